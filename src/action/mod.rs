@@ -37,9 +37,10 @@ pub use client::{
     AskError, ChangeNotification, ClientCapability, ClientQuestion, ClientUse, LogNotification, McpClient, NoClient,
     ProgressUpdate, QuestionKind, QuestionRound,
 };
+pub use code_injection::{PROBE_VALUE, runs_value};
 pub use entries::{ArgumentTemplates, EntryFuture, EntryReference, PackEntries};
 pub use file::check_folder;
-pub use http::check_connection;
+pub use http::{check_connection, is_header_name, is_reserved_header};
 pub use log::LogLevel;
 pub use notify::ListKind;
 pub use outcome::{ActionContext, ActionError, ActionOutcome, OutcomeBody, RunContext};

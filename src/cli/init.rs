@@ -7,13 +7,18 @@ use std::path::Path;
 use anyhow::Context;
 
 use super::{Exit, InitArgs, Output};
-use crate::load::MANIFEST_NAMES;
+use crate::diagnostic::one_line;
+use crate::load::{MANIFEST_NAMES, NEW_MANIFEST_NAME};
+use crate::world::shell_quote;
 
 /// The manifest, in which `my-server` is replaced by the name of the folder.
 const MANIFEST_TEMPLATE: &str = include_str!("init/folio.yaml");
 
 /// Its README.
 const README_TEMPLATE: &str = include_str!("init/README.md");
+
+/// The file of the manifest's JSON Schema.
+pub(super) const SCHEMA_PATH: &str = "folio.schema.json";
 
 /// The longest name of a server.
 const MAX_SERVER_NAME_CHARS: usize = 64;
@@ -36,8 +41,7 @@ pub(super) fn run(arguments: &InitArgs, schema: &str, output: &Output) -> anyhow
             Ok(Exit::Success)
         }
         InitOutcome::AlreadyExists(paths) => {
-            let paths = paths.join(", ");
-            output.eprint(&format!("error: files already exist: {paths}\n"));
+            eprint_existing(&paths, output);
             Ok(Exit::Failure)
         }
     }
@@ -55,14 +59,14 @@ fn write_server(dir: &Path, schema: &str) -> anyhow::Result<InitOutcome> {
     fs::create_dir_all(dir).with_context(|| format!("could not create the folder `{}`", dir.display()))?;
     let name = server_name(dir);
     let files = [
-        ("folio.yaml", MANIFEST_TEMPLATE.replace("my-server", &name)),
-        ("folio.schema.json", schema.to_owned()),
+        (NEW_MANIFEST_NAME, MANIFEST_TEMPLATE.replace("my-server", &name)),
+        (SCHEMA_PATH, schema.to_owned()),
         ("README.md", README_TEMPLATE.replace("my-server", &name)),
     ];
     let names: Vec<&'static str> = files.iter().map(|(name, _)| *name).collect();
-    let taken = existing_files(dir, &names);
-    if !taken.is_empty() {
-        return Ok(InitOutcome::AlreadyExists(taken));
+    let existing = existing_files(dir, &names);
+    if !existing.is_empty() {
+        return Ok(InitOutcome::AlreadyExists(existing));
     }
     for (name, text) in &files {
         write_new_file(&dir.join(name), text)?;
@@ -74,7 +78,26 @@ fn write_server(dir: &Path, schema: &str) -> anyhow::Result<InitOutcome> {
 pub(super) fn existing_files(dir: &Path, files: &[&str]) -> Vec<String> {
     let others = MANIFEST_NAMES.iter().filter(|name| !files.contains(*name));
     let paths = files.iter().chain(others).map(|name| dir.join(name));
-    paths.filter(|path| path.symlink_metadata().is_ok()).map(|path| format!("`{}`", path.display())).collect()
+    paths.filter(|path| path.symlink_metadata().is_ok()).map(|path| format!("`{}`", shown_path(&path))).collect()
+}
+
+pub(super) fn eprint_existing(existing: &[String], output: &Output) {
+    output.eprint(&format!("error: files already exist: {}\n", existing.join(", ")));
+}
+
+/// A path on one line, with nothing in it that a terminal obeys.
+fn shown_path(path: &Path) -> String {
+    one_line(&path.display().to_string()).into_owned()
+}
+
+/// The line that says that a file was written.
+pub(super) fn wrote(path: &Path) -> String {
+    format!("wrote {}\n", shown_path(path))
+}
+
+/// The argument that names a folder to a command; empty for the current one.
+pub(super) fn folder_argument(dir: &Path) -> String {
+    if dir.as_os_str() == "." { String::new() } else { format!(" {}", shell_quote(dir.as_os_str())) }
 }
 
 pub(super) fn write_new_file(path: &Path, text: &str) -> anyhow::Result<()> {
@@ -84,23 +107,15 @@ pub(super) fn write_new_file(path: &Path, text: &str) -> anyhow::Result<()> {
 }
 
 fn next_steps(dir: &Path, files: &[&str]) -> String {
-    let wrote: String = files.iter().map(|name| format!("wrote {}\n", dir.join(name).display())).collect();
-    let absolute = shell_quote(&fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned()));
-    let (path, file) = match dir.as_os_str() == "." {
-        true => (String::new(), String::new()),
-        false => (format!(" {}", shell_quote(dir)), format!(" -f {}", shell_quote(dir))),
-    };
+    let wrote: String = files.iter().map(|name| wrote(&dir.join(name))).collect();
+    let absolute = fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
+    let absolute = shell_quote(absolute.as_os_str());
+    let path = folder_argument(dir);
+    let file = if path.is_empty() { String::new() } else { format!(" -f{path}") };
     format!(
         "{wrote}\nTry it:\n  folio check{path}\n  folio get greet who=Ada{file}\n  folio call list-files{file}\n\n\
          Then add it to a client, with this command:\n  folio serve {absolute}\n"
     )
-}
-
-/// A path quoted for a shell.
-pub(super) fn shell_quote(path: &Path) -> String {
-    let text = path.display().to_string();
-    let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%".contains(c);
-    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
 /// A valid server name from the name of the folder.
@@ -174,6 +189,8 @@ mod tests {
         let text = next_steps(Path::new("no/My Desk's"), &["folio.yaml"]);
         assert!(text.starts_with("wrote no/My Desk's/folio.yaml\n"), "{text}");
         assert!(text.contains("\n  folio check 'no/My Desk'\\''s'\n"), "{text}");
+        let text = next_steps(Path::new("a\u{1b}[31mred"), &["folio.yaml"]);
+        assert!(!text.contains('\u{1b}') && text.contains(r"folio check $'a\x1b[31mred'"), "{text}");
         assert!(next_steps(Path::new("."), &[]).contains("\n  folio get greet who=Ada\n"));
     }
 

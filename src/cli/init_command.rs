@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 
-use super::init::{existing_files, server_name, shell_quote, write_new_file};
+use super::init::{SCHEMA_PATH, eprint_existing, existing_files, folder_argument, server_name, write_new_file, wrote};
 use super::request::new_world;
 use super::{Exit, InitArgs, Output};
 use crate::files::Globs;
-use crate::help_text::{Help, Subcommand, ToolDraft, draft_tool, parse_help};
-use crate::openapi::{Names, entry, kebab, one_line};
+use crate::help_text::{Help, Subcommand, ToolDraft, draft_tool, is_manual_page, parse_help};
+use crate::load::NEW_MANIFEST_NAME;
+use crate::openapi::{Names, entry, kebab, plain_line};
 use crate::world::{ProgramCommand, World, strip_escapes};
 
 /// How long a program may take to print its help.
@@ -23,10 +24,10 @@ const MAX_TOOL_NAME_CHARS: usize = 48;
 
 /// Writes a server whose tools run a program, from what it prints for `--help`.
 pub(super) fn run(command: &str, arguments: &InitArgs, schema: &str, output: &Output) -> anyhow::Result<Exit> {
-    let names = ["folio.yaml", "folio.schema.json"];
-    let taken = existing_files(&arguments.dir, &names);
-    if !taken.is_empty() {
-        output.eprint(&format!("error: files already exist: {}\n", taken.join(", ")));
+    let names = [NEW_MANIFEST_NAME, SCHEMA_PATH];
+    let existing = existing_files(&arguments.dir, &names);
+    if !existing.is_empty() {
+        eprint_existing(&existing, output);
         return Ok(Exit::Failure);
     }
     let words: Vec<&str> = command.split_whitespace().collect();
@@ -37,10 +38,9 @@ pub(super) fn run(command: &str, arguments: &InitArgs, schema: &str, output: &Ou
     let manifest = manifest(&server_name(&arguments.dir), command, &tools);
     for (name, text) in names.into_iter().zip([manifest.as_str(), schema]) {
         write_new_file(&arguments.dir.join(name), text)?;
-        output.print(&format!("wrote {}\n", arguments.dir.join(name).display()))?;
+        output.print(&wrote(&arguments.dir.join(name)))?;
     }
-    let path =
-        if arguments.dir.as_os_str() == "." { String::new() } else { format!(" {}", shell_quote(&arguments.dir)) };
+    let path = folder_argument(&arguments.dir);
     let count = match tools.len() {
         1 => "1 tool is a draft".to_owned(),
         count => format!("{count} tools are drafts"),
@@ -55,8 +55,9 @@ fn manifest(server: &str, command: &str, tools: &[String]) -> String {
     format!(
         "# yaml-language-server: $schema=./folio.schema.json\n\
          # A draft from what `{}` prints for `--help`. Look at each tool, and at the comments `# review: …`.\n\
+         # review: `cwd: \"{{{{workspace}}}}\"` in `run` starts the program in the client's folder, not in this one.\n\
          folio: 1\n\n{}\ntools:\n{}",
-        one_line(command),
+        plain_line(command),
         entry("server", &serde_json::json!({ "name": server }), 0),
         tools.join("\n")
     )
@@ -77,7 +78,7 @@ async fn draft_tools(words: &[&str], only: &[String]) -> anyhow::Result<Vec<Stri
         return Ok(vec![draft_tool(&ToolDraft { name: &name, words, help: &help, about: "" })]);
     }
     let (mut tools, mut names) = (Vec::new(), Names::default());
-    for subcommand in chosen(&help.subcommands, only)? {
+    for subcommand in select(&help.subcommands, only)? {
         let all: Vec<&str> = words.iter().copied().chain([subcommand.name.as_str()]).collect();
         // One that says nothing of itself has a tool without arguments.
         let help = ask_for_help(&world, &all).await.unwrap_or_default();
@@ -88,7 +89,7 @@ async fn draft_tools(words: &[&str], only: &[String]) -> anyhow::Result<Vec<Stri
 }
 
 /// The subcommands that a pattern of `--only` names; all where there is none.
-fn chosen<'s>(subcommands: &'s [Subcommand], only: &[String]) -> anyhow::Result<Vec<&'s Subcommand>> {
+fn select<'s>(subcommands: &'s [Subcommand], only: &[String]) -> anyhow::Result<Vec<&'s Subcommand>> {
     let globs = Globs::new(&only.iter().map(String::as_str).collect::<Vec<_>>(), &[])?;
     let is_meant = |subcommand: &&Subcommand| only.is_empty() || globs.matches(&subcommand.name);
     let found: Vec<&Subcommand> = subcommands.iter().filter(is_meant).take(MAX_SUBCOMMANDS).collect();
@@ -98,11 +99,26 @@ fn chosen<'s>(subcommands: &'s [Subcommand], only: &[String]) -> anyhow::Result<
     }
 }
 
-/// What a program prints for `--help`: without a shell, with nothing on its stdin, and not for long.
+/// What a program says of itself. For `--help` some show a manual page, whose prose reads worse than what they print for
+/// `-h`.
 async fn ask_for_help(world: &dyn World, words: &[&str]) -> anyhow::Result<Help> {
+    let manual = print_help(world, words, "--help").await?;
+    if is_manual_page(&manual) {
+        let short = print_help(world, words, "-h").await.unwrap_or_default();
+        let help = parse_help(&short, words);
+        let is_read = !help.options.is_empty() || !help.positionals.is_empty();
+        if is_read && !is_manual_page(&short) {
+            return Ok(help);
+        }
+    }
+    Ok(parse_help(&manual, words))
+}
+
+/// What a program prints for an option: without a shell, with nothing on its stdin, and not for long.
+async fn print_help(world: &dyn World, words: &[&str], option: &str) -> anyhow::Result<String> {
     let (program, arguments) = words.split_first().context("`--command` names no program")?;
     let mut command = ProgramCommand::new(*program, std::env::current_dir().context("there is no current folder")?);
-    command.args = arguments.iter().copied().chain(["--help"]).map(Into::into).collect();
+    command.args = arguments.iter().copied().chain([option]).map(Into::into).collect();
     // Nothing is shown page by page or in colour.
     command.env = [("PAGER", "cat"), ("GIT_PAGER", "cat"), ("MANPAGER", "cat"), ("NO_COLOR", "1"), ("COLUMNS", "120")]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
@@ -112,5 +128,5 @@ async fn ask_for_help(world: &dyn World, words: &[&str]) -> anyhow::Result<Help>
     let texts = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(&bytes.bytes).into_owned());
     // Some print their help as an error.
     let text = texts.iter().find(|text| !text.trim().is_empty()).map(String::as_str).unwrap_or_default();
-    Ok(parse_help(&strip_escapes(text), words))
+    Ok(strip_escapes(text))
 }

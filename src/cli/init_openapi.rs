@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 use url::Url;
 
-use super::init::shell_quote;
+use super::init::{SCHEMA_PATH, eprint_existing, existing_files, folder_argument, wrote};
 use super::request::new_world;
 use super::{Exit, InitArgs, Output};
 use crate::diagnostic::{Report, render_text};
@@ -19,9 +19,6 @@ use crate::openapi::{
 
 /// How many warnings are shown in frames; of the others it is told how many there are.
 const MAX_SHOWN_WARNINGS: usize = 40;
-
-/// What stands in the way of files that nobody may overwrite.
-const SCHEMA_PATH: &str = "folio.schema.json";
 
 /// Writes a server whose tools call the API that a description describes.
 pub(super) fn run(from: &str, arguments: &InitArgs, schema: &str, output: &Output) -> anyhow::Result<Exit> {
@@ -76,20 +73,13 @@ fn read_file_source(path: &Path) -> anyhow::Result<Source> {
 fn write_new(imported: &Import, dir: &Path, schema: &str, output: &Output) -> anyhow::Result<Option<FolderPlan>> {
     let mut plan = imported.plan_new();
     plan.files.insert(1, FilePlan { path: SCHEMA_PATH.to_owned(), text: schema.to_owned() });
-    let planned = plan.files.iter().map(|file| file.path.as_str());
-    let taken: Vec<String> = planned
-        .chain(["folio.yml"])
-        .map(|path| dir.join(path))
-        .filter(|path| path.symlink_metadata().is_ok())
-        .map(|path| format!("`{}`", path.display()))
-        .collect();
-    if !taken.is_empty() {
-        let help = match dir.join(RECORD_PATH).is_file() {
-            true => "help: write it again with `--update`\n",
-            false => "",
-        };
-        let taken = taken.join(", ");
-        output.eprint(&format!("error: files already exist: {taken}\n{help}"));
+    let planned: Vec<&str> = plan.files.iter().map(|file| file.path.as_str()).collect();
+    let existing = existing_files(dir, &planned);
+    if !existing.is_empty() {
+        eprint_existing(&existing, output);
+        if dir.join(RECORD_PATH).is_file() {
+            output.eprint("help: write it again with `--update`\n");
+        }
         return Ok(None);
     }
     write_all(dir, &plan.files)?;
@@ -124,7 +114,7 @@ fn write_all(dir: &Path, files: &[FilePlan]) -> anyhow::Result<()> {
     let mut staged: Vec<(PathBuf, PathBuf)> = Vec::new();
     let outcome = stage(dir, files, &mut staged).and_then(|()| put_in_place(&staged));
     if outcome.is_err() {
-        staged.iter().for_each(|(beside, _)| _ = fs::remove_file(beside));
+        staged.iter().for_each(|(temporary, _)| _ = fs::remove_file(temporary));
     }
     outcome
 }
@@ -135,10 +125,10 @@ fn stage(dir: &Path, files: &[FilePlan], staged: &mut Vec<(PathBuf, PathBuf)>) -
         let folder = path.parent().unwrap_or(dir);
         fs::create_dir_all(folder).with_context(|| format!("could not create the folder `{}`", folder.display()))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let beside = folder.join(format!(".{name}.{}.new", std::process::id()));
+        let temporary = folder.join(format!(".{name}.{}.new", std::process::id()));
         let failed = || format!("could not write `{}`", path.display());
-        let mut new = OpenOptions::new().write(true).create_new(true).open(&beside).with_context(failed)?;
-        staged.push((beside, path.clone()));
+        let mut new = OpenOptions::new().write(true).create_new(true).open(&temporary).with_context(failed)?;
+        staged.push((temporary, path.clone()));
         new.write_all(file.text.as_bytes()).and_then(|()| new.sync_all()).with_context(failed)?;
     }
     Ok(())
@@ -147,9 +137,9 @@ fn stage(dir: &Path, files: &[FilePlan], staged: &mut Vec<(PathBuf, PathBuf)>) -
 /// Renames each file into its place. Where one cannot be, those before it are as they were.
 fn put_in_place(staged: &[(PathBuf, PathBuf)]) -> anyhow::Result<()> {
     let mut replaced: Vec<(&Path, Option<Vec<u8>>)> = Vec::new();
-    for (beside, path) in staged {
+    for (temporary, path) in staged {
         let before = fs::read(path).ok();
-        if let Err(error) = fs::rename(beside, path) {
+        if let Err(error) = fs::rename(temporary, path) {
             restore(&replaced);
             return Err(error).with_context(|| format!("could not write `{}`", path.display()));
         }
@@ -183,14 +173,14 @@ fn eprint_warnings(report: &mut Report, output: &Output) {
 
 fn summary(imported: &Import, plan: &FolderPlan, arguments: &InitArgs) -> String {
     let dir = &arguments.dir;
-    let wrote: String = plan.files.iter().map(|file| format!("wrote {}\n", dir.join(&file.path).display())).collect();
+    let wrote: String = plan.files.iter().map(|file| wrote(&dir.join(&file.path))).collect();
     let deprecated = match imported.deprecated {
         0 => String::new(),
         count => format!(", {count} deprecated left out"),
     };
     let counts = format!("{} of {} operations became tools{deprecated}\n", imported.tools, imported.operations);
     let outcomes: String = plan.outcomes.iter().map(|(outcome, key)| format!("{} {key}\n", words(outcome))).collect();
-    let path = if dir.as_os_str() == "." { String::new() } else { format!(" {}", shell_quote(dir)) };
+    let path = folder_argument(dir);
     format!("{wrote}{outcomes}\n{counts}\nTry it:\n  folio check{path}\n  folio list{path}\n")
 }
 
@@ -200,7 +190,7 @@ fn words(outcome: &EntryOutcome) -> &'static str {
         EntryOutcome::Refreshed => "refreshed",
         EntryOutcome::Kept => "kept, as it was changed by hand:",
         EntryOutcome::Deleted => "left out, as it was deleted by hand:",
-        EntryOutcome::Vanished => "kept, though the description has it no more:",
+        EntryOutcome::Gone => "kept, though the description has it no more:",
         EntryOutcome::Taken => "kept, as somebody else wrote one of that name:",
     }
 }

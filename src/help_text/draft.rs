@@ -4,7 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::option::{CommandOption, OptionValue};
 use super::parse::{Help, Positional};
-use crate::openapi::{ArgumentNames, entry, one_line, plain};
+use crate::action::{PROBE_VALUE, runs_value};
+use crate::openapi::{ArgumentNames, entry, plain, plain_line};
 
 /// How long a description of a tool or an argument may be.
 const TOOL_CHARS: usize = 300;
@@ -43,27 +44,6 @@ const DESTRUCTIVE_WORDS: &[&str] = &[
     "yank",
 ];
 
-/// What options take in place of a program of one's own: a value there would be a program of the caller's.
-const PROGRAM_OPTIONS: &[&str] = &[
-    "-c",
-    "-e",
-    "-E",
-    "--command",
-    "--eval",
-    "--exec",
-    "--print",
-    "--exec-path",
-    "--config-env",
-    "--checkpoint-action",
-    "--to-command",
-    "--transform",
-    "--use-compress-program",
-    "--info-script",
-    "--new-volume-script",
-    "--rmt-command",
-    "--rsh-command",
-];
-
 /// A tool of the program, or of one of its subcommands.
 #[derive(Debug)]
 pub struct ToolDraft<'a> {
@@ -80,6 +60,8 @@ pub struct ToolDraft<'a> {
 /// The arguments and elements of a tool while they are gathered.
 #[derive(Default)]
 struct Gathered {
+    /// The program, with the subcommand, and a value for each positional argument.
+    command: Vec<String>,
     names: ArgumentNames,
     arguments: Map<String, Value>,
     elements: Vec<Value>,
@@ -88,16 +70,18 @@ struct Gathered {
 
 /// The tool as lines of YAML, with comments on what a person must look at.
 pub fn draft_tool(draft: &ToolDraft<'_>) -> String {
-    let mut gathered = Gathered::default();
+    let command = draft.words.iter().map(|word| (*word).to_owned()).collect();
+    let mut gathered = Gathered { command, ..Gathered::default() };
     gathered.elements.extend(draft.words.iter().map(|word| Value::from(*word)));
     draft.help.options.iter().for_each(|option| gathered.add_option(option));
     draft.help.positionals.iter().for_each(|positional| gathered.add_positional(positional));
-    let unread = draft.help.unread.iter().map(|spec| format!("`{}` is left out: it could not be read", one_line(spec)));
-    gathered.reviews.extend(unread);
+    let unread =
+        draft.help.unread.iter().map(|spec| format!("`{}` is left out: it could not be read", plain_line(spec)));
+    gathered.reviews.extend(unread.chain(draft.help.reviews.clone()));
     let mut tool = Map::new();
     let about = if draft.about.is_empty() { &draft.help.about } else { draft.about };
     let about = plain(about, TOOL_CHARS);
-    let about = if about.is_empty() { format!("Run {}", one_line(&draft.words.join(" "))) } else { about };
+    let about = if about.is_empty() { format!("Run {}", plain_line(&draft.words.join(" "))) } else { about };
     tool.insert("description".to_owned(), about.into());
     tool.insert("annotations".to_owned(), annotations(draft, &mut gathered.reviews));
     if !gathered.arguments.is_empty() {
@@ -123,8 +107,8 @@ fn annotations(draft: &ToolDraft<'_>, reviews: &mut Vec<String>) -> Value {
 
 impl Gathered {
     fn add_option(&mut self, option: &CommandOption) {
-        if option.value.is_some() && takes_program(&option.spelling) {
-            self.reviews.push(format!("`{}` is left out: its value may be a program", option.spelling));
+        if option.value.is_some() && self.runs(&spelled(&option.spelling, "")) {
+            self.reviews.push(format!("`{}` is left out: its value may be code, or a program", option.spelling));
             return;
         }
         let name = self.names.claim(option.spelling.trim_start_matches('-'), "option");
@@ -167,7 +151,18 @@ impl Gathered {
         json!({ "if": name, "then": spelled(&option.spelling, name) })
     }
 
+    /// Whether a value in further elements of the command would be code, or name a program.
+    fn runs(&self, elements: &[String]) -> bool {
+        runs_value(&[self.command.as_slice(), elements].concat())
+    }
+
     fn add_positional(&mut self, positional: &Positional) {
+        let element = PROBE_VALUE.to_owned();
+        if self.runs(std::slice::from_ref(&element)) {
+            self.reviews.push(format!("`{}` is left out: it may be code, or a program", positional.name));
+            return;
+        }
+        self.command.push(element);
         let name = self.names.claim(&positional.name.to_ascii_lowercase(), "argument");
         let mut schema = Map::new();
         if positional.is_repeated {
@@ -184,19 +179,12 @@ impl Gathered {
     }
 }
 
-/// Whether the value of an option may be a program. Some programs take the beginning of a long option for all of it.
-fn takes_program(spelling: &str) -> bool {
-    PROGRAM_OPTIONS
-        .iter()
-        .any(|option| *option == spelling || (spelling.starts_with("--") && option.starts_with(spelling)))
-}
-
 /// An option with its value: one element where the program takes that, so that no value begins one.
-fn spelled(spelling: &str, name: &str) -> Value {
+fn spelled(spelling: &str, name: &str) -> Vec<String> {
     let is_long = spelling.starts_with("--") || spelling.len() > 2;
     match is_long {
-        true => json!([format!("{spelling}={{{{{name}}}}}")]),
-        false => json!([spelling, format!("{{{{{name}}}}}")]),
+        true => vec![format!("{spelling}={{{{{name}}}}}")],
+        false => vec![spelling.to_owned(), format!("{{{{{name}}}}}")],
     }
 }
 

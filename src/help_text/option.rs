@@ -27,27 +27,47 @@ pub struct OptionValue {
 /// Reads the line of an option, which is without what indents it. `None` where it is none, or one that takes several
 /// values.
 pub(super) fn parse_option(spec: &str, about: &str) -> Option<CommandOption> {
-    let mut spellings: Vec<&str> = Vec::new();
-    let (mut value, mut is_repeated) = (None, false);
+    // `--[no-]color` turns something on or off: what is offered is to turn it on.
+    let spec = spec.replace("[no-]", "");
+    let (mut found, mut is_repeated) = (Vec::new(), false);
     for piece in spec.split(", ").flat_map(|piece| piece.split(" / ")).map(str::trim) {
         if !piece.starts_with('-') {
             return None;
         }
-        let end = piece.find([' ', '=', '[', '<', '{']).unwrap_or(piece.len());
+        let end = piece.find([' ', '=', '[', '<', '{', '(']).unwrap_or(piece.len());
         let (spelling, rest) = piece.split_at_checked(end)?;
         is_repeated |= piece.ends_with("...") || piece.ends_with("...]");
-        spellings.push(spelling.trim_end_matches("..."));
-        value = parse_value(rest.trim_end_matches("...").trim())?.or(value);
+        let value = parse_value(rest.trim_end_matches("...").trim())?;
+        found.push((spelling.trim_end_matches(EDGE_PUNCTUATION), value));
     }
-    let is_name = |spelling: &&&str| {
-        let name = spelling.trim_start_matches('-');
-        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+    found.retain(|(spelling, _)| is_spelling(spelling));
+    let value = last_value(&found);
+    // Several names of one option, or one that turns off what another turns on.
+    let rank = |(spelling, own): &&(&str, Option<OptionValue>)| {
+        (spelling.starts_with("--"), own.is_some() || !spelling.starts_with("--no-"))
     };
-    let spelling = spellings.iter().filter(is_name).max_by_key(|spelling| spelling.starts_with("--"))?;
-    let spelling = spellings.iter().filter(is_name).find(|long| long.starts_with("--")).unwrap_or(spelling);
+    let best = found.iter().map(|one| rank(&one)).max()?;
+    let (spelling, _) = found.iter().find(|one| rank(one) == best)?;
     let value = value.map(|value| OptionValue { choices: choices(&value, about), ..value });
     is_repeated |= value.as_ref().is_some_and(|value| is_list_type(&value.name));
     Some(CommandOption { spelling: (*spelling).to_owned(), value, is_repeated, about: about.to_owned() })
+}
+
+/// What sentences and brackets leave at the ends of names.
+const EDGE_PUNCTUATION: [char; 7] = ['.', ',', ':', ';', '(', ')', ']'];
+
+/// The value that the last of the names takes which takes one.
+fn last_value(found: &[(&str, Option<OptionValue>)]) -> Option<OptionValue> {
+    found.iter().rev().find_map(|(_, value)| value.clone())
+}
+
+/// Whether a text is the name of an option: `-NUM` stands for a number.
+fn is_spelling(spelling: &str) -> bool {
+    let name = spelling.strip_prefix("--").or_else(|| spelling.strip_prefix('-')).unwrap_or_default();
+    let is_number = !spelling.starts_with("--") && name.len() > 1 && name.chars().all(|c| c.is_ascii_uppercase());
+    name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+        && !is_number
 }
 
 /// What stands behind the name of an option: the outer `None` for several values.
@@ -62,7 +82,7 @@ fn parse_value(rest: &str) -> Option<Option<OptionValue>> {
     if bare.contains(' ') {
         return None;
     }
-    let name = bare.trim_matches(['<', '>', '[', ']', '{', '}']).to_owned();
+    let name = bare.trim_matches(['<', '>', '[', ']', '{', '}', '(', ')', '.', ',', ':']).to_owned();
     // `<KEY=VALUE|PATH>` names kinds of values, and no values.
     let is_named = bare.starts_with('<') && name.contains(|c: char| c.is_ascii_uppercase());
     let is_set = bare.starts_with('{') || rest.starts_with('[') || (bare.contains('|') && !is_named);
@@ -72,8 +92,10 @@ fn parse_value(rest: &str) -> Option<Option<OptionValue>> {
 
 /// The values between commas or bars, where there are at least two.
 fn split_choices(text: &str) -> Vec<String> {
-    let words: Vec<String> = text.split([',', '|']).map(|word| word.trim().to_owned()).collect();
-    let is_word = |word: &String| !word.is_empty() && !word.contains(char::is_whitespace) && !word.starts_with('-');
+    let word = |word: &str| word.trim().trim_matches(EDGE_PUNCTUATION).to_owned();
+    let words: Vec<String> = text.split([',', '|']).map(word).collect();
+    let is_letter = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '+' | '/');
+    let is_word = |word: &String| !word.is_empty() && word.chars().all(is_letter) && !word.starts_with('-');
     if words.len() > 1 && words.iter().all(is_word) { words } else { Vec::new() }
 }
 

@@ -1,9 +1,14 @@
 //! The sections of a help text.
 
 use super::option::{CommandOption, parse_option};
+use super::usage::{is_usage_heading, positionals, usage};
 
 /// How many lines are read.
 const MAX_LINES: usize = 5_000;
+/// How many positional arguments are believed.
+const MAX_POSITIONALS: usize = 8;
+/// How many words the line of an option has at most; what has more is prose.
+const MAX_SPEC_WORDS: usize = 6;
 
 /// What a help text says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -18,6 +23,8 @@ pub struct Help {
     pub subcommands: Vec<Subcommand>,
     /// Lines that look like options and could not be read.
     pub unread: Vec<String>,
+    /// What a person must look at beyond that.
+    pub reviews: Vec<String>,
 }
 
 /// A positional argument.
@@ -43,7 +50,8 @@ pub struct Subcommand {
 /// Reads a help text. `words` are those that the program was started with, before `--help`.
 pub fn parse_help(text: &str, words: &[&str]) -> Help {
     let lines: Vec<&str> = text.lines().take(MAX_LINES).map(str::trim_end).collect();
-    let mut help = Help { about: about(&lines), positionals: positionals(&usage(&lines), words), ..Help::default() };
+    let mut help = Help { about: about(&lines), reviews: review_exit(&lines), ..Help::default() };
+    add_positionals(&lines, words, &mut help);
     let mut in_commands = false;
     for (number, line) in lines.iter().enumerate() {
         let trimmed = line.trim_start();
@@ -54,7 +62,7 @@ pub fn parse_help(text: &str, words: &[&str]) -> Help {
                 continue;
             }
         }
-        if trimmed.starts_with('-') {
+        if is_option_line(trimmed) {
             add_option(&lines, number, &mut help);
         } else if in_commands || follows_choice_of_commands(&lines, number) {
             help.subcommands.extend(subcommand(&lines, number));
@@ -64,6 +72,46 @@ pub fn parse_help(text: &str, words: &[&str]) -> Help {
     help.options.retain(|option| seen.insert(option.spelling.clone()));
     help.subcommands.retain(|subcommand| seen.insert(subcommand.name.clone()));
     help
+}
+
+/// Adds the positional arguments of the usage, as far as that can be believed.
+fn add_positionals(lines: &[&str], words: &[&str], help: &mut Help) {
+    let Some(usage) = usage(lines) else {
+        help.reviews.push("no usage was found: add the positional arguments, if it has any".to_owned());
+        return;
+    };
+    let found = positionals(&usage, words);
+    match found.len() {
+        0..=MAX_POSITIONALS => help.positionals = found,
+        count => help.reviews.push(format!("the usage seems to name {count} positional arguments: add those it has")),
+    }
+}
+
+/// Whether a line begins with the name of an option, which a ruler and an item of a list do not.
+fn is_option_line(line: &str) -> bool {
+    let name = line.strip_prefix("--").or_else(|| line.strip_prefix('-'));
+    name.is_some_and(|name| name.starts_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '[' | '?' | '#')))
+}
+
+/// Whether a text is a manual page, and not what a program says of itself in short.
+pub fn is_manual_page(text: &str) -> bool {
+    let has = |heading: &str| text.lines().any(|line| line.trim_end() == heading);
+    has("NAME") && has("SYNOPSIS") && has("DESCRIPTION")
+}
+
+/// Says where exit status 1 has a meaning, which may be no failure.
+fn review_exit(lines: &[&str]) -> Vec<String> {
+    let speaks_of_one = |from: usize| {
+        let below = lines.iter().skip(from).take(4).flat_map(|line| line.split_whitespace());
+        below.into_iter().any(|word| word.trim_matches(|c: char| !c.is_ascii_alphanumeric()) == "1")
+    };
+    let is_said = |line: &str| {
+        let line = line.to_ascii_lowercase();
+        ["exit status", "exit code", "exits with"].iter().any(|words| line.contains(words))
+    };
+    let found = lines.iter().enumerate().any(|(number, line)| is_said(line) && speaks_of_one(number));
+    let review = "the help speaks of exit status 1: write `okExit: [0, 1]` into `run` if that is no failure";
+    found.then(|| review.to_owned()).into_iter().collect()
 }
 
 /// Whether the lines below a line at the margin are subcommands. What is said between them does not end them.
@@ -85,13 +133,28 @@ fn follows_choice_of_commands(lines: &[&str], number: usize) -> bool {
 /// A line of an option, and the lines that continue its description.
 fn add_option(lines: &[&str], number: usize, help: &mut Help) {
     let Some((spec, about)) = split_columns(lines, number) else { return };
+    let (spec, about) = split_after_value(&spec).map_or((spec.clone(), about.clone()), |(spec, head)| {
+        (spec.to_owned(), format!("{head} {about}").trim().to_owned())
+    });
     let is_help =
         ["-h", "--help", "-help", "-V", "--version", "-?"].iter().any(|own| spec.split(", ").any(|s| s == *own));
     match parse_option(&spec, &about) {
         _ if is_help => {}
         Some(option) => help.options.push(option),
-        None => help.unread.push(spec),
+        None if spec.split_whitespace().count() <= MAX_SPEC_WORDS => help.unread.push(spec),
+        // A sentence that begins with the name of an option.
+        None => {}
     }
+}
+
+/// A long option whose description stands one space behind its value: `--user <user:password> Server user`.
+fn split_after_value(spec: &str) -> Option<(&str, &str)> {
+    let ends = spec.match_indices(['>', ']']).map(|(at, _)| at + 1);
+    let mut columns = ends.filter_map(|end| spec.split_at_checked(end));
+    columns.find_map(|(spec, rest)| {
+        let about = rest.strip_prefix(' ')?;
+        about.starts_with(|c: char| c.is_ascii_alphabetic()).then_some((spec, about))
+    })
 }
 
 /// The name and the description of a line, which may continue below it, deeper.
@@ -128,67 +191,19 @@ fn subcommand(lines: &[&str], number: usize) -> Option<Subcommand> {
     (is_name && is_alone && is_own && !about.is_empty()).then(|| Subcommand { name: name.to_owned(), about })
 }
 
-/// The first usage line, with those that continue it.
-fn usage(lines: &[&str]) -> String {
-    let Some(start) = lines.iter().position(|line| line.trim_start().to_ascii_lowercase().starts_with("usage")) else {
-        return String::new();
-    };
-    let head = lines.get(start).copied().unwrap_or_default().trim_start();
-    let first = head.split_once(':').map_or("", |(_, rest)| rest.trim());
-    let below: Vec<&str> = lines
-        .iter()
-        .skip(start + 1)
-        .take_while(|line| line.starts_with([' ', '\t']) && !line.trim_start().starts_with("or:"))
-        .map(|line| line.trim())
-        .collect();
-    match first {
-        "" => below.first().copied().unwrap_or_default().to_owned(),
-        _ => std::iter::once(first).chain(below).collect::<Vec<_>>().join(" "),
-    }
-}
-
-/// The words of a usage that stand for positional arguments.
-fn positionals(usage: &str, words: &[&str]) -> Vec<Positional> {
-    let mut depth = 0_usize;
-    let mut groups: Vec<String> = vec![String::new()];
-    for letter in usage.chars() {
-        depth = match letter {
-            '[' | '<' | '{' | '(' => depth + 1,
-            ']' | '>' | '}' | ')' => depth.saturating_sub(1),
-            _ => depth,
-        };
-        match letter {
-            ' ' if depth == 0 => groups.push(String::new()),
-            _ => groups.last_mut().into_iter().for_each(|group| group.push(letter)),
-        }
-    }
-    // The first is the program, whatever it calls itself.
-    let others = groups.iter().skip(1).filter(|group| !words.contains(&group.as_str()));
-    let mut found: Vec<Positional> = others.filter_map(|group| positional(group)).collect();
-    found.dedup_by(|next, before| {
-        before.is_repeated |= next.name == before.name;
-        next.name == before.name
-    });
-    found
-}
-
-fn positional(group: &str) -> Option<Positional> {
-    let is_required = !group.starts_with('[');
-    let is_repeated = group.contains("...");
-    let name = group.replace("...", "");
-    let name = name.trim_matches(['[', ']', '<', '>', '.', ' ']);
-    let first = name.split([' ', '[']).next().unwrap_or_default().trim_matches(['[', ']', '<', '>']);
-    let is_word = !first.is_empty() && first.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
-    let of_others = ["options", "option", "flags", "command", "subcommand", "args", "commands", "global"];
-    let is_own = !first.starts_with('-') && !of_others.contains(&first.to_ascii_lowercase().as_str());
-    (is_word && is_own).then(|| Positional { name: first.to_owned(), is_required, is_repeated })
-}
-
-/// The first line at the margin that is neither usage nor a heading.
+/// The first line at the margin that is neither usage nor a heading; of a manual page, what its `NAME` says.
 fn about(lines: &[&str]) -> String {
+    if let Some(name) = lines.iter().position(|line| *line == "NAME") {
+        let said = lines.get(name + 1).and_then(|line| line.split_once(" - "));
+        return said.map(|(_, about)| about.trim().to_owned()).unwrap_or_default();
+    }
     let is_prose = |line: &&&str| {
         !line.is_empty() && !line.starts_with([' ', '\t', '-']) && !line.ends_with(':') && line.contains(' ')
     };
-    let is_usage = |line: &str| line.to_ascii_lowercase().starts_with("usage");
-    lines.iter().filter(is_prose).find(|line| !is_usage(line)).map(|line| (*line).to_owned()).unwrap_or_default()
+    lines
+        .iter()
+        .filter(is_prose)
+        .find(|line| !is_usage_heading(line) && !line.to_ascii_lowercase().starts_with("usage"))
+        .map(|line| (*line).to_owned())
+        .unwrap_or_default()
 }

@@ -31,7 +31,14 @@ fn options_of_every_format_are_read() {
         ("-addr string", "-addr string"),
         ("-q", "-q"),
         ("--range <FROM> <TO>", "unread"),
-        ("--[no-]ff", "unread"),
+        ("--[no-]ff", "--ff"),
+        ("-o, --[no-]origin <name>", "--origin name"),
+        ("--no-walk[=(sorted|unsorted)]", "--no-walk sorted|unsorted?"),
+        ("--no-decorate, --decorate[=short|full]", "--decorate short|full?"),
+        ("--prune=(always|never:)", "--prune always|never"),
+        ("--[no-]chmod (+|-)x", "--chmod +|-)x"),
+        ("--quiet.", "--quiet"),
+        ("-NUM", "unread"),
     ] {
         assert_eq!(option(spec, ""), expected, "{spec}");
     }
@@ -46,6 +53,15 @@ fn positionals_are_read_from_usage() {
         ("Usage:\n  pack add NAME [flags]", "NAME"),
         ("Usage: add [OPTION]... SOURCE... DEST", "SOURCE+ DEST"),
         ("Usage: add [OPTIONS] COMMAND [ARGS]...", ""),
+        ("usage: pack add [<options>] [--] <repo> [<dir>]", "repo dir?"),
+        ("usage: pack add [-i] [--exec <cmd>] [--onto <base> | --keep] [<upstream> [<branch>]]", "upstream? branch?"),
+        ("usage: pack add [-e] <pattern> [<rev>...] [[--] <path>...]", "pattern rev?+ path?+"),
+        ("usage: pack add --from FILE (<one> | <other>)...", "one+"),
+        ("Usage: add [options...] <url>\n -d, --data <data>  HTTP data\n -f, --fail  Fail fast", "url"),
+        ("Usage: add NAME\n\n  more words here", "NAME"),
+        ("Usage: add NAME\n  build   Builds it", "NAME"),
+        ("NAME\n       x - y\n\nSYNOPSIS\n       pack add [-q]\n            <x> [<y>]\n       pack add --all", "x y?"),
+        ("Usage: add a b c d e f g h i", ""),
     ] {
         let help = parse_help(usage, &["pack", "add"]);
         let shown: Vec<String> = help
@@ -63,9 +79,32 @@ fn positionals_are_read_from_usage() {
 #[test]
 fn description_continues_below() {
     let help = parse_help(
-        "Options:\n      --deep\n          Goes deeper\n          than others\n\n  -n int\n    \tHow many\n",
+        "Options:\n      --deep\n          Goes deeper\n          than others\n\n  -n int\n    \tHow many\n  -u, --user <a:b> Server \
+         user\n",
         &[],
     );
     let read: Vec<_> = help.options.iter().map(|option| (option.spelling.as_str(), option.about.as_str())).collect();
-    assert_eq!(read, [("--deep", "Goes deeper than others"), ("-n", "How many")]);
+    assert_eq!(read, [("--deep", "Goes deeper than others"), ("-n", "How many"), ("--user", "Server user")]);
+}
+
+#[test]
+fn what_a_person_must_look_at_is_told() {
+    for (text, told) in [
+        ("Usage: add a b c d e f g h i", "seems to name 9 positional arguments"),
+        ("Adds things.\n\n  -q  quiet", "no usage was found"),
+        ("Usage: add\n\nExit status is 0 if a line is selected, 1 otherwise.", "okExit: [0, 1]"),
+        ("Usage: add\n\nExit status:\n 0  if OK,\n 1  if minor problems", "okExit: [0, 1]"),
+    ] {
+        let reviews = parse_help(text, &["add"]).reviews;
+        assert!(reviews.len() == 1 && reviews[0].contains(told), "{text}: {reviews:?}");
+    }
+    assert_eq!(parse_help("Usage: add [--code N]\n\nExit code of 12 is set", &["add"]).reviews, [""; 0]);
+}
+
+#[test]
+fn drawings_and_prose_are_no_options() {
+    let text = "Usage: x\n\n   ---1----2\n   - an item\n   --deep\n      Goes deeper\n   --deep is given, and then much more follows it\n";
+    let help = parse_help(text, &["x"]);
+    let spellings: Vec<&str> = help.options.iter().map(|option| option.spelling.as_str()).collect();
+    assert_eq!((spellings, help.unread), (vec!["--deep"], Vec::new()));
 }

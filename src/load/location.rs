@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use crate::files::{FileError, Folder};
 
 /// The names of a manifest, in order of preference.
-pub const MANIFEST_NAMES: &[&str] = &["folio.yaml", "folio.yml"];
+pub const MANIFEST_NAMES: &[&str] = &[NEW_MANIFEST_NAME, "folio.yml"];
+
+/// What it is called where folio writes it.
+pub const NEW_MANIFEST_NAME: &str = "folio.yaml";
 
 /// The folder and the name of a manifest.
 #[derive(Debug, Clone)]

@@ -21,7 +21,7 @@ use crate::manifest::{Fragment, Manifest};
 use crate::yaml::Location;
 
 pub(crate) use environment::is_unexpanded;
-pub use location::{LocationError, MANIFEST_NAMES, ManifestLocation};
+pub use location::{LocationError, MANIFEST_NAMES, ManifestLocation, NEW_MANIFEST_NAME};
 pub use pack::WORKSPACE_VARIABLE;
 pub use variable_command::CommandOutputs;
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::description::{Description, Node};
+use super::document::{ApiDocument, Node};
 use super::naming::ArgumentNames;
 use super::repair::repair;
 use super::schema::prune_definitions;
@@ -50,7 +50,7 @@ impl<'d> Arguments<'d> {
     pub(super) fn into_key(
         self,
         definitions: Map<String, Value>,
-        description: &Description,
+        document: &ApiDocument,
     ) -> Option<(&'static str, Value)> {
         if self.properties.is_empty() {
             return None;
@@ -62,11 +62,7 @@ impl<'d> Arguments<'d> {
             let name = removal.pointer.split('/').nth(2).unwrap_or_default();
             if let Some(node) = nodes.get(name).or_else(|| nodes.values().next()) {
                 let what = removal.pointer.rsplit('/').next().unwrap_or_default();
-                description.warn(
-                    *node,
-                    Code::Schema,
-                    format!("`{what}` is left out of the schema: {}", removal.reason),
-                );
+                document.warn(*node, Code::Schema, format!("`{what}` is left out of the schema: {}", removal.reason));
             }
         }
         prune_definitions(&mut schema);

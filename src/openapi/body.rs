@@ -1,6 +1,6 @@
 //! What a request holds beside its parameters.
 
-use super::description::{Description, Node, Version};
+use super::document::{ApiDocument, Node, Version};
 use super::operation::{essence, is_json};
 use super::parameter::parameter_nodes;
 
@@ -65,15 +65,11 @@ impl BodyKind {
 }
 
 /// Reads the body of an operation, in the media type that says most about it.
-pub(super) fn read_body<'d>(
-    path_item: Node<'d>,
-    operation: Node<'d>,
-    description: &'d Description,
-) -> Option<Body<'d>> {
-    if description.version == Version::Swagger2 {
-        return read_body_parameters(path_item, operation, description);
+pub(super) fn read_body<'d>(path_item: Node<'d>, operation: Node<'d>, document: &'d ApiDocument) -> Option<Body<'d>> {
+    if document.version == Version::Swagger2 {
+        return read_body_parameters(path_item, operation, document);
     }
-    let node = description.resolve(operation.get("requestBody")?)?;
+    let node = document.resolve(operation.get("requestBody")?)?;
     let (media_type, media) = preferred(node.get("content")?.entries())?;
     Some(Body { schema: media.get("schema"), encoding: media.get("encoding"), ..Body::new(node, media_type) })
 }
@@ -89,13 +85,9 @@ fn preferred<'d>(types: impl Iterator<Item = (&'d str, Node<'d>)>) -> Option<(&'
     })
 }
 
-fn read_body_parameters<'d>(
-    path_item: Node<'d>,
-    operation: Node<'d>,
-    description: &'d Description,
-) -> Option<Body<'d>> {
-    let nodes: Vec<Node<'d>> = parameter_nodes(path_item, operation, description).collect();
-    let consumes = operation.get("consumes").or_else(|| description.root().get("consumes"));
+fn read_body_parameters<'d>(path_item: Node<'d>, operation: Node<'d>, document: &'d ApiDocument) -> Option<Body<'d>> {
+    let nodes: Vec<Node<'d>> = parameter_nodes(path_item, operation, document).collect();
+    let consumes = operation.get("consumes").or_else(|| document.root().get("consumes"));
     let types: Vec<&str> = consumes.into_iter().flat_map(Node::items).filter_map(|kind| kind.value.as_str()).collect();
     if let Some(node) = nodes.iter().copied().find(|node| node.text("in") == Some("body")) {
         let media_type =

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use url::Url;
 
 use super::authentication::{Requirement, requirements};
-use super::description::Description;
+use super::document::ApiDocument;
 use super::manifest::{Connections, GeneratedEntry, GeneratedFile, fragment, manifest, tool_entry};
 use super::naming::{Names, file_stem, max_tool_chars, server_name, tool_names};
 use super::operation::{Operation, read_operations};
@@ -72,7 +72,7 @@ pub enum ImportError {
         reason: String,
     },
     /// No client could use so many tools.
-    #[error("{count} operations are too many: at most {MAX_OPERATIONS} are imported\nhelp: choose some with `--only`")]
+    #[error("too many operations ({count}): at most {MAX_OPERATIONS} are imported\nhelp: choose some with `--only`")]
     TooMany {
         /// How many there are.
         count: usize,
@@ -95,39 +95,40 @@ impl From<InvalidPattern> for ImportError {
 /// There is nothing that could be written.
 pub fn import(source: &Source, options: &ImportOptions) -> Result<Import, ImportError> {
     let mut report = Report::default();
-    let Some(description) = load(source, &mut report) else { return Err(ImportError::Unreadable(Box::new(report))) };
-    let server = server_name(description.root().get("info").and_then(|info| info.text("title")).unwrap_or_default());
-    let operations = read_operations(&description);
+    let Some(document) = load(source, &mut report) else { return Err(ImportError::Unreadable(Box::new(report))) };
+    let server = server_name(document.root().get("info").and_then(|info| info.text("title")).unwrap_or_default());
+    let operations = read_operations(&document);
     let named = name_tools(&operations, max_tool_chars(&server));
-    let chosen = choose(&named, options)?;
-    let mut builder = Builder::new(&description, server, source.url.as_ref());
-    chosen.tools.iter().for_each(|(operation, name)| builder.add(operation, name));
+    let selection = choose(&named, options)?;
+    let mut builder = Builder::new(&document, server, source.url.as_ref());
+    selection.tools.iter().for_each(|(operation, name)| builder.add(operation, name));
     let known_tools = named.iter().map(|(_, name)| name.clone()).collect();
     let tools = builder.tools;
     let files = builder.finish(&source.name);
-    description.report_warnings(&mut report);
+    document.report_warnings(&mut report);
     warn_many_tools(tools, &mut report);
-    Ok(Import { files, known_tools, operations: operations.len(), tools, deprecated: chosen.deprecated, report })
+    Ok(Import { files, known_tools, operations: operations.len(), tools, deprecated: selection.deprecated, report })
 }
 
 fn warn_many_tools(tools: usize, report: &mut Report) {
     if tools > MANY_TOOLS {
-        let words = format!("{tools} tools are many: from {MANY_TOOLS} on some clients choose badly or drop the rest");
+        let words =
+            format!("too many tools ({tools}): from {MANY_TOOLS} on some clients choose badly or drop the rest");
         report.warning(crate::diagnostic::Code::ClientCompatibility, None, words).help("choose some with `--only`");
     }
 }
 
 /// The operations with the names of their tools, which are the same whatever is chosen of them.
-fn name_tools<'o, 'd>(operations: &'o [Operation<'d>], most: usize) -> Vec<(&'o Operation<'d>, String)> {
+fn name_tools<'o, 'd>(operations: &'o [Operation<'d>], max_chars: usize) -> Vec<(&'o Operation<'d>, String)> {
     let mut names = Names::default();
     let mut name = |operation: &Operation<'_>| {
-        let candidates = tool_names(operation.id, operation.method, operation.path, most);
-        names.claim(&candidates, most)
+        let candidates = tool_names(operation.id, operation.method, operation.path, max_chars);
+        names.claim(&candidates, max_chars)
     };
     operations.iter().map(|operation| (operation, name(operation))).collect()
 }
 
-struct Chosen<'o, 'd> {
+struct SelectedOperations<'o, 'd> {
     tools: Vec<(&'o Operation<'d>, &'o str)>,
     deprecated: usize,
 }
@@ -135,7 +136,7 @@ struct Chosen<'o, 'd> {
 fn choose<'o, 'd>(
     named: &'o [(&'o Operation<'d>, String)],
     options: &ImportOptions,
-) -> Result<Chosen<'o, 'd>, ImportError> {
+) -> Result<SelectedOperations<'o, 'd>, ImportError> {
     if named.is_empty() {
         return Err(ImportError::NoOperations);
     }
@@ -155,7 +156,7 @@ fn choose<'o, 'd>(
     if tools.len() > MAX_OPERATIONS {
         return Err(ImportError::TooMany { count: tools.len() });
     }
-    Ok(Chosen { tools, deprecated })
+    Ok(SelectedOperations { tools, deprecated })
 }
 
 fn suggest(pattern: &str, all: &[(&Operation<'_>, &str)]) -> Option<String> {
@@ -172,7 +173,7 @@ struct Fragment<'d> {
 }
 
 struct Builder<'d, 's> {
-    description: &'d Description,
+    document: &'d ApiDocument,
     source: Option<&'s Url>,
     server: String,
     connections: Connections,
@@ -183,22 +184,23 @@ struct Builder<'d, 's> {
 }
 
 impl<'d, 's> Builder<'d, 's> {
-    fn new(description: &'d Description, server: String, source: Option<&'s Url>) -> Builder<'d, 's> {
+    fn new(document: &'d ApiDocument, server: String, source: Option<&'s Url>) -> Builder<'d, 's> {
         let connections = Connections::new(&server);
         let fragments = IndexMap::new();
-        Builder { description, source, server, connections, fragments, tools: 0, warned_of_server: false }
+        Builder { document, source, server, connections, fragments, tools: 0, warned_of_server: false }
     }
 
     fn add(&mut self, operation: &Operation<'d>, name: &str) {
-        let base = base_url(operation, self.description, self.source);
+        let base = base_url(operation, self.document, self.source);
         let requirement = self.requirement(operation, base.as_deref());
         let connection = self.connections.name_for(base.as_deref(), requirement);
         if base.is_none() && !self.warned_of_server {
             self.warned_of_server = true;
-            warn_no_server(self.description, &super::naming::variable_name(&[&self.server, "url"]));
+            warn_no_server(self.document, &super::naming::variable_name(&[&self.server, "url"]));
         }
-        let Some(tool) = build_tool(operation, &connection, self.description) else { return };
+        let Some(tool) = build_tool(operation, &connection, self.document) else { return };
         self.tools += 1;
+        self.connections.add_tool(&connection);
         let tag = operation.tag.unwrap_or_default();
         let stem = file_stem(tag);
         let too_many = self.fragments.len() >= MAX_FRAGMENTS && !self.fragments.contains_key(&stem);
@@ -219,7 +221,7 @@ impl<'d, 's> Builder<'d, 's> {
 
     /// Of what an operation accepts, what others use already; else the first.
     fn requirement(&self, operation: &Operation<'d>, base: Option<&str>) -> Requirement {
-        let mut accepted: Vec<Requirement> = requirements(operation, self.description);
+        let mut accepted: Vec<Requirement> = requirements(operation, self.document);
         // Who may send credentials does: an API often gives more to those that it knows.
         accepted.sort_by_key(|requirement| requirement.scheme.is_none());
         let known = accepted.iter().position(|requirement| self.connections.has(base, requirement));
@@ -228,8 +230,8 @@ impl<'d, 's> Builder<'d, 's> {
     }
 
     fn finish(self, source: &str) -> Vec<GeneratedFile> {
-        let name = prose::one_line(source);
-        let manifest = manifest(&self.server, &name, &self.connections, self.description);
+        let name = prose::plain_line(source);
+        let manifest = manifest(&self.server, &name, &self.connections, self.document);
         let fragments =
             self.fragments.into_iter().map(|(stem, Fragment { tag, tools, .. })| fragment(&stem, tag, tools));
         std::iter::once(manifest).chain(fragments).collect()

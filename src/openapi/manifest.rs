@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
 use super::authentication::Requirement;
-use super::description::{Description, object};
+use super::document::ApiDocument;
 use super::naming::{Names, variable_name};
 use super::prose;
 use super::yaml_text::{entry, scalar};
@@ -36,7 +36,7 @@ pub(super) struct GeneratedFile {
 }
 
 /// The file of the manifest.
-pub(super) const MANIFEST_PATH: &str = "folio.yaml";
+pub(super) const MANIFEST_PATH: &str = crate::load::NEW_MANIFEST_NAME;
 
 impl GeneratedFile {
     /// The whole file, as it is written where none stands yet.
@@ -62,7 +62,7 @@ fn join_entries(section: &GeneratedSection) -> String {
 
 /// The fragment that holds the tools of a tag.
 pub(super) fn fragment(stem: &str, tag: &str, tools: Vec<GeneratedEntry>) -> GeneratedFile {
-    let tag = prose::one_line(tag);
+    let tag = prose::plain_line(tag);
     let head =
         if tag.is_empty() { String::new() } else { format!("# {}\n", tag.chars().take(100).collect::<String>()) };
     let sections = vec![GeneratedSection { key: "tools", entries: tools }];
@@ -84,6 +84,8 @@ pub(super) struct Connections {
     bases: IndexMap<Option<String>, String>,
     /// The variables of each scheme, by its name.
     schemes: IndexMap<String, Vec<String>>,
+    /// How many tools there are.
+    tools: usize,
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -94,6 +96,8 @@ struct ConnectionKey {
 
 struct Connection {
     name: String,
+    /// How many tools use it.
+    tools: usize,
     base_variable: String,
     requirement: Requirement,
     /// The variables of the scheme, and of those that go along with it.
@@ -110,6 +114,7 @@ impl Connections {
             found: IndexMap::new(),
             bases: IndexMap::new(),
             schemes: IndexMap::new(),
+            tools: 0,
         }
     }
 
@@ -130,16 +135,38 @@ impl Connections {
             return known.name.clone();
         }
         let base_variable = self.base_variable(base);
-        let name = self.connection_names.claim(&[self.server.clone(), self.telling_name(base, &requirement)], 64);
+        let name = self.connection_names.claim(&[self.server.clone(), self.distinct_name(base, &requirement)], 64);
         let schemes = requirement.scheme.iter().chain(&requirement.others);
         let schemes: Vec<_> = schemes.cloned().collect();
         let variables = schemes.iter().map(|scheme| self.scheme_variables(scheme)).collect();
-        self.found.insert(key, Connection { name: name.clone(), base_variable, requirement, variables });
+        self.found.insert(key, Connection { name: name.clone(), tools: 0, base_variable, requirement, variables });
         name
     }
 
+    /// Counts a tool that uses a connection: its credentials are required where all tools need them.
+    pub(super) fn add_tool(&mut self, name: &str) {
+        self.tools += 1;
+        self.found.values_mut().filter(|known| known.name == name).for_each(|known| known.tools += 1);
+    }
+
+    /// Whether every tool needs a variable of credentials.
+    fn is_required(&self, variable: &str) -> bool {
+        let uses = |known: &&Connection| known.variables.iter().flatten().any(|name| name == variable);
+        self.found.values().filter(uses).map(|known| known.tools).sum::<usize>() == self.tools
+    }
+
+    /// The variables, with `required` where no tool can do without.
+    fn settled_variables(&self) -> Map<String, Value> {
+        let mut variables = self.variables.clone();
+        for name in self.schemes.values().flatten().filter(|name| !self.is_required(name)) {
+            let variable = variables.get_mut(name).and_then(Value::as_object_mut);
+            variable.and_then(|map| map.shift_remove("required"));
+        }
+        variables
+    }
+
     /// A name for a further connection: by its host where that is another one, else by its credentials.
-    fn telling_name(&self, base: Option<&str>, requirement: &Requirement) -> String {
+    fn distinct_name(&self, base: Option<&str>, requirement: &Requirement) -> String {
         let is_first = self.bases.first().is_none_or(|(first, _)| first.as_deref() == base);
         let scheme = requirement.scheme.as_ref().map_or("public", |scheme| scheme.name.as_str());
         let what = if is_first { scheme } else { host_label(base) };
@@ -169,16 +196,21 @@ impl Connections {
             return known.clone();
         }
         let mut names = Vec::new();
-        for (end, what) in scheme.credentials.variables() {
-            let short = [self.server.clone(), (*end).to_owned()];
-            let name = match self.variables.contains_key(&variable_name(&[&self.server, end])) {
-                true => self.claim_variable(&[self.server.clone(), scheme.name.clone(), (*end).to_owned()]),
+        for part in scheme.credentials.variables() {
+            let short = [self.server.clone(), part.suffix.to_owned()];
+            let name = match self.variables.contains_key(&variable_name(&[&self.server, part.suffix])) {
+                true => self.claim_variable(&[self.server.clone(), scheme.name.clone(), part.suffix.to_owned()]),
                 false => self.claim_variable(&short),
             };
-            let about =
-                if scheme.about.is_empty() { format!("{what} that the API asks for") } else { scheme.about.clone() };
-            let variable = object([("description", about.into()), ("required", true.into()), ("secret", true.into())]);
-            self.variables.insert(name.clone(), variable);
+            let about = match scheme.about.is_empty() {
+                true => format!("{} that the API asks for", part.about),
+                false => scheme.about.clone(),
+            };
+            let mut variable = Map::new();
+            variable.insert("description".to_owned(), about.into());
+            variable.insert("required".to_owned(), true.into());
+            variable.extend(part.is_secret.then(|| ("secret".to_owned(), true.into())));
+            self.variables.insert(name.clone(), Value::Object(variable));
             names.push(name);
         }
         self.schemes.insert(scheme.name.clone(), names.clone());
@@ -191,7 +223,8 @@ impl Connections {
     }
 
     fn sections(&self) -> Vec<GeneratedSection> {
-        let variables = self.variables.iter().map(|(name, value)| (name.as_str(), value.clone()));
+        let variables = self.settled_variables();
+        let variables = variables.iter().map(|(name, value)| (name.as_str(), value.clone()));
         let connections = self.found.values().map(|connection| (connection.name.as_str(), connection.value()));
         let section = |key, entries: Vec<(&str, Value)>| GeneratedSection {
             key,
@@ -239,26 +272,21 @@ impl Connection {
 }
 
 /// The manifest: what the server is, its variables and connections, and where its tools are.
-pub(super) fn manifest(
-    server: &str,
-    source: &str,
-    connections: &Connections,
-    description: &Description,
-) -> GeneratedFile {
-    let info = description.root().get("info");
+pub(super) fn manifest(server: &str, source: &str, connections: &Connections, document: &ApiDocument) -> GeneratedFile {
+    let info = document.root().get("info");
     let said = |key: &str| info.and_then(|info| info.text(key)).unwrap_or_default();
     let mut keys = Map::new();
     keys.insert("name".to_owned(), server.into());
     for (key, text) in [
         ("title", prose::plain(said("title"), 80)),
-        ("version", prose::one_line(said("version"))),
+        ("version", prose::plain_line(said("version"))),
         ("description", prose::summarize("", said("description"))),
     ] {
         if !text.is_empty() {
             keys.insert(key.to_owned(), text.into());
         }
     }
-    let source = prose::one_line(source.rsplit(['/', '\\']).next().unwrap_or_default());
+    let source = prose::plain_line(source.rsplit(['/', '\\']).next().unwrap_or_default());
     let head = format!(
         "# yaml-language-server: $schema=./folio.schema.json\n\
          # From {}. What you change here and in `tools/`, `folio init --openapi … --update` keeps.\n\

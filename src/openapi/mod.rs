@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! source       bytes of a file or a URL, and of the files that it refers to
-//! description  trees in which every value finds its place again; `$ref` is followed here
-//! read         Operations, the same for OpenAPI 3.0, 3.1 and Swagger 2
+//! document     trees in which every value finds its place again; `$ref` is followed here
+//! operation    Operations, the same for OpenAPI 3.0, 3.1 and Swagger 2
 //! tool         an operation → a Tool: its arguments, its request, its schemas
 //! manifest     Tools → the files' entries, as YAML text
 //! update       what stands in a folder, and what becomes of it
@@ -15,7 +15,7 @@
 mod argument;
 mod authentication;
 mod body;
-mod description;
+mod document;
 mod fetch;
 mod import;
 mod manifest;
@@ -39,7 +39,7 @@ mod yaml_text;
 mod tests;
 
 pub use naming::{ArgumentNames, Names, kebab};
-pub use prose::{one_line, plain};
+pub use prose::{plain, plain_line};
 pub use yaml_text::entry;
 
 pub use fetch::{FetchError, fetch};

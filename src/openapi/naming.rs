@@ -15,16 +15,16 @@ const MAX_NAMES_CHARS: usize = 60 - "mcp____".len();
 /// Names of which none is given twice.
 #[derive(Default)]
 pub struct Names {
-    taken: HashSet<String>,
+    existing: HashSet<String>,
     /// The last number that was put behind a name.
     numbers: HashMap<String, usize>,
 }
 
 impl Names {
     /// Takes the first name that is free, or else the last one with a number behind it.
-    pub fn claim(&mut self, candidates: &[String], most: usize) -> String {
+    pub fn claim(&mut self, candidates: &[String], max_chars: usize) -> String {
         for name in candidates {
-            if !name.is_empty() && self.taken.insert(name.clone()) {
+            if !name.is_empty() && self.existing.insert(name.clone()) {
                 return name.clone();
             }
         }
@@ -33,8 +33,8 @@ impl Names {
         loop {
             *number += 1;
             let end = format!("-{number}");
-            let name = format!("{}{end}", cut(&stem, most.saturating_sub(end.len())));
-            if self.taken.insert(name.clone()) {
+            let name = format!("{}{end}", cut(&stem, max_chars.saturating_sub(end.len())));
+            if self.existing.insert(name.clone()) {
                 return name;
             }
         }
@@ -42,7 +42,7 @@ impl Names {
 }
 
 /// A name in lower case with dashes: `listPets` and `list pets` are `list-pets`. Empty where nothing is left of it.
-pub fn kebab(text: &str, most: usize) -> String {
+pub fn kebab(text: &str, max_chars: usize) -> String {
     let mut name = String::new();
     let letters: Vec<char> = text.chars().take(4 * MAX_NAME_CHARS).collect();
     for (at, letter) in letters.iter().enumerate() {
@@ -60,7 +60,7 @@ pub fn kebab(text: &str, most: usize) -> String {
         }
         name.push(letter.to_ascii_lowercase());
     }
-    cut(&name, most).to_owned()
+    cut(&name, max_chars).to_owned()
 }
 
 fn push_dash(name: &mut String) {
@@ -70,19 +70,19 @@ fn push_dash(name: &mut String) {
 }
 
 /// The beginning of a name of ASCII letters, in whole words where that leaves most of it.
-fn cut(name: &str, most: usize) -> &str {
+fn cut(name: &str, max_chars: usize) -> &str {
     let name = name.trim_matches('-');
-    if name.len() <= most {
+    if name.len() <= max_chars {
         return name;
     }
-    let head = name.get(..most).unwrap_or_default();
-    let whole = name.as_bytes().get(most) == Some(&b'-');
-    let end = head.rfind('-').filter(|end| !whole && end * 2 > most).unwrap_or(head.len());
+    let head = name.get(..max_chars).unwrap_or_default();
+    let whole = name.as_bytes().get(max_chars) == Some(&b'-');
+    let end = head.rfind('-').filter(|end| !whole && end * 2 > max_chars).unwrap_or(head.len());
     head.get(..end).unwrap_or_default().trim_matches('-')
 }
 
 /// Words of a title that say nothing of what is described.
-const EMPTY_WORDS: &[&str] = &[
+const FILLER_WORDS: &[&str] = &[
     "the",
     "a",
     "an",
@@ -112,8 +112,8 @@ const MAX_TITLE_WORDS: usize = 3;
 pub(super) fn server_name(title: &str) -> String {
     let title = title.to_ascii_lowercase().replace("'s ", " ");
     let words: Vec<String> = title.split_whitespace().take(64).map(|word| kebab(word, MAX_NAME_CHARS)).collect();
-    let telling = words.iter().map(String::as_str).filter(|word| !word.is_empty() && !EMPTY_WORDS.contains(word));
-    let name = telling.take(MAX_TITLE_WORDS).collect::<Vec<_>>().join("-");
+    let significant = words.iter().map(String::as_str).filter(|word| !word.is_empty() && !FILLER_WORDS.contains(word));
+    let name = significant.take(MAX_TITLE_WORDS).collect::<Vec<_>>().join("-");
     let name = if name.is_empty() { kebab(&title, MAX_SERVER_CHARS) } else { cut(&name, MAX_SERVER_CHARS).to_owned() };
     if name.is_empty() { "api".to_owned() } else { name }
 }
@@ -124,10 +124,10 @@ pub(super) fn max_tool_chars(server: &str) -> usize {
 }
 
 /// What a tool may be called, the best name first.
-pub(super) fn tool_names(id: Option<&str>, method: &str, path: &str, most: usize) -> Vec<String> {
-    let by_id = kebab(id.unwrap_or_default(), most);
+pub(super) fn tool_names(id: Option<&str>, method: &str, path: &str, max_chars: usize) -> Vec<String> {
+    let by_id = kebab(id.unwrap_or_default(), max_chars);
     let path = if path == "/" { "root" } else { path };
-    let by_path = kebab(&format!("{} {path}", method.to_ascii_lowercase()), most);
+    let by_path = kebab(&format!("{} {path}", method.to_ascii_lowercase()), max_chars);
     [by_id, by_path].into_iter().filter(|name| !name.is_empty()).collect()
 }
 
@@ -154,7 +154,7 @@ pub(super) fn variable_name(parts: &[&str]) -> String {
 /// The names of one tool's arguments.
 #[derive(Default)]
 pub struct ArgumentNames {
-    taken: HashSet<String>,
+    existing: HashSet<String>,
     last_number: usize,
 }
 
@@ -163,14 +163,14 @@ impl ArgumentNames {
     pub fn claim(&mut self, wire_name: &str, place: &str) -> String {
         let own = identifier(wire_name);
         for name in [own.clone(), format!("{place}_{own}").trim_end_matches('_').to_owned()] {
-            if is_free(&name) && self.taken.insert(name.clone()) {
+            if is_free(&name) && self.existing.insert(name.clone()) {
                 return name;
             }
         }
         loop {
             self.last_number += 1;
             let name = format!("{place}_{own}_{}", self.last_number + 1).replace("__", "_");
-            if self.taken.insert(name.clone()) {
+            if self.existing.insert(name.clone()) {
                 return name;
             }
         }

@@ -1,7 +1,7 @@
 //! The operations of a description, the same for all versions of the format.
 
 use super::body::{Body, read_body};
-use super::description::{Description, Node, Version};
+use super::document::{ApiDocument, Node, Version};
 use super::parameter::{Parameter, read_parameters};
 use crate::diagnostic::Code;
 
@@ -41,15 +41,15 @@ pub(super) struct Success<'d> {
 }
 
 /// Reads the operations, in the order written.
-pub(super) fn read_operations(description: &Description) -> Vec<Operation<'_>> {
-    let paths = description.root().get("paths");
+pub(super) fn read_operations(document: &ApiDocument) -> Vec<Operation<'_>> {
+    let paths = document.root().get("paths");
     let mut found = Vec::new();
     for (path, item) in paths.into_iter().flat_map(Node::entries).filter(|(path, _)| path.starts_with('/')) {
-        let Some(path_item) = description.resolve(item) else { continue };
+        let Some(path_item) = document.resolve(item) else { continue };
         for (key, node) in path_item.entries() {
             match METHODS.iter().find(|(written, _)| *written == key) {
                 Some((_, method)) => found.push(read_operation(method, path, path_item, node)),
-                None if key == "trace" => description.warn(node, Code::Unimplemented, "unsupported method `trace`"),
+                None if key == "trace" => document.warn(node, Code::Unimplemented, "unsupported method `trace`"),
                 None => {}
             }
         }
@@ -74,38 +74,38 @@ fn read_operation<'d>(method: &'static str, path: &'d str, path_item: Node<'d>, 
 
 impl<'d> Operation<'d> {
     /// Its parameters, with those of its path.
-    pub(super) fn parameters(&self, description: &'d Description) -> Vec<Parameter<'d>> {
-        read_parameters(self.path_item, self.node, description)
+    pub(super) fn parameters(&self, document: &'d ApiDocument) -> Vec<Parameter<'d>> {
+        read_parameters(self.path_item, self.node, document)
     }
 
     /// What its request holds.
-    pub(super) fn body(&self, description: &'d Description) -> Option<Body<'d>> {
-        read_body(self.path_item, self.node, description)
+    pub(super) fn body(&self, document: &'d ApiDocument) -> Option<Body<'d>> {
+        read_body(self.path_item, self.node, document)
     }
 
     /// A key of the operation, or else of its path, or else of the description.
-    pub(super) fn inherited(&self, key: &str, description: &'d Description) -> Option<Node<'d>> {
-        self.node.get(key).or_else(|| self.path_item.get(key)).or_else(|| description.root().get(key))
+    pub(super) fn inherited(&self, key: &str, document: &'d ApiDocument) -> Option<Node<'d>> {
+        self.node.get(key).or_else(|| self.path_item.get(key)).or_else(|| document.root().get(key))
     }
 
     /// Its first answer of the statuses that begin with 2.
-    pub(super) fn success(&self, description: &'d Description) -> Option<Success<'d>> {
+    pub(super) fn success(&self, document: &'d ApiDocument) -> Option<Success<'d>> {
         let responses = self.node.get("responses")?;
         let (_, node) =
             responses.entries().filter(|(status, _)| status.starts_with('2')).min_by_key(|(name, _)| *name)?;
-        let response = description.resolve(node)?;
+        let response = document.resolve(node)?;
         let has_link_header = response
             .get("headers")
             .into_iter()
             .flat_map(Node::entries)
             .any(|(name, _)| name.eq_ignore_ascii_case("link"));
-        Some(Success { schema: self.response_schema(response, description), has_link_header })
+        Some(Success { schema: self.response_schema(response, document), has_link_header })
     }
 
-    fn response_schema(&self, response: Node<'d>, description: &'d Description) -> Option<Node<'d>> {
-        match description.version {
+    fn response_schema(&self, response: Node<'d>, document: &'d ApiDocument) -> Option<Node<'d>> {
+        match document.version {
             Version::Swagger2 => {
-                let produces = self.inherited("produces", description);
+                let produces = self.inherited("produces", document);
                 let mut types = produces.into_iter().flat_map(Node::items).filter_map(|kind| kind.value.as_str());
                 let json = produces.is_none() || types.any(is_json);
                 response.get("schema").filter(|_| json)

@@ -2,15 +2,16 @@
 
 use serde_json::Value;
 
-use super::description::{Description, Node, object};
+use super::document::{ApiDocument, Node, object};
 use super::operation::{Operation, Success};
-use super::parameter::ParameterPlace;
+use super::parameter::{Parameter, ParameterPlace};
 
 /// How many pages one call gets: enough to find something, and not a whole database.
 const MAX_PAGES: u64 = 3;
 
-/// Query parameters that count pages, and those that say how long one is: only together they mean pages.
+/// Query parameters that count pages, or items, and those that say how long one is: only together they mean pages.
 const PAGE_PARAMETERS: &[&str] = &["page", "page_number", "pageNumber"];
+const OFFSET_PARAMETERS: &[&str] = &["offset", "skip"];
 const SIZE_PARAMETERS: &[&str] = &["per_page", "perPage", "page_size", "pageSize", "limit", "size", "count"];
 
 /// Fields of an answer that hold the next cursor, and the query parameters that take it.
@@ -28,17 +29,17 @@ const CURSOR_PARENTS: &[&str] = &["meta", "metadata", "pagination", "response_me
 pub(super) fn find_pagination<'d>(
     operation: &Operation<'d>,
     success: &Success<'d>,
-    description: &'d Description,
+    document: &'d ApiDocument,
 ) -> Option<Value> {
     if operation.method != "GET" {
         return None;
     }
-    let answer = success.schema.and_then(|schema| description.resolve(schema));
-    let parameters = operation.parameters(description);
+    let answer = success.schema.and_then(|schema| document.resolve(schema));
+    let parameters = operation.parameters(document);
     let query: Vec<&str> =
         parameters.iter().filter(|known| known.place == ParameterPlace::Query).map(|known| known.name).collect();
     // Without a list in it, an answer is no page, whatever it links to.
-    let items = answer.and_then(|answer| item_list(answer, description))?;
+    let items = answer.and_then(|answer| item_list(answer, document))?;
     let answer = answer?;
     // One thing, by its name, may hold a list and is no page of anything.
     if !items.is_empty() && operation.path.ends_with('}') {
@@ -47,12 +48,48 @@ pub(super) fn find_pagination<'d>(
     if success.has_link_header {
         return Some(pages([("next", "link")], Some(items).filter(|items| !items.is_empty())));
     }
-    if let Some((cursor, parameter)) = cursor_of(answer, &query, description) {
+    if let Some((cursor, parameter)) = cursor_of(answer, &query, document) {
         return Some(pages([("cursor", cursor.as_str()), ("parameter", parameter)], Some(items)));
     }
-    let page = PAGE_PARAMETERS.iter().find(|name| query.contains(*name))?;
-    SIZE_PARAMETERS.iter().find(|name| query.contains(*name))?;
-    Some(pages([("page", *page)], Some(items).filter(|items| !items.is_empty())))
+    let in_query = |names: &[&str]| {
+        parameters.iter().find(|known| known.place == ParameterPlace::Query && names.contains(&known.name))
+    };
+    let size = in_query(SIZE_PARAMETERS)?;
+    let items = Some(items).filter(|items| !items.is_empty());
+    let (counter, step) = match in_query(PAGE_PARAMETERS) {
+        Some(page) => (page, None),
+        // Items are counted by the length of a page, which only the document can promise.
+        None => (in_query(OFFSET_PARAMETERS)?, Some(fixed_number(size, document)?)),
+    };
+    let start = if step.is_some() { 0 } else { first_page(counter, document) };
+    let mut counted = pages([("page", counter.name)], items);
+    if let Some(map) = counted.as_object_mut() {
+        map.extend((start == 0).then(|| ("start".to_owned(), Value::from(start))));
+        map.extend(step.map(|step| ("step".to_owned(), Value::from(step))));
+    }
+    Some(counted)
+}
+
+fn number_of(parameter: &Parameter<'_>, key: &str, document: &ApiDocument) -> Option<u64> {
+    document.resolve(parameter.schema?)?.value.get(key)?.as_u64()
+}
+
+/// The number of the first page: the default of its parameter, or else the minimum.
+fn first_page(page: &Parameter<'_>, document: &ApiDocument) -> u64 {
+    let number = |key| number_of(page, key, document);
+    number("default").or_else(|| number("minimum")).unwrap_or(1)
+}
+
+/// The only number that a parameter takes.
+fn fixed_number(parameter: &Parameter<'_>, document: &ApiDocument) -> Option<u64> {
+    let number = |key| number_of(parameter, key, document);
+    let choices = document.resolve(parameter.schema?)?.get("enum").map(|choices| choices.items().collect::<Vec<_>>());
+    let only = match choices.as_deref() {
+        Some([only]) => only.value.as_u64(),
+        _ => None,
+    };
+    let bounds = number("minimum").filter(|least| number("maximum") == Some(*least));
+    only.or_else(|| number("const")).or(bounds).filter(|number| *number > 0)
 }
 
 fn pages<const N: usize>(how: [(&str, &str); N], items: Option<String>) -> Value {
@@ -65,27 +102,27 @@ fn pages<const N: usize>(how: [(&str, &str); N], items: Option<String>) -> Value
 }
 
 /// Where the list of an answer stands: empty where the answer is it. `None` where there is none, or several.
-fn item_list<'d>(answer: Node<'d>, description: &'d Description) -> Option<String> {
+fn item_list<'d>(answer: Node<'d>, document: &'d ApiDocument) -> Option<String> {
     if answer.text("type") == Some("array") {
         return Some(String::new());
     }
     let mut lists = answer.get("properties")?.entries().filter(|(name, property)| {
-        is_word(name) && description.resolve(*property).is_some_and(|property| property.text("type") == Some("array"))
+        is_word(name) && document.resolve(*property).is_some_and(|property| property.text("type") == Some("array"))
     });
     let (name, _) = lists.next()?;
     lists.next().is_none().then(|| name.to_owned())
 }
 
-fn cursor_of(answer: Node<'_>, query: &[&str], description: &Description) -> Option<(String, &'static str)> {
+fn cursor_of(answer: Node<'_>, query: &[&str], document: &ApiDocument) -> Option<(String, &'static str)> {
     let has = |node: Option<Node<'_>>, name: &str| node.is_some_and(|properties| properties.get(name).is_some());
     let properties = answer.get("properties");
-    for (field, takers) in CURSORS {
-        let Some(parameter) = takers.iter().find(|taker| query.contains(*taker)) else { continue };
+    for (field, parameters) in CURSORS {
+        let Some(parameter) = parameters.iter().find(|parameter| query.contains(*parameter)) else { continue };
         if has(properties, field) {
             return Some(((*field).to_owned(), *parameter));
         }
         let inner = |parent: &&&str| {
-            let node = properties.and_then(|all| all.get(parent)).and_then(|node| description.resolve(node));
+            let node = properties.and_then(|all| all.get(parent)).and_then(|node| document.resolve(node));
             has(node.and_then(|node| node.get("properties")), field)
         };
         if let Some(parent) = CURSOR_PARENTS.iter().find(inner) {

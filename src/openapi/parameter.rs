@@ -1,7 +1,8 @@
 //! Parameters: where each goes, and how its value is written there.
 
-use super::description::{Description, Node, Version};
+use super::document::{ApiDocument, Node, Version};
 use super::operation::is_json;
+use crate::action::is_reserved_header;
 use crate::diagnostic::Code;
 
 /// How many parameters one operation may have.
@@ -69,19 +70,19 @@ impl ParameterPlace {
 pub(super) fn read_parameters<'d>(
     path_item: Node<'d>,
     operation: Node<'d>,
-    description: &'d Description,
+    document: &'d ApiDocument,
 ) -> Vec<Parameter<'d>> {
     let mut found: Vec<Parameter<'d>> = Vec::new();
-    for node in parameter_nodes(path_item, operation, description) {
+    for node in parameter_nodes(path_item, operation, document) {
         if found.len() >= MAX_PARAMETERS {
-            description.warn(
+            document.warn(
                 operation,
                 Code::TooLarge,
                 format!("more than {MAX_PARAMETERS} parameters: the others are left out"),
             );
             break;
         }
-        let Some(parameter) = read_parameter(node, description) else { continue };
+        let Some(parameter) = read_parameter(node, document) else { continue };
         let same = |other: &Parameter<'_>| other.place == parameter.place && other.name == parameter.name;
         match found.iter_mut().find(|other| same(other)) {
             Some(inherited) => *inherited = parameter,
@@ -95,28 +96,28 @@ pub(super) fn read_parameters<'d>(
 pub(super) fn parameter_nodes<'d>(
     path_item: Node<'d>,
     operation: Node<'d>,
-    description: &'d Description,
+    document: &'d ApiDocument,
 ) -> impl Iterator<Item = Node<'d>> {
     let lists = [path_item.get("parameters"), operation.get("parameters")];
-    lists.into_iter().flatten().flat_map(Node::items).filter_map(|node| description.resolve(node))
+    lists.into_iter().flatten().flat_map(Node::items).filter_map(|node| document.resolve(node))
 }
 
 /// Reads one parameter. `None` where it is part of a body, or goes where folio writes nothing.
-fn read_parameter<'d>(node: Node<'d>, description: &'d Description) -> Option<Parameter<'d>> {
+fn read_parameter<'d>(node: Node<'d>, document: &'d ApiDocument) -> Option<Parameter<'d>> {
     let (name, written) = (node.text("name")?, node.text("in").unwrap_or_default());
     if matches!(written, "body" | "formData") {
         return None;
     }
     let Some(place) = ParameterPlace::parse(written) else {
         let shown = crate::diagnostic::truncate(written, 40);
-        description.warn(node, Code::Unimplemented, format!("unsupported parameter location `{shown}`"));
+        document.warn(node, Code::Unimplemented, format!("unsupported parameter location `{shown}`"));
         return None;
     };
     if place == ParameterPlace::Header && is_set_elsewhere(name) {
         return None;
     }
     let content = node.get("content").and_then(|content| content.entries().next());
-    let schema = match description.version {
+    let schema = match document.version {
         Version::Swagger2 => Some(node),
         _ => content.map_or_else(|| node.get("schema"), |(_, media)| media.get("schema")),
     };
@@ -127,7 +128,7 @@ fn read_parameter<'d>(node: Node<'d>, description: &'d Description) -> Option<Pa
         required: place == ParameterPlace::Path || node.flag("required") == Some(true),
         description: node.text("description").unwrap_or_default(),
         schema,
-        style: read_style(node, place, description),
+        style: read_style(node, place, document),
         is_json: content.is_some_and(|(media_type, _)| is_json(media_type)),
         keeps_slashes: node.flag("x-multi-segment") == Some(true) || node.flag("allowReserved") == Some(true),
     })
@@ -135,15 +136,13 @@ fn read_parameter<'d>(node: Node<'d>, description: &'d Description) -> Option<Pa
 
 /// Whether a header says what the body, the answer or the credentials are, which a description says elsewhere.
 fn is_set_elsewhere(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let by_description = ["accept", "content-type", "authorization"];
-    let by_client = ["host", "content-length", "transfer-encoding", "connection"];
-    by_description.contains(&name.as_str()) || by_client.contains(&name.as_str())
+    let by_document = ["accept", "content-type", "authorization"];
+    is_reserved_header(name) || by_document.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
-fn read_style(node: Node<'_>, place: ParameterPlace, description: &Description) -> ParameterStyle {
-    if description.version == Version::Swagger2 {
-        return collection_style(node, place, description);
+fn read_style(node: Node<'_>, place: ParameterPlace, document: &ApiDocument) -> ParameterStyle {
+    if document.version == Version::Swagger2 {
+        return collection_style(node, place, document);
     }
     let default = if matches!(place, ParameterPlace::Query | ParameterPlace::Cookie) { "form" } else { "simple" };
     let style = node.text("style").unwrap_or(default);
@@ -155,13 +154,13 @@ fn read_style(node: Node<'_>, place: ParameterPlace, description: &Description) 
         "pipeDelimited" => ParameterStyle::Joined("|"),
         "deepObject" => ParameterStyle::DeepObject,
         other => {
-            warn_style(other, node.get("style").unwrap_or(node), description);
+            warn_style(other, node.get("style").unwrap_or(node), document);
             ParameterStyle::Joined(",")
         }
     }
 }
 
-fn collection_style(node: Node<'_>, place: ParameterPlace, description: &Description) -> ParameterStyle {
+fn collection_style(node: Node<'_>, place: ParameterPlace, document: &ApiDocument) -> ParameterStyle {
     match node.text("collectionFormat").unwrap_or("csv") {
         "multi" if place == ParameterPlace::Query => ParameterStyle::Repeated,
         "csv" | "multi" => ParameterStyle::Joined(","),
@@ -169,14 +168,14 @@ fn collection_style(node: Node<'_>, place: ParameterPlace, description: &Descrip
         "tsv" => ParameterStyle::Joined("\t"),
         "pipes" => ParameterStyle::Joined("|"),
         other => {
-            warn_style(other, node.get("collectionFormat").unwrap_or(node), description);
+            warn_style(other, node.get("collectionFormat").unwrap_or(node), document);
             ParameterStyle::Joined(",")
         }
     }
 }
 
-fn warn_style(style: &str, at: Node<'_>, description: &Description) {
+fn warn_style(style: &str, at: Node<'_>, document: &ApiDocument) {
     let shown = crate::diagnostic::truncate(style, 40);
     let message = format!("unsupported parameter style `{shown}`");
-    description.warn_with_help(at, message, "it is written as `simple`: elements with commas between them");
+    document.warn_with_help(at, message, "it is written as `simple`: elements with commas between them");
 }

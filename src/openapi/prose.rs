@@ -37,8 +37,8 @@ static NOISE: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
 const ENTITIES: &[(&str, &str)] =
     &[("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&apos;", "'"), ("&nbsp;", " "), ("&amp;", "&")];
 
-/// The first paragraph of a text, in plain words, of at most `most` characters.
-pub fn plain(text: &str, most: usize) -> String {
+/// The first paragraph of a text, in plain words, of at most `max_chars` characters.
+pub fn plain(text: &str, max_chars: usize) -> String {
     let mut text: String = text.chars().take(MAX_READ_CHARS).collect();
     for (pattern, left) in NOISE.iter() {
         text = pattern.replace_all(&text, *left).into_owned();
@@ -46,8 +46,8 @@ pub fn plain(text: &str, most: usize) -> String {
     for (entity, letter) in ENTITIES {
         text = text.replace(entity, letter);
     }
-    let paragraph = text.split("\n\n").map(one_line).find(|paragraph| paragraph.chars().any(char::is_alphanumeric));
-    shorten(&paragraph.unwrap_or_default(), most)
+    let paragraph = text.split("\n\n").map(plain_line).find(|paragraph| paragraph.chars().any(char::is_alphanumeric));
+    shorten(&paragraph.unwrap_or_default(), max_chars)
 }
 
 /// A summary, and what a description adds to it.
@@ -72,7 +72,7 @@ pub(super) fn summarize(summary: &str, description: &str) -> String {
 }
 
 /// A text on one line, without anything that acts on who reads it: braces of templates, control characters.
-pub fn one_line(text: &str) -> String {
+pub fn plain_line(text: &str) -> String {
     let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut safe: String =
         sanitize(&joined).chars().filter(|c| !c.is_control() && *c != char::REPLACEMENT_CHARACTER).collect();
@@ -83,13 +83,13 @@ pub fn one_line(text: &str) -> String {
 }
 
 /// The beginning of a text: whole sentences where there are some, else whole words.
-fn shorten(text: &str, most: usize) -> String {
-    let Some((end, _)) = text.char_indices().nth(most) else { return text.to_owned() };
+fn shorten(text: &str, max_chars: usize) -> String {
+    let Some((end, _)) = text.char_indices().nth(max_chars) else { return text.to_owned() };
     let head = text.get(..end).unwrap_or_default();
     if let Some(stop) = head.rfind(". ").filter(|stop| *stop * 3 >= head.len()) {
         return head.get(..=stop).unwrap_or_default().to_owned();
     }
-    let kept: String = head.chars().take(most.saturating_sub(1)).collect();
+    let kept: String = head.chars().take(max_chars.saturating_sub(1)).collect();
     let word_end = kept.rfind(' ').unwrap_or(kept.len());
     format!("{}…", kept.get(..word_end).unwrap_or_default().trim_end_matches([',', ';', ':', ' ']))
 }

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::schema::{LintKind, Schema, lint};
+use crate::yaml::pointer::{parent, segments};
 
 /// How often what is left is looked at again.
 const MAX_ROUNDS: usize = 6;
@@ -65,11 +66,11 @@ fn compare_pointers(one: &str, other: &str) -> std::cmp::Ordering {
 
 /// Takes out what a pointer leads to. A property stays, and may be anything from then on.
 fn remove(schema: &mut Value, pointer: &str) {
-    let Some((parent, last)) = pointer.rsplit_once('/') else {
+    let Some(key) = segments(pointer).last() else {
         *schema = Value::Object(Map::new());
         return;
     };
-    let key = last.replace("~1", "/").replace("~0", "~");
+    let parent = parent(pointer);
     let is_property = parent.ends_with("/properties") || parent.ends_with("/$defs");
     match schema.pointer_mut(parent) {
         Some(Value::Object(map)) if is_property => _ = map.insert(key, Value::Object(Map::new())),

@@ -4,16 +4,17 @@ use serde_json::{Map, Value};
 
 use super::argument::{Arguments, NewArgument};
 use super::body::{Body, BodyKind};
-use super::description::{Description, Node, object};
+use super::document::{ApiDocument, Node, object};
 use super::operation::Operation;
 use super::parameter::{Parameter, ParameterPlace, ParameterStyle};
 use super::prose;
 use super::schema::{Direction, Translator};
+use crate::action::is_header_name;
 use crate::diagnostic::Code;
 
 /// A request in the making.
 pub(super) struct RequestBuilder<'d> {
-    description: &'d Description,
+    document: &'d ApiDocument,
     pub(super) translator: Translator<'d>,
     pub(super) arguments: Arguments<'d>,
     url: String,
@@ -21,6 +22,10 @@ pub(super) struct RequestBuilder<'d> {
     headers: Map<String, Value>,
     cookies: Vec<Cookie>,
     body: Option<(&'static str, Value)>,
+    /// What a caller must know of how values are sent.
+    pub(super) limits: Vec<String>,
+    /// The query parameter that `paginate` fills in.
+    paged_by: Option<String>,
 }
 
 /// A cookie, and the argument that it is made of.
@@ -39,22 +44,29 @@ enum ValueShape {
 }
 
 impl<'d> RequestBuilder<'d> {
-    pub(super) fn new(description: &'d Description) -> RequestBuilder<'d> {
+    pub(super) fn new(document: &'d ApiDocument) -> RequestBuilder<'d> {
         RequestBuilder {
-            description,
-            translator: Translator::new(description, Direction::Input),
+            document,
+            translator: Translator::new(document, Direction::Input),
             arguments: Arguments::default(),
             url: String::new(),
             query: Map::new(),
             headers: Map::new(),
             cookies: Vec::new(),
             body: None,
+            limits: Vec::new(),
+            paged_by: None,
         }
+    }
+
+    /// Leaves out the query parameter that `paginate` counts.
+    pub(super) fn page_by(&mut self, parameter: Option<String>) {
+        self.paged_by = parameter;
     }
 
     /// Adds all that an operation takes. `None` where there is something without which it cannot be called.
     pub(super) fn add_operation(&mut self, operation: &Operation<'d>) -> Option<()> {
-        let parameters = operation.parameters(self.description);
+        let parameters = operation.parameters(self.document);
         self.write_path(operation, &parameters);
         for parameter in &parameters {
             match parameter.place {
@@ -64,12 +76,12 @@ impl<'d> RequestBuilder<'d> {
                 ParameterPlace::Cookie => self.add_cookie(parameter),
             }
         }
-        let Some(body) = operation.body(self.description) else { return Some(()) };
+        let Some(body) = operation.body(self.document) else { return Some(()) };
         if !matches!(operation.method, "GET" | "HEAD") {
             self.add_body(&body);
         } else if body.required {
             let words = format!("a {} request with a body is left out", operation.method);
-            self.description.warn(operation.node, Code::Unimplemented, words);
+            self.document.warn(operation.node, Code::Unimplemented, words);
             return None;
         }
         Some(())
@@ -118,7 +130,7 @@ impl<'d> RequestBuilder<'d> {
         match found {
             Some(known) if known.keeps_slashes => format!("{{{{path {argument}}}}}"),
             Some(known) if shape == ValueShape::List => joined(&argument, known.style),
-            _ => hole(&argument),
+            _ => placeholder(&argument),
         }
     }
 
@@ -137,20 +149,23 @@ impl<'d> RequestBuilder<'d> {
     }
 
     fn add_query(&mut self, parameter: &Parameter<'d>) {
+        if self.paged_by.as_deref() == Some(parameter.name) {
+            return;
+        }
         let schema = self.parameter_schema(parameter);
-        match shape_of(&self.translator.look_through(&schema)) {
+        match shape_of(&self.translator.resolve_definition(&schema)) {
             ValueShape::Object => self.add_query_object(parameter, schema),
             ValueShape::List => {
                 let argument = self.add_parameter(parameter, schema);
                 let template = match parameter.style {
                     ParameterStyle::Joined(_) => joined(&argument, parameter.style),
-                    _ => hole(&argument),
+                    _ => placeholder(&argument),
                 };
                 self.query.insert(parameter.name.to_owned(), template.into());
             }
             ValueShape::Scalar => {
                 let argument = self.add_parameter(parameter, schema);
-                self.query.insert(parameter.name.to_owned(), hole(&argument).into());
+                self.query.insert(parameter.name.to_owned(), placeholder(&argument).into());
             }
         }
     }
@@ -162,7 +177,7 @@ impl<'d> RequestBuilder<'d> {
 
     /// An object of which each field is a parameter.
     fn add_query_object(&mut self, parameter: &Parameter<'d>, schema: Value) {
-        let fields = field_names(&self.translator.look_through(&schema));
+        let fields = field_names(&self.translator.resolve_definition(&schema));
         let brackets = match parameter.style {
             ParameterStyle::DeepObject => true,
             ParameterStyle::Repeated => false,
@@ -176,28 +191,27 @@ impl<'d> RequestBuilder<'d> {
         let argument = self.add_parameter(parameter, schema);
         for field in fields {
             let name = if brackets { format!("{}[{field}]", parameter.name) } else { field.clone() };
-            self.query.insert(name, field_hole(&argument, &field).into());
+            self.query.insert(name, field_placeholder(&argument, &field).into());
         }
     }
 
     fn leave_out(&self, parameter: &Parameter<'_>, what: &str) {
         let words = format!("unsupported parameter: {what}; it is left out");
-        self.description.warn(parameter.node, Code::Unimplemented, words);
+        self.document.warn(parameter.node, Code::Unimplemented, words);
     }
 
     fn add_header(&mut self, parameter: &Parameter<'d>) {
-        let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-        if parameter.name.is_empty() || !parameter.name.bytes().all(token) {
+        if !is_header_name(parameter.name) {
             return self.leave_out(parameter, "a header whose name no request can hold");
         }
         let schema = self.parameter_schema(parameter);
-        match shape_of(&self.translator.look_through(&schema)) {
+        match shape_of(&self.translator.resolve_definition(&schema)) {
             ValueShape::Object => self.leave_out(parameter, "an object in a header"),
             shape => {
                 let argument = self.add_parameter(parameter, schema);
                 let template = match shape {
                     ValueShape::List => joined(&argument, parameter.style),
-                    _ => hole(&argument),
+                    _ => placeholder(&argument),
                 };
                 self.headers.insert(parameter.name.to_owned(), template.into());
             }
@@ -206,7 +220,7 @@ impl<'d> RequestBuilder<'d> {
 
     fn add_cookie(&mut self, parameter: &Parameter<'d>) {
         let mut schema = self.parameter_schema(parameter);
-        if shape_of(&self.translator.look_through(&schema)) != ValueShape::Scalar
+        if shape_of(&self.translator.resolve_definition(&schema)) != ValueShape::Scalar
             || parameter.name.contains(['=', ';', '{'])
         {
             return self.leave_out(parameter, "a cookie that is no plain value");
@@ -240,20 +254,20 @@ impl<'d> RequestBuilder<'d> {
         }
         let translated =
             body.schema.map_or_else(|| Value::Object(Map::new()), |schema| self.translator.translate(schema));
-        let whole = self.translator.look_through(&translated);
+        let whole = self.translator.resolve_definition(&translated);
         let Some(properties) = flat_properties(&whole) else {
             let schema = described(translated, &prose::plain(body.description, prose::ARGUMENT_CHARS));
             let (wire_name, place) = ("body", "request");
             let argument =
                 self.arguments.add(NewArgument { wire_name, place, schema, required: body.required, node: body.node });
-            self.body = Some(("json", hole(&argument).into()));
+            self.body = Some(("json", placeholder(&argument).into()));
             return;
         };
         let mut fields = Map::new();
         for (name, schema) in properties {
             let required = is_required(&whole, name);
             let new = NewArgument { wire_name: name, place: "body", schema: schema.clone(), required, node: body.node };
-            fields.insert(name.clone(), hole(&self.arguments.add(new)).into());
+            fields.insert(name.clone(), placeholder(&self.arguments.add(new)).into());
         }
         self.body = Some(("json", Value::Object(fields)));
     }
@@ -264,14 +278,15 @@ impl<'d> RequestBuilder<'d> {
         }
         if !body.media_type.starts_with("text/") && !body.media_type.ends_with("xml") {
             let words = format!("unsupported body `{}`: it is sent as a text", body.media_type);
-            self.description.warn(body.node, Code::Unimplemented, words);
+            self.document.warn(body.node, Code::Unimplemented, words);
+            self.limits.push("The body is sent as text, not as a file.".to_owned());
         }
         let text = prose::plain(body.description, prose::ARGUMENT_CHARS);
         let schema = described(object([("type", "string".into())]), &text);
         let (wire_name, place) = ("body", "request");
         let argument =
             self.arguments.add(NewArgument { wire_name, place, schema, required: body.required, node: body.node });
-        self.body = Some(("body", hole(&argument).into()));
+        self.body = Some(("body", placeholder(&argument).into()));
     }
 
     fn form_fields(&mut self, body: &Body<'d>) -> Map<String, Value> {
@@ -279,30 +294,43 @@ impl<'d> RequestBuilder<'d> {
         for field in &body.fields {
             let description = prose::plain(field.node.text("description").unwrap_or_default(), prose::ARGUMENT_CHARS);
             let schema = described(self.translator.translate(field.node), &description);
-            self.warn_binary(&schema, field.node);
             let (required, node) = (field.required, field.node);
-            self.add_field(NewArgument { wire_name: field.name, place: "form", schema, required, node }, &mut fields);
+            let new = NewArgument { wire_name: field.name, place: "form", schema, required, node };
+            self.add_field(new, body.kind, &mut fields);
         }
         let Some(node) = body.schema else { return fields };
         let translated = self.translator.translate(node);
-        let whole = self.translator.look_through(&translated);
+        let whole = self.translator.resolve_definition(&translated);
         for (name, schema) in whole.get("properties").and_then(Value::as_object).into_iter().flatten() {
             let style = body.encoding.and_then(|all| all.get(name)).and_then(|encoding| encoding.text("style"));
             let (schema, required) = (schema.clone(), is_required(&whole, name));
-            self.warn_binary(&schema, body.node);
-            let deep = (style == Some("deepObject")).then(|| field_names(&self.translator.look_through(&schema)));
+            let deep = (style == Some("deepObject")).then(|| field_names(&self.translator.resolve_definition(&schema)));
             let new = NewArgument { wire_name: name, place: "form", schema, required, node: body.node };
             match deep.filter(|names| !names.is_empty()) {
                 Some(names) => self.add_deep_field(new, &names, &mut fields),
-                None => self.add_field(new, &mut fields),
+                None => self.add_field(new, body.kind, &mut fields),
             }
         }
         fields
     }
 
-    fn add_field(&mut self, new: NewArgument<'_, 'd>, fields: &mut Map<String, Value>) {
-        let name = new.wire_name.to_owned();
-        fields.insert(name, hole(&self.arguments.add(new)).into());
+    fn add_field(&mut self, new: NewArgument<'_, 'd>, kind: BodyKind, fields: &mut Map<String, Value>) {
+        let (name, node) = (new.wire_name.to_owned(), new.node);
+        let is_file = is_file(&new.schema, node);
+        let shape = shape_of(&self.translator.resolve_definition(&new.schema));
+        let argument = self.arguments.add(new);
+        if is_file {
+            self.document.warn(node, Code::Unimplemented, "unsupported file in a form: it is sent as a text");
+            self.limits.push(format!("`{argument}` is sent as text, not as a file."));
+        }
+        let is_json = kind == BodyKind::Multipart && shape != ValueShape::Scalar;
+        if is_json && shape == ValueShape::List {
+            let words = "unsupported list in a multipart form: it is sent as one JSON text";
+            self.document.warn(node, Code::Unimplemented, words);
+            self.limits.push(format!("`{argument}` is sent as one JSON text."));
+        }
+        let template = if is_json { placeholder(&format!("json {argument}")) } else { placeholder(&argument) };
+        fields.insert(name, template.into());
     }
 
     /// An object of which each field is a field of the form.
@@ -310,16 +338,15 @@ impl<'d> RequestBuilder<'d> {
         let name = new.wire_name.to_owned();
         let argument = self.arguments.add(new);
         for field in names {
-            fields.insert(format!("{name}[{field}]"), field_hole(&argument, field).into());
+            fields.insert(format!("{name}[{field}]"), field_placeholder(&argument, field).into());
         }
     }
+}
 
-    fn warn_binary(&self, schema: &Value, at: Node<'_>) {
-        let is_file = at.text("type") == Some("file");
-        if is_file || schema.get("format").is_some_and(|format| format == "binary") {
-            self.description.warn(at, Code::Unimplemented, "unsupported file in a form: it is sent as a text");
-        }
-    }
+/// Whether a field of a form holds a file, or files.
+fn is_file(schema: &Value, at: Node<'_>) -> bool {
+    let is_binary = |schema: &Value| schema.get("format").is_some_and(|format| format == "binary");
+    at.text("type") == Some("file") || is_binary(schema) || schema.get("items").is_some_and(is_binary)
 }
 
 /// A schema with a description, which says more of this place than its own.
@@ -330,30 +357,30 @@ fn described(mut schema: Value, description: &str) -> Value {
     schema
 }
 
-fn hole(argument: &str) -> String {
+fn placeholder(argument: &str) -> String {
     format!("{{{{{argument}}}}}")
 }
 
 /// A field of an argument that is an object.
-fn field_hole(argument: &str, field: &str) -> String {
+fn field_placeholder(argument: &str, field: &str) -> String {
     match crate::notation::is_identifier(field) {
-        true => hole(&format!("{argument}.{field}")),
-        false => hole(&format!("{argument}.[{field}]")),
+        true => placeholder(&format!("{argument}.{field}")),
+        false => placeholder(&format!("{argument}.[{field}]")),
     }
 }
 
 /// A list in one text.
 fn joined(argument: &str, style: ParameterStyle) -> String {
     let separator = if let ParameterStyle::Joined(separator) = style { separator } else { "," };
-    hole(&format!("join {argument} \"{separator}\""))
+    placeholder(&format!("join {argument} \"{separator}\""))
 }
 
 fn cookie_header(cookies: &[Cookie]) -> String {
     match cookies {
-        [Cookie { name, argument, required: true }] => format!("{name}={}", hole(argument)),
+        [Cookie { name, argument, required: true }] => format!("{name}={}", placeholder(argument)),
         several => {
             let one = |Cookie { name, argument, .. }: &Cookie| {
-                format!("{{{{#if {argument}}}}}{name}={}; {{{{/if}}}}", hole(argument))
+                format!("{{{{#if {argument}}}}}{name}={}; {{{{/if}}}}", placeholder(argument))
             };
             several.iter().map(one).collect()
         }

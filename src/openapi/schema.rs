@@ -8,11 +8,11 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use super::description::{Description, Node, object};
+use super::document::{ApiDocument, Node, object};
 use super::merge::merge_objects;
 use super::prose;
 use crate::diagnostic::Code;
-use keyword::{copy_limits, is_null_type, name_types, settle_values};
+use keyword::{copy_limits, is_null_type, is_nullable, name_types, settle_values};
 
 /// From how many schemas on what a `$ref` names is put into `$defs`.
 const MAX_INLINED: usize = 24;
@@ -39,7 +39,7 @@ pub(super) enum Direction {
 
 /// Translates the schemas of one tool.
 pub(super) struct Translator<'d> {
-    description: &'d Description,
+    document: &'d ApiDocument,
     pub(super) direction: Direction,
     /// What stands in `$defs`.
     pub(super) definitions: Map<String, Value>,
@@ -54,9 +54,9 @@ pub(super) struct Translator<'d> {
 }
 
 impl<'d> Translator<'d> {
-    pub(super) fn new(description: &'d Description, direction: Direction) -> Translator<'d> {
+    pub(super) fn new(document: &'d ApiDocument, direction: Direction) -> Translator<'d> {
         Translator {
-            description,
+            document,
             direction,
             definitions: Map::new(),
             names: HashMap::new(),
@@ -74,7 +74,7 @@ impl<'d> Translator<'d> {
             return Value::Object(Map::new());
         }
         self.count += 1;
-        self.description.schemas.update(|count| count + 1);
+        self.document.schemas.update(|count| count + 1);
         self.nesting += 1;
         let translated = match node.value {
             Value::Bool(false) => object([("not", Value::Object(Map::new()))]),
@@ -88,11 +88,11 @@ impl<'d> Translator<'d> {
 
     /// Whether nothing more may be translated.
     fn is_spent(&self) -> bool {
-        self.count >= MAX_SCHEMAS || self.description.schemas.get() >= MAX_ALL_SCHEMAS
+        self.count >= MAX_SCHEMAS || self.document.schemas.get() >= MAX_ALL_SCHEMAS
     }
 
     fn translate_reference(&mut self, node: Node<'d>) -> Value {
-        let Some(target) = self.description.resolve(node) else { return Value::Object(Map::new()) };
+        let Some(target) = self.document.resolve(node) else { return Value::Object(Map::new()) };
         let reference = self.translate_target(node, target);
         // Beside a reference, a description says what it is here.
         match (reference, self.description_of(node)) {
@@ -142,9 +142,9 @@ impl<'d> Translator<'d> {
             .take(48)
             .collect();
         let stem = if plain.is_empty() { "schema".to_owned() } else { plain };
-        let taken: HashSet<&String> = self.names.values().collect();
+        let existing: HashSet<&String> = self.names.values().collect();
         let numbered = (2..).map(|number: usize| format!("{stem}-{number}"));
-        let name = std::iter::once(stem.clone()).chain(numbered).find(|name| !taken.contains(name)).unwrap_or(stem);
+        let name = std::iter::once(stem.clone()).chain(numbered).find(|name| !existing.contains(name)).unwrap_or(stem);
         self.names.insert(id, name.clone());
         name
     }
@@ -163,7 +163,7 @@ impl<'d> Translator<'d> {
         self.translate_parts(node, &mut schema);
         self.translate_alternatives(node, &mut schema);
         let schema = self.translate_all_of(node, schema);
-        if node.flag("nullable") == Some(true) { or_null(schema) } else { Value::Object(schema) }
+        if is_nullable(node) { or_null(schema) } else { Value::Object(schema) }
     }
 
     fn description_of(&self, node: Node<'_>) -> Option<Value> {
@@ -171,7 +171,7 @@ impl<'d> Translator<'d> {
             return None;
         }
         let text = node.text("description")?;
-        let mut known = self.description.prose.borrow_mut();
+        let mut known = self.document.prose.borrow_mut();
         let plain = known.entry(node.address()).or_insert_with(|| prose::plain(text, prose::ARGUMENT_CHARS));
         (!plain.is_empty()).then(|| Value::from(plain.as_str()))
     }
@@ -184,12 +184,12 @@ impl<'d> Translator<'d> {
                 break;
             }
             if name.len() > MAX_PROPERTY_BYTES {
-                self.description.warn(
+                self.document.warn(
                     property,
                     Code::TooLarge,
                     "a property with a name of more than 256 bytes is left out",
                 );
-            } else if !self.goes_the_other_way(property) {
+            } else if !self.is_excluded(property) {
                 properties.insert(name.to_owned(), self.translate(property));
             }
         }
@@ -219,10 +219,10 @@ impl<'d> Translator<'d> {
     }
 
     /// Whether a property is part of answers alone, or of requests alone, and this is the other.
-    fn goes_the_other_way(&self, property: Node<'d>) -> bool {
+    fn is_excluded(&self, property: Node<'d>) -> bool {
         let key = if self.direction == Direction::Input { "readOnly" } else { "writeOnly" };
         let said = |node: Node<'_>| node.flag(key) == Some(true);
-        said(property) || property.get("$ref").is_some() && self.description.resolve(property).is_some_and(said)
+        said(property) || property.get("$ref").is_some() && self.document.resolve(property).is_some_and(said)
     }
 
     /// Schemas that hold for a part of a value.
@@ -289,7 +289,7 @@ impl<'d> Translator<'d> {
         let Some(list) = node.get("allOf") else { return schema };
         let translated: Vec<Value> = list.items().take(MAX_SCHEMAS).map(|inner| self.translate(inner)).collect();
         let own = (!schema.is_empty()).then(|| Value::Object(schema.clone()));
-        let opened: Vec<Value> = translated.iter().map(|part| self.look_through(part)).chain(own).collect();
+        let opened: Vec<Value> = translated.iter().map(|part| self.resolve_definition(part)).chain(own).collect();
         if let Some(merged) = merge_objects(&opened) {
             return merged;
         }
@@ -309,7 +309,7 @@ impl<'d> Translator<'d> {
     }
 
     /// A schema, or the one in `$defs` that it refers to.
-    pub(super) fn look_through(&self, schema: &Value) -> Value {
+    pub(super) fn resolve_definition(&self, schema: &Value) -> Value {
         let target = schema.get("$ref").and_then(Value::as_str).and_then(|path| path.strip_prefix("#/$defs/"));
         let found = target.and_then(|name| self.definitions.get(name));
         let mut found = found.unwrap_or(schema).clone();

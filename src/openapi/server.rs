@@ -2,16 +2,16 @@
 
 use url::Url;
 
-use super::description::{Description, Node, Version};
+use super::document::{ApiDocument, Node, Version};
 use super::operation::Operation;
 use crate::diagnostic::Code;
 
 /// The base of an operation's URL, without a slash at its end. `None` where the description does not say.
-pub(super) fn base_url(operation: &Operation<'_>, description: &Description, source: Option<&Url>) -> Option<String> {
-    let written = match description.version {
-        Version::Swagger2 => swagger_base(description.root(), source)?,
+pub(super) fn base_url(operation: &Operation<'_>, document: &ApiDocument, source: Option<&Url>) -> Option<String> {
+    let written = match document.version {
+        Version::Swagger2 => swagger_base(document.root(), source)?,
         _ => {
-            let server = operation.inherited("servers", description).and_then(|servers| servers.items().next());
+            let server = operation.inherited("servers", document).and_then(|servers| servers.items().next());
             server
                 .and_then(|server| Some(fill_variables(server, server.text("url")?)))
                 .unwrap_or_else(|| "/".to_owned())
@@ -57,9 +57,9 @@ fn absolute(written: &str, source: Option<&Url>) -> Option<String> {
 }
 
 /// Warns that nobody knows where the API is.
-pub(super) fn warn_no_server(description: &Description, variable: &str) {
-    let root = description.root();
+pub(super) fn warn_no_server(document: &ApiDocument, variable: &str) {
+    let root = document.root();
     let at = root.get("servers").or_else(|| root.get("host")).or_else(|| root.get("info")).unwrap_or(root);
     let words = format!("missing server URL: the variable `{variable}` has to name it");
-    description.warn(at, Code::MissingKey, words);
+    document.warn(at, Code::MissingKey, words);
 }

@@ -1,4 +1,4 @@
-//! From bytes to a [`Description`]: the file itself, and the local files that its `$ref`s name.
+//! From bytes to a [`ApiDocument`]: the file itself, and the local files that its `$ref`s name.
 
 use std::collections::{HashSet, VecDeque};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 use url::Url;
 
-use super::description::{Description, DescriptionFile, Version, referenced_path};
+use super::document::{ApiDocument, DocumentFile, Version, referenced_path};
 use crate::diagnostic::{Code, Report, Span};
 use crate::files::Folder;
 use crate::yaml::{Documents, Location, decode, parse, parse_json};
@@ -32,14 +32,14 @@ pub struct Source {
 struct Loader<'s> {
     source: &'s Source,
     report: &'s mut Report,
-    files: Vec<DescriptionFile>,
+    files: Vec<DocumentFile>,
     documents: Documents,
     /// How many bytes may still be read.
     left: u64,
 }
 
 /// Loads a description. `None` where it is none: then the report says why.
-pub(super) fn load(source: &Source, report: &mut Report) -> Option<Description> {
+pub(super) fn load(source: &Source, report: &mut Report) -> Option<ApiDocument> {
     let left = MAX_DESCRIPTION_BYTES.saturating_sub(source.bytes.len() as u64);
     let mut loader = Loader { source, report, files: Vec::new(), documents: Documents::default(), left };
     let own_name = source.name.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
@@ -47,7 +47,7 @@ pub(super) fn load(source: &Source, report: &mut Report) -> Option<Description> 
     let root = loader.files.first()?;
     let version = version_of(&root.value, root.root, loader.report)?;
     loader.add_referenced();
-    Some(Description::new(version, loader.files, loader.documents))
+    Some(ApiDocument::new(version, loader.files, loader.documents))
 }
 
 impl Loader<'_> {
@@ -61,7 +61,7 @@ impl Loader<'_> {
         self.report.downgrade_from(before, "the rest is read all the same");
         let root = self.documents.add(document);
         let value = self.documents.json(root);
-        self.files.push(DescriptionFile { path, value, root });
+        self.files.push(DocumentFile { path, value, root });
         Some(())
     }
 
@@ -106,22 +106,35 @@ fn version_of(value: &Value, root: Location, report: &mut Report) -> Option<Vers
     let said = |key: &str| value.get(key).map(|said| said.as_str().map_or_else(|| said.to_string(), str::to_owned));
     let span = Span::start_of(root.file());
     let version = match (said("openapi"), said("swagger")) {
-        (Some(version), _) if version.starts_with("3.0") => Version::OpenApi30,
-        (Some(version), _) if version.starts_with("3.") => Version::OpenApi31,
+        (Some(version), _) if version.starts_with("3.") => {
+            warn_unknown_version(&version, span, report);
+            Version::OpenApi3
+        }
         (None, Some(version)) if version.starts_with('2') => Version::Swagger2,
         (Some(version), _) | (None, Some(version)) => {
             let shown = crate::diagnostic::truncate(&version, 40);
             report
                 .error(Code::Version, span, format!("unsupported version `{shown}` of OpenAPI"))
-                .help("supported are OpenAPI 3.0, OpenAPI 3.1 and Swagger 2.0");
+                .help("supported are OpenAPI 3.0, 3.1 and 3.2, and Swagger 2.0");
             return None;
         }
         (None, None) => {
             report
-                .error(Code::MissingKey, span, "this is no OpenAPI description: missing field `openapi` or `swagger`")
+                .error(Code::MissingKey, span, "not an OpenAPI description: missing field `openapi` or `swagger`")
                 .help("a description begins with `openapi: 3.1.0`, or with `swagger: \"2.0\"`");
             return None;
         }
     };
     Some(version)
+}
+
+/// Warns of a version that nobody has published yet: what is new in it is not known here.
+fn warn_unknown_version(version: &str, span: Span, report: &mut Report) {
+    let minor = version.split('.').nth(1).unwrap_or_default();
+    if !["0", "1", "2"].contains(&minor) {
+        let shown = crate::diagnostic::truncate(version, 40);
+        report
+            .warning(Code::Version, span, format!("unsupported version `{shown}` of OpenAPI: it is read as 3.1"))
+            .help("supported are OpenAPI 3.0, 3.1 and 3.2, and Swagger 2.0");
+    }
 }

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::description::Description;
+use super::document::ApiDocument;
 use super::naming::{ArgumentNames, Names, file_stem, kebab, server_name, tool_names, variable_name};
 use super::schema::{Direction, Translator};
 use super::source::{Source, load};
@@ -15,7 +15,7 @@ use crate::diagnostic::Report;
 use crate::notation::is_identifier;
 use crate::yaml::{decode, parse};
 
-fn description(schemas: Value) -> Description {
+fn document(schemas: Value) -> ApiDocument {
     let whole = json!({ "openapi": "3.0.0", "components": { "schemas": schemas } });
     let source = Source { name: "api.json".into(), bytes: whole.to_string().into_bytes(), folder: None, url: None };
     load(&source, &mut Report::default()).unwrap()
@@ -23,9 +23,9 @@ fn description(schemas: Value) -> Description {
 
 /// The schema `A` of some, translated, and its definitions.
 fn translate(schemas: Value, direction: Direction) -> (Value, Map<String, Value>) {
-    let description = description(schemas);
-    let node = description.root().get("components").unwrap().get("schemas").unwrap().get("A").unwrap();
-    let mut translator = Translator::new(&description, direction);
+    let document = document(schemas);
+    let node = document.root().get("components").unwrap().get("schemas").unwrap().get("A").unwrap();
+    let mut translator = Translator::new(&document, direction);
     let translated = translator.translate(node);
     (translated, translator.definitions)
 }
@@ -34,6 +34,11 @@ fn translate(schemas: Value, direction: Direction) -> (Value, Map<String, Value>
 fn schemas_become_json_schema_2020_12() {
     for (written, wanted) in [
         (json!({ "type": "string", "nullable": true }), json!({ "type": ["string", "null"] })),
+        (json!({ "type": "string", "x-nullable": true }), json!({ "type": ["string", "null"] })),
+        (
+            json!({ "x-nullable": true, "allOf": [{ "type": "string" }] }),
+            json!({ "anyOf": [{ "type": "string" }, { "type": "null" }] }),
+        ),
         (
             json!({ "type": "string", "nullable": true, "enum": ["a"] }),
             json!({ "type": ["string", "null"], "enum": ["a", null] }),
@@ -190,13 +195,13 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn any_text_becomes_a_valid_unique_name(texts in prop::collection::vec(any::<String>(), 0..12), most in 8_usize..64) {
+    fn any_text_becomes_a_valid_unique_name(texts in prop::collection::vec(any::<String>(), 0..12), max_chars in 8_usize..64) {
         let mut names = Names::default();
         let mut arguments = ArgumentNames::default();
         let (mut seen, mut seen_arguments) = (HashSet::new(), HashSet::new());
         for text in texts.iter().chain(&texts) {
-            let name = names.claim(&tool_names(Some(text), "GET", text, most), most);
-            let valid = !name.is_empty() && name.len() <= most && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+            let name = names.claim(&tool_names(Some(text), "GET", text, max_chars), max_chars);
+            let valid = !name.is_empty() && name.len() <= max_chars && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
             prop_assert!(valid && seen.insert(name.clone()), "{name}");
             let argument = arguments.claim(text, "query");
             prop_assert!(is_identifier(&argument) && argument.len() <= 80 && seen_arguments.insert(argument.clone()), "{argument}");

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::description::{Description, object};
+use super::document::{ApiDocument, object};
 use super::operation::{Operation, Success};
 use super::pagination::find_pagination;
 use super::prose;
@@ -15,16 +15,15 @@ use crate::diagnostic::Code;
 const MAX_OUTPUT_SCHEMA_BYTES: usize = 8 << 10;
 
 /// The keys of a tool, in the order in which they are written. `None` where the operation cannot be called.
-pub(super) fn build_tool<'d>(
-    operation: &Operation<'d>,
-    connection: &str,
-    description: &'d Description,
-) -> Option<Value> {
-    let mut request = RequestBuilder::new(description);
+pub(super) fn build_tool<'d>(operation: &Operation<'d>, connection: &str, document: &'d ApiDocument) -> Option<Value> {
+    let success = operation.success(document);
+    let pagination = success.as_ref().and_then(|success| find_pagination(operation, success, document));
+    let mut request = RequestBuilder::new(document);
+    request.page_by(pagination.as_ref().and_then(|pages| pages.get("page")?.as_str().map(str::to_owned)));
     request.add_operation(operation)?;
     let (arguments, translator) = (std::mem::take(&mut request.arguments), &mut request.translator);
     if translator.is_cut {
-        description.warn(
+        document.warn(
             operation.node,
             Code::TooLarge,
             "a schema nests too deeply or is too large: the rest of it may be anything",
@@ -32,29 +31,33 @@ pub(super) fn build_tool<'d>(
     }
     let definitions = std::mem::take(&mut translator.definitions);
     let mut tool = Map::new();
-    tool.insert("description".to_owned(), summary(operation).into());
+    tool.insert("description".to_owned(), description(operation, &request.limits).into());
     tool.extend(annotations(operation.method).map(|hints| ("annotations".to_owned(), hints)));
-    tool.extend(arguments.into_key(definitions, description).map(|(key, value)| (key.to_owned(), value)));
-    let success = operation.success(description);
+    tool.extend(arguments.into_key(definitions, document).map(|(key, value)| (key.to_owned(), value)));
     let mut http = Map::new();
     http.insert("use".to_owned(), connection.into());
     http.extend(request.into_keys(operation.method));
-    let pagination = success.as_ref().and_then(|success| find_pagination(operation, success, description));
     let has_pages = pagination.is_some();
     http.extend(pagination.map(|pages| ("paginate".to_owned(), pages)));
     tool.insert("run".to_owned(), object([("http", Value::Object(http))]));
     // The pages of an answer, put together, are another value than any one of them.
-    let output = success.filter(|_| !has_pages).and_then(|success| output_schema(&success, operation, description));
+    let output = success.filter(|_| !has_pages).and_then(|success| output_schema(&success, operation, document));
     tool.extend(output.map(|schema| ("outputSchema".to_owned(), schema)));
     Some(Value::Object(tool))
 }
 
-fn summary(operation: &Operation<'_>) -> String {
+/// What a tool does, and what of the operation it cannot do.
+fn description(operation: &Operation<'_>, limits: &[String]) -> String {
     let text = prose::summarize(operation.summary, operation.description);
-    match text.is_empty() {
-        true => prose::one_line(&format!("{} {}", operation.method, operation.path)),
+    let mut text = match text.is_empty() {
+        true => prose::plain_line(&format!("{} {}", operation.method, operation.path)),
         false => text,
+    };
+    for limit in limits {
+        text.push_str(if text.ends_with(['.', '!', '?', '…']) { " " } else { ". " });
+        text.push_str(limit);
     }
+    text
 }
 
 fn annotations(method: &str) -> Option<Value> {
@@ -67,10 +70,10 @@ fn annotations(method: &str) -> Option<Value> {
 }
 
 /// What a tool gives, where that is an object, small, and free of contradictions.
-fn output_schema<'d>(success: &Success<'d>, operation: &Operation<'d>, description: &'d Description) -> Option<Value> {
-    let mut translator = Translator::new(description, Direction::Output);
+fn output_schema<'d>(success: &Success<'d>, operation: &Operation<'d>, document: &'d ApiDocument) -> Option<Value> {
+    let mut translator = Translator::new(document, Direction::Output);
     let translated = translator.translate(success.schema?);
-    let Value::Object(mut schema) = translator.look_through(&translated) else { return None };
+    let Value::Object(mut schema) = translator.resolve_definition(&translated) else { return None };
     if translator.is_cut || schema.get("type").is_none_or(|kind| kind != "object") || schema.len() == 1 {
         return None;
     }
@@ -83,7 +86,7 @@ fn output_schema<'d>(success: &Success<'d>, operation: &Operation<'d>, descripti
         return None;
     }
     if !is_sound(&schema) {
-        description.warn(operation.node, Code::Schema, "contradictory response schema: the tool has no `outputSchema`");
+        document.warn(operation.node, Code::Schema, "contradictory response schema: the tool has no `outputSchema`");
         return None;
     }
     Some(schema)

@@ -40,7 +40,7 @@ pub enum EntryOutcome {
     /// It was deleted by hand, and is not written again.
     Deleted,
     /// The description has it no more. It stays as it is.
-    Vanished,
+    Gone,
     /// Somebody wrote an entry of that name, which stays as it is.
     Taken,
 }
@@ -191,15 +191,15 @@ struct Updater<'i> {
     generated: HashMap<String, &'i GeneratedEntry>,
     /// The files that stand there, with what they held.
     outlines: IndexMap<String, (Outline, String)>,
-    fresh: Vec<GeneratedFile>,
+    new_files: Vec<GeneratedFile>,
     outcomes: Vec<(EntryOutcome, String)>,
 }
 
 impl<'i> Updater<'i> {
     fn new(import: &'i Import, old: &'i Record) -> Updater<'i> {
         let generated = import.entries().map(|(_, key, entry)| (key, entry)).collect();
-        let (outlines, fresh, outcomes) = (IndexMap::new(), Vec::new(), Vec::new());
-        Updater { import, old, new: Record::empty(), generated, outlines, fresh, outcomes }
+        let (outlines, new_files, outcomes) = (IndexMap::new(), Vec::new(), Vec::new());
+        Updater { import, old, new: Record::empty(), generated, outlines, new_files, outcomes }
     }
 
     /// Writes again what nobody has touched.
@@ -208,8 +208,8 @@ impl<'i> Updater<'i> {
         for (path, (outline, _)) in &mut outlines {
             for key in outline.keys() {
                 let text = outline.text(&key).unwrap_or_default().to_owned();
-                if let Some(fresh) = self.refresh(path, &key, &text) {
-                    outline.replace(&key, &fresh);
+                if let Some(replacement) = self.refresh(path, &key, &text) {
+                    outline.replace(&key, &replacement);
                 }
             }
         }
@@ -230,7 +230,7 @@ impl<'i> Updater<'i> {
             self.new.insert(path, key.to_owned(), recorded.clone());
             let name = key.strip_prefix("tools/");
             if name.is_some_and(|name| !self.import.known_tools.iter().any(|known| known == name)) {
-                self.outcomes.push((EntryOutcome::Vanished, key.to_owned()));
+                self.outcomes.push((EntryOutcome::Gone, key.to_owned()));
             }
             return None;
         };
@@ -261,22 +261,22 @@ impl<'i> Updater<'i> {
             self.new.insert(&file.path, key.clone(), digest(&entry.text));
             match self.outlines.get_mut(&file.path) {
                 Some((outline, _)) => outline.append(&key, &entry.text),
-                None => self.add_to_fresh(file, &key, entry),
+                None => self.add_to_new_file(file, &key, entry),
             }
             self.outcomes.push((EntryOutcome::Added, key));
         }
     }
 
     /// Adds an entry to a file that is not there yet.
-    fn add_to_fresh(&mut self, file: &GeneratedFile, key: &str, entry: &GeneratedEntry) {
-        if !self.fresh.iter().any(|fresh| fresh.path == file.path) {
-            let mut fresh = file.clone();
-            fresh.sections.iter_mut().for_each(|section| section.entries.clear());
-            self.fresh.push(fresh);
+    fn add_to_new_file(&mut self, file: &GeneratedFile, key: &str, entry: &GeneratedEntry) {
+        if !self.new_files.iter().any(|new_file| new_file.path == file.path) {
+            let mut new_file = file.clone();
+            new_file.sections.iter_mut().for_each(|section| section.entries.clear());
+            self.new_files.push(new_file);
         }
-        let fresh = self.fresh.iter_mut().find(|fresh| fresh.path == file.path);
+        let new_file = self.new_files.iter_mut().find(|new_file| new_file.path == file.path);
         let section = key.split('/').next().unwrap_or_default();
-        let section = fresh.and_then(|fresh| fresh.sections.iter_mut().find(|known| known.key == section));
+        let section = new_file.and_then(|new_file| new_file.sections.iter_mut().find(|known| known.key == section));
         if let Some(section) = section {
             section.entries.push(entry.clone());
         }
@@ -299,7 +299,7 @@ impl<'i> Updater<'i> {
                 files.push(FilePlan { path: path.clone(), text });
             }
         }
-        files.extend(self.fresh.iter().map(|file| FilePlan { path: file.path.clone(), text: file.text() }));
+        files.extend(self.new_files.iter().map(|file| FilePlan { path: file.path.clone(), text: file.text() }));
         files.push(self.new.plan());
         Ok(FolderPlan { files, outcomes: self.outcomes })
     }

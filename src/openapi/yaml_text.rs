@@ -62,43 +62,45 @@ fn write_item(item: &Value, indent: usize, out: &mut String) {
 }
 
 /// A value on one line, where it is short enough. A map at the top of an entry is always written over several.
-fn on_one_line(value: &Value, most: usize, indent: usize) -> Option<String> {
+fn on_one_line(value: &Value, max_chars: usize, indent: usize) -> Option<String> {
     match value {
         Value::Object(map) if map.is_empty() => Some("{}".to_owned()),
         Value::Array(items) if items.is_empty() => Some("[]".to_owned()),
         Value::Object(map) if indent < 4 && map.values().any(|inner| inner.is_object() || inner.is_array()) => None,
-        Value::Object(_) | Value::Array(_) => flow(value, most, 0).filter(|line| line.chars().count() <= most),
+        Value::Object(_) | Value::Array(_) => {
+            flow(value, max_chars, 0).filter(|line| line.chars().count() <= max_chars)
+        }
         _ => None,
     }
 }
 
 /// A value in braces and brackets. `None` as soon as it is too long or too deep to be read so.
-fn flow(value: &Value, most: usize, depth: usize) -> Option<String> {
+fn flow(value: &Value, max_chars: usize, depth: usize) -> Option<String> {
     if depth > 3 {
         return None;
     }
     let text = match value {
         Value::Object(map) if map.is_empty() => "{}".to_owned(),
-        Value::Object(map) => format!("{{ {} }}", flow_entries(map, most, depth)?.join(", ")),
+        Value::Object(map) => format!("{{ {} }}", flow_entries(map, max_chars, depth)?.join(", ")),
         Value::Array(items) => {
             let mut parts = Vec::new();
-            for item in items.iter().take(most) {
-                parts.push(flow(item, most, depth + 1)?);
+            for item in items.iter().take(max_chars) {
+                parts.push(flow(item, max_chars, depth + 1)?);
             }
             format!("[{}]", parts.join(", "))
         }
         other => leaf(other, true),
     };
-    (text.len() <= 4 * most).then_some(text)
+    (text.len() <= 4 * max_chars).then_some(text)
 }
 
-fn flow_entries(map: &Map<String, Value>, most: usize, depth: usize) -> Option<Vec<String>> {
+fn flow_entries(map: &Map<String, Value>, max_chars: usize, depth: usize) -> Option<Vec<String>> {
     let mut parts = Vec::new();
     let mut length = 0;
     for (key, value) in map {
-        let part = format!("{}: {}", scalar(key, true), flow(value, most, depth + 1)?);
+        let part = format!("{}: {}", scalar(key, true), flow(value, max_chars, depth + 1)?);
         length += part.len();
-        if length > 4 * most {
+        if length > 4 * max_chars {
             return None;
         }
         parts.push(part);

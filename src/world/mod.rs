@@ -54,6 +54,7 @@ pub use redacting_world::RedactingWorld;
 pub use reporting_world::{ActionReport, ReportSink, ReportingWorld};
 pub use request_body::{BodyPart, PartContent, RequestBody};
 pub use sandbox::{MAX_SANDBOXES, NeedAccess, ProgramNeed, SandboxSupport, program_needs};
+pub use shell_quote::shell_quote;
 pub use supervisor::run_supervisor;
 pub use tls_options::{Certificates, ClientIdentity, TlsFileError, TlsOptions};
 pub use trace_context::{TraceContext, TracePropagation};

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use crate::diagnostic::sanitize;
 
 /// The word as bash, zsh and ksh read it; nothing in it can break the line or reach the terminal.
-pub(super) fn shell_quote(word: &OsStr) -> String {
+pub fn shell_quote(word: &OsStr) -> String {
     let is_plain = |char: char| char.is_ascii_alphanumeric() || "-_./:=@%+,".contains(char);
     match word.to_str() {
         Some(text) if !text.is_empty() && text.chars().all(is_plain) => text.to_owned(),

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::harness::*;
 
-/// A folder with a program that prints the help texts of a fixture: `NAME.txt` for itself, `NAME-SUB.txt` for a
-/// subcommand; for all else it prints its arguments.
+/// A folder with a program `prog` that prints the help texts of a fixture: `main` for itself, `SUB` for a subcommand,
+/// with `.-h` behind it for `-h`; for all else it prints its arguments.
 fn program(name: &str) -> TestFolder {
     let folder = TestFolder::new(&[]);
     let fixtures = crate::pages::read(&format!("tests/fixtures/help/{name}.txt"));
@@ -18,6 +18,7 @@ fn program(name: &str) -> TestFolder {
     }
     let script = "#!/bin/sh\nhere=${0%/*}\nlast=; sub=main\nfor word; do last=$word; done\n\
                   [ $# -gt 1 ] && sub=$1\n[ \"$last\" = --help ] && exec cat \"$here/help/$sub.txt\"\n\
+                  [ \"$last\" = -h ] && exec cat \"$here/help/$sub.-h.txt\"\n\
                   printf '[%s]' \"$@\"\n";
     folder.write("prog", script);
     fs::set_permissions(folder.join("prog"), PermissionsExt::from_mode(0o755)).unwrap();
@@ -117,6 +118,76 @@ fn getopt_help_becomes_a_tool() {
     assert!(manifest.contains("`color` cannot be given without a value"), "{manifest}");
 }
 
+/// Drafts the tools of the fixture for git, whose program has the name by which folio knows what its options run.
+fn served_git() -> (TestFolder, TestServer, String) {
+    let folder = program("git");
+    fs::rename(folder.join("prog"), folder.join("git")).unwrap();
+    let manifest = drafted(&folder, folder.join("git").to_str().unwrap(), &[]);
+    let server = ServeCommand::new(&folder.join("out")).stdio();
+    (folder, server, manifest)
+}
+
+#[test]
+fn short_help_is_preferred_to_a_manual_page() {
+    let (_folder, server, manifest) = served_git();
+    let client = server.session("2025-11-25");
+    let expected = [
+        "clone bare:boolean decorate:enum no_walk:enum repository!:string directory:string",
+        "fetch verbose:boolean depth:string repository:string refspec:array",
+        "grep e:string max_count:integer pattern!:string rev:array path:array",
+    ];
+    assert_eq!(arguments(&client), expected, "{manifest}");
+    let called = client.call_text("clone", json!({ "no_walk": "sorted", "bare": true, "repository": "r" }));
+    assert_eq!(called, "[clone][--bare][--no-walk=sorted][r]");
+    for review in [
+        "`--upload-pack` is left out: its value may be code, or a program",
+        "`--open-files-in-pager` is left out",
+        "`--template` is left out",
+        "write `okExit: [0, 1]`",
+        "`cwd: \"{{workspace}}\"` in `run`",
+        "`-NUM` is left out: it could not be read",
+    ] {
+        assert!(manifest.contains(review), "{review}:\n{manifest}");
+    }
+    assert!(!manifest.contains("1----2") && !manifest.contains("checkout"), "{manifest}");
+}
+
+#[test]
+fn what_drafts_leave_out_is_unsafe_by_hand() {
+    for (exec, words) in [
+        ("[git, fetch, \"--upload-pack={{p}}\"]", "a value in `--upload-pack` could make `git` run code"),
+        ("[git, fetch, --upload-pack, \"{{p}}\"]", "a value in `--upload-pack` could make `git` run code"),
+        ("[git, clone, \"--config={{p}}\", x]", "could make a program run code"),
+        ("[git, clone, \"--config=core.editor={{p}}\", x]", "a value in `core.editor` could make a program run code"),
+        (
+            "[git, grep, \"--open-files-in-pager={{p}}\"]",
+            "a value in `--open-files-in-pager` could make `git` run code",
+        ),
+        ("[curl, -K, \"{{p}}\"]", "a value in `-K` could make `curl` run code"),
+        ("[rg, \"--pre={{p}}\", x]", "a value in `--pre` could make `rg` run code"),
+    ] {
+        let manifest = format!(
+            "folio: 1\nserver: {{ name: x }}\ntools:\n  t:\n    description: T\n    arguments: {{ p: {{}} }}\n    run: {{ exec: {exec} }}\n"
+        );
+        let folder = TestFolder::new(&[("folio.yaml", &manifest)]);
+        let ran = run_folio(folder.path(), &["check", "--format", "lines"]);
+        assert!(ran.code == Some(1) && ran.out.contains("[unsafe]") && ran.out.contains(words), "{exec}: {ran:?}");
+    }
+}
+
+#[test]
+fn curl_help_becomes_a_tool_with_one_positional() {
+    let folder = TestFolder::new(&[]);
+    let help = "Usage: curl [options...] <url>\n -d, --data <data>          HTTP POST data\n -f, --fail                 \
+                Fail fast with no output on HTTP errors\n -K, --config <file>        Read config from a file\n";
+    folder.write("curl", format!("#!/bin/sh\ncat <<'END'\n{help}END\n"));
+    fs::set_permissions(folder.join("curl"), PermissionsExt::from_mode(0o755)).unwrap();
+    let manifest = drafted(&folder, folder.join("curl").to_str().unwrap(), &[]);
+    assert!(manifest.contains("url: { required: true }"), "{manifest}");
+    assert_eq!(manifest.matches("required: true").count(), 1, "{manifest}");
+    assert!(manifest.contains("`--config` is left out"), "{manifest}");
+}
+
 #[test]
 fn only_chosen_subcommands_become_tools() {
     let folder = program("clap");
@@ -132,16 +203,21 @@ fn only_chosen_subcommands_become_tools() {
 
 #[test]
 fn programs_of_this_machine_become_tools() {
-    for command in ["tar", "python3 -m json.tool", "cargo", "git", "ls"] {
+    for command in ["tar", "python3 -m json.tool", "cargo", "git", "ls", "curl", "grep", "sed", "find", "rsync"] {
         let program = command.split(' ').next().unwrap();
         if Command::new(program).arg("--help").output().is_err() {
             eprintln!("no `{program}` here");
             continue;
         }
         let folder = TestFolder::new(&[]);
-        let only: &[&str] = if matches!(command, "cargo" | "git") { &["--only", "[a-c]*"] } else { &[] };
+        let only: &[&str] = match command {
+            "cargo" => &["--only", "[a-c]*"],
+            "git" => &["--only", "[a-c]*", "--only", "[f-g]*", "--only", "pu*", "--only", "rebase"],
+            _ => &[],
+        };
         let manifest = drafted(&folder, command, only);
         assert!(manifest.contains("exec:"), "{manifest}");
+        assert!(manifest.matches("required: true").count() < 12, "{manifest}");
     }
 }
 

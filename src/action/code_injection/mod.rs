@@ -4,6 +4,7 @@
 
 mod suggestion;
 mod scan;
+mod git;
 mod programs;
 mod variables;
 #[cfg(test)]
@@ -95,6 +96,17 @@ pub(super) fn check_argv(
         }
     }
 }
+
+/// Whether a value at the place of [`PROBE_VALUE`] in a command would be code, or would name a program that runs.
+pub fn runs_value(words: &[String]) -> bool {
+    // A space and a semicolon, as a program that is not known gets them.
+    let value = format!("{VALUE_MARKER} ;");
+    let word = |text: &String| ArgvWord { text: text.replace(PROBE_VALUE, &value), may_start_with_dash: false };
+    scan(words.iter().map(word).collect(), false).iter().any(|found| found.holds_value)
+}
+
+/// Stands for a value in the words that [`runs_value`] looks at.
+pub const PROBE_VALUE: &str = "{{}}";
 
 /// The elements that are code, with or without values: shell variables in them are intended.
 pub(super) fn code_spans(elements: &[Spanned<Element>], compiler: &Compiler<'_>) -> Vec<Location> {
@@ -188,6 +200,12 @@ fn report_finding(found: &CodeFinding, argv: &[ArgvItem], stdin_at: Option<Locat
             format!("`{program}` may read this element as code, and a value in it could become code itself")
         }
         ArgRole::Setting(_) => setting_message(argv, found.word),
+        ArgRole::ProgramOption(from) => {
+            let word = if from > 0 { found.word } else { found.word.saturating_sub(1) };
+            let option = argv.get(word).map_or("", |item| item.source.as_str());
+            let option = option.split("{{").next().unwrap_or_default().trim_end_matches('=');
+            format!("a value in `{option}` could make `{program}` run code")
+        }
         ArgRole::Code(_) => format!("a value in the code of `{program}` could become code itself"),
         ArgRole::Option => format!("a value could become an option of `{program}`, which takes code"),
         ArgRole::Program => "an argument must not choose the program".to_owned(),
@@ -214,6 +232,7 @@ fn report_finding(found: &CodeFinding, argv: &[ArgvItem], stdin_at: Option<Locat
 
 fn setting_message(argv: &[ArgvItem], word: usize) -> String {
     let source = argv.get(word).map_or("", |item| &item.source);
+    let source = source.strip_prefix("--config=").unwrap_or(source);
     let name = source.split(['=', ' ']).next().unwrap_or_default();
     let name = if name.starts_with('-') { name.get(2..).unwrap_or_default() } else { name };
     format!("a value in `{name}` could make a program run code")

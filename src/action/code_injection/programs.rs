@@ -1,6 +1,7 @@
 //! The programs that run code from their arguments, and those that start another program.
 
 use super::Language;
+use super::git::{GIT_CODE_SETTINGS, GIT_SUBCOMMANDS};
 
 /// How a program reads its arguments.
 pub(super) struct ProgramSyntax {
@@ -12,6 +13,10 @@ pub(super) struct ProgramSyntax {
     pub(super) code_letters: &'static str,
     /// Names of options that take code: with `--` as they may be shortened, else the whole word.
     pub(super) code_names: &'static [&'static str],
+    /// Letters of short options that name a program to run, or a file of code or settings to read.
+    pub(super) program_letters: &'static str,
+    /// Names of such options: with `--` as they may be shortened, else the whole word.
+    pub(super) program_names: &'static [&'static str],
     /// Letters of short options that take something else.
     pub(super) operand_letters: &'static str,
     /// Letters of short options that take the rest of their word.
@@ -24,10 +29,14 @@ pub(super) struct ProgramSyntax {
     pub(super) last_letters: &'static str,
     /// Letters of short options that take `NAME=VALUE`; they are among `operand_letters`.
     pub(super) setting_letters: &'static str,
+    /// Names of long options that take `NAME=VALUE`.
+    pub(super) setting_names: &'static [&'static str],
     /// Names of settings that are code, in lower case: `x.` is any that begins so, `.x` any that ends so.
     pub(super) code_settings: &'static [&'static str],
     /// What the words are that are no options.
     pub(super) operands: Operands,
+    /// How subcommands read theirs, where that differs from the program.
+    pub(super) subcommands: &'static [ProgramSyntax],
 }
 
 /// What a program makes of the words that are no options.
@@ -57,19 +66,23 @@ pub(super) enum Operands {
     PowerShell,
 }
 
-const DEFAULT_SYNTAX: ProgramSyntax = ProgramSyntax {
+pub(super) const DEFAULT_SYNTAX: ProgramSyntax = ProgramSyntax {
     names: &[],
     language: Language::Command,
     code_letters: "",
     code_names: &[],
+    program_letters: "",
+    program_names: &[],
     operand_letters: "",
     attached_letters: "",
     operand_names: &[],
     pair_names: &[],
     last_letters: "",
     setting_letters: "",
+    setting_names: &[],
     code_settings: &[],
     operands: Operands::Mixed,
+    subcommands: &[],
 };
 
 const SHELL_SYNTAX: ProgramSyntax = ProgramSyntax {
@@ -85,40 +98,23 @@ const WRAPPER_SYNTAX: ProgramSyntax = ProgramSyntax { operands: Operands::Progra
 
 const SSH_SYNTAX: ProgramSyntax = ProgramSyntax {
     language: Language::Remote,
-    operand_letters: "BbcDEeFIiJLlmOoPpQRSWw",
+    program_letters: "FI",
+    operand_letters: "BbcDEeiJLlmOoPpQRSWw",
     setting_letters: "o",
-    code_settings: &["proxycommand", "localcommand", "remotecommand", "knownhostscommand", "include", "match"],
+    code_settings: &[
+        "proxycommand",
+        "localcommand",
+        "remotecommand",
+        "knownhostscommand",
+        "include",
+        "match",
+        "pkcs11provider",
+        "securitykeyprovider",
+        "xauthlocation",
+    ],
     operands: Operands::Joined(1),
     ..DEFAULT_SYNTAX
 };
-
-const GIT_CODE_SETTINGS: &[&str] = &[
-    "alias.",
-    "pager.",
-    "include.",
-    "includeif.",
-    "core.sshcommand",
-    "core.editor",
-    "core.pager",
-    "core.askpass",
-    "core.fsmonitor",
-    "core.gitproxy",
-    "core.hookspath",
-    "sequence.editor",
-    "diff.external",
-    ".helper",
-    ".program",
-    ".command",
-    ".cmd",
-    ".textconv",
-    ".driver",
-    ".clean",
-    ".smudge",
-    ".process",
-    ".uploadpack",
-    ".receivepack",
-    ".packobjectshook",
-];
 
 /// The commands of tmux whose words a shell reads.
 const TMUX_CODE_COMMANDS: &[&str] = &[
@@ -148,7 +144,22 @@ const TMUX_CODE_COMMANDS: &[&str] = &[
 pub(super) const PATTERN_PROGRAMS: &[&str] = &["grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "ugrep"];
 
 /// What is known of a program that is not in the table.
-pub(super) const UNKNOWN_PROGRAM: &ProgramSyntax = &ProgramSyntax { language: Language::Unknown, ..DEFAULT_SYNTAX };
+pub(super) const UNKNOWN_PROGRAM: &ProgramSyntax = &ProgramSyntax {
+    language: Language::Unknown,
+    program_names: &[
+        "--exec-path",
+        "--rsh",
+        "--pager",
+        "--editor",
+        "--askpass",
+        "--shell",
+        "--upload-pack",
+        "--receive-pack",
+        "--compress-program",
+        "--use-compress-program",
+    ],
+    ..DEFAULT_SYNTAX
+};
 
 pub(super) const PROGRAMS: &[ProgramSyntax] = &[
     ProgramSyntax {
@@ -261,8 +272,10 @@ pub(super) const PROGRAMS: &[ProgramSyntax] = &[
         language: Language::Awk,
         code_letters: "e",
         code_names: &["--source"],
-        operand_letters: "FvfiElo",
-        operand_names: &["field-separator", "assign", "file", "include", "exec", "load"],
+        program_letters: "fiEl",
+        program_names: &["--file", "--include", "--exec", "--load"],
+        operand_letters: "Fvo",
+        operand_names: &["field-separator", "assign"],
         operands: Operands::Code,
         ..DEFAULT_SYNTAX
     },
@@ -271,9 +284,11 @@ pub(super) const PROGRAMS: &[ProgramSyntax] = &[
         language: Language::Sed,
         code_letters: "e",
         code_names: &["--expression"],
-        operand_letters: "fl",
+        program_letters: "f",
+        program_names: &["--file"],
+        operand_letters: "l",
         attached_letters: "i",
-        operand_names: &["file", "line-length"],
+        operand_names: &["line-length"],
         operands: Operands::Code,
         ..DEFAULT_SYNTAX
     },
@@ -287,7 +302,7 @@ pub(super) const PROGRAMS: &[ProgramSyntax] = &[
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax { names: &["ssh", "slogin", "dbclient"], ..SSH_SYNTAX },
-    ProgramSyntax { names: &["autossh"], operand_letters: "BbcDEeFIiJLlMmOoPpQRSWw", ..SSH_SYNTAX },
+    ProgramSyntax { names: &["autossh"], operand_letters: "BbcDEeiJLlMmOoPpQRSWw", ..SSH_SYNTAX },
     ProgramSyntax {
         names: &["mosh"],
         code_names: &["--ssh", "--server", "--client"],
@@ -295,20 +310,29 @@ pub(super) const PROGRAMS: &[ProgramSyntax] = &[
         ..SSH_SYNTAX
     },
     ProgramSyntax {
-        names: &["scp", "sftp"],
-        code_letters: "S",
-        operand_letters: "BbcDFiJloPRsX",
+        names: &["scp"],
+        program_letters: "SDF",
+        operand_letters: "ciJloPX",
+        operands: Operands::Mixed,
+        ..SSH_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["sftp"],
+        program_letters: "SDFbs",
+        operand_letters: "BciJloPRX",
         operands: Operands::Mixed,
         ..SSH_SYNTAX
     },
     ProgramSyntax {
         names: &["git"],
         language: Language::Command,
+        program_names: &["--exec-path", "--config-env"],
         operand_letters: "Cc",
         operand_names: &["git-dir", "work-tree", "namespace"],
         setting_letters: "c",
         code_settings: GIT_CODE_SETTINGS,
         operands: Operands::Subcommand(&[]),
+        subcommands: GIT_SUBCOMMANDS,
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
@@ -334,7 +358,8 @@ pub(super) const PROGRAMS: &[ProgramSyntax] = &[
         language: Language::Other,
         code_letters: "c",
         code_names: &["--cmd", "+"],
-        operand_letters: "uUiSTwW",
+        program_letters: "uUS",
+        operand_letters: "iTwW",
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
@@ -342,12 +367,15 @@ pub(super) const PROGRAMS: &[ProgramSyntax] = &[
         language: Language::Other,
         code_letters: "e",
         code_names: &["--eval", "-eval", "--execute", "-execute"],
+        program_letters: "l",
+        program_names: &["--load", "-load", "--script", "--funcall"],
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
         names: &["gdb"],
         language: Language::Other,
         code_names: &["-ex", "--ex", "-eval-command", "--eval-command", "-iex", "--init-eval-command"],
+        program_names: &["-x", "-command", "--command", "-ix", "--init-command"],
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
@@ -442,7 +470,108 @@ pub(super) const PROGRAMS: &[ProgramSyntax] = &[
         language: Language::Shell,
         code_letters: "e",
         code_names: &["--rsh", "--rsync-path"],
-        operand_letters: "fBTM",
+        program_letters: "M",
+        program_names: &["--remote-option"],
+        operand_letters: "fBT",
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["curl"],
+        program_letters: "K",
+        program_names: &["--config", "--engine"],
+        operand_letters: "AbcCdDeEFhHmoPQrtTuUwxXyYz",
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["wget"],
+        program_letters: "e",
+        program_names: &["--execute", "--config", "--use-askpass"],
+        operand_letters: "oaBitOTwQPUlARDIX",
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["rg"],
+        program_names: &["--pre", "--hostname-bin"],
+        operand_letters: "efgtTmABCjMrdE",
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["ag", "ack", "ugrep", "bat", "batcat", "delta"],
+        program_names: &["--pager", "--filter"],
+        operand_letters: "efgtmABCjMNOl",
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["man"],
+        program_letters: "PC",
+        program_names: &["--pager", "--html", "--config-file"],
+        operand_letters: "LmMsSeRErp",
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["less"],
+        language: Language::Other,
+        code_names: &["+"],
+        program_letters: "k",
+        program_names: &["--lesskey-file", "--lesskey-src", "--lesskey-content"],
+        operand_letters: "bhjoOpPtTxyzD",
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["make", "gmake"],
+        language: Language::Shell,
+        code_letters: "E",
+        code_names: &["--eval"],
+        program_letters: "f",
+        program_names: &["--file", "--makefile"],
+        operand_letters: "CIoW",
+        attached_letters: "jlO",
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax { names: &["cargo"], program_names: &["--config"], operand_letters: "CFjpZ", ..DEFAULT_SYNTAX },
+    ProgramSyntax {
+        names: &["go"],
+        program_names: &["-exec", "-toolexec", "-vettool", "-overlay", "-modfile"],
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["sort", "gsort"],
+        program_names: &["--compress-program"],
+        operand_letters: "kSTto",
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["split", "gsplit"],
+        language: Language::Shell,
+        code_names: &["--filter"],
+        operand_letters: "abClnt",
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["zip"],
+        program_names: &["-TT", "--unzip-command"],
+        operand_letters: "bnPtx",
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["hg"],
+        language: Language::Shell,
+        code_letters: "e",
+        code_names: &["--ssh"],
+        program_names: &["--config", "--remotecmd"],
+        operand_letters: "RmurdIXbtlNUo",
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["svn"],
+        program_names: &["--config-option", "--config-dir", "--diff-cmd", "--diff3-cmd", "--editor-cmd"],
+        operand_letters: "rmFcx",
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["helm"],
+        program_names: &["--post-renderer", "--kubeconfig"],
+        operand_letters: "fno",
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
@@ -574,6 +703,7 @@ pub(super) const PROGRAMS: &[ProgramSyntax] = &[
         language: Language::Shell,
         code_letters: "c",
         code_names: &["--call"],
+        program_names: &["--script-shell", "--shell", "--userconfig", "--globalconfig", "--node-options"],
         operands: Operands::Anywhere,
         ..DEFAULT_SYNTAX
     },
@@ -585,12 +715,19 @@ pub(super) const PROGRAMS: &[ProgramSyntax] = &[
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
+        names: &["docker", "podman", "nerdctl"],
+        program_names: &["--entrypoint", "--config", "--hooks-dir", "--conmon", "--runtime", "--init-path"],
+        operands: Operands::Anywhere,
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["kubectl", "oc"],
+        program_names: &["--kubeconfig"],
+        operands: Operands::Anywhere,
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
         names: &[
-            "docker",
-            "podman",
-            "nerdctl",
-            "kubectl",
-            "oc",
             "nsenter",
             "systemd-run",
             "runuser",

@@ -25,6 +25,8 @@ pub(super) enum ArgRole {
     Code(usize),
     /// A variable or setting by which a program runs code: its value, from this byte of the word on.
     Setting(usize),
+    /// What an option names: a program to run, or a file of code or settings, from this byte of the word on.
+    ProgramOption(usize),
     /// An option that a value chooses.
     Option,
     /// A program that a value chooses.
@@ -67,6 +69,8 @@ enum OptionOperand {
     Skip(usize),
     /// Code: from this byte of the word on, or the next word.
     Code(Option<usize>),
+    /// A program, or a file of code: from this byte of the word on, or the next word.
+    Program(Option<usize>),
     /// A value says which option it is.
     Unknown,
 }
@@ -89,7 +93,7 @@ impl ArgRole {
     /// The byte of the word from which it holds.
     pub(super) fn start(self) -> usize {
         match self {
-            ArgRole::Code(from) | ArgRole::Setting(from) => from,
+            ArgRole::Code(from) | ArgRole::Setting(from) | ArgRole::ProgramOption(from) => from,
             _ => 0,
         }
     }
@@ -207,6 +211,14 @@ impl ArgvScan {
                 }
                 word + 1
             }
+            OptionOperand::Program(from) => {
+                reading.has_code |= row.operands == Operands::Code && is_file_option(row, &text);
+                let word = if from.is_some() { at } else { at + 1 };
+                if word < rest.end {
+                    self.push(reading, word, ArgRole::ProgramOption(from.unwrap_or(0)));
+                }
+                word + 1
+            }
         }
     }
 
@@ -217,9 +229,12 @@ impl ArgvScan {
             let letter = operand_letter(row, option).filter(|_| option.starts_with('-'));
             letter.filter(|letter| row.setting_letters.contains(*letter))
         };
-        let attached = is_letter(text).and_then(|letter| text.find(letter));
-        let from = attached.map_or(0, |at| at + 1);
-        if attached.is_none() && is_letter(self.text(word - 1)).is_none() {
+        let is_name = |option: &str| option.strip_prefix("--").is_some_and(|name| row.setting_names.contains(&name));
+        let attached = is_letter(text).and_then(|letter| text.find(letter)).map(|at| at + 1);
+        let named = text.split_once('=').filter(|(option, _)| is_name(option)).map(|(option, _)| option.len() + 1);
+        let from = attached.or(named).unwrap_or(0);
+        let before = self.text(word - 1);
+        if from == 0 && is_letter(before).is_none() && !is_name(before) {
             return;
         }
         let setting = text.get(from..).unwrap_or_default();
@@ -290,7 +305,7 @@ impl ArgvScan {
             Operands::Subcommand(names) if names.contains(&self.text(rest.start)) => {
                 self.scan_code_words(reading, rest.start + 1..rest.end);
             }
-            Operands::Subcommand(_) => self.scan_unknown(rest),
+            Operands::Subcommand(_) => self.scan_subcommand(reading, rest),
             Operands::Program(_) => self.scan_program(rest, Some(reading.syntax)),
             Operands::Xargs => {
                 let rest = self.insert_stdin_words(reading.program + 1..rest.start, rest);
@@ -298,6 +313,23 @@ impl ArgvScan {
             }
             _ => {}
         }
+    }
+
+    /// Reads the words of a subcommand.
+    fn scan_subcommand(&mut self, reading: &ProgramScan, rest: Range<usize>) {
+        let name = self.text(rest.start);
+        let Some(row) = reading.syntax.subcommands.iter().find(|row| row.names.contains(&name)) else {
+            return self.scan_unknown(rest);
+        };
+        let inner = ProgramScan {
+            syntax: row,
+            program: reading.program,
+            options: true,
+            has_code: false,
+            stdin: false,
+            operands: 0,
+        };
+        self.scan_words(inner, rest.start + 1..rest.end);
     }
 
     /// Reads words of which all but the options are code.
@@ -322,6 +354,14 @@ impl ArgvScan {
         for at in range.start + 1..range.end {
             let text = self.text(at);
             let attached = text.split_once('=').filter(|(name, _)| name.starts_with("--")).map(|(name, _)| name);
+            let names_program = |option: &str| UNKNOWN_PROGRAM.program_names.contains(&option);
+            let option = attached.unwrap_or_else(|| self.text(at - 1));
+            if names_program(option) && text.contains(VALUE_MARKER) {
+                let role = ArgRole::ProgramOption(attached.map_or(0, |name| name.len() + 1));
+                let (program, syntax) = (range.start, UNKNOWN_PROGRAM);
+                self.found.push(CodeFinding { word: at, role, program, syntax, holds_value: true });
+                continue;
+            }
             let from = match attached {
                 Some(name) if COMMON_CODE_OPTIONS.contains(&name) => name.len() + 1,
                 _ if COMMON_CODE_OPTIONS.contains(&self.text(at - 1)) => 0,
@@ -369,11 +409,15 @@ impl ArgvScan {
         let known = |at: &usize| !self.text(*at).starts_with('-') && syntax_of(self.text(*at)).is_some();
         let program = range.clone().find(known).unwrap_or(range.end);
         for at in range.start..program {
-            if let OptionOperand::Code(from) = option_operand(reading.syntax, self.text(at))
-                && is_option(self.text(at), reading.syntax)
-            {
-                self.push(reading, if from.is_some() { at } else { at + 1 }, ArgRole::Code(from.unwrap_or(0)));
+            if !is_option(self.text(at), reading.syntax) {
+                continue;
             }
+            let (from, role) = match option_operand(reading.syntax, self.text(at)) {
+                OptionOperand::Code(from) => (from, ArgRole::Code(from.unwrap_or(0))),
+                OptionOperand::Program(from) => (from, ArgRole::ProgramOption(from.unwrap_or(0))),
+                _ => continue,
+            };
+            self.push(reading, if from.is_some() { at } else { at + 1 }, role);
         }
         self.scan_program(program..range.end, None);
     }
@@ -429,7 +473,9 @@ fn short_letters(text: &str) -> &str {
 /// The letter of a short option that takes what stands behind it.
 fn operand_letter(row: &ProgramSyntax, text: &str) -> Option<char> {
     short_letters(text).chars().skip(1).find(|&letter| {
-        [row.code_letters, row.operand_letters, row.attached_letters].iter().any(|all| all.contains(letter))
+        [row.code_letters, row.program_letters, row.operand_letters, row.attached_letters]
+            .iter()
+            .any(|all| all.contains(letter))
     })
 }
 
@@ -439,6 +485,11 @@ fn option_operand(row: &ProgramSyntax, text: &str) -> OptionOperand {
     }
     if row.code_names.contains(&text) {
         return OptionOperand::Code(None);
+    }
+    // A name with one dash is no cluster of letters.
+    let (name, given) = text.split_once('=').map_or((text, None), |(name, _)| (name, Some(name.len() + 1)));
+    if row.program_names.contains(&name) {
+        return OptionOperand::Program(given);
     }
     match text.strip_prefix("--") {
         Some(long) => long_option_operand(row, long),
@@ -455,15 +506,23 @@ fn long_option_operand(row: &ProgramSyntax, long: &str) -> OptionOperand {
     if row.code_names.iter().filter_map(|whole| whole.strip_prefix("--")).any(is) {
         return OptionOperand::Code(given.then_some(name.len() + 3));
     }
+    if row.program_names.iter().filter_map(|whole| whole.strip_prefix("--")).any(is) {
+        return OptionOperand::Program(given.then_some(name.len() + 3));
+    }
     match name {
         _ if given => OptionOperand::Skip(0),
-        _ if row.operand_names.contains(&name) => OptionOperand::Skip(1),
+        _ if row.operand_names.contains(&name) || row.setting_names.contains(&name) => OptionOperand::Skip(1),
         _ if row.pair_names.contains(&name) => OptionOperand::Skip(2),
         _ => OptionOperand::Skip(0),
     }
 }
 
 fn short_option_operand(row: &ProgramSyntax, text: &str) -> OptionOperand {
+    let has_long_names = row.program_names.iter().any(|name| !name.starts_with("--") && name.len() > 2);
+    if has_long_names && is_assignment(text) {
+        // `-run=NAME` is one option, and no cluster of letters.
+        return OptionOperand::Skip(0);
+    }
     for (at, letter) in text.char_indices().skip(1) {
         let rest = at + letter.len_utf8();
         if letter == VALUE_MARKER {
@@ -471,6 +530,9 @@ fn short_option_operand(row: &ProgramSyntax, text: &str) -> OptionOperand {
         }
         if row.code_letters.contains(letter) {
             return OptionOperand::Code((rest < text.len()).then_some(rest));
+        }
+        if row.program_letters.contains(letter) {
+            return OptionOperand::Program((rest < text.len()).then_some(rest));
         }
         if row.operand_letters.contains(letter) {
             return OptionOperand::Skip(usize::from(rest == text.len()));

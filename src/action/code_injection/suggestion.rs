@@ -43,7 +43,7 @@ pub(super) fn suggest(found: &CodeFinding, argv: &[ArgvItem], value: &TemplateVa
     match found.role {
         ArgRole::Program => "name the program".to_owned(),
         ArgRole::Option => "put `--` before it, or remove `allowDash`".to_owned(),
-        ArgRole::Setting(_) => "write its value here, or take it from `env`".to_owned(),
+        ArgRole::Setting(_) | ArgRole::ProgramOption(_) => "write its value here, or take it from `env`".to_owned(),
         ArgRole::Code(_) if language == Language::Unknown => suggest_for_unknown(found, argv),
         ArgRole::Code(from) => suggest_script(found, argv, from).unwrap_or_else(by_language),
         ArgRole::Stdin => by_language(),

@@ -362,3 +362,103 @@ fn code_from_stdin_is_found() {
         assert!(roles(command, true).is_empty(), "{command}: {:?}", roles(command, true));
     }
 }
+
+#[test]
+fn value_that_names_a_program_is_found() {
+    for command in [
+        "git fetch --upload-pack=@",
+        "git pull --upload-pack @ origin",
+        "git push --receive-pack=@",
+        "git push --exec=@",
+        "git -C dir fetch --upload-pa=@",
+        "git ls-remote --exec=@ x",
+        "git archive --remote=x --exec=@",
+        "git clone -u @ x",
+        "git clone --template=@ x",
+        "git grep --open-files-in-pager=@ x",
+        "git grep -O@ x",
+        "git difftool --extcmd=@",
+        "git --exec-path=@ log",
+        "git --config-env=@ log",
+        "git send-email --sendmail-cmd=@",
+        "/usr/bin/git fetch --upload-pack=@",
+        "sudo git fetch --upload-pack=@",
+        "curl -K @",
+        "curl -sK@ x",
+        "curl --config=@",
+        "wget -e @",
+        "ssh -F @ host",
+        "ssh -I @ host",
+        "scp -S @ a b",
+        "sftp -b @ host",
+        "rsync -M @ a b",
+        "rsync --remote-option=@ a b",
+        "awk -f @ file",
+        "gawk --load=@ {print}",
+        "sed -f @ file",
+        "sed --file=@ file",
+        "rg --pre=@ x",
+        "rg --pre @ x",
+        "ack --pager=@ x",
+        "man -P @ ls",
+        "man --pager=@ ls",
+        "less -k @ file",
+        "docker run --entrypoint=@ image",
+        "docker --config @ ps",
+        "kubectl --kubeconfig=@ get pods",
+        "npm --script-shell=@ run x",
+        "sort --compress-program=@ file",
+        "make -f @",
+        "cargo build --config=@",
+        "go test -exec=@",
+        "go build -toolexec @",
+        "vim -u @ file",
+        "unknown --pager=@",
+        "unknown --upload-pack @",
+    ] {
+        let roles = roles(command, false);
+        assert!(matches!(roles.as_slice(), [ArgRole::ProgramOption(_), ..]), "{command}: {roles:?}");
+    }
+    for command in ["split --filter=@ x", "make --eval=@", "git rebase -x @", "git filter-branch --tree-filter @"] {
+        assert!(matches!(roles(command, false).as_slice(), [ArgRole::Code(_), ..]), "{command}");
+    }
+    for command in ["git submodule foreach @", "git bisect run @"] {
+        assert!(matches!(roles(command, false).as_slice(), [ArgRole::Code(_), ..]), "{command}");
+    }
+    for command in ["git clone --config=@ x", "git clone -c @ x", "git clone --config core.sshCommand=@ x"] {
+        assert!(matches!(roles(command, false).as_slice(), [ArgRole::Setting(_), ..]), "{command}");
+    }
+}
+
+#[test]
+fn value_beside_a_program_option_is_allowed() {
+    for command in [
+        "git fetch --depth=@ @ @",
+        "git fetch --upload-pack=git-upload-pack @",
+        "git clone -b @ -o @ -c user.name=@ @",
+        "git clone --config=user.name=@ x",
+        "git grep -e @ -- @",
+        "git grep -m @ @",
+        "git commit --template=@",
+        "git rebase --onto @ @",
+        "git bisect good @",
+        "curl -o @ -H A:_@ @",
+        "curl --data=@ --output @ @",
+        "ssh -p @ -i @ host ls",
+        "scp -i @ @ host:",
+        "sed -i@ s/a/b/ @",
+        "rg -e @ --pre-glob=@ @",
+        "rg @ src",
+        "docker run --name=@ image ls @",
+        "docker compose up @",
+        "kubectl get pods --namespace=@",
+        "make -C @ -j@ @",
+        "cargo test --package=@ @",
+        "go test -run=@ @",
+        "sort -k @ @",
+        "man @",
+        "unknown --config=@ --exec=@",
+    ] {
+        assert!(roles(command, false).is_empty(), "{command}: {:?}", roles(command, false));
+    }
+}

@@ -10,6 +10,7 @@ use crate::yaml::Spanned;
 
 use super::connection::{compile_base, compile_path, in_connection_scope};
 use super::credentials::HttpCredentials;
+use super::header_name::{is_header_name, is_reserved_header};
 use super::multipart::Multipart;
 use super::{HttpBody, HttpSpec, Method};
 
@@ -136,11 +137,10 @@ pub(super) fn compile_headers<'h>(
 }
 
 pub(super) fn check_header_name(name: &Spanned<String>, compiler: &mut Compiler<'_>) {
-    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    if name.is_empty() || !name.bytes().all(token) {
+    if !is_header_name(name) {
         compiler.error(Code::BadName, name.location, format!("invalid header name `{}`", name.value.escape_debug()));
     }
-    if matches!(name.to_lowercase().as_str(), "host" | "content-length" | "transfer-encoding" | "connection") {
+    if is_reserved_header(name) {
         compiler.error(Code::BadName, name.location, format!("reserved header `{}`: folio sets it", name.value));
     }
 }

@@ -3,6 +3,7 @@
 mod compile;
 mod connection;
 mod credentials;
+mod header_name;
 mod multipart;
 mod paginate;
 mod request_error;
@@ -30,6 +31,7 @@ use status::{ErrorMessages, StatusPattern};
 use transport::Transport;
 
 pub use connection::check_connection;
+pub use header_name::{is_header_name, is_reserved_header};
 pub use request_error::RequestError;
 pub use spec::{HttpSpec, Method, Redirect};
 

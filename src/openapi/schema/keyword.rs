@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::Direction;
-use crate::openapi::description::Node;
+use crate::openapi::document::Node;
 
 /// Formats that folio checks, or that say something to whoever reads them.
 const FORMATS: &[&str] = &[
@@ -39,7 +39,7 @@ pub(super) fn name_types(node: Node<'_>, schema: &mut Map<String, Value>) {
     types.iter_mut().filter(|kind| **kind == "file").for_each(|kind| *kind = "string");
     types.retain(|kind| ["string", "integer", "number", "boolean", "array", "object", "null"].contains(kind));
     types.dedup();
-    if node.flag("nullable") == Some(true) && !types.is_empty() && !types.contains(&"null") {
+    if is_nullable(node) && !types.is_empty() && !types.contains(&"null") {
         types.push("null");
     }
     match types.as_slice() {
@@ -47,6 +47,11 @@ pub(super) fn name_types(node: Node<'_>, schema: &mut Map<String, Value>) {
         [one] => _ = schema.insert("type".to_owned(), Value::from(*one)),
         several => _ = schema.insert("type".to_owned(), Value::from(several.to_vec())),
     }
+}
+
+/// Whether a schema of OpenAPI 3.0 or Swagger 2 says that its value may be null.
+pub(super) fn is_nullable(node: Node<'_>) -> bool {
+    ["nullable", "x-nullable"].iter().any(|key| node.flag(key) == Some(true))
 }
 
 /// Whether a schema's `type` allows null.
@@ -157,8 +162,8 @@ fn copy_choices(node: Node<'_>, direction: Direction, schema: &mut Map<String, V
     let Some(choices) = node.value.get("enum").and_then(Value::as_array).filter(|choices| !choices.is_empty()) else {
         return;
     };
-    let most = if direction == Direction::Output { MAX_OUTPUT_CHOICES } else { MAX_CHOICES };
-    if choices.len() > most {
+    let max_choices = if direction == Direction::Output { MAX_OUTPUT_CHOICES } else { MAX_CHOICES };
+    if choices.len() > max_choices {
         return;
     }
     let mut settled: Vec<Value> = Vec::new();

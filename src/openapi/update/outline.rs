@@ -71,9 +71,10 @@ impl Outline {
     pub(super) fn replace(&mut self, key: &str, text: &str) {
         if let Some(piece) = self.pieces.iter_mut().find(|piece| piece.key.as_deref() == Some(key)) {
             let blank = piece.text.len() - piece.text.trim_end().len();
-            let behind = piece.text.get(piece.text.len() - blank..).unwrap_or_default();
-            let behind = behind.strip_prefix("\r\n").or_else(|| behind.strip_prefix('\n')).unwrap_or(behind).to_owned();
-            piece.text = format!("{text}{behind}");
+            let trailing = piece.text.get(piece.text.len() - blank..).unwrap_or_default();
+            let trailing =
+                trailing.strip_prefix("\r\n").or_else(|| trailing.strip_prefix('\n')).unwrap_or(trailing).to_owned();
+            piece.text = format!("{text}{trailing}");
         }
     }
 
@@ -91,13 +92,13 @@ impl Outline {
         let Some(last) = self.pieces.get_mut(end) else { return };
         // Empty lines that ended the section end it again.
         let body = last.text.trim_end().len();
-        let behind = last.text.get(body..).unwrap_or_default().trim_start_matches(['\r', '\n']).to_owned();
+        let trailing = last.text.get(body..).unwrap_or_default().trim_start_matches(['\r', '\n']).to_owned();
         let blank = if last.text.get(body..).unwrap_or_default().matches('\n').count() > 1 { "\n" } else { "" };
         let is_entry = last.key.is_some();
         last.text.truncate(body);
         last.text.push('\n');
         last.text.push_str(if is_entry { spaced } else { "" });
-        self.pieces.insert(end + 1, Piece { text: format!("{}{blank}{behind}", new.text), ..new });
+        self.pieces.insert(end + 1, Piece { text: format!("{}{blank}{trailing}", new.text), ..new });
         self.ends.values_mut().filter(|other| **other > end).for_each(|other| *other += 1);
         self.ends.insert(section.to_owned(), end + 1);
     }

@@ -1,4 +1,4 @@
-//! A description as trees: values, the files that they stand in, and where exactly.
+//! An API description as trees: values, the files that they stand in, and where exactly.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -7,6 +7,8 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use crate::diagnostic::{Code, Report, Span};
+use crate::uri::percent_decode_lossy;
+use crate::yaml::pointer::push_segment;
 use crate::yaml::{Documents, Location};
 
 /// How many `$ref`s may lead from one to the next.
@@ -17,14 +19,12 @@ const MAX_REFERENCE_HOPS: usize = 32;
 pub(super) enum Version {
     /// Swagger 2.0.
     Swagger2,
-    /// OpenAPI 3.0.
-    OpenApi30,
-    /// OpenAPI 3.1 and later.
-    OpenApi31,
+    /// OpenAPI 3.0 and later, told apart by the keywords of each schema.
+    OpenApi3,
 }
 
 /// One file of a description.
-pub(super) struct DescriptionFile {
+pub(super) struct DocumentFile {
     /// The path, relative to the folder of the first file.
     pub(super) path: String,
     pub(super) value: Value,
@@ -32,10 +32,10 @@ pub(super) struct DescriptionFile {
 }
 
 /// A description, with the files that it refers to.
-pub(super) struct Description {
+pub(super) struct ApiDocument {
     pub(super) version: Version,
     /// The first is the description itself.
-    pub(super) files: Vec<DescriptionFile>,
+    pub(super) files: Vec<DocumentFile>,
     pub(super) documents: Documents,
     warnings: RefCell<Vec<Warning>>,
     /// Descriptions in plain words, by the addresses of the values that have them.
@@ -93,10 +93,10 @@ impl<'d> Node<'d> {
     }
 }
 
-impl Description {
-    pub(super) fn new(version: Version, files: Vec<DescriptionFile>, documents: Documents) -> Description {
+impl ApiDocument {
+    pub(super) fn new(version: Version, files: Vec<DocumentFile>, documents: Documents) -> ApiDocument {
         let (warnings, prose, schemas) = (RefCell::default(), RefCell::default(), Cell::default());
-        Description { version, files, documents, warnings, prose, schemas }
+        ApiDocument { version, files, documents, warnings, prose, schemas }
     }
 
     /// The description's own root.
@@ -159,7 +159,7 @@ impl Description {
                 self.files.iter().position(|known| known.path == path)?
             }
         };
-        let pointer = percent_decode(pointer);
+        let pointer = percent_decode_lossy(pointer);
         self.files.get(file)?.value.pointer(&pointer).map(|value| Node { file, value })
     }
 
@@ -215,8 +215,7 @@ fn find_pointers(value: &Value, here: &mut String, wanted: &mut HashMap<usize, O
     }
     let mut visit = |key: &str, inner: &Value| {
         let length = here.len();
-        here.push('/');
-        here.push_str(&key.replace('~', "~0").replace('/', "~1"));
+        push_segment(here, key);
         find_pointers(inner, here, wanted);
         here.truncate(length);
     };
@@ -230,7 +229,7 @@ fn find_pointers(value: &Value, here: &mut String, wanted: &mut HashMap<usize, O
 /// The path of a file that another refers to, relative to the folder of the description. `None` where it leaves that,
 /// or is no path.
 pub(super) fn referenced_path(from: &str, reference: &str) -> Option<String> {
-    let reference = percent_decode(reference);
+    let reference = percent_decode_lossy(reference);
     if reference.contains("://") || reference.starts_with(['/', '\\']) || reference.contains('\0') {
         return None;
     }
@@ -246,30 +245,7 @@ pub(super) fn referenced_path(from: &str, reference: &str) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("/"))
 }
 
-/// A reference without percent-encoding.
-fn percent_decode(text: &str) -> String {
-    if !text.contains('%') {
-        return text.to_owned();
-    }
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let digits = after.get(..2).filter(|_| *first == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = after.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// A map with one entry.
+/// A map with these entries.
 pub(super) fn object<const N: usize>(entries: [(&str, Value); N]) -> Value {
     Value::Object(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect::<Map<_, _>>())
 }
