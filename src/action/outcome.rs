@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::http::RequestError;
 use super::{Checkpoint, ClientCapability, McpClient, PackEntries, PendingQuestions};
 use crate::budget::{ClientWait, Exhausted};
-use crate::files::mime_of;
+use crate::files::{is_mime_type, mime_of};
 use crate::template::{RenderError, Scope};
 use crate::world::{CapturedBytes, World, WorldError};
 
@@ -227,6 +227,7 @@ pub(super) fn parse_body(
     wants_json: bool,
     limit: u64,
 ) -> Result<(Option<Value>, OutcomeBody), ActionError> {
+    let mime_type = mime_type.filter(|mime_type| is_mime_type(mime_type));
     if let Some(mime_type) = mime_type.filter(|mime_type| !wants_json && is_media(mime_type)) {
         return Ok((None, binary_body(bytes, Some(mime_type))));
     }
