@@ -231,7 +231,7 @@ async fn send_by(
         }
         request = request.body(opened.body);
     }
-    let answer = request.send().await;
+    let answer = client.send(request).await;
     if answer.is_ok() {
         client.has_answered.store(true, Ordering::Relaxed);
     }

@@ -2,13 +2,16 @@
 
 use std::collections::HashMap;
 use std::error::Error;
+use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use tokio::runtime::{Builder, Handle, Runtime};
 use url::Url;
 
 use super::error::WorldError;
@@ -24,6 +27,25 @@ const MAX_CLIENTS: usize = 64;
 pub(super) struct HttpClients {
     by_key: Mutex<HashMap<ClientKey, HttpClient>>,
     lookup: Arc<dyn HostLookup>,
+    threads: ConnectionThreads,
+}
+
+/// The threads on which connections are read. A server that floods one, as with interim responses without an end, keeps
+/// its thread busy until the request ends, and no thread that serves clients.
+struct ConnectionThreads(Option<Runtime>);
+
+impl ConnectionThreads {
+    fn start() -> ConnectionThreads {
+        let started = Builder::new_multi_thread().worker_threads(2).thread_name("folio-http").enable_all().build();
+        ConnectionThreads(started.inspect_err(|error| tracing::warn!("cannot start threads: {error}")).ok())
+    }
+}
+
+impl Drop for ConnectionThreads {
+    fn drop(&mut self) {
+        // An async thread must not wait for others.
+        self.0.take().into_iter().for_each(Runtime::shutdown_background);
+    }
 }
 
 impl Default for HttpClients {
@@ -48,12 +70,25 @@ pub(super) struct ClientKey {
 pub(super) struct HttpClient {
     pub(super) client: reqwest::Client,
     pub(super) has_answered: Arc<AtomicBool>,
+    threads: Option<Handle>,
+}
+
+impl HttpClient {
+    /// Sends a request; a connection that it opens is read on threads of its own.
+    pub(super) async fn send(&self, request: reqwest::RequestBuilder) -> Result<reqwest::Response, reqwest::Error> {
+        let mut sending = pin!(request.send());
+        poll_fn(|context| {
+            let _entered = self.threads.as_ref().map(Handle::enter);
+            sending.as_mut().poll(context)
+        })
+        .await
+    }
 }
 
 impl HttpClients {
     /// Clients that resolve names by `lookup`.
     pub(super) fn with_lookup(lookup: Arc<dyn HostLookup>) -> HttpClients {
-        HttpClients { by_key: Mutex::default(), lookup }
+        HttpClients { by_key: Mutex::default(), lookup, threads: ConnectionThreads::start() }
     }
 
     /// The client for `key`, which is that of `tls`.
@@ -66,7 +101,8 @@ impl HttpClients {
             clients.clear();
         }
         let client = build_client(key, tls, self.lookup.clone()).ok_or(WorldError::NoHttpClient)?;
-        let client = HttpClient { client, has_answered: Arc::default() };
+        let threads = self.threads.0.as_ref().map(|runtime| runtime.handle().clone());
+        let client = HttpClient { client, has_answered: Arc::default(), threads };
         clients.insert(key.clone(), client.clone());
         Ok(client)
     }
