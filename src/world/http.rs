@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use reqwest::StatusCode;
 use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, LOCATION};
+use reqwest::{Method, StatusCode};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -269,6 +269,7 @@ async fn read_response(
         headers.map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
     let headers = headers.collect();
     let length = content_length(&answer);
+    let has_body = hop.method != Method::HEAD && !matches!(status, 204 | 304);
     let lookahead = hop.proxy.as_ref().map_or(0, |proxy| proxy.redactor().lookahead());
     let read_limit = usize::try_from(limit).unwrap_or(usize::MAX).saturating_add(lookahead);
     let (mut bytes, mut missing) = (Vec::new(), 0);
@@ -285,6 +286,10 @@ async fn read_response(
         if missing > MAX_COUNTED_BYTES {
             break;
         }
+    }
+    // HTTP/2 servers may end a body early by a reset that is no error.
+    if has_body && missing == 0 && length.is_some_and(|length| length > bytes.len() as u64) {
+        return Err(WorldError::InvalidResponse { host: hop.peer().host.to_owned() });
     }
     let content_type = answer.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let bytes = decode_charset(bytes, content_type);

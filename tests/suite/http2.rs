@@ -40,10 +40,16 @@ async fn serve(acceptor: TlsAcceptor, stream: TcpStream) -> Option<()> {
             respond.send_reset(Reason::INTERNAL_ERROR);
             continue;
         }
-        let mut body = respond.send_response(http::Response::new(()), false).ok()?;
+        let mut head = http::Response::new(());
+        if path == "/cut" {
+            head.headers_mut().insert("content-length", 1000.into());
+        }
+        let mut body = respond.send_response(head, false).ok()?;
         body.send_data("fine".into(), path == "/good").ok()?;
         match path.as_str() {
             "/reset" => body.send_reset(Reason::INTERNAL_ERROR),
+            // What was sent before this one counts as whole, but for its length.
+            "/cut" => body.send_reset(Reason::CANCEL),
             "/goaway" => connection.abrupt_shutdown(Reason::INTERNAL_ERROR),
             "/closed" => return None,
             _ => {}
@@ -63,7 +69,7 @@ fn response_that_breaks_off_is_an_error_once() {
     folder.write("ca.pem", &authority.pem);
     let served = folder.stdio();
     let client = served.client(SESSION_VERSIONS[3]);
-    for path in ["reset", "goaway", "closed", "refused"] {
+    for path in ["reset", "goaway", "closed", "refused", "cut"] {
         assert_eq!(client.call_text("t", json!({ "path": "good" })), "fine", "before {path}");
         let result = client.call("t", json!({ "path": path }));
         let said = text_of(&result["content"][0]);
