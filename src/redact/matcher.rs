@@ -1,6 +1,7 @@
 //! Searches for all patterns in one pass; three bytes rule out most positions.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::escape::{self, DecodedEscape};
 use super::pattern::{ByteMatcher, SecretPattern, base64_sextet};
@@ -26,7 +27,7 @@ const MAX_ESCAPE_DEPTH: usize = 2;
 /// The patterns of all secrets, indexed by their first bytes.
 #[derive(Debug, Default)]
 pub(super) struct SecretMatcher {
-    patterns: Vec<SecretPattern>,
+    patterns: Vec<Arc<SecretPattern>>,
     /// The patterns that can start with a byte.
     patterns_by_first_byte: Vec<Vec<u32>>,
     /// Whether a pattern or an escape can start with a byte.
@@ -42,7 +43,7 @@ pub(super) struct SecretMatcher {
 }
 
 impl SecretMatcher {
-    pub(super) fn new(patterns: Vec<SecretPattern>) -> SecretMatcher {
+    pub(super) fn new(patterns: Vec<Arc<SecretPattern>>) -> SecretMatcher {
         if patterns.is_empty() {
             return SecretMatcher::default();
         }
@@ -89,6 +90,10 @@ impl SecretMatcher {
                 }
             }
         }
+    }
+
+    pub(super) fn patterns(&self) -> &[Arc<SecretPattern>] {
+        &self.patterns
     }
 
     /// The length of the longest pattern, in bytes.

@@ -23,6 +23,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
+use std::sync::Arc;
 
 pub use redactors::Redactors;
 
@@ -79,9 +80,26 @@ impl Redactor {
         let mut secrets: Vec<String> = secrets.into_iter().flat_map(secret_and_lines).map(str::to_owned).collect();
         secrets.sort();
         secrets.dedup();
-        let forms: Vec<SecretPattern> =
-            secrets.iter().flat_map(|secret| SecretPattern::all_encodings(secret)).collect();
+        let forms = secrets.iter().flat_map(|secret| SecretPattern::all_encodings(secret)).map(Arc::new).collect();
         Redactor { matcher: SecretMatcher::new(forms), secrets, public_names: HashSet::new() }
+    }
+
+    /// Finds the secrets of all `parts`, whose patterns it shares.
+    pub fn join<'a>(parts: impl IntoIterator<Item = &'a Redactor>) -> Redactor {
+        let (mut secrets, mut patterns) = (Vec::new(), Vec::new());
+        for part in parts {
+            if part.secrets.iter().all(|secret| secrets.contains(secret)) {
+                continue;
+            }
+            secrets.extend_from_slice(&part.secrets);
+            patterns.extend_from_slice(part.matcher.patterns());
+        }
+        Redactor { matcher: SecretMatcher::new(patterns), secrets, public_names: HashSet::new() }
+    }
+
+    /// Whether it finds the secrets of `part`, which it was joined from.
+    pub fn includes(&self, part: &Redactor) -> bool {
+        part.secrets.iter().all(|secret| self.secrets.contains(secret))
     }
 
     /// Leaves these names unchanged where the protocol has names, as clients need them.

@@ -1,7 +1,7 @@
 //! OAuth 2 access tokens by client credentials (RFC 6749, 4.4), kept until they expire.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -9,7 +9,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use url::Url;
 
-use super::{HttpHeader, HttpRequest, HttpResponse, RequestBody, World, WorldError};
+use super::live_tokens::{Digest, LiveTokens, MAX_CLIENT_TOKENS, TokenScope};
+use super::redacting_world::run_redaction;
+use super::{HttpHeader, HttpRequest, HttpResponse, RequestBody, World, WorldError, strip_escapes};
 use crate::digest::sha256;
 use crate::redact::Redactor;
 
@@ -17,17 +19,21 @@ use crate::redact::Redactor;
 const MAX_REFRESH_MARGIN: Duration = Duration::from_secs(60);
 /// How long a token is used whose response does not say when it expires.
 const DEFAULT_LIFETIME: Duration = Duration::from_secs(3600);
-/// How many tokens are kept: one for each client in a manifest.
-const MAX_TOKENS: usize = 256;
+/// How many clients have their tokens kept.
+const MAX_CLIENTS: usize = 256;
 const MAX_RESPONSE_BYTES: u64 = 64 << 10;
 const MAX_TOKEN_BYTES: usize = 16 << 10;
+/// A shorter token is a word like any other, which would be replaced wherever it stands in a response.
+const MIN_TOKEN_BYTES: usize = 8;
 
 /// A request for an access token.
 #[derive(Clone)]
 pub struct TokenRequest {
     /// Where tokens are issued.
     pub url: Url,
-    /// The client.
+    /// Identifies the client as it is written in the manifest, whatever the values of its templates.
+    pub client: [u8; 32],
+    /// The name of the client.
     pub client_id: String,
     /// Its secret.
     pub client_secret: String,
@@ -44,20 +50,29 @@ pub struct TokenRequest {
 pub struct AccessToken {
     /// The value of `Authorization`.
     pub authorization: HttpHeader,
+    /// Its pack and its client.
+    pub(super) scope: TokenScope,
+    /// The requests that it was fetched for.
+    pub(super) key: Digest,
+    /// Finds it.
+    pub(super) redactor: Arc<Redactor>,
     refresh_at: Instant,
-    expires_at: Instant,
+    pub(super) expires_at: Instant,
 }
 
 impl AccessToken {
     /// The token itself.
-    fn text(&self) -> &str {
+    pub(super) fn text(&self) -> &str {
         self.authorization.value.trim_start_matches("Bearer ")
     }
 
     /// Stands for a token that is not fetched.
-    pub(super) fn placeholder() -> AccessToken {
+    pub(super) fn placeholder(request: &TokenRequest) -> AccessToken {
         AccessToken {
             authorization: HttpHeader::new_secret("Authorization", "Bearer -"),
+            scope: request.scope(),
+            key: request.key(),
+            redactor: Arc::default(),
             refresh_at: Instant::now(),
             expires_at: Instant::now(),
         }
@@ -67,38 +82,17 @@ impl AccessToken {
 /// The tokens of a process.
 #[derive(Default)]
 pub(super) struct TokenCache {
-    tokens: Mutex<HashMap<[u8; 32], TokenSlot>>,
-    live: RwLock<LiveTokens>,
+    clients: Mutex<HashMap<TokenScope, TokenSlots>>,
+    pub(super) live: LiveTokens,
 }
 
-/// The tokens that APIs may still accept, at most [`MAX_TOKENS`], and what finds them in responses.
-#[derive(Default)]
-struct LiveTokens {
-    tokens: VecDeque<AccessToken>,
-    redactor: Option<Arc<Redactor>>,
-}
-
-impl LiveTokens {
-    fn add(&mut self, token: AccessToken) {
-        let now = Instant::now();
-        self.tokens.retain(|old| old.expires_at > now && old.authorization != token.authorization);
-        self.tokens.push_back(token);
-        if self.tokens.len() > MAX_TOKENS {
-            self.tokens.pop_front();
-        }
-        self.redactor = Some(Arc::new(Redactor::new(self.tokens.iter().map(AccessToken::text))));
-    }
-}
+/// The tokens of a client, by the requests that they were fetched for.
+type TokenSlots = HashMap<Digest, TokenSlot>;
 
 /// A token, locked while it is fetched: others wait for it.
 type TokenSlot = Arc<tokio::sync::Mutex<Option<AccessToken>>>;
 
 impl TokenCache {
-    /// What finds the live tokens; `None` if there never were any.
-    pub(super) fn redactor(&self) -> Option<Arc<Redactor>> {
-        self.live.read().unwrap_or_else(PoisonError::into_inner).redactor.clone()
-    }
-
     /// A token that is not `rejected`, fetched by `send` if there is none. What `send` responds has its tokens.
     pub(super) async fn get<F: Future<Output = Result<HttpResponse, WorldError>>>(
         &self,
@@ -107,7 +101,7 @@ impl TokenCache {
         send: impl FnOnce(HttpRequest) -> F,
     ) -> Result<AccessToken, WorldError> {
         let (started, limits) = (Instant::now(), &request.limits);
-        let slot = self.slot(request.key());
+        let slot = self.slot(&request);
         let locked = limits.cancel.run_until_cancelled(tokio::time::timeout(limits.timeout, slot.lock())).await;
         let mut slot = locked.ok_or(WorldError::Cancelled)?.map_err(|_| WorldError::timed_out(limits.timeout))?;
         let usable = |token: &&AccessToken| {
@@ -117,19 +111,39 @@ impl TokenCache {
             return Ok(token.clone());
         }
         *slot = None;
+        if !self.live.has_room(&request.scope(), request.key()) {
+            return Err(
+                request.failure(format!("its client has {MAX_CLIENT_TOKENS} tokens, or too long ones, already"))
+            );
+        }
         let timeout = request.limits.timeout.saturating_sub(started.elapsed());
         let request = TokenRequest { limits: HttpRequest { timeout, ..request.limits.clone() }, ..request };
-        let token = request.read_token(&send(request.to_http()).await?)?;
-        self.live.write().unwrap_or_else(PoisonError::into_inner).add(token.clone());
+        let response = send(request.to_http()).await?;
+        let token = request.read_token(&response).map_err(|error| self.redact_reason(error, &request))?;
+        self.live.add(token.clone());
         Ok(slot.insert(token).clone())
     }
 
-    fn slot(&self, key: [u8; 32]) -> TokenSlot {
-        let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
-        if tokens.len() >= MAX_TOKENS && !tokens.contains_key(&key) {
-            tokens.clear();
+    /// The error without the tokens that the issuer repeats.
+    fn redact_reason(&self, mut error: WorldError, request: &TokenRequest) -> WorldError {
+        if let (WorldError::Token { reason, .. }, Some(redactor)) =
+            (&mut error, self.live.redactor(&request.scope(), None))
+        {
+            redactor.redact_in_place(reason);
         }
-        tokens.entry(key).or_default().clone()
+        error
+    }
+
+    fn slot(&self, request: &TokenRequest) -> TokenSlot {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if clients.len() >= MAX_CLIENTS && !clients.contains_key(&request.scope()) {
+            clients.clear();
+        }
+        let (slots, key) = (clients.entry(request.scope()).or_default(), request.key());
+        if slots.len() >= MAX_CLIENT_TOKENS && !slots.contains_key(&key) {
+            slots.clear();
+        }
+        slots.entry(key).or_default().clone()
     }
 }
 
@@ -158,6 +172,11 @@ impl TokenResponse {
         }
     }
 
+    /// What the issuer says, without the token that it gives.
+    fn redact(&self, text: String) -> String {
+        Redactor::new([&*self.access_token]).redact_text(&text).into_owned()
+    }
+
     /// Whether the token can be part of a header (RFC 6750, 2.1), and is not too long to be looked for in responses.
     fn has_valid_token(&self) -> bool {
         let is_token_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);
@@ -166,11 +185,17 @@ impl TokenResponse {
 }
 
 impl TokenRequest {
-    /// Equal for requests that give the same token.
-    fn key(&self) -> [u8; 32] {
-        let mut text = format!("{:?}", (&self.client_id, &self.client_secret, self.credentials_in_form, &self.form));
-        text.push_str(self.url.as_str());
-        sha256(text.as_bytes())
+    /// Equal for requests that give the same token: to the same issuer, from the same client, who is known by the
+    /// certificate of its connection too, and for the same pack.
+    fn key(&self) -> Digest {
+        let proxy = self.limits.proxy.as_ref().map(|proxy| proxy.url().as_str());
+        let client = (&self.client_id, &self.client_secret, self.credentials_in_form, &self.form);
+        let connection = (&self.limits.pack, self.limits.tls.key(), proxy, self.url.as_str());
+        sha256(format!("{:?}", (self.client, client, connection)).as_bytes())
+    }
+
+    fn scope(&self) -> TokenScope {
+        TokenScope { pack: self.limits.pack.clone(), client: Some(self.client) }
     }
 
     /// Fetches a token.
@@ -184,16 +209,21 @@ impl TokenRequest {
             return Err(self.error(response, &parsed));
         }
         if !parsed.token_type.is_empty() && !parsed.token_type.eq_ignore_ascii_case("bearer") {
-            let kind = parsed.token_type.replace(&parsed.access_token, "…");
-            return Err(self.failure(format!("unsupported `token_type` `{kind}`")));
+            return Err(self.failure(parsed.redact(format!("unsupported `token_type` `{}`", parsed.token_type))));
         }
         if !parsed.has_valid_token() {
             return Err(self.failure("invalid `access_token`".to_owned()));
+        }
+        if parsed.access_token.len() < MIN_TOKEN_BYTES {
+            return Err(self.failure(format!("`access_token` has fewer than {MIN_TOKEN_BYTES} characters")));
         }
         let lifetime = parsed.expires_in.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         let lifetime = lifetime.unwrap_or(DEFAULT_LIFETIME).min(Duration::from_secs(30 * 24 * 3600));
         Ok(AccessToken {
             authorization: HttpHeader::new_secret("Authorization", format!("Bearer {}", parsed.access_token)),
+            scope: self.scope(),
+            key: self.key(),
+            redactor: Arc::new(run_redaction(8 * parsed.access_token.len(), || Redactor::new([&*parsed.access_token]))),
             refresh_at: Instant::now() + lifetime.saturating_sub(MAX_REFRESH_MARGIN.min(lifetime / 5)),
             expires_at: Instant::now() + lifetime,
         })
@@ -236,7 +266,7 @@ impl TokenRequest {
         let reason = match reason.is_empty() {
             true if (200..300).contains(&response.status) => "no `access_token` in the response".to_owned(),
             true => format!("HTTP status {}", response.status),
-            false => reason.join(": "),
+            false => parsed.redact(strip_escapes(&reason.join(": "))),
         };
         self.failure(reason)
     }

@@ -59,6 +59,6 @@ impl World for DryRunWorld {
         if first.1.is_none() {
             first.0 = format!("get access token from {}\n", url_text(&request.url, &request.limits, &self.redactor));
         }
-        Box::pin(std::future::ready(Ok(AccessToken::placeholder())))
+        Box::pin(std::future::ready(Ok(AccessToken::placeholder(&request))))
     }
 }

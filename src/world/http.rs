@@ -1,6 +1,7 @@
 //! Sends one request, follows its redirects and reads the response.
 
 use std::borrow::Cow;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use reqwest::{Method, StatusCode};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
+use super::access_token::AccessToken;
 use super::captured_bytes::CapturedBytes;
 use super::error::WorldError;
 use super::host_policy::HostPolicy;
@@ -89,6 +91,12 @@ pub struct HttpRequest {
     pub timeout: Duration,
     /// How many bytes of the decoded response body are kept.
     pub max_output: u64,
+    /// How many more are read, so that a secret across the limit is known.
+    pub lookahead: u64,
+    /// The folder of the pack that sends it.
+    pub pack: Arc<Path>,
+    /// The access token in its headers.
+    pub access_token: Option<AccessToken>,
     /// How old a response may be that was kept; `None` for a new one.
     pub cache: Option<Duration>,
     /// Whether redirects are followed. Otherwise a redirect is the response.
@@ -118,6 +126,9 @@ impl HttpRequest {
             secret_body: false,
             timeout: Duration::from_secs(30),
             max_output: 1 << 20,
+            lookahead: 0,
+            pack: Arc::from(Path::new("")),
+            access_token: None,
             cache: None,
             follows_redirects: true,
             is_authorized: true,
@@ -126,6 +137,11 @@ impl HttpRequest {
             proxy: None,
             cancel: CancellationToken::new(),
         }
+    }
+
+    /// How many bytes of the body are read.
+    pub(super) fn read_limit(&self) -> u64 {
+        self.max_output.saturating_add(self.lookahead)
     }
 }
 
@@ -178,7 +194,7 @@ async fn follow_redirects(clients: &HttpClients, mut request: HttpRequest) -> Re
         let answer = if redirects == 0 { answer } else { answer.map_err(WorldError::after_redirect) }?;
         match redirect_location(&answer).filter(|_| request.follows_redirects) {
             Some(location) => hop.follow(answer.status(), &location)?,
-            None => return read_response(answer, hop, request.max_output).await,
+            None => return read_response(answer, hop, request.read_limit()).await,
         }
     }
     Err(WorldError::TooManyRedirects { limit: MAX_REDIRECTS })

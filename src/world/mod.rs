@@ -14,6 +14,7 @@ mod host_policy;
 mod http;
 mod isolation;
 mod latest_line;
+mod live_tokens;
 mod permits;
 mod pipes;
 #[cfg(target_os = "linux")]
@@ -61,6 +62,7 @@ pub use trace_context::{TraceContext, TracePropagation};
 
 use access_token::TokenCache;
 use http_client::HttpClients;
+use live_tokens::TokenScope;
 use permits::ProgramPermits;
 use response_cache::ResponseCache;
 use supervisor::Supervisor;
@@ -174,11 +176,13 @@ impl World for RealWorld {
 
     fn send_request(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, WorldError>> {
         Box::pin(async move {
-            let Some(redactor) = self.tokens.redactor() else { return self.send_unredacted(request).await };
-            let limit = request.max_output;
-            let response = self.send_unredacted(request.with_lookahead(&redactor)).await?;
+            let (scope, own) = (TokenScope::of(&request), request.access_token.clone());
+            let redactor = || self.tokens.live.redactor(&scope, own.as_ref());
+            let Some(known) = redactor() else { return self.send_unredacted(request).await };
+            let limit = request.read_limit();
+            let response = self.send_unredacted(request.with_lookahead(&known)).await?;
             // A token may be newer than the request.
-            Ok(response.redact(&self.tokens.redactor().unwrap_or(redactor), limit))
+            Ok(response.redact(&redactor().unwrap_or(known), limit))
         })
     }
 

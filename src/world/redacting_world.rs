@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use url::Url;
 
+use crate::budget::block_if_large;
 use crate::redact::{InputEnd, Redactor, SECRET_PLACEHOLDER};
 
 use super::{AccessToken, HttpRequest, HttpResponse, ProgramCommand, ProgramOutput, TokenRequest, World, WorldError};
@@ -60,14 +61,18 @@ impl RedactingWorld {
 impl HttpRequest {
     /// The request, with as much more of its response as `redactor` needs to know a secret at the limit.
     pub(super) fn with_lookahead(self, redactor: &Redactor) -> HttpRequest {
-        HttpRequest { max_output: self.max_output.saturating_add(redactor.lookahead() as u64), ..self }
+        HttpRequest { lookahead: self.lookahead.saturating_add(redactor.lookahead() as u64), ..self }
     }
 }
 
 impl HttpResponse {
     /// The response without secrets, and with so many bytes of its body.
     #[must_use]
-    pub(super) fn redact(mut self, redactor: &Redactor, limit: u64) -> HttpResponse {
+    pub(super) fn redact(self, redactor: &Redactor, limit: u64) -> HttpResponse {
+        run_redaction(self.body.bytes.len(), || self.redact_in_place(redactor, limit))
+    }
+
+    fn redact_in_place(mut self, redactor: &Redactor, limit: u64) -> HttpResponse {
         self.body.redact(redactor, limit, InputEnd::Complete);
         for (name, value) in &mut self.headers {
             redactor.redact_in_place(name);
@@ -78,6 +83,14 @@ impl HttpResponse {
         }
         self
     }
+}
+
+/// How much longer a byte takes to redact than to read: a text of escapes takes a hundred times as long as another one.
+const REDACTION_COST: u64 = 16;
+
+/// Redacts so many bytes; many of them where it may block, so that the async threads stay free for other calls.
+pub(super) fn run_redaction<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
+    block_if_large((bytes as u64).saturating_mul(REDACTION_COST), work)
 }
 
 /// The origin of a URL whose other parts are secret.
@@ -110,7 +123,7 @@ impl World for RedactingWorld {
 
     fn send_request(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, WorldError>> {
         Box::pin(async move {
-            let (limit, secret_host) = (request.max_output, request.secret_host.clone());
+            let (limit, secret_host) = (request.read_limit(), request.secret_host.clone());
             let response = self.world.send_request(request.with_lookahead(&self.redactor)).await;
             response
                 .map(|response| response.redact(&self.redactor, limit))

@@ -9,6 +9,7 @@ use super::error::WorldError;
 use super::http::{HttpHeader, HttpRequest, HttpResponse, send, within_limits};
 use super::http_client::HttpClients;
 use crate::digest::sha256;
+use crate::redact::{InputEnd, Redactor};
 
 /// How many responses are kept.
 const MAX_RESPONSES: usize = 1024;
@@ -36,6 +37,8 @@ struct CachedResponses {
 
 struct CachedResponse {
     response: Arc<HttpResponse>,
+    /// How much was read behind the limit.
+    lookahead: u64,
     received: Instant,
     last_use: u64,
 }
@@ -56,11 +59,12 @@ impl ResponseCache {
         max_age: Duration,
     ) -> Result<HttpResponse, WorldError> {
         let Some(key) = cache_key(&request) else { return send(clients, request).await };
-        if let Some(response) = self.find_fresh(&key, max_age) {
+        let slot = CacheSlot { key, max_age, limit: request.read_limit(), lookahead: request.lookahead };
+        if let Some(response) = self.find_fresh(&slot) {
             return Ok(response);
         }
         let (cancel, timeout) = (request.cancel.clone(), request.timeout);
-        within_limits(&cancel, timeout, self.fetch_once(clients, request, CacheSlot { key, max_age })).await
+        within_limits(&cancel, timeout, self.fetch_once(clients, request, slot)).await
     }
 
     /// Sends a request, unless another one that is equal is under way and its response is kept.
@@ -73,15 +77,15 @@ impl ResponseCache {
         let waiting = self.join_fetch(slot.key);
         let finished = waiting.fetch.finished.load(Ordering::Acquire);
         let lock = waiting.fetch.lock.lock().await;
-        if let Some(response) = self.find_fresh(&slot.key, slot.max_age) {
+        if let Some(response) = self.find_fresh(&slot) {
             return Ok(response);
         }
         if waiting.fetch.finished.load(Ordering::Acquire) != finished {
             // Its response was not one to keep: those that waited do not wait for each other too.
             drop(lock);
-            return self.fetch(clients, request, slot.key).await;
+            return self.fetch(clients, request, slot).await;
         }
-        let response = self.fetch(clients, request, slot.key).await;
+        let response = self.fetch(clients, request, slot).await;
         waiting.fetch.finished.fetch_add(1, Ordering::Release);
         response
     }
@@ -91,24 +95,26 @@ impl ResponseCache {
         &self,
         clients: &HttpClients,
         mut request: HttpRequest,
-        key: Key,
+        slot: CacheSlot,
     ) -> Result<HttpResponse, WorldError> {
-        let kept = self.responses().find(&key).map(|kept| kept.response.clone());
+        let kept =
+            self.responses().find(&slot.key).filter(|kept| kept.suffices(&slot)).map(|kept| kept.response.clone());
         let kept = kept.filter(|kept| add_conditions(&mut request, kept));
         let response = send(clients, request).await?;
         if let Some(kept) = kept.filter(|_| response.status == 304) {
-            self.responses().insert(key, kept.clone());
-            return Ok(HttpResponse::clone(&kept));
+            self.responses().confirm(&slot.key);
+            return Ok(slot.cut(&kept));
         }
         if is_storable(&response) {
-            self.responses().insert(key, Arc::new(response.clone()));
+            self.responses().insert(slot.key, Arc::new(response.clone()), slot.lookahead);
         }
         Ok(response)
     }
 
-    fn find_fresh(&self, key: &Key, max_age: Duration) -> Option<HttpResponse> {
-        let fresh = self.responses().find(key).filter(|kept| kept.received.elapsed() < max_age)?.response.clone();
-        Some(HttpResponse::clone(&fresh))
+    fn find_fresh(&self, slot: &CacheSlot) -> Option<HttpResponse> {
+        let fresh = |kept: &&CachedResponse| kept.received.elapsed() < slot.max_age && kept.suffices(slot);
+        let response = self.responses().find(&slot.key).filter(fresh)?.response.clone();
+        Some(slot.cut(&response))
     }
 
     fn responses(&self) -> MutexGuard<'_, CachedResponses> {
@@ -130,6 +136,26 @@ impl ResponseCache {
 struct CacheSlot {
     key: Key,
     max_age: Duration,
+    /// How much of a body is read, the lookahead included.
+    limit: u64,
+    /// How much of it is behind what the request may keep.
+    lookahead: u64,
+}
+
+impl CacheSlot {
+    /// A kept response, as it would be read now.
+    fn cut(&self, kept: &HttpResponse) -> HttpResponse {
+        let mut response = kept.clone();
+        response.body.redact(&Redactor::default(), self.limit, InputEnd::Complete);
+        response
+    }
+}
+
+impl CachedResponse {
+    /// Whether it has all that would be read now: the lookahead grows with the longest secret.
+    fn suffices(&self, slot: &CacheSlot) -> bool {
+        self.lookahead >= slot.lookahead || !self.response.body.is_truncated()
+    }
 }
 
 /// A fetch that is forgotten when the last one that waits for it ends, or is dropped.
@@ -157,7 +183,12 @@ impl CachedResponses {
         Some(kept)
     }
 
-    fn insert(&mut self, key: Key, response: Arc<HttpResponse>) {
+    /// The response is as good as new.
+    fn confirm(&mut self, key: &Key) {
+        self.by_key.get_mut(key).into_iter().for_each(|kept| kept.received = Instant::now());
+    }
+
+    fn insert(&mut self, key: Key, response: Arc<HttpResponse>, lookahead: u64) {
         self.remove(&key);
         let size = response_size(&response);
         if size > MAX_BYTES {
@@ -165,7 +196,8 @@ impl CachedResponses {
         }
         self.bytes += size;
         self.uses += 1;
-        self.by_key.insert(key, CachedResponse { response, received: Instant::now(), last_use: self.uses });
+        let last_use = self.uses;
+        self.by_key.insert(key, CachedResponse { response, lookahead, received: Instant::now(), last_use });
         while self.by_key.len() > MAX_RESPONSES || self.bytes > MAX_BYTES {
             let Some(oldest) = self.by_key.iter().min_by_key(|(_, kept)| kept.last_use).map(|(key, _)| *key) else {
                 return;
@@ -245,10 +277,10 @@ mod tests {
     fn least_recently_used_responses_are_dropped() {
         let mut cache = CachedResponses::default();
         for number in 0..MAX_RESPONSES {
-            cache.insert(key(number), response(0));
+            cache.insert(key(number), response(0), 0);
         }
         assert!(cache.find(&key(0)).is_some());
-        cache.insert(key(MAX_RESPONSES), response(0));
+        cache.insert(key(MAX_RESPONSES), response(0), 0);
         assert_eq!(cache.by_key.len(), MAX_RESPONSES);
         assert!(cache.find(&key(0)).is_some() && cache.find(&key(1)).is_none());
     }
@@ -257,12 +289,12 @@ mod tests {
     fn responses_are_bounded_in_bytes() {
         let mut cache = CachedResponses::default();
         for number in 0..100 {
-            cache.insert(key(number), response(1 << 20));
-            cache.insert(key(number), response(1 << 20));
+            cache.insert(key(number), response(1 << 20), 0);
+            cache.insert(key(number), response(1 << 20), 0);
             assert!(cache.bytes <= MAX_BYTES);
         }
         assert_eq!(cache.by_key.len(), 31);
-        cache.insert(key(99), response(MAX_BYTES));
+        cache.insert(key(99), response(MAX_BYTES), 0);
         assert!(cache.find(&key(99)).is_none());
         (0..100).for_each(|number| cache.remove(&key(number)));
         assert_eq!(cache.bytes, 0);

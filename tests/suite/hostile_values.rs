@@ -240,7 +240,8 @@ const SLOTS: &[HttpSlot] = &[
     HttpSlot {
         key: "OAuth2.scopes",
         http: || oauth2(json!({ "scopes": ["{{v}}"] })),
-        decode: |requests| form_field(requests[0], "scope"),
+        // No scope is no field.
+        decode: |requests| Some(form_field(requests[0], "scope").unwrap_or_default()),
     },
     HttpSlot {
         key: "OAuth2.form",

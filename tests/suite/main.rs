@@ -33,6 +33,7 @@ mod file_paths;
 mod files;
 mod flood;
 mod hostile;
+mod hostile_upstreams;
 mod hostile_values;
 mod http;
 mod http_cache;

@@ -7,6 +7,7 @@ use crate::action::keys::check_exactly_one;
 use crate::action::{ActionContext, ActionError};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
+use crate::digest::sha256;
 use crate::notation::{Auth, ClientAuthentication, NameValue, OAuth2};
 use crate::template::{HeaderSlot, QueryValue, Scope, Slot, Template, Text, Url, UrlBase};
 use crate::world::{HttpHeader, HttpRequest, TokenRequest};
@@ -34,7 +35,42 @@ pub(super) struct OAuth2Credentials {
     client_id: Template<Text>,
     client_secret: Template<Text>,
     client_authentication: ClientAuthentication,
+    scopes: Vec<ScopeTemplate>,
     form: Vec<(String, Template<Text>)>,
+    /// Identifies the client as it is written.
+    digest: [u8; 32],
+}
+
+/// An element of `scopes`.
+struct ScopeTemplate {
+    template: Template<Text>,
+    /// Whether it is one scope, as a caller's value may be part of it. What is written may be several, with blanks.
+    is_one: bool,
+}
+
+impl ScopeTemplate {
+    fn compile(written: &str, at: Location, compiler: &mut Compiler<'_>) -> Option<ScopeTemplate> {
+        let template: Template<Text> = compiler.template(&Spanned::new(written.to_owned(), at), Exposure::Private)?;
+        let is_of_author = |path: &Vec<String>| path.first().is_some_and(|head| head == "env" || head == "server");
+        let is_one = !template.read_paths().iter().all(is_of_author);
+        Some(ScopeTemplate { template, is_one })
+    }
+
+    fn render(&self, scope: &Scope) -> Result<String, ActionError> {
+        let text = self.template.render(scope)?.0;
+        match self.is_one && !text.bytes().all(is_scope_byte) {
+            true => Err(ActionError::message(NOT_ONE_SCOPE.to_owned())),
+            false => Ok(text),
+        }
+    }
+}
+
+const NOT_ONE_SCOPE: &str =
+    "each element of `scopes` with a value must be one scope, without blanks, quotes and backslashes";
+
+/// Whether a byte may be in a scope (RFC 6749, 3.3).
+fn is_scope_byte(byte: u8) -> bool {
+    byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\')
 }
 
 impl HttpCredentials {
@@ -141,15 +177,14 @@ impl OAuth2Credentials {
         let token_url = spec.token_url.as_ref().and_then(|url| compile_token_url(url, compiler));
         let client_id = required_template(spec.client_id.as_ref(), at, "`clientId` in `oauth2`", compiler);
         let client_secret = required_template(spec.client_secret.as_ref(), at, "`clientSecret` in `oauth2`", compiler);
-        let scope = spec.scopes.as_ref().map(|scopes| Spanned::new(scopes.join(" "), at));
-        let scope = scope.and_then(|scope| compiler.template(&scope, Exposure::Private));
+        let scopes = spec.scopes.iter().flatten().map(|scope| ScopeTemplate::compile(scope, at, compiler));
+        let scopes: Option<Vec<_>> = scopes.collect::<Vec<_>>().into_iter().collect();
         let fields: Vec<_> = spec
             .form
             .iter()
             .map(|(name, value)| Some((name.value.clone(), compiler.template(&value.to_text(), Exposure::Private)?)))
             .collect();
-        let mut form: Vec<_> = fields.into_iter().collect::<Option<_>>()?;
-        form.extend(scope.map(|scope| ("scope".to_owned(), scope)));
+        let form = fields.into_iter().collect::<Option<_>>()?;
         let token_url = token_url?;
         Some(OAuth2Credentials {
             literal_url: literal_url(&token_url, compiler),
@@ -158,8 +193,17 @@ impl OAuth2Credentials {
             client_id: client_id?,
             client_secret: client_secret?,
             client_authentication: spec.client_authentication.unwrap_or_default(),
+            scopes: scopes?,
             form,
+            digest: digest(spec),
         })
+    }
+
+    /// The scopes that are not empty, if there are any.
+    fn render_scopes(&self, scope: &Scope) -> Result<Option<String>, ActionError> {
+        let scopes: Vec<String> = self.scopes.iter().map(|own| own.render(scope)).collect::<Result<_, _>>()?;
+        let scopes: Vec<&str> = scopes.iter().map(|own| own.trim()).filter(|own| !own.is_empty()).collect();
+        Ok((!scopes.is_empty()).then(|| scopes.join(" ")))
     }
 
     /// The request for a token that authorizes `request`.
@@ -173,12 +217,14 @@ impl OAuth2Credentials {
         for (name, value) in &self.form {
             form.push((name.clone(), value.render(scope)?.0));
         }
+        form.extend(self.render_scopes(scope)?.map(|scopes| ("scope".to_owned(), scopes)));
         let mut host_policy = request.host_policy.clone();
         self.literal_url.iter().for_each(|url| host_policy.allow_url(url));
         let url = parse_url(&self.token_url.render(scope)?.text)?;
         let token_host = url.host_str().filter(|_| self.has_secret_host).map(str::to_owned);
         Ok(TokenRequest {
             url,
+            client: self.digest,
             client_id: self.client_id.render(scope)?.0,
             client_secret: self.client_secret.render(scope)?.0,
             credentials_in_form: self.client_authentication == ClientAuthentication::Post,
@@ -194,6 +240,15 @@ impl OAuth2Credentials {
             },
         })
     }
+}
+
+/// Equal for clients that are written alike.
+fn digest(spec: &OAuth2) -> [u8; 32] {
+    let text = |text: &Option<Spanned<String>>| text.as_ref().map(|text| text.value.clone());
+    let form: Vec<(&str, String)> =
+        spec.form.iter().map(|(name, value)| (name.value.as_str(), value.to_text().value)).collect();
+    let client = (text(&spec.client_id), text(&spec.client_secret), spec.client_authentication);
+    sha256(format!("{:?}", (text(&spec.token_url), client, &spec.scopes, form)).as_bytes())
 }
 
 /// The client's secret goes to this URL, so the manifest or the environment must name its host.

@@ -1,5 +1,6 @@
 //! Builds a request from its templates, and sends it as often as it takes.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use url::Url;
@@ -30,6 +31,7 @@ impl HttpAction {
         self.add_body(&mut request, context)?;
         request.timeout = self.time_limit(context);
         request.max_output = context.run.max_output;
+        request.pack = Arc::from(context.run.pack_folder);
         request.cache = self.cache;
         request.follows_redirects = self.follows_redirects;
         request.host_policy = self.host_policy.clone();
@@ -186,6 +188,7 @@ async fn send_with_token(
 ) -> Result<HttpResponse, ActionError> {
     request.headers.retain(|header| !header.name.eq_ignore_ascii_case("authorization"));
     request.headers.push(token.authorization.clone());
+    request.access_token = Some(token.clone());
     Ok(context.run.world.send_request(request).await?)
 }
 

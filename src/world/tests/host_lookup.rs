@@ -136,6 +136,7 @@ async fn redirects_and_next_pages_are_held_to_the_same_guard() {
 async fn token_endpoint_is_held_to_the_same_guard() {
     let fixture = Fixture::new(&[("issuer.test", &[&["127.0.0.1"]])], fine).await;
     let request = |allow: &[&str]| TokenRequest {
+        client: [0; 32],
         url: fixture.url("issuer.test"),
         client_id: "c".to_owned(),
         client_secret: "s".to_owned(),

@@ -1,0 +1,105 @@
+//! The access tokens that APIs may still accept, and what finds them in responses.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Instant;
+
+use super::access_token::AccessToken;
+use super::http::HttpRequest;
+use crate::redact::Redactor;
+
+/// How many tokens of one client are valid at once: a caller's value in `scopes` makes one for each.
+pub(super) const MAX_CLIENT_TOKENS: usize = 256;
+/// How many bytes they may have together.
+const MAX_CLIENT_BYTES: usize = 512 << 10;
+/// From this length on, a token is searched for in all responses of its pack. A shorter one could be a word that an issuer
+/// chose, such as `username`, and is searched for in responses to its own client only.
+const MIN_SHARED_BYTES: usize = 16;
+
+pub(super) type Digest = [u8; 32];
+
+/// Whose tokens are searched for in a response. No pack chooses what is replaced in the responses of another one.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) struct TokenScope {
+    /// The folder of the pack.
+    pub(super) pack: Arc<Path>,
+    /// The client that the request is authorized by.
+    pub(super) client: Option<Digest>,
+}
+
+impl TokenScope {
+    pub(super) fn of(request: &HttpRequest) -> TokenScope {
+        let client = request.access_token.as_ref().and_then(|token| token.scope.client);
+        TokenScope { pack: request.pack.clone(), client }
+    }
+
+    /// Whether `token` is searched for.
+    fn includes(&self, token: &AccessToken) -> bool {
+        token.scope.pack == self.pack && (token.text().len() >= MIN_SHARED_BYTES || token.scope.client == self.client)
+    }
+}
+
+/// The tokens that APIs may still accept.
+#[derive(Default)]
+pub(super) struct LiveTokens(RwLock<TokenList>);
+
+#[derive(Default)]
+struct TokenList {
+    tokens: Vec<AccessToken>,
+    /// Those that were needed since a token was added.
+    redactors: HashMap<TokenScope, Arc<Redactor>>,
+}
+
+impl LiveTokens {
+    /// Adds a token. Of those that it replaces, the last one is kept: an API may speak of what it just refused.
+    pub(super) fn add(&self, token: AccessToken) {
+        let mut list = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let (now, mut replaced) = (Instant::now(), 0);
+        list.tokens.reverse();
+        list.tokens.retain(|old| {
+            replaced += usize::from(old.key == token.key);
+            let is_equal = old.scope == token.scope && old.authorization == token.authorization;
+            old.expires_at > now && !is_equal && (old.key != token.key || replaced == 1)
+        });
+        list.tokens.reverse();
+        list.redactors.retain(|scope, _| scope.pack != token.scope.pack);
+        list.tokens.push(token);
+    }
+
+    /// Whether the client of `scope` may have one more token, in place of those of `key`.
+    pub(super) fn has_room(&self, scope: &TokenScope, key: Digest) -> bool {
+        let (list, now) = (self.0.read().unwrap_or_else(PoisonError::into_inner), Instant::now());
+        let others = list.tokens.iter().filter(|old| old.scope == *scope && old.key != key && old.expires_at > now);
+        let (count, bytes) = others.fold((0, 0), |(count, bytes), old| (count + 1, bytes + old.text().len()));
+        count < MAX_CLIENT_TOKENS && bytes < MAX_CLIENT_BYTES
+    }
+
+    /// What finds the tokens of `scope`, and the one that a request carries, which may have expired; `None` if there are
+    /// none.
+    pub(super) fn redactor(&self, scope: &TokenScope, own: Option<&AccessToken>) -> Option<Arc<Redactor>> {
+        let found = self.scope_redactor(scope);
+        let Some(own) = own else { return found.filter(|redactor| !redactor.is_empty()) };
+        match found {
+            Some(redactor) if redactor.includes(&own.redactor) => Some(redactor),
+            Some(redactor) => Some(Arc::new(Redactor::join([&*redactor, &*own.redactor]))),
+            None => Some(own.redactor.clone()),
+        }
+    }
+
+    fn scope_redactor(&self, scope: &TokenScope) -> Option<Arc<Redactor>> {
+        let list = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if list.tokens.is_empty() {
+            return None;
+        }
+        if let Some(redactor) = list.redactors.get(scope) {
+            return Some(redactor.clone());
+        }
+        drop(list);
+        let mut list = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let tokens = list.tokens.iter().filter(|token| scope.includes(token)).map(|token| &*token.redactor);
+        let redactor = Arc::new(Redactor::join(tokens));
+        list.redactors.insert(scope.clone(), redactor.clone());
+        Some(redactor)
+    }
+}
