@@ -240,8 +240,7 @@ const SLOTS: &[HttpSlot] = &[
     HttpSlot {
         key: "OAuth2.scopes",
         http: || oauth2(json!({ "scopes": ["{{v}}"] })),
-        // No scope is no field.
-        decode: |requests| Some(form_field(requests[0], "scope").unwrap_or_default()),
+        decode: |requests| form_field(requests[0], "scope"),
     },
     HttpSlot {
         key: "OAuth2.form",
@@ -441,7 +440,9 @@ fn faults(slot: &HttpSlot, calls: &[ValueCall<'_>], requests: &[RecordedRequest]
     assert!(!expected.is_empty(), "{}: {}", slot.key, plain.result);
     let is_refused = |call: &&ValueCall<'_>| call.result["isError"] == true;
     let refused = calls.iter().filter(is_refused).count();
-    assert!(refused * 2 < calls.len(), "{}: {refused} of {} values are refused", slot.key, calls.len());
+    // Scopes have no blanks, quotes, backslashes and letters beyond ASCII.
+    let most = if slot.key == "OAuth2.scopes" { calls.len() * 2 / 3 } else { calls.len() / 2 };
+    assert!(refused < most, "{}: {refused} of {} values are refused", slot.key, calls.len());
     let fault = |call: &ValueCall<'_>| {
         let requests = of(&call.id);
         let outlines: Vec<_> = requests.iter().map(|request| outline(request)).collect();

@@ -199,11 +199,11 @@ impl OAuth2Credentials {
         })
     }
 
-    /// The scopes that are not empty, if there are any.
+    /// The scopes, without those that are empty; `None` if none are written.
     fn render_scopes(&self, scope: &Scope) -> Result<Option<String>, ActionError> {
         let scopes: Vec<String> = self.scopes.iter().map(|own| own.render(scope)).collect::<Result<_, _>>()?;
         let scopes: Vec<&str> = scopes.iter().map(|own| own.trim()).filter(|own| !own.is_empty()).collect();
-        Ok((!scopes.is_empty()).then(|| scopes.join(" ")))
+        Ok((!self.scopes.is_empty()).then(|| scopes.join(" ")))
     }
 
     /// The request for a token that authorizes `request`.
