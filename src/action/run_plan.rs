@@ -69,6 +69,8 @@ pub struct RunOutcome {
     pub outcome: ActionOutcome,
     /// The outcomes of its steps; `None` for a single action.
     pub steps: Option<Map<String, Value>>,
+    /// Whether it may have changed something.
+    pub had_side_effects: bool,
 }
 
 impl RunOutcome {
@@ -180,7 +182,8 @@ impl RunPlan {
         }
         let mut ended = match &self.steps {
             PlanSteps::Single(action) => {
-                run_single(action, context).await.map(|outcome| RunOutcome { outcome, steps: None })
+                let had_side_effects = action.has_side_effects();
+                run_single(action, context).await.map(|outcome| RunOutcome { outcome, steps: None, had_side_effects })
             }
             PlanSteps::List(steps, reads) => {
                 let detach_after = self.detach_after.filter(|_| context.run.may_detach);
@@ -280,7 +283,8 @@ impl StepRun<'_> {
             state.had_side_effects |= step.action.has_side_effects();
             state.record_outcome(step, outcome.value.clone());
             if outcome.failure.is_some() {
-                return Ok(RunOutcome { outcome, steps: state.scope.steps().cloned() });
+                let had_side_effects = state.had_side_effects;
+                return Ok(RunOutcome { outcome, steps: state.scope.steps().cloned(), had_side_effects });
             }
             let says_more = outcome.note.is_some() && state.last_outcome.body == OutcomeBody::None;
             if outcome.body != OutcomeBody::None || says_more {
@@ -290,7 +294,8 @@ impl StepRun<'_> {
                 return Err(state.detach(at + 1));
             }
         }
-        Ok(RunOutcome { steps: Some(state.outcomes()), outcome: state.last_outcome })
+        let had_side_effects = state.had_side_effects;
+        Ok(RunOutcome { steps: Some(state.outcomes()), outcome: state.last_outcome, had_side_effects })
     }
 
     /// Runs one step in the time that is left; waiting for the client does not count.

@@ -197,10 +197,24 @@ impl CompiledTool {
         }
         let note = ended.outcome.note.take().filter(|_| self.result.shows_note());
         let size = ended.size();
+        let has_acted = ended.had_side_effects;
         let shown = || self.tool_content(self.result.render(Some(ended), scope)?, entry_context.budget);
-        let mut content = entry_context.budget.run_sized(size, shown)??;
+        let shown = entry_context.budget.run_sized(size, shown)?;
+        let mut content = shown.map_err(|refusal| if has_acted { self.warn_of_effects(refusal) } else { refusal })?;
+        if note.is_some() {
+            content.content.retain(|block| !is_empty_text(block));
+        }
         content.content.extend(note.map(|note| RenderedBlock::Block(AnswerBlock::text(note))));
         Ok(content)
+    }
+
+    /// Adds that the tool did what it does, though its result cannot be shown.
+    fn warn_of_effects(&self, mut refusal: Refusal) -> Refusal {
+        let is_read_only = self.listing.annotations.as_ref().is_some_and(|hints| hints.read_only_hint == Some(true));
+        if !is_read_only {
+            refusal.message.push_str("\nThe tool has run all the same: do not call it again to make up for this.");
+        }
+        refusal
     }
 
     fn tool_content(&self, shown: RenderedResult, budget: &Budget) -> Result<ToolContent, Refusal> {
@@ -251,6 +265,10 @@ impl CompiledTool {
             }
         }
     }
+}
+
+fn is_empty_text(block: &RenderedBlock) -> bool {
+    matches!(block, RenderedBlock::Block(AnswerBlock::Text(block)) if block.text.is_empty())
 }
 
 /// A value as text: a text as it is, everything else as JSON.

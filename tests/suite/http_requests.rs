@@ -992,3 +992,29 @@ fn what_can_never_work_is_reported_at_load() {
         assert_eq!(report.out.matches("error[").count(), 1, "{connection}: {report:?}");
     }
 }
+
+#[test]
+fn result_that_does_not_fit_says_that_the_tool_has_run() {
+    let api = Upstream::start(|_, _| Reply::json(201, &json!({ "id": "seven" })));
+    let schema = "    outputSchema: { type: object, properties: { id: { type: integer } } }\n";
+    let called = |method: &str, more: &str| {
+        let http = format!("{{ method: {method}, url: \"{}\" }}", api.url());
+        let result = call(&(manifest("", "", &http) + schema + more), json!({}));
+        assert!(text(&result).starts_with("result does not match `outputSchema`"), "{result}");
+        text(&result).contains("The tool has run all the same")
+    };
+    assert!(called("POST", ""));
+    assert!(!called("POST", "    annotations: { readOnlyHint: true }\n"));
+    assert!(!called("GET", ""));
+}
+
+#[test]
+fn response_without_body_shows_its_status() {
+    let api = Upstream::start(|_, _| Reply::with_headers(204, &[], ""));
+    let http = format!("{{ method: DELETE, url: \"{}\" }}", api.url());
+    let result = call(&manifest("", "", &http), json!({}));
+    assert_eq!(result["content"], json!([{ "type": "text", "text": "HTTP status 204 No Content" }]));
+    let status = "    result: { text: \"{{result.status}}\" }\n";
+    let result = call(&(manifest("", "", &http) + status), json!({}));
+    assert_eq!(result["content"], json!([{ "type": "text", "text": "204" }]));
+}

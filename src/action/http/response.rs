@@ -48,7 +48,8 @@ impl HttpAction {
             true => None,
             false => Some(self.error_message(described, &response, &value, context)?),
         };
-        Ok(ActionOutcome { failure, status: Some(response.status), ..ActionOutcome::success(value, body) })
+        let note = response.body.bytes.is_empty().then(|| format!("HTTP status {}", status_line(response.status)));
+        Ok(ActionOutcome { failure, status: Some(response.status), note, ..ActionOutcome::success(value, body) })
     }
 
     fn error_message(

@@ -243,7 +243,7 @@ async fn run_source(
     let budget = query.entry_context.budget;
     let scope =
         owner.pack_context.scope(owner.inputs.bind_partial(query.given, budget), budget).with_typed(query.typed);
-    let RunOutcome { outcome, steps } =
+    let RunOutcome { outcome, steps, .. } =
         owner.pack_context.run("completion", plan, &scope, query.entry_context).await.ok()?;
     if outcome.failure.is_some() {
         return None;
