@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-pub use capacity::{Capacity, block_if_large};
+pub use capacity::{Capacity, block_if_large, block_if_large_with_secrets};
 pub use exhausted::Exhausted;
 pub use memory_size::memory_size;
 
