@@ -159,6 +159,13 @@ impl Budget {
         if bytes as u64 >= CHECK_INTERVAL && self.used.capacity.is_full() { Err(Exhausted::Busy) } else { Ok(()) }
     }
 
+    /// Releases memory.
+    pub fn release(&self, bytes: usize) {
+        let left = |held: u64| Some(held.saturating_sub(bytes as u64));
+        let before = self.used.memory.fetch_update(Relaxed, Relaxed, left).unwrap_or_default();
+        self.used.capacity.adjust_held(before, before.saturating_sub(bytes as u64));
+    }
+
     /// The memory held now.
     pub fn memory_mark(&self) -> MemoryMark {
         MemoryMark(self.used.memory.load(Relaxed))

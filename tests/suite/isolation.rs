@@ -2,7 +2,9 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -135,6 +137,43 @@ fn attacks() -> Vec<Attack> {
 fn told(answer: &Value) -> String {
     let error = answer.pointer("/error/message").or_else(|| answer.pointer("/result/content/0/text"));
     error.and_then(Value::as_str).unwrap_or_else(|| panic!("{answer}")).to_owned()
+}
+
+/// What steps hold counts for the whole server: it refuses what it has no memory for, and sooner than those end that
+/// hold it.
+#[test]
+fn calls_that_hold_too_much_together_are_refused() {
+    const CALLS: usize = 16;
+    let folder = TestFolder::with_manifest(
+        r#"
+folio: 1
+server: { name: s }
+tools:
+  holds:
+    description: D
+    arguments: { text: {} }
+    run:
+      - { id: a, set: { all: ["{{text}}", "{{text}}", "{{text}}", "{{text}}", "{{text}}", "{{text}}", "{{text}}", "{{text}}", "{{text}}", "{{text}}", "{{text}}", "{{text}}"] } }
+      - { sleep: 15s }
+    result: { text: held }
+"#,
+    );
+    let server = folder.http();
+    let clients: Vec<TestClient> = (0..CALLS).map(|_| server.session("2025-11-25")).collect();
+    let (answers, text) = (Mutex::new(Vec::new()), "x".repeat(600_000));
+    thread::scope(|scope| {
+        for client in &clients {
+            scope.spawn(|| {
+                let answer =
+                    told(&client.request("tools/call", json!({ "name": "holds", "arguments": { "text": text } })));
+                answers.lock().unwrap().push(answer);
+            });
+        }
+    });
+    let answers = answers.into_inner().unwrap();
+    assert_eq!(answers.len(), CALLS);
+    assert!(answers[0].contains("the server is busy with other calls"), "{answers:?}");
+    assert!(answers[CALLS - 1].contains("held"), "{answers:?}");
 }
 
 /// Attacks with one client while another one goes on, until the first has its answer.
