@@ -2,9 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -139,41 +137,21 @@ fn told(answer: &Value) -> String {
     error.and_then(Value::as_str).unwrap_or_else(|| panic!("{answer}")).to_owned()
 }
 
-/// What steps hold counts for the whole server: it refuses what it has no memory for, and sooner than those end that
-/// hold it.
+/// What steps hold counts until the call ends: no step holds too much alone.
 #[test]
-fn calls_that_hold_too_much_together_are_refused() {
-    const CALLS: usize = 16;
-    let folder = TestFolder::with_manifest(
-        r#"
-folio: 1
-server: { name: s }
-tools:
-  holds:
-    description: D
-    arguments: { text: {} }
-    run:
-      - { id: a, set: { all: ["{{text}}", "{{text}}", "{{text}}", "{{text}}", "{{text}}", "{{text}}", "{{text}}", "{{text}}", "{{text}}", "{{text}}", "{{text}}", "{{text}}"] } }
-      - { sleep: 15s }
-    result: { text: held }
-"#,
-    );
-    let server = folder.http();
-    let clients: Vec<TestClient> = (0..CALLS).map(|_| server.session("2025-11-25")).collect();
-    let (answers, text) = (Mutex::new(Vec::new()), "x".repeat(600_000));
-    thread::scope(|scope| {
-        for client in &clients {
-            scope.spawn(|| {
-                let answer =
-                    told(&client.request("tools/call", json!({ "name": "holds", "arguments": { "text": text } })));
-                answers.lock().unwrap().push(answer);
-            });
-        }
-    });
-    let answers = answers.into_inner().unwrap();
-    assert_eq!(answers.len(), CALLS);
-    assert!(answers[0].contains("the server is busy with other calls"), "{answers:?}");
-    assert!(answers[CALLS - 1].contains("held"), "{answers:?}");
+fn outcomes_of_earlier_steps_count_as_held_memory() {
+    let values = vec![r#""{{text}}""#; 12].join(", ");
+    let step = |number: usize| format!("      - {{ id: s{number}, set: {{ all: [{values}] }} }}\n");
+    let steps: String = (0..6).map(step).collect();
+    let folder = TestFolder::with_manifest(&format!(
+        "folio: 1\nserver: {{ name: s }}\ntools:\n  holds:\n    description: D\n    arguments: {{ text: {{}} }}\n    run:\n\
+         {steps}    result: {{ text: held }}\n"
+    ));
+    let server = folder.stdio();
+    let client = server.client("2025-11-25");
+    let call = |length: usize| json!({ "name": "holds", "arguments": { "text": "x".repeat(length) } });
+    assert_eq!(told(&client.request("tools/call", call(1000))), "held");
+    assert_eq!(told(&client.request("tools/call", call(1_200_000))), MEMORY);
 }
 
 /// Attacks with one client while another one goes on, until the first has its answer.
