@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::http::RequestError;
 use super::{Checkpoint, ClientCapability, McpClient, PackEntries, PendingQuestions};
-use crate::budget::{ClientWait, Exhausted};
+use crate::budget::{ClientWait, Exhausted, memory_size};
 use crate::files::{is_mime_type, mime_of};
 use crate::template::{RenderError, Scope};
 use crate::world::{CapturedBytes, World, WorldError};
@@ -206,6 +206,15 @@ impl OutcomeBody {
 }
 
 impl ActionOutcome {
+    /// The approximate size in bytes.
+    pub(super) fn memory_size(&self) -> usize {
+        let of_body = match &self.body {
+            OutcomeBody::Json(value, _) => memory_size(value),
+            _ => 0,
+        };
+        memory_size(&self.value).saturating_add(of_body).saturating_add(self.body.size())
+    }
+
     /// The outcome of an action without output.
     pub(super) fn empty() -> ActionOutcome {
         ActionOutcome::success(Value::Null, OutcomeBody::None)

@@ -202,7 +202,11 @@ impl RunPlan {
 /// Runs a single action, from its beginning if it waited for the client.
 async fn run_single(action: &Action, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
     let resume = context.resume.and_then(|checkpoint| checkpoint.inner.as_deref());
-    action.execute(&ActionContext { resume, ..*context }).await.map_err(|error| match error {
+    let budget = context.scope.budget();
+    let mark = budget.memory_mark();
+    let outcome = action.execute(&ActionContext { resume, ..*context }).await;
+    budget.release_to(mark, outcome.as_ref().map_or(0, ActionOutcome::memory_size));
+    outcome.map_err(|error| match error {
         ActionError::Asks(pending) => ActionError::Asks(Box::new(nest_questions(*pending, Checkpoint::default()))),
         other => other,
     })
@@ -228,6 +232,8 @@ struct RunState {
     time_left: Duration,
     had_side_effects: bool,
     last_outcome: ActionOutcome,
+    /// The size of the last outcome, as it is charged.
+    last_size: usize,
 }
 
 impl RunState {
@@ -238,7 +244,24 @@ impl RunState {
             time_left: context.timeout,
             had_side_effects: checkpoint.had_side_effects,
             last_outcome: checkpoint.last_outcome.unwrap_or_else(ActionOutcome::empty),
+            last_size: 0,
         }
+    }
+
+    /// Keeps the outcome of a step: for later steps under its id, and as the last one.
+    fn keep(&mut self, step: &PlannedStep, outcome: ActionOutcome) -> Result<(), ActionError> {
+        if let Some(id) = &step.id {
+            self.scope.budget().charge_memory(memory_size(&outcome.value))?;
+            self.scope.set_step(id.clone(), outcome.value.clone());
+        }
+        let size = outcome.memory_size();
+        let says_more = outcome.note.is_some() && self.last_outcome.body == OutcomeBody::None;
+        let is_last = outcome.body != OutcomeBody::None || outcome.failure.is_some() || says_more;
+        self.scope.budget().release(if is_last { self.last_size } else { size });
+        if is_last {
+            (self.last_outcome, self.last_size) = (outcome, size);
+        }
+        Ok(())
     }
 
     fn record_outcome(&mut self, step: &PlannedStep, outcome: Value) {
@@ -281,21 +304,19 @@ impl StepRun<'_> {
                 outcome => outcome?,
             };
             state.had_side_effects |= step.action.has_side_effects();
-            state.record_outcome(step, outcome.value.clone());
-            if outcome.failure.is_some() {
-                let had_side_effects = state.had_side_effects;
-                return Ok(RunOutcome { outcome, steps: state.scope.steps().cloned(), had_side_effects });
-            }
-            let says_more = outcome.note.is_some() && state.last_outcome.body == OutcomeBody::None;
-            if outcome.body != OutcomeBody::None || says_more {
-                state.last_outcome = outcome;
+            state.keep(step, outcome)?;
+            if state.last_outcome.failure.is_some() {
+                break;
             }
             if self.detach_after == Some(at) {
                 return Err(state.detach(at + 1));
             }
         }
-        let had_side_effects = state.had_side_effects;
-        Ok(RunOutcome { steps: Some(state.outcomes()), outcome: state.last_outcome, had_side_effects })
+        Ok(RunOutcome {
+            had_side_effects: state.had_side_effects,
+            steps: Some(state.scope.into_steps().unwrap_or_default()),
+            outcome: state.last_outcome,
+        })
     }
 
     /// Runs one step in the time that is left; waiting for the client does not count.
@@ -319,7 +340,7 @@ impl StepRun<'_> {
         let mark = scope.budget().memory_mark();
         let outcome = step.execute(&context).await;
         // The rendered templates of the step are no longer held.
-        scope.budget().release_to(mark, 0);
+        scope.budget().release_to(mark, outcome.as_ref().map_or(0, ActionOutcome::memory_size));
         let waited = run.client_wait.total().saturating_sub(waited);
         *time_left = time_left.saturating_sub(began.elapsed().saturating_sub(waited));
         outcome

@@ -9,6 +9,8 @@ use super::Exhausted;
 
 /// From how many bytes on a message is read and written where it may block.
 const LARGE: u64 = 256 << 10;
+/// The same for a text in which secrets are searched.
+const LARGE_WITH_SECRETS: u64 = 32 << 10;
 /// How many calls may block at once: each needs a thread.
 const MAX_BLOCKING_CALLS: usize = 128;
 /// How many bytes of values all calls may hold together.
@@ -57,6 +59,11 @@ impl Drop for BlockingPermit<'_> {
 /// Reads or writes a message of so many bytes; a large one where it may block.
 pub fn block_if_large<T>(bytes: u64, work: impl FnOnce() -> T) -> T {
     if bytes < LARGE { work() } else { run_in_place(work) }
+}
+
+/// Searches a text of so many bytes for secrets; a large one where it may block.
+pub fn block_if_large_with_secrets<T>(bytes: u64, work: impl FnOnce() -> T) -> T {
+    if bytes < LARGE_WITH_SECRETS { work() } else { run_in_place(work) }
 }
 
 /// Runs work on this thread while another one takes over its tasks. A runtime with one thread, as in a command with one

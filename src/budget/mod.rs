@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-pub use capacity::{Capacity, block_if_large};
+pub use capacity::{Capacity, block_if_large, block_if_large_with_secrets};
 pub use exhausted::Exhausted;
 pub use memory_size::memory_size;
 
@@ -157,6 +157,13 @@ impl Budget {
             return Err(Exhausted::Memory);
         }
         if bytes as u64 >= CHECK_INTERVAL && self.used.capacity.is_full() { Err(Exhausted::Busy) } else { Ok(()) }
+    }
+
+    /// Releases memory.
+    pub fn release(&self, bytes: usize) {
+        let left = |held: u64| Some(held.saturating_sub(bytes as u64));
+        let before = self.used.memory.fetch_update(Relaxed, Relaxed, left).unwrap_or_default();
+        self.used.capacity.adjust_held(before, before.saturating_sub(bytes as u64));
     }
 
     /// The memory held now.

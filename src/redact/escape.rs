@@ -1,9 +1,9 @@
 //! Decodes URL, JSON and HTML escapes, nested in one another.
 
+use super::backslash_runs::BackslashRuns;
+
 /// The deepest nesting of escapes.
 const MAX_ESCAPE_DEPTH: usize = 4;
-/// The longest run of backslashes: as many as before a quote in JSON that is escaped six times.
-const MAX_BACKSLASHES: usize = 64;
 /// The longest control string of a terminal, such as a link's address.
 const MAX_CONTROL_STRING_BYTES: usize = 256;
 /// The lookahead: the longest escape without its first character, such as `#x1F600;`.
@@ -49,31 +49,54 @@ pub(super) fn is_special(byte: u8) -> bool {
     byte < b' ' || matches!(byte, b'%' | b'\\' | b'&' | b'+' | 0x7f)
 }
 
-/// Emits every character that an escape at `at` may encode.
-pub(super) fn decode_escape(text: &[u8], at: usize, mut emit: impl FnMut(DecodedEscape)) -> EscapeResult {
-    if !text.get(at).is_some_and(|byte| starts_escape(*byte)) {
-        return Ok(());
+/// The escapes of one text.
+#[derive(Debug)]
+pub(super) struct Escapes<'t> {
+    pub(super) text: &'t [u8],
+    backslash_runs: BackslashRuns,
+}
+
+impl<'t> Escapes<'t> {
+    pub(super) fn new(text: &'t [u8]) -> Escapes<'t> {
+        Escapes { text, backslash_runs: BackslashRuns::default() }
     }
-    decode_percent(text, at, &mut emit)?;
-    // What begins an escape in JSON or HTML may itself be percent-encoded.
-    match percent_decoded_byte(text, at)? {
-        Some((b'\\', _)) => decode_backslash(text, at, &mut emit),
-        Some((b'&', end)) => decode_html_entity(text, end, &mut emit),
-        _ => Ok(()),
+
+    /// Emits every character that an escape at `at` may encode.
+    pub(super) fn decode(&self, at: usize, mut emit: impl FnMut(DecodedEscape)) -> EscapeResult {
+        if !self.text.get(at).is_some_and(|byte| starts_escape(*byte)) {
+            return Ok(());
+        }
+        decode_percent(self.text, at, &mut emit)?;
+        // What begins an escape in JSON or HTML may itself be percent-encoded.
+        match percent_decoded_byte(self.text, at)? {
+            Some((b'\\', _)) => decode_backslash(self, at, &mut emit),
+            Some((b'&', end)) => decode_html_entity(self.text, end, &mut emit),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the text ends at `at`, or with an incomplete escape there.
+    pub(super) fn is_end(&self, at: usize) -> bool {
+        at >= self.text.len() || self.decode(at, |_| {}).is_err()
+    }
+
+    /// The end of adjacent backslashes.
+    fn backslashes_end(&self, at: usize) -> usize {
+        self.backslash_runs.end(self.text, at)
     }
 }
 
-/// Whether the text ends at `at`, or with an incomplete escape there.
-pub(super) fn is_end(text: &[u8], at: usize) -> bool {
-    at >= text.len() || decode_escape(text, at, |_| {}).is_err()
+#[cfg(test)]
+thread_local! {
+    /// How many backslashes were looked for.
+    pub(super) static BACKSLASHES_READ: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// The ends of adjacent backslashes.
-pub(super) fn backslash_ends(text: &[u8], at: usize) -> impl Iterator<Item = usize> {
-    let next = move |at: usize| {
-        percent_decoded_byte(text, at).ok().flatten().filter(|(byte, _)| *byte == b'\\').map(|(_, end)| end)
-    };
-    std::iter::successors(next(at), move |end| next(*end)).take(MAX_BACKSLASHES)
+/// The end of a backslash.
+pub(super) fn backslash_end(text: &[u8], at: usize) -> Option<usize> {
+    #[cfg(test)]
+    BACKSLASHES_READ.set(BACKSLASHES_READ.get() + 1);
+    percent_decoded_byte(text, at).ok().flatten().filter(|(byte, _)| *byte == b'\\').map(|(_, end)| end)
 }
 
 /// A byte, as it is or percent-encoded, and where it ends.
@@ -92,8 +115,8 @@ fn decode_percent(text: &[u8], at: usize, emit: &mut impl FnMut(DecodedEscape)) 
     for _ in 0..=MAX_ESCAPE_DEPTH {
         match rest {
             [high, low, ..] => {
-                let Some(byte) = parse_digits(&[*high, *low], 16) else { return Ok(()) };
-                emit(DecodedEscape::from_byte(u8::try_from(byte).unwrap_or_default(), text.len() - rest.len() + 2));
+                let (Some(high), Some(low)) = (hex_digit(*high), hex_digit(*low)) else { return Ok(()) };
+                emit(DecodedEscape::from_byte(high << 4 | low, text.len() - rest.len() + 2));
             }
             short if short.iter().all(u8::is_ascii_hexdigit) => return Err(IncompleteEscape),
             _ => return Ok(()),
@@ -102,6 +125,15 @@ fn decode_percent(text: &[u8], at: usize, emit: &mut impl FnMut(DecodedEscape)) 
         rest = nested;
     }
     Ok(())
+}
+
+fn hex_digit(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        b'A'..=b'F' => Some(digit - b'A' + 10),
+        _ => None,
+    }
 }
 
 fn parse_digits(digits: &[u8], radix: u32) -> Option<u32> {
@@ -185,17 +217,19 @@ impl Lookahead {
 }
 
 /// `\n`, `\/`, `\"`, `\u00e4`, `\u{e4}`, `\U000000e4`, `\xc3`, `\303`, after any number of backslashes.
-fn decode_backslash(text: &[u8], at: usize, emit: &mut impl FnMut(DecodedEscape)) -> EscapeResult {
-    let behind = backslash_ends(text, at).last().unwrap_or(at);
-    let ahead = Lookahead::new(text, behind);
-    let byte = match ahead.bytes().first() {
-        None => return Err(IncompleteEscape),
-        Some(b'u') => return decode_unicode(text, &ahead, emit),
-        Some(b'x') => {
+fn decode_backslash(escapes: &Escapes<'_>, at: usize, emit: &mut impl FnMut(DecodedEscape)) -> EscapeResult {
+    let text = escapes.text;
+    let behind = escapes.backslashes_end(at);
+    let Ok(Some((first, end))) = percent_decoded_byte(text, behind) else { return Err(IncompleteEscape) };
+    let byte = match first {
+        b'u' => return decode_unicode(escapes, &Lookahead::new(text, behind), emit),
+        b'x' => {
+            let ahead = Lookahead::new(text, behind);
             let byte = ahead.fixed_hex_number(1, 2)?.and_then(|byte| u8::try_from(byte).ok());
             byte.map(|byte| DecodedEscape::from_byte(byte, ahead.end(3)))
         }
-        Some(b'U') => {
+        b'U' => {
+            let ahead = Lookahead::new(text, behind);
             ahead
                 .fixed_hex_number(1, 8)?
                 .and_then(|character| DecodedEscape::from_code_point(character, ahead.end(9)))
@@ -203,15 +237,12 @@ fn decode_backslash(text: &[u8], at: usize, emit: &mut impl FnMut(DecodedEscape)
                 .for_each(emit);
             return Ok(());
         }
-        Some(b'0'..=b'3') => ahead.octal()?,
-        Some(letter) => short_escape(*letter).map(|byte| DecodedEscape::from_byte(byte, ahead.end(1))),
+        b'0'..=b'3' => Lookahead::new(text, behind).octal()?,
+        letter => short_escape(letter).map(|byte| DecodedEscape::from_byte(byte, end)),
     };
     byte.into_iter().for_each(&mut *emit);
     // A quote may be escaped for HTML, and a backslash before it for JSON.
-    match ahead.bytes().first() {
-        Some(b'&') => decode_html_entity(text, ahead.end(1), emit),
-        _ => Ok(()),
-    }
+    if first == b'&' { decode_html_entity(text, end, emit) } else { Ok(()) }
 }
 
 /// The character that a letter after a backslash encodes.
@@ -228,7 +259,7 @@ fn short_escape(letter: u8) -> Option<u8> {
 }
 
 /// An escape with `u`: four digits, twice for a pair of surrogates, or any number of them in braces.
-fn decode_unicode(text: &[u8], ahead: &Lookahead, emit: &mut impl FnMut(DecodedEscape)) -> EscapeResult {
+fn decode_unicode(escapes: &Escapes<'_>, ahead: &Lookahead, emit: &mut impl FnMut(DecodedEscape)) -> EscapeResult {
     if ahead.bytes().get(1) == Some(&b'{') {
         ahead.delimited_number(2, (b'}', 16))?.into_iter().for_each(emit);
         return Ok(());
@@ -236,8 +267,8 @@ fn decode_unicode(text: &[u8], ahead: &Lookahead, emit: &mut impl FnMut(DecodedE
     let Some(high) = ahead.fixed_hex_number(1, 4)? else { return Ok(()) };
     let (mut character, mut end) = (Some(high), ahead.end(5));
     if (0xD800..0xDC00).contains(&high) {
-        let behind = backslash_ends(text, end).last().unwrap_or(end);
-        let ahead = Lookahead::new(text, behind);
+        let behind = escapes.backslashes_end(end);
+        let ahead = Lookahead::new(escapes.text, behind);
         let low = ahead.fixed_hex_number(1, 4)?.filter(|low| (0xDC00..0xE000).contains(low));
         let is_pair = behind > end && ahead.bytes().first() == Some(&b'u');
         character = low.filter(|_| is_pair).map(|low| 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00));
@@ -261,6 +292,9 @@ const ENTITIES: [(&[u8], u8); 8] = [
 /// The rest of an entity after `&`: a name, or `#` and a number; after any number of `amp;`.
 fn decode_html_entity(text: &[u8], mut at: usize, emit: &mut impl FnMut(DecodedEscape)) -> EscapeResult {
     for _ in 0..=MAX_ESCAPE_DEPTH {
+        if percent_decoded_byte(text, at).ok().flatten().is_some_and(|(byte, _)| !b"#algqspe".contains(&byte)) {
+            return Ok(());
+        }
         let ahead = Lookahead::new(text, at);
         let bytes = ahead.bytes();
         if ahead.reached_end() && ENTITIES.iter().any(|(name, _)| bytes.len() < name.len() && name.starts_with(bytes)) {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::escape::{self, DecodedEscape};
+use super::escape::{self, DecodedEscape, Escapes};
 use super::pattern::{ByteMatcher, SecretPattern, base64_sextet};
 use super::run::{Decoded, Run, runs};
 
@@ -16,6 +16,9 @@ const MATCH_STEPS_PER_BYTE: usize = 16;
 const PREFIX_BUCKETS: usize = 1 << 16;
 /// The longest escape of a base64 character: `\u002f`.
 const MAX_BASE64_ESCAPE_BYTES: usize = 6;
+
+/// As how many backslashes one is written at most: escaped five times for JSON.
+const MAX_BACKSLASHES_PER_ONE: usize = 32;
 
 /// How many separators and invisible characters may stand between two characters of a secret. A run of any length would
 /// make the work of a match depend on how much of a secret a caller has guessed.
@@ -119,10 +122,11 @@ impl SecretMatcher {
 
     /// The secrets of a text, also in base64, which may be nested `deep` times.
     fn find_nested(&self, text: &[u8], least: usize, deep: usize) -> Found {
-        let mut found = self.find_plain(text, least);
+        let escapes = Escapes::new(text);
+        let mut found = self.find_plain(&escapes, least);
         let Some(deep) = deep.checked_sub(1).filter(|_| !self.patterns.is_empty()) else { return found };
         let is_open = |run: &Run<'_>| least < usize::MAX && run.is_last();
-        for run in runs(text).filter(|run| run.length >= self.shortest_in_base64() || is_open(run)) {
+        for run in runs(&escapes).filter(|run| run.length >= self.shortest_in_base64() || is_open(run)) {
             let least = if is_open(&run) { least } else { usize::MAX };
             for decoded in run.decoded() {
                 found.take(&decoded, self.find_decoded(&decoded.bytes, least, deep));
@@ -155,9 +159,9 @@ impl SecretMatcher {
         })
     }
 
-    fn find_plain(&self, text: &[u8], least: usize) -> Found {
+    fn find_plain(&self, escapes: &Escapes<'_>, least: usize) -> Found {
         let mut found = Found::default();
-        self.scan(text, |start, reached| {
+        self.scan(escapes, |start, reached| {
             if let Some(end) = reached.end {
                 found.add(start..end);
             }
@@ -169,10 +173,11 @@ impl SecretMatcher {
     }
 
     /// Passes to `each` how far each pattern matches at each position.
-    fn scan(&self, text: &[u8], mut each: impl FnMut(usize, &MatchExtent)) {
+    fn scan(&self, escapes: &Escapes<'_>, mut each: impl FnMut(usize, &MatchExtent)) {
         if self.patterns.is_empty() {
             return;
         }
+        let text = escapes.text;
         for (at, first) in text.iter().enumerate() {
             if !self.candidate_bytes.get(usize::from(*first)).is_some_and(|is_first| *is_first)
                 || !self.may_match_at(text, at)
@@ -181,13 +186,14 @@ impl SecretMatcher {
             }
             let mut firsts = FirstBytes::default();
             firsts.add(text.get(at).copied());
-            let _ = escape::decode_escape(text, at, |unit| firsts.add(unit.bytes().first().copied()));
+            let _ = escapes.decode(at, |unit| firsts.add(unit.bytes().first().copied()));
             for number in
                 firsts.iter().filter_map(|first| self.patterns_by_first_byte.get(usize::from(first))).flatten()
             {
                 let Some(pattern) = self.patterns.get(usize::try_from(*number).unwrap_or_default()) else { continue };
                 let Some(start) = match_start(pattern, text, at) else { continue };
-                let reached = PatternRun { text, pattern, pending: Vec::new(), extent: MatchExtent::default() };
+                let reached =
+                    PatternRun { text, escapes, pattern, pending: Vec::new(), extent: MatchExtent::default() };
                 each(start, &reached.run_from(at));
             }
         }
@@ -300,6 +306,7 @@ struct MatchExtent {
 /// One match of one pattern at one position.
 struct PatternRun<'a> {
     text: &'a [u8],
+    escapes: &'a Escapes<'a>,
     pattern: &'a SecretPattern,
     /// The states to continue from, the first position last; no step leads back, so no state repeats.
     pending: Vec<MatchState>,
@@ -402,16 +409,23 @@ impl PatternRun<'_> {
             self.push_state(nth + 1, at + 1);
         }
         if expected == ByteMatcher::Byte(b'\\') {
-            let ends: Vec<usize> = escape::backslash_ends(self.text, at).collect();
-            [1, 2, 4, 8, 16, 32]
-                .iter()
-                .filter_map(|count| ends.get(count - 1))
-                .for_each(|end| self.push_state(nth + 1, *end));
+            self.push_backslashes(nth, at);
         }
         self.skip_invisible(state, byte, at + 1);
-        let text = self.text;
-        if escape::decode_escape(text, at, |unit| self.step_decoded(state, &unit)).is_err() {
+        let escapes = self.escapes;
+        if escapes.decode(at, |unit| self.step_decoded(state, &unit)).is_err() {
             self.record_partial(nth);
+        }
+    }
+
+    /// The states behind 1, 2, 4 and so on backslashes, each of which may stand for one.
+    fn push_backslashes(&mut self, nth: usize, at: usize) {
+        let text = self.text;
+        let ends = std::iter::successors(escape::backslash_end(text, at), |end| escape::backslash_end(text, *end));
+        for (count, end) in (1_usize..=MAX_BACKSLASHES_PER_ONE).zip(ends) {
+            if count.is_power_of_two() {
+                self.push_state(nth + 1, end);
+            }
         }
     }
 

@@ -10,6 +10,7 @@
 //! [`Redactors`] holds the redactor of the served load and of earlier ones in use. What is not here: which values are
 //! secret (load/), and where bytes enter and leave (world/, catalog/, transport/, cli/).
 
+mod backslash_runs;
 mod escape;
 mod pattern;
 mod message;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::escape;
+use super::escape::{self, Escapes};
 use super::pattern::base64_sextet;
 
 /// The alignments of a run: the characters before it may look like base64, too.
@@ -11,7 +11,7 @@ const ALIGNMENTS: usize = 4;
 /// Adjacent base64 characters.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Run<'a> {
-    text: &'a [u8],
+    escapes: &'a Escapes<'a>,
     start: usize,
     end: usize,
     /// The number of its characters.
@@ -26,11 +26,11 @@ enum Item {
 }
 
 /// The runs of a text that encode at least one byte.
-pub(super) fn runs(text: &[u8]) -> impl Iterator<Item = Run<'_>> {
+pub(super) fn runs<'a>(escapes: &'a Escapes<'a>) -> impl Iterator<Item = Run<'a>> {
     let mut at = 0;
     std::iter::from_fn(move || {
-        while at < text.len() {
-            let run = Run::from(text, at);
+        while at < escapes.text.len() {
+            let run = Run::from(escapes, at);
             at = run.behind();
             if run.length >= 2 {
                 return Some(run);
@@ -42,15 +42,16 @@ pub(super) fn runs(text: &[u8]) -> impl Iterator<Item = Run<'_>> {
 
 impl<'a> Run<'a> {
     /// The first run at or after `at`.
-    fn from(text: &'a [u8], at: usize) -> Run<'a> {
+    fn from(escapes: &'a Escapes<'a>, at: usize) -> Run<'a> {
+        let text = escapes.text;
         let rest = text.get(at..).unwrap_or_default();
         let may_match_at = |byte: &u8| base64_sextet(*byte).is_some() || escape::starts_escape(*byte);
         let start = at + rest.iter().position(may_match_at).unwrap_or(rest.len());
         // Most runs are words without escapes: a fast path.
         let rest = text.get(start..).unwrap_or_default();
         let length = rest.iter().take_while(|byte| base64_sextet(**byte).is_some()).count();
-        let mut run = Run { text, start, end: start + length, length };
-        for (item, end) in items(text, run.end) {
+        let mut run = Run { escapes, start, end: start + length, length };
+        for (item, end) in items(escapes, run.end) {
             match item {
                 Item::Sextet(_) => run.length += 1,
                 // The character after a backslash may be the first, where both are not an escape.
@@ -64,19 +65,19 @@ impl<'a> Run<'a> {
 
     /// Where the next run may start.
     fn behind(&self) -> usize {
-        let rest = self.text.get(self.end..).unwrap_or_default();
+        let rest = self.escapes.text.get(self.end..).unwrap_or_default();
         // Further backslashes give the same result as the first.
         self.end + rest.iter().take_while(|byte| **byte == b'\\').count().max(usize::from(self.length == 0))
     }
 
     /// Whether it ends the text, and so may be incomplete.
     pub(super) fn is_last(&self) -> bool {
-        escape::is_end(self.text, self.end)
+        self.escapes.is_end(self.end)
     }
 
     /// Its decoded bytes in each alignment.
     pub(super) fn decoded(self) -> impl Iterator<Item = Decoded<'a>> {
-        let sextets = items(self.text, self.start).filter_map(|(item, _)| match item {
+        let sextets = items(self.escapes, self.start).filter_map(|(item, _)| match item {
             Item::Sextet(bits) => Some(bits),
             Item::Nothing => None,
         });
@@ -112,7 +113,7 @@ impl Decoded<'_> {
         let mut wanted = ranges.iter().map(|range| self.characters(range)).peekable();
         let (mut places, mut nth) = (Vec::new(), 0);
         let (mut from, mut at) = (None, self.run.start);
-        for (item, end) in items(self.run.text, self.run.start) {
+        for (item, end) in items(self.run.escapes, self.run.start) {
             if let (Item::Sextet(_), Some(range)) = (item, wanted.peek()) {
                 if nth >= range.start {
                     from.get_or_insert(at);
@@ -135,31 +136,32 @@ impl Decoded<'_> {
 }
 
 /// The items from `at` on, each with its end, up to the first character that is not base64.
-fn items(text: &[u8], at: usize) -> impl Iterator<Item = (Item, usize)> {
+fn items(escapes: &Escapes<'_>, at: usize) -> impl Iterator<Item = (Item, usize)> {
     let mut at = at;
     std::iter::from_fn(move || {
-        let (item, end) = item(text, at)?;
+        let (item, end) = item(escapes, at)?;
         at = end;
         Some((item, end))
     })
 }
 
-fn item(text: &[u8], at: usize) -> Option<(Item, usize)> {
+fn item(escapes: &Escapes<'_>, at: usize) -> Option<(Item, usize)> {
+    let text = escapes.text;
     let byte = *text.get(at)?;
     match base64_sextet(byte) {
         Some(bits) => Some((Item::Sextet(bits), at + 1)),
-        None if escape::starts_escape(byte) => escaped(text, at),
+        None if escape::starts_escape(byte) => escaped(escapes, at),
         None => nothing(text, byte, at + 1),
     }
 }
 
 /// The character that an escape encodes: of nested escapes the innermost, which comes last.
-fn escaped(text: &[u8], at: usize) -> Option<(Item, usize)> {
+fn escaped(escapes: &Escapes<'_>, at: usize) -> Option<(Item, usize)> {
     let mut found = None;
-    let _ = escape::decode_escape(text, at, |unit| {
+    let _ = escapes.decode(at, |unit| {
         let [byte] = *unit.bytes() else { return };
         let item = base64_sextet(byte).map(|bits| (Item::Sextet(bits), unit.end));
-        found = item.or_else(|| nothing(text, byte, unit.end)).or(found.take());
+        found = item.or_else(|| nothing(escapes.text, byte, unit.end)).or(found.take());
     });
     found
 }

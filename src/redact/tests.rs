@@ -4,6 +4,7 @@ use super::*;
 use base64::Engine as _;
 use serde_json::json;
 
+mod backslash_runs;
 mod properties;
 
 fn redacted(secret: &str, text: &str) -> String {
@@ -126,7 +127,8 @@ fn what_base64_in_a_text_is_of_is_searched() {
 #[test]
 fn work_on_base64_grows_with_the_text_alone() {
     fn read(text: &[u8], deep: usize) -> usize {
-        let inside = run::runs(text).flat_map(run::Run::decoded).map(|decoded| match deep {
+        let escapes = escape::Escapes::new(text);
+        let inside = run::runs(&escapes).flat_map(run::Run::decoded).map(|decoded| match deep {
             0 => decoded.bytes.len(),
             _ => decoded.bytes.len() + read(&decoded.bytes, deep - 1),
         });

@@ -42,8 +42,10 @@ struct BytesInFlightState {
     freed: Notify,
     /// Held by the request that waits for room; others queue behind it.
     queue: AsyncMutex<()>,
-    /// How large the last answer of an entry was, where it was large.
+    /// How large the last answer of an entry was, where it was large; what arguments decide, for each peer.
     sizes: Mutex<HashMap<u64, u64>>,
+    /// The number of the next peer.
+    next_peer: AtomicU64,
 }
 
 impl BytesInFlight {
@@ -56,6 +58,7 @@ impl BytesInFlight {
             freed: Notify::new(),
             queue: AsyncMutex::new(()),
             sizes: Mutex::default(),
+            next_peer: AtomicU64::new(0),
         };
         BytesInFlight { inner: Arc::new(inner) }
     }
@@ -70,6 +73,7 @@ impl BytesInFlight {
     pub(crate) fn new_peer(&self) -> PeerBytes {
         let peer = PeerBytesState {
             account: self.clone(),
+            number: self.inner.next_peer.fetch_add(1, Ordering::Relaxed),
             used: AtomicU64::new(0),
             waiting_bytes: AtomicU64::new(0),
             queue: AsyncMutex::new(()),
@@ -101,15 +105,6 @@ impl BytesInFlight {
 
     fn sizes(&self) -> MutexGuard<'_, HashMap<u64, u64>> {
         self.inner.sizes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// How large the answer of an entry is expected to be: as its last one, where that was large.
-    fn expected_size(&self, method: &str, name: &str) -> u64 {
-        let sizes = self.sizes();
-        if sizes.is_empty() {
-            return 0;
-        }
-        sizes.get(&entry_key(method, name)).copied().unwrap_or_default()
     }
 
     /// Wakes those who wait, if there are any. What is changed before and what they look at are ordered by `SeqCst`:
@@ -153,6 +148,8 @@ pub(crate) struct PeerBytes {
 
 struct PeerBytesState {
     account: BytesInFlight,
+    /// Tells it apart from earlier peers.
+    number: u64,
     used: AtomicU64,
     /// How many of them are of requests that wait for more.
     waiting_bytes: AtomicU64,
@@ -169,6 +166,37 @@ impl PeerBytes {
 
     pub(crate) fn total(&self) -> &BytesInFlight {
         &self.peer.account
+    }
+
+    /// How large the answer of an entry is expected to be: as its last one, where that was large.
+    fn expected_size(&self, method: &str, name: &str) -> u64 {
+        let sizes = self.total().sizes();
+        if sizes.is_empty() {
+            return 0;
+        }
+        sizes.get(&self.entry_key(method, name)).copied().unwrap_or_default()
+    }
+
+    /// Remembers how large the answer of an entry was.
+    fn remember_size(&self, method: &str, name: &str, weight: u64) {
+        let entry = self.entry_key(method, name);
+        let mut sizes = self.total().sizes();
+        if weight <= SMALL_MESSAGE_BYTES {
+            sizes.remove(&entry);
+            return;
+        }
+        if sizes.len() >= MAX_REMEMBERED_SIZES {
+            sizes.clear();
+        }
+        sizes.insert(entry, weight);
+    }
+
+    /// The key of an entry. What one peer gets by its arguments says nothing about what others ask for.
+    fn entry_key(&self, method: &str, name: &str) -> u64 {
+        let has_arguments = matches!(method, "tools/call" | "prompts/get" | "completion/complete");
+        let mut hasher = DefaultHasher::new();
+        (has_arguments.then_some(self.peer.number), method, name).hash(&mut hasher);
+        hasher.finish()
     }
 
     /// Whether the peer is within its share.
@@ -361,7 +389,7 @@ impl AnswerReservation {
         name: &str,
     ) -> Result<Option<AnswerReservation>, ErrorData> {
         let Some(reservation) = request_reservation(context) else { return Ok(None) };
-        let expected = reservation.peer.total().expected_size(method, name);
+        let expected = reservation.peer.expected_size(method, name);
         if !reservation.try_admit(expected) {
             Box::pin(context.ct.run_until_cancelled(reservation.admit(expected))).await.unwrap_or(Err(Busy))?;
         }
@@ -373,29 +401,15 @@ impl AnswerReservation {
         // It is in memory twice while it is written.
         let weight = answer.weight() * 2;
         let account = self.reservation.peer.total();
-        self.remember_size(weight);
+        if weight > SMALL_MESSAGE_BYTES || self.expected > 0 {
+            self.reservation.peer.remember_size(self.method, &self.name, weight);
+        }
         self.reservation.shrink(self.expected);
         if weight > SMALL_MESSAGE_BYTES && account.would_exceed(weight) {
             return Err(Busy.into());
         }
         self.reservation.grow(weight);
         answer
-    }
-
-    fn remember_size(&self, weight: u64) {
-        if weight <= SMALL_MESSAGE_BYTES && self.expected == 0 {
-            return;
-        }
-        let entry = entry_key(self.method, &self.name);
-        let mut sizes = self.reservation.peer.total().sizes();
-        if weight <= SMALL_MESSAGE_BYTES {
-            sizes.remove(&entry);
-            return;
-        }
-        if sizes.len() >= MAX_REMEMBERED_SIZES {
-            sizes.clear();
-        }
-        sizes.insert(entry, weight);
     }
 }
 
@@ -404,12 +418,6 @@ pub(super) fn request_reservation(context: &RequestContext<RoleServer>) -> Optio
     let head = || context.extensions.get::<http::request::Parts>();
     let reservation = context.extensions.get::<Arc<Reservation>>();
     reservation.or_else(|| head()?.extensions.get::<Arc<Reservation>>()).cloned()
-}
-
-fn entry_key(method: &str, name: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    (method, name).hash(&mut hasher);
-    hasher.finish()
 }
 
 #[cfg(test)]
@@ -443,6 +451,22 @@ mod tests {
         let small = account.new_peer().reserve(0);
         assert!(small.admit(SMALL_MESSAGE_BYTES).now_or_never().is_some());
         assert!(account.new_peer().reserve(0).admit(SMALL_MESSAGE_BYTES + 1).now_or_never().is_none());
+    }
+
+    #[test]
+    fn large_answer_to_one_peer_is_not_expected_by_another() {
+        let account = BytesInFlight::new(LIMIT);
+        let (one, other) = (account.new_peer(), account.new_peer());
+        for (method, of_other) in [("tools/call", 0), ("prompts/get", 0), ("resources/read", LIMIT)] {
+            one.remember_size(method, "x", LIMIT);
+            assert_eq!(
+                (one.expected_size(method, "x"), other.expected_size(method, "x")),
+                (LIMIT, of_other),
+                "{method}"
+            );
+            one.remember_size(method, "x", 1);
+            assert_eq!(one.expected_size(method, "x"), 0, "{method}");
+        }
     }
 
     #[tokio::test]

@@ -150,6 +150,14 @@ impl Scope {
         self.steps.as_deref()?.as_object()
     }
 
+    /// The results of the steps, taken out.
+    pub fn into_steps(self) -> Option<Map<String, Value>> {
+        match Arc::unwrap_or_clone(self.steps?) {
+            Value::Object(steps) => Some(steps),
+            _ => None,
+        }
+    }
+
     /// The value at a path of [`Template::read_paths`](super::Template::read_paths).
     pub fn get<S: AsRef<str>>(&self, path: &[S]) -> Option<&Value> {
         let (head, rest) = path.split_first()?;

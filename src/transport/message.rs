@@ -219,11 +219,17 @@ fn parse_request(id: &RequestId, method: Cow<'_, str>, params: Option<&str>) -> 
             label_limits::too_long_message("params", label_limits::MAX_INITIALIZE_BYTES),
         ));
     }
-    if let Some(request) = parse_typed_request(&method, params) {
-        return match label_limits::check_request(&request) {
-            Ok(()) => Ok(request),
-            Err(message) => Err(MessageFault::invalid_params(id.clone(), message)),
-        };
+    match parse_typed_request(&method, params) {
+        Ok(request) => {
+            return match label_limits::check_request(&request) {
+                Ok(()) => Ok(request),
+                Err(message) => Err(MessageFault::invalid_params(id.clone(), message)),
+            };
+        }
+        Err(MisfitParams::Duplicate(complaint)) => {
+            return Err(MessageFault::invalid_params(id.clone(), format!("invalid params: {complaint}")));
+        }
+        Err(MisfitParams::Other) => {}
     }
     let params = params.map(serde_json::from_str::<Value>).transpose();
     let params =
@@ -236,9 +242,27 @@ fn has_small_params(method: &str) -> bool {
     matches!(method, "initialize" | "server/discover" | "skills/list")
 }
 
-fn parse_typed_request(method: &str, params: Option<&str>) -> Option<ClientRequest> {
+/// Why params are not those of a method.
+enum MisfitParams {
+    /// A member occurs twice, which a value cannot show.
+    Duplicate(String),
+    /// The handler says what it is.
+    Other,
+}
+
+impl From<serde_json::Error> for MisfitParams {
+    fn from(error: serde_json::Error) -> MisfitParams {
+        let complaint = error.to_string();
+        match complaint.split_once(" at line ") {
+            Some((field, _)) if field.starts_with("duplicate field") => MisfitParams::Duplicate(field.to_owned()),
+            _ => MisfitParams::Other,
+        }
+    }
+}
+
+fn parse_typed_request(method: &str, params: Option<&str>) -> Result<ClientRequest, MisfitParams> {
     use ClientRequest as R;
-    Some(match method {
+    Ok(match method {
         "tools/call" => R::CallToolRequest(with_params(params)?),
         "prompts/get" => R::GetPromptRequest(with_params(params)?),
         "resources/read" => R::ReadResourceRequest(with_params(params)?),
@@ -260,36 +284,38 @@ fn parse_typed_request(method: &str, params: Option<&str>) -> Option<ClientReque
         "resources/directory/read" => R::ReadResourceDirectoryRequest(with_params(params)?),
         // Of these two rmcp alone knows how to make parameters out of metadata.
         "server/discover" | "skills/list" => parse_by_rmcp(method, params)?,
-        _ => return None,
+        _ => return Err(MisfitParams::Other),
     })
 }
 
 /// JSON-RPC's parameters by position are none of MCP's: serde would take them for a struct's fields.
-fn parse_params<P: DeserializeOwned>(params: Option<&str>) -> Option<P> {
+fn parse_params<P: DeserializeOwned>(params: Option<&str>) -> Result<P, MisfitParams> {
     let params = params.unwrap_or("{}");
-    if params.starts_with('{') { serde_json::from_str(params).ok() } else { None }
+    if params.starts_with('{') { Ok(serde_json::from_str(params)?) } else { Err(MisfitParams::Other) }
 }
 
-fn with_params<M: Default, P: DeserializeOwned + RequestParamsMeta>(params: Option<&str>) -> Option<Request<M, P>> {
+fn with_params<M: Default, P: DeserializeOwned + RequestParamsMeta>(
+    params: Option<&str>,
+) -> Result<Request<M, P>, MisfitParams> {
     let mut params: P = parse_params(params)?;
     let meta = params.meta_mut().take();
     let mut request = Request::new(params);
     if let Some(meta) = meta {
         request.extensions.insert(meta);
     }
-    Some(request)
+    Ok(request)
 }
 
 fn with_optional_params<M: Default, P: DeserializeOwned + RequestParamsMeta>(
     params: Option<&str>,
-) -> Option<RequestOptionalParam<M, P>> {
+) -> Result<RequestOptionalParam<M, P>, MisfitParams> {
     let mut params: P = parse_params(params)?;
     let meta = params.meta_mut().take();
     let mut request = RequestOptionalParam::with_param(params);
     if let Some(meta) = meta {
         request.extensions.insert(meta);
     }
-    Some(request)
+    Ok(request)
 }
 
 #[derive(Deserialize)]
@@ -298,22 +324,22 @@ struct ParamsMeta {
     meta: Option<RequestMetaObject>,
 }
 
-fn without_params<M: Default>(params: Option<&str>) -> Option<RequestNoParam<M>> {
+fn without_params<M: Default>(params: Option<&str>) -> Result<RequestNoParam<M>, MisfitParams> {
     let mut request = RequestNoParam::default();
     if params.is_some()
         && let Some(meta) = parse_params::<ParamsMeta>(params)?.meta
     {
         request.extensions.insert(meta);
     }
-    Some(request)
+    Ok(request)
 }
 
-fn parse_by_rmcp(method: &str, params: Option<&str>) -> Option<ClientRequest> {
+fn parse_by_rmcp(method: &str, params: Option<&str>) -> Result<ClientRequest, MisfitParams> {
     let params: Value = parse_params(params)?;
     let request = serde_json::json!({ "method": method, "params": params });
     match serde_json::from_value(request) {
-        Ok(ClientRequest::CustomRequest(_)) | Err(_) => None,
-        Ok(request) => Some(request),
+        Ok(ClientRequest::CustomRequest(_)) | Err(_) => Err(MisfitParams::Other),
+        Ok(request) => Ok(request),
     }
 }
 
@@ -370,7 +396,7 @@ where
     P: DeserializeOwned,
     N: FromParams<P>,
 {
-    parse_params(params).map(N::from_params)
+    parse_params(params).ok().map(N::from_params)
 }
 
 trait FromParams<P> {
@@ -438,6 +464,23 @@ mod tests {
             }
         }
         requests
+    }
+
+    #[test]
+    fn duplicate_member_of_params_is_invalid_params() {
+        for (method, params, member) in [
+            ("tools/call", r#""name":"a","name":"b""#, "name"),
+            ("tools/call", r#""name":"a","arguments":{},"arguments":{}"#, "arguments"),
+            ("prompts/get", r#""name":"a","name":"a""#, "name"),
+            ("resources/read", r#""uri":"a:b","uri":"a:c""#, "uri"),
+            ("tools/list", r#""cursor":"x","cursor":"y""#, "cursor"),
+            ("logging/setLevel", r#""level":"info","level":"debug""#, "level"),
+        ] {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{{params}}}}}"#);
+            let fault = parse_envelope(text.as_bytes()).unwrap().parse(text.as_bytes()).unwrap_err();
+            assert_eq!(fault.code, ErrorCode::INVALID_PARAMS, "{text}");
+            assert_eq!(fault.message, format!("invalid params: duplicate field `{member}`"));
+        }
     }
 
     /// rmcp reads each message by trying all its types; here it is read by its method.

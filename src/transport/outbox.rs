@@ -16,6 +16,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use crate::budget::block_if_large_with_secrets;
 use crate::redact::Redactors;
 use crate::server::{PeerBytes, Reservation};
 
@@ -158,7 +159,8 @@ impl Outbox {
             return None;
         }
         if !self.redactors.is_empty() {
-            line = self.redactors.redact_message(line);
+            let bytes = line.len() as u64;
+            line = block_if_large_with_secrets(bytes, || self.redactors.redact_message(line));
         }
         line.push(b'\n');
         Some(line)

@@ -103,6 +103,18 @@ fn read_gives_text_lines_and_bytes() {
 }
 
 #[test]
+fn list_has_at_most_ten_thousand_entries() {
+    let folder = notes();
+    for number in 0..10_100 {
+        folder.write(&format!("notes/many/{number}"), "");
+    }
+    let server = folder.stdio();
+    let client = server.client(SESSION_VERSIONS[3]);
+    let listed = entries(&client, "list", json!({ "path": "many", "n": 1_000_000_000, "yes": true }));
+    assert_eq!(listed.len(), 10_000);
+}
+
+#[test]
 fn writes_replace_whole_files_and_keep_permissions() {
     let folder = notes();
     let server = folder.stdio();

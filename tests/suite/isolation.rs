@@ -137,6 +137,23 @@ fn told(answer: &Value) -> String {
     error.and_then(Value::as_str).unwrap_or_else(|| panic!("{answer}")).to_owned()
 }
 
+/// What steps hold counts until the call ends: no step holds too much alone.
+#[test]
+fn outcomes_of_earlier_steps_count_as_held_memory() {
+    let values = vec![r#""{{text}}""#; 12].join(", ");
+    let step = |number: usize| format!("      - {{ id: s{number}, set: {{ all: [{values}] }} }}\n");
+    let steps: String = (0..6).map(step).collect();
+    let folder = TestFolder::with_manifest(&format!(
+        "folio: 1\nserver: {{ name: s }}\ntools:\n  holds:\n    description: D\n    arguments: {{ text: {{}} }}\n    run:\n\
+         {steps}    result: {{ text: held }}\n"
+    ));
+    let server = folder.stdio();
+    let client = server.client("2025-11-25");
+    let call = |length: usize| json!({ "name": "holds", "arguments": { "text": "x".repeat(length) } });
+    assert_eq!(told(&client.request("tools/call", call(1000))), "held");
+    assert_eq!(told(&client.request("tools/call", call(1_200_000))), MEMORY);
+}
+
 /// Attacks with one client while another one goes on, until the first has its answer.
 fn go_on_beside(attacker: &TestClient, honest: &TestClient, attack: &Attack) {
     let shown = attack.params["name"].clone();

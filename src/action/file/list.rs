@@ -11,11 +11,11 @@ use super::spec::Operation;
 
 /// How many entries are listed where nothing else is said, and at most.
 pub(super) const DEFAULT_ENTRIES: usize = 1000;
-pub(super) const MAX_ENTRIES: usize = 100_000;
+pub(super) const MAX_ENTRIES: usize = 10_000;
 /// How deep folders are listed.
 const MAX_DEPTH: usize = 64;
-/// What an entry takes in memory, beside its path.
-const ENTRY_BYTES: usize = 512;
+/// What an entry takes in memory, beside its name and its path.
+const ENTRY_BYTES: usize = 1024;
 
 /// A listing on its way.
 pub(super) struct Listing<'a> {
@@ -92,7 +92,7 @@ impl Listing<'_> {
             Err(_) if depth > 0 => Vec::new(),
             names => names?,
         };
-        self.budget.charge_work(names.len().saturating_mul(ENTRY_BYTES))?;
+        self.budget.charge_work(names.len().saturating_mul(ENTRY_BYTES / 2))?;
         Ok(names)
     }
 
@@ -103,7 +103,7 @@ impl Listing<'_> {
     }
 
     fn take(&mut self, path: &str) -> Result<bool, ActionError> {
-        self.budget.charge_memory(path.len() + ENTRY_BYTES)?;
+        self.budget.charge_memory(path.len().saturating_mul(2) + ENTRY_BYTES)?;
         if self.left == 0 {
             self.is_cut = true;
             return Ok(false);

@@ -18,7 +18,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, OutcomeBody};
-use crate::budget::Budget;
+use crate::budget::{Budget, memory_size};
 use crate::compile::{Compiler, FILES_GRANT, JsonTemplate, Pack};
 use crate::files::{Existing, FileError, Globs, WorkFolder};
 use crate::template::{FolderPath, JsonLeaf, QueryValue, Scope, Shape, Template, Text};
@@ -184,6 +184,8 @@ impl FileCall<'_> {
         let mut listing =
             Listing { folders, folder, path, globs, hidden, budget: self.budget(), left: limit, is_cut: false };
         let entries = Value::from(listing.entries(self.action.operation, recursive)?);
+        // Once more as a value, and as text.
+        self.budget().charge_memory(memory_size(&entries).saturating_mul(2))?;
         let value = Value::Object(Map::from_iter([
             ("entries".to_owned(), entries.clone()),
             ("truncated".to_owned(), listing.is_cut.into()),

@@ -7,7 +7,7 @@ use axum::{
 };
 use futures_util::StreamExt;
 
-use crate::budget::block_if_large;
+use crate::budget::block_if_large_with_secrets;
 use crate::redact::Redactors;
 
 /// Hides the secrets in a response.
@@ -20,7 +20,7 @@ pub(super) async fn redact_response(response: Response, redactors: &Redactors) -
         let redactors = redactors.clone();
         // Each piece is a whole event.
         Body::from_stream(body.into_data_stream().map(move |piece| {
-            piece.map(|piece| block_if_large(piece.len() as u64, || redact_events(&piece, &redactors)))
+            piece.map(|piece| block_if_large_with_secrets(piece.len() as u64, || redact_events(&piece, &redactors)))
         }))
     } else {
         // It is of the body before anything was hidden, or it broke off.
@@ -28,7 +28,7 @@ pub(super) async fn redact_response(response: Response, redactors: &Redactors) -
         let Ok(bytes) = axum::body::to_bytes(body, usize::MAX).await else {
             return Response::from_parts(parts, Body::empty());
         };
-        Body::from(block_if_large(bytes.len() as u64, || redactors.redact_message(bytes.into())))
+        Body::from(block_if_large_with_secrets(bytes.len() as u64, || redactors.redact_message(bytes.into())))
     };
     Response::from_parts(parts, body)
 }
