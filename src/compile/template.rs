@@ -153,7 +153,9 @@ impl Compiler<'_> {
     /// The secret that a template reads, for messages.
     pub fn find_secret(&self, reads: &[Vec<String>]) -> Option<String> {
         let env = &self.pack.env;
-        reads.iter().filter(|path| path.first().is_some_and(|head| head == "env")).find_map(|path| match path.get(1) {
+        // An empty path is all of the scope.
+        let mut of_env = reads.iter().filter(|path| path.first().is_none_or(|head| head == "env"));
+        of_env.find_map(|path| match path.get(1) {
             Some(name) => env.is_secret(name).then(|| format!("secret `{name}`")),
             None => env.has_secrets().then(|| "`env` with its secrets".to_owned()),
         })
