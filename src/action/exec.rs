@@ -154,6 +154,16 @@ impl ActionKind for ExecAction {
     }
 }
 
+impl ListSource {
+    /// The paths of the values that the list is made of; an argument holds no secret.
+    fn made_of(&self) -> &[Vec<String>] {
+        match self {
+            ListSource::Argument(_) => &[],
+            ListSource::Template(template) => template.printed_paths(),
+        }
+    }
+}
+
 impl ExecAction {
     fn push_arguments(&self, scope: &Scope, prepared: &mut PreparedCommand) -> Result<(), ActionError> {
         let mut argv = ArgvBuilder { prepared, after_dashes: false, allow_dash: &self.allow_dash };
@@ -295,7 +305,7 @@ fn compile_part(element: &Spanned<Element>, compiler: &mut Compiler<'_>) -> Opti
         }
         (None, Some(list), Some(then)) if choice.otherwise.is_none() => {
             let (list, item) = compile_list_source(list, compiler)?;
-            let names = compiler.scope_shape.clone().with_this(item);
+            let names = compiler.scope_shape.clone().with_this(item, list.made_of());
             let then = compiler.with_scope_shape(names, |compiler| compile_templates(then, compiler));
             Some(ArgvPart::Each { list, then: then? })
         }

@@ -56,7 +56,8 @@ impl StepEach {
         let Some(list) = &step.each else { return parallel.map(|_| (None, names)) };
         check_question(step, list.location, compiler);
         let (list, item) = compile_list(list, compiler)?;
-        Some((Some(StepEach { list, parallel: parallel? }), names.with_item(item)))
+        let names = names.with_item(item, list.printed_paths());
+        Some((Some(StepEach { list, parallel: parallel? }), names))
     }
 
     /// Runs a step for each item; the first failure ends it.

@@ -183,7 +183,7 @@ fn compile_planned_step(step: &Spanned<Step>, compiler: &mut Compiler<'_>) -> Op
     let repetition = StepEach::compile(step, compiler);
     let names = repetition.as_ref().map_or_else(
         // After an error in `each`, its names are still known.
-        || compiler.scope_shape.clone().with_item(Shape::Any),
+        || compiler.scope_shape.clone().with_item(Shape::Any, &[]),
         |(_, names)| names.clone(),
     );
     compiler.with_scope_shape(names, |compiler| {

@@ -107,8 +107,10 @@ impl BlockPlan {
         };
         let each = keys.each.as_ref().map(|each| each_path(each, compiler));
         let names = match &each {
-            Some(Some((_, item))) => compiler.scope_shape.clone().with_this(item.clone()),
-            Some(None) => compiler.scope_shape.clone().with_this(Shape::Any),
+            Some(Some((path, item))) => {
+                compiler.scope_shape.clone().with_this(item.clone(), std::slice::from_ref(path))
+            }
+            Some(None) => compiler.scope_shape.clone().with_this(Shape::Any, &[]),
             None => compiler.scope_shape.clone(),
         };
         let (when, kind) = compiler.with_scope_shape(names, |compiler| {

@@ -297,7 +297,7 @@ fn bearer_token(
     pack: &LoadedPack,
     compiler: &mut Compiler<'_>,
 ) -> Option<Option<TokenDigest>> {
-    let template: Template<Text> = compiler.template(written, Exposure::Private)?;
+    let template: Template<Text> = compiler.template(written, Exposure::Credential)?;
     let Some(name) = template.single_path().and_then(|path| match path {
         [env, name] if env == "env" => Some(name),
         _ => None,

@@ -119,7 +119,9 @@ impl Environment {
 
     /// The secret that a template reads, for messages.
     pub fn find_secret(&self, reads: &[Vec<String>]) -> Option<String> {
-        reads.iter().filter(|path| path.first().is_some_and(|head| head == "env")).find_map(|path| match path.get(1) {
+        // An empty path is all of the scope.
+        let mut of_env = reads.iter().filter(|path| path.first().is_none_or(|head| head == "env"));
+        of_env.find_map(|path| match path.get(1) {
             Some(name) => self.is_secret(name).then(|| format!("secret `{name}`")),
             None => self.has_secrets().then(|| "`env` with its secrets".to_owned()),
         })

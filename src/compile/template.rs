@@ -19,6 +19,8 @@ pub enum Exposure {
     CommandLine,
     /// The request, program or body that it is for.
     Private,
+    /// The same, as a credential: its variables must be secret, or what uses them elsewhere would show it.
+    Credential,
     /// The value of a variable of a pack, which is secret if it contains a secret.
     Variable,
 }
@@ -101,6 +103,9 @@ impl Compiler<'_> {
     }
 
     fn check_secrets(&mut self, reads: &[Vec<String>], at: Location, exposure: Exposure) {
+        if exposure == Exposure::Credential {
+            reads.iter().for_each(|path| self.check_is_secret(path, at));
+        }
         let Some(secret) = self.find_secret(reads) else { return };
         let (severity, message, help) = match exposure {
             Exposure::Client => (
@@ -113,14 +118,23 @@ impl Compiler<'_> {
                 format!("{secret} is exposed to other users of the machine, who can read command lines"),
                 "pass it in `env` or `stdin`",
             ),
-            Exposure::Private | Exposure::Variable => return,
+            Exposure::Private | Exposure::Credential | Exposure::Variable => return,
         };
         self.findings.report.add(severity, Code::Secret, at, message).help(help);
     }
 
+    /// Rejects a variable that is a credential and no secret.
+    pub fn check_is_secret(&mut self, path: &[String], at: Location) {
+        let [env, name] = path else { return };
+        if env == "env" && !self.pack.env.is_secret(name) {
+            self.error(Code::Secret, at, format!("`{name}` is a credential, and not a secret variable"))
+                .help(format!("declare it with `secret: true` under `env`: `{name}: {{ secret: true }}`"));
+        }
+    }
+
     /// Rejects helpers that change a secret so that it cannot be redacted.
     fn check_altered(&mut self, altered: &[Altered], at: Location, exposure: Exposure) {
-        let is_exposed = matches!(exposure, Exposure::CommandLine | Exposure::Private);
+        let is_exposed = !matches!(exposure, Exposure::Client | Exposure::Variable);
         for altered in altered.iter().filter(|_| is_exposed) {
             let Some(secret) = self.find_secret(std::slice::from_ref(&altered.path)) else { continue };
             let helper = &altered.helper;

@@ -163,6 +163,34 @@ impl Redactor {
         self.find(bytes, InputEnd::Interrupted)
     }
 
+    /// Redacts the end of some input, and drops what is before its last `limit` bytes, as
+    /// [`Redactor::redact_and_truncate`] does behind them.
+    pub fn redact_and_keep_end(&self, bytes: &mut Vec<u8>, limit: usize) {
+        let mut found = self.find(bytes, InputEnd::Complete);
+        let start = bytes.len().saturating_sub(limit);
+        found.retain(|range| range.end > start);
+        let start = found.first().map_or(start, |first| first.start.min(start));
+        bytes.drain(..start);
+        let found: Vec<_> = found.into_iter().map(|range| range.start - start..range.end - start).collect();
+        if !found.is_empty() {
+            *bytes = replace_ranges(bytes, &found);
+        }
+    }
+
+    /// The places of secrets in a text, in order and apart.
+    pub fn secret_ranges(&self, text: &str) -> Vec<Range<usize>> {
+        let mut ranges: Vec<Range<usize>> = Vec::new();
+        for found in self.matcher.find_all(text.as_bytes()) {
+            let start = (0..=found.start).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+            let end = (found.end..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+            match ranges.last_mut() {
+                Some(last) if start < last.end => last.end = last.end.max(end),
+                _ => ranges.push(start..end),
+            }
+        }
+        ranges
+    }
+
     fn find(&self, bytes: &[u8], end: InputEnd) -> Vec<Range<usize>> {
         let min_partial = match end {
             InputEnd::Complete => usize::MAX,

@@ -29,6 +29,7 @@ pub struct Template<S: Slot> {
     source: String,
     body: CompiledBody,
     reads: Vec<Vec<String>>,
+    printed: Vec<Vec<String>>,
     altered: Vec<Altered>,
     compared: Vec<Compared>,
     single_path: Option<Vec<String>>,
@@ -114,11 +115,13 @@ impl<S: Slot> Template<S> {
             )),
         };
         let reads = checked.read_paths.into_iter().collect();
+        let printed = checked.printed_paths.into_iter().collect();
         let (altered, compared) = (checked.altered, checked.compared);
         Ok(Template {
             source: text.to_owned(),
             body,
             reads,
+            printed,
             altered,
             compared,
             single_path: sole,
@@ -197,6 +200,11 @@ impl<S: Slot> Template<S> {
                 tree.render(PrintMode::Captured, scope).map(|(_, value)| Cow::Owned(value))
             }
         }
+    }
+
+    /// The paths of the values that its output contains, whole or in part: fewer than it reads.
+    pub fn printed_paths(&self) -> &[Vec<String>] {
+        &self.printed
     }
 
     /// The paths that it reads, its partials included: `["env", "TOKEN"]`, `["steps", "a", "json"]`. They are as written:

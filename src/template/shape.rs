@@ -129,11 +129,13 @@ fn common_field_shape(shape: &Shape) -> Shape {
 pub struct ScopeShape {
     root: Shape,
     this: Option<Shape>,
+    /// The paths in `env` of the values that `this` is made of.
+    this_made_of: Vec<Vec<String>>,
 }
 
 impl Default for ScopeShape {
     fn default() -> ScopeShape {
-        ScopeShape { root: Shape::Object(Arc::default()), this: None }
+        ScopeShape { root: Shape::Object(Arc::default()), this: None, this_made_of: Vec::new() }
     }
 }
 
@@ -179,9 +181,12 @@ impl ScopeShape {
         }
     }
 
-    /// Adds `this`, the element of a loop around the template.
+    /// Adds `this`, the element of a loop around the template, over a list that is made of the values at these paths: an
+    /// element of secrets is as secret.
     #[must_use]
-    pub fn with_this(mut self, shape: Shape) -> ScopeShape {
+    pub fn with_this(mut self, shape: Shape, list_made_of: &[Vec<String>]) -> ScopeShape {
+        let of_env = list_made_of.iter().filter(|path| path.first().is_none_or(|head| head == "env"));
+        self.this_made_of = of_env.cloned().collect();
         self.this = Some(shape);
         self
     }
@@ -200,8 +205,8 @@ impl ScopeShape {
 
     /// The names within a loop over items of this shape: `this` and `index`.
     #[must_use]
-    pub fn with_item(self, item: Shape) -> ScopeShape {
-        self.with_this(item).with_name("index", Shape::Number)
+    pub fn with_item(self, item: Shape, list_made_of: &[Vec<String>]) -> ScopeShape {
+        self.with_this(item, list_made_of).with_name("index", Shape::Number)
     }
 
     /// The names in the run of a completion: also `typed`.
@@ -221,6 +226,10 @@ impl ScopeShape {
 
     pub(super) fn root(&self) -> &Shape {
         &self.root
+    }
+
+    pub(super) fn this_made_of(&self) -> &[Vec<String>] {
+        &self.this_made_of
     }
 
     pub(super) fn this(&self) -> Option<&Shape> {

@@ -60,7 +60,9 @@ pub use supervisor::run_supervisor;
 pub use tls_options::{Certificates, ClientIdentity, TlsFileError, TlsOptions};
 pub use trace_context::{TraceContext, TracePropagation};
 
+use crate::redact::Redactor;
 use access_token::TokenCache;
+
 use http_client::HttpClients;
 use live_tokens::TokenScope;
 use permits::ProgramPermits;
@@ -90,6 +92,11 @@ pub trait World: Send + Sync {
     /// Files are not to be changed.
     fn change_file(&self, _change: &str) -> Result<(), WorldError> {
         Ok(())
+    }
+
+    /// What hides secrets in what actions find by other means, if there are secrets.
+    fn redactor(&self) -> Option<&Redactor> {
+        None
     }
 
     /// A text that is made of a request, without secrets.

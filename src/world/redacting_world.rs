@@ -147,6 +147,10 @@ impl World for RedactingWorld {
         self.world.change_file(change)
     }
 
+    fn redactor(&self) -> Option<&Redactor> {
+        Some(&self.redactor)
+    }
+
     fn redact(&self, text: String) -> String {
         self.world.redact(self.redactor.redact_text(&text).into_owned())
     }

@@ -124,6 +124,10 @@ impl World for ReportingWorld {
         self.world.change_file(change)
     }
 
+    fn redactor(&self) -> Option<&Redactor> {
+        self.world.redactor()
+    }
+
     fn redact(&self, text: String) -> String {
         self.world.redact(text)
     }

@@ -1,5 +1,6 @@
 //! Propagates W3C Trace Context and Baggage to programs and requests.
 
+use crate::redact::Redactor;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -76,6 +77,10 @@ impl World for TracingWorld {
         let variables = self.trace.entries().map(|(_, variable, value)| (variable.to_owned(), value.clone()));
         command.env.splice(0..0, variables);
         self.world.run_program(command)
+    }
+
+    fn redactor(&self) -> Option<&Redactor> {
+        self.world.redactor()
     }
 
     fn redact(&self, text: String) -> String {

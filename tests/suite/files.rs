@@ -4,6 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::harness::*;
@@ -487,4 +489,89 @@ tools:
         assert_eq!(fs::read_dir(folder.join("notes/.git")).unwrap().count(), 1, "{tool}");
     }
     assert!(text(&client, "make", json!({ "path": "deep" })).is_ok());
+}
+
+const KEY: &str = "Zq7Xk2Pw9LmB4vTs";
+
+/// Tools that show what they can of files with a secret.
+const WITH_KEY: &str = r#"
+folio: 1
+server: { name: files, limits: { callsPerSecond: 1000000 } }
+env: { KEY: { secret: true } }
+folders: { n: { path: n, write: true } }
+x-path: &path { p: {}, old: {}, new: {}, g: {}, n: { type: integer }, dry: { type: boolean } }
+tools:
+  edit: { description: D, arguments: *path, run: { file: { write: "{{p}}", in: n, edits: [{ old: "{{old}}", new: "{{new}}" }], dryRun: "{{dry}}" } } }
+  bytes: { description: D, arguments: *path, run: { file: { read: "{{p}}", in: n, base64: true } }, result: { text: "{{slice result.base64 8 24}} {{hash result.base64}}" } }
+  auto: { description: D, arguments: *path, run: { file: { read: "{{p}}", in: n } }, result: { text: "{{slice (default result.base64 result.text) 8 24}}" } }
+  tail: { description: D, maxOutput: 20B, arguments: *path, run: { file: { read: "{{p}}", in: n, tail: 9 } } }
+  head: { description: D, maxOutput: 12B, arguments: *path, run: { file: { read: "{{p}}", in: n, head: 9 } } }
+  list: { description: D, arguments: *path, run: { file: { list: ".", in: n } }, result: { text: "{{#each result.entries}}{{slice name 0 9}} {{slice path 0 9}} {{/each}}" } }
+  tree: { description: D, arguments: *path, run: { file: { tree: ".", in: n } }, result: { select: "entries[].name", text: "{{#each result}}{{slice this 0 9}} {{/each}}" } }
+  stat: { description: D, arguments: *path, run: { file: { stat: "{{p}}", in: n } }, result: { text: "{{slice result.path 0 9}}" } }
+  find: { description: D, arguments: *path, run: { file: { find: ".", in: n, glob: "{{g}}" } }, result: { text: "{{len result.entries}}" } }
+"#;
+
+fn with_key() -> (TestFolder, TestServer) {
+    let folder = TestFolder::new(&[
+        ("folio.yaml", WITH_KEY),
+        ("n/c.yaml", &format!("token: {KEY}\nend\n")),
+        ("n/b64.txt", &format!("token: {}\nend\n", STANDARD.encode(KEY))),
+        (&format!("n/{KEY}.log"), ""),
+    ]);
+    folder.write("n/b.bin", [b"\xff\0bin: ", KEY.as_bytes(), b" \xfe"].concat());
+    let server = folder.serve_command().env("KEY", KEY).stdio();
+    (folder, server)
+}
+
+#[test]
+fn edits_neither_show_nor_confirm_a_secret() {
+    let (folder, server) = with_key();
+    let client = server.client(SESSION_VERSIONS[3]);
+    for path in ["c.yaml", "b64.txt"] {
+        let before = read(&folder, &format!("n/{path}"));
+        let secret = before[7..].split('\n').next().unwrap();
+        let guesses = [secret, &secret[..1], &secret[3..], &before[..9], "token: A", &secret[5..8], "zzz"];
+        for (old, dry) in guesses.iter().flat_map(|old| [(old, true), (old, false)]) {
+            let said = called(&client, "edit", json!({ "p": path, "old": old, "new": "[x]", "dry": dry }));
+            assert_eq!(said.unwrap_err(), "edit 1: `old` is not in the file", "{old}");
+        }
+        assert_eq!(read(&folder, &format!("n/{path}")), before);
+        let diff = text(&client, "edit", json!({ "p": path, "old": "tok", "new": "T" })).unwrap();
+        assert!(diff.contains("-token: [secret]") && diff.contains("+Ten: [secret]"), "{diff}");
+        assert!(!diff.contains(&secret[..6]), "{diff}");
+        assert_eq!(read(&folder, &format!("n/{path}")), before.replacen("tok", "T", 1));
+    }
+}
+
+#[test]
+fn templates_see_no_secret_of_files() {
+    let (folder, server) = with_key();
+    let client = server.client(SESSION_VERSIONS[3]);
+    let pieces: Vec<String> = (0..4).map(|from| KEY[from..from + 6].to_owned()).collect();
+    for (tool, path) in [
+        ("bytes", "c.yaml"),
+        ("bytes", "b.bin"),
+        ("auto", "b.bin"),
+        ("auto", "c.yaml"),
+        ("tail", "c.yaml"),
+        ("head", "c.yaml"),
+        ("list", ""),
+        ("tree", ""),
+    ] {
+        let said = text(&client, tool, json!({ "p": path })).unwrap();
+        let word = said.split(' ').next().unwrap();
+        let decoded = STANDARD.decode(word).unwrap_or_default();
+        let all = format!("{said} {}", String::from_utf8_lossy(&decoded));
+        assert!(!pieces.iter().any(|piece| all.contains(piece)), "{tool} {path}: {all}");
+    }
+    let digest =
+        |path: &str| text(&client, "bytes", json!({ "p": path })).unwrap().split(' ').nth(1).unwrap().to_owned();
+    folder.write("n/hidden.yaml", "token: [secret]\nend\n");
+    assert_eq!(digest("c.yaml"), digest("hidden.yaml"), "a digest of the secret lets guesses be checked");
+    let count = |glob: &str| text(&client, "find", json!({ "g": glob })).unwrap();
+    for glob in ["Zq*", "*4vTs.log", "ZqA*", "[A-Z]q*"] {
+        assert_eq!(count(glob), "0", "{glob}");
+    }
+    assert_eq!(count("*.log"), "1");
 }

@@ -401,3 +401,157 @@ fn echo_does_not_confirm_the_beginning_of_a_secret() {
     let across = echo(&format!("{}{secret}", ".".repeat(1020)));
     assert!(across.starts_with(&(".".repeat(1020) + "[secret]")), "{across}");
 }
+
+/// The faults in a manifest with a secret `S` of which each tool uses one expression, by expression.
+fn checked_expressions(tool: &str, expressions: &[&str]) -> Vec<String> {
+    let tools = expressions.iter().enumerate().map(|(number, expression)| {
+        format!("  t{number}: {}\n", tool.replace("EXPR", &expression.replace('"', "\\\"")))
+    });
+    let manifest = format!(
+        "folio: 1\nserver: {{ name: s }}\nenv: {{ S: {{ secret: true }}, P: {{}} }}\ntools:\n{}",
+        tools.collect::<String>()
+    );
+    let folder = TestFolder::with_manifest(&manifest);
+    let said = run_folio(folder.path(), &["check", "--format", "lines"]).out;
+    let of_line = |line: usize| said.lines().filter(|fault| fault.contains(&format!("folio.yaml:{line}:"))).collect();
+    (0..expressions.len()).map(|number| of_line(number + 5)).collect()
+}
+
+const WHEN: &str = "{ description: D, arguments: { q: {} }, run: [{ id: a, when: \"{{EXPR}}\", set: { v: 1 } }] }";
+
+#[test]
+fn no_helper_confirms_a_guess_of_a_secret() {
+    let oracles = [
+        "startsWith env.S q",
+        "startsWith q env.S",
+        "endsWith env.S q",
+        "contains env.S q",
+        "contains q env.S",
+        "matches env.S q",
+        "matches q env.S",
+        "eq env.S q",
+        "eq (json env.S) (json q)",
+        "eq (path env.S) q",
+        "eq (lookup env \"S\") q",
+        "startsWith (lookup env \"S\") q",
+        "lookup env q",
+        "lookup arguments env.S",
+        "gt (len env.S) (len q)",
+        "and (gt (len env.S) (len q)) true",
+        "eq (first (sort (concat (split q \",\") env.S))) q",
+        "eq (len (unique (concat (split q \",\") env.S))) 1",
+        "lt (concat env.S \"\") q",
+        "replace q env.S \"x\"",
+        "split q env.S",
+        "basename q env.S",
+        "truncate q 80 end=env.S",
+        "slice q 0 (len env.S)",
+        "truncate (join (values env)) 4",
+    ];
+    for (fault, expression) in checked_expressions(WHEN, &oracles).iter().zip(oracles) {
+        assert!(fault.contains("error: ") && fault.contains("[secret]"), "{expression}: {fault:?}");
+    }
+    let fine = [
+        "env.S",
+        "not env.S",
+        "and env.S q",
+        "eq env.S \"\"",
+        "startsWith env.S \"ghp_\"",
+        "gt (len env.S) 20",
+        "eq env.P q",
+        "startsWith q env.P",
+        "contains (keys env) q",
+    ];
+    for (fault, expression) in checked_expressions(WHEN, &fine).iter().zip(fine) {
+        assert_eq!(fault, "", "{expression}");
+    }
+}
+
+#[test]
+fn items_of_a_list_of_secrets_are_secret() {
+    let step = "{ description: D, arguments: { q: {} }, run: [{ id: a, each: \"{{EXPR}}\", set: { v: \"{{slice this 0 5}}\" } }] }";
+    let condition = "{ description: D, arguments: { q: {} }, run: [{ id: a, each: \"{{EXPR}}\", when: \"{{startsWith this q}}\", set: { v: 1 } }] }";
+    let argv = "{ description: D, arguments: { q: {} }, run: { exec: [echo, { each: \"{{EXPR}}\", then: [\"{{slice this 0 5}}\"] }] } }";
+    let block = "{ description: D, arguments: { q: {} }, run: { http: { url: \"https://e.example\", headers: { X: \"{{#each (EXPR)}}{{slice this 0 5}}{{/each}}\" } } } }";
+    let lists = ["values env", "concat (split \"a\" \",\") env.S", "reverse (values env)"];
+    for tool in [step, condition, argv, block] {
+        for (fault, list) in checked_expressions(tool, &lists).iter().zip(lists) {
+            assert!(fault.contains("error: ") && fault.contains("[secret]"), "{list} in {tool}: {fault:?}");
+        }
+        let fine = ["keys env", "split q \",\"", "concat (split \"a\" \",\") env.P"];
+        for (fault, list) in checked_expressions(tool, &fine).iter().zip(fine) {
+            assert_eq!(fault, "", "{list} in {tool}");
+        }
+    }
+}
+
+#[test]
+fn credentials_must_be_secret_variables() {
+    let checked = |env: &str, keys: &str| {
+        let manifest = format!(
+            "folio: 1\nserver: {{ name: s }}\nenv: {{ K: {{ {env} }} }}\n{keys}\n\
+             tools: {{ t: {{ description: D, run: {{ http: {{ use: c, url: /x }} }} }} }}\n"
+        );
+        let folder = TestFolder::with_manifest(&manifest);
+        run_folio(folder.path(), &["check", "--format", "lines"]).out
+    };
+    let connection = |keys: &str| format!("connections: {{ c: {{ url: \"https://a.example\", {keys} }} }}");
+    let token = format!("http: {{ token: \"{{{{env.K}}}}\" }}\n{}", connection(""));
+    let credentials = [
+        connection("auth: { bearer: \"{{env.K}}\" }"),
+        connection("auth: { basic: { username: me, password: \"{{env.K}}\" } }"),
+        connection("auth: { header: { name: X-Key, value: \"Key {{env.K}}\" } }"),
+        connection("auth: { query: { name: key, value: \"{{env.K}}\" } }"),
+        connection(
+            "auth: { oauth2: { tokenUrl: \"https://a.example/t\", clientId: me, clientSecret: \"{{env.K}}\" } }",
+        ),
+        token,
+    ];
+    for keys in credentials {
+        let said = checked("default: \"0123456789abcdef\"", &keys);
+        assert!(said.contains("error: `K` is a credential, and not a secret variable [secret]"), "{keys}: {said}");
+        assert!(!checked("secret: true", &keys).contains("[secret]"), "{keys}");
+    }
+    let proxied = connection("proxy: \"{{env.K}}\"");
+    assert!(checked("default: \"http://me:hunter22@a.example:1\"", &proxied).contains("`K` is a credential"));
+    for fine in [
+        proxied,
+        connection("auth: { basic: { username: \"{{env.K}}\", password: \"\" } }"),
+        connection("auth: { oauth2: { tokenUrl: \"https://a.example/t\", clientId: \"{{env.K}}\", clientSecret: s } }"),
+    ] {
+        let said = checked("default: \"http://a.example:1\"", &fine);
+        assert!(!said.contains("[secret]"), "{fine}: {said}");
+    }
+}
+
+/// A caller whose guess a program prints before it is killed must not see whether the guess is right.
+#[test]
+fn an_interrupted_end_confirms_no_guess() {
+    let secret = "ghp_x7Kq2mPz9LwB4vTsRn3Y";
+    let folder = TestFolder::with_manifest(
+        "folio: 1\nserver: { name: s }\nenv: { GH: { secret: true } }\ntools:\n\
+         \x20 killed: { description: D, arguments: { q: {} }, run: { script: { shell: sh, text: 'printf %s \"$q\"; kill -9 $$' } } }\n\
+         \x20 late: { description: D, timeout: 1s, arguments: { q: {} }, run: { script: { shell: sh, text: 'printf \"fatal: %s\" \"$q\" >&2; exec sleep 60' } } }\n",
+    );
+    let server = folder.serve_command().env("GH", secret).stdio();
+    let client = server.client(SESSION_VERSIONS[3]);
+    let hex = |text: &str| text.bytes().map(|byte| format!("{byte:02x} ")).collect::<String>();
+    let base64 = |text: &str| STANDARD.encode(text)[..8].to_owned() + "\n";
+    for (right, wrong) in [
+        (secret[..5].to_owned(), "ghp_a".to_owned()),
+        (secret[..9].to_owned(), "ghp_x7Kz2".to_owned()),
+        (hex(&secret[..6]), hex("ghp_a7")),
+        (base64(&secret[..6]), base64("ghp_a7")),
+    ] {
+        for tool in ["killed", "late"] {
+            let shown = |guess: &str| {
+                let answer = client.call(tool, json!({ "q": guess }))["content"].to_string();
+                let guess = guess.trim();
+                answer.replace(guess, "GUESS")
+            };
+            assert_eq!(shown(&right), shown(&wrong), "{tool} {right}");
+        }
+    }
+    let said = client.call("late", json!({ "q": "no such lock." }))["content"].to_string();
+    assert!(said.contains("fatal: no such [secret]"), "{said}");
+}

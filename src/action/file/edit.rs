@@ -7,6 +7,7 @@ use similar::TextDiff;
 
 use crate::action::ActionError;
 use crate::budget::{Budget, Exhausted};
+use crate::redact::{Redactor, SECRET_PLACEHOLDER};
 
 /// The largest file that is edited.
 pub(super) const MAX_EDITED_BYTES: u64 = 4 << 20;
@@ -39,39 +40,96 @@ pub(super) fn parse_edits(value: &Value) -> Result<Vec<Edit>, ActionError> {
     })
 }
 
-/// The text after all edits.
-///
-/// # Errors
-/// A text is not in the file, or more than once.
-pub(super) fn apply(edits: &[Edit], text: &str, budget: &Budget) -> Result<String, ActionError> {
-    let mut text = text.to_owned();
-    for (number, edit) in edits.iter().enumerate() {
-        budget.charge_work(text.len())?;
-        text = replace(edit, &text).map_err(|why| ActionError::message(format!("edit {}: {why}", number + 1)))?;
-        if text.len() as u64 > 2 * MAX_EDITED_BYTES {
-            return Err(ActionError::message(format!("edit {}: the file would be too large", number + 1)));
-        }
-    }
-    Ok(text)
+/// The text of a file. Edits see the text between its secrets alone: one that tells whether it matches a part of a secret
+/// would confirm guesses of it, piece by piece.
+pub(super) struct FileText(Vec<TextPart>);
+
+enum TextPart {
+    Public(String),
+    Secret(String),
 }
 
-fn replace(edit: &Edit, text: &str) -> Result<String, &'static str> {
-    if edit.old.is_empty() {
-        return Err("`old` is empty");
+impl FileText {
+    pub(super) fn new(text: &str, redactor: Option<&Redactor>) -> FileText {
+        let secrets = redactor.map(|redactor| redactor.secret_ranges(text)).unwrap_or_default();
+        let part = |from: usize, to: usize| text.get(from..to).unwrap_or_default().to_owned();
+        let mut parts = Vec::with_capacity(secrets.len() * 2 + 1);
+        let mut at = 0;
+        for secret in secrets {
+            parts.push(TextPart::Public(part(at, secret.start)));
+            parts.push(TextPart::Secret(part(secret.start, secret.end)));
+            at = secret.end;
+        }
+        parts.push(TextPart::Public(part(at, text.len())));
+        FileText(parts)
     }
-    let crlf = |text: &str| text.replace("\r\n", "\n").replace('\n', "\r\n");
-    let (old, new) = match text.contains(&edit.old) {
-        true => (edit.old.clone(), edit.new.clone()),
-        // The file may have other line ends than who read it.
-        false => (crlf(&edit.old), crlf(&edit.new)),
-    };
-    let mut found = text.match_indices(&old);
-    match (found.next(), found.next()) {
-        (None, _) => Err("`old` is not in the file"),
-        (Some(_), Some(_)) => Err("`old` is in the file more than once: add lines around it"),
-        (Some((at, _)), None) => {
-            let (before, after) = (text.get(..at).unwrap_or_default(), text.get(at + old.len()..).unwrap_or_default());
-            Ok([before, &new, after].concat())
+
+    /// What a caller may see of it.
+    pub(super) fn public(&self) -> String {
+        let shown = self.0.iter().map(|part| match part {
+            TextPart::Public(text) => text.as_str(),
+            TextPart::Secret(_) => SECRET_PLACEHOLDER,
+        });
+        shown.collect()
+    }
+
+    /// The whole text.
+    pub(super) fn into_string(self) -> String {
+        let texts = self.0.into_iter().map(|part| match part {
+            TextPart::Public(text) | TextPart::Secret(text) => text,
+        });
+        texts.collect()
+    }
+
+    /// Replaces each text in its turn.
+    ///
+    /// # Errors
+    /// A text is not in the file, or more than once.
+    pub(super) fn apply(&mut self, edits: &[Edit], budget: &Budget) -> Result<(), ActionError> {
+        for (number, edit) in edits.iter().enumerate() {
+            budget.charge_work(self.size())?;
+            let failed = |why: &str| ActionError::message(format!("edit {}: {why}", number + 1));
+            self.replace(edit).map_err(failed)?;
+            if self.size() as u64 > 2 * MAX_EDITED_BYTES {
+                return Err(failed("the file would be too large"));
+            }
+        }
+        Ok(())
+    }
+
+    fn size(&self) -> usize {
+        let sizes = self.0.iter().map(|part| match part {
+            TextPart::Public(text) | TextPart::Secret(text) => text.len(),
+        });
+        sizes.sum()
+    }
+
+    fn public_parts(&mut self) -> impl Iterator<Item = &mut String> {
+        self.0.iter_mut().filter_map(|part| match part {
+            TextPart::Public(text) => Some(text),
+            TextPart::Secret(_) => None,
+        })
+    }
+
+    fn replace(&mut self, edit: &Edit) -> Result<(), &'static str> {
+        if edit.old.is_empty() {
+            return Err("`old` is empty");
+        }
+        let crlf = |text: &str| text.replace("\r\n", "\n").replace('\n', "\r\n");
+        let (old, new) = match self.public_parts().any(|text| text.contains(&edit.old)) {
+            true => (edit.old.clone(), edit.new.clone()),
+            // The file may have other line ends than who read it.
+            false => (crlf(&edit.old), crlf(&edit.new)),
+        };
+        let count: usize = self.public_parts().map(|text| text.match_indices(&old).take(2).count()).sum();
+        match count {
+            0 => Err("`old` is not in the file"),
+            1 => {
+                let part = self.public_parts().find(|text| text.contains(&old));
+                part.into_iter().for_each(|text| *text = text.replacen(&old, &new, 1));
+                Ok(())
+            }
+            _ => Err("`old` is in the file more than once: add lines around it"),
         }
     }
 }
@@ -94,14 +152,19 @@ mod tests {
 
     fn edited(text: &str, edits: Value) -> Result<String, String> {
         let edits = parse_edits(&edits).map_err(|error| error.to_string())?;
-        apply(&edits, text, &Budget::default()).map_err(|error| error.to_string())
+        let mut text = FileText::new(text, Some(&Redactor::new(["hunter22-9d41"])));
+        text.apply(&edits, &Budget::default()).map_err(|error| error.to_string())?;
+        Ok(format!("{}|{}", text.public(), text.into_string()))
     }
 
     #[test]
     fn edits_replace_unique_texts_in_order() {
         let twice = json!([{ "old": "b", "new": "c" }, { "oldText": "c", "newText": "" }]);
-        assert_eq!(edited("abd", twice).as_deref(), Ok("ad"));
-        assert_eq!(edited("a\r\nb\r\n", json!([{ "old": "a\nb\n", "new": "x\ny\n" }])).as_deref(), Ok("x\r\ny\r\n"));
+        assert_eq!(edited("abd", twice).as_deref(), Ok("ad|ad"));
+        assert_eq!(
+            edited("a\r\nb\r\n", json!([{ "old": "a\nb\n", "new": "x\ny\n" }])).as_deref(),
+            Ok("x\r\ny\r\n|x\r\ny\r\n")
+        );
         for (edits, why) in [
             (json!([{ "old": "x", "new": "" }]), "edit 1: `old` is not in the file"),
             (json!([{ "old": "b", "new": "a" }, { "old": "a", "new": "" }]), "edit 2: `old` is in the file more"),
@@ -111,6 +174,15 @@ mod tests {
         ] {
             assert!(edited("ab", edits).unwrap_err().starts_with(why), "{why}");
         }
+    }
+
+    #[test]
+    fn edits_do_not_see_secrets() {
+        let edit = |old: &str| edited("h\nkey: hunter22-9d41\nend", json!([{ "old": old, "new": "x" }]));
+        for old in ["hunter22-9d41", "hu", "key: h", "41\nend", "hunter22-9d41\n", "hunter33", "y: z"] {
+            assert_eq!(edit(old).unwrap_err(), "edit 1: `old` is not in the file", "{old}");
+        }
+        assert_eq!(edit("h").as_deref(), Ok("x\nkey: [secret]\nend|x\nkey: hunter22-9d41\nend"));
     }
 
     #[test]

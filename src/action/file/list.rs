@@ -1,10 +1,13 @@
 //! `list`, `tree` and `find`: the entries of a folder.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
 use crate::action::ActionError;
 use crate::budget::Budget;
 use crate::files::{FileInfo, FileKind, FolderName, Globs, WorkFolder, rfc3339};
+use crate::redact::Redactor;
 
 use super::path::CallPath;
 use super::spec::Operation;
@@ -25,6 +28,8 @@ pub(super) struct Listing<'a> {
     pub(super) globs: Globs,
     pub(super) hidden: bool,
     pub(super) budget: &'a Budget,
+    /// Hides secrets in names before patterns or the order of a listing can tell of them.
+    pub(super) redactor: Option<&'a Redactor>,
     /// How many entries may still be added.
     pub(super) left: usize,
     /// Whether there were more.
@@ -51,7 +56,7 @@ impl Listing<'_> {
     ) -> Result<(), ActionError> {
         for entry in self.names(below, depth)? {
             let path = join(below, &entry.name);
-            if self.globs.matches(&path) {
+            if self.globs.matches(&self.public(&path)) {
                 if !self.take(&path)? {
                     return Ok(());
                 }
@@ -69,7 +74,8 @@ impl Listing<'_> {
         for entry in self.names(below, depth)? {
             let path = join(below, &entry.name);
             let is_folder = entry.kind == FileKind::Directory;
-            if !is_folder && !self.globs.matches(&path) || is_folder && !self.globs.could_match_in(&path) {
+            let shown = self.public(&path);
+            if !is_folder && !self.globs.matches(&shown) || is_folder && !self.globs.could_match_in(&shown) {
                 continue;
             }
             if !self.take(&path)? {
@@ -88,10 +94,13 @@ impl Listing<'_> {
     /// The names in a folder; none in one that cannot be read, but for the listed one itself.
     fn names(&self, below: &str, depth: usize) -> Result<Vec<FolderName>, ActionError> {
         let folder = join(&self.path.relative, below);
-        let names = match self.folder.names(&folder, self.hidden) {
+        let mut names = match self.folder.names(&folder, self.hidden) {
             Err(_) if depth > 0 => Vec::new(),
             names => names?,
         };
+        if self.redactor.is_some() {
+            names.sort_by_cached_key(|entry| self.public(&entry.name).into_owned());
+        }
         self.budget.charge_work(names.len().saturating_mul(ENTRY_BYTES / 2))?;
         Ok(names)
     }
@@ -99,7 +108,12 @@ impl Listing<'_> {
     /// Links are listed and not entered, so that a listing ends.
     fn enters(&self, entry: &FolderName, path: &str, depth: usize) -> bool {
         let is_folder = entry.kind == FileKind::Directory && !entry.is_link;
-        is_folder && depth < MAX_DEPTH && self.left > 0 && self.globs.could_match_in(path)
+        is_folder && depth < MAX_DEPTH && self.left > 0 && self.globs.could_match_in(&self.public(path))
+    }
+
+    /// A path without secrets.
+    fn public<'t>(&self, path: &'t str) -> Cow<'t, str> {
+        self.redactor.map_or(Cow::Borrowed(path), |redactor| redactor.redact_text(path))
     }
 
     fn take(&mut self, path: &str) -> Result<bool, ActionError> {

@@ -5,6 +5,7 @@
 mod compile;
 mod edit;
 mod folder;
+mod found;
 mod list;
 mod path;
 mod read;
@@ -15,16 +16,18 @@ use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, OutcomeBody};
+use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse};
 use crate::budget::{Budget, memory_size};
 use crate::compile::{Compiler, FILES_GRANT, JsonTemplate, Pack};
 use crate::files::{Existing, FileError, Globs, WorkFolder};
 use crate::template::{FolderPath, JsonLeaf, QueryValue, Scope, Shape, Template, Text};
 
+use edit::FileText;
 pub use folder::check_folder;
 use folder::{CompiledFolder, needs_grant};
+use found::{Found, FoundBody};
 use list::{DEFAULT_ENTRIES, Listing, MAX_ENTRIES};
 use path::CallPath;
 use read::{Lines, Reading};
@@ -109,19 +112,19 @@ impl ActionKind for FileAction {
 
     async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
         let paths = self.folder.locate(context).await?;
-        context.scope.budget().run_io(|| self.perform(&paths, context))?
+        context.scope.budget().run_io(|| self.perform(&paths, context)?.into_outcome(context))?
     }
 }
 
 impl FileAction {
     /// Does it, where it may block.
-    fn perform(&self, paths: &[PathBuf], context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+    fn perform(&self, paths: &[PathBuf], context: &ActionContext<'_>) -> Result<Found, ActionError> {
         let folders = self.folder.open(paths, context.run.pack_folder)?;
         let call = FileCall { action: self, folders: &folders, context };
         let path = call.resolve(&self.path)?;
         let folder = call.folder(&path)?;
         match self.operation {
-            Operation::Read => read::read(folder, &path, &call.reading()?, context),
+            Operation::Read => read::read(folder, &path, call.reading()?, context),
             Operation::Stat => Ok(read::stat(folder, &path, &folders)?),
             Operation::List | Operation::Tree | Operation::Find => call.list(folder, &path),
             Operation::Write | Operation::Append => call.write(folder, &path),
@@ -174,26 +177,23 @@ impl FileCall<'_> {
         Ok(Reading { lines, as_base64: self.flag(&options.base64)?, wants_json: self.action.wants_json })
     }
 
-    fn list(&self, folder: &WorkFolder, path: &CallPath) -> Result<ActionOutcome, ActionError> {
+    fn list(&self, folder: &WorkFolder, path: &CallPath) -> Result<Found, ActionError> {
         let options = &self.action.options;
         let limit = self.count("limit", &options.limit)?.unwrap_or(DEFAULT_ENTRIES).min(MAX_ENTRIES);
         let recursive = self.flag(&options.recursive)?;
         let (folders, hidden) = (self.folders, self.action.folder.hidden);
         let globs = self.globs()?;
         let globs = if hidden { globs.with_hidden_without_links() } else { globs };
+        let (budget, redactor) = (self.budget(), self.context.run.world.redactor());
         let mut listing =
-            Listing { folders, folder, path, globs, hidden, budget: self.budget(), left: limit, is_cut: false };
+            Listing { folders, folder, path, globs, hidden, budget, redactor, left: limit, is_cut: false };
         let entries = Value::from(listing.entries(self.action.operation, recursive)?);
-        // Once more as a value, and as text.
+        // Twice more as a value, and as text.
         self.budget().charge_memory(memory_size(&entries).saturating_mul(2))?;
-        let value = Value::Object(Map::from_iter([
-            ("entries".to_owned(), entries.clone()),
-            ("truncated".to_owned(), listing.is_cut.into()),
-            ("path".to_owned(), path.shown(folders, "").into()),
-        ]));
-        let text = entries.to_string();
+        let fields =
+            [("entries", entries), ("truncated", listing.is_cut.into()), ("path", path.shown(folders, "").into())];
         let note = listing.is_cut.then(|| format!("[cut: there are more than {limit} entries]"));
-        Ok(ActionOutcome { note, ..ActionOutcome::success(value, OutcomeBody::Json(entries, text)) })
+        Ok(Found { body: FoundBody::Json("entries"), note, ..Found::fields(fields) })
     }
 
     fn globs(&self) -> Result<Globs, ActionError> {
@@ -218,7 +218,7 @@ impl FileCall<'_> {
         })
     }
 
-    fn write(&self, folder: &WorkFolder, path: &CallPath) -> Result<ActionOutcome, ActionError> {
+    fn write(&self, folder: &WorkFolder, path: &CallPath) -> Result<Found, ActionError> {
         let existing = self.action.options.existing;
         let bytes = match &self.action.content {
             Some(NewContent::Edits(edits)) => return self.edit(folder, path, edits),
@@ -250,15 +250,17 @@ impl FileCall<'_> {
         }))
     }
 
-    fn edit(&self, folder: &WorkFolder, path: &CallPath, edits: &JsonTemplate) -> Result<ActionOutcome, ActionError> {
+    fn edit(&self, folder: &WorkFolder, path: &CallPath, edits: &JsonTemplate) -> Result<Found, ActionError> {
         let edits = edit::parse_edits(&edits.render(self.scope())?)?;
         let shown = path.shown(self.folders, "");
+        let redactor = self.context.run.world.redactor();
         let edited = |old: Vec<u8>| -> Result<(String, String), ActionError> {
             self.budget().charge_memory(old.len().saturating_mul(2))?;
             let not_text = |_| ActionError::message(format!("`{shown}` is not UTF-8, so it cannot be edited"));
-            let old = String::from_utf8(old).map_err(not_text)?;
-            let new = edit::apply(&edits, &old, self.budget())?;
-            Ok((edit::unified_diff(&shown, (&old, &new), self.budget())?, new))
+            let mut text = FileText::new(&String::from_utf8(old).map_err(not_text)?, redactor);
+            let old = text.public();
+            text.apply(&edits, self.budget())?;
+            Ok((edit::unified_diff(&shown, (&old, &text.public()), self.budget())?, text.into_string()))
         };
         let mut diff = String::new();
         if self.flag(&self.action.options.dry_run)? {
@@ -274,15 +276,14 @@ impl FileCall<'_> {
                 Ok(file.write_all(new.as_bytes()).map_err(|source| FileError::write_failed(&shown, source))?)
             })?;
         }
-        let diff = self.context.run.world.redact(diff);
         let note = diff.is_empty().then(|| format!("nothing to change in {shown}"));
-        let value = Map::from_iter([("path".to_owned(), shown.into()), ("diff".to_owned(), diff.clone().into())]);
-        let body = if diff.is_empty() { OutcomeBody::None } else { OutcomeBody::Text(diff) };
-        Ok(ActionOutcome { note, ..ActionOutcome::success(Value::Object(value), body) })
+        let body = if diff.is_empty() { FoundBody::None } else { FoundBody::Text("diff") };
+        let fields = [("path", shown.into()), ("diff", diff.into())];
+        Ok(Found { body, note, ..Found::fields(fields) })
     }
 
-    fn transfer(&self, folder: &WorkFolder, path: &CallPath) -> Result<ActionOutcome, ActionError> {
-        let Some(to) = &self.action.to else { return Ok(ActionOutcome::empty()) };
+    fn transfer(&self, folder: &WorkFolder, path: &CallPath) -> Result<Found, ActionError> {
+        let Some(to) = &self.action.to else { return Ok(Found::fields([])) };
         let (to, existing) = (self.resolve(to)?, self.action.options.existing);
         self.announce(path)?;
         match self.action.operation {
@@ -298,7 +299,7 @@ impl FileCall<'_> {
         Ok(self.changed(&to, |to| format!("{verb} {from} to {to}")))
     }
 
-    fn remove(&self, folder: &WorkFolder, path: &CallPath) -> Result<ActionOutcome, ActionError> {
+    fn remove(&self, folder: &WorkFolder, path: &CallPath) -> Result<Found, ActionError> {
         let recursive = self.flag(&self.action.options.recursive)?;
         self.announce(path)?;
         folder.remove(&path.relative, recursive)?;
@@ -327,12 +328,11 @@ impl FileCall<'_> {
         Ok(self.context.run.world.change_file(&format!("{} {shown:?}", self.action.operation.key()))?)
     }
 
-    /// The outcome of a change: the path that is there now, or was, and what was done to it in words.
-    fn changed(&self, path: &CallPath, words: impl FnOnce(&str) -> String) -> ActionOutcome {
+    /// What a change found: the path that is there now, or was, and what was done to it in words.
+    fn changed(&self, path: &CallPath, words: impl FnOnce(&str) -> String) -> Found {
         let shown = path.shown(self.folders, "");
         let note = Some(words(if shown.is_empty() { "." } else { &shown }));
-        let value = Map::from_iter([("path".to_owned(), shown.into())]);
-        ActionOutcome { note, ..ActionOutcome::success(Value::Object(value), OutcomeBody::None) }
+        Found { note, ..Found::fields([("path", shown.into())]) }
     }
 
     /// A flag; nothing is false.

@@ -1,14 +1,12 @@
 //! `read` and `stat`.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
-use crate::action::outcome::parse_body;
-use crate::action::{ActionContext, ActionError, ActionOutcome, OutcomeBody};
+use crate::action::{ActionContext, ActionError};
 use crate::files::{FileError, FileInfo, WorkFolder, mime_of, rfc3339};
-use crate::world::CapturedBytes;
+use crate::redact::{InputEnd, Redactor};
 
+use super::found::{Found, FoundBody};
 use super::list::insert_size;
 use super::path::CallPath;
 
@@ -20,6 +18,17 @@ pub(super) enum Lines {
     Tail(usize),
 }
 
+impl Lines {
+    /// These lines of what was read.
+    pub(super) fn cut(self, bytes: Vec<u8>) -> Vec<u8> {
+        match self {
+            Lines::All => bytes,
+            Lines::Head(count) => first_lines(bytes, count),
+            Lines::Tail(count) => last_lines(bytes, count),
+        }
+    }
+}
+
 /// How a file is read.
 pub(super) struct Reading {
     pub(super) lines: Lines,
@@ -27,51 +36,39 @@ pub(super) struct Reading {
     pub(super) wants_json: bool,
 }
 
-/// Reads a file to an outcome.
+impl Reading {
+    /// Hides secrets, and drops what was only read to know one at the limit.
+    pub(super) fn redact(&self, redactor: &Redactor, bytes: &mut Vec<u8>, limit: usize) {
+        match self.lines {
+            Lines::Tail(_) => redactor.redact_and_keep_end(bytes, limit),
+            Lines::All | Lines::Head(_) => _ = redactor.redact_and_truncate(bytes, limit, InputEnd::Complete),
+        }
+    }
+}
+
+/// Reads a file.
 pub(super) fn read(
     folder: &WorkFolder,
     path: &CallPath,
-    reading: &Reading,
+    reading: Reading,
     context: &ActionContext<'_>,
-) -> Result<ActionOutcome, ActionError> {
+) -> Result<Found, ActionError> {
     let limit = context.run.max_output;
+    let lookahead = context.run.world.redactor().map_or(0, Redactor::lookahead) as u64;
     let file = folder.open_file(&path.relative)?;
     let expected = file.size().unwrap_or_default().min(limit);
     context.scope.budget().charge_memory(usize::try_from(expected).unwrap_or(usize::MAX))?;
     let bytes = match reading.lines {
         Lines::All => file.read(limit)?,
-        Lines::Head(count) => first_lines(file.read_head(limit)?, count),
-        Lines::Tail(count) => last_lines(file.read_tail(limit)?, count),
+        Lines::Head(_) => file.read_head(limit.saturating_add(lookahead))?,
+        Lines::Tail(_) => file.read_tail(limit.saturating_add(lookahead))?,
     };
     let info = folder.info(&path.relative)?;
     let mime_type = mime_of(&path.relative, &bytes).to_owned();
-    let mut value = Map::new();
-    value.insert("mimeType".to_owned(), mime_type.clone().into());
-    insert_size(&mut value, &info);
-    let is_text = !reading.as_base64 && std::str::from_utf8(&bytes).is_ok();
-    let body = match String::from_utf8(bytes) {
-        Ok(text) if is_text => {
-            let text = context.run.world.redact(text);
-            let body = text_body(&text, &mime_type, reading.wants_json, limit)?;
-            value.insert("text".to_owned(), text.into());
-            body
-        }
-        bytes => {
-            let bytes = bytes.map_or_else(std::string::FromUtf8Error::into_bytes, String::into_bytes);
-            context.scope.budget().charge_memory(bytes.len().saturating_mul(2))?;
-            value.insert("base64".to_owned(), STANDARD.encode(&bytes).into());
-            OutcomeBody::Bytes(bytes, mime_type)
-        }
-    };
-    Ok(ActionOutcome::success(Value::Object(value), body))
-}
-
-fn text_body(text: &str, mime_type: &str, wants_json: bool, limit: u64) -> Result<OutcomeBody, ActionError> {
-    if !wants_json {
-        return Ok(OutcomeBody::Text(text.to_owned()));
-    }
-    let bytes = CapturedBytes::new(text.as_bytes().to_vec(), 0);
-    Ok(parse_body(&bytes, Some(mime_type), true, limit)?.1)
+    let mut fields = Map::new();
+    fields.insert("mimeType".to_owned(), mime_type.clone().into());
+    insert_size(&mut fields, &info);
+    Ok(Found { fields, body: FoundBody::Contents { bytes, mime_type, reading }, note: None })
 }
 
 /// The first lines of what was read, whole.
@@ -90,19 +87,17 @@ fn last_lines(bytes: Vec<u8>, count: usize) -> Vec<u8> {
     bytes.get(start.unwrap_or(0)..).unwrap_or_default().to_vec()
 }
 
-/// What is known of a file or folder, as an outcome.
-pub(super) fn stat(folder: &WorkFolder, path: &CallPath, folders: &[WorkFolder]) -> Result<ActionOutcome, FileError> {
+/// What is known of a file or folder.
+pub(super) fn stat(folder: &WorkFolder, path: &CallPath, folders: &[WorkFolder]) -> Result<Found, FileError> {
     let info: FileInfo = folder.info(&path.relative)?;
-    let mut value = Map::new();
-    value.insert("path".to_owned(), path.shown(folders, "").into());
-    value.insert("type".to_owned(), info.kind.as_str().into());
-    insert_size(&mut value, &info);
-    value.insert("created".to_owned(), json!(info.created.map(rfc3339)));
-    value.insert("accessed".to_owned(), json!(info.accessed.map(rfc3339)));
-    value.insert("mode".to_owned(), format!("{:03o}", info.mode).into());
+    let mut fields = Map::new();
+    fields.insert("path".to_owned(), path.shown(folders, "").into());
+    fields.insert("type".to_owned(), info.kind.as_str().into());
+    insert_size(&mut fields, &info);
+    fields.insert("created".to_owned(), json!(info.created.map(rfc3339)));
+    fields.insert("accessed".to_owned(), json!(info.accessed.map(rfc3339)));
+    fields.insert("mode".to_owned(), format!("{:03o}", info.mode).into());
     let roots: Vec<_> = folders.iter().map(|folder| folder.path().to_string_lossy()).collect();
-    value.insert("folders".to_owned(), json!(roots));
-    let value = Value::Object(value);
-    let text = value.to_string();
-    Ok(ActionOutcome::success(value.clone(), OutcomeBody::Json(value, text)))
+    fields.insert("folders".to_owned(), json!(roots));
+    Ok(Found { fields, body: FoundBody::Fields, note: None })
 }

@@ -85,13 +85,13 @@ impl HttpCredentials {
         ];
         check_exactly_one("auth", auth.location, &keys, compiler)?;
         if let Some(token) = &auth.bearer {
-            return compiler.template(token, Exposure::Private).map(HttpCredentials::Bearer);
+            return compiler.template(token, Exposure::Credential).map(HttpCredentials::Bearer);
         }
         if let Some(basic) = &auth.basic {
             let at = basic.location;
             basic.username.iter().for_each(|username| check_username(username, compiler));
-            let username = required_template(basic.username.as_ref(), at, "`username` in `basic`", compiler);
-            let password = required_template(basic.password.as_ref(), at, "`password` in `basic`", compiler);
+            let username = identifier(basic.username.as_ref(), at, "`username` in `basic`", compiler);
+            let password = credential(basic.password.as_ref(), at, "`password` in `basic`", compiler);
             return username.zip(password).map(|(username, password)| HttpCredentials::Basic(username, password));
         }
         if let Some(own) = &auth.header {
@@ -175,8 +175,8 @@ impl OAuth2Credentials {
             compiler.error(Code::MissingKey, at, "missing key `tokenUrl` in `oauth2`");
         }
         let token_url = spec.token_url.as_ref().and_then(|url| compile_token_url(url, compiler));
-        let client_id = required_template(spec.client_id.as_ref(), at, "`clientId` in `oauth2`", compiler);
-        let client_secret = required_template(spec.client_secret.as_ref(), at, "`clientSecret` in `oauth2`", compiler);
+        let client_id = identifier(spec.client_id.as_ref(), at, "`clientId` in `oauth2`", compiler);
+        let client_secret = credential(spec.client_secret.as_ref(), at, "`clientSecret` in `oauth2`", compiler);
         let scopes = spec.scopes.iter().flatten().map(|scope| ScopeTemplate::compile(scope, at, compiler));
         let scopes: Option<Vec<_>> = scopes.collect::<Vec<_>>().into_iter().collect();
         let fields: Vec<_> = spec
@@ -271,18 +271,34 @@ fn compile_name_value<S: Slot>(
     if own.name.is_none() {
         compiler.error(Code::MissingKey, own.location, format!("missing key `name` in `{kind}`"));
     }
-    let value = required_template(own.value.value.as_ref(), own.location, &format!("`value` in `{kind}`"), compiler);
+    let value = credential(own.value.value.as_ref(), own.location, &format!("`value` in `{kind}`"), compiler);
     own.name.as_ref().map(|name| name.value.clone()).zip(value)
 }
 
-fn required_template<S: Slot>(
+/// A template that must be there, and whose variables may be known.
+fn identifier<S: Slot>(
     text: Option<&Spanned<String>>,
     at: Location,
     what: &str,
     compiler: &mut Compiler<'_>,
 ) -> Option<Template<S>> {
+    require(text, at, what, compiler);
+    compiler.optional_template(text, Exposure::Private)
+}
+
+/// A template that must be there, and whose variables must be secret.
+fn credential<S: Slot>(
+    text: Option<&Spanned<String>>,
+    at: Location,
+    what: &str,
+    compiler: &mut Compiler<'_>,
+) -> Option<Template<S>> {
+    require(text, at, what, compiler);
+    compiler.optional_template(text, Exposure::Credential)
+}
+
+fn require(text: Option<&Spanned<String>>, at: Location, what: &str, compiler: &mut Compiler<'_>) {
     if text.is_none() {
         compiler.error(Code::MissingKey, at, format!("missing key {what}"));
     }
-    compiler.optional_template(text, Exposure::Private)
 }

@@ -100,6 +100,9 @@ fn compile_proxy(
         return Some(None);
     }
     let url = rendered.ok().and_then(|text| url::Url::parse(&text).ok()).filter(url::Url::has_host);
+    if url.as_ref().is_some_and(|url| url.password().is_some()) {
+        template.read_paths().iter().for_each(|path| compiler.check_is_secret(path, written.location));
+    }
     let proxy = url.and_then(|url| proxy_at(url, &template, connection, compiler));
     if proxy.is_none() {
         // The value may be a secret.

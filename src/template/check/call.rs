@@ -10,7 +10,7 @@ use super::frame::TypedValue;
 use crate::diagnostic::{Code, quote_names};
 use crate::template::error::{Altered, Compared, TemplateError};
 use crate::template::helper::{
-    HelperForm, ParamKind, ReturnShape, SIGNATURES, Signature, compile_pattern, is_time_zone, is_uuid_version,
+    HelperForm, ParamKind, SIGNATURES, SecretUse, Signature, compile_pattern, is_time_zone, is_uuid_version,
     is_valid_format, signature,
 };
 use crate::template::shape::{Shape, element_shape, field_shape};
@@ -57,15 +57,8 @@ impl<'a> Checker<'a> {
                 self.check_param_kind(&call.helper, kind, param, value);
             }
         }
-        for place in row.alters {
-            if let (Some(param), Some(value)) = (call.arguments.params.get(*place), given.get(*place)) {
-                self.altered(&call.helper, param, value);
-            }
-        }
-        if row.compares() {
-            self.compared(call, &given);
-        }
         self.check_options(call, row);
+        self.record_secret_use(call, row, &given);
         self.check_time_format(call);
         self.check_literals(call);
         self.returned_value(row, &given)
@@ -148,7 +141,7 @@ impl<'a> Checker<'a> {
     fn check_options(&mut self, call: &'a CallNode, row: &'static Signature) {
         for (place, (name, value)) in call.arguments.options.iter().enumerate() {
             let given = self.read_expression(value);
-            if !row.alters.is_empty() {
+            if row.secrets != SecretUse::Keeps {
                 self.altered(&call.helper, value, &given);
             }
             if call.arguments.options.iter().take(place).any(|(other, _)| other.text == name.text) {
@@ -221,8 +214,10 @@ impl<'a> Checker<'a> {
         let object = self.expression(object);
         let Expression::Literal(Value::String(name), _) = key else {
             self.mark_read(&object);
-            self.read_expression(key);
-            return TypedValue::made_of(element_shape(&object.shape), &object);
+            let key = self.read_expression(key);
+            let found = TypedValue::made_of(element_shape(&object.shape), &object);
+            self.compared(call, &[object, key]);
+            return found;
         };
         self.mark_required(&object);
         if !object.shape.is_object() {
@@ -233,6 +228,19 @@ impl<'a> Checker<'a> {
         let mut found = TypedValue::field_of(shape, &object, name);
         found.made_of.extend(object.given);
         found
+    }
+
+    /// Records what a helper makes of secrets.
+    fn record_secret_use(&mut self, call: &'a CallNode, row: &Signature, given: &[TypedValue<'a>]) {
+        match row.secrets {
+            SecretUse::Keeps => {}
+            SecretUse::Compares => self.compared(call, given),
+            SecretUse::Alters => {
+                for (param, value) in call.arguments.params.iter().zip(given) {
+                    self.altered(&call.helper, param, value);
+                }
+            }
+        }
     }
 
     /// Records the values that a helper changes.
@@ -246,9 +254,8 @@ impl<'a> Checker<'a> {
     /// Records a comparison of `env` with what a caller or a step may choose.
     fn compared(&mut self, call: &CallNode, given: &[TypedValue<'a>]) {
         let paths: Vec<Vec<String>> = given.iter().flat_map(TypedValue::paths).cloned().collect();
-        let head_is = |path: &Vec<String>, heads: &[&str]| path.first().is_some_and(|head| heads.contains(&&**head));
-        let of_env = paths.iter().any(|path| path.is_empty() || head_is(path, &["env"]));
-        if of_env && paths.iter().any(|path| !head_is(path, &["env", "server"])) {
+        let is_fixed = |path: &[String]| path.first().is_some_and(|head| head == "env" || head == "server");
+        if paths.iter().any(|path| is_of_env(path)) && paths.iter().any(|path| !is_fixed(path)) {
             let place = self.span(call.helper.span.clone());
             self.outcome.compared.push(Compared { paths, helper: call.helper.text.clone(), place });
         }
@@ -265,12 +272,17 @@ impl<'a> Checker<'a> {
             }
             _ => Cow::Owned(row.returns.shape()),
         };
-        // A number or a boolean contains nothing of its arguments.
-        let holds = !matches!(row.returns, ReturnShape::Number | ReturnShape::Boolean);
-        let paths = given.iter().flat_map(TypedValue::paths).filter(|_| holds);
+        // The manifest has the names of what is secret. A number or a boolean may tell of a secret that it is made of.
+        let holds = row.doc.name != "keys";
+        let paths = given.iter().flat_map(TypedValue::paths).filter(|path| holds || !is_of_env(path));
         let made_of = paths.collect::<BTreeSet<_>>().into_iter().cloned().collect();
         TypedValue { made_of, ..TypedValue::of(shape, None) }
     }
+}
+
+/// Whether a value is of `env`, or contains it.
+pub(super) fn is_of_env(path: &[String]) -> bool {
+    path.first().is_none_or(|head| head == "env")
 }
 
 /// What other languages call helpers.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::call::is_of_env;
 use crate::template::shape::{ScopeShape, Shape};
 use crate::template::syntax::TemplateNode;
 
@@ -29,6 +30,12 @@ impl<'a> TypedValue<'a> {
     /// An element of `whole`, or a value computed from it.
     pub fn made_of(shape: Cow<'a, Shape>, whole: &TypedValue<'_>) -> TypedValue<'a> {
         TypedValue { made_of: whole.paths().cloned().collect(), ..TypedValue::of(shape, None) }
+    }
+
+    /// A key of `whole`, whose caller may have chosen it; the manifest has those of `env`.
+    pub fn key_of(shape: Shape, whole: &TypedValue<'_>) -> TypedValue<'static> {
+        let made_of = whole.paths().filter(|path| !is_of_env(path)).cloned().collect();
+        TypedValue { made_of, ..TypedValue::computed(shape) }
     }
 
     /// A field of `whole`.
@@ -79,6 +86,8 @@ pub(super) struct ScopeFrame<'a> {
     /// The names that a block or partial adds, which all inner scopes see.
     pub params: Vec<(&'a str, TypedValue<'a>)>,
     pub locals: Locals,
+    /// `@key` of the loop around.
+    pub key: TypedValue<'a>,
     pub inlines: Vec<InlinePartial<'a>>,
 }
 
@@ -89,6 +98,7 @@ impl<'a> ScopeFrame<'a> {
     }
 
     pub fn new(this: TypedValue<'a>, locals: Locals) -> ScopeFrame<'a> {
-        ScopeFrame { this, params: Vec::new(), locals, inlines: Vec::new() }
+        let key = TypedValue::computed(Shape::Any);
+        ScopeFrame { this, params: Vec::new(), locals, key, inlines: Vec::new() }
     }
 }

@@ -36,6 +36,8 @@ pub(super) struct TemplateCheck {
     pub errors: Vec<TemplateError>,
     /// The paths whose values are used.
     pub read_paths: BTreeSet<Vec<String>>,
+    /// The paths of the values that the output contains, whole or in part.
+    pub printed_paths: BTreeSet<Vec<String>>,
     /// The values that cannot be redacted in the output.
     pub altered: Vec<Altered>,
     /// The comparisons of `env` with what is no constant.

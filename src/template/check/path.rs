@@ -44,6 +44,11 @@ impl<'a> Checker<'a> {
         self.mark_required(value);
     }
 
+    /// Records what the output contains.
+    pub(super) fn mark_printed(&mut self, value: &TypedValue<'a>) {
+        self.outcome.printed_paths.extend(value.paths().cloned());
+    }
+
     /// Records that rendering needs a value, or parts of it.
     pub(super) fn mark_required(&mut self, value: &TypedValue<'a>) {
         if let Some(origin) = &value.origin {
@@ -58,7 +63,10 @@ impl<'a> Checker<'a> {
 
     fn local_variable(&mut self, path: &'a PathNode) -> Result<TypedValue<'a>, Box<TemplateError>> {
         let Some(name) = path.names.first() else { return Ok(TypedValue::computed(Shape::Any)) };
-        let locals = self.frame_above(path.parent_steps).map(|(_, frame)| frame.locals).unwrap_or_default();
+        let (locals, loop_key) =
+            self.frame_above(path.parent_steps).map(|(_, frame)| (frame.locals, frame.key.clone())).unzip();
+        let (locals, loop_key) = (locals.unwrap_or_default(), loop_key.map(|key| key.made_of).unwrap_or_default());
+        let is_key = name.text == "key";
         let shape = match name.text.as_str() {
             "index" if locals.index => Shape::Number,
             "first" | "last" if locals.index => Shape::Boolean,
@@ -66,7 +74,8 @@ impl<'a> Checker<'a> {
             _ if self.rules.any_scope => Shape::Any,
             _ => return Err(Box::new(self.unknown_local(path, &name.text, locals.index))),
         };
-        Ok(TypedValue::computed(shape))
+        let made_of = if is_key { loop_key } else { Vec::new() };
+        Ok(TypedValue { made_of, ..TypedValue::computed(shape) })
     }
 
     fn unknown_local(&mut self, path: &PathNode, name: &str, in_loop: bool) -> TemplateError {
@@ -121,7 +130,8 @@ impl<'a> Checker<'a> {
                 self.outcome.outer_this_paths.insert(path.span.start);
             }
             let origin = Some(vec!["this".to_owned()]);
-            return Ok((TypedValue::of(Cow::Borrowed(shape), origin), names));
+            let made_of = self.names.this_made_of().to_vec();
+            return Ok((TypedValue { made_of, ..TypedValue::of(Cow::Borrowed(shape), origin) }, names));
         }
         if this.is_root() && names.is_empty() && !self.rules.any_scope {
             let message = "`this` is not a value at the top level";

@@ -63,11 +63,15 @@ impl<'a> Checker<'a> {
                 Some(name) if is_helper(&name.text) && !self.is_variable(&name.text) && !self.scope_is_unknown() => {
                     self.report_missing_arguments(name)
                 }
-                _ => _ = self.read_expression(&interpolation.expression),
+                _ => {
+                    let value = self.read_expression(&interpolation.expression);
+                    self.mark_printed(&value);
+                }
             },
             Expression::Call(call) => {
                 let value = self.call(call, HelperForm::Inline);
                 self.mark_read(&value);
+                self.mark_printed(&value);
             }
             Expression::Literal(..) => {}
         }
@@ -131,8 +135,9 @@ impl<'a> Checker<'a> {
         };
         let this = TypedValue::made_of(element_shape(&over.shape), &over);
         let mut frame = ScopeFrame::new(this.clone(), Locals { index: true, key: !is_list });
-        frame.params =
-            block.block_params.iter().map(|name| name.text.as_str()).zip([this, TypedValue::computed(key)]).collect();
+        frame.key = TypedValue::key_of(key, &over);
+        let values = [this, frame.key.clone()];
+        frame.params = block.block_params.iter().map(|name| name.text.as_str()).zip(values).collect();
         self.walk_in_frame(frame, &block.body);
     }
 

@@ -20,7 +20,7 @@ pub(super) use collection::compile_pattern;
 pub(super) use encoding::is_uuid_version;
 pub(super) use print::{GET, NEED, PRINT, empty_guard_block};
 pub use table::{HelperDoc, helpers};
-pub(super) use table::{HelperForm, ParamKind, ReturnShape, SIGNATURES, Signature, signature};
+pub(super) use table::{HelperForm, ParamKind, SIGNATURES, SecretUse, Signature, signature};
 pub(super) use time::NOW_FALLBACK;
 pub(super) use time::{is_time_zone, is_valid_format};
 

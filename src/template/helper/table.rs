@@ -89,6 +89,17 @@ impl ReturnShape {
     }
 }
 
+/// What a helper makes of a secret among its arguments and options.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::template) enum SecretUse {
+    /// Its value contains it whole, where it can be redacted, or tells only whether it is set.
+    Keeps,
+    /// Its value contains it in another form, a part of it, or something counted from it.
+    Alters,
+    /// Its value tells how its arguments relate: with one that a caller chooses it confirms guesses.
+    Compares,
+}
+
 /// The signature of a helper.
 #[derive(Debug)]
 pub(in crate::template) struct Signature {
@@ -103,18 +114,12 @@ pub(in crate::template) struct Signature {
     /// The options by name.
     pub options: &'static [(&'static str, ParamKind)],
     pub returns: ReturnShape,
-    /// The indices of the parameters that cannot be redacted in its output; then neither can its options.
-    pub alters: &'static [usize],
+    pub secrets: SecretUse,
     /// The maximum number of block parameters.
     pub max_block_params: usize,
 }
 
 impl Signature {
-    /// Whether its value tells how its arguments relate to each other.
-    pub fn compares(&self) -> bool {
-        matches!(self.doc.name, "eq" | "ne" | "gt" | "gte" | "lt" | "lte")
-    }
-
     pub fn param_kind(&self, place: usize) -> Option<ParamKind> {
         self.required.iter().chain(self.optional).nth(place).copied().or(self.variadic)
     }
@@ -124,7 +129,7 @@ pub(in crate::template) fn signature(name: &str) -> Option<&'static Signature> {
     SIGNATURES.iter().find(|row| row.doc.name == name)
 }
 
-const fn row(name: &'static str, usage: &'static str, description: &'static str) -> Signature {
+const fn row(secrets: SecretUse, name: &'static str, usage: &'static str, description: &'static str) -> Signature {
     Signature {
         doc: HelperDoc { name, usage, description },
         form: HelperForm::Inline,
@@ -133,7 +138,7 @@ const fn row(name: &'static str, usage: &'static str, description: &'static str)
         variadic: None,
         options: &[],
         returns: ReturnShape::Text,
-        alters: &[],
+        secrets,
         max_block_params: 0,
     }
 }
@@ -143,20 +148,17 @@ const fn compare(name: &'static str, usage: &'static str, description: &'static 
         form: HelperForm::Both,
         required: &[ParamKind::Any, ParamKind::Any],
         returns: ReturnShape::Boolean,
-        ..row(name, usage, description)
+        ..row(SecretUse::Compares, name, usage, description)
     }
 }
 
 const fn combine(name: &'static str, usage: &'static str, description: &'static str) -> Signature {
-    Signature { variadic: Some(ParamKind::Any), ..compare(name, usage, description) }
+    let variadic = Some(ParamKind::Any);
+    Signature { variadic, secrets: SecretUse::Keeps, ..compare(name, usage, description) }
 }
 
-const fn text(name: &'static str, usage: &'static str, description: &'static str) -> Signature {
-    Signature { required: &[ParamKind::Text], ..row(name, usage, description) }
-}
-
-const fn altering(signature: Signature) -> Signature {
-    Signature { alters: &[0], ..signature }
+const fn text(secrets: SecretUse, name: &'static str, usage: &'static str, description: &'static str) -> Signature {
+    Signature { required: &[ParamKind::Text], ..row(secrets, name, usage, description) }
 }
 
 const fn numeric(name: &'static str, usage: &'static str, description: &'static str) -> Signature {
@@ -164,12 +166,16 @@ const fn numeric(name: &'static str, usage: &'static str, description: &'static 
         required: &[ParamKind::Number, ParamKind::Number],
         variadic: Some(ParamKind::Number),
         returns: ReturnShape::Number,
-        ..row(name, usage, description)
+        ..row(SecretUse::Alters, name, usage, description)
     }
 }
 
 const fn block(name: &'static str, usage: &'static str, description: &'static str) -> Signature {
-    Signature { form: HelperForm::Block, required: &[ParamKind::Any], ..row(name, usage, description) }
+    Signature {
+        form: HelperForm::Block,
+        required: &[ParamKind::Any],
+        ..row(SecretUse::Keeps, name, usage, description)
+    }
 }
 
 pub(in crate::template) static SIGNATURES: &[Signature] = &[
@@ -202,6 +208,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
         required: &[ParamKind::Any, ParamKind::Any],
         returns: ReturnShape::Any,
         ..row(
+            SecretUse::Compares,
             "lookup",
             "{{lookup object key}}",
             "Gives a field of an object or an element of a list whose name is computed; null where there is none",
@@ -219,26 +226,37 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
         form: HelperForm::Both,
         required: &[ParamKind::Any],
         returns: ReturnShape::Boolean,
-        ..row("not", "{{#if (not a)}}", "Whether it is not true")
+        ..row(SecretUse::Keeps, "not", "{{#if (not a)}}", "Whether it is not true")
     },
     Signature {
         required: &[ParamKind::Measurable],
         returns: ReturnShape::Number,
-        ..row("len", "{{len xs}}", "How many elements a list, fields an object or characters a text has")
+        ..row(
+            SecretUse::Compares,
+            "len",
+            "{{len xs}}",
+            "How many elements a list, fields an object or characters a text has",
+        )
     },
     Signature {
         required: &[ParamKind::Any],
         options: &[("indent", ParamKind::Number)],
-        ..row("json", "{{json x indent=2}}", "The value as JSON, on one line unless `indent` says how far to indent")
+        ..row(
+            SecretUse::Keeps,
+            "json",
+            "{{json x indent=2}}",
+            "The value as JSON, on one line unless `indent` says how far to indent",
+        )
     },
-    altering(text("upper", "{{upper x}}", "The text in upper case")),
-    altering(text("lower", "{{lower x}}", "The text in lower case")),
-    altering(text("capitalize", "{{capitalize x}}", "The text with its first letter in upper case")),
-    text("trim", "{{trim x}}", "The text without white space at its ends"),
+    text(SecretUse::Alters, "upper", "{{upper x}}", "The text in upper case"),
+    text(SecretUse::Alters, "lower", "{{lower x}}", "The text in lower case"),
+    text(SecretUse::Alters, "capitalize", "{{capitalize x}}", "The text with its first letter in upper case"),
+    text(SecretUse::Keeps, "trim", "{{trim x}}", "The text without white space at its ends"),
     Signature {
         required: &[ParamKind::List],
         optional: &[ParamKind::Text],
         ..row(
+            SecretUse::Keeps,
             "join",
             "{{join xs \", \"}}",
             "The elements of a list in one text, with a comma and a space or what is given between them",
@@ -247,13 +265,17 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
     Signature {
         required: &[ParamKind::Text, ParamKind::Text],
         returns: ReturnShape::Texts,
-        alters: &[0],
-        ..row("split", "{{#each (split x \",\")}}", "The parts of a text between separators, as a list")
+        ..row(
+            SecretUse::Alters,
+            "split",
+            "{{#each (split x \",\")}}",
+            "The parts of a text between separators, as a list",
+        )
     },
     Signature {
-        alters: &[0],
         required: &[ParamKind::Text, ParamKind::Text, ParamKind::Text],
         ..row(
+            SecretUse::Alters,
             "replace",
             "{{replace x \"from\" \"to\"}}",
             "The text with every occurrence of one text replaced by another",
@@ -263,55 +285,68 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
         required: &[ParamKind::Any, ParamKind::Any],
         variadic: Some(ParamKind::Any),
         returns: ReturnShape::Any,
-        ..row("default", "{{default x \"none\"}}", "The first that is neither null nor empty text")
+        ..row(SecretUse::Keeps, "default", "{{default x \"none\"}}", "The first that is neither null nor empty text")
     },
     Signature {
-        alters: &[0],
         required: &[ParamKind::Text, ParamKind::Text],
         ..row(
+            SecretUse::Alters,
             "indent",
             "{{indent x 4}}",
             "The text with every line that is not empty moved in by that many spaces, or by that text",
         )
     },
     Signature {
-        alters: &[0],
         required: &[ParamKind::Text, ParamKind::Number],
         options: &[("end", ParamKind::Text)],
-        ..row("truncate", "{{truncate x 80 end=\"…\"}}", "The text, cut to so many characters, the `end` included")
+        ..row(
+            SecretUse::Alters,
+            "truncate",
+            "{{truncate x 80 end=\"…\"}}",
+            "The text, cut to so many characters, the `end` included",
+        )
     },
     Signature {
         returns: ReturnShape::Texts,
-        alters: &[0],
-        ..text("lines", "{{#each (lines x)}}", "The lines of a text, as a list")
+        ..text(SecretUse::Alters, "lines", "{{#each (lines x)}}", "The lines of a text, as a list")
     },
     Signature {
         required: &[ParamKind::List],
         optional: &[ParamKind::Number],
         returns: ReturnShape::Any,
-        ..row("first", "{{first xs}} {{first xs 3}}", "The first element of a list, or a list of the first few")
+        ..row(
+            SecretUse::Keeps,
+            "first",
+            "{{first xs}} {{first xs 3}}",
+            "The first element of a list, or a list of the first few",
+        )
     },
     Signature {
         required: &[ParamKind::List],
         optional: &[ParamKind::Number],
         returns: ReturnShape::Any,
-        ..row("last", "{{last xs}} {{last xs 3}}", "The last element of a list, or a list of the last few")
+        ..row(
+            SecretUse::Keeps,
+            "last",
+            "{{last xs}} {{last xs 3}}",
+            "The last element of a list, or a list of the last few",
+        )
     },
     Signature {
-        alters: &[0],
         optional: &[ParamKind::Text],
         options: &[("tz", ParamKind::Text)],
         ..row(
+            SecretUse::Alters,
             "now",
             "{{now}} {{now \"%Y-%m-%d\" tz=\"Europe/Berlin\"}}",
             "The time, in UTC or a time zone, as RFC 3339 or in a format of strftime",
         )
     },
     Signature {
-        alters: &[0, 1],
         required: &[ParamKind::Text, ParamKind::Text],
         options: &[("tz", ParamKind::Text)],
         ..row(
+            SecretUse::Alters,
             "date",
             "{{date x \"%d.%m.%Y\" tz=\"Europe/Berlin\"}}",
             "A date (RFC 3339, or seconds since 1970) in a format of strftime, and in a time zone",
@@ -321,6 +356,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
         required: &[ParamKind::Measurable, ParamKind::Any],
         returns: ReturnShape::Boolean,
         ..row(
+            SecretUse::Compares,
             "contains",
             "{{#if (contains xs x)}}",
             "Whether a text has a part, a list an element, or an object a field",
@@ -329,24 +365,29 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
     Signature {
         required: &[ParamKind::Text, ParamKind::Text],
         returns: ReturnShape::Boolean,
-        ..row("startsWith", "{{#if (startsWith x \"v\")}}", "Whether a text begins with another")
+        ..row(SecretUse::Compares, "startsWith", "{{#if (startsWith x \"v\")}}", "Whether a text begins with another")
     },
     Signature {
         required: &[ParamKind::Text, ParamKind::Text],
         returns: ReturnShape::Boolean,
-        ..row("endsWith", "{{#if (endsWith x \".md\")}}", "Whether a text ends with another")
+        ..row(SecretUse::Compares, "endsWith", "{{#if (endsWith x \".md\")}}", "Whether a text ends with another")
     },
     Signature {
         required: &[ParamKind::Text, ParamKind::Text],
         returns: ReturnShape::Boolean,
-        ..row("matches", "{{#if (matches x \"^v[0-9]+$\")}}", "Whether a regular expression is found in a text")
+        ..row(
+            SecretUse::Compares,
+            "matches",
+            "{{#if (matches x \"^v[0-9]+$\")}}",
+            "Whether a regular expression is found in a text",
+        )
     },
     Signature {
-        alters: &[0],
         required: &[ParamKind::Measurable, ParamKind::Number],
         optional: &[ParamKind::Number],
         returns: ReturnShape::Any,
         ..row(
+            SecretUse::Alters,
             "slice",
             "{{slice xs 1 3}}",
             "The elements of a list, or the characters of a text, from one position to before another; negative ones count from the end",
@@ -364,13 +405,18 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
         required: &[ParamKind::Number],
         optional: &[ParamKind::Number],
         returns: ReturnShape::Number,
-        ..row("round", "{{round x}} {{round x 2}}", "The nearest integer, or the number with so many decimals at most")
+        ..row(
+            SecretUse::Alters,
+            "round",
+            "{{round x}} {{round x 2}}",
+            "The nearest integer, or the number with so many decimals at most",
+        )
     },
     Signature {
-        alters: &[0],
         required: &[ParamKind::Number],
         options: &[("decimals", ParamKind::Number), ("group", ParamKind::Text)],
         ..row(
+            SecretUse::Alters,
             "number",
             "{{number x decimals=2 group=\",\"}}",
             "The number as text, with so many decimals and a separator between thousands",
@@ -380,51 +426,76 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
         required: &[ParamKind::List],
         optional: &[ParamKind::Text],
         returns: ReturnShape::Any,
-        ..row("sort", "{{sort xs}} {{sort xs \"name\"}}", "The list, sorted by its elements or by a field of them")
+        ..row(
+            SecretUse::Compares,
+            "sort",
+            "{{sort xs}} {{sort xs \"name\"}}",
+            "The list, sorted by its elements or by a field of them",
+        )
     },
     Signature {
         required: &[ParamKind::List],
         returns: ReturnShape::Any,
-        ..row("unique", "{{unique xs}}", "The list without elements that came before")
+        ..row(SecretUse::Compares, "unique", "{{unique xs}}", "The list without elements that came before")
     },
     Signature {
         required: &[ParamKind::List],
         returns: ReturnShape::Any,
-        ..row("reverse", "{{reverse xs}}", "The list from its end")
+        ..row(SecretUse::Keeps, "reverse", "{{reverse xs}}", "The list from its end")
     },
     Signature {
         required: &[ParamKind::Collection],
         returns: ReturnShape::Any,
-        ..row("keys", "{{join (keys x)}}", "The names of the fields of an object, or the positions of a list")
+        ..row(
+            SecretUse::Keeps,
+            "keys",
+            "{{join (keys x)}}",
+            "The names of the fields of an object, or the positions of a list",
+        )
     },
     Signature {
         required: &[ParamKind::Collection],
         returns: ReturnShape::Any,
-        ..row("values", "{{join (values x)}}", "The values of the fields of an object, as a list")
+        ..row(SecretUse::Keeps, "values", "{{join (values x)}}", "The values of the fields of an object, as a list")
     },
     Signature {
         required: &[ParamKind::Any],
         variadic: Some(ParamKind::Any),
         returns: ReturnShape::Any,
-        ..row("concat", "{{concat a b …}}", "One list of several, or one text of several")
+        ..row(SecretUse::Keeps, "concat", "{{concat a b …}}", "One list of several, or one text of several")
     },
     Signature {
-        alters: &[0],
         required: &[ParamKind::Text],
         optional: &[ParamKind::Text],
         ..row(
+            SecretUse::Alters,
             "basename",
             "{{basename x}} {{basename x \".md\"}}",
             "The last segment of a path, without that ending where one is given",
         )
     },
-    altering(text("dirname", "{{dirname x}}", "A path without its last segment, `.` where it has one alone")),
-    altering(text("base64", "{{base64 x}}", "The text in base64")),
-    altering(text("urlencode", "{{urlencode x}}", "The text percent-encoded for a part of a URL, `/` included")),
-    altering(text("hash", "{{hash x}}", "The SHA-256 of the text, in hexadecimal digits")),
+    text(SecretUse::Alters, "dirname", "{{dirname x}}", "A path without its last segment, `.` where it has one alone"),
+    text(SecretUse::Alters, "base64", "{{base64 x}}", "The text in base64"),
+    text(
+        SecretUse::Alters,
+        "urlencode",
+        "{{urlencode x}}",
+        "The text percent-encoded for a part of a URL, `/` included",
+    ),
+    text(SecretUse::Alters, "hash", "{{hash x}}", "The SHA-256 of the text, in hexadecimal digits"),
     Signature {
         required: &[ParamKind::Number],
-        ..row("uuid", "{{uuid 4}} {{uuid 7}}", "A new UUID: version 4 is random, version 7 sorts by time")
+        ..row(
+            SecretUse::Alters,
+            "uuid",
+            "{{uuid 4}} {{uuid 7}}",
+            "A new UUID: version 4 is random, version 7 sorts by time",
+        )
     },
-    text("path", "{{path x}}", "A path for a URL, in which each segment is percent-encoded and `/` stays"),
+    text(
+        SecretUse::Keeps,
+        "path",
+        "{{path x}}",
+        "A path for a URL, in which each segment is percent-encoded and `/` stays",
+    ),
 ];

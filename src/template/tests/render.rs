@@ -207,7 +207,7 @@ fn partials_on_their_own_line_indent_what_they_print() {
 
 #[test]
 fn this_comes_from_the_outer_loop() {
-    let names = names().with_this(Shape::object([("name", Shape::Text)]));
+    let names = names().with_this(Shape::object([("name", Shape::Text)]), &[]);
     let scope = scope(json!({ "diff": "d", "tags": ["t"] })).with_this(json!({ "name": "N" }));
     for (text, wanted) in [
         ("{{this.name}}", "N"),

@@ -261,7 +261,7 @@ fn file_path_stays_in_its_folder() {
 
 #[test]
 fn url_may_be_the_outer_loop_element() {
-    let names = names().with_this(Shape::object([("href", Shape::Text)]));
+    let names = names().with_this(Shape::object([("href", Shape::Text)]), &[]);
     let template = Template::<Url>::compile(&engine(&[]), "{{this.href}}", &names).unwrap();
     assert_eq!(template.url_base(), &UrlBase::Value(vec!["this".to_owned(), "href".to_owned()]));
     let scope = scope(json!({})).with_this(json!({ "href": "https://x/" }));

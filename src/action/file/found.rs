@@ -1,0 +1,112 @@
+//! What an operation found. It becomes an outcome only without secrets, so that neither a template nor a digest sees one.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value};
+
+use crate::action::outcome::parse_body;
+use crate::action::{ActionContext, ActionError, ActionOutcome, OutcomeBody};
+use crate::redact::Redactor;
+use crate::world::CapturedBytes;
+
+use super::read::Reading;
+
+/// What an operation found, with secrets.
+pub(super) struct Found {
+    pub(super) fields: Map<String, Value>,
+    pub(super) body: FoundBody,
+    /// What the caller must know of the body.
+    pub(super) note: Option<String>,
+}
+
+/// Where the body of the outcome comes from.
+pub(super) enum FoundBody {
+    None,
+    /// All fields, as JSON.
+    Fields,
+    /// One field, as JSON.
+    Json(&'static str),
+    /// One field, as text.
+    Text(&'static str),
+    /// What was read.
+    Contents {
+        bytes: Vec<u8>,
+        mime_type: String,
+        reading: Reading,
+    },
+}
+
+impl Found {
+    /// Found fields, without a body.
+    pub(super) fn fields<const N: usize>(fields: [(&str, Value); N]) -> Found {
+        let fields = fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        Found { fields, body: FoundBody::None, note: None }
+    }
+
+    /// The outcome, in which secrets are hidden.
+    pub(super) fn into_outcome(self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+        let Found { fields, body, note } = self;
+        let redactor = context.run.world.redactor();
+        let mut value = Value::Object(fields);
+        redactor.iter().for_each(|redactor| redactor.redact_value(&mut value));
+        let body = match body {
+            FoundBody::None => OutcomeBody::None,
+            FoundBody::Fields => json_body(&value),
+            FoundBody::Json(name) => json_body(value.get(name).unwrap_or(&Value::Null)),
+            FoundBody::Text(name) => {
+                OutcomeBody::Text(value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned())
+            }
+            FoundBody::Contents { bytes, mime_type, reading } => {
+                let bytes = reading.public_bytes(bytes, context.run.max_output, redactor);
+                let (name, content, body) = contents(bytes, mime_type, (&reading, context))?;
+                value.as_object_mut().map(|fields| fields.insert(name.to_owned(), content.into()));
+                body
+            }
+        };
+        Ok(ActionOutcome { note, ..ActionOutcome::success(value, body) })
+    }
+}
+
+impl Reading {
+    /// The lines that are wanted, without secrets: these are hidden first, as a line may hold a part of one.
+    fn public_bytes(&self, mut bytes: Vec<u8>, limit: u64, redactor: Option<&Redactor>) -> Vec<u8> {
+        if let Some(redactor) = redactor {
+            let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+            self.redact(redactor, &mut bytes, limit);
+        }
+        self.lines.cut(bytes)
+    }
+}
+
+fn json_body(value: &Value) -> OutcomeBody {
+    OutcomeBody::Json(value.clone(), value.to_string())
+}
+
+/// The field of what was read, its value, and the body.
+fn contents(
+    bytes: Vec<u8>,
+    mime_type: String,
+    (reading, context): (&Reading, &ActionContext<'_>),
+) -> Result<(&'static str, String, OutcomeBody), ActionError> {
+    let bytes = match String::from_utf8(bytes) {
+        Ok(text) if !reading.as_base64 => {
+            let body = text_body(&text, &mime_type, (reading, context))?;
+            return Ok(("text", text, body));
+        }
+        bytes => bytes.map_or_else(std::string::FromUtf8Error::into_bytes, String::into_bytes),
+    };
+    context.scope.budget().charge_memory(bytes.len().saturating_mul(2))?;
+    Ok(("base64", STANDARD.encode(&bytes), OutcomeBody::Bytes(bytes, mime_type)))
+}
+
+fn text_body(
+    text: &str,
+    mime_type: &str,
+    (reading, context): (&Reading, &ActionContext<'_>),
+) -> Result<OutcomeBody, ActionError> {
+    if !reading.wants_json {
+        return Ok(OutcomeBody::Text(text.to_owned()));
+    }
+    let bytes = CapturedBytes::new(text.as_bytes().to_vec(), 0);
+    Ok(parse_body(&bytes, Some(mime_type), true, context.run.max_output)?.1)
+}
