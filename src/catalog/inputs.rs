@@ -135,9 +135,11 @@ impl Inputs {
             .filter_map(|(name, argument)| ConfinedArgument::compile(name, argument, compiler))
             .collect();
         let is_sound = confined.len() == compiler.path_arguments.len();
-        compile_schema(schema, written, compiler)
-            .filter(|_| is_sound)
-            .map(|schema| Inputs { confined_arguments: confined, is_open, ..Inputs::new(schema) })
+        compile_schema(schema, written, compiler).filter(|_| is_sound).map(|schema| Inputs {
+            confined_arguments: confined,
+            is_open,
+            ..Inputs::new(schema)
+        })
     }
 
     /// Whether an argument must be inside the client's roots.

@@ -123,11 +123,11 @@ impl Compiler<'_> {
         self.findings.report.add(severity, Code::Secret, at, message).help(help);
     }
 
-    /// Rejects a variable that is a credential and no secret.
+    /// Warns of a variable that is a credential and no secret.
     pub fn check_is_secret(&mut self, path: &[String], at: Location) {
         let [env, name] = path else { return };
         if env == "env" && !self.pack.env.is_secret(name) {
-            self.error(Code::Secret, at, format!("`{name}` is a credential, and not a secret variable"))
+            self.warning(Code::Secret, at, format!("`{name}` is a credential, and not a secret variable"))
                 .help(format!("declare it with `secret: true` under `env`: `{name}: {{ secret: true }}`"));
         }
     }

@@ -328,7 +328,8 @@ fn token_from_unset_variable_is_refused_on_loopback() {
     let checked = run_folio(folder.path(), &["check", "--format", "lines"]);
     assert_eq!(checked.code, Some(0), "{checked:?}");
     assert!(checked.out.contains("folio.yaml:6:16: note: variable `FOLIO_A` is not set"), "{checked:?}");
-    let default = with_token("FOLIO_A").replace("FOLIO_A: { secret: true }", "FOLIO_A: { default: \"${FOLIO_X}\" }");
+    let default = with_token("FOLIO_A")
+        .replace("FOLIO_A: { secret: true }", "FOLIO_A: { secret: true, default: \"${FOLIO_X}\" }");
     folder.write("folio.yaml", default);
     refused(None);
 }

@@ -369,9 +369,9 @@ fn stdin_takes_big_texts() {
     let refused = text_of(&client.call("mixed", json!({}))["content"][0]);
     assert!(refused.starts_with("invalid `stdin`: text exceeds 16777216 bytes"), "{refused}");
     let large = |bytes: usize| run_folio(folder.path(), &["call", "large", &format!("bytes={bytes}")]);
-    assert_eq!(large(40 << 20).out.trim(), (40 << 20).to_string());
+    assert_eq!(large(24 << 20).out.trim(), (24 << 20).to_string());
     let refused = large(130 << 20).err;
-    assert!(refused.contains("invalid `stdin` of 136314880 bytes: memory limit exceeded"), "{refused}");
+    assert!(refused.contains("memory limit exceeded") || refused.contains("is busy with other calls"), "{refused}");
     let refused = text_of(&client.call("argument", json!({ "text": text }))["content"][0]);
     assert!(refused.starts_with("`text` is too long") && refused.contains("pass it by `stdin`"), "{refused}");
 }

@@ -215,7 +215,10 @@ impl ArgvScan {
                 reading.has_code |= row.operands == Operands::Code && is_file_option(row, &text);
                 let word = if from.is_some() { at } else { at + 1 };
                 if word < rest.end {
-                    self.push(reading, word, ArgRole::ProgramOption(from.unwrap_or(0)));
+                    let from = from.unwrap_or(0);
+                    let is_stdin = matches!(self.text(word).get(from..), Some("-" | "/dev/stdin"));
+                    let role = if is_stdin { ArgRole::Stdin } else { ArgRole::ProgramOption(from) };
+                    self.push(reading, if is_stdin { reading.program } else { word }, role);
                 }
                 word + 1
             }

@@ -337,6 +337,11 @@ fn code_from_stdin_is_found() {
         "ssh host bash -s",
         "xargs sh -c",
         "pwsh",
+        "awk -f - file",
+        "awk -f- file",
+        "gawk --file=/dev/stdin file",
+        "sed -n -f - file",
+        "make -f -",
     ] {
         assert_eq!(roles(command, true).len(), 1, "{command}: {:?}", roles(command, true));
         assert!(roles(command, false).is_empty(), "{command}");
