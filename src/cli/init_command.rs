@@ -1,7 +1,7 @@
 //! `folio init --command`.
 
 use std::fs;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 
@@ -16,10 +16,14 @@ use crate::world::{ProgramCommand, World, strip_escapes};
 
 /// How long a program may take to print its help.
 const HELP_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long all of its subcommands may take together.
+const ALL_HELP_TIMEOUT: Duration = Duration::from_secs(60);
 /// How much of it is read.
 const MAX_HELP_BYTES: u64 = 256 << 10;
 /// How many subcommands are asked.
 const MAX_SUBCOMMANDS: usize = 100;
+/// How many names a message shows.
+const MAX_SHOWN_NAMES: usize = 5;
 const MAX_TOOL_NAME_CHARS: usize = 48;
 
 /// Writes a server whose tools run a program, from what it prints for `--help`.
@@ -32,7 +36,9 @@ pub(super) fn run(command: &str, arguments: &InitArgs, schema: &str, output: &Ou
     }
     let words: Vec<&str> = command.split_whitespace().collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("could not start")?;
-    let tools = runtime.block_on(draft_tools(&words, &arguments.only))?;
+    let deadline = Instant::now() + ALL_HELP_TIMEOUT;
+    let Drafts { tools, unread } = runtime.block_on(draft_tools(&words, &arguments.only, deadline))?;
+    eprint_unread(&unread, output);
     fs::create_dir_all(&arguments.dir)
         .with_context(|| format!("could not create the folder `{}`", arguments.dir.display()))?;
     let manifest = manifest(&server_name(&arguments.dir), command, &tools);
@@ -63,10 +69,36 @@ fn manifest(server: &str, command: &str, tools: &[String]) -> String {
     )
 }
 
+/// The tools of a program.
+#[derive(Debug, Default)]
+struct Drafts {
+    tools: Vec<String>,
+    /// The subcommands that were not asked any more.
+    unread: Vec<String>,
+}
+
+/// Says which subcommands have no tool, as there was no time left for them.
+fn eprint_unread(unread: &[String], output: &Output) {
+    if unread.is_empty() {
+        return;
+    }
+    let shown: Vec<String> = unread.iter().take(MAX_SHOWN_NAMES).map(|name| plain_line(name)).collect();
+    let others = match unread.len().saturating_sub(MAX_SHOWN_NAMES) {
+        0 => String::new(),
+        count => format!(" and {count} more"),
+    };
+    let seconds = ALL_HELP_TIMEOUT.as_secs();
+    let shown = shown.join("`, `");
+    output.eprint(&format!(
+        "warning: no tool for `{shown}`{others}: the help of all subcommands took more than {seconds} s\n\
+         help: choose some with `--only`\n"
+    ));
+}
+
 /// A tool for each subcommand, or one for a program that has none.
-async fn draft_tools(words: &[&str], only: &[String]) -> anyhow::Result<Vec<String>> {
+async fn draft_tools(words: &[&str], only: &[String], deadline: Instant) -> anyhow::Result<Drafts> {
     let world = new_world();
-    let help = ask_for_help(&world, words).await?;
+    let help = ask_for_help(&world, words, deadline).await?;
     let program = words.last().copied().unwrap_or_default();
     let program = program.rsplit('/').next().unwrap_or_default();
     if help.subcommands.is_empty() {
@@ -75,17 +107,22 @@ async fn draft_tools(words: &[&str], only: &[String]) -> anyhow::Result<Vec<Stri
         }
         let name =
             Names::default().claim(&[kebab(program, MAX_TOOL_NAME_CHARS), "run".to_owned()], MAX_TOOL_NAME_CHARS);
-        return Ok(vec![draft_tool(&ToolDraft { name: &name, words, help: &help, about: "" })]);
+        let tool = draft_tool(&ToolDraft { name: &name, words, help: &help, about: "" });
+        return Ok(Drafts { tools: vec![tool], unread: Vec::new() });
     }
-    let (mut tools, mut names) = (Vec::new(), Names::default());
+    let (mut drafts, mut names) = (Drafts::default(), Names::default());
     for subcommand in select(&help.subcommands, only)? {
+        if Instant::now() >= deadline {
+            drafts.unread.push(subcommand.name.clone());
+            continue;
+        }
         let all: Vec<&str> = words.iter().copied().chain([subcommand.name.as_str()]).collect();
         // One that says nothing of itself has a tool without arguments.
-        let help = ask_for_help(&world, &all).await.unwrap_or_default();
+        let help = ask_for_help(&world, &all, deadline).await.unwrap_or_default();
         let name = names.claim(&[kebab(&subcommand.name, MAX_TOOL_NAME_CHARS)], MAX_TOOL_NAME_CHARS);
-        tools.push(draft_tool(&ToolDraft { name: &name, words: &all, help: &help, about: &subcommand.about }));
+        drafts.tools.push(draft_tool(&ToolDraft { name: &name, words: &all, help: &help, about: &subcommand.about }));
     }
-    Ok(tools)
+    Ok(drafts)
 }
 
 /// The subcommands that a pattern of `--only` names; all where there is none.
@@ -101,10 +138,10 @@ fn select<'s>(subcommands: &'s [Subcommand], only: &[String]) -> anyhow::Result<
 
 /// What a program says of itself. For `--help` some show a manual page, whose prose reads worse than what they print for
 /// `-h`.
-async fn ask_for_help(world: &dyn World, words: &[&str]) -> anyhow::Result<Help> {
-    let manual = print_help(world, words, "--help").await?;
+async fn ask_for_help(world: &dyn World, words: &[&str], deadline: Instant) -> anyhow::Result<Help> {
+    let manual = print_help(world, words, "--help", deadline).await?;
     if is_manual_page(&manual) {
-        let short = print_help(world, words, "-h").await.unwrap_or_default();
+        let short = print_help(world, words, "-h", deadline).await.unwrap_or_default();
         let help = parse_help(&short, words);
         let is_read = !help.options.is_empty() || !help.positionals.is_empty();
         if is_read && !is_manual_page(&short) {
@@ -115,7 +152,7 @@ async fn ask_for_help(world: &dyn World, words: &[&str]) -> anyhow::Result<Help>
 }
 
 /// What a program prints for an option: without a shell, with nothing on its stdin, and not for long.
-async fn print_help(world: &dyn World, words: &[&str], option: &str) -> anyhow::Result<String> {
+async fn print_help(world: &dyn World, words: &[&str], option: &str, deadline: Instant) -> anyhow::Result<String> {
     let (program, arguments) = words.split_first().context("`--command` names no program")?;
     let mut command = ProgramCommand::new(*program, std::env::current_dir().context("there is no current folder")?);
     command.args = arguments.iter().copied().chain([option]).map(Into::into).collect();
@@ -123,7 +160,8 @@ async fn print_help(world: &dyn World, words: &[&str], option: &str) -> anyhow::
     command.env = [("PAGER", "cat"), ("GIT_PAGER", "cat"), ("MANPAGER", "cat"), ("NO_COLOR", "1"), ("COLUMNS", "120")]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .to_vec();
-    (command.timeout, command.max_output) = (HELP_TIMEOUT, MAX_HELP_BYTES);
+    let left = deadline.saturating_duration_since(Instant::now());
+    (command.timeout, command.max_output) = (HELP_TIMEOUT.min(left), MAX_HELP_BYTES);
     let output = world.run_program(command).await?;
     let texts = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(&bytes.bytes).into_owned());
     // Some print their help as an error.

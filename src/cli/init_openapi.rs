@@ -1,17 +1,19 @@
 //! `folio init --openapi`.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, ErrorKind, Read, Write};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use url::Url;
 
+use super::environment::environment;
 use super::init::{SCHEMA_PATH, eprint_existing, existing_files, folder_argument, wrote};
-use super::request::new_world;
+use super::request::{load_with, new_world};
 use super::{Exit, InitArgs, Output};
 use crate::diagnostic::{Report, render_text};
-use crate::files::Folder;
+use crate::files::{Existing, FileError, Folder, WorkFolder};
+use crate::load::ManifestLocation;
 use crate::openapi::{
     EntryOutcome, FilePlan, FolderPlan, Import, ImportError, ImportOptions, MAX_DESCRIPTION_BYTES, RECORD_PATH, Source,
     UpdateError, fetch, import,
@@ -19,6 +21,9 @@ use crate::openapi::{
 
 /// How many warnings are shown in frames; of the others it is told how many there are.
 const MAX_SHOWN_WARNINGS: usize = 40;
+
+/// How large a file of the folder may be that is written again.
+const MAX_EXISTING_BYTES: u64 = 64 << 20;
 
 /// Writes a server whose tools call the API that a description describes.
 pub(super) fn run(from: &str, arguments: &InitArgs, schema: &str, output: &Output) -> anyhow::Result<Exit> {
@@ -34,6 +39,9 @@ pub(super) fn run(from: &str, arguments: &InitArgs, schema: &str, output: &Outpu
     };
     let Some(plan) = written else { return Ok(Exit::Failure) };
     eprint_warnings(&mut imported.report, output);
+    if !check_written(arguments, output)? {
+        return Ok(Exit::Failure);
+    }
     output.print(&summary(&imported, &plan, arguments))?;
     Ok(Exit::Success)
 }
@@ -82,16 +90,14 @@ fn write_new(imported: &Import, dir: &Path, schema: &str, output: &Output) -> an
         }
         return Ok(None);
     }
-    write_all(dir, &plan.files)?;
+    fs::create_dir_all(dir).with_context(|| format!("could not create the folder `{}`", dir.display()))?;
+    write_all(&WorkFolder::open(dir)?, &plan.files)?;
     Ok(Some(plan))
 }
 
 fn update(imported: &Import, dir: &Path, output: &Output) -> anyhow::Result<Option<FolderPlan>> {
-    let read = |path: &str| match fs::read_to_string(dir.join(path)) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    };
+    let folder = WorkFolder::open(dir)?;
+    let read = |path: &str| read_text(&folder, path);
     let mut plan = match imported.plan_update(&read) {
         Ok(plan) => plan,
         Err(UpdateError::InvalidYaml { report, .. }) => {
@@ -104,57 +110,93 @@ fn update(imported: &Import, dir: &Path, output: &Output) -> anyhow::Result<Opti
         }
         Err(error) => return Err(error.into()),
     };
-    plan.files.retain(|file| fs::read_to_string(dir.join(&file.path)).ok().as_deref() != Some(&file.text));
-    write_all(dir, &plan.files)?;
+    plan.files.retain(|file| read_text(&folder, &file.path).ok().flatten().as_deref() != Some(&file.text));
+    write_all(&folder, &plan.files)?;
     Ok(Some(plan))
 }
 
+/// The text of a regular file that no link leads out to. `None` where there is none.
+fn read_text(folder: &WorkFolder, path: &str) -> io::Result<Option<String>> {
+    let bytes = match folder.open_file(path).and_then(|file| file.read(MAX_EXISTING_BYTES)) {
+        Ok(bytes) => bytes,
+        Err(FileError::NotFound(_)) if !is_link(folder, path) => return Ok(None),
+        Err(error) => return Err(io::Error::other(error)),
+    };
+    String::from_utf8(bytes).map(Some).map_err(io::Error::other)
+}
+
+fn is_link(folder: &WorkFolder, path: &str) -> bool {
+    folder.path().join(path).is_symlink()
+}
+
 /// Writes all of the files, or none: each beside its place first, and only then into it.
-fn write_all(dir: &Path, files: &[FilePlan]) -> anyhow::Result<()> {
-    let mut staged: Vec<(PathBuf, PathBuf)> = Vec::new();
-    let outcome = stage(dir, files, &mut staged).and_then(|()| put_in_place(&staged));
+fn write_all(folder: &WorkFolder, files: &[FilePlan]) -> anyhow::Result<()> {
+    let mut staged: Vec<(String, &str)> = Vec::new();
+    let outcome = stage(folder, files, &mut staged).and_then(|()| put_in_place(folder, &staged));
     if outcome.is_err() {
-        staged.iter().for_each(|(temporary, _)| _ = fs::remove_file(temporary));
+        staged.iter().for_each(|(temporary, _)| _ = folder.remove(temporary, false));
     }
     outcome
 }
 
-fn stage(dir: &Path, files: &[FilePlan], staged: &mut Vec<(PathBuf, PathBuf)>) -> anyhow::Result<()> {
+fn stage<'p>(folder: &WorkFolder, files: &'p [FilePlan], staged: &mut Vec<(String, &'p str)>) -> anyhow::Result<()> {
     for file in files {
-        let path = dir.join(&file.path);
-        let folder = path.parent().unwrap_or(dir);
-        fs::create_dir_all(folder).with_context(|| format!("could not create the folder `{}`", folder.display()))?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let temporary = folder.join(format!(".{name}.{}.new", std::process::id()));
-        let failed = || format!("could not write `{}`", path.display());
-        let mut new = OpenOptions::new().write(true).create_new(true).open(&temporary).with_context(failed)?;
-        staged.push((temporary, path.clone()));
-        new.write_all(file.text.as_bytes()).and_then(|()| new.sync_all()).with_context(failed)?;
+        let (around, name) = file.path.rsplit_once('/').unwrap_or(("", &file.path));
+        let failed = || format!("could not write `{}`", file.path);
+        if !around.is_empty() {
+            folder.create_folder(around).with_context(|| format!("could not create the folder `{around}`"))?;
+        }
+        let beside = format!("{around}/.{name}.{}.new", std::process::id());
+        let temporary = beside.trim_start_matches('/').to_owned();
+        write_text(folder, &temporary, (&file.text, Existing::Refuse)).with_context(failed)?;
+        staged.push((temporary, &file.path));
     }
     Ok(())
 }
 
+fn write_text(folder: &WorkFolder, path: &str, text: (&str, Existing)) -> Result<(), FileError> {
+    let (text, existing) = text;
+    let failed = |source| FileError::write_failed(path, source);
+    folder.write(path, existing, |_, file| file.write_all(text.as_bytes()).map_err(failed))
+}
+
 /// Renames each file into its place. Where one cannot be, those before it are as they were.
-fn put_in_place(staged: &[(PathBuf, PathBuf)]) -> anyhow::Result<()> {
-    let mut replaced: Vec<(&Path, Option<Vec<u8>>)> = Vec::new();
+fn put_in_place(folder: &WorkFolder, staged: &[(String, &str)]) -> anyhow::Result<()> {
+    let mut replaced: Vec<(&str, Option<String>)> = Vec::new();
     for (temporary, path) in staged {
-        let before = fs::read(path).ok();
-        if let Err(error) = fs::rename(temporary, path) {
-            restore(&replaced);
-            return Err(error).with_context(|| format!("could not write `{}`", path.display()));
+        let before = read_text(folder, path).ok().flatten();
+        if let Err(error) = folder.rename(temporary, (folder, path), Existing::Replace) {
+            restore(folder, &replaced);
+            return Err(error).with_context(|| format!("could not write `{path}`"));
         }
         replaced.push((path, before));
     }
     Ok(())
 }
 
-fn restore(replaced: &[(&Path, Option<Vec<u8>>)]) {
+fn restore(folder: &WorkFolder, replaced: &[(&str, Option<String>)]) {
     for (path, before) in replaced {
-        let _: io::Result<()> = match before {
-            Some(bytes) => fs::write(path, bytes),
-            None => fs::remove_file(path),
+        let _: Result<(), FileError> = match before {
+            Some(text) => write_text(folder, path, (text, Existing::Replace)),
+            None => folder.remove(path, false),
         };
     }
+}
+
+/// Loads what was written, and says what is wrong with it: nobody else would know that the import wrote it so.
+fn check_written(arguments: &InitArgs, output: &Output) -> anyhow::Result<bool> {
+    let environment = environment(&[], None);
+    let built = load_with(&ManifestLocation::resolve(&arguments.dir)?, &environment, output);
+    if !built.report.has_errors() {
+        return Ok(true);
+    }
+    output.eprint(&render_text(&built.report, output.error_style()));
+    let words = match arguments.update {
+        true => "error: the folder does not load with what was written\n",
+        false => "error: what was written does not load: this is a fault of the import\n",
+    };
+    output.eprint(words);
+    Ok(false)
 }
 
 /// Says what could not be translated.

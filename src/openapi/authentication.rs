@@ -5,16 +5,22 @@ use serde_json::{Map, Value};
 use super::document::{ApiDocument, Node, Version, object};
 use super::operation::Operation;
 use super::prose;
+use super::template_text::TemplateText;
+use crate::action::is_header_name;
+use crate::diagnostic::Code;
 
 /// How a request says who sends it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Credentials {
     Bearer,
     Basic,
-    Header(String),
-    Query(String),
-    Cookie(String),
-    OAuth2 { token_url: String },
+    Header(TemplateText),
+    Query(TemplateText),
+    /// The name, and `=`.
+    Cookie(TemplateText),
+    OAuth2 {
+        token_url: TemplateText,
+    },
 }
 
 /// A scheme that was translated.
@@ -50,7 +56,7 @@ const fn public(suffix: &'static str, about: &'static str) -> CredentialVariable
 pub(super) struct Requirement {
     pub(super) scheme: Option<Scheme>,
     pub(super) others: Vec<Scheme>,
-    pub(super) scopes: Vec<String>,
+    pub(super) scopes: Vec<TemplateText>,
 }
 
 /// The alternatives of an operation that can be translated, the first first. Empty where it asks for nothing.
@@ -66,7 +72,7 @@ fn translate_alternative(alternative: Node<'_>, document: &ApiDocument) -> Optio
     let mut requirement = Requirement::default();
     for (name, scopes) in alternative.entries() {
         let scheme = find_scheme(name, document)?;
-        requirement.scopes.extend(scopes.items().filter_map(|scope| scope.value.as_str().map(str::to_owned)));
+        requirement.scopes.extend(scopes.items().filter_map(|scope| read_scope(scope, document)));
         match (&requirement.scheme, &scheme.credentials) {
             (None, _) => requirement.scheme = Some(scheme),
             (Some(_), Credentials::Header(_)) => requirement.others.push(scheme),
@@ -78,6 +84,17 @@ fn translate_alternative(alternative: Node<'_>, document: &ApiDocument) -> Optio
         }
     }
     Some(requirement)
+}
+
+/// A scope. `None` where it is none, in the letters that RFC 6749 allows.
+fn read_scope(scope: Node<'_>, document: &ApiDocument) -> Option<TemplateText> {
+    let text = scope.value.as_str()?;
+    let is_scope = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"\\".contains(&byte));
+    let literal = is_scope.then(|| TemplateText::literal(text)).flatten();
+    if literal.is_none() {
+        document.warn(scope, Code::WrongType, "invalid OAuth scope: it is left out");
+    }
+    literal
 }
 
 fn find_scheme(name: &str, document: &ApiDocument) -> Option<Scheme> {
@@ -93,14 +110,12 @@ fn find_scheme(name: &str, document: &ApiDocument) -> Option<Scheme> {
 
 fn credentials(node: Node<'_>, document: &ApiDocument) -> Option<Credentials> {
     let kind = node.text("type").unwrap_or_default();
-    let name = node.text("name").unwrap_or_default().to_owned();
+    let name = node.text("name").unwrap_or_default();
     match (kind, node.text("scheme").map(str::to_ascii_lowercase).as_deref(), node.text("in")) {
         ("http", Some("bearer"), _) => Some(Credentials::Bearer),
         ("http", Some("basic"), _) | ("basic", ..) => Some(Credentials::Basic),
-        ("apiKey", _, Some("header")) if is_bearer(&name, node) => Some(Credentials::Bearer),
-        ("apiKey", _, Some("header")) => Some(Credentials::Header(name)),
-        ("apiKey", _, Some("query")) => Some(Credentials::Query(name)),
-        ("apiKey", _, Some("cookie")) => Some(Credentials::Cookie(name)),
+        ("apiKey", _, Some("header")) if is_bearer(name, node) => Some(Credentials::Bearer),
+        ("apiKey", _, Some(place @ ("header" | "query" | "cookie"))) => api_key(place, node, document),
         ("oauth2", ..) => client_credentials(node, document),
         _ => {
             let shown = format!("{kind} {}", node.text("scheme").unwrap_or_default());
@@ -108,6 +123,23 @@ fn credentials(node: Node<'_>, document: &ApiDocument) -> Option<Credentials> {
             None
         }
     }
+}
+
+/// A key in a place. `None` where no request can hold its name.
+fn api_key(place: &str, node: Node<'_>, document: &ApiDocument) -> Option<Credentials> {
+    let name = node.text("name").unwrap_or_default();
+    let text = match place {
+        "query" => TemplateText::literal(name).filter(|_| !name.is_empty()).map(Credentials::Query),
+        _ if !is_header_name(name) => None,
+        // The names of cookies have the letters of those of headers.
+        "cookie" => TemplateText::literal(&format!("{name}=")).map(Credentials::Cookie),
+        _ => TemplateText::literal(name).map(Credentials::Header),
+    };
+    if text.is_none() {
+        let shown = prose::plain_line(crate::diagnostic::truncate(name, 40).as_ref());
+        warn_untranslated(&format!("name `{shown}` of a security scheme"), node, document);
+    }
+    text
 }
 
 /// Whether a key in `Authorization` is what everybody calls a bearer token.
@@ -122,6 +154,7 @@ fn client_credentials(node: Node<'_>, document: &ApiDocument) -> Option<Credenti
         _ => node.get("flows").and_then(|flows| flows.get("clientCredentials")),
     };
     let token_url = flow.and_then(|flow| flow.text("tokenUrl")).filter(|url| is_plain_url(url));
+    let token_url = token_url.and_then(TemplateText::literal);
     if token_url.is_none() {
         let flows: Vec<&str> = match document.version {
             Version::Swagger2 => node.text("flow").into_iter().collect(),
@@ -130,13 +163,13 @@ fn client_credentials(node: Node<'_>, document: &ApiDocument) -> Option<Credenti
         let shown = prose::plain_line(&flows.join("`, `"));
         warn_untranslated(&format!("OAuth flow `{shown}`"), node, document);
     }
-    Some(Credentials::OAuth2 { token_url: token_url?.to_owned() })
+    Some(Credentials::OAuth2 { token_url: token_url? })
 }
 
 /// Whether a URL can stand in a manifest as it is.
 fn is_plain_url(url: &str) -> bool {
     let http = url.starts_with("https://") || url.starts_with("http://");
-    http && url::Url::parse(url).is_ok() && !url.contains("{{")
+    http && url::Url::parse(url).is_ok()
 }
 
 fn warn_untranslated(what: &str, at: Node<'_>, document: &ApiDocument) {
@@ -162,28 +195,29 @@ impl Credentials {
     }
 
     /// The `auth` of a connection, from the variables that hold it.
-    pub(super) fn auth(&self, variables: &[String], scopes: &[String]) -> Value {
-        let placeholder =
-            |index: usize| Value::from(format!("{{{{env.{}}}}}", variables.get(index).map_or("", String::as_str)));
-        let named = |name: &str, value: Value| object([("name", name.into()), ("value", value)]);
+    pub(super) fn auth(&self, variables: &[String], scopes: &[TemplateText]) -> Value {
+        let variable = |index: usize| TemplateText::variable(variables.get(index).map_or("", String::as_str));
+        let placeholder = |index: usize| Value::from(variable(index));
+        let named = |name: TemplateText, value: Value| object([("name", name.into()), ("value", value)]);
         match self {
             Credentials::Bearer => object([("bearer", placeholder(0))]),
             Credentials::Basic => {
                 object([("basic", object([("username", placeholder(0)), ("password", placeholder(1))]))])
             }
-            Credentials::Header(name) => object([("header", named(name, placeholder(0)))]),
-            Credentials::Query(name) => object([("query", named(name, placeholder(0)))]),
-            Credentials::Cookie(name) => {
-                let value = format!("{}={}", prose::plain_line(name), placeholder(0).as_str().unwrap_or_default());
-                object([("header", named("Cookie", value.into()))])
+            Credentials::Header(name) => object([("header", named(name.clone(), placeholder(0)))]),
+            Credentials::Query(name) => object([("query", named(name.clone(), placeholder(0)))]),
+            Credentials::Cookie(head) => {
+                let mut value = head.clone();
+                value.push(&variable(0));
+                object([("header", object([("name", "Cookie".into()), ("value", value.into())]))])
             }
             Credentials::OAuth2 { token_url } => {
                 let mut keys = Map::new();
-                keys.insert("tokenUrl".to_owned(), token_url.as_str().into());
+                keys.insert("tokenUrl".to_owned(), token_url.clone().into());
                 keys.insert("clientId".to_owned(), placeholder(0));
                 keys.insert("clientSecret".to_owned(), placeholder(1));
                 if !scopes.is_empty() {
-                    keys.insert("scopes".to_owned(), Value::from(scopes.to_vec()));
+                    keys.insert("scopes".to_owned(), scopes.iter().cloned().map(Value::from).collect());
                 }
                 object([("oauth2", Value::Object(keys))])
             }

@@ -1,5 +1,7 @@
 //! A description, made into the files of a server.
 
+use std::collections::HashSet;
+
 use indexmap::IndexMap;
 use url::Url;
 
@@ -10,7 +12,7 @@ use super::naming::{Names, file_stem, max_tool_chars, server_name, tool_names};
 use super::operation::{Operation, read_operations};
 use super::prose;
 use super::selection::{Choice, InvalidPattern, Selection};
-use super::server::{base_url, warn_no_server};
+use super::server::{base_url, is_foreign_private, warn_no_server, warn_private_server};
 use super::source::{Source, load};
 use super::tool::build_tool;
 use crate::diagnostic::{Report, nearest};
@@ -21,6 +23,8 @@ const MAX_OPERATIONS: usize = 2000;
 const MAX_FRAGMENTS: usize = 200;
 /// From which size on a fragment takes no further tools.
 const MAX_FRAGMENT_BYTES: usize = 8 << 20;
+/// How much is written: a schema that many tools share stands in each of them.
+const MAX_WRITTEN_BYTES: usize = 16 << 20;
 /// From how many tools on clients choose badly.
 const MANY_TOOLS: usize = 40;
 
@@ -77,6 +81,9 @@ pub enum ImportError {
         /// How many there are.
         count: usize,
     },
+    /// The tools would be too large.
+    #[error("too large tools: more than {MAX_WRITTEN_BYTES} bytes would be written\nhelp: choose some with `--only`")]
+    TooLarge,
 }
 
 fn hint(suggestion: &Option<String>) -> String {
@@ -101,7 +108,12 @@ pub fn import(source: &Source, options: &ImportOptions) -> Result<Import, Import
     let named = name_tools(&operations, max_tool_chars(&server));
     let selection = choose(&named, options)?;
     let mut builder = Builder::new(&document, server, source.url.as_ref());
-    selection.tools.iter().for_each(|(operation, name)| builder.add(operation, name));
+    for (operation, name) in &selection.tools {
+        builder.add(operation, name);
+        if builder.bytes > MAX_WRITTEN_BYTES {
+            return Err(ImportError::TooLarge);
+        }
+    }
     let known_tools = named.iter().map(|(_, name)| name.clone()).collect();
     let tools = builder.tools;
     let files = builder.finish(&source.name);
@@ -180,14 +192,28 @@ struct Builder<'d, 's> {
     /// Tools by the file that they go into, with the tag.
     fragments: IndexMap<String, Fragment<'d>>,
     tools: usize,
+    /// How much is written of them.
+    bytes: usize,
     warned_of_server: bool,
+    /// The bases that were warned of.
+    private_bases: HashSet<String>,
 }
 
 impl<'d, 's> Builder<'d, 's> {
     fn new(document: &'d ApiDocument, server: String, source: Option<&'s Url>) -> Builder<'d, 's> {
         let connections = Connections::new(&server);
-        let fragments = IndexMap::new();
-        Builder { document, source, server, connections, fragments, tools: 0, warned_of_server: false }
+        let (fragments, warned_of_server, private_bases) = (IndexMap::new(), false, HashSet::new());
+        Builder {
+            document,
+            source,
+            server,
+            connections,
+            fragments,
+            tools: 0,
+            bytes: 0,
+            warned_of_server,
+            private_bases,
+        }
     }
 
     fn add(&mut self, operation: &Operation<'d>, name: &str) {
@@ -198,6 +224,7 @@ impl<'d, 's> Builder<'d, 's> {
             self.warned_of_server = true;
             warn_no_server(self.document, &super::naming::variable_name(&[&self.server, "url"]));
         }
+        self.check_base(operation, base.as_deref());
         let Some(tool) = build_tool(operation, &connection, self.document) else { return };
         self.tools += 1;
         self.connections.add_tool(&connection);
@@ -208,6 +235,14 @@ impl<'d, 's> Builder<'d, 's> {
         self.push(&stem, tag, tool_entry(name, &tool));
     }
 
+    /// Warns once of each base that is in a private network.
+    fn check_base(&mut self, operation: &Operation<'d>, base: Option<&str>) {
+        let Some(base) = base.filter(|base| is_foreign_private(base, self.source)) else { return };
+        if self.private_bases.insert(base.to_owned()) {
+            warn_private_server(operation, base, self.document);
+        }
+    }
+
     /// Adds a tool to a fragment, or to the next of that name where the first ones are full.
     fn push(&mut self, stem: &str, tag: &'d str, entry: GeneratedEntry) {
         let is_full =
@@ -216,6 +251,7 @@ impl<'d, 's> Builder<'d, 's> {
         let stem = std::iter::once(stem.to_owned()).chain(numbered).find(|stem| !is_full(stem)).unwrap_or_default();
         let fragment = self.fragments.entry(stem).or_insert_with(|| Fragment { tag, bytes: 0, tools: Vec::new() });
         fragment.bytes += entry.text.len();
+        self.bytes += entry.text.len();
         fragment.tools.push(entry);
     }
 

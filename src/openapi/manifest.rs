@@ -7,6 +7,7 @@ use super::authentication::Requirement;
 use super::document::ApiDocument;
 use super::naming::{Names, variable_name};
 use super::prose;
+use super::template_text::TemplateText;
 use super::yaml_text::{entry, scalar};
 
 /// One entry of a file, such as a tool, as it is written.
@@ -252,7 +253,7 @@ impl ConnectionKey {
 impl Connection {
     fn value(&self) -> Value {
         let mut keys = Map::new();
-        keys.insert("url".to_owned(), format!("{{{{env.{}}}}}", self.base_variable).into());
+        keys.insert("url".to_owned(), TemplateText::variable(&self.base_variable).into());
         let mut variables = self.variables.iter();
         if let (Some(scheme), Some(names)) = (&self.requirement.scheme, variables.next()) {
             keys.insert("auth".to_owned(), scheme.credentials.auth(names, &self.requirement.scopes));

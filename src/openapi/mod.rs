@@ -31,6 +31,7 @@ mod schema;
 mod selection;
 mod server;
 mod source;
+mod template_text;
 mod tool;
 mod update;
 mod yaml_text;

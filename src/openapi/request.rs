@@ -9,6 +9,7 @@ use super::operation::Operation;
 use super::parameter::{Parameter, ParameterPlace, ParameterStyle};
 use super::prose;
 use super::schema::{Direction, Translator};
+use super::template_text::{TemplateFields, TemplateText, fields_value};
 use crate::action::is_header_name;
 use crate::diagnostic::Code;
 
@@ -17,20 +18,36 @@ pub(super) struct RequestBuilder<'d> {
     document: &'d ApiDocument,
     pub(super) translator: Translator<'d>,
     pub(super) arguments: Arguments<'d>,
-    url: String,
-    query: Map<String, Value>,
-    headers: Map<String, Value>,
+    url: TemplateText,
+    query: TemplateFields,
+    headers: TemplateFields,
     cookies: Vec<Cookie>,
-    body: Option<(&'static str, Value)>,
+    body: Option<(&'static str, BodyTemplate)>,
     /// What a caller must know of how values are sent.
     pub(super) limits: Vec<String>,
     /// The query parameter that `paginate` fills in.
     paged_by: Option<String>,
 }
 
+/// A body of a request, from its arguments.
+enum BodyTemplate {
+    Whole(TemplateText),
+    Fields(TemplateFields),
+}
+
+impl From<BodyTemplate> for Value {
+    fn from(body: BodyTemplate) -> Value {
+        match body {
+            BodyTemplate::Whole(text) => text.into(),
+            BodyTemplate::Fields(fields) => fields_value(fields),
+        }
+    }
+}
+
 /// A cookie, and the argument that it is made of.
 struct Cookie {
-    name: String,
+    /// Its name, and `=`.
+    head: TemplateText,
     argument: String,
     required: bool,
 }
@@ -49,9 +66,9 @@ impl<'d> RequestBuilder<'d> {
             document,
             translator: Translator::new(document, Direction::Input),
             arguments: Arguments::default(),
-            url: String::new(),
-            query: Map::new(),
-            headers: Map::new(),
+            url: TemplateText::default(),
+            query: TemplateFields::new(),
+            headers: TemplateFields::new(),
             cookies: Vec::new(),
             body: None,
             limits: Vec::new(),
@@ -95,14 +112,14 @@ impl<'d> RequestBuilder<'d> {
         }
         keys.insert("url".to_owned(), self.url.into());
         if !self.cookies.is_empty() {
-            self.headers.insert("Cookie".to_owned(), cookie_header(&self.cookies).into());
+            self.headers.insert("Cookie".to_owned(), cookie_header(&self.cookies));
         }
         for (key, entries) in [("query", self.query), ("headers", self.headers)] {
             if !entries.is_empty() {
-                keys.insert(key.to_owned(), Value::Object(entries));
+                keys.insert(key.to_owned(), fields_value(entries));
             }
         }
-        keys.extend(self.body.map(|(key, value)| (key.to_owned(), value)));
+        keys.extend(self.body.map(|(key, body)| (key.to_owned(), body.into())));
         keys
     }
 
@@ -110,25 +127,28 @@ impl<'d> RequestBuilder<'d> {
     fn write_path(&mut self, operation: &Operation<'d>, parameters: &[Parameter<'d>]) {
         let mut rest = operation.path.split('#').next().unwrap_or_default();
         while let Some((text, name, after)) = split_placeholder(rest) {
-            self.url.push_str(&encode_literal(text));
+            self.url.push(&encode_literal(text));
             let found = parameters.iter().find(|known| known.place == ParameterPlace::Path && known.name == name);
             let template = self.add_path_parameter(name, found, operation);
-            self.url.push_str(&template);
+            self.url.push(&template);
             rest = after;
         }
-        self.url.push_str(&encode_literal(rest));
-        while self.url.starts_with("//") {
-            self.url.remove(0);
-        }
+        self.url.push(&encode_literal(rest));
+        self.url = std::mem::take(&mut self.url).with_one_slash();
     }
 
-    fn add_path_parameter(&mut self, name: &str, found: Option<&Parameter<'d>>, operation: &Operation<'d>) -> String {
+    fn add_path_parameter(
+        &mut self,
+        name: &str,
+        found: Option<&Parameter<'d>>,
+        operation: &Operation<'d>,
+    ) -> TemplateText {
         let schema = found.map_or_else(|| object([("type", "string".into())]), |known| self.parameter_schema(known));
         let shape = shape_of(&schema);
         let node = found.map_or(operation.node, |known| known.node);
         let argument = self.arguments.add(NewArgument { wire_name: name, place: "path", schema, required: true, node });
         match found {
-            Some(known) if known.keeps_slashes => format!("{{{{path {argument}}}}}"),
+            Some(known) if known.keeps_slashes => TemplateText::call(Some("path"), &argument, ""),
             Some(known) if shape == ValueShape::List => joined(&argument, known.style),
             _ => placeholder(&argument),
         }
@@ -161,11 +181,11 @@ impl<'d> RequestBuilder<'d> {
                     ParameterStyle::Joined(_) => joined(&argument, parameter.style),
                     _ => placeholder(&argument),
                 };
-                self.query.insert(parameter.name.to_owned(), template.into());
+                self.query.insert(parameter.name.to_owned(), template);
             }
             ValueShape::Scalar => {
                 let argument = self.add_parameter(parameter, schema);
-                self.query.insert(parameter.name.to_owned(), placeholder(&argument).into());
+                self.query.insert(parameter.name.to_owned(), placeholder(&argument));
             }
         }
     }
@@ -191,7 +211,7 @@ impl<'d> RequestBuilder<'d> {
         let argument = self.add_parameter(parameter, schema);
         for field in fields {
             let name = if brackets { format!("{}[{field}]", parameter.name) } else { field.clone() };
-            self.query.insert(name, field_placeholder(&argument, &field).into());
+            self.query.insert(name, field_placeholder(&argument, &field));
         }
     }
 
@@ -213,24 +233,22 @@ impl<'d> RequestBuilder<'d> {
                     ValueShape::List => joined(&argument, parameter.style),
                     _ => placeholder(&argument),
                 };
-                self.headers.insert(parameter.name.to_owned(), template.into());
+                self.headers.insert(parameter.name.to_owned(), template);
             }
         }
     }
 
     fn add_cookie(&mut self, parameter: &Parameter<'d>) {
-        let mut schema = self.parameter_schema(parameter);
-        if shape_of(&self.translator.resolve_definition(&schema)) != ValueShape::Scalar
-            || parameter.name.contains(['=', ';', '{'])
-        {
-            return self.leave_out(parameter, "a cookie that is no plain value");
-        }
-        // A `;` would begin another cookie.
-        if let Some(map) = schema.as_object_mut().filter(|map| map.get("type").is_some_and(|kind| kind == "string")) {
-            map.entry("pattern").or_insert_with(|| r"^[^;,\s]*$".into());
-        }
+        let schema = self.parameter_schema(parameter);
+        let is_scalar = shape_of(&self.translator.resolve_definition(&schema)) == ValueShape::Scalar;
+        // The names of cookies have the letters of those of headers.
+        let is_name = is_header_name(parameter.name);
+        let head = is_name.then(|| TemplateText::literal(&format!("{}=", parameter.name))).flatten();
+        let Some(head) = head.filter(|_| is_scalar) else {
+            return self.leave_out(parameter, "a cookie that is no plain value, or whose name no request can hold");
+        };
         let argument = self.add_parameter(parameter, schema);
-        self.cookies.push(Cookie { name: parameter.name.to_owned(), argument, required: parameter.required });
+        self.cookies.push(Cookie { head, argument, required: parameter.required });
     }
 
     fn add_body(&mut self, body: &Body<'d>) {
@@ -238,19 +256,28 @@ impl<'d> RequestBuilder<'d> {
             BodyKind::Json => self.add_json(body),
             BodyKind::Form => {
                 let fields = self.form_fields(body);
-                self.body = Some(("form", Value::Object(fields)));
+                self.body = Some(("form", BodyTemplate::Fields(fields)));
             }
             BodyKind::Multipart => {
                 let fields = self.form_fields(body);
-                self.body = Some(("multipart", Value::Object(fields)));
+                self.body = Some(("multipart", BodyTemplate::Fields(fields)));
             }
             BodyKind::Text => self.add_text(body),
         }
     }
 
+    /// Says what a body is. What is no media type is left out: nobody could send it.
+    fn add_media_type(&mut self, body: &Body<'d>) {
+        let text = is_media_type(&body.media_type).then(|| TemplateText::literal(&body.media_type)).flatten();
+        match text {
+            Some(text) => _ = self.headers.insert("Content-Type".to_owned(), text),
+            None => self.document.warn(body.node, Code::WrongType, "invalid media type: it is left out"),
+        }
+    }
+
     fn add_json(&mut self, body: &Body<'d>) {
         if !["application/json", "*/*"].contains(&body.media_type.as_str()) {
-            self.headers.insert("Content-Type".to_owned(), body.media_type.as_str().into());
+            self.add_media_type(body);
         }
         let translated =
             body.schema.map_or_else(|| Value::Object(Map::new()), |schema| self.translator.translate(schema));
@@ -260,21 +287,21 @@ impl<'d> RequestBuilder<'d> {
             let (wire_name, place) = ("body", "request");
             let argument =
                 self.arguments.add(NewArgument { wire_name, place, schema, required: body.required, node: body.node });
-            self.body = Some(("json", placeholder(&argument).into()));
+            self.body = Some(("json", BodyTemplate::Whole(placeholder(&argument))));
             return;
         };
-        let mut fields = Map::new();
+        let mut fields = TemplateFields::new();
         for (name, schema) in properties {
             let required = is_required(&whole, name);
             let new = NewArgument { wire_name: name, place: "body", schema: schema.clone(), required, node: body.node };
-            fields.insert(name.clone(), placeholder(&self.arguments.add(new)).into());
+            fields.insert(name.clone(), placeholder(&self.arguments.add(new)));
         }
-        self.body = Some(("json", Value::Object(fields)));
+        self.body = Some(("json", BodyTemplate::Fields(fields)));
     }
 
     fn add_text(&mut self, body: &Body<'d>) {
         if body.media_type != "text/plain" {
-            self.headers.insert("Content-Type".to_owned(), body.media_type.as_str().into());
+            self.add_media_type(body);
         }
         if !body.media_type.starts_with("text/") && !body.media_type.ends_with("xml") {
             let words = format!("unsupported body `{}`: it is sent as a text", body.media_type);
@@ -286,11 +313,11 @@ impl<'d> RequestBuilder<'d> {
         let (wire_name, place) = ("body", "request");
         let argument =
             self.arguments.add(NewArgument { wire_name, place, schema, required: body.required, node: body.node });
-        self.body = Some(("body", placeholder(&argument).into()));
+        self.body = Some(("body", BodyTemplate::Whole(placeholder(&argument))));
     }
 
-    fn form_fields(&mut self, body: &Body<'d>) -> Map<String, Value> {
-        let mut fields = Map::new();
+    fn form_fields(&mut self, body: &Body<'d>) -> TemplateFields {
+        let mut fields = TemplateFields::new();
         for field in &body.fields {
             let description = prose::plain(field.node.text("description").unwrap_or_default(), prose::ARGUMENT_CHARS);
             let schema = described(self.translator.translate(field.node), &description);
@@ -314,7 +341,7 @@ impl<'d> RequestBuilder<'d> {
         fields
     }
 
-    fn add_field(&mut self, new: NewArgument<'_, 'd>, kind: BodyKind, fields: &mut Map<String, Value>) {
+    fn add_field(&mut self, new: NewArgument<'_, 'd>, kind: BodyKind, fields: &mut TemplateFields) {
         let (name, node) = (new.wire_name.to_owned(), new.node);
         let is_file = is_file(&new.schema, node);
         let shape = shape_of(&self.translator.resolve_definition(&new.schema));
@@ -329,16 +356,16 @@ impl<'d> RequestBuilder<'d> {
             self.document.warn(node, Code::Unimplemented, words);
             self.limits.push(format!("`{argument}` is sent as one JSON text."));
         }
-        let template = if is_json { placeholder(&format!("json {argument}")) } else { placeholder(&argument) };
-        fields.insert(name, template.into());
+        let template = if is_json { TemplateText::call(Some("json"), &argument, "") } else { placeholder(&argument) };
+        fields.insert(name, template);
     }
 
     /// An object of which each field is a field of the form.
-    fn add_deep_field(&mut self, new: NewArgument<'_, 'd>, names: &[String], fields: &mut Map<String, Value>) {
+    fn add_deep_field(&mut self, new: NewArgument<'_, 'd>, names: &[String], fields: &mut TemplateFields) {
         let name = new.wire_name.to_owned();
         let argument = self.arguments.add(new);
         for field in names {
-            fields.insert(format!("{name}[{field}]"), field_placeholder(&argument, field).into());
+            fields.insert(format!("{name}[{field}]"), field_placeholder(&argument, field));
         }
     }
 }
@@ -357,12 +384,12 @@ fn described(mut schema: Value, description: &str) -> Value {
     schema
 }
 
-fn placeholder(argument: &str) -> String {
-    format!("{{{{{argument}}}}}")
+fn placeholder(argument: &str) -> TemplateText {
+    TemplateText::placeholder(argument)
 }
 
 /// A field of an argument that is an object.
-fn field_placeholder(argument: &str, field: &str) -> String {
+fn field_placeholder(argument: &str, field: &str) -> TemplateText {
     match crate::notation::is_identifier(field) {
         true => placeholder(&format!("{argument}.{field}")),
         false => placeholder(&format!("{argument}.[{field}]")),
@@ -370,21 +397,25 @@ fn field_placeholder(argument: &str, field: &str) -> String {
 }
 
 /// A list in one text.
-fn joined(argument: &str, style: ParameterStyle) -> String {
+fn joined(argument: &str, style: ParameterStyle) -> TemplateText {
     let separator = if let ParameterStyle::Joined(separator) = style { separator } else { "," };
-    placeholder(&format!("join {argument} \"{separator}\""))
+    TemplateText::call(Some("join"), argument, &format!(" \"{separator}\""))
 }
 
-fn cookie_header(cookies: &[Cookie]) -> String {
-    match cookies {
-        [Cookie { name, argument, required: true }] => format!("{name}={}", placeholder(argument)),
-        several => {
-            let one = |Cookie { name, argument, .. }: &Cookie| {
-                format!("{{{{#if {argument}}}}}{name}={}; {{{{/if}}}}", placeholder(argument))
-            };
-            several.iter().map(one).collect()
+/// The cookies of a request. A value is encoded: whatever its schema takes, a `;` in it begins no other cookie.
+fn cookie_header(cookies: &[Cookie]) -> TemplateText {
+    let mut header = TemplateText::default();
+    let is_only = cookies.len() == 1;
+    for Cookie { head, argument, required } in cookies {
+        let mut one = head.clone();
+        one.push(&TemplateText::call(Some("urlencode"), argument, ""));
+        if is_only && *required {
+            return one;
         }
+        one.push(&TemplateText::cookie_separator());
+        header.push(&one.when(argument));
     }
+    header
 }
 
 fn shape_of(schema: &Value) -> ValueShape {
@@ -435,14 +466,19 @@ fn only_requires(part: &Value) -> bool {
 }
 
 /// The text before the first `{name}` of a path, the name, and what follows.
-fn split_placeholder(path: &str) -> Option<(&str, &str, &str)> {
+pub(super) fn split_placeholder(path: &str) -> Option<(&str, &str, &str)> {
     let (text, rest) = path.split_once('{')?;
     let (name, after) = rest.split_once('}')?;
     Some((text, name, after))
 }
 
+/// Whether a text is `type/subtype`, in the letters of both; parameters are left out before.
+fn is_media_type(text: &str) -> bool {
+    text.split_once('/').is_some_and(|(kind, subtype)| is_header_name(kind) && is_header_name(subtype))
+}
+
 /// A text as it may stand in a URL, and is no template.
-fn encode_literal(text: &str) -> String {
+fn encode_literal(text: &str) -> TemplateText {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {
@@ -451,5 +487,5 @@ fn encode_literal(text: &str) -> String {
             byte => encoded.push_str(&format!("%{byte:02X}")),
         }
     }
-    encoded
+    TemplateText::literal(&encoded).unwrap_or_default()
 }

@@ -1,10 +1,16 @@
 //! Where an API is.
 
-use url::Url;
+use serde_json::Value;
+use url::{Host, Url};
 
 use super::document::{ApiDocument, Node, Version};
 use super::operation::Operation;
+use super::request::split_placeholder;
 use crate::diagnostic::Code;
+use crate::world::is_public;
+
+/// The longest base of a URL.
+const MAX_URL_BYTES: usize = 65_534;
 
 /// The base of an operation's URL, without a slash at its end. `None` where the description does not say.
 pub(super) fn base_url(operation: &Operation<'_>, document: &ApiDocument, source: Option<&Url>) -> Option<String> {
@@ -13,8 +19,8 @@ pub(super) fn base_url(operation: &Operation<'_>, document: &ApiDocument, source
         _ => {
             let server = operation.inherited("servers", document).and_then(|servers| servers.items().next());
             server
-                .and_then(|server| Some(fill_variables(server, server.text("url")?)))
-                .unwrap_or_else(|| "/".to_owned())
+                .and_then(|server| Some((server, server.text("url")?)))
+                .map_or_else(|| Some("/".to_owned()), |(server, url)| fill_variables(server, url))?
         }
     };
     absolute(&written, source)
@@ -31,15 +37,25 @@ fn swagger_base(root: Node<'_>, source: Option<&Url>) -> Option<String> {
     }
 }
 
-/// A URL with the defaults of its variables.
-fn fill_variables(server: Node<'_>, url: &str) -> String {
-    let mut filled = url.to_owned();
-    for (name, variable) in server.get("variables").into_iter().flat_map(Node::entries) {
-        let default = variable.value.get("default");
-        let text = default.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
-        filled = filled.replace(&format!("{{{name}}}"), &text.unwrap_or_default());
+/// A URL with the defaults of its variables, each put in once: a default that names a variable stays as it is.
+/// `None` where it is too long.
+fn fill_variables(server: Node<'_>, url: &str) -> Option<String> {
+    let variables = server.get("variables");
+    let (mut filled, mut rest) = (String::new(), url);
+    while let Some((before, name, after)) = split_placeholder(rest) {
+        filled.push_str(before);
+        match variables.and_then(|all| all.get(name)).map(|variable| variable.value.get("default")) {
+            Some(Some(Value::String(default))) => filled.push_str(default),
+            Some(default) => filled.push_str(&default.map(Value::to_string).unwrap_or_default()),
+            None => filled.push_str(&format!("{{{name}}}")),
+        }
+        if filled.len() > MAX_URL_BYTES {
+            return None;
+        }
+        rest = after;
     }
-    filled
+    filled.push_str(rest);
+    (filled.len() <= MAX_URL_BYTES).then_some(filled)
 }
 
 /// A URL of http that other paths can follow. `None` where it is none.
@@ -62,4 +78,30 @@ pub(super) fn warn_no_server(document: &ApiDocument, variable: &str) {
     let at = root.get("servers").or_else(|| root.get("host")).or_else(|| root.get("info")).unwrap_or(root);
     let words = format!("missing server URL: the variable `{variable}` has to name it");
     document.warn(at, Code::MissingKey, words);
+}
+
+/// Whether a base is in a private network, and neither on the host that gave the description nor, where that is a
+/// file, on this machine.
+pub(super) fn is_foreign_private(base: &str, source: Option<&Url>) -> bool {
+    let Ok(url) = Url::parse(base) else { return false };
+    let (is_private, is_loopback) = match url.host() {
+        Some(Host::Ipv4(address)) => (!is_public(address.into()), address.is_loopback()),
+        Some(Host::Ipv6(address)) => (!is_public(address.into()), address.is_loopback()),
+        Some(Host::Domain(name)) => {
+            let is_local = name == "localhost" || name.ends_with(".localhost");
+            (is_local || name.ends_with(".internal") || name.ends_with(".local"), is_local)
+        }
+        None => (false, false),
+    };
+    let is_own = source.map_or(is_loopback, |source| source.host() == url.host());
+    is_private && !is_own
+}
+
+/// Warns that tools will send requests into a private network.
+pub(super) fn warn_private_server(operation: &Operation<'_>, base: &str, document: &ApiDocument) {
+    let servers = operation.inherited("servers", document).and_then(|servers| servers.items().next());
+    let at = servers.or_else(|| document.root().get("host")).unwrap_or(operation.node);
+    let shown = crate::diagnostic::truncate(base, 120);
+    let message = format!("private server address `{shown}`: tools send requests to it from this network");
+    document.warn_with_help(at, message, "import it only if you trust who wrote the description");
 }

@@ -5,6 +5,9 @@ use serde_json::{Map, Value};
 /// How long a line may be before a map or a list is written over several.
 const MAX_LINE_CHARS: usize = 110;
 
+/// How long a key may be that is written before its `:`. Readers look for that within 1024 characters only.
+const MAX_KEY_BYTES: usize = 1000;
+
 /// Writes `key: value` and a line feed, moved in by so many spaces.
 pub fn entry(key: &str, value: &Value, indent: usize) -> String {
     let mut out = String::new();
@@ -13,7 +16,15 @@ pub fn entry(key: &str, value: &Value, indent: usize) -> String {
 }
 
 fn write_entry(key: &str, value: &Value, indent: usize, out: &mut String) {
-    let head = format!("{}{}:", " ".repeat(indent), scalar(key, false));
+    let spaces = " ".repeat(indent);
+    let name = scalar(key, false);
+    let head = match name.len() > MAX_KEY_BYTES {
+        true => {
+            out.push_str(&format!("{spaces}? {name}\n"));
+            format!("{spaces}:")
+        }
+        false => format!("{spaces}{name}:"),
+    };
     out.push_str(&head);
     write_value(value, indent, head.chars().count(), out);
 }

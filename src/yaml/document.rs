@@ -183,6 +183,12 @@ impl Document {
         }
     }
 
+    /// Whether a key is `<<` as YAML means it: a quoted one is a name like any other.
+    pub(super) fn is_merge_key(&self, key: NodeId) -> bool {
+        let scalar = self.node(key).map(|node| &node.kind);
+        matches!(scalar, Some(NodeKind::Scalar(scalar)) if scalar.style == ScalarStyle::Plain && scalar.text() == "<<")
+    }
+
     fn entry_at_segment(&self, id: NodeId, step: &str) -> Option<(NodeId, NodeId)> {
         match &self.node(id)?.kind {
             NodeKind::Scalar(_) => None,

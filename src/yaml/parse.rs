@@ -132,11 +132,8 @@ struct OpenMap {
 }
 
 impl OpenMap {
-    /// The entry with this key. `<<` may be repeated.
+    /// The entry with this key.
     fn find_key(&self, key: &str, document: &Document) -> Option<NodeId> {
-        if key == "<<" {
-            return None;
-        }
         match self.all.len() {
             0..=MAX_LINEAR_KEYS => {
                 self.all.iter().map(|entry| entry.key).find(|other| document.key_text(*other) == key)
@@ -388,7 +385,10 @@ impl<'a> TreeBuilder<'a> {
         };
         let text = scalar.text();
         let Some(entries) = self.open.last_mut().and_then(|open| open.map.as_mut()) else { return };
-        if let Some(first) = entries.find_key(text, &self.document).and_then(|first| self.document.node(first)) {
+        // `<<` may be repeated.
+        let is_merge = |key| self.document.is_merge_key(key);
+        let first = entries.find_key(text, &self.document).filter(|first| !is_merge(*first) && !is_merge(entry.key));
+        if let Some(first) = first.and_then(|first| self.document.node(first)) {
             let message = format!("duplicate key `{text}`");
             self.report.error(Code::Duplicate, key.span, message).note(first.span, "first defined here");
             return;
@@ -398,11 +398,11 @@ impl<'a> TreeBuilder<'a> {
 
     /// Resolves `<<`: the entries of the merged maps follow the map's own, which win.
     fn resolve_merges(&mut self, entries: Vec<MapEntry>) -> Vec<MapEntry> {
-        if !entries.iter().any(|entry| self.document.key_text(entry.key) == "<<") {
+        if !entries.iter().any(|entry| self.document.is_merge_key(entry.key)) {
             return entries;
         }
         let (merges, mut all): (Vec<MapEntry>, Vec<MapEntry>) =
-            entries.into_iter().partition(|entry| self.document.key_text(entry.key) == "<<");
+            entries.into_iter().partition(|entry| self.document.is_merge_key(entry.key));
         let sources: Vec<MapEntry> = merges.into_iter().flat_map(|merge| self.merge_sources(merge)).collect();
         for source in sources {
             let overridden =

@@ -159,7 +159,7 @@ fn openapi_3_0_schemas_and_places_are_translated() {
     assert_eq!(get["arguments"]["since"], json!({ "type": ["string", "null"], "format": "date-time" }));
     let http = &get["run"]["http"];
     assert_eq!(http["url"], "/{{team}}/issues/{{number}}");
-    assert_eq!(http["headers"]["Cookie"], "{{#if session}}session={{session}}; {{/if}}");
+    assert_eq!(http["headers"]["Cookie"], "{{#if session}}session={{urlencode session}}; {{/if}}");
     assert_eq!(http["paginate"], json!({ "next": "link", "maxPages": 3 }));
     let update = &tools["issues-update"];
     assert_eq!(
@@ -602,4 +602,261 @@ fn pages_from_zero_and_offsets_are_counted() {
     let free = "{ name: offset, in: query, schema: { type: integer } }, { name: limit, in: query, schema: { type: integer, default: 20 } }";
     let tool = &tools(&listing(free), "tools/x.yaml")["list"];
     assert!(tool["run"]["http"]["paginate"].is_null() && tool["arguments"]["offset"].is_object(), "{tool}");
+}
+
+/// A description with a string wherever one may stand that becomes part of a request.
+fn rich_description() -> Value {
+    let text = json!({ "type": "string", "description": "A text", "default": "x", "enum": ["x"], "pattern": "^x" });
+    let content = |media_type: &str| json!({ "required": true, "content": { media_type: { "schema": { "type": "object", "properties": { "field": text, "deep": { "type": "object", "properties": { "inner": text } } } }, "encoding": { "deep": { "style": "deepObject" } } } } });
+    let operation = |id: &str, media_type: &str| {
+        json!({ "operationId": id, "summary": "Does it", "tags": ["things"], "security": [{ "tokens": ["read"] }, { "cookie": [] }],
+            "requestBody": content(media_type), "responses": { "200": { "description": "x" } } })
+    };
+    let parameter = |name: &str, place: &str| json!({ "name": name, "in": place, "description": "It", "required": true, "schema": text });
+    let scheme = |place: &str| json!({ "type": "apiKey", "in": place, "name": "key", "description": "A key" });
+    json!({
+        "openapi": "3.0.3",
+        "info": { "title": "Pets", "version": "1", "description": "Pets" },
+        "servers": [{ "url": "https://{host}/v1", "variables": { "host": { "default": "pets.example" } } }],
+        "components": { "securitySchemes": {
+            "tokens": { "type": "oauth2", "flows": { "clientCredentials": { "tokenUrl": "https://pets.example/token", "scopes": {} } } },
+            "cookie": scheme("cookie"), "header": scheme("header"), "query": scheme("query")
+        } },
+        "paths": {
+            "/json": { "post": operation("json", "application/json") },
+            "/patch": { "post": operation("patch", "application/merge-patch+json") },
+            "/form": { "post": operation("form", "application/x-www-form-urlencoded") },
+            "/multipart": { "post": operation("multipart", "multipart/form-data") },
+            "/text": { "post": operation("text", "text/x-note") },
+            "/cookie": { "get": { "operationId": "cookie", "security": [{ "cookie": [] }], "responses": {} } },
+            "/query": { "get": { "operationId": "query", "security": [{ "query": [], "header": [] }], "responses": {} } },
+            "/places/{id}": { "get": { "operationId": "places", "responses": {}, "parameters": [
+                parameter("id", "path"), parameter("q", "query"), parameter("X-H", "header"), parameter("c", "cookie"), parameter("d", "cookie"),
+                { "name": "deep", "in": "query", "style": "deepObject", "schema": { "type": "object", "properties": { "inner": text } } },
+                { "name": "list", "in": "query", "style": "pipeDelimited", "schema": { "type": "array", "items": text } }
+            ] } }
+        }
+    })
+}
+
+/// All values that come of a value by a change of one string or one key in it.
+fn changed_once(value: &Value, change: &dyn Fn(&str) -> String) -> Vec<Value> {
+    match value {
+        Value::String(text) => vec![change(text).into()],
+        Value::Array(items) => {
+            let inner = items
+                .iter()
+                .enumerate()
+                .flat_map(|(at, item)| changed_once(item, change).into_iter().map(move |changed| (at, changed)));
+            let whole = |(at, changed): (usize, Value)| {
+                let mut items = items.clone();
+                items[at] = changed;
+                Value::Array(items)
+            };
+            inner.map(whole).collect()
+        }
+        Value::Object(map) => {
+            let mut found = Vec::new();
+            for (key, inner) in map {
+                let with = |name: String, value: Value| {
+                    let rest = map.iter().filter(|(other, _)| *other != key);
+                    let rest = rest.map(|(other, value)| (other.clone(), value.clone()));
+                    Value::Object(rest.chain([(name, value)]).collect())
+                };
+                found.push(with(change(key), inner.clone()));
+                found.extend(changed_once(inner, change).into_iter().map(|changed| with(key.clone(), changed)));
+            }
+            found
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The strings of a manifest that are templates: none of schemas, and no keys.
+fn template_slots(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::String(text) => found.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|item| template_slots(item, found)),
+        Value::Object(map) => {
+            let schemas = ["arguments", "inputSchema", "outputSchema"];
+            let slots = map.iter().filter(|(key, _)| !schemas.contains(&key.as_str()));
+            slots.for_each(|(_, inner)| template_slots(inner, found));
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn no_string_of_a_description_is_a_live_template() {
+    let leak = "{{env.LEAK}}";
+    let (mut imports, mut tried) = (0, 0);
+    let changes: [&dyn Fn(&str) -> String; 4] =
+        [&|_| leak.to_owned(), &|text| format!("{text}{leak}"), &|text| format!("{text}\\{leak}"), &|text| {
+            format!("{text}-{{{{lookup env (upper \"leak\")}}}}")
+        }];
+    let all: Vec<Vec<Value>> = changes.iter().map(|change| changed_once(&rich_description(), change)).collect();
+    // Each string with one of the changes; all with each would take minutes.
+    for (at, _) in all[0].iter().enumerate() {
+        let changed = &all[at % all.len()][at];
+        tried += 1;
+        let bytes = changed.to_string().into_bytes();
+        let source = folio::openapi::Source { name: "api.json".into(), bytes, folder: None, url: None };
+        let Ok(import) = folio::openapi::import(&source, &Default::default()) else { continue };
+        imports += 1;
+        for file in import.plan_new().files.iter().filter(|file| file.path.ends_with(".yaml")) {
+            let mut report = folio::diagnostic::Report::default();
+            let id = folio::yaml::decode(file.text.as_bytes(), &file.path, &mut report).unwrap();
+            let document = folio::yaml::parse(id, &mut report).unwrap();
+            let mut slots = Vec::new();
+            template_slots(&document.json(document.root()), &mut slots);
+            let live = slots.iter().find(|slot| slot.contains(leak) || slot.contains("{{lookup env"));
+            assert_eq!(live, None, "{changed}\n{}", file.text);
+        }
+    }
+    assert!(tried > 200 && imports * 2 > tried, "{imports} of {tried}");
+}
+
+/// A description with these paths, on a public server.
+fn description(paths: Value) -> Value {
+    json!({ "openapi": "3.1.0", "info": { "title": "Pets", "version": "1" }, "servers": [{ "url": "https://pets.example" }], "paths": paths })
+}
+
+/// Imports a description that is written into the folder first.
+fn import_value(folder: &TestFolder, description: &Value, more: &[&str]) -> CommandOutput {
+    folder.write("api.json", description.to_string());
+    import(folder, "api.json", more)
+}
+
+#[test]
+fn server_variables_are_filled_in_once() {
+    let mut bomb = description(json!({ "/a": { "get": { "operationId": "a" } } }));
+    let variable = |n: usize| (format!("v{n}"), json!({ "default": format!("{{v{}}}{{v{}}}", n + 1, n + 1) }));
+    let mut variables: serde_json::Map<String, Value> = (0..20).map(variable).collect();
+    variables.insert("v20".into(), json!({ "default": "y" }));
+    bomb["servers"] = json!([{ "url": "https://x.example/{v0}", "variables": variables }]);
+    let folder = TestFolder::new(&[]);
+    let ran = import_value(&folder, &bomb, &[]);
+    assert!(ran.err.contains("missing server URL") && read(&folder, "folio.yaml").len() < 10_000, "{}", ran.err);
+    bomb["servers"] =
+        json!([{ "url": "https://x.example/{v}", "variables": { "v": { "default": "y".repeat(70_000) } } }]);
+    let folder = TestFolder::new(&[]);
+    let ran = import_value(&folder, &bomb, &[]);
+    assert!(ran.err.contains("missing server URL"), "{}", ran.err);
+}
+
+#[test]
+fn cookie_value_is_encoded_whatever_its_schema() {
+    for schema in [
+        json!({}),
+        json!({ "type": "string" }),
+        json!({ "type": ["string", "null"] }),
+        json!({ "type": "string", "pattern": "^en" }),
+        json!({ "anyOf": [{ "type": "string" }, { "type": "null" }] }),
+        json!({ "$ref": "#/components/schemas/S" }),
+    ] {
+        let parameter = json!({ "name": "lang", "in": "cookie", "required": true, "schema": schema });
+        let mut api = description(json!({ "/a": { "get": { "operationId": "a", "parameters": [parameter] } } }));
+        api["components"] = json!({ "schemas": { "S": { "type": "string" } } });
+        let folder = TestFolder::new(&[]);
+        assert_eq!(import_value(&folder, &api, &[]).code, Some(0));
+        let tool = &tools(&folder, "tools/default.yaml")["a"];
+        assert_eq!(tool["run"]["http"]["headers"]["Cookie"], "lang={{urlencode lang}}", "{schema}");
+        assert_eq!(complaints(&folder), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn import_writes_through_no_link_out_of_the_folder() {
+    let api = description(json!({ "/a": { "get": { "operationId": "a" } } }));
+    let folder = TestFolder::new(&[("elsewhere/mine.txt", "mine"), ("out/note.txt", "x")]);
+    std::os::unix::fs::symlink(folder.join("elsewhere"), folder.join("out/tools")).unwrap();
+    let ran = import_value(&folder, &api, &[]);
+    assert!(ran.code != Some(0) && ran.err.contains("`tools`"), "{ran:?}");
+    assert_eq!(fs::read_dir(folder.join("elsewhere")).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(folder.join("out")).unwrap().count(), 2, "what was begun is taken back");
+}
+
+#[test]
+fn update_reads_regular_files_of_the_folder_alone() {
+    let api = description(json!({ "/a": { "get": { "operationId": "a" } } }));
+    for device in ["pipe", "/dev/zero", "/etc/passwd"] {
+        let folder = TestFolder::new(&[]);
+        assert_eq!(import_value(&folder, &api, &[]).code, Some(0));
+        fs::remove_file(folder.join("out/folio.yaml")).unwrap();
+        match device {
+            "pipe" => {
+                let made = std::process::Command::new("mkfifo").arg(folder.join("out/folio.yaml")).status().unwrap();
+                assert!(made.success());
+            }
+            target => std::os::unix::fs::symlink(target, folder.join("out/folio.yaml")).unwrap(),
+        }
+        let ran = import_value(&folder, &api, &["--update"]);
+        assert!(ran.code != Some(0) && ran.err.contains("could not read `folio.yaml`"), "{device}: {ran:?}");
+    }
+}
+
+#[test]
+fn unusual_names_are_written_so_that_they_load() {
+    let property = |name: &str| json!({ "/a": { "post": { "operationId": "a", "requestBody": { "content": { "application/json": { "schema": { "type": "object", "properties": { name: { "type": "string" }, "plain": { "type": "string" } } } } } } } } });
+    let parameter = |name: &str, place: &str| json!({ "/a": { "get": { "operationId": "a", "parameters": [{ "name": name, "in": place, "schema": { "type": "string" } }] } } });
+    let long = "f".repeat(1100);
+    for paths in [
+        property("<<"),
+        property(&long),
+        property(&"é".repeat(600)),
+        parameter("<<", "query"),
+        parameter(&long, "query"),
+        parameter("f\u{1b}x", "cookie"),
+        parameter("a b", "cookie"),
+    ] {
+        let folder = TestFolder::new(&[]);
+        let ran = import_value(&folder, &description(paths), &[]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert_eq!(complaints(&folder), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn faults_of_an_updated_folder_are_told() {
+    let api = description(json!({ "/a": { "get": { "operationId": "a" } } }));
+    let folder = TestFolder::new(&[]);
+    assert_eq!(import_value(&folder, &api, &[]).code, Some(0));
+    folder.write("out/tools/mine.yaml", "tools:\n  mine: { run: { nonsense: 1 } }\n");
+    let ran = import_value(&folder, &api, &["--update"]);
+    assert!(ran.code == Some(1) && ran.err.contains("does not load with what was written"), "{ran:?}");
+}
+
+#[test]
+fn private_server_address_is_a_warning() {
+    let mut api = description(json!({ "/a": { "get": { "operationId": "a" } } }));
+    for (url, is_warned) in [
+        ("http://169.254.169.254/latest", true),
+        ("http://10.0.0.1/", true),
+        ("http://[fd00::1]/", true),
+        ("http://metadata.google.internal/", true),
+        ("http://127.0.0.1:8000", false),
+        ("https://pets.example", false),
+    ] {
+        api["servers"] = json!([{ "url": url }]);
+        let folder = TestFolder::new(&[]);
+        let ran = import_value(&folder, &api, &[]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert_eq!(ran.err.contains("private server address"), is_warned, "{url}: {}", ran.err);
+        assert!(!is_warned || ran.err.contains("--> api.json:1:"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn import_that_writes_too_much_is_refused() {
+    let properties: serde_json::Map<String, Value> =
+        (0..700).map(|n| (format!("p{n}"), json!({ "type": "string", "description": "x".repeat(60) }))).collect();
+    let shared = json!({ "schema": { "$ref": "#/components/schemas/S" } });
+    let operation = |n: usize| json!({ "post": { "operationId": format!("o{n}"), "requestBody": { "content": { "application/json": shared } } } });
+    let paths: serde_json::Map<String, Value> = (0..600).map(|n| (format!("/p{n}"), operation(n))).collect();
+    let mut api = description(paths.into());
+    api["components"] = json!({ "schemas": { "S": { "type": "object", "properties": properties } } });
+    let folder = TestFolder::new(&[]);
+    let ran = import_value(&folder, &api, &[]);
+    assert!(ran.code == Some(1) && ran.err.contains("--only"), "{:?} {:.400}", ran.code, ran.err);
+    assert!(!folder.join("out").exists());
 }
