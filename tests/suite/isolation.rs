@@ -140,7 +140,7 @@ fn told(answer: &Value) -> String {
 /// What steps hold counts until the call ends: no step holds too much alone.
 #[test]
 fn outcomes_of_earlier_steps_count_as_held_memory() {
-    let values = vec![r#""{{text}}""#; 12].join(", ");
+    let values = [r#""{{text}}""#; 12].join(", ");
     let step = |number: usize| format!("      - {{ id: s{number}, set: {{ all: [{values}] }} }}\n");
     let steps: String = (0..6).map(step).collect();
     let folder = TestFolder::with_manifest(&format!(
