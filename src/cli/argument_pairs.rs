@@ -168,8 +168,9 @@ mod tests {
         ] {
             assert_eq!(parse(words).unwrap_err().to_string(), expected);
         }
-        let missing = parse(&["a=@/no/such/file"]).unwrap_err().to_string();
-        assert!(missing.starts_with("cannot read argument `a` from `/no/such/file`: "), "{missing}");
+        let missing = parse(&["a=@/no/such/file"]).unwrap_err();
+        assert_eq!(missing.to_string(), "cannot read argument `a` from `/no/such/file`");
+        assert!(std::error::Error::source(&missing).is_some());
     }
 
     #[test]
