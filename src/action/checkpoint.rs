@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::ActionOutcome;
 use super::client::ClientQuestion;
+use super::{ActionOutcome, StepStdouts};
 
 /// How many bytes of outcomes a checkpoint may carry.
 pub(super) const MAX_CARRIED_OUTCOME_BYTES: usize = 64 << 10;
@@ -42,6 +42,9 @@ pub struct Checkpoint {
     /// The last outcome with a body, if the run continues in this process.
     #[serde(skip)]
     pub last_outcome: Option<ActionOutcome>,
+    /// The stdout that later steps read, if the run continues in this process.
+    #[serde(skip)]
+    pub stdouts: StepStdouts,
 }
 
 impl Checkpoint {

@@ -41,6 +41,7 @@ const INTERNAL_ERROR_CODE: i64 = -32603;
 
 impl ActionKind for FailAction {
     type Spec = FailSpec;
+    const HAS_READERS: bool = true;
     const ENDS_RUN: bool = true;
 
     fn compile(node: ActionNode<'_, FailSpec>, compiler: &mut Compiler<'_>) -> Option<FailAction> {

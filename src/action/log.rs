@@ -67,6 +67,7 @@ enum LogData {
 
 impl ActionKind for LogAction {
     type Spec = LogSpec;
+    const HAS_READERS: bool = true;
 
     fn outcome_shape() -> Shape {
         Shape::Object(std::sync::Arc::default())

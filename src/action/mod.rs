@@ -21,6 +21,7 @@ mod run;
 mod run_plan;
 mod sandbox;
 mod select;
+mod stdin;
 mod stream;
 mod working_folder;
 
@@ -47,6 +48,7 @@ pub use outcome::{ActionContext, ActionError, ActionOutcome, OutcomeBody, RunCon
 pub use run::{CompiledRun, Run};
 pub use run_plan::{RunLimits, RunOutcome, RunPlan};
 pub use select::{SelectError, Selection};
+pub use stdin::StepStdouts;
 
 /// An action: its notation in the manifest, its checks and its work.
 pub trait ActionKind: Sized + Send + Sync {
@@ -60,6 +62,8 @@ pub trait ActionKind: Sized + Send + Sync {
     const ENDS_RUN: bool = false;
     /// Whether it talks to the client, which a completion cannot.
     const TALKS_TO_CLIENT: bool = false;
+    /// Whether what it renders is for people and models to read, who see the notes at the end of texts.
+    const HAS_READERS: bool = false;
 
     /// The grant that a pack needs for this spec.
     fn required_grant(_: &Self::Spec, _: &Pack) -> Option<&'static str> {
@@ -162,8 +166,9 @@ macro_rules! actions {
             /// `{ 1: "no branch {{name}}" }`; `default` is for every other failure.
             #[schemars(with = "indexmap::IndexMap<String, String>")]
             pub on_exit: crate::notation::NamedMap<Spanned<String>>,
-            /// The standard input of the program: a template, or `{ file: … }`.
-            pub stdin: Option<Spanned<crate::notation::TextOrFile>>,
+            /// The standard input of the program: a template, `{ file: … }`, or `{ from: ID }` for exactly the bytes that an
+            /// earlier step wrote to its stdout.
+            pub stdin: Option<Spanned<stdin::StdinSpec>>,
             /// The working folder of the program: a path of the pack, or exactly one `{{env.NAME}}`, `{{workspace}}`, or an
             /// argument with `within`, such as `"{{dir}}"`.
             pub cwd: Option<Spanned<String>>,
@@ -235,6 +240,11 @@ macro_rules! actions {
             /// Whether it may change something outside of the server.
             pub fn has_side_effects(&self) -> bool {
                 match self { $(Action::$variant(action) => action.has_side_effects(),)+ }
+            }
+
+            /// Whether what it renders is for people and models to read.
+            pub(super) fn has_readers(&self) -> bool {
+                match self { $(Action::$variant(_) => <$type>::HAS_READERS,)+ }
             }
 
             /// How it uses the client of its call.

@@ -60,7 +60,9 @@ pub(super) fn continues(on_fail: Option<&Spanned<OnFail>>) -> bool {
 /// The outcome of a step whose failure is tolerated: one that says why.
 pub(super) fn tolerate(ended: Result<ActionOutcome, ActionError>) -> Result<ActionOutcome, ActionError> {
     match ended {
-        Ok(ActionOutcome { value, failure: Some(text), status, .. }) => Ok(failed_outcome(value, status, text)),
+        Ok(ActionOutcome { value, failure: Some(text), status, stdout, .. }) => {
+            Ok(ActionOutcome { stdout, ..failed_outcome(value, status, text) })
+        }
         Err(error) if is_failure_of_step(&error) => Ok(failed_outcome(Value::Null, None, error.to_string())),
         ended => ended,
     }

@@ -8,6 +8,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::http::RequestError;
+use super::stdin::StepStdouts;
 use super::{Checkpoint, ClientCapability, McpClient, PackEntries, PendingQuestions};
 use crate::budget::{ClientWait, Exhausted, memory_size};
 use crate::files::{is_mime_type, mime_of};
@@ -49,6 +50,8 @@ pub struct ActionContext<'a> {
     pub timeout: Duration,
     /// The state in which it waited for the client, if it did.
     pub resume: Option<&'a Checkpoint>,
+    /// The stdout of earlier steps that later ones read.
+    pub stdouts: Option<&'a StepStdouts>,
 }
 
 /// The outcome of an action.
@@ -64,6 +67,8 @@ pub struct ActionOutcome {
     pub status: Option<u16>,
     /// What the caller must know of the body, such as that it is not complete; without a body, what was done.
     pub note: Option<String>,
+    /// The stdout, if it ran a program, for a later step.
+    pub stdout: Option<CapturedBytes>,
 }
 
 /// The body of an outcome.
@@ -222,7 +227,7 @@ impl ActionOutcome {
 
     /// A successful outcome.
     pub fn success(value: Value, body: OutcomeBody) -> ActionOutcome {
-        ActionOutcome { value, body, failure: None, status: None, note: None }
+        ActionOutcome { value, body, failure: None, status: None, note: None, stdout: None }
     }
 }
 

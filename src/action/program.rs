@@ -10,14 +10,14 @@ use super::arg_max::ArgSize;
 use super::exit_messages::ExitMessages;
 use super::outcome::{ActionContext, ActionError, ActionOutcome, OutcomeBody, with_json};
 use super::parse::OutputFormat;
+use super::stdin::Stdin;
 use super::stream::report_lines;
 use super::working_folder::WorkingFolder;
 use super::{ClientUse, Step, code_injection, sandbox};
-use crate::budget::Exhausted;
 use crate::compile::{Compiler, Exposure, SandboxRules, SandboxUse};
 use crate::diagnostic::Code;
 use crate::notation::{NamedMap, Scalar, is_identifier};
-use crate::template::{EnvValue, RenderError, Scope, Shape, Template, Text};
+use crate::template::{EnvValue, RenderError, Shape, Template};
 use crate::world::{LatestLine, ProgramCommand, ProgramOutput, WorldError, excerpt, strip_escapes};
 use crate::yaml::{Location, Spanned};
 
@@ -29,7 +29,7 @@ pub(super) const PROGRAM_SIBLING_KEYS: &[&str] =
 pub(super) struct ProgramOptions {
     cwd: WorkingFolder,
     env: Vec<(String, Template<EnvValue>)>,
-    stdin: Option<Template<Text>>,
+    stdin: Option<Stdin>,
     sandboxes: Vec<Arc<SandboxRules>>,
     ok_exit: Vec<i32>,
     exit_messages: ExitMessages,
@@ -102,10 +102,7 @@ impl ProgramOptions {
         let env = compile_env(&step.env, compiler);
         code_injection::check_env(step, compiler);
         let stdin = match &step.stdin {
-            Some(stdin) => {
-                let text = compiler.resolve_text(stdin);
-                text.and_then(|text| compiler.template(&text, Exposure::Private)).map(Some)
-            }
+            Some(stdin) => Stdin::compile(stdin, compiler).map(Some),
             None => Some(None),
         };
         let format = OutputFormat::new(step.parse.as_ref(), wants_json);
@@ -149,7 +146,7 @@ impl ProgramOptions {
         }
         let command = &mut prepared.command;
         if let Some(stdin) = &self.stdin {
-            command.stdin = Some(render_stdin(stdin, context.scope)?);
+            command.stdin = Some(stdin.bytes(context)?);
         }
         command.sandboxes.clone_from(&self.sandboxes);
         command.timeout = context.timeout;
@@ -214,31 +211,9 @@ impl ProgramOptions {
             OutcomeBody::Text(text) => OutcomeBody::Text(strip_escapes(&text)),
             other => other,
         };
-        Ok(ActionOutcome { failure: failed, ..ActionOutcome::success(value, body) })
+        let stdout = Some(finished.stdout);
+        Ok(ActionOutcome { failure: failed, stdout, ..ActionOutcome::success(value, body) })
     }
-}
-
-/// Renders `stdin`. A single value is not limited in size as rendered texts are, since it exists already.
-fn render_stdin(template: &Template<Text>, scope: &Scope) -> Result<Vec<u8>, ActionError> {
-    if let Some(Value::String(text)) = template.single_path().and_then(|path| scope.get(path)) {
-        charge_stdin(text.len(), scope)?;
-        return Ok(text.as_bytes().to_vec());
-    }
-    match template.render(scope) {
-        Ok(text) => Ok(text.0.into_bytes()),
-        Err(error @ RenderError::TooLarge { .. }) => Err(ActionError::message(format!(
-            "invalid `stdin`: {error}; a text that is exactly one value may be longer"
-        ))),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Charges the bytes of `stdin`, and names it where they are too many.
-fn charge_stdin(bytes: usize, scope: &Scope) -> Result<(), ActionError> {
-    scope.budget().charge_memory(bytes).map_err(|error| match error {
-        Exhausted::Memory => ActionError::message(format!("invalid `stdin` of {bytes} bytes: {error}")),
-        other => other.into(),
-    })
 }
 
 fn compile_env(

@@ -32,6 +32,7 @@ pub struct ProgressAction {
 
 impl ActionKind for ProgressAction {
     type Spec = ProgressSpec;
+    const HAS_READERS: bool = true;
     const TALKS_TO_CLIENT: bool = true;
 
     fn outcome_shape() -> Shape {

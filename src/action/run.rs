@@ -1,12 +1,13 @@
 //! Checks and compiles `run`: one action, or a list of steps.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::condition::ConditionSpec;
 use super::keys::check_siblings;
 use super::repeat::StepEach;
 use super::run_plan::{PlannedStep, RunLimits, RunPlan};
+use super::stdin::check_questions;
 use super::{Action, ActionInfo, EntryReference, Step, on_fail};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
@@ -171,7 +172,9 @@ fn compile_steps(steps: &[Spanned<Step>], limits: RunLimits, compiler: &mut Comp
         check_id(id, seen.insert(id, id.location), compiler);
         Arc::make_mut(&mut shapes).insert(id.value.clone(), step.outcome_shape());
     }
-    let planned: Option<Vec<PlannedStep>> = planned.into_iter().collect();
+    check_questions(steps, compiler);
+    let mut planned: Option<Vec<PlannedStep>> = planned.into_iter().collect();
+    planned.iter_mut().for_each(|planned| mark_read_stdouts(planned));
     let plan = planned.filter(|planned| !planned.is_empty()).map(|planned| RunPlan::from_steps(planned, limits));
     CompiledRun { plan, result: None, steps: shapes }
 }
@@ -196,8 +199,17 @@ fn compile_planned_step(step: &Spanned<Step>, compiler: &mut Compiler<'_>) -> Op
         let (each, _) = repetition?;
         let id = step.id.as_ref().map(|id| id.value.clone());
         let continues = on_fail::continues(step.on_fail.as_ref());
-        Some(PlannedStep { id, when, each, continues, action, reads_from })
+        let stdin_step = step.stdin.as_ref().and_then(|stdin| stdin.step()).map(|id| id.value.clone());
+        Some(PlannedStep { id, when, each, continues, action, reads_from, stdin_step, keeps_stdout: false })
     })
+}
+
+/// Marks the steps whose stdout later steps read.
+fn mark_read_stdouts(steps: &mut [PlannedStep]) {
+    let read: BTreeSet<String> = steps.iter().filter_map(|step| step.stdin_step.clone()).collect();
+    for step in steps {
+        step.keeps_stdout = step.id.as_ref().is_some_and(|id| read.contains(id));
+    }
 }
 
 /// Reports a step after one that always ends the run.

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::checkpoint::MAX_CARRIED_OUTCOME_BYTES;
 use super::condition::ConditionSpec;
 use super::repeat::StepEach;
+use super::stdin::StepStdouts;
 use super::{
     Action, ActionContext, ActionError, ActionOutcome, Checkpoint, ClientUse, ListKind, OutcomeBody, PendingQuestions,
     on_fail,
@@ -58,6 +59,10 @@ pub(super) struct PlannedStep {
     pub(super) action: Action,
     /// Where the reads of this step begin in the entry's reads of outcomes.
     pub(super) reads_from: usize,
+    /// The id of the step whose stdout it reads.
+    pub(super) stdin_step: Option<String>,
+    /// Whether a later step reads its stdout.
+    pub(super) keeps_stdout: bool,
 }
 
 /// The outcomes that are read, in the order of the text: by step id, or `None` for all.
@@ -206,10 +211,11 @@ async fn run_single(action: &Action, context: &ActionContext<'_>) -> Result<Acti
     let mark = budget.memory_mark();
     let outcome = action.execute(&ActionContext { resume, ..*context }).await;
     budget.release_to(mark, outcome.as_ref().map_or(0, ActionOutcome::memory_size));
-    outcome.map_err(|error| match error {
+    let ended = outcome.map_err(|error| match error {
         ActionError::Asks(pending) => ActionError::Asks(Box::new(nest_questions(*pending, Checkpoint::default()))),
         other => other,
-    })
+    });
+    ended.map(|outcome| ActionOutcome { stdout: None, ..outcome })
 }
 
 /// The questions of a step, as those of the run around it.
@@ -234,6 +240,7 @@ struct RunState {
     last_outcome: ActionOutcome,
     /// The size of the last outcome, as it is charged.
     last_size: usize,
+    stdouts: StepStdouts,
 }
 
 impl RunState {
@@ -245,6 +252,7 @@ impl RunState {
             had_side_effects: checkpoint.had_side_effects,
             last_outcome: checkpoint.last_outcome.unwrap_or_else(ActionOutcome::empty),
             last_size: 0,
+            stdouts: checkpoint.stdouts,
         }
     }
 
@@ -282,6 +290,7 @@ impl RunState {
             outcomes: self.outcomes(),
             had_side_effects: self.had_side_effects,
             last_outcome: Some(self.last_outcome),
+            stdouts: self.stdouts,
             ..Checkpoint::default()
         }))
     }
@@ -326,7 +335,7 @@ impl StepRun<'_> {
         resumed: Option<&Checkpoint>,
         state: &mut RunState,
     ) -> Result<ActionOutcome, ActionError> {
-        let RunState { scope, time_left, .. } = state;
+        let RunState { scope, time_left, stdouts, .. } = state;
         let run = self.context.run;
         if run.cancel.is_cancelled() {
             return Err(WorldError::Cancelled.into());
@@ -334,13 +343,18 @@ impl StepRun<'_> {
         if time_left.is_zero() {
             return Err(WorldError::timed_out(self.context.timeout).into());
         }
+        scope.set_refuses_notes(!step.action.has_readers());
         let (began, waited) = (Instant::now(), run.client_wait.total());
         let resume = resumed.and_then(|checkpoint| checkpoint.inner.as_deref());
-        let context = ActionContext { run, scope, timeout: *time_left, resume };
+        let context = ActionContext { run, scope, timeout: *time_left, resume, stdouts: Some(stdouts) };
         let mark = scope.budget().memory_mark();
-        let outcome = step.execute(&context).await;
+        let mut outcome = step.execute(&context).await;
         // The rendered templates of the step are no longer held.
+        let stdout = outcome.as_mut().ok().and_then(|outcome| outcome.stdout.take());
         scope.budget().release_to(mark, outcome.as_ref().map_or(0, ActionOutcome::memory_size));
+        if let (Some(stdout), Some(id)) = (stdout, step.id.as_ref().filter(|_| step.keeps_stdout)) {
+            stdouts.keep(id, stdout, scope)?;
+        }
         let waited = run.client_wait.total().saturating_sub(waited);
         *time_left = time_left.saturating_sub(began.elapsed().saturating_sub(waited));
         outcome
@@ -348,6 +362,9 @@ impl StepRun<'_> {
 
     /// Stops before step `at`, which waits for the client.
     fn suspend(&self, pending: PendingQuestions, at: usize, state: &RunState) -> ActionError {
+        if let Some(id) = self.stdout_read_across(at) {
+            return ActionError::message(format!("the stdout of step `{id}` is not kept while the client is asked"));
+        }
         let outcomes = self.carried_outcomes(at, &state.scope);
         let size = serde_json::to_string(&outcomes).map_or(0, |text| text.len());
         if size > MAX_CARRIED_OUTCOME_BYTES {
@@ -359,6 +376,13 @@ impl StepRun<'_> {
         let had_side_effects = state.had_side_effects;
         let outer = Checkpoint { step: at, outcomes, had_side_effects, ..Checkpoint::default() };
         ActionError::Asks(Box::new(nest_questions(pending, outer)))
+    }
+
+    /// The id of a step before `at` whose stdout this step or a later one reads: a checkpoint does not carry it.
+    fn stdout_read_across(&self, at: usize) -> Option<&str> {
+        let (before, after) = self.steps.split_at_checked(at)?;
+        let mut read = after.iter().filter_map(|step| step.stdin_step.as_deref());
+        read.find(|id| before.iter().any(|step| step.id.as_deref() == Some(*id)))
     }
 
     /// The outcomes that this step, later steps, or the result, use.

@@ -14,6 +14,7 @@ use super::error::{Altered, Compared, TemplateError, TemplateSpan};
 use super::json_output;
 use super::limit::MAX_OUTPUT;
 use super::lower::{LowerContext, label, lower};
+use super::output_note;
 use super::render::{MARK, PrintMode, RenderError, RenderJob, value_to_text};
 use super::scope::Scope;
 use super::shape::ScopeShape;
@@ -141,8 +142,20 @@ impl<S: Slot> Template<S> {
         Ok(output)
     }
 
+    /// Checks that no value is the text of an output with a note at its end, where the scope refuses those.
+    ///
+    /// # Errors
+    /// A value is.
+    pub fn check_output_notes(&self, scope: &Scope) -> Result<(), RenderError> {
+        if !scope.refuses_notes() || !S::CARRIES_TEXT {
+            return Ok(());
+        }
+        self.reads.iter().try_for_each(|path| output_note::check(scope, path))
+    }
+
     /// Renders the template, and returns the output and its size.
     fn render_once(&self, scope: &Scope) -> Result<(S::Output, usize), RenderError> {
+        self.check_output_notes(scope)?;
         if let Some(output) = self.render_value(scope)? {
             return Ok(output);
         }

@@ -53,6 +53,16 @@ pub enum RenderError {
         /// The path of its text.
         text: String,
     },
+    /// The text of an output has a note at its end, which is no part of the output.
+    #[error("`{path}` ends with the note `{note}` and cannot be used as a value: {mend}")]
+    OutputNote {
+        /// The path of the text.
+        path: String,
+        /// The note.
+        note: String,
+        /// What to do instead.
+        mend: String,
+    },
     /// The budget of the call is exhausted.
     #[error(transparent)]
     Exhausted(#[from] Exhausted),

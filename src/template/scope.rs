@@ -53,6 +53,8 @@ pub struct Scope {
     typed: Option<Value>,
     now: Option<Timestamp>,
     budget: Budget,
+    /// Whether a text of an output must not have a note at its end.
+    refuses_notes: bool,
 }
 
 impl Scope {
@@ -75,6 +77,7 @@ impl Scope {
             typed: None,
             now: None,
             budget: budget.clone(),
+            refuses_notes: false,
         }
     }
 
@@ -100,10 +103,11 @@ impl Scope {
         self
     }
 
-    /// Adds the fields of an HTTP response as names at the top. They hide arguments of the same name.
+    /// Adds the fields of an outcome as names at the top, for a message to a reader. They hide arguments of the same name.
     #[must_use]
     pub fn with_response(mut self, response: Value) -> Scope {
         self.response = Some(Arc::new(response));
+        self.refuses_notes = false;
         self
     }
 
@@ -126,6 +130,15 @@ impl Scope {
     pub fn with_typed(mut self, typed: impl Into<Value>) -> Scope {
         self.typed = Some(typed.into());
         self
+    }
+
+    /// Sets whether a text of an output must not have a note at its end, as its readers are programs and not people.
+    pub fn set_refuses_notes(&mut self, refuses: bool) {
+        self.refuses_notes = refuses;
+    }
+
+    pub(super) fn refuses_notes(&self) -> bool {
+        self.refuses_notes
     }
 
     /// The budget of the call.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::redact::{InputEnd, Redactor};
+use crate::template::{INVALID_UTF8_NOTE, truncation_note};
 
 /// Output up to a limit, and how much is missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,10 +38,10 @@ impl CapturedBytes {
         let replaced = matches!(shown, Cow::Owned(_));
         let mut text = shown.into_owned();
         if replaced {
-            push_line(&mut text, "[invalid UTF-8 replaced by \u{fffd}]");
+            push_line(&mut text, INVALID_UTF8_NOTE);
         }
         if self.is_truncated() {
-            push_line(&mut text, &format!("[truncated: {} more bytes]", self.missing_bytes));
+            push_line(&mut text, &truncation_note(self.missing_bytes));
         }
         text
     }

@@ -964,6 +964,28 @@ fn values_of_repeated_steps_arrive_or_are_refused() {
     assert_own_lines(&server);
 }
 
+#[test]
+fn stdout_of_step_arrives_as_it_is() {
+    let steps = json!([
+        { "id": "a", "exec": ["sh", "-c", "printf '%s' \"$OWN\""], "env": { "OWN": "[{{v}}]" } },
+        { "exec": ["od", "-v", "-An", "-tx1"], "stdin": { "from": "a" } },
+    ]);
+    let tool = json!({ "description": "T", "arguments": { "v": {} }, "maxOutput": "4MiB", "run": steps });
+    let folder = TestFolder::with_manifest(&yaml(&manifest(json!({ "tools": { "t": tool } }))));
+    let server = folder.serve_command().flag("--log-level=debug").stdio();
+    let client = server.client(SESSION_VERSIONS[3]);
+    for value in values() {
+        let answer = client.call("t", json!({ "v": value }));
+        let text: String = answer["content"][0]["text"].as_str().unwrap().split_whitespace().collect();
+        let digits: String = format!("[{value}]").bytes().map(|byte| format!("{byte:02x}")).collect();
+        match value.contains('\0') {
+            true => assert!(answer["isError"] == true && answer.to_string().contains("NUL"), "{value:?}: {answer}"),
+            false => assert_eq!(text, digits, "{value:?}"),
+        }
+    }
+    assert_own_lines(&server);
+}
+
 /// The keys of a definition of the schema.
 fn schema_keys(schema: &Value, definition: &str) -> Vec<String> {
     let keys = schema["$defs"][definition]["properties"].as_object().unwrap_or_else(|| panic!("{definition}"));

@@ -72,6 +72,7 @@ mod observability;
 mod openapi;
 mod specification;
 mod stdio;
+mod step_stdin;
 mod step_values;
 mod steps;
 mod streams;

@@ -13,9 +13,10 @@ mod tests;
 use std::ops::Range;
 
 use super::exec::Element;
+use super::stdin::{StdinSpec, value_location};
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
-use crate::notation::{Scalar, TextOrFile};
+use crate::notation::Scalar;
 use crate::template::{OutputPiece, output_pieces};
 use crate::yaml::{Location, Spanned};
 use scan::{ArgRole, ArgvWord, CodeFinding, VALUE_MARKER, scan};
@@ -85,10 +86,12 @@ impl TemplateValue {
 /// Reports every value inside code, and every value that chooses a program, or an option of one that runs code.
 pub(super) fn check_argv(
     elements: &[Spanned<Element>],
-    stdin: Option<&Spanned<TextOrFile>>,
+    stdin: Option<&Spanned<StdinSpec>>,
     compiler: &mut Compiler<'_>,
 ) {
-    let stdin_at = stdin.filter(|stdin| stdin_has_value(stdin, compiler)).map(|stdin| stdin.location);
+    let has_value =
+        |text: &Spanned<String>| compile_item(text, text.location, None, compiler).word.text.contains(VALUE_MARKER);
+    let stdin_at = stdin.and_then(|stdin| value_location(stdin, has_value));
     for argv in combinations(elements, compiler) {
         let words = argv.iter().map(|item| item.word.clone()).collect();
         for found in scan(words, stdin_at.is_some()).into_iter().filter(|found| found.holds_value) {
@@ -119,13 +122,6 @@ pub(super) fn code_spans(elements: &[Spanned<Element>], compiler: &Compiler<'_>)
         })
     });
     found.collect()
-}
-
-fn stdin_has_value(stdin: &Spanned<TextOrFile>, compiler: &Compiler<'_>) -> bool {
-    match &stdin.value {
-        TextOrFile::Text(text) => compile_item(text, stdin.location, None, compiler).word.text.contains(VALUE_MARKER),
-        TextOrFile::File(_) => false,
-    }
 }
 
 /// Every argv that the elements may expand to.

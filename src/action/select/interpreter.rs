@@ -2,6 +2,7 @@
 //!
 //! Values are shared and not copied, so that what is doubled is doubled in name only until it is written out.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use jmespath::ast::{Ast, Comparator, KeyValuePair};
@@ -10,6 +11,7 @@ use serde_json::Number;
 use jmespath::{Context, DEFAULT_RUNTIME, ErrorReason, Rcvar, RuntimeError, Variable};
 
 use super::SelectError;
+use super::key_order::KeyOrders;
 use crate::budget::{Budget, Exhausted};
 
 /// How deep evaluations may go, beyond what one expression can be nested: expressions that are values call one another.
@@ -23,6 +25,8 @@ pub(super) const ELEMENT_BYTES: usize = 48;
 pub(super) struct Interpreter<'a> {
     pub(super) expression: &'a str,
     pub(super) budget: &'a Budget,
+    /// The order of keys of the objects in it.
+    pub(super) orders: RefCell<KeyOrders<'a>>,
 }
 
 /// What a value is charged as: as read, or as held.
@@ -174,7 +178,10 @@ impl Interpreter<'_> {
             self.budget.charge_memory(pair.key.len())?;
             found.insert(pair.key.clone(), self.eval(data, &pair.value, depth)?);
         }
-        Ok(Rcvar::new(Variable::Object(found)))
+        self.budget.charge_memory(ELEMENT_BYTES)?;
+        let object = Rcvar::new(Variable::Object(found));
+        self.orders.borrow_mut().note_made(&object, elements);
+        Ok(object)
     }
 
     /// Calls a function of `jmespath` itself.

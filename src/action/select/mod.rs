@@ -2,12 +2,15 @@
 
 mod functions;
 mod interpreter;
+mod key_order;
 #[cfg(test)]
 mod tests;
 
+use std::cell::RefCell;
+
 use interpreter::Interpreter;
 use jmespath::ast::Ast;
-use jmespath::{Rcvar, Variable};
+use key_order::KeyOrders;
 use serde_json::Value;
 
 use crate::budget::{Budget, Exhausted, memory_size};
@@ -99,14 +102,15 @@ impl Selection {
 
     /// Selects from a value. Gives what was found, and how much it holds.
     fn apply_once(&self, value: &Value, budget: &Budget) -> Result<(Value, usize), SelectError> {
-        let failed = |error: jmespath::JmespathError| SelectError::from_reason(&error.reason);
-        let interpreter = Interpreter { expression: self.expression.as_str(), budget };
         budget.charge_memory(memory_size(value))?;
-        let data = Rcvar::new(Variable::from_serializable(value).map_err(failed)?);
+        let mut orders = KeyOrders::default();
+        let data = orders.variable_of(value);
+        let interpreter = Interpreter { expression: self.expression.as_str(), budget, orders: RefCell::new(orders) };
         let found = interpreter.eval(&data, self.expression.as_ast(), 0)?;
         // What is named twice is written out twice.
         let size = interpreter.charge_value(&found, Budget::charge_memory)?;
-        let found = serde_json::to_value(&*found).map_err(|error| SelectError::mismatch(error.to_string()))?;
+        let orders = interpreter.orders.into_inner();
+        let found = orders.into_value(&found).map_err(|error| SelectError::mismatch(error.to_string()))?;
         Ok((found, size))
     }
 }

@@ -190,3 +190,19 @@ fn extreme_indices_do_not_overflow() {
         assert_eq!(folio_search(text, &value).unwrap(), found, "{text}");
     }
 }
+
+#[test]
+fn keys_keep_their_order() {
+    let value = json!({ "title": "t", "id": 1, "c": [{ "z": 1, "a": { "y": 1, "x": 2 } }, { "a": 1, "z": 2 }] });
+    for (text, found) in [
+        ("@", r#"{"title":"t","id":1,"c":[{"z":1,"a":{"y":1,"x":2}},{"a":1,"z":2}]}"#),
+        ("{ title: title, id: id }", r#"{"title":"t","id":1}"#),
+        ("c[].{ z: z, a: a, z: `0` }", r#"[{"z":0,"a":{"y":1,"x":2}},{"z":0,"a":1}]"#),
+        ("map(&{ b: z, a: a }, c)", r#"[{"b":1,"a":{"y":1,"x":2}},{"b":2,"a":1}]"#),
+        ("{ y: { q: id, p: title }, x: { p: title, q: id } }", r#"{"y":{"q":1,"p":"t"},"x":{"p":"t","q":1}}"#),
+        ("c[].{ a: a, z: z } | [].{ z: z, a: a }", r#"[{"z":1,"a":{"y":1,"x":2}},{"z":2,"a":1}]"#),
+        ("sort_by(c, &z)[-1:]", r#"[{"a":1,"z":2}]"#),
+    ] {
+        assert_eq!(folio_search(text, &value).unwrap().to_string(), found, "{text}");
+    }
+}

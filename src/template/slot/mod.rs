@@ -41,6 +41,10 @@ pub trait Slot: Sized + Debug + 'static {
     #[doc(hidden)]
     const TESTS: bool = false;
 
+    /// Whether a text may become a part of its output.
+    #[doc(hidden)]
+    const CARRIES_TEXT: bool = true;
+
     /// Whether the output from a value contains a copy of it.
     #[doc(hidden)]
     const KEEPS_VALUE: bool = Self::TYPED;

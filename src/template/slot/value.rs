@@ -94,6 +94,7 @@ impl Slot for List {
     type Analysis = ();
     const MODE: PrintMode = PrintMode::Plain;
     const TYPED: bool = true;
+    const CARRIES_TEXT: bool = false;
 
     fn analyze(template: &ParsedTemplate<'_>, errors: &mut Vec<TemplateError>) -> ((), Option<Range<usize>>) {
         check_single(template, errors, "list", "write the value of a list, such as `{{steps.ID.json}}`")
@@ -121,6 +122,7 @@ impl Slot for Numeric {
     type Analysis = ();
     const MODE: PrintMode = PrintMode::Plain;
     const TYPED: bool = true;
+    const CARRIES_TEXT: bool = false;
     const KEEPS_VALUE: bool = false;
 
     fn analyze(template: &ParsedTemplate<'_>, errors: &mut Vec<TemplateError>) -> ((), Option<Range<usize>>) {
@@ -159,6 +161,7 @@ impl Slot for Condition {
     type Analysis = ();
     const MODE: PrintMode = PrintMode::Plain;
     const TYPED: bool = true;
+    const CARRIES_TEXT: bool = false;
     const KEEPS_VALUE: bool = false;
     const TESTS: bool = true;
 
