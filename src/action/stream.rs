@@ -1,5 +1,6 @@
 //! `stream`: the output of a program while it runs.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -27,18 +28,27 @@ pub(super) async fn report_lines<T>(
     program: impl Future<Output = T> + Send,
 ) -> T {
     let mut reported = None;
-    let ended = {
-        let reports = async {
-            loop {
-                latest.changed().await;
-                report(latest, client, &mut reported).await;
-                tokio::time::sleep(PAUSE).await;
-            }
-        };
+    let mut program = pin!(program);
+    let ended = loop {
         tokio::select! {
             biased;
-            ended = program => ended,
-            never = reports => match never {},
+            ended = &mut program => break ended,
+            () = latest.changed() => {}
+        }
+        // A report that is given up may have been sent, or not.
+        let mut sending = pin!(report(latest, client, &mut reported));
+        tokio::select! {
+            biased;
+            () = &mut sending => {}
+            ended = &mut program => {
+                sending.await;
+                break ended;
+            }
+        }
+        tokio::select! {
+            biased;
+            ended = &mut program => break ended,
+            () = tokio::time::sleep(PAUSE) => {}
         }
     };
     latest.complete();

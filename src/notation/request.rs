@@ -13,13 +13,14 @@ use crate::yaml::Spanned;
 pub struct Auth {
     /// The token of `Authorization: Bearer`, a template, such as `{{env.TOKEN}}`.
     pub bearer: Option<Spanned<String>>,
-    /// The user name and password of `Authorization: Basic`.
+    /// The user name and password of `Authorization: Basic`: `{ username: me, password: "{{env.PASSWORD}}" }`.
     pub basic: Option<Spanned<Basic>>,
     /// Another header, such as `{ name: X-Api-Key, value: "{{env.KEY}}" }`.
     pub header: Option<Spanned<NameValue>>,
     /// A query parameter, such as `{ name: key, value: "{{env.KEY}}" }`.
     pub query: Option<Spanned<NameValue>>,
-    /// A token from the client credentials grant of OAuth 2.
+    /// A token from the client credentials grant of OAuth 2: `{ tokenUrl: "https://login.example/token", clientId: me,
+    /// clientSecret: "{{env.SECRET}}", scopes: [read] }`.
     pub oauth2: Option<Spanned<OAuth2>>,
 }
 
@@ -60,9 +61,10 @@ pub struct OAuth2 {
     /// The client secret, a template.
     #[schemars(with = "String", extend("x-required" = true))]
     pub client_secret: Option<Spanned<String>>,
-    /// The scopes of the token: `[read, write]`.
+    /// The scopes of the token: `[read, write]`. An element with a caller's value is one scope.
     pub scopes: Option<Vec<String>>,
-    /// How the client authenticates: `basic` (the default), or `post` to send its id and secret in the form.
+    /// How the client authenticates: `basic` (the default), or `clientAuthentication: post` to send its id and
+    /// secret in the form.
     pub client_authentication: Option<ClientAuthentication>,
     /// Further fields of the form, templates: `{ audience: "https://api.example" }`.
     #[schemars(with = "IndexMap<String, Scalar>")]
@@ -95,7 +97,7 @@ pub struct Retry {
     /// How long to wait before the second attempt; twice as long before each further one, and never
     /// longer than a minute: `backoff: 1s`. The default is 500ms.
     pub backoff: Option<Duration>,
-    /// Repeats POST and PATCH as well, which the API may then process twice.
+    /// Repeats POST and PATCH as well, which the API may then process twice: `unsafe: true`.
     #[serde(rename = "unsafe")]
     pub repeat_unsafe: Option<bool>,
 }

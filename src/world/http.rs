@@ -15,7 +15,7 @@ use super::access_token::AccessToken;
 use super::captured_bytes::CapturedBytes;
 use super::error::WorldError;
 use super::host_policy::HostPolicy;
-use super::http_client::{ClientKey, HttpClient, HttpClients, classify_error, is_closed_connection};
+use super::http_client::{ClientKey, HttpClient, HttpClients, classify_error, is_closed_connection, is_unsent};
 use super::proxy::Proxy;
 use super::redirect::RedirectHop;
 use super::request_body::RequestBody;
@@ -201,7 +201,8 @@ async fn follow_redirects(clients: &HttpClients, mut request: HttpRequest) -> Re
 }
 
 /// Sends a request to the server of `hop`. A connection that was kept from an earlier request may just be closed: if the
-/// method is idempotent, the request is then sent once more, on a new connection (RFC 9110, 9.2.2).
+/// method is idempotent, or nothing was written, the request is then sent once more, on a new connection (RFC 9110,
+/// 9.2.2).
 async fn send_once(
     clients: &HttpClients,
     hop: &RedirectHop,
@@ -210,7 +211,9 @@ async fn send_once(
     let key = client_key(hop, allow)?;
     let kept = clients.get(&key, &hop.tls)?;
     let answer = match send_by(&kept, hop).await? {
-        Err(error) if kept.has_answered.load(Ordering::Relaxed) && hop.is_repeatable_after(&error) => {
+        Err(error)
+            if is_unsent(&error) || kept.has_answered.load(Ordering::Relaxed) && hop.is_repeatable_after(&error) =>
+        {
             let fresh = clients.get(&ClientKey { keeps_connections: false, ..key }, &hop.tls)?;
             send_by(&fresh, hop).await?
         }

@@ -215,6 +215,11 @@ pub(super) fn classify_error(error: &reqwest::Error, peer: &Peer<'_>) -> WorldEr
     }
 }
 
+/// Whether a connection ended before the request was written to it.
+pub(super) fn is_unsent(error: &reqwest::Error) -> bool {
+    error_chain(error).any(|cause| cause.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_canceled))
+}
+
 /// Whether a connection ended before any answer, which happens to one that was kept for longer than the server keeps it.
 pub(super) fn is_closed_connection(error: &reqwest::Error) -> bool {
     let broken = |kind| {

@@ -51,7 +51,7 @@ fn integral_numbers_are_integers_everywhere() {
     let shown = call(r#"{ "x": 2.5, "list": [1e0], "map": { "a": [18446744073709551615] } }"#);
     assert_eq!(shown["argv"], "4|2.5|1|--n=4|18446744073709551615|", "{shown}");
     let selected = client.call("select", json!({ "n": 1e3 }))["structuredContent"].to_string();
-    assert_eq!(selected, r#"{"average":1000,"n":1000,"sum":1001}"#);
+    assert_eq!(selected, r#"{"n":1000,"sum":1001,"average":1000}"#);
     let refused = client.call("count", json!({ "n": 2.5 }));
     assert_eq!(text_of(&refused["content"][0]), "`n` must be an integer; got 2.5");
 }

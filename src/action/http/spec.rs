@@ -52,7 +52,7 @@ pub struct HttpSpec {
     pub retry: Option<Spanned<Retry>>,
     /// How to request further pages of a response.
     pub paginate: Option<Spanned<Paginate>>,
-    /// `manual` to take a redirect as the response. By default it is followed.
+    /// `redirect: manual` to take a redirect as the response. By default it is followed.
     pub redirect: Option<Redirect>,
     /// Statuses other than 2xx that are not errors: `[404]`, a class such as `[3xx]`, or `[default]` for all.
     #[schemars(with = "Option<Vec<Scalar>>")]
@@ -112,7 +112,7 @@ pub struct FilePart {
     pub file: Option<Spanned<String>>,
     /// Its media type. The default is guessed from the name of the file.
     pub mime_type: Option<Spanned<String>>,
-    /// The file name to send, a template. The default is that of the file.
+    /// The file name to send, a template: `"{{title}}.pdf"`. The default is that of the file.
     pub filename: Option<Spanned<String>>,
 }
 
@@ -128,7 +128,7 @@ pub struct Paginate {
     pub next: Option<Spanned<String>>,
     /// A JMESPath to the next cursor: `cursor: meta.next`.
     pub cursor: Option<Spanned<String>>,
-    /// The query parameter that takes the cursor.
+    /// The query parameter that takes the cursor: `parameter: after`.
     pub parameter: Option<Spanned<String>>,
     /// The query parameter that counts pages, or items with `step`. It is part of the first request, too.
     pub page: Option<Spanned<String>>,
@@ -138,12 +138,12 @@ pub struct Paginate {
     /// How much the number grows with each page: `{ page: offset, start: 0, step: 100 }`. The default is 1.
     #[schemars(with = "Option<u64>", range(min = 1))]
     pub step: Option<Spanned<u64>>,
-    /// A JMESPath to the items of a page. The default is the page itself, if it is a list.
+    /// A JMESPath to the items of a page: `items: data`. The default is the page itself, if it is a list.
     pub items: Option<Spanned<String>>,
-    /// The maximum number of pages. The default is 10.
+    /// The maximum number of pages: `maxPages: 20`. The default is 10.
     #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
     pub max_pages: Option<Spanned<u32>>,
-    /// The maximum number of items.
+    /// The maximum number of items: `maxItems: 100`.
     #[schemars(with = "Option<u32>", range(min = 1))]
     pub max_items: Option<Spanned<u32>>,
     /// Whether the pages before one that fails are kept; `partial` of the outcome then says why it failed, and `more` is
