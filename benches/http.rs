@@ -24,14 +24,17 @@
     missing_docs
 )]
 
+mod server;
+
 use std::hint::black_box;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+
+use server::Server;
 
 /// What the cached response, the text and the prompt consist of, so that they answer the same.
 const TEXT: &str = "x";
@@ -46,7 +49,7 @@ const WARM_UP_ROUNDS: usize = 100;
 
 fn main() {
     let address = start_upstream();
-    let mut server = Server::start(address);
+    let mut server = Server::start(|_| manifest(address));
     let bare = BareClient::new(address);
     println!("median, in µs");
     let pings = median(FAST_ROUNDS, || server.ping());
@@ -65,7 +68,7 @@ fn main() {
     }
     let cached = median(FAST_ROUNDS, || server.call("cached"));
     let text = median(FAST_ROUNDS, || server.call("text"));
-    let prompt = median(FAST_ROUNDS, || server.prompt());
+    let prompt = median(FAST_ROUNDS, || get_prompt(&mut server));
     for (name, time) in [("cached http tool", cached), ("text tool", text), ("prompt", prompt)] {
         println!("{name:<28}{:>10.0}", micros(time));
     }
@@ -155,87 +158,23 @@ impl BareClient {
     }
 }
 
-/// The built program, over stdio.
-struct Server {
-    child: Child,
-    stdin: ChildStdin,
-    stdout: BufReader<ChildStdout>,
-    _folder: tempfile::TempDir,
-    next_id: u64,
+/// Tools that get the same text from an upstream, from the cache and from the manifest.
+fn manifest(address: SocketAddr) -> Value {
+    let tool = |http: Value| json!({ "description": "T", "run": { "http": http } });
+    json!({
+        "folio": 1,
+        "server": { "name": "bench", "limits": { "callsPerSecond": 1_000_000 } },
+        "tools": {
+            "fast": tool(json!({ "url": format!("http://{address}/fast") })),
+            "slow": tool(json!({ "url": format!("http://{address}/slow") })),
+            "cached": tool(json!({ "url": format!("http://{address}/cached"), "cache": "1h" })),
+            "text": { "description": "T", "result": { "text": TEXT.repeat(2_000) } },
+        },
+        "prompts": { "p": { "text": TEXT.repeat(2_000) } },
+    })
 }
 
-impl Server {
-    fn start(address: SocketAddr) -> Server {
-        let folder = tempfile::tempdir().unwrap();
-        let tool = |http: Value| json!({ "description": "T", "run": { "http": http } });
-        let manifest = json!({
-            "folio": 1,
-            "server": { "name": "bench", "limits": { "callsPerSecond": 1_000_000 } },
-            "tools": {
-                "fast": tool(json!({ "url": format!("http://{address}/fast") })),
-                "slow": tool(json!({ "url": format!("http://{address}/slow") })),
-                "cached": tool(json!({ "url": format!("http://{address}/cached"), "cache": "1h" })),
-                "text": { "description": "T", "result": { "text": TEXT.repeat(2_000) } },
-            },
-            "prompts": { "p": { "text": TEXT.repeat(2_000) } },
-        });
-        std::fs::write(folder.path().join("folio.yaml"), manifest.to_string()).unwrap();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_folio"))
-            .arg("serve")
-            .arg(folder.path())
-            .env("FOLIO_LOG", "error")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let (stdin, stdout) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
-        let mut server = Server { child, stdin, stdout, _folder: folder, next_id: 1 };
-        server.request(
-            "initialize",
-            json!({
-                "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "bench", "version": "1" },
-            }),
-        );
-        server.write(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-        server
-    }
-
-    fn write(&mut self, message: &Value) {
-        self.stdin.write_all(format!("{message}\n").as_bytes()).unwrap();
-    }
-
-    fn request(&mut self, method: &str, params: Value) -> Value {
-        let id = self.next_id;
-        self.next_id += 1;
-        self.write(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
-        let mut line = String::new();
-        loop {
-            line.clear();
-            assert!(self.stdout.by_ref().read_line(&mut line).unwrap() > 0, "the server has ended");
-            let mut message: Value = serde_json::from_str(&line).unwrap();
-            if message["id"] == id {
-                return message["result"].take();
-            }
-        }
-    }
-
-    fn ping(&mut self) {
-        self.request("ping", json!({}));
-    }
-
-    fn call(&mut self, tool: &str) {
-        let result = self.request("tools/call", json!({ "name": tool, "arguments": {} }));
-        assert!(result["isError"] == false, "{tool}: {result}");
-    }
-
-    fn prompt(&mut self) {
-        let result = self.request("prompts/get", json!({ "name": "p" }));
-        assert!(result["messages"].is_array(), "{result}");
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = (self.child.kill(), self.child.wait());
-    }
+fn get_prompt(server: &mut Server) {
+    let result = server.request("prompts/get", json!({ "name": "p" }));
+    assert!(result["messages"].is_array(), "{result}");
 }

@@ -18,12 +18,15 @@
 //! which reads the output of the same program to its end.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::print_stdout, missing_docs)]
 
+mod server;
+
 use std::hint::black_box;
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+
+use server::Server;
 
 /// The programs: one that does nothing, and one that takes as long as a quick tool.
 const PROGRAMS: [(&str, &[&str]); 2] = [("true", &["true"]), ("sleep 10 ms", &["sleep", "0.01"])];
@@ -36,24 +39,28 @@ const WARM_UP_ROUNDS: usize = 50;
 const MORE_STEPS: usize = 64;
 
 fn main() {
-    let mut server = Server::start();
+    let mut server = Server::start(manifest);
     println!("median, in µs");
     let [pings] = medians([&mut |server: &mut Server| server.ping()], &mut server);
     print_time("ping", pings);
     for (name, argv) in PROGRAMS {
-        let [calls, spawns] = medians([&mut |server| server.call(name), &mut |_| spawn(argv)], &mut server);
+        let [calls, spawns] = medians([&mut |server| server.call(&tool_name(name)), &mut |_| spawn(argv)], &mut server);
         print_time(&format!("bare spawn, {name}"), spawns);
         print_time(&format!("exec, {name}"), calls);
         print_ratio("  (exec - ping) / bare spawn", calls.saturating_sub(pings).as_secs_f64() / spawns.as_secs_f64());
     }
     for name in ["small", "large"] {
         let uri = format!("file://{name}");
-        let [calls, reads] = medians([&mut |server| server.call(name), &mut |server| server.read(&uri)], &mut server);
+        let [calls, reads] =
+            medians([&mut |server| server.call(&tool_name(name)), &mut |server| read(server, &uri)], &mut server);
         print_time(&format!("resource, {name} file"), reads);
         print_time(&format!("file: read, {name} file"), calls);
         print_ratio("  file: read / resource", calls.as_secs_f64() / reads.as_secs_f64());
     }
-    let [one, many] = medians([&mut |server| server.call("one"), &mut |server| server.call("many")], &mut server);
+    let [one, many] = medians(
+        [&mut |server| server.call(&tool_name("one")), &mut |server| server.call(&tool_name("many"))],
+        &mut server,
+    );
     print_time("one step", one);
     print_time(&format!("{} steps", MORE_STEPS + 1), many);
     print_ratio("  a step beyond the first, µs", many.saturating_sub(one).as_secs_f64() * 1e6 / MORE_STEPS as f64);
@@ -97,7 +104,7 @@ fn manifest(folder: &std::path::Path) -> Value {
     };
     let worded = |run: Value| json!({ "description": "T", "arguments": { "word": { "default": "w" } }, "run": run });
     let mut tools: serde_json::Map<String, Value> =
-        PROGRAMS.iter().map(|(name, argv)| (name.replace([' ', '.'], "-"), tool(json!({ "exec": argv })))).collect();
+        PROGRAMS.iter().map(|(name, argv)| (tool_name(name), tool(json!({ "exec": argv })))).collect();
     let mut resources = serde_json::Map::new();
     for (name, size) in [("small", 2_000), ("large", 200_000)] {
         std::fs::write(folder.join(format!("{name}.txt")), "x".repeat(size)).unwrap();
@@ -116,76 +123,12 @@ fn manifest(folder: &std::path::Path) -> Value {
     })
 }
 
-/// The built program, over stdio.
-struct Server {
-    child: Child,
-    stdin: ChildStdin,
-    stdout: BufReader<ChildStdout>,
-    _folder: tempfile::TempDir,
-    next_id: u64,
+/// The name of a tool that measures `what`.
+fn tool_name(what: &str) -> String {
+    what.replace([' ', '.'], "-")
 }
 
-impl Server {
-    fn start() -> Server {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("folio.yaml"), manifest(folder.path()).to_string()).unwrap();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_folio"))
-            .arg("serve")
-            .arg(folder.path())
-            .env("FOLIO_LOG", "error")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let (stdin, stdout) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
-        let mut server = Server { child, stdin, stdout, _folder: folder, next_id: 1 };
-        server.request(
-            "initialize",
-            json!({
-                "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "bench", "version": "1" },
-            }),
-        );
-        server.write(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-        server
-    }
-
-    fn write(&mut self, message: &Value) {
-        self.stdin.write_all(format!("{message}\n").as_bytes()).unwrap();
-    }
-
-    fn request(&mut self, method: &str, params: Value) -> Value {
-        let id = self.next_id;
-        self.next_id += 1;
-        self.write(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
-        let mut line = String::new();
-        loop {
-            line.clear();
-            assert!(self.stdout.read_line(&mut line).unwrap() > 0, "the server has ended");
-            let mut message: Value = serde_json::from_str(&line).unwrap();
-            if message["id"] == id {
-                return message["result"].take();
-            }
-        }
-    }
-
-    fn ping(&mut self) {
-        self.request("ping", json!({}));
-    }
-
-    fn call(&mut self, tool: &str) {
-        let name = tool.replace([' ', '.'], "-");
-        let result = self.request("tools/call", json!({ "name": name, "arguments": {} }));
-        assert!(result["isError"] == false, "{tool}: {result}");
-    }
-
-    fn read(&mut self, uri: &str) {
-        let result = self.request("resources/read", json!({ "uri": uri }));
-        assert!(result["contents"][0]["text"].is_string(), "{uri}: {result}");
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = (self.child.kill(), self.child.wait());
-    }
+fn read(server: &mut Server, uri: &str) {
+    let result = server.request("resources/read", json!({ "uri": uri }));
+    assert!(result["contents"][0]["text"].is_string(), "{uri}: {result}");
 }

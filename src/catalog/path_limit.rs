@@ -66,7 +66,7 @@ impl PathLimit {
                 .help("add `allow: [files]` where the pack is imported");
             return None;
         }
-        match compiler.named_folders(within, (message, help))? {
+        match compiler.named_folders(within, message, help)? {
             NamedFolders::Paths(paths) => {
                 let variable = within.trim_matches(['{', '}', ' ']);
                 let shown =

@@ -22,7 +22,7 @@ pub enum NamedFolders {
 impl Compiler<'_> {
     /// The folders of exactly one `{{env.NAME}}`, several separated as in `PATH`, or of `{{workspace}}`. Anything else is
     /// reported with this message and its help.
-    pub fn named_folders(&mut self, written: &Spanned<String>, (message, help): (&str, &str)) -> Option<NamedFolders> {
+    pub fn named_folders(&mut self, written: &Spanned<String>, message: &str, help: &str) -> Option<NamedFolders> {
         if let Some(workspace) = self.workspace(written) {
             return Some(NamedFolders::Paths(vec![workspace]));
         }

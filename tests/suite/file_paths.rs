@@ -412,8 +412,13 @@ fn links_are_moved_and_removed_themselves() {
     assert!(fs::symlink_metadata(root.join("notes/in-file")).unwrap().is_symlink());
 }
 
+/// Swaps until it is told to stop; gives how often.
+pub(crate) fn swap_until(notes: &Path, stop: &AtomicBool) -> usize {
+    std::iter::repeat_with(|| swap(notes)).take_while(|()| !stop.load(Ordering::Relaxed)).count()
+}
+
 /// Puts links out of the folder in the place of a folder and a file, and takes them away again. It follows no link.
-pub(crate) fn swap(notes: &Path) {
+fn swap(notes: &Path) {
     let at = |name: &str| notes.join(name);
     let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
     if is_folder(&at("d")) {
@@ -447,14 +452,7 @@ fn folders_and_links_that_are_swapped_lead_nowhere() {
     let stop = AtomicBool::new(false);
     let notes = root.join("notes");
     let swapped = thread::scope(|scope| {
-        let swapping = scope.spawn(|| {
-            let mut count = 0_usize;
-            while !stop.load(Ordering::Relaxed) {
-                swap(&notes);
-                count += 1;
-            }
-            count
-        });
+        let swapping = scope.spawn(|| swap_until(&notes, &stop));
         let running = StopOnDrop(&stop);
         let began = Instant::now();
         for round in 0..100 {

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::file_paths::{PATHS, fill, snapshot, swap, tree_of};
+use crate::file_paths::{PATHS, fill, snapshot, swap_until, tree_of};
 use crate::harness::*;
 
 /// The tools read what a path names; each is one thing that takes a path.
@@ -118,14 +118,7 @@ fn folders_that_are_swapped_lead_nowhere() {
     let (before, stop) = (snapshot(&root), AtomicBool::new(false));
     let call = |tool: &str, path: &str| ("tools/call", json!({ "name": tool, "arguments": { "path": path } }));
     let swapped = thread::scope(|scope| {
-        let swapping = scope.spawn(|| {
-            let mut count = 0_usize;
-            while !stop.load(Ordering::Relaxed) {
-                swap(&notes);
-                count += 1;
-            }
-            count
-        });
+        let swapping = scope.spawn(|| swap_until(&notes, &stop));
         let running = StopOnDrop(&stop);
         for _ in 0..10 {
             for tool in ["readNotes", "readWork", "held", "writeWork", "writeNamed"] {

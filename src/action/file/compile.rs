@@ -21,7 +21,7 @@ impl FileAction {
         let spec = &node.spec.value;
         let (operation, path) = single_operation(node, compiler)?;
         check_options(operation, node, compiler);
-        let folder = compile_folder((operation, node), compiler);
+        let folder = compile_folder(operation, node, compiler);
         let path = check_path(path, compiler).and_then(|path| compiler.template(path, Exposure::Client));
         let to = match (operation, &spec.to) {
             (Operation::Copy | Operation::Move, None) => {
@@ -86,7 +86,8 @@ fn check_options(operation: Operation, node: &ActionNode<'_, FileSpec>, compiler
 }
 
 fn compile_folder(
-    (operation, node): (Operation, &ActionNode<'_, FileSpec>),
+    operation: Operation,
+    node: &ActionNode<'_, FileSpec>,
     compiler: &mut Compiler<'_>,
 ) -> Option<CompiledFolder> {
     let Some(name) = &node.spec.value.folder else {

@@ -58,7 +58,7 @@ impl Found {
             }
             FoundBody::Contents { bytes, mime_type, reading } => {
                 let bytes = reading.public_bytes(bytes, context.run.max_output, redactor);
-                let (name, content, body) = contents(bytes, mime_type, (&reading, context))?;
+                let (name, content, body) = reading.contents(bytes, mime_type, context)?;
                 value.as_object_mut().map(|fields| fields.insert(name.to_owned(), content.into()));
                 body
             }
@@ -76,37 +76,34 @@ impl Reading {
         }
         self.lines.cut(bytes)
     }
+
+    /// The field of what was read, its value, and the body.
+    fn contents(
+        &self,
+        bytes: Vec<u8>,
+        mime_type: String,
+        context: &ActionContext<'_>,
+    ) -> Result<(&'static str, String, OutcomeBody), ActionError> {
+        let bytes = match String::from_utf8(bytes) {
+            Ok(text) if !self.as_base64 => {
+                let body = self.text_body(&text, &mime_type, context)?;
+                return Ok(("text", text, body));
+            }
+            bytes => bytes.map_or_else(std::string::FromUtf8Error::into_bytes, String::into_bytes),
+        };
+        context.scope.budget().charge_memory(bytes.len().saturating_mul(2))?;
+        Ok(("base64", STANDARD.encode(&bytes), OutcomeBody::Bytes(bytes, mime_type)))
+    }
+
+    fn text_body(&self, text: &str, mime_type: &str, context: &ActionContext<'_>) -> Result<OutcomeBody, ActionError> {
+        if !self.wants_json {
+            return Ok(OutcomeBody::Text(text.to_owned()));
+        }
+        let bytes = CapturedBytes::new(text.as_bytes().to_vec(), 0);
+        Ok(parse_body(&bytes, Some(mime_type), true, context.run.max_output)?.1)
+    }
 }
 
 fn json_body(value: &Value) -> OutcomeBody {
     OutcomeBody::Json(value.clone(), value.to_string())
-}
-
-/// The field of what was read, its value, and the body.
-fn contents(
-    bytes: Vec<u8>,
-    mime_type: String,
-    (reading, context): (&Reading, &ActionContext<'_>),
-) -> Result<(&'static str, String, OutcomeBody), ActionError> {
-    let bytes = match String::from_utf8(bytes) {
-        Ok(text) if !reading.as_base64 => {
-            let body = text_body(&text, &mime_type, (reading, context))?;
-            return Ok(("text", text, body));
-        }
-        bytes => bytes.map_or_else(std::string::FromUtf8Error::into_bytes, String::into_bytes),
-    };
-    context.scope.budget().charge_memory(bytes.len().saturating_mul(2))?;
-    Ok(("base64", STANDARD.encode(&bytes), OutcomeBody::Bytes(bytes, mime_type)))
-}
-
-fn text_body(
-    text: &str,
-    mime_type: &str,
-    (reading, context): (&Reading, &ActionContext<'_>),
-) -> Result<OutcomeBody, ActionError> {
-    if !reading.wants_json {
-        return Ok(OutcomeBody::Text(text.to_owned()));
-    }
-    let bytes = CapturedBytes::new(text.as_bytes().to_vec(), 0);
-    Ok(parse_body(&bytes, Some(mime_type), true, context.run.max_output)?.1)
 }

@@ -48,7 +48,8 @@ impl HttpAction {
             true => None,
             false => Some(self.error_message(described, &response, &value, context)?),
         };
-        let note = response.body.bytes.is_empty().then(|| format!("HTTP status {}", status_line(response.status)));
+        let is_bare = failure.is_none() && response.body.bytes.is_empty();
+        let note = is_bare.then(|| format!("HTTP status {}", status_line(response.status)));
         Ok(ActionOutcome { failure, status: Some(response.status), note, ..ActionOutcome::success(value, body) })
     }
 
