@@ -19,7 +19,7 @@ use crate::yaml::{Location, Spanned};
 use super::Catalog;
 use super::accept::Candidate;
 use super::apps;
-use super::argument_check;
+use super::call_check;
 use super::client_limits;
 use super::complete::{self, ResourceLookup};
 use super::digests;
@@ -381,8 +381,8 @@ impl CatalogBuilder {
         {
             for call in references.calls() {
                 match self.find_inputs(&call.node, &pack_context.qualified_name(call.node.name())) {
-                    Some(inputs) => argument_check::check(call, inputs, findings),
-                    None if all_sound && number == 0 => argument_check::report_not_granted(call, findings),
+                    Some(inputs) => call_check::check(call, inputs, findings),
+                    None if all_sound && number == 0 => call_check::report_not_granted(call, findings),
                     None => {}
                 }
             }

@@ -9,7 +9,7 @@ mod apps;
 mod blob;
 mod block;
 mod build;
-mod argument_check;
+mod call_check;
 mod complete;
 mod redacting_client;
 mod entry;

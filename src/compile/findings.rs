@@ -19,7 +19,7 @@ pub struct Findings {
     /// The digests of the files that are part of entries, in the order of reading, with repetitions.
     pub content_digests: Vec<[u8; 32]>,
     /// The names of the connections that requests use.
-    pub used_connections: HashSet<Location>,
+    pub used_keys: HashSet<Location>,
     /// The commands that print values of variables, each with its arguments.
     pub commands: Vec<Vec<String>>,
     /// The programs that have a sandbox.

@@ -111,11 +111,8 @@ impl WorkFolder {
     }
 
     /// Opens a folder below this one, which is then the limit.
-    pub fn subfolder(&self, relative: &str) -> Result<WorkFolder, FileError> {
-        if relative.is_empty() {
-            return WorkFolder::open(self.path());
-        }
-        self.0.disk_subfolder(relative).map(WorkFolder)
+    pub fn into_subfolder(self, relative: &str) -> Result<WorkFolder, FileError> {
+        if relative.is_empty() { Ok(self) } else { self.0.disk_subfolder(relative).map(WorkFolder) }
     }
 
     /// The absolute path, with all links resolved.
@@ -298,6 +295,11 @@ impl FileInfo {
 }
 
 impl OpenFile {
+    /// What is known of it, if it is on disk.
+    pub fn info(&self) -> Option<FileInfo> {
+        self.metadata().map(|meta| FileInfo::of(&meta))
+    }
+
     /// Its permissions, for a copy.
     fn permissions(&self) -> Option<Permissions> {
         self.metadata().map(|meta| Permissions::from_mode(meta.mode() & 0o777))

@@ -6,7 +6,7 @@
 
 mod argument;
 mod examples;
-mod http;
+mod http_server;
 mod prompt;
 mod reference;
 mod resource;
@@ -24,7 +24,7 @@ use crate::yaml::Spanned;
 
 pub use argument::{ARGUMENT_KEYWORDS, Argument, Arguments, Complete, CompleteBody, CompletionMatch};
 pub use examples::example_of;
-pub use http::Http;
+pub use http_server::Http;
 pub use prompt::{Message, Prompt};
 pub use reference::reference;
 pub use resource::Resource;

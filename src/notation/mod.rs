@@ -7,7 +7,7 @@ mod block;
 mod folder;
 mod quantity;
 mod reference;
-mod request;
+mod http_request;
 mod sandbox;
 
 use indexmap::IndexMap;
@@ -22,9 +22,9 @@ pub use block::{
     ResourceLinkBody, Role,
 };
 pub use folder::{FolderKeys, RootsSource, WorkFolder};
+pub use http_request::{Auth, Basic, ClientAuthentication, Connection, ConnectionTls, NameValue, OAuth2, Retry};
 pub use quantity::{Duration, Size};
 pub use reference::{Reference, ReferenceKeys};
-pub use request::{Auth, Basic, ClientAuthentication, Connection, ConnectionTls, NameValue, OAuth2, Retry};
 pub use sandbox::{Network, NetworkMode, Port, Sandbox};
 
 /// A map keyed by name, in the order written, each name with its location.

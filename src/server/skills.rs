@@ -17,7 +17,7 @@ use super::{
     cache_hints::CacheHints,
     capability::CapabilityKind,
     downgrade::Downgrade,
-    pagination::PagedList,
+    list_pages::PagedList,
     session::AdmittedRequest,
     snapshot::{self, list_fingerprint},
 };

@@ -19,7 +19,7 @@ use crate::notation;
 use super::{
     Changes, ServeOptions,
     capability::{self, ChangeCapabilities, DeclaredCapabilities},
-    pagination::PagedList,
+    list_pages::PagedList,
     session::SpecVersion,
     structured_content::{self, OutputShape},
 };

@@ -15,9 +15,9 @@ use super::access_token::AccessToken;
 use super::captured_bytes::CapturedBytes;
 use super::error::WorldError;
 use super::host_policy::HostPolicy;
-use super::http_client::{ClientKey, HttpClient, HttpClients, classify_error, is_closed_connection, is_unsent};
+use super::http_client::{HttpClient, HttpClients, PoolKey, classify_error, is_closed_connection, is_unsent};
 use super::proxy::Proxy;
-use super::redirect::RedirectHop;
+use super::redirect::OutgoingRequest;
 use super::request_body::RequestBody;
 use super::tls_options::TlsOptions;
 
@@ -188,9 +188,9 @@ pub(super) async fn within_limits(
 }
 
 async fn follow_redirects(clients: &HttpClients, mut request: HttpRequest) -> Result<HttpResponse, WorldError> {
-    let mut hop = RedirectHop::new(&mut request)?;
+    let mut hop = OutgoingRequest::new(&mut request)?;
     for redirects in 0..=MAX_REDIRECTS {
-        let answer = send_once(clients, &hop, &request.host_policy).await;
+        let answer = send_hop(clients, &hop, &request.host_policy).await;
         let answer = if redirects == 0 { answer } else { answer.map_err(WorldError::after_redirect) }?;
         match redirect_location(&answer).filter(|_| request.follows_redirects) {
             Some(location) => hop.follow(answer.status(), &location)?,
@@ -203,18 +203,18 @@ async fn follow_redirects(clients: &HttpClients, mut request: HttpRequest) -> Re
 /// Sends a request to the server of `hop`. A connection that was kept from an earlier request may just be closed: if the
 /// method is idempotent, or nothing was written, the request is then sent once more, on a new connection (RFC 9110,
 /// 9.2.2).
-async fn send_once(
+async fn send_hop(
     clients: &HttpClients,
-    hop: &RedirectHop,
+    hop: &OutgoingRequest,
     allow: &HostPolicy,
 ) -> Result<reqwest::Response, WorldError> {
-    let key = client_key(hop, allow)?;
+    let key = pool_key(hop, allow)?;
     let kept = clients.get(&key, &hop.tls)?;
     let answer = match send_by(&kept, hop).await? {
         Err(error)
             if is_unsent(&error) || kept.has_answered.load(Ordering::Relaxed) && hop.is_repeatable_after(&error) =>
         {
-            let fresh = clients.get(&ClientKey { keeps_connections: false, ..key }, &hop.tls)?;
+            let fresh = clients.get(&PoolKey { keeps_connections: false, ..key }, &hop.tls)?;
             send_by(&fresh, hop).await?
         }
         answer => answer,
@@ -223,7 +223,7 @@ async fn send_once(
 }
 
 /// The client that may connect to the server of `hop`, or to its proxy.
-fn client_key(hop: &RedirectHop, allow: &HostPolicy) -> Result<ClientKey, WorldError> {
+fn pool_key(hop: &OutgoingRequest, allow: &HostPolicy) -> Result<PoolKey, WorldError> {
     let addresses = match &hop.proxy {
         Some(proxy) => {
             allow.check_proxied_url(&hop.url)?;
@@ -235,12 +235,12 @@ fn client_key(hop: &RedirectHop, allow: &HostPolicy) -> Result<ClientKey, WorldE
         }
     };
     let proxy = hop.proxy.as_ref().map(|proxy| proxy.url().clone());
-    Ok(ClientKey { addresses, tls: hop.tls.key(), proxy, keeps_connections: true })
+    Ok(PoolKey { addresses, tls: hop.tls.key(), proxy, keeps_connections: true })
 }
 
 async fn send_by(
     client: &HttpClient,
-    hop: &RedirectHop,
+    hop: &OutgoingRequest,
 ) -> Result<Result<reqwest::Response, reqwest::Error>, WorldError> {
     let mut request = client.client.request(hop.method.clone(), hop.url.clone()).headers(hop.headers.clone());
     if let Some(body) = &hop.body {
@@ -257,7 +257,7 @@ async fn send_by(
     Ok(answer)
 }
 
-impl RedirectHop {
+impl OutgoingRequest {
     /// Whether the request may be sent again after `error`.
     fn is_repeatable_after(&self, error: &reqwest::Error) -> bool {
         self.method.is_idempotent() && is_closed_connection(error)
@@ -279,7 +279,7 @@ fn redirect_location(answer: &reqwest::Response) -> Option<String> {
 
 async fn read_response(
     mut answer: reqwest::Response,
-    hop: RedirectHop,
+    hop: OutgoingRequest,
     limit: u64,
 ) -> Result<HttpResponse, WorldError> {
     let status = answer.status().as_u16();

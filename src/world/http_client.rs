@@ -25,7 +25,7 @@ const MAX_CLIENTS: usize = 64;
 /// A client for each set of allowed addresses, built on first use. They share no connections, so that none is used by a
 /// request that could not have opened it.
 pub(super) struct HttpClients {
-    by_key: Mutex<HashMap<ClientKey, HttpClient>>,
+    by_key: Mutex<HashMap<PoolKey, HttpClient>>,
     lookup: Arc<dyn HostLookup>,
     threads: ConnectionThreads,
 }
@@ -56,7 +56,7 @@ impl Default for HttpClients {
 
 /// What connections differ in.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(super) struct ClientKey {
+pub(super) struct PoolKey {
     /// The addresses that are connected to: those of the proxy, if there is one.
     pub(super) addresses: AllowedAddresses,
     pub(super) tls: TlsKey,
@@ -92,7 +92,7 @@ impl HttpClients {
     }
 
     /// The client for `key`, which is that of `tls`.
-    pub(super) fn get(&self, key: &ClientKey, tls: &TlsOptions) -> Result<HttpClient, WorldError> {
+    pub(super) fn get(&self, key: &PoolKey, tls: &TlsOptions) -> Result<HttpClient, WorldError> {
         let mut clients = self.by_key.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = clients.get(key) {
             return Ok(client.clone());
@@ -109,7 +109,7 @@ impl HttpClients {
 }
 
 /// Redirects are off in the client, and so are the proxies of the environment: both would connect to unchecked addresses.
-fn build_client(key: &ClientKey, tls: &TlsOptions, lookup: Arc<dyn HostLookup>) -> Option<reqwest::Client> {
+fn build_client(key: &PoolKey, tls: &TlsOptions, lookup: Arc<dyn HostLookup>) -> Option<reqwest::Client> {
     let mut builder = reqwest::Client::builder()
         .tls_backend_preconfigured(tls.client_config()?)
         .dns_resolver(Resolver { addresses: key.addresses.clone(), lookup })

@@ -17,7 +17,7 @@ use super::tls_options::TlsOptions;
 const MAX_URL_BYTES: usize = 65_534;
 
 /// A request after the redirects so far.
-pub(super) struct RedirectHop {
+pub(super) struct OutgoingRequest {
     pub(super) method: Method,
     pub(super) url: Url,
     pub(super) headers: HeaderMap,
@@ -27,11 +27,11 @@ pub(super) struct RedirectHop {
     secret_body: bool,
 }
 
-impl RedirectHop {
+impl OutgoingRequest {
     /// Checks `request`.
-    pub(super) fn new(request: &mut HttpRequest) -> Result<RedirectHop, WorldError> {
+    pub(super) fn new(request: &mut HttpRequest) -> Result<OutgoingRequest, WorldError> {
         check_url(&request.url)?;
-        Ok(RedirectHop {
+        Ok(OutgoingRequest {
             method: Method::from_bytes(request.method.as_bytes()).map_err(|_| WorldError::InvalidMethod)?,
             url: request.url.clone(),
             headers: header_map(&request.headers)?,
@@ -166,7 +166,7 @@ fn is_credential_header((name, value): &(&HeaderName, &HeaderValue)) -> bool {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-    use super::RedirectHop;
+    use super::OutgoingRequest;
     use crate::world::{HttpHeader, HttpRequest, WorldError};
     use reqwest::StatusCode;
     use url::Url;
@@ -175,8 +175,8 @@ mod tests {
         HttpRequest { headers, ..HttpRequest::new("GET", Url::parse(url).unwrap()) }
     }
 
-    fn follow(mut request: HttpRequest, location: &str) -> Result<RedirectHop, WorldError> {
-        let mut hop = RedirectHop::new(&mut request)?;
+    fn follow(mut request: HttpRequest, location: &str) -> Result<OutgoingRequest, WorldError> {
+        let mut hop = OutgoingRequest::new(&mut request)?;
         hop.follow(StatusCode::FOUND, location).map(|()| hop)
     }
 

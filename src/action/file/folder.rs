@@ -40,7 +40,7 @@ pub(super) fn find_folder<'a>(
 ) -> Option<(&'a Spanned<String>, &'a Spanned<WorkFolderSpec>)> {
     let pack = compiler.pack;
     if let Some((key, folder)) = pack.folders.get_key_value(name.value.as_str()) {
-        compiler.findings.used_connections.insert(key.location);
+        compiler.findings.used_keys.insert(key.location);
         return Some((key, folder));
     }
     let known: Vec<&str> = pack.folders.keys().map(|name| name.value.as_str()).collect();
@@ -71,7 +71,7 @@ pub fn check_folder(name: &Spanned<String>, folder: &Spanned<WorkFolderSpec>, co
             .note(Code::UnsetVariable, folder.location, message)
             .help("set it to a folder where the server is started");
     }
-    if !compiler.findings.used_connections.contains(&name.location) {
+    if !compiler.findings.used_keys.contains(&name.location) {
         compiler
             .warning(Code::Unused, name.location, format!("folder `{}` is never used", name.value))
             .help(format!("write `in: {}` in a `file`", name.value));
@@ -153,7 +153,7 @@ impl CompiledFolder {
     /// Opens the folders. One that does not exist is none, unless it is the only one.
     pub(super) fn open(&self, paths: &[PathBuf], pack: &Path) -> Result<Vec<WorkFolder>, ActionError> {
         let open = |path: &PathBuf| match &self.source {
-            FolderSource::Pack(inside) => WorkFolder::open(pack)?.subfolder(&inside.to_string_lossy()),
+            FolderSource::Pack(inside) => WorkFolder::open(pack)?.into_subfolder(&inside.to_string_lossy()),
             _ => WorkFolder::open(path),
         };
         let opened: Vec<_> = paths.iter().map(open).collect();

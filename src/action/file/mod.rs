@@ -30,7 +30,7 @@ use folder::{CompiledFolder, needs_grant};
 use found::{Found, FoundBody};
 use list::{DEFAULT_ENTRIES, Listing, MAX_ENTRIES};
 use path::CallPath;
-use read::{Lines, Reading};
+use read::{Lines, ReadableFile, Reading};
 pub use spec::FileSpec;
 use spec::Operation;
 
@@ -112,31 +112,28 @@ impl ActionKind for FileAction {
 
     async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
         let paths = self.folder.locate(context).await?;
-        context.scope.budget().run_io(|| self.perform(&paths, context)?.into_outcome(context))?
+        self.perform(&paths, context)
     }
 }
 
 impl FileAction {
-    /// Does it, where it may block.
-    fn perform(&self, paths: &[PathBuf], context: &ActionContext<'_>) -> Result<Found, ActionError> {
+    /// Does it, where it may block; a small file is read where it is opened, like a resource.
+    fn perform(&self, paths: &[PathBuf], context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
         let folders = self.folder.open(paths, context.run.pack_folder)?;
         let call = FileCall { action: self, folders: &folders, context };
         let path = call.resolve(&self.path)?;
         let folder = call.folder(&path)?;
         match self.operation {
-            Operation::Read => read::read(folder, &path, call.reading()?, context),
-            Operation::Stat => Ok(read::stat(folder, &path, &folders)?),
-            Operation::List | Operation::Tree | Operation::Find => call.list(folder, &path),
-            Operation::Write | Operation::Append => call.write(folder, &path),
-            Operation::Copy | Operation::Move => call.transfer(folder, &path),
-            Operation::Remove => call.remove(folder, &path),
-            Operation::MakeDir => {
-                call.announce(&path)?;
-                if !path.relative.is_empty() {
-                    folder.create_folder(&path.relative)?;
-                }
-                Ok(call.changed(&path, |shown| format!("made the folder {shown}")))
+            Operation::Read => {
+                let file = ReadableFile::open(folder, &path, call.reading()?)?;
+                call.budget().run_sized(file.size(), || file.read(context)?.into_outcome(context))?
             }
+            Operation::Stat => call.run_io(|| Ok(read::stat(folder, &path, &folders)?)),
+            Operation::List | Operation::Tree | Operation::Find => call.run_io(|| call.list(folder, &path)),
+            Operation::Write | Operation::Append => call.run_io(|| call.write(folder, &path)),
+            Operation::Copy | Operation::Move => call.run_io(|| call.transfer(folder, &path)),
+            Operation::Remove => call.run_io(|| call.remove(folder, &path)),
+            Operation::MakeDir => call.run_io(|| call.make_folder(folder, &path)),
         }
     }
 }
@@ -157,6 +154,10 @@ impl FileCall<'_> {
         self.context.scope.budget()
     }
 
+    fn run_io(&self, work: impl FnOnce() -> Result<Found, ActionError>) -> Result<ActionOutcome, ActionError> {
+        self.budget().run_io(|| work()?.into_outcome(self.context))?
+    }
+
     fn resolve(&self, path: &Template<FolderPath>) -> Result<CallPath, ActionError> {
         CallPath::resolve(&path.render(self.scope())?, self.folders, self.action.folder.hidden)
     }
@@ -175,6 +176,14 @@ impl FileCall<'_> {
             (None, None) => Lines::All,
         };
         Ok(Reading { lines, as_base64: self.flag(&options.base64)?, wants_json: self.action.wants_json })
+    }
+
+    fn make_folder(&self, folder: &WorkFolder, path: &CallPath) -> Result<Found, ActionError> {
+        self.announce(path)?;
+        if !path.relative.is_empty() {
+            folder.create_folder(&path.relative)?;
+        }
+        Ok(self.changed(path, |shown| format!("made the folder {shown}")))
     }
 
     fn list(&self, folder: &WorkFolder, path: &CallPath) -> Result<Found, ActionError> {

@@ -3,7 +3,7 @@
 use serde_json::{Map, json};
 
 use crate::action::{ActionContext, ActionError};
-use crate::files::{FileError, FileInfo, WorkFolder, mime_of, rfc3339};
+use crate::files::{FileError, FileInfo, OpenFile, WorkFolder, mime_of, rfc3339};
 use crate::redact::{InputEnd, Redactor};
 
 use super::found::{Found, FoundBody};
@@ -46,29 +46,46 @@ impl Reading {
     }
 }
 
-/// Reads a file.
-pub(super) fn read(
-    folder: &WorkFolder,
-    path: &CallPath,
+/// A file that is open to be read.
+pub(super) struct ReadableFile<'a> {
+    file: OpenFile,
+    path: &'a CallPath,
     reading: Reading,
-    context: &ActionContext<'_>,
-) -> Result<Found, ActionError> {
-    let limit = context.run.max_output;
-    let lookahead = context.run.world.redactor().map_or(0, Redactor::lookahead) as u64;
-    let file = folder.open_file(&path.relative)?;
-    let expected = file.size().unwrap_or_default().min(limit);
-    context.scope.budget().charge_memory(usize::try_from(expected).unwrap_or(usize::MAX))?;
-    let bytes = match reading.lines {
-        Lines::All => file.read(limit)?,
-        Lines::Head(_) => file.read_head(limit.saturating_add(lookahead))?,
-        Lines::Tail(_) => file.read_tail(limit.saturating_add(lookahead))?,
-    };
-    let info = folder.info(&path.relative)?;
-    let mime_type = mime_of(&path.relative, &bytes).to_owned();
-    let mut fields = Map::new();
-    fields.insert("mimeType".to_owned(), mime_type.clone().into());
-    insert_size(&mut fields, &info);
-    Ok(Found { fields, body: FoundBody::Contents { bytes, mime_type, reading }, note: None })
+}
+
+impl ReadableFile<'_> {
+    pub(super) fn open<'a>(
+        folder: &WorkFolder,
+        path: &'a CallPath,
+        reading: Reading,
+    ) -> Result<ReadableFile<'a>, FileError> {
+        Ok(ReadableFile { file: folder.open_file(&path.relative)?, path, reading })
+    }
+
+    /// How many bytes it has; as many as possible if that is not known before it is read.
+    pub(super) fn size(&self) -> usize {
+        self.file.size().map_or(usize::MAX, |size| usize::try_from(size).unwrap_or(usize::MAX))
+    }
+
+    /// Reads it.
+    pub(super) fn read(self, context: &ActionContext<'_>) -> Result<Found, ActionError> {
+        let ReadableFile { file, path, reading } = self;
+        let limit = context.run.max_output;
+        let lookahead = context.run.world.redactor().map_or(0, Redactor::lookahead) as u64;
+        let expected = file.size().unwrap_or_default().min(limit);
+        context.scope.budget().charge_memory(usize::try_from(expected).unwrap_or(usize::MAX))?;
+        let info = file.info();
+        let bytes = match reading.lines {
+            Lines::All => file.read(limit)?,
+            Lines::Head(_) => file.read_head(limit.saturating_add(lookahead))?,
+            Lines::Tail(_) => file.read_tail(limit.saturating_add(lookahead))?,
+        };
+        let mime_type = mime_of(&path.relative, &bytes).to_owned();
+        let mut fields = Map::new();
+        fields.insert("mimeType".to_owned(), mime_type.clone().into());
+        info.iter().for_each(|info| insert_size(&mut fields, info));
+        Ok(Found { fields, body: FoundBody::Contents { bytes, mime_type, reading }, note: None })
+    }
 }
 
 /// The first lines of what was read, whole.

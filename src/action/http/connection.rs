@@ -12,14 +12,14 @@ use super::HttpSpec;
 use super::compile::{allow_hosts, compile_headers, compile_url_text};
 use super::credentials::HttpCredentials;
 use super::retry::RetryPolicy;
-use super::transport::Transport;
+use super::tls_and_proxy::Transport;
 
 /// The connection that a request names in `use`; the outer `None` if there is no such connection, which is reported.
 pub(super) fn find_connection<'a>(spec: &HttpSpec, compiler: &mut Compiler<'a>) -> Option<Option<&'a Connection>> {
     let Some(name) = &spec.connection else { return Some(None) };
     let pack = compiler.pack;
     if let Some((key, connection)) = pack.connections.get_key_value(name.value.as_str()) {
-        compiler.findings.used_connections.insert(key.location);
+        compiler.findings.used_keys.insert(key.location);
         return Some(Some(&connection.value));
     }
     let known = pack.connections.keys().map(|name| name.value.as_str());
@@ -87,7 +87,7 @@ pub fn check_connection(name: &Spanned<String>, connection: &Spanned<Connection>
     Transport::compile(Some(connection), compiler);
     RetryPolicy::compile(None, connection.retry.as_ref(), "GET", compiler);
     allow_hosts(connection.allow.as_ref(), compiler);
-    if !compiler.findings.used_connections.contains(&name.location) {
+    if !compiler.findings.used_keys.contains(&name.location) {
         compiler
             .warning(Code::Unused, name.location, format!("connection `{}` is never used", name.value))
             .help(format!("write `use: {}` in a request", name.value));

@@ -14,6 +14,7 @@ use crate::world::{HttpHeader, HttpRequest, TokenRequest};
 use crate::yaml::{Location, Spanned};
 
 use super::compile::{check_header_name, compile_url_text, has_secret_host, literal_url};
+use super::query::set_query_parameter;
 use super::send::parse_url;
 
 /// How a request says who sends it.
@@ -152,19 +153,8 @@ fn set_parameter(
     request: &mut HttpRequest,
     scope: &Scope,
 ) -> Result<(), ActionError> {
-    if request.url.query_pairs().any(|(key, _)| key == name) {
-        let kept: Vec<(String, String)> = request
-            .url
-            .query_pairs()
-            .filter(|(key, _)| key != name)
-            .map(|(key, value)| (key.into(), value.into()))
-            .collect();
-        request.url.query_pairs_mut().clear().extend_pairs(kept);
-    }
     request.secret_parameters.push(name.to_owned());
-    for value in value.render(scope)?.0 {
-        request.url.query_pairs_mut().append_pair(name, &value);
-    }
+    set_query_parameter(&mut request.url, name, value.render(scope)?.0);
     Ok(())
 }
 

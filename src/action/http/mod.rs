@@ -6,13 +6,14 @@ mod credentials;
 mod header_name;
 mod multipart;
 mod paginate;
+mod query;
 mod request_error;
 mod response;
 mod retry;
 mod send;
 mod spec;
 mod status;
-mod transport;
+mod tls_and_proxy;
 
 use std::time::Instant;
 
@@ -28,7 +29,7 @@ use multipart::Multipart;
 use paginate::Pagination;
 use retry::RetryPolicy;
 use status::{ErrorMessages, StatusPattern};
-use transport::Transport;
+use tls_and_proxy::Transport;
 
 pub use connection::check_connection;
 pub use header_name::{is_header_name, is_reserved_header};
@@ -47,7 +48,7 @@ pub struct HttpAction {
     body: HttpBody,
     timeout: Option<std::time::Duration>,
     /// How old a response may be that was kept.
-    cache: Option<std::time::Duration>,
+    cache_lifetime: Option<std::time::Duration>,
     retry: RetryPolicy,
     pagination: Option<Pagination>,
     follows_redirects: bool,
@@ -171,7 +172,7 @@ impl ActionKind for HttpAction {
             credentials,
             body,
             timeout: spec.timeout.as_ref().map(|timeout| timeout.to_std()),
-            cache: spec.cache.as_ref().map(|cache| cache.to_std()),
+            cache_lifetime: spec.cache.as_ref().map(|cache| cache.to_std()),
             retry: retry?,
             pagination: match pagination {
                 Some(pagination) => Some(pagination?),

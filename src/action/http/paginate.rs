@@ -16,6 +16,7 @@ use crate::world::{CapturedBytes, HttpRequest, HttpResponse, WorldError};
 use crate::yaml::Spanned;
 
 use super::HttpAction;
+use super::query::set_query_parameter;
 use super::spec::Paginate;
 
 const DEFAULT_MAX_PAGES: u32 = 10;
@@ -68,7 +69,7 @@ impl PageNumber {
     fn first_url(&self, url: &Url) -> Url {
         match self.number_in(url) {
             Some(_) => url.clone(),
-            None => with_parameter(url, &self.parameter, &self.start.to_string()),
+            None => with_parameter(url, &self.parameter, self.start.to_string()),
         }
     }
 
@@ -76,7 +77,7 @@ impl PageNumber {
     fn url_after(&self, pages: u32, first: &Url) -> Option<Url> {
         let start = self.number_in(first).unwrap_or(self.start);
         let next = self.step.checked_mul(pages.into())?.checked_add(start)?;
-        Some(with_parameter(first, &self.parameter, &next.to_string()))
+        Some(with_parameter(first, &self.parameter, next.to_string()))
     }
 
     fn number_in(&self, url: &Url) -> Option<u64> {
@@ -303,7 +304,7 @@ impl PageReader<'_> {
             NextPage::Cursor(cursor, parameter) => match cursor.apply(page, budget)? {
                 end if is_end(&end) => Ok(None),
                 cursor @ (Value::String(_) | Value::Number(_)) => {
-                    Ok(Some(with_parameter(&self.first.url, parameter, &value_to_text(&cursor))))
+                    Ok(Some(with_parameter(&self.first.url, parameter, value_to_text(&cursor).into_owned())))
                 }
                 _ => Err(wrong_type("cursor", "a text or a number")),
             },
@@ -387,11 +388,9 @@ fn count(number: usize, noun: &str) -> String {
 }
 
 /// A URL with a query parameter replaced.
-fn with_parameter(url: &Url, name: &str, value: &str) -> Url {
-    let kept: Vec<(String, String)> =
-        url.query_pairs().filter(|(key, _)| key != name).map(|(key, value)| (key.into(), value.into())).collect();
+fn with_parameter(url: &Url, name: &str, value: String) -> Url {
     let mut url = url.clone();
-    url.query_pairs_mut().clear().extend_pairs(kept).append_pair(name, value);
+    set_query_parameter(&mut url, name, [value]);
     url
 }
 
@@ -455,6 +454,6 @@ mod tests {
     #[test]
     fn parameter_is_replaced() {
         let url = "https://a.example/p?page=1&q=%C3%A4&page=2".parse().unwrap();
-        assert_eq!(with_parameter(&url, "page", "3 &").as_str(), "https://a.example/p?q=%C3%A4&page=3+%26");
+        assert_eq!(with_parameter(&url, "page", "3 &".to_owned()).as_str(), "https://a.example/p?q=%C3%A4&page=3+%26");
     }
 }

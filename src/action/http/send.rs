@@ -32,7 +32,7 @@ impl HttpAction {
         request.timeout = self.time_limit(context);
         request.max_output = context.run.max_output;
         request.pack = Arc::from(context.run.pack_folder);
-        request.cache = self.cache;
+        request.cache = self.cache_lifetime;
         request.follows_redirects = self.follows_redirects;
         request.host_policy = self.host_policy.clone();
         self.transport.add_to(&mut request);

@@ -1,6 +1,6 @@
 //! The helpers of templates.
 
-mod table;
+mod signatures;
 mod argument;
 mod render_call;
 mod block;
@@ -19,8 +19,8 @@ pub(super) use argument::{HelperFn, HelperParams, HelperValue};
 pub(super) use collection::compile_pattern;
 pub(super) use encoding::is_uuid_version;
 pub(super) use print::{GET, NEED, PRINT, empty_guard_block};
-pub use table::{HelperDoc, helpers};
-pub(super) use table::{HelperForm, ParamKind, SIGNATURES, SecretUse, Signature, signature};
+pub use signatures::{HelperDoc, helpers};
+pub(super) use signatures::{HelperForm, ParamKind, SIGNATURES, SecretUse, Signature, signature};
 pub(super) use time::NOW_FALLBACK;
 pub(super) use time::{is_time_zone, is_valid_format};
 
