@@ -3,9 +3,10 @@
 //! A call over a limit is refused, with when to retry, unless there is a queue. Limits per client are in server/.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use super::call_turns::{CallTurns, Ticket};
@@ -188,7 +189,7 @@ pub fn format_wait(wait: Duration) -> String {
 }
 
 fn lock(usage: &Mutex<ToolUsage>) -> MutexGuard<'_, ToolUsage> {
-    usage.lock().unwrap_or_else(PoisonError::into_inner)
+    usage.lock()
 }
 
 /// How many calls may run at once, and how many may wait.

@@ -1,9 +1,10 @@
 //! The redactors of the served load and of earlier ones that are still in use.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Weak};
 
 use super::Redactor;
+use parking_lot::RwLock;
 
 /// The redactors in use. Clones share them.
 #[derive(Debug, Clone, Default)]
@@ -37,7 +38,7 @@ impl Redactors {
 
     /// Adds `next`. Earlier redactors apply while they are in use.
     pub fn replace(&self, next: Arc<Redactor>) {
-        let mut kept = self.inner.history.write().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.inner.history.write();
         if *kept.current == *next {
             return;
         }
@@ -82,7 +83,7 @@ impl Redactors {
         if self.is_empty() {
             return Vec::new();
         }
-        let kept = self.inner.history.read().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.inner.history.read();
         let older = kept.older.iter().filter_map(Weak::upgrade);
         let all = [kept.current.clone(), kept.previous.clone()].into_iter().chain(older);
         all.filter(|redactor| !redactor.is_empty()).collect()

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use notify::event::ModifyKind;
 use notify::{ErrorKind, Event, EventKind, RecursiveMode, Watcher};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use super::WatchOptions;
@@ -79,7 +80,7 @@ impl Wakeup {
     }
 
     fn lock_state(&self) -> MutexGuard<'_, WatchState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

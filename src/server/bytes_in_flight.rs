@@ -7,12 +7,13 @@ use std::{
     collections::HashMap,
     hash::{DefaultHasher, Hash, Hasher},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::{RoleServer, model::ErrorData, service::RequestContext};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 
@@ -104,7 +105,7 @@ impl BytesInFlight {
     }
 
     fn sizes(&self) -> MutexGuard<'_, HashMap<u64, u64>> {
-        self.inner.sizes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.sizes.lock()
     }
 
     /// Wakes those who wait, if there are any. What is changed before and what they look at are ordered by `SeqCst`:

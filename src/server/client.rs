@@ -2,10 +2,11 @@
 
 use std::convert::Infallible;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, join_all};
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::{
     RoleServer,
     model::{
@@ -141,11 +142,11 @@ impl RequestClient {
     }
 
     fn answers(&self) -> MutexGuard<'_, Option<Map<String, Value>>> {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.answers.lock()
     }
 
     fn progress(&self) -> MutexGuard<'_, ProgressState> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+        self.progress.lock()
     }
 
     /// Asks in place, all questions at once.

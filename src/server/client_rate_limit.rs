@@ -1,11 +1,9 @@
 //! Rate limit per client, set so high that only runaway clients meet it. Limits of one tool are in catalog/.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
 use super::throttle::TokenBucket;
+use parking_lot::Mutex;
 
 /// What a request costs: the time in which a client earns it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +54,7 @@ impl Allowance {
 
     /// Takes what a request costs, or returns how long to wait.
     pub(crate) fn spend(&self, cost: Cost) -> Result<(), Duration> {
-        self.bucket.lock().unwrap_or_else(PoisonError::into_inner).take(cost.earning_time() / self.clients)
+        self.bucket.lock().take(cost.earning_time() / self.clients)
     }
 }
 

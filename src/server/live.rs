@@ -2,10 +2,11 @@
 
 use std::path::Path;
 use std::sync::{
-    Arc, Mutex, OnceLock, PoisonError,
+    Arc, OnceLock,
     atomic::{AtomicUsize, Ordering},
 };
 
+use parking_lot::Mutex;
 use rmcp::model::SubscriptionFilter;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
@@ -87,7 +88,7 @@ impl LiveCatalog {
     /// Serves `catalog` from now on, tells every session what is due to it, and returns which lists are different.
     /// Running requests finish on the catalog that they started with, and are not awaited.
     pub fn replace(&self, catalog: Arc<Catalog>) -> Changes {
-        let _one_at_a_time = self.inner.replacing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = self.inner.replacing.lock();
         self.inner.world.set_program_limit(catalog.limits().programs);
         self.inner.bytes.set_limit(catalog.limits().bytes_in_flight);
         self.inner.redactors.replace(catalog.redactor().clone());
@@ -134,7 +135,7 @@ impl LiveCatalog {
 
     /// Notifies clients of a change that a step announces.
     pub(crate) fn publish_notice(&self, notice: ChangeNotification) {
-        let _one_at_a_time = self.inner.replacing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = self.inner.replacing.lock();
         let next = self.snapshot().with_notice(notice);
         self.inner.served.send_replace(Arc::new(next));
     }

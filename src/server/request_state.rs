@@ -5,11 +5,11 @@
 
 use std::{
     collections::BTreeSet,
-    sync::{Mutex, PoisonError},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use parking_lot::Mutex;
 use ring::{
     aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
     hkdf,
@@ -109,7 +109,7 @@ impl StateSealer {
         if expiry <= unix_now() {
             return Err(UnsealError::Expired);
         }
-        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut opened = self.opened.lock();
         opened.remember(expiry, *nonce)?;
         Ok(content.to_vec())
     }

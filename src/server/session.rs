@@ -3,11 +3,12 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::{
     RoleServer,
     model::{ErrorData, InitializeRequestParams, InitializeResult, ProtocolVersion},
@@ -132,28 +133,28 @@ impl Session {
     }
 
     pub(crate) fn subscribed(&self) -> MutexGuard<'_, HashMap<String, SubscribedResource>> {
-        self.subscribed.lock().unwrap_or_else(PoisonError::into_inner)
+        self.subscribed.lock()
     }
 
     pub(crate) fn accepted_fingerprints(&self) -> MutexGuard<'_, HashMap<String, Option<u64>>> {
-        self.accepted_fingerprints.lock().unwrap_or_else(PoisonError::into_inner)
+        self.accepted_fingerprints.lock()
     }
 
     pub(crate) fn log_level(&self) -> LogLevel {
-        *self.level.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.level.lock()
     }
 
     pub(crate) fn set_log_level(&self, level: LogLevel) {
-        *self.level.lock().unwrap_or_else(PoisonError::into_inner) = level;
+        *self.level.lock() = level;
     }
 
     /// The client's roots, and the revision that they belong to.
     pub(crate) fn roots(&self) -> MutexGuard<'_, Option<(RootsRevision, Value)>> {
-        self.roots.lock().unwrap_or_else(PoisonError::into_inner)
+        self.roots.lock()
     }
 
     pub(crate) fn log_throttle(&self) -> MutexGuard<'_, Throttle> {
-        self.log_throttle.lock().unwrap_or_else(PoisonError::into_inner)
+        self.log_throttle.lock()
     }
 
     /// Starts to announce changes to this session; true once.

@@ -2,13 +2,13 @@
 
 use std::{
     future::poll_fn,
-    sync::{Mutex, MutexGuard, PoisonError},
     task::{Context, Poll},
     time::{Duration, Instant},
 };
 
 use futures_util::FutureExt as _;
 use indexmap::IndexMap;
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::{
     model::{CallToolResult, DetailedTask, ErrorData},
     task_manager::{TaskContext, TaskExit, TaskFuture, TaskManager, TaskOptions},
@@ -164,7 +164,7 @@ impl Tasks {
     }
 
     fn entries(&self) -> MutexGuard<'_, IndexMap<String, TaskEntry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entries.lock()
     }
 
     pub(super) fn manager(&self, id: &str) -> Result<TaskManager, ErrorData> {
@@ -177,7 +177,7 @@ impl Tasks {
     }
 
     fn lock_round(&self) -> MutexGuard<'_, ()> {
-        self.round_lock.lock().unwrap_or_else(PoisonError::into_inner)
+        self.round_lock.lock()
     }
 
     /// Awaits what puts its questions when it is first polled, and puts them as one round.

@@ -3,13 +3,10 @@
 //! A task is a call detached from its request: it asks through `tasks/get` and `tasks/update`, reports progress in its
 //! status message, and ends by `tasks/cancel`, by its time to live, or with the server.
 
-use std::{
-    path::Path,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use futures_util::future::{BoxFuture, join_all};
+use parking_lot::Mutex;
 use rmcp::{
     RoleServer,
     model::{
@@ -211,7 +208,7 @@ impl TaskClient {
     }
 
     fn unique_key(&self, key: &str) -> String {
-        let mut counts = self.ask_counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.ask_counts.lock();
         let before = counts.get(key).and_then(Value::as_u64).unwrap_or(0);
         counts.insert(key.to_owned(), (before + 1).into());
         if before == 0 { key.to_owned() } else { format!("{key}-{}", before + 1) }

@@ -1,12 +1,8 @@
 //! The queue of messages to one peer. Messages that queue up are written at once, except an answer after progress.
 
-use std::{
-    collections::VecDeque,
-    io,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::VecDeque, io, sync::Arc, time::Duration};
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 use tokio::{
     io::{AsyncWrite, AsyncWriteExt},
@@ -210,7 +206,7 @@ impl Outbox {
     }
 
     fn queue(&self) -> MutexGuard<'_, WriteQueue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queue.lock()
     }
 
     async fn write<W: AsyncWrite + Unpin>(&self, mut writer: W) -> io::Result<()> {

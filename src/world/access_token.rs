@@ -1,11 +1,12 @@
 //! OAuth 2 access tokens by client credentials (RFC 6749, 4.4), kept until they expire.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use parking_lot::Mutex;
 use serde_json::Value;
 use url::Url;
 
@@ -135,7 +136,7 @@ impl TokenCache {
     }
 
     fn slot(&self, request: &TokenRequest) -> TokenSlot {
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clients = self.clients.lock();
         if clients.len() >= MAX_CLIENTS && !clients.contains_key(&request.scope()) {
             clients.clear();
         }

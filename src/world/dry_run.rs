@@ -1,8 +1,9 @@
 //! A [`World`] in which nothing happens: it describes the first action, and cancels the call.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 
 use super::describe::{program_details, program_line, request_details, request_line, url_text};
 use super::{AccessToken, HttpRequest, HttpResponse, ProgramCommand, ProgramOutput, TokenRequest, World, WorldError};
@@ -23,12 +24,12 @@ impl DryRunWorld {
 
     /// The first action, in lines; `None` if there was none.
     pub fn first_action(&self) -> Option<String> {
-        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = self.first.lock();
         first.1.as_ref().map(|action| format!("{}{action}", first.0))
     }
 
     fn record(&self, action: String) -> WorldError {
-        self.first.lock().unwrap_or_else(PoisonError::into_inner).1.get_or_insert(action);
+        self.first.lock().1.get_or_insert(action);
         WorldError::Cancelled
     }
 }
@@ -55,7 +56,7 @@ impl World for DryRunWorld {
         request: TokenRequest,
         _: Option<&'a AccessToken>,
     ) -> BoxFuture<'a, Result<AccessToken, WorldError>> {
-        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut first = self.first.lock();
         if first.1.is_none() {
             first.0 = format!("get access token from {}\n", url_text(&request.url, &request.limits, &self.redactor));
         }

@@ -6,10 +6,11 @@ use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use tokio::runtime::{Builder, Handle, Runtime};
 use url::Url;
@@ -93,7 +94,7 @@ impl HttpClients {
 
     /// The client for `key`, which is that of `tls`.
     pub(super) fn get(&self, key: &PoolKey, tls: &TlsOptions) -> Result<HttpClient, WorldError> {
-        let mut clients = self.by_key.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clients = self.by_key.lock();
         if let Some(client) = clients.get(key) {
             return Ok(client.clone());
         }

@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use super::captured_bytes::strip_escapes;
@@ -61,7 +62,7 @@ impl LatestLine {
     }
 
     fn state(&self) -> MutexGuard<'_, OutputEnd> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::access_token::AccessToken;
 use super::http::HttpRequest;
 use crate::redact::Redactor;
+use parking_lot::RwLock;
 
 /// How many tokens of one client are valid at once: a caller's value in `scopes` makes one for each.
 pub(super) const MAX_CLIENT_TOKENS: usize = 256;
@@ -54,7 +55,7 @@ struct TokenList {
 impl LiveTokens {
     /// Adds a token. Of those that it replaces, the last one is kept: an API may speak of what it just refused.
     pub(super) fn add(&self, token: AccessToken) {
-        let mut list = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut list = self.0.write();
         let (now, mut replaced) = (Instant::now(), 0);
         list.tokens.reverse();
         list.tokens.retain(|old| {
@@ -69,7 +70,7 @@ impl LiveTokens {
 
     /// Whether the client of `scope` may have one more token, in place of those of `key`.
     pub(super) fn has_room(&self, scope: &TokenScope, key: Digest) -> bool {
-        let (list, now) = (self.0.read().unwrap_or_else(PoisonError::into_inner), Instant::now());
+        let (list, now) = (self.0.read(), Instant::now());
         let others = list.tokens.iter().filter(|old| old.scope == *scope && old.key != key && old.expires_at > now);
         let (count, bytes) = others.fold((0, 0), |(count, bytes), old| (count + 1, bytes + old.text().len()));
         count < MAX_CLIENT_TOKENS && bytes < MAX_CLIENT_BYTES
@@ -88,7 +89,7 @@ impl LiveTokens {
     }
 
     fn scope_redactor(&self, scope: &TokenScope) -> Option<Arc<Redactor>> {
-        let list = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let list = self.0.read();
         if list.tokens.is_empty() {
             return None;
         }
@@ -96,7 +97,7 @@ impl LiveTokens {
             return Some(redactor.clone());
         }
         drop(list);
-        let mut list = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut list = self.0.write();
         let tokens = list.tokens.iter().filter(|token| scope.includes(token)).map(|token| &*token.redactor);
         let redactor = Arc::new(Redactor::join(tokens));
         list.redactors.insert(scope.clone(), redactor.clone());

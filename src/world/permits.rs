@@ -1,7 +1,8 @@
 //! Limits how many programs run at once.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The default limit.
@@ -56,7 +57,7 @@ impl ProgramPermits {
     }
 
     fn lock(&self) -> MutexGuard<'_, PermitLimit> {
-        self.bound.lock().unwrap_or_else(PoisonError::into_inner)
+        self.bound.lock()
     }
 }
 

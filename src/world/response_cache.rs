@@ -1,8 +1,8 @@
 //! Keeps responses for a while, in memory.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::error::WorldError;
@@ -10,6 +10,7 @@ use super::http::{HttpHeader, HttpRequest, HttpResponse, send, within_limits};
 use super::http_client::HttpClients;
 use crate::digest::sha256;
 use crate::redact::{InputEnd, Redactor};
+use parking_lot::{Mutex, MutexGuard};
 
 /// How many responses are kept.
 const MAX_RESPONSES: usize = 1024;
@@ -118,11 +119,11 @@ impl ResponseCache {
     }
 
     fn responses(&self) -> MutexGuard<'_, CachedResponses> {
-        self.responses.lock().unwrap_or_else(PoisonError::into_inner)
+        self.responses.lock()
     }
 
     fn fetches(&self) -> MutexGuard<'_, HashMap<Key, Arc<Fetch>>> {
-        self.fetches.lock().unwrap_or_else(PoisonError::into_inner)
+        self.fetches.lock()
     }
 
     fn join_fetch(&self, key: Key) -> WaitingFetch<'_> {

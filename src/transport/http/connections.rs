@@ -1,13 +1,9 @@
 //! The HTTP connections of one server: accepts them, limits them, and closes waiting ones for new ones.
 
-use std::{
-    collections::HashMap,
-    io,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, io, sync::Arc, time::Duration};
 
 use axum::{extract::Request, response::Response};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Notify,
@@ -161,7 +157,7 @@ impl Connections {
     }
 
     fn open(&self) -> MutexGuard<'_, OpenConnections> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 }
 

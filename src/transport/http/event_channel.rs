@@ -1,12 +1,9 @@
 //! One stream of events. Events are kept until read, and a while longer, so that a client can resume after a
 //! disconnect.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::{
     RoleServer,
     model::{JsonRpcMessage, ServerNotification},
@@ -264,7 +261,7 @@ impl EventChannel {
     }
 
     fn state(&self) -> MutexGuard<'_, ChannelState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

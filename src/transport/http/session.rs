@@ -3,13 +3,9 @@
 //! Since 2025-03-26 each request has a stream for its answer and related messages; all others go to the standalone
 //! stream. In 2024-11-05 there is only the standalone stream.
 
-use std::{
-    collections::VecDeque,
-    io,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::VecDeque, io, sync::Arc, time::Duration};
 
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::{
     RoleServer,
     model::{GetExtensions, JsonRpcMessage, ProtocolVersion, RequestId},
@@ -271,7 +267,7 @@ impl HttpSession {
     }
 
     fn state(&self) -> MutexGuard<'_, HttpSessionState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

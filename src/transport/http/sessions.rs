@@ -3,13 +3,10 @@
 //! rmcp's own manager would end a session that only listens like one that is abandoned, and would wait for running
 //! calls when a client ends its session.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use futures_util::{Stream, StreamExt, stream};
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::{
     model::{ClientJsonRpcMessage, ProtocolVersion, ServerJsonRpcMessage},
     transport::{
@@ -165,7 +162,7 @@ impl Sessions {
     }
 
     fn open(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<HttpSession>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 }
 

@@ -9,9 +9,10 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ExitStatus};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use tokio::sync::oneshot;
 
@@ -108,8 +109,9 @@ impl SupervisorClient {
 
     /// Waits until they are gone, at most for `most`.
     pub(super) fn wait_over(&self, most: Duration) -> bool {
-        let waited = self.changed.wait_timeout_while(self.state(), most, |state| !state.over);
-        waited.unwrap_or_else(PoisonError::into_inner).0.over
+        let mut state = self.state();
+        self.changed.wait_while_for(&mut state, |state| !state.over, most);
+        state.over
     }
 
     /// Tells the supervisor that its server exits.
@@ -171,12 +173,12 @@ impl SupervisorClient {
                 (true, false) => self.pulse.saturating_sub(looked.elapsed()),
                 (true, true) => {
                     (state.watched, state.silent, state.stopped) = (false, 0, 0);
-                    state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                    self.changed.wait(&mut state);
                     looked = Instant::now();
                     continue;
                 }
             };
-            state = self.changed.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0;
+            self.changed.wait_for(&mut state, rest);
             state.flush(&self.socket);
             if looked.elapsed() >= self.pulse {
                 looked = Instant::now();
@@ -234,7 +236,7 @@ impl SupervisorClient {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -21,9 +21,10 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, LazyLock, mpsc};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use rustix::process::Pid;
 
 use super::permits::ProgramPermit;
@@ -131,7 +132,7 @@ impl Supervisor {
     }
 
     fn lock_client(&self) -> MutexGuard<'_, Option<Arc<SupervisorClient>>> {
-        self.client.lock().unwrap_or_else(PoisonError::into_inner)
+        self.client.lock()
     }
 }
 
