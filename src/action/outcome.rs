@@ -125,7 +125,7 @@ pub enum ActionError {
         limit: usize,
     },
     /// JSON was truncated.
-    #[error("truncated JSON: {missing} bytes over the limit of {limit}")]
+    #[error("truncated JSON: {missing} bytes over the limit of {limit}; raise `maxOutput`")]
     TruncatedJson {
         /// How many bytes are missing.
         missing: u64,

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::outcome::{ActionError, OutcomeBody, parse_body};
+use crate::budget::json_memory_size;
 use crate::world::CapturedBytes;
 use crate::yaml::Spanned;
 
@@ -44,6 +45,15 @@ impl OutputFormat {
             None if wants_json => OutputFormat::Fixed(ParseFormat::Json),
             None => OutputFormat::Detect,
         }
+    }
+
+    /// At most about how many bytes the value of output takes, in the outcome and in its body.
+    pub(super) fn memory_size(self, output: &[u8]) -> usize {
+        let is_json = match self {
+            OutputFormat::Detect => matches!(output.trim_ascii_start().first(), Some(b'{' | b'[')),
+            OutputFormat::Fixed(_) => true,
+        };
+        if is_json { json_memory_size(output).saturating_mul(2) } else { 0 }
     }
 
     /// Parses output: its value, if any, and the body of the outcome.

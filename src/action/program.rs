@@ -14,6 +14,7 @@ use super::stdin::Stdin;
 use super::stream::report_lines;
 use super::working_folder::WorkingFolder;
 use super::{ClientUse, Step, code_injection, sandbox};
+use crate::budget::HeldMemory;
 use crate::compile::{Compiler, Exposure, SandboxRules, SandboxUse};
 use crate::diagnostic::Code;
 use crate::notation::{NamedMap, Scalar, is_identifier};
@@ -81,6 +82,7 @@ impl PreparedCommand {
             WorldError::SpawnFailed { source, .. } if source.kind() == ErrorKind::ArgumentListTooLong => {
                 arg_size.too_long_in_total()
             }
+            WorldError::Exhausted(why) => why.into(),
             other => other.into(),
         })
     }
@@ -151,6 +153,7 @@ impl ProgramOptions {
         command.sandboxes.clone_from(&self.sandboxes);
         command.timeout = context.timeout;
         command.max_output = context.run.max_output;
+        command.budget = context.scope.budget().clone();
         command.cancel = context.run.cancel.clone();
         Ok(prepared)
     }
@@ -167,8 +170,13 @@ impl ProgramOptions {
             false => prepared.run(context).await?,
         };
         let size = finished.stdout.bytes.len() + finished.stderr.bytes.len();
-        let outcome =
-            context.scope.budget().run_sized(size, || self.to_outcome(name, finished, context.run.max_output))??;
+        let budget = context.scope.budget();
+        // As bytes, as texts, and as the value of JSON, of which the outcome is charged later.
+        let mut memory = HeldMemory::new(budget);
+        memory.grow(size.saturating_mul(3))?;
+        memory.grow(self.format.memory_size(&finished.stdout.bytes))?;
+        let outcome = budget.run_sized(size, || self.to_outcome(name, finished, context.run.max_output))??;
+        drop(memory);
         self.with_message(outcome, context)
     }
 

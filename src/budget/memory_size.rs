@@ -4,6 +4,10 @@ use serde_json::Value;
 
 /// The size of a value without its text: itself, and the header of an allocation.
 const VALUE_OVERHEAD_BYTES: usize = 80;
+/// What a field takes beside its value.
+const FIELD_OVERHEAD_BYTES: usize = 60;
+/// What the fields of an object take beside that, also where it has one: room for some is made at once.
+const MIN_FIELDS_BYTES: usize = 300;
 
 /// The approximate size of a value in bytes.
 pub fn memory_size(value: &Value) -> usize {
@@ -11,9 +15,26 @@ pub fn memory_size(value: &Value) -> usize {
         Value::String(text) => VALUE_OVERHEAD_BYTES + text.len(),
         Value::Array(items) => items.iter().map(memory_size).sum::<usize>() + VALUE_OVERHEAD_BYTES,
         Value::Object(fields) => {
-            fields.iter().map(|(key, field)| key.len() + VALUE_OVERHEAD_BYTES + memory_size(field)).sum::<usize>()
+            let own = if fields.is_empty() { 0 } else { MIN_FIELDS_BYTES };
+            fields.iter().map(|(key, field)| key.len() + FIELD_OVERHEAD_BYTES + memory_size(field)).sum::<usize>()
                 + VALUE_OVERHEAD_BYTES
+                + own
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => VALUE_OVERHEAD_BYTES,
     }
+}
+
+/// At most about how many bytes the value of a text takes, before it is parsed as JSON, or as lines of values.
+pub fn json_memory_size(text: &[u8]) -> usize {
+    let (mut values, mut fields, mut objects) = (1_usize, 0_usize, 0_usize);
+    for byte in text {
+        match byte {
+            b',' | b'[' | b'\n' => values += 1,
+            b':' => fields += 1,
+            b'{' => objects += 1,
+            _ => {}
+        }
+    }
+    let of_objects = objects.saturating_mul(MIN_FIELDS_BYTES + VALUE_OVERHEAD_BYTES);
+    text.len() + values.saturating_mul(VALUE_OVERHEAD_BYTES) + fields.saturating_mul(FIELD_OVERHEAD_BYTES) + of_objects
 }

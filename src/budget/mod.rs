@@ -6,6 +6,7 @@
 
 mod capacity;
 mod exhausted;
+mod held_memory;
 mod memory_size;
 #[cfg(test)]
 mod tests;
@@ -18,7 +19,8 @@ use tokio_util::sync::CancellationToken;
 
 pub use capacity::{Capacity, block_if_large, block_if_large_with_secrets};
 pub use exhausted::Exhausted;
-pub use memory_size::memory_size;
+pub use held_memory::HeldMemory;
+pub use memory_size::{json_memory_size, memory_size};
 
 use capacity::run_in_place;
 

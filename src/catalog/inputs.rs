@@ -267,22 +267,22 @@ impl Inputs {
             _ => Map::new(),
         };
         values.values_mut().for_each(normalize_integers);
-        let declared_all = values.len() == self.declared.len() && values.keys().eq(self.declared.iter());
-        if declared_all {
+        if values.keys().eq(self.declared.iter()) {
             return Ok(values);
         }
-        // Every declared argument is bound, and nothing else is unless others are allowed.
-        let mut bound: Object = self.declared.iter().map(|name| (name.clone(), Value::Null)).collect();
-        for (name, value) in values {
-            if self.is_open || bound.contains_key(&name) {
-                bound.insert(name, value);
-            }
+        // In the order of the manifest, and nothing else unless others are allowed.
+        let mut bound = Object::with_capacity(values.len());
+        for name in &self.declared {
+            bound.extend(values.shift_remove_entry(name));
+        }
+        if self.is_open {
+            bound.append(&mut values);
         }
         Ok(bound)
     }
 
-    /// Binds what of the arguments is filled in already, when one is to be completed: those that are declared and fit;
-    /// the others are null. So are those that must be inside of folders: no client is asked for its roots here.
+    /// Binds what of the arguments is filled in already, when one is to be completed: those that are declared and fit.
+    /// Those that must be inside of folders are absent: no client is asked for its roots here.
     pub(super) fn bind_partial(&self, given: &BTreeMap<String, String>, budget: &Budget) -> Object {
         let given = |name: &String| given.get(name).filter(|_| !self.is_confined(name));
         let fitting = |name: &String| match self.schema.coerce_property(name, given(name)?) {
@@ -292,16 +292,15 @@ impl Inputs {
             }
             _ => None,
         };
-        self.declared.iter().map(|name| (name.clone(), fitting(name).unwrap_or(Value::Null))).collect()
+        self.declared.iter().filter_map(|name| Some((name.clone(), fitting(name)?))).collect()
     }
 
-    /// Binds what is known of the arguments, and the defaults of the others; what is left is null.
+    /// Binds what is known of the arguments, and the defaults of the others.
     pub(super) fn bind_with_defaults(&self, given: &BTreeMap<String, String>, budget: &Budget) -> Object {
         let mut values = self.bind_partial(given, budget);
-        values.retain(|_, value| !value.is_null());
         self.schema.fill_defaults(&mut values);
         values.values_mut().for_each(normalize_integers);
-        self.declared.iter().map(|name| (name.clone(), values.remove(name).unwrap_or(Value::Null))).collect()
+        self.declared.iter().filter_map(|name| values.remove_entry(name)).collect()
     }
 
     /// The violations of values in the manifest. Values in `templated` are only known at a call. `texts` is whether

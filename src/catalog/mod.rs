@@ -49,7 +49,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::action::{ListKind, McpClient, RunPlan};
-use crate::diagnostic::truncate;
+use crate::diagnostic::{nearest, truncate};
 use crate::redact::Redactor;
 use crate::template::{Template, Uri};
 use crate::world::TracePropagation;
@@ -221,10 +221,17 @@ impl Catalog {
         call: &CallContext,
     ) -> Result<ToolAnswer, Refusal> {
         if self.listed_tool(name).is_none() {
-            return Err(unknown_tool(name));
+            return Err(self.unknown_tool(name));
         }
         let budget = call.budget();
         self.run_tool(name, arguments, &EntryContext::new(call, self, &budget)).await
+    }
+
+    fn unknown_tool(&self, name: &str) -> Refusal {
+        let listed = self.tools.iter().filter(|(_, tool)| !tool.is_hidden).map(|(name, _)| name.as_str());
+        let near = nearest(name, listed).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        let message = format!("Unknown tool: {}{near}", truncate(name, MAX_SHOWN_NAME_CHARS));
+        Refusal::new(RefusalKind::UnknownTool, message)
     }
 
     /// Calls a tool for a client or a step.
@@ -235,7 +242,7 @@ impl Catalog {
         entry_context: &EntryContext<'_>,
     ) -> Result<ToolAnswer, Refusal> {
         let Some(tool) = self.tools.get(name) else {
-            return Err(unknown_tool(name));
+            return Err(self.unknown_tool(name));
         };
         let result = match tool.call(arguments, entry_context).await? {
             Err(failure) => return Ok(failure),
@@ -337,11 +344,6 @@ impl Catalog {
         let prompts = self.prompts.values().filter_map(|prompt| prompt.plan.as_ref());
         tools.chain(prompts).chain(self.resources.iter().filter_map(resource::CompiledResource::plan))
     }
-}
-
-fn unknown_tool(name: &str) -> Refusal {
-    let message = format!("Unknown tool: {}", truncate(name, MAX_SHOWN_NAME_CHARS));
-    Refusal::new(RefusalKind::UnknownTool, message)
 }
 
 /// Turns a missing or compiled value inside out: `None` if it is present with errors.

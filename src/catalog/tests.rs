@@ -25,7 +25,8 @@ use crate::diagnostic::render_lines;
 use crate::files::Folder;
 use crate::load::{EnvSource, ManifestLocation, load};
 use crate::world::{
-    CapturedBytes, HttpRequest, HttpResponse, ProgramCommand, ProgramOutput, RealWorld, RequestBody, World, WorldError,
+    CapturedBytes, HttpRequest, HttpResponse, ProgramCommand, ProgramOutput, RealWorld, RequestBody, ResponseSource,
+    World, WorldError,
 };
 
 /// A server in a folder of its own.
@@ -163,7 +164,8 @@ impl World for MockWorld {
         }));
         let headers = vec![("content-type".to_owned(), self.mime_type.to_owned())];
         let body = CapturedBytes::new(self.body.as_bytes().to_vec(), 0);
-        let response = HttpResponse { status: self.status, headers, body, url: request.url };
+        let response =
+            HttpResponse { status: self.status, headers, body, url: request.url, source: ResponseSource::Server };
         Box::pin(async move { Ok(response) })
     }
 }

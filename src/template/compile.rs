@@ -181,8 +181,8 @@ impl<S: Slot> Template<S> {
             value => value?,
         };
         if value.is_null()
-            && let Some(output) = S::output_from_null_output()
-            && self.single_path().is_some_and(|path| scope.is_null_output(path))
+            && let Some(output) = S::output_from_present_null()
+            && self.single_path().is_some_and(|path| scope.is_null_output(path) || scope.is_null_argument(path))
         {
             return Ok(Some((output, 0)));
         }

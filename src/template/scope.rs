@@ -201,6 +201,16 @@ impl Scope {
             && matches!(json_output::no_value(self, path), Some(NoValue::Null))
     }
 
+    /// Whether a path is in an argument of the call, and its value is `null` there: an absent one has none.
+    pub(super) fn is_null_argument(&self, path: &[String]) -> bool {
+        let Some(head) = path.first() else { return false };
+        let is_argument = match (self.arguments.get(head), self.top_level(head)) {
+            (Some(own), Some(named)) => std::ptr::eq(own, named),
+            _ => head == "arguments",
+        };
+        is_argument && self.get(path).is_some_and(Value::is_null)
+    }
+
     /// The object at a path; at the empty path, the response.
     pub(super) fn outcome<S: AsRef<str>>(&self, path: &[S]) -> Option<&Map<String, Value>> {
         let outcome = if path.is_empty() { self.response.as_deref() } else { self.get(path) };

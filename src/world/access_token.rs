@@ -59,6 +59,8 @@ pub struct AccessToken {
     pub(super) redactor: Arc<Redactor>,
     refresh_at: Instant,
     pub(super) expires_at: Instant,
+    /// Whether it was fetched for an earlier request.
+    pub(super) is_kept: bool,
 }
 
 impl AccessToken {
@@ -75,6 +77,7 @@ impl AccessToken {
             key: request.key(),
             redactor: Arc::default(),
             refresh_at: Instant::now(),
+            is_kept: false,
             expires_at: Instant::now(),
         }
     }
@@ -109,7 +112,7 @@ impl TokenCache {
             token.refresh_at > Instant::now() && rejected.is_none_or(|old| old.authorization != token.authorization)
         };
         if let Some(token) = slot.as_ref().filter(usable) {
-            return Ok(token.clone());
+            return Ok(AccessToken { is_kept: true, ..token.clone() });
         }
         *slot = None;
         if !self.live.has_room(&request.scope(), request.key()) {
@@ -119,7 +122,7 @@ impl TokenCache {
         }
         let timeout = request.limits.timeout.saturating_sub(started.elapsed());
         let request = TokenRequest { limits: HttpRequest { timeout, ..request.limits.clone() }, ..request };
-        let response = send(request.to_http()).await?;
+        let response = send(request.to_http()).await.map_err(WorldError::for_token)?;
         let token = request.read_token(&response).map_err(|error| self.redact_reason(error, &request))?;
         self.live.add(token.clone());
         Ok(slot.insert(token).clone())
@@ -226,6 +229,7 @@ impl TokenRequest {
             key: self.key(),
             redactor: Arc::new(run_redaction(8 * parsed.access_token.len(), || Redactor::new([&*parsed.access_token]))),
             refresh_at: Instant::now() + lifetime.saturating_sub(MAX_REFRESH_MARGIN.min(lifetime / 5)),
+            is_kept: false,
             expires_at: Instant::now() + lifetime,
         })
     }

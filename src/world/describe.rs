@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use url::Url;
 
-use super::http::is_credential_name;
+use super::http::{ResponseSource, is_credential_name};
 use super::shell_quote::shell_quote;
 use super::{BodyPart, HttpHeader, HttpRequest, HttpResponse, PartContent, ProgramCommand, ProgramOutput, RequestBody};
 use crate::diagnostic::{sanitize, truncate};
@@ -111,7 +111,13 @@ pub(super) fn response_details(response: &HttpResponse, redactor: &Redactor) -> 
 
 /// The response to a request.
 pub(super) fn response_end(response: &HttpResponse) -> String {
-    format!("status {}, {} bytes", response.status, response.body.bytes.len() as u64 + response.body.missing_bytes)
+    let source = match response.source {
+        ResponseSource::Server => "",
+        ResponseSource::Cache => ", from the cache",
+        ResponseSource::Revalidated => ", from the cache, as the server says that it has not changed",
+    };
+    let size = response.body.bytes.len() as u64 + response.body.missing_bytes;
+    format!("status {}, {size} bytes{source}", response.status)
 }
 
 /// A URL of a request, without its credentials.

@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use crate::budget::Exhausted;
 use crate::diagnostic::truncate;
 
 use super::captured_bytes::CapturedBytes;
@@ -91,6 +92,9 @@ pub enum WorldError {
         /// The time limit.
         after: Duration,
     },
+    /// Its output takes too much memory.
+    #[error(transparent)]
+    Exhausted(Exhausted),
     /// The caller cancelled it.
     #[error("cancelled")]
     Cancelled,
@@ -179,6 +183,9 @@ pub enum WorldError {
         /// What it says, or what is wrong with its response; whole, as secrets in it are found before it is cut.
         reason: String,
     },
+    /// The authorization server could not be asked for an access token.
+    #[error("no access token: {0}")]
+    TokenRequest(Box<WorldError>),
     /// There are too many redirects.
     #[error("too many redirects: more than {limit}")]
     TooManyRedirects {
@@ -217,7 +224,7 @@ impl WorldError {
             | WorldError::Token { host, .. }
             | WorldError::HttpsDowngrade { host }
             | WorldError::CrossOriginCredentials { host } => Some(host),
-            WorldError::AfterRedirect(error) => error.host_mut(),
+            WorldError::AfterRedirect(error) | WorldError::TokenRequest(error) => error.host_mut(),
             _ => None,
         }
     }
@@ -226,7 +233,7 @@ impl WorldError {
     pub(super) fn proxy_mut(&mut self) -> Option<&mut String> {
         match self {
             WorldError::ProxyRefused { proxy, .. } => Some(proxy),
-            WorldError::AfterRedirect(error) => error.proxy_mut(),
+            WorldError::AfterRedirect(error) | WorldError::TokenRequest(error) => error.proxy_mut(),
             _ => None,
         }
     }
@@ -236,9 +243,17 @@ impl WorldError {
         WorldError::AfterRedirect(Box::new(self))
     }
 
+    /// The error of a request for an access token. Of these, some say so themselves.
+    pub(super) fn for_token(self) -> WorldError {
+        match self {
+            WorldError::TimedOut { .. } | WorldError::Cancelled | WorldError::Token { .. } => self,
+            error => WorldError::TokenRequest(Box::new(error)),
+        }
+    }
+
     /// Whether the same request may succeed soon.
     pub fn is_transient(&self) -> bool {
-        if let WorldError::AfterRedirect(error) = self {
+        if let WorldError::AfterRedirect(error) | WorldError::TokenRequest(error) = self {
             return error.is_transient();
         }
         matches!(
@@ -252,6 +267,12 @@ impl WorldError {
 
     /// Whether it is certain that nothing was sent, so that any request may be retried.
     pub fn is_unsent(&self) -> bool {
-        matches!(self, WorldError::Dns { .. } | WorldError::Connect { .. } | WorldError::PrivateAddress { .. })
+        matches!(
+            self,
+            WorldError::Dns { .. }
+                | WorldError::Connect { .. }
+                | WorldError::PrivateAddress { .. }
+                | WorldError::TokenRequest(_)
+        )
     }
 }

@@ -1,6 +1,5 @@
 //! Sends one request, follows its redirects and reads the response.
 
-use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,6 +12,7 @@ use url::Url;
 
 use super::access_token::AccessToken;
 use super::captured_bytes::CapturedBytes;
+use super::charset::decode_text;
 use super::error::WorldError;
 use super::host_policy::HostPolicy;
 use super::http_client::{HttpClient, HttpClients, PoolKey, classify_error, is_closed_connection, is_unsent};
@@ -156,6 +156,20 @@ pub struct HttpResponse {
     pub body: CapturedBytes,
     /// The URL after redirects.
     pub url: Url,
+    /// Where it comes from.
+    pub source: ResponseSource,
+}
+
+/// Where a response comes from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ResponseSource {
+    /// The server.
+    #[default]
+    Server,
+    /// The cache; the server was not asked.
+    Cache,
+    /// The cache, as the server says that it has not changed.
+    Revalidated,
 }
 
 impl HttpResponse {
@@ -311,25 +325,18 @@ async fn read_response(
         return Err(WorldError::InvalidResponse { host: hop.peer().host.to_owned() });
     }
     let content_type = answer.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let bytes = decode_charset(bytes, content_type);
-    let response = HttpResponse { status, headers, body: CapturedBytes::new(bytes, missing), url: hop.url };
+    let bytes = decode_text(bytes, content_type);
+    let response = HttpResponse {
+        status,
+        headers,
+        body: CapturedBytes::new(bytes, missing),
+        url: hop.url,
+        source: ResponseSource::Server,
+    };
     Ok(match &hop.proxy {
         Some(proxy) => response.redact(proxy.redactor(), limit),
         None => response,
     })
-}
-
-/// Decodes text in the charset that its `Content-Type` names, unless it is UTF-8. This comes before redaction, which
-/// knows secrets in UTF-8.
-fn decode_charset(bytes: Vec<u8>, content_type: &str) -> Vec<u8> {
-    let content_type = content_type.to_ascii_lowercase();
-    let charset = content_type.split(';').skip(1).find_map(|parameter| parameter.trim().strip_prefix("charset="));
-    let encoding = charset.and_then(|name| encoding_rs::Encoding::for_label(name.trim_matches('"').as_bytes()));
-    let Some(encoding) = encoding.filter(|encoding| *encoding != encoding_rs::UTF_8) else { return bytes };
-    match encoding.decode_without_bom_handling(&bytes) {
-        (Cow::Owned(text), _) => text.into_bytes(),
-        (Cow::Borrowed(_), _) => bytes,
-    }
 }
 
 /// The length of the body, unless it is compressed.

@@ -5,6 +5,7 @@
 
 mod access_token;
 mod captured_bytes;
+mod charset;
 mod describe;
 mod dry_run;
 mod program_run;
@@ -45,7 +46,7 @@ pub use captured_bytes::{CapturedBytes, excerpt, strip_escapes};
 pub use dry_run::DryRunWorld;
 pub use error::WorldError;
 pub use host_policy::{HostPolicy, is_public};
-pub use http::{HttpHeader, HttpRequest, HttpResponse};
+pub use http::{HttpHeader, HttpRequest, HttpResponse, ResponseSource};
 pub use isolation::forbid_ptrace;
 pub use latest_line::LatestLine;
 pub use program_path::find_program;

@@ -10,6 +10,7 @@ use tokio::net::unix::pipe::{Receiver, Sender, pipe};
 
 use super::LatestLine;
 use super::captured_bytes::CapturedBytes;
+use crate::budget::{Budget, Exhausted, HeldMemory};
 use crate::world::supervisor;
 
 /// The minimum number of bytes over the limit that are drained at full speed.
@@ -17,6 +18,8 @@ const MIN_FAST_DRAIN_BYTES: u64 = 16 << 20;
 /// How many times the limit is drained at full speed.
 const FAST_DRAIN_FACTOR: u64 = 64;
 const SCRATCH_BYTES: usize = 64 << 10;
+/// How much of an output is not charged.
+const FREE_BYTES: usize = 64 << 10;
 /// The pause between reads of a flood, which then costs little CPU and is still counted.
 const DRAIN_PAUSE: Duration = Duration::from_millis(2);
 
@@ -28,8 +31,13 @@ pub(super) struct ParentPipes {
 }
 
 impl ParentPipes {
-    /// Creates the pipes of a program that reads `stdin`, and returns its ends.
-    pub(super) fn new(stdin: Option<Vec<u8>>, limit: u64) -> io::Result<(ParentPipes, supervisor::ChildStdio)> {
+    /// Creates the pipes of a program that reads `stdin`, and returns its ends. Up to `limit` bytes of each output are
+    /// kept, and charged.
+    pub(super) fn new(
+        stdin: Option<Vec<u8>>,
+        limit: u64,
+        budget: &Budget,
+    ) -> io::Result<(ParentPipes, supervisor::ChildStdio)> {
         let (feed, fed) = match stdin {
             Some(bytes) => {
                 let (ours, theirs) = pipe()?;
@@ -40,8 +48,8 @@ impl ParentPipes {
         let ((stdout, out), (stderr, err)) = (output_pipe()?, output_pipe()?);
         let ours = ParentPipes {
             stdin: feed,
-            stdout: OutputReader::new(stdout, limit),
-            stderr: OutputReader::new(stderr, limit),
+            stdout: OutputReader::new(stdout, limit, budget),
+            stderr: OutputReader::new(stderr, limit, budget),
         };
         Ok((ours, supervisor::ChildStdio { stdin: fed, stdout: out, stderr: err, sandbox: Vec::new(), cwd: None }))
     }
@@ -55,6 +63,11 @@ impl ParentPipes {
     /// Reads and writes until all three pipes are closed.
     pub(super) async fn pump(&mut self) {
         tokio::join!(self.stdin.write_all(), self.stdout.read_to_end(), self.stderr.read_to_end());
+    }
+
+    /// Why not all output that may be kept was read.
+    pub(super) fn exhausted(&self) -> Option<Exhausted> {
+        self.stdout.exhausted.or(self.stderr.exhausted)
     }
 
     /// Returns stdout and stderr.
@@ -96,15 +109,47 @@ struct OutputReader {
     scratch: Vec<u8>,
     /// Takes the bytes as they come.
     latest_line: Option<Arc<LatestLine>>,
+    /// What is charged for the bytes.
+    memory: HeldMemory,
+    /// How many bytes may be kept before more memory is charged.
+    charged: usize,
+    /// Why no more was read.
+    exhausted: Option<Exhausted>,
 }
 
 impl OutputReader {
-    fn new(pipe: Receiver, limit: u64) -> OutputReader {
-        OutputReader { pipe: Some(pipe), bytes: Vec::new(), limit, missing: 0, scratch: Vec::new(), latest_line: None }
+    fn new(pipe: Receiver, limit: u64, budget: &Budget) -> OutputReader {
+        OutputReader {
+            pipe: Some(pipe),
+            bytes: Vec::new(),
+            limit,
+            missing: 0,
+            scratch: Vec::new(),
+            latest_line: None,
+            memory: HeldMemory::new(budget),
+            charged: FREE_BYTES,
+            exhausted: None,
+        }
+    }
+
+    /// Charges as much again as there is, as the bytes grow by doubling.
+    fn charge_growth(&mut self) -> Result<(), Exhausted> {
+        let most = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        if self.bytes.len() < self.charged || self.charged >= most {
+            return Ok(());
+        }
+        let more = self.charged.min(most - self.charged);
+        self.charged += more;
+        self.memory.grow(more)
     }
 
     async fn read_to_end(&mut self) {
-        while let Some(pipe) = &mut self.pipe {
+        while self.pipe.is_some() {
+            // A program that can write no more mostly ends.
+            if let Err(why) = self.charge_growth() {
+                (self.exhausted, self.pipe) = (Some(why), None);
+            }
+            let Some(pipe) = &mut self.pipe else { return };
             let room = self.limit.saturating_sub(self.bytes.len() as u64);
             let read = if room > 0 {
                 self.bytes.reserve(room.min(4 << 10) as usize);

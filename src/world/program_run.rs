@@ -16,6 +16,7 @@ use super::permits::ProgramPermit;
 use super::pipes::ParentPipes;
 use super::program_path::{is_executable, lacks_shebang, path_candidates};
 use super::{LatestLine, RealWorld, sandbox};
+use crate::budget::Budget;
 use crate::compile::SandboxRules;
 use crate::world::supervisor::{ChildStdio, Failure, ProcessTree, StartRequest};
 
@@ -52,6 +53,8 @@ pub struct ProgramCommand {
     pub max_output: u64,
     /// Takes its stdout as it comes.
     pub latest_line: Option<Arc<LatestLine>>,
+    /// The limits of the call, which its output is charged to while it runs.
+    pub budget: Budget,
     /// Cancels it.
     pub cancel: CancellationToken,
 }
@@ -70,6 +73,7 @@ impl ProgramCommand {
             timeout: Duration::from_secs(30),
             max_output: 1 << 20,
             latest_line: None,
+            budget: Budget::default(),
             cancel: CancellationToken::new(),
         }
     }
@@ -127,11 +131,13 @@ pub(super) async fn run_program(real: &RealWorld, mut command: ProgramCommand) -
     let status = tree.kill().await;
     // All writers are gone; read what is left in the pipes.
     let _ = tokio::time::timeout(FINAL_DRAIN_TIMEOUT, pipes.pump()).await;
+    let exhausted = pipes.exhausted();
     let (stdout, stderr) = pipes.into_captured();
     match ended {
         ExitCause::Cancelled => Err(WorldError::Cancelled),
         ExitCause::TimedOut => Err(WorldError::TimedOut { after: command.timeout, stderr }),
         ExitCause::Exited => {
+            exhausted.map_or(Ok(()), |why| Err(WorldError::Exhausted(why)))?;
             status.map(|status| program_output(status, stdout, stderr)).map_err(|failure| failed(failure, &command))
         }
     }
@@ -166,7 +172,7 @@ fn start_program(
     command: &mut ProgramCommand,
     permit: ProgramPermit,
 ) -> io::Result<(ProcessTree, ParentPipes)> {
-    let (pipes, child_stdio) = ParentPipes::new(command.stdin.take(), command.max_output)?;
+    let (pipes, child_stdio) = ParentPipes::new(command.stdin.take(), command.max_output, &command.budget)?;
     let pipes = pipes.with_latest_line(command.latest_line.clone());
     let cwd_folder = command.cwd_folder.as_ref().map(|folder| folder.try_clone()).transpose()?;
     // The path would be followed again.

@@ -151,7 +151,10 @@ impl World for ReportingWorld {
     ) -> BoxFuture<'a, Result<AccessToken, WorldError>> {
         let action = format!("get access token from {}", url_text(&request.url, &request.limits, &self.redactor));
         let work = self.world.access_token(request, rejected);
-        Box::pin(self.report(action.into(), work, |_| "ok".to_owned().into()))
+        Box::pin(self.report(action.into(), work, |token| {
+            let end = if token.is_kept { "ok, fetched earlier" } else { "ok" };
+            end.to_owned().into()
+        }))
     }
 
     fn set_program_limit(&self, limit: usize) {

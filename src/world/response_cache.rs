@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::error::WorldError;
-use super::http::{HttpHeader, HttpRequest, HttpResponse, send, within_limits};
+use super::http::{HttpHeader, HttpRequest, HttpResponse, ResponseSource, send, within_limits};
 use super::http_client::HttpClients;
 use crate::digest::sha256;
 use crate::redact::{InputEnd, Redactor};
@@ -104,7 +104,7 @@ impl ResponseCache {
         let response = send(clients, request).await?;
         if let Some(kept) = kept.filter(|_| response.status == 304) {
             self.responses().confirm(&slot.key);
-            return Ok(slot.cut(&kept));
+            return Ok(slot.cut(&kept, ResponseSource::Revalidated));
         }
         if is_storable(&response) {
             self.responses().insert(slot.key, Arc::new(response.clone()), slot.lookahead);
@@ -115,7 +115,7 @@ impl ResponseCache {
     fn find_fresh(&self, slot: &CacheSlot) -> Option<HttpResponse> {
         let fresh = |kept: &&CachedResponse| kept.received.elapsed() < slot.max_age && kept.suffices(slot);
         let response = self.responses().find(&slot.key).filter(fresh)?.response.clone();
-        Some(slot.cut(&response))
+        Some(slot.cut(&response, ResponseSource::Cache))
     }
 
     fn responses(&self) -> MutexGuard<'_, CachedResponses> {
@@ -145,8 +145,8 @@ struct CacheSlot {
 
 impl CacheSlot {
     /// A kept response, as it would be read now.
-    fn cut(&self, kept: &HttpResponse) -> HttpResponse {
-        let mut response = kept.clone();
+    fn cut(&self, kept: &HttpResponse, source: ResponseSource) -> HttpResponse {
+        let mut response = HttpResponse { source, ..kept.clone() };
         response.body.redact(&Redactor::default(), self.limit, InputEnd::Complete);
         response
     }
@@ -259,13 +259,13 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::{CachedResponses, MAX_BYTES, MAX_RESPONSES};
-    use crate::world::{CapturedBytes, HttpResponse};
+    use crate::world::{CapturedBytes, HttpResponse, ResponseSource};
     use std::sync::Arc;
 
     fn response(length: usize) -> Arc<HttpResponse> {
         let body = CapturedBytes::new(vec![b'x'; length], 0);
         let url = "https://api.example/".parse().unwrap();
-        Arc::new(HttpResponse { status: 200, headers: Vec::new(), body, url })
+        Arc::new(HttpResponse { status: 200, headers: Vec::new(), body, url, source: ResponseSource::Server })
     }
 
     fn key(number: usize) -> [u8; 32] {

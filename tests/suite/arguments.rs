@@ -85,9 +85,9 @@ fn undeclared_arguments_are_accepted_and_in_scope() {
         let text = client.call_text("all", json!({ "zeta": [1], "v": 2, "more": { "x": "y" }, "env": "{{v}}" }));
         let (shown, whole) = text.rsplit_once('|').unwrap();
         assert_eq!(shown, r#"2|2|{"x":"y"}|y"#);
-        let expected = json!({ "v": 2, "w": null, "zeta": [1], "more": { "x": "y" }, "env": "{{v}}" });
+        let expected = json!({ "v": 2, "zeta": [1], "more": { "x": "y" }, "env": "{{v}}" });
         assert_eq!(serde_json::from_str::<Value>(whole).unwrap(), expected);
-        assert_eq!(client.call_text("all", json!({ "v": 2 })), r#"2|2|||{"v":2,"w":null}"#);
+        assert_eq!(client.call_text("all", json!({ "v": 2 })), r#"2|2|||{"v":2}"#);
         assert_eq!(client.call_text("each", json!({ "b": 2, "a": 1 })), "b=2;a=1;");
         assert_eq!(client.call_text("step", json!({})), "n=3;other=4;");
         for (tool, arguments, named) in

@@ -190,6 +190,16 @@ const SLOTS: &[HttpSlot] = &[
         },
     },
     HttpSlot {
+        key: "FilePart.text",
+        http: || json!({ "url": "URL/", "multipart": { "f": { "text": "[{{v}}]" }, "z": "1" } }),
+        decode: |requests| bracketed(&parts(requests[0]).first()?.1),
+    },
+    HttpSlot {
+        key: "FilePart.base64",
+        http: || json!({ "url": "URL/", "multipart": { "f": { "base64": "{{base64 v}}" }, "z": "1" } }),
+        decode: |requests| Some(parts(requests[0]).first()?.1.clone()),
+    },
+    HttpSlot {
         key: "Auth.bearer",
         http: || json!({ "url": "URL/", "auth": { "bearer": "[{{v}}]" } }),
         decode: |requests| bracketed(requests[0].header("authorization")?.strip_prefix("Bearer ")?),

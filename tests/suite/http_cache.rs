@@ -78,6 +78,27 @@ fn old_response_is_revalidated() {
 }
 
 #[test]
+fn log_says_what_comes_from_the_cache() {
+    let reply = |request: &RecordedRequest, _| match request.header("if-none-match") {
+        Some(_) => Reply::with_headers(304, &[("ETag", "\"a\"")], ""),
+        None => Reply::with_headers(200, &[("ETag", "\"a\"")], "kept"),
+    };
+    let api = Upstream::start(reply);
+    for (cache, source) in
+        [("1h", ", from the cache, "), ("1ms", ", from the cache, as the server says that it has not changed, ")]
+    {
+        let folder = TestFolder::with_manifest(&manifest(&format!("{{ url: \"{}\", cache: {cache} }}", api.url())));
+        let server = folder.serve_command().flag("--log-level=debug").stdio();
+        let client = server.client(SESSION_VERSIONS[3]);
+        for _ in 0..2 {
+            assert_eq!(text_of(&client.call("t", json!({}))["content"][0]), "kept");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        server.log.wait_for_line(0, |line| line.contains(&format!("status 200, 4 bytes{source}")));
+    }
+}
+
+#[test]
 fn response_is_kept_for_its_time() {
     let api = Upstream::start(numbered);
     let (_folder, server) = serve(&format!("{{ url: \"{}\", cache: 300ms }}", api.url()));

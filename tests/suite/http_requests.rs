@@ -442,6 +442,57 @@ fn error_of_token_endpoint_is_shown() {
 }
 
 #[test]
+fn token_endpoint_out_of_reach_is_not_the_api() {
+    let api = oauth2_api(0, 3600);
+    let manifest =
+        oauth2_manifest(&api, "").replace(&format!("tokenUrl: \"{}/", api.url()), "tokenUrl: \"http://127.0.0.1:9/");
+    let result = call(&manifest, json!({}));
+    assert!(text(&result).contains("no access token: could not connect to `127.0.0.1`"), "{result}");
+}
+
+#[test]
+fn null_of_the_caller_is_sent_and_an_absent_value_is_not() {
+    let api = Upstream::start(|_, _| Reply::json(200, &json!({})));
+    let manifest = format!(
+        "folio: 1\nserver: {{ name: nulls }}\ntools:\n  t:\n    description: T\n    arguments:\n      title: {{ type: [string, 'null'] }}\n      \
+         state: {{}}\n      label: {{ type: object, properties: {{ color: {{ type: [string, 'null'] }} }} }}\n    run:\n      http:\n        url: {}\n        \
+         method: PATCH\n        json: {{ title: '{{{{title}}}}', state: '{{{{arguments.state}}}}', color: '{{{{label.color}}}}', list: ['{{{{title}}}}'] }}\n",
+        api.url()
+    );
+    let (_folder, server) = serve(&manifest);
+    let client = server.client(SESSION_VERSIONS[3]);
+    for (arguments, body) in [
+        (json!({}), json!({ "list": [] })),
+        (json!({ "title": null }), json!({ "title": null, "list": [null] })),
+        (json!({ "title": "a", "state": "b" }), json!({ "title": "a", "state": "b", "list": ["a"] })),
+        (json!({ "label": { "color": null } }), json!({ "color": null, "list": [] })),
+        (json!({ "label": {} }), json!({ "list": [] })),
+    ] {
+        assert_eq!(client.call("t", arguments.clone())["isError"], false);
+        let sent: Value = serde_json::from_str(&api.requests().last().unwrap().body).unwrap();
+        assert_eq!(sent, body, "{arguments}");
+    }
+    assert_eq!(client.call("t", json!({ "state": null }))["isError"], true, "its schema has no null");
+}
+
+#[test]
+fn invalid_url_is_shown() {
+    let manifest = "folio: 1\nserver: { name: urls }\nenv: { BASE: { default: \"api.example/v1\" } }\nconnections: { api: { url: \"{{env.BASE}}\" } }\n\
+                    tools: { t: { description: T, run: { http: { use: api, url: /items } } } }\n";
+    let result = call(manifest, json!({}));
+    let words = "invalid URL `api.example/v1/items`: it must begin with `https://` or `http://`";
+    assert!(text(&result).contains(words), "{result}");
+}
+
+#[test]
+fn unknown_tool_is_named_with_a_near_one() {
+    let (_folder, server) =
+        serve("folio: 1\nserver: { name: near }\ntools: { get-issue: { description: T, run: { set: { a: x } } } }\n");
+    let refused = server.client(SESSION_VERSIONS[3]).request("tools/call", json!({ "name": "getissue" }));
+    assert!(refused.to_string().contains("Unknown tool: getissue; did you mean `get-issue`?"), "{refused}");
+}
+
+#[test]
 fn errors_say_what_was_asked_and_whether_to_try_again() {
     let api = Upstream::start(|request, _| match request.target.split('?').next().unwrap() {
         "/problem" => Reply::with_headers(

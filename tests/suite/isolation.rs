@@ -154,6 +154,26 @@ fn outcomes_of_earlier_steps_count_as_held_memory() {
     assert_eq!(told(&client.request("tools/call", call(1_200_000))), MEMORY);
 }
 
+#[test]
+fn outputs_that_are_parsed_count_as_held_memory() {
+    let folder = TestFolder::with_manifest(
+        "folio: 1\nserver: { name: s }\ntools:\n  numbers: { description: D, run: { exec: [cat, numbers.json] }, result: { select: 'length(@)' } }\n  \
+         large: { description: D, maxOutput: 60MiB, run: { exec: [head, -c, '50000000', /dev/zero] }, result: { text: large } }\n",
+    );
+    folder.write("numbers.json", &format!("[{}0]", "0,".repeat(500_000)));
+    let server = folder.stdio();
+    let client = server.client("2025-11-25");
+    for (tool, answer) in [("numbers", "500001"), ("large", MEMORY)] {
+        let calls = (0..16).map(|_| ("tools/call", json!({ "name": tool, "arguments": {} })));
+        let answers = client.request_all(calls);
+        let said: Vec<String> = answers.iter().map(told).collect();
+        assert!(said.iter().any(|said| said == answer), "{tool}: {said:?}");
+        let busy = "the server is busy with other calls; try again later";
+        assert!(said.iter().all(|said| said == answer || said == busy || said == MEMORY), "{tool}: {said:?}");
+    }
+    assert!(peak(&server) < 512, "{} MiB", peak(&server));
+}
+
 /// Attacks with one client while another one goes on, until the first has its answer.
 fn go_on_beside(attacker: &TestClient, honest: &TestClient, attack: &Attack) {
     let shown = attack.params["name"].clone();

@@ -149,13 +149,39 @@ fn large_file_is_not_held_in_memory() {
 }
 
 #[test]
+fn values_are_sent_as_files() {
+    let api = Upstream::start(|_, _| ok());
+    let http = format!(
+        r#"{{ url: "{}", multipart: {{ report: {{ text: "T {{{{title}}}}", filename: "{{{{title}}}}.md" }},
+            image: {{ base64: "{{{{image}}}}", mimeType: image/png }}, gone: {{ base64: "{{{{no}}}}" }} }} }}"#,
+        api.url()
+    );
+    let folder = TestFolder::with_manifest(&manifest("title: {}, image: {}, no: {}", &http));
+    call(&folder, json!({ "title": "a", "image": "aGk=" }));
+    let disposition = "Content-Disposition: form-data";
+    assert_eq!(
+        parts(&api.requests()[0]),
+        [
+            (
+                format!("{disposition}; name=\"report\"; filename=\"a.md\"\r\nContent-Type: text/markdown"),
+                "T a".to_owned()
+            ),
+            (format!("{disposition}; name=\"image\"; filename=\"image\"\r\nContent-Type: image/png"), "hi".to_owned()),
+        ]
+    );
+    let refused = call(&folder, json!({ "title": "a", "image": "no base64" }));
+    assert!(refused.to_string().contains("the part `image` of `multipart` is not base64"), "{refused}");
+    assert_eq!(api.requests().len(), 1);
+}
+
+#[test]
 fn mistakes_in_parts_are_reported() {
     let http = "{ url: \"https://x.example/\", multipart: { a: { mimeType: text/csv }, b: { file: no.txt }, \
                 c: { file: folio.yaml, mimeType: csv }, d: { file: ../x } } }";
     let folder = TestFolder::with_manifest(&manifest("", http));
     let output = run_folio(folder.path(), &["check"]);
     for message in [
-        "missing key `file` in a part of `multipart`",
+        "expected exactly one of `file`, `text`, `base64` in `multipart`",
         "no such file or folder: `no.txt`",
         "invalid MIME type `csv`",
         "path `../x` escapes the pack folder",

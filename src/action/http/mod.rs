@@ -17,6 +17,7 @@ mod tls_and_proxy;
 
 use std::time::Instant;
 
+use crate::budget::HeldMemory;
 use crate::compile::{Compiler, JsonTemplate};
 use crate::diagnostic::Code;
 use crate::template::{HeaderSlot, QueryValue, Shape, Template, Text, Url, UrlBase};
@@ -210,7 +211,11 @@ impl ActionKind for HttpAction {
         }
         let described = self.describe_request(&request, &**context.run.world);
         let response = self.send_with_retries(request, &described, Instant::now() + context.timeout, context).await?;
-        budget.run_sized(response.body.bytes.len(), || self.to_outcome(&described, response, context))?
+        // As bytes, as texts, and as the value of JSON, of which the outcome is charged later.
+        let (size, mut memory) = (response.body.bytes.len(), HeldMemory::new(budget));
+        memory.grow(size.saturating_mul(3))?;
+        memory.grow(self.format.memory_size(&response.body.bytes))?;
+        budget.run_sized(size, || self.to_outcome(&described, response, context))?
     }
 }
 

@@ -1,8 +1,12 @@
-//! `multipart`: the parts of a body, which are texts or files of the pack.
+//! `multipart`: the parts of a body, which are texts, files of the pack, and values sent as files.
 
 use std::path::PathBuf;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 use crate::action::ActionError;
+use crate::action::keys::check_exactly_one;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::files::{Folder, is_mime_type, mime_by_name};
@@ -22,7 +26,14 @@ pub(super) struct Multipart {
 
 enum PartTemplate {
     Text(Template<QueryValue>),
-    File { path: PathBuf, filename: Option<Template<Text>>, mime_type: String },
+    File { contents: FileContents, filename: Option<Template<Text>>, mime_type: Option<String> },
+}
+
+/// Where the contents of a file come from.
+enum FileContents {
+    File(PathBuf),
+    Text(Template<Text>),
+    Base64(Template<Text>),
 }
 
 impl Multipart {
@@ -38,11 +49,14 @@ impl Multipart {
 
     /// The paths that its templates read.
     pub(super) fn reads(&self) -> Vec<Vec<String>> {
-        let reads = self.parts.iter().filter_map(|(_, part)| match part {
-            PartTemplate::Text(text) => Some(text.read_paths()),
-            PartTemplate::File { filename, .. } => filename.as_ref().map(Template::read_paths),
+        let reads = self.parts.iter().flat_map(|(_, part)| match part {
+            PartTemplate::Text(text) => text.read_paths().to_vec(),
+            PartTemplate::File { contents, filename, .. } => {
+                let templates = [contents.template(), filename.as_ref()];
+                templates.into_iter().flatten().flat_map(Template::read_paths).cloned().collect()
+            }
         });
-        reads.flatten().cloned().collect()
+        reads.collect()
     }
 
     /// The body. A text of which every value is absent is left out; a text that is exactly a list is a part for each item.
@@ -64,10 +78,7 @@ impl PartTemplate {
     }
 
     fn compile_file(part: &FilePart, at: Location, compiler: &mut Compiler<'_>) -> Option<PartTemplate> {
-        let Some(file) = &part.file else {
-            compiler.error(Code::MissingKey, at, "missing key `file` in a part of `multipart`");
-            return None;
-        };
+        let contents = FileContents::compile(part, at, compiler)?;
         if let Some(written) = part.mime_type.as_ref().filter(|written| !is_mime_type(written)) {
             compiler
                 .error(Code::BadValue, written.location, format!("invalid MIME type `{}`", written.value))
@@ -77,12 +88,9 @@ impl PartTemplate {
             Some(filename) => Some(compiler.template(filename, Exposure::Private)?),
             None => None,
         };
-        let guessed = || mime_by_name(file).unwrap_or("application/octet-stream").to_owned();
-        Some(PartTemplate::File {
-            path: compiler.resolve_file(file, file.location)?,
-            filename,
-            mime_type: part.mime_type.as_ref().map_or_else(guessed, |written| written.value.clone()),
-        })
+        let guessed = || part.file.as_ref().and_then(|file| mime_by_name(file)).map(str::to_owned);
+        let mime_type = part.mime_type.as_ref().map(|written| written.value.clone()).or_else(guessed);
+        Some(PartTemplate::File { contents, filename, mime_type })
     }
 
     fn render(&self, name: &str, scope: &Scope, folder: &Folder) -> Result<Vec<BodyPart>, ActionError> {
@@ -91,16 +99,70 @@ impl PartTemplate {
             PartTemplate::Text(text) => {
                 Ok(text.render(scope)?.0.into_iter().map(|text| text_part(name, text)).collect())
             }
-            PartTemplate::File { path, filename, mime_type } => {
-                let own = path.file_name().map(|name| name.to_string_lossy().into_owned());
+            PartTemplate::File { contents, .. } if contents.template().is_some_and(|text| is_absent(text, scope)) => {
+                Ok(Vec::new())
+            }
+            PartTemplate::File { contents, filename, mime_type } => {
                 let filename = match filename {
-                    Some(filename) => Some(filename.render(scope)?.0),
-                    None => own,
+                    Some(filename) => filename.render(scope)?.0,
+                    None => contents.file_name().unwrap_or_else(|| name.to_owned()),
                 };
-                let content = PartContent::File { folder: folder.clone(), path: path.clone() };
-                Ok(vec![BodyPart { name: name.to_owned(), filename, mime_type: Some(mime_type.clone()), content }])
+                let guessed = || mime_by_name(&filename).unwrap_or(contents.default_mime_type()).to_owned();
+                let mime_type = mime_type.clone().unwrap_or_else(guessed);
+                let content = contents.render(name, scope, folder)?;
+                let part =
+                    BodyPart { name: name.to_owned(), filename: Some(filename), mime_type: Some(mime_type), content };
+                Ok(vec![part])
             }
         }
+    }
+}
+
+impl FileContents {
+    fn compile(part: &FilePart, at: Location, compiler: &mut Compiler<'_>) -> Option<FileContents> {
+        let keys = [("file", part.file.is_some()), ("text", part.text.is_some()), ("base64", part.base64.is_some())];
+        check_exactly_one("multipart", at, &keys, compiler)?;
+        if let Some(file) = &part.file {
+            return compiler.resolve_file(file, file.location).map(FileContents::File);
+        }
+        if let Some(text) = &part.text {
+            return compiler.template(text, Exposure::Private).map(FileContents::Text);
+        }
+        compiler.template(part.base64.as_ref()?, Exposure::Private).map(FileContents::Base64)
+    }
+
+    fn template(&self) -> Option<&Template<Text>> {
+        match self {
+            FileContents::File(_) => None,
+            FileContents::Text(text) | FileContents::Base64(text) => Some(text),
+        }
+    }
+
+    fn file_name(&self) -> Option<String> {
+        match self {
+            FileContents::File(path) => path.file_name().map(|name| name.to_string_lossy().into_owned()),
+            FileContents::Text(_) | FileContents::Base64(_) => None,
+        }
+    }
+
+    fn default_mime_type(&self) -> &'static str {
+        match self {
+            FileContents::Text(_) => "text/plain; charset=utf-8",
+            FileContents::File(_) | FileContents::Base64(_) => "application/octet-stream",
+        }
+    }
+
+    fn render(&self, name: &str, scope: &Scope, folder: &Folder) -> Result<PartContent, ActionError> {
+        Ok(match self {
+            FileContents::File(path) => PartContent::File { folder: folder.clone(), path: path.clone() },
+            FileContents::Text(text) => PartContent::Bytes(text.render(scope)?.0.into_bytes()),
+            FileContents::Base64(text) => {
+                let text = text.render(scope)?.0;
+                scope.budget().charge_memory(text.len())?;
+                let invalid = |_| ActionError::message(format!("the part `{name}` of `multipart` is not base64"));
+                PartContent::Bytes(STANDARD.decode(text.trim()).map_err(invalid)?)
+            }
+        })
     }
 }
 

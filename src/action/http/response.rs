@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::action::outcome::{OutcomeBody, with_json};
 use crate::action::parse::OutputFormat;
 use crate::action::{ActionContext, ActionError, ActionOutcome};
+use crate::template::value_to_text;
 use crate::world::HttpResponse;
 
 use super::HttpAction;
@@ -12,6 +13,18 @@ use super::retry::{is_worth_repeating, retry_after};
 
 /// How much of the body of an error response is shown.
 const MAX_ERROR_BODY_CHARS: usize = 2000;
+/// Where APIs say what is wrong with which field, beside a message.
+const DETAIL_KEYS: [&str; 9] = [
+    "errors",
+    "details",
+    "invalid-params",
+    "invalid_params",
+    "invalidParams",
+    "violations",
+    "fieldErrors",
+    "param",
+    "field",
+];
 const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
 
 impl HttpAction {
@@ -115,8 +128,22 @@ fn error_reason(response: &HttpResponse, json: &Value) -> String {
     reason.trim().chars().take(MAX_ERROR_BODY_CHARS).collect()
 }
 
-/// The message in a JSON error: of problem details (RFC 9457), or under a name that APIs often use.
+/// The message in a JSON error, of problem details (RFC 9457) or under a name that APIs often use, and what is wrong with
+/// which field.
 fn json_reason(json: &Value) -> Option<String> {
+    let listed = |errors: &Value| {
+        let reasons: Option<Vec<String>> = errors.as_array()?.iter().map(json_reason).collect();
+        reasons.filter(|reasons| !reasons.is_empty()).map(|reasons| reasons.join("; "))
+    };
+    match json_title(json) {
+        Some(title) => Some([title].into_iter().chain(error_details(json)).collect::<Vec<_>>().join("\n")),
+        None => (json.get("error").and_then(json_reason))
+            .or_else(|| json.get("errors").and_then(listed))
+            .or_else(|| json.as_str().map(str::to_owned)),
+    }
+}
+
+fn json_title(json: &Value) -> Option<String> {
     let text = |key: &str| json.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
     if let (Some(title), Some(detail)) = (text("title"), text("detail")) {
         return Some(format!("{title}: {detail}"));
@@ -124,11 +151,23 @@ fn json_reason(json: &Value) -> Option<String> {
     if let (Some(error), Some(description)) = (text("error"), text("error_description")) {
         return Some(format!("{error}: {description}"));
     }
-    let named = ["message", "detail", "title", "error_description", "error", "reason"].into_iter().find_map(text);
-    let nested = || json.get("error").and_then(json_reason);
-    let first = || json.get("errors").and_then(|errors| errors.get(0)).and_then(json_reason);
-    let plain = || json.as_str().map(str::to_owned);
-    named.map(str::to_owned).or_else(nested).or_else(first).or_else(plain)
+    let names = ["message", "detail", "title", "error_description", "error", "reason"];
+    names.into_iter().find_map(text).map(str::to_owned)
+}
+
+/// What is said beside the message, each on a line: `errors: [{"field":"title","code":"missing"}]`.
+fn error_details(json: &Value) -> impl Iterator<Item = String> {
+    let is_empty = |value: &Value| match value {
+        Value::Null | Value::Bool(_) => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(list) => list.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Number(_) => false,
+    };
+    DETAIL_KEYS.into_iter().filter_map(move |key| {
+        let value = json.get(key).filter(|value| !is_empty(value))?;
+        Some(format!("{key}: {}", value_to_text(value)))
+    })
 }
 
 /// The title of an HTML page.
@@ -159,7 +198,16 @@ mod tests {
             ),
             (json!({ "message": "Not Found", "documentation_url": "x" }), Some("Not Found")),
             (json!({ "error": { "message": "No such customer", "type": "x" } }), Some("No such customer")),
-            (json!({ "errors": [{ "message": "bad field" }, { "message": "b" }] }), Some("bad field")),
+            (json!({ "errors": [{ "message": "bad field" }, { "message": "b" }] }), Some("bad field; b")),
+            (
+                json!({ "message": "Validation Failed", "errors": [{ "field": "title", "code": "missing" }] }),
+                Some("Validation Failed\nerrors: [{\"field\":\"title\",\"code\":\"missing\"}]"),
+            ),
+            (
+                json!({ "error": { "message": "Missing", "param": "amount", "details": [] } }),
+                Some("Missing\nparam: amount"),
+            ),
+            (json!({ "errors": [{ "code": 7 }] }), None),
             (json!({ "errors": ["bad field"] }), Some("bad field")),
             (json!({ "code": 7 }), None),
             (json!([]), None),

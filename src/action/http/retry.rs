@@ -127,12 +127,12 @@ mod tests {
 
     use super::{RetryPolicy, StatusPattern, jitter, retry_after};
     use crate::action::ActionError;
-    use crate::world::{CapturedBytes, HttpResponse, WorldError};
+    use crate::world::{CapturedBytes, HttpResponse, ResponseSource, WorldError};
 
     fn response(status: u16, headers: &[(&str, &str)]) -> HttpResponse {
         let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let url = "https://api.example/".parse().unwrap();
-        HttpResponse { status, headers, body: CapturedBytes::default(), url }
+        HttpResponse { status, headers, body: CapturedBytes::default(), url, source: ResponseSource::Server }
     }
 
     fn policy(is_repeatable: bool) -> RetryPolicy {

@@ -193,8 +193,12 @@ async fn send_with_token(
 }
 
 /// Parses a rendered URL.
-pub(super) fn parse_url(text: &str) -> Result<Url, WorldError> {
-    Url::parse(text).map_err(|_| WorldError::InvalidUrl { reason: "malformed" })
+pub(super) fn parse_url(text: &str) -> Result<Url, ActionError> {
+    Url::parse(text).map_err(|_| {
+        let shown = text.split('?').next().unwrap_or_default();
+        let shown = truncate(shown, MAX_DESCRIPTION_CHARS);
+        ActionError::message(format!("invalid URL `{shown}`: it must begin with `https://` or `http://`"))
+    })
 }
 
 /// A header, unless every value in it is absent.

@@ -96,23 +96,28 @@ impl Method {
 }
 
 kind_enum! {
-    /// A part of a multipart body: a text (a template), or a file.
+    /// A part of a multipart body: a text (a template), or a file: `{ file: logo.png }`.
     pub enum Part {
         "scalar" => Text(Spanned<Scalar>),
         "map" => File(FilePart),
     }
 }
 
-/// A part of a multipart body that is a file.
+/// A part of a multipart body that is a file: of the pack, or of values with `text` or `base64`, such as
+/// `{ base64: "{{image}}", filename: logo.png }`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct FilePart {
     /// The path of the file, relative to this manifest. It is read while it is sent, in whatever size.
-    #[schemars(with = "String", extend("x-required" = true))]
     pub file: Option<Spanned<String>>,
-    /// Its media type. The default is guessed from the name of the file.
+    /// The contents, a template: `"{{report}}"`. The part is left out where all its values are absent.
+    pub text: Option<Spanned<String>>,
+    /// The contents in base64, a template: `"{{image}}"`, or `"{{steps.photo.base64}}"` after `file: { read: … }`. The part
+    /// is left out where all its values are absent.
+    pub base64: Option<Spanned<String>>,
+    /// Its media type. The default is guessed from the file name.
     pub mime_type: Option<Spanned<String>>,
-    /// The file name to send, a template: `"{{title}}.pdf"`. The default is that of the file.
+    /// The file name to send, a template: `"{{title}}.pdf"`. The default is that of the file, or the name of the part.
     pub filename: Option<Spanned<String>>,
 }
 

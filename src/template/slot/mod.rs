@@ -61,9 +61,9 @@ pub trait Slot: Sized + Debug + 'static {
         None
     }
 
-    /// The output for the JSON of an action that is `null`, where that is not absent.
+    /// The output for a `null` that is not absent: of a caller, or the JSON of an action.
     #[doc(hidden)]
-    fn output_from_null_output() -> Option<Self::Output> {
+    fn output_from_present_null() -> Option<Self::Output> {
         None
     }
 

@@ -27,7 +27,7 @@ impl Slot for JsonLeaf {
         Some(Ok(JsonValue((!value.is_null()).then(|| value.clone()))))
     }
 
-    fn output_from_null_output() -> Option<JsonValue> {
+    fn output_from_present_null() -> Option<JsonValue> {
         Some(JsonValue(Some(Value::Null)))
     }
 

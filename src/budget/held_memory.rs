@@ -1,0 +1,32 @@
+//! `HeldMemory`: memory that is released when what it is for is dropped.
+
+use super::{Budget, Exhausted};
+
+/// Memory of a call for something that ends before the call.
+#[derive(Debug)]
+pub struct HeldMemory {
+    budget: Budget,
+    bytes: usize,
+}
+
+impl HeldMemory {
+    /// Nothing yet.
+    pub fn new(budget: &Budget) -> HeldMemory {
+        HeldMemory { budget: budget.clone(), bytes: 0 }
+    }
+
+    /// Charges more memory before it is allocated.
+    ///
+    /// # Errors
+    /// As those of [`Budget::charge_memory`].
+    pub fn grow(&mut self, bytes: usize) -> Result<(), Exhausted> {
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.budget.charge_memory(bytes)
+    }
+}
+
+impl Drop for HeldMemory {
+    fn drop(&mut self) {
+        self.budget.release(self.bytes);
+    }
+}
