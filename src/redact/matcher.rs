@@ -3,8 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::MAX_WHITE_SPACE;
 use super::escape::{self, DecodedEscape, Escapes};
-use super::pattern::{ByteMatcher, SecretPattern, base64_sextet};
+use super::pattern::{ByteMatcher, SecretPattern, base64_sextet, is_white_space};
 use super::run::{Decoded, Run, runs};
 
 /// How many states are kept at one position: a secret of backslashes alone has very many.
@@ -71,8 +72,12 @@ impl SecretMatcher {
         let admitted = |nth: usize| {
             let expected = pattern.matchers.get(nth).copied();
             let between = if nth > 0 { pattern.between } else { &[] };
-            let matches =
-                move |byte: &u8| expected.is_some_and(|expected| expected.matches(*byte)) || between.contains(byte);
+            let follows_break = nth > 0 && pattern.matchers.get(nth - 1) == Some(&ByteMatcher::LineBreak);
+            let matches = move |byte: &u8| {
+                expected.is_some_and(|expected| expected.matches(*byte))
+                    || between.contains(byte)
+                    || follows_break && is_white_space(*byte)
+            };
             (0..=255).filter(matches)
         };
         for expected in &pattern.matchers {
@@ -99,9 +104,9 @@ impl SecretMatcher {
         &self.patterns
     }
 
-    /// The length of the longest pattern, in bytes.
+    /// The length of the longest text that a pattern matches, in bytes.
     pub(super) fn longest(&self) -> usize {
-        self.patterns.iter().map(|pattern| pattern.matchers.len()).max().unwrap_or_default()
+        self.patterns.iter().map(|pattern| pattern.longest_match()).max().unwrap_or_default()
     }
 
     /// The length of the shortest pattern in base64.
@@ -382,6 +387,9 @@ impl PatternRun<'_> {
         };
         if expected.matches(byte) {
             self.push_state(nth + 1, at + 1);
+            if expected == ByteMatcher::LineBreak {
+                self.push_white_space(state);
+            }
         }
         if expected == ByteMatcher::Byte(byte) && escape::is_quote(byte) {
             self.quote(nth, at);
@@ -392,6 +400,14 @@ impl PatternRun<'_> {
         if escape::is_special(byte) {
             self.step_escaped(state, expected, byte);
         }
+    }
+
+    /// The states behind white space, of which more may follow as escapes.
+    fn push_white_space(&mut self, state: MatchState) {
+        let rest = self.text.get(state.at..).unwrap_or_default();
+        let length = rest.iter().take(MAX_WHITE_SPACE).take_while(|byte| is_white_space(**byte)).count();
+        self.push_state(state.matcher + 1, state.at + length);
+        self.push_skip(state, state.at + length);
     }
 
     /// A quote of the secret, which may be incomplete.
@@ -405,8 +421,9 @@ impl PatternRun<'_> {
     /// A byte that may be part of an escape.
     fn step_escaped(&mut self, state: MatchState, expected: ByteMatcher, byte: u8) {
         let MatchState { at, matcher: nth, .. } = state;
-        if byte == b'+' && expected == ByteMatcher::Byte(b' ') {
+        if byte == b'+' && expected.matches(b' ') {
             self.push_state(nth + 1, at + 1);
+            self.skip_as_white_space(state, at + 1);
         }
         if expected == ByteMatcher::Byte(b'\\') {
             self.push_backslashes(nth, at);
@@ -435,12 +452,21 @@ impl PatternRun<'_> {
         let matchers = self.pattern.matchers.get(nth..nth + bytes.len()).unwrap_or_default();
         if matchers.len() == bytes.len() && matchers.iter().zip(bytes).all(|(expected, byte)| expected.matches(*byte)) {
             self.push_state(nth + bytes.len(), unit.end);
+            self.skip_as_white_space(state, unit.end);
         }
         if let [byte] = bytes {
-            if *byte == b'+' && matchers == [ByteMatcher::Byte(b' ')] {
+            if *byte == b'+' && matches!(matchers, [expected] if expected.matches(b' ')) {
                 self.push_state(nth + 1, unit.end);
+                self.skip_as_white_space(state, unit.end);
             }
             self.skip_invisible(state, *byte, unit.end);
+        }
+    }
+
+    /// Skips what stands for a part of the white space that is expected.
+    fn skip_as_white_space(&mut self, state: MatchState, end: usize) {
+        if self.pattern.matchers.get(state.matcher) == Some(&ByteMatcher::LineBreak) {
+            self.push_skip(state, end);
         }
     }
 

@@ -1,8 +1,8 @@
 //! Removes secret values from everything that folio sends, prints or logs.
 //!
 //! A [`Redactor`] knows the secrets of one load, and finds them in any mixture of encodings: in either case,
-//! percent-encoded, escaped as in JSON or HTML, also repeatedly; in hexadecimal; and in base64 at each alignment. It is used
-//! twice:
+//! percent-encoded, escaped as in JSON or HTML, also repeatedly; with its lines indented or joined; in Windows-1252; in
+//! hexadecimal; and in base64 at each alignment. It is used twice:
 //! - on input, before anything can cut a secret apart: [`Redactor::redact_bytes`], and [`Redactor::redact_value`] between
 //!   entries;
 //! - on output: [`Redactor::redact_message`] for whole messages, and [`Redactor::redact_text`] for lines.
@@ -42,6 +42,10 @@ pub const SAFE_SECRET_CHARS: usize = 8;
 const MIN_PARTIAL_SECRET_BYTES: usize = 5;
 /// The most bytes in which one byte of a pattern is written, such as `%255Cu0061`.
 const MAX_ENCODED_BYTES: usize = 16;
+
+/// The longest white space that may stand for a line break of a secret. As with `MAX_SKIPS`, the work of a match must not
+/// depend on how much of a secret a caller has guessed.
+const MAX_WHITE_SPACE: usize = 128;
 
 /// How bytes end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,7 +144,7 @@ impl Redactor {
 
     /// How many bytes behind a limit are read, so that a secret across the limit is known.
     pub fn lookahead(&self) -> usize {
-        self.matcher.longest() * MAX_ENCODED_BYTES
+        self.matcher.longest()
     }
 
     /// Redacts input, drops what is behind `limit`, and returns how much it dropped. A secret across the limit is redacted

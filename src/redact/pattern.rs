@@ -9,6 +9,9 @@ pub(super) enum ByteMatcher {
     Letter(u8),
     /// A base64 character with these known bits.
     Sextet { value: u8, known: u8 },
+    /// White space with a line break in it, for which any white space may stand: a file indents its lines, and a shell
+    /// joins them.
+    LineBreak,
 }
 
 impl ByteMatcher {
@@ -30,8 +33,13 @@ impl ByteMatcher {
             ByteMatcher::Byte(own) => own == byte,
             ByteMatcher::Letter(own) => own == byte.to_ascii_lowercase(),
             ByteMatcher::Sextet { value, known } => base64_sextet(byte).is_some_and(|bits| bits & known == value),
+            ByteMatcher::LineBreak => is_white_space(byte),
         }
     }
+}
+
+pub(super) fn is_white_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
 }
 
 /// The six bits of a base64 character, in either alphabet.
@@ -55,6 +63,25 @@ fn percent_encode(secret: &str) -> String {
     secret.bytes().map(encode).collect()
 }
 
+/// The characters that Windows-1252 has in place of the control characters of Latin-1, in order; U+FFFD where it has none.
+const WINDOWS_1252: &str = "€\u{fffd}‚ƒ„…†‡ˆ‰Š‹Œ\u{fffd}Ž\u{fffd}\u{fffd}‘’“”•–—˜™š›œ\u{fffd}žŸ";
+
+/// A text in Windows-1252, which includes Latin-1.
+fn windows_1252(text: &str) -> Option<Vec<u8>> {
+    let encode = |letter: char| match u8::try_from(letter) {
+        Ok(byte) if !(0x80..0xa0).contains(&byte) => Some(byte),
+        _ => (0x80..=0x9f).zip(WINDOWS_1252.chars()).find(|(_, own)| *own == letter).map(|(byte, _)| byte),
+    };
+    text.chars().map(encode).collect()
+}
+
+/// A text as it is left by a program that took it for another charset; `None` where that is too little to tell.
+fn with_replacement_characters(text: &str) -> Option<String> {
+    let known = text.chars().filter(char::is_ascii_alphanumeric).count();
+    let replace = |letter: char| if letter.is_ascii() { letter } else { char::REPLACEMENT_CHARACTER };
+    (known >= super::SAFE_SECRET_CHARS).then(|| text.chars().map(replace).collect())
+}
+
 /// One encoding of one secret.
 #[derive(Debug)]
 pub(super) struct SecretPattern {
@@ -70,12 +97,10 @@ pub(super) struct SecretPattern {
 impl SecretPattern {
     /// All encodings of a secret, except escapes, which may apply to any character.
     pub(super) fn all_encodings(secret: &str) -> Vec<SecretPattern> {
-        let mut texts = vec![secret.to_owned()];
+        let mut forms = vec![SecretPattern::plain(secret.as_bytes())];
         if !secret.is_ascii() {
-            texts.extend([secret.to_lowercase(), secret.to_uppercase()]);
-            texts.dedup();
+            forms.extend(SecretPattern::beyond_ascii(secret));
         }
-        let mut forms: Vec<SecretPattern> = texts.iter().map(|text| SecretPattern::plain(text.as_bytes())).collect();
         forms.push(SecretPattern::hexadecimal(secret.as_bytes()));
         let encoded = percent_encode(secret);
         if encoded != secret {
@@ -85,18 +110,36 @@ impl SecretPattern {
         forms
     }
 
+    /// The further encodings of a secret that has other than ASCII characters: in either case, and in other charsets.
+    fn beyond_ascii(secret: &str) -> Vec<SecretPattern> {
+        let mut cases = vec![secret.to_owned(), secret.to_lowercase(), secret.to_uppercase()];
+        cases.dedup();
+        let in_1252: Vec<Vec<u8>> = cases.iter().filter_map(|text| windows_1252(text)).collect();
+        let mut replaced: Vec<String> = cases.iter().filter_map(|text| with_replacement_characters(text)).collect();
+        replaced.dedup();
+        let utf_8 = cases.iter().skip(1).chain(&replaced).map(String::as_bytes);
+        let plain = utf_8.chain(in_1252.iter().map(Vec::as_slice)).map(SecretPattern::plain);
+        plain.chain(in_1252.first().map(|bytes| SecretPattern::hexadecimal(bytes))).collect()
+    }
+
     /// How many bytes of the secret the first `count` characters of the pattern reveal.
     pub(super) fn revealed_bytes(&self, count: usize) -> usize {
         (count * self.secret_bytes).div_ceil(self.matchers.len().max(1))
     }
 
     fn plain(bytes: &[u8]) -> SecretPattern {
-        SecretPattern {
-            matchers: bytes.iter().map(|byte| ByteMatcher::for_byte(*byte)).collect(),
-            secret_bytes: bytes.len(),
-            leading_sextet: None,
-            between: &[],
-        }
+        let pieces = bytes.chunk_by(|one, next| is_white_space(*one) && is_white_space(*next));
+        let matchers = pieces.flat_map(|piece| match piece.iter().any(|byte| matches!(byte, b'\r' | b'\n')) {
+            true => vec![ByteMatcher::LineBreak],
+            false => piece.iter().map(|byte| ByteMatcher::for_byte(*byte)).collect(),
+        });
+        SecretPattern { matchers: matchers.collect(), secret_bytes: bytes.len(), leading_sextet: None, between: &[] }
+    }
+
+    /// The length of the longest text that it matches.
+    pub(super) fn longest_match(&self) -> usize {
+        let line_breaks = self.matchers.iter().filter(|matcher| **matcher == ByteMatcher::LineBreak).count();
+        self.matchers.len() * super::MAX_ENCODED_BYTES + line_breaks * super::MAX_WHITE_SPACE
     }
 
     fn hexadecimal(bytes: &[u8]) -> SecretPattern {

@@ -183,6 +183,49 @@ fn each_line_of_a_pem_key_is_redacted_but_not_its_frame() {
 }
 
 #[test]
+fn short_lines_are_found_however_they_are_broken() {
+    let said = [
+        "k: |\n  abcdefg\n  hijklmn\n  opqrstu\n",
+        "abcdefg\r\nhijklmn\r\nopqrstu",
+        "<abcdefg\n\t\thijklmn  \n\n\t\topqrstu>",
+        "abcdefg hijklmn opqrstu",
+        r#"{"a":"  abcdefg\r\n  hijklmn\n\topqrstu"}"#,
+        r#"{"a":"{\"b\":\"abcdefg\\n\\t\\thijklmn\\r\\nopqrstu"}"#,
+        "a=abcdefg%0D%0A++hijklmn%0A%20%20opqrstu&b=1",
+        "abcdefg&#10;  hijklmn&#x0A;  opqrstu",
+        "YWJjZGVmZwogIGhpamtsbW4NCm9wcXJzdHU=",
+    ];
+    for secret in ["abcdefg\nhijklmn\nopqrstu", "abcdefg\r\nhijklmn\r\nopqrstu", "abcdefg\n  hijklmn\n\n opqrstu"] {
+        for said in said {
+            let left = redacted(secret, said);
+            let is_left = ["bcdef", "ijklm", "pqrst"].into_iter().any(|piece| left.contains(piece));
+            assert!(left.contains("[secret]") && !is_left, "{secret:?}: {said} became {left}");
+        }
+    }
+    let far = format!("abcdefg\n{}hijklmn\nopqrstu", " ".repeat(20_000));
+    assert_eq!(redacted("abcdefg\nhijklmn\nopqrstu", &far), far);
+}
+
+#[test]
+fn secret_in_another_charset_is_found() {
+    let redactor = Redactor::new(["pässwörtÜberall9€"]);
+    for said in [
+        &b"x p\xe4ssw\xf6rt\xdcberall9\x80 y"[..],
+        b"x P\xc4SSW\xd6RT\xdcBERALL9\x80 y",
+        b"x p%E4ssw%F6rt%DCberall9%80 y",
+        b"x p\\xe4ssw\\xf6rt\\xdcberall9\\x80 y",
+        b"x 70e4737377f67274dc626572616c6c3980 y",
+        "x p\u{fffd}ssw\u{fffd}rt\u{fffd}berall9\u{fffd} y".as_bytes(),
+        b"x cORzc3f2cnTcYmVyYWxsOYA= y",
+    ] {
+        let mut left = said.to_vec();
+        redactor.redact_bytes(&mut left, InputEnd::Complete);
+        assert!(left != said && !left.windows(4).any(|window| window == b"rall"), "{}", left.escape_ascii());
+        assert!(left.starts_with(b"x ") && left.ends_with(b" y"), "{}", left.escape_ascii());
+    }
+}
+
+#[test]
 fn partial_secret_at_the_end_is_dropped_or_redacted() {
     use InputEnd::{Complete, Interrupted};
     let redactor = Redactor::new(["hunter2-hunter2"]);

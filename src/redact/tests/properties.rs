@@ -20,13 +20,100 @@ fn secret() -> impl Strategy<Value = String> {
         3 => "[\"'/\\\\%&+ <>#$~_.:;=@-]",
         1 => "[äöüßÄéß€語😀]",
         1 => prop::sample::select(vec!["\\n", "%25", "\r", "&amp;", "\\\\"]).prop_map(str::to_owned),
+        1 => Just("\n".to_owned()),
     ];
     // Most are short, so that each character of them is met in many ways; a key is long.
     let length = prop_oneof![9 => 8..40_usize, 1 => 40..600_usize];
     length
         .prop_flat_map(move |length| prop::collection::vec(characters.clone(), length))
-        .prop_map(|letters| letters.concat().trim().to_owned())
+        .prop_map(|letters| without_adjacent_white_space(letters.concat().trim()))
         .prop_filter("long enough", |secret| secret.chars().count() >= SAFE_SECRET_CHARS)
+}
+
+/// White space at a line break may stand for any other, so what is left of it alone says nothing.
+fn without_adjacent_white_space(text: &str) -> String {
+    let mut letters: Vec<char> = text.chars().collect();
+    letters.dedup_by(|next, last| next.is_whitespace() && last.is_whitespace());
+    letters.into_iter().collect()
+}
+
+/// The ways in which a file or a program may break the lines of a text.
+const LAYOUTS: u8 = 5;
+
+fn lay_out(text: &str, layout: u8) -> String {
+    let line_break = match layout {
+        0 => "\n",
+        1 => "\r\n",
+        2 => "\n    ",
+        3 => "\r\n\t ",
+        _ => " ",
+    };
+    text.replace('\n', line_break)
+}
+
+/// The charsets of a text: UTF-8, Windows-1252, and one that a program did not know.
+const CHARSETS: u8 = 3;
+
+/// A text in a charset, or in UTF-8 where that cannot encode the secret.
+fn in_charset(text: &str, charset: u8, secret: &str) -> Vec<u8> {
+    let byte = |letter: char| match letter {
+        '€' => Some(0x80),
+        letter => u8::try_from(letter).ok(),
+    };
+    let bytes = || text.chars().map(|letter| byte(letter).unwrap_or(b'?')).collect();
+    let known = secret.chars().filter(char::is_ascii_alphanumeric).count();
+    match charset {
+        1 if secret.chars().all(|letter| byte(letter).is_some()) => bytes(),
+        2 if known >= SAFE_SECRET_CHARS => text.replace(|letter: char| !letter.is_ascii(), "\u{fffd}").into_bytes(),
+        _ => text.as_bytes().to_vec(),
+    }
+}
+
+/// How a text is written.
+#[derive(Debug, Clone)]
+struct Writing {
+    way: u8,
+    /// The ways of the characters one by one.
+    ways: Vec<u8>,
+    layout: u8,
+    charset: u8,
+}
+
+fn writing() -> impl Strategy<Value = Writing> {
+    (0..ENCODINGS, char_encodings(), 0..LAYOUTS, 0..CHARSETS).prop_map(|(way, ways, layout, charset)| Writing {
+        // Hexadecimal is of the secret as it is.
+        layout: if matches!(way, 7 | 13) { 0 } else { layout },
+        // A text whose characters are written one by one is in one charset.
+        charset: if way == ENCODINGS - 1 { 0 } else { charset },
+        way,
+        ways,
+    })
+}
+
+impl Writing {
+    fn write(&self, text: &str, secret: &str) -> Vec<u8> {
+        self.write_turned(text, secret, &self.ways)
+    }
+
+    fn write_turned(&self, text: &str, secret: &str, ways: &[u8]) -> Vec<u8> {
+        in_charset(&encode(&lay_out(text, self.layout), self.way, ways), self.charset, secret)
+    }
+
+    /// Six characters of a secret, from each on, as they are written.
+    fn six_char_pieces(&self, secret: &str) -> Vec<Vec<u8>> {
+        let letters: Vec<char> = secret.chars().collect();
+        let six = |nth: usize| letters[nth..nth + 6].iter().collect::<String>();
+        (0..letters.len() - 5)
+            .map(|nth| {
+                let ways = self.ways.iter().cycle().skip(nth % self.ways.len()).take(6).copied();
+                self.write_turned(&six(nth), secret, &ways.collect::<Vec<u8>>())
+            })
+            .collect()
+    }
+}
+
+fn contains(text: &[u8], piece: &[u8]) -> bool {
+    text.windows(piece.len()).any(|window| window == piece)
 }
 
 /// A way to write one character.
@@ -92,18 +179,6 @@ fn encode(text: &str, way: u8, ways: &[u8]) -> String {
     }
 }
 
-/// Six characters of a secret, from each on, as they are written.
-fn six_char_pieces(secret: &str, way: u8, ways: &[u8]) -> Vec<String> {
-    let letters: Vec<char> = secret.chars().collect();
-    let six = |nth: usize| letters[nth..nth + 6].iter().collect::<String>();
-    (0..letters.len() - 5)
-        .map(|nth| {
-            let turned: Vec<u8> = ways.iter().cycle().skip(nth % ways.len()).take(6).copied().collect();
-            encode(&six(nth), way, &turned)
-        })
-        .collect()
-}
-
 /// What becomes of the end of a text.
 #[derive(Debug, Clone, Copy)]
 enum Cut {
@@ -115,10 +190,9 @@ enum Cut {
 }
 
 /// A text as it is left by a redactor of `secret`, cut at `at`.
-fn redact_cut(secret: &str, text: &str, at: usize, cut: Cut) -> String {
-    let at = (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+fn redact_cut(secret: &str, text: &[u8], at: usize, cut: Cut) -> Vec<u8> {
     let redactor = Redactor::new([secret]);
-    let mut bytes = text.as_bytes().to_vec();
+    let mut bytes = text.to_vec();
     match cut {
         Cut::None => redactor.redact_bytes(&mut bytes, InputEnd::Complete),
         Cut::Interrupted => {
@@ -130,7 +204,7 @@ fn redact_cut(secret: &str, text: &str, at: usize, cut: Cut) -> String {
             redactor.redact_and_truncate(&mut bytes, at, InputEnd::Complete);
         }
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+    bytes
 }
 
 fn cut() -> impl Strategy<Value = Cut> {
@@ -182,43 +256,45 @@ proptest! {
 
     #[test]
     fn nothing_of_a_secret_is_left_in_what_base64_is_of(
-        secret in secret(), way in 0..ENCODINGS, ways in char_encodings(), before in context_text(), behind in context_text(),
+        secret in secret(), writing in writing(), before in context_text(), behind in context_text(),
         outer in "[a-zA-Z:. =]{0,6}", frame in 0..FRAMES, twice in any::<bool>(),
         at in any::<prop::sample::Index>(), end in cut(),
     ) {
-        let inner = format!("{before}{}{behind}", encode(&secret, way, &ways));
-        let inner = if twice { format!("{outer}{}", STANDARD.encode(inner)) } else { inner };
+        let inner = [before.as_bytes(), &writing.write(&secret, &secret), behind.as_bytes()].concat();
+        let inner = if twice { format!("{outer}{}", STANDARD.encode(inner)).into_bytes() } else { inner };
         let text = format!("{outer}{}", framed(&STANDARD.encode(inner), frame));
-        let left = redact_cut(&secret, &text, at.index(text.len() + 1), end);
+        let left = redact_cut(&secret, text.as_bytes(), at.index(text.len() + 1), end);
+        let left = String::from_utf8_lossy(&left);
         let mut read = decodings(&left);
         if twice {
             read = read.iter().flat_map(|text| decodings(&String::from_utf8_lossy(text))).collect();
         }
-        for piece in six_char_pieces(&secret, way, &ways) {
-            let leaks = |text: &Vec<u8>| text.windows(piece.len()).any(|window| window == piece.as_bytes());
-            prop_assert!(!read.iter().any(leaks), "{text} became {left}");
+        for piece in writing.six_char_pieces(&secret) {
+            prop_assert!(!read.iter().any(|text| contains(text, &piece)), "{text} became {left}");
         }
     }
 
     #[test]
     fn no_piece_of_a_secret_is_left(
-        secret in secret(), way in 0..ENCODINGS, ways in char_encodings(), before in context_text(), behind in context_text(),
+        secret in secret(), writing in writing(), before in context_text(), behind in context_text(),
         at in any::<prop::sample::Index>(), end in cut(),
     ) {
-        let text = format!("{before}{}{behind}", encode(&secret, way, &ways));
+        let text = [before.as_bytes(), &writing.write(&secret, &secret), behind.as_bytes()].concat();
         let left = redact_cut(&secret, &text, at.index(text.len() + 1), end);
-        for piece in six_char_pieces(&secret, way, &ways) {
-            prop_assert!(!left.contains(&piece), "{text} became {left}");
+        for piece in writing.six_char_pieces(&secret) {
+            prop_assert!(!contains(&left, &piece), "{} became {}", text.escape_ascii(), left.escape_ascii());
         }
     }
 
     #[test]
     fn no_piece_of_a_secret_is_left_in_base64(
-        secret in secret(), before in "[a-z:]{0,5}", behind in "[a-z]{0,5}", way in 0_u8..4,
+        secret in secret(), before in "[a-z:]{0,5}", behind in "[a-z]{0,5}", way in 0_u8..4, layout in 0..LAYOUTS,
+        charset in 0..CHARSETS,
         at in any::<prop::sample::Index>(), end in cut(),
     ) {
-        let whole = format!("{before}{secret}{behind}");
-        let encode = |text: &str| match way {
+        let written = in_charset(&lay_out(&secret, layout), charset, &secret);
+        let whole = [before.as_bytes(), &written, behind.as_bytes()].concat();
+        let encode = |text: &[u8]| match way {
             0 | 1 => STANDARD.encode(text),
             2 => URL_SAFE_NO_PAD.encode(text),
             _ => form_encode(&STANDARD.encode(text)),
@@ -226,13 +302,18 @@ proptest! {
         let text = encode(&whole);
         let lines: Vec<&str> = text.as_bytes().chunks(20).map(|line| std::str::from_utf8(line).unwrap()).collect();
         let text = if way == 1 { lines.join("\n") } else { text };
-        let left = redact_cut(&secret, &text, at.index(text.len() + 1), end);
+        let left = String::from_utf8(redact_cut(&secret, text.as_bytes(), at.index(text.len() + 1), end)).unwrap();
         let plain = left.replace('\n', "").replace("%2B", "+").replace("%2F", "/");
         // Six characters are eight of base64, of which the outer ones are shared.
         let known = encode(&whole).replace("%2B", "+").replace("%2F", "/");
         let from = (before.len() * 8).div_ceil(6);
-        let to = (before.len() + secret.len()) * 8 / 6;
-        for nth in from..to.saturating_sub(6) {
+        let to = (before.len() + written.len()) * 8 / 6;
+        // White space may stand for other white space, so it says nothing by itself.
+        let has_white_space = |nth: usize| {
+            let bytes = nth * 6 / 8..((nth + 7) * 6).div_ceil(8).min(whole.len());
+            whole[bytes].iter().any(u8::is_ascii_whitespace)
+        };
+        for nth in (from..to.saturating_sub(6)).filter(|nth| !has_white_space(*nth)) {
             prop_assert!(!plain.contains(&known[nth..nth + 7]), "{text} became {left}");
         }
     }
@@ -240,11 +321,19 @@ proptest! {
     #[test]
     fn any_bytes_are_accepted_and_clean_text_is_unchanged(
         bytes in prop::collection::vec(any::<u8>(), 0..200), text in any::<String>(), secret in secret(),
+        layout in 0..LAYOUTS, charset in 0..CHARSETS,
     ) {
         let redactor = Redactor::new([secret.as_str()]);
         let mut hidden = bytes.clone();
         redactor.redact_and_truncate(&mut hidden, 100, InputEnd::Interrupted);
         prop_assert!(bytes.starts_with(&hidden) || hidden.contains(&b'[') || hidden.contains(&b'*'));
         prop_assert_eq!(&*redactor.redact_text(&text), &*text);
+        // Beside a secret that is replaced, other text stays.
+        let written = in_charset(&lay_out(&secret, layout), charset, &secret);
+        let mut whole = [text.as_bytes(), b"\0|", &written, b"|\0", text.as_bytes()].concat();
+        let before = whole.clone();
+        redactor.redact_bytes(&mut whole, InputEnd::Complete);
+        prop_assert!(whole != before, "{} is not found", before.escape_ascii());
+        prop_assert!(whole.starts_with(&before[..text.len()]) && whole.ends_with(&before[before.len() - text.len()..]));
     }
 }
