@@ -24,7 +24,7 @@ kind_enum! {
 pub struct LogMessage {
     /// Its severity. The default is `info`.
     pub level: Option<LogLevel>,
-    /// The name of the logger. The default is the name of the tool.
+    /// The name of the logger. The default is the name of the tool. That of a pack begins with the name of the pack.
     pub logger: Option<Spanned<String>>,
     /// The logged value: any JSON, whose strings are templates.
     #[schemars(with = "Json", extend("x-required" = true))]

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ChangeNotification, ClientUse};
-use crate::compile::{Compiler, Exposure};
+use crate::compile::{Compiler, Exposure, Grants};
 use crate::diagnostic::{Code, truncate};
 use crate::notation::kind_enum;
 use crate::template::{Shape, Template, Uri};
@@ -14,7 +14,8 @@ use crate::yaml::Spanned;
 const MAX_SHOWN: usize = 200;
 
 kind_enum! {
-    /// The kind of list that changed (`tools`, `prompts`, `resources`), or a resource: `{ updated: URI }`.
+    /// The kind of list that changed (`tools`, `prompts`, `resources`), or a resource: `{ updated: URI }`. A pack may only
+    /// name its own resources.
     pub enum NotifySpec {
         "text" => List(ListKind),
         "map" => Resource(ResourceUpdate),
@@ -37,7 +38,7 @@ pub enum ListKind {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ResourceUpdate {
-    /// The URI of the resource, a template. A pack may only name its own resources.
+    /// The URI of the resource, a template. A pack may only name its own resources, not what its importer answers.
     #[schemars(with = "String", extend("x-required" = true))]
     pub updated: Option<Spanned<String>>,
 }
@@ -58,7 +59,7 @@ impl ActionKind for NotifyAction {
 
     fn compile(node: ActionNode<'_, NotifySpec>, compiler: &mut Compiler<'_>) -> Option<NotifyAction> {
         let resource = match &node.spec.value {
-            NotifySpec::List(kind) => return Some(NotifyAction::List(*kind)),
+            NotifySpec::List(kind) => return check_list(&node, compiler).map(|()| NotifyAction::List(*kind)),
             NotifySpec::Resource(resource) => resource,
         };
         let Some(uri) = &resource.updated else {
@@ -86,6 +87,17 @@ impl ActionKind for NotifyAction {
         });
         Ok(ActionOutcome::empty())
     }
+}
+
+/// The lists are those of the whole server.
+fn check_list(node: &ActionNode<'_, NotifySpec>, compiler: &mut Compiler<'_>) -> Option<()> {
+    if compiler.pack.grants == Grants::All {
+        return Some(());
+    }
+    compiler
+        .error(Code::NotGranted, node.spec.location, "cannot notify of a list in a pack: the lists are the server's")
+        .help("write `{ updated: URI }` for a resource of the pack");
+    None
 }
 
 /// A pack may only notify of its own resources.

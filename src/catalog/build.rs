@@ -53,15 +53,15 @@ pub struct BuildOutcome {
 /// Builds the catalog of the loaded packs, or reports all of their errors.
 pub fn build(loaded: LoadedPacks) -> BuildOutcome {
     let LoadedPacks { mut findings, packs } = loaded;
-    let mut builder = CatalogBuilder::default();
+    let secrets = Arc::new(build_redactor(&packs));
+    let mut builder = CatalogBuilder { secrets: secrets.clone(), ..CatalogBuilder::default() };
     for pack in &packs {
         builder.add_pack(pack, &mut findings);
     }
     let catalog = builder.finish(&packs, &mut findings);
     findings.report.sort_and_dedup();
     let catalog = catalog.filter(|_| !findings.report.has_errors()).map(Candidate);
-    let redactor =
-        catalog.as_ref().map_or_else(|| Arc::new(build_redactor(&packs)), |catalog| catalog.redactor().clone());
+    let redactor = catalog.as_ref().map_or(secrets, |catalog| catalog.redactor().clone());
     BuildOutcome {
         catalog,
         report: findings.report,
@@ -95,6 +95,8 @@ struct CatalogBuilder {
     own_names: Vec<EntryNames>,
     /// The URIs of all declared resources, with errors or without grants too.
     declared_uris: Vec<DeclaredUri>,
+    /// Finds the secrets of all packs.
+    secrets: Arc<Redactor>,
     /// The packs, in order of precedence.
     pack_nodes: Vec<PackNode>,
     /// Where each name of a resource for clients was used first.
@@ -140,7 +142,7 @@ struct EntryNames {
 
 impl CatalogBuilder {
     fn add_pack(&mut self, pack: &LoadedPack, findings: &mut Findings) {
-        let pack_context = PackContext::new(pack, self.own_names.is_empty(), &findings.report.sources);
+        let pack_context = PackContext::new(pack, self.own_names.is_empty(), &findings.report.sources, &self.secrets);
         let mut references = References::default();
         let mut own = EntryNames::default();
         self.tests.clear();
@@ -274,7 +276,9 @@ impl CatalogBuilder {
         client_limits::warn_of_long_names(&server_info, &lists, place_of, findings);
         client_limits::warn_of_many_tools(&lists, first.at, findings);
         let (keys, partials) = (digests::key_digests(first, findings), digests::partial_digests(packs, findings));
-        let redactor = Arc::new(build_redactor(packs).with_public_names(lists.names()));
+        // What is found in folders is named by whoever writes there.
+        let written = self.resources.iter().flat_map(CompiledResource::written_names);
+        let redactor = Redactor::join([&*self.secrets]).with_public_names(lists.names().chain(written));
         let trace_propagation = trace_propagation(first);
         let settings = ServerSettings {
             server: server_info,
@@ -283,7 +287,7 @@ impl CatalogBuilder {
             trace_propagation,
             keys,
             partials,
-            redactor,
+            redactor: Arc::new(redactor),
         };
         self.into_catalog(settings, lists, routes)
     }

@@ -18,7 +18,7 @@ use crate::digest::Digest;
 use crate::files::Folder;
 use crate::load::LoadedPack;
 use crate::notation::{Duration, Size};
-use crate::redact::InputEnd;
+use crate::redact::{InputEnd, Redactor};
 use crate::template::{Scope, ScopeConstants, ScopeShape};
 use crate::world::RedactingWorld;
 use crate::yaml::{Location, Spanned};
@@ -37,6 +37,8 @@ pub(super) struct PackContext {
     pub(super) folder: Folder,
     /// The names in scope of every entry of the pack.
     pub(super) names: ScopeShape,
+    /// Finds the secrets of all packs.
+    pub(super) secrets: Arc<Redactor>,
     /// The prefix of the names of its entries.
     prefix: String,
     is_root_pack: bool,
@@ -58,11 +60,13 @@ impl PackContext {
         LoadedPack { pack, prefix, .. }: &LoadedPack,
         served: bool,
         sources: &SourceMap,
+        secrets: &Arc<Redactor>,
     ) -> Arc<PackContext> {
         Arc::new(PackContext {
             constants: Arc::new(pack_constants(pack)),
             folder: pack.folder.clone(),
             names: pack_names(pack),
+            secrets: secrets.clone(),
             prefix: prefix.clone(),
             is_root_pack: served,
             digest: pack_digest(pack, sources),
@@ -111,7 +115,8 @@ impl PackContext {
         entry_context: &EntryContext<'_>,
     ) -> Result<RunOutcome, Refusal> {
         let step_entries = StepEntries { pack_context: self, entry_context };
-        let client = RedactingClient { client: entry_context.call.client(), folder: self.folder.path() };
+        let client =
+            RedactingClient { client: entry_context.call.client(), folder: self.folder.path(), prefix: &self.prefix };
         let world = RedactingWorld::wrap(entry_context.catalog.redactor(), &entry_context.call.world);
         let run = RunContext {
             world: &world,

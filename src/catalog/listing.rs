@@ -90,7 +90,7 @@ pub struct Lists {
 }
 
 impl Lists {
-    /// Every name and URI by which a client asks for something.
+    /// The names by which a client asks for something, apart from resources.
     pub(super) fn names(&self) -> impl Iterator<Item = String> {
         let properties = |tool: &ToolListing| tool.input_schema.get("properties").and_then(Value::as_object).cloned();
         let fields =
@@ -98,9 +98,7 @@ impl Lists {
         let arguments = self.prompts.iter().flat_map(|prompt| &prompt.arguments).map(|argument| argument.name.clone());
         let tools = self.tools.iter().map(|tool| tool.name.clone());
         let prompts = self.prompts.iter().map(|prompt| prompt.name.clone());
-        let resources = self.resources.iter().flat_map(|resource| [resource.uri.clone(), resource.info.name.clone()]);
-        let templates = self.resource_templates.iter().map(|template| template.uri_template.clone());
-        fields.chain(arguments).chain(tools).chain(prompts).chain(resources).chain(templates)
+        fields.chain(arguments).chain(tools).chain(prompts)
     }
 }
 

@@ -28,6 +28,17 @@ pub(super) enum PathLimit {
     Unset(String),
 }
 
+/// Checks that a pack may know what is outside of it.
+fn check_grant(outside: &str, within: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<()> {
+    if compiler.pack.grants.allows(FILES_GRANT) {
+        return Some(());
+    }
+    compiler
+        .error(Code::NotGranted, within.location, format!("missing grant `files`: the {outside} outside of the pack"))
+        .help("add `allow: [files]` where the pack is imported");
+    None
+}
+
 impl ConfinedArgument {
     /// The limit of an argument, if it has one; reports what is wrong with it.
     pub(super) fn compile(
@@ -51,6 +62,7 @@ impl ConfinedArgument {
 impl PathLimit {
     fn compile(within: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<PathLimit> {
         if within.value == ROOTS {
+            check_grant("roots of the client are", within, compiler)?;
             return Some(PathLimit::Roots);
         }
         let message = "invalid `within`, expected `roots`, or exactly one `{{env.NAME}}` or `{{workspace}}`";
@@ -60,11 +72,8 @@ impl PathLimit {
             return None;
         }
         let is_workspace = compiler.workspace(within).is_some();
-        if is_workspace && !compiler.pack.grants.allows(FILES_GRANT) {
-            compiler
-                .error(Code::NotGranted, within.location, "missing grant `files`: the workspace is outside of the pack")
-                .help("add `allow: [files]` where the pack is imported");
-            return None;
+        if is_workspace {
+            check_grant("workspace is", within, compiler)?;
         }
         match compiler.named_folders(within, message, help)? {
             NamedFolders::Paths(paths) => {

@@ -1,4 +1,4 @@
-//! A client for steps that hides the folder of the pack in log messages and progress.
+//! A client for steps that hides the folder of the pack in log messages and progress, and names the pack in them.
 
 use std::path::Path;
 
@@ -9,11 +9,15 @@ use crate::action::{
     AskError, ChangeNotification, ClientCapability, LogNotification, McpClient, ProgressUpdate, QuestionRound,
 };
 
+use super::entry::qualified_name;
+
 /// A client that does not learn the folder of the pack.
 pub(super) struct RedactingClient<'a> {
     pub(super) client: &'a dyn McpClient,
     /// The folder of the pack, which is `.` to the client.
     pub(super) folder: &'a Path,
+    /// The prefix of the names of the pack's entries, with which its loggers begin.
+    pub(super) prefix: &'a str,
 }
 
 impl RedactingClient<'_> {
@@ -53,6 +57,10 @@ impl McpClient for RedactingClient<'_> {
 
     fn log(&self, mut message: LogNotification) -> BoxFuture<'_, ()> {
         self.redact_value(&mut message.data);
+        let is_own = |rest: &str| rest.starts_with('-');
+        if !self.prefix.is_empty() && !message.logger.strip_prefix(self.prefix).is_some_and(is_own) {
+            message.logger = qualified_name(self.prefix, &message.logger);
+        }
         self.client.log(message)
     }
 

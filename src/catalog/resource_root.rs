@@ -1,14 +1,16 @@
 //! `root`: a folder of which every matching file is a resource.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::compile::{Compiler, Exposure, FILES_GRANT};
 use crate::diagnostic::Code;
 use crate::files::{FileEntry, FileError, Folder, Globs};
 use crate::manifest;
+use crate::redact::Redactor;
 use crate::template::{Template, Text};
 use crate::uri::{Operator, UriTemplate};
-use crate::yaml::Spanned;
+use crate::yaml::{Location, Spanned};
 
 /// How many files a root may list.
 const MAX_ROOT_FILES: usize = 200_000;
@@ -18,6 +20,8 @@ pub(super) struct ResourceRoot {
     folder: Folder,
     globs: Globs,
     entries: Vec<FileEntry>,
+    /// Finds the secrets that no path may hold.
+    secrets: Arc<Redactor>,
 }
 
 impl ResourceRoot {
@@ -49,7 +53,13 @@ impl ResourceRoot {
         for entry in &entries {
             compiler.findings.dependencies.files.insert(folder.path().join(&entry.path));
         }
-        Some(ResourceRoot { folder, globs, entries })
+        Some(ResourceRoot { folder, globs, entries, secrets: Arc::default() })
+    }
+
+    /// Leaves out the files whose paths hold a secret.
+    pub(super) fn leave_out_secrets(&mut self, secrets: &Arc<Redactor>, at: Location, compiler: &mut Compiler<'_>) {
+        leave_out_secret_paths(&mut self.entries, secrets, at, compiler);
+        self.secrets = secrets.clone();
     }
 
     pub(super) fn resolve_folder(&self) -> &Folder {
@@ -62,12 +72,30 @@ impl ResourceRoot {
 
     /// Whether a path is one of its files, if it is there.
     pub(super) fn matches(&self, path: &str) -> bool {
-        self.globs.matches(path)
+        self.globs.matches(path) && !self.secrets.finds_secret(path)
     }
 
     /// The same, with a look at where it leads.
     pub(super) fn shows(&self, path: &str) -> bool {
         self.matches(path) && !self.folder.is_hidden(path, &self.globs)
+    }
+}
+
+/// Leaves out the files whose paths hold a secret: their names are sent whole, and a client could find out more of a
+/// hidden one by their order.
+pub(super) fn leave_out_secret_paths(
+    entries: &mut Vec<FileEntry>,
+    secrets: &Redactor,
+    at: Location,
+    compiler: &mut Compiler<'_>,
+) {
+    let before = entries.len();
+    entries.retain(|entry| !secrets.finds_secret(&entry.path));
+    let left_out = before - entries.len();
+    if left_out > 0 {
+        compiler
+            .warning(Code::Secret, at, format!("files left out, as their paths hold a secret: {left_out}"))
+            .help("rename them");
     }
 }
 

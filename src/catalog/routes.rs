@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 
 use crate::compile::Findings;
 use crate::diagnostic::Code;
-use crate::uri::{Router, UriTemplate};
+use crate::uri::{Router, UriTemplate, normalize_uri};
 use crate::yaml::Location;
 
 use super::entry::PackContext;
@@ -52,18 +52,31 @@ impl Routes {
 
     /// What answers a URI to clients.
     pub(super) fn find(&self, uri: &str) -> Option<Route<'_>> {
-        let skill = self.skills.file(uri);
-        self.packs.iter().find_map(|pack| pack.find(uri, skill))
+        self.find_with_pack(uri).map(|(_, route)| route)
     }
 
-    /// What answers a URI to the entries of one pack: a pack's own references resolve inside it, and those of the pack
-    /// that is served everywhere.
+    fn find_with_pack(&self, uri: &str) -> Option<(&PackContext, Route<'_>)> {
+        let skill = self.skills.file(uri);
+        let mut packs = self.packs.iter().enumerate();
+        let (nth, pack, route) = packs.find_map(|(nth, pack)| Some((nth, pack, pack.find(uri, skill)?)))?;
+        (nth == 0 || !self.is_answered_before(nth, uri)).then_some((&*pack.pack_context, route))
+    }
+
+    /// Whether a pack before this one answers a URI that means the same.
+    fn is_answered_before(&self, nth: usize, uri: &str) -> bool {
+        let normalized = normalize_uri(uri);
+        let skill = self.skills.file(&normalized);
+        normalized != uri && self.packs.iter().take(nth).any(|pack| pack.find(&normalized, skill).is_some())
+    }
+
+    /// What answers a URI to the entries of one pack: those of the pack that is served reach everything, others what
+    /// their own pack answers to clients. For what its importer answers a pack must not speak.
     pub(super) fn find_in_pack(&self, pack_context: &PackContext, uri: &str) -> Option<Route<'_>> {
         if pack_context.is_root_pack() {
             return self.find(uri);
         }
-        let pack = self.packs.iter().find(|pack| std::ptr::eq(&*pack.pack_context, pack_context))?;
-        pack.find(uri, self.skills.file(uri))
+        let (answering, route) = self.find_with_pack(uri)?;
+        std::ptr::eq(answering, pack_context).then_some(route)
     }
 
     /// Keeps each listed URI once, at the entry that serves it.

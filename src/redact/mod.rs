@@ -215,6 +215,11 @@ impl Redactor {
             && self.secrets.iter().any(|secret| secret.to_lowercase().contains(&word))
     }
 
+    /// Whether a text holds a secret.
+    pub fn finds_secret(&self, text: &str) -> bool {
+        !self.is_empty() && self.has_secret(text.as_bytes())
+    }
+
     fn has_secret(&self, bytes: &[u8]) -> bool {
         !self.matcher.find_all(bytes).is_empty()
     }

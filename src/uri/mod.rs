@@ -5,6 +5,7 @@
 mod check;
 mod expand;
 mod file_uri;
+mod normalize;
 mod prefix_index;
 mod parse;
 mod pattern;
@@ -14,6 +15,7 @@ mod template;
 
 pub use check::{check_uri, has_scheme};
 pub use file_uri::file_uri_to_path;
+pub use normalize::normalize_uri;
 pub use percent::{percent_decode_lossy, percent_encode};
 pub use router::Router;
 pub use template::{Operator, UriTemplate, UriVariable};

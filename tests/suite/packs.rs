@@ -1,8 +1,8 @@
 //! Which of several packs serves a URI.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::harness::{TestClient, TestFolder, on_every_version_and_wire};
+use crate::harness::{SESSION_VERSIONS, TestFolder, on_every_version_and_wire, run_folio};
 
 const DESK: &str = r#"
 folio: 1
@@ -49,10 +49,6 @@ fn desk() -> TestFolder {
     ])
 }
 
-fn embedded(client: &TestClient) -> Value {
-    client.result("prompts/get", json!({ "name": "guest-inner" }))["messages"][0]["content"]["resource"]["text"].clone()
-}
-
 #[test]
 fn importer_resource_wins_over_pack() {
     on_every_version_and_wire(&desk(), &json!({}), |client| {
@@ -76,11 +72,93 @@ fn importer_resource_wins_over_pack() {
 
 #[test]
 fn pack_references_resolve_inside_the_pack() {
-    on_every_version_and_wire(&desk(), &json!({}), |client| {
+    let folder = desk();
+    folder.write(
+        "guest/folio.yaml",
+        GUEST.replace("run: { read: \"docs://policy.md\" }", "run: { read: \"guest://alone\" }"),
+    );
+    on_every_version_and_wire(&folder, &json!({}), |client| {
         assert_eq!(client.call_text("guest-inner", json!({})), "the guest's");
-        assert_eq!(embedded(client), "the guest's");
         assert_eq!(client.call_text("own", json!({})), "the desk's");
     });
+}
+
+const HOST: &str = r#"
+folio: 1
+server: { name: host }
+packs: { guest: { path: ./guest } }
+resources:
+  conf: { uri: "conf://h/a", text: the host's }
+  mine: { uri: "mine://{one}", text: the host's }
+"#;
+
+const SPEAKER: &str = r#"
+folio: 1
+server: { name: guest }
+resources:
+  conf: { uri: "conf://{+z}", text: the guest's }
+  mine: { uri: "mine://{+z}", text: the guest's }
+tools:
+  read: { description: D, arguments: { uri: {} }, run: { read: "{{uri}}" } }
+  embed: { description: D, arguments: { uri: {} }, result: { content: [{ resource: "{{uri}}" }] } }
+  tell: { description: D, arguments: { uri: {} }, run: { notify: { updated: "{{uri}}" } }, result: { text: told } }
+  log: { description: D, run: { log: { level: emergency, logger: host, data: hi } }, result: { text: logged } }
+"#;
+
+#[test]
+fn pack_does_not_speak_for_its_importer() {
+    let folder = TestFolder::new(&[("folio.yaml", HOST), ("guest/folio.yaml", SPEAKER)]);
+    on_every_version_and_wire(&folder, &json!({}), |client| {
+        let is_refused = |tool: &str, uri: &str| client.call(tool, json!({ "uri": uri }))["isError"] == true;
+        for (uri, is_its_own) in [
+            ("mine://a", false),
+            ("mine://a/b", true),
+            ("conf://h/a", false),
+            ("conf://h/b", true),
+            ("conf://h/%61", false),
+            ("conf://h/./a", false),
+            ("CONF://h/b/../%61", false),
+            ("conf://h/%2561", true),
+        ] {
+            for tool in ["guest-read", "guest-embed", "guest-tell"] {
+                assert_eq!(is_refused(tool, uri), !is_its_own, "{tool} {uri}");
+            }
+            let read = client.request("resources/read", json!({ "uri": uri })).to_string();
+            assert_eq!(read.contains("the guest's"), is_its_own, "{uri}: {read}");
+        }
+    });
+}
+
+#[test]
+fn log_of_a_pack_carries_its_name() {
+    let folder = TestFolder::new(&[("folio.yaml", HOST), ("guest/folio.yaml", SPEAKER)]);
+    let server = folder.stdio();
+    let client = server.session(SESSION_VERSIONS[3]);
+    client.result("logging/setLevel", json!({ "level": "debug" }));
+    client.call_text("guest-log", json!({}));
+    let message = client.take(|message| message["method"] == "notifications/message");
+    assert_eq!(message["params"]["logger"], "guest-host", "{message}");
+}
+
+#[test]
+fn pack_without_grant_knows_no_roots_and_no_lists() {
+    let tools = r#"
+tools:
+  paths: { description: D, arguments: { path: { within: roots, required: true } }, result: { text: "{{path}}" } }
+  lists: { description: D, run: { notify: tools }, result: { text: told } }
+"#;
+    let pack = format!("folio: 1\nserver: {{ name: p }}\n{tools}");
+    let host = "folio: 1\nserver: { name: s }\npacks: { p: { path: ./p } }\n";
+    let folder = TestFolder::new(&[("folio.yaml", host), ("p/folio.yaml", &pack)]);
+    let report = run_folio(folder.path(), &["check"]);
+    let said = report.out + &report.err;
+    assert_eq!(report.code, Some(1), "{said}");
+    assert!(said.contains("missing grant `files`: the roots of the client are outside of the pack"), "{said}");
+    assert!(said.contains("cannot notify of a list in a pack"), "{said}");
+    folder.write("folio.yaml", host.replace("./p }", "./p, allow: [files] }"));
+    folder.write("p/folio.yaml", pack.replace("notify: tools", "log: x"));
+    let report = run_folio(folder.path(), &["check"]);
+    assert_eq!(report.code, Some(0), "{}{}", report.out, report.err);
 }
 
 #[test]

@@ -523,3 +523,73 @@ fn credentials_must_be_secret_variables() {
         assert!(!said.contains("[secret]"), "{fine}: {said}");
     }
 }
+
+const FILE_NAMES: &str = r#"
+folio: 1
+server: { name: s }
+env: { TOKEN: { secret: true } }
+resources:
+  docs: { uri: "docs://{+path}", root: docs }
+  page: { uri: "page://{name}", file: "docs/{{name}}.md" }
+skills: { dir: skills }
+prompts:
+  p:
+    arguments:
+      glob: { complete: { glob: "docs/*" } }
+      prefix: { complete: { glob: "docs/*", match: prefix } }
+      path: { complete: { resource: docs, variable: path } }
+      uri: { complete: { resource: page, uri: true } }
+    text: "{{glob}} {{prefix}} {{path}} {{uri}}"
+"#;
+
+/// What a list or an order says of a file whose name is a secret, a caller can find out piece by piece.
+#[test]
+fn file_names_that_hold_a_secret_are_left_out() {
+    const TOKEN: &str = "Zq7hunter2Kx9Lm4";
+    let folder = TestFolder::with_manifest(FILE_NAMES);
+    for name in ["Zq6.md", "Zq8.md", &format!("{TOKEN}.md"), &format!("a{TOKEN}b/c.md"), "Zq7%68unter2Kx9Lm4.md"] {
+        folder.write(&format!("docs/{name}"), "x");
+    }
+    let skill = |name: &str| format!("---\nname: {name}\ndescription: D\n---\nx");
+    folder.write("skills/open/SKILL.md", skill("open"));
+    folder.write(&format!("skills/open/{TOKEN}.txt"), "x");
+    let server = folder.serve_command().env("TOKEN", TOKEN).stdio();
+    let client = server.sessionless();
+    let listed = |names: &[&str]| {
+        assert_eq!(client.names("resources"), names);
+        let count = names.iter().filter(|name| name.starts_with("Zq")).count();
+        for (reference, argument) in [
+            (json!({ "type": "ref/prompt", "name": "p" }), "glob"),
+            (json!({ "type": "ref/prompt", "name": "p" }), "prefix"),
+            (json!({ "type": "ref/prompt", "name": "p" }), "path"),
+            (json!({ "type": "ref/prompt", "name": "p" }), "uri"),
+            (json!({ "type": "ref/resource", "uri": "docs://{+path}" }), "path"),
+            (json!({ "type": "ref/resource", "uri": "page://{name}" }), "name"),
+        ] {
+            let complete = |typed: &str| {
+                let argument = json!({ "name": argument, "value": typed });
+                client.result("completion/complete", json!({ "ref": reference, "argument": argument }))["completion"]
+                    .clone()
+            };
+            for typed in ["", "docs/Zq", "Zq", "page://Zq"] {
+                let found = complete(typed);
+                assert!(!found.to_string().contains("secret"), "{argument} {typed}: {found}");
+                assert!(found["total"].as_u64().unwrap() <= count as u64, "{argument} {typed}: {found}");
+            }
+            for typed in ["Zq7", "Zq7h", "docs/Zq7h", "hunter", TOKEN] {
+                assert_eq!(complete(typed)["total"], 0, "{argument} {typed}");
+            }
+        }
+    };
+    listed(&["Zq6.md", "Zq8.md", "open"]);
+    for uri in [format!("docs://{TOKEN}.md"), format!("page://{TOKEN}"), format!("skill://open/{TOKEN}.txt")] {
+        let code = |uri: &str| client.error_code("resources/read", json!({ "uri": uri }));
+        assert_eq!(code(&uri), code(&uri.replace(TOKEN, "absent")), "{uri}");
+    }
+    let said = server.log.text();
+    assert!(said.contains("files left out, as their paths hold a secret: 3") && !said.contains("hunter2"), "{said}");
+    let mark = server.log.line_count();
+    folder.write(&format!("docs/late-{TOKEN}.md"), "x");
+    server.log.wait_for_line(mark, |line| line.contains("hold a secret: 4"));
+    listed(&["Zq6.md", "Zq8.md", "open"]);
+}

@@ -22,7 +22,8 @@ pub struct Question {
     pub elicit: Option<Spanned<Elicit>>,
     /// Asks the client's model: `{ prompt: "Summarize {{text}}", maxTokens: 500 }`.
     pub sample: Option<Spanned<Sample>>,
-    /// Asks for the folders that the client works on: `{}`.
+    /// Asks for the folders that the client works on: `{}`. The answer is what the client says: over HTTP it may also
+    /// name folders outside of `--workspace`, which count neither for `within: roots` nor for `roots: client`.
     pub roots: Option<Spanned<Roots>>,
     /// Whether the run continues if the user declines: `continue` or `end`, the default.
     pub on_decline: Option<OnDecline>,

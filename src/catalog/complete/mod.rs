@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::action::{OutcomeBody, RunOutcome, RunPlan, Selection};
 use crate::diagnostic::truncate;
 use crate::manifest::CompletionMatch;
+use crate::redact::Redactor;
 use crate::yaml::Spanned;
 
 use super::answer::{CallContext, CompletionRequest, CompletionResult, CompletionTarget, Refusal, RefusalKind};
@@ -167,7 +168,9 @@ impl Catalog {
             }
         };
         let values = values.unwrap_or_default();
-        Ok(budget.run_sized(work_size(&values), || match_values(&values, typed, matching)).unwrap_or_default())
+        Ok(budget
+            .run_sized(work_size(&values), || match_values(&values, typed, matching, &self.redactor))
+            .unwrap_or_default())
     }
 
     /// The prompt of this name, which has this argument.
@@ -226,9 +229,10 @@ fn work_size(values: &[String]) -> usize {
     values.iter().map(|value| VALUE_OVERHEAD_BYTES + value.len()).sum()
 }
 
-/// At most 100 values that match the input.
-fn match_values(all: &[String], typed: &str, matching: CompletionMatch) -> CompletionResult {
+/// At most 100 values that match the input. One with a secret is left out: that it matches would confirm what was typed.
+fn match_values(all: &[String], typed: &str, matching: CompletionMatch, secrets: &Redactor) -> CompletionResult {
     let mut values = rank(all, typed, matching);
+    values.retain(|value| !secrets.finds_secret(value));
     let total = values.len();
     values.truncate(MAX_COMPLETION_VALUES);
     CompletionResult { values, total: Some(total), has_more: total > MAX_COMPLETION_VALUES }

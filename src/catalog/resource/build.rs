@@ -43,6 +43,9 @@ impl CompiledResource {
         let description = listed_text(written.description.as_deref(), written.location, "description", compiler);
         let sources = compile_sources(&written.arguments, inputs.as_ref(), compiler);
         let mut content = compile_content(written, &template, compiler, references);
+        if let (Some(ResourceContent::Root(root)), Some(at)) = (&mut content, &written.root) {
+            root.leave_out_secrets(&pack_context.secrets, at.location, compiler);
+        }
         let hints = written.annotations.as_ref().map(|hints| listed_annotations(hints, compiler));
         let digest = entry_digest(written.location, contents_before, compiler);
         if let Some(ResourceContent::Run(plan, _)) = &mut content {

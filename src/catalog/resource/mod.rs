@@ -103,6 +103,11 @@ impl CompiledResource {
         }]
     }
 
+    /// Its URI and its name, as written in the manifest.
+    pub(super) fn written_names(&self) -> [String; 2] {
+        [self.template.as_str().to_owned(), self.info.name.clone()]
+    }
+
     /// The files of its root whose paths its variable takes.
     fn readable_entries<'r>(&'r self, root: &'r ResourceRoot) -> impl Iterator<Item = &'r crate::files::FileEntry> {
         let taken = |path: &str| {
@@ -264,7 +269,8 @@ impl CompiledResource {
             ResourceContent::FileTemplate { folder, literal, path } => {
                 let rendered = path.render(&scope).map_err(|error| not_found_refusal(uri, &error.to_string()))?.text;
                 let below = Path::new(&rendered).strip_prefix(literal).unwrap_or(Path::new(&rendered)).to_owned();
-                if folder.links_to_hidden(&below.to_string_lossy()) {
+                let below_text = below.to_string_lossy();
+                if folder.links_to_hidden(&below_text) || self.pack_context.secrets.finds_secret(&below_text) {
                     return Err(file_not_found(uri, &rendered));
                 }
                 file::read_body((folder, &below), MAX_RESOURCE_BYTES, uri, &budget)?
@@ -352,7 +358,9 @@ impl CompiledResource {
         let scope = self.pack_context.scope(self.inputs.bind_coerced(Some(given), &budget).ok()?, &budget);
         let rendered = path.render(&scope).ok()?.text;
         let below = Path::new(&rendered).strip_prefix(literal).unwrap_or(Path::new(&rendered));
-        folder.stat(below).ok().filter(|_| !folder.links_to_hidden(&below.to_string_lossy()))
+        let text = below.to_string_lossy();
+        let is_public = !folder.links_to_hidden(&text) && !self.pack_context.secrets.finds_secret(&text);
+        folder.stat(below).ok().filter(|_| is_public)
     }
 }
 

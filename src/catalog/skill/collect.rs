@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::catalog::entry::PackContext;
 use crate::catalog::file::PackFile;
 use crate::catalog::listing::{self, Annotations, Object, ResourceInfo};
+use crate::catalog::resource_root::leave_out_secret_paths;
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
 use crate::digest::sha256;
@@ -264,7 +265,9 @@ fn open_skills_dir<'a>(
         return None;
     };
     match folder.walk_outcome(&all_files_glob()?, MAX_FILES_PER_DIR) {
-        Ok(found) => {
+        Ok(mut found) => {
+            leave_out_secret_paths(&mut found.files, &pack_context.secrets, dir.location, compiler);
+            found.folders.retain(|folder| !pack_context.secrets.finds_secret(folder));
             let dependencies = &mut compiler.findings.dependencies;
             let below = found.folders.iter().filter(|below| !below.is_empty());
             dependencies.folders.extend(below.map(|below| folder.path().join(below)));
