@@ -138,5 +138,5 @@ pub struct ConnectionTls {
     /// a next page leads to.
     pub client_cert: Option<Spanned<String>>,
     /// The private key of `clientCert`, without a passphrase.
-    pub pool_key: Option<Spanned<String>>,
+    pub client_key: Option<Spanned<String>>,
 }

@@ -20,6 +20,8 @@ use crate::redact::Redactor;
 const MAX_REFRESH_MARGIN: Duration = Duration::from_secs(60);
 /// How long a token is used whose response does not say when it expires.
 const DEFAULT_LIFETIME: Duration = Duration::from_secs(3600);
+/// How long a token is not replaced that was fetched in place of a rejected one: the API does not reject it for its age.
+const REPLACEMENT_PAUSE: Duration = Duration::from_secs(60);
 /// How many clients have their tokens kept.
 const MAX_CLIENTS: usize = 256;
 const MAX_RESPONSE_BYTES: u64 = 64 << 10;
@@ -58,6 +60,8 @@ pub struct AccessToken {
     /// Finds it.
     pub(super) redactor: Arc<Redactor>,
     refresh_at: Instant,
+    /// From when on another one is fetched if it is rejected.
+    replaceable_at: Instant,
     pub(super) expires_at: Instant,
     /// Whether it was fetched for an earlier request.
     pub(super) is_kept: bool,
@@ -78,6 +82,7 @@ impl AccessToken {
             redactor: Arc::default(),
             refresh_at: Instant::now(),
             is_kept: false,
+            replaceable_at: Instant::now(),
             expires_at: Instant::now(),
         }
     }
@@ -97,7 +102,8 @@ type TokenSlots = HashMap<Digest, TokenSlot>;
 type TokenSlot = Arc<tokio::sync::Mutex<Option<AccessToken>>>;
 
 impl TokenCache {
-    /// A token that is not `rejected`, fetched by `send` if there is none. What `send` responds has its tokens.
+    /// A token that is not `rejected`, fetched by `send` if there is none, or the rejected one if it just replaced another.
+    /// What `send` responds has its tokens.
     pub(super) async fn get<F: Future<Output = Result<HttpResponse, WorldError>>>(
         &self,
         request: TokenRequest,
@@ -108,13 +114,17 @@ impl TokenCache {
         let slot = self.slot(&request);
         let locked = limits.cancel.run_until_cancelled(tokio::time::timeout(limits.timeout, slot.lock())).await;
         let mut slot = locked.ok_or(WorldError::Cancelled)?.map_err(|_| WorldError::timed_out(limits.timeout))?;
-        let usable = |token: &&AccessToken| {
-            token.refresh_at > Instant::now() && rejected.is_none_or(|old| old.authorization != token.authorization)
+        let usable = |token: &&AccessToken| match rejected {
+            Some(old) if old.authorization == token.authorization => token.replaceable_at > Instant::now(),
+            _ => token.refresh_at > Instant::now(),
         };
         if let Some(token) = slot.as_ref().filter(usable) {
             return Ok(AccessToken { is_kept: true, ..token.clone() });
         }
-        *slot = None;
+        let replaceable_at = match (rejected, slot.take()) {
+            (Some(_), _) => Instant::now() + REPLACEMENT_PAUSE,
+            (None, old) => old.map_or_else(Instant::now, |old| old.replaceable_at),
+        };
         if !self.live.has_room(&request.scope(), request.key()) {
             return Err(
                 request.failure(format!("its client has {MAX_CLIENT_TOKENS} tokens, or too long ones, already"))
@@ -124,6 +134,7 @@ impl TokenCache {
         let request = TokenRequest { limits: HttpRequest { timeout, ..request.limits.clone() }, ..request };
         let response = send(request.to_http()).await.map_err(WorldError::for_token)?;
         let token = request.read_token(&response).map_err(|error| self.redact_reason(error, &request))?;
+        let token = AccessToken { replaceable_at, ..token };
         self.live.add(token.clone());
         Ok(slot.insert(token).clone())
     }
@@ -228,6 +239,7 @@ impl TokenRequest {
             scope: self.scope(),
             key: self.key(),
             redactor: Arc::new(run_redaction(8 * parsed.access_token.len(), || Redactor::new([&*parsed.access_token]))),
+            replaceable_at: Instant::now(),
             refresh_at: Instant::now() + lifetime.saturating_sub(MAX_REFRESH_MARGIN.min(lifetime / 5)),
             is_kept: false,
             expires_at: Instant::now() + lifetime,

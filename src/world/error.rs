@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::budget::Exhausted;
 use crate::diagnostic::truncate;
+use crate::redact::Redactor;
 
 use super::captured_bytes::CapturedBytes;
 
@@ -58,7 +59,7 @@ pub enum WorldError {
         program: String,
     },
     /// The system could not start it.
-    #[error("program `{program}` could not be started: {}", .source.kind())]
+    #[error("program `{program}` could not be started: {}", system_reason(.source))]
     SpawnFailed {
         /// As written.
         program: String,
@@ -141,14 +142,14 @@ pub enum WorldError {
         host: String,
     },
     /// The connection failed.
-    #[error("could not connect to {}`{host}`: {kind}", if *is_proxy { "the proxy " } else { "" })]
+    #[error("could not connect to {}`{host}`: {reason}", if *is_proxy { "the proxy " } else { "" })]
     Connect {
         /// The host, or that of the proxy.
         host: String,
         /// Whether it is the proxy.
         is_proxy: bool,
         /// The error of the system.
-        kind: io::ErrorKind,
+        reason: String,
     },
     /// The proxy opened no connection.
     #[error("proxy `{proxy}` refused to connect to `{host}`; check its address and credentials")]
@@ -206,7 +207,30 @@ pub enum WorldError {
     },
 }
 
+/// Whether this process, or the system, has as many open files as it may.
+pub(super) fn is_out_of_files(error: &io::Error) -> bool {
+    let errno = error.raw_os_error().map(rustix::io::Errno::from_raw_os_error);
+    matches!(errno, Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE))
+}
+
+/// What the system says, where Rust has no word for it too.
+pub(super) fn system_reason(error: &io::Error) -> String {
+    if is_out_of_files(error) { "too many open files".to_owned() } else { error.kind().to_string() }
+}
+
 impl WorldError {
+    /// The error without what `redactor` finds in what a server chose.
+    #[must_use]
+    pub(super) fn redact(mut self, redactor: &Redactor) -> WorldError {
+        if let WorldError::Token { reason, .. } = &mut self {
+            redactor.redact_in_place(reason);
+        }
+        if let Some(host) = self.host_mut() {
+            redactor.redact_in_place(host);
+        }
+        self
+    }
+
     /// A timeout without output.
     pub fn timed_out(after: Duration) -> WorldError {
         WorldError::TimedOut { after, stderr: CapturedBytes::default() }

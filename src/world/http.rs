@@ -15,7 +15,7 @@ use super::captured_bytes::CapturedBytes;
 use super::charset::decode_text;
 use super::error::WorldError;
 use super::host_policy::HostPolicy;
-use super::http_client::{HttpClient, HttpClients, PoolKey, classify_error, is_closed_connection, is_unsent};
+use super::http_client::{Exchange, HttpClient, HttpClients, PoolKey, classify_error, is_closed_connection, is_unsent};
 use super::proxy::Proxy;
 use super::redirect::OutgoingRequest;
 use super::request_body::RequestBody;
@@ -206,34 +206,43 @@ async fn follow_redirects(clients: &HttpClients, mut request: HttpRequest) -> Re
     for redirects in 0..=MAX_REDIRECTS {
         let answer = send_hop(clients, &hop, &request.host_policy).await;
         let answer = if redirects == 0 { answer } else { answer.map_err(WorldError::after_redirect) }?;
-        match redirect_location(&answer).filter(|_| request.follows_redirects) {
-            Some(location) => hop.follow(answer.status(), &location)?,
-            None => return read_response(answer, hop, request.read_limit()).await,
-        }
+        let (answer, exchange) = (answer.response, answer.exchange);
+        let Some(location) = redirect_location(&answer).filter(|_| request.follows_redirects) else {
+            let response = read_response(answer, hop, request.read_limit()).await?;
+            exchange.end();
+            return Ok(response);
+        };
+        exchange.end();
+        hop.follow(answer.status(), &location)?;
     }
     Err(WorldError::TooManyRedirects { limit: MAX_REDIRECTS })
+}
+
+/// The head of a response, of which the body is still to be read.
+struct Answer<'c> {
+    response: reqwest::Response,
+    exchange: Exchange<'c>,
 }
 
 /// Sends a request to the server of `hop`. A connection that was kept from an earlier request may just be closed: if the
 /// method is idempotent, or nothing was written, the request is then sent once more, on a new connection (RFC 9110,
 /// 9.2.2).
-async fn send_hop(
-    clients: &HttpClients,
+async fn send_hop<'c>(
+    clients: &'c HttpClients,
     hop: &OutgoingRequest,
     allow: &HostPolicy,
-) -> Result<reqwest::Response, WorldError> {
+) -> Result<Answer<'c>, WorldError> {
     let key = pool_key(hop, allow)?;
-    let kept = clients.get(&key, &hop.tls)?;
-    let answer = match send_by(&kept, hop).await? {
-        Err(error)
-            if is_unsent(&error) || kept.has_answered.load(Ordering::Relaxed) && hop.is_repeatable_after(&error) =>
-        {
-            let fresh = clients.get(&PoolKey { keeps_connections: false, ..key }, &hop.tls)?;
-            send_by(&fresh, hop).await?
-        }
-        answer => answer,
-    };
-    answer.map_err(|error| classify_error(&error, &hop.peer()))
+    let mut exchange = clients.begin(key.clone(), &hop.tls)?;
+    let mut answer = send_by(&exchange.client, hop).await?;
+    if let Err(error) = &answer
+        && (is_unsent(error) || exchange.client.has_answered.load(Ordering::Relaxed) && hop.is_repeatable_after(error))
+    {
+        exchange = clients.begin(PoolKey { keeps_connections: false, ..key }, &hop.tls)?;
+        answer = send_by(&exchange.client, hop).await?;
+    }
+    let response = answer.map_err(|error| classify_error(&error, &hop.peer()))?;
+    Ok(Answer { response, exchange })
 }
 
 /// The client that may connect to the server of `hop`, or to its proxy.
@@ -249,7 +258,8 @@ fn pool_key(hop: &OutgoingRequest, allow: &HostPolicy) -> Result<PoolKey, WorldE
         }
     };
     let proxy = hop.proxy.as_ref().map(|proxy| proxy.url().clone());
-    Ok(PoolKey { addresses, tls: hop.tls.key(), proxy, keeps_connections: true })
+    let origin = hop.url.origin();
+    Ok(PoolKey { addresses, tls: hop.tls.key(), proxy, origin, keeps_connections: hop.keeps_connection })
 }
 
 async fn send_by(

@@ -8,41 +8,62 @@ use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use tokio::runtime::{Builder, Handle, Runtime};
-use url::Url;
+use rustls::ClientConfig;
+use tokio::runtime::{Builder, Runtime};
+use url::{Origin, Url};
 
-use super::error::WorldError;
+use super::error::{WorldError, is_out_of_files, system_reason};
 use super::host_policy::AllowedAddresses;
 use super::request_body::UnreadableFile;
 use super::tls_options::{TlsKey, TlsOptions};
 
-/// How many clients are kept: one for each list of networks, certificates and proxy in a manifest.
-const MAX_CLIENTS: usize = 64;
+/// How many clients are kept: one for each origin, with its list of networks, certificates and proxy. With the
+/// connections of each, this bounds the descriptors that are open between calls.
+const MAX_CLIENTS: usize = 32;
+/// How many connections of a client are kept between calls.
+const MAX_IDLE_CONNECTIONS: usize = 8;
+/// How long they are. An HTTP/2 server that floods one is read until then.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
+/// When a server is asked by a ping of HTTP/2 whether it is there, and how long it may take to answer.
+const PING_INTERVAL: Duration = Duration::from_secs(10);
 
-/// A client for each set of allowed addresses, built on first use. They share no connections, so that none is used by a
-/// request that could not have opened it.
+/// A client for each origin and set of allowed addresses, built on first use. They share no connections, so that none is
+/// used by a request that could not have opened it.
 pub(super) struct HttpClients {
-    by_key: Mutex<HashMap<PoolKey, HttpClient>>,
+    kept: Mutex<KeptClients>,
     lookup: Arc<dyn HostLookup>,
-    threads: ConnectionThreads,
 }
 
-/// The threads on which connections are read. A server that floods one, as with interim responses without an end, keeps
-/// its thread busy until the request ends, and no thread that serves clients.
-struct ConnectionThreads(Option<Runtime>);
+#[derive(Default)]
+struct KeptClients {
+    by_key: HashMap<PoolKey, KeptClient>,
+    /// What is slow to build, as the authorities of the system are read for it.
+    tls_configs: HashMap<TlsKey, ClientConfig>,
+}
 
-impl ConnectionThreads {
-    fn start() -> ConnectionThreads {
-        let started = Builder::new_multi_thread().worker_threads(2).thread_name("folio-http").enable_all().build();
-        ConnectionThreads(started.inspect_err(|error| tracing::warn!("cannot start threads: {error}")).ok())
+struct KeptClient {
+    client: Arc<HttpClient>,
+    last_used: Instant,
+}
+
+/// The thread on which the connections of a client are read. A server that floods one, as with interim responses without
+/// an end, keeps this thread busy, and no other: reading gives way after a hundred reads only, which may be 50 MB. They
+/// end with it.
+struct ConnectionThread(Option<Runtime>);
+
+impl ConnectionThread {
+    fn start() -> ConnectionThread {
+        let started = Builder::new_multi_thread().worker_threads(1).thread_name("folio-http").enable_all().build();
+        ConnectionThread(started.inspect_err(|error| tracing::warn!("cannot start a thread: {error}")).ok())
     }
 }
 
-impl Drop for ConnectionThreads {
+impl Drop for ConnectionThread {
     fn drop(&mut self) {
         // An async thread must not wait for others.
         self.0.take().into_iter().for_each(Runtime::shutdown_background);
@@ -62,24 +83,49 @@ pub(super) struct PoolKey {
     pub(super) addresses: AllowedAddresses,
     pub(super) tls: TlsKey,
     pub(super) proxy: Option<Url>,
+    pub(super) origin: Origin,
     /// Whether connections are used again.
     pub(super) keeps_connections: bool,
 }
 
 /// A client, and whether it ever had an answer: only then can it have a connection that is used again.
-#[derive(Clone)]
 pub(super) struct HttpClient {
     pub(super) client: reqwest::Client,
-    pub(super) has_answered: Arc<AtomicBool>,
-    threads: Option<Handle>,
+    pub(super) has_answered: AtomicBool,
+    thread: ConnectionThread,
+}
+
+/// A request that is under way. When it ends without an answer, no other request uses the connection that it may have
+/// left behind: that may be dead, or flooded, which HTTP/2 does not tell from one that is idle. The client is then not
+/// kept, and ends with the last of its requests.
+pub(super) struct Exchange<'c> {
+    pub(super) client: Arc<HttpClient>,
+    clients: &'c HttpClients,
+    key: PoolKey,
+    is_answered: bool,
+}
+
+impl Exchange<'_> {
+    /// Ends the exchange with an answer.
+    pub(super) fn end(mut self) {
+        self.is_answered = true;
+    }
+}
+
+impl Drop for Exchange<'_> {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            self.clients.remove(&self.key, &self.client);
+        }
+    }
 }
 
 impl HttpClient {
-    /// Sends a request; a connection that it opens is read on threads of its own.
+    /// Sends a request; a connection that it opens is read on a thread of its own.
     pub(super) async fn send(&self, request: reqwest::RequestBuilder) -> Result<reqwest::Response, reqwest::Error> {
         let mut sending = pin!(request.send());
         poll_fn(|context| {
-            let _entered = self.threads.as_ref().map(Handle::enter);
+            let _entered = self.thread.0.as_ref().map(Runtime::enter);
             sending.as_mut().poll(context)
         })
         .await
@@ -89,35 +135,75 @@ impl HttpClient {
 impl HttpClients {
     /// Clients that resolve names by `lookup`.
     pub(super) fn with_lookup(lookup: Arc<dyn HostLookup>) -> HttpClients {
-        HttpClients { by_key: Mutex::default(), lookup, threads: ConnectionThreads::start() }
+        HttpClients { kept: Mutex::default(), lookup }
     }
 
-    /// The client for `key`, which is that of `tls`.
-    pub(super) fn get(&self, key: &PoolKey, tls: &TlsOptions) -> Result<HttpClient, WorldError> {
-        let mut clients = self.by_key.lock();
-        if let Some(client) = clients.get(key) {
-            return Ok(client.clone());
+    /// Begins a request by the client for `key`, which is that of `tls`.
+    pub(super) fn begin(&self, key: PoolKey, tls: &TlsOptions) -> Result<Exchange<'_>, WorldError> {
+        let client = self.get(&key, tls)?;
+        Ok(Exchange { client, clients: self, key, is_answered: false })
+    }
+
+    fn get(&self, key: &PoolKey, tls: &TlsOptions) -> Result<Arc<HttpClient>, WorldError> {
+        let mut kept = self.kept.lock();
+        if let Some(found) = kept.by_key.get_mut(key).filter(|_| key.keeps_connections) {
+            found.last_used = Instant::now();
+            return Ok(found.client.clone());
         }
-        if clients.len() >= MAX_CLIENTS {
-            clients.clear();
+        let config = kept.tls_config(&key.tls, tls).ok_or(WorldError::NoHttpClient)?;
+        let client = build_client(key, config, self.lookup.clone()).ok_or(WorldError::NoHttpClient)?;
+        let client =
+            Arc::new(HttpClient { client, has_answered: AtomicBool::default(), thread: ConnectionThread::start() });
+        if key.keeps_connections && client.thread.0.is_some() {
+            kept.make_room();
+            kept.by_key.insert(key.clone(), KeptClient { client: client.clone(), last_used: Instant::now() });
         }
-        let client = build_client(key, tls, self.lookup.clone()).ok_or(WorldError::NoHttpClient)?;
-        let threads = self.threads.0.as_ref().map(|runtime| runtime.handle().clone());
-        let client = HttpClient { client, has_answered: Arc::default(), threads };
-        clients.insert(key.clone(), client.clone());
         Ok(client)
+    }
+
+    /// Keeps `client` no longer.
+    fn remove(&self, key: &PoolKey, client: &Arc<HttpClient>) {
+        let mut kept = self.kept.lock();
+        if kept.by_key.get(key).is_some_and(|found| Arc::ptr_eq(&found.client, client)) {
+            kept.by_key.remove(key);
+        }
+    }
+}
+
+impl KeptClients {
+    fn tls_config(&mut self, key: &TlsKey, tls: &TlsOptions) -> Option<ClientConfig> {
+        if let Some(config) = self.tls_configs.get(key) {
+            return Some(config.clone());
+        }
+        if self.tls_configs.len() >= MAX_CLIENTS {
+            self.tls_configs.clear();
+        }
+        let config = tls.client_config()?;
+        self.tls_configs.insert(key.clone(), config.clone());
+        Some(config)
+    }
+
+    /// Drops the client that was not used for the longest time, if there are too many.
+    fn make_room(&mut self) {
+        if self.by_key.len() >= MAX_CLIENTS {
+            let oldest = self.by_key.iter().min_by_key(|(_, kept)| kept.last_used).map(|(key, _)| key.clone());
+            oldest.and_then(|key| self.by_key.remove(&key));
+        }
     }
 }
 
 /// Redirects are off in the client, and so are the proxies of the environment: both would connect to unchecked addresses.
-fn build_client(key: &PoolKey, tls: &TlsOptions, lookup: Arc<dyn HostLookup>) -> Option<reqwest::Client> {
+fn build_client(key: &PoolKey, tls: ClientConfig, lookup: Arc<dyn HostLookup>) -> Option<reqwest::Client> {
     let mut builder = reqwest::Client::builder()
-        .tls_backend_preconfigured(tls.client_config()?)
+        .tls_backend_preconfigured(tls)
         .dns_resolver(Resolver { addresses: key.addresses.clone(), lookup })
         .redirect(reqwest::redirect::Policy::none())
         .referer(false)
         .no_proxy()
-        .pool_max_idle_per_host(if key.keeps_connections { 8 } else { 0 })
+        .pool_max_idle_per_host(if key.keeps_connections { MAX_IDLE_CONNECTIONS } else { 0 })
+        .pool_idle_timeout(IDLE_TIMEOUT)
+        .http2_keep_alive_interval(PING_INTERVAL)
+        .http2_keep_alive_timeout(PING_INTERVAL)
         .user_agent(concat!("folio/", env!("CARGO_PKG_VERSION")));
     if let Some(proxy) = &key.proxy {
         builder = builder.proxy(reqwest::Proxy::all(proxy.clone()).ok()?);
@@ -161,7 +247,7 @@ impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
         let (allowed, looked_up) = (self.addresses.clone(), self.lookup.lookup(name.as_str().to_owned()));
         Box::pin(async move {
-            let all = looked_up.await.map_err(|_| DnsError::NoAddress)?;
+            let all = looked_up.await.map_err(lookup_error)?;
             let found = !all.is_empty();
             let dialled: Vec<_> = all.into_iter().filter(|address| allowed.contain(*address)).collect();
             match dialled.is_empty() {
@@ -171,6 +257,11 @@ impl Resolve for Resolver {
             }
         })
     }
+}
+
+/// Why a name has no address: as the system says, if that is not about the name.
+fn lookup_error(error: io::Error) -> Box<dyn Error + Send + Sync> {
+    if is_out_of_files(&error) { error.into() } else { DnsError::NoAddress.into() }
 }
 
 /// Who an error is about.
@@ -190,7 +281,7 @@ impl Peer<'_> {
 
 /// Classifies an error of reqwest, without its URL.
 pub(super) fn classify_error(error: &reqwest::Error, peer: &Peer<'_>) -> WorldError {
-    let mut kind = None;
+    let mut reason = None;
     for cause in error_chain(error) {
         match cause.downcast_ref() {
             Some(DnsError::PrivateOnly) => return WorldError::PrivateAddress { host: peer.connected_host() },
@@ -203,15 +294,15 @@ pub(super) fn classify_error(error: &reqwest::Error, peer: &Peer<'_>) -> WorldEr
         if let Some(tls) = cause.downcast_ref::<rustls::Error>() {
             return WorldError::Tls { host: peer.host.to_owned(), reason: tls_reason(tls) };
         }
-        kind = kind.or_else(|| cause.downcast_ref::<io::Error>().map(io::Error::kind));
+        reason = reason.or_else(|| cause.downcast_ref::<io::Error>().map(system_reason));
     }
-    match (kind, peer.proxy) {
+    match (reason, peer.proxy) {
         _ if !error.is_connect() => WorldError::InvalidResponse { host: peer.host.to_owned() },
         (None, Some(proxy)) => WorldError::ProxyRefused { host: peer.host.to_owned(), proxy: proxy.to_owned() },
-        (kind, proxy) => WorldError::Connect {
+        (reason, proxy) => WorldError::Connect {
             host: peer.connected_host(),
             is_proxy: proxy.is_some(),
-            kind: kind.unwrap_or(io::ErrorKind::Other),
+            reason: reason.unwrap_or_else(|| io::ErrorKind::Other.to_string()),
         },
     }
 }

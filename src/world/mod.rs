@@ -188,9 +188,10 @@ impl World for RealWorld {
             let redactor = || self.tokens.live.redactor(&scope, own.as_ref());
             let Some(known) = redactor() else { return self.send_unredacted(request).await };
             let limit = request.read_limit();
-            let response = self.send_unredacted(request.with_lookahead(&known)).await?;
+            let response = self.send_unredacted(request.with_lookahead(&known)).await;
             // A token may be newer than the request.
-            Ok(response.redact(&redactor().unwrap_or(known), limit))
+            let redactor = redactor().unwrap_or(known);
+            response.map(|response| response.redact(&redactor, limit)).map_err(|error| error.redact(&redactor))
         })
     }
 

@@ -41,15 +41,10 @@ impl RedactingWorld {
     }
 
     fn redact_request_error(&self, mut error: WorldError, secret_host: Option<&str>) -> WorldError {
-        if let WorldError::Token { reason, .. } = &mut error {
-            self.redactor.redact_in_place(reason);
+        if let Some(host) = error.host_mut().filter(|host| Some(host.as_str()) == secret_host) {
+            *host = SECRET_PLACEHOLDER.to_owned();
         }
-        if let Some(host) = error.host_mut() {
-            if Some(host.as_str()) == secret_host {
-                *host = SECRET_PLACEHOLDER.to_owned();
-            }
-            self.redactor.redact_in_place(host);
-        }
+        let mut error = error.redact(&self.redactor);
         // The manifest alone names the proxy.
         if let Some(proxy) = error.proxy_mut().filter(|proxy| self.redactor.is_part_of_secret(proxy)) {
             *proxy = SECRET_PLACEHOLDER.to_owned();

@@ -24,6 +24,8 @@ pub(super) struct OutgoingRequest {
     pub(super) body: Option<RequestBody>,
     pub(super) tls: TlsOptions,
     pub(super) proxy: Option<Arc<Proxy>>,
+    /// Whether its connection is kept: not one to an origin that a server chose.
+    pub(super) keeps_connection: bool,
     secret_body: bool,
 }
 
@@ -38,6 +40,7 @@ impl OutgoingRequest {
             body: request.body.take(),
             tls: request.tls.clone(),
             proxy: request.proxy.clone(),
+            keeps_connection: request.is_authorized,
             secret_body: request.secret_body,
         })
     }
@@ -60,6 +63,7 @@ impl OutgoingRequest {
             };
             secrets.leave_origin(&self.url, &mut next)?;
             self.drop_credentials();
+            self.keeps_connection = false;
         }
         self.url = next;
         Ok(())

@@ -312,3 +312,40 @@ fn response_of_escapes_holds_up_no_ping() {
     let longest = longest_ping(json!({ "t": tool }), 4);
     assert!(longest < Duration::from_secs(2), "{longest:?}");
 }
+
+#[test]
+fn redirect_to_a_host_named_like_the_token_is_redacted() {
+    let api = Upstream::start(|request, _| match request.header("authorization") {
+        Some(given) if request.target == "/x" => {
+            let host = given.trim_start_matches("Bearer ");
+            Reply::with_headers(302, &[("Location", &format!("http://{host}.invalid/"))], "")
+        }
+        _ => Reply::json(200, &json!({ "access_token": "live-token-0123456789" })),
+    });
+    let tools = json!({ "t": authorized(&api, "/x", "unused") });
+    let folder = TestFolder::with_manifest(&manifest(json!({ "tools": tools })));
+    let server = folder.serve_command().flag("--log-level=debug").stdio();
+    let client = server.client(SESSION_VERSIONS[3]);
+    let result = client.call("t", json!({}));
+    assert!(text(&result).contains("could not resolve host `[secret].invalid`"), "{result}");
+    assert!(!server.log.text().contains("live-token"), "{}", server.log.text());
+}
+
+#[test]
+fn token_that_is_refused_again_and_again_is_replaced_once() {
+    let api = Upstream::start(|request, number| match request.target.as_str() {
+        "/x" => Reply::json(401, &json!({})),
+        _ => Reply::json(200, &json!({ "access_token": format!("token-{number:010}") })),
+    });
+    let mut tool = authorized(&api, "/x", "unused");
+    tool["run"]["http"]["retry"] = json!({ "attempts": 5, "on": [401], "backoff": "1ms" });
+    let folder = TestFolder::with_manifest(&manifest(json!({ "tools": { "t": tool } })));
+    let server = folder.stdio();
+    let client = server.client(SESSION_VERSIONS[3]);
+    for _ in 0..3 {
+        let result = client.call("t", json!({}));
+        assert!(text(&result).contains("401"), "{result}");
+    }
+    assert_eq!(token_requests(&api), 2, "{:?}", api.targets());
+    assert_eq!(api.requests().len(), 2 + 6 + 5 + 5, "{:?}", api.targets());
+}

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use h2::Reason;
@@ -76,5 +77,70 @@ fn response_that_breaks_off_is_an_error_once() {
         let expected = format!("GET https://{server}/{path} failed: invalid or incomplete response from `127.0.0.1`\n");
         assert!(said.starts_with(&expected), "{path}: {said}");
         assert_eq!(client.call_text("t", json!({ "path": "good" })), "fine", "after {path}");
+    }
+}
+
+/// A server of which the first connection answers one request, and from then on no other; it counts those that are open.
+fn start_silent_server(authority: &Authority) -> (SocketAddr, Arc<AtomicUsize>) {
+    let mut config = authority.issue("127.0.0.1").server_config(None);
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let open = Arc::<AtomicUsize>::default();
+    let counted = open.clone();
+    thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let listener = TcpListener::from_std(listener).unwrap();
+            let mut answers = 1;
+            while let Ok((stream, _)) = listener.accept().await {
+                let (acceptor, counted) = (acceptor.clone(), counted.clone());
+                counted.fetch_add(1, Ordering::SeqCst);
+                tokio::spawn(async move {
+                    serve_at_first(acceptor, stream, answers).await;
+                    counted.fetch_sub(1, Ordering::SeqCst);
+                });
+                answers = usize::MAX;
+            }
+        });
+    });
+    (address, open)
+}
+
+async fn serve_at_first(acceptor: TlsAcceptor, stream: TcpStream, answers: usize) -> Option<()> {
+    let mut connection = h2::server::handshake(acceptor.accept(stream).await.ok()?).await.ok()?;
+    let mut unanswered = Vec::new();
+    let mut answered = 0;
+    while let Some(Ok((_, mut respond))) = connection.accept().await {
+        if answered == answers {
+            unanswered.push(respond);
+            continue;
+        }
+        answered += 1;
+        respond.send_response(http::Response::new(()), false).ok()?.send_data("fine".into(), true).ok()?;
+    }
+    Some(())
+}
+
+#[test]
+fn connection_that_fell_silent_is_not_used_again() {
+    let authority = Authority::new();
+    for retry in ["", ", retry: { attempts: 2, backoff: 1ms }"] {
+        let (server, open) = start_silent_server(&authority);
+        let folder = TestFolder::with_manifest(&format!(
+            "folio: 1\nserver: {{ name: two }}\nconnections: {{ c: {{ url: \"https://{server}\", tls: {{ ca: ca.pem }}{retry} }} }}\n\
+             tools: {{ t: {{ description: T, timeout: 20s, run: {{ http: {{ use: c, url: /, timeout: 4s }} }} }} }}\n"
+        ));
+        folder.write("ca.pem", &authority.pem);
+        let served = folder.stdio();
+        let client = served.client(SESSION_VERSIONS[3]);
+        assert_eq!(client.call_text("t", json!({})), "fine");
+        if retry.is_empty() {
+            assert!(text_of(&client.call("t", json!({}))["content"][0]).contains("timed out after 4s"));
+        }
+        assert_eq!(client.call_text("t", json!({})), "fine", "{retry}");
+        wait_until("the silent connection to be closed", || open.load(Ordering::SeqCst) == 1);
     }
 }

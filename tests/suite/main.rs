@@ -37,6 +37,7 @@ mod hostile_upstreams;
 mod hostile_values;
 mod http;
 mod http_cache;
+mod http_faults;
 mod http_requests;
 mod init_command;
 mod json_outputs;

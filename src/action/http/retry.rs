@@ -162,7 +162,7 @@ mod tests {
         let unsent = failed(WorldError::Connect {
             host: "a".to_owned(),
             is_proxy: false,
-            kind: std::io::ErrorKind::ConnectionRefused,
+            reason: "connection refused".to_owned(),
         });
         assert!(policy(false).delay(1, &unsent).is_some(), "nothing was sent");
         let broken = failed(WorldError::InvalidResponse { host: "a".to_owned() });

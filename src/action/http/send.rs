@@ -131,7 +131,7 @@ impl HttpAction {
     }
 
     /// Sends a request with the access token of its client, if it is one of OAuth 2. A token that the API rejects is
-    /// replaced once.
+    /// replaced once, but for one that just replaced another.
     async fn send_authorized(
         &self,
         request: HttpRequest,
@@ -147,8 +147,11 @@ impl HttpAction {
         if response.status != 401 {
             return Ok(response);
         }
-        let token = fetch_token(client, &with_deadline(deadline, request.clone()), Some(&token), context).await?;
-        send_with_token(with_deadline(deadline, request), &token, context).await
+        let next = fetch_token(client, &with_deadline(deadline, request.clone()), Some(&token), context).await?;
+        if next.authorization == token.authorization {
+            return Ok(response);
+        }
+        send_with_token(with_deadline(deadline, request), &next, context).await
     }
 
     /// The credentials that a request may carry: none once it has left the origin of the first page.

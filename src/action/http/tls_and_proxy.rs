@@ -46,7 +46,7 @@ impl Transport {
 }
 
 fn compile_tls(tls: &Spanned<ConnectionTls>, compiler: &mut Compiler<'_>) -> Option<TlsOptions> {
-    if let (Some(_), None) | (None, Some(_)) = (&tls.client_cert, &tls.pool_key) {
+    if let (Some(_), None) | (None, Some(_)) = (&tls.client_cert, &tls.client_key) {
         compiler.error(Code::Conflict, tls.location, "`clientCert` and `clientKey` require each other");
         return None;
     }
@@ -54,7 +54,7 @@ fn compile_tls(tls: &Spanned<ConnectionTls>, compiler: &mut Compiler<'_>) -> Opt
         Some(ca) => Some(read_certificates(ca, compiler)?),
         None => None,
     };
-    let identity = match tls.client_cert.as_ref().zip(tls.pool_key.as_ref()) {
+    let identity = match tls.client_cert.as_ref().zip(tls.client_key.as_ref()) {
         Some((certificate, key)) => {
             let certificates = read_certificates(certificate, compiler)?;
             let pem = compiler.read_trusted_file(key)?;
