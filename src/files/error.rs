@@ -143,7 +143,7 @@ pub(super) fn display_path(path: &str) -> String {
     };
     match relative.len() {
         0 => ".".to_owned(),
-        ..=MAX_SHOWN_BYTES => relative.into_owned(),
+        1..=MAX_SHOWN_BYTES => relative.into_owned(),
         _ => relative.chars().take(SHOWN_CHARS).chain(['…']).collect(),
     }
 }

@@ -23,7 +23,7 @@ const LOCK_POLL: Duration = Duration::from_millis(1);
 const MAX_NAMES_TRIED: usize = 16;
 
 /// When a temporary file is one that a killed server has left: who still writes it has the folder locked.
-const LITTER_AGE: Duration = Duration::from_mins(1);
+const LITTER_AGE: Duration = Duration::from_secs(60);
 /// At how many names of a folder each write looks for such files.
 const MAX_NAMES_SWEPT: usize = 1000;
 /// Of a file that gets the permissions of another one when it is whole.

@@ -614,7 +614,8 @@ fn changed_file_keeps_owner_and_extended_attributes() {
 #[test]
 fn append_loses_no_line_of_a_program() {
     const LINES: usize = 2000;
-    let (folder, server) = served(&[("log", "")]);
+    // The longer the file, the longer a copy of it would take.
+    let (folder, server) = served(&[("log", &"before\n".repeat(500_000))]);
     let client = server.sessionless();
     let path = folder.join("notes/log");
     let program = std::thread::spawn(move || {
@@ -685,7 +686,7 @@ fn folder_is_removed_whatever_its_names_are() {
 
 #[test]
 fn removal_ends_with_its_timeout_and_says_what_is_gone() {
-    let manifest = "folio: 1\nserver: { name: s }\nfolders: { notes: { path: notes, write: true } }\ntools:\n  t: { description: D, timeout: 30ms, run: { file: { remove: many, in: notes, recursive: true } } }\n";
+    let manifest = "folio: 1\nserver: { name: s }\nfolders: { notes: { path: notes, write: true } }\ntools:\n  t: { description: D, timeout: 100ms, run: { file: { remove: many, in: notes, recursive: true } } }\n";
     let folder = TestFolder::in_memory(&[("folio.yaml", manifest), ("notes/keep", "")]);
     for number in 0..200 {
         fs::create_dir_all(folder.join(&format!("notes/many/{number}"))).unwrap();
