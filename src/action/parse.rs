@@ -1,16 +1,22 @@
 //! `parse`: output as a value.
 
+use std::collections::HashSet;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::outcome::{ActionError, OutcomeBody, parse_body};
-use crate::budget::json_memory_size;
+use crate::budget::{Budget, json_memory_size};
 use crate::world::CapturedBytes;
 use crate::yaml::Spanned;
 
 /// How many items an output may have.
 const MAX_ITEMS: usize = 1_000_000;
+/// How many columns a CSV may have.
+const MAX_COLUMNS: usize = 16_384;
+/// How much work a value counts as, beside its bytes.
+const WORK_PER_VALUE: usize = 64;
 /// How many bytes the names of columns may take in all rows of a CSV together.
 const MAX_COLUMN_NAME_BYTES: usize = 32 << 20;
 
@@ -26,6 +32,15 @@ pub enum ParseFormat {
     Csv,
     /// The lines, as texts.
     Lines,
+}
+
+/// What bounds the parsing of an output.
+#[derive(Clone, Copy)]
+pub(super) struct ParseLimits<'a> {
+    /// That of the call.
+    pub(super) budget: &'a Budget,
+    /// How many bytes of output are kept.
+    pub(super) max_output: u64,
 }
 
 /// How an action parses its output.
@@ -59,13 +74,14 @@ impl OutputFormat {
     /// Parses output: its value, if any, and the body of the outcome.
     ///
     /// # Errors
-    /// It is not of this format, or truncated.
+    /// It is not of this format, or truncated, or the call ends.
     pub(super) fn parse(
         self,
         bytes: &CapturedBytes,
         mime_type: Option<&str>,
-        limit: u64,
+        limits: ParseLimits<'_>,
     ) -> Result<(Option<Value>, OutcomeBody), ActionError> {
+        let limit = limits.max_output;
         let parse_items = match self {
             OutputFormat::Detect => return parse_body(bytes, mime_type, false, limit),
             OutputFormat::Fixed(ParseFormat::Json) => return parse_body(bytes, mime_type, true, limit),
@@ -77,23 +93,25 @@ impl OutputFormat {
             return Err(ActionError::TruncatedOutput { missing: bytes.missing_bytes, limit });
         }
         let text = bytes.text().ok_or_else(|| ActionError::message("invalid output: not UTF-8".to_owned()))?;
-        let list = Value::Array(parse_items(text)?);
+        let list = Value::Array(parse_items(text, limits.budget)?);
         let shown = list.to_string();
         Ok((Some(list.clone()), OutcomeBody::Json(list, shown)))
     }
 }
 
-fn parse_lines(text: &str) -> Result<Vec<Value>, ActionError> {
+fn parse_lines(text: &str, budget: &Budget) -> Result<Vec<Value>, ActionError> {
     let mut items = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
+        budget.charge_work(line.len() + WORK_PER_VALUE)?;
         push_item(&mut items, Value::from(line), number)?;
     }
     Ok(items)
 }
 
-fn parse_json_lines(text: &str) -> Result<Vec<Value>, ActionError> {
+fn parse_json_lines(text: &str, budget: &Budget) -> Result<Vec<Value>, ActionError> {
     let mut items = Vec::new();
     for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
+        budget.charge_work(line.len() + WORK_PER_VALUE)?;
         let value = serde_json::from_str(line).map_err(|error| {
             // The position is within the line.
             let reason = error.to_string().replace(" at line 1 column ", " at column ");
@@ -104,14 +122,10 @@ fn parse_json_lines(text: &str) -> Result<Vec<Value>, ActionError> {
     Ok(items)
 }
 
-fn parse_csv(text: &str) -> Result<Vec<Value>, ActionError> {
-    let mut reader = CsvReader { rest: text.strip_prefix('\u{feff}').unwrap_or(text), line: 1 };
+fn parse_csv(text: &str, budget: &Budget) -> Result<Vec<Value>, ActionError> {
+    let mut reader = CsvReader { rest: text.strip_prefix('\u{feff}').unwrap_or(text), line: 1, budget };
     let Some((names, _)) = reader.next_record()? else { return Ok(Vec::new()) };
-    if let Some(name) =
-        names.iter().enumerate().find_map(|(at, name)| names.iter().skip(at + 1).find(|other| *other == name))
-    {
-        return Err(invalid("CSV", 1, &format!("duplicate column `{name}`")));
-    }
+    check_columns(&names)?;
     let name_bytes: usize = names.iter().map(|name| name.len() + size_of::<Value>()).sum();
     let mut items = Vec::new();
     while let Some((fields, line)) = reader.next_record()? {
@@ -126,6 +140,18 @@ fn parse_csv(text: &str) -> Result<Vec<Value>, ActionError> {
         push_item(&mut items, Value::Object(row), line)?;
     }
     Ok(items)
+}
+
+fn check_columns(names: &[String]) -> Result<(), ActionError> {
+    if names.len() > MAX_COLUMNS {
+        let reason = format!("too many columns: {}, and the limit is {MAX_COLUMNS}", names.len());
+        return Err(invalid("CSV", 1, &reason));
+    }
+    let mut seen = HashSet::with_capacity(names.len());
+    match names.iter().find(|name| !seen.insert(name.as_str())) {
+        Some(name) => Err(invalid("CSV", 1, &format!("duplicate column `{name}`"))),
+        None => Ok(()),
+    }
 }
 
 fn push_item(items: &mut Vec<Value>, item: Value, line: usize) -> Result<(), ActionError> {
@@ -146,6 +172,7 @@ struct CsvReader<'a> {
     rest: &'a str,
     /// The line that `rest` begins in.
     line: usize,
+    budget: &'a Budget,
 }
 
 impl CsvReader<'_> {
@@ -161,7 +188,9 @@ impl CsvReader<'_> {
         let first_line = self.line;
         let mut fields = Vec::new();
         loop {
+            let before = self.rest.len();
             fields.push(self.next_field()?);
+            self.budget.charge_work(before - self.rest.len() + WORK_PER_VALUE)?;
             if let Some(rest) = self.rest.strip_prefix(',') {
                 self.rest = rest;
                 continue;
@@ -218,7 +247,7 @@ mod tests {
     use serde_json::json;
 
     fn csv(text: &str) -> Result<Value, String> {
-        parse_csv(text).map(Value::Array).map_err(|error| error.to_string())
+        parse_csv(text, &Budget::default()).map(Value::Array).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -249,10 +278,12 @@ mod tests {
         ] {
             assert_eq!(csv(text), Err(reason.to_owned()), "{text:?}");
         }
-        let error = parse_json_lines("1\n\n{\n").unwrap_err().to_string();
+        let error = parse_json_lines("1\n\n{\n", &Budget::default()).unwrap_err().to_string();
         assert!(error.starts_with("invalid JSON in line 3 of the output: EOF while parsing"), "{error}");
         let wide = format!("{}\n{}", "n".repeat(1 << 20), "x\n".repeat(40));
         assert!(csv(&wide).unwrap_err().contains("line 34"), "the names of columns are bounded");
+        let columns = (0..20_000).map(|name| name.to_string()).collect::<Vec<_>>().join(",");
+        assert!(csv(&columns).unwrap_err().ends_with("too many columns: 20000, and the limit is 16384"));
     }
 
     proptest! {

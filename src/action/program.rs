@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::arg_max::ArgSize;
 use super::exit_messages::ExitMessages;
 use super::outcome::{ActionContext, ActionError, ActionOutcome, OutcomeBody, with_json};
-use super::parse::OutputFormat;
+use super::parse::{OutputFormat, ParseLimits};
 use super::stdin::Stdin;
 use super::stream::report_lines;
 use super::working_folder::WorkingFolder;
@@ -175,7 +175,8 @@ impl ProgramOptions {
         let mut memory = HeldMemory::new(budget);
         memory.grow(size.saturating_mul(3))?;
         memory.grow(self.format.memory_size(&finished.stdout.bytes))?;
-        let outcome = budget.run_sized(size, || self.to_outcome(name, finished, context.run.max_output))??;
+        let limits = ParseLimits { budget, max_output: context.run.max_output };
+        let outcome = budget.run_sized(size, || self.to_outcome(name, finished, limits))??;
         drop(memory);
         self.with_message(outcome, context)
     }
@@ -195,16 +196,21 @@ impl ProgramOptions {
         Ok(ActionOutcome { failure: Some(failure), ..outcome })
     }
 
-    fn to_outcome(&self, program: &str, finished: ProgramOutput, limit: u64) -> Result<ActionOutcome, ActionError> {
+    fn to_outcome(
+        &self,
+        program: &str,
+        finished: ProgramOutput,
+        limits: ParseLimits<'_>,
+    ) -> Result<ActionOutcome, ActionError> {
         let failed = match finished.exit_code {
             Some(code) if self.ok_exit.contains(&code) => None,
             _ => Some(exit_failure(program, &finished)),
         };
         let (json, body) = match failed {
-            None => self.format.parse(&finished.stdout, None, limit)?,
+            None => self.format.parse(&finished.stdout, None, limits)?,
             // What a failure prints may have any form.
             Some(_) => {
-                let parsed = OutputFormat::Detect.parse(&finished.stdout, None, limit);
+                let parsed = OutputFormat::Detect.parse(&finished.stdout, None, limits);
                 (parsed.ok().and_then(|(json, _)| json), OutcomeBody::None)
             }
         };

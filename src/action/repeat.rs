@@ -1,5 +1,6 @@
 //! `each`: runs a step once for each item of a list.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
@@ -75,15 +76,18 @@ impl StepEach {
         }
         let repetition = Repetition { step, context, began: Instant::now(), waited: context.run.client_wait.total() };
         let runs = items.into_iter().enumerate();
-        let runs = runs.map(|(index, item)| -> BoxFuture<'_, _> { repetition.run_item(index, item).boxed() });
-        let mut ended = stream::iter(runs).buffered(self.parallel);
+        let runs = runs.map(|(index, item)| -> BoxFuture<'_, _> {
+            repetition.run_item(index, item).map(move |outcome| (index, outcome)).boxed()
+        });
+        // One that fails ends the step, also while one before it still runs.
+        let mut ended = stream::iter(runs).buffer_unordered(self.parallel);
         let mut all = ItemOutcomes::default();
-        while let Some(outcome) = ended.next().await {
+        while let Some((index, outcome)) = ended.next().await {
             let outcome = outcome?;
             if outcome.failure.is_some() {
                 return Ok(outcome);
             }
-            all.push(outcome, context)?;
+            all.insert(index, outcome, context)?;
         }
         Ok(all.into_outcome())
     }
@@ -121,19 +125,16 @@ impl Repetition<'_> {
     }
 }
 
-/// The outcomes of the items so far.
+/// The outcomes of the items so far, in the order of the items.
 #[derive(Default)]
 struct ItemOutcomes {
-    values: Vec<Value>,
-    bodies: Vec<OutcomeBody>,
-    /// What was done, by items without a body.
-    notes: Vec<String>,
+    outcomes: BTreeMap<usize, ActionOutcome>,
     /// Their size. Items that run at the same time release more of the budget than their own.
     held: usize,
 }
 
 impl ItemOutcomes {
-    fn push(&mut self, outcome: ActionOutcome, context: &ActionContext<'_>) -> Result<(), ActionError> {
+    fn insert(&mut self, index: usize, outcome: ActionOutcome, context: &ActionContext<'_>) -> Result<(), ActionError> {
         let note = outcome.note.as_ref().map_or(0, String::len);
         let size = memory_size(&outcome.value).saturating_add(outcome.body.size()).saturating_add(note);
         self.held = self.held.saturating_add(size);
@@ -141,17 +142,24 @@ impl ItemOutcomes {
             return Err(Exhausted::Memory.into());
         }
         context.scope.budget().charge_memory(size)?;
-        self.values.push(outcome.value);
-        match outcome.body {
-            OutcomeBody::None => self.notes.extend(outcome.note),
-            body => self.bodies.push(body),
-        }
+        // The rest is of no further use.
+        let ActionOutcome { value, body, note, .. } = outcome;
+        self.outcomes.insert(index, ActionOutcome { note, ..ActionOutcome::success(value, body) });
         Ok(())
     }
 
     fn into_outcome(self) -> ActionOutcome {
-        let note = if self.bodies.is_empty() { join_notes(&self.notes) } else { None };
-        ActionOutcome { note, ..ActionOutcome::success(Value::Array(self.values), join_bodies(self.bodies)) }
+        let (mut values, mut bodies, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+        for outcome in self.outcomes.into_values() {
+            values.push(outcome.value);
+            match outcome.body {
+                // What was done, by items without a body.
+                OutcomeBody::None => notes.extend(outcome.note),
+                body => bodies.push(body),
+            }
+        }
+        let note = if bodies.is_empty() { join_notes(&notes) } else { None };
+        ActionOutcome { note, ..ActionOutcome::success(Value::Array(values), join_bodies(bodies)) }
     }
 }
 

@@ -267,6 +267,10 @@ impl Inputs {
             _ => Map::new(),
         };
         values.values_mut().for_each(normalize_integers);
+        let oversized = self.schema.oversized_integers(&values);
+        if !oversized.is_empty() {
+            return Err(Misfit::Violations(oversized));
+        }
         if values.keys().eq(self.declared.iter()) {
             return Ok(values);
         }

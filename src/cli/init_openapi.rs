@@ -134,7 +134,7 @@ fn write_all(folder: &WorkFolder, files: &[FilePlan]) -> anyhow::Result<()> {
     let mut staged: Vec<(String, &str)> = Vec::new();
     let outcome = stage(folder, files, &mut staged).and_then(|()| put_in_place(folder, &staged));
     if outcome.is_err() {
-        staged.iter().for_each(|(temporary, _)| _ = folder.remove(temporary, false));
+        staged.iter().for_each(|(temporary, _)| _ = folder.remove(temporary));
     }
     outcome
 }
@@ -178,7 +178,7 @@ fn restore(folder: &WorkFolder, replaced: &[(&str, Option<String>)]) {
     for (path, before) in replaced {
         let _: Result<(), FileError> = match before {
             Some(text) => write_text(folder, path, (text, Existing::Replace)),
-            None => folder.remove(path, false),
+            None => folder.remove(path),
         };
     }
 }

@@ -56,6 +56,23 @@ pub enum FileError {
     /// Others change the files of the folder.
     #[error("`{0}` is being changed")]
     Busy(String),
+    /// A program has changed it between its reading and its writing.
+    #[error("`{0}` was changed meanwhile: read it again")]
+    Changed(String),
+    /// It would have another owner after a change.
+    #[error("`{0}` belongs to another user, whom a change would not keep")]
+    OtherOwner(String),
+    /// A folder is moved into itself.
+    #[error("cannot move `{0}` into itself")]
+    IntoItself(String),
+    /// A folder that is removed is nested too deeply.
+    #[error("`{path}` is nested deeper than {limit} folders")]
+    TooDeep {
+        /// The relative path.
+        path: String,
+        /// How many folders in each other are removed.
+        limit: usize,
+    },
     /// A change fails.
     #[error("cannot change `{path}`: {}", source.kind())]
     Change {
@@ -111,6 +128,11 @@ impl FileError {
     }
 }
 
+/// The longest path that messages show: no system has longer ones.
+const MAX_SHOWN_BYTES: usize = 4096;
+/// How much of a longer one they show.
+const SHOWN_CHARS: usize = 100;
+
 /// The path in messages: of an absolute one, only the last component.
 pub(super) fn display_path(path: &str) -> String {
     let written = Path::new(path);
@@ -119,5 +141,9 @@ pub(super) fn display_path(path: &str) -> String {
     } else {
         path.into()
     };
-    if relative.is_empty() { ".".to_owned() } else { relative.into_owned() }
+    match relative.len() {
+        0 => ".".to_owned(),
+        1..=MAX_SHOWN_BYTES => relative.into_owned(),
+        _ => relative.chars().take(SHOWN_CHARS).chain(['…']).collect(),
+    }
 }

@@ -3,6 +3,7 @@
 //! [`Folder`] is the only way to files; [`Roots`] checks paths that other programs open. What is not here: the meaning of
 //! the files (load/), and notifications of changes (reload/).
 
+mod attributes;
 mod disk;
 mod error;
 mod folder;
@@ -12,6 +13,7 @@ mod mime;
 mod open;
 mod path;
 mod real_folder;
+mod remove;
 mod replace;
 mod walk;
 mod resolve;
@@ -24,6 +26,7 @@ pub use mime::{is_mime_type, mime_by_name, mime_of};
 pub use open::OpenFile;
 pub use path::normalize;
 pub use real_folder::open_real_folder;
+pub use remove::RemovalStep;
 pub use replace::is_temporary;
 pub use resolve::{RootPathError, Roots};
 pub use walk::WalkOutcome;

@@ -1,13 +1,15 @@
-//! Writes files whole or not at all: into a temporary file beside, which then takes the name.
+//! Writes files whole or not at all: into a temporary file beside, which then takes the name. What is added to a file goes
+//! to its end, where it is, as programs add to it too.
 
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::process;
 use std::time::{Duration, Instant, SystemTime};
 
-use cap_std::fs::{Dir, File, OpenOptions, Permissions, PermissionsExt};
+use cap_std::fs::{Dir, DirEntry, File, Metadata, MetadataExt, OpenOptions, OpenOptionsExt};
 use rustix::fs::{Access, AtFlags, FlockOperation, Mode, OFlags, RenameFlags, accessat, flock, openat, renameat_with};
 
+use super::attributes::{FileAttributes, FileStamp};
 use super::disk::read_options;
 use super::error::{FileError, display_path};
 use super::open::OpenFile;
@@ -19,6 +21,13 @@ const MAX_LOCK_WAIT: Duration = Duration::from_secs(10);
 const LOCK_POLL: Duration = Duration::from_millis(1);
 /// How many names for a temporary file are tried.
 const MAX_NAMES_TRIED: usize = 16;
+
+/// When a temporary file is one that a killed server has left: who still writes it has the folder locked.
+const LITTER_AGE: Duration = Duration::from_secs(60);
+/// At how many names of a folder each write looks for such files.
+const MAX_NAMES_SWEPT: usize = 1000;
+/// Of a file that gets the permissions of another one when it is whole.
+const PRIVATE_MODE: u32 = 0o600;
 
 const TEMPORARY_PREFIX: &str = ".folio-";
 const TEMPORARY_SUFFIX: &str = ".tmp";
@@ -50,41 +59,115 @@ impl Drop for TemporaryFile<'_> {
     }
 }
 
+/// A file that is replaced.
+struct OldFile {
+    file: OpenFile,
+    attributes: FileAttributes,
+    stamp: FileStamp,
+}
+
 impl Place {
-    /// Writes the file. It keeps the permissions of the file that it replaces; a new one has `mode`.
+    /// Writes the file. It keeps the attributes of the file that it replaces; a new one has `mode`.
     pub(super) fn write<E: From<FileError>>(
         &self,
         existing: Existing,
-        mode: Option<Permissions>,
+        mode: Option<u32>,
         fill: impl FnOnce(Option<OpenFile>, &mut dyn Write) -> Result<(), E>,
     ) -> Result<(), E> {
-        let _lock = self.lock()?;
-        let old = self.old_file(existing)?;
-        let mode = old.as_ref().map(|(_, mode)| mode.clone()).or(mode);
-        let (mut temporary, mut file) = self.create_temporary()?;
-        fill(old.map(|(file, _)| file), &mut file)?;
-        self.finish(&file, mode).map_err(|source| self.failed(source))?;
+        let lock = self.lock()?;
+        if lock.is_some() {
+            self.sweep();
+        }
+        let (old, attributes, stamp) = match self.old_file(existing)? {
+            Some(old) => (Some(old.file), Some(old.attributes), Some(old.stamp)),
+            None => (None, mode.map(FileAttributes::of_mode), None),
+        };
+        let (mut temporary, mut file) = self.create_temporary(attributes.is_some())?;
+        fill(old, &mut file)?;
+        if let Some(attributes) = attributes {
+            self.apply(&attributes, &file)?;
+        }
+        // The file is on the disk before it has its name.
+        file.sync_all().map_err(|source| self.failed(source))?;
         drop(file);
+        if existing == Existing::ReplaceUnchanged {
+            self.check_unchanged(stamp)?;
+        }
         self.take_name(&mut temporary, existing)?;
         Ok(())
+    }
+
+    /// Adds to the end of the file, and returns whether it is new.
+    pub(super) fn append(&self, bytes: &[u8]) -> Result<bool, FileError> {
+        if self.regular_file()?.is_none() {
+            match self.create_with(bytes) {
+                // Another one was faster.
+                Err(FileError::Exists(_)) => {}
+                made => return made.map(|()| true),
+            }
+        }
+        let _lock = self.lock()?;
+        self.append_existing(bytes).map(|()| false).map_err(|source| self.failed(source))
+    }
+
+    fn create_with(&self, bytes: &[u8]) -> Result<(), FileError> {
+        self.write(Existing::Refuse, None, |_, file| file.write_all(bytes).map_err(|source| self.failed(source)))
+    }
+
+    /// What is written in part is taken back, unless another program has added to it.
+    fn append_existing(&self, bytes: &[u8]) -> io::Result<()> {
+        let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW;
+        let mut options = OpenOptions::new();
+        options.append(true).custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
+        let mut file = self.parent.open_with(&self.name, &options)?;
+        let meta = file.metadata()?;
+        if !meta.is_file() {
+            return Err(io::Error::other("not a regular file"));
+        }
+        let mut written = 0;
+        let outcome = write_counted(&mut file, bytes, &mut written).and_then(|()| file.sync_all());
+        if outcome.is_err() && file.metadata().is_ok_and(|now| now.len() == meta.len() + written) {
+            file.set_len(meta.len())?;
+        }
+        outcome
     }
 
     fn failed(&self, source: io::Error) -> FileError {
         FileError::write_failed(&self.path, source)
     }
 
-    /// The file is on the disk before it has its name.
-    fn finish(&self, file: &File, mode: Option<Permissions>) -> io::Result<()> {
-        if let Some(mode) = mode {
-            file.set_permissions(mode)?;
+    fn apply(&self, attributes: &FileAttributes, file: &File) -> Result<(), FileError> {
+        attributes.apply(file).map_err(|source| match source.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::InvalidInput => {
+                FileError::OtherOwner(display_path(&self.path))
+            }
+            _ => self.failed(source),
+        })
+    }
+
+    fn check_unchanged(&self, stamp: Option<FileStamp>) -> Result<(), FileError> {
+        let now = self.parent.symlink_metadata(&self.name).ok().map(|meta| FileStamp::of(&meta));
+        if now == stamp { Ok(()) } else { Err(FileError::Changed(display_path(&self.path))) }
+    }
+
+    /// Removes what writes that were killed have left in the folder, which is locked.
+    fn sweep(&self) {
+        let Ok(entries) = self.parent.entries() else { return };
+        let is_old = |entry: &DirEntry| {
+            let modified = entry.metadata().and_then(|meta| meta.modified());
+            modified.is_ok_and(|time| time.into_std().elapsed().is_ok_and(|age| age > LITTER_AGE))
+        };
+        for entry in entries.take(MAX_NAMES_SWEPT).flatten() {
+            if entry.file_name().to_str().is_some_and(is_temporary) && is_old(&entry) {
+                let _ = self.parent.remove_file(entry.file_name());
+            }
         }
-        file.sync_all()
     }
 
     fn take_name(&self, temporary: &mut TemporaryFile<'_>, existing: Existing) -> Result<(), FileError> {
         let Some(name) = &temporary.name else { return Ok(()) };
         match existing {
-            Existing::Replace => self.parent.rename(name, &self.parent, &self.name),
+            Existing::Replace | Existing::ReplaceUnchanged => self.parent.rename(name, &self.parent, &self.name),
             Existing::Refuse => {
                 renameat_with(&self.parent, name.as_str(), &self.parent, self.name.as_str(), RenameFlags::NOREPLACE)
                     .map_err(io::Error::from)
@@ -95,29 +178,42 @@ impl Place {
         Ok(())
     }
 
-    /// The file that is there, with its permissions.
-    fn old_file(&self, existing: Existing) -> Result<Option<(OpenFile, Permissions)>, FileError> {
-        let meta = match self.parent.symlink_metadata(&self.name) {
-            Ok(meta) => meta,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(FileError::from_io(&self.path, error)),
-        };
-        match meta.is_dir() {
-            true => return Err(FileError::IsFolder(display_path(&self.path))),
-            false if existing == Existing::Refuse => return Err(FileError::Exists(display_path(&self.path))),
-            false if !meta.is_file() => return Err(FileError::NotAFile(display_path(&self.path))),
-            false => {}
+    /// What is known of the file that is there.
+    fn regular_file(&self) -> Result<Option<Metadata>, FileError> {
+        match self.parent.symlink_metadata(&self.name) {
+            Ok(meta) if meta.is_dir() => Err(FileError::IsFolder(display_path(&self.path))),
+            Ok(meta) if !meta.is_file() => Err(FileError::NotAFile(display_path(&self.path))),
+            Ok(meta) => Ok(Some(meta)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(FileError::from_io(&self.path, error)),
         }
-        accessat(&self.parent, self.name.as_str(), Access::WRITE_OK, AtFlags::EACCESS)
-            .map_err(|error| FileError::from_io(&self.path, error.into()))?;
-        let opened = self.parent.open_with(&self.name, &read_options());
-        let opened = opened.map_err(|source| FileError::from_io(&self.path, source))?;
-        Ok(Some((OpenFile::on_disk(&self.path, opened)?, Permissions::from_mode(meta.permissions().mode() & 0o777))))
     }
 
-    fn create_temporary(&self) -> Result<(TemporaryFile<'_>, File), FileError> {
+    /// The file that is there.
+    fn old_file(&self, existing: Existing) -> Result<Option<OldFile>, FileError> {
+        let fail = |source| FileError::from_io(&self.path, source);
+        let exists = || FileError::Exists(display_path(&self.path));
+        match self.regular_file() {
+            Ok(None) => return Ok(None),
+            Err(FileError::NotAFile(_)) | Ok(Some(_)) if existing == Existing::Refuse => return Err(exists()),
+            Err(error) => return Err(error),
+            Ok(Some(_)) => {}
+        }
+        accessat(&self.parent, self.name.as_str(), Access::WRITE_OK, AtFlags::EACCESS)
+            .map_err(|error| fail(error.into()))?;
+        let file = self.parent.open_with(&self.name, &read_options()).map_err(fail)?;
+        let stamp = FileStamp::of(&file.metadata().map_err(fail)?);
+        let attributes = FileAttributes::of(&file).map_err(fail)?;
+        Ok(Some(OldFile { attributes, stamp, file: OpenFile::on_disk(&self.path, file)? }))
+    }
+
+    /// A file beside, which nobody else reads if it is `private`.
+    fn create_temporary(&self, private: bool) -> Result<(TemporaryFile<'_>, File), FileError> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
+        if private {
+            options.mode(PRIVATE_MODE);
+        }
         for _ in 0..MAX_NAMES_TRIED {
             let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
             let name = format!("{TEMPORARY_PREFIX}{}-{:x}{TEMPORARY_SUFFIX}", process::id(), now.as_nanos());
@@ -132,20 +228,17 @@ impl Place {
 
     /// Gives the file or folder here the name of another place.
     pub(super) fn rename(&self, target: &Place, existing: Existing) -> Result<(), FileError> {
-        let fail = |source| FileError::write_failed(&self.path, source);
         let meta = self.parent.symlink_metadata(&self.name).map_err(|source| FileError::from_io(&self.path, source))?;
-        match (existing, target.parent.symlink_metadata(&target.name)) {
-            (Existing::Refuse, Ok(_)) => return Err(FileError::Exists(display_path(&target.path))),
-            (Existing::Replace, Ok(there)) if there.is_dir() && !meta.is_dir() => {
-                return Err(FileError::IsFolder(display_path(&target.path)));
-            }
-            (Existing::Replace, Ok(there)) if !(there.is_dir() || there.is_file() || there.is_symlink()) => {
-                return Err(FileError::NotAFile(display_path(&target.path)));
-            }
-            _ => {}
+        let there = target.parent.symlink_metadata(&target.name).ok();
+        check_replaced(&meta, there.as_ref(), target, existing)?;
+        if there.is_some_and(|there| is_other_link(&meta, &there)) && !self.is_same(target) {
+            // The system renames no file to another name of itself, and says that it did.
+            return self.parent.remove_file(&self.name).map_err(|source| self.failed(source));
         }
         match existing {
-            Existing::Replace => self.parent.rename(&self.name, &target.parent, &target.name).map_err(fail),
+            Existing::Replace | Existing::ReplaceUnchanged => {
+                self.parent.rename(&self.name, &target.parent, &target.name).map_err(|source| self.failed(source))
+            }
             Existing::Refuse => renameat_with(
                 &self.parent,
                 self.name.as_str(),
@@ -153,12 +246,24 @@ impl Place {
                 target.name.as_str(),
                 RenameFlags::NOREPLACE,
             )
-            .map_err(|error| FileError::write_failed(&target.path, error.into())),
+            .map_err(|error| target.failed(error.into())),
         }
+        .map_err(|error| match error {
+            FileError::Change { source, .. } if source.kind() == io::ErrorKind::InvalidInput => {
+                FileError::IntoItself(display_path(&self.path))
+            }
+            other => other,
+        })
+    }
+
+    /// Whether another place has this name, on systems that do not tell case apart too.
+    fn is_same(&self, other: &Place) -> bool {
+        let folder = |place: &Place| place.parent.dir_metadata().ok().map(|meta| (meta.dev(), meta.ino()));
+        self.name.to_lowercase() == other.name.to_lowercase() && folder(self) == folder(other)
     }
 
     /// Keeps other changes of files in this folder away, those of other processes too, until it is dropped.
-    fn lock(&self) -> Result<Option<OwnedFd>, FileError> {
+    pub(super) fn lock(&self) -> Result<Option<OwnedFd>, FileError> {
         // The open folder is a path only (`O_PATH`), which cannot be locked.
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let Ok(lock) = openat(&self.parent, ".", flags, Mode::empty()) else { return Ok(None) };
@@ -176,4 +281,43 @@ impl Place {
             std::thread::sleep(LOCK_POLL);
         }
     }
+}
+
+/// Whether what is there may be replaced.
+fn check_replaced(
+    meta: &Metadata,
+    there: Option<&Metadata>,
+    target: &Place,
+    existing: Existing,
+) -> Result<(), FileError> {
+    let Some(there) = there else { return Ok(()) };
+    match existing {
+        Existing::Refuse => Err(FileError::Exists(display_path(&target.path))),
+        _ if there.is_dir() && !meta.is_dir() => Err(FileError::IsFolder(display_path(&target.path))),
+        _ if !(there.is_dir() || there.is_file() || there.is_symlink()) => {
+            Err(FileError::NotAFile(display_path(&target.path)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether both are names of one file.
+fn is_other_link(one: &Metadata, other: &Metadata) -> bool {
+    !one.is_dir() && one.nlink() > 1 && (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+/// Writes it all, and counts what is written before it fails.
+fn write_counted(file: &mut File, mut bytes: &[u8], written: &mut u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match file.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => {
+                *written += count as u64;
+                bytes = bytes.get(count..).unwrap_or_default();
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }

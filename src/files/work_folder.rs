@@ -7,16 +7,14 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use cap_std::fs::{
-    Dir, DirBuilder, FileType, Metadata, MetadataExt, OpenOptions, OpenOptionsExt, Permissions, PermissionsExt,
-};
-use rustix::fs::OFlags;
+use cap_std::fs::{DirBuilder, FileType, Metadata, MetadataExt};
 
 use super::disk::DiskFolder;
 use super::error::{FileError, display_path};
 use super::glob::Globs;
 use super::open::OpenFile;
 use super::path::{is_normalized, join};
+use super::remove::{Removal, RemovalStep};
 use super::replace::{Place, is_temporary};
 use super::walk::FolderBackend;
 
@@ -25,9 +23,6 @@ const MAX_LINKS: usize = 16;
 
 /// How many names a folder may have to be listed.
 const MAX_NAMES: usize = 100_000;
-
-/// How deep a folder may be that is removed with all that is in it.
-const MAX_REMOVED_DEPTH: usize = 128;
 
 /// A folder on disk whose files are read and changed. Its paths are relative, normalized and joined with `/`.
 #[derive(Debug)]
@@ -100,6 +95,8 @@ pub struct FolderName {
 pub enum Existing {
     /// A file, which is replaced.
     Replace,
+    /// The same, unless it is changed between its reading and its writing.
+    ReplaceUnchanged,
     /// Nothing.
     Refuse,
 }
@@ -180,11 +177,21 @@ impl WorkFolder {
         existing: Existing,
         fill: impl FnOnce(Option<OpenFile>, &mut dyn Write) -> Result<(), E>,
     ) -> Result<(), E> {
-        let place = match existing {
-            Existing::Replace => self.target_of_links(path)?,
-            Existing::Refuse => self.place(path)?,
-        };
-        place.write(existing, None, fill)
+        self.written_place(path, existing)?.write(existing, None, fill)
+    }
+
+    /// Adds to the end of a file, or makes a new one, and returns whether it is new. What is added is there whole or not at
+    /// all, unless the server is killed meanwhile.
+    pub fn append(&self, path: &str, bytes: &[u8]) -> Result<bool, FileError> {
+        self.target_of_links(path)?.append(bytes)
+    }
+
+    /// Where a file is written: a link is followed to the file that is replaced.
+    fn written_place(&self, path: &str, existing: Existing) -> Result<Place, FileError> {
+        match existing {
+            Existing::Replace | Existing::ReplaceUnchanged => self.target_of_links(path),
+            Existing::Refuse => self.place(path),
+        }
     }
 
     /// Copies a regular file, whole or not at all.
@@ -195,12 +202,8 @@ impl WorkFolder {
         pump: impl FnOnce(&mut dyn Read, &mut dyn Write) -> Result<(), E>,
     ) -> Result<(), E> {
         let (to, existing) = to;
-        let place = match existing {
-            Existing::Replace => self.target_of_links(to)?,
-            Existing::Refuse => self.place(to)?,
-        };
-        let mode = from.permissions();
-        place.write(existing, mode, |_, file| pump(&mut from.into_reader(), file))
+        let mode = from.mode();
+        self.written_place(to, existing)?.write(existing, mode, |_, file| pump(&mut from.into_reader(), file))
     }
 
     /// Moves a file or folder into another folder or to another name; a link is moved itself.
@@ -209,26 +212,53 @@ impl WorkFolder {
         source.rename(&target, existing)
     }
 
-    /// Removes a file, a link itself, or a folder; one that is not empty only if `recursive`.
-    pub fn remove(&self, path: &str, recursive: bool) -> Result<(), FileError> {
+    /// Removes a file, a link itself, or an empty folder.
+    pub fn remove(&self, path: &str) -> Result<(), FileError> {
         let place = self.place(path)?;
-        let meta = place.parent.symlink_metadata(&place.name).map_err(|source| FileError::from_io(path, source))?;
-        let fail = |source| FileError::write_failed(path, source);
-        match (meta.is_dir(), recursive) {
-            (false, _) => place.parent.remove_file(&place.name).map_err(fail),
-            (true, false) => place.parent.remove_dir(&place.name).map_err(fail),
-            (true, true) => remove_tree(&place.parent, &place.name, MAX_REMOVED_DEPTH).map_err(fail),
+        match self.is_folder(&place)? {
+            false => place.parent.remove_file(&place.name).map_err(|source| FileError::write_failed(path, source)),
+            true => place.remove_folder(),
         }
     }
 
-    /// Makes a folder and those around it; one that exists is none of its errors.
+    /// The same, and a folder with all that is in it. `before` is called before each step, and may refuse it.
+    pub fn remove_all<E: From<FileError>>(
+        &self,
+        path: &str,
+        before: &mut dyn FnMut(RemovalStep) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let place = self.place(path)?;
+        match self.is_folder(&place)? {
+            false => Ok(self.remove(path)?),
+            true => Removal { path, before }.run(&place.parent, place.name.as_ref()),
+        }
+    }
+
+    fn is_folder(&self, place: &Place) -> Result<bool, FileError> {
+        let meta = place.parent.symlink_metadata(&place.name);
+        meta.map(|meta| meta.is_dir()).map_err(|source| FileError::from_io(&place.path, source))
+    }
+
+    /// Makes a folder and those around it, all or none; one that exists is none of its errors.
     pub fn create_folder(&self, path: &str) -> Result<(), FileError> {
+        let mut made = Vec::new();
+        let outcome = self.create_folders(path, &mut made);
+        if outcome.is_err() {
+            made.iter().rev().for_each(|place: &Place| drop(place.parent.remove_dir(&place.name)));
+        }
+        outcome
+    }
+
+    fn create_folders(&self, path: &str, new: &mut Vec<Place>) -> Result<(), FileError> {
         for (end, _) in path.match_indices('/').chain([(path.len(), "")]) {
             let Some(folder) = path.get(..end).filter(|folder| !folder.is_empty()) else { continue };
             let place = self.place(folder)?;
             match place.parent.create_dir_with(&place.name, &DirBuilder::new()) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                made => made.map_err(|source| FileError::write_failed(folder, source))?,
+                made => {
+                    made.map_err(|source| FileError::write_failed(folder, source))?;
+                    new.push(place);
+                }
             }
         }
         match self.info(path)?.kind {
@@ -301,31 +331,7 @@ impl OpenFile {
     }
 
     /// Its permissions, for a copy.
-    fn permissions(&self) -> Option<Permissions> {
-        self.metadata().map(|meta| Permissions::from_mode(meta.mode() & 0o777))
+    fn mode(&self) -> Option<u32> {
+        self.metadata().map(|meta| meta.mode())
     }
-}
-
-/// Removes a folder with all that is in it; links in it are removed themselves.
-fn remove_tree(parent: &Dir, name: &str, depth: usize) -> io::Result<()> {
-    let nofollow = parent.symlink_metadata(name)?;
-    if !nofollow.is_dir() {
-        return parent.remove_file(name);
-    }
-    if depth == 0 {
-        return Err(io::Error::other("nested too deeply"));
-    }
-    // A link in its place is not followed.
-    let mut options = OpenOptions::new();
-    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW;
-    options.read(true).custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
-    let folder = Dir::from_std_file(parent.open_with(name, &options)?.into_std());
-    for entry in folder.entries()? {
-        let entry = entry?;
-        match (entry.file_type()?.is_dir(), entry.file_name().to_str()) {
-            (true, Some(name)) => remove_tree(&folder, name, depth - 1)?,
-            _ => folder.remove_file(entry.file_name())?,
-        }
-    }
-    parent.remove_dir(name)
 }

@@ -12,7 +12,7 @@ use crate::yaml::Spanned;
 ///
 /// Everything else is refused, but for what a program needs to start: the program itself, the system's programs and
 /// libraries, its locale, certificates and host names, `/dev/null`, and reading in its `cwd`. `folio check -v` lists all of
-/// it. The system is Linux with Landlock; without it the server warns at its start, or refuses to run the program where
+/// it. The system is Linux with Landlock and seccomp; without them the server warns at its start, or refuses to run the program where
 /// `required` is true.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
@@ -22,12 +22,12 @@ pub struct Sandbox {
     #[schemars(with = "Option<Vec<String>>")]
     pub read: Option<Vec<Spanned<String>>>,
     /// The folders and files that it may read and write, as in `read`: `[out]`. Programs that need temporary files need `/tmp`
-    /// or a folder that `TMPDIR` names.
+    /// or a folder that `TMPDIR` names. Without any it changes no mode, owner or time of a file either.
     #[schemars(with = "Option<Vec<String>>")]
     pub write: Option<Vec<Spanned<String>>>,
-    /// What it may connect to: `none`, `any`, or a list of TCP ports, such as `[443]`. The default is `none`. Ports hold for
-    /// every host, as the system does not know names. Only `any` may listen. UDP is not held by Linux before 7.2, and sockets
-    /// that are files not before 7.1; from then on `none` holds both.
+    /// What it may connect to: `none`, `any`, or a list of TCP ports, such as `[443]`. The default is `none`, which leaves no
+    /// sockets but those of this machine; those that are files Linux holds from 7.1 on. Ports hold for every host, as the
+    /// system does not know names, and leave UDP, by which names are resolved. Only `any` may listen for connections.
     #[schemars(with = "Option<Network>")]
     pub network: Option<Spanned<Network>>,
     /// Whether the program is refused where the system cannot enforce all of this. The default is false: it runs, and the

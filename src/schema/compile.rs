@@ -163,7 +163,7 @@ impl Schema {
         property::allowed_values(self.root(), self.property(name)?)
     }
 
-    fn property(&self, name: &str) -> Option<&Value> {
+    pub(super) fn property(&self, name: &str) -> Option<&Value> {
         self.root().get("properties")?.get(name)
     }
 

@@ -48,6 +48,18 @@ fn not_json<S: AsRef<str>>(owner: &[S], field: &str, text: &str) -> RenderError 
     let path = |field: &str| owner.iter().map(AsRef::as_ref).chain([field]).collect::<Vec<_>>().join(".");
     let shown: String = text.trim_start().chars().take(MAX_SHOWN_CHARS).collect();
     let line = shown.lines().next().unwrap_or_default().replace(char::is_control, " ");
-    let found = if line.is_empty() { "is empty".to_owned() } else { format!("begins with `{line}`") };
+    let found = match (line.is_empty(), fault_within(text)) {
+        (true, _) => "is empty".to_owned(),
+        (false, None) => format!("begins with `{line}`"),
+        (false, Some(fault)) => format!("begins with `{line}` and has an error: {fault}"),
+    };
     RenderError::NotJson { path: path(JSON_FIELD), found, text: path(field) }
+}
+
+/// What is wrong with an output that begins as JSON.
+fn fault_within(text: &str) -> Option<String> {
+    text.trim_start()
+        .starts_with(['{', '['])
+        .then(|| serde_json::from_str::<Value>(text).err())?
+        .map(|fault| fault.to_string())
 }

@@ -185,6 +185,7 @@ fn start_program(
         args: command.args.clone(),
         cwd: cwd.into(),
         env: real.environment.iter().cloned().chain(own_env).collect(),
+        calls: sandbox::call_rules(command),
     };
     Ok((real.supervisor.spawn_supervisor_process(&start, child_stdio, permit)?, pipes))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
@@ -572,7 +572,10 @@ fn writes_that_are_killed_leave_whole_files() {
 #[test]
 fn write_that_is_killed_leaves_the_old_file() {
     let folder = TestFolder::new(&[("folio.yaml", FAILING), ("notes/a.md", "old")]);
-    fs::File::create(folder.join("notes/big")).unwrap().set_len(512 << 20).unwrap();
+    let big = fs::File::create(folder.join("notes/big")).unwrap();
+    big.set_len(512 << 20).unwrap();
+    big.set_permissions(fs::Permissions::from_mode(0o600)).unwrap();
+    fs::set_permissions(folder.join("notes/a.md"), fs::Permissions::from_mode(0o644)).unwrap();
     let server = folder.stdio();
     let client = server.client(SESSION_VERSIONS[3]);
     client.start_call("copy", json!({ "path": "a.md" }));
@@ -582,6 +585,8 @@ fn write_that_is_killed_leaves_the_old_file() {
     assert_eq!(fs::read_to_string(folder.join("notes/a.md")).unwrap(), "old");
     let left = temporary_files(&folder.join("notes"));
     assert_eq!(left.len(), 1, "it was killed too late");
+    let mode = fs::metadata(folder.join("notes").join(&left[0])).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "nobody else reads what is left");
     let server = folder.stdio();
     let client = server.client(SESSION_VERSIONS[3]);
     let listed = client.call("list", json!({})).to_string();

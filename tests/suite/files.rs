@@ -1,7 +1,9 @@
 //! `file`: what it reads, lists and changes, and what it refuses at load.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt};
 use std::path::Path;
 
 use base64::Engine as _;
@@ -574,4 +576,176 @@ fn templates_see_no_secret_of_files() {
         assert_eq!(count(glob), "0", "{glob}");
     }
     assert_eq!(count("*.log"), "1");
+}
+
+/// A folder with files that are `name: content`, and a client of its tools.
+fn served(files: &[(&str, &str)]) -> (TestFolder, TestServer) {
+    let folder = notes();
+    files.iter().for_each(|(name, content)| folder.write(&format!("notes/{name}"), content));
+    let server = folder.stdio();
+    (folder, server)
+}
+
+#[test]
+fn changed_file_keeps_owner_and_extended_attributes() {
+    let (folder, server) = served(&[("kept.md", "one\n")]);
+    let client = server.sessionless();
+    let path = folder.join("notes/kept.md");
+    let is_root = std::os::unix::fs::chown(&path, Some(65534), Some(65534)).is_ok();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    let flags = rustix::fs::XattrFlags::empty();
+    let has_attributes = rustix::fs::setxattr(&path, "user.kept", b"value", flags).is_ok();
+    for (tool, arguments) in [
+        ("edit", json!({ "path": "kept.md", "list": [{ "old": "one", "new": "two" }] })),
+        ("append", json!({ "path": "kept.md", "text": "three\n" })),
+        ("write", json!({ "path": "kept.md", "text": "four" })),
+        ("copy", json!({ "path": "a.md", "to": "kept.md" })),
+    ] {
+        called(&client, tool, arguments).unwrap();
+        let meta = fs::metadata(&path).unwrap();
+        assert_eq!(meta.permissions().mode() & 0o777, 0o600, "{tool}");
+        assert!(!is_root || (meta.uid(), meta.gid()) == (65534, 65534), "{tool}: {meta:?}");
+        let mut value = [0; 16];
+        let length = rustix::fs::getxattr(&path, "user.kept", &mut value);
+        assert!(!has_attributes || length.is_ok_and(|length| &value[..length] == b"value"), "{tool}");
+    }
+}
+
+#[test]
+fn append_loses_no_line_of_a_program() {
+    const LINES: usize = 2000;
+    // The longer the file, the longer a copy of it would take.
+    let (folder, server) = served(&[("log", &"before\n".repeat(500_000))]);
+    let client = server.sessionless();
+    let path = folder.join("notes/log");
+    let program = std::thread::spawn(move || {
+        for _ in 0..LINES {
+            let mut log = fs::OpenOptions::new().append(true).open(&path).unwrap();
+            log.write_all(b"program\n").unwrap();
+        }
+    });
+    let mut appended = 0;
+    while !program.is_finished() {
+        called(&client, "append", json!({ "path": "log", "text": "folio\n" })).unwrap();
+        appended += 1;
+    }
+    program.join().unwrap();
+    let log = read(&folder, "notes/log");
+    let count = |line: &str| log.lines().filter(|found| *found == line).count();
+    assert_eq!((count("program"), count("folio")), (LINES, appended));
+}
+
+#[test]
+fn edit_of_file_that_changes_meanwhile_is_refused() {
+    let lines: String = (0..100_000).map(|line| format!("line {line} of the file\n")).collect();
+    let (folder, server) = served(&[("big", &lines)]);
+    let client = server.sessionless();
+    let path = folder.join("notes/big");
+    let is_edited = std::sync::atomic::AtomicBool::new(false);
+    let said = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_edited.load(std::sync::atomic::Ordering::Relaxed) {
+                fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"+").unwrap();
+            }
+        });
+        let edits = json!([{ "old": "line 99999 of", "new": "x" }]);
+        let said = text(&client, "edit", json!({ "path": "big", "list": edits }));
+        is_edited.store(true, std::sync::atomic::Ordering::Relaxed);
+        said
+    });
+    assert_eq!(said.unwrap_err(), "`big` was changed meanwhile: read it again");
+    assert!(read(&folder, "notes/big").starts_with(&lines));
+}
+
+#[test]
+fn move_to_another_name_of_the_file_removes_one() {
+    let (folder, server) = served(&[]);
+    let client = server.sessionless();
+    fs::hard_link(folder.join("notes/a.md"), folder.join("notes/other.md")).unwrap();
+    called(&client, "moveOver", json!({ "path": "a.md", "to": "a.md" })).unwrap();
+    assert_eq!(read(&folder, "notes/a.md"), "one\ntwo\nthree\n");
+    called(&client, "moveOver", json!({ "path": "a.md", "to": "other.md" })).unwrap();
+    assert!(!folder.join("notes/a.md").exists());
+    assert_eq!(read(&folder, "notes/other.md"), "one\ntwo\nthree\n");
+}
+
+#[test]
+fn folder_is_removed_whatever_its_names_are() {
+    let (folder, server) = served(&[("tree/file", ""), ("tree/sub/file", "")]);
+    let client = server.sessionless();
+    let odd = folder.join("notes/tree").join(std::ffi::OsStr::from_bytes(b"sub\xff"));
+    fs::create_dir_all(odd.join("inner")).unwrap();
+    called(&client, "remove", json!({ "path": "tree", "yes": true })).unwrap();
+    assert!(!folder.join("notes/tree").exists());
+    fs::create_dir_all(folder.join(&format!("notes/deep{}", "/d".repeat(140)))).unwrap();
+    fs::write(folder.join("notes/deep/a"), "").unwrap();
+    let refused = text(&client, "remove", json!({ "path": "deep", "yes": true })).unwrap_err();
+    assert_eq!(refused, "`deep` is nested deeper than 128 folders");
+    assert!(folder.join("notes/deep/a").exists());
+}
+
+#[test]
+fn removal_ends_with_its_timeout_and_says_what_is_gone() {
+    let manifest = "folio: 1\nserver: { name: s }\nfolders: { notes: { path: notes, write: true } }\ntools:\n  t: { description: D, timeout: 100ms, run: { file: { remove: many, in: notes, recursive: true } } }\n";
+    let folder = TestFolder::in_memory(&[("folio.yaml", manifest), ("notes/keep", "")]);
+    for number in 0..200 {
+        fs::create_dir_all(folder.join(&format!("notes/many/{number}"))).unwrap();
+        (0..200).for_each(|file| fs::write(folder.join(&format!("notes/many/{number}/{file}")), "").unwrap());
+    }
+    let server = folder.serve_command().flag("--no-watch").stdio();
+    let result = server.sessionless().call("t", json!({}));
+    assert_eq!(result["isError"], true, "{result}");
+    assert!(folder.join("notes/many").exists(), "{result}");
+    let left: usize = fs::read_dir(folder.join("notes/many"))
+        .unwrap()
+        .map(|sub| fs::read_dir(sub.unwrap().path()).unwrap().count())
+        .sum();
+    let said = text_of(&result["content"][0]);
+    assert!(left == 40_000 || said.contains("removed before"), "{left}: {said}");
+}
+
+#[test]
+fn make_dir_that_fails_leaves_no_folder() {
+    let (folder, server) = served(&[]);
+    let client = server.sessionless();
+    let path = format!("new/inner/{}", "x".repeat(300));
+    text(&client, "makeDir", json!({ "path": path })).unwrap_err();
+    assert!(!folder.join("notes/new").exists());
+    text(&client, "makeDir", json!({ "path": format!("sub/{}", "x".repeat(300)) })).unwrap_err();
+    assert!(folder.join("notes/sub/b.md").exists());
+}
+
+#[test]
+fn what_cannot_be_is_said_in_own_words() {
+    let (_folder, server) = served(&[]);
+    let client = server.sessionless();
+    let into = text(&client, "moveOver", json!({ "path": "sub", "to": "sub/e" })).unwrap_err();
+    assert_eq!(into, "cannot move `sub` into itself");
+    let long = text(&client, "read", json!({ "path": "x/".repeat(5000) })).unwrap_err();
+    assert!(long.len() < 300, "{}", long.len());
+}
+
+#[test]
+fn edit_of_a_crlf_file_adds_crlf_and_counts_overlaps() {
+    let (folder, server) = served(&[("crlf", "x\r\ny\r\n"), ("same", "aaa")]);
+    let client = server.sessionless();
+    called(&client, "edit", json!({ "path": "crlf", "list": [{ "old": "x", "new": "a\nb" }] })).unwrap();
+    assert_eq!(read(&folder, "notes/crlf"), "a\r\nb\r\ny\r\n");
+    let twice = text(&client, "edit", json!({ "path": "same", "list": [{ "old": "aa", "new": "b" }] })).unwrap_err();
+    assert!(twice.contains("more than once"), "{twice}");
+}
+
+#[test]
+fn leftovers_of_killed_writes_are_removed() {
+    let (folder, server) =
+        served(&[("left/.folio-1-2.tmp", "x"), (".folio-1-2.tmp", "old"), (".folio-1-3.tmp", "new")]);
+    let client = server.sessionless();
+    let hour_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    let old = fs::File::options().write(true).open(folder.join("notes/.folio-1-2.tmp")).unwrap();
+    old.set_modified(hour_ago).unwrap();
+    called(&client, "write", json!({ "path": "new.md", "text": "x" })).unwrap();
+    assert!(!folder.join("notes/.folio-1-2.tmp").exists());
+    assert!(folder.join("notes/.folio-1-3.tmp").exists(), "it may still be written");
+    called(&client, "remove", json!({ "path": "left" })).unwrap();
+    assert!(!folder.join("notes/left").exists());
 }

@@ -138,3 +138,58 @@ fn invalid_numbers_of_questions_are_reported_at_load() {
         assert!(ran.code == Some(1) && ran.out.contains(words) | ran.err.contains(words), "{numbers}: {ran:?}");
     }
 }
+
+const HELPERS: &str = r#"folio: 1
+server: { name: helpers }
+tools:
+  small: { description: D, arguments: { tiny: { type: number }, big: { type: number } }, result: { text: "{{number -0.4 decimals=0}} {{round 1.005 2}} {{add tiny 1}} {{round -0.4}} {{mul -1 0.0}} {{div 1 4}} {{mul big 10}}" } }
+  integer: { description: D, arguments: { n: { type: integer } }, run: { exec: [printf, "%s", "{{n}}"] } }
+  either: { description: D, arguments: { n: { type: [integer, string] } }, run: { exec: [printf, "%s", "{{n}}"] } }
+  date: { description: D, arguments: { at: {} }, result: { text: "{{date at \"%H:%M %z\"}} {{date at \"%H:%M\" tz=\"UTC\"}}" } }
+  huge: { description: D, run: { exec: [printf, '{"a": [1, 1e400]}'] }, result: { text: "{{result.json.a}}" } }
+"#;
+
+#[test]
+fn numbers_print_without_needless_signs_and_fractions() {
+    let folder = TestFolder::with_manifest(HELPERS);
+    let server = folder.stdio();
+    let client = server.session(SESSION_VERSIONS[3]);
+    assert_eq!(client.call_text("small", json!({ "tiny": 5e-324, "big": 1e20 })), "0 1 1 0 0 0.25 1e+21");
+    let huge = text_of(&client.call("huge", json!({}))["content"][0]);
+    assert!(huge.contains("and has an error: number out of range"), "{huge}");
+}
+
+#[test]
+fn integer_of_more_than_64_bits_is_refused() {
+    let folder = TestFolder::with_manifest(HELPERS);
+    let server = folder.stdio();
+    let client = server.session(SESSION_VERSIONS[3]);
+    let call = |tool: &str, n: &str| {
+        let arguments: Value = serde_json::from_str(&format!("{{ \"n\": {n} }}")).unwrap();
+        text_of(&client.call(tool, arguments)["content"][0])
+    };
+    let refused = "`n` must be an integer of at most 64 bits; pass a longer one as a string";
+    for tool in ["integer", "either"] {
+        assert_eq!(call(tool, "123456789012345678901234567890"), refused);
+        assert_eq!(call(tool, "-18446744073709551615"), refused);
+        assert_eq!(call(tool, "18446744073709551615"), "18446744073709551615");
+    }
+    assert_eq!(call("either", "\"123456789012345678901234567890\""), "123456789012345678901234567890");
+}
+
+#[test]
+fn date_is_read_in_the_zone_that_it_names() {
+    let folder = TestFolder::with_manifest(HELPERS);
+    let server = folder.stdio();
+    let client = server.session(SESSION_VERSIONS[3]);
+    for (at, shown) in [
+        ("2024-01-01T10:00[Europe/Paris]", "10:00 +0100 09:00"),
+        ("2024-07-01T10:00+02:00[Europe/Paris]", "10:00 +0200 08:00"),
+        ("2024-01-01T10:00Z", "10:00 +0000 10:00"),
+        ("2024-01-01", "00:00 +0000 00:00"),
+    ] {
+        assert_eq!(client.call_text("date", json!({ "at": at })), shown, "{at}");
+    }
+    let wrong = client.call("date", json!({ "at": "2024-01-01T10:00+05:00[Europe/Paris]" }));
+    assert_eq!(wrong["isError"], true, "{wrong}");
+}

@@ -84,3 +84,13 @@ fn misplaced_parse_is_refused() {
     let paged = check("{ http: { url: \"https://a.example\", paginate: { next: next, items: items } }, parse: csv }");
     assert!(paged.contains("`parse` cannot be used with `paginate`"), "{paged}");
 }
+
+#[test]
+fn wide_csv_is_refused_at_once() {
+    let wide = "folio: 1\nserver: { name: s }\ntools:\n  t: { description: D, timeout: 20s, maxOutput: 4MiB, run: { exec: [sh, -c, \"seq 400000 | tr '\\\\n' ,\"], parse: csv } }\n";
+    let folder = TestFolder::with_manifest(wide);
+    let server = folder.stdio();
+    let result = server.sessionless().call("t", json!({}));
+    let said = text_of(&result["content"][0]);
+    assert_eq!(said, "invalid CSV in line 1 of the output: too many columns: 400001, and the limit is 16384");
+}

@@ -42,6 +42,10 @@ tools:
       - { id: gone, onFail: continue, exec: [nowhere-to-be-found] }
       - { id: sound, onFail: continue, exec: [printf, fine] }
     result: { structuredContent: { all: "{{steps.all}}", gone: "{{steps.gone}}", sound: "{{steps.sound.error}}", why: "{{steps.gone.error.text}}" } }
+  at_once:
+    description: Runs all at once
+    run: [{ each: "{{split \"60,0\" \",\"}}", parallel: 2, exec: [sh, -c, 'test "$N" = 0 && exit 3; sleep "$N"'], env: { N: "{{this}}" } }]
+    timeout: 90s
   inner: { description: Fails, run: { fail: { message: by the inner tool, code: 42 } } }
   tolerant:
     description: Goes on after a tool
@@ -129,6 +133,16 @@ fn first_failing_item_ends_the_run() {
     let file = folder.join("reached");
     failure(&client, "stops", json!({ "file": file.to_str().unwrap() }));
     assert_eq!(fs::read_to_string(&file).unwrap(), "1\n0\n");
+}
+
+#[test]
+fn failing_item_ends_those_that_run() {
+    let folder = TestFolder::with_manifest(REPEATED);
+    let server = folder.stdio();
+    let client = server.client(SESSION_VERSIONS[3]);
+    let began = Instant::now();
+    assert_eq!(failure(&client, "at_once", json!({})), "`sh` exited with code 3");
+    assert!(began.elapsed() < Duration::from_secs(30), "it waited for the items before");
 }
 
 #[test]

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
+use std::io::{self, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::linux::net::SocketAddrExt as _;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -62,6 +63,22 @@ fn attempts() {
     say("swap", fs::write("out/one", "x").and_then(|()| swap(Path::new("out/one"), &outside.join("full"))));
     say("connect", TcpStream::connect(("127.0.0.1", port)).map(drop));
     say("bind", TcpListener::bind("127.0.0.1:0").map(drop));
+    say("listen", socket(libc::AF_INET, libc::SOCK_STREAM, 0).and_then(|socket| listen(&socket)));
+    say("mptcp", socket(libc::AF_INET, libc::SOCK_STREAM, libc::IPPROTO_MPTCP).map(drop));
+    say("fast open", socket(libc::AF_INET, libc::SOCK_STREAM, 0).and_then(|socket| fast_open(&socket, port)));
+    say("upper layer", socket(libc::AF_INET, libc::SOCK_STREAM, 0).and_then(|socket| upper_layer(&socket)));
+    say("udp", socket(libc::AF_INET6, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, libc::IPPROTO_UDP).map(drop));
+    say("vsock", socket(libc::AF_VSOCK, libc::SOCK_STREAM, 0).map(drop));
+    say("raw", socket(libc::AF_INET, libc::SOCK_RAW, libc::IPPROTO_ICMP).map(drop));
+    say("packet", socket(libc::AF_PACKET, libc::SOCK_RAW, 0).map(drop));
+    say("ring", call(libc::SYS_io_uring_setup, [0, 0]));
+    say("x32", call(0x4000_0000 | libc::SYS_getpid, [0, 0]));
+    say("local sockets", UnixStream::pair().map(drop));
+    say("netlink", socket(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE).map(drop));
+    say("mode outside", fs::set_permissions(outside.join("secret"), PermissionsExt::from_mode(0o640)));
+    say("owner outside", std::os::unix::fs::lchown(outside.join("secret"), None, None));
+    say("times outside", touch(&outside.join("secret")));
+    say("mode given", fs::set_permissions("out/keep", PermissionsExt::from_mode(0o600)));
     let name = SocketAddr::from_abstract_name(format!("folio-suite-{pid}")).unwrap();
     say("abstract socket", UnixStream::connect_addr(&name).map(drop));
     say("signal", signal(pid));
@@ -89,6 +106,52 @@ fn truncate(path: &Path) -> io::Result<()> {
     // SAFETY: the path ends with NUL.
     let outcome = unsafe { libc::truncate(path.as_ptr(), 0) };
     if outcome < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[expect(unsafe_code, reason = "std makes sockets of TCP, UDP and files only")]
+fn socket(domain: i32, kind: i32, protocol: i32) -> io::Result<OwnedFd> {
+    // SAFETY: the call reads no memory, and the descriptor is new.
+    unsafe {
+        match libc::socket(domain, kind, protocol) {
+            fd if fd < 0 => Err(io::Error::last_os_error()),
+            fd => Ok(OwnedFd::from_raw_fd(fd)),
+        }
+    }
+}
+
+#[expect(unsafe_code, reason = "no crate makes these calls")]
+fn call(number: i64, [one, other]: [usize; 2]) -> io::Result<()> {
+    // SAFETY: with these arguments the calls read no memory.
+    let outcome = unsafe { libc::syscall(number, one, other) };
+    if outcome < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Binds to a free port, as no other is named.
+fn listen(socket: &OwnedFd) -> io::Result<()> {
+    rustix::net::listen(socket, 1).map_err(io::Error::from)
+}
+
+/// Connects with the first bytes.
+fn fast_open(socket: &OwnedFd, port: u16) -> io::Result<()> {
+    let flags = rustix::net::SendFlags::from_bits_retain(libc::MSG_FASTOPEN as u32);
+    let address = std::net::SocketAddr::from(([127, 0, 0, 1], port));
+    rustix::net::sendto(socket, b"x", flags, &address).map(drop).map_err(io::Error::from)
+}
+
+#[expect(unsafe_code, reason = "no crate sets this option")]
+fn upper_layer(socket: &OwnedFd) -> io::Result<()> {
+    let name = c"tls";
+    // SAFETY: the name outlives the call, and is as long as it says.
+    let outcome =
+        unsafe { libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_ULP, name.as_ptr().cast(), 3) };
+    if outcome < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Sets the times of a file, which it need not open.
+fn touch(path: &Path) -> io::Result<()> {
+    let now = rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
+    let times = rustix::fs::Timestamps { last_access: now, last_modification: now };
+    rustix::fs::utimensat(rustix::fs::CWD, path, &times, rustix::fs::AtFlags::empty()).map_err(io::Error::from)
 }
 
 fn mkfifo(path: &Path) -> io::Result<()> {
@@ -169,7 +232,10 @@ fn attempts_of(result: &Value) -> BTreeMap<String, String> {
     found
 }
 
-const MAY: [&str; 5] = ["read in cwd", "read given", "write given", "rename given", "open descriptors"];
+const MAY: [&str; 7] =
+    ["read in cwd", "read given", "write given", "rename given", "open descriptors", "local sockets", "netlink"];
+/// A filter of system calls sees no paths, so who may write somewhere may change the modes of all that is its user's.
+const WRITERS_MAY: [&str; 4] = ["mode outside", "owner outside", "times outside", "mode given"];
 
 #[test]
 fn kernel_refuses_what_is_not_given() {
@@ -180,7 +246,8 @@ fn kernel_refuses_what_is_not_given() {
     let server = playground.folder.stdio();
     let client = server.sessionless();
     for (what, how) in playground.attempts(&client, "held") {
-        assert_eq!(how == "ok", MAY.contains(&what.as_str()), "{what}: {how}");
+        let may = MAY.contains(&what.as_str()) || WRITERS_MAY.contains(&what.as_str());
+        assert_eq!(how == "ok", may, "{what}: {how}");
     }
     for (file, content) in [("secret", "s"), ("full", "f"), ("removable", "r"), ("movable", "m")] {
         assert_eq!(fs::read_to_string(playground.outside.join(file)).unwrap(), content);
@@ -205,6 +272,14 @@ fn attempts_succeed_without_sandbox() {
         "take descriptor",
         "descriptors of parent",
         "open by descriptor",
+        "mptcp",
+        "fast open",
+        "upper layer",
+        "vsock",
+        "raw",
+        "packet",
+        "ring",
+        "x32",
     ];
     for (what, how) in playground.attempts(&client, "free") {
         assert!(how == "ok" || elsewhere.contains(&what.as_str()), "{what}: {how}");
@@ -227,6 +302,66 @@ fn network_is_held_by_port() {
         let tried = playground.attempts(&client, tool);
         assert_eq!((tried["connect"] == "ok", tried["bind"] == "ok"), (connect, bind), "{tool}: {tried:?}");
         assert_eq!(tried["write given"] == "ok", tool == "any", "{tool}: {tried:?}");
+        assert!(tried["udp"] == "ok" && tried["netlink"] == "ok", "names are resolved: {tried:?}");
+        for what in ["listen", "mode outside", "owner outside", "times outside", "mode given"] {
+            assert_eq!(tried[what] == "ok", tool == "any", "{tool}: {what}: {tried:?}");
+        }
+        for what in ["mptcp", "fast open", "upper layer", "vsock", "raw", "packet"] {
+            assert!(tool == "any" || tried[what] == "PermissionDenied", "{tool}: {what}: {tried:?}");
+        }
+        assert!(tool == "any" || (tried["ring"] != "ok" && tried["x32"] != "ok"), "{tool}: {tried:?}");
+    }
+}
+
+/// What people put into sandboxes, where it is installed.
+#[test]
+fn ordinary_programs_run_in_sandboxes() {
+    if !is_enforced() {
+        return;
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello");
+        }
+    });
+    let programs = [
+        (
+            "git",
+            "cd out && git init -q g && cd g && git -c user.name=n -c user.email=e commit -q --allow-empty -m hello && git log --format=%s",
+        ),
+        (
+            "tar",
+            "cd out && mkdir -p t && echo hello > t/f && chmod 640 t/f && cp -p t/f t/g && tar cf a.tar t && tar xpf a.tar && cat t/g",
+        ),
+        ("curl", "curl -s http://localhost:PORT/"),
+        (
+            "python3",
+            "python3 -c 'import urllib.request as r; print(r.urlopen(\"http://localhost:PORT/\").read().decode())'",
+        ),
+        (
+            "node",
+            "node -e 'require(\"http\").get(\"http://localhost:PORT/\", r => r.on(\"data\", d => console.log(String(d))))'",
+        ),
+    ];
+    let tool = |(name, text): &(&str, &str)| {
+        let script = json!({ "shell": "sh", "text": text.replace("PORT", &port.to_string()) });
+        let sandbox = json!({ "write": ["out", "/dev/null"], "network": [port], "required": true });
+        let run = json!({ "script": script, "sandbox": sandbox, "env": { "HOME": "/nonexistent" } });
+        (name.to_string(), json!({ "description": "D", "timeout": "60s", "run": run }))
+    };
+    let tools: serde_json::Map<String, Value> = programs.iter().map(tool).collect();
+    let folder = TestFolder::new(&[("out/keep", "")]);
+    folder.write("folio.yaml", json!({ "folio": 1, "server": { "name": "s" }, "tools": tools }).to_string());
+    let server = folder.stdio();
+    let client = server.sessionless();
+    for (name, _) in programs {
+        if Command::new(name).arg("--version").output().is_ok() {
+            assert_eq!(client.call_text(name, json!({})).trim(), "hello", "{name}");
+        }
     }
 }
 
@@ -255,7 +390,10 @@ fn stricter_of_importer_and_pack_counts() {
     let client = server.sessionless();
     for (tool, writes) in [("bare-try", true), ("wide-try", true), ("narrow-try", false)] {
         let tried = playground.attempts(&client, tool);
-        let may = |what: &str| MAY.contains(&what) && (writes || !["write given", "rename given"].contains(&what));
+        let may = |what: &str| {
+            (MAY.contains(&what) && (writes || !["write given", "rename given"].contains(&what)))
+                || (writes && WRITERS_MAY.contains(&what))
+        };
         for (what, how) in tried {
             assert_eq!(how == "ok", may(&what), "{tool}: {what}: {how}");
         }
@@ -289,7 +427,7 @@ fn sandbox_of_a_script_and_of_a_shebang_starts() {
     );
     folder.write("data/a", "a");
     folder.write("tool.sh", "#!/usr/bin/env sh\necho started\n");
-    fs::set_permissions(folder.join("tool.sh"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    fs::set_permissions(folder.join("tool.sh"), PermissionsExt::from_mode(0o755)).unwrap();
     let server = folder.stdio();
     let client = server.sessionless();
     assert_eq!(client.call_text("script", json!({})).trim(), "hi");
@@ -356,14 +494,14 @@ fn verbose_check_lists_what_is_given() {
     assert!(!plain.out.contains("also run"), "{}", plain.out);
 }
 
-/// Has a command, and all that it starts, run as on a kernel without Landlock.
-#[expect(unsafe_code, reason = "only a filter of system calls takes Landlock away")]
-fn without_landlock(command: &mut Command) {
+/// Has a command, and all that it starts, run as on a kernel without one of its calls.
+#[expect(unsafe_code, reason = "only a filter of system calls takes one away")]
+fn without_call(command: &mut Command, call: i64) {
     let load = libc::sock_filter { code: 0x20, jt: 0, jf: 0, k: 0 };
-    let is_landlock = libc::sock_filter { code: 0x15, jt: 0, jf: 1, k: libc::SYS_landlock_create_ruleset as u32 };
+    let is_call = libc::sock_filter { code: 0x15, jt: 0, jf: 1, k: call as u32 };
     let returns = |k| libc::sock_filter { code: 0x06, jt: 0, jf: 0, k };
     let absent = returns(libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32);
-    let mut filter = [load, is_landlock, absent, returns(libc::SECCOMP_RET_ALLOW)];
+    let mut filter = [load, is_call, absent, returns(libc::SECCOMP_RET_ALLOW)];
     let install = move || {
         let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
         // SAFETY: `program` and what it points to outlive both calls.
@@ -379,6 +517,17 @@ fn without_landlock(command: &mut Command) {
 
 #[test]
 fn missing_landlock_is_said_and_refuses_what_requires_it() {
+    missing_call_is_said(libc::SYS_landlock_create_ruleset, "lacks: files");
+}
+
+#[test]
+fn missing_seccomp_is_said_and_refuses_what_requires_it() {
+    if is_enforced() {
+        missing_call_is_said(libc::SYS_seccomp, "lacks: sockets other than those of TCP");
+    }
+}
+
+fn missing_call_is_said(call: i64, lacks: &str) {
     let tool = |name: &str, sandbox: &str| {
         format!("  {name}: {{ description: D, run: {{ exec: [echo, ran], sandbox: {sandbox} }} }}\n")
     };
@@ -387,12 +536,12 @@ fn missing_landlock_is_said_and_refuses_what_requires_it() {
     let run = |arguments: &[&str]| {
         let mut command = Command::new(FOLIO_BIN);
         command.args(arguments).current_dir(folder.path()).stdin(Stdio::null());
-        without_landlock(&mut command);
+        without_call(&mut command, call);
         let ran = command.output().unwrap();
         (String::from_utf8(ran.stdout).unwrap(), String::from_utf8(ran.stderr).unwrap())
     };
-    let warning = "sandboxes are not fully enforced by this system, which lacks: files";
-    assert!(run(&["serve"]).1.contains(warning), "{:?}", run(&["serve"]));
+    let warning = format!("sandboxes are not fully enforced by this system, which {lacks}");
+    assert!(run(&["serve"]).1.contains(&warning), "{:?}", run(&["serve"]));
     assert!(run(&["call", "wanted"]).0.contains("ran"));
     let (out, log) = run(&["call", "required"]);
     assert!((out.clone() + &log).contains("sandbox required for `echo`"), "{out} {log}");

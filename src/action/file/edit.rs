@@ -111,17 +111,26 @@ impl FileText {
         })
     }
 
+    /// Whether all lines end with CRLF.
+    fn is_crlf(&mut self) -> bool {
+        let ends = |text: &mut String| (text.matches('\n').count(), text.matches("\r\n").count());
+        let (all, crlf) = self.public_parts().map(ends).fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
+        all > 0 && all == crlf
+    }
+
     fn replace(&mut self, edit: &Edit) -> Result<(), &'static str> {
         if edit.old.is_empty() {
             return Err("`old` is empty");
         }
         let crlf = |text: &str| text.replace("\r\n", "\n").replace('\n', "\r\n");
+        let is_crlf = self.is_crlf();
         let (old, new) = match self.public_parts().any(|text| text.contains(&edit.old)) {
-            true => (edit.old.clone(), edit.new.clone()),
+            true if !is_crlf => (edit.old.clone(), edit.new.clone()),
+            true => (edit.old.clone(), crlf(&edit.new)),
             // The file may have other line ends than who read it.
             false => (crlf(&edit.old), crlf(&edit.new)),
         };
-        let count: usize = self.public_parts().map(|text| text.match_indices(&old).take(2).count()).sum();
+        let count: usize = self.public_parts().map(|text| count_to_two(text, &old)).sum();
         match count {
             0 => Err("`old` is not in the file"),
             1 => {
@@ -132,6 +141,13 @@ impl FileText {
             _ => Err("`old` is in the file more than once: add lines around it"),
         }
     }
+}
+
+/// How often a text is in another, also where it overlaps itself; 2 for more.
+fn count_to_two(text: &str, old: &str) -> usize {
+    let Some(first) = text.find(old) else { return 0 };
+    let next = first + old.chars().next().map_or(1, char::len_utf8);
+    1 + usize::from(text.get(next..).is_some_and(|rest| rest.contains(old)))
 }
 
 /// The changes as a unified diff; empty where there are none.
@@ -165,6 +181,16 @@ mod tests {
             edited("a\r\nb\r\n", json!([{ "old": "a\nb\n", "new": "x\ny\n" }])).as_deref(),
             Ok("x\r\ny\r\n|x\r\ny\r\n")
         );
+        assert_eq!(
+            edited("a\r\nb\r\n", json!([{ "old": "a", "new": "x\ny" }])).as_deref(),
+            Ok("x\r\ny\r\nb\r\n|x\r\ny\r\nb\r\n")
+        );
+        assert_eq!(
+            edited("a\r\nb\n", json!([{ "old": "a", "new": "x\ny" }])).as_deref(),
+            Ok("x\ny\r\nb\n|x\ny\r\nb\n")
+        );
+        let overlapping = edited("aaa", json!([{ "old": "aa", "new": "b" }])).unwrap_err();
+        assert!(overlapping.contains("more than once"), "{overlapping}");
         for (edits, why) in [
             (json!([{ "old": "x", "new": "" }]), "edit 1: `old` is not in the file"),
             (json!([{ "old": "b", "new": "a" }, { "old": "a", "new": "" }]), "edit 2: `old` is in the file more"),

@@ -21,7 +21,7 @@ use serde_json::Value;
 use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse};
 use crate::budget::{Budget, memory_size};
 use crate::compile::{Compiler, FILES_GRANT, JsonTemplate, Pack};
-use crate::files::{Existing, FileError, Globs, WorkFolder};
+use crate::files::{Existing, FileError, Globs, RemovalStep, WorkFolder};
 use crate::template::{FolderPath, JsonLeaf, QueryValue, Scope, Shape, Template, Text};
 
 use edit::FileText;
@@ -40,6 +40,9 @@ const MAX_COPIED_BYTES: u64 = 1 << 30;
 const COPY_CHUNK_BYTES: usize = 256 << 10;
 /// How many bytes that are copied count as one byte of work.
 const COPIED_BYTES_PER_WORK: usize = 16;
+
+/// How much work it counts as to look at a file or folder that is removed.
+const WORK_PER_REMOVED_NAME: usize = 128;
 
 /// One operation on files.
 pub struct FileAction {
@@ -244,13 +247,14 @@ impl FileCall<'_> {
         let failed = |source| ActionError::from(FileError::write_failed(&path.relative, source));
         let append = self.action.operation == Operation::Append;
         let mut is_new = false;
-        folder.write(&path.relative, existing, |old, file| {
-            is_new = old.is_none();
-            if let (true, Some(old)) = (append, old) {
-                self.pump(&mut old.into_reader(), file, &path.relative)?;
-            }
-            file.write_all(&bytes).map_err(failed)
-        })?;
+        if append {
+            is_new = folder.append(&path.relative, &bytes)?;
+        } else {
+            folder.write(&path.relative, existing, |old, file| {
+                is_new = old.is_none();
+                file.write_all(&bytes).map_err(failed)
+            })?;
+        }
         let size = if bytes.len() == 1 { "1 byte".to_owned() } else { format!("{} bytes", bytes.len()) };
         Ok(self.changed(path, |shown| match (is_new, append) {
             (true, _) => format!("created {shown} with {size}"),
@@ -278,7 +282,7 @@ impl FileCall<'_> {
             self.announce(path)?;
             // What is not there is found out before anything is made.
             folder.open_file(&path.relative)?;
-            folder.write(&path.relative, Existing::Replace, |old, file| -> Result<(), ActionError> {
+            folder.write(&path.relative, Existing::ReplaceUnchanged, |old, file| -> Result<(), ActionError> {
                 let old = old.ok_or_else(|| FileError::NotFound(shown.clone()))?;
                 let (changes, new) = edited(old.read(edit::MAX_EDITED_BYTES)?)?;
                 diff = changes;
@@ -311,8 +315,27 @@ impl FileCall<'_> {
     fn remove(&self, folder: &WorkFolder, path: &CallPath) -> Result<Found, ActionError> {
         let recursive = self.flag(&self.action.options.recursive)?;
         self.announce(path)?;
-        folder.remove(&path.relative, recursive)?;
+        if recursive {
+            self.remove_all(folder, &path.relative)?;
+        } else {
+            folder.remove(&path.relative)?;
+        }
         Ok(self.changed(path, |shown| format!("removed {shown}")))
+    }
+
+    /// Removes a folder as long as the call may, and says what is gone where it may not.
+    fn remove_all(&self, folder: &WorkFolder, path: &str) -> Result<(), ActionError> {
+        let mut begun: usize = 0;
+        let outcome = folder.remove_all(path, &mut |step| -> Result<(), ActionError> {
+            begun += usize::from(step == RemovalStep::Remove);
+            Ok(self.budget().charge_work(WORK_PER_REMOVED_NAME)?)
+        });
+        let removed = begun.saturating_sub(1);
+        outcome.map_err(|error| match removed {
+            0 => error,
+            1 => ActionError::message(format!("{error}; 1 file or folder was removed before")),
+            count => ActionError::message(format!("{error}; {count} files and folders were removed before")),
+        })
     }
 
     /// Copies what a file has, as long as the call may.

@@ -10,8 +10,8 @@ use crate::yaml::Spanned;
 /// `find`, `copy`, `move`, `remove`, `makeDir`, whose value is a path: `{ read: "{{name}}.md", in: notes }`.
 ///
 /// A path is a template. It is relative to the folder, or absolute and inside it. No link leads out of the folder, and no
-/// value names a hidden file. What is written is whole or not at all. A change answers with a sentence, such as `wrote 12
-/// bytes to a.md`, where no other step has an output.
+/// value names a hidden file. What is written is whole or not at all, with the owner and the permissions of what it
+/// replaces. A change answers with a sentence, such as `wrote 12 bytes to a.md`, where no other step has an output.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileSpec {
@@ -19,7 +19,7 @@ pub struct FileSpec {
     pub read: Option<Spanned<String>>,
     /// Writes a file: `text` or `base64` in the place of what it has, or `edits` of it.
     pub write: Option<Spanned<String>>,
-    /// Adds `text` or `base64` to the end of a file, or makes it.
+    /// Adds `text` or `base64` to the end of a file, or makes it. What programs add meanwhile stays.
     pub append: Option<Spanned<String>>,
     /// Lists a folder, sorted by name; with `recursive`, those in it too.
     pub list: Option<Spanned<String>>,
@@ -50,6 +50,7 @@ pub struct FileSpec {
     pub base64: Option<Spanned<Scalar>>,
     /// Texts to replace, in their order: `[{ old: "{{old}}", new: "{{new}}" }]`, or exactly one `{{…}}` with such a list,
     /// whose keys may also be `oldText` and `newText`. Each `old` must be in the file exactly once. The outcome has a `diff`.
+    /// A file that a program changes meanwhile is left as it is.
     pub edits: Option<Spanned<Json>>,
     /// Whether `edits` only make a `diff`: `true`, or exactly one `{{…}}`.
     pub dry_run: Option<Spanned<Scalar>>,

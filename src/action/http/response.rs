@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::action::outcome::{OutcomeBody, with_json};
-use crate::action::parse::OutputFormat;
+use crate::action::parse::{OutputFormat, ParseLimits};
 use crate::action::{ActionContext, ActionError, ActionOutcome};
 use crate::template::value_to_text;
 use crate::world::HttpResponse;
@@ -47,7 +47,8 @@ impl HttpAction {
         let is_success = self.is_success(response.status);
         // An error may have any form.
         let format = if is_success { self.format } else { OutputFormat::Detect };
-        let parsed = format.parse(&response.body, mime_type, context.run.max_output);
+        let limits = ParseLimits { budget: context.scope.budget(), max_output: context.run.max_output };
+        let parsed = format.parse(&response.body, mime_type, limits);
         let (json, body) =
             if is_success { parsed? } else { (parsed.ok().and_then(|(json, _)| json), OutcomeBody::None) };
         let value = json!({

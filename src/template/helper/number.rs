@@ -15,6 +15,8 @@ pub(super) const HELPERS: &[(&str, HelperFn)] = &[
     ("number", number),
 ];
 
+/// From here on a float stays one.
+const MAX_WHOLE_FLOAT: f64 = 1e18;
 /// The most digits behind the point.
 const MAX_DECIMALS: usize = 20;
 
@@ -39,6 +41,10 @@ impl Num {
                 .or_else(|_| u64::try_from(integer).map(Number::from))
                 .ok()
                 .or_else(|| Number::from_f64(integer as f64)),
+            // Exact, as an integer is written; a larger float has no exact one.
+            Num::Float(float) if float.fract() == 0.0 && float.abs() < MAX_WHOLE_FLOAT => {
+                Some(Number::from(float as i64))
+            }
             Num::Float(float) => Number::from_f64(float),
         };
         number.map(Value::Number).ok_or(RenderError::Helper { helper, reason: "the result is not a number" })
@@ -111,8 +117,7 @@ fn round(given: &dyn HelperParams) -> HelperValue {
             let rounded = format!("{float:.decimals$}").parse().unwrap_or(float);
             Num::Float(rounded).into_value("round")
         }
-        // A float of that size is an integer, and has no exact one.
-        Num::Float(float) if float.abs() >= 1e18 => Num::Float(float).into_value("round"),
+        Num::Float(float) if float.abs() >= MAX_WHOLE_FLOAT => Num::Float(float).into_value("round"),
         Num::Float(float) => Num::Integer(float.round() as i128).into_value("round"),
     }
 }
@@ -126,6 +131,11 @@ fn number(given: &dyn HelperParams) -> HelperValue {
         (Num::Integer(integer), Some(decimals)) => format!("{integer}.{}", "0".repeat(decimals)),
         (Num::Float(float), None) => float.to_string(),
         (Num::Float(float), Some(decimals)) => format!("{float:.decimals$}"),
+    };
+    // There is one zero.
+    let digits = match digits.strip_prefix('-') {
+        Some(zero) if zero.chars().all(|digit| matches!(digit, '0' | '.')) => zero.to_owned(),
+        _ => digits,
     };
     let group = given.option("group").and_then(Value::as_str).unwrap_or_default();
     charge_output(given, digits.len().checked_mul(1 + group.len()))?;

@@ -93,7 +93,7 @@ fn helper_error(helper: &'static str, reason: &'static str) -> RenderError {
     RenderError::Helper { helper, reason }
 }
 
-/// A date in its own offset, or in UTC where it has none.
+/// A date in its own zone or offset, or in UTC where it has none.
 fn time_of(value: &Value) -> Option<Zoned> {
     let seconds = match value {
         Value::Number(number) => Some(number.as_i64().or_else(|| number.as_f64().map(|float| float as i64))?),
@@ -102,7 +102,12 @@ fn time_of(value: &Value) -> Option<Zoned> {
     if let Some(seconds) = seconds {
         return Some(Timestamp::from_second(seconds).ok()?.to_zoned(TimeZone::UTC));
     }
-    let pieces = Pieces::parse(value.as_str()?.trim()).ok()?;
+    let text = value.as_str()?.trim();
+    let pieces = Pieces::parse(text).ok()?;
+    if pieces.time_zone_annotation().is_some() {
+        // Also refuses an offset that the zone does not have then.
+        return text.parse().ok();
+    }
     let zone = TimeZone::fixed(pieces.to_numeric_offset().unwrap_or(Offset::UTC));
     let civil = pieces.date().to_datetime(pieces.time().unwrap_or(Time::midnight()));
     civil.to_zoned(zone).ok()

@@ -1,11 +1,15 @@
-//! Holds programs to the rules of their sandboxes, by the operating system: Landlock on Linux, nothing elsewhere.
+//! Holds programs to the rules of their sandboxes, by the operating system: Landlock and a filter of system calls on
+//! Linux, nothing elsewhere.
 //!
 //! A ruleset is made here for each start, and applied by the new process before it becomes the program. Several rulesets
-//! hold together, each for itself, so the stricter one counts.
+//! hold together, each for itself, so the stricter one counts; the one filter is that of the strictest.
 
 #[cfg(target_os = "linux")]
 mod landlock;
 mod needs;
+mod rules;
+#[cfg(target_os = "linux")]
+mod seccomp;
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
@@ -13,9 +17,13 @@ use std::path::Path;
 
 use super::error::WorldError;
 use super::program_run::ProgramCommand;
-use crate::compile::{NetworkRules, SandboxRules};
+use crate::compile::SandboxRules;
+use rules::SocketRules;
 
 pub use needs::{NeedAccess, ProgramNeed, program_needs};
+pub(in crate::world) use rules::CallRules;
+#[cfg(target_os = "linux")]
+pub(in crate::world) use seccomp::CallFilter;
 
 /// How many sandboxes may hold one program: that of its step, and those of the importers of its pack.
 pub const MAX_SANDBOXES: usize = 8;
@@ -25,37 +33,43 @@ pub const MAX_SANDBOXES: usize = 8;
 pub struct SandboxSupport {
     /// The version of Landlock; 0 for none.
     version: u32,
+    /// Whether it filters system calls.
+    filters_calls: bool,
 }
 
 impl SandboxSupport {
     /// That of this system.
     pub fn detect() -> SandboxSupport {
         #[cfg(target_os = "linux")]
-        let version = landlock::version();
+        let (version, filters_calls) = (landlock::version(), seccomp::is_supported());
         #[cfg(not(target_os = "linux"))]
-        let version = 0;
-        SandboxSupport { version }
+        let (version, filters_calls) = (0, false);
+        SandboxSupport { version, filters_calls }
     }
 
     /// In words.
     pub fn describe(self) -> String {
-        match self.version {
-            0 => "nothing: this system has no Landlock".to_owned(),
-            version => format!("Landlock, version {version}"),
+        match (self.version, self.filters_calls) {
+            (0, _) => "nothing of files: this system has no Landlock".to_owned(),
+            (version, true) => format!("Landlock, version {version}, and seccomp"),
+            (version, false) => format!("Landlock, version {version}"),
         }
     }
 
     /// What it cannot enforce of these rules, in words.
     pub fn gaps<'a>(self, rules: impl IntoIterator<Item = &'a SandboxRules>) -> Vec<&'static str> {
-        let holds_network = rules.into_iter().any(|rules| rules.network != NetworkRules::Any);
-        let since = [
-            (1, true, "files"),
-            (3, true, "truncating files"),
-            (4, holds_network, "TCP"),
-            (5, true, "device commands"),
-            (6, true, "signals and abstract sockets"),
+        let calls = CallRules::of(rules);
+        let holds_network = calls.sockets != SocketRules::Any;
+        let gaps = [
+            (self.version < 1, "files"),
+            (self.version < 3, "truncating files"),
+            (self.version < 4 && holds_network, "TCP"),
+            (self.version < 5, "device commands"),
+            (self.version < 6, "signals and abstract sockets"),
+            (!self.filters_calls && holds_network, "sockets other than those of TCP"),
+            (!self.filters_calls && calls.keeps_attributes, "modes and owners of files"),
         ];
-        since.iter().filter(|(version, asked, _)| *asked && self.version < *version).map(|(_, _, what)| *what).collect()
+        gaps.iter().filter(|(lacks, _)| *lacks).map(|(_, what)| *what).collect()
     }
 }
 
@@ -80,6 +94,14 @@ pub(super) fn rulesets(
     Ok(Vec::new())
 }
 
+/// What the filter of system calls of a program refuses; nothing without a sandbox, and where the system has no filters.
+pub(super) fn call_rules(command: &ProgramCommand) -> CallRules {
+    match command.sandboxes.is_empty() || !SandboxSupport::detect().filters_calls {
+        true => CallRules::default(),
+        false => CallRules::of(command.sandboxes.iter().map(AsRef::as_ref)),
+    }
+}
+
 /// Refuses a program whose sandbox is required, and cannot be had.
 fn refuse_gaps(command: &ProgramCommand, support: SandboxSupport) -> Result<(), WorldError> {
     let required: Vec<&SandboxRules> =
@@ -91,10 +113,17 @@ fn refuse_gaps(command: &ProgramCommand, support: SandboxSupport) -> Result<(), 
     }
 }
 
-/// Holds the calling process, which is about to become a program, to these rulesets.
+/// The filter of these rules, made before the new process is.
 #[cfg(target_os = "linux")]
-pub(super) fn enforce(rulesets: &[OwnedFd]) -> std::io::Result<()> {
-    landlock::enforce(rulesets)
+pub(super) fn call_filter(rules: CallRules) -> CallFilter {
+    seccomp::filter(rules)
+}
+
+/// Holds the calling process, which is about to become a program, to these rulesets and this filter.
+#[cfg(target_os = "linux")]
+pub(super) fn enforce(rulesets: &[OwnedFd], filter: &CallFilter) -> std::io::Result<()> {
+    landlock::enforce(rulesets)?;
+    seccomp::enforce(filter)
 }
 
 #[cfg(test)]
@@ -102,6 +131,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use crate::compile::NetworkRules;
 
     fn rules(network: NetworkRules) -> SandboxRules {
         SandboxRules { read: Vec::new(), write: Vec::new(), network, required: true }
@@ -114,7 +144,9 @@ mod tests {
             ..ProgramCommand::new("sh", "/")
         };
         let refused = |required, version| {
-            refuse_gaps(&command(required), SandboxSupport { version }).err().map(|error| error.to_string())
+            refuse_gaps(&command(required), SandboxSupport { version, filters_calls: true })
+                .err()
+                .map(|error| error.to_string())
         };
         assert_eq!(
             refused(true, 5).unwrap(),
@@ -125,7 +157,7 @@ mod tests {
 
     #[test]
     fn older_kernels_leave_gaps() {
-        let gaps = |version, network| SandboxSupport { version }.gaps([&rules(network)]);
+        let gaps = |version, network| SandboxSupport { version, filters_calls: true }.gaps([&rules(network)]);
         let none = || NetworkRules::Ports(Vec::new());
         assert_eq!(
             gaps(0, none()),
@@ -135,5 +167,26 @@ mod tests {
         assert_eq!(gaps(3, none()), ["TCP", "device commands", "signals and abstract sockets"]);
         assert_eq!(gaps(3, NetworkRules::Any), ["device commands", "signals and abstract sockets"]);
         assert!(gaps(6, none()).is_empty() && gaps(9, none()).is_empty());
+    }
+
+    #[test]
+    fn system_without_call_filters_leaves_gaps() {
+        let gaps = |network| SandboxSupport { version: 9, filters_calls: false }.gaps([&rules(network)]);
+        assert_eq!(
+            gaps(NetworkRules::Ports(vec![443])),
+            ["sockets other than those of TCP", "modes and owners of files"]
+        );
+        assert_eq!(gaps(NetworkRules::Any), ["modes and owners of files"]);
+    }
+
+    #[test]
+    fn strictest_call_rules_count() {
+        let (any, ports) = (rules(NetworkRules::Any), rules(NetworkRules::Ports(vec![443])));
+        let none = rules(NetworkRules::Ports(Vec::new()));
+        assert_eq!(CallRules::of([&any, &ports]).sockets, SocketRules::TcpAndUdp);
+        assert_eq!(CallRules::of([&none, &ports]).sockets, SocketRules::Local);
+        for rules in [CallRules::of([&any]), CallRules::of([&ports]), CallRules::of([&none]), CallRules::default()] {
+            assert_eq!(CallRules::from_byte(rules.to_byte()), rules);
+        }
     }
 }

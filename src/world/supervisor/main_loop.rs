@@ -7,7 +7,6 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::rc::Rc;
@@ -188,25 +187,25 @@ fn command(start: &StartRequest, pipes: ChildStdio) -> Command {
         .stdout(pipes.stdout)
         .stderr(pipes.stderr);
     let (sandbox, cwd) = (pipes.sandbox, pipes.cwd);
+    #[cfg(target_os = "linux")]
+    let filter = crate::world::sandbox::call_filter(start.calls);
     // SAFETY: between fork and exec only system calls are made; nothing is allocated, and no lock is taken.
     #[allow(
         unsafe_code,
         reason = "a session, its subreaper, its folder and a sandbox can only be set in the new process"
     )]
     unsafe {
-        command.pre_exec(move || become_program(cwd.as_ref(), &sandbox));
+        command.pre_exec(move || {
+            become_session_leader()?;
+            cwd.as_ref().map_or(Ok(()), rustix::process::fchdir)?;
+            // It would hold the rest too.
+            #[cfg(target_os = "linux")]
+            crate::world::sandbox::enforce(&sandbox, &filter)?;
+            let _ = &sandbox;
+            Ok(())
+        });
     }
     command
-}
-
-/// Makes the calling process what a program is started as. Its sandbox comes last: it would hold the rest too.
-fn become_program(cwd: Option<&OwnedFd>, sandbox: &[OwnedFd]) -> io::Result<()> {
-    become_session_leader()?;
-    cwd.map_or(Ok(()), rustix::process::fchdir)?;
-    #[cfg(target_os = "linux")]
-    crate::world::sandbox::enforce(sandbox)?;
-    let _ = sandbox;
-    Ok(())
 }
 
 /// Makes the calling process a session leader without a terminal, and a child subreaper. It is killed with its supervisor,

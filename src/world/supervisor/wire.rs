@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::net::UnixStream;
 
-use crate::world::sandbox::MAX_SANDBOXES;
+use crate::world::sandbox::{CallRules, MAX_SANDBOXES};
 use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
@@ -33,6 +33,8 @@ pub(in crate::world) struct StartRequest {
     pub(in crate::world) args: Vec<OsString>,
     pub(in crate::world) cwd: OsString,
     pub(in crate::world) env: Vec<(OsString, OsString)>,
+    /// What its filter of system calls refuses.
+    pub(in crate::world) calls: CallRules,
 }
 
 /// A request of the server, with the id of its program.
@@ -71,6 +73,7 @@ impl OutgoingRequest {
         let mut bytes = encode_header(START_TAG, id);
         bytes.push(u8::from(pipes.stdin.is_some()));
         bytes.push(u8::from(pipes.cwd.is_some()));
+        bytes.push(start.calls.to_byte());
         encode_count(&mut bytes, pipes.sandbox.len());
         for part in [&start.program, &start.arg0, &start.cwd] {
             encode_bytes(&mut bytes, part);
@@ -193,8 +196,10 @@ impl RequestDecoder {
         let mut parts = FieldDecoder(&request);
         match (parts.byte()?, parts.number()?) {
             (START_TAG, id) => {
-                let (reads, has_cwd, sandboxes) = (parts.byte()? == 1, parts.byte()? == 1, parts.count()?);
-                let start = parts.start()?;
+                let (reads, has_cwd) = (parts.byte()? == 1, parts.byte()? == 1);
+                let calls = CallRules::from_byte(parts.byte()?);
+                let sandboxes = parts.count()?;
+                let start = StartRequest { calls, ..parts.start()? };
                 let pipes = ChildStdio {
                     stdin: if reads { self.pipes.pop_front() } else { None },
                     stdout: self.pipes.pop_front()?,
@@ -246,7 +251,7 @@ impl FieldDecoder<'_> {
         while let Some(variable) = self.bytes() {
             env.push((variable, self.bytes()?));
         }
-        Some(StartRequest { program, arg0: name, args, cwd, env })
+        Some(StartRequest { program, arg0: name, args, cwd, env, ..StartRequest::default() })
     }
 }
 
@@ -314,6 +319,7 @@ mod tests {
             arg0: "a".into(),
             args,
             cwd: "/".into(),
+            calls: CallRules::from_byte(u8::try_from(names.len()).unwrap()),
             env: names.into_iter().zip(values).collect(),
         })
     }

@@ -1,0 +1,223 @@
+//! seccomp: a filter of system calls, for what Landlock does not hold.
+//!
+//! Landlock refuses `connect` and `bind` of TCP. Other protocols carry the same packets, TCP Fast Open connects by
+//! `sendto`, `listen` binds by itself, and rings of io_uring make sockets past any filter. A filter sees the numbers that
+//! a call is given, not the paths or addresses that they point to.
+
+use std::io;
+
+use super::CallRules;
+use super::rules::SocketRules;
+
+/// A program of the kernel's, made before the fork and loaded after it.
+pub(in crate::world) type CallFilter = Vec<libc::sock_filter>;
+
+#[cfg(target_arch = "x86_64")]
+const ARCHITECTURE: Option<u32> = Some(0xc000_003e);
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+const ARCHITECTURE: Option<u32> = Some(0xc000_00b7);
+#[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))))]
+const ARCHITECTURE: Option<u32> = None;
+
+/// From this number on calls are those of x32, which have other numbers for the same.
+#[cfg(target_arch = "x86_64")]
+const FIRST_X32_CALL: u32 = 0x4000_0000;
+
+/// Where the number of the call, its architecture and its arguments are.
+const CALL_OFFSET: u32 = 0;
+const ARCHITECTURE_OFFSET: u32 = 4;
+const ARGUMENTS_OFFSET: u32 = 16;
+
+/// Calls that have these numbers on every architecture, and are younger than some C libraries.
+const FCHMODAT2: i64 = 452;
+const SETXATTRAT: i64 = 463;
+const REMOVEXATTRAT: i64 = 466;
+const FILE_SETATTR: i64 = 469;
+
+/// The type of a socket, without its flags.
+const SOCKET_TYPE: u32 = 0xf;
+const ALL_BITS: u32 = u32::MAX;
+
+/// What an argument of a call is.
+#[derive(Clone, Copy)]
+struct Condition {
+    argument: u32,
+    mask: u32,
+    value: i32,
+    /// Whether it has this value, or any other.
+    is: bool,
+}
+
+const fn is(argument: u32, value: i32) -> Condition {
+    Condition { argument, mask: ALL_BITS, value, is: true }
+}
+
+const fn is_not(argument: u32, value: i32) -> Condition {
+    Condition { is: false, ..is(argument, value) }
+}
+
+const fn is_type(value: i32) -> Condition {
+    Condition { mask: SOCKET_TYPE, ..is(1, value) }
+}
+
+const fn lacks(argument: u32, flag: i32) -> Condition {
+    Condition { argument, mask: flag.cast_unsigned(), value: 0, is: true }
+}
+
+/// A call that is allowed where all conditions of one of these lists hold, and else refused.
+type CallRule = (i64, &'static [&'static [Condition]]);
+
+/// Sockets on this machine. `getaddrinfo` and `getifaddrs` ask the kernel for addresses by those of netlink.
+const LOCAL_SOCKETS: &[&[Condition]] =
+    &[&[is(0, libc::AF_UNIX)], &[is(0, libc::AF_NETLINK), is(2, libc::NETLINK_ROUTE)]];
+/// The same with TCP, whose ports Landlock holds, and UDP, by which names are resolved.
+const TCP_AND_UDP_SOCKETS: &[&[Condition]] = &[
+    &[is(0, libc::AF_UNIX)],
+    &[is(0, libc::AF_NETLINK), is(2, libc::NETLINK_ROUTE)],
+    &[is(0, libc::AF_INET), is_type(libc::SOCK_STREAM), is(2, 0)],
+    &[is(0, libc::AF_INET), is_type(libc::SOCK_STREAM), is(2, libc::IPPROTO_TCP)],
+    &[is(0, libc::AF_INET), is_type(libc::SOCK_DGRAM), is(2, 0)],
+    &[is(0, libc::AF_INET), is_type(libc::SOCK_DGRAM), is(2, libc::IPPROTO_UDP)],
+    &[is(0, libc::AF_INET6), is_type(libc::SOCK_STREAM), is(2, 0)],
+    &[is(0, libc::AF_INET6), is_type(libc::SOCK_STREAM), is(2, libc::IPPROTO_TCP)],
+    &[is(0, libc::AF_INET6), is_type(libc::SOCK_DGRAM), is(2, 0)],
+    &[is(0, libc::AF_INET6), is_type(libc::SOCK_DGRAM), is(2, libc::IPPROTO_UDP)],
+];
+const LOCAL_PAIRS: &[&[Condition]] = &[&[is(0, libc::AF_UNIX)]];
+/// The upper layer of a TCP connection may be another protocol, which connects by itself.
+const NO_UPPER_LAYER: &[&[Condition]] = &[&[is_not(1, libc::IPPROTO_TCP)], &[is_not(2, libc::TCP_ULP)]];
+
+const LOCAL_RULES: &[CallRule] = &[(libc::SYS_socket, LOCAL_SOCKETS), (libc::SYS_socketpair, LOCAL_PAIRS)];
+const TCP_AND_UDP_RULES: &[CallRule] = &[
+    (libc::SYS_socket, TCP_AND_UDP_SOCKETS),
+    (libc::SYS_socketpair, LOCAL_PAIRS),
+    (libc::SYS_listen, &[]),
+    (libc::SYS_sendto, &[&[lacks(3, libc::MSG_FASTOPEN)]]),
+    (libc::SYS_sendmsg, &[&[lacks(2, libc::MSG_FASTOPEN)]]),
+    (libc::SYS_sendmmsg, &[&[lacks(3, libc::MSG_FASTOPEN)]]),
+    (libc::SYS_setsockopt, NO_UPPER_LAYER),
+];
+/// Calls that change the mode, the owner, the times or the extended attributes of a file, which Landlock does not hold.
+const ATTRIBUTE_CALLS: &[i64] = &[
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    FCHMODAT2,
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    libc::SYS_utimensat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    SETXATTRAT,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    REMOVEXATTRAT,
+    FILE_SETATTR,
+];
+#[cfg(target_arch = "x86_64")]
+const OLDER_ATTRIBUTE_CALLS: &[i64] =
+    &[libc::SYS_chmod, libc::SYS_chown, libc::SYS_lchown, libc::SYS_utime, libc::SYS_utimes, libc::SYS_futimesat];
+#[cfg(not(target_arch = "x86_64"))]
+const OLDER_ATTRIBUTE_CALLS: &[i64] = &[];
+
+/// Whether the system filters system calls.
+pub(super) fn is_supported() -> bool {
+    let action = libc::SECCOMP_RET_ERRNO;
+    // SAFETY: the kernel reads the action, which outlives the call.
+    #[allow(unsafe_code, reason = "only the system call itself knows")]
+    let outcome =
+        unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_ACTION_AVAIL, 0_u32, std::ptr::from_ref(&action)) };
+    outcome == 0 && ARCHITECTURE.is_some()
+}
+
+/// The filter of these rules; empty where they refuse nothing.
+pub(super) fn filter(rules: CallRules) -> CallFilter {
+    let Some(architecture) = ARCHITECTURE.filter(|_| !rules.is_empty()) else { return CallFilter::new() };
+    let mut filter = vec![
+        load(ARCHITECTURE_OFFSET),
+        jump(libc::BPF_JEQ, architecture, 1, 0),
+        // Programs of another architecture have other calls.
+        returns(libc::SECCOMP_RET_KILL_PROCESS),
+        load(CALL_OFFSET),
+    ];
+    #[cfg(target_arch = "x86_64")]
+    filter.extend([jump(libc::BPF_JGE, FIRST_X32_CALL, 0, 1), refuses(libc::ENOSYS)]);
+    let calls = match rules.sockets {
+        SocketRules::Any => &[],
+        SocketRules::TcpAndUdp => TCP_AND_UDP_RULES,
+        SocketRules::Local => LOCAL_RULES,
+    };
+    calls.iter().for_each(|(call, allowed)| push_call(&mut filter, *call, rule(allowed)));
+    if rules.keeps_attributes {
+        let calls = ATTRIBUTE_CALLS.iter().chain(OLDER_ATTRIBUTE_CALLS);
+        calls.for_each(|call| push_call(&mut filter, *call, vec![refuses(libc::EACCES)]));
+    }
+    // As on a system that has none, which programs expect.
+    push_call(&mut filter, libc::SYS_io_uring_setup, vec![refuses(libc::ENOSYS)]);
+    filter.push(returns(libc::SECCOMP_RET_ALLOW));
+    filter
+}
+
+/// Holds the calling process to a filter. It makes system calls only, as it runs between fork and exec.
+pub(super) fn enforce(filter: &[libc::sock_filter]) -> io::Result<()> {
+    if filter.is_empty() {
+        return Ok(());
+    }
+    rustix::thread::set_no_new_privs(true)?;
+    let length = u16::try_from(filter.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let program = libc::sock_fprog { len: length, filter: filter.as_ptr().cast_mut() };
+    // SAFETY: the kernel reads `program` and what it points to, which outlive the call.
+    #[allow(unsafe_code, reason = "a filter is loaded by its system call alone")]
+    let outcome =
+        unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0_u32, std::ptr::from_ref(&program)) };
+    if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Decides one call; all others skip it with their number still loaded.
+fn push_call(filter: &mut CallFilter, call: i64, decision: CallFilter) {
+    let length = u8::try_from(decision.len()).unwrap_or(u8::MAX);
+    filter.push(jump(libc::BPF_JEQ, u32::try_from(call).unwrap_or(u32::MAX), 0, length));
+    filter.extend(decision);
+}
+
+/// Allows a call where one of these lists holds.
+fn rule(allowed: &[&[Condition]]) -> CallFilter {
+    let mut decision = CallFilter::new();
+    for conditions in allowed {
+        let mut left = conditions.len();
+        for condition in *conditions {
+            left -= 1;
+            // Past the other conditions, of three instructions each, and what they allow.
+            let past = u8::try_from(3 * left + 1).unwrap_or(u8::MAX);
+            let (then, otherwise) = if condition.is { (0, past) } else { (past, 0) };
+            decision.push(load(ARGUMENTS_OFFSET + 8 * condition.argument));
+            decision.push(instruction(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, condition.mask));
+            decision.push(jump(libc::BPF_JEQ, condition.value.cast_unsigned(), then, otherwise));
+        }
+        decision.push(returns(libc::SECCOMP_RET_ALLOW));
+    }
+    decision.push(refuses(libc::EACCES));
+    decision
+}
+
+fn instruction(code: u32, value: u32) -> libc::sock_filter {
+    libc::sock_filter { code: u16::try_from(code).unwrap_or_default(), jt: 0, jf: 0, k: value }
+}
+
+/// Loads the lower half of a field, which is all that the kernel takes of an `int`.
+fn load(offset: u32) -> libc::sock_filter {
+    instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, offset)
+}
+
+fn jump(test: u32, value: u32, then: u8, otherwise: u8) -> libc::sock_filter {
+    libc::sock_filter { jt: then, jf: otherwise, ..instruction(libc::BPF_JMP | test | libc::BPF_K, value) }
+}
+
+fn returns(action: u32) -> libc::sock_filter {
+    instruction(libc::BPF_RET | libc::BPF_K, action)
+}
+
+fn refuses(errno: i32) -> libc::sock_filter {
+    returns(libc::SECCOMP_RET_ERRNO | errno.cast_unsigned())
+}
