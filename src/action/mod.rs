@@ -152,8 +152,9 @@ macro_rules! actions {
             /// A condition: the step is skipped unless it is true. The name of an argument, or exactly one `{{…}}`, such as
             /// `"{{eq mode \"fast\"}}"`.
             pub when: Option<Spanned<String>>,
-            /// A list: the step runs once for each item, which is `{{this}}`, and its number from 0 is `{{index}}`:
-            /// `each: "{{steps.list.json}}"`. The outcome is the list of the outcomes. `when` is tested for each item.
+            /// A list of at most 10000 items: the step runs once for each, which is `{{this}}`, and its number from 0 is
+            /// `{{index}}`: `each: "{{steps.list.json}}"`, or the name of an argument. The outcome is the list of the outcomes.
+            /// `when` is tested for each item; the outcome of one that it skips is `null`.
             pub each: Option<Spanned<String>>,
             /// How many items of `each` run at the same time. The default is 1.
             #[schemars(with = "Option<u32>", range(min = 1, max = 16))]

@@ -189,7 +189,10 @@ impl ProgramOptions {
         let scope = context.scope.clone().with_response(outcome.value.clone());
         let text = match message.render(&scope) {
             // The failure says more than that its output is no JSON.
-            Err(RenderError::NotJson { .. }) => String::new(),
+            Err(error @ RenderError::NotJson { .. }) => {
+                tracing::warn!(target: "folio::call", "message of `onExit` not used: {error}");
+                String::new()
+            }
             text => text?.0,
         };
         let failure = if text.trim().is_empty() { failure.clone() } else { text };
@@ -208,16 +211,16 @@ impl ProgramOptions {
         };
         let (json, body) = match failed {
             None => self.format.parse(&finished.stdout, None, limits)?,
-            // What a failure prints may have any form.
+            // What a failure prints may have another form.
             Some(_) => {
-                let parsed = OutputFormat::Detect.parse(&finished.stdout, None, limits);
+                let parse = |format: OutputFormat| format.parse(&finished.stdout, None, limits);
+                let parsed = parse(self.format).or_else(|_| parse(OutputFormat::Detect));
                 (parsed.ok().and_then(|(json, _)| json), OutcomeBody::None)
             }
         };
-        let stdout = finished.stdout.to_display_text();
         let value = json!({
-            "stdout": stdout.strip_suffix('\n').map(|text| text.strip_suffix('\r').unwrap_or(text)).unwrap_or(&stdout),
-            "stderr": finished.stderr.to_display_text(),
+            "stdout": without_line_break(&finished.stdout.to_display_text()),
+            "stderr": without_line_break(&finished.stderr.to_display_text()),
             "exit": finished.exit_code,
         });
         let value = with_json(value, json);
@@ -228,6 +231,11 @@ impl ProgramOptions {
         let stdout = Some(finished.stdout);
         Ok(ActionOutcome { failure: failed, stdout, ..ActionOutcome::success(value, body) })
     }
+}
+
+/// A text without the line break at its end, as in a shell's `$(…)`, but for further ones.
+fn without_line_break(text: &str) -> &str {
+    text.strip_suffix('\n').map_or(text, |text| text.strip_suffix('\r').unwrap_or(text))
 }
 
 fn compile_env(

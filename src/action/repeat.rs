@@ -7,17 +7,19 @@ use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use serde_json::Value;
 
+use super::condition::argument_shape;
 use super::run_plan::PlannedStep;
 use super::{ActionContext, ActionError, ActionOutcome, OutcomeBody, Step};
 use crate::budget::{Exhausted, MAX_MEMORY, memory_size};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
+use crate::notation::is_identifier;
 use crate::template::{List, ListItems, ScopeShape, Shape, Template};
 use crate::world::{CapturedBytes, WorldError};
 use crate::yaml::{Location, Spanned};
 
 /// How many items a repeated step may have.
-const MAX_ITEMS: usize = 1000;
+const MAX_ITEMS: usize = 10_000;
 /// How many notes of items are shown.
 const MAX_NOTES: usize = 20;
 /// How many items may run at the same time.
@@ -56,7 +58,12 @@ impl StepEach {
         let parallel = compile_parallel(step, compiler);
         let Some(list) = &step.each else { return parallel.map(|_| (None, names)) };
         check_question(step, list.location, compiler);
-        let (list, item) = compile_list(list, compiler)?;
+        let (list, item) = if is_identifier(list) {
+            argument_shape(list, compiler)?;
+            compile_list(&Spanned::new(format!("{{{{{}}}}}", list.value), list.location), compiler)?
+        } else {
+            compile_list(list, compiler)?
+        };
         let names = names.with_item(item, list.printed_paths());
         Some((Some(StepEach { list, parallel: parallel? }), names))
     }

@@ -15,13 +15,15 @@ use crate::yaml::{Location, Spanned};
 
 /// Values by name: JSON whose strings are templates, such as `{ limit: 20, who: "{{trim name}}" }`. A string that is
 /// exactly one `{{…}}` keeps the type of its value. `{ select: "[].name", from: "{{steps.list.json}}" }` is what a
-/// JMESPath finds in a value.
+/// JMESPath finds in a value: `set: { names: { select: "[].name", from: "{{steps.list.entries}}" } }`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(rename = "Set")]
 pub struct SetSpec(#[schemars(with = "IndexMap<String, Json>")] pub NamedMap<Spanned<Json>>);
 
 pub struct SetAction {
+    /// The path of its values.
+    path: String,
     values: Vec<(String, NamedValue)>,
 }
 
@@ -50,13 +52,22 @@ impl ActionKind for SetAction {
             check_name(name, compiler);
             values.push(NamedValue::compile(value, compiler).map(|value| (name.value.clone(), value)));
         }
-        values.into_iter().collect::<Option<_>>().map(|values| SetAction { values })
+        values.into_iter().collect::<Option<_>>().map(|values| {
+            let id = node.step.id.as_ref().map(|id| format!("steps.{}", id.value));
+            SetAction { path: id.unwrap_or_else(|| "set".to_owned()), values }
+        })
     }
 
     async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
         let mut all = Map::new();
         for (name, value) in &self.values {
-            all.insert(name.clone(), value.evaluate(context.scope)?);
+            all.insert(
+                name.clone(),
+                value.evaluate(context.scope).map_err(|error| match error {
+                    ActionError::Select(error) => error.within(&format!("{}.{name}", self.path)).into(),
+                    other => other,
+                })?,
+            );
         }
         let all = Value::Object(all);
         context.scope.budget().charge_memory(memory_size(&all).saturating_mul(2))?;

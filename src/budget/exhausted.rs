@@ -22,7 +22,7 @@ pub enum Exhausted {
     )]
     Memory,
     /// Time.
-    #[error("timed out after {after:?}")]
+    #[error("timed out after {:?}", round_limit(*after))]
     Time {
         /// The timeout.
         after: Duration,
@@ -36,4 +36,12 @@ pub enum Exhausted {
     /// It must restart where it may block; never shown.
     #[error("needs a blocking thread")]
     NeedsBlockingThread,
+}
+
+/// A time limit in words: what is left of a limit is not told to the nanosecond.
+pub fn round_limit(limit: Duration) -> Duration {
+    match limit.as_millis() {
+        0..100 => limit,
+        milliseconds => Duration::from_millis(u64::try_from((milliseconds + 5) / 10).unwrap_or(u64::MAX / 10) * 10),
+    }
 }

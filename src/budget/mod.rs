@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 pub use capacity::{Capacity, block_if_large, block_if_large_with_secrets};
-pub use exhausted::Exhausted;
+pub use exhausted::{Exhausted, round_limit};
 pub use held_memory::HeldMemory;
 pub use memory_size::{json_memory_size, memory_size};
 

@@ -13,6 +13,7 @@ use crate::budget::{Budget, Capacity};
 use crate::notation::{CacheScope, Role};
 use crate::world::World;
 
+use super::call_order::CallPlace;
 use super::listing::{Annotations, Object, ResourceListing};
 
 /// The context of a call.
@@ -30,12 +31,14 @@ pub struct CallContext {
     pub detach: bool,
     /// The capacity that all calls of the server share.
     pub capacity: Arc<Capacity>,
+    /// Its place among the calls of its peer.
+    pub place: Option<Arc<CallPlace>>,
 }
 
 impl CallContext {
     /// A call that `cancel` ends, whose actions happen in `world` and share `capacity`, without a client.
     pub fn new(cancel: CancellationToken, world: Arc<dyn World>, capacity: Arc<Capacity>) -> CallContext {
-        CallContext { cancel, world, client: None, resume: None, detach: false, capacity }
+        CallContext { cancel, world, client: None, resume: None, detach: false, capacity, place: None }
     }
 
     /// The client that called; without one, a client that answers nothing.
@@ -53,6 +56,12 @@ impl CallContext {
     pub fn with_client(mut self, client: Arc<dyn McpClient>) -> CallContext {
         self.client = Some(client);
         self
+    }
+
+    /// Sets its place among the calls of its peer.
+    #[must_use]
+    pub fn with_place(self, place: Option<Arc<CallPlace>>) -> CallContext {
+        CallContext { place, ..self }
     }
 
     /// Sets the checkpoint to resume from.

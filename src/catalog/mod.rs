@@ -19,6 +19,7 @@ mod icons;
 mod mcp_header;
 mod inputs;
 mod tool_limit;
+pub mod call_order;
 mod call_turns;
 mod client_limits;
 mod listed_text;
@@ -149,6 +150,11 @@ impl Catalog {
     pub fn tool_runs_actions(&self, name: &str) -> bool {
         let tool = self.listed_tool(name);
         tool.is_some_and(|tool| tool.plan.is_some() || self.any_resource_runs_actions(tool.resource_uris()))
+    }
+
+    /// Whether the calls of a tool are limited, so that their order matters.
+    pub fn tool_limits_calls(&self, name: &str) -> bool {
+        self.listed_tool(name).is_some_and(|tool| tool.limit.is_some())
     }
 
     /// Whether rendering a prompt runs actions.

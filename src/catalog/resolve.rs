@@ -124,7 +124,9 @@ impl Catalog {
     fn complete_link(&self, link: ResourceListing) -> ResourceListing {
         let known = match self.routes.find(&link.uri) {
             Some(Route::Skill(file)) => Some(file.listing.clone()),
-            Some(Route::Resource(nth, _)) => self.resources.get(nth).map(|resource| resource.listing(link.uri.clone())),
+            Some(Route::Resource(nth, values)) => {
+                self.resources.get(nth).map(|resource| resource.linked_listing(link.uri.clone(), &values))
+            }
             None => None,
         };
         let last = link.uri.rsplit('/').next().filter(|last| !last.is_empty()).unwrap_or(&link.uri);

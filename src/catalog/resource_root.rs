@@ -1,5 +1,6 @@
 //! `root`: a folder of which every matching file is a resource.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -39,13 +40,15 @@ impl ResourceRoot {
         for watched in folder.folders_to_watch(&globs).unwrap_or_default() {
             compiler.findings.dependencies.folders.insert(watched);
         }
-        let entries = match folder.walk(&globs, MAX_ROOT_FILES) {
-            Ok(entries) => entries,
+        let walked = match folder.walk_outcome(&globs, MAX_ROOT_FILES) {
+            Ok(walked) => walked,
             Err(error) => {
                 compiler.error(Code::Unreadable, root.location, error.to_string());
                 return None;
             }
         };
+        report_unused_excludes(written, root, &walked.used_excludes, compiler);
+        let entries = walked.files;
         // The folder of an unset variable is empty, which was reported already.
         if entries.is_empty() && folder.path() != Path::new("/") {
             compiler.warning(Code::Glob, root.location, "no files match this `root`");
@@ -96,6 +99,26 @@ pub(super) fn leave_out_secret_paths(
         compiler
             .warning(Code::Secret, at, format!("files left out, as their paths hold a secret: {left_out}"))
             .help("rename them");
+    }
+}
+
+/// Reports patterns of `exclude` that leave nothing out. Of a folder that a variable names, and of hidden files, which are
+/// no resources anyway, nothing is known.
+fn report_unused_excludes(
+    written: &manifest::Resource,
+    root: &Spanned<String>,
+    used: &BTreeSet<usize>,
+    compiler: &mut Compiler<'_>,
+) {
+    if root.contains("{{") {
+        return;
+    }
+    for (at, pattern) in written.exclude.iter().flatten().enumerate() {
+        let is_hidden = pattern.split('/').any(|name| name.starts_with('.') && !matches!(name, "." | ".."));
+        if !used.contains(&at) && !is_hidden {
+            let message = format!("exclude `{}` matches no files of this `root`", pattern.value);
+            compiler.warning(Code::Glob, pattern.location, message);
+        }
     }
 }
 
@@ -180,7 +203,7 @@ fn resolve_folder(root: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option
     };
     let path: PathBuf = compiler.pack.folder.path().join(compiler.base).join(Path::new(&value));
     compiler.findings.dependencies.folders.insert(path.clone());
-    report_unopened(Folder::open(&path), root, compiler)
+    open_outside(&path, root, compiler)
 }
 
 /// The folder that the client's user works on, which a pack reads only where it may.
@@ -192,7 +215,19 @@ fn open_workspace(workspace: &Path, root: &Spanned<String>, compiler: &mut Compi
         return None;
     }
     compiler.findings.dependencies.folders.insert(workspace.to_owned());
-    report_unopened(Folder::open(workspace), root, compiler)
+    open_outside(workspace, root, compiler)
+}
+
+/// Opens a folder that the operator chose, whose whole path the manifest does not say.
+fn open_outside(path: &Path, root: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Folder> {
+    match Folder::open(path) {
+        Ok(folder) => Some(folder),
+        Err(error) => {
+            let at = format!("the folder is `{}`", path.display());
+            compiler.error(Code::NotFound, root.location, error.to_string()).help(at);
+            None
+        }
+    }
 }
 
 fn report_unopened(

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::Value;
 
 use crate::action::{ActionError, OutcomeBody, RunLimits, RunPlan};
-use crate::budget::Budget;
+use crate::budget::{Budget, round_limit};
 use crate::compile::{Compiler, LocatedJson};
 use crate::diagnostic::{Code, FileId, Severity};
 use crate::digest::sha256;
@@ -162,8 +162,14 @@ impl CompiledTool {
         entry_context: &EntryContext<'_>,
     ) -> Result<Result<Option<ConcurrencyPermit>, String>, Refusal> {
         let (Some(limit), name) = (&self.limit, &self.listing.name) else { return Ok(Ok(None)) };
+        let place = entry_context.call.place.as_deref();
+        if let Some(place) = place {
+            entry_context.call.cancel.run_until_cancelled(place.wait_for_earlier()).await;
+        }
         // A resumed call was admitted before.
-        let queued = match limit.acquire(name, entry_context.resume.is_none()) {
+        let admission = limit.acquire(name, entry_context.resume.is_none());
+        place.inspect(|place| place.leave());
+        let queued = match admission {
             Ok(Admission::Running(permit)) => return Ok(Ok(Some(permit))),
             Ok(Admission::Waiting(queued)) => queued,
             Err(message) => return Ok(Err(message)),
@@ -174,7 +180,7 @@ impl CompiledTool {
             () = entry_context.call.cancel.cancelled() => Err(ActionError::from(WorldError::Cancelled).into()),
             permit = queued.wait(name, entry_context.call.client()) => Ok(Ok(Some(permit))),
             () = tokio::time::sleep(patience) => {
-                Ok(Err(format!("waited {patience:?} in the queue of `{name}`; try again later")))
+                Ok(Err(format!("waited {:?} in the queue of `{name}`; try again later", round_limit(patience))))
             }
         }
     }

@@ -3,12 +3,23 @@
 use std::io;
 use std::path::Path;
 
+use rustix::io::Errno;
+
+/// How many characters of a name that is too long are shown.
+const MAX_SHOWN_CHARS: usize = 60;
+
 /// Why a file could not be read or changed. The path in it is relative: no message contains an absolute path.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// It does not exist.
     #[error("no such file or folder: `{0}`")]
     NotFound(String),
+    /// A name, or the path, is longer than the system allows.
+    #[error("name too long: `{0}`")]
+    NameTooLong(String),
+    /// Links lead to each other without end.
+    #[error("too many links on the way to `{0}`")]
+    TooManyLinks(String),
     /// The path, or a link in it, escapes the folder.
     #[error("path `{0}` escapes its folder")]
     EscapesFolder(String),
@@ -99,9 +110,8 @@ impl FileError {
             // cap-std reports an escape as the same kind, without an error number.
             io::ErrorKind::PermissionDenied if source.raw_os_error().is_none() => Self::EscapesFolder(path),
             io::ErrorKind::PermissionDenied => Self::Denied(path),
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidFilename => {
-                Self::NotFound(path)
-            }
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::NotFound(path),
+            io::ErrorKind::InvalidFilename => Self::NameTooLong(shorten(&path)),
             _ => Self::from_errno(path, source),
         }
     }
@@ -113,14 +123,15 @@ impl FileError {
             io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
                 Self::from_io(path, source)
             }
+            io::ErrorKind::InvalidFilename => Self::NameTooLong(shorten(&display_path(path))),
+            _ if Errno::from_io_error(&source) == Some(Errno::LOOP) => Self::TooManyLinks(display_path(path)),
             _ => Self::Change { path: display_path(path), source },
         }
     }
 
     fn from_errno(path: String, source: io::Error) -> Self {
-        use rustix::io::Errno;
         match Errno::from_io_error(&source) {
-            Some(Errno::LOOP) => Self::NotFound(path),
+            Some(Errno::LOOP) => Self::TooManyLinks(path),
             // A socket, or a missing device.
             Some(Errno::NXIO | Errno::NODEV) => Self::NotAFile(path),
             _ => Self::Other { path, source },
@@ -132,6 +143,12 @@ impl FileError {
 const MAX_SHOWN_BYTES: usize = 4096;
 /// How much of a longer one they show.
 const SHOWN_CHARS: usize = 100;
+
+/// The beginning of a path that is too long, as it would make the message so.
+fn shorten(path: &str) -> String {
+    let end = path.char_indices().nth(MAX_SHOWN_CHARS).map(|(end, _)| end);
+    end.and_then(|end| path.get(..end)).map_or_else(|| path.to_owned(), |start| format!("{start}…"))
+}
 
 /// The path in messages: of an absolute one, only the last component.
 pub(super) fn display_path(path: &str) -> String {

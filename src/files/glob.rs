@@ -9,12 +9,14 @@ const MAX_PATTERN_BYTES: usize = 1024;
 
 /// Include and exclude patterns: a file matches if one pattern includes it and none excludes it.
 ///
-/// `*` stops at `/`, `**` does not, `{a,b}` is either; `folder/` is everything below it. By default hidden names do not
-/// match, and links are followed.
+/// `*` stops at `/`, `**` does not, `{a,b}` is either; `folder/` is everything below it. What an exclude pattern matches
+/// is left out with all below it. By default hidden names do not match, and links are followed.
 #[derive(Debug, Clone)]
 pub struct Globs {
     include: GlobSet,
+    /// The patterns, and then each with `/**`.
     exclude: GlobSet,
+    exclude_count: usize,
     /// Folders below which `include` can match.
     include_ancestors: GlobSet,
     /// Folders below which `exclude` matches everything.
@@ -41,12 +43,18 @@ impl Globs {
     /// Compiles patterns, which are relative to the walked folder.
     pub fn new(include: &[&str], exclude: &[&str]) -> Result<Self, GlobError> {
         let include = normalize_patterns(include, false)?;
-        let exclude = normalize_patterns(exclude, true)?;
+        let mut exclude = normalize_patterns(exclude, true)?;
+        let exclude_count = exclude.len();
+        let pruned = exclude.iter().map(|pattern| pattern.strip_suffix("/**").unwrap_or(pattern).to_owned());
+        let pruned = compile_valid(pruned);
+        exclude.extend_from_within(..);
+        exclude.iter_mut().skip(exclude_count).for_each(|pattern| pattern.push_str("/**"));
         Ok(Self {
             include_ancestors: compile_valid(include.iter().flat_map(|pattern| ancestors(pattern))),
-            pruned: compile_valid(exclude.iter().filter_map(|pattern| pattern.strip_suffix("/**").map(str::to_owned))),
+            pruned,
             include: compile_all(&include, false)?,
             exclude: compile_all(&exclude, true)?,
+            exclude_count,
             match_hidden: false,
             follow_links: true,
         })
@@ -94,6 +102,14 @@ impl Globs {
 
     pub(super) fn matches_normalized(&self, path: &str) -> bool {
         self.include.is_match(path) && !self.exclude.is_match(path)
+    }
+
+    /// The indexes of the exclude patterns that leave out this file or folder.
+    pub(super) fn excluding(&self, path: &str) -> Vec<usize> {
+        let mut found = self.pruned.matches(path);
+        let whole = self.exclude.matches(path).into_iter();
+        found.extend(whole.filter_map(|at| at.checked_rem(self.exclude_count)));
+        found
     }
 
     /// Whether a file or folder below this one could match.

@@ -1,5 +1,6 @@
 //! The walk through folders, for both backends.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::path::Path;
 use std::sync::Arc;
@@ -59,6 +60,8 @@ pub struct WalkOutcome {
     pub folders: Vec<String>,
     /// The matching paths that are not files or are unreadable, sorted; links too, where they are not followed.
     pub skipped: Vec<String>,
+    /// The indexes of the exclude patterns that left something out.
+    pub used_excludes: BTreeSet<usize>,
 }
 
 /// A folder to list, and whether a link led to it.
@@ -129,12 +132,16 @@ impl Walk<'_> {
             let path = item.path.to_owned();
             let entry = |stat: FileStat| FileEntry { path, size: stat.size, modified: stat.modified };
             self.found.files.extend((item.stat)().filter(|stat| !stat.is_dir).map(entry));
+        } else {
+            self.found.used_excludes.extend(self.globs.excluding(item.path));
         }
     }
 
     fn enqueue_folder(&mut self, path: &str, linked: bool) {
         if self.globs.could_match_in(path) {
             self.pending.push(PendingFolder { folder: path.to_owned(), linked });
+        } else {
+            self.found.used_excludes.extend(self.globs.excluding(path));
         }
     }
 

@@ -37,9 +37,10 @@ pub struct Resource {
     pub file: Option<Spanned<String>>,
     /// A folder whose files are the resources: a path of the pack, or exactly one `{{env.NAME}}` or `{{workspace}}`.
     pub root: Option<Spanned<String>>,
-    /// The files of the root, by glob: `["**/*.md"]`. The default is all.
+    /// The files of the root, by glob: `["**/*.md"]`. The default is all. `*` and `?` stop at `/`, `**` does not, `[a-z]`
+    /// is one character, `{a,b}` is either, `notes/` is all in that folder.
     pub include: Option<Vec<Spanned<String>>>,
-    /// The files of the root to leave out, by glob.
+    /// What of the root to leave out, by glob. A folder is left out with all in it: `[drafts, "**/node_modules"]`.
     pub exclude: Option<Vec<Spanned<String>>>,
     /// An action whose outcome is the content: `{ exec: [date] }`.
     pub run: Option<Spanned<Run>>,

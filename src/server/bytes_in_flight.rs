@@ -18,6 +18,7 @@ use rmcp::{RoleServer, model::ErrorData, service::RequestContext};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 
 use super::weight::Weight;
+use crate::catalog::call_order::CallPlace;
 
 /// What a small request and its answer may take.
 pub(crate) const SMALL_MESSAGE_BYTES: u64 = 64 * 1024;
@@ -392,6 +393,8 @@ impl AnswerReservation {
         let Some(reservation) = request_reservation(context) else { return Ok(None) };
         let expected = reservation.peer.expected_size(method, name);
         if !reservation.try_admit(expected) {
+            // A call that waits for memory must not keep those waiting that hold some.
+            context.extensions.get::<Arc<CallPlace>>().inspect(|place| place.leave());
             Box::pin(context.ct.run_until_cancelled(reservation.admit(expected))).await.unwrap_or(Err(Busy))?;
         }
         Ok(Some(AnswerReservation { reservation, method, name: name.to_owned(), expected }))

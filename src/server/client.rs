@@ -53,11 +53,42 @@ pub(crate) struct RequestClient {
 /// The progress that a call has sent.
 struct ProgressState {
     last: Option<f64>,
+    last_message: Option<String>,
+    /// The last total.
+    total: Option<f64>,
     pace: Throttle,
     /// The newest update that was held back.
     held: Option<ProgressUpdate>,
     /// When the last was sent, or the call began.
     sent_at: Instant,
+}
+
+impl ProgressState {
+    /// Gives an update its number and its total. False for one that says nothing new. Progress must increase: a new
+    /// message increases it a little.
+    fn advance(&mut self, progressed: &mut ProgressUpdate) -> bool {
+        let is_new = progressed.message.is_some() && progressed.message != self.last_message;
+        let value = match (progressed.progress, self.last) {
+            (Some(value), Some(last)) if value <= last && !is_new => return false,
+            (Some(value), Some(last)) if value <= last => next_progress(last),
+            (Some(value), _) => value,
+            (None, last) => last.map_or(0.0, next_progress),
+        };
+        progressed.progress = Some(value);
+        progressed.total = progressed.total.or(self.total);
+        (self.last, self.total) = (Some(value), progressed.total);
+        if is_new {
+            self.last_message.clone_from(&progressed.message);
+        }
+        true
+    }
+}
+
+/// A little more, in thousandths, that is more for clients with single precision too.
+fn next_progress(last: f64) -> f64 {
+    let step = (last.abs() / 4000.0).ceil().max(1.0);
+    let next = ((last * 1000.0).round() + step) / 1000.0;
+    if next > last && next.is_finite() { next } else { last.next_up() }
 }
 
 /// How many progress notifications are sent at once, and then per second.
@@ -85,6 +116,8 @@ impl RequestClient {
             token: context.meta.get_progress_token(),
             progress: Mutex::new(ProgressState {
                 last: None,
+                last_message: None,
+                total: None,
                 pace: Throttle::new(PROGRESS_BURST, PROGRESS_PER_SECOND),
                 held: None,
                 sent_at: Instant::now(),
@@ -311,13 +344,9 @@ impl McpClient for RequestClient {
             }
             {
                 let mut state = self.progress();
-                // Progress must increase; a message alone increases it by as little as can be.
-                let value = progressed.progress.unwrap_or_else(|| state.last.map_or(0.0, f64::next_up));
-                if state.last.is_some_and(|last| value <= last) {
+                if !state.advance(&mut progressed) {
                     return;
                 }
-                progressed.progress = Some(value);
-                state.last = Some(value);
                 if state.pace.try_pass().is_none() {
                     state.held = Some(progressed);
                     return;

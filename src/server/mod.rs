@@ -124,7 +124,8 @@ impl ConnectionHandler {
             .with_tracestate(meta_text("tracestate").filter(|_| propagation.tracestate))
             .with_baggage(meta_text("baggage").filter(|_| propagation.baggage));
         let world = log_actions(served.catalog.redactor(), self.live.world());
-        CallContext::new(context.ct.clone(), trace.wrap(world), self.live.capacity())
+        let call = CallContext::new(context.ct.clone(), trace.wrap(world), self.live.capacity());
+        call.with_place(context.extensions.get().cloned())
     }
 
     /// Charges a request to the rate limit of its client, or returns how long to wait.

@@ -11,6 +11,7 @@ use rmcp::{
 };
 
 use crate::budget::block_if_large;
+use crate::catalog::call_order::CallOrder;
 use crate::server::{BytesInFlight, LiveCatalog, PeerBytes, Reservation, RootsRevision};
 
 use super::{
@@ -30,6 +31,7 @@ pub(super) struct Exchange {
     /// The version of the session, once there is one.
     version: Option<ProtocolVersion>,
     roots_revision: RootsRevision,
+    call_order: CallOrder,
 }
 
 /// What a peer has sent, read.
@@ -95,6 +97,7 @@ impl Exchange {
             batches: Batches::default(),
             version: None,
             roots_revision: RootsRevision::default(),
+            call_order: CallOrder::default(),
         }
     }
 
@@ -211,6 +214,11 @@ impl Exchange {
                 if let ClientRequest::SubscriptionsListenRequest(listen) = &mut request.request {
                     let stamp = self.live.subscription_stamp(&listen.params.notifications);
                     listen.extensions.insert(stamp);
+                }
+                if let ClientRequest::CallToolRequest(call) = &mut request.request
+                    && self.live.catalog().tool_limits_calls(&call.params.name)
+                {
+                    call.extensions.insert(Arc::new(self.call_order.place(&call.params.name)));
                 }
                 if self.roots_revision != RootsRevision::default() {
                     request.request.extensions_mut().insert(self.roots_revision);

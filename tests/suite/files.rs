@@ -35,6 +35,10 @@ tools:
   list: { description: D, arguments: *path, run: { file: { list: "{{path}}", in: notes, recursive: "{{yes}}", limit: "{{n}}" } } }
   tree: { description: D, arguments: *path, run: { file: { tree: "{{path}}", in: notes } } }
   find: { description: D, arguments: *path, run: { file: { find: "{{path}}", in: notes, glob: "{{text}}", exclude: "{{list}}" } } }
+  findWithout: { description: D, arguments: *path, run: { file: { find: "{{path}}", in: notes, exclude: "{{list}}" } } }
+  listWithout: { description: D, arguments: *path, run: { file: { list: "{{path}}", in: notes, recursive: "{{yes}}", exclude: "{{list}}" } } }
+  treeWithout: { description: D, arguments: *path, run: { file: { tree: "{{path}}", in: notes, exclude: "{{list}}" } } }
+  quote: { description: D, arguments: *path, run: [{ id: r, file: { read: "{{path}}", in: notes } }], result: { text: "{{steps.r.path}}: {{steps.r.text}}" } }
   findOpen: { description: D, arguments: *path, run: { file: { find: "{{path}}", in: open } } }
   stat: { description: D, arguments: *path, run: { file: { stat: "{{path}}", in: notes } } }
   copy: { description: D, arguments: *path, run: { file: { copy: "{{path}}", to: "{{to}}", in: notes } } }
@@ -104,6 +108,94 @@ fn read_gives_text_lines_and_bytes() {
     assert_eq!(text(&client, "readOpen", json!({ "path": ".hidden" })).as_deref(), Ok("h"));
     let refused = text(&client, "read", json!({ "path": ".hidden" })).unwrap_err();
     assert!(refused.contains("hidden file"), "{refused}");
+}
+
+#[test]
+fn exclude_leaves_out_a_folder_with_all_in_it() {
+    let folder = notes();
+    let server = folder.stdio();
+    let client = server.client(SESSION_VERSIONS[3]);
+    let found = |tool: &str, exclude: &[&str]| {
+        entries(&client, tool, json!({ "path": ".", "yes": true, "list": exclude })).join(" ")
+    };
+    for tool in ["findWithout", "listWithout"] {
+        assert_eq!(found(tool, &["none"]), "a.md sub sub/b.md sub/deep sub/deep/c.txt", "{tool}");
+        for exclude in [["sub"], ["**/sub"], ["s*"]] {
+            assert_eq!(found(tool, &exclude), "a.md", "{tool} {exclude:?}");
+        }
+        assert_eq!(found(tool, &["sub/"]), "a.md sub", "{tool}");
+        assert_eq!(found(tool, &["**/deep", "*.md"]), "sub sub/b.md", "{tool}");
+    }
+    assert_eq!(found("treeWithout", &["sub"]), "a.md");
+    assert!(!text(&client, "treeWithout", json!({ "path": ".", "list": ["sub/deep"] })).unwrap().contains("c.txt"));
+}
+
+#[test]
+fn exclude_of_a_root_that_matches_nothing_is_reported() {
+    let manifest = |exclude: &str| {
+        format!(
+            "folio: 1\nserver: {{ name: s }}\nresources:\n  d: {{ uri: 'd://{{+path}}', root: docs, exclude: {exclude} }}\n"
+        )
+    };
+    let folder = TestFolder::new(&[("docs/a.md", "a"), ("docs/old/b.md", "b"), ("docs/old/c/d.md", "d")]);
+    folder.write("folio.yaml", manifest("[old]"));
+    let server = folder.stdio();
+    assert_eq!(server.client(SESSION_VERSIONS[3]).list("resources").len(), 1);
+    for (exclude, unused) in
+        [("[old]", None), ("['old/c', .git]", None), ("[old, gone]", Some("gone")), ("['*.txt']", Some("*.txt"))]
+    {
+        folder.write("folio.yaml", manifest(exclude));
+        let ran = run_folio(folder.path(), &["check"]);
+        let report = format!("{}{}", ran.out, ran.err);
+        let warning = unused.map(|unused| format!("exclude `{unused}` matches no files of this `root`"));
+        assert!(warning.iter().all(|warning| report.contains(warning)), "{exclude}: {report}");
+        assert_eq!(report.contains("matches no files"), unused.is_some(), "{exclude}: {report}");
+    }
+}
+
+#[test]
+fn read_has_its_path() {
+    let folder = notes();
+    let server = folder.stdio();
+    let client = server.client(SESSION_VERSIONS[3]);
+    assert_eq!(text(&client, "quote", json!({ "path": "./sub/b.md" })).as_deref(), Ok("sub/b.md: b"));
+}
+
+#[test]
+fn paths_that_cannot_be_are_told_apart() {
+    let folder = notes();
+    std::os::unix::fs::symlink("circle", folder.join("notes/circle")).unwrap();
+    let server = folder.stdio();
+    let client = server.client(SESSION_VERSIONS[3]);
+    let refused = |tool: &str, path: &str| text(&client, tool, json!({ "path": path, "text": "x" })).unwrap_err();
+    let long = "n".repeat(300);
+    for tool in ["read", "write"] {
+        assert_eq!(refused(tool, &long), format!("name too long: `{}…`", "n".repeat(60)), "{tool}");
+    }
+    assert_eq!(refused("read", "circle"), "too many links on the way to `circle`");
+    assert_eq!(refused("read", "/etc/passwd"), "the path `/etc/passwd` is outside of the folder `notes`");
+}
+
+#[test]
+fn operations_have_their_own_fields() {
+    for (operation, field, is_there) in [
+        ("read: a.md", "path", true),
+        ("read: a.md", "entries", false),
+        ("list: .", "entries", true),
+        ("list: .", "text", false),
+        ("write: a.md, text: x", "diff", false),
+        ("write: a.md, edits: [{ old: a, new: b }]", "diff", true),
+        ("stat: a.md", "mode", true),
+        ("remove: a.md", "size", false),
+    ] {
+        let folder = TestFolder::with_manifest(&format!(
+            "folio: 1\nserver: {{ name: s }}\nfolders: {{ n: {{ path: ., write: true }} }}\ntools:\n  t: {{ description: D, \
+             run: [{{ id: a, file: {{ {operation}, in: n }} }}], result: {{ text: '{{{{steps.a.{field}}}}}' }} }}\n"
+        ));
+        let ran = run_folio(folder.path(), &["check"]);
+        let report = format!("{}{}", ran.out, ran.err);
+        assert_eq!(!report.contains(&format!("unknown field `{field}`")), is_there, "{operation} {field}: {report}");
+    }
 }
 
 #[test]

@@ -83,6 +83,9 @@ tools:
   skipped: { description: D, run: [{ id: x, when: "{{eq 1 2}}", exec: [printf, no] }, { exec: [printf, "[%s]", "-{{steps.x.json.a}}"] }] }
   exits: { description: D, run: { exec: [sh, -c, "echo '{\"why\":\"gone\"}'; exit 3"], onExit: { 3: "It is {{json.why}}." } } }
   words: { description: D, run: { exec: [sh, -c, "echo no; exit 3"], onExit: { 3: "It is {{json.why}}." } } }
+  formats: { description: D, run: { exec: [sh, -c, "echo '{\"a\":1}'; exit 3"], parse: jsonl, onExit: { 3: "first {{json.[0].a}}, {{len json}} in all" } } }
+  csv: { description: D, run: [{ id: x, onFail: continue, parse: csv, exec: [sh, -c, "printf 'a,b\n1,2\n'; exit 3"] }], result: { text: "{{steps.x.json.[0].b}}" } }
+  ends: { description: D, run: [{ id: x, exec: [sh, -c, "printf 'o\n\n'; printf 'e\r\n\r\n' >&2"] }], result: { text: "{{json steps.x.stdout}}{{json steps.x.stderr}}" } }
   failed: { description: D, run: [{ id: x, onFail: continue, exec: [sh, -c, "echo '{\"why\":\"gone\"}'; exit 3"] }], result: { text: "{{steps.x.error.exit}} {{steps.x.json.why}}" } }
 prompts:
   said: { run: [{ id: x, exec: [printf, no] }], text: "{{steps.x.json.a}}" }
@@ -107,6 +110,9 @@ fn json_of_other_output_is_an_error_in_every_place() {
     assert!(text_of(&call("repeated")["content"][0]).contains("use `steps.x.1.stdout`"), "{}", call("repeated"));
     assert_eq!(call("null")["structuredContent"], json!({ "a": null, "b": [null] }));
     assert_eq!(call("scalar")["structuredContent"], json!({ "n": 41, "more": 42 }));
+    assert_eq!(text_of(&call("formats")["content"][0]), "first 1, 1 in all");
+    assert_eq!(client.call_text("csv", json!({})), "2");
+    assert_eq!(client.call_text("ends", json!({})), r#""o\n""e\r\n""#);
     assert_eq!(client.call_text("skipped", json!({})), "[-]");
     assert_eq!(text_of(&call("exits")["content"][0]), "It is gone.");
     assert!(text_of(&call("words")["content"][0]).starts_with("`sh` exited with code 3"), "{}", call("words"));

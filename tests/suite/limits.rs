@@ -105,6 +105,29 @@ fn queued_calls_run_in_order() {
 }
 
 #[test]
+fn calls_in_one_write_run_in_the_order_of_reading() {
+    let folder = TestFolder::with_manifest(
+        "folio: 1\nserver: { name: s }\ntools:\n  note: { description: N, concurrency: { calls: 1, queue: 10 }, \
+         arguments: { n: { type: integer } }, run: { exec: [sh, -c, \"echo $0 >> order\", \"{{n}}\"] } }\n",
+    );
+    let server = folder.stdio();
+    let client = server.session("2025-06-18");
+    for round in 0..4 {
+        let ids: Vec<i64> = (0..8).map(|_| client.next_id()).collect();
+        let call = |(n, id): (usize, &i64)| {
+            let params = json!({ "name": "note", "arguments": { "n": round * 8 + n } });
+            json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }).to_string() + "\n"
+        };
+        server.pipe().write_bytes(ids.iter().enumerate().map(call).collect::<String>().as_bytes());
+        for id in ids {
+            assert_ne!(client.wait_for_answer(id)["result"]["isError"], true);
+        }
+    }
+    let expected: String = (0..32).map(|n| format!("{n}\n")).collect();
+    assert_eq!(fs::read_to_string(folder.join("order")).unwrap(), expected);
+}
+
+#[test]
 fn queue_is_checked_at_load() {
     for (concurrency, expected) in [
         ("{ queue: 1 }", "missing key `calls` in `concurrency`"),

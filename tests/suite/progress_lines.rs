@@ -105,6 +105,28 @@ fn lines_are_sent_only_where_asked_for() {
     });
 }
 
+#[test]
+fn messages_advance_progress_by_a_visible_step() {
+    let folder = TestFolder::with_manifest(
+        "folio: 1\nserver: { name: s }\ntools:\n  told:\n    description: T\n    run:\n\
+         \x20     - progress: { progress: 2, total: 4, message: two }\n\
+         \x20     - progress: { progress: 1, total: 4, message: one }\n\
+         \x20     - progress: { progress: 1, message: again }\n\
+         \x20     - progress: { progress: 2 }\n\
+         \x20     - progress: { progress: 3, message: three }\n",
+    );
+    let server = folder.stdio();
+    let client = server.client("2025-11-25");
+    client.result("tools/call", json!({ "name": "told", "_meta": { "progressToken": "t" } }));
+    let told = client.notified_params(PROGRESS);
+    let told: Vec<_> = told
+        .iter()
+        .map(|one| (one["progress"].to_string(), one["total"].to_string(), one["message"].as_str().unwrap().to_owned()))
+        .collect();
+    let expected = [("2.0", "two"), ("2.001", "one"), ("2.002", "again"), ("3.0", "three")];
+    assert_eq!(told, expected.map(|(value, message)| (value.to_owned(), "4.0".to_owned(), message.to_owned())));
+}
+
 /// Two reports of a call that waits for them, and none where nobody asked or after the end.
 fn expect_heartbeats(client: &TestClient, folder: &TestFolder, gate: &str) {
     let id = begin(client, "gated", gate);

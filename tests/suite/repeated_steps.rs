@@ -110,8 +110,8 @@ fn items_over_the_limit_are_refused() {
     let folder = TestFolder::with_manifest(REPEATED);
     let server = folder.stdio();
     let client = server.session(SESSION_VERSIONS[3]);
-    let words = failure(&client, "words", json!({ "words": vec!["a"; 1001] }));
-    assert!(words.contains("1001") && words.contains("1000"), "{words}");
+    let words = failure(&client, "words", json!({ "words": vec!["a"; 10_001] }));
+    assert!(words.contains("10001") && words.contains("10000"), "{words}");
 }
 
 #[test]
@@ -192,7 +192,8 @@ fn invalid_repetition_is_refused_at_load() {
     let folder = TestFolder::with_manifest("");
     for (steps, words) in [
         ("{ each: \"{{n}}\", sleep: 1s }", "expected a list, and `{{n}}` is a number"),
-        ("{ each: n, sleep: 1s }", "invalid list: expected exactly one"),
+        ("{ each: n, sleep: 1s }", "expected a list, and `{{n}}` is a number"),
+        ("{ each: nobody, sleep: 1s }", "unknown argument `nobody`"),
         ("{ each: \"{{nobody}}\", sleep: 1s }", "unknown variable `nobody`"),
         ("{ each: 3, sleep: 1s }", "each"),
         ("{ each: \"{{l}}\", parallel: 0, sleep: 1s }", "invalid `parallel`"),

@@ -111,6 +111,7 @@ impl ElicitTemplate {
             };
             let asked = schema.json().get("properties").and_then(Value::as_object);
             outcome = content.into_iter().filter(|(name, _)| asked.is_some_and(|a| a.contains_key(name))).collect();
+            fill_defaults(&mut outcome, asked);
             let whole = Value::Object(outcome);
             let violations = schema.violations(&whole, budget).map_err(ActionError::Exhausted)?;
             if !violations.is_empty() {
@@ -125,6 +126,15 @@ impl ElicitTemplate {
         outcome.values_mut().for_each(normalize_integers);
         outcome.insert("action".to_owned(), "accept".into());
         Ok(AnswerVerdict::Accepted(Value::Object(outcome)))
+    }
+}
+
+/// Gives absent fields their defaults: a client need not fill them in, and one of an older version is not sent them.
+fn fill_defaults(outcome: &mut Map<String, Value>, asked: Option<&Map<String, Value>>) {
+    for (name, field) in asked.into_iter().flatten() {
+        if let Some(default) = field.get("default").filter(|_| !outcome.contains_key(name)) {
+            outcome.insert(name.clone(), default.clone());
+        }
     }
 }
 

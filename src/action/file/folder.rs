@@ -13,10 +13,10 @@ use crate::yaml::Spanned;
 /// One of `folders`.
 #[derive(Debug, Clone)]
 pub(super) struct CompiledFolder {
-    name: String,
+    pub(super) name: String,
     source: FolderSource,
     /// Whether the client names the folders, if it can.
-    client_roots: bool,
+    pub(super) client_roots: bool,
     pub(super) write: bool,
     pub(super) hidden: bool,
 }
@@ -65,8 +65,9 @@ pub fn check_folder(name: &Spanned<String>, folder: &Spanned<WorkFolderSpec>, co
     if compiled.is_none() && compiler.findings.report.diagnostics().len() == before {
         compiler.error(Code::BadValue, folder.location, format!("invalid folder `{}`", name.value));
     }
-    if let Some(CompiledFolder { source: FolderSource::Unset(variable), client_roots: false, .. }) = &compiled {
-        let message = format!("variable `{variable}` is not set, so there is no folder `{}`", name.value);
+    if let Some(CompiledFolder { source: FolderSource::Unset(variable), client_roots, .. }) = &compiled {
+        let whom = if *client_roots { " of clients without roots" } else { "" };
+        let message = format!("variable `{variable}` is not set, so there is no folder `{}`{whom}", name.value);
         compiler
             .note(Code::UnsetVariable, folder.location, message)
             .help("set it to a folder where the server is started");
@@ -132,7 +133,12 @@ impl CompiledFolder {
 
     /// The absolute paths of the folders for this call.
     pub(super) async fn locate(&self, context: &ActionContext<'_>) -> Result<Vec<PathBuf>, ActionError> {
-        if self.client_roots && (context.run.client.can(ClientCapability::Roots) || self.source.is_empty()) {
+        let has_roots = context.run.client.can(ClientCapability::Roots);
+        if let (true, false, FolderSource::Unset(variable)) = (self.client_roots, has_roots, &self.source) {
+            let message = format!("there is no folder `{}`: set `{variable}`, or use a client with roots", self.name);
+            return Err(ActionError::message(message));
+        }
+        if self.client_roots && (has_roots || self.source.is_empty()) {
             let roots = ask_roots(context.run.client, context.run.client_wait).await.map_err(in_step)?;
             let roots: Vec<PathBuf> =
                 roots.iter().filter_map(|root| file_uri_to_path(root)).take(MAX_NAMED_FOLDERS).collect();
@@ -157,6 +163,12 @@ impl CompiledFolder {
             _ => WorkFolder::open(path),
         };
         let opened: Vec<_> = paths.iter().map(open).collect();
+        for (path, opened) in paths.iter().zip(&opened) {
+            // The client is told the last name only.
+            if let Err(error) = opened {
+                tracing::warn!(target: "folio::call", "cannot open `{}` of folder `{}`: {error}", path.display(), self.name);
+            }
+        }
         let mut failed = None;
         let folders: Vec<WorkFolder> =
             opened.into_iter().filter_map(|folder| folder.map_err(|error| failed = Some(error)).ok()).collect();

@@ -85,14 +85,14 @@ impl ActionKind for FileAction {
     type Spec = FileSpec;
 
     fn outcome_shape() -> Shape {
-        let texts = ["text", "base64", "mimeType", "modified", "diff", "path", "type", "created", "accessed", "mode"];
-        let texts = texts.into_iter().map(|name| (name, Shape::Text));
-        Shape::object(texts.chain([
-            ("size", Shape::Number),
-            ("entries", Shape::list(Shape::Any)),
-            ("truncated", Shape::Boolean),
-            ("folders", Shape::list(Shape::Text)),
-        ]))
+        outcome_shape(Operation::ALL.into_iter().flat_map(|operation| operation.outcome_fields(true)))
+    }
+
+    fn outcome_shape_of(spec: &FileSpec) -> Shape {
+        match spec.operations().as_slice() {
+            [(operation, _)] => outcome_shape(operation.outcome_fields(spec.edits.is_some())),
+            _ => Self::outcome_shape(),
+        }
     }
 
     fn required_grant(spec: &FileSpec, pack: &Pack) -> Option<&'static str> {
@@ -119,6 +119,20 @@ impl ActionKind for FileAction {
     }
 }
 
+/// The shape of an outcome with these fields.
+fn outcome_shape(fields: impl Iterator<Item = &'static str>) -> Shape {
+    Shape::object(fields.map(|name| {
+        let shape = match name {
+            "size" => Shape::Number,
+            "truncated" => Shape::Boolean,
+            "entries" => Shape::list(Shape::Any),
+            "folders" => Shape::list(Shape::Text),
+            _ => Shape::Text,
+        };
+        (name, shape)
+    }))
+}
+
 impl FileAction {
     /// Does it, where it may block; a small file is read where it is opened, like a resource.
     fn perform(&self, paths: &[PathBuf], context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
@@ -129,7 +143,7 @@ impl FileAction {
         match self.operation {
             Operation::Read => {
                 let file = ReadableFile::open(folder, &path, call.reading()?)?;
-                call.budget().run_sized(file.size(), || file.read(context)?.into_outcome(context))?
+                call.budget().run_sized(file.size(), || file.read(&folders, context)?.into_outcome(context))?
             }
             Operation::Stat => call.run_io(|| Ok(read::stat(folder, &path, &folders)?)),
             Operation::List | Operation::Tree | Operation::Find => call.run_io(|| call.list(folder, &path)),
@@ -162,7 +176,7 @@ impl FileCall<'_> {
     }
 
     fn resolve(&self, path: &Template<FolderPath>) -> Result<CallPath, ActionError> {
-        CallPath::resolve(&path.render(self.scope())?, self.folders, self.action.folder.hidden)
+        CallPath::resolve(&path.render(self.scope())?, self.folders, &self.action.folder)
     }
 
     fn folder(&self, path: &CallPath) -> Result<&WorkFolder, ActionError> {

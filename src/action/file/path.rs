@@ -7,6 +7,11 @@ use crate::files::{Roots, WorkFolder, is_temporary};
 use crate::template::FolderPathText;
 use crate::uri::file_uri_to_path;
 
+use super::folder::CompiledFolder;
+
+/// How many characters of a path outside are shown.
+const MAX_SHOWN_CHARS: usize = 200;
+
 /// A path beneath one of the folders of a call.
 #[derive(Debug, Clone)]
 pub(super) struct CallPath {
@@ -26,8 +31,9 @@ impl CallPath {
     pub(super) fn resolve(
         written: &FolderPathText,
         folders: &[WorkFolder],
-        hidden: bool,
+        named: &CompiledFolder,
     ) -> Result<CallPath, ActionError> {
+        let hidden = named.hidden;
         let is_uri = written.is_value && written.text.get(..5).is_some_and(|head| head.eq_ignore_ascii_case("file:"));
         let path = match is_uri {
             true => file_uri_to_path(&written.text).ok_or_else(|| refused("is no `file:` URI of a path"))?,
@@ -40,7 +46,7 @@ impl CallPath {
             return Err(refused("must not contain `..`"));
         }
         let (folder, inside) = match path.is_absolute() {
-            true => locate(&path, folders).ok_or_else(|| refused("is outside of the folder"))?,
+            true => locate(&path, folders).ok_or_else(|| outside(&written.text, folders, named))?,
             false => (0, path.clone()),
         };
         let relative = join_names(&inside).ok_or_else(|| refused("is not UTF-8"))?;
@@ -66,6 +72,16 @@ impl CallPath {
             None => relative,
         }
     }
+}
+
+/// A path outside of the folders, which are named where the client has named them.
+fn outside(path: &str, folders: &[WorkFolder], named: &CompiledFolder) -> ActionError {
+    let path: String = path.chars().take(MAX_SHOWN_CHARS).collect();
+    let folders: Vec<String> = folders.iter().map(|folder| format!("`{}`", folder.path().display())).collect();
+    ActionError::message(match named.client_roots {
+        true => format!("the path `{path}` is outside of the folders {}", folders.join(", ")),
+        false => format!("the path `{path}` is outside of the folder `{}`", named.name),
+    })
 }
 
 fn refused(why: &str) -> ActionError {

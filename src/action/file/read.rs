@@ -68,7 +68,7 @@ impl ReadableFile<'_> {
     }
 
     /// Reads it.
-    pub(super) fn read(self, context: &ActionContext<'_>) -> Result<Found, ActionError> {
+    pub(super) fn read(self, folders: &[WorkFolder], context: &ActionContext<'_>) -> Result<Found, ActionError> {
         let ReadableFile { file, path, reading } = self;
         let limit = context.run.max_output;
         let lookahead = context.run.world.redactor().map_or(0, Redactor::lookahead) as u64;
@@ -82,6 +82,7 @@ impl ReadableFile<'_> {
         };
         let mime_type = mime_of(&path.relative, &bytes).to_owned();
         let mut fields = Map::new();
+        fields.insert("path".to_owned(), path.shown(folders, "").into());
         fields.insert("mimeType".to_owned(), mime_type.clone().into());
         info.iter().for_each(|info| insert_size(&mut fields, info));
         Ok(Found { fields, body: FoundBody::Contents { bytes, mime_type, reading }, note: None })

@@ -12,22 +12,28 @@ use crate::yaml::Spanned;
 /// A path is a template. It is relative to the folder, or absolute and inside it. No link leads out of the folder, and no
 /// value names a hidden file. What is written is whole or not at all, with the owner and the permissions of what it
 /// replaces. A change answers with a sentence, such as `wrote 12 bytes to a.md`, where no other step has an output.
+///
+/// The outcome of each operation has a `path`, that of `copy` and `move` the new one. What else it has is said at its key.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileSpec {
-    /// Reads a file, of at most `maxOutput` bytes.
+    /// Reads a file, of at most `maxOutput` bytes. The outcome has `text`, or `base64` where that is not UTF-8, and
+    /// `mimeType size modified`.
     pub read: Option<Spanned<String>>,
-    /// Writes a file: `text` or `base64` in the place of what it has, or `edits` of it.
+    /// Writes a file: `text` or `base64` in the place of what it has, or `edits` of it, whose outcome has a `diff`.
     pub write: Option<Spanned<String>>,
     /// Adds `text` or `base64` to the end of a file, or makes it. What programs add meanwhile stays.
     pub append: Option<Spanned<String>>,
-    /// Lists a folder, sorted by name; with `recursive`, those in it too.
+    /// Lists a folder, sorted by name; with `recursive`, those in it too. The outcome has `entries`, and `truncated` where
+    /// there are more than `limit`. An entry has `name path type modified`, and a file its `size`; the type is `file`,
+    /// `directory`, `link` (which leads nowhere, or out of the folder) or `other`.
     pub list: Option<Spanned<String>>,
-    /// Lists a folder as a tree: the entries of folders have `entries`.
+    /// Lists a folder as a tree: the entries are those of `list`, and those of folders have `entries`.
     pub tree: Option<Spanned<String>>,
-    /// Describes a file or folder.
+    /// Describes a file or folder. The outcome has `type size modified created accessed mode folders`; the last are the
+    /// folders of `in`.
     pub stat: Option<Spanned<String>>,
-    /// Finds files and folders beneath a folder that `glob` matches.
+    /// Finds files and folders beneath a folder that `glob` matches. The outcome is that of `list`.
     pub find: Option<Spanned<String>>,
     /// Copies a file to `to`.
     pub copy: Option<Spanned<String>>,
@@ -62,9 +68,10 @@ pub struct FileSpec {
     pub tail: Option<Spanned<Scalar>>,
     /// Whether folders within are listed, or removed: `true`, or exactly one `{{…}}`.
     pub recursive: Option<Spanned<Scalar>>,
-    /// The paths to include, relative to what is listed, as patterns: `"**/*.md"`, `[a/*, b/*]`. Templates.
+    /// The paths to include, relative to what is listed, as patterns: `"**/*.md"`, `[a/*, b/*]`. `*` and `?` stop at `/`,
+    /// `**` does not, `[a-z]` is one character, `{a,b}` is either, `notes/` is all in that folder. Templates.
     pub glob: Option<OneOrMany>,
-    /// The paths to exclude, written like `glob`.
+    /// The paths to exclude, written like `glob`. A folder is excluded with all in it: `[node_modules, "**/target"]`.
     pub exclude: Option<OneOrMany>,
     /// How many entries to list at most: a number, or exactly one `{{…}}`. The default is 1000.
     pub limit: Option<Spanned<Scalar>>,
@@ -95,6 +102,33 @@ pub(super) enum Operation {
 }
 
 impl Operation {
+    pub(super) const ALL: [Operation; 11] = [
+        Operation::Read,
+        Operation::Write,
+        Operation::Append,
+        Operation::List,
+        Operation::Tree,
+        Operation::Stat,
+        Operation::Find,
+        Operation::Copy,
+        Operation::Move,
+        Operation::Remove,
+        Operation::MakeDir,
+    ];
+
+    /// The fields of its outcome.
+    pub(super) fn outcome_fields(self, has_edits: bool) -> impl Iterator<Item = &'static str> {
+        let fields: &[&str] = match self {
+            Operation::Read => &["path", "text", "base64", "mimeType", "size", "modified"],
+            Operation::List | Operation::Tree | Operation::Find => &["path", "entries", "truncated"],
+            Operation::Stat => &["path", "type", "size", "modified", "created", "accessed", "mode", "folders"],
+            Operation::Write if has_edits => &["path", "diff"],
+            Operation::Write | Operation::Append | Operation::Copy => &["path"],
+            Operation::Move | Operation::Remove | Operation::MakeDir => &["path"],
+        };
+        fields.iter().copied()
+    }
+
     /// Its key.
     pub(super) fn key(self) -> &'static str {
         match self {

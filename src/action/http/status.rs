@@ -93,7 +93,10 @@ impl ErrorMessages {
         let message = self.0.iter().find(|(pattern, _)| pattern.matches(status));
         let text = match message.map(|(_, message)| message.render(scope)).transpose() {
             // The status says more than that the response is no JSON.
-            Err(RenderError::NotJson { .. }) => None,
+            Err(error @ RenderError::NotJson { .. }) => {
+                tracing::warn!(target: "folio::call", "message of `onError` not used: {error}");
+                None
+            }
             text => text?.map(|text| text.0),
         };
         Ok(text.filter(|text| !text.trim().is_empty()))

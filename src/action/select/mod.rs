@@ -119,8 +119,10 @@ impl Selection {
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum SelectError {
     /// It cannot do what it says with this value.
-    #[error("`select` failed: {message}")]
+    #[error("`select`{place} failed: {message}")]
     Mismatch {
+        /// Where it is written, such as `` of `steps.ID.NAME` ``.
+        place: String,
         /// What JMESPath says.
         message: String,
     },
@@ -131,11 +133,21 @@ pub enum SelectError {
 
 impl SelectError {
     fn mismatch(message: String) -> SelectError {
-        SelectError::Mismatch { message }
+        SelectError::Mismatch { place: String::new(), message }
+    }
+
+    /// Names where it is written.
+    #[must_use]
+    pub fn within(self, path: &str) -> SelectError {
+        match self {
+            SelectError::Mismatch { message, .. } => SelectError::Mismatch { place: format!(" of `{path}`"), message },
+            other => other,
+        }
     }
 
     fn from_reason(reason: &jmespath::ErrorReason) -> SelectError {
-        SelectError::mismatch(reason.to_string().to_lowercase())
+        let reason = reason.to_string().to_lowercase();
+        SelectError::mismatch(reason.strip_prefix("runtime error: ").unwrap_or(&reason).to_owned())
     }
 }
 

@@ -154,6 +154,18 @@ impl CompiledResource {
         listing::ResourceListing { uri, info: ResourceInfo { mime_type, ..self.info.clone() }, size: self.size }
     }
 
+    /// The same, where it is a file of its root as that is listed.
+    pub(super) fn linked_listing(&self, uri: String, values: &IndexMap<String, String>) -> listing::ResourceListing {
+        let ResourceContent::Root(root) = &self.content else { return self.listing(uri) };
+        let path = self.path_variable().and_then(|variable| values.get(variable));
+        let entries = root.entries();
+        let at = path.and_then(|path| entries.binary_search_by(|entry| entry.path.as_str().cmp(path)).ok());
+        match at.and_then(|at| entries.get(at)) {
+            Some(entry) => listing::ResourceListing { uri, ..self.root_listing(root, entry) },
+            None => self.listing(uri),
+        }
+    }
+
     /// The values of a variable, if known: from `complete`, from the files of its `root`, or from the files that its
     /// path matches.
     pub(super) async fn completion_values(&self, query: CompletionQuery<'_>) -> Option<Vec<String>> {

@@ -130,6 +130,11 @@ impl<'a> Checker<'a> {
             (ParamKind::List | ParamKind::Collection, Shape::Text) => {
                 error.help("use `lines` or `split` to turn text into a list")
             }
+            (ParamKind::Number, Shape::Text) if value.origin.as_deref().is_some_and(is_output) => {
+                let owner = value.origin.as_deref().and_then(<[String]>::split_last).map(|(_, owner)| owner.join("."));
+                let json = owner.filter(|owner| !owner.is_empty()).map_or_else(|| "json".into(), |own| own + ".json");
+                error.help(format!("use `{json}`, the value of the output"))
+            }
             (ParamKind::Number, Shape::Text) => {
                 error.help("declare it with `type: integer`, or write the number without quotes")
             }
@@ -349,4 +354,10 @@ fn suggest_helper(error: TemplateError, name: &str) -> TemplateError {
         true => error,
         false => error.help(format!("there are {}", quote_names(&near))),
     }
+}
+
+/// Whether a path is the output of a step as text.
+fn is_output(path: &[String]) -> bool {
+    path.last().is_some_and(|last| matches!(last.as_str(), "stdout" | "body"))
+        && path.first().is_some_and(|first| matches!(first.as_str(), "steps" | "result"))
 }

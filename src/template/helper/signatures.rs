@@ -307,6 +307,16 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
         )
     },
     Signature {
+        required: &[ParamKind::Text, ParamKind::Number],
+        options: &[("left", ParamKind::Any)],
+        ..row(
+            SecretUse::Keeps,
+            "pad",
+            "{{pad x 30 left=true}}",
+            "The text with spaces after it up to so many characters, or before it with `left`",
+        )
+    },
+    Signature {
         returns: ReturnShape::Texts,
         ..text(SecretUse::Alters, "lines", "{{#each (lines x)}}", "The lines of a text, as a list")
     },

@@ -6,6 +6,7 @@ use super::argument::{
     HelperFn, HelperParams, HelperValue, as_count, charge_output, charged_text, param_or_null, param_text, text_value,
 };
 use crate::budget::memory_size;
+use crate::template::render::is_truthy;
 use crate::uri::percent_encode;
 
 pub(super) const HELPERS: &[(&str, HelperFn)] = &[
@@ -17,6 +18,7 @@ pub(super) const HELPERS: &[(&str, HelperFn)] = &[
     ("replace", replace),
     ("indent", indent),
     ("truncate", truncate),
+    ("pad", pad),
     ("path", path),
 ];
 
@@ -114,6 +116,16 @@ fn truncate(given: &dyn HelperParams) -> HelperValue {
     let room = limit.saturating_sub(end.chars().count());
     let kept = source.chars().take(room);
     text_value(kept.chain(end.chars()).take(limit).collect::<String>())
+}
+
+fn pad(given: &dyn HelperParams) -> HelperValue {
+    let source = param_text(given, 0)?;
+    let width = as_count(param_or_null(given, 1)).unwrap_or(0);
+    let spaces = width.saturating_sub(source.chars().count());
+    charge_output(given, spaces.checked_add(source.len()))?;
+    let spaces = " ".repeat(spaces);
+    let is_left = given.option("left").is_some_and(is_truthy);
+    text_value(if is_left { format!("{spaces}{source}") } else { format!("{source}{spaces}") })
 }
 
 fn path(given: &dyn HelperParams) -> HelperValue {

@@ -333,7 +333,10 @@ impl Cursor<'_> {
             Ok(value) => Ok(value),
             Err(_) => {
                 let error = TemplateError::syntax(start..self.at, "invalid escape in string");
-                self.fail(error.help("escape as in JSON: a backslash is `\\\\`, a line break `\\n`"))
+                self.fail(error.help(match body.contains('\n') {
+                    true => "in a YAML string in double quotes write a line break as `\\\\n`",
+                    false => "escape as in JSON: a backslash is `\\\\`, a line break `\\n`",
+                }))
             }
         }
     }
