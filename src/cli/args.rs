@@ -344,7 +344,7 @@ pub struct InitArgs {
     #[arg(long, value_name = "PATTERN", num_args = 1..)]
     pub only: Vec<String>,
     /// Write again what an earlier import wrote; what was changed by hand stays
-    #[arg(long, requires = "openapi")]
+    #[arg(long, requires = "openapi", conflicts_with = "command")]
     pub update: bool,
 }
 

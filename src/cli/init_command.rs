@@ -35,6 +35,9 @@ pub(super) fn run(command: &str, arguments: &InitArgs, schema: &str, output: &Ou
         return Ok(Exit::Failure);
     }
     let words: Vec<&str> = command.split_whitespace().collect();
+    if let Some(word) = words.iter().find(|word| word.contains("{{") || word.ends_with(['{', '\\'])) {
+        return Err(anyhow!("`{word}` in `--command` would be part of a template"));
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("could not start")?;
     let deadline = Instant::now() + ALL_HELP_TIMEOUT;
     let Drafts { tools, unread } = runtime.block_on(draft_tools(&words, &arguments.only, deadline))?;
@@ -102,6 +105,9 @@ async fn draft_tools(words: &[&str], only: &[String], deadline: Instant) -> anyh
     let program = words.last().copied().unwrap_or_default();
     let program = program.rsplit('/').next().unwrap_or_default();
     if help.subcommands.is_empty() {
+        if !only.is_empty() {
+            return Err(anyhow!("`--only` chooses subcommands, and `{}` has none", words.join(" ")));
+        }
         if help.options.is_empty() && help.positionals.is_empty() {
             return Err(anyhow!("`{} --help` prints nothing that can be read as help", words.join(" ")));
         }

@@ -1,5 +1,6 @@
 //! `folio init --openapi`.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
@@ -12,7 +13,7 @@ use super::init::{SCHEMA_PATH, eprint_existing, existing_files, folder_argument,
 use super::request::{load_with, new_world};
 use super::{Exit, InitArgs, Output};
 use crate::diagnostic::{Report, render_text};
-use crate::files::{Existing, FileError, Folder, WorkFolder};
+use crate::files::{Existing, FileError, FileKind, Folder, WorkFolder};
 use crate::load::ManifestLocation;
 use crate::openapi::{
     EntryOutcome, FilePlan, FolderPlan, Import, ImportError, ImportOptions, MAX_DESCRIPTION_BYTES, RECORD_PATH, Source,
@@ -33,17 +34,35 @@ pub(super) fn run(from: &str, arguments: &InitArgs, schema: &str, output: &Outpu
         Err(ImportError::Unreadable(report)) => return Ok(fail(&render_text(&report, output.error_style()), output)),
         Err(error) => return Ok(fail(&format!("error: {error}\n"), output)),
     };
+    let was_there = arguments.dir.is_dir();
     let written = match arguments.update {
         true => update(&imported, &arguments.dir, output)?,
         false => write_new(&imported, &arguments.dir, schema, output)?,
     };
-    let Some(plan) = written else { return Ok(Exit::Failure) };
+    let Some(Written { plan, replaced }) = written else { return Ok(Exit::Failure) };
     eprint_warnings(&mut imported.report, output);
     if !check_written(arguments, output)? {
+        restore(&WorkFolder::open(&arguments.dir)?, &replaced);
+        if !was_there {
+            // Whatever else stands in it by now keeps it there.
+            _ = fs::remove_dir(&arguments.dir);
+        }
         return Ok(Exit::Failure);
     }
     output.print(&summary(&imported, &plan, arguments))?;
     Ok(Exit::Success)
+}
+
+/// What was written, and what stood in its place.
+struct Written {
+    plan: FolderPlan,
+    replaced: Vec<ReplacedFile>,
+}
+
+/// A file as it was: `None` where there was none.
+struct ReplacedFile {
+    path: String,
+    before: Option<String>,
 }
 
 fn fail(words: &str, output: &Output) -> Exit {
@@ -74,11 +93,11 @@ fn read_file_source(path: &Path) -> anyhow::Result<Source> {
     }
     let folder = path.parent().map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
     let folder = folder.and_then(|folder| Folder::open(folder).ok());
-    Ok(Source { name: path.display().to_string(), bytes, folder, url: None })
+    Ok(Source { name: path.display().to_string(), bytes, folder, fetched: HashMap::new(), url: None })
 }
 
 /// Writes all files of a folder in which none of them stands. `None`, once that has been said, where one does.
-fn write_new(imported: &Import, dir: &Path, schema: &str, output: &Output) -> anyhow::Result<Option<FolderPlan>> {
+fn write_new(imported: &Import, dir: &Path, schema: &str, output: &Output) -> anyhow::Result<Option<Written>> {
     let mut plan = imported.plan_new();
     plan.files.insert(1, FilePlan { path: SCHEMA_PATH.to_owned(), text: schema.to_owned() });
     let planned: Vec<&str> = plan.files.iter().map(|file| file.path.as_str()).collect();
@@ -91,14 +110,14 @@ fn write_new(imported: &Import, dir: &Path, schema: &str, output: &Output) -> an
         return Ok(None);
     }
     fs::create_dir_all(dir).with_context(|| format!("could not create the folder `{}`", dir.display()))?;
-    write_all(&WorkFolder::open(dir)?, &plan.files)?;
-    Ok(Some(plan))
+    let replaced = write_all(&WorkFolder::open(dir)?, &plan.files)?;
+    Ok(Some(Written { plan, replaced }))
 }
 
-fn update(imported: &Import, dir: &Path, output: &Output) -> anyhow::Result<Option<FolderPlan>> {
+fn update(imported: &Import, dir: &Path, output: &Output) -> anyhow::Result<Option<Written>> {
     let folder = WorkFolder::open(dir)?;
     let read = |path: &str| read_text(&folder, path);
-    let mut plan = match imported.plan_update(&read) {
+    let mut plan = match imported.plan_update(&fragments(&folder), &read) {
         Ok(plan) => plan,
         Err(UpdateError::InvalidYaml { report, .. }) => {
             output.eprint(&render_text(&report, output.error_style()));
@@ -111,8 +130,16 @@ fn update(imported: &Import, dir: &Path, output: &Output) -> anyhow::Result<Opti
         Err(error) => return Err(error.into()),
     };
     plan.files.retain(|file| read_text(&folder, &file.path).ok().flatten().as_deref() != Some(&file.text));
-    write_all(&folder, &plan.files)?;
-    Ok(Some(plan))
+    let replaced = write_all(&folder, &plan.files)?;
+    Ok(Some(Written { plan, replaced }))
+}
+
+/// The fragments of a folder, into which its author may have moved a tool.
+fn fragments(folder: &WorkFolder) -> Vec<String> {
+    let names = folder.names("tools", false).unwrap_or_default();
+    let names = names.into_iter().filter(|found| found.kind == FileKind::File && !found.is_link);
+    let names = names.map(|found| format!("tools/{}", found.name));
+    names.filter(|path| path.ends_with(".yaml")).collect()
 }
 
 /// The text of a regular file that no link leads out to. `None` where there is none.
@@ -130,7 +157,7 @@ fn is_link(folder: &WorkFolder, path: &str) -> bool {
 }
 
 /// Writes all of the files, or none: each beside its place first, and only then into it.
-fn write_all(folder: &WorkFolder, files: &[FilePlan]) -> anyhow::Result<()> {
+fn write_all(folder: &WorkFolder, files: &[FilePlan]) -> anyhow::Result<Vec<ReplacedFile>> {
     let mut staged: Vec<(String, &str)> = Vec::new();
     let outcome = stage(folder, files, &mut staged).and_then(|()| put_in_place(folder, &staged));
     if outcome.is_err() {
@@ -161,25 +188,29 @@ fn write_text(folder: &WorkFolder, path: &str, text: (&str, Existing)) -> Result
 }
 
 /// Renames each file into its place. Where one cannot be, those before it are as they were.
-fn put_in_place(folder: &WorkFolder, staged: &[(String, &str)]) -> anyhow::Result<()> {
-    let mut replaced: Vec<(&str, Option<String>)> = Vec::new();
+fn put_in_place(folder: &WorkFolder, staged: &[(String, &str)]) -> anyhow::Result<Vec<ReplacedFile>> {
+    let mut replaced: Vec<ReplacedFile> = Vec::new();
     for (temporary, path) in staged {
         let before = read_text(folder, path).ok().flatten();
         if let Err(error) = folder.rename(temporary, (folder, path), Existing::Replace) {
             restore(folder, &replaced);
             return Err(error).with_context(|| format!("could not write `{path}`"));
         }
-        replaced.push((path, before));
+        replaced.push(ReplacedFile { path: (*path).to_owned(), before });
     }
-    Ok(())
+    Ok(replaced)
 }
 
-fn restore(folder: &WorkFolder, replaced: &[(&str, Option<String>)]) {
-    for (path, before) in replaced {
+/// Puts files back as they were; a folder that is empty then is none of the author's.
+fn restore(folder: &WorkFolder, replaced: &[ReplacedFile]) {
+    for ReplacedFile { path, before } in replaced {
         let _: Result<(), FileError> = match before {
             Some(text) => write_text(folder, path, (text, Existing::Replace)),
             None => folder.remove(path),
         };
+    }
+    if replaced.iter().any(|file| file.before.is_none() && file.path.starts_with("tools/")) {
+        _ = folder.remove("tools", false);
     }
 }
 
@@ -192,8 +223,8 @@ fn check_written(arguments: &InitArgs, output: &Output) -> anyhow::Result<bool> 
     }
     output.eprint(&render_text(&built.report, output.error_style()));
     let words = match arguments.update {
-        true => "error: the folder does not load with what was written\n",
-        false => "error: what was written does not load: this is a fault of the import\n",
+        true => "error: the folder does not load with what would be written: it is as it was\n",
+        false => "error: what would be written does not load: this is a fault of the import, and nothing is written\n",
     };
     output.eprint(words);
     Ok(false)
@@ -220,7 +251,13 @@ fn summary(imported: &Import, plan: &FolderPlan, arguments: &InitArgs) -> String
         0 => String::new(),
         count => format!(", {count} deprecated left out"),
     };
-    let counts = format!("{} of {} operations became tools{deprecated}\n", imported.tools, imported.operations);
+    let is_deleted =
+        |(outcome, key): &&(EntryOutcome, String)| *outcome == EntryOutcome::Deleted && key.starts_with("tools/");
+    let tools = imported.tools.saturating_sub(plan.outcomes.iter().filter(is_deleted).count());
+    let counts = match arguments.update {
+        true => format!("{tools} of {} operations are tools{deprecated}\n", imported.operations),
+        false => format!("{tools} of {} operations became tools{deprecated}\n", imported.operations),
+    };
     let outcomes: String = plan.outcomes.iter().map(|(outcome, key)| format!("{} {key}\n", words(outcome))).collect();
     let path = folder_argument(dir);
     format!("{wrote}{outcomes}\n{counts}\nTry it:\n  folio check{path}\n  folio list{path}\n")

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::option::{CommandOption, OptionValue};
 use super::parse::{Help, Positional};
 use crate::action::{PROBE_VALUE, runs_value};
-use crate::openapi::{ArgumentNames, entry, plain, plain_line};
+use crate::openapi::{ArgumentNames, as_template, entry, plain, plain_line};
 
 /// How long a description of a tool or an argument may be.
 const TOOL_CHARS: usize = 300;
@@ -82,7 +82,7 @@ pub fn draft_tool(draft: &ToolDraft<'_>) -> String {
     let about = if draft.about.is_empty() { &draft.help.about } else { draft.about };
     let about = plain(about, TOOL_CHARS);
     let about = if about.is_empty() { format!("Run {}", plain_line(&draft.words.join(" "))) } else { about };
-    tool.insert("description".to_owned(), about.into());
+    tool.insert("description".to_owned(), as_template(&about).into());
     tool.insert("annotations".to_owned(), annotations(draft, &mut gathered.reviews));
     if !gathered.arguments.is_empty() {
         tool.insert("arguments".to_owned(), Value::Object(gathered.arguments));
@@ -107,7 +107,9 @@ fn annotations(draft: &ToolDraft<'_>, reviews: &mut Vec<String>) -> Value {
 
 impl Gathered {
     fn add_option(&mut self, option: &CommandOption) {
-        if option.value.is_some() && self.runs(&spelled(&option.spelling, "")) {
+        if option.value.is_some()
+            && [true, false].iter().any(|attached| self.runs(&spelled(&option.spelling, "", *attached)))
+        {
             self.reviews.push(format!("`{}` is left out: its value may be code, or a program", option.spelling));
             return;
         }
@@ -115,7 +117,7 @@ impl Gathered {
         let mut schema = Map::new();
         let about = plain(&option.about, ARGUMENT_CHARS);
         if !about.is_empty() {
-            schema.insert("description".to_owned(), about.into());
+            schema.insert("description".to_owned(), as_template(&about).into());
         }
         let element = match &option.value {
             None => {
@@ -145,10 +147,10 @@ impl Gathered {
         if option.is_repeated {
             schema.insert("type".to_owned(), "array".into());
             schema.insert("items".to_owned(), Value::Object(one));
-            return json!({ "each": name, "then": spelled(&option.spelling, "this") });
+            return json!({ "each": name, "then": spelled(&option.spelling, "this", value.is_attached) });
         }
         schema.extend(one);
-        json!({ "if": name, "then": spelled(&option.spelling, name) })
+        json!({ "if": name, "then": spelled(&option.spelling, name, value.is_attached) })
     }
 
     /// Whether a value in further elements of the command would be code, or name a program.
@@ -179,10 +181,9 @@ impl Gathered {
     }
 }
 
-/// An option with its value: one element where the program takes that, so that no value begins one.
-fn spelled(spelling: &str, name: &str) -> Vec<String> {
-    let is_long = spelling.starts_with("--") || spelling.len() > 2;
-    match is_long {
+/// An option with its value: one element where the help shows `=`, as not every program takes that.
+fn spelled(spelling: &str, name: &str, is_attached: bool) -> Vec<String> {
+    match is_attached {
         true => vec![format!("{spelling}={{{{{name}}}}}")],
         false => vec![spelling.to_owned(), format!("{{{{{name}}}}}")],
     }

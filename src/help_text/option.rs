@@ -22,6 +22,8 @@ pub struct OptionValue {
     pub choices: Vec<String>,
     /// Whether the option can also stand without it.
     pub is_optional: bool,
+    /// Whether `=` stands before it.
+    pub is_attached: bool,
 }
 
 /// Reads the line of an option, which is without what indents it. `None` where it is none, or one that takes several
@@ -72,6 +74,7 @@ fn is_spelling(spelling: &str) -> bool {
 
 /// What stands behind the name of an option: the outer `None` for several values.
 fn parse_value(rest: &str) -> Option<Option<OptionValue>> {
+    let is_attached = rest.starts_with('=') || rest.starts_with("[=");
     let is_optional = rest.starts_with("[=") || (rest.starts_with("[<") && rest.ends_with(">]"));
     let bare = rest.trim_start_matches(['[', '=']).trim_matches([' ', '=']);
     let bare = if is_optional { bare.trim_end_matches(']') } else { bare };
@@ -87,7 +90,7 @@ fn parse_value(rest: &str) -> Option<Option<OptionValue>> {
     let is_named = bare.starts_with('<') && name.contains(|c: char| c.is_ascii_uppercase());
     let is_set = bare.starts_with('{') || rest.starts_with('[') || (bare.contains('|') && !is_named);
     let choices = if is_set { split_choices(&name) } else { Vec::new() };
-    Some(Some(OptionValue { name, choices, is_optional }))
+    Some(Some(OptionValue { name, choices, is_optional, is_attached }))
 }
 
 /// The values between commas or bars, where there are at least two.

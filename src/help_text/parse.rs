@@ -1,12 +1,14 @@
 //! The sections of a help text.
 
 use super::option::{CommandOption, parse_option};
-use super::usage::{is_usage_heading, positionals, usage};
+use super::usage::{is_usage_heading, usage};
 
 /// How many lines are read.
 const MAX_LINES: usize = 5_000;
 /// How many positional arguments are believed.
 const MAX_POSITIONALS: usize = 8;
+/// How many lines the description of a program has at most.
+const MAX_ABOUT_LINES: usize = 4;
 /// How many words the line of an option has at most; what has more is prose.
 const MAX_SPEC_WORDS: usize = 6;
 
@@ -50,7 +52,8 @@ pub struct Subcommand {
 /// Reads a help text. `words` are those that the program was started with, before `--help`.
 pub fn parse_help(text: &str, words: &[&str]) -> Help {
     let lines: Vec<&str> = text.lines().take(MAX_LINES).map(str::trim_end).collect();
-    let mut help = Help { about: about(&lines), reviews: review_exit(&lines), ..Help::default() };
+    let reviews = review_exit(&lines).into_iter().chain(review_extent(&lines)).collect();
+    let mut help = Help { about: about(&lines), reviews, ..Help::default() };
     add_positionals(&lines, words, &mut help);
     let mut in_commands = false;
     for (number, line) in lines.iter().enumerate() {
@@ -80,7 +83,8 @@ fn add_positionals(lines: &[&str], words: &[&str], help: &mut Help) {
         help.reviews.push("no usage was found: add the positional arguments, if it has any".to_owned());
         return;
     };
-    let found = positionals(&usage, words);
+    let found = usage.positionals(words);
+    help.reviews.extend(usage.review(words));
     match found.len() {
         0..=MAX_POSITIONALS => help.positionals = found,
         count => help.reviews.push(format!("the usage seems to name {count} positional arguments: add those it has")),
@@ -100,7 +104,7 @@ pub fn is_manual_page(text: &str) -> bool {
 }
 
 /// Says where exit status 1 has a meaning, which may be no failure.
-fn review_exit(lines: &[&str]) -> Vec<String> {
+fn review_exit(lines: &[&str]) -> Option<String> {
     let speaks_of_one = |from: usize| {
         let below = lines.iter().skip(from).take(4).flat_map(|line| line.split_whitespace());
         below.into_iter().any(|word| word.trim_matches(|c: char| !c.is_ascii_alphanumeric()) == "1")
@@ -111,7 +115,13 @@ fn review_exit(lines: &[&str]) -> Vec<String> {
     };
     let found = lines.iter().enumerate().any(|(number, line)| is_said(line) && speaks_of_one(number));
     let review = "the help speaks of exit status 1: write `okExit: [0, 1]` into `run` if that is no failure";
-    found.then(|| review.to_owned()).into_iter().collect()
+    found.then(|| review.to_owned())
+}
+
+/// Says where a help text is a part of all that there is to say.
+fn review_extent(lines: &[&str]) -> Option<String> {
+    let is_part = lines.iter().any(|line| line.to_ascii_lowercase().contains("not the full help"));
+    is_part.then(|| "the help says that it is not the full one: add the options that are needed".to_owned())
 }
 
 /// Whether the lines below a line at the margin are subcommands. What is said between them does not end them.
@@ -162,7 +172,7 @@ fn split_columns(lines: &[&str], number: usize) -> Option<(String, String)> {
     let line = lines.get(number)?;
     let trimmed = line.trim_start();
     let depth = line.len() - trimmed.len();
-    let gap = trimmed.find("  ").into_iter().chain(trimmed.find('\t')).min();
+    let gap = ["  ", "\t", " : "].iter().filter_map(|gap| trimmed.find(gap)).min();
     let (left, right) = trimmed.split_at_checked(gap.unwrap_or(trimmed.len()))?;
     let mut about = vec![right.trim()];
     for below in lines.iter().skip(number + 1).take(20) {
@@ -176,7 +186,8 @@ fn split_columns(lines: &[&str], number: usize) -> Option<(String, String)> {
         }
         about.push(text);
     }
-    let about = about.join(" ").trim().to_owned();
+    // Python's own options have a colon between the columns.
+    let about = about.join(" ").trim().trim_start_matches(": ").to_owned();
     Some((left.trim().to_owned(), about))
 }
 
@@ -191,19 +202,30 @@ fn subcommand(lines: &[&str], number: usize) -> Option<Subcommand> {
     (is_name && is_alone && is_own && !about.is_empty()).then(|| Subcommand { name: name.to_owned(), about })
 }
 
-/// The first line at the margin that is neither usage nor a heading; of a manual page, what its `NAME` says.
+/// The first sentences at the margin that are neither usage nor a heading; of a manual page, what its `NAME` says.
 fn about(lines: &[&str]) -> String {
     if let Some(name) = lines.iter().position(|line| *line == "NAME") {
         let said = lines.get(name + 1).and_then(|line| line.split_once(" - "));
         return said.map(|(_, about)| about.trim().to_owned()).unwrap_or_default();
     }
     let is_prose = |line: &&&str| {
-        !line.is_empty() && !line.starts_with([' ', '\t', '-']) && !line.ends_with(':') && line.contains(' ')
+        !line.is_empty()
+            && !line.starts_with([' ', '\t', '-'])
+            && !line.ends_with(':')
+            && !line.contains(" : ")
+            && line.contains(' ')
     };
-    lines
-        .iter()
-        .filter(is_prose)
-        .find(|line| !is_usage_heading(line) && !line.to_ascii_lowercase().starts_with("usage"))
-        .map(|line| (*line).to_owned())
-        .unwrap_or_default()
+    let is_of_program = |line: &&str| {
+        let lower = line.to_ascii_lowercase();
+        let is_usage = is_usage_heading(line) || lower.starts_with("usage");
+        let is_of_help =
+            lower.contains("--help") || lower.contains("not the full help") || lower.starts_with("for all options");
+        !is_usage && !is_of_help
+    };
+    let Some(start) = lines.iter().position(|line| is_prose(&line) && is_of_program(line)) else {
+        return String::new();
+    };
+    // A sentence may go on below, up to an empty line.
+    let rest = lines.iter().skip(start).take_while(|line| is_prose(line)).take(MAX_ABOUT_LINES);
+    rest.copied().collect::<Vec<_>>().join(" ")
 }

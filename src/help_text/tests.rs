@@ -62,6 +62,15 @@ fn positionals_are_read_from_usage() {
         ("Usage: add NAME\n  build   Builds it", "NAME"),
         ("NAME\n       x - y\n\nSYNOPSIS\n       pack add [-q]\n            <x> [<y>]\n       pack add --all", "x y?"),
         ("Usage: add a b c d e f g h i", ""),
+        ("usage: pack log [<range>] [[--] <path>...]\n   or: pack add [<options>] <object>...", "object+"),
+        ("usage: pack add list [<x>]\n   or: pack add (pop | apply) [<y>]\n   or: pack add [push [<z>]] [--]", ""),
+        ("usage: pack add start [<x>]\n   or: pack add (good|bad) [<rev>...]", ""),
+        ("usage: pack add --no-index [<options>] <path> <path>", ""),
+        ("usage: pack add [-v]\n   or: pack add set <name> <url>", ""),
+        (
+            "Usage: pack add [OPTION]... [-T] SOURCE DEST\n  or:  pack add [OPTION]... SOURCE... DIRECTORY",
+            "SOURCE DEST",
+        ),
     ] {
         let help = parse_help(usage, &["pack", "add"]);
         let shown: Vec<String> = help
@@ -92,13 +101,37 @@ fn what_a_person_must_look_at_is_told() {
     for (text, told) in [
         ("Usage: add a b c d e f g h i", "seems to name 9 positional arguments"),
         ("Adds things.\n\n  -q  quiet", "no usage was found"),
+        (
+            "usage: pack add list [<x>]\n   or: pack add pop",
+            "the usage asks for further words, such as in `pack add list [<x>]`",
+        ),
+        ("usage: pack add [-v]\n   or: pack add set <x>", "the usage has other forms, such as `pack add set <x>`"),
+        ("Usage: add\n\nThis is not the full help, this menu is split", "is not the full one"),
         ("Usage: add\n\nExit status is 0 if a line is selected, 1 otherwise.", "okExit: [0, 1]"),
         ("Usage: add\n\nExit status:\n 0  if OK,\n 1  if minor problems", "okExit: [0, 1]"),
     ] {
-        let reviews = parse_help(text, &["add"]).reviews;
+        let words: &[&str] = if text.contains("pack") { &["pack", "add"] } else { &["add"] };
+        let reviews = parse_help(text, words).reviews;
         assert!(reviews.len() == 1 && reviews[0].contains(told), "{text}: {reviews:?}");
     }
     assert_eq!(parse_help("Usage: add [--code N]\n\nExit code of 12 is set", &["add"]).reviews, [""; 0]);
+}
+
+#[test]
+fn description_is_whole_sentences_of_the_program() {
+    for (text, expected) in [
+        (
+            "Usage: x\nSaves files together, and can\nrestore them.\n\nExamples:\n  x a",
+            "Saves files together, and can restore them.",
+        ),
+        ("Usage: x\n -d  Data\n\nThis is not the full help, this menu is split.\nUse \"--help all\" for more.\n", ""),
+        ("Adds things.\n\nUsage: x", "Adds things."),
+    ] {
+        assert_eq!(parse_help(text, &["x"]).about, expected);
+    }
+    let help = parse_help("usage: x\n-b     : issue warnings\n         and more\n-c cmd : program\n", &["x"]);
+    let read: Vec<_> = help.options.iter().map(|option| (option.spelling.as_str(), option.about.as_str())).collect();
+    assert_eq!(read, [("-b", "issue warnings and more"), ("-c", "program")]);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::document::{ApiDocument, Node};
 use super::naming::ArgumentNames;
+use super::prose;
 use super::repair::repair;
 use super::schema::prune_definitions;
 use crate::diagnostic::Code;
@@ -110,7 +111,9 @@ fn as_argument(property: &Map<String, Value>, is_required: bool) -> Map<String, 
     let is_text = property.get("type").is_some_and(|kind| kind == "string");
     let only_type = TYPED_KEYWORDS.iter().filter(|key| property.contains_key(**key)).count() == 1;
     let mut argument = Map::new();
-    argument.extend(property.get("description").map(|text| ("description".to_owned(), text.clone())));
+    // Of what a schema says, the description of an argument alone is a template.
+    let description = property.get("description").and_then(Value::as_str).map(prose::as_template);
+    argument.extend(description.map(|text| ("description".to_owned(), text.into())));
     let rest = property.iter().filter(|(key, _)| *key != "description" && !(*key == "type" && is_text && only_type));
     argument.extend(rest.map(|(key, value)| (key.clone(), value.clone())));
     if is_required {

@@ -71,7 +71,7 @@ pub(super) fn requirements(operation: &Operation<'_>, document: &ApiDocument) ->
 fn translate_alternative(alternative: Node<'_>, document: &ApiDocument) -> Option<Requirement> {
     let mut requirement = Requirement::default();
     for (name, scopes) in alternative.entries() {
-        let scheme = find_scheme(name, document)?;
+        let scheme = find_scheme(name, alternative, document)?;
         requirement.scopes.extend(scopes.items().filter_map(|scope| read_scope(scope, document)));
         match (&requirement.scheme, &scheme.credentials) {
             (None, _) => requirement.scheme = Some(scheme),
@@ -97,14 +97,20 @@ fn read_scope(scope: Node<'_>, document: &ApiDocument) -> Option<TemplateText> {
     literal
 }
 
-fn find_scheme(name: &str, document: &ApiDocument) -> Option<Scheme> {
+fn find_scheme(name: &str, at: Node<'_>, document: &ApiDocument) -> Option<Scheme> {
     let schemes = match document.version {
         Version::Swagger2 => document.root().get("securityDefinitions"),
         _ => document.root().get("components").and_then(|components| components.get("securitySchemes")),
     };
-    let node = document.resolve(schemes?.get(name)?)?;
+    let Some(node) = schemes.and_then(|schemes| schemes.get(name)) else {
+        let shown = prose::plain_line(crate::diagnostic::truncate(name, 40).as_ref());
+        document.warn_with_help(at, format!("unknown security scheme `{shown}`"), CALLED_WITHOUT_HELP);
+        return None;
+    };
+    let node = document.resolve(node)?;
     let credentials = credentials(node, document)?;
     let about = prose::plain(node.text("description").unwrap_or_default(), prose::ARGUMENT_CHARS);
+    let about = prose::plain_line(&about);
     Some(Scheme { name: name.to_owned(), credentials, about })
 }
 
@@ -173,9 +179,15 @@ fn is_plain_url(url: &str) -> bool {
 }
 
 fn warn_untranslated(what: &str, at: Node<'_>, document: &ApiDocument) {
-    let help = "what asks for it is called without credentials: write `auth` into the connection by hand";
+    let help = match at.text("type") {
+        Some("mutualTLS") => "write `tls: { clientCert: FILE, clientKey: FILE }` into the connection by hand",
+        _ => CALLED_WITHOUT_HELP,
+    };
     document.warn_with_help(at, format!("unsupported {what}"), help);
 }
+
+const CALLED_WITHOUT_HELP: &str =
+    "what asks for it is called without credentials: write `auth` into the connection by hand";
 
 impl Credentials {
     /// The variables that hold it.

@@ -1,11 +1,12 @@
 //! An API description as trees: values, the files that they stand in, and where exactly.
 
 use std::borrow::Cow;
-use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
+use super::discriminator::{SubtypeNames, find_subtypes};
 use crate::diagnostic::{Code, Report, Span};
 use crate::uri::percent_decode_lossy;
 use crate::yaml::pointer::push_segment;
@@ -42,6 +43,8 @@ pub(super) struct ApiDocument {
     pub(super) prose: RefCell<HashMap<usize, String>>,
     /// How many schemas were translated for all tools together.
     pub(super) schemas: Cell<usize>,
+    /// The schemas that are built on others, once they were asked for.
+    subtypes: OnceCell<SubtypeNames>,
 }
 
 /// A value of a description.
@@ -96,7 +99,23 @@ impl<'d> Node<'d> {
 impl ApiDocument {
     pub(super) fn new(version: Version, files: Vec<DocumentFile>, documents: Documents) -> ApiDocument {
         let (warnings, prose, schemas) = (RefCell::default(), RefCell::default(), Cell::default());
-        ApiDocument { version, files, documents, warnings, prose, schemas }
+        ApiDocument { version, files, documents, warnings, prose, schemas, subtypes: OnceCell::new() }
+    }
+
+    /// The schemas of a file, by their names.
+    pub(super) fn schemas_of(&self, file: usize) -> Option<Node<'_>> {
+        let root = Node { file, value: &self.files.get(file)?.value };
+        root.get("components").and_then(|components| components.get("schemas")).or_else(|| root.get("definitions"))
+    }
+
+    /// What a reference at a value names.
+    pub(super) fn target<'d>(&'d self, at: Node<'d>, reference: &str) -> Option<Node<'d>> {
+        self.find(at.file, reference)
+    }
+
+    /// File and name of the schemas that are built on the one at an address.
+    pub(super) fn built_on(&self, address: usize) -> Vec<(usize, String)> {
+        self.subtypes.get_or_init(|| find_subtypes(self)).get(&address).cloned().unwrap_or_default()
     }
 
     /// The description's own root.
@@ -195,7 +214,12 @@ impl ApiDocument {
 fn group(warnings: Vec<Warning>) -> Vec<(Warning, usize)> {
     let mut found: Vec<(Warning, usize)> = Vec::new();
     let mut by_words: HashMap<(String, Option<Cow<'static, str>>), usize> = HashMap::new();
+    let mut places = HashSet::new();
     for warning in warnings {
+        // What several operations share is one place.
+        if !places.insert((warning.address, warning.message.clone())) {
+            continue;
+        }
         let words = (warning.message.clone(), warning.help.clone());
         match by_words.get(&words).and_then(|index| found.get_mut(*index)) {
             Some((_, others)) => *others += 1,

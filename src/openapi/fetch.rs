@@ -1,8 +1,10 @@
 //! A description from a URL.
 
+use std::collections::{HashMap, HashSet, VecDeque};
+
 use url::{Host, Url};
 
-use super::source::{MAX_DESCRIPTION_BYTES, Source};
+use super::source::{MAX_DESCRIPTION_BYTES, MAX_FILES, Source, referenced_files};
 use crate::world::{HttpRequest, World, WorldError};
 
 /// Why a description could not be fetched.
@@ -33,9 +35,46 @@ pub enum FetchError {
 /// # Errors
 /// It could not be fetched, or not safely.
 pub async fn fetch(url: &Url, world: &dyn World) -> Result<Source, FetchError> {
+    let (bytes, base) = fetch_bytes(url, MAX_DESCRIPTION_BYTES, world).await?;
+    let name = shown_url(url);
+    let fetched = fetch_referenced(&base, &bytes, world).await;
+    Ok(Source { name, bytes, folder: None, fetched, url: Some(base) })
+}
+
+/// The files that a description refers to, of its own folder. What cannot be fetched is told where it is needed.
+async fn fetch_referenced(base: &Url, bytes: &[u8], world: &dyn World) -> HashMap<String, Vec<u8>> {
+    let own_name = base.path().rsplit('/').next().unwrap_or_default().to_owned();
+    let mut left = MAX_DESCRIPTION_BYTES.saturating_sub(bytes.len() as u64);
+    let (mut fetched, mut seen) = (HashMap::new(), HashSet::from([own_name.clone()]));
+    let mut queue = VecDeque::from(referenced_files(&own_name, bytes));
+    while let Some(path) = queue.pop_front() {
+        let Some(url) = beside(base, &path).filter(|_| seen.len() < MAX_FILES && seen.insert(path.clone())) else {
+            continue;
+        };
+        let Ok((bytes, from)) = fetch_bytes(&url, left, world).await else { continue };
+        if from.origin() != base.origin() {
+            continue;
+        }
+        left = left.saturating_sub(bytes.len() as u64);
+        queue.extend(referenced_files(&path, &bytes));
+        fetched.insert(path, bytes);
+    }
+    fetched
+}
+
+/// The URL of a file beside another, or below. `None` where it is not of that folder.
+fn beside(base: &Url, path: &str) -> Option<Url> {
+    let mut folder = base.join(".").ok()?;
+    folder.set_query(None);
+    let url = folder.join(path).ok()?;
+    (url.origin() == folder.origin() && url.path().starts_with(folder.path())).then_some(url)
+}
+
+/// What a URL has, and the URL that it was found at in the end.
+async fn fetch_bytes(url: &Url, max_bytes: u64, world: &dyn World) -> Result<(Vec<u8>, Url), FetchError> {
     check_url(url)?;
     let mut request = HttpRequest::new("GET", url.clone());
-    request.max_output = MAX_DESCRIPTION_BYTES;
+    request.max_output = max_bytes;
     // Whoever types a URL means its host, wherever that is.
     request.host_policy.allow_url(url);
     let response = world.send_request(request).await.map_err(FetchError::Request)?;
@@ -44,9 +83,9 @@ pub async fn fetch(url: &Url, world: &dyn World) -> Result<Source, FetchError> {
         return Err(FetchError::Status { status: response.status });
     }
     if response.body.is_truncated() {
-        return Err(FetchError::TooLarge { limit: MAX_DESCRIPTION_BYTES });
+        return Err(FetchError::TooLarge { limit: max_bytes });
     }
-    Ok(Source { name: shown_url(url), bytes: response.body.bytes, folder: None, url: Some(response.url) })
+    Ok((response.body.bytes, response.url))
 }
 
 /// The URL without what may be a secret in it.

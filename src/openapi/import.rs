@@ -1,6 +1,6 @@
 //! A description, made into the files of a server.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use indexmap::IndexMap;
 use url::Url;
@@ -25,6 +25,8 @@ const MAX_FRAGMENTS: usize = 200;
 const MAX_FRAGMENT_BYTES: usize = 8 << 20;
 /// How much is written: a schema that many tools share stands in each of them.
 const MAX_WRITTEN_BYTES: usize = 16 << 20;
+/// How many names a message shows.
+const MAX_SHOWN_NAMES: usize = 8;
 /// From how many tools on clients choose badly.
 const MANY_TOOLS: usize = 40;
 
@@ -60,12 +62,12 @@ pub enum ImportError {
     #[error("the description has no operations")]
     NoOperations,
     /// What was asked for is not in it.
-    #[error("nothing matches `{pattern}`{}", hint(suggestion))]
+    #[error("nothing matches `{pattern}`\nhelp: {help}")]
     NoMatch {
         /// The pattern of `--only`.
         pattern: String,
-        /// What may have been meant.
-        suggestion: Option<String>,
+        /// What may have been meant, or what there is.
+        help: String,
     },
     /// A pattern is none.
     #[error("invalid pattern `{pattern}`: {reason}")]
@@ -84,10 +86,6 @@ pub enum ImportError {
     /// The tools would be too large.
     #[error("too large tools: more than {MAX_WRITTEN_BYTES} bytes would be written\nhelp: choose some with `--only`")]
     TooLarge,
-}
-
-fn hint(suggestion: &Option<String>) -> String {
-    suggestion.as_ref().map(|near| format!("\nhelp: did you mean `{near}`?")).unwrap_or_default()
 }
 
 impl From<InvalidPattern> for ImportError {
@@ -155,7 +153,7 @@ fn choose<'o, 'd>(
     let selection = Selection::new(&options.only)?;
     let all: Vec<(&Operation<'_>, &str)> = named.iter().map(|(operation, name)| (*operation, name.as_str())).collect();
     if let Some(pattern) = selection.unmatched(&all).first() {
-        return Err(ImportError::NoMatch { pattern: (*pattern).to_owned(), suggestion: suggest(pattern, &all) });
+        return Err(ImportError::NoMatch { pattern: (*pattern).to_owned(), help: suggest(pattern, &all) });
     }
     let (mut tools, mut deprecated) = (Vec::new(), 0);
     for (operation, name) in named {
@@ -171,10 +169,31 @@ fn choose<'o, 'd>(
     Ok(SelectedOperations { tools, deprecated })
 }
 
-fn suggest(pattern: &str, all: &[(&Operation<'_>, &str)]) -> Option<String> {
-    let tags: std::collections::BTreeSet<&str> = all.iter().filter_map(|(operation, _)| operation.tag).collect();
-    let ids = all.iter().filter_map(|(operation, _)| operation.id);
-    nearest(pattern, tags.into_iter().chain(ids)).map(str::to_owned)
+/// What may be meant by a pattern, or else what there is.
+fn suggest(pattern: &str, all: &[(&Operation<'_>, &str)]) -> String {
+    let tags: BTreeSet<&str> = all.iter().filter_map(|(operation, _)| operation.tag).collect();
+    let ids: Vec<&str> = all.iter().map(|(operation, name)| operation.id.unwrap_or(name)).collect();
+    if let Some(near) = nearest(pattern, tags.iter().copied().chain(ids.iter().copied())) {
+        return format!("did you mean `{}`?", prose::plain_line(near));
+    }
+    let wanted = pattern.trim_matches(['*', '/']).to_lowercase();
+    let has_part = |name: &&str| !wanted.is_empty() && name.to_lowercase().contains(&wanted);
+    let parts: Vec<&str> = tags.iter().chain(&ids).copied().filter(has_part).collect();
+    match (parts.is_empty(), tags.is_empty()) {
+        (false, _) => format!("did you mean one of {}?", shown_names(&parts)),
+        (_, false) => format!("there are the tags {}", shown_names(&tags.into_iter().collect::<Vec<_>>())),
+        _ => format!("there are the operations {}", shown_names(&ids)),
+    }
+}
+
+/// The first of some names, and how many more there are.
+fn shown_names(names: &[&str]) -> String {
+    let first = names.iter().take(MAX_SHOWN_NAMES).map(|name| format!("`{}`", prose::plain_line(name)));
+    let first = first.collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(MAX_SHOWN_NAMES) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
 }
 
 /// The tools of a file.

@@ -279,9 +279,9 @@ pub(super) fn manifest(server: &str, source: &str, connections: &Connections, do
     let mut keys = Map::new();
     keys.insert("name".to_owned(), server.into());
     for (key, text) in [
-        ("title", prose::plain(said("title"), 80)),
+        ("title", prose::plain_line(&prose::plain(said("title"), 80))),
         ("version", prose::plain_line(said("version"))),
-        ("description", prose::summarize("", said("description"))),
+        ("description", prose::as_template(&prose::summarize("", said("description")))),
     ] {
         if !text.is_empty() {
             keys.insert(key.to_owned(), text.into());

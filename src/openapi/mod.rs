@@ -15,6 +15,7 @@
 mod argument;
 mod authentication;
 mod body;
+mod discriminator;
 mod document;
 mod fetch;
 mod import;
@@ -40,7 +41,7 @@ mod yaml_text;
 mod tests;
 
 pub use naming::{ArgumentNames, Names, kebab};
-pub use prose::{plain, plain_line};
+pub use prose::{as_template, plain, plain_line};
 pub use yaml_text::entry;
 
 pub use fetch::{FetchError, fetch};

@@ -28,6 +28,17 @@ pub(super) enum ParameterStyle {
     DeepObject,
 }
 
+/// What stands before a value in a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PathStyle {
+    /// Nothing.
+    Simple,
+    /// A dot.
+    Label,
+    /// `;name=`.
+    Matrix,
+}
+
 /// One parameter.
 pub(super) struct Parameter<'d> {
     pub(super) node: Node<'d>,
@@ -39,6 +50,9 @@ pub(super) struct Parameter<'d> {
     /// Its schema: in Swagger 2 the parameter itself.
     pub(super) schema: Option<Node<'d>>,
     pub(super) style: ParameterStyle,
+    pub(super) path_style: PathStyle,
+    /// Whether each element of a list, or field of an object, is written by itself.
+    pub(super) explodes: bool,
     /// Whether its value is a JSON text.
     pub(super) is_json: bool,
     /// Whether a value in a path may hold `/`.
@@ -62,6 +76,16 @@ impl ParameterPlace {
             ParameterPlace::Query => "query",
             ParameterPlace::Header => "header",
             ParameterPlace::Cookie => "cookie",
+        }
+    }
+}
+
+impl PathStyle {
+    fn read(node: Node<'_>, place: ParameterPlace) -> PathStyle {
+        match node.text("style").filter(|_| place == ParameterPlace::Path) {
+            Some("label") => PathStyle::Label,
+            Some("matrix") => PathStyle::Matrix,
+            _ => PathStyle::Simple,
         }
     }
 }
@@ -129,6 +153,8 @@ fn read_parameter<'d>(node: Node<'d>, document: &'d ApiDocument) -> Option<Param
         description: node.text("description").unwrap_or_default(),
         schema,
         style: read_style(node, place, document),
+        path_style: PathStyle::read(node, place),
+        explodes: node.flag("explode") == Some(true),
         is_json: content.is_some_and(|(media_type, _)| is_json(media_type)),
         keeps_slashes: node.flag("x-multi-segment") == Some(true) || node.flag("allowReserved") == Some(true),
     })
@@ -138,6 +164,11 @@ fn read_parameter<'d>(node: Node<'d>, document: &'d ApiDocument) -> Option<Param
 fn is_set_elsewhere(name: &str) -> bool {
     let by_document = ["accept", "content-type", "authorization"];
     is_reserved_header(name) || by_document.iter().any(|known| name.eq_ignore_ascii_case(known))
+}
+
+/// How a list in a field of a form is written, from its encoding, or in Swagger 2 from itself.
+pub(super) fn form_style(node: Node<'_>, document: &ApiDocument) -> ParameterStyle {
+    read_style(node, ParameterPlace::Query, document)
 }
 
 fn read_style(node: Node<'_>, place: ParameterPlace, document: &ApiDocument) -> ParameterStyle {
@@ -150,6 +181,7 @@ fn read_style(node: Node<'_>, place: ParameterPlace, document: &ApiDocument) -> 
     match style {
         "form" if explode && place == ParameterPlace::Query => ParameterStyle::Repeated,
         "form" | "simple" => ParameterStyle::Joined(","),
+        "label" | "matrix" if place == ParameterPlace::Path => ParameterStyle::Joined(","),
         "spaceDelimited" => ParameterStyle::Joined(" "),
         "pipeDelimited" => ParameterStyle::Joined("|"),
         "deepObject" => ParameterStyle::DeepObject,

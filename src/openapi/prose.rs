@@ -37,7 +37,8 @@ static NOISE: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
 const ENTITIES: &[(&str, &str)] =
     &[("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&apos;", "'"), ("&nbsp;", " "), ("&amp;", "&")];
 
-/// The first paragraph of a text, in plain words, of at most `max_chars` characters.
+/// The first paragraph of a text, in plain words, of at most `max_chars` characters. It is no template: see
+/// [`as_template`].
 pub fn plain(text: &str, max_chars: usize) -> String {
     let mut text: String = text.chars().take(MAX_READ_CHARS).collect();
     for (pattern, left) in NOISE.iter() {
@@ -46,7 +47,7 @@ pub fn plain(text: &str, max_chars: usize) -> String {
     for (entity, letter) in ENTITIES {
         text = text.replace(entity, letter);
     }
-    let paragraph = text.split("\n\n").map(plain_line).find(|paragraph| paragraph.chars().any(char::is_alphanumeric));
+    let paragraph = text.split("\n\n").map(one_line).find(|paragraph| paragraph.chars().any(char::is_alphanumeric));
     shorten(&paragraph.unwrap_or_default(), max_chars)
 }
 
@@ -73,13 +74,30 @@ pub(super) fn summarize(summary: &str, description: &str) -> String {
 
 /// A text on one line, without anything that acts on who reads it: braces of templates, control characters.
 pub fn plain_line(text: &str) -> String {
-    let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut safe: String =
-        sanitize(&joined).chars().filter(|c| !c.is_control() && *c != char::REPLACEMENT_CHARACTER).collect();
+    let mut safe = one_line(text);
     while safe.contains("{{") {
         safe = safe.replace("{{", "{");
     }
     safe
+}
+
+/// A text on one line, without anything that acts on a terminal.
+fn one_line(text: &str) -> String {
+    let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    sanitize(&joined).chars().filter(|c| !c.is_control() && *c != char::REPLACEMENT_CHARACTER).collect()
+}
+
+/// A text as a template that renders to it: its braces are escaped.
+pub fn as_template(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("{{") {
+        // Two backslashes would be one, and the braces alive.
+        escaped.push_str(before.trim_end_matches('\\'));
+        escaped.push_str("\\{{");
+        rest = after;
+    }
+    escaped + rest
 }
 
 /// The beginning of a text: whole sentences where there are some, else whole words.

@@ -5,11 +5,11 @@ use serde_json::{Map, Value};
 use super::argument::{Arguments, NewArgument};
 use super::body::{Body, BodyKind};
 use super::document::{ApiDocument, Node, object};
-use super::operation::Operation;
-use super::parameter::{Parameter, ParameterPlace, ParameterStyle};
+use super::operation::{Operation, essence, is_json};
+use super::parameter::{Parameter, ParameterPlace, ParameterStyle, PathStyle, form_style};
 use super::prose;
 use super::schema::{Direction, Translator};
-use super::template_text::{TemplateFields, TemplateText, fields_value};
+use super::template_text::{EachText, TemplateFields, TemplateText, fields_value};
 use crate::action::is_header_name;
 use crate::diagnostic::Code;
 
@@ -25,7 +25,7 @@ pub(super) struct RequestBuilder<'d> {
     body: Option<(&'static str, BodyTemplate)>,
     /// What a caller must know of how values are sent.
     pub(super) limits: Vec<String>,
-    /// The query parameter that `paginate` fills in.
+    /// The query parameter that `paginate` counts.
     paged_by: Option<String>,
 }
 
@@ -76,7 +76,7 @@ impl<'d> RequestBuilder<'d> {
         }
     }
 
-    /// Leaves out the query parameter that `paginate` counts.
+    /// Names the query parameter that `paginate` counts, from where a call says.
     pub(super) fn page_by(&mut self, parameter: Option<String>) {
         self.paged_by = parameter;
     }
@@ -144,13 +144,13 @@ impl<'d> RequestBuilder<'d> {
         operation: &Operation<'d>,
     ) -> TemplateText {
         let schema = found.map_or_else(|| object([("type", "string".into())]), |known| self.parameter_schema(known));
-        let shape = shape_of(&schema);
+        let shape = shape_of(&self.translator.resolve_definition(&schema));
         let node = found.map_or(operation.node, |known| known.node);
         let argument = self.arguments.add(NewArgument { wire_name: name, place: "path", schema, required: true, node });
         match found {
             Some(known) if known.keeps_slashes => TemplateText::call(Some("path"), &argument, ""),
-            Some(known) if shape == ValueShape::List => joined(&argument, known.style),
-            _ => placeholder(&argument),
+            Some(known) => path_template(&argument, known, shape),
+            None => placeholder(&argument),
         }
     }
 
@@ -169,9 +169,6 @@ impl<'d> RequestBuilder<'d> {
     }
 
     fn add_query(&mut self, parameter: &Parameter<'d>) {
-        if self.paged_by.as_deref() == Some(parameter.name) {
-            return;
-        }
         let schema = self.parameter_schema(parameter);
         match shape_of(&self.translator.resolve_definition(&schema)) {
             ValueShape::Object => self.add_query_object(parameter, schema),
@@ -192,7 +189,10 @@ impl<'d> RequestBuilder<'d> {
 
     fn add_parameter(&mut self, parameter: &Parameter<'d>, schema: Value) -> String {
         let (wire_name, place) = (parameter.name, parameter.place.as_str());
-        self.arguments.add(NewArgument { wire_name, place, schema, required: parameter.required, node: parameter.node })
+        // Where pages are counted, the first of them has a number, too.
+        let is_paged = parameter.place == ParameterPlace::Query && self.paged_by.as_deref() == Some(parameter.name);
+        let required = parameter.required && !is_paged;
+        self.arguments.add(NewArgument { wire_name, place, schema, required, node: parameter.node })
     }
 
     /// An object of which each field is a parameter.
@@ -323,40 +323,44 @@ impl<'d> RequestBuilder<'d> {
             let schema = described(self.translator.translate(field.node), &description);
             let (required, node) = (field.required, field.node);
             let new = NewArgument { wire_name: field.name, place: "form", schema, required, node };
-            self.add_field(new, body.kind, &mut fields);
+            let how = FieldEncoding::of(field.node, Some(field.node), body.kind, self.document);
+            self.add_field(new, how, &mut fields);
         }
         let Some(node) = body.schema else { return fields };
         let translated = self.translator.translate(node);
         let whole = self.translator.resolve_definition(&translated);
         for (name, schema) in whole.get("properties").and_then(Value::as_object).into_iter().flatten() {
-            let style = body.encoding.and_then(|all| all.get(name)).and_then(|encoding| encoding.text("style"));
+            let encoding = body.encoding.and_then(|all| all.get(name));
+            let node = find_property(node, name, self.document).unwrap_or(body.node);
+            let how = FieldEncoding::of(node, encoding, body.kind, self.document);
             let (schema, required) = (schema.clone(), is_required(&whole, name));
-            let deep = (style == Some("deepObject")).then(|| field_names(&self.translator.resolve_definition(&schema)));
-            let new = NewArgument { wire_name: name, place: "form", schema, required, node: body.node };
+            let is_deep = how.style == ParameterStyle::DeepObject;
+            let deep = is_deep.then(|| field_names(&self.translator.resolve_definition(&schema)));
+            let new = NewArgument { wire_name: name, place: "form", schema, required, node };
             match deep.filter(|names| !names.is_empty()) {
                 Some(names) => self.add_deep_field(new, &names, &mut fields),
-                None => self.add_field(new, body.kind, &mut fields),
+                None => self.add_field(new, how, &mut fields),
             }
         }
         fields
     }
 
-    fn add_field(&mut self, new: NewArgument<'_, 'd>, kind: BodyKind, fields: &mut TemplateFields) {
+    fn add_field(&mut self, new: NewArgument<'_, 'd>, how: FieldEncoding, fields: &mut TemplateFields) {
         let (name, node) = (new.wire_name.to_owned(), new.node);
-        let is_file = is_file(&new.schema, node);
+        let is_file = how.is_file || is_file(&new.schema, node);
         let shape = shape_of(&self.translator.resolve_definition(&new.schema));
         let argument = self.arguments.add(new);
         if is_file {
             self.document.warn(node, Code::Unimplemented, "unsupported file in a form: it is sent as a text");
             self.limits.push(format!("`{argument}` is sent as text, not as a file."));
         }
-        let is_json = kind == BodyKind::Multipart && shape != ValueShape::Scalar;
-        if is_json && shape == ValueShape::List {
-            let words = "unsupported list in a multipart form: it is sent as one JSON text";
-            self.document.warn(node, Code::Unimplemented, words);
-            self.limits.push(format!("`{argument}` is sent as one JSON text."));
-        }
-        let template = if is_json { TemplateText::call(Some("json"), &argument, "") } else { placeholder(&argument) };
+        let template = match (shape, how.style) {
+            (ValueShape::Object, _) if how.kind == BodyKind::Multipart => {
+                TemplateText::call(Some("json"), &argument, "")
+            }
+            (ValueShape::List, style @ ParameterStyle::Joined(_)) => joined(&argument, style),
+            _ => placeholder(&argument),
+        };
         fields.insert(name, template);
     }
 
@@ -368,6 +372,50 @@ impl<'d> RequestBuilder<'d> {
             fields.insert(format!("{name}[{field}]"), field_placeholder(&argument, field));
         }
     }
+}
+
+/// How a field of a form is written.
+#[derive(Clone, Copy)]
+struct FieldEncoding {
+    kind: BodyKind,
+    style: ParameterStyle,
+    /// Whether its media type says that it holds a file, or files.
+    is_file: bool,
+}
+
+impl FieldEncoding {
+    fn of(node: Node<'_>, encoding: Option<Node<'_>>, kind: BodyKind, document: &ApiDocument) -> FieldEncoding {
+        let style = encoding.map_or(ParameterStyle::Repeated, |encoding| form_style(encoding, document));
+        let written = encoding.and_then(|encoding| encoding.text("contentType"));
+        let own = |node: Node<'_>| {
+            // What is encoded in letters is a text.
+            node.text("contentMediaType").is_some_and(is_file_type) && node.get("contentEncoding").is_none()
+        };
+        let is_multipart = kind == BodyKind::Multipart;
+        let is_file = own(node) || node.get("items").and_then(|items| document.resolve(items)).is_some_and(own);
+        let is_file = is_multipart && (is_file || written.is_some_and(is_file_type));
+        if let Some(written) = written.filter(|kind| is_multipart && !is_file && essence(kind) != "text/plain") {
+            let shown = prose::plain_line(crate::diagnostic::truncate(written, 40).as_ref());
+            let words = format!("unsupported `contentType` of a part: `{shown}` is left out");
+            document.warn(encoding.unwrap_or(node), Code::Unimplemented, words);
+        }
+        FieldEncoding { kind, style, is_file }
+    }
+}
+
+/// Whether a media type, or the first of several, is one of files.
+fn is_file_type(written: &str) -> bool {
+    let first = essence(written.split(',').next().unwrap_or_default());
+    let is_text = first.starts_with("text/") || first.ends_with("xml") || is_json(&first) || first.is_empty();
+    !is_text && first != "application/x-www-form-urlencoded"
+}
+
+/// Where a property of a schema is described.
+fn find_property<'d>(schema: Node<'d>, name: &str, document: &'d ApiDocument) -> Option<Node<'d>> {
+    let whole = document.resolve(schema)?;
+    let parts = whole.get("allOf").into_iter().flat_map(Node::items).filter_map(|part| document.resolve(part));
+    let mut all = std::iter::once(whole).chain(parts);
+    document.resolve(all.find_map(|part| part.get("properties")?.get(name))?)
 }
 
 /// Whether a field of a form holds a file, or files.
@@ -398,8 +446,37 @@ fn field_placeholder(argument: &str, field: &str) -> TemplateText {
 
 /// A list in one text.
 fn joined(argument: &str, style: ParameterStyle) -> TemplateText {
-    let separator = if let ParameterStyle::Joined(separator) = style { separator } else { "," };
-    TemplateText::call(Some("join"), argument, &format!(" \"{separator}\""))
+    TemplateText::joined(argument, separator(style))
+}
+
+fn separator(style: ParameterStyle) -> &'static str {
+    if let ParameterStyle::Joined(separator) = style { separator } else { "," }
+}
+
+/// A value in a path (RFC 6570, 3.2). What stands between its parts is not encoded, as it is no part of them.
+fn path_template(argument: &str, parameter: &Parameter<'_>, shape: ValueShape) -> TemplateText {
+    let mut name = encode_literal(&format!(";{}", parameter.name));
+    name.push(&encode_literal("="));
+    let explodes = parameter.explodes && shape != ValueShape::Scalar;
+    let head = match parameter.path_style {
+        PathStyle::Simple => TemplateText::default(),
+        PathStyle::Label => encode_literal("."),
+        PathStyle::Matrix if explodes && shape == ValueShape::Object => encode_literal(";"),
+        PathStyle::Matrix => name,
+    };
+    let key_end = (shape == ValueShape::Object).then_some(if parameter.explodes { '=' } else { ',' });
+    if shape != ValueShape::Scalar && explodes && parameter.path_style != PathStyle::Simple {
+        return TemplateText::each(argument, &TemplateText::default(), EachText { head, key_end });
+    }
+    let mut whole = head;
+    whole.push(&match shape {
+        ValueShape::Scalar => placeholder(argument),
+        _ => {
+            let one = EachText { key_end, ..EachText::default() };
+            TemplateText::each(argument, &encode_literal(separator(parameter.style)), one)
+        }
+    });
+    whole
 }
 
 /// The cookies of a request. A value is encoded: whatever its schema takes, a `;` in it begins no other cookie.

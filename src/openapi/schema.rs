@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
+use super::discriminator::{Discriminator, subtypes};
 use super::document::{ApiDocument, Node, object};
 use super::merge::merge_objects;
 use super::prose;
@@ -51,6 +52,8 @@ pub(super) struct Translator<'d> {
     nesting: usize,
     /// Whether something was too deep or too much.
     pub(super) is_cut: bool,
+    /// Whether the next schema is what others are built on, and none of these stands for it.
+    is_base: bool,
 }
 
 impl<'d> Translator<'d> {
@@ -64,6 +67,7 @@ impl<'d> Translator<'d> {
             count: 0,
             nesting: 0,
             is_cut: false,
+            is_base: false,
         }
     }
 
@@ -150,6 +154,7 @@ impl<'d> Translator<'d> {
     }
 
     fn translate_object(&mut self, node: Node<'d>) -> Value {
+        let is_base = std::mem::take(&mut self.is_base);
         let mut schema = Map::new();
         name_types(node, &mut schema);
         if let Some(description) = self.description_of(node) {
@@ -163,6 +168,7 @@ impl<'d> Translator<'d> {
         self.translate_parts(node, &mut schema);
         self.translate_alternatives(node, &mut schema);
         let schema = self.translate_all_of(node, schema);
+        let schema = if is_base { schema } else { self.with_subtypes(node, schema) };
         if is_nullable(node) { or_null(schema) } else { Value::Object(schema) }
     }
 
@@ -266,7 +272,7 @@ impl<'d> Translator<'d> {
         for key in ["oneOf", "anyOf"] {
             let Some(list) = node.get(key) else { continue };
             let mut translated: Vec<Value> =
-                list.items().take(MAX_SCHEMAS).map(|inner| self.translate(inner)).collect();
+                list.items().take(MAX_SCHEMAS).map(|inner| self.translate_alternative(inner, node)).collect();
             translated.dedup();
             if !translated.is_empty() {
                 found.push(translated);
@@ -285,9 +291,65 @@ impl<'d> Translator<'d> {
         }
     }
 
+    /// One of the alternatives of a schema, in which the property that tells them apart says that it is this one.
+    fn translate_alternative(&mut self, inner: Node<'d>, whole: Node<'d>) -> Value {
+        let translated = self.translate(inner);
+        let discriminator = Discriminator::read(whole).filter(|_| self.direction == Direction::Input);
+        let Some((discriminator, reference)) = discriminator.zip(inner.text("$ref")) else { return translated };
+        let Some(target) = self.document.resolve(inner) else { return translated };
+        let opened = self.resolve_definition(&translated);
+        // Alternatives in it have their own values.
+        if opened.get("anyOf").is_some() {
+            return translated;
+        }
+        let name = reference.rsplit(['/', '#']).next().unwrap_or_default();
+        let values = discriminator.values(name, target, self.document);
+        discriminator.narrow(&opened, &values).unwrap_or(translated)
+    }
+
+    /// A schema on which others are built, told apart by a property: any of these, or itself.
+    fn with_subtypes(&mut self, node: Node<'d>, schema: Map<String, Value>) -> Map<String, Value> {
+        let discriminator = Discriminator::read(node).filter(|_| self.direction == Direction::Input);
+        let Some(discriminator) = discriminator.filter(|_| !schema.contains_key("anyOf")) else { return schema };
+        let mut alternatives = Vec::new();
+        for subtype in subtypes(node, self.document) {
+            let translated = self.translate_base(subtype.node);
+            let values = discriminator.values(&subtype.name, subtype.node, self.document);
+            alternatives.push(discriminator.narrow(&translated, &values).unwrap_or(translated));
+        }
+        if alternatives.is_empty() {
+            return schema;
+        }
+        let schemas = self.document.schemas_of(node.file).into_iter().flat_map(Node::entries);
+        let own_name = schemas.into_iter().find(|(_, known)| known.address() == node.address());
+        let values = discriminator.values(own_name.map_or("", |(name, _)| name), node, self.document);
+        let mut whole = Map::new();
+        whole.extend(schema.get("description").map(|text| ("description".to_owned(), text.clone())));
+        alternatives.extend(discriminator.narrow(&Value::Object(schema), &values));
+        whole.insert("anyOf".to_owned(), Value::Array(alternatives));
+        whole
+    }
+
+    /// A schema alone, without those that are built on it.
+    fn translate_base(&mut self, node: Node<'d>) -> Value {
+        self.is_base = true;
+        let translated = self.translate(node);
+        self.is_base = false;
+        translated
+    }
+
+    /// A part of an `allOf`, which is only itself where others are built on it.
+    fn translate_part(&mut self, node: Node<'d>) -> Value {
+        let target = node.get("$ref").and_then(|_| self.document.resolve(node));
+        match target.filter(|target| target.get("discriminator").is_some()) {
+            Some(base) => self.translate_base(base),
+            None => self.translate(node),
+        }
+    }
+
     fn translate_all_of(&mut self, node: Node<'d>, schema: Map<String, Value>) -> Map<String, Value> {
         let Some(list) = node.get("allOf") else { return schema };
-        let translated: Vec<Value> = list.items().take(MAX_SCHEMAS).map(|inner| self.translate(inner)).collect();
+        let translated: Vec<Value> = list.items().take(MAX_SCHEMAS).map(|inner| self.translate_part(inner)).collect();
         let own = (!schema.is_empty()).then(|| Value::Object(schema.clone()));
         let opened: Vec<Value> = translated.iter().map(|part| self.resolve_definition(part)).chain(own).collect();
         if let Some(merged) = merge_objects(&opened) {

@@ -1,6 +1,6 @@
 //! From bytes to a [`ApiDocument`]: the file itself, and the local files that its `$ref`s name.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::Path;
 
 use serde_json::Value;
@@ -15,7 +15,7 @@ use crate::yaml::{Documents, Location, decode, parse, parse_json};
 pub const MAX_DESCRIPTION_BYTES: u64 = 16 << 20;
 
 /// How many files a description may have.
-const MAX_FILES: usize = 256;
+pub(super) const MAX_FILES: usize = 256;
 
 /// A description that was read and not yet looked into.
 pub struct Source {
@@ -25,6 +25,8 @@ pub struct Source {
     pub bytes: Vec<u8>,
     /// The folder in which its local references are looked for.
     pub folder: Option<Folder>,
+    /// The files that were fetched with it, by their paths from where it stands.
+    pub fetched: HashMap<String, Vec<u8>>,
     /// Where it was fetched from, to which the URLs in it are relative.
     pub url: Option<Url>,
 }
@@ -81,11 +83,27 @@ impl Loader<'_> {
     }
 
     fn add_file(&mut self, path: String) -> Option<()> {
+        let shown = path.clone();
+        if let Some(bytes) = self.source.fetched.get(&path) {
+            return self.add(path, &shown, bytes);
+        }
         let bytes = self.source.folder.as_ref()?.read(Path::new(&path), self.left).ok()?;
         self.left = self.left.saturating_sub(bytes.len() as u64);
-        let shown = path.clone();
         self.add(path, &shown, &bytes)
     }
+}
+
+/// The files that the references in one of a description name.
+pub(super) fn referenced_files(path: &str, bytes: &[u8]) -> Vec<String> {
+    let mut report = Report::default();
+    let source = Source { name: path.to_owned(), bytes: Vec::new(), folder: None, fetched: HashMap::new(), url: None };
+    let (files, documents, left) = (Vec::new(), Documents::default(), 0);
+    let mut loader = Loader { source: &source, report: &mut report, files, documents, left };
+    let mut found = Vec::new();
+    if loader.add(path.to_owned(), path, bytes).is_some() {
+        loader.files.iter().for_each(|file| find_files(&file.value, &file.path, &mut found));
+    }
+    found
 }
 
 /// The files that references in a tree name.

@@ -9,6 +9,15 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct TemplateText(String);
 
+/// How an element of a list or an object is written.
+#[derive(Default)]
+pub(super) struct EachText {
+    /// What stands before it.
+    pub(super) head: TemplateText,
+    /// What stands behind its key, where that is written.
+    pub(super) key_end: Option<char>,
+}
+
 /// Templates by the names of fields, which are no templates.
 pub(super) type TemplateFields = IndexMap<String, TemplateText>;
 
@@ -34,6 +43,22 @@ impl TemplateText {
     /// A variable of the environment.
     pub(super) fn variable(name: &str) -> TemplateText {
         TemplateText::call(None, &format!("env.{name}"), "")
+    }
+
+    /// The elements of an argument in one text; `null`, which leaves the entry out, where there are none.
+    pub(super) fn joined(argument: &str, separator: &str) -> TemplateText {
+        let separator = separator.replace('\t', "\\t");
+        TemplateText::call(Some("default"), &format!("(join {argument} \"{separator}\")"), " null")
+    }
+
+    /// A text for each element of an argument, with this between them; of an object, with its key.
+    pub(super) fn each(argument: &str, separator: &TemplateText, one: EachText) -> TemplateText {
+        let between = match separator.0.is_empty() {
+            true => String::new(),
+            false => format!("{{{{#unless @first}}}}{}{{{{/unless}}}}", separator.0),
+        };
+        let key = one.key_end.map(|end| format!("{{{{@key}}}}{end}")).unwrap_or_default();
+        TemplateText(format!("{{{{#each {argument}}}}}{between}{}{key}{{{{this}}}}{{{{/each}}}}", one.head.0))
     }
 
     /// What stands between two cookies.

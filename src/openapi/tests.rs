@@ -17,7 +17,13 @@ use crate::yaml::{decode, parse};
 
 fn document(schemas: Value) -> ApiDocument {
     let whole = json!({ "openapi": "3.0.0", "components": { "schemas": schemas } });
-    let source = Source { name: "api.json".into(), bytes: whole.to_string().into_bytes(), folder: None, url: None };
+    let source = Source {
+        name: "api.json".into(),
+        bytes: whole.to_string().into_bytes(),
+        folder: None,
+        fetched: Default::default(),
+        url: None,
+    };
     load(&source, &mut Report::default()).unwrap()
 }
 
@@ -161,10 +167,15 @@ fn descriptions_are_one_plain_paragraph() {
         ("See [the docs](https://x.example) for **more**.\n\nNot this.", "See the docs for more."),
         ("<p>One &amp; <b>two</b></p><p>three</p>", "One & two"),
         ("```sh\ncurl\n```\nCalls it", "Calls it"),
-        ("a {{b}} {{{c}}}", "a {b}} {c}}}"),
+        ("a {{b}} {{{c}}}", "a {{b}} {{{c}}}"),
         ("a\u{1b}[31m\u{202e}b", "a\u{241b}[31mb"),
     ] {
         assert_eq!(prose::plain(written, 300), plain, "{written}");
+    }
+    for (written, template) in
+        [("a {{b}} {{{c}}}", r"a \{{b}} \{{{c}}}"), (r"\\{{a}}", r"\{{a}}"), ("{{{{a", r"\{{\{{a"), (r"\ {", r"\ {")]
+    {
+        assert_eq!(prose::as_template(written), template);
     }
     assert_eq!(prose::summarize("List pets", "List pets of a store."), "List pets of a store.");
     assert_eq!(prose::summarize("List pets", "Newest first."), "List pets. Newest first.");
@@ -226,7 +237,8 @@ proptest! {
     #[test]
     fn plain_texts_obey_nothing(text in any::<String>()) {
         let plain = prose::plain(&text, 80);
-        prop_assert!(!plain.contains("{{") && plain.chars().count() <= 80);
+        prop_assert!(plain.chars().count() <= 80);
+        prop_assert!(!prose::plain_line(&plain).contains("{{"));
         prop_assert!(!plain.chars().any(char::is_control), "{plain:?}");
     }
 }

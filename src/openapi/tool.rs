@@ -57,7 +57,7 @@ fn description(operation: &Operation<'_>, limits: &[String]) -> String {
         text.push_str(if text.ends_with(['.', '!', '?', '…']) { " " } else { ". " });
         text.push_str(limit);
     }
-    text
+    prose::as_template(&text)
 }
 
 fn annotations(method: &str) -> Option<Value> {

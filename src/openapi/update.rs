@@ -140,19 +140,24 @@ impl Import {
         FolderPlan { files: files.chain([record.plan()]).collect(), outcomes: Vec::new() }
     }
 
-    /// The files that change in a folder into which a description was imported before.
+    /// The files that change in a folder into which a description was imported before. `fragments` are the paths of
+    /// those that stand there, from whatever hand.
     ///
     /// # Errors
     /// What stands there cannot be read, so that nobody could tell what would be lost.
-    pub fn plan_update(&self, read: &FolderReader<'_>) -> Result<FolderPlan, UpdateError> {
+    pub fn plan_update(&self, fragments: &[String], read: &FolderReader<'_>) -> Result<FolderPlan, UpdateError> {
         let record = read_file(RECORD_PATH, read)?.ok_or(UpdateError::NoRecord)?;
         let record: Record = serde_json::from_str(&record).map_err(UpdateError::InvalidRecord)?;
         let mut paths: Vec<&str> = record.entries.keys().map(String::as_str).collect();
         paths.extend(
             self.files.iter().map(|file| file.path.as_str()).filter(|path| !record.entries.contains_key(*path)),
         );
+        paths.extend(fragments.iter().map(String::as_str));
         let mut updater = Updater::new(self, &record);
         for path in paths.iter().copied().filter(|path| is_own_path(path)) {
+            if updater.outlines.contains_key(path) {
+                continue;
+            }
             if let Some(text) = read_file(path, read)? {
                 updater.outlines.insert(path.to_owned(), (Outline::parse(path, &text)?, text));
             }
@@ -204,22 +209,32 @@ impl<'i> Updater<'i> {
 
     /// Writes again what nobody has touched.
     fn refresh_all(&mut self) {
-        let mut outlines = std::mem::take(&mut self.outlines);
-        for (path, (outline, _)) in &mut outlines {
-            for key in outline.keys() {
-                let text = outline.text(&key).unwrap_or_default().to_owned();
-                if let Some(replacement) = self.refresh(path, &key, &text) {
-                    outline.replace(&key, &replacement);
-                }
+        let keys = |(path, (outline, _)): (&String, &(Outline, String))| {
+            outline.keys().into_iter().map(|key| (path.clone(), key)).collect::<Vec<_>>()
+        };
+        let all: Vec<(String, String)> = self.outlines.iter().flat_map(keys).collect();
+        for (path, key) in all {
+            let text =
+                self.outlines.get(&path).and_then(|(outline, _)| outline.text(&key)).unwrap_or_default().to_owned();
+            let replacement = self.refresh(&path, &key, &text);
+            if let (Some(replacement), Some((outline, _))) = (replacement, self.outlines.get_mut(&path)) {
+                outline.replace(&key, &replacement);
             }
         }
-        self.outlines = outlines;
+    }
+
+    /// Whether an entry stands in a file.
+    fn stands_in(&self, path: &str, key: &str) -> bool {
+        self.outlines.get(path).is_some_and(|(outline, _)| outline.text(key).is_some())
     }
 
     /// What takes the place of an entry; `None` where it stays.
     fn refresh(&mut self, path: &str, key: &str, text: &str) -> Option<String> {
         let generated = self.generated.get(key).copied();
-        let Some(recorded) = self.old.digest(path, key) else {
+        // An entry may have been moved from where it was written.
+        let moved = || self.old.file_of(key).filter(|from| !self.stands_in(from, key));
+        let recorded = self.old.digest(path, key).or_else(|| self.old.digest(moved()?, key));
+        let Some(recorded) = recorded else {
             if generated.is_some() && self.old.file_of(key).is_none() {
                 self.outcomes.push((EntryOutcome::Taken, key.to_owned()));
             }

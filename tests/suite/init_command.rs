@@ -71,8 +71,8 @@ fn clap_help_becomes_tools() {
     assert_eq!(arguments(&client), expected, "{manifest}");
     let called =
         client.call_text("add", json!({ "verbose": true, "color": "never", "tag": ["a", "b c"], "name": "n" }));
-    assert_eq!(called, "[add][--verbose][--color=never][--tag=a][--tag=b c][n]");
-    assert_eq!(client.call_text("remove", json!({ "jobs": 2, "name": "n" })), "[remove][--jobs=2][n]");
+    assert_eq!(called, "[add][--verbose][--color][never][--tag][a][--tag][b c][n]");
+    assert_eq!(client.call_text("remove", json!({ "jobs": 2, "name": "n" })), "[remove][--jobs][2][n]");
     assert!(manifest.contains("# review: "), "{manifest}");
     assert!(client.list("tools").iter().all(|tool| tool["annotations"]["destructiveHint"] == true));
 }
@@ -87,7 +87,7 @@ fn argparse_help_becomes_tools() {
         "{manifest}"
     );
     let called = client.call_text("build", json!({ "level": "high", "out": "x", "source": "s" }));
-    assert_eq!(called, "[build][--level=high][--out=x][s]");
+    assert_eq!(called, "[build][--level][high][--out][x][s]");
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn cobra_help_becomes_tools() {
     let expected = ["get all:boolean label:array output:string kind!:string name:string"];
     assert_eq!(arguments(&client), expected, "{manifest}");
     let called = client.call_text("get", json!({ "label": ["a=b"], "kind": "pod" }));
-    assert_eq!(called, "[get][--label=a=b][pod]");
+    assert_eq!(called, "[get][--label][a=b][pod]");
 }
 
 #[test]
@@ -179,13 +179,16 @@ fn what_drafts_leave_out_is_unsafe_by_hand() {
 fn curl_help_becomes_a_tool_with_one_positional() {
     let folder = TestFolder::new(&[]);
     let help = "Usage: curl [options...] <url>\n -d, --data <data>          HTTP POST data\n -f, --fail                 \
-                Fail fast with no output on HTTP errors\n -K, --config <file>        Read config from a file\n";
+                Fail fast with no output on HTTP errors\n -K, --config <file>        Read config from a file\n\n\
+                This is not the full help, this menu is split into categories.\nUse \"--help all\" for all.\n";
     folder.write("curl", format!("#!/bin/sh\ncat <<'END'\n{help}END\n"));
     fs::set_permissions(folder.join("curl"), PermissionsExt::from_mode(0o755)).unwrap();
     let manifest = drafted(&folder, folder.join("curl").to_str().unwrap(), &[]);
     assert!(manifest.contains("url: { required: true }"), "{manifest}");
     assert_eq!(manifest.matches("required: true").count(), 1, "{manifest}");
     assert!(manifest.contains("`--config` is left out"), "{manifest}");
+    assert!(manifest.contains("then: [\"--data\", \"{{data}}\"]"), "{manifest}");
+    assert!(manifest.contains("description: Run ") && manifest.contains("is not the full one"), "{manifest}");
 }
 
 #[test]
@@ -198,6 +201,18 @@ fn only_chosen_subcommands_become_tools() {
     assert!(again.code == Some(1) && again.err.contains("already exist"), "{again:?}");
     let none = run_folio(folder.path(), &["init", "other", "--command", &command, "--only", "x"]);
     assert!(none.code == Some(2) && none.err.contains("no subcommand matches `x`"), "{none:?}");
+    let updated = run_folio(folder.path(), &["init", "other", "--command", &command, "--update"]);
+    assert!(
+        updated.code == Some(2) && updated.err.contains("'--update'") && updated.err.contains("'--command"),
+        "{updated:?}"
+    );
+    let alone = program("getopt");
+    let command = alone.join("prog").to_str().unwrap().to_owned();
+    let none = run_folio(alone.path(), &["init", "other", "--command", &command, "--only", "x"]);
+    assert!(none.code == Some(2) && none.err.contains("`--only` chooses subcommands"), "{none:?}");
+    let braces = run_folio(alone.path(), &["init", "other", "--command", &format!("{command} {{{{x}}}}")]);
+    assert!(braces.code == Some(2) && braces.err.contains("would be part of a template"), "{braces:?}");
+    assert!(!alone.join("other").exists());
     assert!(!folder.join("other").exists());
 }
 

@@ -179,7 +179,7 @@ fn swagger_2_forms_bodies_and_collections_are_translated() {
     let folder = imported(&fixture("store.yaml"), &[]);
     let tools = tools(&folder, "tools/orders.yaml");
     let query = &tools["get-orders"]["run"]["http"]["query"];
-    assert_eq!(*query, json!({ "status": "{{status}}", "ids": "{{join ids \",\"}}" }));
+    assert_eq!(*query, json!({ "status": "{{status}}", "ids": "{{default (join ids \",\") null}}" }));
     assert_eq!(tools["get-orders"]["outputSchema"]["properties"]["total"]["type"], "integer");
     assert_eq!(tools["place-order"]["arguments"]["article"], json!({ "required": true }));
     assert_eq!(tools["place-order"]["run"]["http"]["json"]["count"], "{{count}}");
@@ -395,7 +395,7 @@ fn hostile_texts_become_neither_templates_nor_yaml() {
     let listed: Value = serde_json::from_str(&run_folio(folder.path(), &["list", "out", "--json"]).out).unwrap();
     let tool = &listed["tools"][0];
     assert_eq!(tool["name"], "etc-passwd");
-    assert!(tool["description"].as_str().unwrap().starts_with("{env.HOME}}"), "{tool}");
+    assert!(tool["description"].as_str().unwrap().starts_with("{{env.HOME}} {{x}} {{{y}}}"), "{tool}");
 }
 
 #[test]
@@ -520,7 +520,7 @@ fn unknown_minor_versions_are_warned_of() {
 }
 
 #[test]
-fn uploads_and_lists_of_parts_are_told_of() {
+fn files_in_parts_are_told_of_and_lists_are_a_part_each() {
     let schema = "{ type: object, properties: { title: { type: string }, photo: { type: string, format: binary }, scans: { type: array, items: { type: string, format: binary } }, tags: { type: array, items: { type: string } }, meta: { type: object, properties: { a: { type: string } } } } }";
     let paths = format!(
         "  /a:\n    post:\n      operationId: add\n      tags: [x]\n      summary: Add a book\n      requestBody: {{ content: {{ multipart/form-data: {{ schema: {schema} }} }} }}\n      responses: {{}}\n  \
@@ -529,14 +529,10 @@ fn uploads_and_lists_of_parts_are_told_of() {
     let folder = with_paths("", &paths);
     let tools = tools(&folder, "tools/x.yaml");
     let multipart = &tools["add"]["run"]["http"]["multipart"];
-    let expected = json!({ "title": "{{title}}", "photo": "{{photo}}", "scans": "{{json scans}}", "tags": "{{json tags}}", "meta": "{{json meta}}" });
+    let expected = json!({ "title": "{{title}}", "photo": "{{photo}}", "scans": "{{scans}}", "tags": "{{tags}}", "meta": "{{json meta}}" });
     assert_eq!(*multipart, expected);
     let said = tools["add"]["description"].as_str().unwrap();
-    assert_eq!(
-        said,
-        "Add a book. `photo` is sent as text, not as a file. `scans` is sent as text, not as a file. `scans` is sent as \
-         one JSON text. `tags` is sent as one JSON text."
-    );
+    assert_eq!(said, "Add a book. `photo` is sent as text, not as a file. `scans` is sent as text, not as a file.");
     let put = tools["put"]["description"].as_str().unwrap();
     assert!(put.ends_with("The body is sent as text, not as a file."), "{put}");
 }
@@ -553,17 +549,18 @@ fn list_of(parameters: &str) -> String {
 }
 
 #[test]
-fn page_that_paginate_counts_is_no_argument() {
+fn page_that_paginate_counts_is_an_argument() {
     let size = "{ name: per_page, in: query, schema: { type: integer } }";
     let tool = tools(
         &listing(&format!("{{ name: page, in: query, schema: {{ type: integer, default: 1 }} }}, {size}")),
         "tools/x.yaml",
     );
-    assert_eq!(tool["list"]["arguments"], json!({ "per_page": { "type": "integer" } }));
+    let arguments = json!({ "page": { "type": "integer", "default": 1 }, "per_page": { "type": "integer" } });
+    assert_eq!(tool["list"]["arguments"], arguments);
     let http = &tool["list"]["run"]["http"];
     assert_eq!(
         (&http["query"], &http["paginate"]),
-        (&json!({ "per_page": "{{per_page}}" }), &json!({ "page": "page", "maxPages": 3 }))
+        (&json!({ "page": "{{page}}", "per_page": "{{per_page}}" }), &json!({ "page": "page", "maxPages": 3 }))
     );
 }
 
@@ -596,7 +593,9 @@ fn pages_from_zero_and_offsets_are_counted() {
         assert_eq!(import(&folder, "api.yaml", &[]).code, Some(0));
         let tool = &tools(&folder, "tools/x.yaml")["list"];
         assert_eq!(tool["run"]["http"]["paginate"], wanted, "{parameters}");
-        assert_eq!(tool["arguments"].as_object().unwrap().keys().collect::<Vec<_>>(), ["limit"], "{parameters}");
+        let counted = wanted["page"].as_str().unwrap();
+        assert_eq!(tool["arguments"].as_object().unwrap().keys().collect::<Vec<_>>(), [counted, "limit"]);
+        assert!(tool["arguments"][counted]["required"].is_null(), "{parameters}");
     }
     // Whoever chooses the length of a page chooses the step, too.
     let free = "{ name: offset, in: query, schema: { type: integer } }, { name: limit, in: query, schema: { type: integer, default: 20 } }";
@@ -700,7 +699,13 @@ fn no_string_of_a_description_is_a_live_template() {
         let changed = &all[at % all.len()][at];
         tried += 1;
         let bytes = changed.to_string().into_bytes();
-        let source = folio::openapi::Source { name: "api.json".into(), bytes, folder: None, url: None };
+        let source = folio::openapi::Source {
+            name: "api.json".into(),
+            bytes,
+            folder: None,
+            fetched: Default::default(),
+            url: None,
+        };
         let Ok(import) = folio::openapi::import(&source, &Default::default()) else { continue };
         imports += 1;
         for file in import.plan_new().files.iter().filter(|file| file.path.ends_with(".yaml")) {
@@ -709,6 +714,7 @@ fn no_string_of_a_description_is_a_live_template() {
             let document = folio::yaml::parse(id, &mut report).unwrap();
             let mut slots = Vec::new();
             template_slots(&document.json(document.root()), &mut slots);
+            slots.iter_mut().for_each(|slot| *slot = slot.replace("\\\\", "").replace("\\{{", ""));
             let live = slots.iter().find(|slot| slot.contains(leak) || slot.contains("{{lookup env"));
             assert_eq!(live, None, "{changed}\n{}", file.text);
         }
@@ -823,7 +829,292 @@ fn faults_of_an_updated_folder_are_told() {
     assert_eq!(import_value(&folder, &api, &[]).code, Some(0));
     folder.write("out/tools/mine.yaml", "tools:\n  mine: { run: { nonsense: 1 } }\n");
     let ran = import_value(&folder, &api, &["--update"]);
-    assert!(ran.code == Some(1) && ran.err.contains("does not load with what was written"), "{ran:?}");
+    assert!(ran.code == Some(1) && ran.err.contains("does not load with what would be written"), "{ran:?}");
+}
+
+#[test]
+fn what_does_not_load_leaves_nothing_behind() {
+    let api = |id: &str| description(json!({ "/a": { "get": { "operationId": id } } }));
+    let folder = TestFolder::new(&[("out/tools/mine.yaml", "tools:\n  mine: { run: { nonsense: 1 } }\n")]);
+    let before = files(&folder);
+    let ran = import_value(&folder, &api("a"), &[]);
+    assert!(ran.code == Some(1) && ran.err.contains("nothing is written"), "{ran:?}");
+    assert_eq!(files(&folder), before);
+    let folder = TestFolder::new(&[]);
+    assert_eq!(import_value(&folder, &api("a"), &[]).code, Some(0));
+    folder.write("out/tools/mine.yaml", "tools:\n  mine: { run: { nonsense: 1 } }\n");
+    let before = files(&folder);
+    let ran = import_value(&folder, &api("b"), &["--update"]);
+    assert!(ran.code == Some(1) && ran.err.contains("it is as it was"), "{ran:?}");
+    assert_eq!(files(&folder), before);
+}
+
+/// The `http` of a GET with these parameters.
+fn request_with(head: Value, path: &str, parameters: Value) -> Value {
+    let mut api = description(json!({ path: { "get": { "operationId": "a", "parameters": parameters } } }));
+    if let Some(swagger) = head.as_object().filter(|head| !head.is_empty()) {
+        api.as_object_mut().unwrap().remove("openapi");
+        api.as_object_mut().unwrap().extend(swagger.clone());
+    }
+    let folder = TestFolder::new(&[]);
+    let ran = import_value(&folder, &api, &[]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(complaints(&folder), Vec::<String>::new());
+    tools(&folder, "tools/default.yaml")["a"]["run"]["http"].clone()
+}
+
+#[test]
+fn collection_formats_of_swagger_2_load() {
+    let swagger = json!({ "swagger": "2.0", "host": "pets.example" });
+    for (format, separator) in [("csv", ","), ("ssv", " "), ("tsv", "\\t"), ("pipes", "|")] {
+        let list = |name: &str, place: &str| json!({ "name": name, "in": place, "required": place == "path", "type": "array", "items": { "type": "string" }, "collectionFormat": format });
+        let http = request_with(
+            swagger.clone(),
+            "/a/{p}",
+            json!([list("p", "path"), list("q", "query"), list("H", "header")]),
+        );
+        let joined = |name: &str| json!(format!("{{{{default (join {name} \"{separator}\") null}}}}"));
+        assert_eq!((&http["query"]["q"], &http["headers"]["H"]), (&joined("q"), &joined("H")), "{format}");
+    }
+}
+
+#[test]
+fn values_in_paths_are_written_in_their_style() {
+    let list = json!({ "type": "array", "items": { "type": "string" } });
+    let map = json!({ "type": "object", "properties": { "k": { "type": "string" } } });
+    let text = json!({ "type": "string" });
+    let between = "{{#unless @first}},{{/unless}}";
+    for (style, explode, schema, wanted) in [
+        ("simple", false, &text, "{{x}}".to_owned()),
+        ("label", false, &text, ".{{x}}".to_owned()),
+        ("matrix", true, &text, ";x={{x}}".to_owned()),
+        ("simple", true, &list, format!("{{{{#each x}}}}{between}{{{{this}}}}{{{{/each}}}}")),
+        ("label", false, &list, format!(".{{{{#each x}}}}{between}{{{{this}}}}{{{{/each}}}}")),
+        ("label", true, &list, "{{#each x}}.{{this}}{{/each}}".to_owned()),
+        ("matrix", false, &list, format!(";x={{{{#each x}}}}{between}{{{{this}}}}{{{{/each}}}}")),
+        ("matrix", true, &list, "{{#each x}};x={{this}}{{/each}}".to_owned()),
+        ("simple", false, &map, format!("{{{{#each x}}}}{between}{{{{@key}}}},{{{{this}}}}{{{{/each}}}}")),
+        ("simple", true, &map, format!("{{{{#each x}}}}{between}{{{{@key}}}}={{{{this}}}}{{{{/each}}}}")),
+        ("label", true, &map, "{{#each x}}.{{@key}}={{this}}{{/each}}".to_owned()),
+        ("matrix", false, &map, format!(";x={{{{#each x}}}}{between}{{{{@key}}}},{{{{this}}}}{{{{/each}}}}")),
+        ("matrix", true, &map, "{{#each x}};{{@key}}={{this}}{{/each}}".to_owned()),
+    ] {
+        let parameter = json!({ "name": "x", "in": "path", "required": true, "style": style, "explode": explode, "schema": schema });
+        let http = request_with(json!({}), "/a/{x}/b", json!([parameter]));
+        assert_eq!(http["url"], format!("/a/{wanted}/b"), "{style} {explode}");
+    }
+}
+
+/// The answer of a server that echoes the request to the tool `a` with these arguments.
+fn echoed(api: &mut Value, arguments: &[&str]) -> (String, String) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    api["servers"] = json!([{ "url": format!("http://{}", listener.local_addr().unwrap()) }]);
+    let folder = TestFolder::new(&[]);
+    assert_eq!(import_value(&folder, api, &[]).code, Some(0));
+    let serving = std::thread::spawn(move || {
+        use std::io::{Read, Write};
+        let (mut socket, _) = listener.accept().unwrap();
+        let mut request = vec![0; 8192];
+        let size = socket.read(&mut request).unwrap();
+        socket.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok").unwrap();
+        String::from_utf8_lossy(&request[..size]).into_owned()
+    });
+    let ran = run_folio(folder.path(), &[&["call", "-f", "out", "a"], arguments].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let request = serving.join().unwrap();
+    (request.split(' ').nth(1).unwrap().to_owned(), request.to_ascii_lowercase())
+}
+
+#[test]
+fn elements_are_encoded_and_empty_lists_left_out() {
+    let list = |name: &str, place: &str| json!({ "name": name, "in": place, "required": place == "path", "explode": false, "schema": { "type": "array", "items": { "type": "string" } } });
+    let parameters = json!([list("p", "path"), list("q", "query"), list("x-h", "header")]);
+    let mut api = description(json!({ "/a/{p}": { "get": { "operationId": "a", "parameters": parameters } } }));
+    let (target, head) = echoed(&mut api, &[r#"p=["a,1","b"]"#, "q=[]", "x_h=[]"]);
+    assert_eq!(target, "/a/a%2C1,b");
+    assert!(!head.contains("x-h"), "{head}");
+    let (target, _) = echoed(&mut api, &[r#"p=["a"]"#, r#"q=["b","c"]"#]);
+    assert_eq!(target, "/a/a?q=b%2Cc");
+}
+
+#[test]
+fn lists_in_forms_are_joined_as_they_say() {
+    let list = json!({ "type": "array", "items": { "type": "string" } });
+    let schema = json!({ "type": "object", "properties": { "one": list, "each": list, "piped": list } });
+    let encoding = json!({ "one": { "explode": false }, "piped": { "style": "pipeDelimited", "explode": false } });
+    let content = json!({ "application/x-www-form-urlencoded": { "schema": schema, "encoding": encoding } });
+    let api = description(json!({ "/a": { "post": { "operationId": "a", "requestBody": { "content": content } } } }));
+    let folder = TestFolder::new(&[]);
+    assert_eq!(import_value(&folder, &api, &[]).code, Some(0));
+    let form = json!({ "one": "{{default (join one \",\") null}}", "each": "{{each}}", "piped": "{{default (join piped \"|\") null}}" });
+    let tool = &tools(&folder, "tools/default.yaml")["a"];
+    assert_eq!(tool["run"]["http"]["form"].as_object().unwrap().len(), 3);
+    assert_eq!(tool["run"]["http"]["form"]["one"], form["one"]);
+    assert_eq!(tool["run"]["http"]["form"]["piped"], form["piped"]);
+}
+
+#[test]
+fn files_are_known_by_their_media_types() {
+    let properties = json!({
+        "photo": { "type": "string", "contentMediaType": "image/png" },
+        "scans": { "type": "array", "items": { "type": "string", "contentMediaType": "application/pdf" } },
+        "any": {},
+        "letters": { "type": "string", "contentMediaType": "image/png", "contentEncoding": "base64" },
+        "meta": { "type": "object", "properties": { "a": { "type": "string" } } }
+    });
+    let encoding =
+        json!({ "any": { "contentType": "image/png, image/jpeg" }, "meta": { "contentType": "application/json" } });
+    let content = json!({ "multipart/form-data": { "schema": { "type": "object", "properties": properties }, "encoding": encoding } });
+    let api = description(json!({ "/a": { "post": { "operationId": "a", "requestBody": { "content": content } } } }));
+    let folder = TestFolder::new(&[]);
+    let ran = import_value(&folder, &api, &[]);
+    let said = tools(&folder, "tools/default.yaml")["a"]["description"].to_string();
+    for (name, is_file) in [("photo", true), ("scans", true), ("any", true), ("letters", false), ("meta", false)] {
+        assert_eq!(said.contains(&format!("`{name}` is sent as text, not as a file.")), is_file, "{name}: {said}");
+    }
+    assert!(ran.err.contains("unsupported `contentType` of a part: `application/json` is left out"), "{}", ran.err);
+}
+
+/// The schema of the body of the only tool.
+fn body_schema(api: &Value) -> Value {
+    let folder = TestFolder::new(&[]);
+    let ran = import_value(&folder, api, &[]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(complaints(&folder), Vec::<String>::new());
+    tools(&folder, "tools/default.yaml")["a"]["arguments"]["body"].clone()
+}
+
+#[test]
+fn schemas_built_on_a_base_are_its_alternatives() {
+    let definitions = json!({
+        "Animal": { "type": "object", "discriminator": "kind", "required": ["kind"], "properties": { "kind": { "type": "string" } } },
+        "Dog": { "allOf": [{ "$ref": "#/definitions/Animal" }, { "type": "object", "properties": { "bark": { "type": "integer" } } }] },
+        "Puppy": { "allOf": [{ "$ref": "#/definitions/Dog" }, { "type": "object", "properties": { "friend": { "$ref": "#/definitions/Animal" } } }] }
+    });
+    let parameter = json!({ "name": "payload", "in": "body", "schema": { "$ref": "#/definitions/Animal" } });
+    let api = json!({ "swagger": "2.0", "host": "pets.example", "definitions": definitions, "paths": { "/a": { "post": { "operationId": "a", "parameters": [parameter] } } } });
+    let folder = TestFolder::new(&[]);
+    assert_eq!(import_value(&folder, &api, &[]).code, Some(0));
+    assert_eq!(complaints(&folder), Vec::<String>::new());
+    let tool = &tools(&folder, "tools/default.yaml")["a"];
+    let schema = &tool["inputSchema"]["$defs"]["Animal"]["anyOf"];
+    let kinds: Vec<&Value> = schema.as_array().unwrap().iter().map(|one| &one["properties"]["kind"]["const"]).collect();
+    assert_eq!(kinds, ["Dog", "Puppy", "Animal"], "{tool}");
+    assert_eq!(schema[0]["properties"]["bark"]["type"], "integer", "{tool}");
+    assert_eq!(schema[1]["required"], json!(["kind"]), "{tool}");
+}
+
+#[test]
+fn mapping_of_a_discriminator_is_a_const_of_each_branch() {
+    let pet = |field: &str| json!({ "type": "object", "properties": { "petType": { "type": "string" }, field: { "type": "string" } } });
+    let mut api = description(
+        json!({ "/a": { "post": { "operationId": "a", "requestBody": { "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Pet" } } } } } } }),
+    );
+    let discriminator =
+        json!({ "propertyName": "petType", "mapping": { "kitty": "#/components/schemas/Cat", "cat": "Cat" } });
+    let alternatives = json!([{ "$ref": "#/components/schemas/Cat" }, { "$ref": "#/components/schemas/Dog" }]);
+    api["components"] = json!({ "schemas": { "Pet": { "oneOf": alternatives, "discriminator": discriminator }, "Cat": pet("meow"), "Dog": pet("bark") } });
+    let schema = body_schema(&api);
+    let types: Vec<&Value> =
+        schema["anyOf"].as_array().unwrap().iter().map(|one| &one["properties"]["petType"]).collect();
+    assert_eq!(types, [&json!({ "enum": ["kitty", "cat"] }), &json!({ "const": "Dog" })]);
+    assert_eq!(schema["anyOf"][1]["required"], json!(["petType"]));
+}
+
+#[test]
+fn what_only_may_name_is_told() {
+    let folder = TestFolder::new(&[]);
+    for (only, words) in [
+        ("zzzzzz", "error: nothing matches `zzzzzz`\nhelp: there are the tags `Search & more`, `books`"),
+        ("event", "help: did you mean one of `listEvents`?"),
+    ] {
+        let ran = import(&folder, &fixture("library.yaml"), &["--only", only]);
+        assert!(ran.code == Some(1) && ran.err.contains(words), "{ran:?}");
+    }
+}
+
+#[test]
+fn security_schemes_that_are_lacking_are_told_of() {
+    let mut api = description(json!({
+        "/a": { "get": { "operationId": "a", "security": [{ "gone": [] }] } },
+        "/b": { "get": { "operationId": "b", "security": [{ "certificate": [] }] } }
+    }));
+    api["components"] = json!({ "securitySchemes": { "certificate": { "type": "mutualTLS" } } });
+    let ran = import_value(&TestFolder::new(&[]), &api, &[]);
+    for words in ["unknown security scheme `gone`", "`tls: { clientCert: FILE, clientKey: FILE }`"] {
+        assert!(ran.err.contains(words), "{words}:\n{}", ran.err);
+    }
+}
+
+#[test]
+fn update_refreshes_a_tool_that_was_moved() {
+    let operation = |id: &str, summary: &str| json!({ "get": { "operationId": id, "tags": [id], "summary": summary } });
+    let api =
+        |summary: &str| description(json!({ "/a": operation("first", summary), "/b": operation("second", "Second") }));
+    for target in ["out/tools/second.yaml", "out/tools/mine.yaml"] {
+        let folder = TestFolder::new(&[]);
+        assert_eq!(import_value(&folder, &api("Old"), &[]).code, Some(0));
+        let entry = read(&folder, "tools/first.yaml").split_once("tools:\n").unwrap().1.to_owned();
+        let before = fs::read_to_string(folder.join(target)).unwrap_or_else(|_| "tools:\n".to_owned());
+        folder.write(target, format!("{before}{entry}"));
+        fs::remove_file(folder.join("out/tools/first.yaml")).unwrap();
+        let ran = import_value(&folder, &api("New"), &["--update"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(ran.out.contains("refreshed tools/first") && !ran.out.contains("deleted"), "{}", ran.out);
+        assert!(fs::read_to_string(folder.join(target)).unwrap().contains("description: New"), "{ran:?}");
+        assert!(!folder.join("out/tools/first.yaml").exists());
+        let again = import_value(&folder, &api("New"), &["--update"]);
+        assert!(!again.out.contains("tools/first") && !again.out.contains("wrote"), "{}", again.out);
+    }
+}
+
+#[test]
+fn update_counts_what_was_deleted_as_no_tool() {
+    let api = description(
+        json!({ "/a": { "get": { "operationId": "first" } }, "/b": { "get": { "operationId": "second" } } }),
+    );
+    let folder = TestFolder::new(&[]);
+    assert_eq!(import_value(&folder, &api, &[]).code, Some(0));
+    let text = read(&folder, "tools/default.yaml");
+    folder.write("out/tools/default.yaml", &text[..text.find("\n  second:").unwrap()]);
+    let ran = import_value(&folder, &api, &["--update"]);
+    assert!(ran.out.contains("deleted by hand: tools/second") && ran.out.contains("1 of 2 operations"), "{}", ran.out);
+}
+
+#[test]
+fn places_of_a_warning_are_counted_once() {
+    let shared = json!({ "$ref": "#/components/parameters/P" });
+    let operation = |id: &str| json!({ "get": { "operationId": id, "parameters": [shared] } });
+    let mut api = description(json!({ "/a": operation("a"), "/b": operation("b"), "/c": operation("c") }));
+    api["components"] = json!({ "parameters": { "P": { "name": "p", "in": "nowhere" } } });
+    let ran = import_value(&TestFolder::new(&[]), &api, &[]);
+    assert!(ran.err.contains("unsupported parameter location") && !ran.err.contains("more place"), "{}", ran.err);
+}
+
+#[test]
+fn files_beside_a_fetched_description_are_fetched() {
+    let main = json!({ "openapi": "3.1.0", "servers": [{ "url": "https://pets.example" }], "paths": { "/a": { "post": { "operationId": "a", "requestBody": { "content": { "application/json": { "schema": { "$ref": "parts/shared.json#/Thing" } } } } } } } });
+    let shared = json!({ "Thing": { "type": "object", "properties": { "size": { "$ref": "../more.json#/Size" } } } });
+    let more = json!({ "Size": { "type": "integer" }, "Other": { "$ref": "../../etc/secret.json" } });
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let serving = std::thread::spawn(move || {
+        use std::io::{Read, Write};
+        let mut asked = Vec::new();
+        for answer in [main, shared, more] {
+            let (mut socket, _) = listener.accept().unwrap();
+            let mut request = vec![0; 4096];
+            let size = socket.read(&mut request).unwrap();
+            asked.push(String::from_utf8_lossy(&request[..size]).split(' ').nth(1).unwrap().to_owned());
+            let text = answer.to_string();
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", text.len());
+            socket.write_all((head + &text).as_bytes()).unwrap();
+        }
+        asked
+    });
+    let folder = imported(&format!("http://{address}/v1/api.json"), &[]);
+    assert_eq!(serving.join().unwrap(), ["/v1/api.json", "/v1/parts/shared.json", "/v1/more.json"]);
+    assert_eq!(tools(&folder, "tools/default.yaml")["a"]["arguments"]["size"], json!({ "type": "integer" }));
 }
 
 #[test]

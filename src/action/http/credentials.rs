@@ -115,8 +115,11 @@ impl HttpCredentials {
             HttpCredentials::Query(name, value) => return set_parameter(name, value, request, scope),
             HttpCredentials::Bearer(token) => ("Authorization", text(token)?.map(|token| format!("Bearer {token}"))),
             HttpCredentials::Basic(user, password) => {
-                let (user, password) = (text(user)?.unwrap_or_default(), text(password)?.unwrap_or_default());
-                ("Authorization", Some(basic_credentials(&user, &password)?))
+                let (name, secret) = (text(user)?.unwrap_or_default(), text(password)?.unwrap_or_default());
+                if name.is_empty() && secret.is_empty() {
+                    return Err(no_basic_credentials([user, password]));
+                }
+                ("Authorization", Some(basic_credentials(&name, &secret)?))
             }
             HttpCredentials::Header(name, value) => (name.as_str(), text(value)?),
         };
@@ -131,6 +134,15 @@ impl HttpCredentials {
 
 /// The password would begin at the first colon (RFC 7617, 2).
 const COLON_IN_USERNAME: &str = "`username` in `basic` must not contain `:`";
+
+/// Says which variables have to be set: nobody is known by an empty name and password.
+fn no_basic_credentials(templates: [&Template<HeaderSlot>; 2]) -> ActionError {
+    let paths = templates.into_iter().flat_map(|template| template.read_paths());
+    let variables = paths.filter(|path| path.first().is_some_and(|head| head == "env")).filter_map(|path| path.get(1));
+    let named: Vec<String> = variables.map(|name| format!("`{name}`")).collect();
+    let help = if named.is_empty() { String::new() } else { format!(": {} must be set", named.join(" and ")) };
+    ActionError::message(format!("neither `username` nor `password` of `basic` has a value{help}"))
+}
 
 /// The value of `Authorization`.
 fn basic_credentials(user: &str, password: &str) -> Result<String, ActionError> {
