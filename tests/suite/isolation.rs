@@ -160,7 +160,7 @@ fn outputs_that_are_parsed_count_as_held_memory() {
         "folio: 1\nserver: { name: s }\ntools:\n  numbers: { description: D, run: { exec: [cat, numbers.json] }, result: { select: 'length(@)' } }\n  \
          large: { description: D, maxOutput: 60MiB, run: { exec: [head, -c, '50000000', /dev/zero] }, result: { text: large } }\n",
     );
-    folder.write("numbers.json", &format!("[{}0]", "0,".repeat(500_000)));
+    folder.write("numbers.json", format!("[{}0]", "0,".repeat(500_000)));
     let server = folder.stdio();
     let client = server.client("2025-11-25");
     for (tool, answer) in [("numbers", "500001"), ("large", MEMORY)] {
