@@ -59,7 +59,7 @@ fn json_of_other_output_is_an_error_where_used() {
     let server = folder.stdio();
     let client = server.session(SESSION_VERSIONS[3]);
     for (at, (output, template, expected)) in CASES.iter().enumerate() {
-        let answer = client.call(&format!("t{at}"), json!({}));
+        let answer = client.call(&format!("t{at}"), json!({ "a": "x" }));
         let (text, failed) = (text_of(&answer["content"][0]), answer["isError"] == true);
         match expected {
             Ok(expected) => assert_eq!((text.as_str(), failed), (*expected, false), "{output}: {template}"),
