@@ -49,6 +49,7 @@ pub mod load;
 pub mod catalog;
 pub mod reload;
 pub mod server;
+pub mod dev_page;
 pub mod transport;
 pub mod openapi;
 pub mod help_text;

@@ -201,6 +201,17 @@ impl Catalog {
         self.listed_tool(tool).map(|tool| &*tool.listing.input_schema)
     }
 
+    /// The JSON Schemas of the arguments of prompts, by name.
+    pub fn prompt_schemas(&self) -> impl Iterator<Item = (&str, &Object)> {
+        self.prompts.iter().map(|(name, prompt)| (name.as_str(), &**prompt.inputs.schema()))
+    }
+
+    /// The JSON Schemas of the variables of resource templates, by template.
+    pub fn template_schemas(&self) -> impl Iterator<Item = (&str, &Object)> {
+        let templates = self.resources.iter().filter(|resource| !resource.template.is_literal());
+        templates.map(|resource| (resource.template.as_str(), &**resource.inputs.schema()))
+    }
+
     /// How a tool runs as a task, where it may.
     pub fn task_policy(&self, tool: &str) -> Option<TaskPolicy> {
         self.listed_tool(tool).and_then(|tool| tool.task)

@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
 use super::EnvPair;
-use super::{Exit, Interval, ListenAddress, LogFilter, LogFormat};
+use super::{Exit, Interval, ListenAddress, LogFile, LogFilter, LogFormat};
 use crate::diagnostic::Format;
 
 const ABOUT: &str = "\
@@ -43,6 +43,15 @@ Examples:
   folio serve ~/desk                      the same for another folder, as a client would start it
   folio serve ~/desk --http               listen on http://127.0.0.1:8080/mcp
   folio serve ~/desk --http=:0            listen on a free port; stderr says which";
+
+const DEV_HELP: &str = "\
+Examples:
+  folio dev                               on a terminal: serve HTTP, and say where the page is
+  folio dev ~/desk --open                 serve as a client would start it, and open the page in the browser
+  folio dev ~/desk --http --log dev.log   listen on http://127.0.0.1:8080/mcp, and keep the log in a file too
+
+Clients get what `folio serve` gives them. A broken manifest ends nothing: the last good version is served, or, where
+there is none yet, its faults as the resource folio://problems.";
 
 const CHECK_HELP: &str = "\
 Examples:
@@ -123,6 +132,14 @@ impl Cli {
             if error.use_stderr() { Exit::CannotRun } else { Exit::Success }
         })
     }
+
+    /// The file to which the log is added.
+    pub(super) fn log_file(&self) -> Option<&LogFile> {
+        match &self.command {
+            CliCommand::Dev(dev) => dev.log.as_ref(),
+            _ => None,
+        }
+    }
 }
 
 /// The arguments of every command.
@@ -169,6 +186,9 @@ pub enum CliCommand {
     /// Serve a folder to MCP clients, live as you edit
     #[command(after_help = SERVE_HELP)]
     Serve(ServeArgs),
+    /// Serve a folder while you write it, with faults, reloads and calls in view
+    #[command(after_help = DEV_HELP)]
+    Dev(DevArgs),
     /// Check a manifest and report every problem
     #[command(after_help = CHECK_HELP)]
     Check(CheckArgs),
@@ -228,6 +248,20 @@ pub struct ServeArgs {
     /// in the environment
     #[arg(long, value_name = "NAME=VALUE")]
     pub env: Vec<EnvPair>,
+}
+
+/// `folio dev`.
+#[derive(Debug, Default, Args)]
+pub struct DevArgs {
+    /// What is served, and how.
+    #[command(flatten)]
+    pub serve: ServeArgs,
+    /// Open a page in the browser that shows each entry as you write it: on this machine alone, behind a token
+    #[arg(long)]
+    pub open: bool,
+    /// Add what is written on stderr to a file too, where a client keeps stderr for itself
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, value_parser = LogFile::open)]
+    pub log: Option<LogFile>,
 }
 
 /// `folio check`.

@@ -16,6 +16,7 @@ use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter}
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::registry::{LookupSpan, Registry};
 
+use super::log_file::StderrAndFile;
 use super::{Cli, CliCommand, Output};
 use crate::diagnostic::{nearest, sanitize};
 use crate::redact::Redactors;
@@ -60,6 +61,7 @@ pub enum LogFilterError {
 impl LogFilter {
     /// The targets. By default a server logs the calls that fail, and a command none: it prints how its call ended.
     fn targets(&self, command: &CliCommand) -> Targets {
+        // `dev` has lines of its own for calls.
         let calls = if matches!(command, CliCommand::Serve(_)) { LevelFilter::WARN } else { LevelFilter::OFF };
         let default = || default_targets(LevelFilter::INFO).with_target("folio::call", calls);
         self.0.clone().unwrap_or_else(default)
@@ -119,7 +121,8 @@ pub fn init_logging(arguments: &Cli, redactors: Redactors) {
     let color = Output::new(global, Redactors::default()).error_style().color;
     let line = LineFormat { format: global.log_format, color, timestamp: !terminal, redactors };
     let filter = global.log_level.targets(&arguments.command);
-    let _ = tracing::subscriber::set_global_default(subscriber(filter, line, io::stderr));
+    let file = arguments.log_file().cloned();
+    let _ = tracing::subscriber::set_global_default(subscriber(filter, line, move || StderrAndFile(file.clone())));
 }
 
 fn subscriber<W>(filter: Targets, line: LineFormat, to: W) -> impl Subscriber

@@ -2,10 +2,12 @@
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
 use tokio::runtime::Handle;
 
 use super::Output;
+use super::dev_session::{DevSession, PublishedReload};
 use super::request::finish_load;
 use super::variable_commands::VariableCommands;
 use crate::catalog::{BuildOutcome, Catalog, Usage};
@@ -25,6 +27,8 @@ pub(super) struct ManifestReload {
     output: Output,
     last_dependencies: LoadDependencies,
     reported: ReportedWarnings,
+    /// The session of an author at work, who is told more.
+    dev: Option<Arc<DevSession>>,
     /// The fingerprint of the last load, to tell an edit from a touch.
     last_fingerprint: Option<u64>,
 }
@@ -46,8 +50,14 @@ impl ManifestReload {
             output,
             last_dependencies: LoadDependencies::default(),
             reported: ReportedWarnings::default(),
+            dev: None,
             last_fingerprint: None,
         }
+    }
+
+    /// Reports to the session of an author at work.
+    pub(super) fn with_dev(self, dev: Option<Arc<DevSession>>) -> ManifestReload {
+        ManifestReload { dev, ..self }
     }
 
     /// Continues from the load that is served.
@@ -57,12 +67,18 @@ impl ManifestReload {
         said: ReportedWarnings,
         watched: &LoadDependencies,
     ) -> ManifestReload {
-        let last = Some(load_fingerprint(report, Some(&self.live.catalog())));
+        // What a broken manifest is served as is not what was loaded.
+        let served = Some(self.live.catalog()).filter(|_| !report.has_errors());
+        let last = Some(load_fingerprint(report, served.as_deref()));
         ManifestReload { last_fingerprint: last, reported: said, last_dependencies: watched.clone(), ..self }
     }
 
     /// Reports why the served catalog stays.
-    fn report_rejection(&mut self, report: &Report) {
+    fn report_rejection(&mut self, built: &BuildOutcome) {
+        let report = &built.report;
+        if let Some(dev) = &self.dev {
+            return dev.rejected(built, &self.live);
+        }
         self.output.eprint_report(report);
         tracing::error!(target: "folio::reload", "not reloaded: keeping the last good version");
         self.reported = ReportedWarnings::from_report(report);
@@ -119,7 +135,11 @@ impl ReloadSource for ManifestReload {
         let should_log = content_changed || info.requested;
         match built.accept(&self.usage) {
             Ok(catalog) => {
-                let (changes, elapsed) = (self.live.replace(catalog), info.elapsed.as_millis());
+                let (changes, elapsed) = (self.live.replace(catalog.clone()), info.elapsed.as_millis());
+                if let Some(dev) = &self.dev {
+                    let reload = PublishedReload { changes: &changes, elapsed_ms: elapsed, should_log };
+                    return dev.reloaded(&built, &catalog, &reload);
+                }
                 self.reported.log_new(&built.report);
                 if changes.has_changes() {
                     tracing::info!(target: "folio::reload", "reloaded in {elapsed} ms: {changes}");
@@ -127,7 +147,7 @@ impl ReloadSource for ManifestReload {
                     tracing::info!(target: "folio::reload", "reloaded in {elapsed} ms: no list changed");
                 }
             }
-            Err(_) if should_log => self.report_rejection(&built.report),
+            Err(_) if should_log => self.report_rejection(&built),
             Err(_) => {}
         }
     }

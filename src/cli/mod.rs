@@ -7,6 +7,8 @@ mod args;
 mod call;
 mod check;
 mod completions;
+mod dev;
+mod dev_session;
 mod environment;
 mod file_size_limit;
 mod exit;
@@ -16,6 +18,7 @@ mod init_command;
 mod init_openapi;
 mod interval;
 mod list;
+mod log_file;
 mod logging;
 mod request;
 mod allocator;
@@ -33,14 +36,15 @@ mod variable_commands;
 mod tests;
 
 pub use args::{
-    CallArgs, CheckArgs, Cli, CliCommand, Color, CompletionsArgs, GetArgs, GlobalArgs, InitArgs, ListArgs, ReadArgs,
-    RequestArgs, ServeArgs,
+    CallArgs, CheckArgs, Cli, CliCommand, Color, CompletionsArgs, DevArgs, GetArgs, GlobalArgs, InitArgs, ListArgs,
+    ReadArgs, RequestArgs, ServeArgs,
 };
 pub use argument_pairs::{ArgumentPairError, ArgumentPairs};
 pub use environment::{EnvPair, EnvPairError};
 pub use exit::Exit;
 pub use interval::{Interval, IntervalError};
 pub use listen_address::{ListenAddress, ListenAddressError};
+pub use log_file::LogFile;
 pub use logging::{LogFilter, LogFilterError, LogFormat, init_logging as start_logging};
 pub use output::Output;
 
@@ -49,9 +53,10 @@ use crate::redact::Redactors;
 /// Runs the command. Output and logs pass `redactors`, which learn the secrets of what is loaded. An `Err` is printed for
 /// the user.
 pub fn run(arguments: Cli, redactors: Redactors) -> anyhow::Result<Exit> {
-    let output = Output::new(&arguments.global, redactors);
+    let output = Output::new(&arguments.global, redactors).with_log_file(arguments.log_file().cloned());
     match arguments.command {
-        CliCommand::Serve(serve) => serve::run(&serve, &output),
+        CliCommand::Serve(serve) => serve::run(&serve, None, &output),
+        CliCommand::Dev(dev) => dev::run(dev, &output),
         CliCommand::Check(check) => check::run(&check, &output),
         CliCommand::List(list) => list::run(&list, &output),
         CliCommand::Get(get) => get::run(&get, &output),

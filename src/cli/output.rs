@@ -7,7 +7,7 @@ use anyhow::Context;
 use serde_json::Value;
 
 use super::logging::{LogFormat, log_object};
-use super::{Color, GlobalArgs};
+use super::{Color, GlobalArgs, LogFile};
 use crate::catalog::BuildOutcome;
 use crate::diagnostic::{Format, Report, Severity, TerminalStyle, render, render_line, sanitize};
 use crate::redact::Redactors;
@@ -20,12 +20,19 @@ pub struct Output {
     log_format: LogFormat,
     /// Removes the secrets of what was loaded.
     redactors: Redactors,
+    /// Where what is written on stderr is added too.
+    log_file: Option<LogFile>,
 }
 
 impl Output {
     /// Creates an output with colours and format as chosen, and with the secrets of `redactors` removed.
     pub fn new(global: &GlobalArgs, redactors: Redactors) -> Output {
-        Output { color: global.color, log_format: global.log_format, redactors }
+        Output { color: global.color, log_format: global.log_format, redactors, log_file: None }
+    }
+
+    /// Adds what is written on stderr to a file too.
+    pub(super) fn with_log_file(self, log_file: Option<LogFile>) -> Output {
+        Output { log_file, ..self }
     }
 
     /// Removes the secrets of what was loaded from now on, here and in the log.
@@ -92,6 +99,7 @@ impl Output {
     }
 
     fn write_to_stderr(&self, text: String) {
+        self.log_file.iter().for_each(|file| file.append(text.as_bytes()));
         let _ = write_to(&mut io::stderr().lock(), text.as_bytes());
     }
 }

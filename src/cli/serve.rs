@@ -1,6 +1,7 @@
 //! `folio serve`.
 
 use std::fs;
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -10,6 +11,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use super::dev_session::DevSession;
 use super::environment::environment;
 use super::file_size_limit::fail_writes_beyond_limit;
 use super::manifest_reload::{ManifestReload, ReportedWarnings};
@@ -31,26 +33,34 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(200);
 /// How long the watch is delayed, so that the first request of a client is answered first.
 const WATCH_START_DELAY: Duration = Duration::from_millis(20);
 
-/// Serves a manifest to clients.
-pub(super) fn run(arguments: &ServeArgs, output: &Output) -> anyhow::Result<Exit> {
+/// Serves a manifest to clients; with `dev` to its author too.
+pub(super) fn run(arguments: &ServeArgs, dev: Option<Arc<DevSession>>, output: &Output) -> anyhow::Result<Exit> {
     forbid_ptrace();
     super::allocator::set_mmap_threshold();
     let place = ManifestLocation::resolve(&arguments.path)?;
     let runtime = build_runtime(arguments)?;
     let world = Arc::new(new_world());
-    let served = runtime.block_on(load_and_serve(arguments, place, world.clone(), output));
+    let served = runtime.block_on(load_and_serve(&Invocation { arguments, dev, output }, place, world.clone()));
     runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     world.shut_down();
     served
 }
 
+/// How the server was started.
+struct Invocation<'a> {
+    arguments: &'a ServeArgs,
+    /// The session of an author at work.
+    dev: Option<Arc<DevSession>>,
+    output: &'a Output,
+}
+
 /// Loads the manifest, and serves it if it is accepted.
 async fn load_and_serve(
-    arguments: &ServeArgs,
+    invocation: &Invocation<'_>,
     place: ManifestLocation,
     world: Arc<RealWorld>,
-    output: &Output,
 ) -> anyhow::Result<Exit> {
+    let Invocation { arguments, dev, output } = invocation;
     fail_writes_beyond_limit();
     let began = SystemTime::now();
     let environment = environment(&arguments.env, arguments.workspace.as_deref());
@@ -59,22 +69,30 @@ async fn load_and_serve(
     let _hangup = signal(SignalKind::hangup()).context("could not listen for signals")?;
     let mut commands = VariableCommands::new(world.clone(), stop.clone());
     let mut built = finish_load(commands.load((&place, &environment), false).await, output);
-    let usage = usage(arguments, built.catalog.as_deref().map(Catalog::http_settings)).await?;
-    let catalog = match built.accept(&usage) {
-        Ok(catalog) => catalog,
-        Err(refused) => {
+    // An author's session listens, whatever the manifest says.
+    let default = dev.as_ref().map(|_| HttpSettings::default());
+    let settings = built.catalog.as_deref().map(Catalog::http_settings).or(default.as_ref());
+    let usage = usage(arguments, settings).await?;
+    let accepted = built.accept(&usage);
+    let mut said = ReportedWarnings::default();
+    let catalog = match (accepted, dev) {
+        (Ok(catalog), Some(dev)) => dev.start(&built, Some(catalog))?,
+        (Err(AcceptError::Invalid), Some(dev)) => dev.start(&built, None)?,
+        (Ok(catalog), None) => {
+            said.log_new(&built.report);
+            catalog
+        }
+        (Err(refused), _) => {
             output.eprint_report(&built.report);
             return Ok(if refused == AcceptError::Unprotected { Exit::CannotRun } else { Exit::Failure });
         }
     };
-    let mut said = ReportedWarnings::default();
-    said.log_new(&built.report);
     warn_of_gaps(&built);
     let keys = super::state_keys::read_state_keys(arguments)?;
     let origin = (place, environment, commands);
     let start =
         LoadedServer { origin, state_keys: keys, catalog, built, reported: said, usage, started_at: began, world };
-    serve(arguments, start, output, stop).await?;
+    serve(invocation, start, stop).await?;
     Ok(Exit::Success)
 }
 
@@ -117,13 +135,9 @@ fn build_runtime(arguments: &ServeArgs) -> anyhow::Result<Runtime> {
     builder.enable_all().build().context("could not start the runtime")
 }
 
-async fn serve(
-    arguments: &ServeArgs,
-    start: LoadedServer,
-    output: &Output,
-    stop: CancellationToken,
-) -> anyhow::Result<()> {
-    let options = ServeOptions { watching: !arguments.no_watch, declare_all: false };
+async fn serve(invocation: &Invocation<'_>, start: LoadedServer, stop: CancellationToken) -> anyhow::Result<()> {
+    let Invocation { arguments, dev, output } = invocation;
+    let options = ServeOptions { watching: !arguments.no_watch, declare_all: dev.is_some() };
     if start.state_keys.is_empty() && start.catalog.asks_client() {
         tracing::info!(target: "folio::serve", "pending questions are lost on exit; use `--state-key-file` to keep them");
     }
@@ -141,8 +155,13 @@ async fn serve(
         }
         Usage::Local => None,
     };
-    stop_on_signals(stop.clone())?;
-    let destination = ReloadDestination { live: live.clone(), output: output.clone() };
+    stop_on_signals(stop.clone(), dev.is_some() && io::stdin().is_terminal())?;
+    if let Some(dev) = dev {
+        live.set_observer(dev.clone());
+        super::dev::serve_page(dev, &live, stop.clone()).await?;
+    }
+    let output = Output::clone(output);
+    let destination = ReloadDestination { live: live.clone(), output: output.clone(), dev: dev.clone() };
     let watching = (!arguments.no_watch).then(|| start_watch(arguments, start, destination, stop.clone()));
     match bound {
         Some(bound) => {
@@ -165,6 +184,7 @@ async fn serve(
 struct ReloadDestination {
     live: LiveCatalog,
     output: Output,
+    dev: Option<Arc<DevSession>>,
 }
 
 /// Starts to watch and reload.
@@ -176,11 +196,9 @@ fn start_watch(
 ) -> WatchHandle {
     let usage = reload_usage(arguments, &start);
     let watch = start.built.reads.clone();
-    let load = ManifestReload::new(start.origin, usage, destination.live, destination.output).continue_from(
-        &start.built.report,
-        start.reported,
-        &watch,
-    );
+    let load = ManifestReload::new(start.origin, usage, destination.live, destination.output)
+        .with_dev(destination.dev)
+        .continue_from(&start.built.report, start.reported, &watch);
     let first = InitialLoad { started_at: start.started_at, watch };
     let poll = arguments.poll.map(|poll| poll.duration());
     let options =
@@ -218,8 +236,9 @@ fn http_options(arguments: &ServeArgs, endpoint: &HttpUsage, listening: &HttpSet
     }
 }
 
-/// Stops the server on SIGTERM and SIGINT, and ignores SIGHUP, which the watcher handles.
-fn stop_on_signals(stop: CancellationToken) -> anyhow::Result<()> {
+/// Stops the server on SIGTERM and SIGINT, and where it runs on a terminal when that is closed. Other SIGHUPs are for the
+/// watcher.
+fn stop_on_signals(stop: CancellationToken, on_terminal: bool) -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate()).context("could not listen for signals")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("could not listen for signals")?;
     let mut hangup = signal(SignalKind::hangup()).context("could not listen for signals")?;
@@ -228,7 +247,7 @@ fn stop_on_signals(stop: CancellationToken) -> anyhow::Result<()> {
             tokio::select! {
                 _ = terminate.recv() => break,
                 _ = interrupt.recv() => break,
-                _ = hangup.recv() => {}
+                _ = hangup.recv() => if on_terminal && !io::stdin().is_terminal() { break },
             }
         }
         stop.cancel();

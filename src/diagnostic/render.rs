@@ -62,6 +62,13 @@ pub fn render_json(report: &Report) -> String {
     out
 }
 
+/// Renders each diagnostic as snippets of its source, without colours.
+pub fn render_frames(report: &Report) -> impl Iterator<Item = String> {
+    let renderer = snippet::renderer(TerminalStyle::default());
+    let render = move |diagnostic| snippet::render(&renderer, &report.sources, diagnostic).trim_end().to_owned();
+    report.diagnostics().iter().map(render)
+}
+
 /// Renders a report as one line for each error.
 pub fn render_lines(report: &Report) -> String {
     report.diagnostics().iter().map(|diagnostic| render_line(report, diagnostic)).collect()

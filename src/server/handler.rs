@@ -17,8 +17,8 @@ use rmcp::{
 };
 
 use super::{
-    ConnectionHandler, bytes_in_flight::AnswerReservation, completion, custom_request, logging, prompts, resources,
-    session, skills, snapshot::PROTOCOL_VERSIONS, subscription, tasks, tools, weight::Weight,
+    ConnectionHandler, bytes_in_flight::AnswerReservation, completion, custom_request, logging, observer, prompts,
+    resources, session, skills, snapshot::PROTOCOL_VERSIONS, subscription, tasks, tools, weight::Weight,
 };
 
 type Context = RequestContext<RoleServer>;
@@ -77,15 +77,17 @@ impl ServerHandler for ConnectionHandler {
     }
 
     async fn list_tools(&self, request: PageRequest, context: Context) -> Result<ListToolsResult, ErrorData> {
+        let observed = self.observe("tools/list", &request, &context);
         let reservation = AnswerReservation::acquire(&context, "tools/list", "").await?;
         let answer = tools::list(self, request, &context);
-        charge_answer(reservation, answer)
+        observer::finish(observed, charge_answer(reservation, answer))
     }
 
     async fn call_tool(&self, request: CallToolRequestParams, context: Context) -> Result<CallToolResponse, ErrorData> {
+        let observed = self.observe("tools/call", &request, &context);
         let reservation = AnswerReservation::acquire(&context, "tools/call", &request.name).await?;
         let answer = Box::pin(tools::call(self, request, &context)).await;
-        charge_answer(reservation, answer)
+        observer::finish(observed, charge_answer(reservation, answer))
     }
 
     /// Only what rmcp needs to compare headers with arguments, and only where there are any.
@@ -95,9 +97,10 @@ impl ServerHandler for ConnectionHandler {
     }
 
     async fn list_prompts(&self, request: PageRequest, context: Context) -> Result<ListPromptsResult, ErrorData> {
+        let observed = self.observe("prompts/list", &request, &context);
         let reservation = AnswerReservation::acquire(&context, "prompts/list", "").await?;
         let answer = prompts::list(self, request, &context);
-        charge_answer(reservation, answer)
+        observer::finish(observed, charge_answer(reservation, answer))
     }
 
     async fn get_prompt(
@@ -105,15 +108,17 @@ impl ServerHandler for ConnectionHandler {
         request: GetPromptRequestParams,
         context: Context,
     ) -> Result<GetPromptResponse, ErrorData> {
+        let observed = self.observe("prompts/get", &request, &context);
         let reservation = AnswerReservation::acquire(&context, "prompts/get", &request.name).await?;
         let answer = Box::pin(prompts::get(self, request, &context)).await;
-        charge_answer(reservation, answer)
+        observer::finish(observed, charge_answer(reservation, answer))
     }
 
     async fn list_resources(&self, request: PageRequest, context: Context) -> Result<ListResourcesResult, ErrorData> {
+        let observed = self.observe("resources/list", &request, &context);
         let reservation = AnswerReservation::acquire(&context, "resources/list", "").await?;
         let answer = resources::list(self, request, &context);
-        charge_answer(reservation, answer)
+        observer::finish(observed, charge_answer(reservation, answer))
     }
 
     async fn list_resource_templates(
@@ -121,9 +126,10 @@ impl ServerHandler for ConnectionHandler {
         request: PageRequest,
         context: Context,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let observed = self.observe("resources/templates/list", &request, &context);
         let reservation = AnswerReservation::acquire(&context, "resources/templates/list", "").await?;
         let answer = resources::list_templates(self, request, &context);
-        charge_answer(reservation, answer)
+        observer::finish(observed, charge_answer(reservation, answer))
     }
 
     async fn read_resource(
@@ -131,21 +137,24 @@ impl ServerHandler for ConnectionHandler {
         request: ReadResourceRequestParams,
         context: Context,
     ) -> Result<ReadResourceResponse, ErrorData> {
+        let observed = self.observe("resources/read", &request, &context);
         let reservation = AnswerReservation::acquire(&context, "resources/read", &request.uri).await?;
         let answer = Box::pin(resources::read(self, request, &context)).await;
-        charge_answer(reservation, answer)
+        observer::finish(observed, charge_answer(reservation, answer))
     }
 
     async fn list_skills(&self, request: PageRequest, context: Context) -> Result<ListSkillsResult, ErrorData> {
+        let observed = self.observe("skills/list", &request, &context);
         let reservation = AnswerReservation::acquire(&context, "skills/list", "").await?;
         let answer = skills::list(self, request, &context);
-        charge_answer(reservation, answer)
+        observer::finish(observed, charge_answer(reservation, answer))
     }
 
     async fn get_skill(&self, request: GetSkillRequestParams, context: Context) -> Result<GetSkillResult, ErrorData> {
+        let observed = self.observe("skills/get", &request, &context);
         let reservation = AnswerReservation::acquire(&context, "skills/get", &request.uri).await?;
         let answer = skills::get(self, &request.uri, &context);
-        charge_answer(reservation, answer)
+        observer::finish(observed, charge_answer(reservation, answer))
     }
 
     async fn read_resource_directory(
@@ -153,15 +162,17 @@ impl ServerHandler for ConnectionHandler {
         request: ReadResourceDirectoryRequestParams,
         context: Context,
     ) -> Result<ReadResourceDirectoryResult, ErrorData> {
+        let observed = self.observe("resources/directory/read", &request, &context);
         let reservation = AnswerReservation::acquire(&context, "resources/directory/read", &request.uri).await?;
         let answer = skills::read_directory(self, request, &context);
-        charge_answer(reservation, answer)
+        observer::finish(observed, charge_answer(reservation, answer))
     }
 
     async fn complete(&self, request: CompleteRequestParams, context: Context) -> Result<CompleteResult, ErrorData> {
+        let observed = self.observe("completion/complete", &request, &context);
         let reservation = AnswerReservation::acquire(&context, "completion/complete", &request.argument.name).await?;
         let answer = Box::pin(completion::complete(self, request, &context)).await;
-        charge_answer(reservation, answer)
+        observer::finish(observed, charge_answer(reservation, answer))
     }
 
     async fn subscribe(&self, request: SubscribeRequestParams, context: Context) -> Result<(), ErrorData> {

@@ -12,12 +12,17 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    action::ChangeNotification, budget::Capacity, catalog::Catalog, files::Roots, redact::Redactors, world::World,
+    action::{ChangeNotification, LogLevel},
+    budget::Capacity,
+    catalog::Catalog,
+    files::Roots,
+    redact::Redactors,
+    world::World,
 };
 
 use super::{
     BytesInFlight, Changes, ConnectionHandler, SubscriptionStamp, client_rate_limit::Allowance,
-    request_state::StateSealer, snapshot::CatalogSnapshot, subscription, task_table::Tasks,
+    observer::RequestObserver, request_state::StateSealer, snapshot::CatalogSnapshot, subscription, task_table::Tasks,
 };
 
 /// Options of a server.
@@ -57,6 +62,7 @@ struct LiveState {
     bytes: BytesInFlight,
     redactors: Redactors,
     capacity: Arc<Capacity>,
+    observer: OnceLock<Arc<dyn RequestObserver>>,
 }
 
 impl LiveCatalog {
@@ -81,6 +87,7 @@ impl LiveCatalog {
             bytes,
             redactors,
             capacity: Arc::default(),
+            observer: OnceLock::new(),
         };
         LiveCatalog { inner: Arc::new(inner) }
     }
@@ -113,6 +120,22 @@ impl LiveCatalog {
     /// Whether a root that a client names counts.
     pub(crate) fn allows_root(&self, root: &Path) -> bool {
         self.inner.root_limit.get().is_none_or(|limit| limit.resolve(root).is_ok())
+    }
+
+    /// Tells `observer` of each request from now on. Only the first such call has an effect.
+    pub fn set_observer(&self, observer: Arc<dyn RequestObserver>) {
+        let _ = self.inner.observer.set(observer);
+    }
+
+    pub(crate) fn observer(&self) -> Option<&dyn RequestObserver> {
+        self.inner.observer.get().map(AsRef::as_ref)
+    }
+
+    /// Sends a log message to every session that wants such.
+    pub fn publish_log(&self, level: LogLevel, text: String) {
+        let _one_at_a_time = self.inner.replacing.lock();
+        let next = self.snapshot().with_log(level, text);
+        self.inner.served.send_replace(Arc::new(next));
     }
 
     /// Redacts the secrets of the served catalog and of earlier ones that still run.

@@ -20,6 +20,7 @@ mod client_rate_limit;
 mod list_pages;
 mod live;
 mod logging;
+mod observer;
 mod throttle;
 mod downgrade;
 mod prompts;
@@ -39,7 +40,10 @@ mod tools;
 mod custom_request;
 mod weight;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use futures_util::future::BoxFuture;
 use rmcp::{RoleServer, service::RequestContext};
@@ -50,6 +54,7 @@ pub(crate) use bytes_in_flight::{Busy, BytesInFlight, PeerBytes, Reservation, SM
 pub use catalog_diff::{Changes, ListChange};
 pub(crate) use custom_request::{is_session_method, params_error};
 pub use live::{LiveCatalog, ServeOptions};
+pub use observer::{ClientName, RequestObserver, RequestRecord};
 pub(crate) use session::RootsRevision;
 
 use crate::catalog::answer::{CallContext, Refusal, RefusalKind};
@@ -70,6 +75,8 @@ pub struct ConnectionHandler {
     initial: Revisions,
     /// Whether its transport stamps subscription requests on arrival.
     is_stamped: bool,
+    /// Its client, once that is observed.
+    client: OnceLock<ClientName>,
     disconnected: CancellationToken,
     _gone: DropGuard,
 }
@@ -83,14 +90,16 @@ impl ConnectionHandler {
             session: Arc::default(),
             initial: revisions,
             is_stamped: false,
+            client: OnceLock::new(),
             _gone: disconnected.clone().drop_guard(),
             disconnected,
         }
     }
 
     /// The handler of a connection whose transport puts a [`SubscriptionStamp`] on requests to listen.
-    pub(crate) fn with_stamps(self) -> ConnectionHandler {
-        ConnectionHandler { is_stamped: true, ..self }
+    pub(crate) fn with_stamps(mut self) -> ConnectionHandler {
+        self.is_stamped = true;
+        self
     }
 
     /// Returns the catalog's holder that the handler answers from.

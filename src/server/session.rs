@@ -24,7 +24,7 @@ use super::{
     capability::{CapabilityKind, DeclaredCapabilities},
     client_rate_limit::Allowance,
     downgrade::Downgrade,
-    error,
+    error, observer,
     snapshot::{CatalogSnapshot, PROTOCOL_VERSIONS, Revisions},
     throttle::Throttle,
 };
@@ -115,6 +115,17 @@ impl SpecVersion {
         }
     }
 
+    /// The version as the protocol writes it.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            SpecVersion::V2024_11_05 => "2024-11-05",
+            SpecVersion::V2025_03_26 => "2025-03-26",
+            SpecVersion::V2025_06_18 => "2025-06-18",
+            SpecVersion::V2025_11_25 => "2025-11-25",
+            SpecVersion::V2026_07_28 => "2026-07-28",
+        }
+    }
+
     /// Whether requests stand for themselves, without a session.
     pub(crate) fn is_sessionless(self) -> bool {
         self >= SpecVersion::V2026_07_28
@@ -185,6 +196,9 @@ pub(crate) fn initialize(
     let mut result = served.config.clone();
     result.downgrade(SpecVersion::from_protocol_version(&version));
     result.protocol_version = version.clone();
+    if let Some(observer) = server.live.observer() {
+        server.note_client(&observer::client_name(Some(request.client_info.clone())), observer);
+    }
     let mut peer = request;
     peer.protocol_version = version;
     // Nobody looks at them, and they may be large.

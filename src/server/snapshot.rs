@@ -11,7 +11,7 @@ use rmcp::model::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::action::{ChangeNotification, ListKind};
+use crate::action::{ChangeNotification, ListKind, LogLevel};
 use crate::catalog::{Catalog, has_mcp_headers, listing};
 use crate::digest::Digest;
 use crate::notation;
@@ -36,6 +36,8 @@ pub(crate) struct CatalogSnapshot {
     pub(crate) uses_client: bool,
     /// How often a step has announced a change of a resource, by URI.
     update_counts: Arc<HashMap<String, u64>>,
+    /// The last message for every session, and how many there were before it.
+    pub(crate) last_log: Option<Arc<SessionLog>>,
     /// The response to `initialize` and `server/discover`.
     pub(crate) config: ServerConfig,
     /// The metadata of every result of 2026-07-28: who answers.
@@ -54,6 +56,13 @@ pub(crate) struct CatalogSnapshot {
     pub(crate) output_shapes: HashMap<String, OutputShape>,
     /// The input schemas of tools with arguments that HTTP repeats in headers.
     pub(crate) header_schemas: HashMap<String, Arc<JsonObject>>,
+}
+
+/// A message for every session.
+pub(crate) struct SessionLog {
+    pub(crate) number: u64,
+    pub(crate) level: LogLevel,
+    pub(crate) text: String,
 }
 
 /// How often each list has changed since the server started. A session compares them with those that it last announced,
@@ -92,7 +101,14 @@ impl CatalogSnapshot {
         let changes = Changes::diff(&previous.catalog, &catalog);
         let revisions = previous.revisions.advance(&changes);
         catalog.inherit_tool_usage(&previous.catalog);
-        (CatalogSnapshot::build(catalog, revisions, previous.update_counts.clone(), options), changes)
+        let next = CatalogSnapshot::build(catalog, revisions, previous.update_counts.clone(), options);
+        (CatalogSnapshot { last_log: previous.last_log.clone(), ..next }, changes)
+    }
+
+    /// The same catalog with a message for every session.
+    pub(crate) fn with_log(&self, level: LogLevel, text: String) -> CatalogSnapshot {
+        let number = self.last_log.as_ref().map_or(1, |last| last.number + 1);
+        CatalogSnapshot { last_log: Some(Arc::new(SessionLog { number, level, text })), ..self.clone() }
     }
 
     /// The same catalog after a change that a step announces.
@@ -150,6 +166,7 @@ impl CatalogSnapshot {
             change_capabilities,
             uses_client: catalog.uses_client(),
             update_counts,
+            last_log: None,
             config: capability::server_config(server, capabilities, change_capabilities),
             meta: server_info_meta(server),
             ttl_ms: server.ttl_ms.unwrap_or(0),

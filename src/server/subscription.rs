@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rmcp::{
     RoleServer,
-    model::{ErrorData, ResourceUpdatedNotificationParam, SubscriptionFilter},
+    model::{ErrorData, LoggingMessageNotificationParam, ResourceUpdatedNotificationParam, SubscriptionFilter},
     service::{Peer, RequestContext, ServiceError, SubscriptionContext, SubscriptionSink},
 };
 use tokio::sync::watch;
@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use super::{
     ConnectionHandler, SubscriptionStamp,
     capability::CapabilityKind,
-    error,
+    error, logging,
     session::{NegotiatedSession, Session, SubscribedResource},
     snapshot::{CatalogSnapshot, Revisions},
 };
@@ -100,8 +100,12 @@ async fn notify_session(
 ) -> Result<(), ServiceError> {
     let Some(NegotiatedSession { capabilities, revisions, .. }) = session.negotiated() else { return Ok(()) };
     let mut last_sent = *revisions;
+    let mut last_log = None;
     loop {
         let served = live.borrow_and_update().clone();
+        if capabilities.has(CapabilityKind::Logging) {
+            notify_log(session, peer, &served, &mut last_log).await?;
+        }
         if served.revisions.tools != last_sent.tools && capabilities.has(CapabilityKind::Tools) {
             peer.notify_tool_list_changed().await?;
         }
@@ -119,6 +123,22 @@ async fn notify_session(
             () = session.subscription_added.notified() => {}
         }
     }
+}
+
+/// Sends the message for every session, once.
+async fn notify_log(
+    session: &Session,
+    peer: &Peer<RoleServer>,
+    served: &CatalogSnapshot,
+    last: &mut Option<u64>,
+) -> Result<(), ServiceError> {
+    let Some(log) = &served.last_log else { return Ok(()) };
+    if last.replace(log.number) == Some(log.number) || log.level < session.log_level() {
+        return Ok(());
+    }
+    let level = logging::level_to_protocol(log.level);
+    let params = LoggingMessageNotificationParam::new(level, log.text.clone().into()).with_logger("folio".to_owned());
+    peer.notify_logging_message(params).await
 }
 
 async fn notify_updated_resources(

@@ -4,6 +4,7 @@
 //! (action/), and files (files/).
 
 mod access_token;
+mod browser;
 mod captured_bytes;
 mod charset;
 mod describe;
@@ -22,6 +23,7 @@ mod pipes;
 mod procfs;
 mod program_path;
 mod proxy;
+mod random_token;
 mod redacting_world;
 mod redirect;
 mod reporting_world;
@@ -42,6 +44,7 @@ use std::sync::OnceLock;
 use futures_util::future::BoxFuture;
 
 pub use access_token::{AccessToken, TokenRequest};
+pub use browser::open_in_browser;
 pub use captured_bytes::{CapturedBytes, excerpt, strip_escapes};
 pub use dry_run::DryRunWorld;
 pub use error::WorldError;
@@ -52,6 +55,7 @@ pub use latest_line::LatestLine;
 pub use program_path::find_program;
 pub use program_run::{ProgramCommand, ProgramOutput};
 pub use proxy::Proxy;
+pub use random_token::random_token;
 pub use redacting_world::RedactingWorld;
 pub use reporting_world::{ActionReport, ReportSink, ReportingWorld};
 pub use request_body::{BodyPart, PartContent, RequestBody};

@@ -208,6 +208,14 @@ impl ServeCommand {
         ServeCommand { command }
     }
 
+    /// `folio dev` in the place of `folio serve`.
+    pub fn dev(path: &Path) -> ServeCommand {
+        let mut command = Command::new(FOLIO_BIN);
+        command.arg("dev").arg(path);
+        command.env_remove("FOLIO_LOG").env_remove("NO_COLOR");
+        ServeCommand { command }
+    }
+
     /// The same by means of another program, whose arguments end with those of this one.
     pub fn wrapped_by(program: &[&str], path: &Path) -> ServeCommand {
         let mut command = Command::new(program[0]);
@@ -273,7 +281,8 @@ fn endpoint_path(event: &str) -> String {
 
 impl TestServer {
     fn log_port(&self) -> u16 {
-        let line = self.log.wait_for_line(0, |line| line.contains("listening on http://") || line.contains("error"));
+        let line =
+            self.log.wait_for_line(0, |line| line.contains("listening on http://") || line.starts_with("error: "));
         let port = line.split_once("listening on http://").and_then(|(_, rest)| {
             let (authority, path) = rest.split_once('/')?;
             assert!(path.starts_with("mcp") || !path.is_empty(), "{line}");

@@ -27,6 +27,7 @@ mod isolation;
 mod cli;
 mod completion;
 mod conversation;
+mod dev;
 mod examples;
 mod faulty_upstream;
 mod file_paths;

@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use axum::{
     extract::Request,
-    http::{HeaderMap, HeaderValue, header, uri::Authority},
+    http::{HeaderMap, HeaderValue, Method, header, uri::Authority},
 };
 
 use crate::catalog::{HttpAccess, normalize_origin};
@@ -32,6 +32,8 @@ pub(super) struct AccessGuard {
     origins: Vec<String>,
     /// Whether requests need a token even if the manifest has none.
     needs_token: bool,
+    /// Whether a link from anywhere may lead to `/`, which is a page that holds nothing.
+    allows_links: bool,
 }
 
 impl AccessGuard {
@@ -44,7 +46,18 @@ impl AccessGuard {
             });
         }
         let own = hosts.iter().map(|host| normalize_origin(&format!("http://{host}:{}", address.port())));
-        AccessGuard { origins: own.collect(), allows_any_ip_host: address.ip().is_unspecified(), hosts, needs_token }
+        AccessGuard {
+            origins: own.collect(),
+            allows_any_ip_host: address.ip().is_unspecified(),
+            hosts,
+            needs_token,
+            allows_links: false,
+        }
+    }
+
+    /// Lets links from anywhere lead to the page at `/`.
+    pub(super) fn with_links(self, allows_links: bool) -> AccessGuard {
+        AccessGuard { allows_links, ..self }
     }
 
     /// Checks `Host` and `Origin`, which a web page cannot forge. Returns the origin, if any.
@@ -65,7 +78,8 @@ impl AccessGuard {
             return Err(Denied::Host);
         }
         let Some(origin) = headers.get(header::ORIGIN) else {
-            return if is_cross_site(headers) { Err(Denied::Origin) } else { Ok(None) };
+            let follows_link = self.allows_links && request.uri().path() == "/" && is_navigation(request);
+            return if is_cross_site(headers) && !follows_link { Err(Denied::Origin) } else { Ok(None) };
         };
         let text = origin.to_str().map_err(|_| Denied::Origin)?;
         if self.is_trusted_origin(&normalize_origin(text), access) {
@@ -113,6 +127,12 @@ impl AccessGuard {
 /// says `Origin` too; an image, a link or a form of an old browser it does not.
 fn is_cross_site(headers: &HeaderMap) -> bool {
     headers.get("sec-fetch-site").is_some_and(|site| site != "same-origin" && site != "none")
+}
+
+/// Whether a browser asks for it to show it in a tab of its own.
+fn is_navigation(request: &Request) -> bool {
+    let says = |name: &str, wanted: &str| request.headers().get(name).is_some_and(|value| value == wanted);
+    request.method() == Method::GET && says("sec-fetch-mode", "navigate") && says("sec-fetch-dest", "document")
 }
 
 fn is_number(text: &str) -> bool {

@@ -11,6 +11,7 @@ mod connections;
 mod descriptors;
 mod event_stream;
 mod guard;
+mod page;
 mod presence;
 mod redact;
 mod response;
@@ -44,8 +45,10 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::block_if_large;
-use crate::catalog::HttpUsage;
+use crate::catalog::{Catalog, HttpAccess, HttpUsage};
 use crate::server::{ConnectionHandler, LiveCatalog, PeerBytes, Reservation, is_session_method, params_error};
+
+pub use self::page::DevPage;
 
 use self::{
     body::BodyError,
@@ -91,6 +94,8 @@ pub struct HttpOptions {
     pub ping: Option<Duration>,
     /// How often a silent stream shows that it is alive.
     pub keep_alive: Duration,
+    /// The page of `folio dev`, whose token is then asked for instead of the manifest's.
+    pub page: Option<DevPage>,
 }
 
 impl Default for HttpOptions {
@@ -104,6 +109,7 @@ impl Default for HttpOptions {
             session_idle: Duration::from_secs(3600),
             ping: None,
             keep_alive: Duration::from_secs(15),
+            page: None,
         }
     }
 }
@@ -191,7 +197,8 @@ impl BoundServer {
         self.options.sse.then(|| format!("{}{}", self.origin(), SsePaths::for_endpoint(&self.options.path).stream()))
     }
 
-    fn origin(&self) -> String {
+    /// Where its page is.
+    pub fn origin(&self) -> String {
         let host = match self.address.ip() {
             ip if ip.is_unspecified() => "127.0.0.1".to_owned(),
             IpAddr::V4(ip) => ip.to_string(),
@@ -241,9 +248,15 @@ struct HttpServer {
     sessions: Arc<Sessions>,
     service: StreamableHttpService<ConnectionHandler, Sessions>,
     keep_alive: Duration,
+    page: Option<DevPage>,
 }
 
 impl HttpServer {
+    /// Who may send requests.
+    fn access<'a>(&'a self, catalog: &'a Catalog) -> &'a HttpAccess {
+        self.page.as_ref().map_or(&catalog.http_settings().access, |page| &page.access)
+    }
+
     fn new(bound: &BoundServer, live: &LiveCatalog, shutdown: CancellationToken) -> HttpServer {
         let options = &bound.options;
         let sessions = Arc::new(Sessions::new(live.clone(), options, shutdown.clone()));
@@ -262,11 +275,12 @@ impl HttpServer {
         HttpServer {
             path: options.path.clone(),
             sse: options.sse.then(|| SsePaths::for_endpoint(&options.path)),
-            guard: AccessGuard::new(bound.address, bound.needs_token()),
+            guard: AccessGuard::new(bound.address, bound.needs_token()).with_links(options.page.is_some()),
             live: live.clone(),
             service: StreamableHttpService::new(connect, sessions.clone(), config),
             sessions,
             keep_alive: options.keep_alive,
+            page: options.page.clone(),
         }
     }
 }
@@ -276,7 +290,7 @@ async fn handle_request(http_server: Arc<HttpServer>, connection: Arc<HttpConnec
         connection.request_arrived();
     }
     let catalog = http_server.live.catalog();
-    let access = &catalog.http_settings().access;
+    let access = http_server.access(&catalog);
     let origin = match http_server.guard.check_host_and_origin(&request, access) {
         Ok(origin) => origin,
         // Its words are constant: there is nothing to hide in them.
@@ -284,13 +298,19 @@ async fn handle_request(http_server: Arc<HttpServer>, connection: Arc<HttpConnec
     };
     let authorization = request.headers().get(header::AUTHORIZATION).cloned();
     let path = request.uri().path();
+    if let Some(file) = http_server.page.as_ref().and_then(|_| DevPage::file(request.method(), path)) {
+        return file;
+    }
+    let page = http_server.page.as_ref().filter(|_| path == page::EVENTS_PATH);
     let sse = http_server.sse.as_ref().filter(|paths| paths.contains(path));
     let mut response = if request.method() == Method::OPTIONS && origin.is_some() {
         text_response(StatusCode::NO_CONTENT, "")
-    } else if sse.is_none() && path.trim_end_matches('/') != http_server.path.trim_end_matches('/') {
+    } else if sse.is_none() && page.is_none() && path.trim_end_matches('/') != http_server.path.trim_end_matches('/') {
         other_path_response(&http_server.path, path)
     } else if let Err(denied) = http_server.guard.check_token(authorization.as_ref(), access) {
         denied_response(&denied)
+    } else if let Some(page) = page {
+        page.event_stream(http_server.keep_alive)
     } else if let Some(paths) = sse {
         sse::handle_sse(&http_server, paths, &connection, request).await
     } else {

@@ -27,7 +27,7 @@ async fn denied(http_server: Arc<HttpServer>, authorization: Option<HeaderValue>
         // What is changed from here on is noticed below.
         catalogs.mark_unchanged();
         let catalog = http_server.live.catalog();
-        if http_server.guard.check_token(authorization.as_ref(), &catalog.http_settings().access).is_err() {
+        if http_server.guard.check_token(authorization.as_ref(), http_server.access(&catalog)).is_err() {
             return;
         }
         drop(catalog);

@@ -1,0 +1,90 @@
+//! `folio dev`.
+
+use std::ffi::OsString;
+use std::fs::{self, OpenOptions};
+use std::io::{self, IsTerminal, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use tokio_util::sync::CancellationToken;
+
+use super::dev_session::DevSession;
+use super::{DevArgs, Exit, Output, serve};
+use crate::server::LiveCatalog;
+use crate::transport::http::{self, DevPage, HttpOptions};
+use crate::world::{open_in_browser, random_token};
+
+/// How long the file lives that leads a browser to the page.
+const REDIRECT_LIFETIME: Duration = Duration::from_secs(60);
+
+/// Serves a manifest to clients while it is written.
+pub(super) fn run(mut arguments: DevArgs, output: &Output) -> anyhow::Result<Exit> {
+    // Nobody types JSON-RPC: a client connects over HTTP.
+    let is_on_terminal = io::stdin().is_terminal() && arguments.serve.http.is_none();
+    if is_on_terminal {
+        arguments.serve.http = Some(None);
+    }
+    let page = (arguments.open || is_on_terminal).then_some(PageOptions { opens_browser: arguments.open });
+    serve::run(&arguments.serve, Some(Arc::new(DevSession::new(output.clone(), page))), output)
+}
+
+/// How the page is served.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PageOptions {
+    /// Whether the browser is started.
+    opens_browser: bool,
+}
+
+/// Serves the page on a port of this machine until `stop` is cancelled, and says where.
+pub(super) async fn serve_page(
+    session: &DevSession,
+    live: &LiveCatalog,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
+    let Some(options) = session.page() else { return Ok(()) };
+    let token = random_token().context("the system has no randomness for the token of the page")?;
+    let page = DevPage::new(&token, session.events().clone());
+    let listening = HttpOptions { listen: "127.0.0.1:0".to_owned(), page: Some(page), ..HttpOptions::default() };
+    let bound = http::bind(listening).await?;
+    let address = format!("{}/#{token}", bound.origin());
+    session.output().eprint(&format!("page: {address}\n"));
+    if options.opens_browser {
+        start_browser(&address);
+    }
+    let live = live.clone();
+    tokio::spawn(async move { bound.serve(&live, stop).await });
+    Ok(())
+}
+
+/// Starts the browser, unless `BROWSER` is empty.
+fn start_browser(address: &str) {
+    if std::env::var_os("BROWSER").is_some_and(|browser| browser.is_empty()) {
+        return;
+    }
+    match open_page(address) {
+        Ok(file) => drop(tokio::spawn(async move {
+            tokio::time::sleep(REDIRECT_LIFETIME).await;
+            let _ = fs::remove_file(file);
+        })),
+        Err(error) => {
+            tracing::warn!(target: "folio::dev", "no browser could be started ({error}): open the page yourself");
+        }
+    }
+}
+
+/// Starts the browser by way of a file for the user alone: the arguments of a program are seen by everybody on the
+/// machine, and the address holds the token.
+fn open_page(address: &str) -> io::Result<PathBuf> {
+    let folder = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
+    let name = random_token().ok_or(io::ErrorKind::Unsupported)?;
+    let path = folder.join(format!("folio-dev-{name}.html"));
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+    writeln!(file, "<!doctype html><meta http-equiv=\"refresh\" content=\"0;url={address}\">")?;
+    let mut url = OsString::from("file://");
+    url.push(&path);
+    open_in_browser(&url)?;
+    Ok(path)
+}

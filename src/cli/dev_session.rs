@@ -1,0 +1,295 @@
+//! What `folio dev` says of reloads, calls and clients: on stderr, and to the page.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Context;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use super::Output;
+use super::dev::PageOptions;
+use crate::action::LogLevel;
+use crate::catalog::{BuildOutcome, Catalog, Usage, build};
+use crate::dev_page::PageEvents;
+use crate::diagnostic::{Report, TerminalStyle, one_line, render_frames, render_json, render_text, summary};
+use crate::files::Folder;
+use crate::load::{EnvSource, ManifestLocation, load};
+use crate::redact::Redactor;
+use crate::server::{Changes, ClientName, LiveCatalog, RequestObserver, RequestRecord};
+
+/// The name by which the page introduces itself.
+const PAGE_CLIENT: &str = "folio-page";
+
+/// The most bytes of what was sent or answered that an event holds.
+const MAX_EVENT_BYTES: usize = 64 << 10;
+
+/// How many problems the page lists; the summary counts them all.
+const MAX_SHOWN_PROBLEMS: usize = 200;
+
+/// How many clients of single requests are told apart.
+const MAX_SEEN_CLIENTS: usize = 1000;
+
+/// A session of an author at work.
+pub(super) struct DevSession {
+    output: Output,
+    page: Option<PageOptions>,
+    events: PageEvents,
+    /// Whether the last load failed.
+    is_broken: AtomicBool,
+    /// Whether a manifest was ever served, and not its faults alone.
+    was_good: AtomicBool,
+    /// The clients of single requests that were seen already.
+    seen: Mutex<HashSet<ClientName>>,
+}
+
+/// A reload that is published.
+pub(super) struct PublishedReload<'a> {
+    pub(super) changes: &'a Changes,
+    pub(super) elapsed_ms: u128,
+    /// Whether a line is due, though nothing changed for clients.
+    pub(super) should_log: bool,
+}
+
+impl DevSession {
+    pub(super) fn new(output: Output, page: Option<PageOptions>) -> DevSession {
+        DevSession {
+            output,
+            page,
+            events: PageEvents::default(),
+            is_broken: AtomicBool::new(false),
+            was_good: AtomicBool::new(false),
+            seen: Mutex::default(),
+        }
+    }
+
+    pub(super) fn output(&self) -> &Output {
+        &self.output
+    }
+
+    pub(super) fn page(&self) -> Option<PageOptions> {
+        self.page
+    }
+
+    pub(super) fn events(&self) -> &PageEvents {
+        &self.events
+    }
+
+    /// Reports the first load, and returns what is served: the manifest, or its faults.
+    pub(super) fn start(&self, built: &BuildOutcome, catalog: Option<Arc<Catalog>>) -> anyhow::Result<Arc<Catalog>> {
+        let is_good = catalog.is_some();
+        let catalog = match catalog {
+            Some(catalog) => catalog,
+            None => problems_catalog(built)?,
+        };
+        self.was_good.store(is_good, Ordering::Release);
+        self.is_broken.store(!is_good, Ordering::Release);
+        self.print_report(&built.report);
+        if !is_good {
+            tracing::error!(target: "folio::dev", "broken: serving `{PROBLEMS_URI}` alone until it is mended");
+        }
+        self.publish_state(built, is_good.then_some(&catalog));
+        Ok(catalog)
+    }
+
+    /// Reports a reload.
+    pub(super) fn reloaded(&self, built: &BuildOutcome, catalog: &Arc<Catalog>, reload: &PublishedReload<'_>) {
+        let was_broken = self.is_broken.swap(false, Ordering::AcqRel);
+        self.was_good.store(true, Ordering::Release);
+        let PublishedReload { changes, elapsed_ms, should_log } = reload;
+        if was_broken || changes.has_changes() || *should_log {
+            self.print_report(&built.report);
+            let words = match changes.has_changes() {
+                true => changes.to_string(),
+                false => "no list changed".to_owned(),
+            };
+            let mended = if was_broken { "mended, " } else { "" };
+            tracing::info!(target: "folio::reload", "{mended}reloaded in {elapsed_ms} ms: {words}");
+            let event = json!({ "type": "reload", "changes": words, "mended": was_broken, "elapsedMs": elapsed_ms });
+            self.publish(event);
+        }
+        self.publish_state(built, Some(catalog));
+    }
+
+    /// Reports that a manifest is broken, and serves its faults, if there was never anything else.
+    pub(super) fn rejected(&self, built: &BuildOutcome, live: &LiveCatalog) {
+        self.is_broken.store(true, Ordering::Release);
+        self.output.eprint_report(&built.report);
+        let counted = summary(&built.report);
+        if self.was_good.load(Ordering::Acquire) {
+            tracing::error!(target: "folio::reload", "not reloaded: keeping the last good version");
+            live.publish_log(LogLevel::Error, format!("not reloaded, keeping the last good version: {counted}"));
+            self.publish_state(built, Some(&live.catalog()));
+        } else {
+            match problems_catalog(built) {
+                Ok(catalog) => drop(live.replace(catalog)),
+                Err(error) => self.output.eprint_error(&error),
+            }
+            tracing::error!(target: "folio::reload", "not reloaded: still serving `{PROBLEMS_URI}` alone");
+            live.publish_log(LogLevel::Error, format!("the manifest is broken: {counted}; read {PROBLEMS_URI}"));
+            self.publish_state(built, None);
+        }
+        self.publish(json!({ "type": "reload", "changes": format!("broken: {counted}"), "broken": true }));
+    }
+
+    /// Prints the faults and warnings of a load, where there are any.
+    fn print_report(&self, report: &Report) {
+        if report.has_errors() || report.warnings().next().is_some() {
+            self.output.eprint_report(report);
+        }
+    }
+
+    fn publish(&self, mut event: Value) {
+        if self.page.is_none() {
+            return;
+        }
+        set(&mut event, "time", now_ms());
+        self.events.publish(&event);
+    }
+
+    fn publish_state(&self, built: &BuildOutcome, catalog: Option<&Arc<Catalog>>) {
+        if self.page.is_some() {
+            self.events.publish_state(&state(built, catalog.map(AsRef::as_ref)));
+        }
+    }
+
+    fn is_new(&self, client: &ClientName) -> bool {
+        let mut seen = self.seen.lock();
+        if seen.len() >= MAX_SEEN_CLIENTS {
+            seen.clear();
+        }
+        seen.insert(client.clone())
+    }
+}
+
+impl RequestObserver for DevSession {
+    fn request_ended(&self, record: &RequestRecord) {
+        let calls = matches!(record.method, "prompts/get" | "tools/call" | "resources/read");
+        let is_preview = record.client.name == PAGE_CLIENT && record.method != "tools/call";
+        if calls && !is_preview {
+            tracing::info!(target: "folio::dev", "{}", call_line(record));
+        }
+        if self.page.is_none() || is_preview {
+            return;
+        }
+        let mut shown = record.clone();
+        truncate_value(&mut shown.params);
+        truncate_value(&mut shown.answer);
+        let mut event = serde_json::to_value(shown).unwrap_or_default();
+        set(&mut event, "type", "call");
+        self.publish(event);
+    }
+
+    fn client_connected(&self, client: &ClientName) {
+        tracing::info!(target: "folio::dev", "client {} connected", client_label(client));
+        self.publish(json!({ "type": "client", "client": client, "state": "connected" }));
+    }
+
+    fn client_seen(&self, client: &ClientName) {
+        if client.name != PAGE_CLIENT && self.is_new(client) {
+            self.client_connected(client);
+        }
+    }
+
+    fn client_gone(&self, client: &ClientName) {
+        tracing::info!(target: "folio::dev", "client {} disconnected", client_label(client));
+        self.publish(json!({ "type": "client", "client": client, "state": "disconnected" }));
+    }
+}
+
+/// The line of a call: `claude-code: get greet: ok, 3 ms`.
+fn call_line(record: &RequestRecord) -> String {
+    let verb = match record.method {
+        "tools/call" => "call",
+        "prompts/get" => "get",
+        _ => "read",
+    };
+    let reason = record.reason.as_deref().and_then(|reason| reason.lines().next());
+    let reason = reason.map(|reason| format!(": {}", crate::diagnostic::truncate(reason, 300))).unwrap_or_default();
+    let client = one_line(crate::diagnostic::truncate(&record.client.name, 64).as_ref()).into_owned();
+    let name = crate::diagnostic::truncate(&record.name, 256);
+    format!("{client}: {verb} {name}: {}, {} ms{reason}", record.outcome, record.elapsed_ms)
+}
+
+fn client_label(client: &ClientName) -> String {
+    let label = format!("{} {}", client.name, client.version);
+    crate::diagnostic::truncate(label.trim(), 128).into_owned()
+}
+
+/// Puts a note in the place of what is too large for an event.
+fn truncate_value(value: &mut Value) {
+    let bytes = value.to_string().len();
+    if bytes > MAX_EVENT_BYTES {
+        *value = json!({ "omitted": format!("{bytes} bytes") });
+    }
+}
+
+/// What the page shows of a load that MCP has no words for.
+fn state(built: &BuildOutcome, catalog: Option<&Catalog>) -> Value {
+    let prompts = catalog.iter().flat_map(|catalog| catalog.prompt_schemas());
+    let prompts: BTreeMap<_, _> = prompts.filter(|(_, schema)| schema.contains_key("properties")).collect();
+    let templates: BTreeMap<_, _> = catalog.iter().flat_map(|catalog| catalog.template_schemas()).collect();
+    let mut state = json!({
+        "type": "state",
+        "server": catalog.map(|catalog| &catalog.server().name),
+        "broken": built.report.has_errors(),
+        "problems": problems(&built.report),
+        "summary": summary(&built.report),
+        "schemas": { "prompts": prompts, "templates": templates },
+        "time": now_ms(),
+    });
+    redact(&mut state, &built.redactor);
+    state
+}
+
+/// The first problems, each with its frame.
+fn problems(report: &Report) -> Value {
+    let mut problems: Vec<Value> = serde_json::from_str(&render_json(report)).unwrap_or_default();
+    problems.truncate(MAX_SHOWN_PROBLEMS);
+    for (problem, frame) in problems.iter_mut().zip(render_frames(report)) {
+        set(problem, "frame", frame);
+    }
+    problems.into()
+}
+
+fn redact(value: &mut Value, redactor: &Redactor) {
+    let message = redactor.redact_message(value.to_string().into_bytes());
+    *value = serde_json::from_slice(&message).unwrap_or_default();
+}
+
+/// Sets a key of an object.
+fn set(object: &mut Value, key: &str, value: impl Into<Value>) {
+    if let Some(object) = object.as_object_mut() {
+        object.insert(key.to_owned(), value.into());
+    }
+}
+
+fn now_ms() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or_default()
+}
+
+/// Where the faults of a manifest are that cannot be served.
+const PROBLEMS_URI: &str = "folio://problems";
+
+/// A catalog of one resource: what is wrong.
+fn problems_catalog(built: &BuildOutcome) -> anyhow::Result<Arc<Catalog>> {
+    let text = render_text(&built.report, TerminalStyle::default());
+    let manifest = json!({
+        "folio": 1,
+        "server": { "name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION") },
+        "resources": { "problems": {
+            "uri": PROBLEMS_URI,
+            "description": "What is wrong with the manifest; its entries come when it is mended",
+            "mimeType": "text/plain",
+            "file": "problems.txt",
+        } },
+    });
+    let files = BTreeMap::from([
+        ("folio.yaml".to_owned(), manifest.to_string().into_bytes()),
+        ("problems.txt".to_owned(), built.redactor.redact_text(&text).into_owned().into_bytes()),
+    ]);
+    let place = ManifestLocation::in_memory(Folder::in_memory(files));
+    build(load(&place, &EnvSource::Process)).accept(&Usage::Local).ok().context("the faults cannot be served")
+}

@@ -1,0 +1,152 @@
+//! The page of `folio dev`: its files, and the stream of events that it shows beside what it gets over MCP.
+//!
+//! The page is a client like any other: lists, results and completions come over MCP. What MCP has no words for, the
+//! faults of the manifest, the reloads and the requests of other clients, are events. They are carried in
+//! transport/http.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
+use serde_json::Value;
+use tokio::sync::broadcast;
+
+/// A file of the page.
+#[derive(Debug)]
+pub struct PageFile {
+    /// Its path.
+    pub path: &'static str,
+    /// Its type.
+    pub content_type: &'static str,
+    /// Its content.
+    pub text: &'static str,
+}
+
+const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
+
+macro_rules! page_files {
+    ($($path:literal $content_type:expr, $file:literal;)*) => {
+        &[$(PageFile { path: $path, content_type: $content_type, text: include_str!($file) }),*]
+    };
+}
+
+/// The files of the page.
+pub const PAGE_FILES: &[PageFile] = page_files! {
+    "/" "text/html; charset=utf-8", "index.html";
+    "/page.css" "text/css; charset=utf-8", "page.css";
+    "/page.js" JAVASCRIPT, "page.js";
+    "/mcp_client.js" JAVASCRIPT, "mcp_client.js";
+    "/events.js" JAVASCRIPT, "events.js";
+    "/elements.js" JAVASCRIPT, "elements.js";
+    "/schema_form.js" JAVASCRIPT, "schema_form.js";
+    "/result_view.js" JAVASCRIPT, "result_view.js";
+    "/line_diff.js" JAVASCRIPT, "line_diff.js";
+    "/entry_view.js" JAVASCRIPT, "entry_view.js";
+    "/question_form.js" JAVASCRIPT, "question_form.js";
+    "/call_log.js" JAVASCRIPT, "call_log.js";
+    "/problems.js" JAVASCRIPT, "problems.js";
+};
+
+/// What a browser may do for the page: nothing but what its own origin serves. No text becomes markup or script.
+pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
+     img-src 'self' data:; media-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
+     require-trusted-types-for 'script'; trusted-types 'none'";
+
+/// How many events are kept for pages that are opened later, and their bytes.
+const MAX_KEPT_EVENTS: usize = 200;
+const MAX_KEPT_BYTES: usize = 4 << 20;
+
+/// How many events may wait for a page that does not read.
+const MAX_WAITING_EVENTS: usize = 256;
+
+/// The events of the page. Clones are handles of the same ones.
+#[derive(Debug, Clone)]
+pub struct PageEvents {
+    kept: Arc<Mutex<KeptEvents>>,
+    sender: broadcast::Sender<Arc<str>>,
+}
+
+#[derive(Debug, Default)]
+struct KeptEvents {
+    /// The last state.
+    state: Option<Arc<str>>,
+    recent: VecDeque<Arc<str>>,
+    bytes: usize,
+}
+
+/// What a page is sent: first what there was, then what comes.
+#[derive(Debug)]
+pub struct PageEventReader {
+    pub(crate) earlier: Vec<Arc<str>>,
+    pub(crate) next: broadcast::Receiver<Arc<str>>,
+}
+
+impl Default for PageEvents {
+    fn default() -> PageEvents {
+        PageEvents { kept: Arc::default(), sender: broadcast::channel(MAX_WAITING_EVENTS).0 }
+    }
+}
+
+impl PageEvents {
+    /// Sends an event, and keeps it for a while.
+    pub fn publish(&self, event: &Value) {
+        let text: Arc<str> = event.to_string().into();
+        let mut kept = self.kept();
+        kept.bytes += text.len();
+        kept.recent.push_back(text.clone());
+        while kept.recent.len() > MAX_KEPT_EVENTS || kept.bytes > MAX_KEPT_BYTES {
+            let Some(oldest) = kept.recent.pop_front() else { break };
+            kept.bytes -= oldest.len();
+        }
+        let _ = self.sender.send(text);
+    }
+
+    /// Sends the state, which takes the place of the last one.
+    pub fn publish_state(&self, state: &Value) {
+        let text: Arc<str> = state.to_string().into();
+        let mut kept = self.kept();
+        kept.state = Some(text.clone());
+        let _ = self.sender.send(text);
+    }
+
+    /// Begins to read. No event is lost or comes twice.
+    pub fn subscribe(&self) -> PageEventReader {
+        let kept = self.kept();
+        let earlier = kept.recent.iter().chain(&kept.state).cloned().collect();
+        PageEventReader { earlier, next: self.sender.subscribe() }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, KeptEvents> {
+        self.kept.lock()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn last_events_and_the_state_are_kept() {
+        let events = PageEvents::default();
+        (0..300).for_each(|number| events.publish(&json!({ "number": number })));
+        events.publish_state(&json!({ "state": 1 }));
+        events.publish_state(&json!({ "state": 2 }));
+        let mut reader = events.subscribe();
+        assert_eq!(reader.earlier.len(), MAX_KEPT_EVENTS + 1);
+        assert_eq!(reader.earlier[0].as_ref(), r#"{"number":100}"#);
+        assert_eq!(reader.earlier.last().unwrap().as_ref(), r#"{"state":2}"#);
+        events.publish(&json!("next"));
+        assert_eq!(reader.next.try_recv().unwrap().as_ref(), r#""next""#);
+    }
+
+    #[test]
+    fn kept_events_are_limited_in_bytes() {
+        let events = PageEvents::default();
+        let large = "x".repeat(MAX_KEPT_BYTES / 2);
+        (0..3).for_each(|_| events.publish(&json!(large)));
+        assert_eq!(events.subscribe().earlier.len(), 1);
+    }
+}

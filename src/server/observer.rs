@@ -1,0 +1,174 @@
+//! Tells an observer of the requests of all clients, and of the clients that come and go. Without one it costs nothing.
+
+use std::time::Instant;
+
+use rmcp::{
+    RoleServer,
+    model::{ErrorData, Implementation, ServerResult},
+    service::RequestContext,
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{ConnectionHandler, LiveCatalog};
+
+/// What is told of requests and clients.
+pub trait RequestObserver: Send + Sync {
+    /// A request has ended.
+    fn request_ended(&self, record: &RequestRecord);
+    /// A client has begun on a connection.
+    fn client_connected(&self, client: &ClientName);
+    /// A client has sent a request that is no part of a connection.
+    fn client_seen(&self, client: &ClientName);
+    /// The connection of a client has ended.
+    fn client_gone(&self, client: &ClientName);
+}
+
+/// A client as it names itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]
+pub struct ClientName {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// A request of a client, and how it ended. It holds no secrets of the served catalog.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RequestRecord {
+    /// Who sent it.
+    pub client: ClientName,
+    /// The version of the protocol in which it was sent.
+    pub spec_version: String,
+    /// The method.
+    pub method: &'static str,
+    /// The tool, prompt or URI.
+    pub name: String,
+    /// What was sent.
+    pub params: Value,
+    /// `ok`, `failed`, `input required` or `cancelled`.
+    pub outcome: &'static str,
+    /// Why it failed.
+    pub reason: Option<String>,
+    /// How long it took.
+    pub elapsed_ms: u64,
+    /// What was answered: the result, or the error.
+    pub answer: Value,
+}
+
+/// A request on its way to its end.
+pub(crate) struct ObservedRequest {
+    live: LiveCatalog,
+    started: Instant,
+    record: Option<RequestRecord>,
+}
+
+impl ConnectionHandler {
+    /// Observes a request to its end, if anybody wants to know of it.
+    pub(crate) fn observe(
+        &self,
+        method: &'static str,
+        params: &impl Serialize,
+        context: &RequestContext<RoleServer>,
+    ) -> Option<Box<ObservedRequest>> {
+        let observer = self.live.observer()?;
+        let client = client_name(context.client_info());
+        self.note_client(&client, observer);
+        let params = serde_json::to_value(params).unwrap_or_default();
+        let version = self.request_version(context).map(|version| version.as_str()).unwrap_or_default();
+        let name = ["name", "uri", "ref"].iter().find_map(|key| Some(text_or_json(params.get(key)?)));
+        let record = RequestRecord {
+            client,
+            spec_version: version.to_owned(),
+            method,
+            name: name.unwrap_or_default(),
+            params,
+            outcome: "cancelled",
+            reason: None,
+            elapsed_ms: 0,
+            answer: Value::Null,
+        };
+        Some(Box::new(ObservedRequest { live: self.live.clone(), started: Instant::now(), record: Some(record) }))
+    }
+
+    /// Tells of a client once for each connection. A connection that is one request has no end of its own.
+    pub(crate) fn note_client(&self, client: &ClientName, observer: &dyn RequestObserver) {
+        if !self.is_stamped {
+            observer.client_seen(client);
+        } else if self.client.set(client.clone()).is_ok() {
+            observer.client_connected(client);
+        }
+    }
+}
+
+impl Drop for ConnectionHandler {
+    fn drop(&mut self) {
+        if let (true, Some(client), Some(observer)) = (self.is_stamped, self.client.get(), self.live.observer()) {
+            observer.client_gone(client);
+        }
+    }
+}
+
+/// Notes how an observed request ended.
+pub(crate) fn finish<T: Clone + Into<ServerResult>>(
+    observed: Option<Box<ObservedRequest>>,
+    answer: Result<T, ErrorData>,
+) -> Result<T, ErrorData> {
+    if let Some(mut observed) = observed
+        && let Some(record) = &mut observed.record
+    {
+        record.end(answer.clone().map(Into::into));
+    }
+    answer
+}
+
+impl RequestRecord {
+    fn end(&mut self, answer: Result<ServerResult, ErrorData>) {
+        let value = match &answer {
+            Ok(result) => serde_json::to_value(result).unwrap_or_default(),
+            Err(error) => json!({ "error": error }),
+        };
+        let is_error = value.get("isError") == Some(&Value::Bool(true));
+        let failure = match &answer {
+            Err(error) => Some(error.message.to_string()),
+            Ok(_) => is_error.then(|| text_or_json(value.pointer("/content/0/text").unwrap_or(&Value::Null))),
+        };
+        self.outcome = match value.get("resultType").and_then(Value::as_str) {
+            _ if failure.is_some() => "failed",
+            Some("input_required") => "input required",
+            _ => "ok",
+        };
+        self.reason = failure;
+        self.answer = value;
+    }
+
+    /// Removes the secrets of the served catalog, wherever they stand.
+    fn redact(&mut self, live: &LiveCatalog) {
+        let redactors = live.redactors();
+        for value in [&mut self.params, &mut self.answer] {
+            let message = redactors.redact_message(value.to_string().into_bytes());
+            *value = serde_json::from_slice(&message).unwrap_or_default();
+        }
+        self.name = redactors.redact_text(std::mem::take(&mut self.name));
+        self.reason = self.reason.take().map(|reason| redactors.redact_text(reason));
+    }
+}
+
+impl Drop for ObservedRequest {
+    fn drop(&mut self) {
+        let (Some(mut record), Some(observer)) = (self.record.take(), self.live.observer()) else { return };
+        record.elapsed_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        record.redact(&self.live);
+        observer.request_ended(&record);
+    }
+}
+
+/// How a client names itself.
+pub(crate) fn client_name(info: Option<Implementation>) -> ClientName {
+    info.map(|info| ClientName { name: info.name, version: info.version }).unwrap_or_default()
+}
+
+fn text_or_json(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

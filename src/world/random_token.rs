@@ -1,0 +1,10 @@
+//! Random tokens.
+
+use ring::rand::{SecureRandom, SystemRandom};
+
+/// A token that nobody guesses, in hexadecimal digits; `None` where the system has no randomness.
+pub fn random_token() -> Option<String> {
+    let mut bytes = [0; 24];
+    SystemRandom::new().fill(&mut bytes).ok()?;
+    Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
