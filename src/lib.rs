@@ -50,6 +50,7 @@ pub mod catalog;
 pub mod reload;
 pub mod server;
 pub mod transport;
+pub mod test_run;
 pub mod openapi;
 pub mod help_text;
 pub mod cli;

@@ -65,6 +65,7 @@ mod shutdown;
 mod skills;
 mod sse;
 mod multipart;
+mod manifest_tests;
 mod names;
 mod notifications;
 mod numbers;
