@@ -51,6 +51,7 @@ pub mod reload;
 pub mod server;
 pub mod dev_page;
 pub mod transport;
+pub mod test_run;
 pub mod openapi;
 pub mod help_text;
 pub mod cli;

@@ -52,6 +52,8 @@ pub struct ActionContext<'a> {
     pub resume: Option<&'a Checkpoint>,
     /// The stdout of earlier steps that later ones read.
     pub stdouts: Option<&'a StepStdouts>,
+    /// The id of the step that runs.
+    pub step: Option<&'a str>,
 }
 
 /// The outcome of an action.

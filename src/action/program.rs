@@ -89,6 +89,12 @@ impl PreparedCommand {
 }
 
 impl PreparedCommand {
+    /// Marks its program as the shell of a script.
+    pub(super) fn for_script(mut self) -> PreparedCommand {
+        self.command.is_script = true;
+        self
+    }
+
     /// Runs it, and reports its lines as they come.
     async fn run_reporting(mut self, context: &ActionContext<'_>) -> Result<ProgramOutput, ActionError> {
         let latest = Arc::<LatestLine>::default();
@@ -140,6 +146,7 @@ impl ProgramOptions {
         let cwd = self.cwd.locate(context)?;
         let mut command = ProgramCommand::new(program, cwd.path);
         command.cwd_folder = cwd.open;
+        command.step = context.step.map(str::to_owned);
         let mut prepared = PreparedCommand { command, arg_size: ArgSize::default() };
         for (name, template) in &self.env {
             let value = template.render(context.scope)?;

@@ -124,7 +124,7 @@ impl Repetition<'_> {
         if !self.step.is_enabled(&scope)? {
             return Ok(ActionOutcome::empty());
         }
-        let context = ActionContext { run, scope: &scope, timeout, resume: None, stdouts: self.context.stdouts };
+        let context = ActionContext { scope: &scope, timeout, resume: None, ..*self.context };
         self.step.attempt(&context).await.map_err(|error| match error {
             ActionError::Asks(_) => ActionError::message("a step with `each` cannot ask the client".to_owned()),
             other => other,

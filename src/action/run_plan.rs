@@ -346,7 +346,8 @@ impl StepRun<'_> {
         scope.set_refuses_notes(!step.action.has_readers());
         let (began, waited) = (Instant::now(), run.client_wait.total());
         let resume = resumed.and_then(|checkpoint| checkpoint.inner.as_deref());
-        let context = ActionContext { run, scope, timeout: *time_left, resume, stdouts: Some(stdouts) };
+        let id = step.id.as_deref();
+        let context = ActionContext { run, scope, timeout: *time_left, resume, stdouts: Some(stdouts), step: id };
         let mark = scope.budget().memory_mark();
         let mut outcome = step.execute(&context).await;
         // The rendered templates of the step are no longer held.

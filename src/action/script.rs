@@ -119,7 +119,7 @@ impl ActionKind for ScriptAction {
     }
 
     async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
-        let mut prepared = self.options.prepare(&self.program, context)?;
+        let mut prepared = self.options.prepare(&self.program, context)?.for_script();
         for option in &self.shell_options {
             prepared.arg(option, None)?;
         }

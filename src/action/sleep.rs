@@ -40,10 +40,11 @@ impl ActionKind for SleepAction {
                 "invalid duration `{shown}`: expected a number and a unit, such as `250ms` or `10s`"
             ))
         })?;
+        let pause = if context.run.world.waits() { wanted.min(context.timeout) } else { Duration::ZERO };
         tokio::select! {
             biased;
             () = context.run.cancel.cancelled() => return Err(WorldError::Cancelled.into()),
-            () = tokio::time::sleep(wanted.min(context.timeout)) => {}
+            () = tokio::time::sleep(pause) => {}
         }
         if wanted > context.timeout {
             return Err(WorldError::timed_out(context.timeout).into());

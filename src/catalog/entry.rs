@@ -131,7 +131,8 @@ impl PackContext {
             may_detach: entry_context.depth == 0 && entry_context.call.detach,
         };
         let timeout = entry_context.timeout.map_or(plan.limits.timeout, |left| left.min(plan.limits.timeout));
-        let context = ActionContext { run: &run, scope, timeout, resume: entry_context.resume, stdouts: None };
+        let context =
+            ActionContext { run: &run, scope, timeout, resume: entry_context.resume, stdouts: None, step: None };
         Ok(plan.run(&context).await?)
     }
 }

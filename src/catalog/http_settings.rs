@@ -307,7 +307,7 @@ fn bearer_token(
             .help("keep the token out of the manifest: declare a variable under `env` with `secret: true`");
         return None;
     };
-    let constants = Arc::new(ScopeConstants { env: pack.pack.env.values(), server: serde_json::Value::Null });
+    let constants = Arc::new(ScopeConstants { env: pack.pack.env.values(), ..ScopeConstants::default() });
     let value = template.render(&Scope::new(Map::new(), constants)).ok()?.0;
     let value = value.trim();
     if value.is_empty() || is_unexpanded(value) {

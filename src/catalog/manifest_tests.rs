@@ -1,11 +1,12 @@
-//! Checks the tests of a manifest; it does not run them.
+//! Checks the tests of a manifest; test_run/ runs them.
 
 use std::collections::HashSet;
 
-use crate::action::ACTIONS;
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
-use crate::manifest::Test;
+use crate::manifest::{Expect, ExpectedMessage, Mock, Test, TestCase};
+use crate::notation::{Json, NamedMap};
+use crate::template::FixedTime;
 use crate::yaml::Spanned;
 
 use super::reference::{DeclaredCall, EntryRef, References};
@@ -18,63 +19,119 @@ pub(super) fn check(
     references: &mut References,
     steps: &HashSet<&str>,
 ) {
-    check_mocks(test, compiler, steps);
-    let subjects = [test.prompt.is_some(), test.tool.is_some(), test.resource.is_some() || test.uri.is_some()];
+    check_mocks(&test.mock, compiler, steps);
+    test.cases.iter().for_each(|case| check_mocks(&case.mock, compiler, steps));
+    let subjects = [test.prompt.is_some(), test.tool.is_some(), test.resource.is_some() || reads_uri(test)];
     if subjects.into_iter().filter(|there| *there).count() != 1 {
         compiler
             .error(Code::Conflict, name.location, "expected exactly one of `prompt`, `tool`, `resource`")
             .help("write one test for each");
     } else {
-        note_call(test, references);
+        note_calls(test, references);
         test.tool.iter().for_each(|tool| references.note_entry(EntryRef::tool(tool), tool.location));
         test.prompt.iter().for_each(|prompt| references.note_entry(EntryRef::prompt(prompt), prompt.location));
         test.resource
             .iter()
             .for_each(|resource| references.note_entry(EntryRef::resource(resource), resource.location));
-        test.uri.iter().for_each(|uri| references.note_uri(uri.clone()));
+        let uris = test.uri.iter().chain(test.cases.iter().filter_map(|case| case.uri.as_ref()));
+        uris.for_each(|uri| references.note_uri(uri.clone()));
     }
-    match &test.expect {
-        None => {
-            compiler
-                .error(Code::MissingKey, name.location, "missing key `expect`")
-                .help("write `expect`; without it the test cannot fail");
-        }
-        Some(expect) => {
-            if compiler.findings.documents.keys_of(expect.location).is_empty() {
-                compiler
-                    .error(Code::MissingKey, expect.location, "empty `expect`: the test cannot fail")
-                    .help("write an expectation, such as `contains: …`");
-            }
-            if let Some(pattern) = &expect.matches
-                && let Err(error) = regex::Regex::new(pattern)
-            {
-                let message =
-                    error.to_string().lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-                compiler.error(Code::BadValue, pattern.location, format!("invalid regular expression: {message}"));
-            }
+    check_expectations(name, test, compiler);
+}
+
+fn reads_uri(test: &Test) -> bool {
+    test.uri.is_some() || test.cases.iter().any(|case| case.uri.is_some())
+}
+
+/// Checks that each call has an expectation, and each expectation.
+fn check_expectations(name: &Spanned<String>, test: &Test, compiler: &mut Compiler<'_>) {
+    let all = test.expect.iter().chain(test.cases.iter().filter_map(|case| case.expect.as_ref()));
+    all.for_each(|expect| check_expect(expect, compiler));
+    if test.expect.is_some() {
+        return;
+    }
+    let bare = test.cases.iter().filter(|case| case.expect.is_none()).map(|case| case.location);
+    for at in bare.chain(test.cases.is_empty().then_some(name.location)) {
+        compiler
+            .error(Code::MissingKey, at, "missing key `expect`")
+            .help("write `expect`; without it the test cannot fail");
+    }
+}
+
+fn check_expect(expect: &Spanned<Expect>, compiler: &mut Compiler<'_>) {
+    if compiler.findings.documents.keys_of(expect.location).is_empty() {
+        compiler
+            .error(Code::MissingKey, expect.location, "empty `expect`: the test cannot fail")
+            .help("write an expectation, such as `contains: …`");
+    }
+    if let Some(pattern) = &expect.matches
+        && let Err(error) = regex::Regex::new(pattern)
+    {
+        let message = error.to_string().lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        compiler.error(Code::BadValue, pattern.location, format!("invalid regular expression: {message}"));
+    }
+    for message in expect.messages.iter().flat_map(|messages| &messages.value) {
+        let ExpectedMessage { user, assistant } = &message.value;
+        if user.is_some() == assistant.is_some() {
+            compiler.error(Code::Conflict, message.location, "expected exactly one of `user`, `assistant`");
         }
     }
 }
 
-/// Notes the arguments of a test, unless it expects an error.
-fn note_call(test: &Test, references: &mut References) {
-    let fails = test.expect.as_ref().is_some_and(|expect| expect.is_error == Some(true) || expect.error.is_some());
+/// Notes the arguments of a test and its cases, unless it expects an error.
+fn note_calls(test: &Test, references: &mut References) {
     let tool = test.tool.as_ref().map(|tool| (EntryRef::tool(tool), tool.location));
     let prompt = test.prompt.as_ref().map(|prompt| (EntryRef::prompt(prompt), prompt.location));
     let resource = test.resource.as_ref().map(|resource| (EntryRef::resource(resource), resource.location));
-    let named = tool.or(prompt).or(resource);
-    if let Some((node, at)) = named.filter(|_| !fails) {
-        references.note_call(DeclaredCall { node, at, arguments: test.arguments.clone(), has_templates: false });
+    let Some((node, at)) = tool.or(prompt).or(resource) else { return };
+    let none = [Spanned::new(TestCase::default(), at)];
+    for case in if test.cases.is_empty() { &none[..] } else { &test.cases } {
+        if !expects_error(test.expect.as_ref()) && !expects_error(case.expect.as_ref()) {
+            let arguments = merged(&test.arguments, &case.arguments);
+            references.note_call(DeclaredCall { node: node.clone(), at, arguments, has_templates: false });
+        }
     }
 }
 
+fn expects_error(expect: Option<&Spanned<Expect>>) -> bool {
+    expect
+        .is_some_and(|expect| expect.error.is_some() || expect.is_error.as_ref().is_some_and(|is_error| is_error.value))
+}
+
+/// The values of a test with those of a case, which win.
+fn merged(test: &NamedMap<Spanned<Json>>, case: &NamedMap<Spanned<Json>>) -> NamedMap<Spanned<Json>> {
+    let mut all = test.clone();
+    all.extend(case.iter().map(|(name, value)| (name.clone(), value.clone())));
+    all
+}
+
 /// Checks that each mock replaces an action, a step, the environment or the time.
-fn check_mocks(test: &Test, compiler: &mut Compiler<'_>, steps: &HashSet<&str>) {
-    let others = || ACTIONS.iter().map(|row| row.key).chain(["env", "now"]);
-    let is_known = |name: &str| steps.contains(name) || others().any(|other| other == name);
-    for name in test.mock.keys().filter(|name| !is_known(name)) {
-        compiler
-            .error(Code::UnknownReference, name.location, format!("unknown action or step `{}`", name.value))
-            .did_you_mean(name, name.location.span(), others().chain(steps.iter().copied()));
+fn check_mocks(mocks: &NamedMap<Spanned<Json>>, compiler: &mut Compiler<'_>, steps: &HashSet<&str>) {
+    let known: Vec<&str> = steps.iter().copied().chain(Mock::names().map(shorten)).collect();
+    for (name, value) in mocks {
+        if !known.contains(&name.as_str()) {
+            compiler
+                .error(Code::UnknownReference, name.location, format!("unknown action or step `{}`", name.value))
+                .help("write `exec`, `script`, `http`, `ask`, or the `id` of a step")
+                .did_you_mean(name, name.location.span(), known.iter().copied());
+            continue;
+        }
+        match Mock::parse(name, &value.0) {
+            Err(message) => {
+                let message = format!("invalid mock of `{}`: {message}", name.value);
+                compiler.error(Code::BadValue, value.location, message);
+            }
+            Ok(Mock::Now(time)) if time.parse::<FixedTime>().is_err() => {
+                compiler
+                    .error(Code::BadValue, value.location, "invalid time")
+                    .help("write it as `2026-01-31T12:00:00Z`");
+            }
+            Ok(_) => {}
+        }
     }
+}
+
+/// A name that need not live as long.
+fn shorten<'a>(name: &'static str) -> &'a str {
+    name
 }

@@ -117,7 +117,7 @@ fn report_unused_excludes(
         let is_hidden = pattern.split('/').any(|name| name.starts_with('.') && !matches!(name, "." | ".."));
         if !used.contains(&at) && !is_hidden {
             let message = format!("exclude `{}` matches no files of this `root`", pattern.value);
-            compiler.warning(Code::Glob, pattern.location, message);
+            compiler.note(Code::Glob, pattern.location, message);
         }
     }
 }

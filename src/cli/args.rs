@@ -1,6 +1,7 @@
 //! The command-line arguments. Doc comments here are the texts of `--help`.
 
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::builder::PossibleValue;
@@ -85,6 +86,16 @@ const READ_HELP: &str = "\
 Examples:
   folio read docs://policy
   folio read src://src/main.rs -f ~/desk";
+
+const TEST_HELP: &str = "\
+Examples:
+  folio test                              run the tests of the folder you are in
+  folio test ~/desk triage                those whose names contain `triage`
+  folio test . 'search *' --update        those that begin so; record their snapshots
+  folio test --format junit > tests.xml   for CI
+
+Exit status: 0 when all tests pass, 1 when one fails or the manifest has errors, 2 for a wrong command line, a path that \
+cannot be read, or a filter that no test matches.";
 
 const SCHEMA_HELP: &str = "\
 Example:
@@ -204,6 +215,9 @@ pub enum CliCommand {
     /// Read a resource, as a client would
     #[command(after_help = READ_HELP)]
     Read(ReadArgs),
+    /// Run the tests of a manifest
+    #[command(after_help = TEST_HELP)]
+    Test(TestArgs),
     /// Print the JSON Schema of the manifest, for editors
     #[command(after_help = SCHEMA_HELP)]
     Schema,
@@ -360,6 +374,39 @@ pub struct ReadArgs {
     /// How to send the request.
     #[command(flatten)]
     pub request: RequestArgs,
+}
+
+/// `folio test`.
+#[derive(Debug, Args)]
+pub struct TestArgs {
+    /// The folder of a folio.yaml, or the file itself
+    #[arg(default_value = ".", value_hint = ValueHint::AnyPath)]
+    pub path: PathBuf,
+    /// Run only the tests whose names contain this, or match it as a glob with `*` and `?`
+    pub filter: Option<String>,
+    /// Also run the tests with `live: true`, which may run programs, send requests and change files
+    #[arg(long)]
+    pub live: bool,
+    /// Record the snapshots of the tests that run, and remove those that belong to no test
+    #[arg(long)]
+    pub update: bool,
+    /// How to print the outcomes
+    #[arg(long, value_enum, default_value_t = TestFormat::Text)]
+    pub format: TestFormat,
+    /// How many tests run at once [default: the number of processors]
+    #[arg(short, long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+}
+
+/// How outcomes of tests are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TestFormat {
+    /// A line for each test, and frames of what fails
+    Text,
+    /// A JSON object
+    Json,
+    /// JUnit XML, for CI
+    Junit,
 }
 
 /// `folio init`.

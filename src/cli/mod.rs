@@ -30,6 +30,9 @@ mod sandbox_listing;
 mod schema;
 mod serve;
 mod state_keys;
+mod junit;
+mod test;
+mod test_report;
 mod variable_commands;
 
 #[cfg(test)]
@@ -37,7 +40,7 @@ mod tests;
 
 pub use args::{
     CallArgs, CheckArgs, Cli, CliCommand, Color, CompletionsArgs, DevArgs, GetArgs, GlobalArgs, InitArgs, ListArgs,
-    ReadArgs, RequestArgs, ServeArgs,
+    ReadArgs, RequestArgs, ServeArgs, TestArgs, TestFormat,
 };
 pub use argument_pairs::{ArgumentPairError, ArgumentPairs};
 pub use environment::{EnvPair, EnvPairError};
@@ -62,6 +65,7 @@ pub fn run(arguments: Cli, redactors: Redactors) -> anyhow::Result<Exit> {
         CliCommand::Get(get) => get::run(&get, &output),
         CliCommand::Call(call) => call::run(&call, &output),
         CliCommand::Read(read) => read::run(&read, &output),
+        CliCommand::Test(test) => test::run(&test, &output),
         CliCommand::Schema => schema::run(&output),
         CliCommand::Init(init) => init::run(&init, &crate::manifest::schema(), &output),
         CliCommand::Completions(completions) => completions::run(&completions, &output),

@@ -44,7 +44,7 @@ pub(super) fn finish_load(loaded: LoadedPacks, output: &Output) -> BuildOutcome 
     built
 }
 
-fn build_runtime() -> anyhow::Result<Runtime> {
+pub(super) fn build_runtime() -> anyhow::Result<Runtime> {
     Builder::new_current_thread().enable_all().build().context("could not start the runtime")
 }
 

@@ -10,7 +10,7 @@ use super::SandboxRules;
 use crate::diagnostic::FileId;
 use crate::files::Folder;
 use crate::notation::{Connection, NamedMap, WorkFolder};
-use crate::template::{Engine, Shape};
+use crate::template::{Engine, FixedTime, Shape};
 use crate::yaml::Spanned;
 
 /// The grant that a pack needs to change files, and to read outside of itself.
@@ -40,6 +40,8 @@ pub struct Pack {
     pub folders: NamedMap<Spanned<WorkFolder>>,
     /// The folder that the client's user works on, `{{workspace}}`.
     pub workspace: PathBuf,
+    /// The time of `now`, if it stands still.
+    pub now: Option<FixedTime>,
     /// The search path for programs.
     pub search_path: Option<String>,
 }

@@ -94,6 +94,8 @@ codes! {
     ClientCompatibility = "client-compatibility",
     /// Something that has no effect.
     Unused = "unused",
+    /// A test of the manifest fails.
+    FailedTest = "failed-test",
     /// MCP has no `system` role.
     Role = "role",
 }

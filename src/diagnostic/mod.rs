@@ -19,7 +19,8 @@ use std::collections::HashSet;
 pub use code::Code;
 pub use located::LocatedError;
 pub use render::{
-    Format, TerminalStyle, render, render_frames, render_json, render_line, render_lines, render_text, summary,
+    Format, TerminalStyle, render, render_frames, render_json, render_line, render_lines, render_snippets, render_text,
+    summary,
 };
 pub use sanitize::{one_line, sanitize, truncate};
 pub use source::{FileId, Position, SourceFile, SourceMap, Span};
@@ -143,6 +144,11 @@ pub struct Report {
 }
 
 impl Report {
+    /// A report without diagnostics.
+    pub fn of_sources(sources: SourceMap) -> Report {
+        Report { sources, diagnostics: Vec::new() }
+    }
+
     /// Reports an error.
     pub fn error(&mut self, code: Code, span: impl Into<Option<Span>>, message: impl Into<String>) -> &mut Diagnostic {
         self.add(Severity::Error, code, span, message)

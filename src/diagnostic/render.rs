@@ -42,14 +42,20 @@ pub fn render(report: &Report, format: Format, style: TerminalStyle) -> String {
 
 /// Renders a report for people: each diagnostic with snippets of its source, and a summary line.
 pub fn render_text(report: &Report, style: TerminalStyle) -> String {
+    let mut out = render_snippets(report, style);
+    out.push_str(&summary(report));
+    out.push('\n');
+    out
+}
+
+/// Renders each diagnostic with snippets of its source.
+pub fn render_snippets(report: &Report, style: TerminalStyle) -> String {
     let renderer = snippet::renderer(style);
     let mut out = String::new();
     for diagnostic in report.diagnostics() {
         out.push_str(snippet::render(&renderer, &report.sources, diagnostic).trim_end());
         out.push_str("\n\n");
     }
-    out.push_str(&summary(report));
-    out.push('\n');
     out
 }
 

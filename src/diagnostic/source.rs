@@ -45,7 +45,7 @@ pub struct Position {
 }
 
 /// The text of one file that was read.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct SourceFile {
     path: PathBuf,
     text: Arc<str>,
@@ -96,7 +96,7 @@ impl SourceFile {
 }
 
 /// Every file that one load has read, in that order.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct SourceMap {
     files: Vec<SourceFile>,
 }

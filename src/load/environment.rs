@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::Map;
 
 use super::variable_command::{CommandOutputs, command_value};
 use super::{EnvSource, variable_file};
@@ -53,7 +53,10 @@ pub(super) fn resolve_variables(
         }
         let declared = declaration(name, entry, findings);
         check_source(name, &declared, sources.is_served, findings);
-        let sourced = sourced_variable(name, &declared, sources, findings);
+        let sourced = match sources.environment.replaces(name) {
+            true => None,
+            false => sourced_variable(name, &declared, sources, findings),
+        };
         let is_sourced = sourced.is_some();
         let mut variable = sourced.unwrap_or_else(|| resolve_variable(name, &declared, sources.environment, findings));
         variable.secret |= sources.secrets.contains(&name.value);
@@ -198,7 +201,8 @@ pub(super) fn pack_env(
 ) -> (EnvSource, Vec<String>) {
     let mut compiler = Compiler::new(findings, importer, std::path::Path::new(""));
     compiler.scope_shape = ScopeShape::new().with_name("env", importer.env.shape());
-    let scope = Scope::new(Map::new(), Arc::new(ScopeConstants { env: importer.env.values(), server: Value::Null }));
+    let scope =
+        Scope::new(Map::new(), Arc::new(ScopeConstants { env: importer.env.values(), ..ScopeConstants::default() }));
     let mut values = BTreeMap::new();
     let mut secrets = Vec::new();
     for (name, value) in written {

@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 
 use crate::compile::{Findings, Pack};
 use crate::manifest::{Fragment, Manifest};
+use crate::template::FixedTime;
 use crate::yaml::Location;
 
 pub(crate) use environment::is_unexpanded;
@@ -68,6 +69,19 @@ pub enum EnvSource {
     ProcessWith(BTreeMap<String, String>),
     /// These and no others.
     Fixed(BTreeMap<String, String>),
+    /// Those of a test.
+    Test(TestEnvironment),
+}
+
+/// The variables of a test, and its time. The packs of the manifest have these variables too.
+#[derive(Debug, Clone, Default)]
+pub struct TestEnvironment {
+    /// The variables, in place of what files and commands would say.
+    pub variables: BTreeMap<String, String>,
+    /// The time of `now`, if it stands still.
+    pub now: Option<FixedTime>,
+    /// Whether the other variables of the process are set too.
+    pub inherits: bool,
 }
 
 impl EnvSource {
@@ -77,6 +91,34 @@ impl EnvSource {
             EnvSource::Process => std::env::var(name).ok(),
             EnvSource::ProcessWith(own) => own.get(name).cloned().or_else(|| std::env::var(name).ok()),
             EnvSource::Fixed(variables) => variables.get(name).cloned(),
+            EnvSource::Test(test) => {
+                let inherits = test.inherits || TEST_VARIABLES.contains(&name);
+                test.variables.get(name).cloned().or_else(|| std::env::var(name).ok().filter(|_| inherits))
+            }
+        }
+    }
+
+    /// Whether a variable has its value from here, though the manifest names another source.
+    fn replaces(&self, name: &str) -> bool {
+        matches!(self, EnvSource::Test(test) if test.variables.contains_key(name))
+    }
+
+    /// The time of `now`, if it stands still.
+    fn now(&self) -> Option<FixedTime> {
+        match self {
+            EnvSource::Test(test) => test.now,
+            _ => None,
+        }
+    }
+
+    /// The variables of a pack, with those of a test.
+    fn extend_pack(&self, values: EnvSource) -> EnvSource {
+        match (self, values) {
+            (EnvSource::Test(test), EnvSource::Fixed(mut variables)) => {
+                variables.extend(test.variables.clone());
+                EnvSource::Test(TestEnvironment { variables, inherits: false, ..*test })
+            }
+            (_, values) => values,
         }
     }
 }
@@ -92,6 +134,9 @@ impl FromIterator<(String, String)> for EnvSource {
         EnvSource::Fixed(variables.into_iter().collect())
     }
 }
+
+/// The variables of the process that every test has.
+const TEST_VARIABLES: [&str; 2] = ["PATH", WORKSPACE_VARIABLE];
 
 /// Loads the manifest at `place`, with the variables of `environment`. Those of commands are not set.
 pub fn load(place: &ManifestLocation, environment: &EnvSource) -> LoadedPacks {

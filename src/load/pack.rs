@@ -167,6 +167,7 @@ fn build_pack(request: &PackRequest<'_>, manifest: &Manifest, env: Environment) 
         connections: manifest.connections.clone(),
         folders: manifest.folders.clone(),
         workspace: workspace(request.process_env),
+        now: request.process_env.now(),
         search_path: request.search_path.clone(),
     }
 }
@@ -278,6 +279,7 @@ fn load_nested(
             continue;
         }
         let (values, secrets) = environment::pack_env(&reference.env, &importer.pack, findings);
+        let values = request.process_env.extend_pack(values);
         let allowed = reference.allow.iter().flat_map(Allow::grants);
         let wanted: BTreeSet<String> = allowed.map(|grant| grant.as_str().to_owned()).collect();
         let sandboxes = pack_sandboxes(reference, &importer.pack, findings);

@@ -7,6 +7,7 @@
 mod argument;
 mod examples;
 mod http_server;
+mod mock;
 mod prompt;
 mod reference;
 mod resource;
@@ -25,12 +26,13 @@ use crate::yaml::Spanned;
 pub use argument::{ARGUMENT_KEYWORDS, Argument, Arguments, Complete, CompleteBody, CompletionMatch};
 pub use examples::example_of;
 pub use http_server::Http;
+pub use mock::{MOCKED_ACTIONS, Mock, ProgramMock, ResponseMock};
 pub use prompt::{Message, Prompt};
 pub use reference::reference;
 pub use resource::Resource;
 pub use schema::schema;
 pub use server::{EnvEntry, EnvVariable, Server, ServerLimits, TraceKey};
-pub use test::{Expect, Test};
+pub use test::{Expect, ExpectedMessage, ExpectedSent, ProtocolVersion, SentParts, Test, TestCase};
 pub use tool::{
     CallCount, Concurrency, ConcurrencyKeys, RateLimit, ResultSpec, Task, TaskSupport, Tool, ToolAnnotations,
 };

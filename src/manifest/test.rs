@@ -1,74 +1,171 @@
-//! `tests`: checked, but not run yet.
+//! `tests`, which `folio test` runs.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
-use crate::notation::{Json, NamedMap};
+use crate::notation::{Json, NamedMap, OneOrMany, kind_enum};
 use crate::yaml::Spanned;
 
-/// A test: exactly one of `prompt`, `tool`, `resource`, and the expected answer.
+/// A test: exactly one of `prompt`, `tool`, `resource`, and the expected answer. `folio test` runs it as a client would.
+/// Without a `mock` it neither runs programs nor sends requests: `{ tool: search, arguments: { pattern: x }, mock: { exec:
+/// { stdout: "a.rs:1:x" } }, expect: { contains: a.rs } }`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Test {
-    /// The prompt to test.
+    /// The prompt to get.
     pub prompt: Option<Spanned<String>>,
-    /// The tool to test.
+    /// The tool to call.
     pub tool: Option<Spanned<String>>,
-    /// The resource to test, by name.
+    /// The resource to read, by name; `arguments` fill in the variables of its URI.
     pub resource: Option<Spanned<String>>,
+    /// The URI to read, such as `docs://policy`.
+    pub uri: Option<Spanned<String>>,
+    /// The arguments, such as `{ who: Ada }`.
+    #[schemars(with = "IndexMap<String, Json>")]
+    pub arguments: NamedMap<Spanned<Json>>,
+    /// What stands in for the outside, by step id, or by action. Programs: `{ exec: { exit: 1, stderr: not found } }`, or
+    /// `script`. Requests: `{ http: { status: 404, json: { message: none } } }`. Both also take a list, one answer after
+    /// the other: `{ http: [{ status: 503 }, { json: [1, 2] }] }`. Answers of the user: `{ ask: { confirm: { sure: true }
+    /// } }` or `{ ask: { confirm: { action: decline } } }`; of the client's model: `{ ask: { summary: Short. } }`; its
+    /// roots: `{ ask: { folders: ["file:///work"] } }`. `env: { TOKEN: abc-123456 }` sets variables, `now:
+    /// 2026-01-31T12:00:00Z` the time. Secrets that are not set have a made-up value.
+    #[schemars(with = "IndexMap<String, Json>")]
+    pub mock: NamedMap<Spanned<Json>>,
+    /// Whether actions without a mock may run programs, send requests and change files. Such a test is skipped unless
+    /// `folio test --live`.
+    pub live: Option<bool>,
+    /// The protocol versions to run under, such as `[2024-11-05, 2026-07-28]`. The newest by default.
+    pub versions: Vec<ProtocolVersion>,
+    /// Several calls, each with keys of its own beside those of the test: `[{ arguments: { n: 1 }, expect: { equals: one } },
+    /// { arguments: { n: 2 }, expect: { equals: two } }]`.
+    pub cases: Vec<Spanned<TestCase>>,
+    /// The expected answer, which only a test with `cases` may leave out. All of its keys must hold: `{ contains: [open, closed], isError: false }`.
+    pub expect: Option<Spanned<Expect>>,
+}
+
+/// One call of a test. `arguments` and `mock` are added to those of the test, and both `expect` must hold.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct TestCase {
+    /// Its name; its number by default.
+    pub name: Option<Spanned<String>>,
     /// The URI to read.
     pub uri: Option<Spanned<String>>,
     /// The arguments.
     #[schemars(with = "IndexMap<String, Json>")]
     pub arguments: NamedMap<Spanned<Json>>,
-    /// Mocked outcomes, by step id, or by the name of a single action: `{ exec: { stdout: ok } }`.
+    /// What stands in for the outside.
     #[schemars(with = "IndexMap<String, Json>")]
     pub mock: NamedMap<Spanned<Json>>,
-    /// Whether the test may run programs and send requests.
-    pub live: Option<bool>,
     /// The expected answer.
-    #[schemars(with = "Expect", extend("x-required" = true))]
     pub expect: Option<Spanned<Expect>>,
 }
 
-/// The expected answer.
+/// A version of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+pub enum ProtocolVersion {
+    /// Of November 2024.
+    #[serde(rename = "2024-11-05")]
+    V2024_11_05,
+    /// Of March 2025.
+    #[serde(rename = "2025-03-26")]
+    V2025_03_26,
+    /// Of June 2025.
+    #[serde(rename = "2025-06-18")]
+    V2025_06_18,
+    /// Of November 2025.
+    #[serde(rename = "2025-11-25")]
+    V2025_11_25,
+    /// Of July 2026, without sessions.
+    #[serde(rename = "2026-07-28")]
+    V2026_07_28,
+}
+
+impl ProtocolVersion {
+    /// The version as it is sent.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ProtocolVersion::V2024_11_05 => "2024-11-05",
+            ProtocolVersion::V2025_03_26 => "2025-03-26",
+            ProtocolVersion::V2025_06_18 => "2025-06-18",
+            ProtocolVersion::V2025_11_25 => "2025-11-25",
+            ProtocolVersion::V2026_07_28 => "2026-07-28",
+        }
+    }
+}
+
+/// The expected answer. A call that fails fails the test, unless `isError: true` or `error` expects it.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Expect {
-    /// A string that the answer contains.
-    pub contains: Option<Value>,
-    /// The exact text of the answer.
-    pub equals: Option<Value>,
-    /// A regular expression that the answer matches.
+    /// A text that the text of the answer contains, or several: `[open, closed]`.
+    pub contains: Option<OneOrMany>,
+    /// The whole text of the answer, but for line breaks at its end; or its whole JSON: `{ open: 2 }`.
+    pub equals: Option<Spanned<Json>>,
+    /// A regular expression that the text of the answer matches, such as `^\d+ issues`.
     pub matches: Option<Spanned<String>>,
-    /// A value that the JSON of the answer contains.
-    pub json: Option<Value>,
+    /// What the JSON of the answer has. Of maps only these keys are compared, of lists all items: `{ total: 2, items: [{ id:
+    /// 1 }, { id: 2 }] }`.
+    pub json: Option<Spanned<Json>>,
     /// Whether the tool reports an error.
-    pub is_error: Option<bool>,
-    /// A string that the error contains.
-    pub error: Option<Value>,
-    /// The messages of the prompt.
-    pub messages: Option<Value>,
-    /// Whether the answer equals the recorded one.
-    pub snapshot: Option<bool>,
-    /// The program or request that was sent: `argv url method headers json`.
-    pub sent: Option<SentRequest>,
+    pub is_error: Option<Spanned<bool>>,
+    /// A text that the error contains, or several, such as `unknown prompt`.
+    pub error: Option<OneOrMany>,
+    /// The messages of the prompt, all of them: `[{ user: Triage issue 7. }, { assistant: I will. }]`. A message that is not a
+    /// text is written as MCP has it: `{ user: { type: image, mimeType: image/png } }`.
+    pub messages: Option<Spanned<Vec<Spanned<ExpectedMessage>>>>,
+    /// Whether the answer equals the one in `__snapshots__`, which `folio test --update` records.
+    pub snapshot: Option<Spanned<bool>>,
+    /// A program that was run or a request that was sent, or a list of all: `{ method: PATCH, json: { state: closed } }`.
+    pub sent: Option<Spanned<ExpectedSent>>,
 }
 
-/// The parts of a program or a request that are checked.
+/// A message of a prompt: one of `user` and `assistant`.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ExpectedMessage {
+    /// The content of a message of the user.
+    pub user: Option<Spanned<Json>>,
+    /// The content of a message of the assistant.
+    pub assistant: Option<Spanned<Json>>,
+}
+
+kind_enum! {
+    /// One action among those that were sent, or all of them in order.
+    pub enum ExpectedSent {
+        "map" => One(Box<Spanned<SentParts>>),
+        "list" => Many(Vec<Spanned<SentParts>>),
+    }
+}
+
+impl ExpectedSent {
+    /// What is expected, each with its place.
+    pub fn parts(&self) -> &[Spanned<SentParts>] {
+        match self {
+            ExpectedSent::One(one) => std::slice::from_ref(one),
+            ExpectedSent::Many(many) => many,
+        }
+    }
+}
+
+/// The parts of a program or a request that are compared.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-pub struct SentRequest {
-    /// The program and its arguments.
-    pub argv: Option<Value>,
-    /// The URL of the request.
-    pub url: Option<Value>,
-    /// Its method.
-    pub method: Option<Value>,
-    /// Its headers.
-    pub headers: Option<Value>,
-    /// Its body.
-    pub json: Option<Value>,
+pub struct SentParts {
+    /// The program and its arguments: `[git, log, "v1..HEAD"]`.
+    pub argv: Option<Spanned<Vec<Spanned<String>>>>,
+    /// The stdin of the program.
+    pub stdin: Option<Spanned<String>>,
+    /// The URL of the request, with its query.
+    pub url: Option<Spanned<String>>,
+    /// Its method, such as `POST`.
+    pub method: Option<Spanned<String>>,
+    /// Some of its headers: `{ Accept: application/json }`. A secret is `[secret]`.
+    #[schemars(with = "IndexMap<String, String>")]
+    pub headers: NamedMap<Spanned<String>>,
+    /// What its JSON body has, compared as `json` of an answer: `{ state: closed }`.
+    pub json: Option<Spanned<Json>>,
+    /// Its whole body as text.
+    pub body: Option<Spanned<String>>,
 }

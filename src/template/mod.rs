@@ -36,7 +36,7 @@ pub use limit::{MAX_ITERATIONS, MAX_NESTING, MAX_OUTPUT, MAX_TEMPLATE};
 pub use output::{OutputPiece, output_pieces};
 pub use output_note::{INVALID_UTF8_NOTE, truncation_note};
 pub use render::{RenderError, is_truthy, value_to_text};
-pub use scope::{Scope, ScopeConstants, reserved_name_meaning};
+pub use scope::{FixedTime, Scope, ScopeConstants, reserved_name_meaning};
 pub use shape::{ScopeShape, Shape};
 pub use slot::{
     Argv, Base64, Base64Text, Condition, EnvValue, FilePath, FolderPath, FolderPathText, HeaderSlot, HeaderText,

@@ -29,6 +29,19 @@ pub fn reserved_name_meaning(name: &str) -> Option<&'static str> {
     RESERVED_NAMES.iter().find(|(reserved, _)| *reserved == name).map(|(_, meaning)| *meaning)
 }
 
+/// A time at which `now` stands still, such as in a test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FixedTime(Timestamp);
+
+impl std::str::FromStr for FixedTime {
+    type Err = ();
+
+    /// Reads an RFC 3339 time, such as `2026-01-31T12:00:00Z`.
+    fn from_str(text: &str) -> Result<FixedTime, ()> {
+        text.parse().map(FixedTime).map_err(|_| ())
+    }
+}
+
 /// The values that are the same for all calls of one catalog.
 #[derive(Debug, Default)]
 pub struct ScopeConstants {
@@ -36,6 +49,8 @@ pub struct ScopeConstants {
     pub env: Value,
     /// `name`, `title` and `version` of the server, as an object.
     pub server: Value,
+    /// The time of `now`, if it stands still.
+    pub now: Option<FixedTime>,
 }
 
 /// The values in scope of one rendering. Arguments are `NAME` and `arguments.NAME`.
@@ -66,6 +81,7 @@ impl Scope {
     /// The same with the budget of a call.
     pub fn with_budget(arguments: Map<String, Value>, constants: Arc<ScopeConstants>, budget: &Budget) -> Scope {
         let arguments = Arc::new(Value::Object(arguments));
+        let now = constants.now.map(|FixedTime(now)| now);
         Scope {
             arguments,
             constants,
@@ -75,7 +91,7 @@ impl Scope {
             this: None,
             index: None,
             typed: None,
-            now: None,
+            now,
             budget: budget.clone(),
             refuses_notes: false,
         }

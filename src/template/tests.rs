@@ -48,6 +48,7 @@ fn fixed() -> Arc<ScopeConstants> {
     Arc::new(ScopeConstants {
         env: json!({ "TOKEN": "t0k", "API": "https://api.example" }),
         server: json!({ "name": "demo", "version": "1" }),
+        now: None,
     })
 }
 

@@ -1,8 +1,8 @@
-//! Sends one request to the server within the process, on the same path as a client's.
+//! Sends one request to the server within the process, on the same path as a client's, and answers its questions.
 
-use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio_util::sync::CancellationToken;
+use serde_json::{Map, Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::server::LiveCatalog;
 
@@ -24,43 +24,174 @@ pub enum RequestError {
     /// The server ended without an answer.
     #[error("no response from the server")]
     NoAnswer,
+    /// The client has no answer to a question of the server.
+    #[error("{0}")]
+    Unanswered(String),
+}
+
+/// A question of the server.
+#[derive(Debug, Clone, Copy)]
+pub struct ServerQuestion<'a> {
+    /// Its key, which the newest version alone tells.
+    pub key: Option<&'a str>,
+    /// Its method, such as `elicitation/create`.
+    pub method: &'a str,
+    /// Its parameters.
+    pub params: &'a Value,
+}
+
+/// Answers the questions of the server with results of their methods, or says why it cannot.
+pub type AnswerQuestion<'a> = dyn Fn(&ServerQuestion<'_>) -> Result<Value, String> + Send + Sync + 'a;
+
+/// A client of one version.
+pub struct Client<'a> {
+    /// The version that it speaks.
+    pub version: &'a str,
+    /// Its capabilities.
+    pub capabilities: Value,
+    /// Answers questions.
+    pub answer: &'a AnswerQuestion<'a>,
 }
 
 /// Asks one request, in the words of 2026-07-28, and returns its result as a client would get it. `params` is an
 /// object. Dropping the future cancels the request.
 pub async fn ask(live: &LiveCatalog, method: &str, params: Value) -> Result<Value, RequestError> {
-    let (near, far) = tokio::io::duplex(64 * 1024);
-    let stop = CancellationToken::new();
-    let _stop = stop.clone().drop_guard();
-    let serving = {
-        let live = live.clone();
-        tokio::spawn(async move {
-            let (reader, writer) = tokio::io::split(far);
-            stdio::serve_on(&live, reader, writer, stop).await;
-        })
-    };
-    let (reader, mut writer) = tokio::io::split(near);
-    let mut line = request(method, params).to_string();
-    line.push('\n');
-    writer.write_all(line.as_bytes()).await.map_err(|_| RequestError::NoAnswer)?;
-    let mut lines = BufReader::new(reader).lines();
-    let answer = loop {
-        let line = lines.next_line().await.ok().flatten().ok_or(RequestError::NoAnswer)?;
-        let message: Value = serde_json::from_str(&line).map_err(|_| RequestError::NoAnswer)?;
-        if message.get("id").is_some() {
-            break message;
-        }
-    };
-    drop((writer, lines));
-    let _ = serving.await;
-    result(answer)
+    let answer = |_: &ServerQuestion<'_>| Err(String::new());
+    let client = Client { version: NEWEST_VERSION, capabilities: json!({}), answer: &answer };
+    Connection::open(live).request(&client, method, params).await
 }
 
-fn request(method: &str, mut params: Value) -> Value {
+/// The same as `client`, which answers what it is asked on the way.
+pub async fn ask_as(
+    client: &Client<'_>,
+    live: &LiveCatalog,
+    method: &str,
+    mut params: Value,
+) -> Result<Value, RequestError> {
+    if client.version != NEWEST_VERSION {
+        return Connection::open(live).ask_in_session(client, method, params).await;
+    }
+    for _ in 0..MAX_ROUNDS {
+        let result = Connection::open(live).request(client, method, params.clone()).await?;
+        let Some(questions) = result.get("inputRequests").and_then(Value::as_object) else { return Ok(result) };
+        let Some(params) = params.as_object_mut() else { return Ok(result) };
+        params.insert("inputResponses".to_owned(), answer_round(client, questions)?);
+        params.insert("requestState".to_owned(), result.get("requestState").cloned().unwrap_or_default());
+    }
+    Err(RequestError::Unanswered(format!("the server asked more than {MAX_ROUNDS} times")))
+}
+
+/// The version in which each request stands for itself.
+const NEWEST_VERSION: &str = "2026-07-28";
+/// How often a call may ask.
+const MAX_ROUNDS: usize = 50;
+
+/// The answers of one round, by key.
+fn answer_round(client: &Client<'_>, questions: &Map<String, Value>) -> Result<Value, RequestError> {
+    let mut answers = Map::new();
+    for (key, request) in questions {
+        let method = request.get("method").and_then(Value::as_str).unwrap_or_default();
+        let params = request.get("params").unwrap_or(&Value::Null);
+        let answer = (client.answer)(&ServerQuestion { key: Some(key), method, params });
+        answers.insert(key.clone(), answer.map_err(RequestError::Unanswered)?);
+    }
+    Ok(Value::Object(answers))
+}
+
+/// A connection to the server.
+struct Connection {
+    writer: WriteHalf<DuplexStream>,
+    lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
+    serving: tokio::task::JoinHandle<()>,
+    _stop: DropGuard,
+}
+
+impl Connection {
+    fn open(live: &LiveCatalog) -> Connection {
+        let (near, far) = tokio::io::duplex(64 * 1024);
+        let stop = CancellationToken::new();
+        let guard = stop.clone().drop_guard();
+        let live = live.clone();
+        let serving = tokio::spawn(async move {
+            let (reader, writer) = tokio::io::split(far);
+            stdio::serve_on(&live, reader, writer, stop).await;
+        });
+        let (reader, writer) = tokio::io::split(near);
+        Connection { writer, lines: BufReader::new(reader).lines(), serving, _stop: guard }
+    }
+
+    /// Sends a request that stands for itself.
+    async fn request(mut self, client: &Client<'_>, method: &str, params: Value) -> Result<Value, RequestError> {
+        self.send(&request(client, method, params)).await?;
+        let answer = loop {
+            let message = self.receive().await?;
+            if message.get("id").is_some() {
+                break message;
+            }
+        };
+        self.close().await;
+        result(answer)
+    }
+
+    /// Begins a session, and sends a request in it.
+    async fn ask_in_session(mut self, client: &Client<'_>, method: &str, params: Value) -> Result<Value, RequestError> {
+        let hello = json!({
+            "protocolVersion": client.version,
+            "capabilities": client.capabilities,
+            "clientInfo": client_info(),
+        });
+        self.send(&json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello })).await?;
+        self.answer_until(client, 0).await?;
+        self.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await?;
+        self.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })).await?;
+        let answer = self.answer_until(client, 1).await?;
+        self.close().await;
+        result(answer)
+    }
+
+    /// Answers the server until it answers the request `id`.
+    async fn answer_until(&mut self, client: &Client<'_>, id: i64) -> Result<Value, RequestError> {
+        loop {
+            let message = self.receive().await?;
+            let Some(method) = message.get("method").and_then(Value::as_str) else {
+                match message.get("id") == Some(&json!(id)) {
+                    true => return Ok(message),
+                    false => continue,
+                }
+            };
+            let Some(asked) = message.get("id") else { continue };
+            let params = message.get("params").unwrap_or(&Value::Null);
+            let answer = (client.answer)(&ServerQuestion { key: None, method, params });
+            let result = answer.map_err(RequestError::Unanswered)?;
+            self.send(&json!({ "jsonrpc": "2.0", "id": asked, "result": result })).await?;
+        }
+    }
+
+    async fn send(&mut self, message: &Value) -> Result<(), RequestError> {
+        let line = format!("{message}\n");
+        self.writer.write_all(line.as_bytes()).await.map_err(|_| RequestError::NoAnswer)
+    }
+
+    async fn receive(&mut self) -> Result<Value, RequestError> {
+        let line = self.lines.next_line().await.ok().flatten().ok_or(RequestError::NoAnswer)?;
+        serde_json::from_str(&line).map_err(|_| RequestError::NoAnswer)
+    }
+
+    async fn close(self) {
+        drop((self.writer, self.lines));
+        let _ = self.serving.await;
+    }
+}
+
+fn client_info() -> Value {
+    json!({ "name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION") })
+}
+
+fn request(client: &Client<'_>, method: &str, mut params: Value) -> Value {
     let meta = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": { "name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION") },
-        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/protocolVersion": client.version,
+        "io.modelcontextprotocol/clientInfo": client_info(),
+        "io.modelcontextprotocol/clientCapabilities": client.capabilities,
     });
     if let Some(params) = params.as_object_mut() {
         params.insert("_meta".to_owned(), meta);

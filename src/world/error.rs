@@ -96,6 +96,12 @@ pub enum WorldError {
     /// Its output takes too much memory.
     #[error(transparent)]
     Exhausted(Exhausted),
+    /// A test has no mock for it.
+    #[error("no mock for {action}")]
+    NotMocked {
+        /// The program or the request.
+        action: String,
+    },
     /// The caller cancelled it.
     #[error("cancelled")]
     Cancelled,

@@ -107,6 +107,8 @@ pub struct HttpRequest {
     pub host_policy: HostPolicy,
     /// The certificates of its connection. The client certificate is not presented to another origin.
     pub tls: TlsOptions,
+    /// The id of the step that sends it.
+    pub step: Option<String>,
     /// The proxy of its connection.
     pub proxy: Option<Arc<Proxy>>,
     /// Cancels it.
@@ -134,6 +136,7 @@ impl HttpRequest {
             is_authorized: true,
             host_policy: HostPolicy::default(),
             tls: TlsOptions::default(),
+            step: None,
             proxy: None,
             cancel: CancellationToken::new(),
         }

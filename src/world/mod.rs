@@ -16,6 +16,7 @@ mod host_policy;
 mod http;
 mod isolation;
 mod latest_line;
+mod mock_world;
 mod live_tokens;
 mod permits;
 mod pipes;
@@ -52,6 +53,7 @@ pub use host_policy::{HostPolicy, is_public};
 pub use http::{HttpHeader, HttpRequest, HttpResponse, ResponseSource};
 pub use isolation::forbid_ptrace;
 pub use latest_line::LatestLine;
+pub use mock_world::{MockReplies, MockReply, MockResponse, MockWorld, SentAction};
 pub use program_path::find_program;
 pub use program_run::{ProgramCommand, ProgramOutput};
 pub use proxy::Proxy;
@@ -107,6 +109,11 @@ pub trait World: Send + Sync {
     /// A text that is made of a request, without secrets.
     fn redact(&self, text: String) -> String {
         text
+    }
+
+    /// Whether pauses of actions take their time. In a test they do not.
+    fn waits(&self) -> bool {
+        true
     }
 
     /// Sets how many programs may run at once; others wait.

@@ -51,6 +51,10 @@ pub struct ProgramCommand {
     /// How many bytes of stdout and of stderr are kept. More is read and counted: at full speed up to 64 times the limit
     /// (at least 16 MiB), then slowly, so that a flood costs no CPU.
     pub max_output: u64,
+    /// The id of the step that runs it.
+    pub step: Option<String>,
+    /// Whether it is a shell that runs a script.
+    pub is_script: bool,
     /// Takes its stdout as it comes.
     pub latest_line: Option<Arc<LatestLine>>,
     /// The limits of the call, which its output is charged to while it runs.
@@ -72,6 +76,8 @@ impl ProgramCommand {
             sandboxes: Vec::new(),
             timeout: Duration::from_secs(30),
             max_output: 1 << 20,
+            step: None,
+            is_script: false,
             latest_line: None,
             budget: Budget::default(),
             cancel: CancellationToken::new(),

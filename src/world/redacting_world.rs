@@ -150,6 +150,10 @@ impl World for RedactingWorld {
         self.world.redact(self.redactor.redact_text(&text).into_owned())
     }
 
+    fn waits(&self) -> bool {
+        self.world.waits()
+    }
+
     fn set_program_limit(&self, limit: usize) {
         self.world.set_program_limit(limit);
     }

@@ -157,6 +157,10 @@ impl World for ReportingWorld {
         }))
     }
 
+    fn waits(&self) -> bool {
+        self.world.waits()
+    }
+
     fn set_program_limit(&self, limit: usize) {
         self.world.set_program_limit(limit);
     }

@@ -79,6 +79,10 @@ impl World for TracingWorld {
         self.world.run_program(command)
     }
 
+    fn waits(&self) -> bool {
+        self.world.waits()
+    }
+
     fn redactor(&self) -> Option<&Redactor> {
         self.world.redactor()
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::conversation::DESK;
 use crate::harness::*;
 
-const COMMANDS: [&str; 9] = ["serve", "check", "list", "get", "call", "read", "schema", "init", "completions"];
+const COMMANDS: [&str; 10] = ["serve", "check", "list", "get", "call", "read", "test", "schema", "init", "completions"];
 
 /// Runs in `folder`, and must end well.
 fn well(folder: &Path, arguments: &[&str]) -> String {

@@ -67,6 +67,7 @@ mod shutdown;
 mod skills;
 mod sse;
 mod multipart;
+mod manifest_tests;
 mod names;
 mod notifications;
 mod numbers;

@@ -37,6 +37,7 @@ impl HttpAction {
         request.host_policy = self.host_policy.clone();
         self.transport.add_to(&mut request);
         request.cancel = context.run.cancel.clone();
+        request.step = context.step.map(str::to_owned);
         Ok(request)
     }
 
@@ -126,6 +127,7 @@ impl HttpAction {
         let message = format!("trying again in {:.1} s ({next} of {attempts})", delay.as_secs_f64());
         let update = ProgressUpdate { progress: None, total: None, message: Some(message) };
         context.run.client.progress(update).await;
+        let delay = if context.run.world.waits() { delay } else { Duration::ZERO };
         let elapsed = context.run.cancel.run_until_cancelled(tokio::time::sleep(delay)).await;
         elapsed.ok_or(WorldError::Cancelled)
     }

@@ -1,0 +1,170 @@
+//! `folio test`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use super::request::{build_runtime, finish_load, new_world};
+use super::test_report::print_run;
+use super::variable_commands::VariableCommands;
+use super::{Exit, Output, TestArgs, TestFormat};
+use crate::diagnostic::Report;
+use crate::load::{EnvSource, LoadedPacks, ManifestLocation, TestEnvironment, load};
+use crate::test_run::{
+    PlannedTest, TestFilter, TestOutcome, TestRunner, TestStatus, TestWorlds, obsolete_snapshots, plan_tests,
+    test_environment,
+};
+use crate::world::World;
+
+/// Runs the tests of a manifest.
+pub(super) fn run(arguments: &TestArgs, output: &Output) -> anyhow::Result<Exit> {
+    let place = ManifestLocation::resolve(&arguments.path)?;
+    let declared = load(&place, &EnvSource::Test(TestEnvironment::default()));
+    let environment = EnvSource::Test(test_environment(&declared));
+    let built = finish_load(load(&place, &environment), output);
+    if built.report.has_errors() {
+        output.eprint_report(&built.report);
+        return Ok(Exit::Failure);
+    }
+    let Some(run) = run_tests(declared, &place, arguments)? else {
+        bail!("no test matches `{}`", arguments.filter.as_deref().unwrap_or_default());
+    };
+    print_run(&run, arguments.format, output)?;
+    Ok(if run.passed() { Exit::Success } else { Exit::Failure })
+}
+
+/// The tests that were run, and what came of them.
+pub(super) struct TestRun {
+    /// The sources of the tests.
+    pub(super) report: Report,
+    pub(super) tests: Vec<PlannedTest>,
+    /// As many as tests.
+    pub(super) outcomes: Vec<TestOutcome>,
+    /// How many tests the filter left out.
+    pub(super) filtered: usize,
+    pub(super) obsolete: ObsoleteSnapshots,
+    pub(super) elapsed: Duration,
+}
+
+/// Snapshots that belong to no test.
+#[derive(Default)]
+pub(super) struct ObsoleteSnapshots {
+    pub(super) files: Vec<PathBuf>,
+    pub(super) removed: bool,
+}
+
+impl TestRun {
+    pub(super) fn passed(&self) -> bool {
+        !self.outcomes.iter().any(|outcome| matches!(outcome.status, TestStatus::Failed(_)))
+    }
+
+    /// How many outcomes are so.
+    pub(super) fn count(&self, is_so: impl Fn(&TestStatus) -> bool) -> usize {
+        self.outcomes.iter().filter(|outcome| is_so(&outcome.status)).count()
+    }
+
+    pub(super) fn results(&self) -> impl Iterator<Item = (&PlannedTest, &TestOutcome)> {
+        self.tests.iter().zip(&self.outcomes)
+    }
+}
+
+/// Runs the tests that are chosen; `None` if none are.
+fn run_tests(
+    mut loaded: LoadedPacks,
+    place: &ManifestLocation,
+    arguments: &TestArgs,
+) -> anyhow::Result<Option<TestRun>> {
+    let mut tests = plan_tests(&loaded);
+    let obsolete = match arguments.filter {
+        None => remove_obsolete(obsolete_snapshots(&loaded, &tests), arguments.update)?,
+        Some(_) => ObsoleteSnapshots::default(),
+    };
+    let all = tests.len();
+    if let Some(filter) = arguments.filter.as_deref().and_then(TestFilter::new) {
+        tests.retain(|test| filter.matches(test));
+        if tests.is_empty() {
+            return Ok(None);
+        }
+    }
+    let worlds = RealWorlds { place };
+    let runner = TestRunner {
+        worlds: &worlds,
+        documents: &loaded.findings.documents,
+        live: arguments.live,
+        update: arguments.update,
+    };
+    let began = Instant::now();
+    let outcomes = run_all(&tests, &runner, job_count(arguments, tests.len()));
+    loaded.findings.report.truncate(0);
+    let (report, elapsed, filtered) = (loaded.findings.report, began.elapsed(), all - tests.len());
+    Ok(Some(TestRun { report, tests, outcomes, filtered, obsolete, elapsed }))
+}
+
+fn remove_obsolete(files: Vec<PathBuf>, update: bool) -> anyhow::Result<ObsoleteSnapshots> {
+    for file in files.iter().filter(|_| update) {
+        std::fs::remove_file(file)?;
+    }
+    Ok(ObsoleteSnapshots { files, removed: update })
+}
+
+fn job_count(arguments: &TestArgs, tests: usize) -> usize {
+    let processors = || thread::available_parallelism().map_or(1, |count| count.get());
+    arguments.jobs.map_or_else(processors, |jobs| jobs.get()).min(tests.max(1))
+}
+
+/// Runs tests, so many at once.
+fn run_all(tests: &[PlannedTest], runner: &TestRunner<'_>, jobs: usize) -> Vec<TestOutcome> {
+    let next = AtomicUsize::new(0);
+    let outcomes = Mutex::new(Vec::with_capacity(tests.len()));
+    let work = || {
+        while let Some((number, test)) = next_test(&next, tests) {
+            let outcome = runner.run(test);
+            outcomes.lock().push((number, outcome));
+        }
+    };
+    thread::scope(|scope| {
+        (0..jobs).for_each(|_| drop(scope.spawn(work)));
+    });
+    let mut outcomes = outcomes.into_inner();
+    outcomes.sort_by_key(|(number, _)| *number);
+    outcomes.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
+fn next_test<'t>(next: &AtomicUsize, tests: &'t [PlannedTest]) -> Option<(usize, &'t PlannedTest)> {
+    let number = next.fetch_add(1, Ordering::AcqRel);
+    Some((number, tests.get(number)?))
+}
+
+/// The folder of the tests, and the world of live ones.
+struct RealWorlds<'a> {
+    place: &'a ManifestLocation,
+}
+
+impl TestWorlds for RealWorlds<'_> {
+    fn load(&self, environment: &EnvSource, live: bool) -> LoadedPacks {
+        let runtime = if live { build_runtime().ok() } else { None };
+        let Some(runtime) = runtime else { return load(self.place, environment) };
+        let world = Arc::new(new_world());
+        let mut commands = VariableCommands::new(world.clone(), CancellationToken::new());
+        let loaded = runtime.block_on(commands.load((self.place, environment), false));
+        world.shut_down();
+        loaded
+    }
+
+    fn real(&self) -> Arc<dyn World> {
+        Arc::new(new_world())
+    }
+}
+
+impl TestFormat {
+    /// Whether it is read by people.
+    pub(super) fn is_text(self) -> bool {
+        self == TestFormat::Text
+    }
+}

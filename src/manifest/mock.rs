@@ -1,0 +1,156 @@
+//! The values of `mock` in a test.
+
+use indexmap::IndexMap;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+/// The actions that a mock stands in for, by name.
+pub const MOCKED_ACTIONS: [&str; 4] = ["exec", "script", "http", "ask"];
+
+/// What else a mock sets.
+pub(super) const MOCKED_SETTINGS: [&str; 2] = ["env", "now"];
+
+/// What stands in for an action, or for a part of the outside.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Mock {
+    /// How a program ends, each time.
+    Program(ProgramMock),
+    /// How programs end, one after the other.
+    Programs(Vec<ProgramMock>),
+    /// The response to every request.
+    Response(ResponseMock),
+    /// Responses, one after the other.
+    Responses(Vec<ResponseMock>),
+    /// The answers of the client, by the keys of the questions.
+    Answers(Map<String, Value>),
+    /// Variables.
+    Env(IndexMap<String, String>),
+    /// The time.
+    Now(String),
+}
+
+/// How a program ends.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, expecting = "a map with `exit`, `stdout` or `stderr`")]
+pub struct ProgramMock {
+    /// Its exit code.
+    pub exit: i32,
+    /// What it prints: a text, or JSON.
+    pub stdout: Option<Value>,
+    /// Its messages.
+    pub stderr: Option<String>,
+}
+
+/// A response to a request.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, expecting = "a map with `status`, `headers`, `json` or `body`")]
+pub struct ResponseMock {
+    /// Its status; 200 by default.
+    pub status: Option<u16>,
+    /// Its headers.
+    pub headers: IndexMap<String, String>,
+    /// Its body as JSON.
+    pub json: Option<Value>,
+    /// Its body as text.
+    pub body: Option<String>,
+}
+
+impl Mock {
+    /// Every name that stands for itself, and not for a step.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        MOCKED_ACTIONS.into_iter().chain(MOCKED_SETTINGS)
+    }
+
+    /// Reads the mock of an action or a step.
+    ///
+    /// # Errors
+    /// It does not have the keys of one.
+    pub fn parse(name: &str, value: &Value) -> Result<Mock, String> {
+        match name {
+            "env" => read(value).map(|variables: IndexMap<String, Scalar>| {
+                Mock::Env(variables.into_iter().map(|(name, value)| (name, value.0)).collect())
+            }),
+            "now" => read(value).map(Mock::Now),
+            "exec" | "script" => programs(value),
+            "http" => responses(value),
+            "ask" => read(value).map(Mock::Answers),
+            _ => step(value),
+        }
+    }
+}
+
+/// A number, a boolean or a text, as text.
+#[derive(Deserialize)]
+#[serde(from = "Value")]
+struct Scalar(String);
+
+impl From<Value> for Scalar {
+    fn from(value: Value) -> Scalar {
+        match value {
+            Value::String(text) => Scalar(text),
+            Value::Null => Scalar(String::new()),
+            other => Scalar(other.to_string()),
+        }
+    }
+}
+
+fn read<T: DeserializeOwned>(value: &Value) -> Result<T, String> {
+    serde_json::from_value(value.clone()).map_err(|error| error.to_string())
+}
+
+fn programs(value: &Value) -> Result<Mock, String> {
+    if value.is_array() { read(value).map(Mock::Programs) } else { read(value).map(Mock::Program) }
+}
+
+fn responses(value: &Value) -> Result<Mock, String> {
+    let mock = if value.is_array() { read(value).map(Mock::Responses) } else { read(value).map(Mock::Response) };
+    let has_two = |response: &ResponseMock| response.json.is_some() && response.body.is_some();
+    match &mock {
+        Ok(Mock::Response(response)) if has_two(response) => Err("`json` cannot be used with `body`".to_owned()),
+        Ok(Mock::Responses(all)) if all.iter().any(has_two) => Err("`json` cannot be used with `body`".to_owned()),
+        _ => mock,
+    }
+}
+
+/// The mock of a step, whose keys say what it is of.
+fn step(value: &Value) -> Result<Mock, String> {
+    let first = value.get(0).unwrap_or(value);
+    let has = |keys: &[&str]| keys.iter().any(|key| first.get(key).is_some());
+    match () {
+        () if has(&["exit", "stdout", "stderr"]) => programs(value),
+        () if has(&["status", "headers", "json", "body"]) => responses(value),
+        () if first.as_object().is_some_and(|keys| !keys.is_empty()) => read(value).map(Mock::Answers),
+        () => Err(
+            "expected keys of a program (`exit stdout stderr`), a response (`status headers json body`) or questions"
+                .to_owned(),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use serde_json::json;
+
+    use super::{Mock, ProgramMock, ResponseMock};
+
+    #[test]
+    fn keys_of_a_step_say_what_it_mocks() {
+        let program = ProgramMock { exit: 2, ..ProgramMock::default() };
+        assert_eq!(Mock::parse("x", &json!({ "exit": 2 })).unwrap(), Mock::Program(program.clone()));
+        assert_eq!(Mock::parse("x", &json!([{ "exit": 2 }])).unwrap(), Mock::Programs(vec![program]));
+        let response = ResponseMock { status: Some(404), ..ResponseMock::default() };
+        assert_eq!(Mock::parse("x", &json!({ "status": 404 })).unwrap(), Mock::Response(response));
+        assert!(matches!(Mock::parse("x", &json!({ "confirm": { "sure": true } })), Ok(Mock::Answers(_))));
+        assert!(Mock::parse("x", &json!({})).is_err() && Mock::parse("x", &json!("text")).is_err());
+    }
+
+    #[test]
+    fn unknown_and_excluding_keys_are_errors() {
+        assert!(Mock::parse("exec", &json!({ "stdot": "x" })).unwrap_err().contains("`stdot`"));
+        assert!(Mock::parse("http", &json!({ "json": 1, "body": "x" })).unwrap_err().contains("`body`"));
+        assert!(Mock::parse("ask", &json!([])).is_err());
+    }
+}

@@ -1,0 +1,79 @@
+//! Runs the tests of a manifest: each on a catalog of its own, through the path of a client's call, with mocks in place of
+//! the world.
+//!
+//! What is not here: the keys of a test (manifest/), their check (catalog/), and how outcomes are printed (cli/).
+
+mod answer;
+mod answer_book;
+mod diff;
+mod expectation;
+mod partial_match;
+mod plan;
+mod run;
+mod sent;
+mod snapshot;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use plan::{PlannedTest, TestFilter, plan_tests, test_environment};
+pub use run::{TestRunner, TestWorlds};
+pub use snapshot::obsolete_snapshots;
+
+use crate::yaml::Location;
+
+/// How a test ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TestStatus {
+    /// All expectations hold.
+    Passed,
+    /// What does not hold.
+    Failed(Vec<TestFailure>),
+    /// It was not run, for this reason.
+    Skipped(String),
+}
+
+/// The outcome of one test.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TestOutcome {
+    /// How it ended.
+    pub status: TestStatus,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// The snapshot that was written.
+    pub written: Option<PathBuf>,
+}
+
+/// One expectation that does not hold, without secrets.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TestFailure {
+    /// The place of the expectation.
+    pub at: Location,
+    /// What is wrong.
+    pub message: String,
+    /// What to do.
+    pub help: Option<String>,
+    /// What came instead: a diff, or the text.
+    pub details: String,
+}
+
+impl TestFailure {
+    fn new(at: Location, message: impl Into<String>) -> TestFailure {
+        TestFailure { at, message: message.into(), help: None, details: String::new() }
+    }
+
+    #[must_use]
+    fn help(self, help: impl Into<String>) -> TestFailure {
+        TestFailure { help: Some(help.into()), ..self }
+    }
+
+    #[must_use]
+    fn details(self, details: impl Into<String>) -> TestFailure {
+        TestFailure { details: details.into(), ..self }
+    }
+
+    /// The failure with its texts changed by `redact`.
+    fn map_texts(self, redact: impl Fn(&str) -> String) -> TestFailure {
+        TestFailure { message: redact(&self.message), details: redact(&self.details), ..self }
+    }
+}

@@ -1,0 +1,79 @@
+//! Compares JSON with what is expected of it: of maps the keys that are named, of lists every item.
+
+use serde_json::Value;
+
+use crate::yaml::pointer;
+
+/// A part that differs.
+#[derive(Debug, PartialEq)]
+pub(super) struct Difference {
+    /// Where, as a JSON pointer.
+    pub(super) pointer: String,
+    /// How.
+    pub(super) message: String,
+}
+
+/// The parts of `received` that differ from `expected`.
+pub(super) fn differences(expected: &Value, received: &Value) -> Vec<Difference> {
+    let mut found = Vec::new();
+    compare(expected, received, "", &mut found);
+    found
+}
+
+fn compare(expected: &Value, received: &Value, path: &str, found: &mut Vec<Difference>) {
+    let mut differ = |message: String| found.push(Difference { pointer: path.to_owned(), message });
+    match (expected, received) {
+        (Value::Object(expected), Value::Object(received)) => {
+            for (key, value) in expected {
+                let pointer = pointer::join(path, key);
+                match received.get(key) {
+                    Some(received) => compare(value, received, &pointer, found),
+                    None => {
+                        found.push(Difference { pointer, message: format!("expected {value}, found no key `{key}`") })
+                    }
+                }
+            }
+        }
+        (Value::Array(expected), Value::Array(received)) => {
+            if expected.len() != received.len() {
+                differ(format!("expected {} items, found {}", expected.len(), received.len()));
+            }
+            for (at, (expected, received)) in expected.iter().zip(received).enumerate() {
+                compare(expected, received, &pointer::join(path, &at.to_string()), found);
+            }
+        }
+        _ if same_scalar(expected, received) => {}
+        _ => differ(format!("expected {expected}, found {received}")),
+    }
+}
+
+/// `1` and `1.0` are one number.
+fn same_scalar(one: &Value, other: &Value) -> bool {
+    match (one.as_f64(), other.as_f64()) {
+        (Some(number), Some(other_number)) => one == other || number == other_number,
+        _ => one == other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::differences;
+
+    #[test]
+    fn only_named_keys_of_maps_are_compared() {
+        assert_eq!(differences(&json!({ "a": { "b": 1 } }), &json!({ "a": { "b": 1.0, "c": 2 }, "d": 3 })), []);
+        let found = differences(&json!({ "a": { "b": 1 } }), &json!({ "a": { "b": 2 } }));
+        assert_eq!(found.iter().map(|part| part.pointer.as_str()).collect::<Vec<_>>(), ["/a/b"]);
+        assert_eq!(differences(&json!({ "a": null }), &json!({})).len(), 1);
+    }
+
+    #[test]
+    fn every_item_of_lists_is_compared() {
+        assert_eq!(differences(&json!([{ "a": 1 }, 2]), &json!([{ "a": 1, "b": 2 }, 2])), []);
+        assert_eq!(differences(&json!([1]), &json!([1, 2])).len(), 1);
+        assert_eq!(differences(&json!([1, 3]), &json!([1, 2])).len(), 1);
+        assert_eq!(differences(&json!({}), &json!([])).len(), 1);
+    }
+}

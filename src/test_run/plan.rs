@@ -1,0 +1,241 @@
+//! The tests of a manifest and its packs, as calls to make.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use indexmap::IndexMap;
+use regex::Regex;
+use serde_json::{Map, Value, json};
+
+use crate::load::{EntryFile, LoadedPack, LoadedPacks, TestEnvironment};
+use crate::manifest::{EnvEntry, Expect, Manifest, Mock, ProtocolVersion, Test, TestCase};
+use crate::uri::UriTemplate;
+use crate::yaml::{Location, Spanned};
+
+use super::snapshot::snapshot_path;
+
+/// One call, and what is expected of it.
+pub struct PlannedTest {
+    /// The name of the test, with its pack, case and version.
+    pub name: String,
+    /// The place of its name.
+    pub at: Location,
+    pub(super) method: &'static str,
+    pub(super) params: Value,
+    /// The entry that must be served, by its name for clients; `None` for a URI.
+    pub(super) entry: Option<String>,
+    /// Whether it is of a pack that the served manifest imports.
+    pub(super) is_imported: bool,
+    pub(super) version: &'static str,
+    pub(super) mocks: IndexMap<String, Mock>,
+    pub(super) environment: TestEnvironment,
+    pub(super) is_live: bool,
+    pub(super) expects: Vec<Spanned<Expect>>,
+    pub(super) snapshot: PathBuf,
+}
+
+/// Chooses tests by name.
+pub struct TestFilter(Regex);
+
+impl TestFilter {
+    /// A part of a name, or a glob with `*` and `?` for all of it.
+    pub fn new(text: &str) -> Option<TestFilter> {
+        let escaped = regex::escape(text);
+        let pattern = match text.contains(['*', '?']) {
+            true => format!("^{}$", escaped.replace("\\*", ".*").replace("\\?", ".")),
+            false => escaped,
+        };
+        Regex::new(&pattern).ok().map(TestFilter)
+    }
+
+    /// Whether a test is chosen.
+    pub fn matches(&self, test: &PlannedTest) -> bool {
+        self.0.is_match(&test.name)
+    }
+}
+
+/// The variables of every test: made-up values of secrets.
+pub fn test_environment(loaded: &LoadedPacks) -> TestEnvironment {
+    let manifest = loaded.packs.first().map(|pack| &pack.manifest);
+    let variables = manifest.into_iter().flat_map(secret_names).map(|name| {
+        let value = format!("test-value-of-{name}");
+        (name, value)
+    });
+    TestEnvironment { variables: variables.collect(), ..TestEnvironment::default() }
+}
+
+/// The variables whose values a test must not know.
+fn secret_names(manifest: &Manifest) -> impl Iterator<Item = String> {
+    let is_secret = |entry: &EnvEntry| match entry {
+        EnvEntry::Keys(variable) => {
+            let is_external = variable.file.is_some() || variable.command.is_some();
+            is_external || (variable.secret == Some(true) && variable.default.is_none())
+        }
+        _ => false,
+    };
+    manifest.env.iter().filter(move |(_, entry)| is_secret(entry)).map(|(name, _)| name.value.clone())
+}
+
+/// All tests, in the order written; those of packs last.
+pub fn plan_tests(loaded: &LoadedPacks) -> Vec<PlannedTest> {
+    let base = test_environment(loaded);
+    let mut planned = Vec::new();
+    for pack in &loaded.packs {
+        for file in &pack.entry_files {
+            for (name, test) in &file.entries.tests {
+                let planner = TestPlanner { pack, file, name, test, base: &base };
+                planner.add_to(&mut planned);
+            }
+        }
+    }
+    planned
+}
+
+/// Plans the calls of one test.
+struct TestPlanner<'a> {
+    pack: &'a LoadedPack,
+    file: &'a EntryFile,
+    name: &'a Spanned<String>,
+    test: &'a Test,
+    base: &'a TestEnvironment,
+}
+
+/// What a test calls.
+struct Subject {
+    method: &'static str,
+    params: Value,
+    entry: Option<String>,
+}
+
+impl TestPlanner<'_> {
+    fn add_to(&self, planned: &mut Vec<PlannedTest>) {
+        let newest = [ProtocolVersion::V2026_07_28];
+        let versions = if self.test.versions.is_empty() { &newest[..] } else { &self.test.versions };
+        let whole = [Spanned::new(TestCase::default(), self.name.location)];
+        let cases = if self.test.cases.is_empty() { &whole[..] } else { &self.test.cases };
+        for (number, case) in cases.iter().enumerate() {
+            let mut name = self.shown_name();
+            if !self.test.cases.is_empty() {
+                let own = case.name.as_ref().map_or_else(|| (number + 1).to_string(), |name| name.value.clone());
+                name = format!("{name} ({own})");
+            }
+            for version in versions {
+                let suffix =
+                    if self.test.versions.is_empty() { String::new() } else { format!(" [{}]", version.as_str()) };
+                planned.extend(self.plan(format!("{name}{suffix}"), case, *version));
+            }
+        }
+    }
+
+    fn shown_name(&self) -> String {
+        match self.pack.prefix.as_str() {
+            "" => self.name.value.clone(),
+            prefix => format!("{prefix}: {}", self.name.value),
+        }
+    }
+
+    fn plan(&self, name: String, case: &Spanned<TestCase>, version: ProtocolVersion) -> Option<PlannedTest> {
+        let mut mocks: IndexMap<String, Mock> = IndexMap::new();
+        for (key, value) in self.test.mock.iter().chain(&case.mock) {
+            mocks.insert(key.value.clone(), Mock::parse(key, &value.0).ok()?);
+        }
+        let is_live = self.test.live == Some(true);
+        let environment = self.environment(&mocks, is_live);
+        let Subject { method, params, entry } = self.subject(case)?;
+        let folder = self.pack.pack.folder.path().join(&self.file.base);
+        Some(PlannedTest {
+            at: case_location(self.name, case),
+            method,
+            params,
+            entry,
+            is_imported: self.pack.importer.is_some(),
+            version: version.as_str(),
+            mocks,
+            environment,
+            is_live,
+            expects: self.test.expect.iter().chain(&case.expect).cloned().collect(),
+            snapshot: snapshot_path(&folder, &name),
+            name,
+        })
+    }
+
+    fn environment(&self, mocks: &IndexMap<String, Mock>, is_live: bool) -> TestEnvironment {
+        let mut variables = if is_live { BTreeMap::new() } else { self.base.variables.clone() };
+        if let Some(Mock::Env(own)) = mocks.get("env") {
+            variables.extend(own.clone());
+        }
+        let now = match mocks.get("now") {
+            Some(Mock::Now(time)) => time.parse().ok(),
+            _ => None,
+        };
+        TestEnvironment { variables, now, inherits: is_live }
+    }
+
+    fn subject(&self, case: &TestCase) -> Option<Subject> {
+        let arguments = self.arguments(case);
+        if let Some(tool) = &self.test.tool {
+            let name = self.qualified(tool);
+            let params = json!({ "name": name, "arguments": arguments });
+            return Some(Subject { method: "tools/call", params, entry: Some(name) });
+        }
+        if let Some(prompt) = &self.test.prompt {
+            let name = self.qualified(prompt);
+            let texts: Map<String, Value> = arguments.into_iter().map(|(key, value)| (key, to_text(value))).collect();
+            let params = json!({ "name": name, "arguments": texts });
+            return Some(Subject { method: "prompts/get", params, entry: Some(name) });
+        }
+        let own = case.uri.as_ref().or(self.test.uri.as_ref()).map(|uri| uri.value.clone());
+        let uri = own.or_else(|| self.expand(self.test.resource.as_ref()?, &arguments))?;
+        Some(Subject { method: "resources/read", params: json!({ "uri": uri }), entry: None })
+    }
+
+    fn arguments(&self, case: &TestCase) -> Map<String, Value> {
+        let all = self.test.arguments.iter().chain(&case.arguments);
+        all.map(|(name, value)| (name.value.clone(), value.0.clone())).collect()
+    }
+
+    fn qualified(&self, name: &str) -> String {
+        match self.pack.prefix.as_str() {
+            "" => name.to_owned(),
+            prefix => format!("{prefix}-{name}"),
+        }
+    }
+
+    /// The URI of a resource with these values.
+    fn expand(&self, resource: &str, arguments: &Map<String, Value>) -> Option<String> {
+        let mut all = self.pack.entry_files.iter().flat_map(|file| &file.entries.resources);
+        let (_, resource) = all.find(|(name, _)| name.value == resource)?;
+        let template = UriTemplate::parse(resource.uri.as_ref()?).ok()?;
+        let value = |name: &str| match to_text(arguments.get(name)?.clone()) {
+            Value::String(text) => Some(text),
+            _ => None,
+        };
+        Some(template.expand(&value))
+    }
+}
+
+/// The place of a test: its name, or that of its case.
+fn case_location(name: &Spanned<String>, case: &Spanned<TestCase>) -> Location {
+    case.name
+        .as_ref()
+        .map_or(if case.location == name.location { name.location } else { case.location }, |own| own.location)
+}
+
+/// The arguments of prompts are texts.
+fn to_text(value: Value) -> Value {
+    match value {
+        Value::String(_) => value,
+        other => Value::String(other.to_string()),
+    }
+}
+
+/// Folders that may hold snapshots of the served manifest.
+pub(super) fn snapshot_folders(loaded: &LoadedPacks) -> Vec<PathBuf> {
+    let served = loaded.packs.first();
+    let files = served.into_iter().flat_map(|pack| pack.entry_files.iter().map(move |file| (pack, file)));
+    let mut folders: Vec<PathBuf> =
+        files.map(|(pack, file)| pack.pack.folder.path().join(Path::new(&file.base))).collect();
+    folders.sort();
+    folders.dedup();
+    folders
+}

@@ -1,0 +1,218 @@
+//! Runs one test.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::runtime::Builder;
+
+use crate::catalog::{Catalog, Usage, build};
+use crate::diagnostic::Severity;
+use crate::load::{EnvSource, LoadedPacks};
+use crate::manifest::{Expect, Mock, ProgramMock, ResponseMock};
+use crate::server::{LiveCatalog, ServeOptions};
+use crate::transport::in_process::{self, Client, ServerQuestion};
+use crate::world::{CapturedBytes, MockReplies, MockReply, MockResponse, MockWorld, ProgramOutput, World};
+use crate::yaml::{Documents, Spanned};
+
+use super::answer::Answer;
+use super::answer_book::AnswerBook;
+use super::expectation;
+use super::plan::PlannedTest;
+use super::sent::SentCheck;
+use super::snapshot::{self, SnapshotOutcome};
+use super::{TestFailure, TestOutcome, TestStatus};
+
+/// What tests need of the program around them.
+pub trait TestWorlds: Sync {
+    /// Loads the manifest with the variables of a test; `live` is whether commands may be run for them.
+    fn load(&self, environment: &EnvSource, live: bool) -> LoadedPacks;
+
+    /// A world for a live test.
+    fn real(&self) -> Arc<dyn World>;
+}
+
+/// Runs tests.
+pub struct TestRunner<'a> {
+    /// What is around them.
+    pub worlds: &'a dyn TestWorlds,
+    /// The trees of the files that they are written in.
+    pub documents: &'a Documents,
+    /// Whether live tests are run.
+    pub live: bool,
+    /// Whether snapshots are recorded.
+    pub update: bool,
+}
+
+/// A call that was made.
+struct Called {
+    answer: Answer,
+    world: Arc<MockWorld>,
+    catalog: Arc<Catalog>,
+}
+
+impl TestRunner<'_> {
+    /// Runs a test to its outcome.
+    pub fn run(&self, test: &PlannedTest) -> TestOutcome {
+        let began = Instant::now();
+        let (status, written) = self.status_of(test);
+        TestOutcome { status, elapsed: began.elapsed(), written }
+    }
+
+    fn status_of(&self, test: &PlannedTest) -> (TestStatus, Option<PathBuf>) {
+        if test.is_live && !self.live {
+            return (TestStatus::Skipped("it is `live`: run it with `--live`".to_owned()), None);
+        }
+        let catalog = match self.build_catalog(test) {
+            Ok(catalog) => catalog,
+            Err(failure) => return (TestStatus::Failed(vec![failure]), None),
+        };
+        if test.is_imported && !serves(&catalog, test) {
+            return (TestStatus::Skipped("its entry is not served here".to_owned()), None);
+        }
+        let called = match self.call(test, catalog) {
+            Ok(called) => called,
+            Err(error) => {
+                let failure = TestFailure::new(test.at, format!("could not start the runtime: {error}"));
+                return (TestStatus::Failed(vec![failure]), None);
+            }
+        };
+        let (failures, written) = self.check(test, &called);
+        let redact = |text: &str| called.catalog.redactor().redact_text(text).into_owned();
+        let failures: Vec<TestFailure> = failures.into_iter().map(|failure| failure.map_texts(redact)).collect();
+        (if failures.is_empty() { TestStatus::Passed } else { TestStatus::Failed(failures) }, written)
+    }
+
+    fn build_catalog(&self, test: &PlannedTest) -> Result<Arc<Catalog>, TestFailure> {
+        let mut built = build(self.worlds.load(&EnvSource::Test(test.environment.clone()), test.is_live));
+        built.accept(&Usage::Local).map_err(|_| {
+            let errors = built.report.diagnostics().iter().filter(|found| found.severity == Severity::Error);
+            let lines: String = errors.map(|error| format!("+{}\n", error.message)).collect();
+            let lines = built.redactor.redact_text(&lines).into_owned();
+            let failure = TestFailure::new(test.at, "the manifest cannot be loaded with the variables of this test");
+            failure.details(lines).help("set them under `mock`: `env: { NAME: value }`")
+        })
+    }
+
+    fn call(&self, test: &PlannedTest, catalog: Arc<Catalog>) -> std::io::Result<Called> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let world = MockWorld::new(catalog.redactor().clone(), replies(test));
+        let world = Arc::new(if test.is_live { world.with_real(self.worlds.real()) } else { world });
+        let answers = AnswerBook::new(&test.mocks);
+        let answer = |question: &ServerQuestion<'_>| answers.answer(question);
+        let client = Client { version: test.version, capabilities: client_capabilities(), answer: &answer };
+        let options = ServeOptions { watching: false, declare_all: true };
+        let result = runtime.block_on(async {
+            let live = LiveCatalog::new(catalog.clone(), world.clone(), options);
+            in_process::ask_as(&client, &live, test.method, test.params.clone()).await
+        });
+        runtime.shutdown_timeout(Duration::from_millis(200));
+        Ok(Called { answer: Answer::new(result), world, catalog })
+    }
+
+    fn check(&self, test: &PlannedTest, called: &Called) -> (Vec<TestFailure>, Option<PathBuf>) {
+        let not_mocked = called.world.not_mocked().into_iter().chain(called.answer.unanswered().map(str::to_owned));
+        let acting: Vec<TestFailure> = not_mocked
+            .map(|action| {
+                let failure =
+                    TestFailure::new(test.at, format!("the test would act on the world: no mock for {action}"));
+                failure.help(
+                    "write a `mock` for it; what has none, such as a change of files, needs `live: true` and `--live`",
+                )
+            })
+            .collect();
+        if !acting.is_empty() {
+            return (acting, None);
+        }
+        let mut failures = expectation::check(&test.expects, &called.answer, self.documents, test.at);
+        let sent =
+            SentCheck { sent: &called.world.sent(), redactor: called.catalog.redactor(), documents: self.documents };
+        let expected_sent = test.expects.iter().filter_map(|expect| expect.sent.as_ref());
+        failures.extend(expected_sent.flat_map(|expected| sent.failures(expected)));
+        let written = self.check_snapshot(test, called, &mut failures);
+        (failures, written)
+    }
+
+    /// Compares the snapshot of a test. Those of a pack belong to the pack alone, where names have no prefix.
+    fn check_snapshot(&self, test: &PlannedTest, called: &Called, failures: &mut Vec<TestFailure>) -> Option<PathBuf> {
+        let at = test.snapshot_key()?;
+        let found = called.catalog.redactor().redact_text(&called.answer.to_snapshot()).into_owned();
+        match snapshot::compare(&test.snapshot, &found, self.update && failures.is_empty(), at) {
+            SnapshotOutcome::Same => None,
+            SnapshotOutcome::Written => Some(test.snapshot.clone()),
+            SnapshotOutcome::Differs(failure) => {
+                failures.push(failure);
+                None
+            }
+        }
+    }
+}
+
+impl PlannedTest {
+    /// Whether its answer is compared with a snapshot.
+    pub(super) fn has_snapshot(&self) -> bool {
+        self.snapshot_key().is_some()
+    }
+
+    /// The place of `snapshot: true`.
+    fn snapshot_key(&self) -> Option<crate::yaml::Location> {
+        let flag =
+            |expect: &Spanned<Expect>| expect.snapshot.as_ref().filter(|flag| flag.value).map(|flag| flag.location);
+        self.expects.iter().find_map(flag).filter(|_| !self.is_imported)
+    }
+}
+
+/// Whether clients see the entry of a test.
+fn serves(catalog: &Catalog, test: &PlannedTest) -> bool {
+    let lists = catalog.lists();
+    let Some(name) = &test.entry else { return true };
+    lists.tools.iter().any(|tool| tool.name == *name) || lists.prompts.iter().any(|prompt| prompt.name == *name)
+}
+
+/// A client that can do all.
+fn client_capabilities() -> Value {
+    json!({ "elicitation": { "form": {}, "url": {} }, "sampling": { "tools": {} }, "roots": {} })
+}
+
+/// What stands in for programs and requests.
+fn replies(test: &PlannedTest) -> BTreeMap<String, MockReplies> {
+    let replies = |mock: &Mock| match mock {
+        Mock::Program(program) => Some(MockReplies::repeating(program_reply(program))),
+        Mock::Programs(all) => Some(MockReplies::in_order(all.iter().map(program_reply).collect())),
+        Mock::Response(response) => Some(MockReplies::repeating(response_reply(response))),
+        Mock::Responses(all) => Some(MockReplies::in_order(all.iter().map(response_reply).collect())),
+        Mock::Answers(_) | Mock::Env(_) | Mock::Now(_) => None,
+    };
+    test.mocks.iter().filter_map(|(name, mock)| Some((name.clone(), replies(mock)?))).collect()
+}
+
+fn program_reply(program: &ProgramMock) -> MockReply {
+    let bytes = |text: String| CapturedBytes::new(text.into_bytes(), 0);
+    let stdout = match &program.stdout {
+        None => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(json) => json.to_string(),
+    };
+    MockReply::Program(ProgramOutput {
+        stdout: bytes(stdout),
+        stderr: bytes(program.stderr.clone().unwrap_or_default()),
+        exit_code: Some(program.exit),
+        signal: None,
+    })
+}
+
+fn response_reply(response: &ResponseMock) -> MockReply {
+    let mut headers: Vec<(String, String)> =
+        response.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+    let has_type = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+    if response.json.is_some() && !has_type {
+        headers.push(("content-type".to_owned(), "application/json".to_owned()));
+    }
+    let body = match (&response.json, &response.body) {
+        (Some(json), _) => json.to_string(),
+        (None, body) => body.clone().unwrap_or_default(),
+    };
+    MockReply::Response(MockResponse { status: response.status.unwrap_or(200), headers, body: body.into_bytes() })
+}

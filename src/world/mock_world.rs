@@ -1,0 +1,240 @@
+//! A [`World`] of a test: mocks stand in for programs and requests, and what was sent is kept.
+
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
+
+use super::describe::{line, program_line, request_line};
+use super::{
+    AccessToken, CapturedBytes, HttpRequest, HttpResponse, ProgramCommand, ProgramOutput, RequestBody, ResponseSource,
+    TokenRequest, World, WorldError,
+};
+use crate::redact::Redactor;
+
+/// What a mock answers.
+#[derive(Debug, Clone, PartialEq)]
+pub enum MockReply {
+    /// The end of a program.
+    Program(ProgramOutput),
+    /// The response to a request.
+    Response(MockResponse),
+}
+
+/// The response to a request, whatever its URL.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct MockResponse {
+    /// The status.
+    pub status: u16,
+    /// The headers.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+/// The answers of one mock.
+#[derive(Debug, Default)]
+pub struct MockReplies {
+    replies: Vec<MockReply>,
+    /// Whether its one answer serves again and again.
+    repeats: bool,
+    used: AtomicUsize,
+}
+
+impl MockReplies {
+    /// The same answer each time.
+    pub fn repeating(reply: MockReply) -> MockReplies {
+        MockReplies { replies: vec![reply], repeats: true, used: AtomicUsize::new(0) }
+    }
+
+    /// One answer after the other.
+    pub fn in_order(replies: Vec<MockReply>) -> MockReplies {
+        MockReplies { replies, repeats: false, used: AtomicUsize::new(0) }
+    }
+
+    fn next(&self) -> Option<&MockReply> {
+        let used = self.used.fetch_add(1, Ordering::AcqRel);
+        self.replies.get(if self.repeats { 0 } else { used })
+    }
+}
+
+/// A program that was run or a request that was sent, with all that it contains.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SentAction {
+    /// The program and its arguments.
+    pub argv: Option<Vec<String>>,
+    /// The stdin of the program.
+    pub stdin: Option<String>,
+    /// The method of the request.
+    pub method: Option<String>,
+    /// Its URL.
+    pub url: Option<String>,
+    /// Its headers.
+    pub headers: Vec<(String, String)>,
+    /// Its body; that of `multipart/form-data` is not kept.
+    pub body: Option<Vec<u8>>,
+}
+
+impl SentAction {
+    fn of_program(command: &ProgramCommand) -> SentAction {
+        let words = command.args.iter().map(|word| String::from_utf8_lossy(word.as_bytes()).into_owned());
+        let stdin = command.stdin.as_ref().map(|stdin| String::from_utf8_lossy(stdin).into_owned());
+        let argv = std::iter::once(command.program.clone()).chain(words).collect();
+        SentAction { argv: Some(argv), stdin, ..SentAction::default() }
+    }
+
+    fn of_request(request: &HttpRequest) -> SentAction {
+        let body = match &request.body {
+            Some(RequestBody::Bytes(bytes)) => Some(bytes.clone()),
+            Some(RequestBody::Multipart(_)) | None => None,
+        };
+        let headers = request.headers.iter().map(|header| (header.name.clone(), header.value.clone()));
+        SentAction {
+            method: Some(request.method.clone()),
+            url: Some(request.url.to_string()),
+            headers: headers.collect(),
+            body,
+            ..SentAction::default()
+        }
+    }
+}
+
+/// Answers actions with mocks, by the id of their step or else by their kind. What has no mock fails, unless there is a
+/// world for it.
+pub struct MockWorld {
+    redactor: Arc<Redactor>,
+    mocks: BTreeMap<String, MockReplies>,
+    /// Where actions without a mock happen.
+    real: Option<Arc<dyn World>>,
+    log: Mutex<MockLog>,
+}
+
+/// What happened in a test.
+#[derive(Debug, Default)]
+struct MockLog {
+    sent: Vec<SentAction>,
+    not_mocked: Vec<String>,
+}
+
+impl MockWorld {
+    /// A world of these mocks, which shows no secret of `redactor`.
+    pub fn new(redactor: Arc<Redactor>, mocks: BTreeMap<String, MockReplies>) -> MockWorld {
+        MockWorld { redactor, mocks, real: None, log: Mutex::default() }
+    }
+
+    /// Lets actions without a mock happen in `real`.
+    #[must_use]
+    pub fn with_real(self, real: Arc<dyn World>) -> MockWorld {
+        MockWorld { real: Some(real), ..self }
+    }
+
+    /// What was run and sent, in order.
+    pub fn sent(&self) -> Vec<SentAction> {
+        self.log().sent.clone()
+    }
+
+    /// What would have acted on the world, each in one line.
+    pub fn not_mocked(&self) -> Vec<String> {
+        self.log().not_mocked.clone()
+    }
+
+    fn log(&self) -> MutexGuard<'_, MockLog> {
+        self.log.lock()
+    }
+
+    /// The next answer of the mock of a step, or else of its kind; `None` where there is no mock.
+    fn reply(&self, step: Option<&str>, kind: &str) -> Option<Option<&MockReply>> {
+        let mock = step.and_then(|step| self.mocks.get(step)).or_else(|| self.mocks.get(kind))?;
+        Some(mock.next())
+    }
+
+    fn refuse(&self, action: String) -> WorldError {
+        self.log().not_mocked.push(action.clone());
+        WorldError::NotMocked { action }
+    }
+}
+
+impl World for MockWorld {
+    fn run_program(&self, command: ProgramCommand) -> BoxFuture<'_, Result<ProgramOutput, WorldError>> {
+        self.log().sent.push(SentAction::of_program(&command));
+        let kind = if command.is_script { "script" } else { "exec" };
+        let reply = self.reply(command.step.as_deref(), kind);
+        if let (None, Some(real)) = (reply, &self.real) {
+            return real.run_program(command);
+        }
+        let ended = match reply {
+            Some(Some(MockReply::Program(output))) => Ok(truncate_output(output, command.max_output)),
+            _ => Err(self.refuse(format!("program `{}`", program_line(&command, &self.redactor)))),
+        };
+        if let (Ok(output), Some(latest_line)) = (&ended, &command.latest_line) {
+            latest_line.push(&output.stdout.bytes);
+        }
+        Box::pin(std::future::ready(ended))
+    }
+
+    fn send_request(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, WorldError>> {
+        self.log().sent.push(SentAction::of_request(&request));
+        let reply = self.reply(request.step.as_deref(), "http");
+        if let (None, Some(real)) = (reply, &self.real) {
+            return real.send_request(request);
+        }
+        let answer = match reply {
+            Some(Some(MockReply::Response(response))) => Ok(response.to_http(request)),
+            _ => Err(self.refuse(format!("request `{}`", request_line(&request, &self.redactor)))),
+        };
+        Box::pin(std::future::ready(answer))
+    }
+
+    fn access_token<'a>(
+        &'a self,
+        request: TokenRequest,
+        rejected: Option<&'a AccessToken>,
+    ) -> BoxFuture<'a, Result<AccessToken, WorldError>> {
+        match &self.real {
+            Some(real) => real.access_token(request, rejected),
+            None => Box::pin(std::future::ready(Ok(AccessToken::placeholder(&request)))),
+        }
+    }
+
+    fn change_file(&self, change: &str) -> Result<(), WorldError> {
+        match &self.real {
+            Some(real) => real.change_file(change),
+            None => Err(self.refuse(format!("file action `{}`", line(change, &self.redactor)))),
+        }
+    }
+
+    fn waits(&self) -> bool {
+        self.real.is_some()
+    }
+}
+
+fn truncate_output(output: &ProgramOutput, limit: u64) -> ProgramOutput {
+    ProgramOutput {
+        stdout: truncated(&output.stdout.bytes, limit),
+        stderr: truncated(&output.stderr.bytes, limit),
+        ..*output
+    }
+}
+
+/// So many bytes, and how many are missing.
+fn truncated(bytes: &[u8], limit: u64) -> CapturedBytes {
+    let kept = bytes.len().min(usize::try_from(limit).unwrap_or(usize::MAX));
+    let (kept, missing) = bytes.split_at_checked(kept).unwrap_or((bytes, &[]));
+    CapturedBytes::new(kept.to_vec(), missing.len() as u64)
+}
+
+impl MockResponse {
+    fn to_http(&self, request: HttpRequest) -> HttpResponse {
+        let headers = self.headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.clone()));
+        HttpResponse {
+            status: self.status,
+            headers: headers.collect(),
+            body: truncated(&self.body, request.read_limit()),
+            url: request.url,
+            source: ResponseSource::Server,
+        }
+    }
+}
