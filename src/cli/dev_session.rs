@@ -247,7 +247,7 @@ fn state(built: &BuildOutcome, catalog: Option<&Catalog>) -> Value {
 fn problems(report: &Report) -> Value {
     let mut problems: Vec<Value> = serde_json::from_str(&render_json(report)).unwrap_or_default();
     problems.truncate(MAX_SHOWN_PROBLEMS);
-    for (problem, frame) in problems.iter_mut().zip(render_frames(report)) {
+    for (problem, frame) in problems.iter_mut().zip(render_frames(report, TerminalStyle::default())) {
         set(problem, "frame", frame);
     }
     problems.into()

@@ -210,7 +210,7 @@ fn restore(folder: &WorkFolder, replaced: &[ReplacedFile]) {
         };
     }
     if replaced.iter().any(|file| file.before.is_none() && file.path.starts_with("tools/")) {
-        _ = folder.remove("tools", false);
+        _ = folder.remove("tools");
     }
 }
 

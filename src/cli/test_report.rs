@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::junit::to_junit;
 use super::test::TestRun;
 use super::{Output, TestFormat};
-use crate::diagnostic::{Code, Report, TerminalStyle, count_noun, one_line, render_snippets, sanitize};
+use crate::diagnostic::{Code, Report, TerminalStyle, count_noun, one_line, render_frames, sanitize};
 use crate::test_run::{PlannedTest, TestFailure, TestOutcome, TestStatus};
 use crate::yaml::Location;
 
@@ -54,7 +54,7 @@ fn failure_text(failure: &TestFailure, sources: &Report, style: TerminalStyle) -
     let diagnostic = report.error(Code::FailedTest, failure.at.span(), failure.message.clone());
     diagnostic.help.clone_from(&failure.help);
     let details: String = failure.details.lines().map(|line| format!("  {}\n", sanitize(line))).collect();
-    format!("{}\n{details}\n", render_snippets(&report, style).trim_end())
+    format!("{}\n{details}\n", render_frames(&report, style).collect::<Vec<_>>().join("\n\n"))
 }
 
 fn summary(run: &TestRun) -> String {

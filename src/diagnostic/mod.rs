@@ -19,8 +19,7 @@ use std::collections::HashSet;
 pub use code::Code;
 pub use located::LocatedError;
 pub use render::{
-    Format, TerminalStyle, render, render_frames, render_json, render_line, render_lines, render_snippets, render_text,
-    summary,
+    Format, TerminalStyle, render, render_frames, render_json, render_line, render_lines, render_text, summary,
 };
 pub use sanitize::{one_line, sanitize, truncate};
 pub use source::{FileId, Position, SourceFile, SourceMap, Span};

@@ -42,20 +42,9 @@ pub fn render(report: &Report, format: Format, style: TerminalStyle) -> String {
 
 /// Renders a report for people: each diagnostic with snippets of its source, and a summary line.
 pub fn render_text(report: &Report, style: TerminalStyle) -> String {
-    let mut out = render_snippets(report, style);
+    let mut out: String = render_frames(report, style).map(|frame| frame + "\n\n").collect();
     out.push_str(&summary(report));
     out.push('\n');
-    out
-}
-
-/// Renders each diagnostic with snippets of its source.
-pub fn render_snippets(report: &Report, style: TerminalStyle) -> String {
-    let renderer = snippet::renderer(style);
-    let mut out = String::new();
-    for diagnostic in report.diagnostics() {
-        out.push_str(snippet::render(&renderer, &report.sources, diagnostic).trim_end());
-        out.push_str("\n\n");
-    }
     out
 }
 
@@ -68,9 +57,9 @@ pub fn render_json(report: &Report) -> String {
     out
 }
 
-/// Renders each diagnostic as snippets of its source, without colours.
-pub fn render_frames(report: &Report) -> impl Iterator<Item = String> {
-    let renderer = snippet::renderer(TerminalStyle::default());
+/// Renders each diagnostic as snippets of its source.
+pub fn render_frames(report: &Report, style: TerminalStyle) -> impl Iterator<Item = String> {
+    let renderer = snippet::renderer(style);
     let render = move |diagnostic| snippet::render(&renderer, &report.sources, diagnostic).trim_end().to_owned();
     report.diagnostics().iter().map(render)
 }
