@@ -6,10 +6,13 @@ mod listen_address;
 mod args;
 mod call;
 mod check;
+mod check_fix;
+mod check_watch;
 mod completions;
 mod environment;
 mod file_size_limit;
 mod exit;
+mod explain;
 mod get;
 mod init;
 mod init_command;
@@ -33,8 +36,8 @@ mod variable_commands;
 mod tests;
 
 pub use args::{
-    CallArgs, CheckArgs, Cli, CliCommand, Color, CompletionsArgs, GetArgs, GlobalArgs, InitArgs, ListArgs, ReadArgs,
-    RequestArgs, ServeArgs,
+    CallArgs, CheckArgs, Cli, CliCommand, Color, CompletionsArgs, ExplainArgs, GetArgs, GlobalArgs, InitArgs, ListArgs,
+    ReadArgs, RequestArgs, ServeArgs,
 };
 pub use argument_pairs::{ArgumentPairError, ArgumentPairs};
 pub use environment::{EnvPair, EnvPairError};
@@ -53,6 +56,7 @@ pub fn run(arguments: Cli, redactors: Redactors) -> anyhow::Result<Exit> {
     match arguments.command {
         CliCommand::Serve(serve) => serve::run(&serve, &output),
         CliCommand::Check(check) => check::run(&check, &output),
+        CliCommand::Explain(explain) => explain::run(&explain, &output),
         CliCommand::List(list) => list::run(&list, &output),
         CliCommand::Get(get) => get::run(&get, &output),
         CliCommand::Call(call) => call::run(&call, &output),

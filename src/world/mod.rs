@@ -49,7 +49,7 @@ pub use host_policy::{HostPolicy, is_public};
 pub use http::{HttpHeader, HttpRequest, HttpResponse, ResponseSource};
 pub use isolation::forbid_ptrace;
 pub use latest_line::LatestLine;
-pub use program_path::find_program;
+pub use program_path::{find_program, is_executable};
 pub use program_run::{ProgramCommand, ProgramOutput};
 pub use proxy::Proxy;
 pub use redacting_world::RedactingWorld;
