@@ -81,7 +81,7 @@ fn reload_shows_new_warnings_once() {
     server.sessionless().round_trip();
     edit(&folder, &server, &prompt(warns));
     let said = warnings(&server, 0);
-    assert!(said.len() == 1 && said[0].contains("folio.yaml:6:24: warning:"), "{said:?}");
+    assert!(said.len() == 1 && said[0].contains("folio.yaml:6:24: warning[unused]:"), "{said:?}");
     // Neither an edit elsewhere nor another line says it again.
     edit(&folder, &server, &prompt(&format!("  q: {{ text: Hi }}\n{warns}")));
     assert_eq!(warnings(&server, 0).len(), 1);
