@@ -14,7 +14,7 @@ use crate::compile::{Compiler, Exposure, ShellVariableCheck};
 use crate::diagnostic::Code;
 use crate::notation::{Scalar, is_identifier, kind_enum};
 use crate::template::{Argv, List, Scope, Shape, Template};
-use crate::world::find_program;
+use crate::world::{find_program, is_executable};
 use crate::yaml::{Location, Spanned};
 
 kind_enum! {
@@ -253,7 +253,13 @@ fn literal_program(text: &str, at: Location, compiler: &mut Compiler<'_>) -> Opt
     }
     if text.contains('/') && !text.starts_with('/') {
         let path = compiler.resolve_file(text, at)?;
-        return Some(compiler.pack.folder.path().join(path).to_string_lossy().into_owned());
+        let path = compiler.pack.folder.path().join(path);
+        if path.exists() && !is_executable(&path) {
+            compiler
+                .warning(Code::MissingProgram, at, format!("`{text}` is not executable"))
+                .help(format!("run `chmod +x {text}`, or name the program that reads it: `exec: [sh, {text}]`"));
+        }
+        return Some(path.to_string_lossy().into_owned());
     }
     warn_if_not_on_path(text, at, compiler);
     Some(text.to_owned())

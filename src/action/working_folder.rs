@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::outcome::{ActionContext, ActionError};
-use crate::compile::{Compiler, Exposure};
+use crate::compile::{Compiler, Exposure, TILDE_HELP};
 use crate::diagnostic::Code;
 use crate::files::open_real_folder;
 use crate::template::{Template, Text};
@@ -46,7 +46,11 @@ impl WorkingFolder {
         match compiler.pack.folder.stat(&path) {
             Ok(stat) if stat.is_dir => Some(WorkingFolder::Folder(folder)),
             _ => {
-                compiler.error(Code::NotFound, written.location, format!("folder `{}` not found", written.value));
+                let diagnostic =
+                    compiler.error(Code::NotFound, written.location, format!("folder `{}` not found", written.value));
+                if written.starts_with('~') {
+                    diagnostic.help(TILDE_HELP);
+                }
                 None
             }
         }

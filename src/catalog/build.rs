@@ -35,6 +35,7 @@ use super::routes::{DeclaredUri, ListedResource, Route, Routes, warn_of_overlaps
 use super::server_limits::{ServerLimits, server_limits};
 use super::skill::SkillCollector;
 use super::tool::CompiledTool;
+use super::unused;
 
 /// The outcome of a build.
 pub struct BuildOutcome {
@@ -59,7 +60,9 @@ pub fn build(loaded: LoadedPacks) -> BuildOutcome {
         builder.add_pack(pack, &mut findings);
     }
     let catalog = builder.finish(&packs, &mut findings);
+    unused::warn(&packs, &mut findings);
     findings.report.sort_and_dedup();
+    findings.apply_allow_comments();
     let catalog = catalog.filter(|_| !findings.report.has_errors()).map(Candidate);
     let redactor = catalog.as_ref().map_or(secrets, |catalog| catalog.redactor().clone());
     BuildOutcome {

@@ -20,6 +20,7 @@ mod mcp_header;
 mod inputs;
 mod tool_limit;
 pub mod call_order;
+mod unused;
 mod call_turns;
 mod client_limits;
 mod listed_text;

@@ -215,12 +215,8 @@ fn compile_message(
 ) -> Option<(Role, BlockPlan)> {
     if message.system.is_some() {
         compiler
-            .error(
-                Code::Role,
-                compiler.key_location(message.location, "system"),
-                "unknown role `system`, expected `user` or `assistant`",
-            )
-            .help("write it in the first `user` message, or in `server.instructions` for every client");
+            .error(Code::Role, compiler.key_location(message.location, "system"), manifest::SYSTEM_ROLE)
+            .help(manifest::SYSTEM_ROLE_HELP);
         return None;
     }
     match (&message.user, &message.assistant) {

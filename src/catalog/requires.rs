@@ -183,7 +183,7 @@ fn check_extension(identifier: &str, at: Location, compiler: &mut Compiler<'_>) 
         let message = format!("invalid extension identifier `{identifier}`: missing prefix");
         let diagnostic = compiler.error(Code::UnknownKey, place, message);
         match nearest(&own, MCP_EXTENSIONS.iter().copied()) {
-            Some(near) => diagnostic.help(format!("did you mean `{near}`?")).fix(place.span(), near),
+            Some(near) => diagnostic.help(format!("did you mean `{near}`?")).suggest(place.span(), near),
             None => diagnostic.help("such as `com.example/name`"),
         };
     } else if !MCP_EXTENSIONS.contains(&identifier) && identifier.starts_with("io.modelcontextprotocol/") {

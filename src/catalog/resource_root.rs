@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::compile::{Compiler, Exposure, FILES_GRANT};
+use crate::compile::{Compiler, Exposure, FILES_GRANT, TILDE_HELP};
 use crate::diagnostic::Code;
 use crate::files::{FileEntry, FileError, Folder, Globs};
 use crate::manifest;
@@ -238,7 +238,10 @@ fn report_unopened(
     match folder {
         Ok(folder) => Some(folder),
         Err(error) => {
-            compiler.error(Code::NotFound, root.location, error.to_string());
+            let diagnostic = compiler.error(Code::NotFound, root.location, error.to_string());
+            if root.starts_with('~') {
+                diagnostic.help(TILDE_HELP);
+            }
             None
         }
     }

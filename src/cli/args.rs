@@ -4,13 +4,13 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::builder::PossibleValue;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
 use super::EnvPair;
 use super::{Exit, Interval, ListenAddress, LogFile, LogFilter, LogFormat};
-use crate::diagnostic::Format;
+use crate::diagnostic::{Code, Format};
 
 const ABOUT: &str = "\
 folio serves prompts, resources and tools over MCP, the Model Context Protocol, from a folder of YAML. \
@@ -58,9 +58,20 @@ const CHECK_HELP: &str = "\
 Examples:
   folio check                             check the folder you are in
   folio check ~/desk --strict             treat warnings as errors, as in CI
-  folio check --format lines              path:line:column: error: message [code]
+  folio check --format lines              path:line:column: error[code]: message
+  folio check desk packs/*                check several folders
+  folio check --fix                       apply the fixes that are certain; --diff shows them
+  folio check - --stdin-path folio.yaml   check a text on stdin in the place of a file, as editors do
 
-Exit status: 0 without errors, 1 with errors (or warnings, with --strict), 2 when the path cannot be read.";
+The comment `# folio: allow CODE` silences a warning: on its line, on the line after it, or in the whole file if it
+stands above everything else.
+
+Exit status: 0 without errors, 1 with errors (or warnings, with --strict), 2 when a path cannot be read.";
+
+const EXPLAIN_HELP: &str = "\
+Examples:
+  folio explain                           the codes of all diagnostics
+  folio explain unknown-variable          what it means, and how to write it instead";
 
 const LIST_HELP: &str = "\
 Examples:
@@ -203,6 +214,9 @@ pub enum CliCommand {
     /// Check a manifest and report every problem
     #[command(after_help = CHECK_HELP)]
     Check(CheckArgs),
+    /// Explain a code of `check`: what it means, why, and how to write it instead
+    #[command(after_help = EXPLAIN_HELP)]
+    Explain(ExplainArgs),
     /// List the prompts, resources and tools that a client would see
     #[command(after_help = LIST_HELP)]
     List(ListArgs),
@@ -279,23 +293,44 @@ pub struct DevArgs {
 }
 
 /// `folio check`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct CheckArgs {
-    /// The folder of a folio.yaml, or the file itself
-    #[arg(default_value = ".", value_hint = ValueHint::AnyPath)]
-    pub path: PathBuf,
+    /// Folders of a folio.yaml, or the files themselves; `-` for a text on stdin
+    #[arg(default_value = ".", value_hint = ValueHint::AnyPath, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// The file that `-` stands for, such as a buffer of an editor [default: folio.yaml]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub stdin_path: Option<PathBuf>,
     /// The format of the report
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
     /// Treat warnings as errors; notes never are
     #[arg(long)]
     pub strict: bool,
+    /// Check again whenever a file changes
+    #[arg(long, conflicts_with_all = ["stdin_path", "fix", "diff"])]
+    pub watch: bool,
+    /// Apply the fixes that are certain, and report the rest
+    #[arg(long, conflicts_with = "stdin_path")]
+    pub fix: bool,
+    /// Print what --fix would change, and change nothing
+    #[arg(long, conflicts_with_all = ["stdin_path", "fix", "format", "verbose"])]
+    pub diff: bool,
     /// Also print what each program with a `sandbox` may reach
     #[arg(short, long, conflicts_with = "format")]
     pub verbose: bool,
     /// The folder of `{{workspace}}` [env: FOLIO_WORKSPACE] [default: the current folder]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub workspace: Option<PathBuf>,
+}
+
+/// `folio explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// The code, such as `unknown-variable`; without one, the list of all
+    #[arg(value_name = "CODE", value_parser = PossibleValuesParser::new(Code::ALL.iter().map(|code| code.as_str())))]
+    #[arg(hide_possible_values = true)]
+    pub code: Option<String>,
 }
 
 impl ValueEnum for Format {
@@ -307,7 +342,9 @@ impl ValueEnum for Format {
         Some(match self {
             Format::Text => PossibleValue::new("text").help("Frames of the source, for people"),
             Format::Json => PossibleValue::new("json").help("A JSON list, for programs"),
-            Format::Lines => PossibleValue::new("lines").help("path:line:column: error: message [code]"),
+            Format::Lines => PossibleValue::new("lines").help("path:line:column: error[code]: message"),
+            Format::Sarif => PossibleValue::new("sarif").help("SARIF 2.1.0, for code scanning"),
+            Format::Github => PossibleValue::new("github").help("Annotations of a GitHub workflow"),
         })
     }
 }

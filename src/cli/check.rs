@@ -1,23 +1,119 @@
 //! `folio check`.
 
-use super::environment::environment;
-use super::request::load_with;
-use super::sandbox_listing::list_sandboxes;
-use super::{CheckArgs, Exit, Output};
-use crate::diagnostic::{Format, render, sanitize};
-use crate::load::ManifestLocation;
+use std::io::Read;
+use std::path::Path;
 
-/// Checks a manifest and says all that is wrong.
+use anyhow::Context;
+
+use super::environment::environment;
+use super::sandbox_listing::list_sandboxes;
+use super::{CheckArgs, Exit, Output, check_fix, check_watch};
+use crate::catalog::build;
+use crate::compile::{FileBuffers, LoadDependencies};
+use crate::diagnostic::{Format, Report, render, sanitize};
+use crate::load::{EnvSource, ManifestLocation, load_buffers};
+use crate::redact::Redactor;
+
+/// The largest text on stdin.
+const MAX_STDIN_BYTES: u64 = crate::compile::MAX_FILE_BYTES;
+
+/// Checks manifests and says all that is wrong.
 pub(super) fn run(arguments: &CheckArgs, output: &Output) -> anyhow::Result<Exit> {
-    let environment = environment(&[], arguments.workspace.as_deref());
-    let built = load_with(&ManifestLocation::resolve(&arguments.path)?, &environment, output);
-    output.print(&render(&built.report, arguments.format, output.style()))?;
-    if arguments.verbose {
-        output.print(&list_sandboxes(&built))?;
+    let mut check = Check::new(arguments, output)?;
+    if arguments.watch {
+        return check_watch::run(check);
     }
-    if let (Format::Text, Some(workspace)) = (arguments.format, &built.reads.workspace) {
-        output.print(&format!("workspace: {}\n", sanitize(&workspace.to_string_lossy())))?;
+    if arguments.fix || arguments.diff {
+        let fixed = check_fix::fix(&mut check);
+        if arguments.diff {
+            output.print(&fixed.diff())?;
+            return Ok(if fixed.is_empty() { Exit::Success } else { Exit::Failure });
+        }
+        fixed.write(output)?;
     }
-    let failed = built.report.has_errors() || arguments.strict && built.report.has_warnings();
-    Ok(if failed { Exit::Failure } else { Exit::Success })
+    let checked = check.check();
+    check.print(&checked)
+}
+
+/// The manifests to check.
+pub(super) struct Check {
+    pub(super) arguments: CheckArgs,
+    pub(super) output: Output,
+    environment: EnvSource,
+    places: Vec<ManifestLocation>,
+    /// Texts in the place of files.
+    pub(super) buffers: FileBuffers,
+}
+
+/// The outcome of a check of all manifests.
+pub(super) struct Checked {
+    pub(super) report: Report,
+    pub(super) watch: LoadDependencies,
+    /// What the sandboxes allow.
+    sandboxes: String,
+}
+
+impl Check {
+    fn new(arguments: &CheckArgs, output: &Output) -> anyhow::Result<Check> {
+        let mut check = Check {
+            arguments: arguments.clone(),
+            output: output.clone(),
+            environment: environment(&[], arguments.workspace.as_deref()),
+            places: Vec::new(),
+            buffers: FileBuffers::default(),
+        };
+        for path in &arguments.paths {
+            let place = match path.as_os_str() == "-" {
+                true => check.read_stdin()?,
+                false => ManifestLocation::resolve(path)?,
+            };
+            check.places.push(place);
+        }
+        Ok(check)
+    }
+
+    /// Reads stdin in the place of a file, and finds the manifest of that file.
+    fn read_stdin(&mut self) -> anyhow::Result<ManifestLocation> {
+        let file = self.arguments.stdin_path.as_deref().unwrap_or(Path::new("folio.yaml"));
+        let place = ManifestLocation::of_file(file)?;
+        let mut text = Vec::new();
+        std::io::stdin().take(MAX_STDIN_BYTES + 1).read_to_end(&mut text).context("could not read stdin")?;
+        anyhow::ensure!(text.len() as u64 <= MAX_STDIN_BYTES, "stdin is larger than {MAX_STDIN_BYTES} bytes");
+        let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let parent = std::fs::canonicalize(parent).with_context(|| format!("cannot read `{}`", parent.display()))?;
+        self.buffers.insert(parent.join(file.file_name().unwrap_or_default()), text);
+        Ok(place)
+    }
+
+    /// Checks every manifest.
+    pub(super) fn check(&self) -> Checked {
+        let mut checked =
+            Checked { report: Report::default(), watch: LoadDependencies::default(), sandboxes: String::new() };
+        let mut redactors = Vec::new();
+        for place in &self.places {
+            let built = build(load_buffers(place, &self.environment, &self.buffers));
+            if self.arguments.verbose {
+                checked.sandboxes.push_str(&list_sandboxes(&built));
+            }
+            checked.watch.files.extend(built.reads.files);
+            checked.watch.folders.extend(built.reads.folders);
+            checked.watch.workspace = checked.watch.workspace.or(built.reads.workspace);
+            checked.report.append(built.report);
+            redactors.push(built.redactor);
+        }
+        self.output.set_redactor(std::sync::Arc::new(Redactor::join(redactors.iter().map(AsRef::as_ref))));
+        checked
+    }
+
+    /// Prints the report, and returns whether it is good.
+    pub(super) fn print(&self, checked: &Checked) -> anyhow::Result<Exit> {
+        let (output, arguments) = (&self.output, &self.arguments);
+        output.print(&render(&checked.report, arguments.format, output.style()))?;
+        output.print(&checked.sandboxes)?;
+        if let (Format::Text, Some(workspace)) = (arguments.format, &checked.watch.workspace) {
+            output.print(&format!("workspace: {}\n", sanitize(&workspace.to_string_lossy())))?;
+        }
+        let failed = checked.report.has_errors() || arguments.strict && checked.report.has_warnings();
+        Ok(if failed { Exit::Failure } else { Exit::Success })
+    }
 }

@@ -6,12 +6,15 @@ mod listen_address;
 mod args;
 mod call;
 mod check;
+mod check_fix;
+mod check_watch;
 mod completions;
 mod dev;
 mod dev_session;
 mod environment;
 mod file_size_limit;
 mod exit;
+mod explain;
 mod get;
 mod init;
 mod init_command;
@@ -39,8 +42,8 @@ mod variable_commands;
 mod tests;
 
 pub use args::{
-    CallArgs, CheckArgs, Cli, CliCommand, Color, CompletionsArgs, DevArgs, GetArgs, GlobalArgs, InitArgs, ListArgs,
-    ReadArgs, RequestArgs, ServeArgs, TestArgs, TestFormat,
+    CallArgs, CheckArgs, Cli, CliCommand, Color, CompletionsArgs, DevArgs, ExplainArgs, GetArgs, GlobalArgs, InitArgs,
+    ListArgs, ReadArgs, RequestArgs, ServeArgs, TestArgs, TestFormat,
 };
 pub use argument_pairs::{ArgumentPairError, ArgumentPairs};
 pub use environment::{EnvPair, EnvPairError};
@@ -61,6 +64,7 @@ pub fn run(arguments: Cli, redactors: Redactors) -> anyhow::Result<Exit> {
         CliCommand::Serve(serve) => serve::run(&serve, None, &output),
         CliCommand::Dev(dev) => dev::run(dev, &output),
         CliCommand::Check(check) => check::run(&check, &output),
+        CliCommand::Explain(explain) => explain::run(&explain, &output),
         CliCommand::List(list) => list::run(&list, &output),
         CliCommand::Get(get) => get::run(&get, &output),
         CliCommand::Call(call) => call::run(&call, &output),

@@ -1,6 +1,7 @@
 //! Writes to stdout and stderr for every command.
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::sync::Arc;
 
 use anyhow::Context;
 
@@ -10,7 +11,7 @@ use super::logging::{LogFormat, log_object};
 use super::{Color, GlobalArgs, LogFile};
 use crate::catalog::BuildOutcome;
 use crate::diagnostic::{Format, Report, Severity, TerminalStyle, render, render_line, sanitize};
-use crate::redact::Redactors;
+use crate::redact::{Redactor, Redactors};
 
 /// The output of a command.
 #[derive(Debug, Clone)]
@@ -38,6 +39,11 @@ impl Output {
     /// Removes the secrets of what was loaded from now on, here and in the log.
     pub(super) fn add_secrets(&self, built: &BuildOutcome) {
         self.redactors.replace(built.redactor.clone());
+    }
+
+    /// Removes these secrets from now on, here and in the log.
+    pub(super) fn set_redactor(&self, redactor: Arc<Redactor>) {
+        self.redactors.replace(redactor);
     }
 
     /// The style of stdout.

@@ -65,7 +65,7 @@ fn conflicting_options_are_refused() {
 #[test]
 fn check_takes_format_and_strict() {
     let CliCommand::Check(check) = parse("check desk --format lines --strict").unwrap() else { panic!() };
-    assert_eq!((check.path.as_path(), check.format, check.strict), (Path::new("desk"), Format::Lines, true));
+    assert_eq!((check.paths[0].as_path(), check.format, check.strict), (Path::new("desk"), Format::Lines, true));
     let (kind, words) = refused("check --format jsn");
     assert_eq!(kind, ErrorKind::InvalidValue);
     assert!(words.contains("'json'"), "{words}");

@@ -1,10 +1,13 @@
 //! The findings of one load: diagnostics, trees, and the files on which it depends.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use super::MAX_FILE_BYTES;
 use super::SandboxUse;
 use crate::diagnostic::{FileId, Report};
+use crate::files::{FileError, Folder};
 use crate::yaml::{Documents, Location, decode};
 
 /// The findings of one load.
@@ -24,16 +27,34 @@ pub struct Findings {
     pub commands: Vec<Vec<String>>,
     /// The programs that have a sandbox.
     pub sandboxes: Vec<SandboxUse>,
+    /// Texts that are read in the place of files.
+    pub buffers: FileBuffers,
     decoded: HashMap<String, FileId>,
     /// Whether programs were found, by name and search path.
     programs: HashMap<(String, String), bool>,
 }
 
 impl Findings {
+    /// Nothing found yet, with texts in the place of files.
+    pub fn with_buffers(buffers: FileBuffers) -> Findings {
+        Findings { buffers, ..Findings::default() }
+    }
+
     /// Whether a program is on a search path; searched once in a load.
     pub fn has_program(&mut self, program: &str, search_path: &str, find: impl FnOnce() -> bool) -> bool {
         let key = (program.to_owned(), search_path.to_owned());
         *self.programs.entry(key).or_insert_with(find)
+    }
+
+    /// The bytes of a file, or of the text in its place.
+    ///
+    /// # Errors
+    /// It is not there, is unreadable, or is too large.
+    pub fn read(&self, folder: &Folder, path: &Path) -> Result<Vec<u8>, FileError> {
+        match self.buffers.get(&folder.path().join(path)) {
+            Some(text) => Ok(text.to_vec()),
+            None => folder.read(path, MAX_FILE_BYTES),
+        }
     }
 
     /// Decodes a file, once even if it is read again.
@@ -44,6 +65,24 @@ impl Findings {
         let file = decode(bytes, shown, &mut self.report)?;
         self.decoded.insert(shown.to_owned(), file);
         Some(file)
+    }
+}
+
+/// Texts in the place of files, by absolute path: what an editor has not saved yet.
+#[derive(Debug, Clone, Default)]
+pub struct FileBuffers {
+    texts: HashMap<PathBuf, Arc<[u8]>>,
+}
+
+impl FileBuffers {
+    /// Puts a text in the place of a file, by its absolute path without links.
+    pub fn insert(&mut self, path: PathBuf, text: impl Into<Arc<[u8]>>) {
+        self.texts.insert(path, text.into());
+    }
+
+    /// The text in the place of a file.
+    pub fn get(&self, path: &Path) -> Option<&Arc<[u8]>> {
+        self.texts.get(path)
     }
 }
 

@@ -4,10 +4,12 @@
 //! What is not here: the parts of an entry (catalog/, action/).
 
 mod shell_variable;
+mod allow_comment;
 mod findings;
 mod folder_variable;
 mod mime_type;
 mod pack;
+mod placeholder;
 mod sandbox;
 mod schema;
 mod template;
@@ -15,10 +17,11 @@ mod template;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-pub use findings::{Findings, LoadDependencies};
+pub use findings::{FileBuffers, Findings, LoadDependencies};
 pub use folder_variable::{MAX_NAMED_FOLDERS, NamedFolders};
 pub use mime_type::MimeType;
 pub use pack::{Environment, FILES_GRANT, Grants, Pack, PackVariable};
+pub use placeholder::TILDE_HELP;
 pub use sandbox::{NetworkRules, SandboxPath, SandboxPlace, SandboxRules, SandboxUse};
 pub use schema::{LocatedJson, shape_of};
 pub use shell_variable::ShellVariableCheck;
@@ -151,7 +154,7 @@ impl<'a> Compiler<'a> {
     pub fn read_file(&mut self, written: &str, at: Location) -> Option<Vec<u8>> {
         let path = self.resolve_path(written, at)?;
         self.findings.dependencies.files.insert(self.pack.folder.path().join(&path));
-        match self.pack.folder.read(&path, MAX_FILE_BYTES) {
+        match self.findings.read(&self.pack.folder, &path) {
             Ok(bytes) => {
                 self.findings.content_digests.push(sha256(&bytes));
                 Some(bytes)
@@ -208,8 +211,14 @@ impl<'a> Compiler<'a> {
             _ => Code::Unreadable,
         };
         let diagnostic = self.error(code, at, error.to_string());
-        if let (Code::NotFound, Some(near)) = (code, near) {
-            diagnostic.help(format!("did you mean `{near}`?"));
+        match near.filter(|_| code == Code::NotFound) {
+            Some(near) => {
+                diagnostic.help(format!("did you mean `{near}`?"));
+            }
+            None if written.starts_with('~') => {
+                diagnostic.help(TILDE_HELP);
+            }
+            None => {}
         }
     }
 

@@ -47,8 +47,11 @@ struct ShellVariable<'t> {
 }
 
 impl Compiler<'_> {
-    /// Warns of every shell variable that the author probably expects to be expanded.
+    /// Warns of every shell variable, and of what other languages expand, that the author probably expects to be expanded.
     pub fn warn_shell_variables(&mut self, text: &Spanned<String>, check: ShellVariableCheck) {
+        if check != ShellVariableCheck::Literal {
+            self.warn_other_placeholders(text, check);
+        }
         for variable in variables(text) {
             let Some(replacement) = self.suggest_template(&variable, check) else { continue };
             let span = self.span_within(text.location, variable.range.clone());
@@ -106,7 +109,7 @@ impl Compiler<'_> {
         variable.then(|| format!("{{{{env.{name}}}}}"))
     }
 
-    fn is_argument(&self, name: &str) -> bool {
+    pub(super) fn is_argument(&self, name: &str) -> bool {
         let arguments = self.scope_shape.get("arguments").and_then(Shape::fields);
         arguments.is_some_and(|arguments| arguments.contains_key(name))
     }

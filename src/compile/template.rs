@@ -79,7 +79,7 @@ impl Compiler<'_> {
         let diagnostic = self.error(error.code, span, error.message);
         diagnostic.help = error.help;
         if let Some(replacement) = error.replacement {
-            diagnostic.fix(span, replacement);
+            diagnostic.suggest(span, replacement);
         }
         if let Some(used_at) = used_at {
             diagnostic.note(used_at, "used here");

@@ -15,6 +15,11 @@ macro_rules! codes {
                 match self { $(Code::$name => $text,)+ }
             }
 
+            /// The page about the code: what, why, and how to write it instead. Markdown.
+            pub fn page(self) -> &'static str {
+                match self { $(Code::$name => include_str!(concat!("explanations/", $text, ".md")),)+ }
+            }
+
             /// What the code means, for people.
             pub fn explanation(self) -> &'static str {
                 match self { $(Code::$name => concat!($($doc, "\n",)+),)+ }

@@ -4,6 +4,8 @@
 
 mod code;
 mod excerpt;
+mod github;
+mod sarif;
 mod snippet;
 mod render;
 mod source;
@@ -65,13 +67,15 @@ pub struct Note {
     pub text: String,
 }
 
-/// A fix that is certain enough to be applied: `text` replaces `span`.
+/// A fix: `text` replaces `span`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fix {
     /// The span to replace.
     pub span: Span,
     /// The replacement.
     pub text: String,
+    /// Whether nothing else can be meant, so that it may be applied without a look.
+    pub is_certain: bool,
 }
 
 /// One error, warning or note.
@@ -114,13 +118,19 @@ impl Diagnostic {
         self
     }
 
-    /// Adds a fix to apply.
+    /// Adds a fix that may be applied without a look.
     pub fn fix(&mut self, span: Span, text: impl Into<String>) -> &mut Self {
-        self.fix = Some(Fix { span, text: text.into() });
+        self.fix = Some(Fix { span, text: text.into(), is_certain: true });
         self
     }
 
-    /// Adds "did you mean" as help and as a fix of `span`, where a candidate is near to `wrong`.
+    /// Adds a fix that is shown, for the author to choose.
+    pub fn suggest(&mut self, span: Span, text: impl Into<String>) -> &mut Self {
+        self.fix = Some(Fix { span, text: text.into(), is_certain: false });
+        self
+    }
+
+    /// Adds "did you mean" as help and as a suggestion for `span`, where a candidate is near to `wrong`.
     pub fn did_you_mean<'a>(
         &mut self,
         wrong: &str,
@@ -128,7 +138,7 @@ impl Diagnostic {
         candidates: impl IntoIterator<Item = &'a str>,
     ) -> &mut Self {
         if let Some(near) = nearest(wrong, candidates) {
-            self.help(format!("did you mean `{near}`?")).fix(span, near);
+            self.help(format!("did you mean `{near}`?")).suggest(span, near);
         }
         self
     }
@@ -140,12 +150,14 @@ pub struct Report {
     /// The files that were read.
     pub sources: SourceMap,
     diagnostics: Vec<Diagnostic>,
+    /// Warnings that a comment allows. One that forbids a purpose comes back for that purpose.
+    silenced: Vec<Diagnostic>,
 }
 
 impl Report {
     /// A report without diagnostics.
     pub fn of_sources(sources: SourceMap) -> Report {
-        Report { sources, diagnostics: Vec::new() }
+        Report { sources, ..Report::default() }
     }
 
     /// Reports an error.
@@ -210,6 +222,11 @@ impl Report {
         &self.diagnostics
     }
 
+    /// What was reported last, to add to it.
+    pub fn last_mut(&mut self) -> Option<&mut Diagnostic> {
+        self.diagnostics.last_mut()
+    }
+
     /// Drops the diagnostics from number `start` on.
     pub fn truncate(&mut self, start: usize) {
         self.diagnostics.truncate(start);
@@ -223,9 +240,28 @@ impl Report {
         }
     }
 
+    /// Adds the diagnostics and the sources of another load.
+    pub fn append(&mut self, other: Report) {
+        let offset = self.sources.append(other.sources);
+        let moved = |span: Span| Span { file: FileId(span.file.0 + offset), ..span };
+        self.diagnostics.extend(other.diagnostics.into_iter().map(|mut diagnostic| {
+            diagnostic.span = diagnostic.span.map(moved);
+            diagnostic.notes.iter_mut().for_each(|note| note.span = moved(note.span));
+            diagnostic.fix.iter_mut().for_each(|fix| fix.span = moved(fix.span));
+            diagnostic
+        }));
+    }
+
+    /// Drops the warnings and notes that `is_allowed` accepts.
+    pub fn silence(&mut self, mut is_allowed: impl FnMut(&Diagnostic) -> bool) {
+        let allowed = |diagnostic: &mut Diagnostic| diagnostic.severity != Severity::Error && is_allowed(diagnostic);
+        self.silenced.extend(self.diagnostics.extract_if(.., allowed));
+    }
+
     /// Turns the warnings and notes that forbid one of `purposes` into errors.
     pub fn enforce(&mut self, purposes: &[Purpose]) {
         let forbids = |purpose: Option<Purpose>| purpose.is_some_and(|purpose| purposes.contains(&purpose));
+        self.diagnostics.extend(self.silenced.extract_if(.., |diagnostic| forbids(diagnostic.forbids)));
         for diagnostic in self.diagnostics.iter_mut().filter(|diagnostic| forbids(diagnostic.forbids)) {
             diagnostic.severity = Severity::Error;
         }

@@ -2,8 +2,10 @@
 
 use serde::Serialize;
 
+use super::github::render_github;
 use super::sanitize::one_line;
-use super::{Diagnostic, Report, Severity, count_noun, snippet};
+use super::sarif::render_sarif;
+use super::{Diagnostic, Position, Report, Severity, count_noun, snippet};
 
 /// The output formats of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -13,13 +15,17 @@ pub enum Format {
     Text,
     /// A JSON list, for programs.
     Json,
-    /// `path:line:column: error: message [code]`, for editors and CI.
+    /// `path:line:column: error[code]: message`, for editors and CI.
     Lines,
+    /// A log of SARIF 2.1.0, for code scanning.
+    Sarif,
+    /// Commands of a GitHub workflow, which annotate a pull request.
+    Github,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: &[Format] = &[Format::Text, Format::Json, Format::Lines];
+    pub const ALL: &[Format] = &[Format::Text, Format::Json, Format::Lines, Format::Sarif, Format::Github];
 }
 
 /// The style of text output.
@@ -37,6 +43,8 @@ pub fn render(report: &Report, format: Format, style: TerminalStyle) -> String {
         Format::Text => render_text(report, style),
         Format::Json => render_json(report),
         Format::Lines => render_lines(report),
+        Format::Sarif => render_sarif(report),
+        Format::Github => render_github(report),
     }
 }
 
@@ -88,7 +96,7 @@ pub fn render_line(report: &Report, diagnostic: &Diagnostic) -> String {
         _ => String::new(),
     };
     let (severity, code) = (diagnostic.severity.as_str(), diagnostic.code.as_str());
-    format!("{place}{severity}: {} [{code}]\n", one_line(&diagnostic.message))
+    format!("{place}{severity}[{code}]: {}\n", one_line(&diagnostic.message))
 }
 
 /// An error as programs read it. Lines and columns count from 1, columns in characters; the end is exclusive.
@@ -106,16 +114,34 @@ struct JsonDiagnostic<'a> {
     help: Option<&'a str>,
 }
 
+/// The file of a diagnostic, and where its span begins and ends.
+pub(super) struct Place {
+    pub(super) file: String,
+    pub(super) start: Position,
+    pub(super) end: Position,
+}
+
+impl Place {
+    pub(super) fn of(report: &Report, diagnostic: &Diagnostic) -> Option<Place> {
+        let span = diagnostic.span?;
+        let source = report.sources.get(span.file)?;
+        Some(Place {
+            file: source.path().display().to_string(),
+            start: source.position(span.start),
+            end: source.position(span.end.max(span.start)),
+        })
+    }
+}
+
 impl<'a> JsonDiagnostic<'a> {
     fn new(report: &Report, diagnostic: &'a Diagnostic) -> JsonDiagnostic<'a> {
-        let place = diagnostic.span.and_then(|span| Some((span, report.sources.get(span.file)?)));
-        let start = place.map(|(span, source)| source.position(span.start));
-        let end = place.map(|(span, source)| source.position(span.end.max(span.start)));
+        let place = Place::of(report, diagnostic);
+        let (start, end) = (place.as_ref().map(|place| place.start), place.as_ref().map(|place| place.end));
         JsonDiagnostic {
             code: diagnostic.code.as_str(),
             severity: diagnostic.severity.as_str(),
             message: &diagnostic.message,
-            file: place.map(|(_, source)| source.path().display().to_string()),
+            file: place.map(|place| place.file),
             line: start.map(|position| position.line),
             column: start.map(|position| position.column),
             end_line: end.map(|position| position.line),

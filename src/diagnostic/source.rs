@@ -111,6 +111,13 @@ impl SourceMap {
         FileId(u32::try_from(self.files.len() - 1).unwrap_or(u32::MAX))
     }
 
+    /// Adds the files of another map, and returns by how much their ids grow.
+    pub(super) fn append(&mut self, other: SourceMap) -> u32 {
+        let offset = u32::try_from(self.files.len()).unwrap_or(u32::MAX);
+        self.files.extend(other.files);
+        offset
+    }
+
     /// The file of an id. `None` only for an id of another `SourceMap`.
     pub fn get(&self, file: FileId) -> Option<&SourceFile> {
         self.files.get(file.0 as usize)

@@ -131,7 +131,7 @@ fn lines_format_has_one_line_per_diagnostic() {
     report.warning(Code::Unreadable, None, "gone");
     assert_eq!(
         render_lines(&report),
-        "folio.yaml:2:4: error: two lines\u{241b}[0m [bad-value]\nwarning: gone [unreadable]\n"
+        "folio.yaml:2:4: error[bad-value]: two lines\u{241b}[0m\nwarning[unreadable]: gone\n"
     );
 }
 

@@ -227,13 +227,12 @@ pub(super) fn warn_undeclared(
     findings: &mut Findings,
 ) {
     for name in written.keys().filter(|name| !pack.variables.contains_key(&name.value)) {
+        let message = format!("undeclared variable `{}` in the `env` of a pack", name.value);
+        let place = name.location.span();
         findings
             .report
-            .warning(
-                Code::Unused,
-                name.location.span(),
-                format!("undeclared variable `{}` in the `env` of a pack", name.value),
-            )
+            .warning(Code::Unused, place, message)
+            .did_you_mean(name, place, pack.variables.keys().map(String::as_str))
             .note(at.span(), "the pack's manifest");
     }
 }

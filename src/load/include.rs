@@ -7,7 +7,7 @@ use super::paths::file_stem;
 use crate::compile::{Compiler, Findings};
 use crate::diagnostic::{Code, FileId, Span};
 use crate::files::Globs;
-use crate::manifest::{Fragment, Prompt, example_of};
+use crate::manifest::{Fragment, Prompt, example_of, reshape_entries, reshape_prompt};
 use crate::notation::{TextOrFile, is_identifier};
 use crate::yaml::{Location, Spanned, from_document_with_examples, parse, parse_front_matter};
 
@@ -49,10 +49,11 @@ fn is_readme(path: &Path) -> bool {
 }
 
 fn read_fragment(file: FileId, compiler: &mut Compiler<'_>) -> Option<Fragment> {
-    let document = parse(file, &mut compiler.findings.report)?;
+    let mut document = parse(file, &mut compiler.findings.report)?;
     if document.is_empty() {
         return None;
     }
+    reshape_entries(&mut document, &mut compiler.findings.report);
     let fragment: Fragment = from_document_with_examples(&document, example_of, &mut compiler.findings.report)?;
     compiler.findings.documents.add(document);
     fragment.folio.iter().for_each(|version| check_version(version, compiler.findings));
@@ -79,7 +80,8 @@ fn read_prompt_file(
             (Prompt::default(), Location::start_of(file), 0)
         }
         Some((None, _)) => return None,
-        Some((Some(document), body)) => {
+        Some((Some(mut document), body)) => {
+            reshape_prompt(&mut document, &mut compiler.findings.report);
             let prompt =
                 from_document_with_examples(&document, example_of, &mut compiler.findings.report).unwrap_or_default();
             (prompt, compiler.findings.documents.add(document), body)

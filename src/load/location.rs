@@ -83,6 +83,33 @@ impl ManifestLocation {
         Ok(ManifestLocation { source: FolderSource::Disk(folder), manifest: name, shown })
     }
 
+    /// The manifest that a file belongs to, which need not exist: that of the nearest folder around it, or itself.
+    ///
+    /// # Errors
+    /// Its folder does not exist, or cannot be read.
+    pub fn of_file(file: &Path) -> Result<ManifestLocation, LocationError> {
+        let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if !MANIFEST_NAMES.contains(&name.as_str()) {
+            let around = parent.ancestors().filter(|folder| !folder.as_os_str().is_empty());
+            for folder in around.chain([Path::new(".")].into_iter().filter(|_| parent.is_relative())) {
+                if MANIFEST_NAMES.iter().any(|name| folder.join(name).is_file()) {
+                    return ManifestLocation::resolve(folder);
+                }
+            }
+        }
+        let given = file.display().to_string();
+        let absolute = std::fs::canonicalize(parent).map_err(|source| match source.kind() {
+            std::io::ErrorKind::NotFound => LocationError::Missing { path: given.clone() },
+            _ => LocationError::Unreadable { path: given.clone(), source },
+        })?;
+        Ok(ManifestLocation {
+            source: FolderSource::Disk(absolute),
+            manifest: Some(name),
+            shown: display_prefix(file.parent().unwrap_or(Path::new(""))),
+        })
+    }
+
     /// A folder in memory.
     pub fn in_memory(folder: Folder) -> ManifestLocation {
         ManifestLocation { source: FolderSource::Memory(folder), manifest: None, shown: String::new() }

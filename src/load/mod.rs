@@ -16,7 +16,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use crate::compile::{Findings, Pack};
+use crate::compile::{FileBuffers, Findings, Pack};
 use crate::manifest::{Fragment, Manifest};
 use crate::template::FixedTime;
 use crate::yaml::Location;
@@ -143,10 +143,19 @@ pub fn load(place: &ManifestLocation, environment: &EnvSource) -> LoadedPacks {
     load_with_commands(place, environment, &CommandOutputs::default())
 }
 
+/// The same with texts in the place of files.
+pub fn load_buffers(place: &ManifestLocation, environment: &EnvSource, buffers: &FileBuffers) -> LoadedPacks {
+    let findings = Findings::with_buffers(buffers.clone());
+    load_into(findings, place, (environment, &CommandOutputs::default()))
+}
+
 /// The same with what the commands printed. Those that are declared are among the findings.
 pub fn load_with_commands(place: &ManifestLocation, environment: &EnvSource, commands: &CommandOutputs) -> LoadedPacks {
-    let mut findings = Findings::default();
-    let packs = pack::load_packs(place, (environment, commands), &mut findings);
+    load_into(Findings::default(), place, (environment, commands))
+}
+
+fn load_into(mut findings: Findings, place: &ManifestLocation, sources: (&EnvSource, &CommandOutputs)) -> LoadedPacks {
+    let packs = pack::load_packs(place, sources, &mut findings);
     secret_scan::warn_secrets_in_clear(&mut findings);
     LoadedPacks { findings, packs }
 }

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use super::environment::{self, DeclaredVariables, VariableSources, is_unexpanded};
 use super::{CommandOutputs, EntryFile, EnvSource, LoadedPack, ManifestLocation, include, paths};
-use crate::compile::{Compiler, Environment, Findings, Grants, MAX_FILE_BYTES, Pack, SandboxRules};
+use crate::compile::{Compiler, Environment, Findings, Grants, Pack, SandboxRules};
 use crate::diagnostic::{Code, FileId, Span};
 use crate::files::{FileError, Folder};
-use crate::manifest::{Allow, Fragment, Manifest, PackRef, example_of};
+use crate::manifest::{Allow, Fragment, Manifest, PackRef, example_of, reshape_entries};
 use crate::notation::NamedMap;
 use crate::template::{Engine, ScopeShape, TemplateError, TemplateSpan as TemplatePlace};
 use crate::yaml::{Location, Spanned, from_document_with_examples, parse};
@@ -86,10 +86,14 @@ pub(super) fn load_packs(
 
 fn load_pack(request: PackRequest<'_>, findings: &mut Findings, packs: &mut Vec<LoadedPack>) -> Option<Location> {
     let file = read_manifest_file(&request, findings)?;
-    let document = parse(file, &mut findings.report)?;
+    let mut document = parse(file, &mut findings.report)?;
+    reshape_entries(&mut document, &mut findings.report);
     let mut manifest: Manifest = from_document_with_examples(&document, example_of, &mut findings.report)?;
     let at = findings.documents.add(document);
-    check_version(&manifest, file, findings);
+    // What is no map is reported as such.
+    if findings.documents.is_map(at) {
+        check_version(&manifest, file, findings);
+    }
     let sources = VariableSources {
         environment: request.env,
         secrets: request.secrets,
@@ -121,7 +125,7 @@ fn read_manifest_file(request: &PackRequest<'_>, findings: &mut Findings) -> Opt
     for name in &request.manifest_names {
         findings.dependencies.files.insert(request.folder.path().join(name));
         let shown = format!("{}{name}", request.shown);
-        match request.folder.read(Path::new(name), MAX_FILE_BYTES) {
+        match findings.read(&request.folder, Path::new(name)) {
             Ok(bytes) => return findings.decode(&bytes, &shown),
             Err(error @ FileError::NotFound { .. }) => missing = missing.or(Some(error)),
             Err(error) => {

@@ -22,7 +22,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("headers", "headers: { Accept: application/json }"),
     ("http", "http: { url: \"https://api.example/items\" }"),
     ("include", "include: [tools/*.yaml]"),
-    ("messages", "messages: [{ role: user, text: Hello }]"),
+    ("messages", "messages: [{ user: Hello }]"),
     ("multipart", "multipart: { file: { file: report.pdf } }"),
     ("oauth2", "oauth2: { tokenUrl: \"https://login.example/token\", clientId: me, clientSecret: \"{{env.SECRET}}\" }"),
     ("on", "on: [429, 5xx]"),
@@ -37,6 +37,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("retry", "retry: { attempts: 3 }"),
     ("scopes", "scopes: [read]"),
     ("server", "server: { name: my-server }"),
+    ("text", "text: \"Say hello to {{who}}.\""),
     ("tools", "tools: { list: { description: List files, run: { exec: [ls] } } }"),
     ("tools.*", "list: { description: List files, run: { exec: [ls] } }"),
 ];

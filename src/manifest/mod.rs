@@ -10,6 +10,7 @@ mod http_server;
 mod mock;
 mod prompt;
 mod reference;
+mod reshape;
 mod resource;
 mod schema;
 mod server;
@@ -27,8 +28,9 @@ pub use argument::{ARGUMENT_KEYWORDS, Argument, Arguments, Complete, CompleteBod
 pub use examples::example_of;
 pub use http_server::Http;
 pub use mock::{MOCKED_ACTIONS, Mock, ProgramMock, ResponseMock};
-pub use prompt::{Message, Prompt};
+pub use prompt::{Message, Prompt, SYSTEM_ROLE, SYSTEM_ROLE_HELP};
 pub use reference::reference;
+pub use reshape::{reshape_entries, reshape_prompt};
 pub use resource::Resource;
 pub use schema::schema;
 pub use server::{EnvEntry, EnvVariable, Server, ServerLimits, TraceKey};

@@ -10,6 +10,11 @@ use crate::action::Run;
 use crate::notation::{Block, Duration, Icon, Size, TextOrFile};
 use crate::yaml::Spanned;
 
+/// The message for a role that MCP does not have.
+pub const SYSTEM_ROLE: &str = "unknown role `system`, expected `user` or `assistant`";
+/// What to do instead.
+pub const SYSTEM_ROLE_HELP: &str = "write it in the first `user` message, or in `server.instructions` for every client";
+
 /// A prompt: one `text`, or `messages`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]

@@ -54,7 +54,7 @@ pub use http::{HttpHeader, HttpRequest, HttpResponse, ResponseSource};
 pub use isolation::forbid_ptrace;
 pub use latest_line::LatestLine;
 pub use mock_world::{MockReplies, MockReply, MockResponse, MockWorld, SentAction};
-pub use program_path::find_program;
+pub use program_path::{find_program, is_executable};
 pub use program_run::{ProgramCommand, ProgramOutput};
 pub use proxy::Proxy;
 pub use random_token::random_token;

@@ -26,7 +26,8 @@ pub(super) fn path_candidates<'a>(name: &'a OsStr, path_variable: &'a OsStr) -> 
     Box::new(folders.map(move |folder| folder.join(name)))
 }
 
-pub(super) fn is_executable(path: &Path) -> bool {
+/// Whether a path is a file that may be run.
+pub fn is_executable(path: &Path) -> bool {
     path.is_file() && access(path, Access::EXEC_OK).is_ok()
 }
 

@@ -72,7 +72,7 @@ impl<'a, 'r> EntryAccess<'a, 'r> {
             return None;
         }
         self.report_unknown(key, self.reader.document.location(entry.key), known);
-        let meant = nearest(key, known.iter().copied())?;
+        let meant = other_name(key, known).or_else(|| nearest(key, known.iter().copied()))?;
         let there = self.all.iter().any(|other| self.reader.document.key_text(other.key) == meant);
         if there || self.corrected.contains(&meant) {
             return None;
@@ -81,16 +81,44 @@ impl<'a, 'r> EntryAccess<'a, 'r> {
         Some(meant)
     }
 
+    /// Whether the text at a location is this key, without quotes or escapes.
+    fn is_written_as(&self, at: Location, key: &str) -> bool {
+        self.reader.report.borrow().sources.text_of(at.span()) == key
+    }
+
     fn report_unknown(&self, key: &str, at: Location, known: &'static [&'static str]) {
+        let is_plain = self.is_written_as(at, key);
         let mut report = self.reader.report.borrow_mut();
         let diagnostic = report.error(Code::UnknownKey, at, format!("unknown key `{key}`"));
-        diagnostic.did_you_mean(key, at.span(), known.iter().copied());
+        match other_name(key, known) {
+            Some(name) => diagnostic.help(format!("write `{name}`")).suggest(at.span(), name),
+            None => diagnostic.did_you_mean(key, at.span(), known.iter().copied()),
+        };
+        let is_taken = |name: &str| self.all.iter().any(|other| self.reader.document.key_text(other.key) == name);
+        if let Some(fix) = diagnostic.fix.as_mut() {
+            fix.is_certain = is_plain && !is_taken(&fix.text);
+        }
         if diagnostic.help.is_none() && !known.is_empty() {
             let more = if known.len() > MAX_LISTED_KEYS { ", …" } else { "" };
             diagnostic
                 .help(format!("expected one of {}{more}", quote_names(known.get(..MAX_LISTED_KEYS).unwrap_or(known))));
         }
     }
+}
+
+/// The key that other formats call by another name.
+fn other_name(key: &str, known: &'static [&'static str]) -> Option<&'static str> {
+    const NAMES: &[(&str, &[&str])] = &[
+        ("arguments", &["args", "params", "parameters", "input", "inputs", "variables"]),
+        ("exec", &["command", "cmd", "program", "shell"]),
+        ("text", &["content", "template", "prompt", "body"]),
+        ("description", &["desc", "summary"]),
+        ("inputSchema", &["input_schema", "schema"]),
+        ("result", &["output", "returns"]),
+        ("run", &["steps", "action", "handler"]),
+    ];
+    let meant = NAMES.iter().find(|(_, others)| others.contains(&key)).map(|(name, _)| *name)?;
+    known.iter().find(|name| **name == meant).copied()
 }
 
 impl<'de> MapAccess<'de> for EntryAccess<'_, '_> {

@@ -135,6 +135,19 @@ impl<'a, 'r> NodeDeserializer<'a, 'r> {
         }
     }
 
+    /// Completes the report of a boolean of YAML 1.1, or of one in quotes.
+    fn suggest_bool(&self) {
+        let meant = match self.value().as_str().map(str::to_lowercase).as_deref() {
+            Some("yes" | "on" | "true") => "true",
+            Some("no" | "off" | "false") => "false",
+            _ => return,
+        };
+        let mut report = self.report.borrow_mut();
+        if let Some(diagnostic) = report.last_mut() {
+            diagnostic.help(format!("write `{meant}`")).fix(self.location().span(), meant);
+        }
+    }
+
     /// Reports the error of a visitor, unless it is reported already.
     pub(super) fn report_error(&self, error: &DeserializeError) -> DeserializeError {
         if let Some(message) = error.message.as_ref().filter(|_| !self.is_placeholder) {
@@ -225,6 +238,7 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_, '_> {
             return visitor.visit_bool(*value);
         }
         self.wrong_type("`true` or `false`");
+        self.suggest_bool();
         visitor.visit_bool(false)
     }
 

@@ -10,13 +10,16 @@ mod document;
 mod value_span;
 mod quantity;
 mod deserialize;
+mod edit;
 mod scalar;
 mod spanned;
+mod syntax_error;
 #[cfg(test)]
 mod tests;
 
 pub use deserialize::{ExampleOf, from_document, from_document_with_examples, from_node};
 pub use document::{Document, Documents, Location, NodeId};
+pub use edit::Entry;
 pub use parse::{decode, parse, parse_front_matter, parse_json};
 pub use quantity::parse_milliseconds;
 pub use spanned::Spanned;

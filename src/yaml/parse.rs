@@ -8,6 +8,7 @@ use serde_yaml::granit_parser::{Event, Options, Parser, ScalarStyle, StructureSt
 
 use super::document::{Document, MapEntry, Node, NodeId, NodeKind, ScalarNode};
 use super::scalar::resolve;
+use super::syntax_error::{SyntaxFault, explain, merge_marker};
 use crate::diagnostic::{Code, FileId, Report, Span};
 
 /// The deepest nesting of a manifest.
@@ -191,6 +192,10 @@ impl<'a> TreeBuilder<'a> {
     }
 
     fn build(mut self, text: &str) -> Option<Document> {
+        if let Some(fault) = merge_marker(text) {
+            self.report_fault(fault);
+            return None;
+        }
         let mut options = Options::default();
         options.set_emit_comments(false);
         for event in Parser::new_from_str_with_options(text, options) {
@@ -226,20 +231,20 @@ impl<'a> TreeBuilder<'a> {
         let message = [" at byte", " at line", " at char"]
             .iter()
             .fold(message, |message, position| message.split(position).next().unwrap_or(message));
-        let span = self.span(at..at);
-        let line_start = self.text.get(..at).unwrap_or_default().rfind('\n').map_or(0, |line_end| line_end + 1);
-        let line = self.text.get(line_start..).unwrap_or_default().lines().next().unwrap_or_default();
-        let tabbed = line.trim_start_matches(' ').starts_with('\t');
-        let unquoted = line.contains(": {{")
-            || line.contains("- {{")
-            || line.contains(": %")
-            || line.contains(": @")
-            || line.contains(": `");
-        let diagnostic = self.report.error(Code::Syntax, span, format!("invalid YAML: {message}"));
-        if tabbed {
-            diagnostic.help("indent with spaces; YAML does not allow tabs in indentation");
-        } else if unquoted {
-            diagnostic.help("quote the value, or write it as a block after `|`");
+        let open = self.open.iter().rev().find(|open| open.flow).map(|open| open.start);
+        self.report_fault(explain(self.text, message, at, open));
+    }
+
+    fn report_fault(&mut self, fault: SyntaxFault) {
+        let SyntaxFault { range, message, help, replacement, noticed_at } = fault;
+        let (span, noticed_at) = (self.span(range), noticed_at.map(|at| self.span(at..at)));
+        let diagnostic = self.report.error(Code::Syntax, span, message);
+        diagnostic.help = help;
+        if let Some(text) = replacement {
+            diagnostic.fix(span, text);
+        }
+        if let Some(noticed_at) = noticed_at {
+            diagnostic.note(noticed_at, "noticed here");
         }
     }
 

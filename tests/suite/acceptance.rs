@@ -81,7 +81,7 @@ fn reload_shows_new_warnings_once() {
     server.sessionless().round_trip();
     edit(&folder, &server, &prompt(warns));
     let said = warnings(&server, 0);
-    assert!(said.len() == 1 && said[0].contains("folio.yaml:6:24: warning:"), "{said:?}");
+    assert!(said.len() == 1 && said[0].contains("folio.yaml:6:24: warning[unused]:"), "{said:?}");
     // Neither an edit elsewhere nor another line says it again.
     edit(&folder, &server, &prompt(&format!("  q: {{ text: Hi }}\n{warns}")));
     assert_eq!(warnings(&server, 0).len(), 1);
@@ -289,7 +289,7 @@ fn setting_that_needs_restart_is_reported_at_its_key() {
     edit(&folder, &server, &prompt("http: { listen: \"127.0.0.1:1\", path: /b, sse: true }\n"));
     let said = server.log.lines()[mark..].join("\n");
     for (key, column) in [("listen", 9), ("path", 32), ("sse", 42)] {
-        let line = format!("folio.yaml:5:{column}: warning: change of `{key}` requires a restart");
+        let line = format!("folio.yaml:5:{column}: warning[unused]: change of `{key}` requires a restart");
         assert!(said.contains(&line), "{line}\n{said}");
     }
     let mut web = server.http_client();
@@ -327,7 +327,10 @@ fn token_from_unset_variable_is_refused_on_loopback() {
     assert_eq!(folder.serve_command().stdio().sessionless().names("prompts"), ["p"]);
     let checked = run_folio(folder.path(), &["check", "--format", "lines"]);
     assert_eq!(checked.code, Some(0), "{checked:?}");
-    assert!(checked.out.contains("folio.yaml:6:16: note: variable `FOLIO_A` is not set"), "{checked:?}");
+    assert!(
+        checked.out.contains("folio.yaml:6:16: note[unset-variable]: variable `FOLIO_A` is not set"),
+        "{checked:?}"
+    );
     let default = with_token("FOLIO_A")
         .replace("FOLIO_A: { secret: true }", "FOLIO_A: { secret: true, default: \"${FOLIO_X}\" }");
     folder.write("folio.yaml", default);
@@ -339,7 +342,7 @@ fn short_token_and_wildcard_host_are_warned_about() {
     let folder = TestFolder::with_manifest(&with_token("FOLIO_A").replace("http: {", "http: { allowedHosts: [\"*\"],"));
     let server = folder.serve_command().env("FOLIO_A", "fifteen-letters").http();
     let said = server.log.text();
-    assert!(said.contains("warning: token in `FOLIO_A` is shorter than 16 characters"), "{said}");
+    assert!(said.contains("warning[secret]: token in `FOLIO_A` is shorter than 16 characters"), "{said}");
     assert!(said.contains("`*` accepts any `Host`") && !said.contains("fifteen"), "{said}");
     let fine = started(&folder).http();
     assert!(!fine.log.text().contains("fewer than"), "{}", fine.log.text());

@@ -119,10 +119,10 @@ fn check_json_and_lines_formats() {
     assert_eq!(&line[usize::try_from(from).unwrap() - 1..usize::try_from(to).unwrap() - 1], "nobody");
     let lines = run_folio(folder.path(), &["check", "--format", "lines"]);
     for line in lines.out.lines() {
-        let (place, rest) = line.split_once(": error: ").unwrap();
+        let (place, rest) = line.split_once(": error[").unwrap();
         let numbers: Vec<&str> = place.rsplitn(3, ':').collect();
         assert!(
-            numbers[0].parse::<u32>().is_ok() && numbers[1].parse::<u32>().is_ok() && rest.ends_with(']'),
+            numbers[0].parse::<u32>().is_ok() && numbers[1].parse::<u32>().is_ok() && rest.contains("]: "),
             "{line}"
         );
     }

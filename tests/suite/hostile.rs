@@ -21,7 +21,7 @@ fn refused(folder: &TestFolder) -> String {
     let ran = run_folio(folder.path(), &["check", "--format", "lines"]);
     assert!(began.elapsed() < LOAD_TIMEOUT, "it took {:?}", began.elapsed());
     assert_eq!(ran.code, Some(1), "{} {}", short(&ran.out), short(&ran.err));
-    assert!(ran.out.contains("error:") && !ran.err.contains("panicked"), "{} {}", short(&ran.out), short(&ran.err));
+    assert!(ran.out.contains("error[") && !ran.err.contains("panicked"), "{} {}", short(&ran.out), short(&ran.err));
     assert!(ran.out.len() < 20_000, "a report of {} bytes: {}", ran.out.len(), short(&ran.out));
     // The report for people is drawn from the same, and must be as tame.
     let people = run_folio(folder.path(), &["check"]);

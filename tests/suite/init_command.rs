@@ -29,7 +29,7 @@ fn drafted(folder: &TestFolder, command: &str, more: &[&str]) -> String {
     let ran = run_folio(folder.path(), &[&["init", "out", "--command", command], more].concat());
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let checked = run_folio(folder.path(), &["check", "out", "--strict", "--format", "lines"]);
-    let faults: Vec<&str> = checked.out.lines().filter(|line| !line.contains(": note: ")).collect();
+    let faults: Vec<&str> = checked.out.lines().filter(|line| !line.contains(": note[")).collect();
     let manifest = fs::read_to_string(folder.join("out/folio.yaml")).unwrap();
     assert!(checked.code == Some(0), "{faults:#?}\n{manifest}");
     manifest

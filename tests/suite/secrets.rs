@@ -449,7 +449,7 @@ fn no_helper_confirms_a_guess_of_a_secret() {
         "truncate (join (values env)) 4",
     ];
     for (fault, expression) in checked_expressions(WHEN, &oracles).iter().zip(oracles) {
-        assert!(fault.contains("error: ") && fault.contains("[secret]"), "{expression}: {fault:?}");
+        assert!(fault.contains("error[secret]: "), "{expression}: {fault:?}");
     }
     let fine = [
         "env.S",
@@ -476,7 +476,7 @@ fn items_of_a_list_of_secrets_are_secret() {
     let lists = ["values env", "concat (split \"a\" \",\") env.S", "reverse (values env)"];
     for tool in [step, condition, argv, block] {
         for (fault, list) in checked_expressions(tool, &lists).iter().zip(lists) {
-            assert!(fault.contains("error: ") && fault.contains("[secret]"), "{list} in {tool}: {fault:?}");
+            assert!(fault.contains("error[secret]: "), "{list} in {tool}: {fault:?}");
         }
         let fine = ["keys env", "split q \",\"", "concat (split \"a\" \",\") env.P"];
         for (fault, list) in checked_expressions(tool, &fine).iter().zip(fine) {
@@ -509,7 +509,7 @@ fn credentials_must_be_secret_variables() {
     ];
     for keys in credentials {
         let said = checked("default: \"0123456789abcdef\"", &keys);
-        assert!(said.contains("warning: `K` is a credential, and not a secret variable [secret]"), "{keys}: {said}");
+        assert!(said.contains("warning[secret]: `K` is a credential, and not a secret variable"), "{keys}: {said}");
         assert!(!checked("secret: true", &keys).contains("[secret]"), "{keys}");
     }
     let proxied = connection("proxy: \"{{env.K}}\"");

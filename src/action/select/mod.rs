@@ -167,7 +167,19 @@ fn report_parse_error(error: &jmespath::JmespathError, text: &Spanned<String>, c
         parser if parser.contains("nud token") || parser.contains("led token") => "unexpected token".to_owned(),
         words => words.trim_end_matches('.').to_owned(),
     };
-    compiler.error(Code::Select, span, format!("invalid JMESPath: {words}"));
+    let diagnostic = compiler.error(Code::Select, span, format!("invalid JMESPath: {words}"));
+    if let Some(meant) = other_language(text) {
+        diagnostic.help(format!("`select` is JMESPath: write `{meant}`"));
+    }
+}
+
+/// A path of JSONPath (`$.items[*].name`) or jq (`.items[].name`), as JMESPath has it.
+fn other_language(text: &str) -> Option<String> {
+    let text = text.trim();
+    let path = text.strip_prefix('$').or_else(|| text.starts_with('.').then_some(text))?.trim_start_matches('.');
+    let is_simple = path.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-.[]*".contains(letter));
+    let meant = path.replace(".[", "[");
+    (is_simple && !path.contains("..")).then(|| if meant.is_empty() { "@".to_owned() } else { meant })
 }
 
 /// The functions that an expression calls.

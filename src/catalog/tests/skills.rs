@@ -56,7 +56,7 @@ fn a_folder_without_skills_is_a_warning() {
     ]);
     let built = build(load(&ManifestLocation::in_memory(Folder::in_memory(files)), &EnvSource::default()));
     assert!(
-        render_lines(&built.report).contains("warning: no skills in this folder"),
+        render_lines(&built.report).contains("warning[glob]: no skills in this folder"),
         "{}",
         render_lines(&built.report)
     );

@@ -46,6 +46,9 @@ impl<'a> Checker<'a> {
             return TypedValue::computed(Shape::Any);
         };
         self.check_form(call, row, form);
+        if self.report_missing_parentheses(call, row) {
+            return TypedValue::computed(Shape::Any);
+        }
         if call.helper.text == "lookup" && call.arguments.params.len() == 2 {
             return self.lookup(call);
         }
@@ -84,6 +87,26 @@ impl<'a> Checker<'a> {
         };
         let error = self.error(&call.helper.span, Code::HelperArgument, message);
         self.report(error.help(format!("write `{}`", row.doc.usage)));
+    }
+
+    /// `{{#if not x}}` for `{{#if (not x)}}`: the name of a helper where a value is due, and its arguments after it.
+    fn report_missing_parentheses(&mut self, call: &'a CallNode, row: &Signature) -> bool {
+        let params = &call.arguments.params;
+        let (Some(Expression::Path(path)), Some(last)) = (params.first(), params.last()) else { return false };
+        let Some(inner) = path.single_name().filter(|name| signature(&name.text).is_some()) else { return false };
+        let is_full = row.variadic.is_none() && params.len() > row.required.len() + row.optional.len();
+        if !is_full || self.is_variable(&inner.text) || !params.iter().all(|param| matches!(param, Expression::Path(_)))
+        {
+            return false;
+        }
+        let names = params.iter().filter_map(|param| self.current_text.text.get(param.span()));
+        let meant = format!("({})", names.collect::<Vec<_>>().join(" "));
+        let span = path.span.start..last.span().end;
+        let message = format!("missing parentheses around helper `{}`", inner.text);
+        let error = self.error(&span, Code::HelperArgument, message).help(format!("write `{meant}`"));
+        self.report(error.replacement(meant));
+        params.iter().skip(1).for_each(|param| _ = self.read_expression(param));
+        true
     }
 
     fn check_param_count(&mut self, call: &'a CallNode, row: &'static Signature) {

@@ -182,6 +182,9 @@ impl<'a> Checker<'a> {
         match value.shape.as_ref() {
             Shape::Object(fields) => {
                 let error = error.did_you_mean(wrong, fields.keys().map(String::as_str));
+                if before == ["env"] && error.help.is_none() {
+                    return error.help(format!("declare it at the top of the manifest: `env: {{ {wrong}: {{}} }}`"));
+                }
                 with_field_list(error, &fields.keys().map(String::as_str).collect::<Vec<_>>())
             }
             Shape::List(_) => {

@@ -90,15 +90,29 @@ impl<'s> Cursor<'s> {
                 let span = self.at..self.at + found.len_utf8();
                 let shown = found.escape_debug();
                 let error = TemplateError::syntax(span, format!("unexpected `{shown}`, expected {wanted}"));
-                match found {
-                    '|' => {
-                        error.help("there are no pipes: write `{{upper x}}`, and `{{upper (trim x)}}` for two helpers")
-                    }
-                    _ => error,
+                match self.operator_help() {
+                    Some(help) => error.help(help),
+                    None => error,
                 }
             }
         };
         self.fail(error)
+    }
+
+    /// What to write instead of an operator, which other template languages have.
+    fn operator_help(&self) -> Option<&'static str> {
+        const OPERATORS: &[(&str, &str)] = &[
+            ("||", "there are no operators: write `{{#if (or x y)}}`"),
+            ("|", "there are no pipes: write `{{upper x}}`, and `{{upper (trim x)}}` for two helpers"),
+            ("&&", "there are no operators: write `{{#if (and x y)}}`"),
+            ("!=", "there are no operators: write `{{#if (ne x 1)}}`, with a text in quotes"),
+            ("!", "there are no operators: write `{{#unless x}}`"),
+            ("==", "there are no operators: write `{{#if (eq x 1)}}`, with a text in quotes"),
+            ("=", "there are no operators: write `{{#if (eq x 1)}}`, with a text in quotes"),
+            (">", "there are no operators: write `{{#if (gt x 1)}}`"),
+            ("<", "there are no operators: write `{{#if (lt x 1)}}`"),
+        ];
+        OPERATORS.iter().find(|(operator, _)| self.starts_with(operator)).map(|(_, help)| *help)
     }
 
     fn unclosed_tag(&self) -> TemplateError {

@@ -1,0 +1,57 @@
+//! `folio check --watch`.
+
+use std::time::SystemTime;
+
+use anyhow::Context;
+use tokio::runtime::Builder;
+use tokio_util::sync::CancellationToken;
+
+use super::Exit;
+use super::check::{Check, Checked};
+use crate::diagnostic::Format;
+use crate::reload::{self, InitialLoad, LoadOutput, ReloadInfo, ReloadSource, WatchOptions};
+
+/// Checks now, and again after each change, until a signal ends the process.
+pub(super) fn run(check: Check) -> anyhow::Result<Exit> {
+    let started_at = SystemTime::now();
+    let checked = check.check();
+    check.print(&checked)?;
+    let first = InitialLoad { started_at, watch: checked.watch };
+    let runtime = Builder::new_current_thread().enable_all().build().context("could not start the runtime")?;
+    let options = WatchOptions { reload_on_sighup: false, ..WatchOptions::default() };
+    runtime.block_on(async move {
+        reload::watch(CheckAgain { check, last: first.watch.clone() }, first, options, CancellationToken::new())
+            .join()
+            .await;
+    });
+    Ok(Exit::Success)
+}
+
+struct CheckAgain {
+    check: Check,
+    last: crate::compile::LoadDependencies,
+}
+
+impl ReloadSource for CheckAgain {
+    type Outcome = Checked;
+
+    fn load(&mut self, _: bool) -> LoadOutput<Checked> {
+        let outcome = self.check.check();
+        let mut watch = outcome.watch.clone();
+        if outcome.report.has_errors() {
+            // A broken manifest may not reach the file with the fix, so earlier dependencies stay watched.
+            watch.files.extend(self.last.files.iter().cloned());
+            watch.folders.extend(self.last.folders.iter().cloned());
+        }
+        self.last = watch.clone();
+        LoadOutput { outcome, watch }
+    }
+
+    fn publish(&mut self, checked: Checked, _: ReloadInfo) {
+        let separator = if self.check.arguments.format == Format::Text { "\n" } else { "" };
+        let printed = self.check.output.print(separator).and_then(|()| self.check.print(&checked));
+        if let Err(error) = printed {
+            self.check.output.eprint_error(&error);
+        }
+    }
+}

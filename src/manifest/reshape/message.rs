@@ -1,0 +1,98 @@
+//! Messages of a prompt as MCP and the APIs of models write them: with `role` and `content`.
+
+use super::text::flow_scalar;
+use super::{Meant, Reshaper, suggest};
+use crate::diagnostic::Code;
+use crate::manifest::prompt::{SYSTEM_ROLE, SYSTEM_ROLE_HELP};
+use crate::yaml::{Entry, NodeId};
+
+impl Reshaper<'_> {
+    /// `messages`: a list, or the one message alone.
+    pub(super) fn messages(&mut self, messages: NodeId) {
+        if self.document.string_of(messages).is_some() {
+            return self.one_text(messages);
+        }
+        if self.document.entries_of(messages).is_some() {
+            self.one_message(messages);
+        }
+        for message in self.document.items_of(messages).unwrap_or_default() {
+            if self.document.string_of(message).is_some() {
+                self.wrap(message, "user", true);
+            }
+            self.message(message);
+        }
+    }
+
+    /// The text of a single message.
+    fn one_text(&mut self, text: NodeId) {
+        let (span, written) = (self.span(text), self.raw(text).to_owned());
+        let content = self.document.string_of(text).unwrap_or_default().to_owned();
+        let (key, value) = (self.document.add_string("user", span), self.document.add_string(&content, span));
+        let item = self.document.add_map(vec![Entry { key, value }], span);
+        let list = self.document.add_list(vec![item], span);
+        let text_of_list = format!("[{{ user: {} }}]", flow_scalar(&written, &content));
+        self.replace(text, "a list", Meant { text: text_of_list, is_certain: !written.contains('\n'), node: list });
+    }
+
+    /// A single message, without its list.
+    fn one_message(&mut self, message: NodeId) {
+        let (span, written) = (self.span(message), self.raw(message).to_owned());
+        let entries = self.document.entries_of(message).unwrap_or_default();
+        let item = self.document.add_map(entries, span);
+        let list = self.document.add_list(vec![item], span);
+        let is_certain = written.starts_with('{') && !written.contains('\n');
+        let text = if is_certain { format!("[{written}]") } else { "- user: …".to_owned() };
+        self.replace(message, "a list", Meant { text, is_certain, node: list });
+    }
+
+    fn message(&mut self, message: NodeId) {
+        let Some(role) = self.document.entry_of(message, "role") else { return };
+        let body = ["content", "text"].into_iter().find_map(|key| self.document.entry_of(message, key));
+        let name = self.document.string_of(role.value).unwrap_or_default().to_owned();
+        let is_known = ["user", "assistant"].contains(&name.as_str());
+        let key = if name == "assistant" { "assistant" } else { "user" };
+        let span = self.span(role.key);
+        let Some(body) = body.filter(|_| is_known || name == "system") else { return };
+        let content = self.text_of_content(body.value);
+        let entries = self.document.entries_of(message).map_or(0, |entries| entries.len());
+        let text = content.map(|content| self.written_message(message, content, key));
+        let is_certain = is_known && entries == 2 && text.is_some();
+        let key_node = self.document.add_string(key, span);
+        let value = content.unwrap_or_else(|| self.document.add_string("", span));
+        let node = self.document.add_map(vec![Entry { key: key_node, value }], span);
+        let whole = self.span(message);
+        if name == "system" {
+            self.report.error(Code::Role, self.span(role.value), SYSTEM_ROLE).help(SYSTEM_ROLE_HELP);
+        } else {
+            let words = "unexpected key `role`: a message is named after its role";
+            let text = text.unwrap_or_else(|| format!("{key}: …"));
+            let shown = self.shown(message, &text);
+            let diagnostic = self.report.error(Code::UnknownKey, span, words);
+            suggest(diagnostic, whole, &Meant { text, is_certain, node }, &shown);
+        }
+        self.document.replace(message, node);
+    }
+
+    /// The text of `content`: itself, or that of `{ type: text, text: … }`.
+    fn text_of_content(&self, content: NodeId) -> Option<NodeId> {
+        if self.document.string_of(content).is_some() {
+            return Some(content);
+        }
+        let text = self.document.entry_of(content, "text")?.value;
+        let is_text = self
+            .document
+            .entry_of(content, "type")
+            .is_none_or(|kind| self.document.string_of(kind.value) == Some("text"));
+        (is_text && self.document.string_of(text).is_some()).then_some(text)
+    }
+
+    /// The message as it should be written.
+    fn written_message(&self, message: NodeId, content: NodeId, key: &str) -> String {
+        let (whole, written) = (self.raw(message), self.raw(content));
+        if whole.starts_with('{') {
+            let text = self.document.string_of(content).unwrap_or_default();
+            return format!("{{ {key}: {} }}", flow_scalar(written, text));
+        }
+        format!("{key}: {written}")
+    }
+}

@@ -1,0 +1,172 @@
+//! Values of a shape that other formats give them: lists of what has a name, a text where a map is due, messages with a
+//! `role`. Each is reported once, with what to write, and then read as what it was meant to be, so that nothing follows
+//! from it.
+//!
+//! What is not here: values of no known form, which the deserializer reports.
+
+mod action;
+mod message;
+mod named_list;
+mod text;
+
+use crate::diagnostic::{Code, Diagnostic, Report, Span};
+use crate::yaml::{Document, Entry, NodeId};
+
+use text::flow_scalar;
+
+/// Reads the entries of a manifest or a fragment.
+pub fn reshape_entries(document: &mut Document, report: &mut Report) {
+    let root = document.root();
+    Reshaper { document, report }.manifest(root);
+}
+
+/// Reads the front matter of a prompt file.
+pub fn reshape_prompt(document: &mut Document, report: &mut Report) {
+    let root = document.root();
+    Reshaper { document, report }.entry(root);
+}
+
+struct Reshaper<'a> {
+    document: &'a mut Document,
+    report: &'a mut Report,
+}
+
+/// What a value was meant to be.
+struct Meant {
+    /// The right form, as text in the place of the value.
+    text: String,
+    /// Whether nothing else can be meant.
+    is_certain: bool,
+    /// The node with the right form.
+    node: NodeId,
+}
+
+impl Reshaper<'_> {
+    fn manifest(&mut self, root: NodeId) {
+        self.each(root, "server", |reshaper, value| reshaper.text_as_key(value, "name"));
+        self.each(root, "env", |reshaper, value| reshaper.names_as_map(value, "env"));
+        self.each(root, "packs", |reshaper, packs| {
+            for pack in reshaper.document.entries_of(packs).unwrap_or_default() {
+                reshaper.text_as_key(pack.value, "path");
+                reshaper.each(pack.value, "allow", Reshaper::text_as_list);
+            }
+        });
+        for kind in ["prompts", "tools", "resources"] {
+            self.each(root, kind, |reshaper, entries| {
+                reshaper.names_as_map(entries, kind);
+                for entry in reshaper.document.entries_of(entries).unwrap_or_default() {
+                    if kind == "prompts" {
+                        reshaper.text_as_key(entry.value, "text");
+                    }
+                    reshaper.entry(entry.value);
+                }
+            });
+        }
+    }
+
+    /// A prompt, a tool or a resource.
+    fn entry(&mut self, entry: NodeId) {
+        self.each(entry, "arguments", |reshaper, arguments| {
+            reshaper.names_as_map(arguments, "arguments");
+            for argument in reshaper.document.entries_of(arguments).unwrap_or_default() {
+                reshaper.argument(argument);
+            }
+        });
+        self.each(entry, "messages", Reshaper::messages);
+        self.each(entry, "run", Reshaper::run);
+    }
+
+    /// `who: string`, and `who: What it is for`.
+    fn argument(&mut self, argument: Entry) {
+        let Some(text) = self.document.string_of(argument.value) else { return };
+        let is_type = ["string", "number", "integer", "boolean", "array", "object"].contains(&text);
+        let key = if is_type { "type" } else { "description" };
+        self.wrap(argument.value, key, is_type);
+    }
+
+    /// A text where a map is due, whose most important key is `key`.
+    fn text_as_key(&mut self, node: NodeId, key: &str) {
+        if self.document.string_of(node).is_some() {
+            self.wrap(node, key, true);
+        }
+    }
+
+    fn wrap(&mut self, node: NodeId, key: &str, is_certain: bool) {
+        let span = self.span(node);
+        let text = self.document.string_of(node).unwrap_or_default().to_owned();
+        let written = self.raw(node).to_owned();
+        let value = flow_scalar(&written, &text);
+        let key_node = self.document.add_string(key, span);
+        let value_node = self.document.add_string(&text, span);
+        let map = self.document.add_map(vec![Entry { key: key_node, value: value_node }], span);
+        let text = format!("{{ {key}: {value} }}");
+        let is_certain = is_certain && !written.contains('\n');
+        self.replace(node, "a map", Meant { text, is_certain, node: map });
+    }
+
+    /// A text where a list is due.
+    fn text_as_list(&mut self, node: NodeId) {
+        let Some(text) = self.document.string_of(node).map(str::to_owned) else { return };
+        let (span, written) = (self.span(node), self.raw(node).to_owned());
+        let item = self.document.add_string(&text, span);
+        let list = self.document.add_list(vec![item], span);
+        let text = format!("[{}]", flow_scalar(&written, &text));
+        self.replace(node, "a list", Meant { text, is_certain: !written.contains('\n'), node: list });
+    }
+
+    /// Reports a value of the wrong shape, and reads it as what is meant.
+    fn replace(&mut self, node: NodeId, expected: &str, meant: Meant) {
+        let message = format!("expected {expected}, found {}", self.describe(node));
+        let (span, shown) = (self.span(node), self.shown(node, &meant.text));
+        let diagnostic = self.report.error(Code::WrongType, span, message);
+        suggest(diagnostic, span, &meant, &shown);
+        self.document.replace(node, meant.node);
+    }
+
+    /// The help that shows a text to write in the place of a node.
+    fn shown(&self, node: NodeId, text: &str) -> String {
+        if !text.contains('\n') {
+            return format!("write `{text}`");
+        }
+        let span = self.span(node);
+        let column = self.report.sources.get(span.file).map_or(1, |source| source.position(span.start).column);
+        let first = " ".repeat((column as usize).saturating_sub(1));
+        let whole = format!("{first}{text}");
+        let indent_of = |line: &str| line.len() - line.trim_start().len();
+        let indent = whole.lines().filter(|line| !line.trim().is_empty()).map(indent_of).min().unwrap_or_default();
+        let lines: Vec<&str> = whole.lines().map(|line| line.get(indent..).unwrap_or_default().trim_end()).collect();
+        format!("write\n{}", lines.join("\n"))
+    }
+
+    fn describe(&self, node: NodeId) -> &'static str {
+        match (self.document.items_of(node), self.document.entries_of(node)) {
+            (Some(_), _) => "a list",
+            (_, Some(_)) => "a map",
+            _ => "a string",
+        }
+    }
+
+    /// Reads the value of a key, if it is there.
+    fn each(&mut self, map: NodeId, key: &str, read: impl FnOnce(&mut Self, NodeId)) {
+        if let Some(entry) = self.document.entry_of(map, key) {
+            read(self, entry.value);
+        }
+    }
+
+    fn span(&self, node: NodeId) -> Span {
+        self.document.location(node).span()
+    }
+
+    /// The text of a node as it is written.
+    fn raw(&self, node: NodeId) -> &str {
+        self.report.sources.text_of(self.span(node))
+    }
+}
+
+/// Shows what to write: in the place of the value where that is certain.
+fn suggest(diagnostic: &mut Diagnostic, span: Span, meant: &Meant, shown: &str) {
+    diagnostic.help(shown);
+    if meant.is_certain {
+        diagnostic.fix(span, meant.text.clone());
+    }
+}

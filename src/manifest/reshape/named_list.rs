@@ -1,0 +1,122 @@
+//! Lists of what has a `name`, where a map by name is due.
+
+use std::ops::Range;
+
+use super::{Meant, Reshaper};
+use crate::yaml::{Entry, NodeId};
+
+/// One item of a list, and its name.
+struct NamedItem {
+    item: NodeId,
+    name: String,
+    /// The entry of `name`; `None` where the item is the name itself.
+    entry: Option<Entry>,
+    /// The other entries.
+    others: Vec<Entry>,
+}
+
+impl Reshaper<'_> {
+    /// Reads a list of names, or of maps with a `name`, as a map under `key`.
+    pub(super) fn names_as_map(&mut self, list: NodeId, key: &str) {
+        let Some(items) = self.document.items_of(list).filter(|items| !items.is_empty()) else { return };
+        let named: Option<Vec<NamedItem>> = items.into_iter().map(|item| self.named_item(item)).collect();
+        let Some(named) = named else { return };
+        let span = self.span(list);
+        let text = self.written_map(list, &named);
+        let mut entries = Vec::new();
+        for NamedItem { item, name, entry, others } in named {
+            let key = entry.map_or(item, |entry| entry.value);
+            let key = self.document.add_string(&name, self.span(key));
+            let value = self.document.add_map(others, self.span(item));
+            entries.push(Entry { key, value });
+        }
+        let node = self.document.add_map(entries, span);
+        let is_certain = text.is_some();
+        let text = text.unwrap_or_else(|| format!("{key}:\n  NAME: {{ … }}"));
+        self.replace(list, "a map", Meant { text, is_certain, node });
+    }
+
+    fn named_item(&self, item: NodeId) -> Option<NamedItem> {
+        if let Some(name) = self.document.string_of(item) {
+            return Some(NamedItem { item, name: name.to_owned(), entry: None, others: Vec::new() });
+        }
+        let entry = self.document.entry_of(item, "name")?;
+        let name = self.document.string_of(entry.value)?.to_owned();
+        let mut others = self.document.entries_of(item)?;
+        others.retain(|other| other.key != entry.key);
+        Some(NamedItem { item, name, entry: Some(entry), others })
+    }
+
+    /// The map as it should be written, with the layout and the comments of the list. `None` where that is not certain.
+    fn written_map(&self, list: NodeId, named: &[NamedItem]) -> Option<String> {
+        let plain =
+            |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
+        let whole = self.raw(list);
+        let is_block = whole.starts_with('-');
+        if !named.iter().all(|item| plain(&item.name)) || !is_block && whole.contains('#') {
+            return None;
+        }
+        let start = self.span(list).start as usize;
+        let mut written = String::new();
+        let mut copied = 0;
+        for item in named {
+            let place = self.item_range(item, start, is_block, whole)?;
+            let text = if is_block { self.block_entry(item, start, whole)? } else { self.flow_entry(item) };
+            written.push_str(whole.get(copied..place.start)?);
+            written.push_str(&text);
+            copied = place.end;
+        }
+        written.push_str(whole.get(copied..)?);
+        if is_block {
+            return Some(written);
+        }
+        let inside = written.strip_prefix('[')?.strip_suffix(']')?.trim();
+        let inside = inside.strip_suffix(',').unwrap_or(inside).trim_end();
+        Some(format!("{{ {inside} }}"))
+    }
+
+    /// The range of an item in the text of its list, with its dash.
+    fn item_range(&self, item: &NamedItem, start: usize, is_block: bool, whole: &str) -> Option<Range<usize>> {
+        let span = self.span(item.item);
+        let (from, to) = ((span.start as usize).checked_sub(start)?, (span.end as usize).checked_sub(start)?);
+        if !is_block {
+            return Some(from..to);
+        }
+        let dash = whole.get(..from)?.trim_end().len().checked_sub(1)?;
+        whole.get(dash..from)?.starts_with('-').then_some(dash..to)
+    }
+
+    /// `NAME: { … }` in a list of flow style.
+    fn flow_entry(&self, item: &NamedItem) -> String {
+        let others: Vec<String> =
+            item.others.iter().map(|other| format!("{}: {}", self.raw(other.key), self.raw(other.value))).collect();
+        match others.is_empty() {
+            true => format!("{}: {{}}", item.name),
+            false => format!("{}: {{ {} }}", item.name, others.join(", ")),
+        }
+    }
+
+    /// `NAME:` and the lines below it, in a list of block style.
+    fn block_entry(&self, item: &NamedItem, start: usize, whole: &str) -> Option<String> {
+        let (Some(entry), false) = (item.entry, self.raw(item.item).starts_with('{')) else {
+            return Some(self.flow_entry(item));
+        };
+        if item.others.is_empty() {
+            return Some(format!("{}: {{}}", item.name));
+        }
+        let offset = |at: u32| (at as usize).checked_sub(start);
+        let (item_start, item_end) = (offset(self.span(item.item).start)?, offset(self.span(item.item).end)?);
+        let (name_start, name_end) = (offset(self.span(entry.key).start)?, offset(self.span(entry.value).end)?);
+        if name_start == item_start {
+            return Some(format!("{}:{}", item.name, whole.get(name_end..item_end)?));
+        }
+        // The line of the name goes, and the others move below it.
+        let line_start = whole.get(..name_start)?.rfind('\n')?;
+        let line_end = whole.get(name_end..).and_then(|rest| rest.find('\n')).map_or(whole.len(), |at| name_end + at);
+        let indent = " ".repeat(name_start.checked_sub(line_start + 1)?);
+        let before = whole.get(item_start..line_start)?;
+        let after = whole.get(line_end.min(item_end)..item_end)?;
+        let is_clean = whole.get(name_end..line_end)?.trim().is_empty();
+        is_clean.then(|| format!("{}:\n{indent}{before}{after}", item.name))
+    }
+}

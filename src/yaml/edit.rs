@@ -1,0 +1,105 @@
+//! Reads a document node by node, and puts other values in the place of nodes.
+
+use serde_json::Value;
+use serde_yaml::granit_parser::ScalarStyle;
+
+use super::document::{Document, Documents, Location, MapEntry, Node, NodeId, NodeKind, ScalarNode};
+use crate::diagnostic::Span;
+
+/// A key and its value.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry {
+    /// The key.
+    pub key: NodeId,
+    /// The value.
+    pub value: NodeId,
+}
+
+impl Documents {
+    /// Whether a location is that of a map, or of nothing.
+    pub fn is_map(&self, at: Location) -> bool {
+        let Some(document) = self.get(at.file) else { return true };
+        let kind = document.node(NodeId(at.node)).map(|node| &node.kind);
+        match kind {
+            Some(NodeKind::Scalar(scalar)) => scalar.value.is_null(),
+            Some(NodeKind::List(_)) => false,
+            _ => true,
+        }
+    }
+}
+
+impl Document {
+    /// The items of a list.
+    pub fn items_of(&self, node: NodeId) -> Option<Vec<NodeId>> {
+        match &self.node(node)?.kind {
+            NodeKind::List(items) => Some(items.clone()),
+            _ => None,
+        }
+    }
+
+    /// The entries of a map.
+    pub fn entries_of(&self, node: NodeId) -> Option<Vec<Entry>> {
+        match &self.node(node)?.kind {
+            NodeKind::Map(entries) => {
+                Some(entries.iter().map(|entry| Entry { key: entry.key, value: entry.value }).collect())
+            }
+            _ => None,
+        }
+    }
+
+    /// The entry of a map with this key.
+    pub fn entry_of(&self, node: NodeId, key: &str) -> Option<Entry> {
+        let NodeKind::Map(entries) = &self.node(node)?.kind else { return None };
+        let found = entries.iter().find(|entry| self.key_text(entry.key) == key)?;
+        Some(Entry { key: found.key, value: found.value })
+    }
+
+    /// Whether an offset in the file is inside of a scalar.
+    pub fn is_in_scalar(&self, offset: usize) -> bool {
+        let is_inside = |node: &Node| (node.span.start as usize) <= offset && offset < node.span.end as usize;
+        self.nodes.iter().any(|node| matches!(node.kind, NodeKind::Scalar(_)) && is_inside(node))
+    }
+
+    /// Where the last value ends.
+    pub fn end(&self) -> usize {
+        self.nodes.iter().map(|node| node.span.end as usize).max().unwrap_or_default()
+    }
+
+    /// The text of a string.
+    pub fn string_of(&self, node: NodeId) -> Option<&str> {
+        match &self.node(node)?.kind {
+            NodeKind::Scalar(ScalarNode { value: Value::String(text), .. }) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Adds a string that nothing contains yet.
+    pub fn add_string(&mut self, text: &str, span: Span) -> NodeId {
+        let scalar = ScalarNode::new(text, ScalarStyle::Plain, Value::String(text.to_owned()));
+        self.add_node(NodeKind::Scalar(scalar), span)
+    }
+
+    /// Adds a list that nothing contains yet.
+    pub fn add_list(&mut self, items: Vec<NodeId>, span: Span) -> NodeId {
+        self.add_node(NodeKind::List(items), span)
+    }
+
+    /// Adds a map that nothing contains yet.
+    pub fn add_map(&mut self, entries: Vec<Entry>, span: Span) -> NodeId {
+        let entries = entries.into_iter().map(|entry| MapEntry { key: entry.key, value: entry.value }).collect();
+        self.add_node(NodeKind::Map(entries), span)
+    }
+
+    /// Puts a value in the place of a node, which keeps its span.
+    pub fn replace(&mut self, node: NodeId, with: NodeId) {
+        let Some(kind) = self.node(with).map(|node| node.kind.clone()) else { return };
+        if let Some(node) = self.nodes.get_mut(node.0 as usize) {
+            node.kind = kind;
+        }
+    }
+
+    fn add_node(&mut self, kind: NodeKind, span: Span) -> NodeId {
+        self.nodes.push(Node { kind, span });
+        NodeId(u32::try_from(self.nodes.len() - 1).unwrap_or(u32::MAX))
+    }
+}

@@ -1,0 +1,188 @@
+//! Finds what an error of the parser is about: a quote or a bracket that was opened long before, a text that needs quotes.
+
+use std::ops::Range;
+
+/// A syntax error at the place of the mistake.
+#[derive(Debug)]
+pub(super) struct SyntaxFault {
+    pub(super) range: Range<usize>,
+    pub(super) message: String,
+    pub(super) help: Option<String>,
+    /// What to write at the range, where that is certain.
+    pub(super) replacement: Option<String>,
+    /// Where the parser noticed it.
+    pub(super) noticed_at: Option<usize>,
+}
+
+impl SyntaxFault {
+    fn new(range: Range<usize>, message: impl Into<String>) -> SyntaxFault {
+        SyntaxFault { range, message: message.into(), help: None, replacement: None, noticed_at: None }
+    }
+
+    fn help(self, help: impl Into<String>) -> SyntaxFault {
+        SyntaxFault { help: Some(help.into()), ..self }
+    }
+}
+
+/// The first line of a merge that is not resolved, where its three markers stand.
+pub(super) fn merge_marker(text: &str) -> Option<SyntaxFault> {
+    let ours = marker(text, 0, "<<<<<<< ")?;
+    let middle = marker(text, ours, "=======")?;
+    marker(text, middle, ">>>>>>> ")?;
+    let length = text.get(ours..)?.lines().next()?.len();
+    let fault = SyntaxFault::new(ours..ours + length, "unresolved merge conflict");
+    Some(fault.help("keep one of both versions, and remove the lines of `<<<<<<<`, `=======` and `>>>>>>>`"))
+}
+
+fn marker(text: &str, from: usize, marker: &str) -> Option<usize> {
+    let rest = text.get(from..)?;
+    let starts = rest.match_indices(marker).map(|(at, _)| from + at);
+    starts.into_iter().find(|at| *at == 0 || text.get(..*at).is_some_and(|before| before.ends_with('\n')))
+}
+
+/// The mistake behind an error of the parser at an offset; `open` is where the innermost open `{` or `[` is.
+pub(super) fn explain(text: &str, message: &str, at: usize, open: Option<usize>) -> SyntaxFault {
+    let line = line_at(text, at);
+    let of_line = text.get(line.clone()).unwrap_or_default();
+    if of_line.trim_start_matches(' ').starts_with('\t') {
+        let fault = SyntaxFault::new(at..at, format!("invalid YAML: {message}"));
+        return fault.help("indent with spaces; YAML does not allow tabs in indentation");
+    }
+    let found = if message.contains("quote") { unclosed_quote(text, at) } else { None };
+    let found = found.or_else(|| unclosed_bracket(text, message, (at, open)));
+    let found = found.or_else(|| unquoted_text(text, &line));
+    found.unwrap_or_else(|| {
+        let fault = SyntaxFault::new(at..at, format!("invalid YAML: {message}"));
+        match plain_help(message) {
+            Some(help) => fault.help(help),
+            None => fault,
+        }
+    })
+}
+
+fn plain_help(message: &str) -> Option<&'static str> {
+    const HELP: &[(&str, &str)] = &[
+        ("misplaced bracket", "remove it: nothing is open that it closes"),
+        ("mapping values are not allowed", "quote a text with `: ` in it"),
+        ("expected ',' or", "separate entries by commas, and quote a text with `: `, `,` or a bracket in it"),
+        ("did not find expected key", "indent all keys of a map by the same number of spaces"),
+        ("did not find expected '-'", "indent all items of a list by the same number of spaces"),
+        ("simple key expected", "write a key as `key: value`"),
+    ];
+    HELP.iter().find(|(part, _)| message.contains(part)).map(|(_, help)| *help)
+}
+
+/// The range of the line at an offset, without its line break.
+fn line_at(text: &str, at: usize) -> Range<usize> {
+    let start = text.get(..at).unwrap_or_default().rfind('\n').map_or(0, |end| end + 1);
+    let length = text.get(start..).unwrap_or_default().lines().next().unwrap_or_default().len();
+    start..start + length
+}
+
+/// The nearest quote before an offset that begins a value and does not end on its line.
+fn unclosed_quote(text: &str, at: usize) -> Option<SyntaxFault> {
+    let mut end = at;
+    loop {
+        let line = line_at(text, end);
+        let of_line = text.get(line.clone())?;
+        if let Some(quote) = open_quote(of_line) {
+            let start = line.start + quote;
+            let sign = of_line.get(quote..)?.chars().next()?;
+            let fault = SyntaxFault::new(start..start + 1, format!("unclosed quote `{sign}`"));
+            return Some(SyntaxFault { noticed_at: Some(at), ..fault.help(format!("close it with `{sign}`")) });
+        }
+        end = line.start.checked_sub(1)?;
+    }
+}
+
+/// The quote that begins a value on a line and is not closed there.
+fn open_quote(line: &str) -> Option<usize> {
+    let mut open: Option<(usize, char)> = None;
+    let mut previous = ' ';
+    let mut is_escaped = false;
+    for (at, letter) in line.char_indices() {
+        match open {
+            Some((_, '"')) if is_escaped => is_escaped = false,
+            Some((_, '"')) if letter == '\\' => is_escaped = true,
+            Some((_, sign)) if letter == sign => open = None,
+            None if matches!(letter, '"' | '\'') && matches!(previous, ' ' | '[' | '{' | ',' | ':') => {
+                open = Some((at, letter));
+            }
+            None if letter == '#' && previous == ' ' => return None,
+            _ => {}
+        }
+        previous = letter;
+    }
+    open.map(|(at, _)| at)
+}
+
+/// A bracket of an earlier line, or of this one if another one closes it.
+fn unclosed_bracket(text: &str, message: &str, (at, open): (usize, Option<usize>)) -> Option<SyntaxFault> {
+    let is_mismatch = message.contains("mismatched bracket");
+    let names_it = ["flow mapping", "flow sequence", "bracket", "expected ',' or"];
+    if !names_it.iter().any(|part| message.contains(part)) || message.contains("misplaced") {
+        return None;
+    }
+    let is_open = |start: &usize| text.get(*start..).is_some_and(|rest| rest.starts_with(['{', '[']));
+    let names_open = is_open(&at) && (is_mismatch || message.contains("unclosed"));
+    let start = if names_open { Some(at) } else { open_bracket(text, at).or(open) };
+    let start = start.filter(is_open)?;
+    if start >= line_at(text, at).start && !is_mismatch && !names_open {
+        return None;
+    }
+    let sign = text.get(start..)?.chars().next()?;
+    let close = if sign == '{' { '}' } else { ']' };
+    let fault = SyntaxFault::new(start..start + 1, format!("unclosed bracket `{sign}`"));
+    let noticed_at = (start != at).then_some(at);
+    Some(SyntaxFault { noticed_at, ..fault.help(format!("close it with `{close}`")) })
+}
+
+/// The innermost bracket that the lines before an offset leave open, from the last line on that is not indented.
+fn open_bracket(text: &str, at: usize) -> Option<usize> {
+    let before = text.get(..at)?;
+    let is_top = |(start, _): &(usize, &str)| {
+        before.get(start + 1..).is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_alphabetic()))
+    };
+    let top = before.match_indices('\n').rfind(is_top).map_or(0, |(start, _)| start + 1);
+    let mut open = Vec::new();
+    let mut quote: Option<char> = None;
+    let mut previous = ' ';
+    for (offset, letter) in before.get(top..)?.char_indices() {
+        match (quote, letter) {
+            (Some(sign), _) if sign == letter || letter == '\n' => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') if matches!(previous, ' ' | '[' | '{' | ',' | ':') => quote = Some(letter),
+            (None, '{' | '[') => open.push(top + offset),
+            (None, '}' | ']') => {
+                open.pop();
+            }
+            _ => {}
+        }
+        previous = letter;
+    }
+    open.pop()
+}
+
+/// The value of a line of block style that YAML reads as something else without quotes.
+fn unquoted_text(text: &str, line: &Range<usize>) -> Option<SyntaxFault> {
+    let of_line = text.get(line.clone())?;
+    let key_end = of_line.find(": ").map(|at| at + 2);
+    let dash = of_line.len() - of_line.trim_start().trim_start_matches("- ").len();
+    let from = key_end.unwrap_or(dash);
+    let start = from + of_line.get(from..)?.len() - of_line.get(from..)?.trim_start().len();
+    let written = of_line.get(start..)?;
+    let value = written.split(" #").next()?.trim_end();
+    let has_colon = value.contains(": ") || value.ends_with(':');
+    let reason = match value.chars().next()? {
+        '"' | '\'' | '|' | '>' | '&' | '[' => return None,
+        '{' if !value.starts_with("{{") => return None,
+        '{' => "unquoted template: YAML reads `{{` as a map",
+        '@' | '`' | '%' | '*' | '!' => "unquoted text: YAML reserves its first character",
+        _ if has_colon && key_end.is_some() => "unquoted text with `: ` in it",
+        _ => return None,
+    };
+    let quoted = serde_json::Value::from(value).to_string();
+    let range = line.start + start..line.start + start + value.len();
+    let fault = SyntaxFault::new(range, reason).help(format!("write `{quoted}`, or use a block after `|`"));
+    Some(SyntaxFault { replacement: Some(quoted), ..fault })
+}

@@ -1,0 +1,149 @@
+//! Mistakes that authors make, each with the one diagnostic that it gives, and right manifests that give none.
+//!
+//! `tests/fixtures/mistakes.txt` is a list of cases:
+//!
+//! ```text
+//! --- TITLE
+//! the manifest, below a version and a server unless it has its own or begins with #!
+//! +++ PATH
+//! another file; `+++ PATH latin1` for one that is not UTF-8
+//! >>> LINE[ of PATH]: SEVERITY[CODE]: MESSAGE
+//! ```
+//!
+//! `UPDATE=1 cargo test --test suite mistakes` writes the last lines anew, and git shows what has changed.
+//! `right.txt` has cases of the same form, without a last line.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use folio::catalog::{BuildOutcome, build};
+use folio::diagnostic::{Code, Diagnostic, Report};
+use folio::files::Folder;
+use folio::load::{EnvSource, ManifestLocation, load};
+
+const HEAD: &str = "folio: 1\nserver: { name: t }\n";
+
+pub struct Case {
+    title: String,
+    /// The text of the case in its file.
+    written: String,
+    pub files: BTreeMap<String, Vec<u8>>,
+    expected: String,
+}
+
+impl Case {
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+}
+
+fn path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+}
+
+pub fn cases(name: &str) -> Vec<Case> {
+    let text = fs::read_to_string(path(name)).unwrap();
+    let whole = format!("\n{text}");
+    whole.split("\n--- ").skip(1).map(|case| read_case(case.trim_end_matches('\n'))).collect()
+}
+
+fn read_case(text: &str) -> Case {
+    let (body, expected) = match text.split_once("\n>>> ") {
+        Some((body, expected)) => (body, expected.trim_end()),
+        None => (text, ""),
+    };
+    let (title, body) = body.split_once('\n').unwrap_or((body, ""));
+    let mut files = BTreeMap::new();
+    let body = format!("{body}\n");
+    let mut parts = body.split("+++ ");
+    let manifest = parts.next().unwrap();
+    let manifest = match manifest.strip_prefix("#!") {
+        Some(own) => own.to_owned(),
+        None if manifest.starts_with("folio:") => manifest.to_owned(),
+        None => format!("{HEAD}{manifest}"),
+    };
+    files.insert("folio.yaml".to_owned(), escaped(&manifest));
+    for part in parts {
+        let (head, text) = part.split_once('\n').unwrap();
+        let bytes = match head.strip_suffix(" latin1") {
+            Some(_) => text.chars().map(|letter| u8::try_from(u32::from(letter)).unwrap()).collect(),
+            None => escaped(text),
+        };
+        files.insert(head.split(' ').next().unwrap().to_owned(), bytes);
+    }
+    Case { title: title.to_owned(), written: format!("--- {title}\n{body}"), files, expected: expected.to_owned() }
+}
+
+/// A text with `‹CR›`, `‹BOM›` and `‹TAB›` as what they are named after, which no editor keeps.
+fn escaped(text: &str) -> Vec<u8> {
+    text.replace("‹CR›", "\r").replace("‹BOM›", "\u{feff}").replace("‹TAB›", "\t").into_bytes()
+}
+
+pub fn check(files: &BTreeMap<String, Vec<u8>>) -> BuildOutcome {
+    let environment =
+        EnvSource::Fixed(BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap_or_default())]));
+    build(load(&ManifestLocation::in_memory(Folder::in_memory(files.clone())), &environment))
+}
+
+fn line(report: &Report, diagnostic: &Diagnostic) -> String {
+    let span = diagnostic.span.unwrap_or_else(|| panic!("no place: {}", diagnostic.message));
+    let source = report.sources.get(span.file).unwrap();
+    let line = source.position(span.start).line;
+    let file = source.path().display().to_string();
+    let of = if file == "folio.yaml" { String::new() } else { format!(" of {file}") };
+    let (severity, code) = (diagnostic.severity.as_str(), diagnostic.code.as_str());
+    format!("{line}{of}: {severity}[{code}]: {}", diagnostic.message.replace('\n', " "))
+}
+
+fn found(built: &BuildOutcome) -> Vec<String> {
+    built.report.diagnostics().iter().map(|diagnostic| line(&built.report, diagnostic)).collect()
+}
+
+#[test]
+fn each_mistake_gives_one_diagnostic_at_its_place() {
+    let mut failures = Vec::new();
+    let mut updated = String::new();
+    let all = cases("mistakes.txt");
+    for case in &all {
+        let found = found(&check(&case.files));
+        updated.push_str(&format!("{}>>> {}\n\n", case.written, found.join("\n>>> ")));
+        if found != [case.expected.clone()] {
+            failures.push(format!(
+                "{}\n  expected {}\n  found    {}",
+                case.title,
+                case.expected,
+                found.join("\n           ")
+            ));
+        }
+    }
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(path("mistakes.txt"), updated).unwrap();
+    }
+    assert!(failures.is_empty(), "{} of {}:\n{}", failures.len(), all.len(), failures.join("\n"));
+    assert!(all.len() >= 250, "{}", all.len());
+    let titles: HashSet<&str> = all.iter().map(|case| case.title.as_str()).collect();
+    assert_eq!(titles.len(), all.len());
+}
+
+#[test]
+fn each_code_has_a_mistake() {
+    // What needs a program of the machine, a folder in the place of a file, or a description of an API.
+    let elsewhere = [Code::Unimplemented, Code::Unreadable, Code::FailedTest];
+    let all = cases("mistakes.txt");
+    for code in Code::ALL.iter().filter(|code| !elsewhere.contains(code)) {
+        let mark = format!("[{}]:", code.as_str());
+        assert!(all.iter().any(|case| case.expected.contains(&mark)), "no mistake is called {mark}");
+    }
+}
+
+#[test]
+fn right_manifests_give_no_diagnostic() {
+    let all = cases("right.txt");
+    for case in &all {
+        let built = check(&case.files);
+        assert_eq!(found(&built), Vec::<String>::new(), "{}", case.title);
+        assert!(built.catalog.is_some(), "{}", case.title);
+    }
+    assert!(all.len() >= 40, "{}", all.len());
+}
