@@ -14,7 +14,7 @@ use super::stdin::Stdin;
 use super::stream::report_lines;
 use super::working_folder::WorkingFolder;
 use super::{ClientUse, Step, code_injection, sandbox};
-use crate::budget::HeldMemory;
+use crate::budget::{Exhausted, HeldMemory};
 use crate::compile::{Compiler, Exposure, SandboxRules, SandboxUse};
 use crate::diagnostic::Code;
 use crate::notation::{NamedMap, Scalar, is_identifier};
@@ -82,7 +82,7 @@ impl PreparedCommand {
             WorldError::SpawnFailed { source, .. } if source.kind() == ErrorKind::ArgumentListTooLong => {
                 arg_size.too_long_in_total()
             }
-            WorldError::Exhausted(why) => why.into(),
+            WorldError::Exhausted(why) => after_run(why),
             other => other.into(),
         })
     }
@@ -180,8 +180,8 @@ impl ProgramOptions {
         let budget = context.scope.budget();
         // As bytes, as texts, and as the value of JSON, of which the outcome is charged later.
         let mut memory = HeldMemory::new(budget);
-        memory.grow(size.saturating_mul(3))?;
-        memory.grow(self.format.memory_size(&finished.stdout.bytes))?;
+        let values = self.format.memory_size(&finished.stdout.bytes);
+        memory.grow(size.saturating_mul(3).saturating_add(values)).map_err(after_run)?;
         let limits = ParseLimits { budget, max_output: context.run.max_output };
         let outcome = budget.run_sized(size, || self.to_outcome(name, finished, limits))??;
         drop(memory);
@@ -260,6 +260,14 @@ fn compile_env(
         env.push(template.map(|template| (name.value.clone(), template)));
     }
     env.into_iter().collect()
+}
+
+/// A limit that is exceeded when the program has done what it does.
+fn after_run(why: Exhausted) -> ActionError {
+    match why {
+        Exhausted::Cancelled | Exhausted::Time { .. } => why.into(),
+        _ => ActionError::message(format!("{why}\nThe program has run all the same.")),
+    }
 }
 
 fn exit_failure(program: &str, finished: &ProgramOutput) -> String {

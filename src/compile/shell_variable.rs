@@ -49,7 +49,8 @@ struct ShellVariable<'t> {
 impl Compiler<'_> {
     /// Warns of every shell variable, and of what other languages expand, that the author probably expects to be expanded.
     pub fn warn_shell_variables(&mut self, text: &Spanned<String>, check: ShellVariableCheck) {
-        if check != ShellVariableCheck::Literal {
+        // A listed text may well speak of `/users/{id}`.
+        if !matches!(check, ShellVariableCheck::Literal | ShellVariableCheck::Listed) {
             self.warn_other_placeholders(text, check);
         }
         for variable in variables(text) {

@@ -166,6 +166,9 @@ fn open_bracket(text: &str, at: usize) -> Option<usize> {
 /// The value of a line of block style that YAML reads as something else without quotes.
 fn unquoted_text(text: &str, line: &Range<usize>) -> Option<SyntaxFault> {
     let of_line = text.get(line.clone())?;
+    if of_line.trim_start().starts_with(['{', '[']) {
+        return None;
+    }
     let key_end = of_line.find(": ").map(|at| at + 2);
     let dash = of_line.len() - of_line.trim_start().trim_start_matches("- ").len();
     let from = key_end.unwrap_or(dash);

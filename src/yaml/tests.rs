@@ -173,7 +173,7 @@ fn unquoted_template_is_read_and_reported_once() {
     assert_eq!(places(&report), "1:7 syntax\n2:7 syntax\n");
     assert_eq!(value, Some(json!({"text": "{{name}}", "more": "{{{raw}}}", "ok": 1})));
     let (_, report) = tree("text: {{name}} and more\n");
-    assert!(report.diagnostics()[0].help.as_deref().unwrap().contains("quote the value"));
+    assert!(report.diagnostics()[0].help.as_deref().unwrap().contains("write `\"{{name}} and more\"`"));
 }
 
 #[test]

@@ -236,7 +236,8 @@ fn warned(entries: &str) -> Vec<(String, String)> {
     let ran = run_folio(folder.path(), &["check", "--format", "json"]);
     let report: Vec<Value> = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{ran:?}"));
     let words = |fault: &Value, key: &str| fault[key].as_str().unwrap_or_default().to_owned();
-    report.iter().map(|fault| (words(fault, "message"), words(fault, "help"))).collect()
+    let warnings = report.iter().filter(|fault| fault["severity"] == "warning");
+    warnings.map(|fault| (words(fault, "message"), words(fault, "help"))).collect()
 }
 
 #[test]

@@ -188,7 +188,7 @@ fn page_asks_for_token_host_and_origin() {
 
 #[test]
 fn events_tell_of_problems_reloads_and_calls() {
-    let manifest = GOOD.replace("prompts:", "env: { KEY: { secret: true } }\nprompts:");
+    let manifest = GOOD.replace("prompts:", "# folio: allow unused\nenv: { KEY: { secret: true } }\nprompts:");
     let folder = TestFolder::with_manifest(&manifest);
     let server =
         ServeCommand::dev(folder.path()).flag("--open").env("BROWSER", "").env("KEY", "sesame-open-4711").stdio();

@@ -130,7 +130,7 @@ fn lack_of_descriptors_is_named() {
             thread::sleep(Duration::from_secs(60))
         }
     });
-    let good = Upstream::start(|_, _| Reply::json(200, &json!("fine")));
+    let good = Upstream::start(|_, _| Reply::with_headers(200, &[("Connection", "close")], "fine"));
     let folder = folder(json!({
         "silent": tool(&format!("http://{}/", silent.address), "60s"),
         "good": tool(&good.url(), "10s"),
@@ -143,7 +143,11 @@ fn lack_of_descriptors_is_named() {
     let use_up = |calls: usize| (0..calls).for_each(|_| _ = client.start_call("silent", json!({})));
     use_up(80);
     let said = |tool: &str| text(&client.call(tool, json!({})));
-    wait_until("descriptors to be used up", || said("good").contains("`127.0.0.1`: too many open files"));
+    wait_until("descriptors to be used up", || {
+        // What failed gave some back.
+        use_up(4);
+        said("good").contains("`127.0.0.1`: too many open files")
+    });
     use_up(20);
     let expected = "program `echo` could not be started: too many open files";
     wait_until("no program to be started", || said("program").contains(expected));

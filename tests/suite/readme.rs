@@ -27,6 +27,7 @@ fn pages() -> Vec<String> {
     let mut docs: Vec<String> = fs::read_dir(Path::new(ROOT).join("docs"))
         .unwrap()
         .map(|page| format!("docs/{}", page.unwrap().file_name().into_string().unwrap()))
+        .filter(|page| page.ends_with(".md"))
         .collect();
     docs.sort();
     assert!(docs.len() > 4, "{docs:?}");
@@ -132,8 +133,10 @@ fn readme_manifests_load_or_fail_as_documented() {
             bad += 1;
             continue;
         }
-        let (code, report) = checked(&completed(block));
+        let (code, mut report) = checked(&completed(block));
         assert_eq!(code, Some(0), "{}: {report:#?}", block.place);
+        // A part of a manifest may well declare what another part uses.
+        report.retain(|fault| fault["code"] != "unused");
         assert!(report.is_empty(), "{}: {report:#?}", block.place);
         good += 1;
     }
@@ -297,7 +300,7 @@ tools:
     let report: Vec<Value> = serde_json::from_str(&ran.out).unwrap();
     let late = report.iter().filter(|fault| fault["code"] == "unimplemented");
     assert_eq!(late.count(), 0, "the page names no key that is not implemented: {report:#?}");
-    assert!(read("docs/language.md").contains("## Not there yet\n\nRunning a manifest's `tests`"));
+    assert!(!read("docs/language.md").contains("Not there yet"));
 }
 
 #[test]

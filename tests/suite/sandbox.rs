@@ -438,7 +438,7 @@ fn sandbox_of_a_script_and_of_a_shebang_starts() {
 fn bad_sandbox_is_reported_in_its_place() {
     let check = |sandbox: &str, more: &str| {
         let text = format!(
-            "folio: 1\nserver: {{ name: s }}\n{more}tools:\n  t:\n    description: D\n    arguments: {{ a: {{}} }}\n    run:\n      exec: [ls]\n      sandbox: {sandbox}\n"
+            "folio: 1\nserver: {{ name: s }}\n{more}tools:\n  t:\n    description: D\n    arguments: {{ a: {{}} }}\n    run:\n      exec: [ls, --, \"{{{{a}}}}\"]\n      sandbox: {sandbox}\n"
         );
         let folder = TestFolder::new(&[
             ("folio.yaml", &text),

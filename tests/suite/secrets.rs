@@ -333,7 +333,7 @@ fn secret_is_redacted_in_report_and_log() {
 
 #[test]
 fn too_short_secret_is_reported() {
-    let manifest = "folio: 1\nserver: { name: s }\nenv: { T: { secret: true } }\nprompts: { p: { text: t } }\n";
+    let manifest = "folio: 1\nserver: { name: s }\n# folio: allow unused\nenv: { T: { secret: true } }\nprompts: { p: { text: t } }\n";
     let folder = TestFolder::with_manifest(manifest);
     let checked = |value: &str| {
         let mut command = std::process::Command::new(FOLIO_BIN);
@@ -341,7 +341,7 @@ fn too_short_secret_is_reported() {
         (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
     };
     let (code, said) = checked("12345678");
-    assert!(code == Some(0) && !said.contains("secret"), "{said}");
+    assert!(code == Some(0) && !said.contains("[secret]"), "{said}");
     let (code, said) = checked("1234567");
     assert!(
         code == Some(0) && said.contains("warning[secret]") && said.contains("`T` is too short: 7 characters"),
@@ -463,7 +463,7 @@ fn no_helper_confirms_a_guess_of_a_secret() {
         "contains (keys env) q",
     ];
     for (fault, expression) in checked_expressions(WHEN, &fine).iter().zip(fine) {
-        assert_eq!(fault, "", "{expression}");
+        assert!(!fault.contains("[secret]"), "{expression}: {fault}");
     }
 }
 
@@ -480,7 +480,7 @@ fn items_of_a_list_of_secrets_are_secret() {
         }
         let fine = ["keys env", "split q \",\"", "concat (split \"a\" \",\") env.P"];
         for (fault, list) in checked_expressions(tool, &fine).iter().zip(fine) {
-            assert_eq!(fault, "", "{list} in {tool}");
+            assert!(!fault.contains("[secret]"), "{list} in {tool}: {fault}");
         }
     }
 }

@@ -68,7 +68,7 @@ fn values_are_named_and_reshaped() {
     let spoken = client.call("speaks", json!({ "name": "x" }));
     assert_eq!(spoken["structuredContent"].to_string(), r#"{"name":"x","sum":9007199254740994}"#, "{spoken}");
     assert!(client.call("big", json!({}))["structuredContent"]["sum"].is_number());
-    assert!(client.call_text("mismatch", json!({ "name": "x" })).contains("`select` failed"));
+    assert!(client.call_text("mismatch", json!({ "name": "x" })).contains("`select` of `steps.a.x` failed"));
 }
 
 #[test]

@@ -145,7 +145,8 @@ async fn token_endpoint_is_held_to_the_same_guard() {
         limits: fixture.request("issuer.test", allow),
     };
     let refused = fixture.world.access_token(request(&[]), None).await.err().unwrap();
-    assert!(matches!(refused, WorldError::PrivateAddress { .. }), "{refused}");
+    let WorldError::TokenRequest(refused) = refused else { panic!("{refused}") };
+    assert!(matches!(*refused, WorldError::PrivateAddress { .. }), "{refused}");
     assert_eq!(fixture.requests(), 0);
     let answered = fixture.world.access_token(request(&["issuer.test"]), None).await.err().unwrap();
     assert!(matches!(answered, WorldError::Token { .. }), "{answered}");
