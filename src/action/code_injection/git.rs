@@ -101,6 +101,7 @@ pub(super) const GIT_SUBCOMMANDS: &[ProgramSyntax] = &[
         program_names: &["--sendmail-cmd", "--smtp-server", "--to-cmd", "--cc-cmd", "--header-cmd"],
         ..GIT_SYNTAX
     },
+    ProgramSyntax { names: &["shell"], language: Language::Shell, code_letters: "c", ..GIT_SYNTAX },
     ProgramSyntax { names: &["daemon"], program_names: &["--access-hook"], ..GIT_SYNTAX },
     ProgramSyntax {
         names: &["instaweb"],

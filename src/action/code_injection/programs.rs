@@ -66,6 +66,14 @@ pub(super) enum Operands {
     PowerShell,
 }
 
+impl ProgramSyntax {
+    /// Whether it runs code of its arguments or of a file.
+    pub(super) fn is_interpreter(&self) -> bool {
+        let languages = [Language::Python, Language::Perl, Language::Ruby, Language::Node, Language::Php];
+        self.operands == Operands::Shell || self.operands == Operands::File && languages.contains(&self.language)
+    }
+}
+
 pub(super) const DEFAULT_SYNTAX: ProgramSyntax = ProgramSyntax {
     names: &[],
     language: Language::Command,
@@ -198,8 +206,10 @@ pub(super) const PROGRAMS: &[ProgramSyntax] = &[
         names: &["node", "nodejs", "bun", "tsx", "ts-node"],
         language: Language::Node,
         code_names: &["-e", "-p", "-pe", "--eval", "--print", "--import"],
-        operand_letters: "rC",
-        operand_names: &["require", "conditions", "loader", "env-file"],
+        program_letters: "r",
+        program_names: &["--require", "--loader", "--experimental-loader"],
+        operand_letters: "C",
+        operand_names: &["conditions", "env-file"],
         operands: Operands::File,
         ..DEFAULT_SYNTAX
     },
@@ -215,7 +225,7 @@ pub(super) const PROGRAMS: &[ProgramSyntax] = &[
         language: Language::Perl,
         code_letters: "eEmMF",
         operand_letters: "I",
-        attached_letters: "iCdDVx",
+        attached_letters: "iCDVx",
         operands: Operands::File,
         ..DEFAULT_SYNTAX
     },
@@ -354,6 +364,17 @@ pub(super) const PROGRAMS: &[ProgramSyntax] = &[
     },
     ProgramSyntax { names: &["pdb"], language: Language::Python, code_letters: "c", ..DEFAULT_SYNTAX },
     ProgramSyntax {
+        names: &["cprofile", "profile"],
+        language: Language::Python,
+        operand_letters: "osm",
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["gcc", "g++", "cc", "c++", "clang", "clang++"],
+        program_names: &["-wrapper", "-specs", "-fplugin"],
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
         names: &["vim", "vi", "nvim", "view", "ex", "gvim", "vimdiff"],
         language: Language::Other,
         code_letters: "c",
@@ -434,11 +455,12 @@ pub(super) const PROGRAMS: &[ProgramSyntax] = &[
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
-        names: &["su"],
+        names: &["su", "runuser"],
         language: Language::Shell,
         code_letters: "c",
         code_names: &["--command", "--session-command"],
-        operand_letters: "gGsw",
+        operand_letters: "gGsuw",
+        operands: Operands::Anywhere,
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
@@ -730,7 +752,6 @@ pub(super) const PROGRAMS: &[ProgramSyntax] = &[
         names: &[
             "nsenter",
             "systemd-run",
-            "runuser",
             "setpriv",
             "bwrap",
             "firejail",
@@ -775,6 +796,10 @@ pub(super) fn syntax_of(program: &str) -> Option<&'static ProgramSyntax> {
     let name = name.strip_suffix(".exe").unwrap_or(&name);
     let plain = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.').trim_end_matches('-');
     let plain = if plain.is_empty() { name } else { plain };
+    // `perl5.36-x86_64-linux-gnu`, `python3-dbg`, `bash-static`
+    let before_version = name.split(|letter: char| letter.is_ascii_digit()).next().filter(|stem| !stem.is_empty());
+    let plain = before_version.filter(|stem| stem.len() < name.len()).unwrap_or(plain);
+    let plain = plain.strip_suffix("-static").unwrap_or(plain).trim_end_matches('-');
     PROGRAMS.iter().find(|row| row.names.contains(&plain) || row.names.contains(&name))
 }
 

@@ -159,6 +159,10 @@ impl ArgvScan {
             if reading.options && self.text(at) == "--" {
                 reading.options = false;
                 at += 1;
+            } else if reading.options && self.text(at) == "-" && matches!(reading.syntax.operands, Operands::Program(_))
+            {
+                // `env -` is `env -i`.
+                at += 1;
             } else if reading.options && is_option(self.text(at), reading.syntax) {
                 at = self.scan_option(&mut reading, at..range.end);
             } else if let Some(next) = self.scan_operand(&mut reading, at..range.end) {
@@ -188,6 +192,12 @@ impl ArgvScan {
             self.push(reading, reading.program, ArgRole::Stdin);
             reading.stdin = true;
         }
+        if let Some(module) = attached_module(row, &text) {
+            self.words.iter_mut().skip(at).take(1).for_each(|word| word.text.clone_from(&module));
+            self.scan_program(rest.clone(), None);
+            reading.has_code = true;
+            return rest.end;
+        }
         match option_operand(row, &text) {
             OptionOperand::Skip(count) => {
                 reading.has_code |= row.operands == Operands::Code && is_file_option(row, &text);
@@ -216,7 +226,7 @@ impl ArgvScan {
                 let word = if from.is_some() { at } else { at + 1 };
                 if word < rest.end {
                     let from = from.unwrap_or(0);
-                    let is_stdin = matches!(self.text(word).get(from..), Some("-" | "/dev/stdin"));
+                    let is_stdin = self.text(word).get(from..).is_some_and(names_stdin);
                     let role = if is_stdin { ArgRole::Stdin } else { ArgRole::ProgramOption(from) };
                     self.push(reading, if is_stdin { reading.program } else { word }, role);
                 }
@@ -296,7 +306,7 @@ impl ArgvScan {
     fn scan_last_operand(&mut self, reading: &mut ProgramScan, rest: Range<usize>) {
         match reading.syntax.operands {
             Operands::Shell if reading.has_code => self.push(reading, rest.start, ArgRole::Code(0)),
-            Operands::File | Operands::Shell if self.text(rest.start) == "-" && !reading.has_code => {
+            Operands::File | Operands::Shell if names_stdin(self.text(rest.start)) && !reading.has_code => {
                 self.push(reading, reading.program, ArgRole::Stdin);
             }
             Operands::Joined(_) => {
@@ -321,6 +331,12 @@ impl ArgvScan {
     /// Reads the words of a subcommand.
     fn scan_subcommand(&mut self, reading: &ProgramScan, rest: Range<usize>) {
         let name = self.text(rest.start);
+        if name.contains(VALUE_MARKER) {
+            return self.push(reading, rest.start, ArgRole::Program);
+        }
+        if name == "config" && reading.syntax.names.contains(&"git") {
+            return self.scan_git_config(reading, rest.start + 1..rest.end);
+        }
         let Some(row) = reading.syntax.subcommands.iter().find(|row| row.names.contains(&name)) else {
             return self.scan_unknown(rest);
         };
@@ -333,6 +349,29 @@ impl ArgvScan {
             operands: 0,
         };
         self.scan_words(inner, rest.start + 1..rest.end);
+    }
+
+    /// Reads `git config NAME VALUE`, which sets what `git -c NAME=VALUE` may not.
+    fn scan_git_config(&mut self, reading: &ProgramScan, range: Range<usize>) {
+        let takes_operand =
+            |text: &str| matches!(text, "-f" | "--file" | "--type" | "--blob" | "--default" | "--comment");
+        let is_word = |at: &usize| !self.text(*at).starts_with('-') && !takes_operand(self.text(at - 1));
+        let mut words = range.clone().filter(is_word);
+        let Some(first) = words.next() else { return };
+        let reads = |at: usize| {
+            ["get", "list", "unset"].iter().any(|verb| self.text(at).trim_start_matches('-').starts_with(verb))
+        };
+        if reads(first) || range.clone().any(|at| self.text(at).starts_with("--") && reads(at)) {
+            return;
+        }
+        let name = if matches!(self.text(first), "set" | "edit") { words.next() } else { Some(first) };
+        let (Some(name), value) = (name, words.next()) else { return };
+        let setting = self.text(name);
+        if setting.contains(VALUE_MARKER) {
+            self.push(reading, name, ArgRole::Setting(0));
+        } else if let Some(value) = value.filter(|_| is_code_setting(reading.syntax, setting)) {
+            self.push(reading, value, ArgRole::Setting(0));
+        }
     }
 
     /// Reads words of which all but the options are code.
@@ -353,6 +392,11 @@ impl ArgvScan {
         let program = self.text(range.start).rsplit('/').next().unwrap_or_default();
         if PATTERN_PROGRAMS.contains(&program) {
             return;
+        }
+        // A program that is not known may start one that is.
+        let is_interpreter = |at: &usize| syntax_of(self.text(*at)).is_some_and(ProgramSyntax::is_interpreter);
+        if let Some(inner) = (range.start + 1..range.end).find(|at| is_interpreter(at) && at + 1 < range.end) {
+            self.scan_program(inner..range.end, None);
         }
         for at in range.start + 1..range.end {
             let text = self.text(at);
@@ -457,6 +501,18 @@ fn mixes_code_and_value(text: &str) -> bool {
     text.contains(VALUE_MARKER) && text.contains(|letter: char| letter.is_whitespace() || ";|&$()".contains(letter))
 }
 
+/// Whether a word is a file that is stdin.
+fn names_stdin(text: &str) -> bool {
+    matches!(text, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
+}
+
+/// The module of `python3 -mNAME`.
+fn attached_module(row: &ProgramSyntax, text: &str) -> Option<String> {
+    let is_python = row.language == Language::Python && row.operand_letters.contains('m');
+    let module = text.strip_prefix("-m").filter(|module| is_python && !module.is_empty());
+    module.map(str::to_owned)
+}
+
 /// Whether a word is exactly one value.
 fn is_value(text: &str) -> bool {
     text.len() == VALUE_MARKER.len_utf8() && text.starts_with(VALUE_MARKER)
@@ -505,7 +561,7 @@ fn long_option_operand(row: &ProgramSyntax, long: &str) -> OptionOperand {
     if name.contains(VALUE_MARKER) {
         return OptionOperand::Unknown;
     }
-    let is = |whole: &str| whole == name || name.len() > 2 && whole.starts_with(name);
+    let is = |whole: &str| !name.is_empty() && whole.starts_with(name);
     if row.code_names.iter().filter_map(|whole| whole.strip_prefix("--")).any(is) {
         return OptionOperand::Code(given.then_some(name.len() + 3));
     }
@@ -514,7 +570,7 @@ fn long_option_operand(row: &ProgramSyntax, long: &str) -> OptionOperand {
     }
     match name {
         _ if given => OptionOperand::Skip(0),
-        _ if row.operand_names.contains(&name) || row.setting_names.contains(&name) => OptionOperand::Skip(1),
+        _ if row.operand_names.iter().chain(row.setting_names).copied().any(is) => OptionOperand::Skip(1),
         _ if row.pair_names.contains(&name) => OptionOperand::Skip(2),
         _ => OptionOperand::Skip(0),
     }
@@ -560,9 +616,15 @@ fn is_assignment(text: &str) -> bool {
 /// What `xargs` replaces with what it reads, where this option says so.
 fn xargs_replacement(option: &str, next: &str) -> Option<String> {
     let named = |text: &str| if text.is_empty() { "{}".to_owned() } else { text.to_owned() };
-    if option == "-I" || option == "-J" {
+    if option == "-J" {
         return Some(next.to_owned()).filter(|next| !next.is_empty());
     }
-    let attached = ["--replace=", "--replace", "-I", "-i"].iter().find_map(|prefix| option.strip_prefix(prefix));
+    // Behind letters that take nothing.
+    let cluster = option.strip_prefix('-').map(|letters| letters.trim_start_matches(['0', 'o', 'p', 'r', 't', 'x']));
+    if let Some(replaced) = cluster.and_then(|letters| letters.strip_prefix('I')) {
+        let replaced = if replaced.is_empty() { next } else { replaced };
+        return Some(replaced.to_owned()).filter(|replaced| !replaced.is_empty());
+    }
+    let attached = ["--replace=", "--replace", "-i"].iter().find_map(|prefix| option.strip_prefix(prefix));
     attached.map(named)
 }

@@ -53,6 +53,27 @@ fn value_in_code_is_found() {
         "node -pe @",
         "nodejs --print=@",
         "node --import @",
+        "env - bash -c @",
+        "env --s=@",
+        "sed --ex=@ f",
+        "split --fi=@ f",
+        "make --ev=@",
+        "timeout --kill-a 5 10 bash -c @",
+        "nice --adj 5 bash -c @",
+        "perl -de @",
+        "python3 -mtimeit @",
+        "python3 -m cProfile -m timeit @",
+        "python3-dbg -c @",
+        "python3.13t -c @",
+        "bash-static -c @",
+        "perl5.36-x86_64-linux-gnu -e @",
+        "linux64 bash -c @",
+        "/lib64/ld-linux-x86-64.so.2 /bin/bash -c @",
+        "unshare --propagation private bash -c @",
+        "cmake -E env bash -c @",
+        "su root -- -c @",
+        "runuser root -c @",
+        "git shell -c @",
         "node -r x -e @",
         "bun -e @",
         "deno eval @",
@@ -176,6 +197,13 @@ fn value_in_code_is_found() {
 fn value_outside_code_is_allowed() {
     for command in [
         "sh -c text @",
+        "git config user.name @",
+        "git config --get @",
+        "git config get @",
+        "git config --global user.email @",
+        "git commit -m @",
+        "gh api r @",
+        "unknown --sh x @",
         "bash -c text -- @",
         "bash -c text name @ @",
         "bash -ec text -- ^@",
@@ -294,6 +322,11 @@ fn value_in_setting_that_runs_code_is_found() {
         "ssh -o ProxyCommand=nc_@ host",
         "scp -oProxyCommand=@ a b",
         "env BROWSER=@ ls",
+        "git config alias.x @",
+        "git config --add core.hooksPath @",
+        "git config set core.pager @",
+        "git config -f f credential.helper @",
+        "git config @ v",
         "sudo A=b PAGER=ssh_@ git fetch",
     ] {
         let roles = roles(command, false);
@@ -307,6 +340,8 @@ fn value_may_not_be_the_wrapped_program() {
         "env @",
         "env A=b @ x",
         "env @=b ls",
+        "git @",
+        "git -C dir @",
         "sudo -u bob @",
         "timeout 10 @",
         "nice @ x",
@@ -338,6 +373,9 @@ fn code_from_stdin_is_found() {
         "xargs sh -c",
         "pwsh",
         "awk -f - file",
+        "awk -f /proc/self/fd/0 file",
+        "bash /dev/stdin",
+        "python3 /dev/fd/0",
         "awk -f- file",
         "gawk --file=/dev/stdin file",
         "sed -n -f - file",
@@ -346,7 +384,14 @@ fn code_from_stdin_is_found() {
         assert_eq!(roles(command, true).len(), 1, "{command}: {:?}", roles(command, true));
         assert!(roles(command, false).is_empty(), "{command}");
     }
-    for command in ["xargs -I% sh -c echo_%", "xargs -I {} bash -c rm_{}", "xargs env", "xargs perl -e"] {
+    for command in [
+        "xargs -rI% sh -c echo_%",
+        "xargs -0I % sh -c echo_%",
+        "xargs -I% sh -c echo_%",
+        "xargs -I {} bash -c rm_{}",
+        "xargs env",
+        "xargs perl -e",
+    ] {
         assert_eq!(roles(command, true).len(), 1, "{command}: {:?}", roles(command, true));
         assert!(roles(command, false).is_empty(), "{command}");
     }
@@ -372,6 +417,9 @@ fn code_from_stdin_is_found() {
 fn value_that_names_a_program_is_found() {
     for command in [
         "git fetch --upload-pack=@",
+        "node -r @ x.js",
+        "node --experimental-loader @ x.js",
+        "gcc -wrapper @ -c f.c",
         "git pull --upload-pack @ origin",
         "git push --receive-pack=@",
         "git push --exec=@",
