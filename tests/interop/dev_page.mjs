@@ -35,7 +35,7 @@ prompts:
       style: { description: How, enum: [warm, formal, brief], default: warm }
       times: { type: integer, minimum: 1, description: How often }
     messages:
-      - user: "Say a {{style}} hello to {{who}}."
+      - user: "Say a {{style}} hello to {{who}}{{#if times}} {{times}} times{{/if}}."
       - assistant: "# Certainly"
 resources:
   policy: { uri: "docs://policy", mimeType: text/markdown, text: "# Policy\\n\\nBe kind." }
@@ -52,7 +52,7 @@ tools:
       deep: { type: boolean, default: false }
       limit: { type: number }
     outputSchema: { type: object }
-    result: { structuredContent: { what: "{{{json what}}}", limits: [1, 2] } }
+    result: { structuredContent: { what: "{{{json what}}}", limits: [1, 2], deep: "{{deep}}", limit: "{{limit}}" } }
   confirm:
     description: Ask before anything is done
     run:
