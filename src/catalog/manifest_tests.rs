@@ -33,8 +33,7 @@ pub(super) fn check(
         test.resource
             .iter()
             .for_each(|resource| references.note_entry(EntryRef::resource(resource), resource.location));
-        let uris = test.uri.iter().chain(test.cases.iter().filter_map(|case| case.uri.as_ref()));
-        uris.for_each(|uri| references.note_uri(uri.clone()));
+        note_uris(test, references);
     }
     check_expectations(name, test, compiler);
 }
@@ -91,6 +90,16 @@ fn note_calls(test: &Test, references: &mut References) {
             references.note_call(DeclaredCall { node: node.clone(), at, arguments, has_templates: false });
         }
     }
+}
+
+/// Notes the URIs that are read, unless an error is expected.
+fn note_uris(test: &Test, references: &mut References) {
+    if expects_error(test.expect.as_ref()) {
+        return;
+    }
+    let cases = test.cases.iter().filter(|case| !expects_error(case.expect.as_ref()));
+    let uris = test.uri.iter().chain(cases.filter_map(|case| case.uri.as_ref()));
+    uris.for_each(|uri| references.note_uri(uri.clone()));
 }
 
 fn expects_error(expect: Option<&Spanned<Expect>>) -> bool {

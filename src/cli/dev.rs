@@ -50,7 +50,7 @@ pub(super) async fn serve_page(
     let listening = HttpOptions { listen: "127.0.0.1:0".to_owned(), page: Some(page), ..HttpOptions::default() };
     let bound = http::bind(listening).await?;
     let address = format!("{}/#{token}", bound.origin());
-    session.output().eprint(&format!("page: {address}\n"));
+    session.output().eprint_unlogged(&format!("page: {address}\n"));
     if options.opens_browser {
         start_browser(&address);
     }

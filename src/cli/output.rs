@@ -92,6 +92,17 @@ impl Output {
         }
     }
 
+    /// Writes to stderr, and not to the log file, which others may read.
+    pub fn eprint_unlogged(&self, text: &str) {
+        let line = match self.log_format {
+            LogFormat::Json => {
+                format!("{}\n", Value::Object(log_object("info", "folio::cli", text.trim_end().to_owned())))
+            }
+            LogFormat::Text => text.to_owned(),
+        };
+        let _ = write_to(&mut io::stderr().lock(), line.as_bytes());
+    }
+
     /// Prints an error to stderr in one paragraph, without a backtrace.
     pub fn eprint_error(&self, error: &anyhow::Error) {
         // An escape must not hide a secret.

@@ -18,7 +18,7 @@ use crate::diagnostic::Report;
 use crate::load::{EnvSource, LoadedPacks, ManifestLocation, TestEnvironment, load};
 use crate::test_run::{
     PlannedTest, TestFilter, TestOutcome, TestRunner, TestStatus, TestWorlds, obsolete_snapshots, plan_tests,
-    test_environment,
+    remove_snapshot, test_environment,
 };
 use crate::world::World;
 
@@ -108,7 +108,7 @@ fn run_tests(
 
 fn remove_obsolete(files: Vec<PathBuf>, update: bool) -> anyhow::Result<ObsoleteSnapshots> {
     for file in files.iter().filter(|_| update) {
-        std::fs::remove_file(file)?;
+        remove_snapshot(file)?;
     }
     Ok(ObsoleteSnapshots { files, removed: update })
 }

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 pub use plan::{PlannedTest, TestFilter, plan_tests, test_environment};
 pub use run::{TestRunner, TestWorlds};
-pub use snapshot::obsolete_snapshots;
+pub use snapshot::{obsolete_snapshots, remove_snapshot};
 
 use crate::yaml::Location;
 

@@ -62,6 +62,10 @@ impl TestRunner<'_> {
     }
 
     fn status_of(&self, test: &PlannedTest) -> (TestStatus, Option<PathBuf>) {
+        if test.is_live && test.is_imported {
+            // Its variables would count for the importer, too.
+            return (TestStatus::Skipped("it is `live`: run it in the folder of its pack".to_owned()), None);
+        }
         if test.is_live && !self.live {
             return (TestStatus::Skipped("it is `live`: run it with `--live`".to_owned()), None);
         }

@@ -1,10 +1,10 @@
 //! Snapshots: answers in `__snapshots__` beside the file of their test.
 
 use std::collections::HashSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::digest::Digest;
+use crate::files::{Existing, FileError, WorkFolder};
 use crate::load::LoadedPacks;
 use crate::yaml::Location;
 
@@ -18,6 +18,9 @@ const FOLDER: &str = "__snapshots__";
 const EXTENSION: &str = "snap";
 /// How much of the name of a test the name of its snapshot has.
 const MAX_NAME_CHARS: usize = 80;
+
+/// How large a snapshot may be.
+const MAX_BYTES: u64 = 64 << 20;
 
 /// The path of the snapshot of a test in a folder.
 pub(super) fn snapshot_path(folder: &Path, test: &str) -> PathBuf {
@@ -41,7 +44,7 @@ pub(super) enum SnapshotOutcome {
 
 /// Compares an answer with its snapshot, or records it to `update`.
 pub(super) fn compare(path: &Path, found: &str, update: bool, at: Location) -> SnapshotOutcome {
-    let recorded = fs::read_to_string(path).ok();
+    let recorded = read(path).ok();
     if recorded.as_deref() == Some(found) {
         return SnapshotOutcome::Same;
     }
@@ -60,11 +63,35 @@ pub(super) fn compare(path: &Path, found: &str, update: bool, at: Location) -> S
     SnapshotOutcome::Differs(failure.help("run `folio test --update` to record it"))
 }
 
-fn write(path: &Path, text: &str) -> std::io::Result<()> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
+/// The folder that holds `__snapshots__`, and the path of a snapshot in it. No link leads out of it.
+fn locate(path: &Path) -> Result<(WorkFolder, String), FileError> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let folder = path.parent().and_then(Path::parent).unwrap_or(Path::new("."));
+    Ok((WorkFolder::open(folder)?, format!("{FOLDER}/{name}")))
+}
+
+fn read(path: &Path) -> Result<String, FileError> {
+    let (folder, name) = locate(path)?;
+    let bytes = folder.open_file(&name)?.read(MAX_BYTES)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn write(path: &Path, text: &str) -> Result<(), FileError> {
+    let (folder, name) = locate(path)?;
+    if folder.info(FOLDER).is_err() {
+        folder.create_folder(FOLDER)?;
     }
-    fs::write(path, text)
+    let failed = |source| FileError::write_failed(&name, source);
+    folder.write(&name, Existing::Replace, |_, file| file.write_all(text.as_bytes()).map_err(failed))
+}
+
+/// Removes a snapshot.
+///
+/// # Errors
+/// It is not beneath its folder, or cannot be removed.
+pub fn remove_snapshot(path: &Path) -> Result<(), FileError> {
+    let (folder, name) = locate(path)?;
+    folder.remove(&name)
 }
 
 /// Snapshots beside the served manifest that belong to none of its tests, sorted.
@@ -73,8 +100,8 @@ pub fn obsolete_snapshots(loaded: &LoadedPacks, tests: &[PlannedTest]) -> Vec<Pa
         tests.iter().filter(|test| test.has_snapshot()).map(|test| test.snapshot.as_path()).collect();
     let mut found = Vec::new();
     for folder in snapshot_folders(loaded) {
-        let entries = fs::read_dir(folder.join(FOLDER)).into_iter().flatten().flatten();
-        let files = entries.map(|entry| entry.path());
+        let names = WorkFolder::open(&folder).and_then(|folder| folder.names(FOLDER, false));
+        let files = names.into_iter().flatten().map(|name| folder.join(FOLDER).join(name.name));
         found.extend(files.filter(|file| {
             file.extension().is_some_and(|extension| extension == EXTENSION) && !own.contains(file.as_path())
         }));

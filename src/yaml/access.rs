@@ -96,7 +96,7 @@ impl<'a, 'r> EntryAccess<'a, 'r> {
         };
         let is_taken = |name: &str| self.all.iter().any(|other| self.reader.document.key_text(other.key) == name);
         if let Some(fix) = diagnostic.fix.as_mut() {
-            fix.is_certain = is_plain && !is_taken(&fix.text);
+            fix.is_certain = is_plain && !is_taken(&fix.text) && !JSON_SCHEMA_KEYS.contains(&key);
         }
         if diagnostic.help.is_none() && !known.is_empty() {
             let more = if known.len() > MAX_LISTED_KEYS { ", …" } else { "" };
@@ -105,6 +105,9 @@ impl<'a, 'r> EntryAccess<'a, 'r> {
         }
     }
 }
+
+/// Keys of JSON Schema that an author may have put beside the place where they belong, and so did not misspell.
+const JSON_SCHEMA_KEYS: [&str; 3] = ["required", "properties", "type"];
 
 /// The key that other formats call by another name.
 fn other_name(key: &str, known: &'static [&'static str]) -> Option<&'static str> {

@@ -176,7 +176,8 @@ impl Document {
         }
     }
 
-    pub(super) fn key_text(&self, key: NodeId) -> &str {
+    /// The text of a key; empty if it is no scalar.
+    pub fn key_text(&self, key: NodeId) -> &str {
         match self.node(key).map(|node| &node.kind) {
             Some(NodeKind::Scalar(scalar)) => scalar.text(),
             _ => "",

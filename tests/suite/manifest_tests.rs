@@ -320,6 +320,40 @@ fn snapshots_are_recorded_compared_and_removed() {
 }
 
 #[test]
+#[cfg(unix)]
+fn snapshots_follow_no_link_out_of_the_folder() {
+    use std::os::unix::fs::symlink;
+
+    let victim = TestFolder::new(&[("a.snap", "mine"), ("bashrc", "mine")]);
+    let folder = folder("one:\n  prompt: greet\n  arguments: { who: a }\n  expect: { snapshot: true }");
+    symlink(victim.path(), folder.path().join("__snapshots__")).unwrap();
+    let ran = test(&folder, &["--update"]);
+    assert!(ran.code == Some(1) && ran.out.contains("cannot write the snapshot"), "{}{}", ran.out, ran.err);
+    std::fs::remove_file(folder.path().join("__snapshots__")).unwrap();
+    folder.write("__snapshots__/x.snap", "obsolete");
+    symlink(victim.path().join("bashrc"), folder.path().join("__snapshots__/one.snap")).unwrap();
+    test(&folder, &["--update"]);
+    for name in ["a.snap", "bashrc"] {
+        assert_eq!(std::fs::read_to_string(victim.path().join(name)).unwrap(), "mine");
+    }
+}
+
+#[test]
+fn live_tests_of_a_pack_run_in_its_own_folder_alone() {
+    let own = "folio: 1\nserver: { name: p }\ntools: { t: { description: T, run: { exec: [echo, hi] } } }\ntests:\n  acts: { tool: t, live: true, expect: { contains: hi } }\n";
+    let importer = "folio: 1\nserver: { name: i }\npacks: { p: { path: p, allow: [exec] } }\n";
+    let folder = TestFolder::new(&[("folio.yaml", importer), ("p/folio.yaml", own)]);
+    let ran = test(&folder, &["--live"]);
+    assert!(
+        ran.code == Some(0) && ran.out.contains("skipped (it is `live`: run it in the folder of its pack"),
+        "{}",
+        ran.out
+    );
+    let ran = run_folio(&folder.path().join("p"), &["test", "--live"]);
+    assert!(ran.code == Some(0) && ran.out.contains("1 passed"), "{}", ran.out);
+}
+
+#[test]
 fn snapshots_hold_no_secret() {
     let folder = TestFolder::with_manifest(&format!(
         "{HEAD}tests:\n  t: {{ tool: scripted, mock: {{ env: {{ TOKEN: hush-123456 }}, script: {{ stdout: it is hush-123456 }} }}, expect: {{ snapshot: true }} }}\n"

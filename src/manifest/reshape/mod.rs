@@ -81,7 +81,9 @@ impl Reshaper<'_> {
         let Some(text) = self.document.string_of(argument.value) else { return };
         let is_type = ["string", "number", "integer", "boolean", "array", "object"].contains(&text);
         let key = if is_type { "type" } else { "description" };
-        self.wrap(argument.value, key, is_type);
+        // `type: object` may be the beginning of a whole JSON Schema.
+        let is_certain = is_type && self.document.key_text(argument.key) != "type";
+        self.wrap(argument.value, key, is_certain);
     }
 
     /// A text where a map is due, whose most important key is `key`.
