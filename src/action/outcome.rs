@@ -182,6 +182,14 @@ fn missing_capabilities_message(needs: &[ClientCapability]) -> String {
 }
 
 impl ActionError {
+    /// A limit that is exceeded when an action has done what it does; `effect` says so to the caller.
+    pub(super) fn after_effect(why: Exhausted, effect: &str) -> ActionError {
+        match why {
+            Exhausted::Cancelled | Exhausted::Time { .. } => why.into(),
+            _ => ActionError::message(format!("{why}\n{effect}")),
+        }
+    }
+
     /// An error with a message.
     pub(super) fn message(message: String) -> ActionError {
         ActionError::Message { message, code: None }

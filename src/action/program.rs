@@ -262,12 +262,8 @@ fn compile_env(
     env.into_iter().collect()
 }
 
-/// A limit that is exceeded when the program has done what it does.
 fn after_run(why: Exhausted) -> ActionError {
-    match why {
-        Exhausted::Cancelled | Exhausted::Time { .. } => why.into(),
-        _ => ActionError::message(format!("{why}\nThe program has run all the same.")),
-    }
+    ActionError::after_effect(why, "The program has run all the same.")
 }
 
 fn exit_failure(program: &str, finished: &ProgramOutput) -> String {

@@ -476,6 +476,25 @@ fn null_of_the_caller_is_sent_and_an_absent_value_is_not() {
 }
 
 #[test]
+fn response_that_takes_too_much_memory_was_asked_for() {
+    let api = Upstream::start(|_, _| {
+        Reply::with_headers(
+            200,
+            &[("Content-Type", "application/json")],
+            format!("[{}0]", r#"{"":0},"#.repeat(300_000)),
+        )
+    });
+    let manifest = format!(
+        "folio: 1\nserver: {{ name: large }}\ntools: {{ t: {{ description: T, maxOutput: 8MiB, run: {{ http: {{ url: \"{}\", method: POST }} }} }} }}\n",
+        api.url()
+    );
+    let result = call(&manifest, json!({}));
+    let words = "memory limit exceeded: more than 128 MiB held at once; send or request less\nThe request was sent all the same.";
+    assert!(text(&result).contains(words), "{result}");
+    assert_eq!(api.requests().len(), 1);
+}
+
+#[test]
 fn invalid_url_is_shown() {
     let manifest = "folio: 1\nserver: { name: urls }\nenv: { BASE: { default: \"api.example/v1\" } }\nconnections: { api: { url: \"{{env.BASE}}\" } }\n\
                     tools: { t: { description: T, run: { http: { use: api, url: /items } } } }\n";

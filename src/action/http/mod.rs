@@ -213,8 +213,10 @@ impl ActionKind for HttpAction {
         let response = self.send_with_retries(request, &described, Instant::now() + context.timeout, context).await?;
         // As bytes, as texts, and as the value of JSON, of which the outcome is charged later.
         let (size, mut memory) = (response.body.bytes.len(), HeldMemory::new(budget));
-        memory.grow(size.saturating_mul(3))?;
-        memory.grow(self.format.memory_size(&response.body.bytes))?;
+        let values = self.format.memory_size(&response.body.bytes);
+        memory
+            .grow(size.saturating_mul(3).saturating_add(values))
+            .map_err(|why| ActionError::after_effect(why, "The request was sent all the same."))?;
         budget.run_sized(size, || self.to_outcome(&described, response, context))?
     }
 }
