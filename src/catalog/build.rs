@@ -479,6 +479,7 @@ fn start_entry<'a, 'c>(
     }
     compiler.scope_shape = pack_build.pack_context.names.clone();
     compiler.allow_dash.clear();
+    compiler.closed_arguments.clear();
     compiler.path_arguments.clear();
     compiler.argument_locations.clear();
     let before = compiler.findings.content_digests.len();

@@ -115,6 +115,8 @@ impl Inputs {
         let arguments = written.arguments;
         let allowed = arguments.iter().filter(|(_, argument)| argument.allow_dash == Some(true));
         compiler.allow_dash = allowed.map(|(name, _)| name.value.clone()).collect();
+        let closed = arguments.iter().filter(|(_, argument)| is_closed(argument));
+        compiler.closed_arguments = closed.map(|(name, _)| name.value.clone()).collect();
         compiler.argument_locations = arguments.keys().map(|name| (name.value.clone(), name.location)).collect();
         let mut schema = object_schema(written, compiler);
         render_texts(&mut schema, arguments, compiler);
@@ -449,6 +451,12 @@ fn object_schema(WrittenArguments { arguments, others }: WrittenArguments<'_>, c
 
 /// The keys of an argument that are templates of values known at load.
 const LISTED_TEXTS: &[&str] = &["title", "description"];
+
+/// Whether each value of an argument is one that the author wrote, a number or a boolean.
+fn is_closed(argument: &Argument) -> bool {
+    let kind = argument.kind.as_ref().and_then(Value::as_str);
+    argument.choices.is_some() || argument.constant.is_some() || matches!(kind, Some("integer" | "number" | "boolean"))
+}
 
 fn render_texts(schema: &mut Value, arguments: &Arguments, compiler: &mut Compiler<'_>) {
     for (name, argument) in arguments {

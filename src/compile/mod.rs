@@ -49,6 +49,8 @@ pub struct Compiler<'a> {
     pub scope_shape: ScopeShape,
     /// Arguments whose values may start with `-` in an argv element.
     pub allow_dash: BTreeSet<String>,
+    /// Arguments whose values are all known at load, or numbers or booleans.
+    pub closed_arguments: BTreeSet<String>,
     /// Arguments with `within`, and whether every call has a value for them.
     pub path_arguments: BTreeMap<String, bool>,
     /// The locations of the declared arguments.
@@ -66,6 +68,7 @@ impl<'a> Compiler<'a> {
             base,
             scope_shape: ScopeShape::new(),
             allow_dash: BTreeSet::new(),
+            closed_arguments: BTreeSet::new(),
             path_arguments: BTreeMap::new(),
             argument_locations: BTreeMap::new(),
             steps_read: Vec::new(),

@@ -1,10 +1,11 @@
 //! What git and its subcommands run from their options.
 
 use super::Language;
-use super::programs::{DEFAULT_SYNTAX, Operands, ProgramSyntax};
+use super::scan::VALUE_MARKER;
+use super::syntax::{DEFAULT_SYNTAX, Operands, ProgramSyntax};
 
 /// The settings by which git runs code.
-pub(super) const GIT_CODE_SETTINGS: &[&str] = &[
+const GIT_CODE_SETTINGS: &[&str] = &[
     "alias.",
     "pager.",
     "include.",
@@ -32,6 +33,20 @@ pub(super) const GIT_CODE_SETTINGS: &[&str] = &[
     ".packobjectshook",
 ];
 
+/// Git itself.
+pub(super) const GIT: ProgramSyntax = ProgramSyntax {
+    names: &["git"],
+    language: Language::Command,
+    program_names: &["--exec-path", "--config-env"],
+    operand_letters: "Cc",
+    operand_names: &["git-dir", "work-tree", "namespace"],
+    setting_letters: "c",
+    code_settings: GIT_CODE_SETTINGS,
+    operands: Operands::Subcommand(&[]),
+    subcommands: GIT_SUBCOMMANDS,
+    ..DEFAULT_SYNTAX
+};
+
 const GIT_SYNTAX: ProgramSyntax = ProgramSyntax { language: Language::Command, ..DEFAULT_SYNTAX };
 
 /// A subcommand that is told which program to run on the other side.
@@ -42,7 +57,7 @@ const TRANSFER_SYNTAX: ProgramSyntax = ProgramSyntax {
 };
 
 /// The subcommands with options that run code, or take settings or hooks.
-pub(super) const GIT_SUBCOMMANDS: &[ProgramSyntax] = &[
+const GIT_SUBCOMMANDS: &[ProgramSyntax] = &[
     ProgramSyntax {
         names: &["fetch", "pull", "push", "ls-remote", "fetch-pack", "send-pack", "archive", "http-push", "remote-ext"],
         ..TRANSFER_SYNTAX
@@ -118,3 +133,23 @@ pub(super) const GIT_SUBCOMMANDS: &[ProgramSyntax] = &[
     },
     ProgramSyntax { names: &["bisect"], operands: Operands::Subcommand(&["run"]), ..GIT_SYNTAX },
 ];
+
+/// The word of `git config WORDS` that could make git run code: a name that a value chooses, or what such a setting
+/// is set to.
+pub(super) fn config_code_word(words: &[&str]) -> Option<usize> {
+    const OPTIONS_WITH_OPERAND: &[&str] = &["-f", "--file", "--type", "--blob", "--default", "--comment"];
+    let text = |at: usize| words.get(at).copied().unwrap_or_default();
+    let is_operand = |at: usize| at > 0 && OPTIONS_WITH_OPERAND.contains(&text(at - 1));
+    let mut names = (0..words.len()).filter(|&at| !text(at).starts_with('-') && !is_operand(at));
+    let first = names.next()?;
+    let reads = |word: &str| ["get", "list", "unset"].iter().any(|verb| word.trim_start_matches('-').starts_with(verb));
+    if reads(text(first)) || words.iter().any(|word| word.starts_with("--") && reads(word)) {
+        return None;
+    }
+    let name = if matches!(text(first), "set" | "edit") { names.next()? } else { first };
+    let value = names.next();
+    if text(name).contains(VALUE_MARKER) {
+        return Some(name);
+    }
+    value.filter(|_| GIT.is_code_setting(text(name)))
+}

@@ -4,6 +4,8 @@
 
 mod suggestion;
 mod scan;
+mod syntax;
+mod options;
 mod git;
 mod programs;
 mod variables;
@@ -104,7 +106,11 @@ pub(super) fn check_argv(
 pub fn runs_value(words: &[String]) -> bool {
     // A space and a semicolon, as a program that is not known gets them.
     let value = format!("{VALUE_MARKER} ;");
-    let word = |text: &String| ArgvWord { text: text.replace(PROBE_VALUE, &value), may_start_with_dash: false };
+    let word = |text: &String| ArgvWord {
+        text: text.replace(PROBE_VALUE, &value),
+        may_start_with_dash: false,
+        is_closed: false,
+    };
     scan(words.iter().map(word).collect(), false).iter().any(|found| found.holds_value)
 }
 
@@ -162,7 +168,7 @@ fn expansions(element: &Spanned<Element>, compiler: &Compiler<'_>) -> Vec<Vec<Ar
 /// One element as it is known at load: `{{env.NAME}}` is what it is now. `each` is the argument whose item `this` is.
 fn compile_item(source: &str, at: Location, each: Option<&str>, compiler: &Compiler<'_>) -> ArgvItem {
     let mut item = ArgvItem {
-        word: ArgvWord { text: String::new(), may_start_with_dash: false },
+        word: ArgvWord { text: String::new(), may_start_with_dash: false, is_closed: false },
         at,
         source: source.to_owned(),
         values: Vec::new(),
@@ -179,9 +185,14 @@ fn compile_item(source: &str, at: Location, each: Option<&str>, compiler: &Compi
             }
         }
     }
+    item.word.is_closed = item.values.iter().all(|value| is_closed(value, compiler));
     let first = item.values.first().and_then(TemplateValue::argument);
     item.word.may_start_with_dash = first.is_some_and(|name| compiler.allow_dash.contains(name));
     item
+}
+
+fn is_closed(value: &TemplateValue, compiler: &Compiler<'_>) -> bool {
+    value.argument().is_some_and(|name| compiler.closed_arguments.contains(name))
 }
 
 fn env_value(path: &[String], compiler: &Compiler<'_>) -> String {

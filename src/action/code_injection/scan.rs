@@ -3,7 +3,13 @@
 use std::ops::Range;
 
 use super::Language;
-use super::programs::{Operands, PATTERN_PROGRAMS, ProgramSyntax, UNKNOWN_PROGRAM, is_code_setting, syntax_of};
+use super::git::config_code_word;
+use super::options::{
+    OptionOperand, attached_module, is_assignment, is_file_option, is_option, operand_letter, option_operand,
+    short_letters,
+};
+use super::programs::{PATTERN_PROGRAMS, UNKNOWN_PROGRAM, syntax_of};
+use super::syntax::{Operands, ProgramSyntax};
 use super::variables::runs_code;
 
 /// What stands for a value in the text of a word. No text of a manifest can hold it.
@@ -16,6 +22,8 @@ pub(super) struct ArgvWord {
     pub(super) text: String,
     /// Whether a value that it begins with may begin with `-`.
     pub(super) may_start_with_dash: bool,
+    /// Whether each value in it is one of few that the author knows.
+    pub(super) is_closed: bool,
 }
 
 /// What an element is to a program.
@@ -61,18 +69,6 @@ struct ArgvScan {
     words: Vec<ArgvWord>,
     stdin_has_value: bool,
     found: Vec<CodeFinding>,
-}
-
-/// What one option asks for.
-enum OptionOperand {
-    /// So many of the next words, none of which is code.
-    Skip(usize),
-    /// Code: from this byte of the word on, or the next word.
-    Code(Option<usize>),
-    /// A program, or a file of code: from this byte of the word on, or the next word.
-    Program(Option<usize>),
-    /// A value says which option it is.
-    Unknown,
 }
 
 /// What is known of a program while its words are read.
@@ -173,7 +169,8 @@ impl ArgvScan {
         }
         let reads_stdin = match reading.syntax.operands {
             Operands::File | Operands::Shell => !reading.has_code && !reading.stdin && reading.operands == 0,
-            Operands::Joined(before) => reading.operands == before && before > 0 && !reading.has_code,
+            Operands::Joined(before) => reading.operands <= before && before > 0 && !reading.has_code,
+            Operands::Stdin => !reading.has_code && !reading.stdin,
             _ => false,
         };
         if reads_stdin {
@@ -252,7 +249,7 @@ impl ArgvScan {
         }
         let setting = text.get(from..).unwrap_or_default();
         let name = setting.split(['=', ' ']).next().unwrap_or_default();
-        if name.contains(VALUE_MARKER) || is_code_setting(row, name) {
+        if name.contains(VALUE_MARKER) || row.is_code_setting(name) {
             self.push(reading, word, ArgRole::Setting(from));
         }
     }
@@ -292,13 +289,26 @@ impl ArgvScan {
                 reading.options = false;
                 Some(at + 1)
             }
-            Operands::Mixed | Operands::Code => Some(at + 1),
+            Operands::Variables => {
+                self.scan_variable(reading, at);
+                Some(at + 1)
+            }
+            Operands::Mixed | Operands::Code | Operands::Stdin => Some(at + 1),
             // It may be absent, and the next word the first.
             Operands::File | Operands::Shell if !reading.has_code && is_value(self.text(at)) => Some(at + 1),
             _ => {
                 self.scan_last_operand(reading, rest);
                 None
             }
+        }
+    }
+
+    /// Reads `NAME=VALUE`, which a value that begins the word can be too.
+    fn scan_variable(&mut self, reading: &ProgramScan, at: usize) {
+        let Some(word) = self.words.get(at).filter(|word| !word.is_closed) else { return };
+        let from = if is_assignment(&word.text) { word.text.find('=') } else { word.text.find(VALUE_MARKER) };
+        if let Some(from) = from.filter(|_| is_assignment(&word.text) || word.text.starts_with(VALUE_MARKER)) {
+            self.push(reading, at, ArgRole::Setting(from));
         }
     }
 
@@ -335,7 +345,11 @@ impl ArgvScan {
             return self.push(reading, rest.start, ArgRole::Program);
         }
         if name == "config" && reading.syntax.names.contains(&"git") {
-            return self.scan_git_config(reading, rest.start + 1..rest.end);
+            let words: Vec<&str> = (rest.start + 1..rest.end).map(|at| self.text(at)).collect();
+            if let Some(at) = config_code_word(&words) {
+                self.push(reading, rest.start + 1 + at, ArgRole::Setting(0));
+            }
+            return;
         }
         let Some(row) = reading.syntax.subcommands.iter().find(|row| row.names.contains(&name)) else {
             return self.scan_unknown(rest);
@@ -349,29 +363,6 @@ impl ArgvScan {
             operands: 0,
         };
         self.scan_words(inner, rest.start + 1..rest.end);
-    }
-
-    /// Reads `git config NAME VALUE`, which sets what `git -c NAME=VALUE` may not.
-    fn scan_git_config(&mut self, reading: &ProgramScan, range: Range<usize>) {
-        let takes_operand =
-            |text: &str| matches!(text, "-f" | "--file" | "--type" | "--blob" | "--default" | "--comment");
-        let is_word = |at: &usize| !self.text(*at).starts_with('-') && !takes_operand(self.text(at - 1));
-        let mut words = range.clone().filter(is_word);
-        let Some(first) = words.next() else { return };
-        let reads = |at: usize| {
-            ["get", "list", "unset"].iter().any(|verb| self.text(at).trim_start_matches('-').starts_with(verb))
-        };
-        if reads(first) || range.clone().any(|at| self.text(at).starts_with("--") && reads(at)) {
-            return;
-        }
-        let name = if matches!(self.text(first), "set" | "edit") { words.next() } else { Some(first) };
-        let (Some(name), value) = (name, words.next()) else { return };
-        let setting = self.text(name);
-        if setting.contains(VALUE_MARKER) {
-            self.push(reading, name, ArgRole::Setting(0));
-        } else if let Some(value) = value.filter(|_| is_code_setting(reading.syntax, setting)) {
-            self.push(reading, value, ArgRole::Setting(0));
-        }
     }
 
     /// Reads words of which all but the options are code.
@@ -428,7 +419,7 @@ impl ArgvScan {
         }
         let Some(replaced) = options.clone().find_map(|at| xargs_replacement(self.text(at), self.text(at + 1))) else {
             self.words.truncate(rest.end);
-            self.words.push(ArgvWord { text: VALUE_MARKER.to_string(), may_start_with_dash: true });
+            self.words.push(ArgvWord { text: VALUE_MARKER.to_string(), may_start_with_dash: true, is_closed: false });
             return rest.start..self.words.len();
         };
         for word in self.words.iter_mut().take(rest.end).skip(rest.start) {
@@ -506,111 +497,9 @@ fn names_stdin(text: &str) -> bool {
     matches!(text, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
 }
 
-/// The module of `python3 -mNAME`.
-fn attached_module(row: &ProgramSyntax, text: &str) -> Option<String> {
-    let is_python = row.language == Language::Python && row.operand_letters.contains('m');
-    let module = text.strip_prefix("-m").filter(|module| is_python && !module.is_empty());
-    module.map(str::to_owned)
-}
-
 /// Whether a word is exactly one value.
 fn is_value(text: &str) -> bool {
     text.len() == VALUE_MARKER.len_utf8() && text.starts_with(VALUE_MARKER)
-}
-
-fn is_option(text: &str, row: &ProgramSyntax) -> bool {
-    let plus = (row.operands == Operands::Shell || row.code_names.contains(&"+")) && text.starts_with('+');
-    text.len() > 1 && (text.starts_with('-') || plus)
-}
-
-/// The letters of a short option, up to a value.
-fn short_letters(text: &str) -> &str {
-    let known = text.split(VALUE_MARKER).next().unwrap_or_default();
-    if known.starts_with("--") { "" } else { known }
-}
-
-/// The letter of a short option that takes what stands behind it.
-fn operand_letter(row: &ProgramSyntax, text: &str) -> Option<char> {
-    short_letters(text).chars().skip(1).find(|&letter| {
-        [row.code_letters, row.program_letters, row.operand_letters, row.attached_letters]
-            .iter()
-            .any(|all| all.contains(letter))
-    })
-}
-
-fn option_operand(row: &ProgramSyntax, text: &str) -> OptionOperand {
-    if text.starts_with('+') && row.code_names.contains(&"+") {
-        return OptionOperand::Code(Some(1));
-    }
-    if row.code_names.contains(&text) {
-        return OptionOperand::Code(None);
-    }
-    // A name with one dash is no cluster of letters.
-    let (name, given) = text.split_once('=').map_or((text, None), |(name, _)| (name, Some(name.len() + 1)));
-    if row.program_names.contains(&name) {
-        return OptionOperand::Program(given);
-    }
-    match text.strip_prefix("--") {
-        Some(long) => long_option_operand(row, long),
-        None => short_option_operand(row, text),
-    }
-}
-
-fn long_option_operand(row: &ProgramSyntax, long: &str) -> OptionOperand {
-    let (name, given) = long.split_once('=').map_or((long, false), |(name, _)| (name, true));
-    if name.contains(VALUE_MARKER) {
-        return OptionOperand::Unknown;
-    }
-    let is = |whole: &str| !name.is_empty() && whole.starts_with(name);
-    if row.code_names.iter().filter_map(|whole| whole.strip_prefix("--")).any(is) {
-        return OptionOperand::Code(given.then_some(name.len() + 3));
-    }
-    if row.program_names.iter().filter_map(|whole| whole.strip_prefix("--")).any(is) {
-        return OptionOperand::Program(given.then_some(name.len() + 3));
-    }
-    match name {
-        _ if given => OptionOperand::Skip(0),
-        _ if row.operand_names.iter().chain(row.setting_names).copied().any(is) => OptionOperand::Skip(1),
-        _ if row.pair_names.contains(&name) => OptionOperand::Skip(2),
-        _ => OptionOperand::Skip(0),
-    }
-}
-
-fn short_option_operand(row: &ProgramSyntax, text: &str) -> OptionOperand {
-    let has_long_names = row.program_names.iter().any(|name| !name.starts_with("--") && name.len() > 2);
-    if has_long_names && is_assignment(text) {
-        // `-run=NAME` is one option, and no cluster of letters.
-        return OptionOperand::Skip(0);
-    }
-    for (at, letter) in text.char_indices().skip(1) {
-        let rest = at + letter.len_utf8();
-        if letter == VALUE_MARKER {
-            return OptionOperand::Unknown;
-        }
-        if row.code_letters.contains(letter) {
-            return OptionOperand::Code((rest < text.len()).then_some(rest));
-        }
-        if row.program_letters.contains(letter) {
-            return OptionOperand::Program((rest < text.len()).then_some(rest));
-        }
-        if row.operand_letters.contains(letter) {
-            return OptionOperand::Skip(usize::from(rest == text.len()));
-        }
-        if row.attached_letters.contains(letter) {
-            break;
-        }
-    }
-    OptionOperand::Skip(0)
-}
-
-/// Whether an option says which file holds the code.
-fn is_file_option(row: &ProgramSyntax, text: &str) -> bool {
-    text.starts_with("--file") || text.starts_with("--from-file") || operand_letter(row, text) == Some('f')
-}
-
-/// Whether a word gives a variable a value.
-fn is_assignment(text: &str) -> bool {
-    text.split(VALUE_MARKER).next().is_some_and(|known| known.contains('='))
 }
 
 /// What `xargs` replaces with what it reads, where this option says so.

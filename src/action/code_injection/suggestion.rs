@@ -1,7 +1,8 @@
 //! Suggests a safe replacement for code with a template value in it.
 
-use super::programs::{Operands, syntax_of};
+use super::programs::syntax_of;
 use super::scan::{ArgRole, CodeFinding};
+use super::syntax::Operands;
 use super::{ArgvItem, Language, TemplateValue};
 use crate::notation::is_identifier;
 use crate::template::{OutputPiece, output_pieces};

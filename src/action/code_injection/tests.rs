@@ -7,6 +7,7 @@ fn value_roles(words: &[&str], fed: bool) -> Vec<ArgRole> {
     let word = |text: &&str| ArgvWord {
         text: text.trim_start_matches('^').replace('@', &VALUE_MARKER.to_string()),
         may_start_with_dash: text.starts_with('^'),
+        is_closed: false,
     };
     let found = scan(words.iter().map(word).collect(), fed);
     found.into_iter().filter(|found| found.holds_value).map(|found| found.role).collect()
@@ -380,6 +381,15 @@ fn code_from_stdin_is_found() {
         "gawk --file=/dev/stdin file",
         "sed -n -f - file",
         "make -f -",
+        "psql",
+        "psql -h host -U user db",
+        "mysql -u root db",
+        "sqlite3",
+        "sqlite3 my.db",
+        "at now",
+        "batch",
+        "crontab -",
+        "crontab -u root -",
     ] {
         assert_eq!(roles(command, true).len(), 1, "{command}: {:?}", roles(command, true));
         assert!(roles(command, false).is_empty(), "{command}");
@@ -505,7 +515,8 @@ fn value_beside_a_program_option_is_allowed() {
         "docker run --name=@ image ls @",
         "docker compose up @",
         "kubectl get pods --namespace=@",
-        "make -C @ -j@ @",
+        "make -C @ -j@ dir/@",
+        "psql -h @ -U @ @",
         "cargo test --package=@ @",
         "go test -run=@ @",
         "sort -k @ @",
@@ -513,5 +524,12 @@ fn value_beside_a_program_option_is_allowed() {
         "unknown --config=@ --exec=@",
     ] {
         assert!(roles(command, false).is_empty(), "{command}: {:?}", roles(command, false));
+    }
+}
+
+#[test]
+fn value_of_a_make_variable_is_code() {
+    for command in ["make NAME=@", "make -C dir build NAME=v@", "gmake -- NAME=@", "make @", "make build @", "make @=x"] {
+        assert!(matches!(roles(command, false)[..], [ArgRole::Setting(_)]), "{command}: {:?}", roles(command, false));
     }
 }

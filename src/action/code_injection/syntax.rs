@@ -1,0 +1,107 @@
+//! How programs read their arguments: which are options, code, files and other programs. The programs are in `programs`.
+
+use super::Language;
+
+/// How a program reads its arguments.
+pub(super) struct ProgramSyntax {
+    /// What it is called, without the version.
+    pub(super) names: &'static [&'static str],
+    /// What its code is written in.
+    pub(super) language: Language,
+    /// Letters of short options that take code.
+    pub(super) code_letters: &'static str,
+    /// Names of options that take code: with `--` as they may be shortened, else the whole word.
+    pub(super) code_names: &'static [&'static str],
+    /// Letters of short options that name a program to run, or a file of code or settings to read.
+    pub(super) program_letters: &'static str,
+    /// Names of such options: with `--` as they may be shortened, else the whole word.
+    pub(super) program_names: &'static [&'static str],
+    /// Letters of short options that take something else.
+    pub(super) operand_letters: &'static str,
+    /// Letters of short options that take the rest of their word.
+    pub(super) attached_letters: &'static str,
+    /// Names of long options that take something else.
+    pub(super) operand_names: &'static [&'static str],
+    /// Names of long options that take two words.
+    pub(super) pair_names: &'static [&'static str],
+    /// Letters of short options behind which no option comes.
+    pub(super) last_letters: &'static str,
+    /// Letters of short options that take `NAME=VALUE`; they are among `operand_letters`.
+    pub(super) setting_letters: &'static str,
+    /// Names of long options that take `NAME=VALUE`.
+    pub(super) setting_names: &'static [&'static str],
+    /// Names of settings that are code, in lower case: `x.` is any that begins so, `.x` any that ends so.
+    pub(super) code_settings: &'static [&'static str],
+    /// What the words are that are no options.
+    pub(super) operands: Operands,
+    /// How subcommands read theirs, where that differs from the program.
+    pub(super) subcommands: &'static [ProgramSyntax],
+}
+
+/// What a program makes of the words that are no options.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operands {
+    /// Options may stand behind them.
+    Mixed,
+    /// A script's file, then what it is given; without one, code is read from stdin.
+    File,
+    /// A script's file, or code where `c` is among the options, then what it is given.
+    Shell,
+    /// Code, unless an option has given it.
+    Code,
+    /// No code; without an option that gives it, code is read from stdin.
+    Stdin,
+    /// Variables whose values the program expands, where there is `=` in a word.
+    Variables,
+    /// So many words, and behind them code: all the rest, joined.
+    Joined(usize),
+    /// Code behind one of these words.
+    Subcommand(&'static [&'static str]),
+    /// So many words, and behind them another program. Words with `=` before it are variables.
+    Program(usize),
+    /// Another program, fed with words from stdin.
+    Xargs,
+    /// Another program behind options such as `-exec`, up to `;`.
+    Embedded(&'static [&'static str]),
+    /// Another program anywhere, or an option that takes code before it.
+    Anywhere,
+    /// As PowerShell reads them.
+    PowerShell,
+}
+
+impl ProgramSyntax {
+    /// Whether it runs code of its arguments or of a file.
+    pub(super) fn is_interpreter(&self) -> bool {
+        let languages = [Language::Python, Language::Perl, Language::Ruby, Language::Node, Language::Php];
+        self.operands == Operands::Shell || self.operands == Operands::File && languages.contains(&self.language)
+    }
+
+    /// Whether a setting is code.
+    pub(super) fn is_code_setting(&self, name: &str) -> bool {
+        let name = name.to_ascii_lowercase();
+        self.code_settings.iter().any(|known| {
+            *known == name
+                || known.ends_with('.') && name.starts_with(known)
+                || known.starts_with('.') && name.ends_with(known)
+        })
+    }
+}
+
+pub(super) const DEFAULT_SYNTAX: ProgramSyntax = ProgramSyntax {
+    names: &[],
+    language: Language::Command,
+    code_letters: "",
+    code_names: &[],
+    program_letters: "",
+    program_names: &[],
+    operand_letters: "",
+    attached_letters: "",
+    operand_names: &[],
+    pair_names: &[],
+    last_letters: "",
+    setting_letters: "",
+    setting_names: &[],
+    code_settings: &[],
+    operands: Operands::Mixed,
+    subcommands: &[],
+};
