@@ -181,6 +181,8 @@ impl ProgramOptions {
         // As bytes, as texts, and as the value of JSON, of which the outcome is charged later.
         let mut memory = HeldMemory::new(budget);
         let values = self.format.memory_size(&finished.stdout.bytes);
+        // And twice to show it.
+        budget.reserve_when_free(size.saturating_mul(5).saturating_add(values)).await.map_err(after_run)?;
         memory.grow(size.saturating_mul(3).saturating_add(values)).map_err(after_run)?;
         let limits = ParseLimits { budget, max_output: context.run.max_output };
         let outcome = budget.run_sized(size, || self.to_outcome(name, finished, limits))??;

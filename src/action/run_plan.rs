@@ -412,6 +412,7 @@ impl PlannedStep {
 
     /// Runs its action once.
     pub(super) async fn attempt(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+        context.scope.budget().return_unused();
         let ended = self.action.execute(context).await;
         if self.continues { on_fail::tolerate(ended) } else { ended }
     }

@@ -1,8 +1,10 @@
 //! The shared limits of all calls, and threads for blocking work.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::task::block_in_place;
 
 use super::Exhausted;
@@ -21,7 +23,11 @@ const MAX_HELD_BYTES: u64 = 256 << 20;
 pub struct Capacity {
     blocking_calls: AtomicUsize,
     held_bytes: AtomicU64,
+    overcommit: Arc<Mutex<()>>,
 }
+
+/// The permit of one call to hold memory although all calls together hold too much, so that one after the other ends.
+pub(super) type OvercommitPermit = OwnedMutexGuard<()>;
 
 impl Capacity {
     /// Lets one more call block.
@@ -34,13 +40,19 @@ impl Capacity {
         self.held_bytes.fetch_add(bytes, Relaxed);
     }
 
-    /// Replaces the memory of a call.
-    pub(super) fn adjust_held(&self, before: u64, after: u64) {
-        self.held_bytes.fetch_add(after.wrapping_sub(before), Relaxed);
+    pub(super) fn remove_held(&self, bytes: u64) {
+        self.held_bytes.fetch_sub(bytes, Relaxed);
     }
 
-    pub(super) fn is_full(&self) -> bool {
-        self.held_bytes.load(Relaxed) > MAX_HELD_BYTES
+    /// Adds memory if there is room.
+    pub(super) fn try_add_held(&self, bytes: u64) -> bool {
+        let add = |held: u64| held.checked_add(bytes).filter(|after| *after <= MAX_HELD_BYTES);
+        self.held_bytes.fetch_update(Relaxed, Relaxed, add).is_ok()
+    }
+
+    /// Waits for the permit, first come first served.
+    pub(super) async fn acquire_overcommit(&self) -> OvercommitPermit {
+        self.overcommit.clone().lock_owned().await
     }
 }
 

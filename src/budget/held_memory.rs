@@ -20,8 +20,19 @@ impl HeldMemory {
     /// # Errors
     /// As those of [`Budget::charge_memory`].
     pub fn grow(&mut self, bytes: usize) -> Result<(), Exhausted> {
+        self.budget.charge_memory(bytes)?;
         self.bytes = self.bytes.saturating_add(bytes);
-        self.budget.charge_memory(bytes)
+        Ok(())
+    }
+
+    /// Charges more memory; where all calls together hold too much, it waits.
+    ///
+    /// # Errors
+    /// As those of [`Budget::charge_memory_when_free`].
+    pub async fn grow_when_free(&mut self, bytes: usize) -> Result<(), Exhausted> {
+        self.budget.charge_memory_when_free(bytes).await?;
+        self.bytes = self.bytes.saturating_add(bytes);
+        Ok(())
     }
 }
 

@@ -11,8 +11,9 @@ mod memory_size;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
@@ -22,7 +23,7 @@ pub use exhausted::{Exhausted, round_limit};
 pub use held_memory::HeldMemory;
 pub use memory_size::{json_memory_size, memory_size};
 
-use capacity::run_in_place;
+use capacity::{OvercommitPermit, run_in_place};
 
 /// The work limit of one call, in units of about one byte that is read or written.
 pub const MAX_WORK: u64 = 1 << 29;
@@ -35,6 +36,8 @@ const MAX_INLINE_STRETCH: u64 = 64 << 10;
 const MAX_INLINE_WORK: u64 = 1 << 20;
 /// How much a call may hold even if all calls together exceed their limit.
 const MIN_GUARANTEED_MEMORY: u64 = 1 << 20;
+/// How often a call that waits for memory looks whether there is room.
+const ROOM_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// How much work is done between two checks of the clock.
 const CHECK_INTERVAL: u64 = 64 << 10;
 
@@ -57,10 +60,14 @@ struct BudgetUsage {
     /// The work at which to check the clock and the limits.
     next_check: AtomicU64,
     memory: AtomicU64,
+    /// How much of the memory of all calls is this one's: what it holds, or held before.
+    reserved: AtomicU64,
     thread: AtomicU8,
     /// Whether the running work is too long for the async thread.
     needs_blocking_thread: AtomicBool,
     capacity: Arc<Capacity>,
+    /// Whether it may hold memory although all calls together hold too much.
+    overcommit: OnceLock<OvercommitPermit>,
 }
 
 /// The thread of the work of a call.
@@ -112,9 +119,11 @@ impl Budget {
             work: AtomicU64::new(0),
             next_check: AtomicU64::new(0),
             memory: AtomicU64::new(0),
+            reserved: AtomicU64::new(0),
             thread: AtomicU8::new(WorkThread::Idle as u8),
             needs_blocking_thread: AtomicBool::new(false),
             capacity,
+            overcommit: OnceLock::new(),
         };
         Budget { used: Arc::new(used), deadline: Duration::MAX, timeout: Duration::MAX }
     }
@@ -150,22 +159,75 @@ impl Budget {
     /// Charges memory before it is allocated, and the work to fill it.
     ///
     /// # Errors
-    /// As those of [`Budget::charge_work`].
+    /// As those of [`Budget::charge_work`]. Nothing is charged then but the work.
     pub fn charge_memory(&self, bytes: usize) -> Result<(), Exhausted> {
         self.charge_work(bytes)?;
-        let held = self.used.memory.fetch_add(bytes as u64, Relaxed).saturating_add(bytes as u64);
-        self.used.capacity.add_held(bytes as u64);
-        if held > MAX_MEMORY {
+        if self.used.memory.load(Relaxed).saturating_add(bytes as u64) > MAX_MEMORY {
             return Err(Exhausted::Memory);
         }
-        if bytes as u64 >= CHECK_INTERVAL && self.used.capacity.is_full() { Err(Exhausted::Busy) } else { Ok(()) }
+        if self.try_hold(bytes as u64) { Ok(()) } else { Err(Exhausted::Busy) }
     }
 
-    /// Releases memory.
+    /// Charges memory as [`Budget::charge_memory`] does. Where all calls together hold too much, it waits for room, or
+    /// until this call is the first of those that wait.
+    ///
+    /// # Errors
+    /// As those of [`Budget::charge_work`]; [`Exhausted::Busy`] if the time of the call ends before.
+    pub async fn charge_memory_when_free(&self, bytes: usize) -> Result<(), Exhausted> {
+        match self.charge_memory(bytes) {
+            Err(Exhausted::Busy) => self.wait_for_room(bytes as u64).await,
+            charged => charged,
+        }
+    }
+
+    /// Reserves memory that the call charges later, as far as it may hold so much, and waits for it as
+    /// [`Budget::charge_memory_when_free`] does.
+    ///
+    /// # Errors
+    /// As those of [`Budget::charge_memory_when_free`].
+    pub async fn reserve_when_free(&self, bytes: usize) -> Result<(), Exhausted> {
+        let free = MAX_MEMORY.saturating_sub(self.used.memory.load(Relaxed));
+        let bytes = bytes.min(usize::try_from(free).unwrap_or(usize::MAX));
+        self.charge_memory_when_free(bytes).await?;
+        self.release(bytes);
+        Ok(())
+    }
+
+    async fn wait_for_room(&self, bytes: u64) -> Result<(), Exhausted> {
+        let mut overcommit = pin!(self.used.capacity.acquire_overcommit());
+        while !self.try_hold(bytes) {
+            if self.elapsed() > self.deadline {
+                return Err(Exhausted::Busy);
+            }
+            tokio::select! {
+                () = self.used.cancel.cancelled() => return Err(Exhausted::Cancelled),
+                permit = &mut overcommit => drop(self.used.overcommit.set(permit)),
+                () = tokio::time::sleep(ROOM_CHECK_INTERVAL) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Holds more memory: `false` if it would be too much for all calls together.
+    fn try_hold(&self, bytes: u64) -> bool {
+        let held = self.used.memory.load(Relaxed).saturating_add(bytes);
+        let growth = held.saturating_sub(self.used.reserved.load(Relaxed));
+        let is_guaranteed = growth == 0 || held <= MIN_GUARANTEED_MEMORY && bytes < CHECK_INTERVAL;
+        if is_guaranteed || self.used.overcommit.get().is_some() {
+            self.used.capacity.add_held(growth);
+        } else if !self.used.capacity.try_add_held(growth) {
+            return false;
+        }
+        self.used.reserved.fetch_add(growth, Relaxed);
+        self.used.memory.fetch_add(bytes, Relaxed);
+        true
+    }
+
+    /// Releases memory. The call may charge it again, whatever other calls hold, until
+    /// [`return_unused`](Budget::return_unused).
     pub fn release(&self, bytes: usize) {
         let left = |held: u64| Some(held.saturating_sub(bytes as u64));
-        let before = self.used.memory.fetch_update(Relaxed, Relaxed, left).unwrap_or_default();
-        self.used.capacity.adjust_held(before, before.saturating_sub(bytes as u64));
+        let _ = self.used.memory.fetch_update(Relaxed, Relaxed, left);
     }
 
     /// The memory held now.
@@ -176,8 +238,16 @@ impl Budget {
     /// Releases the memory since `mark`, except for `kept` bytes.
     pub fn release_to(&self, mark: MemoryMark, kept: usize) {
         let after = mark.0.saturating_add(kept as u64);
-        let before = self.used.memory.swap(after, Relaxed);
-        self.used.capacity.adjust_held(before, after);
+        self.used.memory.store(after, Relaxed);
+        let growth = after.saturating_sub(self.used.reserved.fetch_max(after, Relaxed));
+        self.used.capacity.add_held(growth);
+    }
+
+    /// Lets other calls have the memory that this one has released, before it waits for something else.
+    pub fn return_unused(&self) {
+        let held = self.used.memory.load(Relaxed);
+        let before = self.used.reserved.swap(held, Relaxed);
+        self.used.capacity.remove_held(before.saturating_sub(held));
     }
 
     /// Runs repeatable work: for a short stretch on the async thread, and if that is not enough, again from the start
@@ -247,9 +317,6 @@ impl Budget {
         if done > MAX_WORK {
             return Err(Exhausted::Work);
         }
-        if self.used.capacity.is_full() && self.used.memory.load(Relaxed) > MIN_GUARANTEED_MEMORY {
-            return Err(Exhausted::Busy);
-        }
         if self.used.cancel.is_cancelled() {
             return Err(Exhausted::Cancelled);
         }
@@ -277,6 +344,6 @@ impl Drop for ThreadGuard<'_> {
 
 impl Drop for BudgetUsage {
     fn drop(&mut self) {
-        self.capacity.adjust_held(self.memory.load(Relaxed), 0);
+        self.capacity.remove_held(self.reserved.load(Relaxed));
     }
 }

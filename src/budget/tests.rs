@@ -73,3 +73,58 @@ fn blocking_permits_are_limited_and_returned() {
     drop(turns);
     assert!(capacity.acquire().is_ok());
 }
+
+/// Budgets of calls of one server, of which each holds `half` of what one may.
+fn calls_that_fill_the_server() -> Vec<Budget> {
+    let capacity = Arc::<Capacity>::default();
+    let calls = (0..4).map(|_| Budget::new(CancellationToken::new(), capacity.clone()));
+    calls.inspect(|call| call.run_io(|| call.charge_memory(HALF)).unwrap().unwrap()).collect()
+}
+
+const HALF: usize = (MAX_MEMORY / 2) as usize;
+
+#[test]
+fn released_memory_stays_reserved_until_it_is_returned() {
+    let calls = calls_that_fill_the_server();
+    calls[0].release(HALF);
+    assert_eq!(calls[1].run_io(|| calls[1].charge_memory(1 << 20)).unwrap(), Err(Exhausted::Busy));
+    // Another one goes beyond what all may hold.
+    calls[3].used.capacity.add_held(1 << 20);
+    calls[0].run_io(|| calls[0].charge_memory(HALF)).unwrap().unwrap();
+    calls[3].used.capacity.remove_held(1 << 20);
+    calls[0].release(HALF);
+    calls[0].return_unused();
+    calls[1].run_io(|| calls[1].charge_memory(HALF)).unwrap().unwrap();
+    assert_eq!(calls[0].run_io(|| calls[0].charge_memory(1 << 20)).unwrap(), Err(Exhausted::Busy));
+}
+
+#[test]
+fn calls_that_wait_for_memory_go_on_one_by_one() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
+    runtime.block_on(async {
+        let ends = calls_that_fill_the_server().into_iter().map(|call| {
+            tokio::spawn(async move {
+                call.used.next_check.store(u64::MAX, Relaxed);
+                // As two steps at once do.
+                tokio::join!(call.charge_memory_when_free(HALF / 2), call.charge_memory_when_free(HALF / 2))
+            })
+        });
+        for end in ends.collect::<Vec<_>>() {
+            assert_eq!(end.await.unwrap(), (Ok(()), Ok(())));
+        }
+    });
+}
+
+#[test]
+fn call_that_waits_for_memory_ends_with_its_time() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let calls = calls_that_fill_the_server();
+    calls.iter().for_each(|call| call.used.next_check.store(u64::MAX, Relaxed));
+    let late = calls[1].with_timeout(Duration::from_millis(100));
+    runtime.block_on(async {
+        assert_eq!(calls[0].charge_memory_when_free(HALF).await, Ok(()));
+        assert_eq!(late.charge_memory_when_free(HALF).await, Err(Exhausted::Busy));
+        calls[1].used.cancel.cancel();
+        assert_eq!(calls[1].charge_memory_when_free(HALF).await, Err(Exhausted::Cancelled));
+    });
+}

@@ -132,21 +132,22 @@ impl OutputReader {
         }
     }
 
-    /// Charges as much again as there is, as the bytes grow by doubling.
-    fn charge_growth(&mut self) -> Result<(), Exhausted> {
+    /// Charges as much again as there is, as the bytes grow by doubling. Meanwhile the program waits to write.
+    async fn charge_growth(&mut self) -> Result<(), Exhausted> {
         let most = usize::try_from(self.limit).unwrap_or(usize::MAX);
         if self.bytes.len() < self.charged || self.charged >= most {
             return Ok(());
         }
         let more = self.charged.min(most - self.charged);
+        self.memory.grow_when_free(more).await?;
         self.charged += more;
-        self.memory.grow(more)
+        Ok(())
     }
 
     async fn read_to_end(&mut self) {
         while self.pipe.is_some() {
             // A program that can write no more mostly ends.
-            if let Err(why) = self.charge_growth() {
+            if let Err(why) = self.charge_growth().await {
                 (self.exhausted, self.pipe) = (Some(why), None);
             }
             let Some(pipe) = &mut self.pipe else { return };

@@ -177,6 +177,20 @@ fn outputs_that_are_parsed_count_as_held_memory() {
     assert!(peak(&server) < 512, "{} MiB", peak(&server));
 }
 
+/// Together they need several times what all calls may hold.
+#[test]
+fn calls_with_large_outputs_take_turns() {
+    let folder = TestFolder::with_manifest(
+        "folio: 1\nserver: { name: s }\ntools:\n  large: { description: D, maxOutput: 32MiB, timeout: 5m, \
+         run: { exec: [sh, -c, \"head -c 17000000 /dev/zero | tr '\\\\0' x; sleep 0.3\"] }, result: { text: '{{len result.stdout}}' } }\n",
+    );
+    let server = folder.stdio();
+    let client = server.client("2025-11-25");
+    let answers = client.request_all((0..16).map(|_| ("tools/call", json!({ "name": "large", "arguments": {} }))));
+    assert_eq!(answers.iter().map(told).collect::<Vec<_>>(), vec!["17000000"; 16]);
+    assert!(peak(&server) < 512, "{} MiB", peak(&server));
+}
+
 /// Attacks with one client while another one goes on, until the first has its answer.
 fn go_on_beside(attacker: &TestClient, honest: &TestClient, attack: &Attack) {
     let shown = attack.params["name"].clone();

@@ -529,7 +529,8 @@ fn value_beside_a_program_option_is_allowed() {
 
 #[test]
 fn value_of_a_make_variable_is_code() {
-    for command in ["make NAME=@", "make -C dir build NAME=v@", "gmake -- NAME=@", "make @", "make build @", "make @=x"] {
+    for command in ["make NAME=@", "make -C dir build NAME=v@", "gmake -- NAME=@", "make @", "make build @", "make @=x"]
+    {
         assert!(matches!(roles(command, false)[..], [ArgRole::Setting(_)]), "{command}: {:?}", roles(command, false));
     }
 }
