@@ -1,6 +1,7 @@
 //! The helpers of templates.
 
-mod signatures;
+mod signature;
+mod builtins;
 mod argument;
 mod render_call;
 mod block;
@@ -16,11 +17,13 @@ mod print;
 use handlebars::Handlebars;
 
 pub(super) use argument::{HelperFn, HelperParams, HelperValue};
+pub use builtins::helpers;
+pub(super) use builtins::{SIGNATURES, signature};
 pub(super) use collection::compile_pattern;
 pub(super) use encoding::is_uuid_version;
 pub(super) use print::{GET, NEED, PRINT, empty_guard_block};
-pub use signatures::{HelperDoc, helpers};
-pub(super) use signatures::{HelperForm, ParamKind, SIGNATURES, SecretUse, Signature, signature};
+pub use signature::HelperDoc;
+pub(super) use signature::{HelperForm, ParamKind, SecretUse, Signature};
 pub(super) use time::NOW_FALLBACK;
 pub(super) use time::{is_time_zone, is_valid_format};
 

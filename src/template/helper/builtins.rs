@@ -1,128 +1,12 @@
-//! The signatures and documentation of the helpers.
+//! The signatures and documentation of the built-in helpers.
 
-use crate::template::shape::Shape;
-
-/// The documentation of a helper.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HelperDoc {
-    /// The name.
-    pub name: &'static str,
-    /// An example of its use.
-    pub usage: &'static str,
-    /// What it does, in a sentence.
-    pub description: &'static str,
-}
+use super::signature::{HelperDoc, HelperForm, ParamKind, ReturnShape, SecretUse, Signature};
 
 /// Every helper, in the order in which documentation shows them.
 pub fn helpers() -> &'static [HelperDoc] {
     static DOCS: std::sync::LazyLock<Vec<HelperDoc>> =
         std::sync::LazyLock::new(|| SIGNATURES.iter().map(|row| row.doc).collect());
     &DOCS
-}
-
-/// The kind of a parameter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::template) enum ParamKind {
-    Any,
-    /// Text, a number or a boolean.
-    Text,
-    Number,
-    List,
-    /// A list or an object.
-    Collection,
-    /// A value with a length.
-    Measurable,
-}
-
-impl ParamKind {
-    pub fn accepts(self, shape: &Shape) -> bool {
-        match (self, shape) {
-            (ParamKind::Any, _) | (_, Shape::Any) => true,
-            (ParamKind::Text, shape) => matches!(shape, Shape::Text | Shape::Number | Shape::Boolean),
-            (ParamKind::Number, shape) => matches!(shape, Shape::Number),
-            (ParamKind::List, shape) => matches!(shape, Shape::List(_)),
-            (ParamKind::Collection, shape) => matches!(shape, Shape::List(_)) || shape.is_object(),
-            (ParamKind::Measurable, shape) => matches!(shape, Shape::List(_) | Shape::Text) || shape.is_object(),
-        }
-    }
-
-    pub fn describe(self) -> &'static str {
-        match self {
-            ParamKind::Any => "anything",
-            ParamKind::Text => "text",
-            ParamKind::Number => "a number",
-            ParamKind::List => "a list",
-            ParamKind::Collection => "a list or an object",
-            ParamKind::Measurable => "a list, an object or text",
-        }
-    }
-}
-
-/// Whether a helper is inline, a block, or either.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::template) enum HelperForm {
-    Inline,
-    Block,
-    Both,
-}
-
-/// The shape of the value of a helper.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::template) enum ReturnShape {
-    Text,
-    Number,
-    Boolean,
-    Texts,
-    /// Unknown; the check may know more.
-    Any,
-}
-
-impl ReturnShape {
-    pub fn shape(self) -> Shape {
-        match self {
-            ReturnShape::Text => Shape::Text,
-            ReturnShape::Number => Shape::Number,
-            ReturnShape::Boolean => Shape::Boolean,
-            ReturnShape::Texts => Shape::list(Shape::Text),
-            ReturnShape::Any => Shape::Any,
-        }
-    }
-}
-
-/// What a helper makes of a secret among its arguments and options.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::template) enum SecretUse {
-    /// Its value contains it whole, where it can be redacted, or tells only whether it is set.
-    Keeps,
-    /// Its value contains it in another form, a part of it, or something counted from it.
-    Alters,
-    /// Its value tells how its arguments relate: with one that a caller chooses it confirms guesses.
-    Compares,
-}
-
-/// The signature of a helper.
-#[derive(Debug)]
-pub(in crate::template) struct Signature {
-    pub doc: HelperDoc,
-    pub form: HelperForm,
-    /// The required parameters.
-    pub required: &'static [ParamKind],
-    /// The optional parameters after them.
-    pub optional: &'static [ParamKind],
-    /// The kind of any number of further parameters.
-    pub variadic: Option<ParamKind>,
-    /// The options by name.
-    pub options: &'static [(&'static str, ParamKind)],
-    pub returns: ReturnShape,
-    pub secrets: SecretUse,
-    /// The maximum number of block parameters.
-    pub max_block_params: usize,
-}
-
-impl Signature {
-    pub fn param_kind(&self, place: usize) -> Option<ParamKind> {
-        self.required.iter().chain(self.optional).nth(place).copied().or(self.variadic)
-    }
 }
 
 pub(in crate::template) fn signature(name: &str) -> Option<&'static Signature> {
@@ -159,6 +43,25 @@ const fn combine(name: &'static str, usage: &'static str, description: &'static 
 
 const fn text(secrets: SecretUse, name: &'static str, usage: &'static str, description: &'static str) -> Signature {
     Signature { required: &[ParamKind::Text], ..row(secrets, name, usage, description) }
+}
+
+/// Whether a text is so.
+const fn text_test(name: &'static str, usage: &'static str, description: &'static str) -> Signature {
+    Signature {
+        required: &[ParamKind::Text, ParamKind::Text],
+        returns: ReturnShape::Boolean,
+        ..row(SecretUse::Compares, name, usage, description)
+    }
+}
+
+/// One element of a list, or several.
+const fn elements(name: &'static str, usage: &'static str, description: &'static str) -> Signature {
+    Signature {
+        required: &[ParamKind::List],
+        optional: &[ParamKind::Number],
+        returns: ReturnShape::Any,
+        ..row(SecretUse::Keeps, name, usage, description)
+    }
 }
 
 const fn numeric(name: &'static str, usage: &'static str, description: &'static str) -> Signature {
@@ -320,28 +223,8 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
         returns: ReturnShape::Texts,
         ..text(SecretUse::Alters, "lines", "{{#each (lines x)}}", "The lines of a text, as a list")
     },
-    Signature {
-        required: &[ParamKind::List],
-        optional: &[ParamKind::Number],
-        returns: ReturnShape::Any,
-        ..row(
-            SecretUse::Keeps,
-            "first",
-            "{{first xs}} {{first xs 3}}",
-            "The first element of a list, or a list of the first few",
-        )
-    },
-    Signature {
-        required: &[ParamKind::List],
-        optional: &[ParamKind::Number],
-        returns: ReturnShape::Any,
-        ..row(
-            SecretUse::Keeps,
-            "last",
-            "{{last xs}} {{last xs 3}}",
-            "The last element of a list, or a list of the last few",
-        )
-    },
+    elements("first", "{{first xs}} {{first xs 3}}", "The first element of a list, or a list of the first few"),
+    elements("last", "{{last xs}} {{last xs 3}}", "The last element of a list, or a list of the last few"),
     Signature {
         optional: &[ParamKind::Text],
         options: &[("tz", ParamKind::Text)],
@@ -372,26 +255,9 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
             "Whether a text has a part, a list an element, or an object a field",
         )
     },
-    Signature {
-        required: &[ParamKind::Text, ParamKind::Text],
-        returns: ReturnShape::Boolean,
-        ..row(SecretUse::Compares, "startsWith", "{{#if (startsWith x \"v\")}}", "Whether a text begins with another")
-    },
-    Signature {
-        required: &[ParamKind::Text, ParamKind::Text],
-        returns: ReturnShape::Boolean,
-        ..row(SecretUse::Compares, "endsWith", "{{#if (endsWith x \".md\")}}", "Whether a text ends with another")
-    },
-    Signature {
-        required: &[ParamKind::Text, ParamKind::Text],
-        returns: ReturnShape::Boolean,
-        ..row(
-            SecretUse::Compares,
-            "matches",
-            "{{#if (matches x \"^v[0-9]+$\")}}",
-            "Whether a regular expression is found in a text",
-        )
-    },
+    text_test("startsWith", "{{#if (startsWith x \"v\")}}", "Whether a text begins with another"),
+    text_test("endsWith", "{{#if (endsWith x \".md\")}}", "Whether a text ends with another"),
+    text_test("matches", "{{#if (matches x \"^v[0-9]+$\")}}", "Whether a regular expression is found in a text"),
     Signature {
         required: &[ParamKind::Measurable, ParamKind::Number],
         optional: &[ParamKind::Number],
