@@ -1,7 +1,7 @@
 //! Shells and interpreters.
 
-use super::super::Language;
-use super::super::syntax::{DEFAULT_SYNTAX, Operands, ProgramSyntax};
+use crate::action::code_injection::Language;
+use crate::action::code_injection::syntax::{DEFAULT_SYNTAX, Operands, ProgramSyntax};
 
 const SHELL_SYNTAX: ProgramSyntax = ProgramSyntax {
     language: Language::Shell,

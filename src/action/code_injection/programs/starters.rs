@@ -1,7 +1,7 @@
 //! Programs that start other programs.
 
-use super::super::Language;
-use super::super::syntax::{DEFAULT_SYNTAX, Operands, ProgramSyntax};
+use crate::action::code_injection::Language;
+use crate::action::code_injection::syntax::{DEFAULT_SYNTAX, Operands, ProgramSyntax};
 
 /// A program that starts another one.
 const WRAPPER_SYNTAX: ProgramSyntax = ProgramSyntax { operands: Operands::Program(0), ..DEFAULT_SYNTAX };

@@ -1,8 +1,8 @@
 //! Programs that run code by one of their options.
 
-use super::super::Language;
-use super::super::git::GIT;
-use super::super::syntax::{DEFAULT_SYNTAX, Operands, ProgramSyntax};
+use crate::action::code_injection::Language;
+use crate::action::code_injection::git::GIT;
+use crate::action::code_injection::syntax::{DEFAULT_SYNTAX, Operands, ProgramSyntax};
 
 /// Programs with options that run code, or name a program to run.
 pub(super) const TOOLS: &[ProgramSyntax] = &[
