@@ -201,10 +201,7 @@ impl CatalogBuilder {
             self.tools.extend(built.map(|tool| (tool.listing.name.clone(), tool)));
         }
         for (name, test) in &file.entries.tests {
-            if let Some(first) = self.tests.insert(name.value.clone(), name.location) {
-                let message = format!("duplicate test `{}`", name.value);
-                compiler.error(Code::Duplicate, name.location, message).note(first.span(), "first defined here");
-            }
+            manifest_tests::claim_names(name, test, &mut self.tests, &mut compiler);
             manifest_tests::check(name, test, &mut compiler, pack_build.references, pack_build.steps);
         }
         check_resource_names(&file.entries.resources, &mut compiler);

@@ -105,8 +105,9 @@ Examples:
   folio test . 'search *' --update        those that begin so; record their snapshots
   folio test --format junit > tests.xml   for CI
 
-Exit status: 0 when all tests pass, 1 when one fails or the manifest has errors, 2 for a wrong command line, a path that \
-cannot be read, or a filter that no test matches.";
+  folio test --watch                      again after each edit, until ^C
+Exit status: 0 when all tests pass (or the watch is ended), 1 when one fails, 2 when none can be run: a manifest with errors, \
+a wrong command line, a path that cannot be read, or a filter that no test matches.";
 
 const SCHEMA_HELP: &str = "\
 Example:
@@ -414,7 +415,7 @@ pub struct ReadArgs {
 }
 
 /// `folio test`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct TestArgs {
     /// The folder of a folio.yaml, or the file itself
     #[arg(default_value = ".", value_hint = ValueHint::AnyPath)]
@@ -437,6 +438,9 @@ pub struct TestArgs {
 
 /// How outcomes of tests are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+    /// Run the tests that an edit touches, and those that failed, whenever a file changes
+    #[arg(long, conflicts_with_all = ["update", "format"])]
+    pub watch: bool,
 pub enum TestFormat {
     /// A line for each test, and frames of what fails
     Text,
