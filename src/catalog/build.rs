@@ -448,6 +448,14 @@ fn step_names(pack: &LoadedPack) -> HashSet<&str> {
     runs.flat_map(|run| run.ids()).collect()
 }
 
+/// A name as it could be written, with `-` in the place of other letters; `None` if that would say less.
+fn plain_name(name: &str) -> Option<String> {
+    let words = name.split(|letter: char| !letter.is_alphanumeric() && letter != '_' && letter != '-');
+    let plain = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-");
+    let fits = !plain.is_empty() && plain.len() <= MAX_ENTRY_NAME_CHARS && plain != name;
+    (fits && plain.is_ascii()).then_some(plain)
+}
+
 /// Claims the name of an entry; returns whether it is the first with that name.
 fn start_entry<'a, 'c>(
     name: &Spanned<String>,
@@ -458,10 +466,12 @@ fn start_entry<'a, 'c>(
     let qualified = pack_build.pack_context.qualified_name(name);
     let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
     if qualified.is_empty() || qualified.len() > MAX_ENTRY_NAME_CHARS || !qualified.chars().all(is_allowed) {
-        let message = format!("invalid name `{qualified}`");
-        compiler
-            .error(Code::BadName, name.location, message)
-            .help(format!("use 1 to {MAX_ENTRY_NAME_CHARS} letters, digits, `_` and `-`"));
+        let rule = format!("use 1 to {MAX_ENTRY_NAME_CHARS} letters, digits, `_` and `-`");
+        let diagnostic = compiler.error(Code::BadName, name.location, format!("invalid name `{qualified}`"));
+        match plain_name(name) {
+            Some(near) => diagnostic.help(format!("write `{near}`: {rule}")).suggest(name.location.span(), near),
+            None => diagnostic.help(rule),
+        };
     }
     let first = taken.get(&qualified).copied();
     match first {

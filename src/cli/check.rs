@@ -32,6 +32,7 @@ pub(super) fn run(arguments: &CheckArgs, output: &Output) -> anyhow::Result<Exit
         fixed.write(output)?;
     }
     let checked = check.check();
+    check.report_unread_stdin(&checked);
     check.print(&checked)
 }
 
@@ -83,6 +84,14 @@ impl Check {
         let parent = std::fs::canonicalize(parent).with_context(|| format!("cannot read `{}`", parent.display()))?;
         self.buffers.insert(parent.join(file.file_name().unwrap_or_default()), text);
         Ok(place)
+    }
+
+    /// Says on stderr that nothing reads the text of stdin.
+    fn report_unread_stdin(&self, checked: &Checked) {
+        for path in self.buffers.paths().filter(|path| !checked.watch.files.contains(*path)) {
+            let shown = sanitize(&path.to_string_lossy()).into_owned();
+            self.output.eprint(&format!("warning: `{shown}` is not checked: the manifest does not name it\n"));
+        }
     }
 
     /// Checks every manifest.

@@ -136,8 +136,11 @@ fn read_manifest_file(request: &PackRequest<'_>, findings: &mut Findings) -> Opt
         }
     }
     let names = request.manifest_names.join("` or `");
-    let words = format!("no `{names}` in `{}`", request.shown.trim_end_matches('/'));
-    findings.report.error(Code::NotFound, request.referenced_at, words);
+    let folder = match request.shown.trim_end_matches('/') {
+        "" => request.folder.path().display().to_string(),
+        shown => shown.to_owned(),
+    };
+    findings.report.error(Code::NotFound, request.referenced_at, format!("no `{names}` in `{folder}`"));
     None
 }
 

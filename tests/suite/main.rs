@@ -69,6 +69,7 @@ mod secrets;
 mod shutdown;
 mod skills;
 mod sse;
+mod mends;
 mod mistakes;
 mod multipart;
 mod manifest_tests;
