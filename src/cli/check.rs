@@ -8,7 +8,7 @@ use anyhow::Context;
 use super::environment::environment;
 use super::sandbox_listing::list_sandboxes;
 use super::{CheckArgs, Exit, Output, check_fix, check_watch};
-use crate::catalog::build;
+use crate::catalog::{Client, build_for_clients};
 use crate::compile::{FileBuffers, LoadDependencies};
 use crate::diagnostic::{Format, Report, render, sanitize};
 use crate::load::{EnvSource, ManifestLocation, load_buffers};
@@ -36,12 +36,20 @@ pub(super) fn run(arguments: &CheckArgs, output: &Output) -> anyhow::Result<Exit
     check.print(&checked)
 }
 
+/// The clients of these names; `all` is each of them.
+fn named_clients(names: &[String]) -> Vec<Client> {
+    let is_named = |client: &Client| names.iter().any(|name| name == "all" || name == client.name());
+    Client::ALL.iter().copied().filter(is_named).collect()
+}
+
 /// The manifests to check.
 pub(super) struct Check {
     pub(super) arguments: CheckArgs,
     pub(super) output: Output,
     environment: EnvSource,
     places: Vec<ManifestLocation>,
+    /// The clients whose limits count.
+    clients: Vec<Client>,
     /// Texts in the place of files.
     pub(super) buffers: FileBuffers,
 }
@@ -61,6 +69,7 @@ impl Check {
             output: output.clone(),
             environment: environment(&[], arguments.workspace.as_deref()),
             places: Vec::new(),
+            clients: named_clients(&arguments.clients),
             buffers: FileBuffers::default(),
         };
         for path in &arguments.paths {
@@ -100,7 +109,7 @@ impl Check {
             Checked { report: Report::default(), watch: LoadDependencies::default(), sandboxes: String::new() };
         let mut redactors = Vec::new();
         for place in &self.places {
-            let built = build(load_buffers(place, &self.environment, &self.buffers));
+            let built = build_for_clients(load_buffers(place, &self.environment, &self.buffers), &self.clients);
             if self.arguments.verbose {
                 checked.sandboxes.push_str(&list_sandboxes(&built));
             }

@@ -21,6 +21,7 @@ mod pages;
 mod architecture;
 mod argv;
 mod arguments;
+mod client_lints;
 mod client_questions;
 mod batch;
 mod blobs;
