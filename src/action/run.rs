@@ -11,7 +11,7 @@ use super::stdin::check_questions;
 use super::{Action, ActionInfo, EntryReference, Step, on_fail};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
-use crate::notation::{is_identifier, kind_enum};
+use crate::notation::{TextOrFile, is_identifier, kind_enum};
 use crate::template::{ScopeShape, Shape, reserved_name_meaning};
 use crate::yaml::{Location, Spanned};
 
@@ -93,6 +93,12 @@ impl Run {
         self.steps().iter().filter_map(|step| step.id.as_ref()).map(|id| id.value.as_str())
     }
 
+    /// The texts of its scripts.
+    pub fn script_texts(&self) -> impl Iterator<Item = &Spanned<TextOrFile>> {
+        let scripts = self.steps().iter().filter_map(|step| step.script.as_ref());
+        scripts.filter_map(|script| script.text.as_ref())
+    }
+
     fn steps(&self) -> &[Spanned<Step>] {
         match self {
             Run::One(step) => std::slice::from_ref(step),
@@ -161,9 +167,11 @@ fn compile_steps(steps: &[Spanned<Step>], limits: RunLimits, compiler: &mut Comp
     let mut seen: BTreeMap<&str, Location> = BTreeMap::new();
     let mut planned: Vec<Option<PlannedStep>> = Vec::with_capacity(steps.len());
     let mut ended_at: Option<Location> = None;
-    for step in steps {
+    let numbers = Arc::new(step_numbers(steps));
+    for (number, step) in steps.iter().enumerate() {
         check_reachable(step, ended_at, compiler);
         let names = outer.clone().with_name("steps", Shape::Object(Arc::clone(&shapes)));
+        let names = names.with_step_number(number, &numbers);
         planned.push(compiler.with_scope_shape(names, |compiler| compile_planned_step(step, compiler)));
         if step.when.is_none() && step.each.is_none() && step.actions().iter().any(|action| action.ends_run) {
             ended_at = ended_at.or(Some(step.location));
@@ -177,6 +185,12 @@ fn compile_steps(steps: &[Spanned<Step>], limits: RunLimits, compiler: &mut Comp
     planned.iter_mut().for_each(|planned| mark_read_stdouts(planned));
     let plan = planned.filter(|planned| !planned.is_empty()).map(|planned| RunPlan::from_steps(planned, limits));
     CompiledRun { plan, result: None, steps: shapes }
+}
+
+/// The ids of steps, with their numbers.
+fn step_numbers(steps: &[Spanned<Step>]) -> BTreeMap<String, usize> {
+    let numbered = steps.iter().enumerate();
+    numbered.filter_map(|(number, step)| Some((step.id.as_ref()?.value.clone(), number))).collect()
 }
 
 /// Compiles a step of a list, with its condition.

@@ -102,6 +102,10 @@ fn compile_step(id: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Std
     let steps = compiler.scope_shape.get("steps").cloned();
     let earlier = steps.as_ref().and_then(Shape::fields);
     let Some(shape) = earlier.and_then(|steps| steps.get(&id.value)) else {
+        if let Some((message, help)) = compiler.scope_shape.unfinished_step(id) {
+            compiler.error(Code::UnknownVariable, id.location, message).help(help);
+            return None;
+        }
         let names: Vec<&str> = earlier.into_iter().flat_map(BTreeMap::keys).map(String::as_str).collect();
         let diagnostic = compiler.error(Code::UnknownVariable, id.location, format!("unknown step `{}`", id.value));
         diagnostic.did_you_mean(id, id.location.span(), names);

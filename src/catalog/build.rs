@@ -20,13 +20,13 @@ use super::Catalog;
 use super::accept::Candidate;
 use super::apps;
 use super::call_check;
-use super::client_limits;
+use super::client_lints::{self, Client, LintedServer};
 use super::complete::{self, ResourceLookup};
 use super::digests;
 use super::entry::{PackContext, pack_names};
 use super::http_settings::{HttpSettings, http_settings, server_info, trace_propagation};
 use super::inputs::Inputs;
-use super::listing::{self, Lists};
+use super::listing::{self, Lists, ServerInfo};
 use super::manifest_tests;
 use super::prompt::{CompiledPrompt, EntryBuildContext};
 use super::reference::{EntryRef, KnownEntries, References};
@@ -53,13 +53,18 @@ pub struct BuildOutcome {
 
 /// Builds the catalog of the loaded packs, or reports all of their errors.
 pub fn build(loaded: LoadedPacks) -> BuildOutcome {
+    build_for_clients(loaded, &[])
+}
+
+/// The same, with warnings of what these clients do not take.
+pub fn build_for_clients(loaded: LoadedPacks, clients: &[Client]) -> BuildOutcome {
     let LoadedPacks { mut findings, packs } = loaded;
     let secrets = Arc::new(build_redactor(&packs));
     let mut builder = CatalogBuilder { secrets: secrets.clone(), ..CatalogBuilder::default() };
     for pack in &packs {
         builder.add_pack(pack, &mut findings);
     }
-    let catalog = builder.finish(&packs, &mut findings);
+    let catalog = builder.finish(&packs, clients, &mut findings);
     unused::warn(&packs, &mut findings);
     findings.report.sort_and_dedup();
     findings.apply_allow_comments();
@@ -111,7 +116,7 @@ struct CatalogBuilder {
 
 /// The settings of the server from the root manifest.
 struct ServerSettings {
-    server: super::listing::ServerInfo,
+    server: ServerInfo,
     listening: HttpSettings,
     limits: ServerLimits,
     keys: Vec<(String, u64)>,
@@ -201,10 +206,7 @@ impl CatalogBuilder {
             self.tools.extend(built.map(|tool| (tool.listing.name.clone(), tool)));
         }
         for (name, test) in &file.entries.tests {
-            if let Some(first) = self.tests.insert(name.value.clone(), name.location) {
-                let message = format!("duplicate test `{}`", name.value);
-                compiler.error(Code::Duplicate, name.location, message).note(first.span(), "first defined here");
-            }
+            manifest_tests::claim_names(name, test, &mut self.tests, &mut compiler);
             manifest_tests::check(name, test, &mut compiler, pack_build.references, pack_build.steps);
         }
         check_resource_names(&file.entries.resources, &mut compiler);
@@ -250,7 +252,7 @@ impl CatalogBuilder {
     }
 
     /// Runs the checks that need all entries, and creates the catalog.
-    fn finish(mut self, packs: &[LoadedPack], findings: &mut Findings) -> Option<Catalog> {
+    fn finish(mut self, packs: &[LoadedPack], clients: &[Client], findings: &mut Findings) -> Option<Catalog> {
         let first = packs.first()?;
         let base = std::path::Path::new("");
         let mut compiler = Compiler::new(findings, &first.pack, base);
@@ -275,9 +277,7 @@ impl CatalogBuilder {
         };
         packs.iter().for_each(|pack| apps::check(pack, &answered, findings));
         let server_info = server_info?;
-        let place_of = |tool: &str| self.tool_places.get(tool).copied().unwrap_or(first.at);
-        client_limits::warn_of_long_names(&server_info, &lists, place_of, findings);
-        client_limits::warn_of_many_tools(&lists, first.at, findings);
+        client_lints::warn(clients, &self.linted_server(&server_info, &lists, packs), findings);
         let (keys, partials) = (digests::key_digests(first, findings), digests::partial_digests(packs, findings));
         // What is found in folders is named by whoever writes there.
         let written = self.resources.iter().flat_map(CompiledResource::written_names);
@@ -293,6 +293,16 @@ impl CatalogBuilder {
             redactor: Arc::new(redactor),
         };
         self.into_catalog(settings, lists, routes)
+    }
+
+    /// What limits of clients are about.
+    fn linted_server<'a>(
+        &'a self,
+        info: &'a ServerInfo,
+        lists: &'a Lists,
+        packs: &'a [LoadedPack],
+    ) -> LintedServer<'a> {
+        LintedServer { info, lists, packs, tool_places: &self.tool_places, prompt_places: &self.prompt_places }
     }
 
     fn build_lists(
@@ -451,6 +461,14 @@ fn step_names(pack: &LoadedPack) -> HashSet<&str> {
     runs.flat_map(|run| run.ids()).collect()
 }
 
+/// A name as it could be written, with `-` in the place of other letters; `None` if that would say less.
+fn plain_name(name: &str) -> Option<String> {
+    let words = name.split(|letter: char| !letter.is_alphanumeric() && letter != '_' && letter != '-');
+    let plain = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-");
+    let fits = !plain.is_empty() && plain.len() <= MAX_ENTRY_NAME_CHARS && plain != name;
+    (fits && plain.is_ascii()).then_some(plain)
+}
+
 /// Claims the name of an entry; returns whether it is the first with that name.
 fn start_entry<'a, 'c>(
     name: &Spanned<String>,
@@ -461,10 +479,12 @@ fn start_entry<'a, 'c>(
     let qualified = pack_build.pack_context.qualified_name(name);
     let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
     if qualified.is_empty() || qualified.len() > MAX_ENTRY_NAME_CHARS || !qualified.chars().all(is_allowed) {
-        let message = format!("invalid name `{qualified}`");
-        compiler
-            .error(Code::BadName, name.location, message)
-            .help(format!("use 1 to {MAX_ENTRY_NAME_CHARS} letters, digits, `_` and `-`"));
+        let rule = format!("use 1 to {MAX_ENTRY_NAME_CHARS} letters, digits, `_` and `-`");
+        let diagnostic = compiler.error(Code::BadName, name.location, format!("invalid name `{qualified}`"));
+        match plain_name(name) {
+            Some(near) => diagnostic.help(format!("write `{near}`: {rule}")).suggest(name.location.span(), near),
+            None => diagnostic.help(rule),
+        };
     }
     let first = taken.get(&qualified).copied();
     match first {

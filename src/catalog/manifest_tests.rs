@@ -2,14 +2,40 @@
 
 use std::collections::HashSet;
 
+use indexmap::IndexMap;
+
 use crate::compile::Compiler;
-use crate::diagnostic::Code;
-use crate::manifest::{Expect, ExpectedMessage, Mock, Test, TestCase};
+use crate::diagnostic::{Code, quote_names};
+use crate::load::is_variable_of_tests;
+use crate::manifest::{Expect, ExpectedMessage, Mock, MockError, Test, TestCase};
 use crate::notation::{Json, NamedMap};
 use crate::template::FixedTime;
-use crate::yaml::Spanned;
+use crate::yaml::{Location, Spanned, pointer};
 
 use super::reference::{DeclaredCall, EntryRef, References};
+
+/// Claims the names of a test and of its cases, by which their snapshots are called.
+pub(super) fn claim_names(
+    name: &Spanned<String>,
+    test: &Test,
+    taken: &mut IndexMap<String, Location>,
+    compiler: &mut Compiler<'_>,
+) {
+    let mut claim = |what: &str, shown: &str, called: String, at: Location| {
+        if let Some(first) = taken.insert(called, at) {
+            let message = format!("duplicate {what} `{shown}`");
+            compiler.error(Code::Duplicate, at, message).note(first.span(), "first defined here");
+        }
+    };
+    claim("test", name, name.value.clone(), name.location);
+    for (number, case) in test.cases.iter().enumerate() {
+        let (shown, at) = match &case.name {
+            Some(own) => (own.value.clone(), own.location),
+            None => ((number + 1).to_string(), case.location),
+        };
+        claim("case", &shown, test.case_name(name, number), at);
+    }
+}
 
 /// Checks a test.
 pub(super) fn check(
@@ -126,16 +152,50 @@ fn check_mocks(mocks: &NamedMap<Spanned<Json>>, compiler: &mut Compiler<'_>, ste
             continue;
         }
         match Mock::parse(name, &value.0) {
-            Err(message) => {
-                let message = format!("invalid mock of `{}`: {message}", name.value);
-                compiler.error(Code::BadValue, value.location, message);
-            }
+            Err(error) => report_mock(name, value, &error, compiler),
+            Ok(Mock::Env(variables)) => check_variables(variables.keys(), value, compiler),
             Ok(Mock::Now(time)) if time.parse::<FixedTime>().is_err() => {
                 compiler
                     .error(Code::BadValue, value.location, "invalid time")
                     .help("write it as `2026-01-31T12:00:00Z`");
             }
             Ok(_) => {}
+        }
+    }
+}
+
+/// Reports what is wrong with a mock, at the part that is wrong.
+fn report_mock(name: &Spanned<String>, value: &Spanned<Json>, error: &MockError, compiler: &mut Compiler<'_>) {
+    let documents = &compiler.findings.documents;
+    match &error.unknown_key {
+        Some(key) => {
+            let at = documents.key_at(value.location, &error.pointer);
+            let diagnostic = compiler.error(Code::UnknownKey, at, format!("unknown key `{key}`"));
+            diagnostic.did_you_mean(key, at.span(), error.keys.iter().copied());
+            if diagnostic.help.is_none() {
+                diagnostic.help(format!("a mock of `{}` has {}", name.value, quote_names(error.keys)));
+            }
+        }
+        None => {
+            let at = documents.value_at(value.location, &error.pointer);
+            let message = format!("invalid mock of `{}`: {}", name.value, error.message);
+            let diagnostic = compiler.error(Code::BadValue, at, message);
+            if let Some(example) = Mock::example(name) {
+                diagnostic.help(format!("for example `{example}`"));
+            }
+        }
+    }
+}
+
+/// Reports variables that the manifest does not declare, and that no test would see.
+fn check_variables<'v>(names: impl Iterator<Item = &'v String>, value: &Spanned<Json>, compiler: &mut Compiler<'_>) {
+    let declared: Vec<String> = compiler.pack.env.variables.keys().cloned().collect();
+    for name in names.filter(|name| !is_variable_of_tests(name) && !declared.contains(name)) {
+        let at = compiler.findings.documents.key_at(value.location, &pointer::join("", name));
+        let diagnostic = compiler.error(Code::UnknownReference, at, format!("undeclared variable `{name}`"));
+        diagnostic.did_you_mean(name, at.span(), declared.iter().map(String::as_str));
+        if diagnostic.help.is_none() {
+            diagnostic.help(format!("declare it at the top of the manifest: `env: {{ {name}: {{}} }}`"));
         }
     }
 }

@@ -23,6 +23,7 @@ pub mod call_order;
 mod unused;
 mod call_turns;
 mod client_limits;
+mod client_lints;
 mod listed_text;
 mod http_settings;
 mod prompt;
@@ -64,7 +65,8 @@ use routes::{Route, Routes};
 
 pub use accept::{AcceptError, Candidate, HttpUsage, SettingsAtStart, Usage};
 pub use access::{HttpAccess, TokenDigest, normalize_origin};
-pub use build::{BuildOutcome, build};
+pub use build::{BuildOutcome, build, build_for_clients};
+pub use client_lints::Client;
 pub use digests::EntryDigests;
 pub use http_settings::{HttpLimits, HttpSettings};
 pub(crate) use mcp_header::has_mcp_headers;

@@ -3,19 +3,22 @@
 //! A name counts as used wherever the text of its entry could mean it, so that no warning is wrong.
 
 use std::ops::Range;
+use std::path::Path;
 
 use crate::action::Run;
 use crate::compile::Findings;
 use crate::diagnostic::{Code, FileId, SourceMap, Span};
+use crate::files::normalize;
 use crate::load::{EntryFile, LoadedPack};
-use crate::manifest::Arguments;
+use crate::manifest::{Arguments, Fragment};
+use crate::notation::TextOrFile;
 use crate::yaml::{Location, Spanned};
 
 /// A name that nothing uses.
 struct Unused {
     span: Span,
     message: String,
-    help: &'static str,
+    help: String,
 }
 
 /// Warns of all packs. Where something else is wrong, what uses a name may not have been read.
@@ -45,20 +48,63 @@ fn text_of(sources: &SourceMap, file: FileId) -> Option<&str> {
 }
 
 fn variables(pack: &LoadedPack, sources: &SourceMap, unused: &mut Vec<Unused>) {
+    let scripts = script_spans(pack, sources);
     for name in pack.manifest.env.keys() {
         let declared = name.location.span();
-        let is_used = sources.iter().enumerate().any(|(number, source)| {
-            let is_own = number == declared.file.0 as usize;
-            let is_other = |at: usize| !is_own || at != declared.start as usize && at != declared.start as usize + 1;
-            source.text().contains("{{env}}")
-                || source.text().contains("each env")
-                || find_words(source.text(), name).any(is_other)
-        });
-        if !is_used {
-            let message = format!("variable `{}` is never used", name.value);
-            unused.push(Unused { span: declared, message, help: "use it as `{{env.NAME}}`, or remove it" });
+        let is_other = |at: Span| at.file != declared.file || at.start.abs_diff(declared.start) > 1;
+        let in_script = |at: Span| {
+            scripts.iter().any(|script| script.file == at.file && script.start <= at.start && at.end <= script.end)
+        };
+        let (mut is_used, mut is_in_script) = (false, false);
+        for (file, source) in (0..).map(FileId).zip(sources.iter()) {
+            let text = source.text();
+            let places = find_words(text, name).map(|at| Span::new(file, at, at + name.len()));
+            let (scripted, other): (Vec<Span>, Vec<Span>) =
+                places.filter(|at| is_other(*at)).partition(|at| in_script(*at));
+            is_used |= !other.is_empty() || text.contains("{{env}}") || text.contains("each env");
+            is_in_script |= !scripted.is_empty();
+        }
+        if is_used {
+            continue;
+        }
+        let help = match is_in_script {
+            true => format!(
+                "a script has only what it is passed: write `env: {{ {0}: \"{{{{env.{0}}}}}\" }}` beside it",
+                name.value
+            ),
+            false => format!("use it as `{{{{env.{}}}}}`, or remove it", name.value),
+        };
+        let message = format!("variable `{}` is never used", name.value);
+        unused.push(Unused { span: declared, message, help });
+    }
+}
+
+/// The texts of scripts, which have arguments as variables, and no templates.
+fn script_spans(pack: &LoadedPack, sources: &SourceMap) -> Vec<Span> {
+    let mut spans = Vec::new();
+    for file in &pack.entry_files {
+        for text in runs(&file.entries).flat_map(|run| run.script_texts()) {
+            match &text.value {
+                TextOrFile::Text(_) => spans.push(text.location.span()),
+                TextOrFile::File(named) => spans.extend(named.file.iter().filter_map(|path| {
+                    let path = normalize(&file.base.join(&path.value).to_string_lossy()).ok()?;
+                    let shown = pack.pack.display_path(&path);
+                    let number = sources.iter().position(|source| source.path() == Path::new(&shown))?;
+                    let length = sources.iter().nth(number)?.text().len();
+                    Some(Span::new(FileId(u32::try_from(number).ok()?), 0, length))
+                })),
+            }
         }
     }
+    spans
+}
+
+/// The runs of the entries of a file.
+fn runs(entries: &Fragment) -> impl Iterator<Item = &Spanned<Run>> {
+    let tools = entries.tools.values().filter_map(|tool| tool.run.as_ref());
+    let prompts = entries.prompts.values().filter_map(|prompt| prompt.run.as_ref());
+    let resources = entries.resources.values().filter_map(|resource| resource.run.as_ref());
+    tools.chain(prompts).chain(resources)
 }
 
 fn partials(pack: &LoadedPack, sources: &SourceMap, unused: &mut Vec<Unused>) {
@@ -70,7 +116,8 @@ fn partials(pack: &LoadedPack, sources: &SourceMap, unused: &mut Vec<Unused>) {
         };
         if !sources.iter().any(|source| calls(source.text())) {
             let message = format!("partial `{name}` is never used");
-            unused.push(Unused { span: Span::start_of(*file), message, help: "use it as `{{> NAME}}`, or remove it" });
+            let help = format!("use it as `{{{{> {name}}}}}`, or remove it");
+            unused.push(Unused { span: Span::start_of(*file), message, help });
         }
     }
 }
@@ -167,7 +214,8 @@ impl EntryText<'_> {
                 .filter(|at| !declared.iter().any(|range| range.contains(at)) && is_use(self.text, *at, name));
             if uses.next().is_none() && !self.is_in_partials(name) && !self.is_in_completions(arguments, name) {
                 let message = format!("argument `{}` is never used", name.value);
-                unused.push(Unused { span: name.location.span(), message, help: "use it as `{{NAME}}`, or remove it" });
+                let help = format!("use it as `{{{{{}}}}}`, or remove it", name.value);
+                unused.push(Unused { span: name.location.span(), message, help });
             }
         }
     }
@@ -201,7 +249,8 @@ impl EntryText<'_> {
             }
             let message = format!("the outcome of step `{name}` is never used");
             let span = Span::new(self.file, self.start + at, self.start + at + name.len());
-            unused.push(Unused { span, message, help: "use it as `{{steps.ID}}`, or remove the `id`" });
+            let help = format!("use it as `{{{{steps.{name}}}}}`, or remove the `id`");
+            unused.push(Unused { span, message, help });
         }
     }
 }

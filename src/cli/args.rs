@@ -10,6 +10,7 @@ use clap_complete::Shell;
 
 use super::EnvPair;
 use super::{Exit, Interval, ListenAddress, LogFile, LogFilter, LogFormat};
+use crate::catalog::Client;
 use crate::diagnostic::{Code, Format};
 
 const ABOUT: &str = "\
@@ -61,6 +62,7 @@ Examples:
   folio check --format lines              path:line:column: error[code]: message
   folio check desk packs/*                check several folders
   folio check --fix                       apply the fixes that are certain; --diff shows them
+  folio check --clients all               also warn of what clients refuse, cut or do not show
   folio check - --stdin-path folio.yaml   check a text on stdin in the place of a file, as editors do
 
 The comment `# folio: allow CODE` silences a warning: on its line, on the line after it, or in the whole file if it
@@ -103,10 +105,11 @@ Examples:
   folio test                              run the tests of the folder you are in
   folio test ~/desk triage                those whose names contain `triage`
   folio test . 'search *' --update        those that begin so; record their snapshots
+  folio test --watch                      again after each edit, until ^C
   folio test --format junit > tests.xml   for CI
 
-Exit status: 0 when all tests pass, 1 when one fails or the manifest has errors, 2 for a wrong command line, a path that \
-cannot be read, or a filter that no test matches.";
+Exit status: 0 when all tests pass (or the watch is ended), 1 when one fails, 2 when none can be run: a manifest with errors, \
+a wrong command line, a path that cannot be read, or a filter that no test matches.";
 
 const SCHEMA_HELP: &str = "\
 Example:
@@ -316,12 +319,20 @@ pub struct CheckArgs {
     /// Print what --fix would change, and change nothing
     #[arg(long, conflicts_with_all = ["stdin_path", "fix", "format", "verbose"])]
     pub diff: bool,
+    /// Also warn of what these clients refuse, cut or do not show, such as `cursor,gemini`, or `all`
+    #[arg(long, value_name = "CLIENT", value_delimiter = ',', value_parser = PossibleValuesParser::new(client_names()))]
+    pub clients: Vec<String>,
     /// Also print what each program with a `sandbox` may reach
     #[arg(short, long, conflicts_with = "format")]
     pub verbose: bool,
     /// The folder of `{{workspace}}` [env: FOLIO_WORKSPACE] [default: the current folder]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub workspace: Option<PathBuf>,
+}
+
+/// The values of `--clients`.
+fn client_names() -> impl Iterator<Item = &'static str> {
+    Client::ALL.iter().map(|client| client.name()).chain(["all"])
 }
 
 /// `folio explain`.
@@ -414,7 +425,7 @@ pub struct ReadArgs {
 }
 
 /// `folio test`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct TestArgs {
     /// The folder of a folio.yaml, or the file itself
     #[arg(default_value = ".", value_hint = ValueHint::AnyPath)]
@@ -427,6 +438,9 @@ pub struct TestArgs {
     /// Record the snapshots of the tests that run, and remove those that belong to no test
     #[arg(long)]
     pub update: bool,
+    /// Run the tests that an edit touches, and those that failed, whenever a file changes
+    #[arg(long, conflicts_with_all = ["update", "format"])]
+    pub watch: bool,
     /// How to print the outcomes
     #[arg(long, value_enum, default_value_t = TestFormat::Text)]
     pub format: TestFormat,

@@ -8,7 +8,7 @@ use anyhow::Context;
 use super::environment::environment;
 use super::sandbox_listing::list_sandboxes;
 use super::{CheckArgs, Exit, Output, check_fix, check_watch};
-use crate::catalog::build;
+use crate::catalog::{Client, build_for_clients};
 use crate::compile::{FileBuffers, LoadDependencies};
 use crate::diagnostic::{Format, Report, render, sanitize};
 use crate::load::{EnvSource, ManifestLocation, load_buffers};
@@ -32,7 +32,14 @@ pub(super) fn run(arguments: &CheckArgs, output: &Output) -> anyhow::Result<Exit
         fixed.write(output)?;
     }
     let checked = check.check();
+    check.report_unread_stdin(&checked);
     check.print(&checked)
+}
+
+/// The clients of these names; `all` is each of them.
+fn named_clients(names: &[String]) -> Vec<Client> {
+    let is_named = |client: &Client| names.iter().any(|name| name == "all" || name == client.name());
+    Client::ALL.iter().copied().filter(is_named).collect()
 }
 
 /// The manifests to check.
@@ -41,6 +48,8 @@ pub(super) struct Check {
     pub(super) output: Output,
     environment: EnvSource,
     places: Vec<ManifestLocation>,
+    /// The clients whose limits count.
+    clients: Vec<Client>,
     /// Texts in the place of files.
     pub(super) buffers: FileBuffers,
 }
@@ -60,6 +69,7 @@ impl Check {
             output: output.clone(),
             environment: environment(&[], arguments.workspace.as_deref()),
             places: Vec::new(),
+            clients: named_clients(&arguments.clients),
             buffers: FileBuffers::default(),
         };
         for path in &arguments.paths {
@@ -85,13 +95,21 @@ impl Check {
         Ok(place)
     }
 
+    /// Says on stderr that nothing reads the text of stdin.
+    fn report_unread_stdin(&self, checked: &Checked) {
+        for path in self.buffers.paths().filter(|path| !checked.watch.files.contains(*path)) {
+            let shown = sanitize(&path.to_string_lossy()).into_owned();
+            self.output.eprint(&format!("warning: `{shown}` is not checked: the manifest does not name it\n"));
+        }
+    }
+
     /// Checks every manifest.
     pub(super) fn check(&self) -> Checked {
         let mut checked =
             Checked { report: Report::default(), watch: LoadDependencies::default(), sandboxes: String::new() };
         let mut redactors = Vec::new();
         for place in &self.places {
-            let built = build(load_buffers(place, &self.environment, &self.buffers));
+            let built = build_for_clients(load_buffers(place, &self.environment, &self.buffers), &self.clients);
             if self.arguments.verbose {
                 checked.sandboxes.push_str(&list_sandboxes(&built));
             }

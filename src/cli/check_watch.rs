@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Exit;
 use super::check::{Check, Checked};
+use super::manifest_reload::load_fingerprint;
 use crate::diagnostic::Format;
 use crate::reload::{self, InitialLoad, LoadOutput, ReloadInfo, ReloadSource, WatchOptions};
 
@@ -16,13 +17,19 @@ pub(super) fn run(check: Check) -> anyhow::Result<Exit> {
     let started_at = SystemTime::now();
     let checked = check.check();
     check.print(&checked)?;
+    let printed = load_fingerprint(&checked.report, None);
     let first = InitialLoad { started_at, watch: checked.watch };
     let runtime = Builder::new_current_thread().enable_all().build().context("could not start the runtime")?;
     let options = WatchOptions { reload_on_sighup: false, ..WatchOptions::default() };
     runtime.block_on(async move {
-        reload::watch(CheckAgain { check, last: first.watch.clone() }, first, options, CancellationToken::new())
-            .join()
-            .await;
+        reload::watch(
+            CheckAgain { check, last: first.watch.clone(), printed },
+            first,
+            options,
+            CancellationToken::new(),
+        )
+        .join()
+        .await;
     });
     Ok(Exit::Success)
 }
@@ -30,6 +37,9 @@ pub(super) fn run(check: Check) -> anyhow::Result<Exit> {
 struct CheckAgain {
     check: Check,
     last: crate::compile::LoadDependencies,
+    /// The fingerprint of what was printed last: a load that finds the same says nothing new, such as the one that makes
+    /// sure that no file changed during the first.
+    printed: u64,
 }
 
 impl ReloadSource for CheckAgain {
@@ -48,6 +58,10 @@ impl ReloadSource for CheckAgain {
     }
 
     fn publish(&mut self, checked: Checked, _: ReloadInfo) {
+        let fingerprint = load_fingerprint(&checked.report, None);
+        if std::mem::replace(&mut self.printed, fingerprint) == fingerprint {
+            return;
+        }
         let separator = if self.check.arguments.format == Format::Text { "\n" } else { "" };
         let printed = self.check.output.print(separator).and_then(|()| self.check.print(&checked));
         if let Err(error) = printed {

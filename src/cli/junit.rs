@@ -1,7 +1,8 @@
 //! Outcomes of tests as JUnit XML.
 
-use super::test::TestRun;
+use super::test::{NoRun, TestRun};
 use super::test_report::file_and_line;
+use crate::diagnostic::render_lines;
 use crate::test_run::{PlannedTest, TestOutcome, TestStatus};
 
 /// The whole document.
@@ -17,6 +18,17 @@ pub(super) fn to_junit(run: &TestRun) -> String {
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {counts}>\n  <testsuite name=\"folio\" {counts}>\n{cases}  \
          </testsuite>\n</testsuites>\n"
+    )
+}
+
+/// The document of a run that could not be: one test, the manifest, with an error.
+pub(super) fn failed_run_to_junit(no_run: &NoRun<'_>) -> String {
+    let counts = "tests=\"1\" failures=\"0\" errors=\"1\" skipped=\"0\" time=\"0.000\"";
+    let (message, text) = (escape(&no_run.message), escape(&render_lines(no_run.report)));
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {counts}>\n  <testsuite name=\"folio\" {counts}>\n    \
+         <testcase name=\"manifest\" classname=\"folio\" time=\"0.000\">\n      <error type=\"manifest\" \
+         message=\"{message}\">{text}</error>\n    </testcase>\n  </testsuite>\n</testsuites>\n"
     )
 }
 

@@ -154,7 +154,7 @@ impl ReloadSource for ManifestReload {
 }
 
 /// A fingerprint of everything that was read, listed and reported, and of secrets; files of a root count by size and time.
-fn load_fingerprint(report: &Report, catalog: Option<&Catalog>) -> u64 {
+pub(super) fn load_fingerprint(report: &Report, catalog: Option<&Catalog>) -> u64 {
     let mut hasher = DefaultHasher::new();
     for source in report.sources.iter() {
         source.path().hash(&mut hasher);

@@ -36,6 +36,7 @@ mod state_keys;
 mod junit;
 mod test;
 mod test_report;
+mod test_watch;
 mod variable_commands;
 
 #[cfg(test)]

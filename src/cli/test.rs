@@ -11,7 +11,8 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::request::{build_runtime, finish_load, new_world};
-use super::test_report::print_run;
+use super::test_report::{print_failed_run, print_run};
+use super::test_watch;
 use super::variable_commands::VariableCommands;
 use super::{Exit, Output, TestArgs, TestFormat};
 use crate::diagnostic::Report;
@@ -22,21 +23,41 @@ use crate::test_run::{
 };
 use crate::world::World;
 
-/// Runs the tests of a manifest.
+/// Runs the tests of a manifest. What programs read says so, too, where no test can be run.
 pub(super) fn run(arguments: &TestArgs, output: &Output) -> anyhow::Result<Exit> {
+    let ran = run_manifest(arguments, output);
+    if let Err(error) = &ran {
+        print_failed_run(&NoRun { report: &Report::default(), message: error.to_string() }, arguments.format, output)?;
+    }
+    ran
+}
+
+fn run_manifest(arguments: &TestArgs, output: &Output) -> anyhow::Result<Exit> {
     let place = ManifestLocation::resolve(&arguments.path)?;
+    if arguments.watch {
+        return test_watch::run(place, arguments, output);
+    }
     let declared = load(&place, &EnvSource::Test(TestEnvironment::default()));
     let environment = EnvSource::Test(test_environment(&declared));
     let built = finish_load(load(&place, &environment), output);
     if built.report.has_errors() {
         output.eprint_report(&built.report);
-        return Ok(Exit::Failure);
+        let no_run = NoRun { report: &built.report, message: "the manifest has errors".to_owned() };
+        print_failed_run(&no_run, arguments.format, output)?;
+        return Ok(Exit::CannotRun);
     }
-    let Some(run) = run_tests(declared, &place, arguments)? else {
+    let Some(run) = run_tests(declared, &place, arguments, |_| true)? else {
         bail!("no test matches `{}`", arguments.filter.as_deref().unwrap_or_default());
     };
     print_run(&run, arguments.format, output)?;
     Ok(if run.passed() { Exit::Success } else { Exit::Failure })
+}
+
+/// Why no test was run.
+pub(super) struct NoRun<'a> {
+    /// The faults of the manifest.
+    pub(super) report: &'a Report,
+    pub(super) message: String,
 }
 
 /// The tests that were run, and what came of them.
@@ -74,11 +95,12 @@ impl TestRun {
     }
 }
 
-/// Runs the tests that are chosen; `None` if none are.
-fn run_tests(
+/// Runs the tests that are chosen, and wanted; `None` if none are chosen.
+pub(super) fn run_tests(
     mut loaded: LoadedPacks,
     place: &ManifestLocation,
     arguments: &TestArgs,
+    is_wanted: impl Fn(&PlannedTest) -> bool,
 ) -> anyhow::Result<Option<TestRun>> {
     let mut tests = plan_tests(&loaded);
     let obsolete = match arguments.filter {
@@ -92,6 +114,7 @@ fn run_tests(
             return Ok(None);
         }
     }
+    tests.retain(is_wanted);
     let worlds = RealWorlds { place };
     let runner = TestRunner {
         worlds: &worlds,

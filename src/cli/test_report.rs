@@ -4,10 +4,10 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::junit::to_junit;
-use super::test::TestRun;
+use super::junit::{failed_run_to_junit, to_junit};
+use super::test::{NoRun, TestRun};
 use super::{Output, TestFormat};
-use crate::diagnostic::{Code, Report, TerminalStyle, count_noun, one_line, render_frames, sanitize};
+use crate::diagnostic::{Code, Report, TerminalStyle, count_noun, one_line, render_frames, render_json, sanitize};
 use crate::test_run::{PlannedTest, TestFailure, TestOutcome, TestStatus};
 use crate::yaml::Location;
 
@@ -20,6 +20,29 @@ pub(super) fn print_run(run: &TestRun, format: TestFormat, output: &Output) -> a
         TestFormat::Text => print_text(run, output),
         TestFormat::Json => output.print(&format!("{}\n", serde_json::to_string_pretty(&to_json(run))?)),
         TestFormat::Junit => output.print(&to_junit(run)),
+    }
+}
+
+/// Prints that no test was run, for programs; people read it on stderr.
+pub(super) fn print_failed_run(no_run: &NoRun<'_>, format: TestFormat, output: &Output) -> anyhow::Result<()> {
+    match format {
+        TestFormat::Text => Ok(()),
+        TestFormat::Json => {
+            let problems: Value = serde_json::from_str(&render_json(no_run.report)).unwrap_or_default();
+            let document = json!({
+                "passed": 0,
+                "failed": 0,
+                "skipped": 0,
+                "filtered": 0,
+                "elapsedMs": 0,
+                "obsoleteSnapshots": [],
+                "tests": [],
+                "error": no_run.message,
+                "problems": problems,
+            });
+            output.print(&format!("{}\n", serde_json::to_string_pretty(&document)?))
+        }
+        TestFormat::Junit => output.print(&failed_run_to_junit(no_run)),
     }
 }
 

@@ -138,7 +138,7 @@ fn silence(report: &mut Report, allowed: &mut [AllowedCode]) {
 }
 
 fn warn_unused(allowed: &AllowedCode, report: &mut Report) {
-    if MACHINE_CODES.contains(&allowed.code) {
+    if MACHINE_CODES.contains(&allowed.code) || allowed.code.is_of_client() {
         return;
     }
     let message = format!("unused `allow`: no warning `{}` here", allowed.code.as_str());

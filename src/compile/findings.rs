@@ -51,9 +51,17 @@ impl Findings {
     /// # Errors
     /// It is not there, is unreadable, or is too large.
     pub fn read(&self, folder: &Folder, path: &Path) -> Result<Vec<u8>, FileError> {
+        self.read_up_to(MAX_FILE_BYTES, folder, path)
+    }
+
+    /// The same with another limit.
+    ///
+    /// # Errors
+    /// It is not there, is unreadable, or is too large.
+    pub fn read_up_to(&self, limit: u64, folder: &Folder, path: &Path) -> Result<Vec<u8>, FileError> {
         match self.buffers.get(&folder.path().join(path)) {
             Some(text) => Ok(text.to_vec()),
-            None => folder.read(path, MAX_FILE_BYTES),
+            None => folder.read(path, limit),
         }
     }
 
@@ -83,6 +91,11 @@ impl FileBuffers {
     /// The text in the place of a file.
     pub fn get(&self, path: &Path) -> Option<&Arc<[u8]>> {
         self.texts.get(path)
+    }
+
+    /// The paths of the files that have one.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.texts.keys().map(PathBuf::as_path)
     }
 }
 

@@ -191,8 +191,11 @@ impl<'a> Compiler<'a> {
     /// The path of a regular file of the pack; reports one that is not.
     pub fn resolve_file(&mut self, written: &str, at: Location) -> Option<PathBuf> {
         let path = self.resolve_path(written, at)?;
-        self.findings.dependencies.files.insert(self.pack.folder.path().join(&path));
+        let absolute = self.pack.folder.path().join(&path);
+        let is_buffer = self.findings.buffers.get(&absolute).is_some();
+        self.findings.dependencies.files.insert(absolute);
         match self.pack.folder.stat(&path) {
+            Err(_) if is_buffer => Some(path),
             Ok(stat) if stat.is_dir => {
                 self.error(Code::NotFound, at, format!("`{written}` is a folder")).help("write the path of a file");
                 None

@@ -20,6 +20,11 @@ macro_rules! codes {
                 match self { $(Code::$name => include_str!(concat!("explanations/", $text, ".md")),)+ }
             }
 
+            /// Whether it is of one client, and so found by `check --clients` alone.
+            pub fn is_of_client(self) -> bool {
+                self.as_str().starts_with("client-") && self != Code::ClientCompatibility
+            }
+
             /// What the code means, for people.
             pub fn explanation(self) -> &'static str {
                 match self { $(Code::$name => concat!($($doc, "\n",)+),)+ }
@@ -97,6 +102,22 @@ codes! {
     Unimplemented = "unimplemented",
     /// Valid, but some clients do not support it well.
     ClientCompatibility = "client-compatibility",
+    /// Claude Code refuses, cuts or does not show it.
+    ClientClaudeCode = "client-claude-code",
+    /// Claude Desktop refuses, cuts or does not show it.
+    ClientClaudeDesktop = "client-claude-desktop",
+    /// Cursor refuses, cuts or does not show it.
+    ClientCursor = "client-cursor",
+    /// Visual Studio Code refuses, cuts or does not show it.
+    ClientVsCode = "client-vscode",
+    /// Copilot CLI refuses, cuts or does not show it.
+    ClientCopilotCli = "client-copilot-cli",
+    /// Gemini CLI refuses, cuts or does not show it.
+    ClientGemini = "client-gemini",
+    /// Codex refuses, cuts or does not show it.
+    ClientCodex = "client-codex",
+    /// LibreChat refuses, cuts or does not show it.
+    ClientLibreChat = "client-librechat",
     /// Something that has no effect.
     Unused = "unused",
     /// A test of the manifest fails.

@@ -52,6 +52,16 @@ pub struct LoadedPack {
     pub unset_variables: Vec<String>,
 }
 
+impl LoadedPack {
+    /// The name of one of its entries for clients.
+    pub fn qualified_name(&self, name: &str) -> String {
+        match self.prefix.as_str() {
+            "" => name.to_owned(),
+            prefix => format!("{prefix}-{name}"),
+        }
+    }
+}
+
 /// The entries of one file.
 pub struct EntryFile {
     /// The folder of the file, relative to the pack's.
@@ -73,11 +83,16 @@ pub enum EnvSource {
     Test(TestEnvironment),
 }
 
-/// The variables of a test, and its time. The packs of the manifest have these variables too.
+/// The variables of a test, and its time.
 #[derive(Debug, Clone, Default)]
 pub struct TestEnvironment {
-    /// The variables, in place of what files and commands would say.
+    /// The variables of the served manifest, in place of what files and commands would say. A pack has them where it is
+    /// passed nothing else.
     pub variables: BTreeMap<String, String>,
+    /// The variables that the test sets.
+    pub mocked: BTreeMap<String, String>,
+    /// The number of the pack that the test is of, which alone has them.
+    pub pack: usize,
     /// The time of `now`, if it stands still.
     pub now: Option<FixedTime>,
     /// Whether the other variables of the process are set too.
@@ -93,7 +108,8 @@ impl EnvSource {
             EnvSource::Fixed(variables) => variables.get(name).cloned(),
             EnvSource::Test(test) => {
                 let inherits = test.inherits || TEST_VARIABLES.contains(&name);
-                test.variables.get(name).cloned().or_else(|| std::env::var(name).ok().filter(|_| inherits))
+                let own = test.mocked.get(name).or_else(|| test.variables.get(name)).cloned();
+                own.or_else(|| std::env::var(name).ok().filter(|_| inherits))
             }
         }
     }
@@ -111,14 +127,27 @@ impl EnvSource {
         }
     }
 
-    /// The variables of a pack, with those of a test.
-    fn extend_pack(&self, values: EnvSource) -> EnvSource {
-        match (self, values) {
-            (EnvSource::Test(test), EnvSource::Fixed(mut variables)) => {
-                variables.extend(test.variables.clone());
-                EnvSource::Test(TestEnvironment { variables, inherits: false, ..*test })
+    /// The variables of the served manifest, with those of a test of it.
+    fn of_served(&self) -> EnvSource {
+        match self {
+            EnvSource::Test(test) => {
+                let variables = test.variables_of(0, test.variables.clone());
+                EnvSource::Test(TestEnvironment { variables, mocked: BTreeMap::new(), ..*test })
             }
-            (_, values) => values,
+            other => other.clone(),
+        }
+    }
+
+    /// The variables of the pack with a number, with those of a test of it.
+    fn of_pack(&self, number: usize, passed: EnvSource) -> EnvSource {
+        match (self, passed) {
+            (EnvSource::Test(test), EnvSource::Fixed(passed)) => {
+                let mut variables = test.variables.clone();
+                variables.extend(passed);
+                let variables = test.variables_of(number, variables);
+                EnvSource::Test(TestEnvironment { variables, mocked: BTreeMap::new(), inherits: false, ..*test })
+            }
+            (_, passed) => passed,
         }
     }
 }
@@ -133,6 +162,21 @@ impl FromIterator<(String, String)> for EnvSource {
     fn from_iter<I: IntoIterator<Item = (String, String)>>(variables: I) -> EnvSource {
         EnvSource::Fixed(variables.into_iter().collect())
     }
+}
+
+impl TestEnvironment {
+    /// The variables of a pack, with those that the test sets.
+    fn variables_of(&self, number: usize, mut variables: BTreeMap<String, String>) -> BTreeMap<String, String> {
+        if number == self.pack {
+            variables.extend(self.mocked.clone());
+        }
+        variables
+    }
+}
+
+/// Whether tests have a variable without a declaration.
+pub(crate) fn is_variable_of_tests(name: &str) -> bool {
+    TEST_VARIABLES.contains(&name)
 }
 
 /// The variables of the process that every test has.

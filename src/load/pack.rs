@@ -63,6 +63,7 @@ pub(super) fn load_packs(
             return Vec::new();
         }
     };
+    let served = environment.of_served();
     let request = PackRequest {
         folder,
         manifest_names: place.manifest_names(),
@@ -70,7 +71,7 @@ pub(super) fn load_packs(
         prefix: String::new(),
         grants: Grants::All,
         sandboxes: Vec::new(),
-        env: environment,
+        env: &served,
         secrets: &[],
         search_path: environment.get("PATH"),
         commands,
@@ -135,8 +136,11 @@ fn read_manifest_file(request: &PackRequest<'_>, findings: &mut Findings) -> Opt
         }
     }
     let names = request.manifest_names.join("` or `");
-    let words = format!("no `{names}` in `{}`", request.shown.trim_end_matches('/'));
-    findings.report.error(Code::NotFound, request.referenced_at, words);
+    let folder = match request.shown.trim_end_matches('/') {
+        "" => request.folder.path().display().to_string(),
+        shown => shown.to_owned(),
+    };
+    findings.report.error(Code::NotFound, request.referenced_at, format!("no `{names}` in `{folder}`"));
     None
 }
 
@@ -283,7 +287,7 @@ fn load_nested(
             continue;
         }
         let (values, secrets) = environment::pack_env(&reference.env, &importer.pack, findings);
-        let values = request.process_env.extend_pack(values);
+        let values = request.process_env.of_pack(packs.len(), values);
         let allowed = reference.allow.iter().flat_map(Allow::grants);
         let wanted: BTreeSet<String> = allowed.map(|grant| grant.as_str().to_owned()).collect();
         let sandboxes = pack_sandboxes(reference, &importer.pack, findings);

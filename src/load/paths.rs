@@ -45,16 +45,29 @@ fn files_by_glob(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Vec<
     };
     let folder = compiler.pack.folder.clone();
     watch_folders(&globs, compiler);
-    match folder.walk(&globs, MAX_GLOB_FILES) {
-        Ok(entries) if entries.is_empty() => {
-            compiler.warning(Code::Glob, written.location, format!("glob `{}` matches no files", written.value));
-            Vec::new()
-        }
-        Ok(entries) => entries.into_iter().map(|entry| PathBuf::from(entry.path)).collect(),
+    let mut found: Vec<String> = match folder.walk(&globs, MAX_GLOB_FILES) {
+        Ok(entries) => entries.into_iter().map(|entry| entry.path).collect(),
         Err(error) => {
             compiler.error(Code::Unreadable, written.location, error.to_string());
-            Vec::new()
+            return Vec::new();
         }
+    };
+    add_buffers(&mut found, &globs, compiler);
+    if found.is_empty() {
+        compiler.warning(Code::Glob, written.location, format!("glob `{}` matches no files", written.value));
+    }
+    found.into_iter().map(PathBuf::from).collect()
+}
+
+/// Adds the files that an editor has not saved yet for the first time.
+fn add_buffers(found: &mut Vec<String>, globs: &Globs, compiler: &Compiler<'_>) {
+    let folder = compiler.pack.folder.path();
+    let unsaved = compiler.findings.buffers.paths().filter_map(|path| path.strip_prefix(folder).ok()?.to_str());
+    let new: Vec<&str> =
+        unsaved.filter(|path| globs.matches(path) && !found.iter().any(|known| known == path)).collect();
+    if !new.is_empty() {
+        found.extend(new.into_iter().map(str::to_owned));
+        found.sort();
     }
 }
 

@@ -5,6 +5,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::yaml::pointer;
+
 /// The actions that a mock stands in for, by name.
 pub const MOCKED_ACTIONS: [&str; 4] = ["exec", "script", "http", "ask"];
 
@@ -56,6 +58,58 @@ pub struct ResponseMock {
     pub body: Option<String>,
 }
 
+/// What is wrong with a mock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MockError {
+    /// The part that is wrong, as a JSON pointer.
+    pub pointer: String,
+    /// The key that is wrong, if one is.
+    pub unknown_key: Option<String>,
+    /// The keys that are expected.
+    pub keys: &'static [&'static str],
+    /// What is wrong.
+    pub message: String,
+}
+
+/// The keys of the mock of a program.
+const PROGRAM_KEYS: &[&str] = &["exit", "stdout", "stderr"];
+/// The keys of the mock of a response.
+const RESPONSE_KEYS: &[&str] = &["status", "headers", "json", "body"];
+
+impl MockError {
+    /// Finds the part of a mock that cannot be read: each key of each answer is read alone.
+    fn locate(name: &str, value: &Value, message: String) -> MockError {
+        let (keys, is_program) = match name {
+            "exec" | "script" => (PROGRAM_KEYS, true),
+            "http" => (RESPONSE_KEYS, false),
+            _ => return MockError { pointer: String::new(), unknown_key: None, keys: &[], message },
+        };
+        let read_one = |answer: Value| match is_program {
+            true => read::<ProgramMock>(&answer).map(drop),
+            false => read::<ResponseMock>(&answer).map(drop),
+        };
+        let answers = match value {
+            Value::Array(items) => items.iter().enumerate().map(|(at, item)| (format!("/{at}"), item)).collect(),
+            one => vec![(String::new(), one)],
+        };
+        for (at, answer) in answers {
+            let Some(fields) = answer.as_object() else {
+                if let Err(message) = read_one(answer.clone()) {
+                    return MockError { pointer: at, unknown_key: None, keys, message };
+                }
+                continue;
+            };
+            for (key, part) in fields {
+                if let Err(message) = read_one(Value::Object([(key.clone(), part.clone())].into_iter().collect())) {
+                    let unknown_key = (!keys.contains(&key.as_str())).then(|| key.clone());
+                    return MockError { pointer: pointer::join(&at, key), unknown_key, keys, message };
+                }
+            }
+        }
+        MockError { pointer: String::new(), unknown_key: None, keys, message }
+    }
+}
+
 impl Mock {
     /// Every name that stands for itself, and not for a step.
     pub fn names() -> impl Iterator<Item = &'static str> {
@@ -66,7 +120,24 @@ impl Mock {
     ///
     /// # Errors
     /// It does not have the keys of one.
-    pub fn parse(name: &str, value: &Value) -> Result<Mock, String> {
+    pub fn parse(name: &str, value: &Value) -> Result<Mock, MockError> {
+        Mock::read(name, value).map_err(|message| MockError::locate(name, value, message))
+    }
+
+    /// An example of the mock of an action, or of a setting.
+    pub fn example(name: &str) -> Option<&'static str> {
+        Some(match name {
+            "exec" => "exec: { stdout: done }",
+            "script" => "script: { exit: 1, stderr: no such file }",
+            "http" => "http: { status: 404, json: { message: none } }",
+            "ask" => "ask: { confirm: { sure: true } }",
+            "env" => "env: { TOKEN: abc-123456 }",
+            "now" => "now: 2026-01-31T12:00:00Z",
+            _ => return None,
+        })
+    }
+
+    fn read(name: &str, value: &Value) -> Result<Mock, String> {
         match name {
             "env" => read(value).map(|variables: IndexMap<String, Scalar>| {
                 Mock::Env(variables.into_iter().map(|(name, value)| (name, value.0)).collect())
@@ -118,8 +189,8 @@ fn step(value: &Value) -> Result<Mock, String> {
     let first = value.get(0).unwrap_or(value);
     let has = |keys: &[&str]| keys.iter().any(|key| first.get(key).is_some());
     match () {
-        () if has(&["exit", "stdout", "stderr"]) => programs(value),
-        () if has(&["status", "headers", "json", "body"]) => responses(value),
+        () if has(PROGRAM_KEYS) => programs(value),
+        () if has(RESPONSE_KEYS) => responses(value),
         () if first.as_object().is_some_and(|keys| !keys.is_empty()) => read(value).map(Mock::Answers),
         () => Err(
             "expected keys of a program (`exit stdout stderr`), a response (`status headers json body`) or questions"
@@ -149,8 +220,11 @@ mod tests {
 
     #[test]
     fn unknown_and_excluding_keys_are_errors() {
-        assert!(Mock::parse("exec", &json!({ "stdot": "x" })).unwrap_err().contains("`stdot`"));
-        assert!(Mock::parse("http", &json!({ "json": 1, "body": "x" })).unwrap_err().contains("`body`"));
+        let error = Mock::parse("exec", &json!([{ "exit": 1 }, { "stdot": "x" }])).unwrap_err();
+        assert_eq!((error.pointer.as_str(), error.unknown_key.as_deref()), ("/1/stdot", Some("stdot")));
+        let error = Mock::parse("exec", &json!({ "exit": "x" })).unwrap_err();
+        assert_eq!((error.pointer.as_str(), error.unknown_key), ("/exit", None));
+        assert!(Mock::parse("http", &json!({ "json": 1, "body": "x" })).unwrap_err().message.contains("`body`"));
         assert!(Mock::parse("ask", &json!([])).is_err());
     }
 }

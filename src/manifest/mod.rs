@@ -27,7 +27,7 @@ use crate::yaml::Spanned;
 pub use argument::{ARGUMENT_KEYWORDS, Argument, Arguments, Complete, CompleteBody, CompletionMatch};
 pub use examples::example_of;
 pub use http_server::Http;
-pub use mock::{MOCKED_ACTIONS, Mock, ProgramMock, ResponseMock};
+pub use mock::{MOCKED_ACTIONS, Mock, MockError, ProgramMock, ResponseMock};
 pub use prompt::{Message, Prompt, SYSTEM_ROLE, SYSTEM_ROLE_HELP};
 pub use reference::reference;
 pub use reshape::{reshape_entries, reshape_prompt};

@@ -62,6 +62,17 @@ pub struct TestCase {
     pub expect: Option<Spanned<Expect>>,
 }
 
+impl Test {
+    /// The name of the call of a case, by which its snapshot is called; the name of the test if it has no cases.
+    pub fn case_name(&self, test: &str, number: usize) -> String {
+        match self.cases.get(number).map(|case| &case.value) {
+            Some(TestCase { name: Some(name), .. }) => format!("{test} ({})", name.value),
+            Some(_) => format!("{test} ({})", number + 1),
+            None => test.to_owned(),
+        }
+    }
+}
+
 /// A version of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 pub enum ProtocolVersion {

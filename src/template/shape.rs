@@ -1,6 +1,7 @@
 //! The shapes of values, as known at load.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -131,11 +132,21 @@ pub struct ScopeShape {
     this: Option<Shape>,
     /// The paths in `env` of the values that `this` is made of.
     this_made_of: Vec<Vec<String>>,
+    /// The ids of all steps of the run around the template, with their numbers.
+    step_numbers: Arc<BTreeMap<String, usize>>,
+    /// The number of the step that the template belongs to.
+    step_number: usize,
 }
 
 impl Default for ScopeShape {
     fn default() -> ScopeShape {
-        ScopeShape { root: Shape::Object(Arc::default()), this: None, this_made_of: Vec::new() }
+        ScopeShape {
+            root: Shape::Object(Arc::default()),
+            this: None,
+            this_made_of: Vec::new(),
+            step_numbers: Arc::default(),
+            step_number: 0,
+        }
     }
 }
 
@@ -152,6 +163,21 @@ impl ScopeShape {
             Arc::make_mut(fields).insert(name.into(), shape);
         }
         self
+    }
+
+    /// Adds the number of the step that the template belongs to, among the numbers of all steps of its run.
+    #[must_use]
+    pub fn with_step_number(self, step_number: usize, step_numbers: &Arc<BTreeMap<String, usize>>) -> ScopeShape {
+        ScopeShape { step_number, step_numbers: Arc::clone(step_numbers), ..self }
+    }
+
+    /// Why a step of the run has no outcome yet, and what to do; `None` if there is no such step.
+    pub fn unfinished_step(&self, id: &str) -> Option<(String, &'static str)> {
+        match self.step_numbers.get(id)?.cmp(&self.step_number) {
+            Ordering::Greater => Some((format!("step `{id}` comes later"), "move it before this step")),
+            Ordering::Equal => Some((format!("step `{id}` is this one"), "use its outcome in a later step")),
+            Ordering::Less => None,
+        }
     }
 
     /// Adds arguments, each as `NAME` and as `arguments.NAME`; with a reserved name only as the latter.

@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 use crate::manifest::Mock;
 use crate::transport::in_process::ServerQuestion;
 
+use super::plan::PlannedMock;
+
 /// Answers to questions, in the order written. An answer serves once, but for the last one with its key.
 pub(super) struct AnswerBook {
     answers: Vec<(String, Value)>,
@@ -14,13 +16,20 @@ pub(super) struct AnswerBook {
 }
 
 impl AnswerBook {
-    pub(super) fn new(mocks: &IndexMap<String, Mock>) -> AnswerBook {
-        let books = mocks.values().filter_map(|mock| match mock {
+    pub(super) fn new(mocks: &IndexMap<String, PlannedMock>) -> AnswerBook {
+        let books = mocks.values().filter_map(|planned| match &planned.mock {
             Mock::Answers(answers) => Some(answers),
             _ => None,
         });
         let answers = books.flatten().map(|(key, value)| (key.clone(), value.clone())).collect();
         AnswerBook { answers, used: Mutex::default() }
+    }
+
+    /// The keys whose answers were never given.
+    pub(super) fn left_over(&self) -> Vec<&str> {
+        let used = self.used.lock();
+        let answers = self.answers.iter().enumerate();
+        answers.filter(|(number, _)| !used.contains(number)).map(|(_, (key, _))| key.as_str()).collect()
     }
 
     /// The answer to a question: by its key, or by what fits where no key is told.

@@ -5,6 +5,7 @@
 
 mod answer;
 mod answer_book;
+mod dependencies;
 mod diff;
 mod expectation;
 mod partial_match;
@@ -16,6 +17,7 @@ mod snapshot;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use dependencies::test_fingerprints;
 pub use plan::{PlannedTest, TestFilter, plan_tests, test_environment};
 pub use run::{TestRunner, TestWorlds};
 pub use snapshot::{obsolete_snapshots, remove_snapshot};

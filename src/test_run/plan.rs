@@ -7,6 +7,7 @@ use indexmap::IndexMap;
 use regex::Regex;
 use serde_json::{Map, Value, json};
 
+use crate::digest::Digest;
 use crate::load::{EntryFile, LoadedPack, LoadedPacks, TestEnvironment};
 use crate::manifest::{EnvEntry, Expect, Manifest, Mock, ProtocolVersion, Test, TestCase};
 use crate::uri::UriTemplate;
@@ -27,11 +28,22 @@ pub struct PlannedTest {
     /// Whether it is of a pack that the served manifest imports.
     pub(super) is_imported: bool,
     pub(super) version: &'static str,
-    pub(super) mocks: IndexMap<String, Mock>,
+    pub(super) mocks: IndexMap<String, PlannedMock>,
     pub(super) environment: TestEnvironment,
     pub(super) is_live: bool,
     pub(super) expects: Vec<Spanned<Expect>>,
+    /// The digest of the test as it is written.
+    pub(super) written: u64,
     pub(super) snapshot: PathBuf,
+}
+
+/// A mock of a test, or of its case.
+pub(super) struct PlannedMock {
+    pub(super) mock: Mock,
+    /// The place of its value.
+    pub(super) at: Location,
+    /// Whether other cases have it too, which may use more of it.
+    pub(super) is_shared: bool,
 }
 
 /// Chooses tests by name.
@@ -80,10 +92,13 @@ fn secret_names(manifest: &Manifest) -> impl Iterator<Item = String> {
 pub fn plan_tests(loaded: &LoadedPacks) -> Vec<PlannedTest> {
     let base = test_environment(loaded);
     let mut planned = Vec::new();
-    for pack in &loaded.packs {
+    for (number, pack) in loaded.packs.iter().enumerate() {
         for file in &pack.entry_files {
             for (name, test) in &file.entries.tests {
-                let planner = TestPlanner { pack, file, name, test, base: &base };
+                let mut written = Digest::new("test");
+                loaded.findings.documents.digest(test.location, &mut written);
+                let written = written.finish_u64();
+                let planner = TestPlanner { pack, number, file, name, test, written, base: &base };
                 planner.add_to(&mut planned);
             }
         }
@@ -94,9 +109,11 @@ pub fn plan_tests(loaded: &LoadedPacks) -> Vec<PlannedTest> {
 /// Plans the calls of one test.
 struct TestPlanner<'a> {
     pack: &'a LoadedPack,
+    number: usize,
     file: &'a EntryFile,
     name: &'a Spanned<String>,
     test: &'a Test,
+    written: u64,
     base: &'a TestEnvironment,
 }
 
@@ -114,11 +131,7 @@ impl TestPlanner<'_> {
         let whole = [Spanned::new(TestCase::default(), self.name.location)];
         let cases = if self.test.cases.is_empty() { &whole[..] } else { &self.test.cases };
         for (number, case) in cases.iter().enumerate() {
-            let mut name = self.shown_name();
-            if !self.test.cases.is_empty() {
-                let own = case.name.as_ref().map_or_else(|| (number + 1).to_string(), |name| name.value.clone());
-                name = format!("{name} ({own})");
-            }
+            let name = self.test.case_name(&self.shown_name(), number);
             for version in versions {
                 let suffix =
                     if self.test.versions.is_empty() { String::new() } else { format!(" [{}]", version.as_str()) };
@@ -135,9 +148,11 @@ impl TestPlanner<'_> {
     }
 
     fn plan(&self, name: String, case: &Spanned<TestCase>, version: ProtocolVersion) -> Option<PlannedTest> {
-        let mut mocks: IndexMap<String, Mock> = IndexMap::new();
-        for (key, value) in self.test.mock.iter().chain(&case.mock) {
-            mocks.insert(key.value.clone(), Mock::parse(key, &value.0).ok()?);
+        let mut mocks: IndexMap<String, PlannedMock> = IndexMap::new();
+        let shared = self.test.mock.iter().map(|mock| (mock, !self.test.cases.is_empty()));
+        for ((key, value), is_shared) in shared.chain(case.mock.iter().map(|mock| (mock, false))) {
+            let mock = Mock::parse(key, &value.0).ok()?;
+            mocks.insert(key.value.clone(), PlannedMock { mock, at: value.location, is_shared });
         }
         let is_live = self.test.live == Some(true);
         let environment = self.environment(&mocks, is_live);
@@ -153,33 +168,36 @@ impl TestPlanner<'_> {
             mocks,
             environment,
             is_live,
+            written: self.written,
             expects: self.test.expect.iter().chain(&case.expect).cloned().collect(),
             snapshot: snapshot_path(&folder, &name),
             name,
         })
     }
 
-    fn environment(&self, mocks: &IndexMap<String, Mock>, is_live: bool) -> TestEnvironment {
-        let mut variables = if is_live { BTreeMap::new() } else { self.base.variables.clone() };
-        if let Some(Mock::Env(own)) = mocks.get("env") {
-            variables.extend(own.clone());
-        }
-        let now = match mocks.get("now") {
+    fn environment(&self, mocks: &IndexMap<String, PlannedMock>, is_live: bool) -> TestEnvironment {
+        let mock_of = |name: &str| mocks.get(name).map(|planned| &planned.mock);
+        let variables = if is_live { BTreeMap::new() } else { self.base.variables.clone() };
+        let mocked = match mock_of("env") {
+            Some(Mock::Env(own)) => own.clone().into_iter().collect(),
+            _ => BTreeMap::new(),
+        };
+        let now = match mock_of("now") {
             Some(Mock::Now(time)) => time.parse().ok(),
             _ => None,
         };
-        TestEnvironment { variables, now, inherits: is_live }
+        TestEnvironment { variables, mocked, pack: self.number, now, inherits: is_live }
     }
 
     fn subject(&self, case: &TestCase) -> Option<Subject> {
         let arguments = self.arguments(case);
         if let Some(tool) = &self.test.tool {
-            let name = self.qualified(tool);
+            let name = self.pack.qualified_name(tool);
             let params = json!({ "name": name, "arguments": arguments });
             return Some(Subject { method: "tools/call", params, entry: Some(name) });
         }
         if let Some(prompt) = &self.test.prompt {
-            let name = self.qualified(prompt);
+            let name = self.pack.qualified_name(prompt);
             let texts: Map<String, Value> = arguments.into_iter().map(|(key, value)| (key, to_text(value))).collect();
             let params = json!({ "name": name, "arguments": texts });
             return Some(Subject { method: "prompts/get", params, entry: Some(name) });
@@ -192,13 +210,6 @@ impl TestPlanner<'_> {
     fn arguments(&self, case: &TestCase) -> Map<String, Value> {
         let all = self.test.arguments.iter().chain(&case.arguments);
         all.map(|(name, value)| (name.value.clone(), value.0.clone())).collect()
-    }
-
-    fn qualified(&self, name: &str) -> String {
-        match self.pack.prefix.as_str() {
-            "" => name.to_owned(),
-            prefix => format!("{prefix}-{name}"),
-        }
     }
 
     /// The URI of a resource with these values.

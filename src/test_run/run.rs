@@ -15,7 +15,7 @@ use crate::manifest::{Expect, Mock, ProgramMock, ResponseMock};
 use crate::server::{LiveCatalog, ServeOptions};
 use crate::transport::in_process::{self, Client, ServerQuestion};
 use crate::world::{CapturedBytes, MockReplies, MockReply, MockResponse, MockWorld, ProgramOutput, World};
-use crate::yaml::{Documents, Spanned};
+use crate::yaml::{Documents, Spanned, pointer};
 
 use super::answer::Answer;
 use super::answer_book::AnswerBook;
@@ -49,6 +49,8 @@ pub struct TestRunner<'a> {
 /// A call that was made.
 struct Called {
     answer: Answer,
+    /// The keys of the answers that the client never gave.
+    unasked: Vec<String>,
     world: Arc<MockWorld>,
     catalog: Arc<Catalog>,
 }
@@ -113,7 +115,8 @@ impl TestRunner<'_> {
             in_process::ask_as(&client, &live, test.method, test.params.clone()).await
         });
         runtime.shutdown_timeout(Duration::from_millis(200));
-        Ok(Called { answer: Answer::new(result), world, catalog })
+        let unasked = answers.left_over().into_iter().map(str::to_owned).collect();
+        Ok(Called { answer: Answer::new(result), unasked, world, catalog })
     }
 
     fn check(&self, test: &PlannedTest, called: &Called) -> (Vec<TestFailure>, Option<PathBuf>) {
@@ -135,8 +138,38 @@ impl TestRunner<'_> {
             SentCheck { sent: &called.world.sent(), redactor: called.catalog.redactor(), documents: self.documents };
         let expected_sent = test.expects.iter().filter_map(|expect| expect.sent.as_ref());
         failures.extend(expected_sent.flat_map(|expected| sent.failures(expected)));
+        if failures.is_empty() {
+            failures = self.left_over(test, called);
+        }
         let written = self.check_snapshot(test, called, &mut failures);
         (failures, written)
+    }
+
+    /// The mocks that were not used to their end.
+    fn left_over(&self, test: &PlannedTest, called: &Called) -> Vec<TestFailure> {
+        let left = called.world.left_over();
+        let mut failures = Vec::new();
+        for (name, planned) in &test.mocks {
+            let count = left.get(name.as_str()).copied().unwrap_or_default();
+            let (at, message) = match &planned.mock {
+                Mock::Programs(_) | Mock::Responses(_) if count > 0 => {
+                    let all = mocked_answers(&planned.mock);
+                    let first = self.documents.value_at(planned.at, &format!("/{}", all.saturating_sub(count)));
+                    (first, format!("unused mock: {count} of {all} answers of `{name}` are left over"))
+                }
+                Mock::Program(_) | Mock::Response(_) if count > 0 && !planned.is_shared => {
+                    (planned.at, format!("unused mock `{name}`"))
+                }
+                Mock::Answers(answers) if !planned.is_shared => {
+                    let Some(key) = called.unasked.iter().find(|key| answers.contains_key(*key)) else { continue };
+                    let at = self.documents.key_at(planned.at, &pointer::join("", key));
+                    (at, format!("unused mock: the question `{key}` is never asked"))
+                }
+                _ => continue,
+            };
+            failures.push(TestFailure::new(at, message).help("remove it, or expect the call that should use it"));
+        }
+        failures
     }
 
     /// Compares the snapshot of a test. Those of a pack belong to the pack alone, where names have no prefix.
@@ -168,6 +201,15 @@ impl PlannedTest {
     }
 }
 
+/// How many answers a list has.
+fn mocked_answers(mock: &Mock) -> usize {
+    match mock {
+        Mock::Programs(all) => all.len(),
+        Mock::Responses(all) => all.len(),
+        _ => 1,
+    }
+}
+
 /// Whether clients see the entry of a test.
 fn serves(catalog: &Catalog, test: &PlannedTest) -> bool {
     let lists = catalog.lists();
@@ -189,7 +231,7 @@ fn replies(test: &PlannedTest) -> BTreeMap<String, MockReplies> {
         Mock::Responses(all) => Some(MockReplies::in_order(all.iter().map(response_reply).collect())),
         Mock::Answers(_) | Mock::Env(_) | Mock::Now(_) => None,
     };
-    test.mocks.iter().filter_map(|(name, mock)| Some((name.clone(), replies(mock)?))).collect()
+    test.mocks.iter().filter_map(|(name, planned)| Some((name.clone(), replies(&planned.mock)?))).collect()
 }
 
 fn program_reply(program: &ProgramMock) -> MockReply {

@@ -55,6 +55,11 @@ impl MockReplies {
         MockReplies { replies, repeats: false, used: AtomicUsize::new(0) }
     }
 
+    /// How many answers were never given.
+    fn left(&self) -> usize {
+        self.replies.len().saturating_sub(self.used.load(Ordering::Acquire))
+    }
+
     fn next(&self) -> Option<&MockReply> {
         let used = self.used.fetch_add(1, Ordering::AcqRel);
         self.replies.get(if self.repeats { 0 } else { used })
@@ -139,6 +144,12 @@ impl MockWorld {
     /// What would have acted on the world, each in one line.
     pub fn not_mocked(&self) -> Vec<String> {
         self.log().not_mocked.clone()
+    }
+
+    /// The mocks with answers that were never given, and how many those are.
+    pub fn left_over(&self) -> BTreeMap<&str, usize> {
+        let left = self.mocks.iter().map(|(name, replies)| (name.as_str(), replies.left()));
+        left.filter(|(_, left)| *left > 0).collect()
     }
 
     fn log(&self) -> MutexGuard<'_, MockLog> {

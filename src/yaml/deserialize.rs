@@ -195,6 +195,9 @@ impl<'a, 'r> NodeDeserializer<'a, 'r> {
                 }
                 _ => self.wrong_type(units.expected),
             }
+            if let (Some(near), Some(diagnostic)) = (units.nearest(text), self.report.borrow_mut().last_mut()) {
+                diagnostic.help(format!("write `{near}`")).suggest(self.location().span(), near);
+            }
             0
         })
     }

@@ -73,9 +73,32 @@ impl Document {
         }
     }
 
+    /// The text of a scalar that is not null, as it is written but for quotes.
+    pub fn scalar_of(&self, node: NodeId) -> Option<&str> {
+        match &self.node(node)?.kind {
+            NodeKind::Scalar(scalar) if !scalar.value.is_null() => Some(scalar.text()),
+            _ => None,
+        }
+    }
+
+    /// Adds a node with the value and the place of another.
+    pub fn add_copy(&mut self, node: NodeId) -> NodeId {
+        match self.node(node).cloned() {
+            Some(Node { kind, span }) => self.add_node(kind, span),
+            None => node,
+        }
+    }
+
     /// Adds a string that nothing contains yet.
     pub fn add_string(&mut self, text: &str, span: Span) -> NodeId {
         let scalar = ScalarNode::new(text, ScalarStyle::Plain, Value::String(text.to_owned()));
+        self.add_node(NodeKind::Scalar(scalar), span)
+    }
+
+    /// Adds a number or a boolean that nothing contains yet.
+    pub fn add_plain(&mut self, value: impl Into<Value>, span: Span) -> NodeId {
+        let value = value.into();
+        let scalar = ScalarNode::new(&value.to_string(), ScalarStyle::Plain, value);
         self.add_node(NodeKind::Scalar(scalar), span)
     }
 

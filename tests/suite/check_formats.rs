@@ -108,6 +108,46 @@ fn stdin_stands_for_a_file() {
 }
 
 #[test]
+fn buffer_of_a_new_file_is_checked() {
+    let folder = folder(
+        "include: prompts/*.md\ntools: { t: { description: d, run: { exec: [cat], stdin: { file: new.txt } } } }\n",
+    );
+    folder.write("prompts/old.md", "Hello\n");
+    let check = |path: &str, text: &str| {
+        run_folio_with_input(folder.path(), &["check", "-", "--stdin-path", path, "--format", "lines"], text.as_bytes())
+    };
+    let ran = check("prompts/new.md", "Hello {{who}}\n");
+    assert!(ran.out.contains("prompts/new.md:1:9: error[unknown-variable]: unknown variable `who`\n"), "{}", ran.out);
+    let ran = check("new.txt", "{{who}}\n");
+    assert!(ran.out.contains("new.txt:1:3: error[unknown-variable]"), "{}", ran.out);
+    folder.write("folio.yaml", format!("{HEAD}skills: {{ dir: skills }}\n"));
+    folder.write("skills/a/SKILL.md", "---\nname: a\ndescription: A\n---\nA\n");
+    let ran = check("skills/a/SKILL.md", "---\nname: b\ndescription: A\n---\nA\n");
+    assert!(ran.out.contains("skill name `b` does not match"), "{}{}", ran.out, ran.err);
+    let ran = check("other.md", "{{who}}\n");
+    assert!(ran.err.contains("other.md` is not checked"), "{}", ran.err);
+}
+
+#[test]
+fn watch_prints_a_report_once() {
+    let folder = folder("promts: {}\n");
+    let mut command = Command::new(FOLIO_BIN);
+    command.args(["check", "--watch", "--format", "lines"]).current_dir(folder.path());
+    // The manifest is so young that the watch reads it again, to be sure of it.
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.next().unwrap().contains("unknown key `promts`"));
+    for text in ["promts: {}\n", "promts: {}\n", "tols: {}\n"] {
+        folder.write("folio.yaml", format!("{HEAD}{text}"));
+        // Longer than the quiet after which files are read again: each save is one of its own.
+        std::thread::sleep(std::time::Duration::from_millis(300));
+    }
+    assert!(lines.next().unwrap().contains("unknown key `tols`"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
 fn watch_checks_again_after_a_change() {
     let folder = folder("promts: {}\n");
     let mut command = Command::new(FOLIO_BIN);
@@ -203,7 +243,7 @@ fn fix_leaves_what_is_not_certain() {
         ),
         (
             "prompts:\n  p: { arguments: { type: object, properties: { q: {} } }, text: x }\n",
-            "expected a map, found a string",
+            "expected the arguments by name, found a JSON Schema",
         ),
     ] {
         let folder = folder(rest);

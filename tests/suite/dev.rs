@@ -70,6 +70,22 @@ fn broken_manifest_is_served_as_its_problems_until_mended() {
 }
 
 #[test]
+fn removed_manifest_is_reported_with_its_folder() {
+    let folder = TestFolder::with_manifest(GOOD);
+    let mut command = Command::new(FOLIO_BIN);
+    command.args(["dev", ".", "--http", "127.0.0.1:0"]).current_dir(folder.path());
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    lines.find(|line| line.starts_with("listening on ")).unwrap();
+    fs::remove_file(folder.path().join("folio.yaml")).unwrap();
+    let line = lines.find(|line| line.contains("error[not-found]")).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let name = folder.path().file_name().unwrap().to_str().unwrap();
+    assert!(line.contains("no `folio.yaml`") && line.contains(name), "{line}");
+}
+
+#[test]
 fn problems_follow_the_edits_of_a_broken_manifest() {
     let folder = TestFolder::with_manifest("folio: 1\nserver: { name: desk }\nprompts: [\n");
     let server = ServeCommand::dev(folder.path()).http();

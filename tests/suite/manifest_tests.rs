@@ -1,11 +1,13 @@
 //! `folio test`: the tests of a manifest.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::harness::{CommandOutput, TestFolder, run_folio};
+use crate::harness::{CommandOutput, FOLIO_BIN, TestFolder, run_folio};
 
 const HEAD: &str = r#"
 folio: 1
@@ -383,21 +385,21 @@ fn manifest_with_errors_is_not_tested() {
         "folio: 1\nserver: { name: x }\ntests: { t: { prompt: none, expect: { contains: x } } }\n",
     );
     let ran = test(&folder, &[]);
-    assert!(ran.code == Some(1) && ran.err.contains("unknown-reference"), "{}{}", ran.out, ran.err);
+    assert!(ran.code == Some(2) && ran.err.contains("unknown-reference"), "{}{}", ran.out, ran.err);
     assert_eq!(run_folio(Path::new("/"), &["test", "/no/such/folder"]).code, Some(2));
 }
 
 #[test]
 fn wrong_mocks_are_found_by_check() {
     for (mock, said) in [
-        ("{ exec: { stdot: x } }", "unknown field `stdot`"),
+        ("{ exec: { stdot: x } }", "unknown key `stdot`"),
         ("{ exce: {} }", "unknown action or step `exce`"),
         ("{ http: { json: 1, body: x } }", "`json` cannot be used with `body`"),
         ("{ now: tomorrow }", "invalid time"),
         ("{ file: {} }", "unknown action or step `file`"),
     ] {
         let ran = test(&folder(&format!("t: {{ tool: scripted, mock: {mock}, expect: {{ contains: x }} }}")), &[]);
-        assert!(ran.code == Some(1) && ran.err.contains(said), "{mock}: {}", ran.err);
+        assert!(ran.code == Some(2) && ran.err.contains(said), "{mock}: {}", ran.err);
     }
 }
 
@@ -483,6 +485,95 @@ fn pack_tests_run_alone_and_in_the_importer() {
     let imported = test(&folder, &[]);
     assert!(imported.out.contains("test in: says hi ... ok"), "{}{}", imported.out, imported.err);
     assert!(imported.out.contains("test in: runs ... skipped (its entry is not served here)"), "{}", imported.out);
+}
+
+#[test]
+fn pack_test_sets_the_variables_of_its_pack_alone() {
+    let pack = "folio: 1\nserver: { name: inner }\nenv: { WHO: {}, CITY: {} }\nprompts:\n  hi: { description: Says hi, text: \"{{env.WHO}} in {{env.CITY}}\" }\ntests:\n  own: { prompt: hi, mock: { env: { CITY: Rome } }, expect: { equals: Oslo in Rome } }\n";
+    let outer = "folio: 1\nserver: { name: outer }\nenv: { CITY: { default: Oslo } }\npacks: { in: { path: in, env: { WHO: \"{{env.CITY}}\" } } }\nprompts: { here: { description: Where, text: \"{{env.CITY}}\" } }\ntests:\n  here: { prompt: here, mock: { env: { CITY: Lima } }, expect: { equals: Lima } }\n";
+    let folder = TestFolder::new(&[("folio.yaml", outer), ("in/folio.yaml", pack)]);
+    let ran = test(&folder, &[]);
+    assert!(ran.out.contains("test here ... ok\ntest in: own ... ok"), "{}{}", ran.out, ran.err);
+}
+
+#[test]
+fn mocks_that_are_left_over_fail() {
+    for (left, said) in [
+        ("tool: two\n  mock: { exec: [{ stdout: a }, { stdout: b }, { stdout: c }] }", "1 of 3 answers of `exec`"),
+        ("tool: scripted\n  mock: { script: { stdout: a }, http: { status: 200 } }", "unused mock `http`"),
+        (
+            "tool: scripted\n  mock: { script: { stdout: a }, ask: { confirm: { sure: true } } }",
+            "`confirm` is never asked",
+        ),
+        (
+            "tool: scripted\n  mock: { script: [{ stdout: a }, { stdout: b }] }\n  cases: [{ expect: { contains: a } }]",
+            "1 of 2 answers of `script`",
+        ),
+    ] {
+        let out = fail(&format!("t:\n  {left}\n  expect: {{ contains: a }}"));
+        assert!(out.contains(said) && out.contains("folio.yaml:58:"), "{out}");
+    }
+    // What cases share need not be used by each.
+    assert_pass(
+        "t:\n  tool: confirmed\n  mock: { exec: { stdout: x }, ask: { confirm: { sure: true } } }\n  cases: [{ expect: { contains: sure } }]",
+    );
+}
+
+#[test]
+fn faulty_manifest_is_a_document_of_each_format() {
+    let broken = TestFolder::with_manifest("folio: 1\nserver: { name: x }\nprompts: { p: { text: \"{{<who>}}\" } }\n");
+    let none = TestFolder::new(&[]);
+    for (folder, arguments, said) in [
+        (&broken, &[][..], "the manifest has errors"),
+        (&none, &[][..], "no folio.yaml"),
+        (&folder("t: { prompt: dated, expect: { contains: Oslo } }"), &["other"][..], "no test matches `other`"),
+    ] {
+        let ran = test(folder, &[arguments, &["--format", "json"]].concat());
+        let document: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}{}", ran.out, ran.err));
+        assert_eq!((ran.code, document["tests"].as_array().map(Vec::len)), (Some(2), Some(0)), "{document:#}");
+        assert!(document["error"].as_str().unwrap().contains(said), "{document:#}");
+        let ran = test(folder, &[arguments, &["--format", "junit"]].concat());
+        let elements = parse_xml(&ran.out);
+        let names: Vec<&str> = elements.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!((ran.code, names), (Some(2), vec!["testsuites", "testsuite", "testcase", "error"]));
+        assert!(ran.out.contains(said), "{}", ran.out);
+    }
+    let ran = test(&broken, &["--format", "json"]);
+    let document: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(document["problems"][0]["line"], 3, "{document:#}");
+    assert_eq!(test(&broken, &[]).code, Some(2));
+}
+
+const WATCHED: &str = "folio: 1\nserver: { name: x }\nprompts:\n  a: { description: A, text: one }\n  b: { description: B, text: two }\ntools:\n  inner: { description: I, run: { exec: [one] } }\n  outer: { description: O, run: { tool: inner } }\ntests:\n  a: { prompt: a, expect: { contains: one } }\n  b: { prompt: b, expect: { contains: two } }\n  outer: { tool: outer, mock: { exec: { stdout: x } }, expect: { contains: x } }\n";
+
+#[test]
+fn watch_runs_what_an_edit_touches_and_ends_well() {
+    let folder = TestFolder::with_manifest(WATCHED);
+    let mut command = Command::new(FOLIO_BIN);
+    command.args(["test", "--watch", "--jobs", "1"]).current_dir(folder.path());
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut next_run = || -> Vec<String> {
+        let until_result = lines.by_ref().take_while(|line| !line.starts_with("test result: "));
+        until_result.filter(|line| line.starts_with("test ")).collect()
+    };
+    assert_eq!(next_run(), ["test a ... ok", "test b ... ok", "test outer ... ok"]);
+    folder.write("folio.yaml", WATCHED.replace("text: two", "text: three"));
+    assert_eq!(next_run(), ["test b ... FAILED"]);
+    // What failed runs again with what an edit touches.
+    folder.write("folio.yaml", WATCHED.replace("text: two", "text: three").replace("exec: [one]", "exec: [two]"));
+    assert_eq!(next_run(), ["test b ... FAILED", "test outer ... ok"]);
+    folder.write("folio.yaml", WATCHED.replace("exec: [one]", "exec: [two]"));
+    assert_eq!(next_run(), ["test b ... ok"]);
+    folder.write("folio.yaml", WATCHED.replace("exec: [one]", "exec: [two]").replace("contains: one", "contains: on"));
+    assert_eq!(next_run(), ["test a ... ok"]);
+    // A broken manifest is reported, and the watch goes on.
+    let mut errors = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    folder.write("folio.yaml", WATCHED.replace("tools:", "tols:"));
+    assert!(errors.any(|line| line.contains("unknown key `tols`")));
+    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
 #[test]

@@ -84,7 +84,7 @@ fn invalid_source_of_stdin_is_refused_at_load() {
     for (steps, words) in [
         (format!("[{cat}]"), "unknown step `abc`"),
         (format!("[{a}, {{ exec: [cat], stdin: {{ from: abd }} }}]"), "did you mean `abc`?"),
-        (format!("[{cat}, {a}]"), "unknown step `abc`"),
+        (format!("[{cat}, {a}]"), "step `abc` comes later"),
         ("{ exec: [cat], stdin: { from: abc } }".to_owned(), "unknown step `abc`"),
         (format!("[{{ id: abc, set: {{ a: 1 }} }}, {cat}]"), "step `abc` has no stdout"),
         (format!("[{{ id: abc, each: [1], exec: [printf, x] }}, {cat}]"), "each"),

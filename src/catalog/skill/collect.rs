@@ -200,8 +200,8 @@ impl SkillsDir<'_> {
         let name = folder.rsplit('/').next().unwrap_or(folder);
         let shown = compiler.pack.display_path(&self.path.join(&path));
         let before = compiler.findings.report.diagnostics().len();
-        let file =
-            self.folder.read(Path::new(&path), MAX_SKILL_BYTES).map(|bytes| compiler.findings.decode(&bytes, &shown));
+        let bytes = compiler.findings.read_up_to(MAX_SKILL_BYTES, &self.folder, Path::new(&path));
+        let file = bytes.map(|bytes| compiler.findings.decode(&bytes, &shown));
         compiler.findings.report.downgrade_from(before, "skill skipped");
         let file = match file {
             Ok(file) => file?,

@@ -5,9 +5,20 @@ use super::{Meant, Reshaper, suggest};
 use crate::diagnostic::Code;
 use crate::yaml::{Entry, NodeId};
 
+/// How a program is called, here and elsewhere.
+const PROGRAM_KEYS: &[&str] = &["exec", "command", "cmd", "program"];
+
+/// How its arguments are called elsewhere.
+const ARGUMENT_KEYS: &[&str] = &["args", "arguments", "argv", "params"];
+
 /// What a command needs that a program without a shell does not read.
 const SCRIPT_HELP: &str =
     "no shell reads it: write `script: { shell: sh, text: … }`, where arguments are variables, as in \"$x\"";
+
+/// The program of a command that only a shell reads.
+fn first_word(command: &str) -> String {
+    command.split_whitespace().next().unwrap_or("true").to_owned()
+}
 
 impl Reshaper<'_> {
     /// `run`: an action, a list of steps, or a command as a text.
@@ -22,41 +33,86 @@ impl Reshaper<'_> {
     }
 
     fn step(&mut self, step: NodeId) {
+        self.program_with_arguments(step, None);
         self.each(step, "exec", |reshaper, exec| {
+            reshaper.program_with_arguments(exec, Some(exec));
             if reshaper.document.string_of(exec).is_some() {
                 reshaper.command(exec, false);
             }
         });
-        self.each(step, "http", |reshaper, http| {
-            reshaper.text_as_key(http, "url");
-            reshaper.each(http, "allow", Reshaper::text_as_list);
-        });
+        self.each(step, "http", Reshaper::request);
         self.each(step, "script", Reshaper::script);
+        self.each(step, "okExit", Reshaper::exit_code);
     }
 
-    /// A script without its shell.
-    fn script(&mut self, script: NodeId) {
-        if self.document.string_of(script).is_none() {
+    /// An exit code without its list.
+    fn exit_code(&mut self, code: NodeId) {
+        let Some(number) = self.document.scalar_of(code).and_then(|text| text.trim().parse::<i32>().ok()) else {
             return;
+        };
+        let span = self.span(code);
+        let item = self.document.add_plain(number, span);
+        let list = self.document.add_list(vec![item], span);
+        self.replace(code, "a list", Meant { text: format!("[{number}]"), is_certain: true, node: list });
+    }
+
+    /// `command: ls` with `args: [-l]`, as the configuration of clients has it: in a step, or in the place of the list
+    /// of `exec`.
+    fn program_with_arguments(&mut self, map: NodeId, exec: Option<NodeId>) {
+        let find = |keys: &[&str]| keys.iter().find_map(|key| self.document.entry_of(map, key));
+        let Some(program) = find(PROGRAM_KEYS) else { return };
+        let arguments = find(ARGUMENT_KEYS);
+        let is_text = self.document.key_text(program.key) != "exec" && self.document.string_of(program.value).is_some();
+        let is_whole = exec.is_some() || arguments.is_some() || is_text;
+        let Some(elements) = self.program_words(program.value).filter(|_| is_whole) else { return };
+        let more = match arguments {
+            Some(arguments) => self.document.items_of(arguments.value),
+            None => Some(Vec::new()),
+        };
+        let Some(items) = more.map(|more| elements.into_iter().chain(more).collect::<Vec<_>>()) else { return };
+        let texts: Vec<String> = items.iter().map(|item| self.flow_text(*item)).collect();
+        let list = format!("[{}]", texts.join(", "));
+        let text = if exec.is_some() { list.clone() } else { format!("exec: {list}") };
+        let wrong = if self.document.key_text(program.key) == "exec" { arguments.unwrap_or(program) } else { program };
+        let (at, key) = (self.span(wrong.key), self.document.key_text(wrong.key).to_owned());
+        let needs_shell = self.document.string_of(program.value).is_some_and(|text| words(text).is_none());
+        let help = if needs_shell { SCRIPT_HELP.to_owned() } else { format!("write `{text}`") };
+        self.report.error(Code::UnknownKey, at, format!("unknown key `{key}`")).help(help);
+        let list = self.document.add_list(items, self.span(program.value));
+        let meant = match exec {
+            Some(_) => list,
+            None => {
+                let written = [Some(program.key), arguments.map(|arguments| arguments.key)];
+                self.with_exec(map, list, &written)
+            }
+        };
+        self.document.replace(map, meant);
+    }
+
+    /// A step with `exec` in the place of these keys.
+    fn with_exec(&mut self, step: NodeId, list: NodeId, written: &[Option<NodeId>]) -> NodeId {
+        let mut entries = self.document.entries_of(step).unwrap_or_default();
+        entries.retain(|entry| !written.contains(&Some(entry.key)));
+        let key = self.document.add_string("exec", self.span(list));
+        entries.push(Entry { key, value: list });
+        self.document.add_map(entries, self.span(step))
+    }
+
+    /// A program as a text, with what stands after it, or as a list.
+    fn program_words(&mut self, program: NodeId) -> Option<Vec<NodeId>> {
+        if let Some(items) = self.document.items_of(program) {
+            return Some(items);
         }
-        let span = self.span(script);
-        let [shell, shell_key, text_key] = ["sh", "shell", "text"].map(|text| self.document.add_string(text, span));
-        let text = self.document.add_string("", span);
-        let entries = vec![Entry { key: shell_key, value: shell }, Entry { key: text_key, value: text }];
-        let node = self.document.add_map(entries, span);
-        let message = "expected a map, found a string";
-        self.report
-            .error(Code::WrongType, span, message)
-            .help("write `script: { shell: sh, text: … }`, with the shell that reads it");
-        self.document.replace(script, node);
+        let (text, span) = (self.document.string_of(program)?.to_owned(), self.span(program));
+        let split = words(&text).unwrap_or_else(|| vec![first_word(&text)]);
+        Some(split.iter().map(|word| self.document.add_string(word, span)).collect())
     }
 
     /// A program with its arguments in one text.
     fn command(&mut self, node: NodeId, is_run: bool) {
         let command = self.document.string_of(node).unwrap_or_default().to_owned();
         let (span, split) = (self.span(node), words(&command));
-        let program = command.split_whitespace().next().unwrap_or("true").to_owned();
-        let elements = split.clone().unwrap_or_else(|| vec![program]);
+        let elements = split.clone().unwrap_or_else(|| vec![first_word(&command)]);
         let items = elements.iter().map(|word| self.document.add_string(word, span)).collect();
         let mut meant = self.document.add_list(items, span);
         if is_run {

@@ -5,14 +5,17 @@
 //! What is not here: values of no known form, which the deserializer reports.
 
 mod action;
+mod json_schema;
 mod message;
 mod named_list;
+mod request;
+mod script;
 mod text;
 
 use crate::diagnostic::{Code, Diagnostic, Report, Span};
 use crate::yaml::{Document, Entry, NodeId};
 
-use text::flow_scalar;
+use text::{flow_scalar, scalar};
 
 /// Reads the entries of a manifest or a fragment.
 pub fn reshape_entries(document: &mut Document, report: &mut Report) {
@@ -48,7 +51,12 @@ impl Reshaper<'_> {
         self.each(root, "packs", |reshaper, packs| {
             for pack in reshaper.document.entries_of(packs).unwrap_or_default() {
                 reshaper.text_as_key(pack.value, "path");
-                reshaper.each(pack.value, "allow", Reshaper::text_as_list);
+                reshaper.each(pack.value, "allow", Reshaper::scalar_as_list);
+            }
+        });
+        self.each(root, "tests", |reshaper, tests| {
+            for test in reshaper.document.entries_of(tests).unwrap_or_default() {
+                reshaper.test(test.value);
             }
         });
         for kind in ["prompts", "tools", "resources"] {
@@ -64,10 +72,29 @@ impl Reshaper<'_> {
         }
     }
 
+    /// A test, and its cases: what is expected is most often a text that the answer contains.
+    fn test(&mut self, test: NodeId) {
+        self.each(test, "expect", Reshaper::expected_text);
+        self.each(test, "cases", |reshaper, cases| {
+            for case in reshaper.document.items_of(cases).unwrap_or_default() {
+                reshaper.each(case, "expect", Reshaper::expected_text);
+            }
+        });
+    }
+
+    fn expected_text(&mut self, expect: NodeId) {
+        let items = self.document.items_of(expect);
+        let is_list = items.is_some_and(|items| items.iter().all(|item| self.document.scalar_of(*item).is_some()));
+        if self.document.scalar_of(expect).is_some() || is_list {
+            self.wrap(expect, "contains", false);
+        }
+    }
+
     /// A prompt, a tool or a resource.
     fn entry(&mut self, entry: NodeId) {
         self.each(entry, "arguments", |reshaper, arguments| {
             reshaper.names_as_map(arguments, "arguments");
+            reshaper.json_schema(arguments);
             for argument in reshaper.document.entries_of(arguments).unwrap_or_default() {
                 reshaper.argument(argument);
             }
@@ -95,24 +122,28 @@ impl Reshaper<'_> {
 
     fn wrap(&mut self, node: NodeId, key: &str, is_certain: bool) {
         let span = self.span(node);
-        let text = self.document.string_of(node).unwrap_or_default().to_owned();
         let written = self.raw(node).to_owned();
-        let value = flow_scalar(&written, &text);
+        let value = match self.document.scalar_of(node) {
+            Some(text) => flow_scalar(&written, text),
+            None => written.clone(),
+        };
         let key_node = self.document.add_string(key, span);
-        let value_node = self.document.add_string(&text, span);
+        let value_node = self.document.add_copy(node);
         let map = self.document.add_map(vec![Entry { key: key_node, value: value_node }], span);
         let text = format!("{{ {key}: {value} }}");
         let is_certain = is_certain && !written.contains('\n');
         self.replace(node, "a map", Meant { text, is_certain, node: map });
     }
 
-    /// A text where a list is due.
-    fn text_as_list(&mut self, node: NodeId) {
-        let Some(text) = self.document.string_of(node).map(str::to_owned) else { return };
+    /// A scalar where a list is due.
+    fn scalar_as_list(&mut self, node: NodeId) {
+        let Some(text) = self.document.scalar_of(node).map(str::to_owned) else { return };
         let (span, written) = (self.span(node), self.raw(node).to_owned());
-        let item = self.document.add_string(&text, span);
+        let item = self.document.add_copy(node);
         let list = self.document.add_list(vec![item], span);
-        let text = format!("[{}]", flow_scalar(&written, &text));
+        let is_text = self.document.string_of(node).is_some();
+        let text = if is_text { flow_scalar(&written, &text) } else { written.clone() };
+        let text = format!("[{text}]");
         self.replace(node, "a list", Meant { text, is_certain: !written.contains('\n'), node: list });
     }
 
@@ -140,11 +171,12 @@ impl Reshaper<'_> {
         format!("write\n{}", lines.join("\n"))
     }
 
-    fn describe(&self, node: NodeId) -> &'static str {
+    fn describe(&self, node: NodeId) -> String {
         match (self.document.items_of(node), self.document.entries_of(node)) {
-            (Some(_), _) => "a list",
-            (_, Some(_)) => "a map",
-            _ => "a string",
+            (Some(_), _) => "a list".to_owned(),
+            (_, Some(_)) => "a map".to_owned(),
+            _ if self.document.string_of(node).is_some() => "a string".to_owned(),
+            _ => format!("`{}`", self.document.scalar_of(node).unwrap_or("null")),
         }
     }
 
@@ -152,6 +184,22 @@ impl Reshaper<'_> {
     fn each(&mut self, map: NodeId, key: &str, read: impl FnOnce(&mut Self, NodeId)) {
         if let Some(entry) = self.document.entry_of(map, key) {
             read(self, entry.value);
+        }
+    }
+
+    /// Whether there is no value.
+    fn is_null(&self, node: NodeId) -> bool {
+        self.document.json(node).is_null()
+    }
+
+    /// A scalar as an item of a list in flow style, quoted as it is written; anything else as it is written.
+    fn flow_text(&self, node: NodeId) -> String {
+        let written = self.raw(node);
+        let is_quoted =
+            |text: &str| [format!("\"{text}\""), format!("'{text}'")].iter().any(|quoted| quoted == written);
+        match self.document.string_of(node) {
+            Some(text) if !is_quoted(text) => scalar(text),
+            _ => written.to_owned(),
         }
     }
 

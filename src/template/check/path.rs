@@ -173,6 +173,9 @@ impl<'a> Checker<'a> {
             Shape::Object(_) => format!("unknown field `{wrong}` of `{owner}`"),
             other => format!("unknown field `{wrong}`: `{owner}` is {}", other.describe()),
         };
+        if let Some((message, help)) = self.names.unfinished_step(wrong).filter(|_| before == ["steps"]) {
+            return self.error(&name.span, Code::UnknownVariable, message).help(help);
+        }
         let error = self.error(&name.span, Code::UnknownVariable, message);
         if before.is_empty() && self.names.get(wrong).is_some() && !self.rules.any_scope {
             let help = format!("inside this block names are fields of `this`; write `@root.{wrong}`");

@@ -1,0 +1,150 @@
+//! `folio test --watch`.
+
+use std::collections::{HashMap, HashSet};
+use std::time::SystemTime;
+
+use anyhow::Context;
+use tokio::runtime::Builder;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use super::manifest_reload::load_fingerprint;
+use super::request::finish_load;
+use super::test::run_tests;
+use super::test_report::print_run;
+use super::{Exit, Output, TestArgs};
+use crate::catalog::BuildOutcome;
+use crate::compile::LoadDependencies;
+use crate::load::{EnvSource, LoadedPacks, ManifestLocation, TestEnvironment, load};
+use crate::reload::{self, InitialLoad, LoadOutput, ReloadInfo, ReloadSource, WatchOptions};
+use crate::test_run::{TestStatus, plan_tests, test_environment, test_fingerprints};
+
+/// Runs all tests, and after each change those that it touches, until a signal ends the watch.
+pub(super) fn run(place: ManifestLocation, arguments: &TestArgs, output: &Output) -> anyhow::Result<Exit> {
+    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime = runtime.context("could not start the runtime")?;
+    let stop = CancellationToken::new();
+    let mut watch = TestAgain {
+        place,
+        arguments: arguments.clone(),
+        output: output.clone(),
+        last: LoadDependencies::default(),
+        fingerprints: HashMap::new(),
+        failed: HashSet::new(),
+        loaded: None,
+    };
+    runtime.block_on(async {
+        stop_on_signals(stop.clone())?;
+        let started_at = SystemTime::now();
+        let first = tokio::task::spawn_blocking(move || {
+            let LoadOutput { outcome, watch: dependencies } = watch.load(false);
+            watch.run(outcome);
+            (watch, dependencies)
+        });
+        let (watch, dependencies) = tokio::select! {
+            first = first => first.context("the tests could not be run")?,
+            () = stop.cancelled() => return Ok(()),
+        };
+        let first = InitialLoad { started_at, watch: dependencies };
+        let options = WatchOptions { reload_on_sighup: false, ..WatchOptions::default() };
+        reload::watch(watch, first, options, stop).join().await;
+        anyhow::Ok(())
+    })?;
+    // A test that still runs is not waited for.
+    runtime.shutdown_background();
+    Ok(Exit::Success)
+}
+
+fn stop_on_signals(stop: CancellationToken) -> anyhow::Result<()> {
+    let mut terminate = signal(SignalKind::terminate()).context("could not listen for signals")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("could not listen for signals")?;
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        stop.cancel();
+    });
+    Ok(())
+}
+
+/// Runs tests again.
+struct TestAgain {
+    place: ManifestLocation,
+    arguments: TestArgs,
+    output: Output,
+    last: LoadDependencies,
+    /// What each test was when it was last run, by name.
+    fingerprints: HashMap<String, u64>,
+    /// The tests that failed when they were last run.
+    failed: HashSet<String>,
+    /// The fingerprint of the last load: one that finds the same is no edit.
+    loaded: Option<u64>,
+}
+
+/// A manifest with its tests.
+struct LoadedTests {
+    declared: LoadedPacks,
+    built: BuildOutcome,
+}
+
+impl TestAgain {
+    /// Runs the tests that are another than they were, and those that failed.
+    fn run(&mut self, loaded: LoadedTests) {
+        if let Err(error) = self.try_run(loaded) {
+            self.output.eprint_error(&error);
+        }
+    }
+
+    fn try_run(&mut self, LoadedTests { declared, built }: LoadedTests) -> anyhow::Result<()> {
+        let loaded = load_fingerprint(&built.report, None);
+        if self.loaded.replace(loaded) == Some(loaded) {
+            return Ok(());
+        }
+        let Some(catalog) = built.catalog.as_ref().filter(|_| !built.report.has_errors()) else {
+            self.output.eprint_report(&built.report);
+            return Ok(());
+        };
+        let tests = plan_tests(&declared);
+        let names = tests.iter().map(|test| test.name.clone());
+        let now: HashMap<String, u64> = names.zip(test_fingerprints(&tests, &declared, catalog)).collect();
+        let is_touched = |name: &String| now.get(name) != self.fingerprints.get(name) || self.failed.contains(name);
+        let touched: HashSet<String> = now.keys().filter(|name| is_touched(name)).cloned().collect();
+        self.fingerprints = now;
+        self.failed.retain(|name| self.fingerprints.contains_key(name));
+        if touched.is_empty() {
+            return Ok(());
+        }
+        let run = run_tests(declared, &self.place, &self.arguments, |test| touched.contains(&test.name))?;
+        let Some(run) = run.filter(|run| !run.tests.is_empty()) else { return Ok(()) };
+        for (test, outcome) in run.results() {
+            match outcome.status {
+                TestStatus::Failed(_) => _ = self.failed.insert(test.name.clone()),
+                _ => _ = self.failed.remove(&test.name),
+            }
+        }
+        print_run(&run, self.arguments.format, &self.output)
+    }
+}
+
+impl ReloadSource for TestAgain {
+    type Outcome = LoadedTests;
+
+    fn load(&mut self, _: bool) -> LoadOutput<LoadedTests> {
+        let declared = load(&self.place, &EnvSource::Test(TestEnvironment::default()));
+        let environment = EnvSource::Test(test_environment(&declared));
+        let built = finish_load(load(&self.place, &environment), &self.output);
+        let mut watch = built.reads.clone();
+        if built.report.has_errors() {
+            // A broken manifest may not reach the file with the fix, so earlier dependencies stay watched.
+            watch.files.extend(self.last.files.iter().cloned());
+            watch.folders.extend(self.last.folders.iter().cloned());
+        }
+        self.last = watch.clone();
+        LoadOutput { outcome: LoadedTests { declared, built }, watch }
+    }
+
+    fn publish(&mut self, loaded: LoadedTests, _: ReloadInfo) {
+        self.run(loaded);
+    }
+}
