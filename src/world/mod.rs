@@ -7,6 +7,7 @@ mod access_token;
 mod browser;
 mod captured_bytes;
 mod charset;
+mod connection_thread;
 mod describe;
 mod dry_run;
 mod program_run;
