@@ -495,6 +495,28 @@ fn response_that_takes_too_much_memory_was_asked_for() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn pages_that_take_too_much_memory_were_asked_for() {
+    let api = Upstream::start(|_, _| {
+        let page = format!("[{}0]", r#"{"":0},"#.repeat(300_000));
+        Reply::with_headers(200, &[("Content-Type", "application/json"), ("Link", "<?page=2>; rel=next")], page)
+    });
+    let manifest = format!(
+        "folio: 1\nserver: {{ name: large }}\ntools: {{ t: {{ description: T, maxOutput: 8MiB, run: {{ http: {{ url: \"{}\", paginate: {{ next: link }} }} }} }} }}\n",
+        api.url()
+    );
+    let (_folder, server) = serve(&manifest);
+    let client = server.client(SESSION_VERSIONS[3]);
+    let words = "memory limit exceeded: more than 128 MiB held at once; send or request less\nThe request was sent all the same.";
+    for call in [(); 4].map(|()| client.start_call("t", json!({}))) {
+        let result = &client.wait_for_answer(call)["result"];
+        assert!(text(result).contains(words), "{result}");
+    }
+    let peak = crate::faulty_upstream::memory(&server, "VmHWM");
+    assert!(peak < 128 << 10, "{peak} KiB");
+}
+
+#[test]
 fn invalid_url_is_shown() {
     let manifest = "folio: 1\nserver: { name: urls }\nenv: { BASE: { default: \"api.example/v1\" } }\nconnections: { api: { url: \"{{env.BASE}}\" } }\n\
                     tools: { t: { description: T, run: { http: { use: api, url: /items } } } }\n";

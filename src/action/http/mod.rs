@@ -17,7 +17,7 @@ mod tls_and_proxy;
 
 use std::time::Instant;
 
-use crate::budget::HeldMemory;
+use crate::budget::{Exhausted, HeldMemory};
 use crate::compile::{Compiler, JsonTemplate};
 use crate::diagnostic::Code;
 use crate::template::{HeaderSlot, QueryValue, Shape, Template, Text, Url, UrlBase};
@@ -98,6 +98,11 @@ fn output_format(node: &ActionNode<'_, HttpSpec>, compiler: &mut Compiler<'_>) -
         return None;
     }
     Some(OutputFormat::new(written, node.wants_json))
+}
+
+/// The error of a response that takes too much.
+fn after_request(why: Exhausted) -> ActionError {
+    ActionError::after_effect(why, "The request was sent all the same.")
 }
 
 /// The paths that query or form parameters read.
@@ -214,9 +219,7 @@ impl ActionKind for HttpAction {
         // As bytes, as texts, and as the value of JSON, of which the outcome is charged later.
         let (size, mut memory) = (response.body.bytes.len(), HeldMemory::new(budget));
         let values = self.format.memory_size(&response.body.bytes);
-        memory
-            .grow(size.saturating_mul(3).saturating_add(values))
-            .map_err(|why| ActionError::after_effect(why, "The request was sent all the same."))?;
+        memory.grow(size.saturating_mul(3).saturating_add(values)).map_err(after_request)?;
         budget.run_sized(size, || self.to_outcome(&described, response, context))?
     }
 }
