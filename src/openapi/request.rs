@@ -482,15 +482,23 @@ fn path_template(argument: &str, parameter: &Parameter<'_>, shape: ValueShape) -
 /// The cookies of a request. A value is encoded: whatever its schema takes, a `;` in it begins no other cookie.
 fn cookie_header(cookies: &[Cookie]) -> TemplateText {
     let mut header = TemplateText::default();
-    let is_only = cookies.len() == 1;
-    for Cookie { head, argument, required } in cookies {
-        let mut one = head.clone();
+    let mut optional: Vec<&str> = Vec::new();
+    // The required ones come first, so that those behind them know that there is one before them.
+    let (first, rest): (Vec<&Cookie>, Vec<&Cookie>) = cookies.iter().partition(|cookie| cookie.required);
+    for (place, Cookie { head, argument, required }) in first.iter().chain(&rest).copied().enumerate() {
+        let mut one = match (place, first.is_empty()) {
+            (0, _) => TemplateText::default(),
+            (_, false) => TemplateText::cookie_separator(),
+            (_, true) => TemplateText::cookie_separator().when_any(&optional),
+        };
+        one.push(head);
         one.push(&TemplateText::call(Some("urlencode"), argument, ""));
-        if is_only && *required {
-            return one;
+        if *required {
+            header.push(&one);
+        } else {
+            header.push(&one.when(argument));
+            optional.push(argument);
         }
-        one.push(&TemplateText::cookie_separator());
-        header.push(&one.when(argument));
     }
     header
 }
