@@ -117,6 +117,11 @@ pub trait World: Send + Sync {
         true
     }
 
+    /// Whether a request must have its credentials. Where none is sent, they need not be set.
+    fn needs_credentials(&self) -> bool {
+        true
+    }
+
     /// Sets how many programs may run at once; others wait.
     fn set_program_limit(&self, _limit: usize) {}
 }

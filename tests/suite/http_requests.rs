@@ -516,6 +516,60 @@ fn pages_that_take_too_much_memory_were_asked_for() {
     assert!(peak < 128 << 10, "{peak} KiB");
 }
 
+/// A manifest whose tool sends the variable `KEY`, which is a secret, as its credential.
+fn keyed_manifest(api: &Upstream, variable: &str, auth: &str) -> String {
+    let (url, token) = (api.url(), api.url());
+    manifest("", "", &format!("{{ url: \"{url}\", auth: {auth} }}"))
+        .replace("KEY: { secret: true }", variable)
+        .replace("TOKEN_URL", &token)
+}
+
+const OAUTH2: &str = "{ oauth2: { tokenUrl: \"TOKEN_URL/token\", clientId: a, clientSecret: \"{{env.KEY}}\" } }";
+
+#[test]
+fn credential_without_a_value_is_an_error() {
+    let api = Upstream::start(ok);
+    for auth in [
+        "{ bearer: \"{{env.KEY}}\" }",
+        "{ header: { name: X-Key, value: \"{{env.KEY}}\" } }",
+        "{ header: { name: Authorization, value: \"Token {{env.KEY}}\" } }",
+        "{ query: { name: key, value: \"{{env.KEY}}\" } }",
+        "{ basic: { username: me, password: \"{{env.KEY}}\" } }",
+        "{ basic: { username: \"{{env.KEY}}\", password: \"\" } }",
+        OAUTH2,
+    ] {
+        let folder = TestFolder::with_manifest(&keyed_manifest(&api, "KEY: { secret: true }", auth));
+        let result = folder.stdio().client(SESSION_VERSIONS[3]).call("t", json!({}));
+        assert_eq!(text(&result), "missing credential: variable `KEY` is not set", "{auth}");
+        assert_eq!(result["isError"], true, "{auth}");
+    }
+    let login = "[{ id: login, when: \"{{go}}\", set: { token: t } }, { http: { url: \"URL\", auth: { bearer: \"{{steps.login.token}}\" } } }]";
+    let steps = manifest("", "go: { type: boolean }", "").replace("{ http:  }", &login.replace("URL", &api.url()));
+    assert_eq!(text(&call(&steps, json!({}))), "missing credential: `steps.login.token` has no value");
+    assert!(api.requests().is_empty(), "{:?}", api.requests());
+}
+
+#[test]
+fn credential_that_may_be_absent_is_left_out() {
+    let api = Upstream::start(ok);
+    for (variable, auth) in [
+        ("KEY: { secret: true }", "{ bearer: \"{{#if env.KEY}}{{env.KEY}}{{/if}}\" }"),
+        ("KEY: { secret: true }", "{ bearer: \"{{default env.KEY ''}}\" }"),
+        ("KEY: { default: \"\" }", "{ header: { name: X-Key, value: \"{{env.KEY}}\" } }"),
+        ("KEY: { default: \"\" }", "{ query: { name: key, value: \"{{env.KEY}}\" } }"),
+    ] {
+        let folder = TestFolder::with_manifest(&keyed_manifest(&api, variable, auth));
+        let result = folder.stdio().client(SESSION_VERSIONS[3]).call("t", json!({}));
+        assert_eq!(result["isError"], false, "{auth}: {result}");
+        let sent = api.requests().pop().unwrap();
+        assert_eq!(
+            (sent.target.as_str(), sent.header("authorization"), sent.header("x-key")),
+            ("/", None, None),
+            "{auth}"
+        );
+    }
+}
+
 #[test]
 fn invalid_url_is_shown() {
     let manifest = "folio: 1\nserver: { name: urls }\nenv: { BASE: { default: \"api.example/v1\" } }\nconnections: { api: { url: \"{{env.BASE}}\" } }\n\

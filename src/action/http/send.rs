@@ -20,6 +20,7 @@ const MAX_DESCRIPTION_CHARS: usize = 500;
 impl HttpAction {
     pub(super) fn build_request(&self, context: &ActionContext<'_>) -> Result<HttpRequest, ActionError> {
         let scope = context.scope;
+        self.credentials.check_set(context)?;
         let mut url = parse_url(&self.render_url(scope)?)?;
         add_query(&mut url, &self.query, scope)?;
         let mut request = HttpRequest::new(self.method, url);
