@@ -84,7 +84,25 @@ fn absent_values_leave_out_parameter_and_header() {
     call(&manifest("", arguments, &http), json!({ "tags": ["p", "q"], "tag": "t" }));
     let headers: Vec<_> = api.requests().iter().map(|request| request.header("x-a").map(str::to_owned)).collect();
     assert_eq!(headers, [None, Some("a t".to_owned())]);
-    assert_eq!(api.targets(), ["GET /?c=fixed&d=-1", "GET /?a=p%2Cq&b=x%3At&c=fixed&d=t-"]);
+    assert_eq!(api.targets(), ["GET /?c=fixed&d=-1", "GET /?a=p,q&b=x%3At&c=fixed&d=t-"]);
+}
+
+#[test]
+fn delimiters_of_joined_lists_are_not_encoded() {
+    let api = Upstream::start(|_, _| Reply::json(200, &json!([1])));
+    let fields = r#"{ comma: "{{join tags ','}}", pipe: "{{join (sort tags) '|'}}", none: "{{default (join none ',') null}}", empty: "{{join none ','}}" }"#;
+    let arguments = "tags: { type: array, items: { type: string } }, none: { type: array, items: { type: string } }";
+    let call_with =
+        |http: &str| call(&manifest("", arguments, http), json!({ "tags": ["c d", "a,b", "&="], "none": [] }));
+    let encoded = "comma=c+d,a%2Cb,%26%3D&pipe=%26%3D%7Ca%2Cb%7Cc+d&empty=";
+    call_with(&format!(
+        "{{ url: \"{}/?x=1,2\", query: {fields}, paginate: {{ page: page, maxPages: 2 }} }}",
+        api.url()
+    ));
+    let page = |page: usize| format!("GET /?x=1,2&{encoded}&page={page}");
+    assert_eq!(api.targets(), [page(1), page(2)]);
+    call_with(&format!("{{ url: \"{}\", form: {fields} }}", api.url()));
+    assert_eq!(api.requests()[2].body, encoded);
 }
 
 #[test]

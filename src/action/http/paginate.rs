@@ -241,6 +241,10 @@ impl PageReader<'_> {
 
     /// Ends with a response that is no page: an error, or one whose status is expected.
     fn end_without_page(self, described: &str, response: HttpResponse) -> Result<ActionOutcome, ActionError> {
+        let _held = match self.action.hold_response(&response, self.context.scope.budget()) {
+            Ok(held) => held,
+            Err(error) => return self.fail(error, None),
+        };
         let outcome = self.action.to_outcome(described, response, self.context)?;
         match outcome.failure.clone() {
             _ if self.pages == 0 => Ok(outcome),
