@@ -176,6 +176,7 @@ async fn print_help(world: &dyn World, words: &[&str], option: &str, deadline: I
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use futures_util::future::BoxFuture;
     use tokio::time::sleep;
