@@ -1,9 +1,10 @@
 //! `folio init --command`.
 
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, anyhow};
+use tokio::time::Instant;
 
 use super::init::{SCHEMA_PATH, eprint_existing, existing_files, folder_argument, server_name, write_new_file, wrote};
 use super::request::new_world;
@@ -39,8 +40,7 @@ pub(super) fn run(command: &str, arguments: &InitArgs, schema: &str, output: &Ou
         return Err(anyhow!("`{word}` in `--command` would be part of a template"));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("could not start")?;
-    let deadline = Instant::now() + ALL_HELP_TIMEOUT;
-    let Drafts { tools, unread } = runtime.block_on(draft_tools(&words, &arguments.only, deadline))?;
+    let Drafts { tools, unread } = runtime.block_on(draft_tools(&new_world(), &words, &arguments.only))?;
     eprint_unread(&unread, output);
     fs::create_dir_all(&arguments.dir)
         .with_context(|| format!("could not create the folder `{}`", arguments.dir.display()))?;
@@ -99,9 +99,9 @@ fn eprint_unread(unread: &[String], output: &Output) {
 }
 
 /// A tool for each subcommand, or one for a program that has none.
-async fn draft_tools(words: &[&str], only: &[String], deadline: Instant) -> anyhow::Result<Drafts> {
-    let world = new_world();
-    let help = ask_for_help(&world, words, deadline).await?;
+async fn draft_tools(world: &dyn World, words: &[&str], only: &[String]) -> anyhow::Result<Drafts> {
+    let deadline = Instant::now() + ALL_HELP_TIMEOUT;
+    let help = ask_for_help(world, words, deadline).await?;
     let program = words.last().copied().unwrap_or_default();
     let program = program.rsplit('/').next().unwrap_or_default();
     if help.subcommands.is_empty() {
@@ -124,7 +124,7 @@ async fn draft_tools(words: &[&str], only: &[String], deadline: Instant) -> anyh
         }
         let all: Vec<&str> = words.iter().copied().chain([subcommand.name.as_str()]).collect();
         // One that says nothing of itself has a tool without arguments.
-        let help = ask_for_help(&world, &all, deadline).await.unwrap_or_default();
+        let help = ask_for_help(world, &all, deadline).await.unwrap_or_default();
         let name = names.claim(&[kebab(&subcommand.name, MAX_TOOL_NAME_CHARS)], MAX_TOOL_NAME_CHARS);
         drafts.tools.push(draft_tool(&ToolDraft { name: &name, words: &all, help: &help, about: &subcommand.about }));
     }
@@ -173,4 +173,48 @@ async fn print_help(world: &dyn World, words: &[&str], option: &str, deadline: I
     // Some print their help as an error.
     let text = texts.iter().find(|text| !text.trim().is_empty()).map(String::as_str).unwrap_or_default();
     Ok(strip_escapes(text))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use futures_util::future::BoxFuture;
+    use tokio::time::sleep;
+
+    use super::*;
+    use crate::world::{CapturedBytes, HttpRequest, HttpResponse, ProgramOutput, WorldError};
+
+    /// A program that prints its own help at once, and that of its subcommands never.
+    struct SlowProgram {
+        subcommands: usize,
+    }
+
+    impl World for SlowProgram {
+        fn run_program(&self, command: ProgramCommand) -> BoxFuture<'_, Result<ProgramOutput, WorldError>> {
+            Box::pin(async move {
+                if command.args.len() > 1 {
+                    sleep(command.timeout).await;
+                    return Err(WorldError::timed_out(command.timeout));
+                }
+                let lines: String = (0..self.subcommands).map(|number| format!("  c{number}  Does it\n")).collect();
+                let help = format!("Usage: slow <COMMAND>\n\nCommands:\n{lines}");
+                let (stdout, stderr) = (CapturedBytes::new(help.into_bytes(), 0), CapturedBytes::default());
+                Ok(ProgramOutput { stdout, stderr, exit_code: Some(0), signal: None })
+            })
+        }
+
+        fn send_request(&self, _: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, WorldError>> {
+            Box::pin(async { Err(WorldError::Cancelled) })
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn all_subcommands_share_one_minute() {
+        let started = Instant::now();
+        let drafts = draft_tools(&SlowProgram { subcommands: 9 }, &["slow"], &[]).await.unwrap();
+        assert_eq!(started.elapsed().as_secs(), 60);
+        // Six times ten seconds.
+        assert_eq!(drafts.tools.len(), 6);
+        assert_eq!(drafts.unread, ["c6", "c7", "c8"]);
+    }
 }

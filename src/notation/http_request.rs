@@ -7,7 +7,8 @@ use serde::Deserialize;
 use super::{Duration, NamedMap, Scalar};
 use crate::yaml::Spanned;
 
-/// The authentication of a request: exactly one of these keys.
+/// The authentication of a request: exactly one of these keys. A variable in it that is not set is an error of the call;
+/// `{{default env.TOKEN ''}}` sends the request without it.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Auth {

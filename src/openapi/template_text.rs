@@ -71,6 +71,14 @@ impl TemplateText {
         TemplateText(format!("{{{{#if {argument}}}}}{}{{{{/if}}}}", self.0))
     }
 
+    /// This text, where any of some arguments has a value.
+    pub(super) fn when_any(self, arguments: &[&str]) -> TemplateText {
+        match arguments {
+            [argument] => self.when(argument),
+            all => self.when(&format!("(or {})", all.join(" "))),
+        }
+    }
+
     /// Adds a text behind this one.
     pub(super) fn push(&mut self, more: &TemplateText) {
         self.0.push_str(&more.0);

@@ -265,6 +265,16 @@ impl<S: Slot> Template<S> {
         parts.collect()
     }
 
+    /// The variables that stand in it by themselves, if it has no blocks: not as arguments of helpers.
+    pub fn plain_variables(&self) -> Vec<&[String]> {
+        let CompiledBody::Pieces(pieces) = &self.body else { return Vec::new() };
+        let variables = pieces.iter().filter_map(|piece| match piece {
+            TemplatePiece::Interpolation { term: Term::Path(path), .. } => Some(path.as_slice()),
+            _ => None,
+        });
+        variables.collect()
+    }
+
     /// Its source text.
     pub fn source(&self) -> &str {
         &self.source

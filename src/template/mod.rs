@@ -40,6 +40,6 @@ pub use scope::{FixedTime, Scope, ScopeConstants, reserved_name_meaning};
 pub use shape::{ScopeShape, Shape};
 pub use slot::{
     Argv, Base64, Base64Text, Condition, EnvValue, FilePath, FolderPath, FolderPathText, HeaderSlot, HeaderText,
-    JsonLeaf, JsonValue, List, ListItems, Numeric, PathText, PlainText, QueryValue, QueryValues, RenderedText, Slot,
-    Text, Uri, UriText, Url, UrlBase, UrlText,
+    JoinedList, JsonLeaf, JsonValue, List, ListItems, Numeric, PathText, PlainText, QueryValue, QueryValues,
+    RenderedText, Slot, Text, Uri, UriText, Url, UrlBase, UrlText,
 };

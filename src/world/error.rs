@@ -179,6 +179,14 @@ pub enum WorldError {
         /// The host.
         host: String,
     },
+    /// The server is there, and does not respond.
+    #[error("no response from `{host}`: {reason}")]
+    NoResponse {
+        /// The host.
+        host: String,
+        /// What it does instead.
+        reason: &'static str,
+    },
     /// A request failed after a redirect.
     #[error("after a redirect: {0}")]
     AfterRedirect(Box<WorldError>),
@@ -251,6 +259,7 @@ impl WorldError {
             | WorldError::ProxyRefused { host, .. }
             | WorldError::Tls { host, .. }
             | WorldError::InvalidResponse { host }
+            | WorldError::NoResponse { host, .. }
             | WorldError::Token { host, .. }
             | WorldError::HttpsDowngrade { host }
             | WorldError::CrossOriginCredentials { host } => Some(host),
@@ -291,6 +300,7 @@ impl WorldError {
             WorldError::Dns { .. }
                 | WorldError::Connect { .. }
                 | WorldError::InvalidResponse { .. }
+                | WorldError::NoResponse { .. }
                 | WorldError::TimedOut { .. }
         )
     }

@@ -15,7 +15,7 @@ use super::captured_bytes::CapturedBytes;
 use super::charset::decode_text;
 use super::error::WorldError;
 use super::host_policy::HostPolicy;
-use super::http_client::{Exchange, HttpClient, HttpClients, PoolKey, classify_error, is_closed_connection, is_unsent};
+use super::http_client::{Exchange, Flooded, HttpClients, PoolKey, classify_error, is_closed_connection, is_unsent};
 use super::proxy::Proxy;
 use super::redirect::OutgoingRequest;
 use super::request_body::RequestBody;
@@ -237,12 +237,12 @@ async fn send_hop<'c>(
 ) -> Result<Answer<'c>, WorldError> {
     let key = pool_key(hop, allow)?;
     let mut exchange = clients.begin(key.clone(), &hop.tls)?;
-    let mut answer = send_by(&exchange.client, hop).await?;
+    let mut answer = send_by(&mut exchange, hop).await?;
     if let Err(error) = &answer
         && (is_unsent(error) || exchange.client.has_answered.load(Ordering::Relaxed) && hop.is_repeatable_after(error))
     {
         exchange = clients.begin(PoolKey { keeps_connections: false, ..key }, &hop.tls)?;
-        answer = send_by(&exchange.client, hop).await?;
+        answer = send_by(&mut exchange, hop).await?;
     }
     let response = answer.map_err(|error| classify_error(&error, &hop.peer()))?;
     Ok(Answer { response, exchange })
@@ -266,22 +266,23 @@ fn pool_key(hop: &OutgoingRequest, allow: &HostPolicy) -> Result<PoolKey, WorldE
 }
 
 async fn send_by(
-    client: &HttpClient,
+    exchange: &mut Exchange<'_>,
     hop: &OutgoingRequest,
 ) -> Result<Result<reqwest::Response, reqwest::Error>, WorldError> {
-    let mut request = client.client.request(hop.method.clone(), hop.url.clone()).headers(hop.headers.clone());
+    let mut request = exchange.client.client.request(hop.method.clone(), hop.url.clone()).headers(hop.headers.clone());
     if let Some(body) = &hop.body {
         let opened = body.open().await?;
         if let Some((length, content_type)) = opened.streamed {
             request = request.header(CONTENT_LENGTH, length).header(CONTENT_TYPE, content_type);
         }
         request = request.body(opened.body);
+        if body.is_large() {
+            exchange.begin_transfer();
+        }
     }
-    let answer = client.send(request).await;
-    if answer.is_ok() {
-        client.has_answered.store(true, Ordering::Relaxed);
-    }
-    Ok(answer)
+    let reason = "it sends other data without an end";
+    let host = hop.peer().host;
+    exchange.send(request).await.map_err(|Flooded| WorldError::NoResponse { host: host.to_owned(), reason })
 }
 
 impl OutgoingRequest {

@@ -2,21 +2,19 @@
 
 use std::collections::HashMap;
 use std::error::Error;
-use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use rustls::ClientConfig;
-use tokio::runtime::{Builder, Runtime};
 use url::{Origin, Url};
 
+use super::connection_thread::ConnectionThread;
 use super::error::{WorldError, is_out_of_files, system_reason};
 use super::host_policy::AllowedAddresses;
 use super::request_body::UnreadableFile;
@@ -29,8 +27,10 @@ const MAX_CLIENTS: usize = 32;
 const MAX_IDLE_CONNECTIONS: usize = 8;
 /// How long they are. An HTTP/2 server that floods one is read until then.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
-/// When a server is asked by a ping of HTTP/2 whether it is there, and how long it may take to answer.
-const PING_INTERVAL: Duration = Duration::from_secs(10);
+/// After which silence a server is asked by a ping of HTTP/2 whether it is there, if a request waits for it, and how long
+/// it may take to answer. Between requests it is not asked: some servers end connections with such pings.
+const PING_INTERVAL: Duration = Duration::from_secs(5);
+const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A client for each origin and set of allowed addresses, built on first use. They share no connections, so that none is
 /// used by a request that could not have opened it.
@@ -49,25 +49,6 @@ struct KeptClients {
 struct KeptClient {
     client: Arc<HttpClient>,
     last_used: Instant,
-}
-
-/// The thread on which the connections of a client are read. A server that floods one, as with interim responses without
-/// an end, keeps this thread busy, and no other: reading gives way after a hundred reads only, which may be 50 MB. They
-/// end with it.
-struct ConnectionThread(Option<Runtime>);
-
-impl ConnectionThread {
-    fn start() -> ConnectionThread {
-        let started = Builder::new_multi_thread().worker_threads(1).thread_name("folio-http").enable_all().build();
-        ConnectionThread(started.inspect_err(|error| tracing::warn!("cannot start a thread: {error}")).ok())
-    }
-}
-
-impl Drop for ConnectionThread {
-    fn drop(&mut self) {
-        // An async thread must not wait for others.
-        self.0.take().into_iter().for_each(Runtime::shutdown_background);
-    }
 }
 
 impl Default for HttpClients {
@@ -103,32 +84,52 @@ pub(super) struct Exchange<'c> {
     clients: &'c HttpClients,
     key: PoolKey,
     is_answered: bool,
+    has_transfer: bool,
 }
 
 impl Exchange<'_> {
+    /// Sends a request, until its connection is flooded.
+    pub(super) async fn send(
+        &mut self,
+        request: reqwest::RequestBuilder,
+    ) -> Result<Result<reqwest::Response, reqwest::Error>, Flooded> {
+        let thread = &self.client.thread;
+        let answer = tokio::select! {
+            biased;
+            answer = thread.run(request.send()) => answer,
+            () = thread.wait_for_flood() => return Err(Flooded),
+        };
+        if answer.is_ok() {
+            self.client.has_answered.store(true, Ordering::Relaxed);
+            self.begin_transfer();
+        }
+        Ok(answer)
+    }
+
+    /// Says that a body is sent or read from now on.
+    pub(super) fn begin_transfer(&mut self) {
+        if !std::mem::replace(&mut self.has_transfer, true) {
+            self.client.thread.begin_transfer();
+        }
+    }
+
     /// Ends the exchange with an answer.
     pub(super) fn end(mut self) {
         self.is_answered = true;
     }
 }
 
+/// A server sends without an end, and no response.
+pub(super) struct Flooded;
+
 impl Drop for Exchange<'_> {
     fn drop(&mut self) {
+        if self.has_transfer {
+            self.client.thread.end_transfer();
+        }
         if !self.is_answered {
             self.clients.remove(&self.key, &self.client);
         }
-    }
-}
-
-impl HttpClient {
-    /// Sends a request; a connection that it opens is read on a thread of its own.
-    pub(super) async fn send(&self, request: reqwest::RequestBuilder) -> Result<reqwest::Response, reqwest::Error> {
-        let mut sending = pin!(request.send());
-        poll_fn(|context| {
-            let _entered = self.thread.0.as_ref().map(Runtime::enter);
-            sending.as_mut().poll(context)
-        })
-        .await
     }
 }
 
@@ -141,7 +142,7 @@ impl HttpClients {
     /// Begins a request by the client for `key`, which is that of `tls`.
     pub(super) fn begin(&self, key: PoolKey, tls: &TlsOptions) -> Result<Exchange<'_>, WorldError> {
         let client = self.get(&key, tls)?;
-        Ok(Exchange { client, clients: self, key, is_answered: false })
+        Ok(Exchange { client, clients: self, key, is_answered: false, has_transfer: false })
     }
 
     fn get(&self, key: &PoolKey, tls: &TlsOptions) -> Result<Arc<HttpClient>, WorldError> {
@@ -154,7 +155,7 @@ impl HttpClients {
         let client = build_client(key, config, self.lookup.clone()).ok_or(WorldError::NoHttpClient)?;
         let client =
             Arc::new(HttpClient { client, has_answered: AtomicBool::default(), thread: ConnectionThread::start() });
-        if key.keeps_connections && client.thread.0.is_some() {
+        if key.keeps_connections && client.thread.is_running() {
             kept.make_room();
             kept.by_key.insert(key.clone(), KeptClient { client: client.clone(), last_used: Instant::now() });
         }
@@ -203,7 +204,7 @@ fn build_client(key: &PoolKey, tls: ClientConfig, lookup: Arc<dyn HostLookup>) -
         .pool_max_idle_per_host(if key.keeps_connections { MAX_IDLE_CONNECTIONS } else { 0 })
         .pool_idle_timeout(IDLE_TIMEOUT)
         .http2_keep_alive_interval(PING_INTERVAL)
-        .http2_keep_alive_timeout(PING_INTERVAL)
+        .http2_keep_alive_timeout(PING_TIMEOUT)
         .user_agent(concat!("folio/", env!("CARGO_PKG_VERSION")));
     if let Some(proxy) = &key.proxy {
         builder = builder.proxy(reqwest::Proxy::all(proxy.clone()).ok()?);
@@ -296,6 +297,9 @@ pub(super) fn classify_error(error: &reqwest::Error, peer: &Peer<'_>) -> WorldEr
         }
         reason = reason.or_else(|| cause.downcast_ref::<io::Error>().map(system_reason));
     }
+    if error_chain(error).any(is_ping_timeout) {
+        return WorldError::NoResponse { host: peer.host.to_owned(), reason: "its connection fell silent" };
+    }
     match (reason, peer.proxy) {
         _ if !error.is_connect() => WorldError::InvalidResponse { host: peer.host.to_owned() },
         (None, Some(proxy)) => WorldError::ProxyRefused { host: peer.host.to_owned(), proxy: proxy.to_owned() },
@@ -312,7 +316,13 @@ pub(super) fn is_unsent(error: &reqwest::Error) -> bool {
     error_chain(error).any(|cause| cause.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_canceled))
 }
 
-/// Whether a connection ended before any answer, which happens to one that was kept for longer than the server keeps it.
+/// Whether the server answered no ping. Nothing else times out in the HTTP client.
+fn is_ping_timeout(cause: &(dyn Error + 'static)) -> bool {
+    cause.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_timeout)
+}
+
+/// Whether a connection ended before any answer, which happens to one that was kept for longer than the server keeps it, or
+/// that fell silent.
 pub(super) fn is_closed_connection(error: &reqwest::Error) -> bool {
     let broken = |kind| {
         use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
@@ -321,6 +331,7 @@ pub(super) fn is_closed_connection(error: &reqwest::Error) -> bool {
     !error.is_connect()
         && error_chain(error).any(|cause| {
             cause.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_incomplete_message)
+                || is_ping_timeout(cause)
                 || cause.downcast_ref::<io::Error>().is_some_and(|error| broken(error.kind()))
         })
 }

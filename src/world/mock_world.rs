@@ -220,6 +220,10 @@ impl World for MockWorld {
     fn waits(&self) -> bool {
         self.real.is_some()
     }
+
+    fn needs_credentials(&self) -> bool {
+        self.real.is_some()
+    }
 }
 
 fn truncate_output(output: &ProgramOutput, limit: u64) -> ProgramOutput {

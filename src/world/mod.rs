@@ -7,6 +7,7 @@ mod access_token;
 mod browser;
 mod captured_bytes;
 mod charset;
+mod connection_thread;
 mod describe;
 mod dry_run;
 mod program_run;
@@ -113,6 +114,11 @@ pub trait World: Send + Sync {
 
     /// Whether pauses of actions take their time. In a test they do not.
     fn waits(&self) -> bool {
+        true
+    }
+
+    /// Whether a request must have its credentials. Where none is sent, they need not be set.
+    fn needs_credentials(&self) -> bool {
         true
     }
 

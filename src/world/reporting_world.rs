@@ -161,6 +161,10 @@ impl World for ReportingWorld {
         self.world.waits()
     }
 
+    fn needs_credentials(&self) -> bool {
+        self.world.needs_credentials()
+    }
+
     fn set_program_limit(&self, limit: usize) {
         self.world.set_program_limit(limit);
     }

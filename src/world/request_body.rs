@@ -13,6 +13,8 @@ use crate::files::{FileError, Folder};
 
 /// How much of a file is read at once.
 const CHUNK_BYTES: u64 = 64 << 10;
+/// From how many bytes on a body takes time to send.
+const LARGE_BYTES: usize = 1 << 20;
 
 /// The body of a request. Its files are opened anew each time it is sent.
 #[derive(Clone)]
@@ -58,6 +60,14 @@ pub(super) struct OpenBody {
 }
 
 impl RequestBody {
+    /// Whether it takes time to send it.
+    pub(super) fn is_large(&self) -> bool {
+        match self {
+            RequestBody::Bytes(bytes) => bytes.len() > LARGE_BYTES,
+            RequestBody::Multipart(_) => true,
+        }
+    }
+
     /// Opens its files.
     pub(super) async fn open(&self) -> Result<OpenBody, WorldError> {
         let parts = match self {

@@ -83,6 +83,10 @@ impl World for TracingWorld {
         self.world.waits()
     }
 
+    fn needs_credentials(&self) -> bool {
+        self.world.needs_credentials()
+    }
+
     fn redactor(&self) -> Option<&Redactor> {
         self.world.redactor()
     }

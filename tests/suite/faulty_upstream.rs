@@ -234,7 +234,8 @@ fn zstd_bomb() -> Vec<u8> {
     bomb
 }
 
-fn memory(server: &TestServer, field: &str) -> usize {
+/// A field of the memory of a server, in KiB.
+pub fn memory(server: &TestServer, field: &str) -> usize {
     let status = fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
     line.trim_start_matches(':').trim().trim_end_matches(" kB").parse().unwrap()

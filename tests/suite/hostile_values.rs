@@ -221,8 +221,8 @@ const SLOTS: &[HttpSlot] = &[
     },
     HttpSlot {
         key: "Auth.query",
-        http: || json!({ "url": "URL/?z=1", "auth": { "query": { "name": "q", "value": "{{v}}" } } }),
-        decode: |requests| parameter(requests[0], "q"),
+        http: || json!({ "url": "URL/?z=1", "auth": { "query": { "name": "q", "value": "[{{v}}]" } } }),
+        decode: |requests| bracketed(&parameter(requests[0], "q")?),
     },
     HttpSlot {
         key: "OAuth2.tokenUrl",
@@ -273,8 +273,8 @@ const CONNECTION_SLOTS: &[HttpSlot] = &[
     },
     HttpSlot {
         key: "Connection.auth",
-        http: || json!({ "url": "URL", "auth": { "query": { "name": "q", "value": "{{v}}" } } }),
-        decode: |requests| parameter(requests[0], "q"),
+        http: || json!({ "url": "URL", "auth": { "query": { "name": "q", "value": "[{{v}}]" } } }),
+        decode: |requests| bracketed(&parameter(requests[0], "q")?),
     },
 ];
 

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use h2::Reason;
 use serde_json::json;
@@ -13,8 +14,14 @@ use tokio_rustls::TlsAcceptor;
 use crate::harness::*;
 use crate::tls::Authority;
 
-/// A server that breaks off as the path of a request says.
-fn start_server(authority: &Authority) -> SocketAddr {
+/// A server that speaks HTTP/2, and gives each connection to `serve`.
+fn accept_each<F>(
+    authority: &Authority,
+    mut serve: impl FnMut(TlsAcceptor, TcpStream) -> F + Send + 'static,
+) -> SocketAddr
+where
+    F: Future<Output = Option<()>> + Send + 'static,
+{
     let mut config = authority.issue("127.0.0.1").server_config(None);
     config.alpn_protocols = vec![b"h2".to_vec()];
     let acceptor = TlsAcceptor::from(Arc::new(config));
@@ -33,6 +40,7 @@ fn start_server(authority: &Authority) -> SocketAddr {
     address
 }
 
+/// Answers requests, and breaks off as their path says.
 async fn serve(acceptor: TlsAcceptor, stream: TcpStream) -> Option<()> {
     let mut connection = h2::server::handshake(acceptor.accept(stream).await.ok()?).await.ok()?;
     while let Some(Ok((request, mut respond))) = connection.accept().await {
@@ -62,7 +70,7 @@ async fn serve(acceptor: TlsAcceptor, stream: TcpStream) -> Option<()> {
 #[test]
 fn response_that_breaks_off_is_an_error_once() {
     let authority = Authority::new();
-    let server = start_server(&authority);
+    let server = accept_each(&authority, serve);
     let folder = TestFolder::with_manifest(&format!(
         "folio: 1\nserver: {{ name: two }}\nconnections: {{ c: {{ url: \"https://{server}\", tls: {{ ca: ca.pem }} }} }}\n\
          tools:\n  t:\n    description: T\n    arguments: {{ path: {{}} }}\n    run: {{ http: {{ use: c, url: \"/{{{{path}}}}\" }} }}\n"
@@ -82,29 +90,17 @@ fn response_that_breaks_off_is_an_error_once() {
 
 /// A server of which the first connection answers one request, and from then on no other; it counts those that are open.
 fn start_silent_server(authority: &Authority) -> (SocketAddr, Arc<AtomicUsize>) {
-    let mut config = authority.issue("127.0.0.1").server_config(None);
-    config.alpn_protocols = vec![b"h2".to_vec()];
-    let acceptor = TlsAcceptor::from(Arc::new(config));
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    listener.set_nonblocking(true).unwrap();
     let open = Arc::<AtomicUsize>::default();
     let counted = open.clone();
-    thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let listener = TcpListener::from_std(listener).unwrap();
-            let mut answers = 1;
-            while let Ok((stream, _)) = listener.accept().await {
-                let (acceptor, counted) = (acceptor.clone(), counted.clone());
-                counted.fetch_add(1, Ordering::SeqCst);
-                tokio::spawn(async move {
-                    serve_at_first(acceptor, stream, answers).await;
-                    counted.fetch_sub(1, Ordering::SeqCst);
-                });
-                answers = usize::MAX;
-            }
-        });
+    let mut answers = 1;
+    let address = accept_each(authority, move |acceptor, stream| {
+        let (counted, answers) = (counted.clone(), std::mem::replace(&mut answers, usize::MAX));
+        counted.fetch_add(1, Ordering::SeqCst);
+        async move {
+            let ended = serve_at_first(acceptor, stream, answers).await;
+            counted.fetch_sub(1, Ordering::SeqCst);
+            ended
+        }
     });
     (address, open)
 }
@@ -142,5 +138,43 @@ fn connection_that_fell_silent_is_not_used_again() {
         }
         assert_eq!(client.call_text("t", json!({})), "fine", "{retry}");
         wait_until("the silent connection to be closed", || open.load(Ordering::SeqCst) == 1);
+    }
+}
+
+/// A server of which the first connection reads nothing more once it has answered a request.
+fn start_deaf_server(authority: &Authority) -> SocketAddr {
+    let mut is_first = true;
+    accept_each(authority, move |acceptor, stream| serve_deaf(acceptor, stream, std::mem::take(&mut is_first)))
+}
+
+async fn serve_deaf(acceptor: TlsAcceptor, stream: TcpStream, falls_silent: bool) -> Option<()> {
+    let mut connection = h2::server::handshake(acceptor.accept(stream).await.ok()?).await.ok()?;
+    while let Some(Ok((_, mut respond))) = connection.accept().await {
+        respond.send_response(http::Response::new(()), false).ok()?.send_data("fine".into(), true).ok()?;
+        if falls_silent {
+            // What is sent is written while the connection waits for the next request.
+            let _unanswered = tokio::time::timeout(Duration::from_secs(1), connection.accept()).await;
+            std::future::pending::<()>().await;
+        }
+    }
+    Some(())
+}
+
+#[test]
+fn silence_of_a_connection_costs_no_whole_timeout() {
+    let authority = Authority::new();
+    for (method, expected) in [("GET", "fine"), ("POST", "no response from `127.0.0.1`: its connection fell silent")] {
+        let server = start_deaf_server(&authority);
+        let folder = TestFolder::with_manifest(&format!(
+            "folio: 1\nserver: {{ name: two }}\nconnections: {{ c: {{ url: \"https://{server}\", tls: {{ ca: ca.pem }} }} }}\n\
+             tools: {{ t: {{ description: T, timeout: 10m, run: {{ http: {{ use: c, url: /, method: {method} }} }} }} }}\n"
+        ));
+        folder.write("ca.pem", &authority.pem);
+        let served = folder.stdio();
+        let client = served.client(SESSION_VERSIONS[3]);
+        assert_eq!(client.call_text("t", json!({})), "fine");
+        let second = text_of(&client.call("t", json!({}))["content"][0]);
+        assert!(second.contains(expected), "{method}: {second}");
+        assert_eq!(client.call_text("t", json!({})), "fine", "{method}");
     }
 }

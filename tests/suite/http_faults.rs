@@ -51,14 +51,14 @@ fn faithful_server() -> CountedServer {
     })
 }
 
-/// A server that sends interim responses without an end.
-fn flooding_server() -> CountedServer {
-    let hints = b"HTTP/1.1 103 E\r\n\r\n".repeat(10_000);
+/// A server that sends interim responses without an end, each with a header of so many letters.
+fn flooding_server(letters: usize) -> CountedServer {
+    let hints = format!("HTTP/1.1 103 E\r\nLink: {}\r\n\r\n", "x".repeat(letters)).repeat(1_000_000 / (letters + 20));
     start_server(move |stream| {
         let mut reader = BufReader::new(stream);
         while reader.read_line(&mut String::new())? > 2 {}
         loop {
-            reader.get_mut().write_all(&hints)?;
+            reader.get_mut().write_all(hints.as_bytes())?;
         }
     })
 }
@@ -79,19 +79,42 @@ fn text(result: &Value) -> String {
 }
 
 #[test]
-fn floods_stop_no_other_tool_after_their_calls() {
-    let (flood, good) = (flooding_server(), faithful_server());
-    let url = |server: &CountedServer| format!("http://{}/", server.address);
-    let folder = folder(json!({ "flood": tool(&url(&flood), "1s"), "good": tool(&url(&good), "10s") }));
+fn floods_are_ended_before_their_timeout() {
+    // The first keep the thread of their connection within one read, which ends with many of them.
+    let (small, large, good) = (flooding_server(1), flooding_server(8000), faithful_server());
+    let flood = |server: &CountedServer| tool(&format!("http://{}/", server.address), "10m");
+    let good = tool(&format!("http://{}/", good.address), "60s");
+    let folder = folder(json!({ "small": flood(&small), "large": flood(&large), "good": good }));
     let server = folder.stdio();
     let client = server.client(SESSION_VERSIONS[3]);
-    for call in [(); 2].map(|()| client.start_call("flood", json!({}))) {
+    let floods = ["small", "large"].map(|tool| client.start_call(tool, json!({})));
+    assert_eq!(client.call_text("good", json!({})), "fine");
+    for call in floods {
         let result = &client.wait_for_answer(call)["result"];
-        assert!(text(result).contains("timed out after 1s"), "{result}");
+        let words = "failed: no response from `127.0.0.1`: it sends other data without an end";
+        assert!(text(result).contains(words), "{result}");
     }
-    for _ in 0..3 {
-        assert_eq!(client.call_text("good", json!({})), "fine");
-    }
+    wait_until("a flooded connection to be closed", || large.open.load(Ordering::SeqCst) == 0);
+    assert_eq!(client.call_text("good", json!({})), "fine");
+}
+
+/// A server that reads each request, sends `count` interim responses, and then the response.
+fn hinting_server(count: usize) -> CountedServer {
+    start_server(move |stream| {
+        let mut reader = BufReader::new(stream);
+        while reader.read_line(&mut String::new())? > 2 {}
+        reader.get_mut().write_all(&b"HTTP/1.1 103 E\r\n\r\n".repeat(count))?;
+        // Longer than what a flood is known by.
+        thread::sleep(Duration::from_secs(3));
+        reader.get_mut().write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\nfine")
+    })
+}
+
+#[test]
+fn interim_responses_before_a_late_response_are_allowed() {
+    let hinting = hinting_server(50);
+    let folder = folder(json!({ "t": tool(&format!("http://{}/", hinting.address), "60s") }));
+    assert_eq!(folder.stdio().client(SESSION_VERSIONS[3]).call_text("t", json!({})), "fine");
 }
 
 #[test]

@@ -84,7 +84,25 @@ fn absent_values_leave_out_parameter_and_header() {
     call(&manifest("", arguments, &http), json!({ "tags": ["p", "q"], "tag": "t" }));
     let headers: Vec<_> = api.requests().iter().map(|request| request.header("x-a").map(str::to_owned)).collect();
     assert_eq!(headers, [None, Some("a t".to_owned())]);
-    assert_eq!(api.targets(), ["GET /?c=fixed&d=-1", "GET /?a=p%2Cq&b=x%3At&c=fixed&d=t-"]);
+    assert_eq!(api.targets(), ["GET /?c=fixed&d=-1", "GET /?a=p,q&b=x%3At&c=fixed&d=t-"]);
+}
+
+#[test]
+fn delimiters_of_joined_lists_are_not_encoded() {
+    let api = Upstream::start(|_, _| Reply::json(200, &json!([1])));
+    let fields = r#"{ comma: "{{join tags ','}}", pipe: "{{join (sort tags) '|'}}", none: "{{default (join none ',') null}}", empty: "{{join none ','}}" }"#;
+    let arguments = "tags: { type: array, items: { type: string } }, none: { type: array, items: { type: string } }";
+    let call_with =
+        |http: &str| call(&manifest("", arguments, http), json!({ "tags": ["c d", "a,b", "&="], "none": [] }));
+    let encoded = "comma=c+d,a%2Cb,%26%3D&pipe=%26%3D%7Ca%2Cb%7Cc+d&empty=";
+    call_with(&format!(
+        "{{ url: \"{}/?x=1,2\", query: {fields}, paginate: {{ page: page, maxPages: 2 }} }}",
+        api.url()
+    ));
+    let page = |page: usize| format!("GET /?x=1,2&{encoded}&page={page}");
+    assert_eq!(api.targets(), [page(1), page(2)]);
+    call_with(&format!("{{ url: \"{}\", form: {fields} }}", api.url()));
+    assert_eq!(api.requests()[2].body, encoded);
 }
 
 #[test]
@@ -492,6 +510,82 @@ fn response_that_takes_too_much_memory_was_asked_for() {
     let words = "memory limit exceeded: more than 128 MiB held at once; send or request less\nThe request was sent all the same.";
     assert!(text(&result).contains(words), "{result}");
     assert_eq!(api.requests().len(), 1);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn pages_that_take_too_much_memory_were_asked_for() {
+    let api = Upstream::start(|_, _| {
+        let page = format!("[{}0]", r#"{"":0},"#.repeat(300_000));
+        Reply::with_headers(200, &[("Content-Type", "application/json"), ("Link", "<?page=2>; rel=next")], page)
+    });
+    let manifest = format!(
+        "folio: 1\nserver: {{ name: large }}\ntools: {{ t: {{ description: T, maxOutput: 8MiB, run: {{ http: {{ url: \"{}\", paginate: {{ next: link }} }} }} }} }}\n",
+        api.url()
+    );
+    let (_folder, server) = serve(&manifest);
+    let client = server.client(SESSION_VERSIONS[3]);
+    let words = "memory limit exceeded: more than 128 MiB held at once; send or request less\nThe request was sent all the same.";
+    for call in [(); 4].map(|()| client.start_call("t", json!({}))) {
+        let result = &client.wait_for_answer(call)["result"];
+        assert!(text(result).contains(words), "{result}");
+    }
+    let peak = crate::faulty_upstream::memory(&server, "VmHWM");
+    assert!(peak < 128 << 10, "{peak} KiB");
+}
+
+/// A manifest whose tool sends the variable `KEY`, which is a secret, as its credential.
+fn keyed_manifest(api: &Upstream, variable: &str, auth: &str) -> String {
+    let (url, token) = (api.url(), api.url());
+    manifest("", "", &format!("{{ url: \"{url}\", auth: {auth} }}"))
+        .replace("KEY: { secret: true }", variable)
+        .replace("TOKEN_URL", &token)
+}
+
+const OAUTH2: &str = "{ oauth2: { tokenUrl: \"TOKEN_URL/token\", clientId: a, clientSecret: \"{{env.KEY}}\" } }";
+
+#[test]
+fn credential_without_a_value_is_an_error() {
+    let api = Upstream::start(ok);
+    for auth in [
+        "{ bearer: \"{{env.KEY}}\" }",
+        "{ header: { name: X-Key, value: \"{{env.KEY}}\" } }",
+        "{ header: { name: Authorization, value: \"Token {{env.KEY}}\" } }",
+        "{ query: { name: key, value: \"{{env.KEY}}\" } }",
+        "{ basic: { username: me, password: \"{{env.KEY}}\" } }",
+        "{ basic: { username: \"{{env.KEY}}\", password: \"\" } }",
+        OAUTH2,
+    ] {
+        let folder = TestFolder::with_manifest(&keyed_manifest(&api, "KEY: { secret: true }", auth));
+        let result = folder.stdio().client(SESSION_VERSIONS[3]).call("t", json!({}));
+        assert_eq!(text(&result), "missing credential: variable `KEY` is not set", "{auth}");
+        assert_eq!(result["isError"], true, "{auth}");
+    }
+    let login = "[{ id: login, when: \"{{go}}\", set: { token: t } }, { http: { url: \"URL\", auth: { bearer: \"{{steps.login.token}}\" } } }]";
+    let steps = manifest("", "go: { type: boolean }", "").replace("{ http:  }", &login.replace("URL", &api.url()));
+    assert_eq!(text(&call(&steps, json!({}))), "missing credential: `steps.login.token` has no value");
+    assert!(api.requests().is_empty(), "{:?}", api.requests());
+}
+
+#[test]
+fn credential_that_may_be_absent_is_left_out() {
+    let api = Upstream::start(ok);
+    for (variable, auth) in [
+        ("KEY: { secret: true }", "{ bearer: \"{{#if env.KEY}}{{env.KEY}}{{/if}}\" }"),
+        ("KEY: { secret: true }", "{ bearer: \"{{default env.KEY ''}}\" }"),
+        ("KEY: { default: \"\" }", "{ header: { name: X-Key, value: \"{{env.KEY}}\" } }"),
+        ("KEY: { default: \"\" }", "{ query: { name: key, value: \"{{env.KEY}}\" } }"),
+    ] {
+        let folder = TestFolder::with_manifest(&keyed_manifest(&api, variable, auth));
+        let result = folder.stdio().client(SESSION_VERSIONS[3]).call("t", json!({}));
+        assert_eq!(result["isError"], false, "{auth}: {result}");
+        let sent = api.requests().pop().unwrap();
+        assert_eq!(
+            (sent.target.as_str(), sent.header("authorization"), sent.header("x-key")),
+            ("/", None, None),
+            "{auth}"
+        );
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::harness::*;
+use crate::upstream::{Reply, Upstream};
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/openapi")
@@ -159,7 +160,7 @@ fn openapi_3_0_schemas_and_places_are_translated() {
     assert_eq!(get["arguments"]["since"], json!({ "type": ["string", "null"], "format": "date-time" }));
     let http = &get["run"]["http"];
     assert_eq!(http["url"], "/{{team}}/issues/{{number}}");
-    assert_eq!(http["headers"]["Cookie"], "{{#if session}}session={{urlencode session}}; {{/if}}");
+    assert_eq!(http["headers"]["Cookie"], "{{#if session}}session={{urlencode session}}{{/if}}");
     assert_eq!(http["paginate"], json!({ "next": "link", "maxPages": 3 }));
     let update = &tools["issues-update"];
     assert_eq!(
@@ -772,6 +773,35 @@ fn cookie_value_is_encoded_whatever_its_schema() {
 }
 
 #[test]
+fn cookies_are_separated_whichever_are_absent() {
+    let api = Upstream::start(|_, _| Reply::json(200, &json!({})));
+    let cookie = |name: &str, required: bool| json!({ "name": name, "in": "cookie", "required": required, "schema": { "type": "string" } });
+    let operation = |id: &str, parameters: Value| json!({ "get": { "operationId": id, "parameters": parameters } });
+    let mut described = description(json!({
+        "/optional": operation("optional", json!([cookie("a", false), cookie("b", false), cookie("c", false)])),
+        "/required": operation("required", json!([cookie("a", false), cookie("b", true), cookie("c", false)])),
+    }));
+    described["servers"] = json!([{ "url": api.url() }]);
+    let folder = TestFolder::new(&[]);
+    assert_eq!(import_value(&folder, &described, &[]).code, Some(0));
+    assert_eq!(complaints(&folder), Vec::<String>::new());
+    let server = ServeCommand::new(&folder.join("out")).stdio();
+    let client = server.client(SESSION_VERSIONS[3]);
+    for (tool, arguments, header) in [
+        ("optional", json!({}), None),
+        ("optional", json!({ "a": "1" }), Some("a=1")),
+        ("optional", json!({ "c": "3" }), Some("c=3")),
+        ("optional", json!({ "a": "1", "c": "3" }), Some("a=1; c=3")),
+        ("optional", json!({ "a": "1", "b": "2", "c": "3" }), Some("a=1; b=2; c=3")),
+        ("required", json!({ "b": "2" }), Some("b=2")),
+        ("required", json!({ "b": "2", "a": "1", "c": "3" }), Some("b=2; a=1; c=3")),
+    ] {
+        assert_eq!(client.call(tool, arguments.clone())["isError"], false, "{arguments}");
+        assert_eq!(api.requests().last().unwrap().header("cookie"), header, "{tool} {arguments}");
+    }
+}
+
+#[test]
 fn import_writes_through_no_link_out_of_the_folder() {
     let api = description(json!({ "/a": { "get": { "operationId": "a" } } }));
     let folder = TestFolder::new(&[("elsewhere/mine.txt", "mine"), ("out/note.txt", "x")]);
@@ -934,7 +964,7 @@ fn elements_are_encoded_and_empty_lists_left_out() {
     assert_eq!(target, "/a/a%2C1,b");
     assert!(!head.contains("x-h"), "{head}");
     let (target, _) = echoed(&mut api, &[r#"p=["a"]"#, r#"q=["b","c"]"#]);
-    assert_eq!(target, "/a/a?q=b%2Cc");
+    assert_eq!(target, "/a/a?q=b,c");
 }
 
 #[test]

@@ -169,6 +169,15 @@ fn https_goes_through_a_tunnel() {
 }
 
 #[test]
+fn empty_proxy_is_none() {
+    let api = Upstream::start(|_, _| Reply::json(200, &json!({ "direct": true })));
+    let manifest = manifest("{{env.PROXY}}", "", "").replace("http://api.example", &api.url());
+    let manifest = manifest.replace("{ secret: true, required: false }", "{ default: \"\" }");
+    let folder = TestFolder::with_manifest(&manifest);
+    assert_eq!(call(&folder, "x", &[]), r#"{"direct":true}"#);
+}
+
+#[test]
 fn invalid_proxy_is_an_error_at_load() {
     for proxy in ["ftp://proxy.example", "proxy.example:3128", "http://"] {
         let folder = TestFolder::with_manifest(&manifest(proxy, "", ""));

@@ -3,8 +3,8 @@
 use crate::action::ActionNode;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
-use crate::notation::{Connection, NamedMap, OneOrMany, Scalar};
-use crate::template::{HeaderSlot, QueryValue, Template, Text, Url, UrlBase};
+use crate::notation::{Connection, Scalar};
+use crate::template::{HeaderSlot, Template, Text, Url, UrlBase};
 use crate::world::HostPolicy;
 use crate::yaml::Spanned;
 
@@ -12,6 +12,7 @@ use super::connection::{compile_base, compile_path, in_connection_scope};
 use super::credentials::HttpCredentials;
 use super::header_name::{is_header_name, is_reserved_header};
 use super::multipart::Multipart;
+use super::query::Parameter;
 use super::{HttpBody, HttpSpec, Method};
 
 /// The URL of a request: its own, and that of its connection, which it is appended to.
@@ -103,20 +104,6 @@ pub(super) fn merge_credentials(
     }
 }
 
-pub(super) fn compile_parameters(
-    written: &NamedMap<OneOrMany>,
-    compiler: &mut Compiler<'_>,
-) -> Option<Vec<(String, Vec<Template<QueryValue>>)>> {
-    let mut all = Vec::with_capacity(written.len());
-    for (name, values) in written {
-        let templates: Vec<_> =
-            values.items().iter().map(|value| compiler.template(&value.to_text(), Exposure::Private)).collect();
-        let templates: Option<Vec<_>> = templates.into_iter().collect();
-        all.push(templates.map(|templates| (name.value.clone(), templates)));
-    }
-    all.into_iter().collect()
-}
-
 pub(super) fn compile_headers<'h>(
     written: impl IntoIterator<Item = (&'h Spanned<String>, &'h Spanned<Scalar>)>,
     compiler: &mut Compiler<'_>,
@@ -163,7 +150,7 @@ pub(super) fn compile_body(node: &ActionNode<'_, HttpSpec>, compiler: &mut Compi
         return Some(HttpBody::Json(compiler.json_template(&placed.value, placed.location, Exposure::Private)));
     }
     if let Some(form) = &spec.form {
-        return compile_parameters(form, compiler).map(HttpBody::Form);
+        return Parameter::compile_all(form, compiler).map(HttpBody::Form);
     }
     if let Some(multipart) = &spec.multipart {
         return Multipart::compile(multipart, compiler).map(HttpBody::Multipart);

@@ -107,9 +107,46 @@ impl HttpCredentials {
         Some(HttpCredentials::OAuth2(Box::new(oauth2)))
     }
 
+    /// Refuses a request whose credentials are not set: an API may answer it all the same, but as to a stranger.
+    ///
+    /// What an optional argument is, or a block or a helper such as `default` makes of a variable, may be empty.
+    pub(super) fn check_set(&self, context: &ActionContext<'_>) -> Result<(), ActionError> {
+        if !context.run.world.needs_credentials() {
+            return Ok(());
+        }
+        let is_unset = |path: &&[String]| context.scope.get(path).is_none_or(serde_json::Value::is_null);
+        match self.required_variables().into_iter().find(is_unset) {
+            Some([head, name]) if head == "env" => {
+                Err(ActionError::message(format!("missing credential: variable `{name}` is not set")))
+            }
+            Some(path) => Err(ActionError::message(format!("missing credential: `{}` has no value", path.join(".")))),
+            None => Ok(()),
+        }
+    }
+
+    /// The variables and outcomes of steps that stand in it by themselves.
+    fn required_variables(&self) -> Vec<&[String]> {
+        let mut variables = match self {
+            HttpCredentials::None => Vec::new(),
+            HttpCredentials::Bearer(value) | HttpCredentials::Header(_, value) => value.plain_variables(),
+            HttpCredentials::Query(_, value) => value.plain_variables(),
+            HttpCredentials::Basic(username, password) => {
+                [username.plain_variables(), password.plain_variables()].concat()
+            }
+            HttpCredentials::OAuth2(client) => {
+                [client.client_id.plain_variables(), client.client_secret.plain_variables()].concat()
+            }
+        };
+        variables.retain(|path| path.first().is_some_and(|head| head == "env" || head == "steps"));
+        variables
+    }
+
     /// Adds what can be added without another request.
     pub(super) fn add_to(&self, request: &mut HttpRequest, scope: &Scope) -> Result<(), ActionError> {
-        let text = |template: &Template<HeaderSlot>| Ok::<_, ActionError>(template.render(scope)?.map(|text| text.0));
+        // An empty value is none.
+        let text = |template: &Template<HeaderSlot>| {
+            Ok::<_, ActionError>(template.render(scope)?.map(|text| text.0).filter(|text| !text.is_empty()))
+        };
         let (name, value) = match self {
             HttpCredentials::None | HttpCredentials::OAuth2(_) => return Ok(()),
             HttpCredentials::Query(name, value) => return set_parameter(name, value, request, scope),
@@ -117,13 +154,12 @@ impl HttpCredentials {
             HttpCredentials::Basic(user, password) => {
                 let (name, secret) = (text(user)?.unwrap_or_default(), text(password)?.unwrap_or_default());
                 if name.is_empty() && secret.is_empty() {
-                    return Err(no_basic_credentials([user, password]));
+                    return Err(ActionError::message(NO_BASIC_CREDENTIALS.to_owned()));
                 }
                 ("Authorization", Some(basic_credentials(&name, &secret)?))
             }
             HttpCredentials::Header(name, value) => (name.as_str(), text(value)?),
         };
-        // An absent value is left out.
         if let Some(value) = value {
             request.headers.retain(|header| !header.name.eq_ignore_ascii_case(name));
             request.headers.push(HttpHeader::new_secret(name, value));
@@ -135,14 +171,8 @@ impl HttpCredentials {
 /// The password would begin at the first colon (RFC 7617, 2).
 const COLON_IN_USERNAME: &str = "`username` in `basic` must not contain `:`";
 
-/// Says which variables have to be set: nobody is known by an empty name and password.
-fn no_basic_credentials(templates: [&Template<HeaderSlot>; 2]) -> ActionError {
-    let paths = templates.into_iter().flat_map(|template| template.read_paths());
-    let variables = paths.filter(|path| path.first().is_some_and(|head| head == "env")).filter_map(|path| path.get(1));
-    let named: Vec<String> = variables.map(|name| format!("`{name}`")).collect();
-    let help = if named.is_empty() { String::new() } else { format!(": {} must be set", named.join(" and ")) };
-    ActionError::message(format!("neither `username` nor `password` of `basic` has a value{help}"))
-}
+/// Nobody is known by an empty name and password.
+const NO_BASIC_CREDENTIALS: &str = "neither `username` nor `password` of `basic` has a value";
 
 /// The value of `Authorization`.
 fn basic_credentials(user: &str, password: &str) -> Result<String, ActionError> {
@@ -166,7 +196,8 @@ fn set_parameter(
     scope: &Scope,
 ) -> Result<(), ActionError> {
     request.secret_parameters.push(name.to_owned());
-    set_query_parameter(&mut request.url, name, value.render(scope)?.0);
+    let values = value.render(scope)?.0.into_iter().filter(|value| !value.is_empty());
+    set_query_parameter(&mut request.url, name, values);
     Ok(())
 }
 

@@ -17,17 +17,18 @@ mod tls_and_proxy;
 
 use std::time::Instant;
 
-use crate::budget::HeldMemory;
+use crate::budget::{Budget, Exhausted, HeldMemory};
 use crate::compile::{Compiler, JsonTemplate};
 use crate::diagnostic::Code;
-use crate::template::{HeaderSlot, QueryValue, Shape, Template, Text, Url, UrlBase};
-use crate::world::HostPolicy;
+use crate::template::{HeaderSlot, Shape, Template, Text, Url, UrlBase};
+use crate::world::{HostPolicy, HttpResponse};
 
 use super::parse::{OutputFormat, ParseFormat};
 use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse};
 use credentials::HttpCredentials;
 use multipart::Multipart;
 use paginate::Pagination;
+use query::Parameter;
 use retry::RetryPolicy;
 use status::{ErrorMessages, StatusPattern};
 use tls_and_proxy::Transport;
@@ -43,7 +44,7 @@ pub struct HttpAction {
     /// The URL of its connection, which its own URL is appended to.
     base: Option<Template<Url>>,
     url: Template<Url>,
-    query: Vec<(String, Vec<Template<QueryValue>>)>,
+    query: Vec<Parameter>,
     headers: Vec<(String, Template<HeaderSlot>)>,
     credentials: HttpCredentials,
     body: HttpBody,
@@ -71,7 +72,7 @@ pub struct HttpAction {
 enum HttpBody {
     None,
     Json(JsonTemplate),
-    Form(Vec<(String, Vec<Template<QueryValue>>)>),
+    Form(Vec<Parameter>),
     Multipart(Multipart),
     Text(Template<Text>),
 }
@@ -81,7 +82,7 @@ impl HttpBody {
         match self {
             HttpBody::None => Vec::new(),
             HttpBody::Json(value) => value.read_paths(),
-            HttpBody::Form(form) => parameter_reads(form),
+            HttpBody::Form(form) => Parameter::reads(form),
             HttpBody::Multipart(multipart) => multipart.reads(),
             HttpBody::Text(text) => text.read_paths().to_vec(),
         }
@@ -100,9 +101,9 @@ fn output_format(node: &ActionNode<'_, HttpSpec>, compiler: &mut Compiler<'_>) -
     Some(OutputFormat::new(written, node.wants_json))
 }
 
-/// The paths that query or form parameters read.
-fn parameter_reads(fields: &[(String, Vec<Template<QueryValue>>)]) -> Vec<Vec<String>> {
-    fields.iter().flat_map(|(_, values)| values).flat_map(|value| value.read_paths().to_vec()).collect()
+/// The error of a response that takes too much.
+fn after_request(why: Exhausted) -> ActionError {
+    ActionError::after_effect(why, "The request was sent all the same.")
 }
 
 impl ActionKind for HttpAction {
@@ -138,7 +139,7 @@ impl ActionKind for HttpAction {
         let connection = connection::find_connection(spec, compiler);
         let shared = connection.flatten();
         let urls = compile::compile_urls(&node, shared, compiler);
-        let query = compile::compile_parameters(&spec.query, compiler);
+        let query = Parameter::compile_all(&spec.query, compiler);
         let headers = compile::merge_headers(spec, shared, compiler);
         let credentials = compile::merge_credentials(spec, shared, compiler);
         let body = compile::compile_body(&node, compiler);
@@ -189,7 +190,7 @@ impl ActionKind for HttpAction {
         ErrorMessages::check_used(&spec.on_error, |status| request.is_success(status), compiler);
         request.check_whole_url(spec, compiler)?;
         let query_reads: Vec<Vec<String>> =
-            request.url.read_paths().to_vec().into_iter().chain(parameter_reads(&request.query)).collect();
+            request.url.read_paths().to_vec().into_iter().chain(Parameter::reads(&request.query)).collect();
         let has_secret_query =
             query_reads.iter().any(|path| path.first().is_some_and(|head| head == "env" || head == "steps"));
         Some(HttpAction { has_secret_query, ..request })
@@ -211,17 +212,20 @@ impl ActionKind for HttpAction {
         }
         let described = self.describe_request(&request, &**context.run.world);
         let response = self.send_with_retries(request, &described, Instant::now() + context.timeout, context).await?;
-        // As bytes, as texts, and as the value of JSON, of which the outcome is charged later.
-        let (size, mut memory) = (response.body.bytes.len(), HeldMemory::new(budget));
-        let values = self.format.memory_size(&response.body.bytes);
-        memory
-            .grow(size.saturating_mul(3).saturating_add(values))
-            .map_err(|why| ActionError::after_effect(why, "The request was sent all the same."))?;
-        budget.run_sized(size, || self.to_outcome(&described, response, context))?
+        let _held = self.hold_response(&response, budget)?;
+        budget.run_sized(response.body.bytes.len(), || self.to_outcome(&described, response, context))?
     }
 }
 
 impl HttpAction {
+    /// Charges a response before it is parsed: as bytes, as texts, and as the value of JSON. Its outcome is charged later.
+    fn hold_response(&self, response: &HttpResponse, budget: &Budget) -> Result<HeldMemory, ActionError> {
+        let mut held = HeldMemory::new(budget);
+        let body = &response.body.bytes;
+        held.grow(body.len().saturating_mul(3).saturating_add(self.format.memory_size(body))).map_err(after_request)?;
+        Ok(held)
+    }
+
     /// Refuses secrets in a request whose host an argument chooses.
     fn check_whole_url(&self, spec: &HttpSpec, compiler: &mut Compiler<'_>) -> Option<()> {
         let UrlBase::Value(argument) = self.url.url_base() else { return Some(()) };
@@ -244,7 +248,7 @@ impl HttpAction {
 
     /// The paths that its query, headers and body read.
     fn reads(&self) -> Vec<Vec<String>> {
-        let mut reads = parameter_reads(&self.query);
+        let mut reads = Parameter::reads(&self.query);
         reads.extend(self.headers.iter().flat_map(|(_, value)| value.read_paths().to_vec()));
         reads.extend(self.body.reads());
         reads

@@ -9,15 +9,16 @@ use url::Url;
 use crate::action::keys::check_exactly_one;
 use crate::action::outcome::OutcomeBody;
 use crate::action::{ActionContext, ActionError, ActionOutcome, ProgressUpdate, Selection};
+use crate::budget::{HeldMemory, json_memory_size, memory_size};
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
 use crate::template::value_to_text;
 use crate::world::{CapturedBytes, HttpRequest, HttpResponse, WorldError};
 use crate::yaml::Spanned;
 
-use super::HttpAction;
 use super::query::set_query_parameter;
 use super::spec::Paginate;
+use super::{HttpAction, after_request};
 
 const DEFAULT_MAX_PAGES: u32 = 10;
 const MAX_PAGES: u32 = 1000;
@@ -156,6 +157,8 @@ struct PageReader<'a> {
     /// The request of the first page.
     first: HttpRequest,
     items: Vec<Value>,
+    /// What the items take, in the list and in the outcome that is made of it.
+    memory: HeldMemory,
     pages: u32,
     bytes: u64,
     /// Whether items of the last page were left out.
@@ -193,6 +196,7 @@ impl HttpAction {
             pagination,
             first: request.clone(),
             items: Vec::new(),
+            memory: HeldMemory::new(context.scope.budget()),
             pages: 0,
             bytes: 0,
             is_cut: false,
@@ -237,6 +241,10 @@ impl PageReader<'_> {
 
     /// Ends with a response that is no page: an error, or one whose status is expected.
     fn end_without_page(self, described: &str, response: HttpResponse) -> Result<ActionOutcome, ActionError> {
+        let _held = match self.action.hold_response(&response, self.context.scope.budget()) {
+            Ok(held) => held,
+            Err(error) => return self.fail(error, None),
+        };
         let outcome = self.action.to_outcome(described, response, self.context)?;
         match outcome.failure.clone() {
             _ if self.pages == 0 => Ok(outcome),
@@ -265,6 +273,7 @@ impl PageReader<'_> {
             return Err(ActionError::TruncatedJson { missing: body.missing_bytes, limit });
         }
         let budget = self.context.scope.budget();
+        let _held = self.hold_page(&body.bytes)?;
         let page: Value = budget
             .run_sized(body.bytes.len(), || serde_json::from_slice(&body.bytes))?
             .map_err(|error| ActionError::InvalidJson { message: error.to_string() })?;
@@ -281,8 +290,22 @@ impl PageReader<'_> {
         let is_empty = items.is_empty();
         let room = self.pagination.max_items - self.items.len();
         self.is_cut |= items.len() > room;
+        self.hold_items(items.iter().take(room))?;
         self.items.extend(items.into_iter().take(room));
         self.next_url(response, &page, is_empty)
+    }
+
+    /// Charges a page before it is parsed: its bytes, its value, and what is selected from it.
+    fn hold_page(&self, bytes: &[u8]) -> Result<HeldMemory, ActionError> {
+        let mut held = HeldMemory::new(self.context.scope.budget());
+        held.grow(json_memory_size(bytes).saturating_mul(2).saturating_add(bytes.len())).map_err(after_request)?;
+        Ok(held)
+    }
+
+    /// Charges items before they are kept: in the list, and in the value and the texts of the outcome.
+    fn hold_items<'v>(&mut self, items: impl Iterator<Item = &'v Value>) -> Result<(), ActionError> {
+        let size: usize = items.map(memory_size).sum();
+        self.memory.grow(size.saturating_mul(3)).map_err(after_request)
     }
 
     fn next_url(&self, response: &HttpResponse, page: &Value, is_empty: bool) -> Result<Option<Url>, ActionError> {

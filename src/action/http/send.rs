@@ -7,10 +7,11 @@ use url::Url;
 
 use crate::action::{ActionContext, ActionError, ProgressUpdate};
 use crate::diagnostic::truncate;
-use crate::template::{HeaderSlot, QueryValue, Scope, Slot, Template};
+use crate::template::{HeaderSlot, Scope, Slot, Template};
 use crate::world::{AccessToken, HttpHeader, HttpRequest, HttpResponse, RequestBody, World, WorldError};
 
 use super::credentials::{HttpCredentials, OAuth2Credentials};
+use super::query::{Parameter, add_query};
 use super::request_error::RequestError;
 use super::{HttpAction, HttpBody};
 
@@ -20,8 +21,9 @@ const MAX_DESCRIPTION_CHARS: usize = 500;
 impl HttpAction {
     pub(super) fn build_request(&self, context: &ActionContext<'_>) -> Result<HttpRequest, ActionError> {
         let scope = context.scope;
+        self.credentials.check_set(context)?;
         let mut url = parse_url(&self.render_url(scope)?)?;
-        add_query(&mut url, &self.query, scope)?;
+        add_query(&mut url, &Parameter::encode_all(&self.query, scope)?);
         let mut request = HttpRequest::new(self.method, url);
         request.secret_host = request.url.host_str().filter(|_| self.has_secret_host).map(str::to_owned);
         for (name, value) in &self.headers {
@@ -57,7 +59,7 @@ impl HttpAction {
                 Some(value) => ("application/json", value.to_string()),
                 None => return Ok(()),
             },
-            HttpBody::Form(fields) => ("application/x-www-form-urlencoded", encode_form(fields, scope)?),
+            HttpBody::Form(fields) => ("application/x-www-form-urlencoded", Parameter::encode_all(fields, scope)?),
             HttpBody::Multipart(multipart) => {
                 // Its `Content-Type` has the boundary, which is new each time it is sent.
                 request.headers.retain(|header| !is_content_type(header));
@@ -229,32 +231,6 @@ fn reads_step_outcome(reads: &[Vec<String>], context: &ActionContext<'_>) -> boo
         "env" | "server" => false,
         _ => context.run.called_by_step,
     })
-}
-
-fn add_query(url: &mut Url, query: &[(String, Vec<Template<QueryValue>>)], scope: &Scope) -> Result<(), ActionError> {
-    for (name, value) in render_parameters(query, scope)? {
-        url.query_pairs_mut().append_pair(name, &value);
-    }
-    Ok(())
-}
-
-fn encode_form(fields: &[(String, Vec<Template<QueryValue>>)], scope: &Scope) -> Result<String, ActionError> {
-    let mut encoded = url::form_urlencoded::Serializer::new(String::new());
-    Ok(encoded.extend_pairs(render_parameters(fields, scope)?).finish())
-}
-
-/// The parameters of a query or form. A template of which every value is absent is left out.
-fn render_parameters<'p>(
-    parameters: &'p [(String, Vec<Template<QueryValue>>)],
-    scope: &Scope,
-) -> Result<Vec<(&'p str, String)>, ActionError> {
-    let mut rendered = Vec::with_capacity(parameters.len());
-    for (name, templates) in parameters {
-        for template in templates.iter().filter(|template| !is_absent(template, scope)) {
-            rendered.extend(template.render(scope)?.0.into_iter().map(|value| (name.as_str(), value)));
-        }
-    }
-    Ok(rendered)
 }
 
 fn is_content_type(header: &HttpHeader) -> bool {

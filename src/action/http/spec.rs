@@ -20,7 +20,8 @@ pub struct HttpSpec {
     /// The name of one of `connections`, whose `url` is the base of this one.
     #[serde(rename = "use")]
     pub connection: Option<Spanned<String>>,
-    /// Query parameters, templates by name: `{ q: "{{query}}" }`. Absent values are left out; a list repeats its key.
+    /// Query parameters, templates by name: `{ q: "{{query}}" }`. Absent values are left out; a list repeats its key, or is
+    /// one value, such as `tags=a,b`, by `{ tags: "{{join tags ','}}" }`.
     #[schemars(with = "IndexMap<String, OneOrMany>")]
     pub query: NamedMap<OneOrMany>,
     /// Headers, templates by name: `{ Accept: application/json }`. Absent values are left out.

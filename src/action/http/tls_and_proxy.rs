@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::Map;
+use serde_json::{Map, Value};
 
 use crate::compile::{Compiler, Grants};
 use crate::diagnostic::Code;
@@ -13,7 +13,6 @@ use crate::yaml::Spanned;
 
 use super::compile::{allow_hosts, compile_url_text, literal_url};
 use super::connection::in_connection_scope;
-use super::send::is_absent;
 
 /// How the servers of a connection are reached.
 #[derive(Default)]
@@ -96,7 +95,7 @@ fn compile_proxy(
     let constants = ScopeConstants { env: compiler.pack.env.values(), server: compiler.pack.server.clone(), now: None };
     let scope = Scope::new(Map::new(), Arc::new(constants));
     let rendered = template.render(&scope).map(|url| url.text);
-    if is_absent(&template, &scope) || rendered.as_ref().is_ok_and(String::is_empty) {
+    if is_empty(&template, &scope) || rendered.as_ref().is_ok_and(String::is_empty) {
         return Some(None);
     }
     let url = rendered.ok().and_then(|text| url::Url::parse(&text).ok()).filter(url::Url::has_host);
@@ -111,6 +110,13 @@ fn compile_proxy(
             .help("such as `http://proxy.example:3128`, or `http://user:password@proxy.example:3128`");
     }
     Some(Some(proxy?))
+}
+
+/// Whether the proxy is written with variables that are all absent or empty.
+fn is_empty(template: &Template<Url>, scope: &Scope) -> bool {
+    let mut values =
+        template.read_paths().iter().map(|path| scope.get(path).and_then(Value::as_str).unwrap_or_default());
+    !template.read_paths().is_empty() && values.all(str::is_empty)
 }
 
 fn proxy_at(

@@ -19,7 +19,7 @@ use super::syntax::{Interpolation, TemplateNode};
 pub use path::{FilePath, FolderPath, FolderPathText, PathText};
 pub use text::{Argv, Base64, Base64Text, EnvValue, HeaderSlot, HeaderText, PlainText, Text};
 pub use url::{Uri, UriText, Url, UrlBase, UrlText};
-pub use value::{Condition, JsonLeaf, JsonValue, List, ListItems, Numeric, QueryValue, QueryValues};
+pub use value::{Condition, JoinedList, JsonLeaf, JsonValue, List, ListItems, Numeric, QueryValue, QueryValues};
 
 /// A kind of slot.
 pub trait Slot: Sized + Debug + 'static {

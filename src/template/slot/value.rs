@@ -6,8 +6,10 @@ use serde_json::{Number, Value};
 
 use super::{ParsedTemplate, RenderedText, Slot, refused_value};
 use crate::diagnostic::Code;
+use crate::template::compile::Template;
 use crate::template::error::TemplateError;
 use crate::template::render::{PrintMode, RenderError, is_truthy, value_to_text};
+use crate::template::syntax::Expression;
 
 /// A leaf of a JSON body, or an argument of a tool.
 #[derive(Debug)]
@@ -45,13 +47,54 @@ pub enum QueryValue {}
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryValues(pub Vec<String>);
 
+/// A list that is joined in one text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JoinedList {
+    /// The template of the list.
+    pub list: String,
+    /// What is written between its elements.
+    pub delimiter: String,
+    /// Whether the text of a list without elements is null.
+    pub omits_empty: bool,
+}
+
+impl Template<QueryValue> {
+    /// The list, where the template is exactly `{{join LIST "DELIMITER"}}`, or `{{default (join LIST "DELIMITER") null}}`.
+    pub fn joined_list(&self) -> Option<&JoinedList> {
+        self.analysis().as_ref()
+    }
+}
+
+fn joined_list(text: &str, expression: &Expression) -> Option<JoinedList> {
+    let Expression::Call(call) = expression else { return None };
+    match (call.helper.text.as_str(), call.arguments.params.as_slice()) {
+        ("join", [list, Expression::Literal(Value::String(delimiter), _)]) => {
+            let list = text.get(list.span())?;
+            let list = list.strip_prefix('(').and_then(|list| list.strip_suffix(')')).unwrap_or(list);
+            Some(JoinedList { list: format!("{{{{{list}}}}}"), delimiter: delimiter.clone(), omits_empty: false })
+        }
+        ("default", [joined, Expression::Literal(Value::Null, _)]) => {
+            Some(JoinedList { omits_empty: true, ..joined_list(text, joined)? })
+        }
+        _ => None,
+    }
+}
+
 impl Slot for QueryValue {
     type Output = QueryValues;
-    type Analysis = ();
+    type Analysis = Option<JoinedList>;
     const MODE: PrintMode = PrintMode::Plain;
     const TYPED: bool = true;
 
-    fn output_from_value(value: &Value, _: &str, (): &()) -> Option<Result<QueryValues, RenderError>> {
+    fn analyze(
+        template: &ParsedTemplate<'_>,
+        _: &mut Vec<TemplateError>,
+    ) -> (Option<JoinedList>, Option<Range<usize>>) {
+        let single = template.single_interpolation();
+        (single.and_then(|single| joined_list(template.text, &single.expression)), None)
+    }
+
+    fn output_from_value(value: &Value, _: &str, _: &Option<JoinedList>) -> Option<Result<QueryValues, RenderError>> {
         let texts = match value {
             Value::Null => Vec::new(),
             Value::Array(list) => {
@@ -62,7 +105,7 @@ impl Slot for QueryValue {
         Some(Ok(QueryValues(texts)))
     }
 
-    fn output_from_text(rendered: RenderedText, (): &()) -> Result<QueryValues, RenderError> {
+    fn output_from_text(rendered: RenderedText, _: &Option<JoinedList>) -> Result<QueryValues, RenderError> {
         Ok(QueryValues(vec![rendered.text]))
     }
 }

@@ -1,0 +1,151 @@
+//! The request of a tool: its URL, query, headers and body, as templates of its arguments.
+
+mod body;
+mod cookie;
+mod form;
+mod path;
+mod query;
+mod value;
+
+use serde_json::{Map, Value};
+
+use super::argument::{Arguments, NewArgument};
+use super::document::{ApiDocument, object};
+use super::operation::Operation;
+use super::parameter::{Parameter, ParameterPlace};
+use super::prose;
+use super::schema::{Direction, Translator};
+use super::template_text::{TemplateFields, TemplateText, fields_value};
+use crate::action::is_header_name;
+use crate::diagnostic::Code;
+
+use body::BodyTemplate;
+use cookie::{Cookie, cookie_header};
+use value::{ValueShape, described, joined, placeholder, shape_of};
+
+pub(super) use path::split_placeholder;
+
+/// A request in the making.
+pub(super) struct RequestBuilder<'d> {
+    document: &'d ApiDocument,
+    pub(super) translator: Translator<'d>,
+    pub(super) arguments: Arguments<'d>,
+    url: TemplateText,
+    query: TemplateFields,
+    headers: TemplateFields,
+    cookies: Vec<Cookie>,
+    body: Option<(&'static str, BodyTemplate)>,
+    /// What a caller must know of how values are sent.
+    pub(super) limits: Vec<String>,
+    /// The query parameter that `paginate` counts.
+    paged_by: Option<String>,
+}
+
+impl<'d> RequestBuilder<'d> {
+    pub(super) fn new(document: &'d ApiDocument) -> RequestBuilder<'d> {
+        RequestBuilder {
+            document,
+            translator: Translator::new(document, Direction::Input),
+            arguments: Arguments::default(),
+            url: TemplateText::default(),
+            query: TemplateFields::new(),
+            headers: TemplateFields::new(),
+            cookies: Vec::new(),
+            body: None,
+            limits: Vec::new(),
+            paged_by: None,
+        }
+    }
+
+    /// Names the query parameter that `paginate` counts, from where a call says.
+    pub(super) fn page_by(&mut self, parameter: Option<String>) {
+        self.paged_by = parameter;
+    }
+
+    /// Adds all that an operation takes. `None` where there is something without which it cannot be called.
+    pub(super) fn add_operation(&mut self, operation: &Operation<'d>) -> Option<()> {
+        let parameters = operation.parameters(self.document);
+        self.write_path(operation, &parameters);
+        for parameter in &parameters {
+            match parameter.place {
+                ParameterPlace::Path => {}
+                ParameterPlace::Query => self.add_query(parameter),
+                ParameterPlace::Header => self.add_header(parameter),
+                ParameterPlace::Cookie => self.add_cookie(parameter),
+            }
+        }
+        let Some(body) = operation.body(self.document) else { return Some(()) };
+        if !matches!(operation.method, "GET" | "HEAD") {
+            self.add_body(&body);
+        } else if body.required {
+            let words = format!("a {} request with a body is left out", operation.method);
+            self.document.warn(operation.node, Code::Unimplemented, words);
+            return None;
+        }
+        Some(())
+    }
+
+    /// The keys of `http`, but for the connection.
+    pub(super) fn into_keys(mut self, method: &str) -> Map<String, Value> {
+        let mut keys = Map::new();
+        if method != "GET" {
+            keys.insert("method".to_owned(), method.into());
+        }
+        keys.insert("url".to_owned(), self.url.into());
+        if !self.cookies.is_empty() {
+            self.headers.insert("Cookie".to_owned(), cookie_header(&self.cookies));
+        }
+        for (key, entries) in [("query", self.query), ("headers", self.headers)] {
+            if !entries.is_empty() {
+                keys.insert(key.to_owned(), fields_value(entries));
+            }
+        }
+        keys.extend(self.body.map(|(key, body)| (key.to_owned(), body.into())));
+        keys
+    }
+
+    /// The schema of a parameter, with its description.
+    fn parameter_schema(&mut self, parameter: &Parameter<'d>) -> Value {
+        let translated = match parameter.schema {
+            Some(_) if parameter.is_json => object([("type", "string".into())]),
+            Some(schema) => self.translator.translate(schema),
+            None => object([("type", "string".into())]),
+        };
+        let mut description = prose::plain(parameter.description, prose::ARGUMENT_CHARS);
+        if parameter.is_json {
+            description = format!("{description} As a JSON text.").trim().to_owned();
+        }
+        described(translated, &description)
+    }
+
+    fn add_parameter(&mut self, parameter: &Parameter<'d>, schema: Value) -> String {
+        let (wire_name, place) = (parameter.name, parameter.place.as_str());
+        // Where pages are counted, the first of them has a number, too.
+        let is_paged = parameter.place == ParameterPlace::Query && self.paged_by.as_deref() == Some(parameter.name);
+        let required = parameter.required && !is_paged;
+        self.arguments.add(NewArgument { wire_name, place, schema, required, node: parameter.node })
+    }
+
+    fn leave_out(&self, parameter: &Parameter<'_>, what: &str) {
+        let words = format!("unsupported parameter: {what}; it is left out");
+        self.document.warn(parameter.node, Code::Unimplemented, words);
+    }
+
+    fn add_header(&mut self, parameter: &Parameter<'d>) {
+        if !is_header_name(parameter.name) {
+            return self.leave_out(parameter, "a header whose name no request can hold");
+        }
+        let schema = self.parameter_schema(parameter);
+        match shape_of(&self.translator.resolve_definition(&schema)) {
+            ValueShape::Object => self.leave_out(parameter, "an object in a header"),
+            shape => {
+                let argument = self.add_parameter(parameter, schema);
+                let template = match shape {
+                    ValueShape::List => joined(&argument, parameter.style),
+                    _ => placeholder(&argument),
+                };
+                self.headers.insert(parameter.name.to_owned(), template);
+            }
+        }
+    }
+}
