@@ -223,6 +223,11 @@ impl Budget {
         true
     }
 
+    /// Whether the call may hold so much more.
+    fn has_memory_for(&self, bytes: usize) -> bool {
+        self.used.memory.load(Relaxed).saturating_add(bytes as u64) <= MAX_MEMORY
+    }
+
     /// Releases memory. The call may charge it again, whatever other calls hold, until
     /// [`return_unused`](Budget::return_unused).
     pub fn release(&self, bytes: usize) {

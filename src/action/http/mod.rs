@@ -37,6 +37,9 @@ pub use header_name::{is_header_name, is_reserved_header};
 pub use request_error::RequestError;
 pub use spec::{HttpSpec, Method, Redirect};
 
+/// What errors about its response say of a request.
+const EFFECT: &str = "The request was sent all the same.";
+
 /// A compiled request.
 pub struct HttpAction {
     method: &'static str,
@@ -211,12 +214,9 @@ impl ActionKind for HttpAction {
         }
         let described = self.describe_request(&request, &**context.run.world);
         let response = self.send_with_retries(request, &described, Instant::now() + context.timeout, context).await?;
-        // As bytes, as texts, and as the value of JSON, of which the outcome is charged later.
+        // As bytes and as texts, of which the outcome is charged later.
         let (size, mut memory) = (response.body.bytes.len(), HeldMemory::new(budget));
-        let values = self.format.memory_size(&response.body.bytes);
-        memory
-            .grow(size.saturating_mul(3).saturating_add(values))
-            .map_err(|why| ActionError::after_effect(why, "The request was sent all the same."))?;
+        memory.grow(size.saturating_mul(3)).map_err(|why| ActionError::after_effect(why, EFFECT))?;
         budget.run_sized(size, || self.to_outcome(&described, response, context))?
     }
 }
