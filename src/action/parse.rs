@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::outcome::{ActionError, OutcomeBody, parse_body};
-use crate::budget::{Budget, json_memory_size};
+use crate::budget::{Budget, HeldMemory, json_memory_size};
 use crate::world::CapturedBytes;
 use crate::yaml::Spanned;
 
@@ -48,6 +48,8 @@ pub(super) struct ParseLimits<'a> {
 pub(super) enum OutputFormat {
     /// As JSON if it looks like it.
     Detect,
+    /// Not at all: it would take too much memory, and nobody has asked for its value.
+    Unparsed,
     /// As written.
     Fixed(ParseFormat),
 }
@@ -67,8 +69,34 @@ impl OutputFormat {
         let is_json = match self {
             OutputFormat::Detect => matches!(output.trim_ascii_start().first(), Some(b'{' | b'[')),
             OutputFormat::Fixed(_) => true,
+            OutputFormat::Unparsed => false,
         };
         if is_json { json_memory_size(output).saturating_mul(2) } else { 0 }
+    }
+
+    /// Charges for the value of output before it is parsed. What only looks like JSON stays text where there is no room for
+    /// its value. `effect` says in errors what was done.
+    ///
+    /// # Errors
+    /// As those of [`Budget::charge_memory`], and a value that is needed and has no room.
+    pub(super) fn reserve(
+        self,
+        output: &[u8],
+        memory: &mut HeldMemory,
+        effect: &str,
+    ) -> Result<OutputFormat, ActionError> {
+        let size = self.memory_size(output);
+        match self {
+            _ if memory.has_room_for(size) => {}
+            OutputFormat::Detect => return Ok(OutputFormat::Unparsed),
+            _ => {
+                let found = format!("output too large to parse: its {} bytes", output.len());
+                let words = format!("{found} take more memory as values than a call may use\n{effect}");
+                return Err(ActionError::message(words));
+            }
+        }
+        memory.grow(size).map_err(|why| ActionError::after_effect(why, effect))?;
+        Ok(self)
     }
 
     /// Parses output: its value, if any, and the body of the outcome.
@@ -84,6 +112,7 @@ impl OutputFormat {
         let limit = limits.max_output;
         let parse_items = match self {
             OutputFormat::Detect => return parse_body(bytes, mime_type, false, limit),
+            OutputFormat::Unparsed => return Ok((None, OutcomeBody::Text(bytes.to_display_text()))),
             OutputFormat::Fixed(ParseFormat::Json) => return parse_body(bytes, mime_type, true, limit),
             OutputFormat::Fixed(ParseFormat::Jsonl) => parse_json_lines,
             OutputFormat::Fixed(ParseFormat::Csv) => parse_csv,

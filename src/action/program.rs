@@ -26,6 +26,9 @@ use crate::yaml::{Location, Spanned};
 pub(super) const PROGRAM_SIBLING_KEYS: &[&str] =
     &["stdin", "cwd", "env", "okExit", "onExit", "sandbox", "parse", "stream"];
 
+/// What errors about its output say of a program.
+const EFFECT: &str = "The program has run all the same.";
+
 /// The options of a program: working directory, environment, stdin and exit codes.
 pub(super) struct ProgramOptions {
     cwd: WorkingFolder,
@@ -178,12 +181,12 @@ impl ProgramOptions {
         };
         let size = finished.stdout.bytes.len() + finished.stderr.bytes.len();
         let budget = context.scope.budget();
-        // As bytes, as texts, and as the value of JSON, of which the outcome is charged later.
+        // As bytes and as texts, of which the outcome is charged later.
         let mut memory = HeldMemory::new(budget);
         let values = self.format.memory_size(&finished.stdout.bytes);
         // And twice to show it.
         budget.reserve_when_free(size.saturating_mul(5).saturating_add(values)).await.map_err(after_run)?;
-        memory.grow(size.saturating_mul(3).saturating_add(values)).map_err(after_run)?;
+        memory.grow(size.saturating_mul(3)).map_err(after_run)?;
         let limits = ParseLimits { budget, max_output: context.run.max_output };
         let outcome = budget.run_sized(size, || self.to_outcome(name, finished, limits))??;
         drop(memory);
@@ -198,7 +201,7 @@ impl ProgramOptions {
         let scope = context.scope.clone().with_response(outcome.value.clone());
         let text = match message.render(&scope) {
             // The failure says more than that its output is no JSON.
-            Err(error @ RenderError::NotJson { .. }) => {
+            Err(error @ RenderError::OutputMismatch { .. }) => {
                 tracing::warn!(target: "folio::call", "message of `onExit` not used: {error}");
                 String::new()
             }
@@ -218,12 +221,14 @@ impl ProgramOptions {
             Some(code) if self.ok_exit.contains(&code) => None,
             _ => Some(exit_failure(program, &finished)),
         };
+        let mut memory = HeldMemory::new(limits.budget);
+        let reserved = self.format.reserve(&finished.stdout.bytes, &mut memory, EFFECT);
+        let parse = |format: OutputFormat| format.parse(&finished.stdout, None, limits);
         let (json, body) = match failed {
-            None => self.format.parse(&finished.stdout, None, limits)?,
+            None => parse(reserved?)?,
             // What a failure prints may have another form.
             Some(_) => {
-                let parse = |format: OutputFormat| format.parse(&finished.stdout, None, limits);
-                let parsed = parse(self.format).or_else(|_| parse(OutputFormat::Detect));
+                let parsed = reserved.and_then(|format| parse(format).or_else(|_| parse(OutputFormat::Detect)));
                 (parsed.ok().and_then(|(json, _)| json), OutcomeBody::None)
             }
         };
@@ -265,7 +270,7 @@ fn compile_env(
 }
 
 fn after_run(why: Exhausted) -> ActionError {
-    ActionError::after_effect(why, "The program has run all the same.")
+    ActionError::after_effect(why, EFFECT)
 }
 
 fn exit_failure(program: &str, finished: &ProgramOutput) -> String {

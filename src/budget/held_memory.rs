@@ -15,6 +15,11 @@ impl HeldMemory {
         HeldMemory { budget: budget.clone(), bytes: 0 }
     }
 
+    /// Whether the call may hold so much more.
+    pub fn has_room_for(&self, bytes: usize) -> bool {
+        self.budget.has_memory_for(bytes)
+    }
+
     /// Charges more memory before it is allocated.
     ///
     /// # Errors

@@ -184,11 +184,11 @@ impl Budget {
     /// [`Budget::charge_memory_when_free`] does.
     ///
     /// # Errors
-    /// As those of [`Budget::charge_memory_when_free`].
+    /// The call is cancelled, or its time ends before there is room.
     pub async fn reserve_when_free(&self, bytes: usize) -> Result<(), Exhausted> {
         let free = MAX_MEMORY.saturating_sub(self.used.memory.load(Relaxed));
         let bytes = bytes.min(usize::try_from(free).unwrap_or(usize::MAX));
-        self.charge_memory_when_free(bytes).await?;
+        self.wait_for_room(bytes as u64).await?;
         self.release(bytes);
         Ok(())
     }
@@ -221,6 +221,11 @@ impl Budget {
         self.used.reserved.fetch_add(growth, Relaxed);
         self.used.memory.fetch_add(bytes, Relaxed);
         true
+    }
+
+    /// Whether the call may hold so much more.
+    fn has_memory_for(&self, bytes: usize) -> bool {
+        self.used.memory.load(Relaxed).saturating_add(bytes as u64) <= MAX_MEMORY
     }
 
     /// Releases memory. The call may charge it again, whatever other calls hold, until

@@ -337,7 +337,7 @@ fn resource_outcome(contents: Vec<AnswerContents>) -> ActionOutcome {
         }
         TextOrBlob::Blob(blob) => {
             let bytes = STANDARD.decode(&blob).unwrap_or_default();
-            let value = json!({ "text": null, "blob": blob, "mimeType": first.mime_type });
+            let value = json!({ "blob": blob, "mimeType": first.mime_type });
             ActionOutcome::success(value, action::OutcomeBody::Bytes(bytes, first.mime_type.unwrap_or_default()))
         }
     }

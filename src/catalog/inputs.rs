@@ -8,16 +8,16 @@ use serde_json::{Map, Value};
 use crate::budget::{Budget, Exhausted, memory_size};
 use crate::compile::{Compiler, LocatedJson, shape_of};
 use crate::diagnostic::{Code, Severity};
-use crate::manifest::{ARGUMENT_KEYWORDS, Argument, Arguments};
+use crate::manifest::Argument;
 use crate::notation::is_identifier;
-use crate::schema::{Coercion, LintKind, Schema, SchemaError, Violation, lint, normalize_integers, unknown_keywords};
-use crate::template::reserved_name_meaning;
-use crate::yaml::{Location, Spanned};
+use crate::schema::{Coercion, Schema, Violation, lint, normalize_integers, unknown_keywords};
+use crate::template::{Shape, reserved_name_meaning};
+use crate::yaml::Spanned;
 
 use super::answer::{Refusal, RefusalKind};
+use super::argument_schema::{LISTED_TEXTS, WrittenArguments, compile_schema, object_schema, render_texts};
 use super::confined_paths;
 use super::entry::EntryContext;
-use super::listed_text::listed_text;
 use super::listing::{Object, PromptArgumentListing};
 use super::path_limit::ConfinedArgument;
 
@@ -32,30 +32,6 @@ pub(super) struct Inputs {
     confined_arguments: Vec<ConfinedArgument>,
     /// Whether arguments that are not declared are in scope too.
     is_open: bool,
-}
-
-/// `arguments` as written, and `additionalProperties` beside it.
-#[derive(Clone, Copy)]
-pub(super) struct WrittenArguments<'a> {
-    pub(super) arguments: &'a Arguments,
-    pub(super) others: Option<&'a LocatedJson>,
-}
-
-impl WrittenArguments<'_> {
-    /// What a pointer into the whole schema leads to: the value that an author wrote, and the pointer from there on.
-    pub(super) fn locate(self, pointer: &str) -> Option<(Location, String)> {
-        if let (Some(others), Some(below)) = (self.others, pointer.strip_prefix("/additionalProperties")) {
-            return Some((others.location, below.to_owned()));
-        }
-        let (name, below) = split_argument_pointer(pointer);
-        self.arguments.get(name.as_str()).map(|argument| (argument.location, below))
-    }
-}
-
-impl<'a> From<&'a Arguments> for WrittenArguments<'a> {
-    fn from(arguments: &'a Arguments) -> WrittenArguments<'a> {
-        WrittenArguments { arguments, others: None }
-    }
 }
 
 /// Why values cannot be bound.
@@ -259,20 +235,20 @@ impl Inputs {
     pub(super) fn bind(&self, given: Option<Object>, budget: &Budget) -> Result<Object, Misfit> {
         let mut values = given.unwrap_or_default();
         self.schema.fill_defaults(&mut values);
-        let whole = Value::Object(values);
+        let mut whole = Value::Object(values);
         let violations = self.schema.violations(&whole, budget)?;
         if !violations.is_empty() {
             return Err(Misfit::Violations(violations));
+        }
+        normalize_integers(&mut whole);
+        let oversized = self.schema.oversized_integers(&whole);
+        if !oversized.is_empty() {
+            return Err(Misfit::Violations(oversized));
         }
         let mut values = match whole {
             Value::Object(values) => values,
             _ => Map::new(),
         };
-        values.values_mut().for_each(normalize_integers);
-        let oversized = self.schema.oversized_integers(&values);
-        if !oversized.is_empty() {
-            return Err(Misfit::Violations(oversized));
-        }
         if values.keys().eq(self.declared.iter()) {
             return Ok(values);
         }
@@ -415,6 +391,10 @@ pub(super) fn check_name(name: &Spanned<String>, compiler: &mut Compiler<'_>) {
     } else if let Some(meaning) = reserved_name_meaning(name) {
         let message = format!("reserved argument name `{}`: in templates it is {meaning}", name.value);
         compiler.error(Code::BadName, name.location, message).help("use another name");
+        // Its uses are no further errors.
+        if compiler.scope_shape.get(name).is_none() {
+            compiler.scope_shape = std::mem::take(&mut compiler.scope_shape).with_name(name.value.clone(), Shape::Any);
+        }
     }
 }
 
@@ -428,115 +408,8 @@ pub(super) fn check_argument(name: &Spanned<String>, argument: &Spanned<Argument
     }
 }
 
-/// The schema of an object of these arguments.
-fn object_schema(WrittenArguments { arguments, others }: WrittenArguments<'_>, compiler: &Compiler<'_>) -> Value {
-    let mut properties = Map::new();
-    let mut required = Vec::new();
-    for (name, argument) in arguments {
-        properties.insert(name.value.clone(), property_schema(argument, compiler));
-        if argument.required == Some(true) {
-            required.push(Value::from(name.value.clone()));
-        }
-    }
-    let mut schema = Map::new();
-    schema.insert("type".to_owned(), Value::from("object"));
-    schema.insert("properties".to_owned(), Value::Object(properties));
-    if !required.is_empty() {
-        schema.insert("required".to_owned(), Value::Array(required));
-    }
-    let others = others.map_or(Value::Bool(false), |others| others.value.clone());
-    schema.insert("additionalProperties".to_owned(), others);
-    Value::Object(schema)
-}
-
-/// The keys of an argument that are templates of values known at load.
-const LISTED_TEXTS: &[&str] = &["title", "description"];
-
 /// Whether each value of an argument is one that the author wrote, a number or a boolean.
 fn is_closed(argument: &Argument) -> bool {
     let kind = argument.kind.as_ref().and_then(Value::as_str);
     argument.choices.is_some() || argument.constant.is_some() || matches!(kind, Some("integer" | "number" | "boolean"))
-}
-
-fn render_texts(schema: &mut Value, arguments: &Arguments, compiler: &mut Compiler<'_>) {
-    for (name, argument) in arguments {
-        let Some(property) = schema.pointer_mut(&property_pointer(name)).and_then(Value::as_object_mut) else {
-            continue;
-        };
-        for key in LISTED_TEXTS {
-            let Some(Value::String(text)) = property.get_mut(*key) else { continue };
-            if let Some(rendered) = listed_text(Some(text), argument.location, key, compiler) {
-                *text = rendered;
-            }
-        }
-    }
-}
-
-/// The JSON Schema in an argument, with the type of its choices; without a keyword for values the type is `string`.
-fn property_schema(argument: &Spanned<Argument>, compiler: &Compiler<'_>) -> Value {
-    let mut schema = match compiler.findings.documents.json(argument.location) {
-        Value::Object(schema) => schema,
-        _ => Map::new(),
-    };
-    schema.retain(|key, _| {
-        !ARGUMENT_KEYWORDS.contains(&key.as_str()) && (!key.starts_with("x-") || key == "x-mcp-header")
-    });
-    let is_typed = ["type", "anyOf", "oneOf", "allOf", "$ref"].iter().any(|key| schema.contains_key(*key));
-    if let Some(name) = implied_type(&schema).filter(|_| !is_typed) {
-        schema.shift_insert(0, "type".to_owned(), Value::from(name));
-    }
-    Value::Object(schema)
-}
-
-/// The type of an argument that names none: that of its choices if they have one in common, else `string`.
-fn implied_type(schema: &Map<String, Value>) -> Option<&'static str> {
-    let choices = match (schema.get("enum"), schema.get("const")) {
-        (Some(Value::Array(choices)), _) => choices.as_slice(),
-        (Some(_), _) => return None,
-        (None, Some(only)) => std::slice::from_ref(only),
-        (None, None) => return Some("string"),
-    };
-    let all = |is_of_type: fn(&Value) -> bool| choices.iter().all(is_of_type);
-    match () {
-        () if all(Value::is_string) => Some("string"),
-        () if all(Value::is_boolean) => Some("boolean"),
-        () if all(|value| value.is_i64() || value.is_u64()) => Some("integer"),
-        () if all(Value::is_number) => Some("number"),
-        () => None,
-    }
-}
-
-fn compile_schema(schema: Value, written: WrittenArguments<'_>, compiler: &mut Compiler<'_>) -> Option<Schema> {
-    let lints = lint(&schema);
-    let base = compiler.base;
-    let compiled = compiler.try_schema(schema, base);
-    let mut faulty: BTreeSet<String> = BTreeSet::new();
-    for fault in compiled.as_ref().err().into_iter().flatten() {
-        faulty.insert(split_argument_pointer(&fault.at).0);
-        report_at_argument(fault, written, Severity::Error, compiler);
-    }
-    // What cannot be satisfied is said of the arguments that are schemas at all.
-    for lint in lints.into_iter().filter(|lint| !faulty.contains(&split_argument_pointer(&lint.error.at).0)) {
-        let severity = if lint.kind == LintKind::Unsatisfiable { Severity::Error } else { Severity::Warning };
-        report_at_argument(&lint.error, written, severity, compiler);
-    }
-    compiled.ok()
-}
-
-/// The argument that a pointer into the whole schema leads to, and the pointer from there on.
-fn split_argument_pointer(pointer: &str) -> (String, String) {
-    let rest = pointer.strip_prefix("/properties/").unwrap_or_default();
-    let (name, below) = rest.split_once('/').map_or((rest, String::new()), |(name, below)| (name, format!("/{below}")));
-    (name.replace("~1", "/").replace("~0", "~"), below)
-}
-
-/// Reports an error of the whole schema at its argument.
-fn report_at_argument(
-    fault: &SchemaError,
-    written: WrittenArguments<'_>,
-    severity: Severity,
-    compiler: &mut Compiler<'_>,
-) {
-    let Some((at, below)) = written.locate(&fault.at) else { return };
-    compiler.report_schema_error(fault.clone().map_position(|_| below), at, severity);
 }

@@ -17,6 +17,7 @@ pub mod listing;
 mod file;
 mod icons;
 mod mcp_header;
+mod argument_schema;
 mod inputs;
 mod tool_limit;
 pub mod call_order;

@@ -14,7 +14,7 @@ impl From<RenderError> for Refusal {
     fn from(error: RenderError) -> Refusal {
         match error {
             RenderError::Exhausted(why) => why.into(),
-            error @ RenderError::NotJson { .. } => Refusal::new(RefusalKind::Internal, error.to_string()),
+            error @ RenderError::OutputMismatch { .. } => Refusal::new(RefusalKind::Internal, error.to_string()),
             error => Refusal::new(RefusalKind::BadArguments, error.to_string()),
         }
     }
@@ -49,7 +49,7 @@ impl From<ActionError> for Refusal {
             ActionError::Request(error) if matches!(error.world_error(), WorldError::TimedOut { .. }) => {
                 RefusalKind::TimedOut
             }
-            ActionError::Render(RenderError::NotJson { .. }) => RefusalKind::Internal,
+            ActionError::Render(RenderError::OutputMismatch { .. }) => RefusalKind::Internal,
             ActionError::Render(_)
             | ActionError::LeadingDash { .. }
             | ActionError::NulByte { .. }

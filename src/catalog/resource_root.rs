@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::compile::{Compiler, Exposure, FILES_GRANT, TILDE_HELP};
 use crate::diagnostic::Code;
-use crate::files::{FileEntry, FileError, Folder, Globs};
+use crate::files::{FileEntry, FileError, Folder, Globs, not_utf8_message};
 use crate::manifest;
 use crate::redact::Redactor;
 use crate::template::{Template, Text};
@@ -48,6 +48,11 @@ impl ResourceRoot {
             }
         };
         report_unused_excludes(written, root, &walked.used_excludes, compiler);
+        if walked.not_utf8 > 0 {
+            compiler
+                .warning(Code::Glob, root.location, not_utf8_message(walked.not_utf8))
+                .help("rename the file or folder");
+        }
         let entries = walked.files;
         // The folder of an unset variable is empty, which was reported already.
         if entries.is_empty() && folder.path() != Path::new("/") {

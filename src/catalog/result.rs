@@ -164,7 +164,10 @@ fn apply_select(select: &Selection, body: &OutcomeBody, scope: &Scope) -> Result
         OutcomeBody::None => scope.get(&["arguments"]),
         // A scalar is shown as text.
         OutcomeBody::Text(_) | OutcomeBody::Bytes(..) => match scope.get(&["result", "json"]) {
-            None => return Err(failed("`select` requires JSON output".to_owned())),
+            None => {
+                let why = scope.read(&["result", "json"]).err().map(|error| format!(": {error}"));
+                return Err(failed(format!("`select` requires JSON output{}", why.unwrap_or_default())));
+            }
             json => json,
         },
     };

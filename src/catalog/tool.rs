@@ -22,11 +22,12 @@ use crate::yaml::{Location, Spanned};
 use super::answer::{
     AnswerBlock, AnswerContents, EmbeddedBlock, MediaBlock, Refusal, RefusalKind, TaskPolicy, TextOrBlob, ToolAnswer,
 };
+use super::argument_schema::WrittenArguments;
 use super::block::RenderedBlock;
 use super::complete::warn_of_tool_completions;
 use super::entry::{EntryContext, PackContext, RunKeys, check_limits, entry_digest, keep_roots};
 use super::icons::{check_icons, listed_icons};
-use super::inputs::{ConfinedCall, Inputs, WrittenArguments, arguments_size, violations_message};
+use super::inputs::{ConfinedCall, Inputs, arguments_size, violations_message};
 use super::listed_text::{listed_text, render_at_load};
 use super::listing::{self, Object};
 use super::mcp_header;

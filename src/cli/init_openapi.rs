@@ -136,8 +136,8 @@ fn update(imported: &Import, dir: &Path, output: &Output) -> anyhow::Result<Opti
 
 /// The fragments of a folder, into which its author may have moved a tool.
 fn fragments(folder: &WorkFolder) -> Vec<String> {
-    let names = folder.names("tools", false).unwrap_or_default();
-    let names = names.into_iter().filter(|found| found.kind == FileKind::File && !found.is_link);
+    let found = folder.names("tools", false).unwrap_or_default();
+    let names = found.names.into_iter().filter(|found| found.kind == FileKind::File && !found.is_link);
     let names = names.map(|found| format!("tools/{}", found.name));
     names.filter(|path| path.ends_with(".yaml")).collect()
 }

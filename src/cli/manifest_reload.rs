@@ -17,11 +17,16 @@ use crate::load::{EnvSource, ManifestLocation};
 use crate::reload::{LoadOutput, ReloadInfo, ReloadSource};
 use crate::server::LiveCatalog;
 
+/// What is loaded: a manifest, with variables of the environment and of commands.
+pub(super) struct ManifestOrigin {
+    pub(super) place: ManifestLocation,
+    pub(super) environment: EnvSource,
+    pub(super) commands: VariableCommands,
+}
+
 /// Loads the manifest again, and replaces the served catalog.
 pub(super) struct ManifestReload {
-    place: ManifestLocation,
-    environment: EnvSource,
-    commands: VariableCommands,
+    origin: ManifestOrigin,
     usage: Usage,
     live: LiveCatalog,
     output: Output,
@@ -34,17 +39,10 @@ pub(super) struct ManifestReload {
 }
 
 impl ManifestReload {
-    /// Reloads what `live` serves, with the variables of `environment` and of `commands`.
-    pub(super) fn new(
-        (place, environment, commands): (ManifestLocation, EnvSource, VariableCommands),
-        usage: Usage,
-        live: LiveCatalog,
-        output: Output,
-    ) -> ManifestReload {
+    /// Reloads what `live` serves.
+    pub(super) fn new(origin: ManifestOrigin, usage: Usage, live: LiveCatalog, output: Output) -> ManifestReload {
         ManifestReload {
-            place,
-            environment,
-            commands,
+            origin,
             usage,
             live,
             output,
@@ -117,7 +115,7 @@ impl ReloadSource for ManifestReload {
     type Outcome = BuildOutcome;
 
     fn load(&mut self, requested: bool) -> LoadOutput<BuildOutcome> {
-        let load = self.commands.load((&self.place, &self.environment), requested);
+        let load = self.origin.commands.load(&self.origin.place, &self.origin.environment, requested);
         let built = finish_load(Handle::current().block_on(load), &self.output);
         let mut watch = built.reads.clone();
         if built.catalog.is_none() {

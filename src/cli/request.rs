@@ -32,7 +32,7 @@ pub(super) fn load_with(place: &ManifestLocation, environment: &EnvSource, outpu
 fn run_commands_and_build(place: &ManifestLocation, output: &Output) -> anyhow::Result<BuildOutcome> {
     let world = Arc::new(new_world());
     let mut commands = VariableCommands::new(world.clone(), CancellationToken::new());
-    let loaded = build_runtime()?.block_on(commands.load((place, &EnvSource::Process), false));
+    let loaded = build_runtime()?.block_on(commands.load(place, &EnvSource::Process, false));
     world.shut_down();
     Ok(finish_load(loaded, output))
 }

@@ -14,13 +14,13 @@ use tokio_util::sync::CancellationToken;
 use super::dev_session::DevSession;
 use super::environment::environment;
 use super::file_size_limit::fail_writes_beyond_limit;
-use super::manifest_reload::{ManifestReload, ReportedWarnings};
+use super::manifest_reload::{ManifestOrigin, ManifestReload, ReportedWarnings};
 use super::request::{finish_load, new_world};
 use super::sandbox_listing::warn_of_gaps;
 use super::variable_commands::VariableCommands;
 use super::{Exit, ListenAddress, Output, ServeArgs};
 use crate::catalog::{AcceptError, BuildOutcome, Catalog, HttpSettings, HttpUsage, SettingsAtStart, Usage};
-use crate::load::{EnvSource, ManifestLocation, WORKSPACE_VARIABLE};
+use crate::load::{ManifestLocation, WORKSPACE_VARIABLE};
 use crate::reload::{self, InitialLoad, WatchHandle};
 use crate::server::{LiveCatalog, ServeOptions};
 use crate::transport::http::{self, HttpOptions};
@@ -68,7 +68,7 @@ async fn load_and_serve(
     // From here on SIGHUP does not end the server.
     let _hangup = signal(SignalKind::hangup()).context("could not listen for signals")?;
     let mut commands = VariableCommands::new(world.clone(), stop.clone());
-    let mut built = finish_load(commands.load((&place, &environment), false).await, output);
+    let mut built = finish_load(commands.load(&place, &environment, false).await, output);
     // An author's session listens, whatever the manifest says.
     let default = dev.as_ref().map(|_| HttpSettings::default());
     let settings = built.catalog.as_deref().map(Catalog::http_settings).or(default.as_ref());
@@ -89,7 +89,7 @@ async fn load_and_serve(
     };
     warn_of_gaps(&built);
     let keys = super::state_keys::read_state_keys(arguments)?;
-    let origin = (place, environment, commands);
+    let origin = ManifestOrigin { place, environment, commands };
     let start =
         LoadedServer { origin, state_keys: keys, catalog, built, reported: said, usage, started_at: began, world };
     serve(invocation, start, stop).await?;
@@ -106,7 +106,7 @@ async fn usage(arguments: &ServeArgs, listening: Option<&HttpSettings>) -> anyho
 /// A loaded manifest that is ready to be served.
 struct LoadedServer {
     /// The place of the manifest, and the sources of its variables.
-    origin: (ManifestLocation, EnvSource, VariableCommands),
+    origin: ManifestOrigin,
     catalog: Arc<Catalog>,
     /// The outcome of the load, without its catalog.
     built: BuildOutcome,

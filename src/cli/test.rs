@@ -175,7 +175,7 @@ impl TestWorlds for RealWorlds<'_> {
         let Some(runtime) = runtime else { return load(self.place, environment) };
         let world = Arc::new(new_world());
         let mut commands = VariableCommands::new(world.clone(), CancellationToken::new());
-        let loaded = runtime.block_on(commands.load((self.place, environment), false));
+        let loaded = runtime.block_on(commands.load(self.place, environment, false));
         world.shut_down();
         loaded
     }

@@ -37,7 +37,8 @@ impl VariableCommands {
     /// errors runs nothing.
     pub(super) async fn load(
         &mut self,
-        (place, environment): (&ManifestLocation, &EnvSource),
+        place: &ManifestLocation,
+        environment: &EnvSource,
         refresh: bool,
     ) -> LoadedPacks {
         let loaded = load_with_commands(place, environment, &self.outputs);

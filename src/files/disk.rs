@@ -111,8 +111,12 @@ impl FolderBackend for DiskFolder {
             let entry = entry.map_err(|source| FileError::from_io(folder, source))?;
             let name = entry.file_name();
             let Some(name) = name.to_str() else {
-                let path = join(folder, &name.to_string_lossy());
-                each(WalkItem { path: &path, kind: EntryKind::Other, stat: &|| None });
+                let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+                let kind = if is_folder { EntryKind::NotUtf8Folder } else { EntryKind::NotUtf8File };
+                let shown = name.to_string_lossy();
+                if globs.may_match_name(&shown) {
+                    each(WalkItem { path: &join(folder, &shown), kind, stat: &|| None });
+                }
                 continue;
             };
             if !globs.may_match_name(name) {

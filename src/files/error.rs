@@ -144,6 +144,14 @@ const MAX_SHOWN_BYTES: usize = 4096;
 /// How much of a longer one they show.
 const SHOWN_CHARS: usize = 100;
 
+/// What is said of names that no path leads to.
+pub fn not_utf8_message(count: usize) -> String {
+    match count {
+        1 => "left out 1 name that is not UTF-8".to_owned(),
+        count => format!("left out {count} names that are not UTF-8"),
+    }
+}
+
 /// The beginning of a path that is too long, as it would make the message so.
 fn shorten(path: &str) -> String {
     let end = path.char_indices().nth(MAX_SHOWN_CHARS).map(|(end, _)| end);

@@ -19,7 +19,7 @@ mod walk;
 mod resolve;
 mod work_folder;
 
-pub use error::FileError;
+pub use error::{FileError, not_utf8_message};
 pub use folder::{FileEntry, FileStat, Folder, rfc3339};
 pub use glob::{GlobError, Globs};
 pub use mime::{is_mime_type, mime_by_name, mime_of};
@@ -30,7 +30,7 @@ pub use remove::RemovalStep;
 pub use replace::is_temporary;
 pub use resolve::{RootPathError, Roots};
 pub use walk::WalkOutcome;
-pub use work_folder::{Existing, FileInfo, FileKind, FolderName, WorkFolder};
+pub use work_folder::{Existing, FileInfo, FileKind, FolderName, FolderNames, WorkFolder};
 
 #[cfg(test)]
 mod tests;

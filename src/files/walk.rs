@@ -47,8 +47,12 @@ pub(super) enum EntryKind {
     Folder,
     LinkToFile,
     LinkToFolder,
-    /// A dangling or escaping link, a socket, or a name that is not UTF-8.
+    /// A dangling or escaping link, or a socket.
     Other,
+    /// A file with a name that is not UTF-8.
+    NotUtf8File,
+    /// A folder with such a name.
+    NotUtf8Folder,
 }
 
 /// The result of a walk.
@@ -60,6 +64,8 @@ pub struct WalkOutcome {
     pub folders: Vec<String>,
     /// The matching paths that are not files or are unreadable, sorted; links too, where they are not followed.
     pub skipped: Vec<String>,
+    /// How many of those have a name that is not UTF-8.
+    pub not_utf8: usize,
     /// The indexes of the exclude patterns that left something out.
     pub used_excludes: BTreeSet<usize>,
 }
@@ -114,6 +120,8 @@ impl Walk<'_> {
             EntryKind::File => self.visit_file(item),
             EntryKind::Folder => self.enqueue_folder(item.path, here.linked),
             EntryKind::Other => self.skip(item.path),
+            EntryKind::NotUtf8File => self.skip_name(item.path, self.globs.matches_normalized(item.path)),
+            EntryKind::NotUtf8Folder => self.skip_name(item.path, self.globs.could_match_in(item.path)),
             EntryKind::LinkToFile | EntryKind::LinkToFolder if !self.globs.follow_links => self.skip(item.path),
             EntryKind::LinkToFile => self.visit_file(item),
             EntryKind::LinkToFolder if here.linked || self.is_loop(here, item.path) => {}
@@ -125,6 +133,12 @@ impl Walk<'_> {
         if self.globs.matches_normalized(path) && self.globs.could_match_in(path) {
             self.found.skipped.push(path.to_owned());
         }
+    }
+
+    /// Skips a name that is not UTF-8.
+    fn skip_name(&mut self, path: &str, is_match: bool) {
+        self.found.not_utf8 += usize::from(is_match);
+        self.skip(path);
     }
 
     fn visit_file(&mut self, item: &WalkItem<'_>) {

@@ -90,6 +90,15 @@ pub struct FolderName {
     pub is_link: bool,
 }
 
+/// The names in a folder.
+#[derive(Debug, Default)]
+pub struct FolderNames {
+    /// Those that are UTF-8, sorted.
+    pub names: Vec<FolderName>,
+    /// The others, as they can be shown; no path leads to them.
+    pub not_utf8: Vec<FolderName>,
+}
+
 /// What may be there where a file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Existing {
@@ -135,8 +144,8 @@ impl WorkFolder {
     }
 
     /// The names in a folder, sorted; those of hidden files where they are wanted.
-    pub fn names(&self, folder: &str, hidden: bool) -> Result<Vec<FolderName>, FileError> {
-        let mut names = Vec::new();
+    pub fn names(&self, folder: &str, hidden: bool) -> Result<FolderNames, FileError> {
+        let (mut names, mut not_utf8) = (Vec::new(), Vec::new());
         let entries = match self.0.access_beneath(folder, |path| self.0.dir.read_dir(path)) {
             // Not found is also the error for a file.
             Err(FileError::NotFound(path)) if self.info(folder).is_ok() => return Err(FileError::NotAFolder(path)),
@@ -144,19 +153,26 @@ impl WorkFolder {
         };
         for entry in entries {
             let entry = entry.map_err(|source| FileError::from_io(folder, source))?;
-            let Ok(name) = entry.file_name().into_string() else { continue };
+            let (name, is_utf8) = match entry.file_name().into_string() {
+                Ok(name) => (name, true),
+                Err(name) => (name.to_string_lossy().into_owned(), false),
+            };
             if is_temporary(&name) || name.starts_with('.') && !hidden {
                 continue;
             }
             let Ok(kind) = entry.file_type().map(FileKind::of) else { continue };
-            names.push(self.followed(folder, FolderName { name, kind, is_link: kind == FileKind::Link }, hidden));
-            if names.len() > MAX_NAMES {
+            let found = FolderName { name, kind, is_link: kind == FileKind::Link };
+            match is_utf8 {
+                true => names.push(self.followed(folder, found, hidden)),
+                false => not_utf8.push(found),
+            }
+            if names.len() + not_utf8.len() > MAX_NAMES {
                 return Err(FileError::TooMany { limit: MAX_NAMES, what: "names in a folder" });
             }
         }
         let mut names: Vec<FolderName> = names.into_iter().flatten().collect();
         names.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        Ok(names)
+        Ok(FolderNames { names, not_utf8 })
     }
 
     /// The name with what its link leads to; `None` where that is hidden.

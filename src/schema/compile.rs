@@ -25,7 +25,7 @@ pub struct Schema {
     /// The same as a value, on first use.
     root: OnceLock<Value>,
     draft: Draft,
-    secrets: HashSet<String>,
+    pub(super) secrets: HashSet<String>,
     validator: OnceLock<Option<Box<Compiled>>>,
     /// The same without `required`, to validate one property alone.
     validator_without_required: OnceLock<Option<Box<Compiled>>>,
@@ -172,7 +172,7 @@ impl Schema {
         coerce::fill_defaults(self.root(), arguments);
     }
 
-    fn root(&self) -> &Value {
+    pub(super) fn root(&self) -> &Value {
         self.root.get_or_init(|| Value::Object(Map::clone(&self.json)))
     }
 

@@ -78,7 +78,8 @@ impl<'v> Explainer<'v> {
         self.found
     }
 
-    fn push(&mut self, pointer: impl Into<String>, message: String) {
+    /// Adds a violation at a pointer into the value.
+    pub(super) fn push(&mut self, pointer: impl Into<String>, message: String) {
         let pointer = pointer.into();
         let name = pointer::segments(&pointer).next().filter(|_| self.value.is_object());
         let message = format!("{} {message}", self.display_pointer(&pointer));

@@ -11,9 +11,9 @@ use serde_json::Value;
 use super::check::{Rules, TemplateCheck, check};
 use super::engine::Engine;
 use super::error::{Altered, Compared, TemplateError, TemplateSpan};
-use super::json_output;
 use super::limit::MAX_OUTPUT;
 use super::lower::{LowerContext, label, lower};
+use super::output_form;
 use super::output_note;
 use super::render::{MARK, PrintMode, RenderError, RenderJob, value_to_text};
 use super::scope::Scope;
@@ -177,7 +177,7 @@ impl<S: Slot> Template<S> {
     fn render_value(&self, scope: &Scope) -> Result<Option<(S::Output, usize)>, RenderError> {
         let Some(label) = self.single_label().filter(|_| S::TYPED) else { return Ok(None) };
         let value = match self.value(scope) {
-            Err(RenderError::NotJson { .. }) if S::TESTS => Cow::Owned(Value::Null),
+            Err(RenderError::OutputMismatch { .. }) if S::TESTS => Cow::Owned(Value::Null),
             value => value?,
         };
         if value.is_null()
@@ -332,7 +332,7 @@ impl HandlebarsBody {
     /// The text, or where it is captured the value of the only expression.
     fn render(&self, mode: PrintMode, scope: &Scope) -> Result<(String, Value), RenderError> {
         let (registry, template) = (self.engine.registry(), &self.tree);
-        let no_value = |path: &Vec<String>| Some((path.join("."), json_output::no_value(scope, path)?));
+        let no_value = |path: &Vec<String>| Some((path.join("."), output_form::no_value(scope, path)?));
         let no_values = self.output_paths.iter().filter_map(no_value).collect();
         let job = RenderJob { registry, template, mode, now: scope.now(), budget: scope.budget(), no_values };
         job.run(scope.pick(&self.required_paths)?)

@@ -142,7 +142,7 @@ impl Rewriter<'_> {
         arguments.values().for_each(|value| self.value(value, needed));
     }
 
-    /// Rewrites an argument; `needed` is whether an output that it reads has to be JSON.
+    /// Rewrites an argument; `needed` is whether an output that it reads has to be of its form.
     fn value(&mut self, value: &Expression, needed: bool) {
         match value {
             Expression::Path(path) => {
@@ -154,7 +154,7 @@ impl Rewriter<'_> {
         }
     }
 
-    /// A path that reads an output, which has to be JSON.
+    /// A path that reads an output, which has to be of its form.
     fn needed_path(&self, path: &PathNode, printed: bool) -> Option<String> {
         let output = self.context.checked.output_paths.get(&path.span.start).filter(|_| !self.context.partial)?;
         let (raw, output) = (Value::String(self.raw_path(path)), Value::String(output.join(".")));

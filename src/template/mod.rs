@@ -11,7 +11,7 @@
 mod shape;
 mod scope;
 mod error;
-mod json_output;
+mod output_form;
 mod output_note;
 mod limit;
 mod syntax;

@@ -7,8 +7,8 @@ use handlebars::{Context, Handlebars, JsonTruthy, Output, RenderContext, RenderE
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::json_output::NoValue;
 use super::limit::{MAX_ITERATIONS, MAX_OUTPUT};
+use super::output_form::NoValue;
 use crate::budget::{Budget, Exhausted, memory_size};
 
 /// Why rendering failed. No message contains a value, so that clients may see it, but the beginning of an output, which is
@@ -43,15 +43,17 @@ pub enum RenderError {
         /// The reason.
         reason: &'static str,
     },
-    /// The output of an action is read as JSON, and is none.
-    #[error("`{path}` is not JSON: the output {found}; use `{text}` for its text")]
-    NotJson {
-        /// The path of the JSON.
+    /// The output of an action is read as JSON or as text, and is none.
+    #[error("`{path}` is {found}; use `{other}` for {other_form}")]
+    OutputMismatch {
+        /// The path that is read.
         path: String,
-        /// What the output is.
+        /// What the output is instead.
         found: String,
-        /// The path of its text.
-        text: String,
+        /// The path of the output in the form that it has.
+        other: String,
+        /// This form, in words.
+        other_form: &'static str,
     },
     /// The text of an output has a note at its end, which is no part of the output.
     #[error("`{path}` ends with the note `{note}` and cannot be used as a value: {mend}")]

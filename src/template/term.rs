@@ -26,7 +26,7 @@ pub(super) struct Call {
     helper: HelperFn,
     params: Vec<Term>,
     options: Vec<(String, Term)>,
-    /// Whether an output that is not JSON is null.
+    /// Whether an output of another form is null.
     tests: bool,
 }
 
@@ -71,7 +71,7 @@ impl Term {
 impl Call {
     fn evaluate(&self, scope: &Scope) -> HelperValue {
         let params = self.params.iter().map(|term| match term.value(scope) {
-            Err(RenderError::NotJson { .. }) if self.tests => Ok(Cow::Owned(Value::Null)),
+            Err(RenderError::OutputMismatch { .. }) if self.tests => Ok(Cow::Owned(Value::Null)),
             value => value,
         });
         let options = self.options.iter().map(|(name, term)| term.value(scope).map(|value| (name.as_str(), value)));

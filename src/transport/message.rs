@@ -10,15 +10,16 @@ use rmcp::{
     model::{
         CancelledNotification, ClientNotification, ClientRequest, CustomNotification, CustomRequest, ErrorCode,
         ErrorData, GetExtensions, GetMeta, JsonRpcMessage, Notification, NotificationNoParam, ProgressNotification,
-        ProtocolVersion, Request, RequestId, RequestMetaObject, RequestNoParam, RequestOptionalParam,
-        RequestParamsMeta,
+        ProtocolVersion, RequestId, RequestMetaObject,
     },
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned, ser::SerializeStruct};
 use serde_json::{Value, value::RawValue};
 
-use super::{label_limits, message_size::Parser};
+use super::label_limits;
+use super::message_size::Parser;
+use super::request_params::{MisfitParams, parse_params, parse_typed_request};
 
 /// A message from a client.
 pub(super) type Incoming = RxJsonRpcMessage<RoleServer>;
@@ -240,107 +241,6 @@ fn parse_request(id: &RequestId, method: Cow<'_, str>, params: Option<&str>) -> 
 /// Whether what comes is kept for long, or parsed by rmcp.
 fn has_small_params(method: &str) -> bool {
     matches!(method, "initialize" | "server/discover" | "skills/list")
-}
-
-/// Why params are not those of a method.
-enum MisfitParams {
-    /// A member occurs twice, which a value cannot show.
-    Duplicate(String),
-    /// The handler says what it is.
-    Other,
-}
-
-impl From<serde_json::Error> for MisfitParams {
-    fn from(error: serde_json::Error) -> MisfitParams {
-        let complaint = error.to_string();
-        match complaint.split_once(" at line ") {
-            Some((field, _)) if field.starts_with("duplicate field") => MisfitParams::Duplicate(field.to_owned()),
-            _ => MisfitParams::Other,
-        }
-    }
-}
-
-fn parse_typed_request(method: &str, params: Option<&str>) -> Result<ClientRequest, MisfitParams> {
-    use ClientRequest as R;
-    Ok(match method {
-        "tools/call" => R::CallToolRequest(with_params(params)?),
-        "prompts/get" => R::GetPromptRequest(with_params(params)?),
-        "resources/read" => R::ReadResourceRequest(with_params(params)?),
-        "tools/list" => R::ListToolsRequest(with_optional_params(params)?),
-        "prompts/list" => R::ListPromptsRequest(with_optional_params(params)?),
-        "resources/list" => R::ListResourcesRequest(with_optional_params(params)?),
-        "resources/templates/list" => R::ListResourceTemplatesRequest(with_optional_params(params)?),
-        "ping" => R::PingRequest(without_params(params)?),
-        "completion/complete" => R::CompleteRequest(with_params(params)?),
-        "resources/subscribe" => R::SubscribeRequest(with_params(params)?),
-        "resources/unsubscribe" => R::UnsubscribeRequest(with_params(params)?),
-        "subscriptions/listen" => R::SubscriptionsListenRequest(with_params(params)?),
-        "initialize" => R::InitializeRequest(with_params(params)?),
-        "logging/setLevel" => R::SetLevelRequest(with_params(params)?),
-        "tasks/get" => R::GetTaskRequest(with_params(params)?),
-        "tasks/update" => R::UpdateTaskRequest(with_params(params)?),
-        "tasks/cancel" => R::CancelTaskRequest(with_params(params)?),
-        "skills/get" => R::GetSkillRequest(with_params(params)?),
-        "resources/directory/read" => R::ReadResourceDirectoryRequest(with_params(params)?),
-        // Of these two rmcp alone knows how to make parameters out of metadata.
-        "server/discover" | "skills/list" => parse_by_rmcp(method, params)?,
-        _ => return Err(MisfitParams::Other),
-    })
-}
-
-/// JSON-RPC's parameters by position are none of MCP's: serde would take them for a struct's fields.
-fn parse_params<P: DeserializeOwned>(params: Option<&str>) -> Result<P, MisfitParams> {
-    let params = params.unwrap_or("{}");
-    if params.starts_with('{') { Ok(serde_json::from_str(params)?) } else { Err(MisfitParams::Other) }
-}
-
-fn with_params<M: Default, P: DeserializeOwned + RequestParamsMeta>(
-    params: Option<&str>,
-) -> Result<Request<M, P>, MisfitParams> {
-    let mut params: P = parse_params(params)?;
-    let meta = params.meta_mut().take();
-    let mut request = Request::new(params);
-    if let Some(meta) = meta {
-        request.extensions.insert(meta);
-    }
-    Ok(request)
-}
-
-fn with_optional_params<M: Default, P: DeserializeOwned + RequestParamsMeta>(
-    params: Option<&str>,
-) -> Result<RequestOptionalParam<M, P>, MisfitParams> {
-    let mut params: P = parse_params(params)?;
-    let meta = params.meta_mut().take();
-    let mut request = RequestOptionalParam::with_param(params);
-    if let Some(meta) = meta {
-        request.extensions.insert(meta);
-    }
-    Ok(request)
-}
-
-#[derive(Deserialize)]
-struct ParamsMeta {
-    #[serde(rename = "_meta", default)]
-    meta: Option<RequestMetaObject>,
-}
-
-fn without_params<M: Default>(params: Option<&str>) -> Result<RequestNoParam<M>, MisfitParams> {
-    let mut request = RequestNoParam::default();
-    if params.is_some()
-        && let Some(meta) = parse_params::<ParamsMeta>(params)?.meta
-    {
-        request.extensions.insert(meta);
-    }
-    Ok(request)
-}
-
-fn parse_by_rmcp(method: &str, params: Option<&str>) -> Result<ClientRequest, MisfitParams> {
-    let params: Value = parse_params(params)?;
-    let request = serde_json::json!({ "method": method, "params": params });
-    match serde_json::from_value(request) {
-        Ok(ClientRequest::CustomRequest(_)) | Err(_) => Err(MisfitParams::Other),
-        Ok(request) => Ok(request),
-    }
 }
 
 /// Passes a method that the version of a request does not have to the handler, whose error is uniform: sessions have no

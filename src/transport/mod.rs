@@ -28,6 +28,7 @@ mod message;
 mod message_size;
 mod outbox;
 mod pending;
+mod request_params;
 mod stdio_sockets;
 pub mod stdio;
 #[cfg(test)]

@@ -123,7 +123,7 @@ pub(super) async fn run_program(real: &RealWorld, mut command: ProgramCommand) -
         return Err(WorldError::ProgramLimit { limit: real.permits.limit(), after: command.timeout });
     };
     let sandbox = sandbox::rulesets(&command, &program, &search_path)?;
-    let started = start_program(real, (&program, sandbox), &mut command, permit);
+    let started = start_program(real, LocatedProgram { path: &program, sandbox }, &mut command, permit);
     let (mut tree, mut pipes) = started.map_err(|error| start_error(error, &command))?;
     let ended = tokio::select! {
         biased;
@@ -172,9 +172,15 @@ fn locate_program(command: &ProgramCommand, path: &OsStr) -> Result<PathBuf, Wor
     }
 }
 
+/// A program that was found, and the rulesets that hold it.
+struct LocatedProgram<'a> {
+    path: &'a Path,
+    sandbox: Vec<OwnedFd>,
+}
+
 fn start_program(
     real: &RealWorld,
-    (program, sandbox): (&Path, Vec<OwnedFd>),
+    located: LocatedProgram<'_>,
     command: &mut ProgramCommand,
     permit: ProgramPermit,
 ) -> io::Result<(ProcessTree, ParentPipes)> {
@@ -183,10 +189,10 @@ fn start_program(
     let cwd_folder = command.cwd_folder.as_ref().map(|folder| folder.try_clone()).transpose()?;
     // The path would be followed again.
     let cwd: &Path = if cwd_folder.is_some() { Path::new("/") } else { &command.cwd };
-    let child_stdio = ChildStdio { sandbox, cwd: cwd_folder, ..child_stdio };
+    let child_stdio = ChildStdio { sandbox: located.sandbox, cwd: cwd_folder, ..child_stdio };
     let own_env = command.env.iter().map(|(name, value)| (name.into(), value.into()));
     let start = StartRequest {
-        program: program.into(),
+        program: located.path.into(),
         arg0: (&command.program).into(),
         args: command.args.clone(),
         cwd: cwd.into(),

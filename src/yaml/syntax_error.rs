@@ -49,7 +49,7 @@ pub(super) fn explain(text: &str, message: &str, at: usize, open: Option<usize>)
         return fault.help("indent with spaces; YAML does not allow tabs in indentation");
     }
     let found = if message.contains("quote") { unclosed_quote(text, at) } else { None };
-    let found = found.or_else(|| unclosed_bracket(text, message, (at, open)));
+    let found = found.or_else(|| unclosed_bracket(text, message, at, open));
     let found = found.or_else(|| unquoted_text(text, &line));
     found.unwrap_or_else(|| {
         let fault = SyntaxFault::new(at..at, format!("invalid YAML: {message}"));
@@ -117,7 +117,7 @@ fn open_quote(line: &str) -> Option<usize> {
 }
 
 /// A bracket of an earlier line, or of this one if another one closes it.
-fn unclosed_bracket(text: &str, message: &str, (at, open): (usize, Option<usize>)) -> Option<SyntaxFault> {
+fn unclosed_bracket(text: &str, message: &str, at: usize, open: Option<usize>) -> Option<SyntaxFault> {
     let is_mismatch = message.contains("mismatched bracket");
     let names_it = ["flow mapping", "flow sequence", "bracket", "expected ',' or"];
     if !names_it.iter().any(|part| message.contains(part)) || message.contains("misplaced") {

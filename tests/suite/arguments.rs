@@ -127,3 +127,24 @@ fn faults_of_additional_properties_are_located() {
     let unknown = "arguments: { v: {} }\n    additionalProperties: true\n    run: { log: '{{other}}' }";
     assert_eq!(said(unknown).0, "unknown variable `other`");
 }
+
+#[test]
+fn reserved_name_of_argument_is_one_error() {
+    for entries in [
+        "tools: { t: { description: D, arguments: { steps: {} }, result: { text: \"{{steps}} {{upper steps}}\" } } }",
+        "tools: { t: { description: D, arguments: { result: {} }, run: { exec: [echo, \"{{result}}\"] } } }",
+        "prompts: { p: { arguments: { steps: {} }, text: \"{{steps}}{{#if steps}}x{{/if}}\" } }",
+        "resources: { r: { uri: \"s://{steps}\", arguments: { steps: {} }, text: \"{{steps}}\" } }",
+    ] {
+        let folder = TestFolder::with_manifest(&format!("folio: 1\nserver: {{ name: s }}\n{entries}\n"));
+        let ran = run_folio(folder.path(), &["check"]);
+        assert!(ran.out.starts_with("error[bad-name]: reserved argument name `"), "{}", ran.out);
+        assert!(ran.out.ends_with("\n1 error\n"), "{}", ran.out);
+    }
+    // Another entry has none of it.
+    let folder = TestFolder::with_manifest(
+        "folio: 1\nserver: { name: s }\nprompts: { a: { arguments: { steps: {} }, text: \"{{steps}}\" }, b: { text: \"{{steps}}\" } }\n",
+    );
+    let ran = run_folio(folder.path(), &["check"]);
+    assert!(ran.out.contains("unknown variable `steps`") && ran.out.ends_with("\n2 errors\n"), "{}", ran.out);
+}

@@ -841,3 +841,101 @@ fn leftovers_of_killed_writes_are_removed() {
     called(&client, "remove", json!({ "path": "left" })).unwrap();
     assert!(!folder.join("notes/left").exists());
 }
+
+/// A template that reads a file or a resource which is not text, and what that makes: a text, or an error.
+const BYTES_READ: &[(&str, &str, Result<&str, &str>)] = &[
+    (
+        "file: { read: latin, in: n }",
+        "[{{steps.x.text}}]",
+        Err("`steps.x.text` is not text: byte 4 is not UTF-8; use `steps.x.base64` for its bytes"),
+    ),
+    ("file: { read: latin, in: n }", "{{#if steps.x.path}}{{upper steps.x.text}}{{/if}}", Err("is not text: byte 4")),
+    ("file: { read: latin, in: n }", "{{#if steps.x.text}}text{{else}}{{steps.x.base64}}{{/if}}", Ok("Y2Fm6Qo=")),
+    ("file: { read: latin, in: n }", "{{default steps.x.text \"none\"}}", Ok("none")),
+    (
+        "file: { read: text, in: n, base64: true }",
+        "{{steps.x.text}}",
+        Err("`steps.x.text` is not there, as it was read as bytes"),
+    ),
+    ("file: { read: text, in: n }", "[{{steps.x.text}}]", Ok("[café]")),
+    ("file: { read: empty, in: n }", "[{{steps.x.text}}]", Ok("[]")),
+    (
+        "read: docs://latin",
+        "{{steps.x.text}}",
+        Err("is not text: byte 4 is not UTF-8; use `steps.x.blob` for its bytes"),
+    ),
+    ("read: docs://text", "{{steps.x.text}}", Ok("café")),
+];
+
+#[test]
+fn text_of_bytes_is_an_error_where_it_is_used() {
+    let mut manifest = "folio: 1\nserver: { name: s }\nfolders: { n: { path: n } }\nresources: { docs: { uri: \"docs://{+path}\", root: n } }\ntools:\n".to_owned();
+    for (at, (step, template, _)) in BYTES_READ.iter().enumerate() {
+        let template = Value::from(*template);
+        manifest +=
+            &format!("  t{at}: {{ description: D, run: [{{ id: x, {step} }}], result: {{ text: {template} }} }}\n");
+    }
+    manifest += "  later: { description: D, run: [{ id: x, file: { read: latin, in: n } }, { exec: [echo, \"{{steps.x.text}}\"] }] }\n";
+    manifest += "  set: { description: D, run: [{ id: x, file: { read: latin, in: n } }, { id: y, set: { t: \"{{steps.x.text}}\" } }], result: { text: \"{{steps.y.t}}\" } }\n";
+    manifest +=
+        "  only: { description: D, run: { file: { read: latin, in: n } }, result: { text: \"{{result.text}}\" } }\n";
+    let folder = TestFolder::new(&[("folio.yaml", &manifest), ("n/text", "café"), ("n/empty", "")]);
+    folder.write("n/latin", b"caf\xe9\n");
+    let server = folder.stdio();
+    let client = server.session(SESSION_VERSIONS[3]);
+    for (at, (step, template, expected)) in BYTES_READ.iter().enumerate() {
+        let said = text(&client, &format!("t{at}"), json!({}));
+        let holds = match (&said, expected) {
+            (Err(said), Err(words)) => said.contains(words),
+            (Ok(said), Ok(expected)) => said == expected,
+            _ => false,
+        };
+        assert!(holds, "{step} {template}: {said:?}");
+    }
+    for tool in ["later", "set", "only"] {
+        let said = text(&client, tool, json!({})).unwrap_err();
+        assert!(said.contains(".text` is not text: byte 4 is not UTF-8"), "{tool}: {said}");
+    }
+}
+
+#[test]
+fn names_that_are_not_utf8_are_counted() {
+    let (folder, server) = served(&[]);
+    let bad = |name: &[u8]| folder.join("notes").join(std::ffi::OsStr::from_bytes(name));
+    if fs::write(bad(b"x\xff.md"), "x").is_err() {
+        // Not every file system has such names.
+        return;
+    }
+    let client = server.sessionless();
+    let notes = |tool: &str, arguments: Value| {
+        let result = called(&client, tool, arguments).unwrap();
+        let blocks = result["content"].as_array().unwrap();
+        blocks.iter().skip(1).map(text_of).collect::<Vec<_>>().join("|")
+    };
+    let one = "[left out 1 name that is not UTF-8]";
+    assert_eq!(notes("list", json!({ "path": "." })), one);
+    assert_eq!(notes("tree", json!({ "path": "." })), one);
+    assert_eq!(notes("find", json!({ "path": ".", "text": "**/*.md", "list": [] })), one);
+    assert_eq!(notes("find", json!({ "path": ".", "text": "**/*.txt", "list": [] })), "");
+    assert_eq!(notes("list", json!({ "path": "sub" })), "");
+    fs::create_dir(bad(b"d\xfe")).unwrap();
+    fs::write(bad(b".hidden\xfe"), "h").unwrap();
+    assert_eq!(notes("find", json!({ "path": ".", "text": "**/*.txt", "list": [] })), one);
+    let cut = "[cut: there are more than 1 entries]\n[left out 2 names that are not UTF-8]";
+    assert_eq!(notes("list", json!({ "path": ".", "n": 1 })), cut);
+}
+
+#[test]
+fn root_reports_names_that_are_not_utf8() {
+    let manifest = "folio: 1\nserver: { name: s }\nresources: { docs: { uri: \"docs://{+path}\", root: docs, include: [\"**/*.md\"] } }\n";
+    let folder = TestFolder::new(&[("folio.yaml", manifest), ("docs/a.md", "a")]);
+    let bad = |name: &[u8]| folder.join("docs").join(std::ffi::OsStr::from_bytes(name));
+    if fs::write(bad(b"x\xff.md"), "x").is_err() {
+        return;
+    }
+    fs::write(bad(b"x\xff.txt"), "x").unwrap();
+    fs::write(bad(b".\xff.md"), "x").unwrap();
+    let ran = run_folio(Path::new("/"), &["check", folder.path().to_str().unwrap()]);
+    assert!(ran.out.contains("left out 1 name that is not UTF-8\n --> "), "{}", ran.out);
+    folder.stdio().log.wait_for_line(0, |line| line.contains("left out 1 name that is not UTF-8"));
+}

@@ -145,3 +145,49 @@ fn response_that_is_no_json_keeps_its_status() {
     assert_eq!(text("json"), "It says gone");
     assert!(text("page").contains("502 Bad Gateway: Bad gateway"), "{}", text("page"));
 }
+
+const LARGE: &str = r#"folio: 1
+server: { name: large }
+x-run: &run { shell: sh, text: "cat numbers" }
+tools:
+  text: { description: D, maxOutput: 64MiB, run: { script: *run }, result: { text: "{{len result.stdout}}" } }
+  step: { description: D, maxOutput: 64MiB, run: [{ id: x, script: *run }], result: { text: "{{len steps.x.stdout}}" } }
+  json: { description: D, maxOutput: 64MiB, run: [{ id: x, script: *run }], result: { text: "{{len steps.x.json}}" } }
+  parsed: { description: D, maxOutput: 64MiB, run: [{ id: x, script: *run, parse: json }], result: { text: "{{len steps.x.json}}" } }
+  selected: { description: D, maxOutput: 64MiB, run: { script: *run }, result: { select: "length(@)" } }
+  fails: { description: D, maxOutput: 64MiB, run: { script: { shell: sh, text: "cat numbers; echo gone >&2; exit 3" } } }
+  http: { description: D, maxOutput: 64MiB, run: [{ id: x, http: { url: "URL/", allow: [127.0.0.1] } }], result: { text: "{{len steps.x.body}}" } }
+  body: { description: D, maxOutput: 64MiB, run: [{ id: x, http: { url: "URL/", allow: [127.0.0.1] } }], result: { text: "{{len steps.x.json}}" } }
+"#;
+
+#[test]
+fn large_json_that_nobody_reads_stays_text() {
+    let numbers = format!("[{}1]", "1,".repeat(4_000_000));
+    let body = numbers.clone();
+    let upstream =
+        Upstream::start(move |_, _| Reply::with_headers(200, &[("content-type", "application/json")], &body));
+    let folder = TestFolder::new(&[("folio.yaml", &LARGE.replace("URL", &upstream.url())), ("numbers", &numbers)]);
+    let server = folder.stdio();
+    let client = server.session(SESSION_VERSIONS[3]);
+    let call = |name: &str| {
+        let result = client.call(name, json!({}));
+        (result["isError"] == true, text_of(&result["content"][0]))
+    };
+    for name in ["text", "step", "http"] {
+        assert_eq!(call(name), (false, numbers.len().to_string()), "{name}");
+    }
+    for (name, text) in [("json", "stdout"), ("body", "body")] {
+        let (is_error, said) = call(name);
+        let found = format!("the JSON of {} bytes takes more memory than a call may use", numbers.len());
+        let words = format!("`steps.x.json` is not there: {found}; use `steps.x.{text}` for its text");
+        assert!(is_error && said.starts_with(&words), "{name}: {said}");
+    }
+    let (is_error, said) = call("parsed");
+    assert!(is_error && said.starts_with("output too large to parse: its 8000003 bytes"), "{said}");
+    let (is_error, said) = call("selected");
+    let words =
+        "`select` requires JSON output: `result.json` is not there: the JSON of 8000003 bytes takes more memory";
+    assert!(is_error && said.starts_with(words), "{said}");
+    let (is_error, said) = call("fails");
+    assert!(is_error && said.contains("exited with code 3") && said.contains("gone"), "{said}");
+}

@@ -193,3 +193,56 @@ fn date_is_read_in_the_zone_that_it_names() {
     let wrong = client.call("date", json!({ "at": "2024-01-01T10:00+05:00[Europe/Paris]" }));
     assert_eq!(wrong["isError"], true, "{wrong}");
 }
+
+const NESTED: &str = r##"folio: 1
+server: { name: numbers }
+tools:
+  free:
+    description: D
+    arguments:
+      l: { type: array, items: { type: integer } }
+      o: { type: object }
+      x: { type: array, items: { type: number } }
+      either: { anyOf: [{ type: string }, { type: number }] }
+      deep: { type: object, properties: { a: { type: array, items: {} } } }
+    result: { text: "{{json l}} {{json o}} {{json x}} {{json either}}" }
+  schema:
+    description: D
+    inputSchema: { type: object, properties: { any: {}, number: { $ref: "#/$defs/number" } }, $defs: { number: { type: number } } }
+    result: { text: "{{json any}} {{json number}}" }
+prompts:
+  say: { arguments: { l: { type: array, items: { type: integer } } }, text: "{{l}}" }
+"##;
+
+#[test]
+fn nested_integers_beyond_64_bits_are_refused() {
+    let folder = TestFolder::with_manifest(NESTED);
+    let server = folder.stdio();
+    let client = server.session(SESSION_VERSIONS[3]);
+    let long = "123456789012345678901234567890";
+    let words = "must be an integer of at most 64 bits; pass a longer one as a string";
+    let call = |tool: &str, arguments: &str| {
+        let arguments: Value = serde_json::from_str(arguments).unwrap();
+        let result = client.call(tool, arguments);
+        (result["isError"] == true, text_of(&result["content"][0]))
+    };
+    for (tool, arguments, place) in [
+        ("free", format!(r#"{{ "l": [1, {long}] }}"#), "l[1]"),
+        ("free", format!(r#"{{ "o": {{ "a": {{ "b": [-{long}] }} }} }}"#), "o.a.b[0]"),
+        ("free", r#"{ "o": { "a b": 18446744073709551616 } }"#.to_owned(), "o[\"a b\"]"),
+        ("free", format!(r#"{{ "deep": {{ "a": [{long}] }} }}"#), "deep.a[0]"),
+        ("schema", format!(r#"{{ "any": {{ "x": {long} }} }}"#), "any.x"),
+        ("schema", format!(r#"{{ "other": {long} }}"#), "other"),
+    ] {
+        assert_eq!(call(tool, &arguments), (true, format!("`{place}` {words}")), "{arguments}");
+    }
+    let (is_error, said) = call("free", r#"{ "l": [18446744073709551615], "o": { "a": -9223372036854775808 } }"#);
+    assert!(!is_error && said.starts_with(r#"[18446744073709551615] {"a":-9223372036854775808}"#), "{said}");
+    // What may be any number has no digits to lose.
+    let (is_error, said) =
+        call("free", r#"{ "x": [1e300, 18446744073709551616], "either": 1e30, "o": { "f": 1e-300 } }"#);
+    assert!(!is_error, "{said}");
+    assert_eq!(call("schema", r#"{ "number": 1e30 }"#), (false, "null 1e+30".to_owned()));
+    let error = client.error("prompts/get", json!({ "name": "say", "arguments": { "l": format!("[{long}]") } }));
+    assert!(error["message"].as_str().unwrap().contains(&format!("`l[0]` {words}")), "{error}");
+}

@@ -78,6 +78,9 @@ fn attempts() {
     say("mode outside", fs::set_permissions(outside.join("secret"), PermissionsExt::from_mode(0o640)));
     say("owner outside", std::os::unix::fs::lchown(outside.join("secret"), None, None));
     say("times outside", touch(&outside.join("secret")));
+    say("flags outside", fs::File::open(outside.join("secret")).and_then(|file| set_flags(&file)));
+    say("flags given", fs::File::open("data/given").and_then(|file| set_flags(&file)));
+    say("project given", fs::File::open("data/given").and_then(|file| set_project(&file)));
     say("mode given", fs::set_permissions("out/keep", PermissionsExt::from_mode(0o600)));
     let name = SocketAddr::from_abstract_name(format!("folio-suite-{pid}")).unwrap();
     say("abstract socket", UnixStream::connect_addr(&name).map(drop));
@@ -124,6 +127,29 @@ fn call(number: i64, [one, other]: [usize; 2]) -> io::Result<()> {
     // SAFETY: with these arguments the calls read no memory.
     let outcome = unsafe { libc::syscall(number, one, other) };
     if outcome < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Sets the flags that `chattr` does, to what they are; done where the file system has none.
+fn set_flags(file: &fs::File) -> io::Result<()> {
+    let flags = rustix::fs::ioctl_getflags(file).unwrap_or(rustix::fs::IFlags::empty());
+    done_or_unsupported(rustix::fs::ioctl_setflags(file, flags).map_err(io::Error::from))
+}
+
+/// Sets flags and the project in the other way.
+#[expect(unsafe_code, reason = "no crate makes this call")]
+fn set_project(file: &fs::File) -> io::Result<()> {
+    const FS_IOC_FSSETXATTR: libc::c_ulong = 0x401c_5820;
+    let attributes = [0_u32; 7];
+    // SAFETY: the kernel reads 28 bytes, which outlive the call.
+    let outcome = unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FSSETXATTR, attributes.as_ptr()) };
+    done_or_unsupported(if outcome < 0 { Err(io::Error::last_os_error()) } else { Ok(()) })
+}
+
+fn done_or_unsupported(outcome: io::Result<()>) -> io::Result<()> {
+    outcome.or_else(|error| match error.raw_os_error() {
+        Some(libc::ENOTTY | libc::EOPNOTSUPP | libc::ENOSYS | libc::EINVAL) => Ok(()),
+        _ => Err(error),
+    })
 }
 
 /// Binds to a free port, as no other is named.
@@ -235,7 +261,8 @@ fn attempts_of(result: &Value) -> BTreeMap<String, String> {
 const MAY: [&str; 7] =
     ["read in cwd", "read given", "write given", "rename given", "open descriptors", "local sockets", "netlink"];
 /// A filter of system calls sees no paths, so who may write somewhere may change the modes of all that is its user's.
-const WRITERS_MAY: [&str; 4] = ["mode outside", "owner outside", "times outside", "mode given"];
+const WRITERS_MAY: [&str; 6] =
+    ["mode outside", "owner outside", "times outside", "mode given", "flags given", "project given"];
 
 #[test]
 fn kernel_refuses_what_is_not_given() {
@@ -305,6 +332,9 @@ fn network_is_held_by_port() {
         assert!(tried["udp"] == "ok" && tried["netlink"] == "ok", "names are resolved: {tried:?}");
         for what in ["listen", "mode outside", "owner outside", "times outside", "mode given"] {
             assert_eq!(tried[what] == "ok", tool == "any", "{tool}: {what}: {tried:?}");
+        }
+        for what in ["flags given", "project given"] {
+            assert_eq!(tried[what], if tool == "any" { "ok" } else { "PermissionDenied" }, "{tool}: {what}: {tried:?}");
         }
         for what in ["mptcp", "fast open", "upper layer", "vsock", "raw", "packet"] {
             assert!(tool == "any" || tried[what] == "PermissionDenied", "{tool}: {what}: {tried:?}");

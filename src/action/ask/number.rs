@@ -7,7 +7,7 @@ use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::{Code, one_line, truncate};
 use crate::schema::normalize_integers;
 use crate::template::{Numeric, RenderError, Scope, Template};
-use crate::yaml::{Location, Spanned};
+use crate::yaml::Spanned;
 
 /// Which numbers a key takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +18,13 @@ pub(super) enum NumberKind {
     Any,
     /// A number from 0 to 1.
     Share,
+}
+
+/// A key that takes a number.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NumberKey {
+    pub(super) name: &'static str,
+    pub(super) kind: NumberKind,
 }
 
 /// A number that is known at the call.
@@ -53,10 +60,11 @@ impl NumberTemplates {
     /// Compiles the number of a key: `Some(None)` for a template, which is kept, and `None` after an error.
     pub(super) fn compile(
         &mut self,
-        (key, kind): (&'static str, NumberKind),
-        (value, at): (&Value, Location),
+        NumberKey { name: key, kind }: NumberKey,
+        written: &Spanned<&Value>,
         compiler: &mut Compiler<'_>,
     ) -> Option<Option<Value>> {
+        let (value, at) = (written.value, written.location);
         if let Value::String(text) = value
             && text.contains("{{")
         {

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use super::AnswerVerdict;
-use super::number::{NumberKind, NumberTemplates};
+use super::number::{NumberKey, NumberKind, NumberTemplates};
 use super::spec::{Sample, SampleMessage};
 use crate::action::ActionError;
 use crate::action::client::{ClientCapability, QuestionKind};
@@ -114,11 +114,11 @@ fn static_params(
     compiler: &mut Compiler<'_>,
 ) -> Option<Map<String, Value>> {
     let mut number = |key, written: &Option<Spanned<Json>>, compiler: &mut Compiler<'_>| match written {
-        Some(written) => numbers.compile(key, (&written.value.0, written.location), compiler),
+        Some(written) => numbers.compile(key, &Spanned::new(&written.value.0, written.location), compiler),
         None => Some(None),
     };
-    let max_tokens = number(("maxTokens", NumberKind::Count), &sample.max_tokens, compiler);
-    let temperature = number(("temperature", NumberKind::Any), &sample.temperature, compiler);
+    let max_tokens = number(NumberKey { name: "maxTokens", kind: NumberKind::Count }, &sample.max_tokens, compiler);
+    let temperature = number(NumberKey { name: "temperature", kind: NumberKind::Any }, &sample.temperature, compiler);
     let preferences = match &sample.model_preferences {
         Some(written) => static_preferences(written, numbers, compiler).map(Some),
         None => Some(None),
@@ -148,7 +148,8 @@ fn static_preferences(
     for key in PRIORITIES {
         let Some(value) = fields.get(key) else { continue };
         let at = compiler.findings.documents.value_at(written.location, &format!("/{key}"));
-        match numbers.compile((key, NumberKind::Share), (value, at), compiler) {
+        let share = NumberKey { name: key, kind: NumberKind::Share };
+        match numbers.compile(share, &Spanned::new(value, at), compiler) {
             Some(None) => drop(fields.shift_remove(key)),
             Some(Some(number)) => drop(fields.insert(key.to_owned(), number)),
             None => sound = false,

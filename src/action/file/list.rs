@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::action::ActionError;
 use crate::budget::Budget;
-use crate::files::{FileInfo, FileKind, FolderName, Globs, WorkFolder, rfc3339};
+use crate::files::{FileInfo, FileKind, FolderName, FolderNames, Globs, WorkFolder, not_utf8_message, rfc3339};
 use crate::redact::Redactor;
 
 use super::path::CallPath;
@@ -34,6 +34,8 @@ pub(super) struct Listing<'a> {
     pub(super) left: usize,
     /// Whether there were more.
     pub(super) is_cut: bool,
+    /// How many names are left out, as they are not UTF-8.
+    pub(super) not_utf8: usize,
 }
 
 impl Listing<'_> {
@@ -46,6 +48,14 @@ impl Listing<'_> {
             _ => self.flat("", (recursive, 0), &mut entries)?,
         }
         Ok(entries)
+    }
+
+    /// What it lacks, in words.
+    pub(super) fn note(&self, limit: usize) -> Option<String> {
+        let cut = self.is_cut.then(|| format!("[cut: there are more than {limit} entries]"));
+        let left_out = (self.not_utf8 > 0).then(|| format!("[{}]", not_utf8_message(self.not_utf8)));
+        let notes: Vec<String> = cut.into_iter().chain(left_out).collect();
+        (!notes.is_empty()).then(|| notes.join("\n"))
     }
 
     fn flat(
@@ -92,17 +102,25 @@ impl Listing<'_> {
     }
 
     /// The names in a folder; none in one that cannot be read, but for the listed one itself.
-    fn names(&self, below: &str, depth: usize) -> Result<Vec<FolderName>, ActionError> {
+    fn names(&mut self, below: &str, depth: usize) -> Result<Vec<FolderName>, ActionError> {
         let folder = join(&self.path.relative, below);
-        let mut names = match self.folder.names(&folder, self.hidden) {
-            Err(_) if depth > 0 => Vec::new(),
+        let FolderNames { mut names, not_utf8 } = match self.folder.names(&folder, self.hidden) {
+            Err(_) if depth > 0 => FolderNames::default(),
             names => names?,
         };
+        self.not_utf8 += not_utf8.iter().filter(|entry| self.could_list(entry, below)).count();
         if self.redactor.is_some() {
             names.sort_by_cached_key(|entry| self.public(&entry.name).into_owned());
         }
         self.budget.charge_work(names.len().saturating_mul(ENTRY_BYTES / 2))?;
         Ok(names)
+    }
+
+    /// Whether a name, or one below it, would be listed.
+    fn could_list(&self, entry: &FolderName, below: &str) -> bool {
+        let path = join(below, &entry.name);
+        let path = self.public(&path);
+        self.globs.matches(&path) || entry.kind == FileKind::Directory && self.globs.could_match_in(&path)
     }
 
     /// Links are listed and not entered, so that a listing ends.

@@ -123,7 +123,7 @@ impl ActionKind for FileAction {
 fn outcome_shape(fields: impl Iterator<Item = &'static str>) -> Shape {
     Shape::object(fields.map(|name| {
         let shape = match name {
-            "size" => Shape::Number,
+            "size" | "notUtf8" => Shape::Number,
             "truncated" => Shape::Boolean,
             "entries" => Shape::list(Shape::Any),
             "folders" => Shape::list(Shape::Text),
@@ -212,14 +212,17 @@ impl FileCall<'_> {
         let globs = if hidden { globs.with_hidden_without_links() } else { globs };
         let (budget, redactor) = (self.budget(), self.context.run.world.redactor());
         let mut listing =
-            Listing { folders, folder, path, globs, hidden, budget, redactor, left: limit, is_cut: false };
+            Listing { folders, folder, path, globs, hidden, budget, redactor, left: limit, is_cut: false, not_utf8: 0 };
         let entries = Value::from(listing.entries(self.action.operation, recursive)?);
         // Twice more as a value, and as text.
         self.budget().charge_memory(memory_size(&entries).saturating_mul(2))?;
-        let fields =
-            [("entries", entries), ("truncated", listing.is_cut.into()), ("path", path.shown(folders, "").into())];
-        let note = listing.is_cut.then(|| format!("[cut: there are more than {limit} entries]"));
-        Ok(Found { body: FoundBody::Json("entries"), note, ..Found::fields(fields) })
+        let fields = [
+            ("entries", entries),
+            ("truncated", listing.is_cut.into()),
+            ("notUtf8", listing.not_utf8.into()),
+            ("path", path.shown(folders, "").into()),
+        ];
+        Ok(Found { body: FoundBody::Json("entries"), note: listing.note(limit), ..Found::fields(fields) })
     }
 
     fn globs(&self) -> Result<Globs, ActionError> {

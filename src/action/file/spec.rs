@@ -18,14 +18,14 @@ use crate::yaml::Spanned;
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileSpec {
     /// Reads a file, of at most `maxOutput` bytes. The outcome has `text`, or `base64` where that is not UTF-8, and
-    /// `mimeType size modified`.
+    /// `mimeType size modified`. The `text` of what is not UTF-8 is an error; ask with `{{#if steps.ID.text}}`.
     pub read: Option<Spanned<String>>,
     /// Writes a file: `text` or `base64` in the place of what it has, or `edits` of it, whose outcome has a `diff`.
     pub write: Option<Spanned<String>>,
     /// Adds `text` or `base64` to the end of a file, or makes it. What programs add meanwhile stays.
     pub append: Option<Spanned<String>>,
     /// Lists a folder, sorted by name; with `recursive`, those in it too. The outcome has `entries`, and `truncated` where
-    /// there are more than `limit`. An entry has `name path type modified`, and a file its `size`; the type is `file`,
+    /// there are more than `limit`, and `notUtf8`, how many names it lacks as they are not UTF-8. An entry has `name path type modified`, and a file its `size`; the type is `file`,
     /// `directory`, `link` (which leads nowhere, or out of the folder) or `other`.
     pub list: Option<Spanned<String>>,
     /// Lists a folder as a tree: the entries are those of `list`, and those of folders have `entries`.
@@ -120,7 +120,7 @@ impl Operation {
     pub(super) fn outcome_fields(self, has_edits: bool) -> impl Iterator<Item = &'static str> {
         let fields: &[&str] = match self {
             Operation::Read => &["path", "text", "base64", "mimeType", "size", "modified"],
-            Operation::List | Operation::Tree | Operation::Find => &["path", "entries", "truncated"],
+            Operation::List | Operation::Tree | Operation::Find => &["path", "entries", "truncated", "notUtf8"],
             Operation::Stat => &["path", "type", "size", "modified", "created", "accessed", "mode", "folders"],
             Operation::Write if has_edits => &["path", "diff"],
             Operation::Write | Operation::Append | Operation::Copy => &["path"],

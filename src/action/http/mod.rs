@@ -38,6 +38,9 @@ pub use header_name::{is_header_name, is_reserved_header};
 pub use request_error::RequestError;
 pub use spec::{HttpSpec, Method, Redirect};
 
+/// What errors about its response say of a request.
+const EFFECT: &str = "The request was sent all the same.";
+
 /// A compiled request.
 pub struct HttpAction {
     method: &'static str,
@@ -103,7 +106,14 @@ fn output_format(node: &ActionNode<'_, HttpSpec>, compiler: &mut Compiler<'_>) -
 
 /// The error of a response that takes too much.
 fn after_request(why: Exhausted) -> ActionError {
-    ActionError::after_effect(why, "The request was sent all the same.")
+    ActionError::after_effect(why, EFFECT)
+}
+
+/// Charges a response as bytes and as texts, of which the outcome is charged later.
+fn hold_response(response: &HttpResponse, budget: &Budget) -> Result<HeldMemory, ActionError> {
+    let mut held = HeldMemory::new(budget);
+    held.grow(response.body.bytes.len().saturating_mul(3)).map_err(after_request)?;
+    Ok(held)
 }
 
 impl ActionKind for HttpAction {
@@ -212,20 +222,15 @@ impl ActionKind for HttpAction {
         }
         let described = self.describe_request(&request, &**context.run.world);
         let response = self.send_with_retries(request, &described, Instant::now() + context.timeout, context).await?;
-        let _held = self.hold_response(&response, budget)?;
-        budget.run_sized(response.body.bytes.len(), || self.to_outcome(&described, response, context))?
+        let (size, values) = (response.body.bytes.len(), self.format.memory_size(&response.body.bytes));
+        // And twice to show it.
+        budget.reserve_when_free(size.saturating_mul(5).saturating_add(values)).await.map_err(after_request)?;
+        let _held = hold_response(&response, budget)?;
+        budget.run_sized(size, || self.to_outcome(&described, response, context))?
     }
 }
 
 impl HttpAction {
-    /// Charges a response before it is parsed: as bytes, as texts, and as the value of JSON. Its outcome is charged later.
-    fn hold_response(&self, response: &HttpResponse, budget: &Budget) -> Result<HeldMemory, ActionError> {
-        let mut held = HeldMemory::new(budget);
-        let body = &response.body.bytes;
-        held.grow(body.len().saturating_mul(3).saturating_add(self.format.memory_size(body))).map_err(after_request)?;
-        Ok(held)
-    }
-
     /// Refuses secrets in a request whose host an argument chooses.
     fn check_whole_url(&self, spec: &HttpSpec, compiler: &mut Compiler<'_>) -> Option<()> {
         let UrlBase::Value(argument) = self.url.url_base() else { return Some(()) };

@@ -18,7 +18,7 @@ use crate::yaml::Spanned;
 
 use super::query::set_query_parameter;
 use super::spec::Paginate;
-use super::{HttpAction, after_request};
+use super::{HttpAction, after_request, hold_response};
 
 const DEFAULT_MAX_PAGES: u32 = 10;
 const MAX_PAGES: u32 = 1000;
@@ -241,7 +241,7 @@ impl PageReader<'_> {
 
     /// Ends with a response that is no page: an error, or one whose status is expected.
     fn end_without_page(self, described: &str, response: HttpResponse) -> Result<ActionOutcome, ActionError> {
-        let _held = match self.action.hold_response(&response, self.context.scope.budget()) {
+        let _held = match hold_response(&response, self.context.scope.budget()) {
             Ok(held) => held,
             Err(error) => return self.fail(error, None),
         };

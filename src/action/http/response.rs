@@ -5,11 +5,12 @@ use serde_json::{Map, Value, json};
 use crate::action::outcome::{OutcomeBody, with_json};
 use crate::action::parse::{OutputFormat, ParseLimits};
 use crate::action::{ActionContext, ActionError, ActionOutcome};
+use crate::budget::HeldMemory;
 use crate::template::value_to_text;
 use crate::world::HttpResponse;
 
-use super::HttpAction;
 use super::retry::{is_worth_repeating, retry_after};
+use super::{EFFECT, HttpAction};
 
 /// How much of the body of an error response is shown.
 const MAX_ERROR_BODY_CHARS: usize = 2000;
@@ -48,7 +49,9 @@ impl HttpAction {
         // An error may have any form.
         let format = if is_success { self.format } else { OutputFormat::Detect };
         let limits = ParseLimits { budget: context.scope.budget(), max_output: context.run.max_output };
-        let parsed = format.parse(&response.body, mime_type, limits);
+        let mut memory = HeldMemory::new(limits.budget);
+        let reserved = format.reserve(&response.body.bytes, &mut memory, EFFECT);
+        let parsed = reserved.and_then(|format| format.parse(&response.body, mime_type, limits));
         let (json, body) =
             if is_success { parsed? } else { (parsed.ok().and_then(|(json, _)| json), OutcomeBody::None) };
         let value = json!({

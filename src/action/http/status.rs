@@ -93,7 +93,7 @@ impl ErrorMessages {
         let message = self.0.iter().find(|(pattern, _)| pattern.matches(status));
         let text = match message.map(|(_, message)| message.render(scope)).transpose() {
             // The status says more than that the response is no JSON.
-            Err(error @ RenderError::NotJson { .. }) => {
+            Err(error @ RenderError::OutputMismatch { .. }) => {
                 tracing::warn!(target: "folio::call", "message of `onError` not used: {error}");
                 None
             }

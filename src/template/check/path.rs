@@ -7,7 +7,7 @@ use super::frame::{ScopeFrame, TypedValue};
 use crate::diagnostic::{Code, quote_names};
 use crate::template::error::TemplateError;
 use crate::template::helper::is_helper;
-use crate::template::json_output::JSON_FIELD;
+use crate::template::output_form::may_mismatch;
 use crate::template::shape::{Shape, field_shape};
 use crate::template::syntax::{Ident, PathNode};
 
@@ -102,7 +102,7 @@ impl<'a> Checker<'a> {
             };
         }
         if let Some(origin) = value.origin.as_ref().filter(|_| self.in_template())
-            && origin.iter().any(|name| name == JSON_FIELD)
+            && may_mismatch(origin)
         {
             self.outcome.output_paths.insert(path.span.start, origin.clone());
         }

@@ -37,7 +37,7 @@ pub fn is_helper(name: &str) -> bool {
     signature(name).is_some()
 }
 
-/// Whether a helper asks whether there is a value: an output that is not JSON is null to it, and no error.
+/// Whether a helper asks whether there is a value: an output of another form is null to it, and no error.
 pub(super) fn tests_values(name: &str) -> bool {
     matches!(name, "if" | "unless" | "with" | "default") || compare::is_predicate(name)
 }

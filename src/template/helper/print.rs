@@ -5,7 +5,7 @@ use handlebars::{Context, Handlebars, Helper, HelperDef, HelperResult, RenderCon
 
 use super::argument::{FnHelper, HelperParams, HelperValue, param_or_null, param_text, text_value};
 use super::render_call::{RenderCall, RenderHelper};
-use crate::template::json_output::NoValue;
+use crate::template::output_form::NoValue;
 use crate::template::render::{
     MARK, PrintMode, RenderError, STEP_COST, capture, charge_copy, charge_work, mode, no_value,
 };
@@ -101,7 +101,7 @@ impl HelperDef for NeedHelper {
         }
         let is_printed = param_or_null(helper, 2).as_bool() == Some(true) && mode() != PrintMode::Captured;
         match no_value(&param_text(helper, 1)?) {
-            Some(NoValue::NotJson(error)) => Err(error.into()),
+            Some(NoValue::Mismatch(error)) => Err(error.into()),
             Some(NoValue::Null) if is_printed => Ok(ScopedJson::Derived("null".into())),
             _ => Ok(value),
         }

@@ -37,7 +37,7 @@ pub trait Slot: Sized + Debug + 'static {
     #[doc(hidden)]
     const TYPED: bool = false;
 
-    /// Whether it only asks whether there is a value: an output that is not JSON is null to it, and no error.
+    /// Whether it only asks whether there is a value: an output of another form is null to it, and no error.
     #[doc(hidden)]
     const TESTS: bool = false;
 

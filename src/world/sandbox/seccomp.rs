@@ -34,6 +34,23 @@ const SETXATTRAT: i64 = 463;
 const REMOVEXATTRAT: i64 = 466;
 const FILE_SETATTR: i64 = 469;
 
+/// Commands of `ioctl` by which who owns a file, or may read it, changes its flags, project, version or protection, and
+/// makes or removes subvolumes: a descriptor to read it is enough. They have these numbers on both architectures.
+const FS_IOC_SETFLAGS: i32 = 0x4008_6602;
+const FS_IOC_SETVERSION: i32 = 0x4008_7602;
+const FS_IOC_FSSETXATTR: i32 = 0x401c_5820;
+const FS_IOC_ENABLE_VERITY: i32 = 0x4080_6685;
+const FS_IOC_SET_ENCRYPTION_POLICY: i32 = 0x800c_6613_u32.cast_signed();
+const EXT4_IOC_SETVERSION: i32 = 0x4008_6604;
+const FAT_IOCTL_SET_ATTRIBUTES: i32 = 0x4004_7211;
+const BTRFS_IOC_SUBVOL_CREATE: i32 = 0x5000_940e;
+const BTRFS_IOC_SUBVOL_CREATE_V2: i32 = 0x5000_9418;
+const BTRFS_IOC_SNAP_CREATE: i32 = 0x5000_9401;
+const BTRFS_IOC_SNAP_CREATE_V2: i32 = 0x5000_9417;
+const BTRFS_IOC_SNAP_DESTROY: i32 = 0x5000_940f;
+const BTRFS_IOC_SNAP_DESTROY_V2: i32 = 0x5000_943f;
+const BTRFS_IOC_SUBVOL_SETFLAGS: i32 = 0x4008_941a;
+
 /// The type of a socket, without its flags.
 const SOCKET_TYPE: u32 = 0xf;
 const ALL_BITS: u32 = u32::MAX;
@@ -86,6 +103,23 @@ const TCP_AND_UDP_SOCKETS: &[&[Condition]] = &[
 const LOCAL_PAIRS: &[&[Condition]] = &[&[is(0, libc::AF_UNIX)]];
 /// The upper layer of a TCP connection may be another protocol, which connects by itself.
 const NO_UPPER_LAYER: &[&[Condition]] = &[&[is_not(1, libc::IPPROTO_TCP)], &[is_not(2, libc::TCP_ULP)]];
+
+const NO_ATTRIBUTE_COMMANDS: &[&[Condition]] = &[&[
+    is_not(1, FS_IOC_SETFLAGS),
+    is_not(1, FS_IOC_SETVERSION),
+    is_not(1, FS_IOC_FSSETXATTR),
+    is_not(1, FS_IOC_ENABLE_VERITY),
+    is_not(1, FS_IOC_SET_ENCRYPTION_POLICY),
+    is_not(1, EXT4_IOC_SETVERSION),
+    is_not(1, FAT_IOCTL_SET_ATTRIBUTES),
+    is_not(1, BTRFS_IOC_SUBVOL_CREATE),
+    is_not(1, BTRFS_IOC_SUBVOL_CREATE_V2),
+    is_not(1, BTRFS_IOC_SNAP_CREATE),
+    is_not(1, BTRFS_IOC_SNAP_CREATE_V2),
+    is_not(1, BTRFS_IOC_SNAP_DESTROY),
+    is_not(1, BTRFS_IOC_SNAP_DESTROY_V2),
+    is_not(1, BTRFS_IOC_SUBVOL_SETFLAGS),
+]];
 
 const LOCAL_RULES: &[CallRule] = &[(libc::SYS_socket, LOCAL_SOCKETS), (libc::SYS_socketpair, LOCAL_PAIRS)];
 const TCP_AND_UDP_RULES: &[CallRule] = &[
@@ -152,6 +186,7 @@ pub(super) fn filter(rules: CallRules) -> CallFilter {
     if rules.keeps_attributes {
         let calls = ATTRIBUTE_CALLS.iter().chain(OLDER_ATTRIBUTE_CALLS);
         calls.for_each(|call| push_call(&mut filter, *call, vec![refuses(libc::EACCES)]));
+        push_call(&mut filter, libc::SYS_ioctl, rule(NO_ATTRIBUTE_COMMANDS));
     }
     // As on a system that has none, which programs expect.
     push_call(&mut filter, libc::SYS_io_uring_setup, vec![refuses(libc::ENOSYS)]);
