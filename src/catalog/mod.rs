@@ -24,6 +24,7 @@ mod unused;
 mod call_turns;
 mod client_limits;
 mod client_lints;
+mod listed_argument;
 mod listed_text;
 mod http_settings;
 mod prompt;
