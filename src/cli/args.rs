@@ -8,7 +8,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
-use super::EnvPair;
+use super::{EnvPair, InitTemplate};
 use super::{Exit, Interval, ListenAddress, LogFile, LogFilter, LogFormat};
 use crate::catalog::Client;
 use crate::diagnostic::{Code, Format};
@@ -120,6 +120,7 @@ const INIT_HELP: &str = "\
 Examples:
   folio init                              in the folder you are in
   folio init hello                        in a new folder
+  folio init desk --template docs         a folder of documents; others are prompts, api, ops and team
   folio init petstore --openapi petstore.yaml
                                           tools from a description of an HTTP API
   folio init petstore --openapi https://api.example/openapi.json --only pets 'store/*'
@@ -466,6 +467,9 @@ pub struct InitArgs {
     /// The folder to write to; created if it does not exist
     #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
+    /// What to begin with [default: hello]
+    #[arg(long, value_enum, conflicts_with_all = ["openapi", "command"])]
+    pub template: Option<InitTemplate>,
     /// Write tools for an HTTP API, from its description: OpenAPI 3.0 or 3.1, or Swagger 2, in YAML or JSON
     #[arg(long, value_name = "FILE|URL", value_hint = ValueHint::FilePath)]
     pub openapi: Option<String>,

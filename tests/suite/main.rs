@@ -44,6 +44,7 @@ mod http_cache;
 mod http_faults;
 mod http_requests;
 mod init_command;
+mod init_templates;
 mod json_outputs;
 mod reload_under_load;
 mod limits;
