@@ -8,7 +8,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
-use super::{EnvPair, InitTemplate};
+use super::{EntryKind, EnvPair, InitTemplate, NewAction};
 use super::{Exit, Interval, ListenAddress, LogFile, LogFilter, LogFormat};
 use crate::catalog::Client;
 use crate::diagnostic::{Code, Format};
@@ -131,6 +131,16 @@ Examples:
 
 Existing files are never overwritten, but by --update.";
 
+const NEW_HELP: &str = "\
+Examples:
+  folio new                               on a terminal: ask what to add
+  folio new prompt triage                 add a prompt to the folder you are in
+  folio new tool search -f ~/desk --description 'Search the notes'
+  folio new tool weather --action http    a tool that sends a request
+  folio new prompt triage -f prompts.yaml to a file that the manifest includes
+
+Everything else in the file stays as it is. Nothing is written if the manifest would not check then.";
+
 const COMPLETIONS_HELP: &str = "\
 Examples:
   folio completions bash > ~/.local/share/bash-completion/completions/folio
@@ -242,6 +252,9 @@ pub enum CliCommand {
     /// Write a small commented server that runs
     #[command(after_help = INIT_HELP)]
     Init(InitArgs),
+    /// Add a prompt, a tool or a resource to a manifest
+    #[command(after_help = NEW_HELP)]
+    New(NewArgs),
     /// Print the script that completes this command line in a shell
     #[command(after_help = COMPLETIONS_HELP)]
     Completions(CompletionsArgs),
@@ -482,6 +495,25 @@ pub struct InitArgs {
     /// Write again what an earlier import wrote; what was changed by hand stays
     #[arg(long, requires = "openapi", conflicts_with = "command")]
     pub update: bool,
+}
+
+/// `folio new`.
+#[derive(Debug, Args)]
+pub struct NewArgs {
+    /// What to add; on a terminal it is asked for, like the name and the description
+    #[arg(value_enum)]
+    pub kind: Option<EntryKind>,
+    /// Its name: letters, digits, `_` and `-`
+    pub name: Option<String>,
+    /// The folder of a folio.yaml, the file itself, or a file that it includes
+    #[arg(short, long, value_name = "PATH", default_value = ".", value_hint = ValueHint::AnyPath)]
+    pub file: PathBuf,
+    /// What it is, for users and models [default: its name, in words]
+    #[arg(long, value_name = "TEXT")]
+    pub description: Option<String>,
+    /// What a tool does [default: exec]
+    #[arg(long, value_enum)]
+    pub action: Option<NewAction>,
 }
 
 /// `folio completions`.

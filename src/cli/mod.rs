@@ -4,6 +4,7 @@
 
 mod listen_address;
 mod args;
+mod ask;
 mod call;
 mod check;
 mod check_fix;
@@ -25,6 +26,8 @@ mod interval;
 mod list;
 mod log_file;
 mod logging;
+mod new;
+mod new_entry;
 mod request;
 mod allocator;
 mod output;
@@ -46,7 +49,7 @@ mod tests;
 
 pub use args::{
     CallArgs, CheckArgs, Cli, CliCommand, Color, CompletionsArgs, DevArgs, ExplainArgs, GetArgs, GlobalArgs, InitArgs,
-    ListArgs, ReadArgs, RequestArgs, ServeArgs, TestArgs, TestFormat,
+    ListArgs, NewArgs, ReadArgs, RequestArgs, ServeArgs, TestArgs, TestFormat,
 };
 pub use argument_pairs::{ArgumentPairError, ArgumentPairs};
 pub use environment::{EnvPair, EnvPairError};
@@ -56,6 +59,7 @@ pub use interval::{Interval, IntervalError};
 pub use listen_address::{ListenAddress, ListenAddressError};
 pub use log_file::LogFile;
 pub use logging::{LogFilter, LogFilterError, LogFormat, init_logging as start_logging};
+pub use new_entry::{EntryKind, NewAction};
 pub use output::Output;
 
 use crate::redact::Redactors;
@@ -76,6 +80,7 @@ pub fn run(arguments: Cli, redactors: Redactors) -> anyhow::Result<Exit> {
         CliCommand::Test(test) => test::run(&test, &output),
         CliCommand::Schema => schema::run(&output),
         CliCommand::Init(init) => init::run(&init, &crate::manifest::schema(), &output),
+        CliCommand::New(new) => new::run(new, &output),
         CliCommand::Completions(completions) => completions::run(&completions, &output),
     }
 }
