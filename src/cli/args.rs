@@ -142,9 +142,16 @@ Examples:
 Everything else in the file stays as it is. Nothing is written if the manifest would not check then.";
 
 const COMPLETIONS_HELP: &str = "\
+The names of prompts, resources, tools and their arguments are those of the folder you are in, or of `-f`.
+
 Examples:
   folio completions bash > ~/.local/share/bash-completion/completions/folio
+  folio completions zsh > ~/.zfunc/_folio           where ~/.zfunc is in fpath
   folio completions fish > ~/.config/fish/completions/folio.fish";
+
+const CANDIDATES_HELP: &str = "\
+Example:
+  folio candidates -- 'folio get '        the prompts of the folder you are in";
 
 /// The command line.
 #[derive(Debug, Parser)]
@@ -258,6 +265,9 @@ pub enum CliCommand {
     /// Print the script that completes this command line in a shell
     #[command(after_help = COMPLETIONS_HELP)]
     Completions(CompletionsArgs),
+    /// Print what may stand at the end of a command line, for the scripts of `completions`
+    #[command(hide = true, after_help = CANDIDATES_HELP)]
+    Candidates(CandidatesArgs),
 }
 
 /// `folio serve`.
@@ -514,6 +524,14 @@ pub struct NewArgs {
     /// What a tool does [default: exec]
     #[arg(long, value_enum)]
     pub action: Option<NewAction>,
+}
+
+/// `folio candidates`.
+#[derive(Debug, Args)]
+pub struct CandidatesArgs {
+    /// The command line up to the cursor
+    #[arg(allow_hyphen_values = true)]
+    pub line: String,
 }
 
 /// `folio completions`.

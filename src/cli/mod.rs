@@ -6,6 +6,7 @@ mod listen_address;
 mod args;
 mod ask;
 mod call;
+mod candidates;
 mod check;
 mod check_fix;
 mod check_watch;
@@ -48,8 +49,8 @@ mod variable_commands;
 mod tests;
 
 pub use args::{
-    CallArgs, CheckArgs, Cli, CliCommand, Color, CompletionsArgs, DevArgs, ExplainArgs, GetArgs, GlobalArgs, InitArgs,
-    ListArgs, NewArgs, ReadArgs, RequestArgs, ServeArgs, TestArgs, TestFormat,
+    CallArgs, CandidatesArgs, CheckArgs, Cli, CliCommand, Color, CompletionsArgs, DevArgs, ExplainArgs, GetArgs,
+    GlobalArgs, InitArgs, ListArgs, NewArgs, ReadArgs, RequestArgs, ServeArgs, TestArgs, TestFormat,
 };
 pub use argument_pairs::{ArgumentPairError, ArgumentPairs};
 pub use environment::{EnvPair, EnvPairError};
@@ -81,6 +82,7 @@ pub fn run(arguments: Cli, redactors: Redactors) -> anyhow::Result<Exit> {
         CliCommand::Schema => schema::run(&output),
         CliCommand::Init(init) => init::run(&init, &crate::manifest::schema(), &output),
         CliCommand::New(new) => new::run(new, &output),
+        CliCommand::Candidates(candidates) => candidates::run(&candidates, &output),
         CliCommand::Completions(completions) => completions::run(&completions, &output),
     }
 }

@@ -28,6 +28,7 @@ mod blobs;
 mod isolation;
 mod cli;
 mod completion;
+mod completion_scripts;
 mod conversation;
 mod dev;
 mod explain;
