@@ -469,6 +469,21 @@ fn plain_name(name: &str) -> Option<String> {
     (fits && plain.is_ascii()).then_some(plain)
 }
 
+/// Why a name is refused, as its mend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("use 1 to {MAX_ENTRY_NAME_CHARS} letters, digits, `_` and `-`")]
+pub struct BadEntryName;
+
+/// Checks the name of a prompt or a tool as clients see it.
+///
+/// # Errors
+/// It is empty, too long, or has other characters than clients take.
+pub fn check_entry_name(name: &str) -> Result<(), BadEntryName> {
+    let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+    let is_right = !name.is_empty() && name.len() <= MAX_ENTRY_NAME_CHARS && name.chars().all(is_allowed);
+    if is_right { Ok(()) } else { Err(BadEntryName) }
+}
+
 /// Claims the name of an entry; returns whether it is the first with that name.
 fn start_entry<'a, 'c>(
     name: &Spanned<String>,
@@ -477,13 +492,11 @@ fn start_entry<'a, 'c>(
     taken: &mut IndexMap<String, Location>,
 ) -> (EntryBuildContext<'a, 'c>, bool) {
     let qualified = pack_build.pack_context.qualified_name(name);
-    let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
-    if qualified.is_empty() || qualified.len() > MAX_ENTRY_NAME_CHARS || !qualified.chars().all(is_allowed) {
-        let rule = format!("use 1 to {MAX_ENTRY_NAME_CHARS} letters, digits, `_` and `-`");
+    if let Err(rule) = check_entry_name(&qualified) {
         let diagnostic = compiler.error(Code::BadName, name.location, format!("invalid name `{qualified}`"));
         match plain_name(name) {
             Some(near) => diagnostic.help(format!("write `{near}`: {rule}")).suggest(name.location.span(), near),
-            None => diagnostic.help(rule),
+            None => diagnostic.help(rule.to_string()),
         };
     }
     let first = taken.get(&qualified).copied();

@@ -18,6 +18,7 @@ use super::answer::{Refusal, RefusalKind};
 use super::argument_schema::{LISTED_TEXTS, WrittenArguments, compile_schema, object_schema, render_texts};
 use super::confined_paths;
 use super::entry::EntryContext;
+use super::listed_argument::ArgumentFacts;
 use super::listing::{Object, PromptArgumentListing};
 use super::path_limit::ConfinedArgument;
 
@@ -200,12 +201,16 @@ impl Inputs {
 
     /// The arguments as a prompt lists them.
     pub(super) fn prompt_arguments(&self) -> Vec<PromptArgumentListing> {
-        let keyword =
-            |name: &str, key: &str| self.schema.property_keyword(name, key).and_then(Value::as_str).map(str::to_owned);
+        let keyword = |name: &str, key: &str| self.schema.property_keyword(name, key).and_then(Value::as_str);
+        let facts = |name: &str| ArgumentFacts {
+            description: keyword(name, "description"),
+            choices: self.choices(name).unwrap_or_default(),
+            default: self.schema.property_keyword(name, "default"),
+        };
         let listed = |name: &String| PromptArgumentListing {
             name: name.clone(),
-            title: keyword(name, "title"),
-            description: keyword(name, "description"),
+            title: keyword(name, "title").map(str::to_owned),
+            description: facts(name).describe(),
             required: self.required.contains(name),
         };
         self.declared.iter().map(listed).collect()

@@ -25,6 +25,7 @@ mod unused;
 mod call_turns;
 mod client_limits;
 mod client_lints;
+mod listed_argument;
 mod listed_text;
 mod http_settings;
 mod prompt;
@@ -66,7 +67,7 @@ use routes::{Route, Routes};
 
 pub use accept::{AcceptError, Candidate, HttpUsage, SettingsAtStart, Usage};
 pub use access::{HttpAccess, TokenDigest, normalize_origin};
-pub use build::{BuildOutcome, build, build_for_clients};
+pub use build::{BadEntryName, BuildOutcome, build, build_for_clients, check_entry_name};
 pub use client_lints::Client;
 pub use digests::EntryDigests;
 pub use http_settings::{HttpLimits, HttpSettings};

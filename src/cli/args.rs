@@ -8,7 +8,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
-use super::EnvPair;
+use super::{EntryKind, EnvPair, InitTemplate, NewAction};
 use super::{Exit, Interval, ListenAddress, LogFile, LogFilter, LogFormat};
 use crate::catalog::Client;
 use crate::diagnostic::{Code, Format};
@@ -120,6 +120,7 @@ const INIT_HELP: &str = "\
 Examples:
   folio init                              in the folder you are in
   folio init hello                        in a new folder
+  folio init desk --template docs         a folder of documents; others are prompts, api, ops and team
   folio init petstore --openapi petstore.yaml
                                           tools from a description of an HTTP API
   folio init petstore --openapi https://api.example/openapi.json --only pets 'store/*'
@@ -130,10 +131,27 @@ Examples:
 
 Existing files are never overwritten, but by --update.";
 
+const NEW_HELP: &str = "\
+Examples:
+  folio new                               on a terminal: ask what to add
+  folio new prompt triage                 add a prompt to the folder you are in
+  folio new tool search -f ~/desk --description 'Search the notes'
+  folio new tool weather --action http    a tool that sends a request
+  folio new prompt triage -f prompts.yaml to a file that the manifest includes
+
+Everything else in the file stays as it is. Nothing is written if the manifest would not check then.";
+
 const COMPLETIONS_HELP: &str = "\
+The names of prompts, resources, tools and their arguments are those of the folder you are in, or of `-f`.
+
 Examples:
   folio completions bash > ~/.local/share/bash-completion/completions/folio
+  folio completions zsh > ~/.zfunc/_folio           where ~/.zfunc is in fpath
   folio completions fish > ~/.config/fish/completions/folio.fish";
+
+const CANDIDATES_HELP: &str = "\
+Example:
+  folio candidates -- 'folio get '        the prompts of the folder you are in";
 
 /// The command line.
 #[derive(Debug, Parser)]
@@ -241,9 +259,15 @@ pub enum CliCommand {
     /// Write a small commented server that runs
     #[command(after_help = INIT_HELP)]
     Init(InitArgs),
+    /// Add a prompt, a tool or a resource to a manifest
+    #[command(after_help = NEW_HELP)]
+    New(NewArgs),
     /// Print the script that completes this command line in a shell
     #[command(after_help = COMPLETIONS_HELP)]
     Completions(CompletionsArgs),
+    /// Print what may stand at the end of a command line, for the scripts of `completions`
+    #[command(hide = true, after_help = CANDIDATES_HELP)]
+    Candidates(CandidatesArgs),
 }
 
 /// `folio serve`.
@@ -466,6 +490,9 @@ pub struct InitArgs {
     /// The folder to write to; created if it does not exist
     #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
+    /// What to begin with [default: hello]
+    #[arg(long, value_enum, conflicts_with_all = ["openapi", "command"])]
+    pub template: Option<InitTemplate>,
     /// Write tools for an HTTP API, from its description: OpenAPI 3.0 or 3.1, or Swagger 2, in YAML or JSON
     #[arg(long, value_name = "FILE|URL", value_hint = ValueHint::FilePath)]
     pub openapi: Option<String>,
@@ -478,6 +505,33 @@ pub struct InitArgs {
     /// Write again what an earlier import wrote; what was changed by hand stays
     #[arg(long, requires = "openapi", conflicts_with = "command")]
     pub update: bool,
+}
+
+/// `folio new`.
+#[derive(Debug, Args)]
+pub struct NewArgs {
+    /// What to add; on a terminal it is asked for, like the name and the description
+    #[arg(value_enum)]
+    pub kind: Option<EntryKind>,
+    /// Its name: letters, digits, `_` and `-`
+    pub name: Option<String>,
+    /// The folder of a folio.yaml, the file itself, or a file that it includes
+    #[arg(short, long, value_name = "PATH", default_value = ".", value_hint = ValueHint::AnyPath)]
+    pub file: PathBuf,
+    /// What it is, for users and models [default: its name, in words]
+    #[arg(long, value_name = "TEXT")]
+    pub description: Option<String>,
+    /// What a tool does [default: exec]
+    #[arg(long, value_enum)]
+    pub action: Option<NewAction>,
+}
+
+/// `folio candidates`.
+#[derive(Debug, Args)]
+pub struct CandidatesArgs {
+    /// The command line up to the cursor
+    #[arg(allow_hyphen_values = true)]
+    pub line: String,
 }
 
 /// `folio completions`.

@@ -2,20 +2,15 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
+use super::client_setup::client_setup;
+use super::init_template::{InitTemplate, TemplateFile};
 use super::{Exit, InitArgs, Output};
 use crate::diagnostic::one_line;
-use crate::load::{MANIFEST_NAMES, NEW_MANIFEST_NAME};
-use crate::world::shell_quote;
-
-/// The manifest, in which `my-server` is replaced by the name of the folder.
-const MANIFEST_TEMPLATE: &str = include_str!("init/folio.yaml");
-
-/// Its README.
-const README_TEMPLATE: &str = include_str!("init/README.md");
+use crate::load::{MANIFEST_NAMES, folder_argument};
 
 /// The file of the manifest's JSON Schema.
 pub(super) const SCHEMA_PATH: &str = "folio.schema.json";
@@ -35,9 +30,11 @@ pub(super) fn run(arguments: &InitArgs, schema: &str, output: &Output) -> anyhow
         output.eprint("error: `--only` needs `--openapi` or `--command`\n");
         return Ok(Exit::CannotRun);
     }
-    match write_server(&arguments.dir, schema)? {
+    let template = arguments.template.unwrap_or_default();
+    match write_server(&arguments.dir, template, schema)? {
         InitOutcome::Written(names) => {
-            output.print(&next_steps(&arguments.dir, &names))?;
+            let wrote: String = names.iter().map(|name| wrote(&arguments.dir.join(name))).collect();
+            output.print(&format!("{wrote}\n{}", next_steps(&arguments.dir, template)))?;
             Ok(Exit::Success)
         }
         InitOutcome::AlreadyExists(paths) => {
@@ -55,30 +52,34 @@ enum InitOutcome {
     AlreadyExists(Vec<String>),
 }
 
-fn write_server(dir: &Path, schema: &str) -> anyhow::Result<InitOutcome> {
+fn write_server(dir: &Path, template: InitTemplate, schema: &str) -> anyhow::Result<InitOutcome> {
     fs::create_dir_all(dir).with_context(|| format!("could not create the folder `{}`", dir.display()))?;
-    let name = server_name(dir);
-    let files = [
-        (NEW_MANIFEST_NAME, MANIFEST_TEMPLATE.replace("my-server", &name)),
-        (SCHEMA_PATH, schema.to_owned()),
-        ("README.md", README_TEMPLATE.replace("my-server", &name)),
-    ];
-    let names: Vec<&'static str> = files.iter().map(|(name, _)| *name).collect();
+    let files = template.files();
+    let names: Vec<&'static str> = files.iter().map(|file| file.path).chain([SCHEMA_PATH]).collect();
     let existing = existing_files(dir, &names);
     if !existing.is_empty() {
         return Ok(InitOutcome::AlreadyExists(existing));
     }
-    for (name, text) in &files {
-        write_new_file(&dir.join(name), text)?;
+    let name = server_name(dir);
+    for TemplateFile { path, text } in files {
+        write_new_file(&dir.join(path), &text.replace("my-server", &name))?;
     }
+    write_new_file(&dir.join(SCHEMA_PATH), schema)?;
     Ok(InitOutcome::Written(names))
 }
 
-/// The files that exist, with dangling symlinks.
+/// What stands where the files would, with dangling symlinks, and with files in the place of their folders.
 pub(super) fn existing_files(dir: &Path, files: &[&str]) -> Vec<String> {
     let others = MANIFEST_NAMES.iter().filter(|name| !files.contains(*name));
     let paths = files.iter().chain(others).map(|name| dir.join(name));
-    paths.filter(|path| path.symlink_metadata().is_ok()).map(|path| format!("`{}`", shown_path(&path))).collect()
+    let mut found: Vec<PathBuf> = paths.filter(|path| path.symlink_metadata().is_ok()).collect();
+    for folder in files.iter().flat_map(|name| Path::new(name).ancestors().skip(1)) {
+        let path = dir.join(folder);
+        if path.symlink_metadata().is_ok() && !path.is_dir() && !found.contains(&path) {
+            found.push(path);
+        }
+    }
+    found.iter().map(|path| format!("`{}`", shown_path(path))).collect()
 }
 
 pub(super) fn eprint_existing(existing: &[String], output: &Output) {
@@ -95,27 +96,22 @@ pub(super) fn wrote(path: &Path) -> String {
     format!("wrote {}\n", shown_path(path))
 }
 
-/// The argument that names a folder to a command; empty for the current one.
-pub(super) fn folder_argument(dir: &Path) -> String {
-    if dir.as_os_str() == "." { String::new() } else { format!(" {}", shell_quote(dir.as_os_str())) }
-}
-
 pub(super) fn write_new_file(path: &Path, text: &str) -> anyhow::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).with_context(|| format!("could not create the folder `{}`", folder.display()))?;
+    }
     let file = OpenOptions::new().write(true).create_new(true).open(path);
     file.and_then(|mut file| file.write_all(text.as_bytes()))
         .with_context(|| format!("could not write `{}`", path.display()))
 }
 
-fn next_steps(dir: &Path, files: &[&str]) -> String {
-    let wrote: String = files.iter().map(|name| wrote(&dir.join(name))).collect();
-    let absolute = fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
-    let absolute = shell_quote(absolute.as_os_str());
+fn next_steps(dir: &Path, template: InitTemplate) -> String {
     let path = folder_argument(dir);
     let file = if path.is_empty() { String::new() } else { format!(" -f{path}") };
-    format!(
-        "{wrote}\nTry it:\n  folio check{path}\n  folio get greet who=Ada{file}\n  folio call list-files{file}\n\n\
-         Then add it to a client, with this command:\n  folio serve {absolute}\n"
-    )
+    let commands: String =
+        template.first_commands().iter().map(|command| format!("  folio {command}{file}\n")).collect();
+    let setup = client_setup(&server_name(dir), dir);
+    format!("Try it:\n  folio check{path}\n  folio test{path}\n{commands}\n{setup}")
 }
 
 /// A valid server name from the name of the folder.
@@ -136,7 +132,7 @@ mod tests {
     use super::*;
 
     fn init(dir: &Path) -> anyhow::Result<InitOutcome> {
-        write_server(dir, "{}\n")
+        write_server(dir, InitTemplate::Hello, "{}\n")
     }
 
     fn existing_files(outcome: InitOutcome) -> usize {
@@ -170,6 +166,14 @@ mod tests {
     }
 
     #[test]
+    fn file_in_the_place_of_a_folder_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("skills"), "mine").unwrap();
+        assert_eq!(existing_files(write_server(dir.path(), InitTemplate::Team, "{}\n").unwrap()), 1);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
     fn init_does_not_follow_a_dangling_symlink() {
         let dir = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink("elsewhere.yaml", dir.path().join("folio.yaml")).unwrap();
@@ -186,12 +190,15 @@ mod tests {
 
     #[test]
     fn printed_commands_are_shell_quoted() {
-        let text = next_steps(Path::new("no/My Desk's"), &["folio.yaml"]);
-        assert!(text.starts_with("wrote no/My Desk's/folio.yaml\n"), "{text}");
+        let text = next_steps(Path::new("no/My Desk's"), InitTemplate::Hello);
         assert!(text.contains("\n  folio check 'no/My Desk'\\''s'\n"), "{text}");
-        let text = next_steps(Path::new("a\u{1b}[31mred"), &["folio.yaml"]);
+        assert!(
+            text.contains(" serve 'no/My Desk'\\''s'\n") && text.contains("[\"serve\", \"no/My Desk's\"]"),
+            "{text}"
+        );
+        let text = next_steps(Path::new("a\u{1b}[31mred"), InitTemplate::Hello);
         assert!(!text.contains('\u{1b}') && text.contains(r"folio check $'a\x1b[31mred'"), "{text}");
-        assert!(next_steps(Path::new("."), &[]).contains("\n  folio get greet who=Ada\n"));
+        assert!(next_steps(Path::new("."), InitTemplate::Hello).contains("\n  folio get greet who=Ada\n"));
     }
 
     #[test]

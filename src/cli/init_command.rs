@@ -6,12 +6,13 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use tokio::time::Instant;
 
-use super::init::{SCHEMA_PATH, eprint_existing, existing_files, folder_argument, server_name, write_new_file, wrote};
+use super::client_setup::client_setup;
+use super::init::{SCHEMA_PATH, eprint_existing, existing_files, server_name, write_new_file, wrote};
 use super::request::new_world;
 use super::{Exit, InitArgs, Output};
 use crate::files::Globs;
 use crate::help_text::{Help, Subcommand, ToolDraft, draft_tool, is_manual_page, parse_help};
-use crate::load::NEW_MANIFEST_NAME;
+use crate::load::{NEW_MANIFEST_NAME, folder_argument};
 use crate::openapi::{Names, entry, kebab, plain_line};
 use crate::world::{ProgramCommand, World, strip_escapes};
 
@@ -54,8 +55,10 @@ pub(super) fn run(command: &str, arguments: &InitArgs, schema: &str, output: &Ou
         1 => "1 tool is a draft".to_owned(),
         count => format!("{count} tools are drafts"),
     };
+    let setup = client_setup(&server_name(&arguments.dir), &arguments.dir);
     output.print(&format!(
-        "\n{count}: review it, and at the comments `# review: …`\n\nTry it:\n  folio check{path}\n  folio list{path}\n"
+        "\n{count}: review it, and at the comments `# review: …`\n\n\
+         Try it:\n  folio check{path}\n  folio list{path}\n\n{setup}"
     ))?;
     Ok(Exit::Success)
 }

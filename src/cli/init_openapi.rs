@@ -8,13 +8,14 @@ use std::path::Path;
 use anyhow::{Context, anyhow};
 use url::Url;
 
+use super::client_setup::client_setup;
 use super::environment::environment;
-use super::init::{SCHEMA_PATH, eprint_existing, existing_files, folder_argument, wrote};
+use super::init::{SCHEMA_PATH, eprint_existing, existing_files, server_name, wrote};
 use super::request::{load_with, new_world};
 use super::{Exit, InitArgs, Output};
 use crate::diagnostic::{Report, render_text};
 use crate::files::{Existing, FileError, FileKind, Folder, WorkFolder};
-use crate::load::ManifestLocation;
+use crate::load::{ManifestLocation, folder_argument};
 use crate::openapi::{
     EntryOutcome, FilePlan, FolderPlan, Import, ImportError, ImportOptions, MAX_DESCRIPTION_BYTES, RECORD_PATH, Source,
     UpdateError, fetch, import,
@@ -260,7 +261,11 @@ fn summary(imported: &Import, plan: &FolderPlan, arguments: &InitArgs) -> String
     };
     let outcomes: String = plan.outcomes.iter().map(|(outcome, key)| format!("{} {key}\n", words(outcome))).collect();
     let path = folder_argument(dir);
-    format!("{wrote}{outcomes}\n{counts}\nTry it:\n  folio check{path}\n  folio list{path}\n")
+    let setup = match arguments.update {
+        true => String::new(),
+        false => format!("\n{}", client_setup(&server_name(dir), dir)),
+    };
+    format!("{wrote}{outcomes}\n{counts}\nTry it:\n  folio check{path}\n  folio list{path}\n{setup}")
 }
 
 fn words(outcome: &EntryOutcome) -> &'static str {

@@ -4,10 +4,13 @@
 
 mod listen_address;
 mod args;
+mod ask;
 mod call;
+mod candidates;
 mod check;
 mod check_fix;
 mod check_watch;
+mod client_setup;
 mod completions;
 mod dev;
 mod dev_session;
@@ -19,10 +22,13 @@ mod get;
 mod init;
 mod init_command;
 mod init_openapi;
+mod init_template;
 mod interval;
 mod list;
 mod log_file;
 mod logging;
+mod new;
+mod new_entry;
 mod request;
 mod allocator;
 mod output;
@@ -43,16 +49,18 @@ mod variable_commands;
 mod tests;
 
 pub use args::{
-    CallArgs, CheckArgs, Cli, CliCommand, Color, CompletionsArgs, DevArgs, ExplainArgs, GetArgs, GlobalArgs, InitArgs,
-    ListArgs, ReadArgs, RequestArgs, ServeArgs, TestArgs, TestFormat,
+    CallArgs, CandidatesArgs, CheckArgs, Cli, CliCommand, Color, CompletionsArgs, DevArgs, ExplainArgs, GetArgs,
+    GlobalArgs, InitArgs, ListArgs, NewArgs, ReadArgs, RequestArgs, ServeArgs, TestArgs, TestFormat,
 };
 pub use argument_pairs::{ArgumentPairError, ArgumentPairs};
 pub use environment::{EnvPair, EnvPairError};
 pub use exit::Exit;
+pub use init_template::InitTemplate;
 pub use interval::{Interval, IntervalError};
 pub use listen_address::{ListenAddress, ListenAddressError};
 pub use log_file::LogFile;
 pub use logging::{LogFilter, LogFilterError, LogFormat, init_logging as start_logging};
+pub use new_entry::{EntryKind, NewAction};
 pub use output::Output;
 
 use crate::redact::Redactors;
@@ -73,6 +81,8 @@ pub fn run(arguments: Cli, redactors: Redactors) -> anyhow::Result<Exit> {
         CliCommand::Test(test) => test::run(&test, &output),
         CliCommand::Schema => schema::run(&output),
         CliCommand::Init(init) => init::run(&init, &crate::manifest::schema(), &output),
+        CliCommand::New(new) => new::run(new, &output),
+        CliCommand::Candidates(candidates) => candidates::run(&candidates, &output),
         CliCommand::Completions(completions) => completions::run(&completions, &output),
     }
 }

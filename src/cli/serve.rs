@@ -20,6 +20,7 @@ use super::sandbox_listing::warn_of_gaps;
 use super::variable_commands::VariableCommands;
 use super::{Exit, ListenAddress, Output, ServeArgs};
 use crate::catalog::{AcceptError, BuildOutcome, Catalog, HttpSettings, HttpUsage, SettingsAtStart, Usage};
+use crate::diagnostic::one_line;
 use crate::load::{ManifestLocation, WORKSPACE_VARIABLE};
 use crate::reload::{self, InitialLoad, WatchHandle};
 use crate::server::{LiveCatalog, ServeOptions};
@@ -165,19 +166,34 @@ async fn serve(invocation: &Invocation<'_>, start: LoadedServer, stop: Cancellat
     let watching = (!arguments.no_watch).then(|| start_watch(arguments, start, destination, stop.clone()));
     match bound {
         Some(bound) => {
-            output.eprint(&format!("listening on {}\n", bound.url()));
+            let end = if dev.is_none() && io::stdin().is_terminal() { " (Ctrl-C ends it)" } else { "" };
+            output.eprint(&format!("listening on {}{end}\n", bound.url()));
             if let Some(url) = bound.sse_url() {
                 output.eprint(&format!("serving HTTP+SSE on {url}\n"));
             }
             bound.serve(&live, stop.clone()).await;
         }
-        None => stdio::serve(&live, stop.clone()).await,
+        None => {
+            if io::stdin().is_terminal() {
+                eprint_stdio_hint(&live, &output);
+            }
+            stdio::serve(&live, stop.clone()).await;
+        }
     }
     stop.cancel();
     if let Some(watching) = watching {
         let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, watching.join()).await;
     }
     Ok(())
+}
+
+/// Says to a person who started the server by hand what it waits for.
+fn eprint_stdio_hint(live: &LiveCatalog, output: &Output) {
+    let catalog = live.catalog();
+    let name = one_line(&catalog.server().name);
+    output.eprint(&format!(
+        "serving `{name}` on stdin and stdout, for an MCP client that starts this command; Ctrl-C ends it\n"
+    ));
 }
 
 /// Where reloaded catalogs and their reports go.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::files::{FileError, Folder};
+use crate::world::shell_quote;
 
 /// The names of a manifest, in order of preference.
 pub const MANIFEST_NAMES: &[&str] = &[NEW_MANIFEST_NAME, "folio.yml"];
@@ -32,7 +33,7 @@ pub enum LocationError {
     /// The path does not exist.
     #[error("no such file or folder: `{path}`")]
     Missing {
-        /// As it was given.
+        /// Made absolute: clients start servers in folders of their own.
         path: String,
     },
     /// It cannot be read.
@@ -44,11 +45,30 @@ pub enum LocationError {
         source: std::io::Error,
     },
     /// A folder without a manifest.
-    #[error("no folio.yaml in `{path}`; create one with `folio init {path}`")]
+    #[error("no folio.yaml in `{path}`\nhelp: write a server with `folio init{argument}`")]
     NoManifest {
-        /// As it was given.
+        /// Made absolute.
         path: String,
+        /// As it was given, for a shell; empty for the current folder.
+        argument: String,
     },
+}
+
+impl LocationError {
+    fn from_io(path: &Path, source: std::io::Error) -> LocationError {
+        match source.kind() {
+            std::io::ErrorKind::NotFound => {
+                let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+                LocationError::Missing { path: absolute.display().to_string() }
+            }
+            _ => LocationError::Unreadable { path: path.display().to_string(), source },
+        }
+    }
+}
+
+/// The argument that names a folder to a command, behind a space; empty for the current one.
+pub fn folder_argument(dir: &Path) -> String {
+    if dir.as_os_str() == "." { String::new() } else { format!(" {}", shell_quote(dir.as_os_str())) }
 }
 
 impl ManifestLocation {
@@ -57,18 +77,17 @@ impl ManifestLocation {
     /// # Errors
     /// It does not exist, or cannot be read.
     pub fn resolve(path: &Path) -> Result<ManifestLocation, LocationError> {
-        let given = path.display().to_string();
-        let missing = |source: std::io::Error| match source.kind() {
-            std::io::ErrorKind::NotFound => LocationError::Missing { path: given.clone() },
-            _ => LocationError::Unreadable { path: given.clone(), source },
-        };
+        let missing = |source| LocationError::from_io(path, source);
         let metadata = std::fs::metadata(path).map_err(missing)?;
         // Absolute, as the working directory may change; not canonical, as symlinks may be swapped.
         let absolute = std::path::absolute(path).map_err(missing)?;
         if metadata.is_dir() {
             let found = MANIFEST_NAMES.iter().any(|name| absolute.join(name).symlink_metadata().is_ok());
             if !found {
-                return Err(LocationError::NoManifest { path: given });
+                return Err(LocationError::NoManifest {
+                    path: absolute.display().to_string(),
+                    argument: folder_argument(path),
+                });
             }
             return Ok(ManifestLocation {
                 source: FolderSource::Disk(absolute),
@@ -98,11 +117,7 @@ impl ManifestLocation {
                 }
             }
         }
-        let given = file.display().to_string();
-        let absolute = std::fs::canonicalize(parent).map_err(|source| match source.kind() {
-            std::io::ErrorKind::NotFound => LocationError::Missing { path: given.clone() },
-            _ => LocationError::Unreadable { path: given.clone(), source },
-        })?;
+        let absolute = std::fs::canonicalize(parent).map_err(|source| LocationError::from_io(file, source))?;
         Ok(ManifestLocation {
             source: FolderSource::Disk(absolute),
             manifest: Some(name),

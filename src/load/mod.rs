@@ -22,7 +22,7 @@ use crate::template::FixedTime;
 use crate::yaml::Location;
 
 pub(crate) use environment::is_unexpanded;
-pub use location::{LocationError, MANIFEST_NAMES, ManifestLocation, NEW_MANIFEST_NAME};
+pub use location::{LocationError, MANIFEST_NAMES, ManifestLocation, NEW_MANIFEST_NAME, folder_argument};
 pub use pack::WORKSPACE_VARIABLE;
 pub use variable_command::CommandOutputs;
 

@@ -18,8 +18,8 @@ pub(super) fn keyword_value<'v>(root: &'v Value, schema: &'v Value, keyword: &st
     None
 }
 
-/// The values that a schema allows, where it lists them.
-pub(super) fn allowed_values<'v>(root: &'v Value, schema: &'v Value) -> Option<Vec<&'v Value>> {
+/// The values that a schema below `root` allows, where it lists them.
+pub fn allowed_values<'v>(root: &'v Value, schema: &'v Value) -> Option<Vec<&'v Value>> {
     ChoiceSearch { root, steps: 0 }.find(schema)
 }
 

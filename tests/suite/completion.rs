@@ -177,8 +177,9 @@ prompts:
         assert!(all("open").is_empty());
         let listed = client.list("prompts")[0]["arguments"].clone();
         let words: Vec<&Value> = listed.as_array().unwrap().iter().map(|one| &one["description"]).take(5).collect();
-        let said = "How it is said";
-        assert_eq!(json!(words), json!([said, "Its own words", said, said, "Whether"]), "{listed}");
+        let said = "How it is said (one of: warm, cool)";
+        let own = "Its own words (one of: warm, cool)";
+        assert_eq!(json!(words), json!([said, own, said, said, "Whether (true or false)"]), "{listed}");
     });
 }
 

@@ -1,0 +1,36 @@
+//! Asks a person on a terminal for what a command line leaves out.
+
+use std::io::{self, BufRead, IsTerminal};
+
+use anyhow::Context;
+
+use super::Output;
+
+/// Whether somebody is there to answer.
+pub(super) fn can_ask() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Asks until `check` takes the answer, and returns what it makes of it. An empty answer is the default, where there is one.
+///
+/// # Errors
+/// The terminal is closed.
+pub(super) fn ask<T>(
+    question: &str,
+    default: &str,
+    check: impl Fn(&str) -> Result<T, String>,
+    output: &Output,
+) -> anyhow::Result<T> {
+    let shown = if default.is_empty() { String::new() } else { format!(" [{default}]") };
+    loop {
+        output.eprint(&format!("{question}{shown}: "));
+        let mut line = String::new();
+        let count = io::stdin().lock().read_line(&mut line).context("cannot read the answer")?;
+        anyhow::ensure!(count > 0, "no answer: nothing is written");
+        let answer = if line.trim().is_empty() { default } else { line.trim() };
+        match check(answer) {
+            Ok(value) => return Ok(value),
+            Err(message) => output.eprint(&format!("{message}\n")),
+        }
+    }
+}

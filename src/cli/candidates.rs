@@ -1,0 +1,195 @@
+//! `folio candidates`: what may stand at the end of a command line, by the manifest. The scripts of `folio completions` ask.
+
+use std::path::Path;
+
+use clap::{Arg, Command, CommandFactory};
+use serde_json::Value;
+
+use super::request::load_and_build;
+use super::{CandidatesArgs, Cli, Exit, Output};
+use crate::catalog::Catalog;
+use crate::catalog::listing::Object;
+use crate::load::ManifestLocation;
+use crate::schema::allowed_values;
+
+/// Prints each candidate on a line. Whatever is wrong, there is none.
+pub(super) fn run(arguments: &CandidatesArgs, output: &Output) -> anyhow::Result<Exit> {
+    let mut found = candidates(&arguments.line, output).unwrap_or_default();
+    found.retain(|candidate| !candidate.chars().any(char::is_control));
+    output.print(&found.iter().map(|candidate| format!("{candidate}\n")).collect::<String>())?;
+    Ok(Exit::Success)
+}
+
+fn candidates(line: &str, output: &Output) -> Option<Vec<String>> {
+    let command = Cli::command();
+    let typed = TypedLine::parse(line, &command)?;
+    let place = ManifestLocation::resolve(Path::new(typed.path.as_deref().unwrap_or("."))).ok()?;
+    let catalog = load_and_build(&place, output).catalog?;
+    let mut found = typed.values(&catalog);
+    found.retain(|candidate| candidate.starts_with(&typed.last));
+    Some(found)
+}
+
+/// A command line up to the cursor.
+#[derive(Debug, PartialEq, Eq)]
+struct TypedLine {
+    /// The subcommand.
+    command: String,
+    /// The value of `--file`.
+    path: Option<String>,
+    /// The other arguments, but for options.
+    positionals: Vec<String>,
+    /// The word at the cursor.
+    last: String,
+}
+
+impl TypedLine {
+    /// `None` where no name of a manifest may stand.
+    fn parse(line: &str, folio: &Command) -> Option<TypedLine> {
+        let mut words = last_command(line);
+        let last = words.pop()?;
+        // Assignments before the program.
+        let mut words = words.into_iter().skip_while(|word| is_assignment(word)).skip(1);
+        let global: Vec<&Arg> = folio.get_arguments().collect();
+        let command = loop {
+            let word = words.next()?;
+            match option_of(&word, &global) {
+                Some(takes_value) => drop(takes_value.then(|| words.next())),
+                None => break word,
+            }
+        };
+        let known: Vec<&Arg> = folio.find_subcommand(&command)?.get_arguments().chain(global).collect();
+        let mut typed = TypedLine { command, path: None, positionals: Vec::new(), last };
+        while let Some(word) = words.next() {
+            match option_of(&word, &known) {
+                Some(true) if word == "-f" || word == "--file" => typed.path = Some(words.next()?),
+                // The word at the cursor is the value.
+                Some(true) => drop(words.next()?),
+                Some(false) => typed.path = word.strip_prefix("--file=").map(str::to_owned).or(typed.path),
+                None => typed.positionals.push(word),
+            }
+        }
+        (!typed.last.starts_with('-')).then_some(typed)
+    }
+
+    /// What the catalog has for the word at the cursor.
+    fn values(&self, catalog: &Catalog) -> Vec<String> {
+        let lists = catalog.lists();
+        match (self.command.as_str(), self.positionals.as_slice()) {
+            ("get", []) => lists.prompts.iter().map(|prompt| prompt.name.clone()).collect(),
+            ("call", []) => lists.tools.iter().map(|tool| tool.name.clone()).collect(),
+            ("read", []) => {
+                let templates = lists.resource_templates.iter().map(|template| literal_start(&template.uri_template));
+                lists.resources.iter().map(|resource| resource.uri.clone()).chain(templates).collect()
+            }
+            ("get", [name, given @ ..]) => {
+                let schema = catalog.prompt_schemas().find(|(prompt, _)| prompt == name);
+                schema.map(|(_, schema)| self.arguments(schema, given)).unwrap_or_default()
+            }
+            ("call", [name, given @ ..]) => {
+                catalog.input_schema(name).map(|schema| self.arguments(schema, given)).unwrap_or_default()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// `name=` of each argument that is not given, or its allowed values where the name is written.
+    fn arguments(&self, schema: &Object, given: &[String]) -> Vec<String> {
+        let properties = schema.get("properties").and_then(Value::as_object);
+        if let Some((name, _)) = self.last.split_once('=') {
+            return choices(schema, name).into_iter().map(|choice| format!("{name}={choice}")).collect();
+        }
+        let is_given = |name: &str| given.iter().any(|pair| pair.split('=').next() == Some(name));
+        let names = properties.into_iter().flatten().map(|(name, _)| name);
+        names.filter(|name| !is_given(name)).map(|name| format!("{name}=")).collect()
+    }
+}
+
+/// The values that an argument may have, where its schema lists them.
+fn choices(schema: &Object, name: &str) -> Vec<String> {
+    let root = Value::Object(schema.clone());
+    let property = root.get("properties").and_then(|properties| properties.get(name));
+    let choices = property.and_then(|property| allowed_values(&root, property)).unwrap_or_default();
+    let text = |value: &&Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    choices.iter().filter(|value| !value.is_null()).map(text).collect()
+}
+
+/// Whether a word is an option, and if so, whether the next word is its value.
+fn option_of(word: &str, known: &[&Arg]) -> Option<bool> {
+    let name = word.strip_prefix('-').filter(|name| !name.is_empty())?;
+    let found = match name.strip_prefix('-') {
+        Some(long) => known.iter().find(|arg| arg.get_long() == Some(long)),
+        // Behind the letter its value may stand.
+        None if name.len() > 1 => None,
+        None => known.iter().find(|arg| arg.get_short() == name.chars().next()),
+    };
+    let is_optional = |arg: &Arg| arg.get_num_args().is_some_and(|range| range.min_values() == 0);
+    Some(found.is_some_and(|arg| arg.get_action().takes_values() && !is_optional(arg)))
+}
+
+fn is_assignment(word: &str) -> bool {
+    let is_name =
+        |name: &str| !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+    word.split_once('=').is_some_and(|(name, _)| is_name(name))
+}
+
+/// A URI template up to its first variable.
+fn literal_start(template: &str) -> String {
+    template.split('{').next().unwrap_or_default().to_owned()
+}
+
+/// The words of the last command of a line, as a shell splits them. The last is that at the cursor.
+fn last_command(line: &str) -> Vec<String> {
+    let (mut words, mut quote, mut is_open) = (vec![String::new()], None, false);
+    let mut letters = line.chars();
+    while let Some(letter) = letters.next() {
+        match (quote, letter) {
+            (Some(open), letter) if letter == open => quote = None,
+            (None, '"' | '\'') => (quote, is_open) = (Some(letter), true),
+            (None, '|' | ';' | '&' | '(' | '\n') => (words, is_open) = (vec![String::new()], false),
+            (None, letter) if letter.is_whitespace() => {
+                let is_word = is_open || words.last().is_some_and(|word| !word.is_empty());
+                words.extend(is_word.then(String::new));
+                is_open = false;
+            }
+            (quote, letter) => {
+                let is_escape = letter == '\\' && quote != Some('\'');
+                let letter = if is_escape { letters.next() } else { Some(letter) };
+                words.last_mut().into_iter().for_each(|word| word.extend(letter));
+            }
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn line_is_split_as_a_shell_does() {
+        for (line, words) in [
+            ("folio get gr", &["folio", "get", "gr"][..]),
+            ("folio get ", &["folio", "get", ""]),
+            ("git diff | folio  get 'a b' x\\ y=\"1 2", &["folio", "get", "a b", "x y=1 2"]),
+            ("x; T=1 folio call '' ", &["T=1", "folio", "call", "", ""]),
+            ("", &[""]),
+        ] {
+            assert_eq!(last_command(line), words, "{line}");
+        }
+    }
+
+    #[test]
+    fn options_are_no_positionals() {
+        let parse = |line: &str| TypedLine::parse(line, &Cli::command());
+        let typed = parse("T=1 folio --log-level off get -f desk --json greet who=Ada to").unwrap();
+        assert_eq!((typed.command.as_str(), typed.path.as_deref(), typed.last.as_str()), ("get", Some("desk"), "to"));
+        assert_eq!(typed.positionals, ["greet", "who=Ada"]);
+        assert_eq!(parse("folio call --file=x ").unwrap().path.as_deref(), Some("x"));
+        for line in ["folio", "folio ge", "folio get -", "folio get -f ", "folio get --log-format ", "folio nonsense "]
+        {
+            assert_eq!(parse(line), None, "{line}");
+        }
+    }
+}

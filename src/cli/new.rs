@@ -1,0 +1,254 @@
+//! `folio new`: adds an entry to a manifest, and keeps every other byte.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow, ensure};
+use clap::ValueEnum;
+
+use super::ask::{ask, can_ask};
+use super::environment::environment;
+use super::new_entry::{EntryDraft, name_in_words};
+use super::{EntryKind, Exit, NewArgs, Output};
+use crate::catalog::{BuildOutcome, Catalog, build, check_entry_name};
+use crate::compile::FileBuffers;
+use crate::diagnostic::{Report, Severity, one_line};
+use crate::load::{MANIFEST_NAMES, ManifestLocation, load_buffers};
+use crate::world::shell_quote;
+use crate::yaml::{InsertError, Insertion, NewEntry, insert_entry};
+
+const BYTE_ORDER_MARK: &str = "\u{feff}";
+
+/// Adds an entry, if the manifest is as good with it.
+pub(super) fn run(arguments: NewArgs, output: &Output) -> anyhow::Result<Exit> {
+    let target = Target::find(&arguments.file)?;
+    let before = target.build(&target.text);
+    output.set_redactor(before.redactor.clone());
+    let Some(catalog) = before.catalog.as_deref().filter(|_| !before.report.has_errors()) else {
+        output.eprint_report(&before.report);
+        output.eprint("error: nothing is added to a manifest with errors\n");
+        return Ok(Exit::Failure);
+    };
+    let draft = draft(arguments, catalog, output)?;
+    if names(catalog, draft.kind).contains(&draft.name) {
+        output.eprint(&format!("error: the manifest has a {} `{}` already\n", draft.kind.as_str(), draft.name));
+        return Ok(Exit::Failure);
+    }
+    let (kind, text) = (draft.kind, draft.text());
+    match insert_entry(&target.text, &NewEntry { section: kind.section(), name: &draft.name, text: &text }) {
+        Ok(insertion) => target.add(&draft, insertion, &before, output),
+        Err(why) => {
+            eprint_entry(&target, Refusal::Insert(why), &draft, output);
+            Ok(Exit::Failure)
+        }
+    }
+}
+
+/// The file to which an entry is added.
+struct Target {
+    path: PathBuf,
+    /// The manifest that it belongs to, or that it is.
+    place: ManifestLocation,
+    /// Its text, without a byte order mark.
+    text: String,
+    mark: &'static str,
+}
+
+impl Target {
+    fn find(given: &Path) -> anyhow::Result<Target> {
+        let place = ManifestLocation::resolve(given)?;
+        let path = match given.is_dir() {
+            true => MANIFEST_NAMES.iter().map(|name| given.join(name)).find(|path| path.is_file()),
+            false => Some(given.to_owned()),
+        };
+        let path = path.with_context(|| format!("cannot read the manifest in `{}`", given.display()))?;
+        let read = || format!("cannot read `{}`", path.display());
+        let bytes = fs::read(&path).with_context(read)?;
+        let text = String::from_utf8(bytes).map_err(|_| anyhow!("it is not UTF-8")).with_context(read)?;
+        let (mark, text) = match text.strip_prefix(BYTE_ORDER_MARK) {
+            Some(bare) => (BYTE_ORDER_MARK, bare.to_owned()),
+            None => ("", text),
+        };
+        // A manifest says its version; what a manifest includes does not.
+        let is_manifest = text.lines().any(|line| line.starts_with("folio:"));
+        let place = if given.is_dir() || is_manifest { place } else { ManifestLocation::of_file(given)? };
+        Ok(Target { path, place, text, mark })
+    }
+
+    fn shown_path(&self) -> String {
+        let path = self.path.display().to_string();
+        one_line(path.strip_prefix("./").unwrap_or(&path)).into_owned()
+    }
+
+    /// Builds the manifest with a text in the place of the file.
+    fn build(&self, text: &str) -> BuildOutcome {
+        let mut buffers = FileBuffers::default();
+        if let Ok(path) = fs::canonicalize(&self.path) {
+            buffers.insert(path, format!("{}{text}", self.mark).into_bytes());
+        }
+        build(load_buffers(&self.place, &environment(&[], None), &buffers))
+    }
+
+    /// Writes the file with the entry, unless the manifest is worse with it.
+    fn add(
+        &self,
+        draft: &EntryDraft,
+        insertion: Insertion,
+        before: &BuildOutcome,
+        output: &Output,
+    ) -> anyhow::Result<Exit> {
+        let mut text = self.text.clone();
+        text.insert_str(insertion.at, &insertion.text);
+        let after = self.build(&text);
+        let is_served = after.catalog.as_deref().is_some_and(|catalog| is_added(draft, catalog, before));
+        if let Some(problem) = first_new_problem(&before.report, &after.report) {
+            eprint_entry(self, Refusal::Problem(problem), draft, output);
+            return Ok(Exit::Failure);
+        }
+        if !is_served {
+            eprint_entry(self, Refusal::NotIncluded, draft, output);
+            return Ok(Exit::Failure);
+        }
+        self.write(&text)?;
+        let (entry, lines) = (draft.text(), insertion.text.split_inclusive('\n'));
+        let above: usize = lines.take_while(|line| Some(line.trim()) != entry.lines().next()).map(str::len).sum();
+        let line = text.get(..insertion.at + above).unwrap_or_default().matches('\n').count() + 1;
+        let shown = self.shown_path();
+        let folder = match self.place.path() == std::env::current_dir().unwrap_or_default() {
+            true => String::new(),
+            false => format!(" -f {}", shell_quote(self.place.path().as_os_str())),
+        };
+        output.print(&format!(
+            "added {} `{}` at {shown}:{line}\n\nTry it:\n  folio {}{folder}\n",
+            draft.kind.as_str(),
+            draft.name,
+            draft.first_command()
+        ))?;
+        Ok(Exit::Success)
+    }
+
+    fn write(&self, text: &str) -> anyhow::Result<()> {
+        let cannot = || format!("cannot write `{}`", self.path.display());
+        let now = fs::read(&self.path).with_context(cannot)?;
+        let is_same = now == format!("{}{}", self.mark, self.text).into_bytes();
+        ensure!(is_same, "`{}` was changed meanwhile: try again", self.path.display());
+        fs::write(&self.path, format!("{}{text}", self.mark)).with_context(cannot)
+    }
+}
+
+/// Whether the manifest has the entry now: one whose file it does not include has not.
+fn is_added(draft: &EntryDraft, after: &Catalog, before: &BuildOutcome) -> bool {
+    let earlier = before.catalog.as_deref().map(|catalog| names(catalog, draft.kind).len()).unwrap_or_default();
+    let now = names(after, draft.kind);
+    now.contains(&draft.name) && now.len() > earlier
+}
+
+/// The names of one kind.
+fn names(catalog: &Catalog, kind: EntryKind) -> HashSet<String> {
+    let lists = catalog.lists();
+    match kind {
+        EntryKind::Prompt => lists.prompts.iter().map(|prompt| prompt.name.clone()).collect(),
+        EntryKind::Tool => lists.tools.iter().map(|tool| tool.name.clone()).collect(),
+        EntryKind::Resource => {
+            let templates = lists.resource_templates.iter().map(|template| template.info.name.clone());
+            lists.resources.iter().map(|resource| resource.info.name.clone()).chain(templates).collect()
+        }
+    }
+}
+
+/// What is wrong after a change that was not before.
+fn first_new_problem(before: &Report, after: &Report) -> Option<String> {
+    let problems = |report: &Report| -> Vec<String> {
+        let is_problem = |severity| severity != Severity::Note;
+        let all = report.diagnostics().iter().filter(|diagnostic| is_problem(diagnostic.severity));
+        all.map(|diagnostic| diagnostic.message.clone()).collect()
+    };
+    let mut known = problems(before);
+    problems(after).into_iter().find(|message| match known.iter().position(|other| other == message) {
+        Some(at) => {
+            known.swap_remove(at);
+            false
+        }
+        None => true,
+    })
+}
+
+/// Why an entry is not written.
+enum Refusal {
+    /// The text leaves no place for it.
+    Insert(InsertError),
+    /// What the manifest would have wrong.
+    Problem(String),
+    /// The manifest does not include the file.
+    NotIncluded,
+}
+
+/// Says why nothing is written, and what to paste instead.
+fn eprint_entry(target: &Target, why: Refusal, draft: &EntryDraft, output: &Output) {
+    let why = match why {
+        Refusal::Insert(InsertError::Exists) => {
+            let (kind, name) = (draft.kind.as_str(), &draft.name);
+            return output.eprint(&format!("error: the file has a {kind} `{name}` already\n"));
+        }
+        Refusal::Insert(why) => why.to_string(),
+        Refusal::Problem(message) => format!("the manifest would not check: {message}"),
+        Refusal::NotIncluded => "the manifest does not include the file".to_owned(),
+    };
+    let path = target.shown_path();
+    let text: String = draft.text().lines().map(|line| format!("  {line}\n")).collect();
+    output.eprint(&format!(
+        "error: cannot add to `{path}`: {why}\nhelp: write this yourself:\n\n{}:\n{text}",
+        draft.kind.section()
+    ));
+}
+
+/// What to add. On a terminal it is asked what is left out.
+///
+/// # Errors
+/// Something is missing or invalid.
+fn draft(arguments: NewArgs, catalog: &Catalog, output: &Output) -> anyhow::Result<EntryDraft> {
+    let question = "Add a prompt, a tool or a resource?";
+    let kind = given_or_ask(arguments.kind, || ask(question, "prompt", parse_choice, output))?;
+    let kind = kind.ok_or_else(|| missing("kind of the entry"))?;
+    let name = given_or_ask(arguments.name, || ask("Its name", "", parse_name, output))?;
+    let name = name.ok_or_else(|| missing(&format!("name of the {}", kind.as_str())))?;
+    parse_name(&name).map_err(|mend| anyhow!("invalid name `{}`\nhelp: {mend}", one_line(&name)))?;
+    let is_tool = kind == EntryKind::Tool;
+    ensure!(arguments.action.is_none() || is_tool, "`--action` is for tools, and this is a {}", kind.as_str());
+    let (question, words) = ("What it is, in a sentence", name_in_words(&name));
+    let sentence = |answer: &str| Ok(answer.to_owned());
+    let description = given_or_ask(arguments.description, || ask(question, &words, sentence, output))?;
+    let question = "A program (exec), a script or an http request?";
+    let action = match arguments.action {
+        None if is_tool => given_or_ask(None, || ask(question, "exec", parse_choice, output))?,
+        given => given,
+    };
+    let server = catalog.server().name.clone();
+    let (description, action) = (description.unwrap_or(words), action.unwrap_or_default());
+    Ok(EntryDraft { kind, name, description, action, server })
+}
+
+/// What is given, or answered on a terminal. In a script nothing is asked.
+fn given_or_ask<T>(given: Option<T>, answer: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<Option<T>> {
+    match given {
+        None if can_ask() => answer().map(Some),
+        given => Ok(given),
+    }
+}
+
+fn missing(what: &str) -> anyhow::Error {
+    anyhow!("missing {what}\nhelp: `folio new prompt NAME`, or `tool` or `resource`; on a terminal it is asked for")
+}
+
+fn parse_choice<T: ValueEnum>(answer: &str) -> Result<T, String> {
+    let names = || T::value_variants().iter().filter_map(|one| one.to_possible_value());
+    T::from_str(answer, true).map_err(|_| {
+        let names: Vec<String> = names().map(|name| format!("`{}`", name.get_name())).collect();
+        format!("expected one of {}", names.join(", "))
+    })
+}
+
+fn parse_name(answer: &str) -> Result<String, String> {
+    check_entry_name(answer).map(|()| answer.to_owned()).map_err(|mend| mend.to_string())
+}

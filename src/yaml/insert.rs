@@ -1,0 +1,319 @@
+//! Adds an entry to a map at the top of a file, and keeps every other byte.
+
+use std::ops::Range;
+
+use serde_json::{Map, Value};
+
+use super::document::{Document, NodeId};
+use super::edit::Entry;
+use super::parse::{decode, parse};
+use crate::diagnostic::Report;
+
+/// The indentation of an entry as it is given.
+const GIVEN_STEP: usize = 2;
+
+/// An entry of a map at the top of a file, such as a prompt below `prompts`.
+#[derive(Debug, Clone, Copy)]
+pub struct NewEntry<'a> {
+    /// The key of the map; it is added where there is none.
+    pub section: &'a str,
+    /// The key of the entry.
+    pub name: &'a str,
+    /// Its lines from `name:` on, indented by two spaces.
+    pub text: &'a str,
+}
+
+/// Where the entry stands in the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Insertion {
+    /// The offset in the text.
+    pub at: usize,
+    /// What stands there.
+    pub text: String,
+}
+
+/// Why an entry cannot be added to a text.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InsertError {
+    /// The text is no YAML.
+    #[error("it is not valid YAML")]
+    Syntax,
+    /// The map has the key.
+    #[error("the name is taken")]
+    Exists,
+    /// A map in braces.
+    #[error("`{0}` is written in braces")]
+    Flow(String),
+    /// The map stands elsewhere, at its anchor.
+    #[error("`{0}` is an alias")]
+    Alias(String),
+    /// Not a map.
+    #[error("`{0}` is not a map")]
+    NotAMap(String),
+    /// Another layout than a key on each line, or an addition that would change other values.
+    #[error("the layout of `{0}` leaves no place for it")]
+    Layout(String),
+}
+
+/// Finds the place of an entry in the text of a YAML file (without a byte order mark).
+///
+/// # Errors
+/// There is no place of which it is certain that nothing else changes its value.
+pub fn insert_entry(text: &str, entry: &NewEntry<'_>) -> Result<Insertion, InsertError> {
+    let document = parse_text(text).ok_or(InsertError::Syntax)?;
+    let layout = Layout { text, document: &document };
+    let insertion = layout.place(entry)?;
+    let mut after = text.to_owned();
+    after.insert_str(insertion.at, &insertion.text);
+    let expected = expected_value(text, entry).ok_or(InsertError::Syntax)?;
+    let is_right = parse_text(&after).is_some_and(|document| document.json(document.root()) == expected);
+    is_right.then_some(insertion).ok_or_else(|| InsertError::Layout(entry.section.to_owned()))
+}
+
+fn parse_text(text: &str) -> Option<Document> {
+    let mut report = Report::default();
+    let file = decode(text.as_bytes(), "", &mut report)?;
+    parse(file, &mut report).filter(|_| !report.has_errors())
+}
+
+/// The value of the file with the entry.
+fn expected_value(text: &str, entry: &NewEntry<'_>) -> Option<Value> {
+    // Behind an entry the last line ends.
+    let document = parse_text(&format!("{text}\n")).or_else(|| parse_text(text))?;
+    let added = parse_text(entry.text)?;
+    let mut whole = document.json(document.root());
+    let root = object_in(&mut whole)?;
+    let section = object_in(root.entry(entry.section).or_insert(Value::Null))?;
+    section.extend(added.json(added.root()).as_object()?.clone());
+    Some(whole)
+}
+
+/// The object of a value, which nothing becomes.
+fn object_in(value: &mut Value) -> Option<&mut Map<String, Value>> {
+    if value.is_null() {
+        *value = Value::Object(Map::new());
+    }
+    value.as_object_mut()
+}
+
+/// A text with its tree.
+struct Layout<'a> {
+    text: &'a str,
+    document: &'a Document,
+}
+
+impl Layout<'_> {
+    fn place(&self, entry: &NewEntry<'_>) -> Result<Insertion, InsertError> {
+        let layout = || InsertError::Layout(entry.section.to_owned());
+        let root = self.map_at(self.document.root(), 0).map_err(|why| why.of("the file"))?;
+        let column = match root.first() {
+            Some(first) => self.column_of(first).ok_or_else(layout)?,
+            None => 0,
+        };
+        let Some(found) = root.iter().find(|found| self.document.key_text(found.key) == entry.section) else {
+            return Ok(self.place_section(&root, column, entry));
+        };
+        let children = self.map_at(found.value, self.start_of(found.key)).map_err(|why| why.of(entry.section))?;
+        if children.iter().any(|child| self.document.key_text(child.key) == entry.name) {
+            return Err(InsertError::Exists);
+        }
+        let child_column = match children.first() {
+            Some(first) => self.column_of(first).filter(|child| *child > column).ok_or_else(layout)?,
+            None => column + GIVEN_STEP,
+        };
+        let lines = indented(entry.text, child_column, child_column - column);
+        let at = self.end_of_content(self.region_of(found, &root), child_column);
+        Ok(self.insertion(at, self.is_spaced(&children), &lines))
+    }
+
+    /// The place of a section that is not there: behind the others, before the tests.
+    fn place_section(&self, root: &[Entry], column: usize, entry: &NewEntry<'_>) -> Insertion {
+        let others = root.iter().rev().find(|other| self.document.key_text(other.key) != "tests");
+        let at = match others.or(root.last()) {
+            Some(last) => self.end_of_content(self.region_of(last, root), column + 1),
+            None => self.end_of_content(0..self.text.len(), 0),
+        };
+        let mut lines = vec![format!("{}{}:", " ".repeat(column), entry.section)];
+        lines.extend(indented(entry.text, column + GIVEN_STEP, GIVEN_STEP));
+        self.insertion(at, self.is_spaced(root), &lines)
+    }
+
+    /// The entries of a block map, in the order written. `after` is where its key begins.
+    fn map_at(&self, node: NodeId, after: usize) -> Result<Vec<Entry>, NoMap> {
+        if self.start_of(node) < after {
+            return Err(NoMap::Alias);
+        }
+        let Some(mut entries) = self.document.entries_of(node) else {
+            return if self.document.json(node).is_null() { Ok(Vec::new()) } else { Err(NoMap::Other) };
+        };
+        let start = self.start_of(node);
+        if self.text.get(start..).is_some_and(|rest| rest.starts_with('{')) {
+            return Err(NoMap::Flow);
+        }
+        // What `<<` merges stands elsewhere: above the map, or deeper in it.
+        entries.retain(|entry| self.start_of(entry.key) >= start);
+        entries.sort_by_key(|entry| self.start_of(entry.key));
+        let column = entries.first().and_then(|first| self.column_of(first));
+        entries.retain(|entry| self.column_of(entry).is_none_or(|other| Some(other) == column));
+        Ok(entries)
+    }
+
+    fn start_of(&self, node: NodeId) -> usize {
+        self.document.location(node).span().start as usize
+    }
+
+    fn line_start(&self, at: usize) -> usize {
+        self.text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |line_break| line_break + 1)
+    }
+
+    /// The column of a key that is the first on its line.
+    fn column_of(&self, entry: &Entry) -> Option<usize> {
+        let key = self.start_of(entry.key);
+        let start = self.line_start(key);
+        self.text.get(start..key).filter(|before| before.bytes().all(|byte| byte == b' ')).map(str::len)
+    }
+
+    /// The lines from an entry at the top up to the next one.
+    fn region_of(&self, entry: &Entry, root: &[Entry]) -> Range<usize> {
+        let key = self.start_of(entry.key);
+        let next = root.iter().map(|other| self.start_of(other.key)).filter(|other| *other > key).min();
+        self.line_start(key)..next.map_or(self.text.len(), |next| self.line_start(next))
+    }
+
+    /// Whether an empty line stands before the last of several entries, or before the comments above it.
+    fn is_spaced(&self, entries: &[Entry]) -> bool {
+        let [_, .., last] = entries else { return false };
+        let above = self.text.get(..self.line_start(self.start_of(last.key))).unwrap_or_default();
+        above.lines().rev().find(|line| !line.trim_start().starts_with('#')).is_some_and(|line| line.trim().is_empty())
+    }
+
+    /// Puts lines at the beginning of a line, with an empty one above them where entries have that.
+    fn insertion(&self, at: usize, spaced: bool, lines: &[String]) -> Insertion {
+        let line_break = if self.text.contains("\r\n") { "\r\n" } else { "\n" };
+        let before = self.text.get(..at).unwrap_or_default();
+        let mut text = String::new();
+        if !before.is_empty() && !before.ends_with('\n') {
+            text.push_str(line_break);
+        }
+        if spaced {
+            text.push_str(line_break);
+        }
+        lines.iter().for_each(|line| text.extend([line.as_str(), line_break]));
+        Insertion { at, text }
+    }
+
+    /// Where the last line of a region ends that belongs to its entry: comments do from this column on.
+    fn end_of_content(&self, region: Range<usize>, column: usize) -> usize {
+        let (mut at, mut content_end) = (region.start, region.start);
+        for line in self.text.get(region.clone()).unwrap_or_default().split_inclusive('\n') {
+            let indent = line.len() - line.trim_start().len();
+            let in_scalar = self.document.is_in_scalar(at + indent);
+            let is_marker = at > region.start && !in_scalar && (line.starts_with("...") || line.starts_with("---"));
+            if is_marker {
+                break;
+            }
+            let is_comment = line.trim_start().starts_with('#') && !in_scalar;
+            at += line.len();
+            if !line.trim().is_empty() && (!is_comment || indent >= column) {
+                content_end = at;
+            }
+        }
+        content_end
+    }
+}
+
+/// Why a node is no block map.
+enum NoMap {
+    Flow,
+    Alias,
+    Other,
+}
+
+impl NoMap {
+    fn of(self, name: &str) -> InsertError {
+        match self {
+            NoMap::Flow => InsertError::Flow(name.to_owned()),
+            NoMap::Alias => InsertError::Alias(name.to_owned()),
+            NoMap::Other => InsertError::NotAMap(name.to_owned()),
+        }
+    }
+}
+
+/// Lines with another indentation.
+fn indented(text: &str, column: usize, step: usize) -> Vec<String> {
+    let indent = |line: &str| {
+        let spaces = line.len() - line.trim_start_matches(' ').len();
+        let within = spaces / GIVEN_STEP * step + spaces % GIVEN_STEP;
+        format!("{}{}", " ".repeat(column + within), line.trim_start_matches(' '))
+    };
+    text.lines().map(|line| if line.trim().is_empty() { String::new() } else { indent(line) }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    const ENTRY: NewEntry<'static> = NewEntry { section: "prompts", name: "new", text: "new:\n  text: |\n    Hi\n" };
+
+    fn inserted(text: &str) -> Result<String, InsertError> {
+        let Insertion { at, text: added } = insert_entry(text, &ENTRY)?;
+        let mut after = text.to_owned();
+        after.insert_str(at, &added);
+        Ok(after)
+    }
+
+    #[test]
+    fn entry_goes_behind_the_last_one_of_its_map() {
+        for (before, after) in [
+            ("prompts:\n  a: 1\ntools: 2\n", "prompts:\n  a: 1\n  new:\n    text: |\n      Hi\ntools: 2\n"),
+            ("prompts:\n    a: 1\n", "prompts:\n    a: 1\n    new:\n        text: |\n            Hi\n"),
+            ("prompts:\n  a: 1", "prompts:\n  a: 1\n  new:\n    text: |\n      Hi\n"),
+            ("prompts:\r\n  a: 1\r\n", "prompts:\r\n  a: 1\r\n  new:\r\n    text: |\r\n      Hi\r\n"),
+            (
+                "prompts:\n  a: 1\n\n  b: 2  # two\n  # mine\n\n# the tools\ntools: 2\n",
+                "prompts:\n  a: 1\n\n  b: 2  # two\n  # mine\n\n  new:\n    text: |\n      Hi\n\n# the tools\ntools: 2\n",
+            ),
+            (
+                "prompts:\n  a: |\n    x\n    # y\n\n# z\n...\n",
+                "prompts:\n  a: |\n    x\n    # y\n  new:\n    text: |\n      Hi\n\n# z\n...\n",
+            ),
+            ("prompts:\n  a: [\n    1\n    ]\n", "prompts:\n  a: [\n    1\n    ]\n  new:\n    text: |\n      Hi\n"),
+            ("prompts:\n  a: |\n    x", "prompts:\n  a: |\n    x\n  new:\n    text: |\n      Hi\n"),
+            ("prompts:  # none yet\ntools: 2\n", "prompts:  # none yet\n  new:\n    text: |\n      Hi\ntools: 2\n"),
+        ] {
+            assert_eq!(inserted(before).as_deref(), Ok(after));
+        }
+    }
+
+    #[test]
+    fn missing_map_is_added_before_the_tests() {
+        for (before, after) in [
+            ("", "prompts:\n  new:\n    text: |\n      Hi\n"),
+            ("folio: 1\ntests: {}\n", "folio: 1\nprompts:\n  new:\n    text: |\n      Hi\ntests: {}\n"),
+            (
+                "folio: 1\n\nserver: { name: x }\n\n# they run\ntests: {}\n",
+                "folio: 1\n\nserver: { name: x }\n\nprompts:\n  new:\n    text: |\n      Hi\n\n# they run\ntests: {}\n",
+            ),
+        ] {
+            assert_eq!(inserted(before).as_deref(), Ok(after));
+        }
+    }
+
+    #[test]
+    fn text_without_a_certain_place_is_refused() {
+        for (text, why) in [
+            ("prompts: { a: 1 }\n", InsertError::Flow("prompts".to_owned())),
+            ("{ prompts: 1 }\n", InsertError::Flow("the file".to_owned())),
+            ("x-a: &a\n  b: 1\nprompts: *a\n", InsertError::Alias("prompts".to_owned())),
+            ("x-a: &a\n  prompts:\n    b: 1\n<<: *a\n", InsertError::Layout("prompts".to_owned())),
+            ("prompts: [a]\n", InsertError::NotAMap("prompts".to_owned())),
+            ("prompts:\n  ? a\n  : 1\n", InsertError::Layout("prompts".to_owned())),
+            ("prompts: &a\n  b: 1\nx-a: *a\n", InsertError::Layout("prompts".to_owned())),
+            ("prompts:\n  new: 1\n", InsertError::Exists),
+            ("prompts: [\n", InsertError::Syntax),
+        ] {
+            assert_eq!(inserted(text), Err(why), "{text}");
+        }
+    }
+}
