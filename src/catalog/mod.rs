@@ -27,6 +27,7 @@ mod client_lints;
 mod listed_text;
 mod http_settings;
 mod prompt;
+mod questions;
 mod rank;
 mod reference;
 mod requires;
@@ -213,6 +214,12 @@ impl Catalog {
     pub fn template_schemas(&self) -> impl Iterator<Item = (&str, &Object)> {
         let templates = self.resources.iter().filter(|resource| !resource.template.is_literal());
         templates.map(|resource| (resource.template.as_str(), &**resource.inputs.schema()))
+    }
+
+    /// The URI of a resource template, as it is listed, with the values of its variables.
+    pub fn expand_template(&self, template: &str, values: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        let resource = self.resources.iter().find(|resource| resource.template.as_str() == template)?;
+        (!resource.template.is_literal()).then(|| resource.template.expand(&|name| values(name)))
     }
 
     /// How a tool runs as a task, where it may.
