@@ -48,6 +48,7 @@ mod digests;
 mod tests;
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -324,6 +325,12 @@ impl Catalog {
             Route::Resource(nth, values) => Some((self.resources.get(nth)?, values)),
             Route::Skill(_) => None,
         }
+    }
+
+    /// The file that a URI leads to by its variables, which a load does not read.
+    pub fn file_of_variables(&self, uri: &str) -> Option<PathBuf> {
+        let (resource, values) = self.find_resource(uri)?;
+        resource.file_of_variables(&values)
     }
 
     /// A number that changes when the manifest or the file of a resource changes; `None` if no resource serves the URI.

@@ -84,12 +84,13 @@ const GET_HELP: &str = "\
 Examples:
   folio get greet who=Ada
   git diff --staged | folio get commit-message diff=@- -f ~/desk
+  folio get greet who=Ada --watch         render it again on each save
 
 A value `@FILE` is read from the file, `@-` from stdin; write `@@` for a value that begins with @.
 
 On a terminal, missing arguments are asked for, with completion on Tab.
 
-Exit status: 0 when all went well, 1 when the manifest has errors or the request is refused, \
+Exit status: 0 when all went well, and after ^C with --watch; 1 when the manifest has errors or the request is refused; \
 2 for a wrong command line, such as a missing argument.";
 
 const CALL_HELP: &str = "\
@@ -391,7 +392,7 @@ pub struct ListArgs {
 }
 
 /// What `folio get`, `folio call` and `folio read` share.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct RequestArgs {
     /// The folder of a folio.yaml, or the file itself
     #[arg(short, long, value_name = "PATH", default_value = ".", value_hint = ValueHint::AnyPath)]
@@ -415,13 +416,16 @@ pub struct RequestArgs {
 }
 
 /// `folio get`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct GetArgs {
     /// The name of the prompt
     pub name: String,
     /// Its arguments
     #[arg(value_name = "NAME=VALUE")]
     pub arguments: Vec<String>,
+    /// Render it again whenever a file that it uses changes, until ^C
+    #[arg(long, conflicts_with = "dry_run")]
+    pub watch: bool,
     /// How to send the request.
     #[command(flatten)]
     pub request: RequestArgs,

@@ -3,18 +3,26 @@
 use serde_json::Value;
 
 use super::entry_kind::EntryKind;
+use super::get_watch;
 use super::request::Request;
 use super::result_text::{content_text, ensure_newline};
 use super::{Exit, GetArgs, Output};
 
 /// Renders one prompt, as a client would get it.
 pub(super) fn run(arguments: &GetArgs, output: &Output) -> anyhow::Result<Exit> {
-    let GetArgs { name, arguments: words, request: options } = arguments;
-    Request { kind: EntryKind::Prompt, name, words, options, output }.run(print_messages)
+    match arguments.watch {
+        true => get_watch::run(arguments.clone(), output.clone()),
+        false => request(arguments, output).run(print_messages),
+    }
+}
+
+pub(super) fn request<'a>(arguments: &'a GetArgs, output: &'a Output) -> Request<'a> {
+    let GetArgs { name, arguments: words, request: options, .. } = arguments;
+    Request { kind: EntryKind::Prompt, name, words, options, output }
 }
 
 /// One message of the user is printed as it is; several with their roles.
-fn print_messages(result: &Value, output: &Output) -> anyhow::Result<Exit> {
+pub(super) fn print_messages(result: &Value, output: &Output) -> anyhow::Result<Exit> {
     let messages = result.get("messages").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     for message in messages {
         let content = ensure_newline(&content_text(message.get("content").unwrap_or(&Value::Null)));

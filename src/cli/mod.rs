@@ -31,6 +31,7 @@ mod argument_completion;
 mod call_progress;
 mod entry_kind;
 mod form;
+mod get_watch;
 mod given_arguments;
 mod line_prompt;
 mod missing_arguments;

@@ -77,6 +77,15 @@ impl PseudoTerminal {
         self.seen = found.unwrap_or_else(|| panic!("the screen does not show {text:?}:\n{}", self.screen()));
     }
 
+    /// Waits until stdout has a text; gives all of it.
+    pub fn wait_for_stdout(&mut self, text: &str) -> String {
+        let found = self.stdout.wait(TEST_TIMEOUT, |bytes| {
+            let all = String::from_utf8_lossy(bytes.make_contiguous()).into_owned();
+            all.contains(text).then_some(all)
+        });
+        found.unwrap_or_else(|| panic!("stdout has no {text:?}: {:?}\n{}", text_of(&self.stdout), self.screen()))
+    }
+
     /// All that was shown so far.
     pub fn screen(&self) -> String {
         text_of(&self.screen)

@@ -173,3 +173,64 @@ fn control_characters_of_a_question_are_shown_not_obeyed() {
     terminal.type_keys(CTRL_D);
     terminal.finish();
 }
+
+const WATCHED: &str = r#"folio: 1
+server: { name: watched }
+include: [more.yaml]
+partials: partials/*.hbs
+resources:
+  page: { uri: "page://{name}", file: "pages/{{name}}.md" }
+"#;
+
+const WATCHED_PROMPT: &str = r#"prompts:
+  p:
+    arguments: { who: { required: true } }
+    messages:
+      - user: "One {{who}} {{> sign}}"
+      - user: { file: body.md }
+      - user: { resource: "page://a" }
+"#;
+
+#[test]
+fn watch_renders_again_on_each_save() {
+    let folder = TestFolder::new(&[
+        ("folio.yaml", WATCHED),
+        ("more.yaml", WATCHED_PROMPT),
+        ("partials/sign.hbs", "sign 1"),
+        ("body.md", "body 1"),
+        ("pages/a.md", "page 1"),
+    ]);
+    let mut terminal = PseudoTerminal::start(folder.path(), &["get", "p", "--watch"]);
+    terminal.wait_for("who (string): ");
+    terminal.type_keys(&format!("Ada{ENTER}"));
+    let first = terminal.wait_for_stdout("page 1");
+    assert!(first.contains("One Ada sign 1") && first.contains("body 1"), "{first}");
+    for (path, text, shown) in [
+        ("partials/sign.hbs", "sign 2".to_owned(), "One Ada sign 2"),
+        ("body.md", "body 2".to_owned(), "body 2"),
+        ("pages/a.md", "page 2".to_owned(), "page 2"),
+        ("more.yaml", WATCHED_PROMPT.replace("One", "Two"), "Two Ada sign 2"),
+    ] {
+        folder.rename_over(path, text);
+        terminal.wait_for_stdout(shown);
+    }
+    folder.rename_over("more.yaml", WATCHED_PROMPT.replace("{{who}}", "{{whom}}"));
+    terminal.wait_for("error[unknown-variable]");
+    folder.rename_over("more.yaml", WATCHED_PROMPT.replace("One", "Three"));
+    let all = terminal.wait_for_stdout("Three Ada sign 2");
+    assert!(!all.contains('\u{1b}'), "{all:?}");
+    terminal.type_keys(CTRL_C);
+    let ran = terminal.finish();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+#[test]
+fn watch_begins_with_a_broken_manifest() {
+    let folder = TestFolder::with_manifest("folio: 1\nserver: { name: s }\nprompts:\n  p: { txt: Hi }\n");
+    let mut terminal = PseudoTerminal::start(folder.path(), &["get", "p", "--watch", "--json"]);
+    terminal.wait_for("unknown key `txt`");
+    folder.rename_over("folio.yaml", "folio: 1\nserver: { name: s }\nprompts:\n  p: { text: Hi }\n");
+    terminal.wait_for_stdout("\"text\": \"Hi\"");
+    terminal.type_keys(CTRL_C);
+    assert_eq!(terminal.finish().code, Some(0));
+}
