@@ -32,7 +32,7 @@ use crate::compile::{Compiler, Pack};
 use crate::template::Shape;
 use crate::yaml::{Location, Spanned};
 
-pub use ask::{ask_roots, parse_roots};
+pub use ask::{DeclaredQuestion, DeclaredQuestionKind, ask_roots, parse_roots};
 pub use checkpoint::{Checkpoint, PendingQuestions};
 pub use client::{
     AskError, ChangeNotification, ClientCapability, ClientQuestion, ClientUse, LogNotification, McpClient, NoClient,
@@ -46,7 +46,7 @@ pub use log::LogLevel;
 pub use notify::ListKind;
 pub use outcome::{ActionContext, ActionError, ActionOutcome, OutcomeBody, RunContext};
 pub use run::{CompiledRun, Run};
-pub use run_plan::{RunLimits, RunOutcome, RunPlan};
+pub use run_plan::{InvokedEntry, RunLimits, RunOutcome, RunPlan};
 pub use select::{SelectError, Selection};
 pub use stdin::StepStdouts;
 

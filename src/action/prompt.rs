@@ -9,6 +9,13 @@ use crate::yaml::Spanned;
 
 pub struct PromptAction(EntryInvocation);
 
+impl PromptAction {
+    /// The name of the prompt in its pack.
+    pub(super) fn name(&self) -> &str {
+        &self.0.name
+    }
+}
+
 impl ActionKind for PromptAction {
     type Spec = Reference;
 

@@ -10,8 +10,8 @@ use super::condition::ConditionSpec;
 use super::repeat::StepEach;
 use super::stdin::StepStdouts;
 use super::{
-    Action, ActionContext, ActionError, ActionOutcome, Checkpoint, ClientUse, ListKind, OutcomeBody, PendingQuestions,
-    on_fail,
+    Action, ActionContext, ActionError, ActionOutcome, Checkpoint, ClientUse, DeclaredQuestion, ListKind, OutcomeBody,
+    PendingQuestions, on_fail,
 };
 use crate::budget::memory_size;
 use crate::template::{Scope, Template, Uri};
@@ -41,6 +41,17 @@ pub struct RunPlan {
     fingerprint: u64,
     /// The step after which it may continue as a task.
     detach_after: Option<usize>,
+}
+
+/// An entry that a step uses, by its name in the pack.
+#[derive(Clone, Copy)]
+pub enum InvokedEntry<'a> {
+    /// A tool.
+    Tool(&'a str),
+    /// A prompt.
+    Prompt(&'a str),
+    /// A resource.
+    Resource(&'a Template<Uri>),
 }
 
 enum PlanSteps {
@@ -132,11 +143,34 @@ impl RunPlan {
     }
 
     fn client_uses(&self) -> impl Iterator<Item = ClientUse> + '_ {
+        self.actions().map(Action::client_use)
+    }
+
+    fn actions(&self) -> impl Iterator<Item = &Action> {
         let (single, steps) = match &self.steps {
-            PlanSteps::Single(action) => (Some(action.client_use()), &[][..]),
+            PlanSteps::Single(action) => (Some(&**action), &[][..]),
             PlanSteps::List(steps, _) => (None, steps.as_slice()),
         };
-        single.into_iter().chain(steps.iter().map(|step| step.action.client_use()))
+        single.into_iter().chain(steps.iter().map(|step| &step.action))
+    }
+
+    /// The questions that its own steps ask.
+    pub fn declared_questions(&self) -> impl Iterator<Item = DeclaredQuestion<'_>> {
+        let asks = self.actions().filter_map(|action| match action {
+            Action::Ask(ask) => Some(ask),
+            _ => None,
+        });
+        asks.flat_map(|ask| ask.declared_questions())
+    }
+
+    /// The entries that its steps use.
+    pub fn invoked_entries(&self) -> impl Iterator<Item = InvokedEntry<'_>> {
+        self.actions().filter_map(|action| match action {
+            Action::Tool(tool) => Some(InvokedEntry::Tool(tool.name())),
+            Action::Prompt(prompt) => Some(InvokedEntry::Prompt(prompt.name())),
+            Action::Read(read) => Some(InvokedEntry::Resource(read.uri())),
+            _ => None,
+        })
     }
 
     /// The URIs that it reads each time.

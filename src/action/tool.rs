@@ -9,6 +9,13 @@ use crate::yaml::Spanned;
 
 pub struct ToolAction(EntryInvocation);
 
+impl ToolAction {
+    /// The name of the tool in its pack.
+    pub(super) fn name(&self) -> &str {
+        &self.0.name
+    }
+}
+
 impl ActionKind for ToolAction {
     type Spec = Reference;
 

@@ -29,6 +29,7 @@ mod listed_argument;
 mod listed_text;
 mod http_settings;
 mod prompt;
+mod questions;
 mod rank;
 mod reference;
 mod requires;
@@ -49,6 +50,7 @@ mod digests;
 mod tests;
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -217,6 +219,12 @@ impl Catalog {
         templates.map(|resource| (resource.template.as_str(), &**resource.inputs.schema()))
     }
 
+    /// The URI of a resource template, as it is listed, with the values of its variables.
+    pub fn expand_template(&self, template: &str, values: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        let resource = self.resources.iter().find(|resource| resource.template.as_str() == template)?;
+        (!resource.template.is_literal()).then(|| resource.template.expand(&|name| values(name)))
+    }
+
     /// How a tool runs as a task, where it may.
     pub fn task_policy(&self, tool: &str) -> Option<TaskPolicy> {
         self.listed_tool(tool).and_then(|tool| tool.task)
@@ -319,6 +327,12 @@ impl Catalog {
             Route::Resource(nth, values) => Some((self.resources.get(nth)?, values)),
             Route::Skill(_) => None,
         }
+    }
+
+    /// The file that a URI leads to by its variables, which a load does not read.
+    pub fn file_of_variables(&self, uri: &str) -> Option<PathBuf> {
+        let (resource, values) = self.find_resource(uri)?;
+        resource.file_of_variables(&values)
     }
 
     /// A number that changes when the manifest or the file of a resource changes; `None` if no resource serves the URI.

@@ -1,24 +1,31 @@
 //! `folio get`.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::request::{Request, ensure_newline, format_content_block};
-use super::{ArgumentPairs, Exit, GetArgs, Output};
-use crate::catalog::Catalog;
+use super::entry_kind::EntryKind;
+use super::get_watch;
+use super::request::Request;
+use super::result_text::{content_text, ensure_newline};
+use super::{Exit, GetArgs, Output};
 
 /// Renders one prompt, as a client would get it.
 pub(super) fn run(arguments: &GetArgs, output: &Output) -> anyhow::Result<Exit> {
-    let pairs = ArgumentPairs::parse(&arguments.arguments, &mut std::io::stdin())?;
-    let params = |_: &Catalog| json!({ "name": arguments.name, "arguments": pairs.into_strings() });
-    Request { method: "prompts/get", name: &arguments.name, options: &arguments.request, output }
-        .run(params, print_messages)
+    match arguments.watch {
+        true => get_watch::run(arguments.clone(), output.clone()),
+        false => request(arguments, output).run(print_messages),
+    }
+}
+
+pub(super) fn request<'a>(arguments: &'a GetArgs, output: &'a Output) -> Request<'a> {
+    let GetArgs { name, arguments: words, request: options, .. } = arguments;
+    Request { kind: EntryKind::Prompt, name, words, options, output }
 }
 
 /// One message of the user is printed as it is; several with their roles.
-fn print_messages(result: &Value, output: &Output) -> anyhow::Result<Exit> {
+pub(super) fn print_messages(result: &Value, output: &Output) -> anyhow::Result<Exit> {
     let messages = result.get("messages").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     for message in messages {
-        let content = ensure_newline(&format_content_block(message.get("content").unwrap_or(&Value::Null)));
+        let content = ensure_newline(&content_text(message.get("content").unwrap_or(&Value::Null)));
         let role = message.get("role").and_then(Value::as_str).unwrap_or_default();
         match messages {
             [_] if role == "user" => output.print(&content)?,

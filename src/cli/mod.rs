@@ -31,7 +31,20 @@ mod new;
 mod new_entry;
 mod request;
 mod allocator;
+mod answer_pair;
+mod answer_table;
+mod argument_completion;
+mod call_progress;
+mod entry_kind;
+mod form;
+mod get_watch;
+mod given_arguments;
+mod line_prompt;
+mod missing_arguments;
 mod output;
+mod respondent;
+mod result_text;
+mod terminal;
 mod argument_pairs;
 mod read;
 mod manifest_reload;
@@ -48,6 +61,7 @@ mod variable_commands;
 #[cfg(test)]
 mod tests;
 
+pub use answer_pair::{AnswerPair, AnswerPairError};
 pub use args::{
     CallArgs, CandidatesArgs, CheckArgs, Cli, CliCommand, Color, CompletionsArgs, DevArgs, ExplainArgs, GetArgs,
     GlobalArgs, InitArgs, ListArgs, NewArgs, ReadArgs, RequestArgs, ServeArgs, TestArgs, TestFormat,

@@ -46,6 +46,16 @@ impl Output {
         self.redactors.replace(redactor);
     }
 
+    /// The format of what is written on stderr.
+    pub(super) fn log_format(&self) -> LogFormat {
+        self.log_format
+    }
+
+    /// Whether stderr is a terminal that shows bars of progress.
+    pub(super) fn shows_progress(&self) -> bool {
+        self.log_format == LogFormat::Text && io::stderr().is_terminal() && !is_dumb_terminal()
+    }
+
     /// The style of stdout.
     pub fn style(&self) -> TerminalStyle {
         stream_style(self.color, &io::stdout())
@@ -130,10 +140,13 @@ fn write_to(stream: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
 
 fn stream_style(color: Color, stream: &(impl IsTerminal + Columns)) -> TerminalStyle {
     let terminal = stream.is_terminal();
-    let asked = |name| std::env::var_os(name);
-    let plain =
-        asked("NO_COLOR").is_some_and(|value| !value.is_empty()) || asked("TERM").is_some_and(|term| term == "dumb");
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) || is_dumb_terminal();
     TerminalStyle { color: color.applies(terminal && !plain), width: terminal.then(|| stream.columns()).flatten() }
+}
+
+/// Whether the terminal can place no cursor.
+pub(super) fn is_dumb_terminal() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
 /// A stream that may have a width.

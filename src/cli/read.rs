@@ -1,26 +1,32 @@
 //! `folio read`.
 
-use base64::Engine as _;
-use serde_json::{Value, json};
+use std::io::{IsTerminal, stdout};
 
-use super::request::{Request, ensure_newline};
+use base64::Engine as _;
+use serde_json::Value;
+
+use super::entry_kind::EntryKind;
+use super::request::Request;
+use super::result_text::{ensure_newline, media_line};
 use super::{Exit, Output, ReadArgs};
-use crate::catalog::Catalog;
 
 /// Reads one resource, as a client would.
 pub(super) fn run(arguments: &ReadArgs, output: &Output) -> anyhow::Result<Exit> {
-    let params = |_: &Catalog| json!({ "uri": arguments.uri });
-    Request { method: "resources/read", name: &arguments.uri, options: &arguments.request, output }
-        .run(params, print_contents)
+    let ReadArgs { uri, arguments: words, request: options } = arguments;
+    Request { kind: EntryKind::Resource, name: uri, words, options, output }.run(print_contents)
 }
 
-/// Text is printed as text, bytes as bytes.
+/// Text is printed as text, bytes as bytes, but on a terminal.
 fn print_contents(result: &Value, output: &Output) -> anyhow::Result<Exit> {
     for contents in result.get("contents").and_then(Value::as_array).into_iter().flatten() {
-        if let Some(text) = contents.get("text").and_then(Value::as_str) {
-            output.print(&ensure_newline(text))?;
-        } else if let Some(blob) = contents.get("blob").and_then(Value::as_str) {
-            output.print_bytes(&base64::engine::general_purpose::STANDARD.decode(blob)?)?;
+        let text = |key: &str| contents.get(key).and_then(Value::as_str);
+        match (text("text"), text("blob")) {
+            (Some(text), _) => output.print(&ensure_newline(text))?,
+            (None, Some(blob)) if stdout().is_terminal() => {
+                output.print(&ensure_newline(&media_line(text("mimeType").unwrap_or_default(), blob)))?;
+            }
+            (None, Some(blob)) => output.print_bytes(&base64::engine::general_purpose::STANDARD.decode(blob)?)?,
+            (None, None) => {}
         }
     }
     Ok(Exit::Success)

@@ -4,18 +4,26 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
+use super::answer_table::AnswerTable;
+use super::argument_completion::ArgumentCompletion;
+use super::call_progress::CallProgress;
+use super::entry_kind::EntryKind;
 use super::file_size_limit::fail_writes_beyond_limit;
+use super::given_arguments::GivenArguments;
+use super::missing_arguments::{ArgumentPrompt, EntryArguments};
+use super::respondent::{Nobody, Respondent, client_capabilities, first_answer, unanswered_error};
+use super::terminal::Terminal;
 use super::variable_commands::VariableCommands;
 use super::{Exit, Output, RequestArgs};
 use crate::catalog::{BuildOutcome, Catalog, Usage, build};
 use crate::diagnostic::sanitize;
 use crate::load::{EnvSource, LoadedPacks, ManifestLocation, load};
 use crate::server::{LiveCatalog, ServeOptions};
-use crate::transport::in_process::{self, RequestError};
+use crate::transport::in_process::{self, Client, RequestError, ServerQuestion};
 use crate::world::{ActionReport, DryRunWorld, RealWorld, ReportingWorld, World};
 
 /// Loads and builds a manifest, and lets `output` remove its secrets.
@@ -59,47 +67,180 @@ pub(super) fn new_world() -> RealWorld {
 }
 
 /// One request to the catalog at a path, sent as a client would.
+#[derive(Clone, Copy)]
 pub(super) struct Request<'a> {
-    pub(super) method: &'static str,
+    pub(super) kind: EntryKind,
     /// The name or URI that is called.
     pub(super) name: &'a str,
+    /// The arguments as written.
+    pub(super) words: &'a [String],
     pub(super) options: &'a RequestArgs,
     pub(super) output: &'a Output,
 }
 
+/// Where the actions of a call happen, and who is asked.
+pub(super) struct CallEnvironment<'a> {
+    pub(super) world: Arc<dyn World>,
+    pub(super) terminal: Option<&'a Terminal<'a>>,
+}
+
+/// Why a request is not sent.
+pub(super) struct NotSent {
+    pub(super) message: String,
+    pub(super) exit: Exit,
+}
+
 impl Request<'_> {
-    /// Sends it with the parameters that `params` makes, and prints the result, with `print` unless as JSON.
-    pub(super) fn run(
-        self,
-        params: impl FnOnce(&Catalog) -> Value,
-        print: impl FnOnce(&Value, &Output) -> anyhow::Result<Exit>,
-    ) -> anyhow::Result<Exit> {
-        let Request { method, options, output, .. } = self;
-        let place = ManifestLocation::resolve(&options.file)?;
-        let mut built = match options.dry_run || method == "prompts/get" {
-            true => load_and_build(&place, output),
-            false => run_commands_and_build(&place, output)?,
+    /// Sends it, and prints the result, with `print` unless as JSON.
+    pub(super) fn run(&self, print: impl FnOnce(&Value, &Output) -> anyhow::Result<Exit>) -> anyhow::Result<Exit> {
+        let given = self.read_arguments()?;
+        let place = ManifestLocation::resolve(&self.options.file)?;
+        let mut built = match self.options.dry_run || self.kind == EntryKind::Prompt {
+            true => load_and_build(&place, self.output),
+            false => run_commands_and_build(&place, self.output)?,
         };
         let Ok(catalog) = built.accept(&Usage::Local) else {
-            output.eprint_report(&built.report);
+            self.output.eprint_report(&built.report);
             return Ok(Exit::Failure);
         };
-        let params = params(&catalog);
-        if options.dry_run {
-            return self.dry_run(catalog, params);
-        }
-        match send_request(catalog.clone(), self.world(&catalog), method, params)? {
-            Ok(result) if options.json => {
-                output.print(&format!("{}\n", serde_json::to_string_pretty(&result)?))?;
-                Ok(if result.get("isError") == Some(&Value::Bool(true)) { Exit::Failure } else { Exit::Success })
+        let terminal = Terminal::detect(self.output);
+        let arguments = match self.arguments(&catalog, given, terminal.as_ref()) {
+            Ok(arguments) => arguments,
+            Err(NotSent { message, exit }) => {
+                print_refusal(&message, self.output);
+                return Ok(exit);
             }
-            Ok(result) => print(&result, output),
-            Err(error) => Ok(print_refusal(&error, output)),
+        };
+        if self.options.dry_run {
+            return self.dry_run(&catalog, arguments, terminal.as_ref());
+        }
+        let environment = CallEnvironment { world: self.world(&catalog), terminal: terminal.as_ref() };
+        match self.send(&catalog, arguments, environment)? {
+            Ok(result) => self.print(&result, print),
+            Err(error) => Ok(print_refusal(&self.refusal(&catalog, &error), self.output)),
         }
     }
 
+    /// Prints a result, with `print` unless as JSON.
+    pub(super) fn print(
+        &self,
+        result: &Value,
+        print: impl FnOnce(&Value, &Output) -> anyhow::Result<Exit>,
+    ) -> anyhow::Result<Exit> {
+        if !self.options.json {
+            return print(result, self.output);
+        }
+        self.output.print(&format!("{}\n", serde_json::to_string_pretty(result)?))?;
+        Ok(if result.get("isError") == Some(&Value::Bool(true)) { Exit::Failure } else { Exit::Success })
+    }
+
+    /// Reads what the command line says, before anything is loaded.
+    pub(super) fn read_arguments(&self) -> anyhow::Result<GivenArguments> {
+        GivenArguments::read(self.words, self.options.args.as_deref(), self.output)
+    }
+
+    /// The arguments, those that are missing from the person at the terminal.
+    pub(super) fn arguments(
+        &self,
+        catalog: &Arc<Catalog>,
+        given: GivenArguments,
+        terminal: Option<&Terminal<'_>>,
+    ) -> Result<Map<String, Value>, NotSent> {
+        let schema = self.kind.input_schema(catalog, self.name);
+        if schema.is_none() && self.kind != EntryKind::Resource {
+            return Err(NotSent { message: self.unknown_entry(catalog), exit: Exit::Failure });
+        }
+        let mut arguments = given.into_arguments(self.kind, schema.unwrap_or(&Map::new()));
+        let Some(form) = schema.and_then(|schema| self.kind.form(schema, self.name)) else {
+            return self.without_form(arguments);
+        };
+        let entry = EntryArguments { kind: self.kind, name: self.name, form: &form };
+        if let Some(terminal) = terminal {
+            let world = self.world(catalog);
+            let reference = self.kind.completion_ref(self.name);
+            let completion = ArgumentCompletion { catalog: catalog.clone(), world, reference };
+            let complete = |name: &str, typed: &str, given: &Map<String, Value>| completion.values(name, typed, given);
+            let asked = entry.ask_missing(&mut arguments, &ArgumentPrompt { terminal, complete: &complete });
+            asked.map_err(|error| NotSent { message: format!("{error:#}"), exit: Exit::Failure })?;
+        }
+        let unknown = entry.unknown_error(&arguments).filter(|_| self.kind == EntryKind::Resource);
+        match unknown.or_else(|| entry.missing_error(&arguments)) {
+            Some(message) => Err(NotSent { message, exit: Exit::CannotRun }),
+            None => Ok(arguments),
+        }
+    }
+
+    /// The arguments of a URI, which are none.
+    fn without_form(&self, arguments: Map<String, Value>) -> Result<Map<String, Value>, NotSent> {
+        match arguments.keys().next() {
+            Some(name) if self.kind == EntryKind::Resource => {
+                let message = format!(
+                    "unexpected argument `{name}`: `{}` is no resource template\nhelp: write a template as `folio list` shows it",
+                    self.name
+                );
+                Err(NotSent { message, exit: Exit::CannotRun })
+            }
+            _ => Ok(arguments),
+        }
+    }
+
+    fn unknown_entry(&self, catalog: &Catalog) -> String {
+        let near = self.kind.nearest_name(catalog, self.name);
+        let near = near.map_or_else(
+            || "help: `folio list` shows what there is".to_owned(),
+            |near| format!("help: did you mean `{near}`?"),
+        );
+        format!("unknown {} `{}`\n{near}", self.kind.noun(), self.name)
+    }
+
+    /// What the server refuses; with a near URI, where there is none.
+    pub(super) fn refusal(&self, catalog: &Catalog, error: &RequestError) -> String {
+        let is_unknown = self.kind == EntryKind::Resource && catalog.fingerprint(self.name).is_none();
+        match self.kind.nearest_name(catalog, self.name).filter(|near| is_unknown && near != self.name) {
+            Some(near) => format!("{error}\nhelp: did you mean `{near}`?"),
+            None => error.to_string(),
+        }
+    }
+
+    /// Sends it to the catalog, and answers what is asked on the way.
+    pub(super) fn send(
+        &self,
+        catalog: &Arc<Catalog>,
+        arguments: Map<String, Value>,
+        environment: CallEnvironment<'_>,
+    ) -> anyhow::Result<Result<Value, RequestError>> {
+        let CallEnvironment { world, terminal } = environment;
+        let params = self.kind.params(catalog, self.name, arguments);
+        let called = params.get("uri").and_then(Value::as_str).unwrap_or(self.name);
+        let questions = catalog.declared_questions(self.kind.method(), called);
+        let answers = AnswerTable::new(&self.options.answers, &questions)?;
+        let has_answers = terminal.is_some() || !answers.is_empty();
+        let progress = CallProgress::default();
+        let last: &dyn Respondent = terminal.map_or(&Nobody, |terminal| terminal);
+        let answer = |question: &ServerQuestion<'_>| {
+            progress.clear();
+            first_answer(&[&answers, last], question)
+        };
+        let show = |params: &Value| progress.show(params);
+        let client = Client {
+            version: in_process::NEWEST_VERSION,
+            capabilities: client_capabilities(has_answers, &questions),
+            answer: &answer,
+            progress: if self.shows_progress() { Some(&show) } else { None },
+        };
+        let request = LiveRequest { catalog: catalog.clone(), world, method: self.kind.method(), params };
+        Ok(send_as(&client, request)?.map_err(|error| match unanswered_error(&questions) {
+            Some(message) if !has_answers && error.lacks_capability() => RequestError::Unanswered(message),
+            _ => error,
+        }))
+    }
+
+    fn shows_progress(&self) -> bool {
+        !self.options.verbose && self.output.shows_progress()
+    }
+
     /// The real world, whose actions are printed with `--verbose`.
-    fn world(&self, catalog: &Catalog) -> Arc<dyn World> {
+    pub(super) fn world(&self, catalog: &Catalog) -> Arc<dyn World> {
         let world: Arc<dyn World> = Arc::new(new_world());
         if !self.options.verbose {
             return world;
@@ -110,12 +251,17 @@ impl Request<'_> {
     }
 
     /// Prints the first action instead of doing it.
-    fn dry_run(&self, catalog: Arc<Catalog>, params: Value) -> anyhow::Result<Exit> {
+    fn dry_run(
+        &self,
+        catalog: &Arc<Catalog>,
+        arguments: Map<String, Value>,
+        terminal: Option<&Terminal<'_>>,
+    ) -> anyhow::Result<Exit> {
         let world = Arc::new(DryRunWorld::new(catalog.redactor().clone()));
-        let result = send_request(catalog.clone(), world.clone(), self.method, params)?;
+        let result = self.send(catalog, arguments, CallEnvironment { world: world.clone(), terminal })?;
         if let Some(action) = world.first_action() {
             self.output.print(&action)?;
-            if catalog.step_count(self.method, self.name) > 1 {
+            if catalog.step_count(self.kind.method(), self.name) > 1 {
                 self.output.print("later steps depend on its outcome\n")?;
             }
             return Ok(Exit::Success);
@@ -128,49 +274,47 @@ impl Request<'_> {
                 self.output.print("no program is run and no request is sent\n")?;
                 Ok(Exit::Success)
             }
-            Err(error) => Ok(print_refusal(&error, self.output)),
+            Err(error) => Ok(print_refusal(&self.refusal(catalog, &error), self.output)),
         }
     }
 }
 
-fn print_refusal(error: &RequestError, output: &Output) -> Exit {
-    output.eprint(&format!("error: {}\n", sanitize(&error.to_string())));
+/// Prints why there is no result.
+pub(super) fn print_refusal(message: &str, output: &Output) -> Exit {
+    output.eprint(&format!("error: {}\n", sanitize(message)));
     Exit::Failure
 }
 
-fn send_request(
+/// What is sent, and to what.
+struct LiveRequest {
     catalog: Arc<Catalog>,
     world: Arc<dyn World>,
-    method: &str,
+    method: &'static str,
+    params: Value,
+}
+
+/// Sends a request of a client that is asked nothing.
+pub(super) fn send_alone(
+    catalog: &Arc<Catalog>,
+    world: &Arc<dyn World>,
+    method: &'static str,
     params: Value,
 ) -> anyhow::Result<Result<Value, RequestError>> {
+    let answer = |_: &ServerQuestion<'_>| Err(String::new());
+    let client =
+        Client { version: in_process::NEWEST_VERSION, capabilities: json!({}), answer: &answer, progress: None };
+    send_as(&client, LiveRequest { catalog: catalog.clone(), world: world.clone(), method, params })
+}
+
+fn send_as(client: &Client<'_>, request: LiveRequest) -> anyhow::Result<Result<Value, RequestError>> {
+    let LiveRequest { catalog, world, method, params } = request;
     let runtime = build_runtime()?;
     let options = ServeOptions { watching: false, declare_all: true };
     let answer = runtime.block_on(async {
         fail_writes_beyond_limit();
         let live = LiveCatalog::new(catalog, world, options);
-        in_process::ask(&live, method, params).await
+        in_process::ask_as(client, &live, method, params).await
     });
     runtime.shutdown_timeout(std::time::Duration::from_millis(200));
     Ok(answer)
-}
-
-/// A content block for display.
-pub(super) fn format_content_block(block: &Value) -> String {
-    let text = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default();
-    let within = |key: &str| block.get("resource").and_then(|resource| resource.get(key)).and_then(Value::as_str);
-    match text("type") {
-        "text" => text("text").to_owned(),
-        "resource_link" => format!("[link to {}]", text("uri")),
-        "resource" => match within("text") {
-            Some(body) => format!("[resource {}]\n{body}", within("uri").unwrap_or_default()),
-            None => format!("[resource {}: bytes]", within("uri").unwrap_or_default()),
-        },
-        kind => format!("[{kind}, {}, {} bytes in base64]", text("mimeType"), text("data").len()),
-    }
-}
-
-/// The text with a final newline.
-pub(super) fn ensure_newline(text: &str) -> String {
-    if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") }
 }

@@ -108,7 +108,8 @@ impl TestRunner<'_> {
         let world = Arc::new(if test.is_live { world.with_real(self.worlds.real()) } else { world });
         let answers = AnswerBook::new(&test.mocks);
         let answer = |question: &ServerQuestion<'_>| answers.answer(question);
-        let client = Client { version: test.version, capabilities: client_capabilities(), answer: &answer };
+        let client =
+            Client { version: test.version, capabilities: client_capabilities(), answer: &answer, progress: None };
         let options = ServeOptions { watching: false, declare_all: true };
         let result = runtime.block_on(async {
             let live = LiveCatalog::new(catalog.clone(), world.clone(), options);

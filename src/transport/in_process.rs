@@ -1,5 +1,6 @@
 //! Sends one request to the server within the process, on the same path as a client's, and answers its questions.
 
+use rmcp::model::ErrorCode;
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -29,6 +30,14 @@ pub enum RequestError {
     Unanswered(String),
 }
 
+impl RequestError {
+    /// Whether the client lacks a capability that the request needs.
+    pub fn lacks_capability(&self) -> bool {
+        let lacking = i64::from(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY.0);
+        matches!(self, RequestError::Refused { code, .. } if *code == lacking)
+    }
+}
+
 /// A question of the server.
 #[derive(Debug, Clone, Copy)]
 pub struct ServerQuestion<'a> {
@@ -51,13 +60,27 @@ pub struct Client<'a> {
     pub capabilities: Value,
     /// Answers questions.
     pub answer: &'a AnswerQuestion<'a>,
+    /// Is shown the progress of a request that stands for itself, if it is wanted.
+    pub progress: Option<&'a ShowProgress<'a>>,
+}
+
+/// Shows progress: the parameters of `notifications/progress`.
+pub type ShowProgress<'a> = dyn Fn(&Value) + Send + Sync + 'a;
+
+impl Client<'_> {
+    fn receive_notification(&self, message: &Value) {
+        let is_progress = message.get("method").is_some_and(|method| method == "notifications/progress");
+        if let (true, Some(show), Some(params)) = (is_progress, self.progress, message.get("params")) {
+            show(params);
+        }
+    }
 }
 
 /// Asks one request, in the words of 2026-07-28, and returns its result as a client would get it. `params` is an
 /// object. Dropping the future cancels the request.
 pub async fn ask(live: &LiveCatalog, method: &str, params: Value) -> Result<Value, RequestError> {
     let answer = |_: &ServerQuestion<'_>| Err(String::new());
-    let client = Client { version: NEWEST_VERSION, capabilities: json!({}), answer: &answer };
+    let client = Client { version: NEWEST_VERSION, capabilities: json!({}), answer: &answer, progress: None };
     Connection::open(live).request(&client, method, params).await
 }
 
@@ -82,7 +105,7 @@ pub async fn ask_as(
 }
 
 /// The version in which each request stands for itself.
-const NEWEST_VERSION: &str = "2026-07-28";
+pub const NEWEST_VERSION: &str = "2026-07-28";
 /// How often a call may ask.
 const MAX_ROUNDS: usize = 50;
 
@@ -128,6 +151,7 @@ impl Connection {
             if message.get("id").is_some() {
                 break message;
             }
+            client.receive_notification(&message);
         };
         self.close().await;
         result(answer)
@@ -188,11 +212,14 @@ fn client_info() -> Value {
 }
 
 fn request(client: &Client<'_>, method: &str, mut params: Value) -> Value {
-    let meta = json!({
+    let mut meta = json!({
         "io.modelcontextprotocol/protocolVersion": client.version,
         "io.modelcontextprotocol/clientInfo": client_info(),
         "io.modelcontextprotocol/clientCapabilities": client.capabilities,
     });
+    if let (Some(_), Some(meta)) = (client.progress, meta.as_object_mut()) {
+        meta.insert("progressToken".to_owned(), 1.into());
+    }
     if let Some(params) = params.as_object_mut() {
         params.insert("_meta".to_owned(), meta);
     }

@@ -76,6 +76,14 @@ impl ElicitTemplate {
         }
     }
 
+    /// The schema of its form, unless it leads to a page.
+    pub(super) fn form_schema(&self) -> Option<&Map<String, Value>> {
+        match &self.mode {
+            ElicitMode::Form(schema) => Some(schema.json()),
+            ElicitMode::Url(_) => None,
+        }
+    }
+
     pub(super) fn render(&self, scope: &Scope) -> Result<QuestionKind, ActionError> {
         let message = self.message.render(scope)?.0;
         Ok(match &self.mode {

@@ -3,6 +3,7 @@
 //! A client with a session answers in place, one without a session with its next request; only the
 //! [`McpClient`] differs. What is not here: how a version of the protocol encodes questions (server/).
 
+mod declared;
 mod elicit;
 mod number;
 mod page_url;
@@ -26,6 +27,7 @@ use crate::uri::file_uri_to_path;
 use crate::world::WorldError;
 use crate::yaml::Spanned;
 
+pub use declared::{DeclaredQuestion, DeclaredQuestionKind};
 use elicit::ElicitTemplate;
 use sample::SampleTemplate;
 pub use spec::AskSpec;

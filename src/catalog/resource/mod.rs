@@ -364,6 +364,16 @@ impl CompiledResource {
         file: (&Folder, &Path, &Template<FilePath>),
         values: &IndexMap<String, String>,
     ) -> Option<crate::files::FileStat> {
+        let below = self.template_path(file, values)?;
+        file.0.stat(&below).ok()
+    }
+
+    /// The path of a file below its folder, if it may be shown.
+    fn template_path(
+        &self,
+        file: (&Folder, &Path, &Template<FilePath>),
+        values: &IndexMap<String, String>,
+    ) -> Option<PathBuf> {
         let (folder, literal, path) = file;
         let given = values.iter().map(|(name, value)| (name.clone(), Value::from(value.clone()))).collect();
         let budget = Budget::default();
@@ -372,7 +382,17 @@ impl CompiledResource {
         let below = Path::new(&rendered).strip_prefix(literal).unwrap_or(Path::new(&rendered));
         let text = below.to_string_lossy();
         let is_public = !folder.links_to_hidden(&text) && !self.pack_context.secrets.finds_secret(&text);
-        folder.stat(below).ok().filter(|_| is_public)
+        is_public.then(|| below.to_owned())
+    }
+
+    /// The file that a URI leads to by its variables.
+    pub(super) fn file_of_variables(&self, values: &IndexMap<String, String>) -> Option<PathBuf> {
+        match &self.content {
+            ResourceContent::FileTemplate { folder, literal, path } => {
+                Some(folder.path().join(self.template_path((folder, literal, path), values)?))
+            }
+            _ => None,
+        }
     }
 }
 

@@ -1,0 +1,120 @@
+//! What `get`, `call` and `read` ask for: a prompt, a tool or a resource.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::form::Form;
+use crate::catalog::Catalog;
+use crate::diagnostic::nearest;
+use crate::template::value_to_text;
+use crate::uri::{Operator, UriTemplate};
+
+/// The kind of the entry that a command names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EntryKind {
+    Prompt,
+    Tool,
+    Resource,
+}
+
+impl EntryKind {
+    pub(super) fn method(self) -> &'static str {
+        match self {
+            EntryKind::Prompt => "prompts/get",
+            EntryKind::Tool => "tools/call",
+            EntryKind::Resource => "resources/read",
+        }
+    }
+
+    pub(super) fn noun(self) -> &'static str {
+        match self {
+            EntryKind::Prompt => "prompt",
+            EntryKind::Tool => "tool",
+            EntryKind::Resource => "resource",
+        }
+    }
+
+    pub(super) fn command(self) -> &'static str {
+        match self {
+            EntryKind::Prompt => "get",
+            EntryKind::Tool => "call",
+            EntryKind::Resource => "read",
+        }
+    }
+
+    /// The schema of the arguments of an entry; for a resource, of a template as it is listed. `None` without such an
+    /// entry.
+    pub(super) fn input_schema<'c>(self, catalog: &'c Catalog, name: &str) -> Option<&'c Map<String, Value>> {
+        let find = |(known, schema): (&str, &'c Map<String, Value>)| (known == name).then_some(schema);
+        match self {
+            EntryKind::Prompt => catalog.prompt_schemas().find_map(find),
+            EntryKind::Tool => catalog.input_schema(name),
+            EntryKind::Resource => catalog.template_schemas().find_map(find),
+        }
+    }
+
+    /// The fields of the arguments. The variables in the path of a template are required, whatever its schema says.
+    pub(super) fn form(self, schema: &Map<String, Value>, name: &str) -> Option<Form> {
+        let mut schema = schema.clone();
+        if let (EntryKind::Resource, Ok(template)) = (self, UriTemplate::parse(name)) {
+            let is_query = |operator: Operator| matches!(operator, Operator::Query | Operator::Continuation);
+            let in_path = template.variables().iter().filter(|variable| !is_query(variable.operator));
+            let required = in_path.map(|variable| Value::from(variable.name.clone()));
+            schema.insert("required".to_owned(), required.collect());
+        }
+        Form::new(&schema)
+    }
+
+    /// The name that was probably meant, where there is no such entry.
+    pub(super) fn nearest_name(self, catalog: &Catalog, name: &str) -> Option<String> {
+        let lists = catalog.lists();
+        match self {
+            EntryKind::Prompt => nearest(name, lists.prompts.iter().map(|prompt| prompt.name.as_str())),
+            EntryKind::Tool => nearest(name, lists.tools.iter().map(|tool| tool.name.as_str())),
+            EntryKind::Resource => {
+                let templates = lists.resource_templates.iter().map(|template| template.uri_template.as_str());
+                let uris = lists.resources.iter().map(|resource| resource.uri.as_str());
+                nearest(name, uris.chain(templates.clone())).or_else(|| template_of_near_scheme(name, templates))
+            }
+        }
+        .map(str::to_owned)
+    }
+
+    /// The parameters of the request. Arguments of prompts are texts, and those of a template are in its URI.
+    pub(super) fn params(self, catalog: &Catalog, name: &str, arguments: Map<String, Value>) -> Value {
+        match self {
+            EntryKind::Prompt => {
+                let texts = arguments.iter().map(|(name, value)| (name.clone(), value_to_text(value).into()));
+                json!({ "name": name, "arguments": texts.collect::<Map<String, Value>>() })
+            }
+            EntryKind::Tool => json!({ "name": name, "arguments": arguments }),
+            EntryKind::Resource => json!({ "uri": expand_uri(catalog, name, &arguments) }),
+        }
+    }
+
+    /// What names the entry in a request for completion, which tools have none of.
+    pub(super) fn completion_ref(self, name: &str) -> Option<Value> {
+        match self {
+            EntryKind::Prompt => Some(json!({ "type": "ref/prompt", "name": name })),
+            EntryKind::Resource => Some(json!({ "type": "ref/resource", "uri": name })),
+            EntryKind::Tool => None,
+        }
+    }
+}
+
+/// The URI of a template with these values, or the URI itself.
+pub(super) fn expand_uri(catalog: &Catalog, name: &str, arguments: &Map<String, Value>) -> String {
+    let texts: BTreeMap<&str, String> =
+        arguments.iter().map(|(name, value)| (name.as_str(), value_to_text(value).into_owned())).collect();
+    let expanded = catalog.expand_template(name, &|variable| texts.get(variable).cloned());
+    expanded.unwrap_or_else(|| name.to_owned())
+}
+
+/// The template whose scheme is near to that of a URI.
+fn template_of_near_scheme<'t>(uri: &str, mut templates: impl Iterator<Item = &'t str>) -> Option<&'t str> {
+    let (wrong, _) = uri.split_once("://")?;
+    templates.find(|template| {
+        template.split_once("://").is_some_and(|(scheme, _)| scheme != wrong && nearest(wrong, [scheme]).is_some())
+    })
+}

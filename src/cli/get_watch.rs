@@ -1,0 +1,159 @@
+//! `folio get --watch`.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use anyhow::Context;
+use serde_json::{Map, Value};
+use tokio::runtime::Builder;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::spawn_blocking;
+use tokio_util::sync::CancellationToken;
+
+use super::get::{print_messages, request};
+use super::given_arguments::GivenArguments;
+use super::request::{CallEnvironment, NotSent, load_and_build, print_refusal};
+use super::terminal::Terminal;
+use super::{Exit, GetArgs, Output};
+use crate::catalog::{BuildOutcome, Usage};
+use crate::compile::LoadDependencies;
+use crate::load::ManifestLocation;
+use crate::reload::{self, InitialLoad, LoadOutput, ReloadInfo, ReloadSource, WatchOptions};
+
+/// Renders a prompt now, and again after each change, until ^C.
+pub(super) fn run(arguments: GetArgs, output: Output) -> anyhow::Result<Exit> {
+    let place = ManifestLocation::resolve(&arguments.request.file)?;
+    let given = request(&arguments, &output).read_arguments()?;
+    let last = LoadDependencies::default();
+    let prompt = WatchedPrompt {
+        arguments,
+        output,
+        place,
+        given: Some(given),
+        filled: None,
+        last,
+        rendered_files: BTreeSet::new(),
+    };
+    let runtime = Builder::new_current_thread().enable_all().build().context("could not start the runtime")?;
+    let exit = runtime.block_on(watch(prompt));
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    exit
+}
+
+async fn watch(prompt: WatchedPrompt) -> anyhow::Result<Exit> {
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for ^C")?;
+    let stop = CancellationToken::new();
+    let watching = async {
+        let first = spawn_blocking(|| prompt.render_first()).await.context("could not render")??;
+        let FirstRender { prompt, exit, watch } = first;
+        if exit != Exit::CannotRun {
+            let options = WatchOptions { reload_on_sighup: false, ..WatchOptions::default() };
+            reload::watch(prompt, watch, options, stop.clone()).join().await;
+        }
+        Ok(exit)
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {
+            stop.cancel();
+            Ok(Exit::Success)
+        }
+        exit = watching => exit,
+    }
+}
+
+struct FirstRender {
+    prompt: WatchedPrompt,
+    exit: Exit,
+    watch: InitialLoad,
+}
+
+/// A prompt that is rendered again and again.
+struct WatchedPrompt {
+    arguments: GetArgs,
+    output: Output,
+    place: ManifestLocation,
+    /// The arguments as written, until all are known.
+    given: Option<GivenArguments>,
+    /// All arguments, with those that were asked for.
+    filled: Option<Map<String, Value>>,
+    last: LoadDependencies,
+    /// Files that no load reads, but the last rendering.
+    rendered_files: BTreeSet<PathBuf>,
+}
+
+impl WatchedPrompt {
+    /// Renders it for the first time, with arguments from the person at the terminal.
+    fn render_first(mut self) -> anyhow::Result<FirstRender> {
+        let started_at = SystemTime::now();
+        let LoadOutput { outcome: built, mut watch } = self.load(false);
+        let output = self.output.clone();
+        let exit = self.render(built, Terminal::detect(&output).as_ref())?;
+        watch.files.extend(self.rendered_files.iter().cloned());
+        Ok(FirstRender { prompt: self, exit, watch: InitialLoad { started_at, watch } })
+    }
+
+    /// Renders the prompt and prints it, or why there is none.
+    fn render(&mut self, mut built: BuildOutcome, terminal: Option<&Terminal<'_>>) -> anyhow::Result<Exit> {
+        let Ok(catalog) = built.accept(&Usage::Local) else {
+            self.output.eprint_report(&built.report);
+            return Ok(Exit::Failure);
+        };
+        let request = request(&self.arguments, &self.output);
+        if let Some(given) = self.given.take() {
+            match request.arguments(&catalog, given.clone(), terminal) {
+                Ok(filled) => self.filled = Some(filled),
+                Err(NotSent { message, exit }) => {
+                    self.given = Some(given);
+                    print_refusal(&message, &self.output);
+                    return Ok(exit);
+                }
+            }
+        }
+        let arguments = self.filled.clone().unwrap_or_default();
+        let environment = CallEnvironment { world: request.world(&catalog), terminal };
+        match request.send(&catalog, arguments, environment)? {
+            Ok(result) => {
+                self.rendered_files = embedded_uris(&result).filter_map(|uri| catalog.file_of_variables(uri)).collect();
+                request.print(&result, print_messages)
+            }
+            Err(error) => Ok(print_refusal(&request.refusal(&catalog, &error), &self.output)),
+        }
+    }
+
+    fn render_again(&mut self, built: BuildOutcome) -> anyhow::Result<()> {
+        if !self.arguments.request.json {
+            self.output.print("\n")?;
+        }
+        self.render(built, None).map(drop)
+    }
+}
+
+/// The URIs of the resources in a rendered prompt.
+fn embedded_uris(result: &Value) -> impl Iterator<Item = &str> {
+    let messages = result.get("messages").and_then(Value::as_array).into_iter().flatten();
+    messages.filter_map(|message| message.pointer("/content/resource/uri")?.as_str())
+}
+
+impl ReloadSource for WatchedPrompt {
+    type Outcome = BuildOutcome;
+
+    fn load(&mut self, _: bool) -> LoadOutput<BuildOutcome> {
+        let built = load_and_build(&self.place, &self.output);
+        let mut watch = built.reads.clone();
+        if built.report.has_errors() {
+            // A broken manifest may not reach the file with the fix, so earlier dependencies stay watched.
+            watch.files.extend(self.last.files.iter().cloned());
+            watch.folders.extend(self.last.folders.iter().cloned());
+        }
+        self.last = watch.clone();
+        watch.files.extend(self.rendered_files.iter().cloned());
+        LoadOutput { outcome: built, watch }
+    }
+
+    fn publish(&mut self, built: BuildOutcome, _: ReloadInfo) {
+        if let Err(error) = self.render_again(built) {
+            self.output.eprint_error(&error);
+        }
+    }
+}

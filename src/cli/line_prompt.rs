@@ -1,0 +1,102 @@
+//! Asks for one line at the terminal, with completion on Tab.
+
+use std::borrow::Cow;
+
+use anyhow::Context;
+use rustyline::completion::{Completer, Pair};
+use rustyline::config::{Behavior, CompletionType};
+use rustyline::error::ReadlineError;
+use rustyline::highlight::{CmdKind, Highlighter};
+use rustyline::hint::Hinter;
+use rustyline::history::MemHistory;
+use rustyline::validate::Validator;
+use rustyline::{ColorMode, Config, Editor, Helper};
+
+/// What was typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum TypedLine {
+    Text(String),
+    /// ^D.
+    End,
+    /// ^C.
+    Interrupted,
+}
+
+/// A value that Tab offers.
+pub(super) struct Candidate {
+    pub(super) value: String,
+    /// The value as it is listed.
+    pub(super) shown: String,
+}
+
+/// The values for what is typed so far.
+pub(super) type Complete<'a> = dyn Fn(&str) -> Vec<Candidate> + 'a;
+
+/// A line to be typed.
+pub(super) struct LinePrompt<'a> {
+    pub(super) label: &'a str,
+    pub(super) complete: &'a Complete<'a>,
+    /// Whether what is typed stays invisible.
+    pub(super) is_secret: bool,
+}
+
+impl LinePrompt<'_> {
+    /// Reads the line from the terminal itself, whatever stdout is.
+    pub(super) fn read(&self) -> anyhow::Result<TypedLine> {
+        let color = if self.is_secret { ColorMode::Forced } else { ColorMode::Disabled };
+        let config = Config::builder()
+            .behavior(Behavior::PreferTerm)
+            .completion_type(CompletionType::List)
+            .auto_add_history(false)
+            .color_mode(color)
+            .build();
+        let mut editor: Editor<LineHelper<'_>, MemHistory> =
+            Editor::with_history(config, MemHistory::new()).context("cannot use the terminal")?;
+        editor.set_helper(Some(LineHelper { complete: self.complete, is_secret: self.is_secret }));
+        match editor.readline(self.label) {
+            Ok(text) => Ok(TypedLine::Text(text)),
+            Err(ReadlineError::Eof) => Ok(TypedLine::End),
+            Err(ReadlineError::Interrupted) => Ok(TypedLine::Interrupted),
+            Err(error) => Err(error).context("cannot read from the terminal"),
+        }
+    }
+}
+
+struct LineHelper<'a> {
+    complete: &'a Complete<'a>,
+    is_secret: bool,
+}
+
+impl Completer for LineHelper<'_> {
+    type Candidate = Pair;
+
+    fn complete(&self, line: &str, pos: usize, _: &rustyline::Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
+        if self.is_secret {
+            return Ok((pos, Vec::new()));
+        }
+        let candidates = (self.complete)(line.get(..pos).unwrap_or(line)).into_iter();
+        let pairs = candidates.map(|candidate| Pair { display: candidate.shown, replacement: candidate.value });
+        Ok((0, pairs.collect()))
+    }
+}
+
+impl Highlighter for LineHelper<'_> {
+    fn highlight<'l>(&self, line: &'l str, _: usize) -> Cow<'l, str> {
+        match self.is_secret {
+            true => Cow::Owned(" ".repeat(line.chars().count())),
+            false => Cow::Borrowed(line),
+        }
+    }
+
+    fn highlight_char(&self, _: &str, _: usize, kind: CmdKind) -> bool {
+        self.is_secret && kind != CmdKind::MoveCursor
+    }
+}
+
+impl Hinter for LineHelper<'_> {
+    type Hint = String;
+}
+
+impl Validator for LineHelper<'_> {}
+
+impl Helper for LineHelper<'_> {}

@@ -1,0 +1,113 @@
+//! The required arguments that a command line lacks: asked for at a terminal, an error in a script.
+
+use serde_json::{Map, Value};
+
+use super::entry_kind::EntryKind;
+use super::form::{Form, FormField};
+use super::line_prompt::Candidate;
+use super::terminal::{FieldAnswer, Terminal, choice_candidates};
+use crate::diagnostic::{one_line, quote_names};
+
+/// An entry whose arguments are filled in.
+pub(super) struct EntryArguments<'a> {
+    pub(super) kind: EntryKind,
+    pub(super) name: &'a str,
+    pub(super) form: &'a Form,
+}
+
+/// Completes an argument by its name, what is typed of it and the arguments before it.
+pub(super) type CompleteArgument<'a> = dyn Fn(&str, &str, &Map<String, Value>) -> Vec<String> + 'a;
+
+/// Who is asked for arguments.
+pub(super) struct ArgumentPrompt<'a> {
+    pub(super) terminal: &'a Terminal<'a>,
+    pub(super) complete: &'a CompleteArgument<'a>,
+}
+
+impl EntryArguments<'_> {
+    fn missing(&self, given: &Map<String, Value>) -> Vec<FormField<'_>> {
+        let is_missing = |field: &FormField<'_>| {
+            field.is_required && field.default_value().is_none() && !given.contains_key(field.name)
+        };
+        self.form.fields().filter(is_missing).collect()
+    }
+
+    /// What a script is told, if arguments are missing.
+    pub(super) fn missing_error(&self, given: &Map<String, Value>) -> Option<String> {
+        let missing: Vec<&str> = self.missing(given).iter().map(|field| field.name).collect();
+        if missing.is_empty() {
+            return None;
+        }
+        let plural = if missing.len() == 1 { "" } else { "s" };
+        let (noun, usage) = (self.kind.noun(), self.usage());
+        Some(format!("missing argument{plural} {} of {noun} `{}`\nhelp: {usage}", quote_names(&missing), self.name))
+    }
+
+    /// What is wrong with the names of the arguments of a template, which would otherwise not count.
+    pub(super) fn unknown_error(&self, given: &Map<String, Value>) -> Option<String> {
+        let unknown = given.keys().find(|name| self.form.field(name).is_none())?;
+        Some(format!("unknown argument `{unknown}` of {} `{}`\nhelp: {}", self.kind.noun(), self.name, self.usage()))
+    }
+
+    /// `folio get greet who=<string> [tone=<warm|cool>]`.
+    fn usage(&self) -> String {
+        let fields = self.form.fields().map(|field| {
+            let pair = format!("{}=<{}>", field.name, field.hint());
+            if field.is_required && field.default_value().is_none() { pair } else { format!("[{pair}]") }
+        });
+        let words: Vec<String> = fields.collect();
+        one_line(&format!("folio {} {} {}", self.kind.command(), self.name, words.join(" "))).into_owned()
+    }
+
+    /// Asks for what is missing. What is left out after ^D is still missing.
+    ///
+    /// # Errors
+    /// ^C, or the terminal cannot be read.
+    pub(super) fn ask_missing(
+        &self,
+        given: &mut Map<String, Value>,
+        prompt: &ArgumentPrompt<'_>,
+    ) -> anyhow::Result<()> {
+        let missing = self.missing(given);
+        if !missing.is_empty() {
+            prompt.terminal.print(&format!(
+                "{} `{}` needs arguments; Tab completes, ^D ends\n",
+                self.kind.noun(),
+                self.name
+            ));
+        }
+        for field in missing {
+            let Some(value) = prompt.ask(&field, given)? else { return Ok(()) };
+            given.insert(field.name.to_owned(), value);
+        }
+        Ok(())
+    }
+}
+
+impl ArgumentPrompt<'_> {
+    /// The value of one argument, or `None` after ^D.
+    fn ask(&self, field: &FormField<'_>, given: &Map<String, Value>) -> anyhow::Result<Option<Value>> {
+        let candidates = |typed: &str| {
+            if !field.choices().is_empty() {
+                return choice_candidates(field, typed);
+            }
+            let values = prefer_prefixed((self.complete)(field.name, typed, given), typed);
+            values.into_iter().map(|value| Candidate { shown: value.clone(), value }).collect()
+        };
+        loop {
+            match self.terminal.ask_field(field, &candidates)? {
+                FieldAnswer::Value(value) => return Ok(Some(value)),
+                FieldAnswer::End => return Ok(None),
+                FieldAnswer::Empty | FieldAnswer::LeftOut => {
+                    self.terminal.print("  a value is needed; ^D ends\n");
+                }
+            }
+        }
+    }
+}
+
+/// The values that begin as typed, or all that match in another way.
+fn prefer_prefixed(values: Vec<String>, typed: &str) -> Vec<String> {
+    let prefixed: Vec<String> = values.iter().filter(|value| value.starts_with(typed)).cloned().collect();
+    if prefixed.is_empty() { values } else { prefixed }
+}

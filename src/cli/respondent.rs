@@ -1,0 +1,96 @@
+//! Who answers the questions of a call: `--answer`, the person at the terminal, or nobody.
+
+use serde_json::{Map, Value, json};
+
+use super::answer_table::{answer_usage, current_folder_roots, form_usage, quote_answers};
+use crate::action::{DeclaredQuestion, DeclaredQuestionKind};
+use crate::diagnostic::quote_names;
+use crate::transport::in_process::ServerQuestion;
+
+/// Answers what the server asks on the way of a call.
+pub(super) trait Respondent: Sync {
+    /// The result of the method that asks, or `None` where this one does not know.
+    ///
+    /// # Errors
+    /// The question has no answer, and the call ends.
+    fn answer(&self, question: &ServerQuestion<'_>) -> Result<Option<Value>, String>;
+}
+
+/// Nobody: the error says what to pass.
+pub(super) struct Nobody;
+
+impl Respondent for Nobody {
+    fn answer(&self, question: &ServerQuestion<'_>) -> Result<Option<Value>, String> {
+        let key = question.key.unwrap_or_default();
+        let message = question.params.get("message").and_then(Value::as_str);
+        let said = message.map(|message| format!(": {message}")).unwrap_or_default();
+        let usage = match question.method {
+            "roots/list" => return current_folder_roots().map(Some).map_err(|error| error.to_string()),
+            "sampling/createMessage" => vec![format!("{key}=TEXT")],
+            _ => elicitation_usage(key, question.params),
+        };
+        Err(format!("no answer to question `{key}`{said}\nhelp: pass {}", quote_answers(&usage)))
+    }
+}
+
+fn elicitation_usage(key: &str, params: &Value) -> Vec<String> {
+    match params.get("requestedSchema").and_then(Value::as_object) {
+        Some(schema) => form_usage(key, schema),
+        None => vec![format!("{key}=accept|decline|cancel")],
+    }
+}
+
+/// The first answer of several respondents.
+pub(super) fn first_answer(respondents: &[&dyn Respondent], question: &ServerQuestion<'_>) -> Result<Value, String> {
+    for respondent in respondents {
+        if let Some(answer) = respondent.answer(question)? {
+            return Ok(answer);
+        }
+    }
+    Err(format!("no answer to question `{}`", question.key.unwrap_or_default()))
+}
+
+/// The message of a model, in whose place the caller writes.
+pub(super) fn sampled_text(text: &str) -> Value {
+    json!({
+        "role": "assistant",
+        "content": { "type": "text", "text": text },
+        "model": "none",
+        "stopReason": "endTurn",
+    })
+}
+
+/// What a client declares that is asked these questions. One without answers declares nothing, so that optional questions
+/// are skipped. Roots are only declared where a question asks for them: other entries then use the folder of
+/// `{{workspace}}`.
+pub(super) fn client_capabilities(has_answers: bool, questions: &[DeclaredQuestion<'_>]) -> Value {
+    let asks_roots = |question: &DeclaredQuestion<'_>| {
+        matches!(question.kind, DeclaredQuestionKind::Roots) && (has_answers || !question.is_optional)
+    };
+    let mut declared = Map::new();
+    if has_answers {
+        declared.insert("elicitation".to_owned(), json!({ "form": {}, "url": {} }));
+        declared.insert("sampling".to_owned(), json!({ "tools": {} }));
+    }
+    if questions.iter().any(asks_roots) {
+        declared.insert("roots".to_owned(), json!({}));
+    }
+    Value::Object(declared)
+}
+
+/// What is said where a call ends because nobody can be asked; `None` if it asks nothing.
+pub(super) fn unanswered_error(questions: &[DeclaredQuestion<'_>]) -> Option<String> {
+    let is_asked = |question: &&DeclaredQuestion<'_>| {
+        !question.is_optional && !matches!(question.kind, DeclaredQuestionKind::Roots)
+    };
+    let asked: Vec<&DeclaredQuestion<'_>> = questions.iter().filter(is_asked).collect();
+    if asked.is_empty() {
+        return None;
+    }
+    let mut keys: Vec<&str> = asked.iter().map(|question| question.key).collect();
+    keys.dedup();
+    let mut usage: Vec<String> = asked.iter().flat_map(|question| answer_usage(question)).collect();
+    usage.dedup();
+    let plural = if keys.len() == 1 { "" } else { "s" };
+    Some(format!("no answer to question{plural} {}\nhelp: pass {}", quote_names(&keys), quote_answers(&usage)))
+}
