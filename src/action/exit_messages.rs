@@ -59,7 +59,7 @@ fn compile_code(text: &Spanned<String>, ok_exit: &[i32], compiler: &mut Compiler
         }
         Some(code) if ok_exit.contains(&code) => {
             compiler
-                .error(Code::Unused, at, format!("unused message: exit code {code} is no error"))
+                .error(Code::Unused, at, format!("unused message: exit code {code} is not an error"))
                 .help("remove it, or take the code out of `okExit`");
             return None;
         }

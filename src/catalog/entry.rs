@@ -452,7 +452,7 @@ impl RunKeys<'_> {
 pub(super) fn check_limits(keys: &RunKeys<'_>, at: Location, compiler: &mut Compiler<'_>) {
     if keys.timeout.is_some_and(|timeout| timeout.to_std().is_zero()) {
         let place = compiler.findings.documents.value_at(at, "/timeout");
-        compiler.error(Code::BadValue, place, "invalid `timeout`, expected more than zero").help("such as `10s`");
+        compiler.error(Code::BadValue, place, "`timeout` must be greater than zero").help("such as `10s`");
     }
     if keys.run.is_some() {
         return;

@@ -52,8 +52,8 @@ Examples:
   folio dev ~/desk --open                 serve as a client would start it, and open the page in the browser
   folio dev ~/desk --http --log dev.log   listen on http://127.0.0.1:8080/mcp, and keep the log in a file too
 
-Clients get what `folio serve` gives them. A broken manifest ends nothing: the last good version is served, or, where
-there is none yet, its faults as the resource folio://problems.";
+Clients get what `folio serve` gives them. If the manifest has errors, the last good version stays live; \
+before the first good one, the errors are served as the resource folio://problems.";
 
 const CHECK_HELP: &str = "\
 Examples:
@@ -65,8 +65,8 @@ Examples:
   folio check --clients all               also warn of what clients refuse, cut or do not show
   folio check - --stdin-path folio.yaml   check a text on stdin in the place of a file, as editors do
 
-The comment `# folio: allow CODE` silences a warning: on its line, on the line after it, or in the whole file if it
-stands above everything else.
+The comment `# folio: allow CODE` silences a warning: on its line, on the line after it, or in the whole file \
+if it stands above everything else.
 
 Exit status: 0 without errors, 1 with errors (or warnings, with --strict), 2 when a path cannot be read.";
 
@@ -159,7 +159,7 @@ Examples:
   folio new tool weather --action http    a tool that sends a request
   folio new prompt triage -f prompts.yaml to a file that the manifest includes
 
-Everything else in the file stays as it is. Nothing is written if the manifest would not check then.";
+Everything else in the file stays as it is. Nothing is written if the manifest would have errors.";
 
 const COMPLETIONS_HELP: &str = "\
 The names of prompts, resources, tools and their arguments are those of the folder you are in, or of `-f`.

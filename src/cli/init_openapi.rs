@@ -274,7 +274,7 @@ fn words(outcome: &EntryOutcome) -> &'static str {
         EntryOutcome::Refreshed => "refreshed",
         EntryOutcome::Kept => "kept, as it was changed by hand:",
         EntryOutcome::Deleted => "left out, as it was deleted by hand:",
-        EntryOutcome::Gone => "kept, though the description has it no more:",
+        EntryOutcome::Gone => "kept, but no longer in the description:",
         EntryOutcome::Taken => "kept, as somebody else wrote one of that name:",
     }
 }

@@ -192,7 +192,7 @@ fn eprint_entry(target: &Target, why: Refusal, draft: &EntryDraft, output: &Outp
             return output.eprint(&format!("error: the file has a {kind} `{name}` already\n"));
         }
         Refusal::Insert(why) => why.to_string(),
-        Refusal::Problem(message) => format!("the manifest would not check: {message}"),
+        Refusal::Problem(message) => format!("the manifest would have errors: {message}"),
         Refusal::NotIncluded => "the manifest does not include the file".to_owned(),
     };
     let path = target.shown_path();

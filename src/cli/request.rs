@@ -175,7 +175,7 @@ impl Request<'_> {
         match arguments.keys().next() {
             Some(name) if self.kind == EntryKind::Resource => {
                 let message = format!(
-                    "unexpected argument `{name}`: `{}` is no resource template\nhelp: write a template as `folio list` shows it",
+                    "unexpected argument `{name}`: `{}` is not a resource template\nhelp: write a template as `folio list` shows it",
                     self.name
                 );
                 Err(NotSent { message, exit: Exit::CannotRun })

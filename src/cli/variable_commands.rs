@@ -87,7 +87,7 @@ fn printed_value(program: &str, output: &ProgramOutput) -> Result<String, String
     if output.stdout.is_truncated() {
         return Err(format!("`{program}` printed more than {MAX_VALUE_BYTES} bytes"));
     }
-    let text = output.stdout.text().ok_or_else(|| format!("`{program}` printed what is not UTF-8"))?;
+    let text = output.stdout.text().ok_or_else(|| format!("`{program}` printed invalid UTF-8"))?;
     match text.trim_end_matches(['\r', '\n']) {
         "" => Err(format!("`{program}` printed nothing")),
         value => Ok(value.to_owned()),

@@ -71,7 +71,7 @@ pub enum FileError {
     #[error("`{0}` was changed meanwhile: read it again")]
     Changed(String),
     /// It would have another owner after a change.
-    #[error("`{0}` belongs to another user, whom a change would not keep")]
+    #[error("replacing `{0}` would change its owner")]
     OtherOwner(String),
     /// A folder is moved into itself.
     #[error("cannot move `{0}` into itself")]

@@ -84,7 +84,7 @@ pub enum ImportError {
         count: usize,
     },
     /// The tools would be too large.
-    #[error("too large tools: more than {MAX_WRITTEN_BYTES} bytes would be written\nhelp: choose some with `--only`")]
+    #[error("tools too large: more than {MAX_WRITTEN_BYTES} bytes would be written\nhelp: choose some with `--only`")]
     TooLarge,
 }
 

@@ -165,7 +165,7 @@ fn template_is_read_with_its_variables() {
     let error = fail(folder.path(), &["read", template, "id=two", "pge=7"], 2);
     assert!(error.contains("unknown argument `pge`"), "{error}");
     let error = fail(folder.path(), &["read", "about://desk", "id=two"], 2);
-    assert!(error.contains("`about://desk` is no resource template"), "{error}");
+    assert!(error.contains("`about://desk` is not a resource template"), "{error}");
 }
 
 #[test]

@@ -1139,9 +1139,9 @@ fn what_can_never_work_is_reported_at_load() {
         ("paginate: { next: link, maxItems: 0 }", "`maxItems` must be greater than zero"),
         ("timeout: 0s", "`timeout` must be greater than zero"),
         ("onError: { 404: '' }", "empty error message"),
-        ("onError: { 2xx: a }", "unused message: status 2xx is no error"),
-        ("expect: [404], onError: { 404: a }", "unused message: status 404 is no error"),
-        ("redirect: manual, onError: { 302: a }", "unused message: status 302 is no error"),
+        ("onError: { 2xx: a }", "unused message: status 2xx is not an error"),
+        ("expect: [404], onError: { 404: a }", "unused message: status 404 is not an error"),
+        ("redirect: manual, onError: { 302: a }", "unused message: status 302 is not an error"),
     ] {
         let http = format!("{{ url: \"https://api.example/\", {http} }}");
         let folder = TestFolder::with_manifest(&manifest("", "", &http));

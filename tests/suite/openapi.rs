@@ -322,7 +322,7 @@ fn update_keeps_edits_and_takes_what_is_new() {
         "kept, as it was changed by hand: tools/delete-book",
         "kept, as it was changed by hand: tools/replace-book",
         "left out, as it was deleted by hand: tools/get-book",
-        "kept, though the description has it no more: tools/list-events",
+        "kept, but no longer in the description: tools/list-events",
         "added tools/list-fines",
         "added tools/list-occasions",
     ] {

@@ -213,7 +213,7 @@ fn invalid_repetition_is_refused_at_load() {
         ("{ exec: [printf, { each: \"{{n}}\", then: [x] }] }", "expected a list, and `{{n}}` is a number"),
         ("{ exec: [printf], onExit: { 256: x } }", "invalid exit code `256`"),
         ("{ exec: [printf], onExit: { one: x } }", "invalid exit code `one`"),
-        ("{ exec: [printf], onExit: { 0: x } }", "exit code 0 is no error"),
+        ("{ exec: [printf], onExit: { 0: x } }", "exit code 0 is not an error"),
         ("{ exec: [printf], onExit: { 1: \"{{nobody}}\" } }", "unknown variable `nobody`"),
         ("{ sleep: 1s, onExit: { 1: x } }", "unexpected key `onExit`"),
         ("{ when: nobody, sleep: 1s }", "unknown argument `nobody`"),

@@ -198,7 +198,7 @@ fn failing_command_refuses_the_start() {
         ("[sh, -c, 'kill -9 $$']", "command of `T` failed: `sh` was killed by signal 9"),
         ("[no-such-program-x]", "command of `T` failed: program `no-such-program-x` not found"),
         ("['true']", "command of `T` failed: `true` printed nothing"),
-        ("[printf, '\\377\\376aaa']", "command of `T` failed: `printf` printed what is not UTF-8"),
+        ("[printf, '\\377\\376aaa']", "command of `T` failed: `printf` printed invalid UTF-8"),
         ("[sh, -c, 'yes | head -c 65537']", "command of `T` failed: `sh` printed more than 65536 bytes"),
         ("[printf, abc]", "secret `T` is too short: 3 characters"),
     ];

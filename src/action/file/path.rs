@@ -36,7 +36,7 @@ impl CallPath {
         let hidden = named.hidden;
         let is_uri = written.is_value && written.text.get(..5).is_some_and(|head| head.eq_ignore_ascii_case("file:"));
         let path = match is_uri {
-            true => file_uri_to_path(&written.text).ok_or_else(|| refused("is no `file:` URI of a path"))?,
+            true => file_uri_to_path(&written.text).ok_or_else(|| refused("is not a `file:` URI of a path"))?,
             false => PathBuf::from(&written.text),
         };
         if path.as_os_str().as_encoded_bytes().contains(&0) {

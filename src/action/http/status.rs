@@ -115,7 +115,7 @@ impl ErrorMessages {
                     .error(
                         Code::Unused,
                         status.location,
-                        format!("unused message: status {} is no error", status.value),
+                        format!("unused message: status {} is not an error", status.value),
                     )
                     .help("remove it, or take the status out of `expect`");
             }

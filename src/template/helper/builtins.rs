@@ -188,7 +188,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
         required: &[ParamKind::Any, ParamKind::Any],
         variadic: Some(ParamKind::Any),
         returns: ReturnShape::Any,
-        ..row(SecretUse::Keeps, "default", "{{default x \"none\"}}", "The first that is neither null nor empty text")
+        ..row(SecretUse::Keeps, "default", "{{default x \"none\"}}", "The first argument that is not null or empty text")
     },
     Signature {
         required: &[ParamKind::Text, ParamKind::Text],
@@ -274,9 +274,9 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
     numeric("mul", "{{mul a b …}}", "The product"),
     Signature {
         variadic: None,
-        ..numeric("div", "{{div a b}}", "The quotient: an integer where nothing is left over")
+        ..numeric("div", "{{div a b}}", "The quotient: an integer where there is no remainder")
     },
-    Signature { variadic: None, ..numeric("mod", "{{mod a b}}", "What a division leaves over, with the sign of `a`") },
+    Signature { variadic: None, ..numeric("mod", "{{mod a b}}", "The remainder of a division, with the sign of `a`") },
     Signature {
         required: &[ParamKind::Number],
         optional: &[ParamKind::Number],
@@ -312,7 +312,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
     Signature {
         required: &[ParamKind::List],
         returns: ReturnShape::Any,
-        ..row(SecretUse::Compares, "unique", "{{unique xs}}", "The list without elements that came before")
+        ..row(SecretUse::Compares, "unique", "{{unique xs}}", "The list without duplicates")
     },
     Signature {
         required: &[ParamKind::List],
