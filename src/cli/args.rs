@@ -209,7 +209,7 @@ impl Cli {
 #[derive(Debug, Args)]
 pub struct GlobalArgs {
     /// How much to log on stderr: error, warn, info, debug, trace, off, or a filter such as `info,rmcp=debug`
-    /// [default: info, and of calls those that fail]
+    /// [default: info, and of calls those that fail once they have begun]
     #[arg(long, global = true, env = "FOLIO_LOG", value_name = "LEVEL", default_value = "", hide_default_value = true)]
     #[arg(hide_env_values = true)]
     pub log_level: LogFilter,

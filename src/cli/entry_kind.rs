@@ -1,7 +1,8 @@
-//! What `get`, `call` and `read` ask for: a prompt, a tool or a resource.
+//! What a command names: a prompt, a tool or a resource.
 
 use std::collections::BTreeMap;
 
+use clap::ValueEnum;
 use serde_json::{Map, Value, json};
 
 use super::form::Form;
@@ -11,10 +12,13 @@ use crate::template::value_to_text;
 use crate::uri::{Operator, UriTemplate};
 
 /// The kind of the entry that a command names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum EntryKind {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EntryKind {
+    /// A text that a person picks in the client
     Prompt,
+    /// What a model can call
     Tool,
+    /// What a client can read
     Resource,
 }
 
@@ -32,6 +36,15 @@ impl EntryKind {
             EntryKind::Prompt => "prompt",
             EntryKind::Tool => "tool",
             EntryKind::Resource => "resource",
+        }
+    }
+
+    /// The key of a manifest that holds it.
+    pub(super) fn section(self) -> &'static str {
+        match self {
+            EntryKind::Prompt => "prompts",
+            EntryKind::Tool => "tools",
+            EntryKind::Resource => "resources",
         }
     }
 
@@ -64,6 +77,12 @@ impl EntryKind {
             schema.insert("required".to_owned(), required.collect());
         }
         Form::new(&schema)
+    }
+
+    /// The other kind of which there is an entry of this name: a prompt or a tool.
+    pub(super) fn other_kind(self, catalog: &Catalog, name: &str) -> Option<EntryKind> {
+        let others = [EntryKind::Prompt, EntryKind::Tool].into_iter().filter(|kind| *kind != self);
+        others.into_iter().find(|kind| kind.input_schema(catalog, name).is_some())
     }
 
     /// The name that was probably meant, where there is no such entry.

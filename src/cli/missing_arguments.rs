@@ -6,7 +6,7 @@ use super::entry_kind::EntryKind;
 use super::form::{Form, FormField};
 use super::line_prompt::Candidate;
 use super::terminal::{FieldAnswer, Terminal, choice_candidates};
-use crate::diagnostic::{one_line, quote_names};
+use crate::diagnostic::{nearest, one_line, quote_names};
 
 /// An entry whose arguments are filled in.
 pub(super) struct EntryArguments<'a> {
@@ -40,7 +40,19 @@ impl EntryArguments<'_> {
         }
         let plural = if missing.len() == 1 { "" } else { "s" };
         let (noun, usage) = (self.kind.noun(), self.usage());
-        Some(format!("missing argument{plural} {} of {noun} `{}`\nhelp: {usage}", quote_names(&missing), self.name))
+        let near = self.near_names(&missing, given);
+        Some(format!(
+            "missing argument{plural} {} of {noun} `{}`\n{near}help: {usage}",
+            quote_names(&missing),
+            self.name
+        ))
+    }
+
+    /// The missing arguments that were given by another name.
+    fn near_names(&self, missing: &[&str], given: &Map<String, Value>) -> String {
+        let unknown = given.keys().filter(|name| self.form.field(name).is_none());
+        let near = unknown.filter_map(|name| Some((name, nearest(name, missing.iter().copied())?)));
+        near.map(|(name, near)| format!("help: `{name}` is unknown, did you mean `{near}`?\n")).collect()
     }
 
     /// What is wrong with the names of the arguments of a template, which would otherwise not count.

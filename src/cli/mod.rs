@@ -67,6 +67,7 @@ pub use args::{
     GlobalArgs, InitArgs, ListArgs, NewArgs, ReadArgs, RequestArgs, ServeArgs, TestArgs, TestFormat,
 };
 pub use argument_pairs::{ArgumentPairError, ArgumentPairs};
+pub use entry_kind::EntryKind;
 pub use environment::{EnvPair, EnvPairError};
 pub use exit::Exit;
 pub use init_template::InitTemplate;
@@ -74,7 +75,7 @@ pub use interval::{Interval, IntervalError};
 pub use listen_address::{ListenAddress, ListenAddressError};
 pub use log_file::LogFile;
 pub use logging::{LogFilter, LogFilterError, LogFormat, init_logging as start_logging};
-pub use new_entry::{EntryKind, NewAction};
+pub use new_entry::NewAction;
 pub use output::Output;
 
 use crate::redact::Redactors;

@@ -32,7 +32,7 @@ pub(super) fn run(arguments: NewArgs, output: &Output) -> anyhow::Result<Exit> {
     };
     let draft = draft(arguments, catalog, output)?;
     if names(catalog, draft.kind).contains(&draft.name) {
-        output.eprint(&format!("error: the manifest has a {} `{}` already\n", draft.kind.as_str(), draft.name));
+        output.eprint(&format!("error: the manifest has a {} `{}` already\n", draft.kind.noun(), draft.name));
         return Ok(Exit::Failure);
     }
     let (kind, text) = (draft.kind, draft.text());
@@ -121,7 +121,7 @@ impl Target {
         };
         output.print(&format!(
             "added {} `{}` at {shown}:{line}\n\nTry it:\n  folio {}{folder}\n",
-            draft.kind.as_str(),
+            draft.kind.noun(),
             draft.name,
             draft.first_command()
         ))?;
@@ -186,16 +186,19 @@ enum Refusal {
 
 /// Says why nothing is written, and what to paste instead.
 fn eprint_entry(target: &Target, why: Refusal, draft: &EntryDraft, output: &Output) {
+    let path = target.shown_path();
     let why = match why {
         Refusal::Insert(InsertError::Exists) => {
-            let (kind, name) = (draft.kind.as_str(), &draft.name);
+            let (kind, name) = (draft.kind.noun(), &draft.name);
             return output.eprint(&format!("error: the file has a {kind} `{name}` already\n"));
         }
         Refusal::Insert(why) => why.to_string(),
-        Refusal::Problem(message) => format!("the manifest would have errors: {message}"),
+        Refusal::Problem(message) => {
+            return output
+                .eprint(&format!("error: cannot add to `{path}`: the manifest would have errors: {message}\n"));
+        }
         Refusal::NotIncluded => "the manifest does not include the file".to_owned(),
     };
-    let path = target.shown_path();
     let text: String = draft.text().lines().map(|line| format!("  {line}\n")).collect();
     output.eprint(&format!(
         "error: cannot add to `{path}`: {why}\nhelp: write this yourself:\n\n{}:\n{text}",
@@ -212,10 +215,10 @@ fn draft(arguments: NewArgs, catalog: &Catalog, output: &Output) -> anyhow::Resu
     let kind = given_or_ask(arguments.kind, || ask(question, "prompt", parse_choice, output))?;
     let kind = kind.ok_or_else(|| missing("kind of the entry"))?;
     let name = given_or_ask(arguments.name, || ask("Its name", "", parse_name, output))?;
-    let name = name.ok_or_else(|| missing(&format!("name of the {}", kind.as_str())))?;
+    let name = name.ok_or_else(|| missing(&format!("name of the {}", kind.noun())))?;
     parse_name(&name).map_err(|mend| anyhow!("invalid name `{}`\nhelp: {mend}", one_line(&name)))?;
     let is_tool = kind == EntryKind::Tool;
-    ensure!(arguments.action.is_none() || is_tool, "`--action` is for tools, and this is a {}", kind.as_str());
+    ensure!(arguments.action.is_none() || is_tool, "`--action` is for tools, and this is a {}", kind.noun());
     let (question, words) = ("What it is, in a sentence", name_in_words(&name));
     let sentence = |answer: &str| Ok(answer.to_owned());
     let description = given_or_ask(arguments.description, || ask(question, &words, sentence, output))?;

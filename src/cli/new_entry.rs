@@ -3,38 +3,8 @@
 use clap::ValueEnum;
 use serde_json::Value;
 
+use super::EntryKind;
 use crate::openapi::entry;
-
-/// What is added.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum EntryKind {
-    /// A text that a person picks in the client
-    Prompt,
-    /// What a model can call
-    Tool,
-    /// What a client can read
-    Resource,
-}
-
-impl EntryKind {
-    /// As it is written on the command line.
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            EntryKind::Prompt => "prompt",
-            EntryKind::Tool => "tool",
-            EntryKind::Resource => "resource",
-        }
-    }
-
-    /// The key of a manifest that holds it.
-    pub(super) fn section(self) -> &'static str {
-        match self {
-            EntryKind::Prompt => "prompts",
-            EntryKind::Tool => "tools",
-            EntryKind::Resource => "resources",
-        }
-    }
-}
 
 /// What a tool does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]

@@ -185,11 +185,13 @@ impl Request<'_> {
     }
 
     fn unknown_entry(&self, catalog: &Catalog) -> String {
-        let near = self.kind.nearest_name(catalog, self.name);
-        let near = near.map_or_else(
-            || "help: `folio list` shows what there is".to_owned(),
-            |near| format!("help: did you mean `{near}`?"),
-        );
+        let near = match (self.kind.other_kind(catalog, self.name), self.kind.nearest_name(catalog, self.name)) {
+            (Some(kind), _) => {
+                format!("help: there is a {} of this name: `folio {} {}`", kind.noun(), kind.command(), self.name)
+            }
+            (None, Some(near)) => format!("help: did you mean `{near}`?"),
+            (None, None) => "help: `folio list` shows what there is".to_owned(),
+        };
         format!("unknown {} `{}`\n{near}", self.kind.noun(), self.name)
     }
 

@@ -80,6 +80,8 @@ struct TestAgain {
     failed: HashSet<String>,
     /// The fingerprint of the last load: one that finds the same is no edit.
     loaded: Option<u64>,
+    /// Whether the last load had errors.
+    had_errors: bool,
 }
 
 /// A manifest with its tests.
@@ -103,8 +105,10 @@ impl TestAgain {
         }
         let Some(catalog) = built.catalog.as_ref().filter(|_| !built.report.has_errors()) else {
             self.output.eprint_report(&built.report);
+            self.had_errors = true;
             return Ok(());
         };
+        let is_fixed = std::mem::take(&mut self.had_errors);
         let tests = plan_tests(&declared);
         let names = tests.iter().map(|test| test.name.clone());
         let now: HashMap<String, u64> = names.zip(test_fingerprints(&tests, &declared, catalog)).collect();
@@ -113,6 +117,9 @@ impl TestAgain {
         self.fingerprints = now;
         self.failed.retain(|name| self.fingerprints.contains_key(name));
         if touched.is_empty() {
+            if is_fixed {
+                self.output.eprint("no errors; all tests are as they were\n");
+            }
             return Ok(());
         }
         let run = run_tests(declared, &self.place, &self.arguments, |test| touched.contains(&test.name))?;

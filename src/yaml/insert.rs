@@ -42,13 +42,13 @@ pub enum InsertError {
     #[error("the name is taken")]
     Exists,
     /// A map in braces.
-    #[error("`{0}` is written in braces")]
+    #[error("{0} is written in braces")]
     Flow(String),
     /// The map stands elsewhere, at its anchor.
-    #[error("`{0}` is an alias")]
+    #[error("{0} is an alias")]
     Alias(String),
     /// Not a map.
-    #[error("`{0}` is not a map")]
+    #[error("{0} is not a map")]
     NotAMap(String),
     /// Another layout than a key on each line, or an addition that would change other values.
     #[error("the layout of `{0}` leaves no place for it")]
@@ -97,6 +97,8 @@ fn object_in(value: &mut Value) -> Option<&mut Map<String, Value>> {
 }
 
 /// A text with its tree.
+const WHOLE_FILE: &str = "the file";
+
 struct Layout<'a> {
     text: &'a str,
     document: &'a Document,
@@ -105,7 +107,7 @@ struct Layout<'a> {
 impl Layout<'_> {
     fn place(&self, entry: &NewEntry<'_>) -> Result<Insertion, InsertError> {
         let layout = || InsertError::Layout(entry.section.to_owned());
-        let root = self.map_at(self.document.root(), 0).map_err(|why| why.of("the file"))?;
+        let root = self.map_at(self.document.root(), 0).map_err(|why| why.of(WHOLE_FILE))?;
         let column = match root.first() {
             Some(first) => self.column_of(first).ok_or_else(layout)?,
             None => 0,
@@ -231,10 +233,11 @@ enum NoMap {
 
 impl NoMap {
     fn of(self, name: &str) -> InsertError {
+        let shown = if name == WHOLE_FILE { name.to_owned() } else { format!("`{name}`") };
         match self {
-            NoMap::Flow => InsertError::Flow(name.to_owned()),
-            NoMap::Alias => InsertError::Alias(name.to_owned()),
-            NoMap::Other => InsertError::NotAMap(name.to_owned()),
+            NoMap::Flow => InsertError::Flow(shown),
+            NoMap::Alias => InsertError::Alias(shown),
+            NoMap::Other => InsertError::NotAMap(shown),
         }
     }
 }
@@ -303,9 +306,9 @@ mod tests {
     #[test]
     fn text_without_a_certain_place_is_refused() {
         for (text, why) in [
-            ("prompts: { a: 1 }\n", InsertError::Flow("prompts".to_owned())),
+            ("prompts: { a: 1 }\n", InsertError::Flow("`prompts`".to_owned())),
             ("{ prompts: 1 }\n", InsertError::Flow("the file".to_owned())),
-            ("x-a: &a\n  b: 1\nprompts: *a\n", InsertError::Alias("prompts".to_owned())),
+            ("x-a: &a\n  b: 1\nprompts: *a\n", InsertError::Alias("`prompts`".to_owned())),
             ("x-a: &a\n  prompts:\n    b: 1\n<<: *a\n", InsertError::Layout("prompts".to_owned())),
             ("prompts: [a]\n", InsertError::NotAMap("prompts".to_owned())),
             ("prompts:\n  ? a\n  : 1\n", InsertError::Layout("prompts".to_owned())),

@@ -132,6 +132,19 @@ fn args_file_that_is_no_object_is_refused() {
 }
 
 #[test]
+fn name_that_is_nearly_right_is_suggested() {
+    let folder = TestFolder::with_manifest(DESK);
+    for (arguments, code, said) in [
+        (&["get", "greet", "whom=Ada"][..], 2, "help: `whom` is unknown, did you mean `who`?\n"),
+        (&["call", "greet"], 1, "unknown tool `greet`\nhelp: there is a prompt of this name: `folio get greet`\n"),
+        (&["get", "add"], 1, "unknown prompt `add`\nhelp: there is a tool of this name: `folio call add`\n"),
+    ] {
+        let error = fail(folder.path(), arguments, code);
+        assert!(error.contains(said), "{arguments:?}: {error}");
+    }
+}
+
+#[test]
 fn missing_argument_is_named_with_usage() {
     let folder = TestFolder::with_manifest(DESK);
     for (arguments, said, usage) in [

@@ -179,6 +179,7 @@ fn nothing_is_added_to_a_faulty_manifest() {
     let ran = run_folio(folder.path(), &["new", "resource", "bye"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.err.contains("would have errors: duplicate resource URI `desk://bye`"), "{}", ran.err);
+    assert!(!ran.err.contains("write this yourself"), "{}", ran.err);
     assert_eq!(fs::read_to_string(folder.join("folio.yaml")).unwrap(), manifest);
     assert_eq!(run_folio(folder.path(), &["new", "prompt", "bye"]).code, Some(0));
 }

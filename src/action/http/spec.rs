@@ -21,7 +21,8 @@ pub struct HttpSpec {
     #[serde(rename = "use")]
     pub connection: Option<Spanned<String>>,
     /// Query parameters, templates by name: `{ q: "{{query}}" }`. Absent values are left out; a list repeats its key, or is
-    /// one value, such as `tags=a,b`, by `{ tags: "{{join tags ','}}" }`.
+    /// one value, such as `tags=a,b`, by `{ tags: "{{join tags ','}}" }`; with
+    /// `{{default (join tags ',') null}}` an empty list is left out.
     #[schemars(with = "IndexMap<String, OneOrMany>")]
     pub query: NamedMap<OneOrMany>,
     /// Headers, templates by name: `{ Accept: application/json }`. Absent values are left out.

@@ -188,7 +188,12 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
         required: &[ParamKind::Any, ParamKind::Any],
         variadic: Some(ParamKind::Any),
         returns: ReturnShape::Any,
-        ..row(SecretUse::Keeps, "default", "{{default x \"none\"}}", "The first argument that is not null or empty text")
+        ..row(
+            SecretUse::Keeps,
+            "default",
+            "{{default x \"none\"}}",
+            "The first argument that is not null or empty text",
+        )
     },
     Signature {
         required: &[ParamKind::Text, ParamKind::Text],
