@@ -93,6 +93,11 @@ impl Run {
         self.steps().iter().filter_map(|step| step.id.as_ref()).map(|id| id.value.as_str())
     }
 
+    /// The ids of its steps, each with the key of its action.
+    pub fn actions_by_id(&self) -> impl Iterator<Item = (&str, &'static str)> {
+        self.steps().iter().filter_map(|step| Some((step.id.as_ref()?.value.as_str(), step.actions().first()?.key)))
+    }
+
     /// The texts of its scripts.
     pub fn script_texts(&self) -> impl Iterator<Item = &Spanned<TextOrFile>> {
         let scripts = self.steps().iter().filter_map(|step| step.script.as_ref());

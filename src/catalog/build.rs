@@ -27,7 +27,7 @@ use super::entry::{PackContext, pack_names};
 use super::http_settings::{HttpSettings, http_settings, server_info, trace_propagation};
 use super::inputs::Inputs;
 use super::listing::{self, Lists, ServerInfo};
-use super::manifest_tests;
+use super::manifest_tests::{self, StepActions};
 use super::prompt::{CompiledPrompt, EntryBuildContext};
 use super::reference::{EntryRef, KnownEntries, References};
 use super::resource::CompiledResource;
@@ -130,8 +130,8 @@ struct PackBuild<'a> {
     pack: &'a LoadedPack,
     pack_context: &'a Arc<PackContext>,
     references: &'a mut References,
-    /// The ids of the steps of its entries.
-    steps: &'a HashSet<&'a str>,
+    /// The steps of its entries.
+    steps: &'a StepActions<'a>,
 }
 
 /// A pack, and the number of the pack that imports it.
@@ -154,7 +154,7 @@ impl CatalogBuilder {
         let mut references = References::default();
         let mut own = EntryNames::default();
         self.tests.clear();
-        let steps = step_names(pack);
+        let steps = step_actions(pack);
         for file in &pack.entry_files {
             own.prompts.extend(file.entries.prompts.keys().map(|name| name.value.clone()));
             own.tools.extend(file.entries.tools.keys().map(|name| name.value.clone()));
@@ -451,14 +451,16 @@ impl CatalogBuilder {
 }
 
 /// The names of all steps of a pack.
-fn step_names(pack: &LoadedPack) -> HashSet<&str> {
+fn step_actions(pack: &LoadedPack) -> StepActions<'_> {
     let runs = pack.entry_files.iter().flat_map(|file| {
         let tools = file.entries.tools.values().filter_map(|tool| tool.run.as_ref());
         let prompts = file.entries.prompts.values().filter_map(|prompt| prompt.run.as_ref());
         let resources = file.entries.resources.values().filter_map(|resource| resource.run.as_ref());
         tools.chain(prompts).chain(resources)
     });
-    runs.flat_map(|run| run.ids()).collect()
+    let mut actions = StepActions::new();
+    runs.flat_map(|run| run.actions_by_id()).for_each(|(id, action)| actions.entry(id).or_default().push(action));
+    actions
 }
 
 /// A name as it could be written, with `-` in the place of other letters; `None` if that would say less.
