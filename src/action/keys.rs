@@ -3,7 +3,7 @@
 use super::{ACTIONS, Step};
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
-use crate::yaml::{Location, Spanned};
+use crate::yaml::{Location, Spanned, nearest_duration};
 
 /// Reports keys that belong to another action than that of the step.
 pub(super) fn check_siblings(step: &Spanned<Step>, compiler: &mut Compiler<'_>) {
@@ -15,11 +15,19 @@ pub(super) fn check_siblings(step: &Spanned<Step>, compiler: &mut Compiler<'_>) 
             continue;
         }
         let words = format!("unexpected key `{name}` for action `{}`", action.key);
-        compiler.error(Code::Conflict, at, words).help(match name.as_str() {
-            "timeout" => "write `timeout` next to `run`".to_owned(),
+        let help = match name.as_str() {
+            "timeout" => format!("write `timeout{}` next to `run`", written_duration(step, compiler)),
             _ => format!("use `{name}` with {} only", owners.join(" and ")),
-        });
+        };
+        compiler.error(Code::Conflict, at, words).help(help);
     }
+}
+
+/// The value of `timeout` as it would be next to `run`, if it is a duration but for its unit.
+fn written_duration(step: &Spanned<Step>, compiler: &Compiler<'_>) -> String {
+    let at = compiler.findings.documents.value_at(step.location, "/timeout");
+    let written = compiler.findings.report.sources.text_of(at.span());
+    nearest_duration(written).map(|near| format!(": {near}")).unwrap_or_default()
 }
 
 /// Reports unless exactly one of these keys of `parent` is written; each comes with whether it is.

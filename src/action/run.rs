@@ -9,10 +9,10 @@ use super::repeat::StepEach;
 use super::run_plan::{PlannedStep, RunLimits, RunPlan};
 use super::stdin::check_questions;
 use super::{Action, ActionInfo, EntryReference, Step, on_fail};
-use crate::compile::{Compiler, Exposure};
+use crate::compile::{Compiler, Exposure, PartKind};
 use crate::diagnostic::Code;
 use crate::notation::{TextOrFile, is_identifier, kind_enum};
-use crate::template::{ScopeShape, Shape, reserved_name_meaning};
+use crate::template::{Marker, ScopeShape, Shape, reserved_name_meaning};
 use crate::yaml::{Location, Spanned};
 
 kind_enum! {
@@ -93,6 +93,11 @@ impl Run {
         self.steps().iter().filter_map(|step| step.id.as_ref()).map(|id| id.value.as_str())
     }
 
+    /// The ids of its steps, each with the key of its action.
+    pub fn actions_by_id(&self) -> impl Iterator<Item = (&str, &'static str)> {
+        self.steps().iter().filter_map(|step| Some((step.id.as_ref()?.value.as_str(), step.actions().first()?.key)))
+    }
+
     /// The texts of its scripts.
     pub fn script_texts(&self) -> impl Iterator<Item = &Spanned<TextOrFile>> {
         let scripts = self.steps().iter().filter_map(|step| step.script.as_ref());
@@ -133,8 +138,16 @@ fn compile_single(
         }
     }
     let action = compile_step(step, wants_json, compiler);
-    let plan = action.map(|action| RunPlan::from_action(action, limits));
+    let marker = mark_step(step, compiler);
+    let plan = action.map(|action| RunPlan::from_action(action, limits).with_marker(marker));
     CompiledRun { plan, result: Some(step.outcome_shape()), steps: Arc::default() }
+}
+
+/// Marks a step where it is recorded which are run.
+fn mark_step(step: &Spanned<Step>, compiler: &mut Compiler<'_>) -> Option<Marker> {
+    let action = step.actions().first()?.key;
+    let label = step.id.as_ref().map_or_else(|| format!("`{action}`"), |id| format!("step `{}`", id.value));
+    compiler.mark(PartKind::Step, step.location, label)
 }
 
 /// Compiles one step: exactly one action, with the keys that belong to it.
@@ -214,7 +227,8 @@ fn compile_planned_step(step: &Spanned<Step>, compiler: &mut Compiler<'_>) -> Op
         let id = step.id.as_ref().map(|id| id.value.clone());
         let continues = on_fail::continues(step.on_fail.as_ref());
         let stdin_step = step.stdin.as_ref().and_then(|stdin| stdin.step()).map(|id| id.value.clone());
-        Some(PlannedStep { id, when, each, continues, action, reads_from, stdin_step, keeps_stdout: false })
+        let marker = mark_step(step, compiler);
+        Some(PlannedStep { id, when, each, continues, action, reads_from, stdin_step, keeps_stdout: false, marker })
     })
 }
 

@@ -14,7 +14,7 @@ use super::{
     PendingQuestions, on_fail,
 };
 use crate::budget::memory_size;
-use crate::template::{Scope, Template, Uri};
+use crate::template::{Marker, Scope, Template, Uri};
 use crate::world::WorldError;
 
 /// The limits of a run.
@@ -41,6 +41,8 @@ pub struct RunPlan {
     fingerprint: u64,
     /// The step after which it may continue as a task.
     detach_after: Option<usize>,
+    /// Whether its single action was run, where that is recorded.
+    marker: Option<Marker>,
 }
 
 /// An entry that a step uses, by its name in the pack.
@@ -74,6 +76,8 @@ pub(super) struct PlannedStep {
     pub(super) stdin_step: Option<String>,
     /// Whether a later step reads its stdout.
     pub(super) keeps_stdout: bool,
+    /// Whether it was run, where that is recorded.
+    pub(super) marker: Option<Marker>,
 }
 
 /// The outcomes that are read, in the order of the text: by step id, or `None` for all.
@@ -109,11 +113,22 @@ impl RunOutcome {
 
 impl RunPlan {
     pub(super) fn from_action(action: Action, limits: RunLimits) -> RunPlan {
-        RunPlan { steps: PlanSteps::Single(Box::new(action)), limits, fingerprint: 0, detach_after: None }
+        RunPlan { steps: PlanSteps::Single(Box::new(action)), limits, fingerprint: 0, detach_after: None, marker: None }
     }
 
     pub(super) fn from_steps(steps: Vec<PlannedStep>, limits: RunLimits) -> RunPlan {
-        RunPlan { steps: PlanSteps::List(steps, OutcomeReads::new()), limits, fingerprint: 0, detach_after: None }
+        RunPlan {
+            steps: PlanSteps::List(steps, OutcomeReads::new()),
+            limits,
+            fingerprint: 0,
+            detach_after: None,
+            marker: None,
+        }
+    }
+
+    /// Records whether its single action is run.
+    pub(super) fn with_marker(self, marker: Option<Marker>) -> RunPlan {
+        RunPlan { marker, ..self }
     }
 
     /// Whether it asks its client questions.
@@ -222,6 +237,7 @@ impl RunPlan {
         let mut ended = match &self.steps {
             PlanSteps::Single(action) => {
                 let had_side_effects = action.has_side_effects();
+                self.marker.iter().for_each(Marker::hit);
                 run_single(action, context).await.map(|outcome| RunOutcome { outcome, steps: None, had_side_effects })
             }
             PlanSteps::List(steps, reads) => {
@@ -447,6 +463,7 @@ impl PlannedStep {
     /// Runs its action once.
     pub(super) async fn attempt(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
         context.scope.budget().return_unused();
+        self.marker.iter().for_each(Marker::hit);
         let ended = self.action.execute(context).await;
         if self.continues { on_fail::tolerate(ended) } else { ended }
     }

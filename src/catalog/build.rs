@@ -6,12 +6,13 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::action::{check_connection, check_folder};
-use crate::compile::{Compiler, Findings, LoadDependencies, SandboxUse};
+use crate::compile::{Compiler, Findings, LoadCoverage, LoadDependencies, PartKind, SandboxUse};
 use crate::diagnostic::{Code, Report};
 use crate::load::{EntryFile, LoadedPack, LoadedPacks};
 use crate::manifest::Skills;
 use crate::notation::NamedMap;
 use crate::redact::Redactor;
+use crate::template::Marker;
 use crate::uri::{Router, UriTemplate};
 use crate::world::TracePropagation;
 use crate::yaml::{Location, Spanned};
@@ -27,7 +28,7 @@ use super::entry::{PackContext, pack_names};
 use super::http_settings::{HttpSettings, http_settings, server_info, trace_propagation};
 use super::inputs::Inputs;
 use super::listing::{self, Lists, ServerInfo};
-use super::manifest_tests;
+use super::manifest_tests::{self, StepActions};
 use super::prompt::{CompiledPrompt, EntryBuildContext};
 use super::reference::{EntryRef, KnownEntries, References};
 use super::resource::CompiledResource;
@@ -49,6 +50,8 @@ pub struct BuildOutcome {
     pub redactor: Arc<Redactor>,
     /// The programs that have a sandbox.
     pub sandboxes: Vec<SandboxUse>,
+    /// The parts of the manifest, where it is recorded which of them are reached.
+    pub coverage: Option<LoadCoverage>,
 }
 
 /// Builds the catalog of the loaded packs, or reports all of their errors.
@@ -76,6 +79,7 @@ pub fn build_for_clients(loaded: LoadedPacks, clients: &[Client]) -> BuildOutcom
         reads: findings.dependencies,
         redactor,
         sandboxes: findings.sandboxes,
+        coverage: findings.coverage,
     }
 }
 
@@ -130,8 +134,8 @@ struct PackBuild<'a> {
     pack: &'a LoadedPack,
     pack_context: &'a Arc<PackContext>,
     references: &'a mut References,
-    /// The ids of the steps of its entries.
-    steps: &'a HashSet<&'a str>,
+    /// The steps of its entries.
+    steps: &'a StepActions<'a>,
 }
 
 /// A pack, and the number of the pack that imports it.
@@ -154,7 +158,7 @@ impl CatalogBuilder {
         let mut references = References::default();
         let mut own = EntryNames::default();
         self.tests.clear();
-        let steps = step_names(pack);
+        let steps = step_actions(pack);
         for file in &pack.entry_files {
             own.prompts.extend(file.entries.prompts.keys().map(|name| name.value.clone()));
             own.tools.extend(file.entries.tools.keys().map(|name| name.value.clone()));
@@ -185,6 +189,10 @@ impl CatalogBuilder {
             building.references.note_run(EntryRef::prompt(name), prompt.run.as_ref());
             building.references.note_completions(&EntryRef::prompt(name), &prompt.arguments);
             let built = CompiledPrompt::build(prompt, building).filter(|_| is_first);
+            let built = built.map(|mut prompt| {
+                prompt.inputs.marker = mark_entry(PartKind::Prompt, name, &mut compiler);
+                prompt
+            });
             self.prompts.extend(built.map(|prompt| (prompt.listing.name.clone(), prompt)));
         }
         for (name, resource) in &file.entries.resources {
@@ -194,7 +202,8 @@ impl CatalogBuilder {
             building.references.note_completions(&EntryRef::resource(name), &resource.arguments);
             let built = CompiledResource::build(resource, building).filter(|_| is_first);
             let built = built.filter(|built| claim_uri(built, resource, &mut self.uris, &mut compiler));
-            if let Some(built) = built {
+            if let Some(mut built) = built {
+                built.inputs.marker = mark_entry(PartKind::Resource, name, &mut compiler);
                 self.warn_of_equal_names(&built, name, resource.name.as_ref(), &mut compiler);
                 self.resources.push(built);
             }
@@ -203,6 +212,10 @@ impl CatalogBuilder {
             let (building, is_first) = start_entry(name, pack_build, &mut compiler, &mut self.tool_places);
             building.references.note_run(EntryRef::tool(name), tool.run.as_ref());
             let built = CompiledTool::build(tool, building).filter(|_| is_first);
+            let built = built.map(|mut tool| {
+                tool.inputs.marker = mark_entry(PartKind::Tool, name, &mut compiler);
+                tool
+            });
             self.tools.extend(built.map(|tool| (tool.listing.name.clone(), tool)));
         }
         for (name, test) in &file.entries.tests {
@@ -451,14 +464,16 @@ impl CatalogBuilder {
 }
 
 /// The names of all steps of a pack.
-fn step_names(pack: &LoadedPack) -> HashSet<&str> {
+fn step_actions(pack: &LoadedPack) -> StepActions<'_> {
     let runs = pack.entry_files.iter().flat_map(|file| {
         let tools = file.entries.tools.values().filter_map(|tool| tool.run.as_ref());
         let prompts = file.entries.prompts.values().filter_map(|prompt| prompt.run.as_ref());
         let resources = file.entries.resources.values().filter_map(|resource| resource.run.as_ref());
         tools.chain(prompts).chain(resources)
     });
-    runs.flat_map(|run| run.ids()).collect()
+    let mut actions = StepActions::new();
+    runs.flat_map(|run| run.actions_by_id()).for_each(|(id, action)| actions.entry(id).or_default().push(action));
+    actions
 }
 
 /// A name as it could be written, with `-` in the place of other letters; `None` if that would say less.
@@ -482,6 +497,11 @@ pub fn check_entry_name(name: &str) -> Result<(), BadEntryName> {
     let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
     let is_right = !name.is_empty() && name.len() <= MAX_ENTRY_NAME_CHARS && name.chars().all(is_allowed);
     if is_right { Ok(()) } else { Err(BadEntryName) }
+}
+
+/// Marks an entry where it is recorded which are reached.
+fn mark_entry(kind: PartKind, name: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Marker> {
+    compiler.mark(kind, name.location, format!("`{}`", name.value))
 }
 
 /// Claims the name of an entry; returns whether it is the first with that name.

@@ -11,7 +11,7 @@ use crate::diagnostic::{Code, Severity};
 use crate::manifest::Argument;
 use crate::notation::is_identifier;
 use crate::schema::{Coercion, Schema, Violation, lint, normalize_integers, unknown_keywords};
-use crate::template::{Shape, reserved_name_meaning};
+use crate::template::{Marker, Shape, reserved_name_meaning};
 use crate::yaml::Spanned;
 
 use super::answer::{Refusal, RefusalKind};
@@ -33,6 +33,8 @@ pub(super) struct Inputs {
     confined_arguments: Vec<ConfinedArgument>,
     /// Whether arguments that are not declared are in scope too.
     is_open: bool,
+    /// Whether a call reached the entry, where that is recorded.
+    pub(super) marker: Option<Marker>,
 }
 
 /// Why values cannot be bound.
@@ -135,6 +137,7 @@ impl Inputs {
         arguments: Object,
         entry_context: &EntryContext<'a>,
     ) -> Result<ConfinedCall<'a>, Refusal> {
+        self.marker.iter().for_each(Marker::hit);
         if !confined_paths::is_given(self.confined_arguments.iter(), &arguments) {
             return Ok(ConfinedCall { arguments, entry_context: *entry_context, roots: None });
         }
@@ -191,6 +194,7 @@ impl Inputs {
             schema,
             confined_arguments: Vec::new(),
             is_open: false,
+            marker: None,
         }
     }
 

@@ -1,18 +1,21 @@
 //! Checks the tests of a manifest; test_run/ runs them.
 
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
 
 use crate::compile::Compiler;
 use crate::diagnostic::{Code, quote_names};
 use crate::load::is_variable_of_tests;
-use crate::manifest::{Expect, ExpectedMessage, Mock, MockError, Test, TestCase};
+use crate::manifest::{Expect, ExpectedMessage, MOCKED_ACTIONS, Mock, MockError, Test, TestCase};
 use crate::notation::{Json, NamedMap};
 use crate::template::FixedTime;
 use crate::yaml::{Location, Spanned, pointer};
 
 use super::reference::{DeclaredCall, EntryRef, References};
+
+/// The actions of the steps of a pack, by their ids, which several entries may use.
+pub(super) type StepActions<'a> = BTreeMap<&'a str, Vec<&'static str>>;
 
 /// Claims the names of a test and of its cases, by which their snapshots are called.
 pub(super) fn claim_names(
@@ -43,7 +46,7 @@ pub(super) fn check(
     test: &Spanned<Test>,
     compiler: &mut Compiler<'_>,
     references: &mut References,
-    steps: &HashSet<&str>,
+    steps: &StepActions<'_>,
 ) {
     check_mocks(&test.mock, compiler, steps);
     test.cases.iter().for_each(|case| check_mocks(&case.mock, compiler, steps));
@@ -141,8 +144,8 @@ fn merged(test: &NamedMap<Spanned<Json>>, case: &NamedMap<Spanned<Json>>) -> Nam
 }
 
 /// Checks that each mock replaces an action, a step, the environment or the time.
-fn check_mocks(mocks: &NamedMap<Spanned<Json>>, compiler: &mut Compiler<'_>, steps: &HashSet<&str>) {
-    let known: Vec<&str> = steps.iter().copied().chain(Mock::names().map(shorten)).collect();
+fn check_mocks(mocks: &NamedMap<Spanned<Json>>, compiler: &mut Compiler<'_>, steps: &StepActions<'_>) {
+    let known: Vec<&str> = steps.keys().copied().chain(Mock::names().map(shorten)).collect();
     for (name, value) in mocks {
         if !known.contains(&name.as_str()) {
             compiler
@@ -151,7 +154,7 @@ fn check_mocks(mocks: &NamedMap<Spanned<Json>>, compiler: &mut Compiler<'_>, ste
                 .did_you_mean(name, name.location.span(), known.iter().copied());
             continue;
         }
-        match Mock::parse(name, &value.0) {
+        match parse_mock(name, value, steps) {
             Err(error) => report_mock(name, value, &error, compiler),
             Ok(Mock::Env(variables)) => check_variables(variables.keys(), value, compiler),
             Ok(Mock::Now(time)) if time.parse::<FixedTime>().is_err() => {
@@ -162,6 +165,15 @@ fn check_mocks(mocks: &NamedMap<Spanned<Json>>, compiler: &mut Compiler<'_>, ste
             Ok(_) => {}
         }
     }
+}
+
+/// Reads a mock, which is of its name or of an action of the steps with that id.
+fn parse_mock(name: &str, value: &Json, steps: &StepActions<'_>) -> Result<Mock, MockError> {
+    let actions = steps.get(name).into_iter().flatten().filter(|action| MOCKED_ACTIONS.contains(action));
+    let mut read = actions.map(|action| Mock::parse(action, &value.0));
+    // A step may be missing for it is broken, or be of an action that nothing stands in for.
+    let Some(first) = read.next() else { return Mock::parse(name, &value.0) };
+    if first.is_ok() || read.any(|read| read.is_ok()) { Mock::parse(name, &value.0) } else { first }
 }
 
 /// Reports what is wrong with a mock, at the part that is wrong.

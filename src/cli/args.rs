@@ -125,6 +125,7 @@ Examples:
   folio test                              run the tests of the folder you are in
   folio test ~/desk triage                those whose names contain `triage`
   folio test . 'search *' --update        those that begin so; record their snapshots
+  folio test --coverage                   and print what none of them reaches
   folio test --watch                      again after each edit, until ^C
   folio test --format junit > tests.xml   for CI
 
@@ -501,6 +502,10 @@ pub struct TestArgs {
     /// How to print the outcomes
     #[arg(long, value_enum, default_value_t = TestFormat::Text)]
     pub format: TestFormat,
+    /// Also print which prompts, resources and tools no test reaches, which steps none runs, and which branches of
+    /// templates none renders
+    #[arg(long, conflicts_with = "watch")]
+    pub coverage: bool,
     /// How many tests run at once [default: the number of processors]
     #[arg(short, long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,

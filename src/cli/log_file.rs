@@ -1,23 +1,28 @@
 //! `--log FILE`: what is written on stderr, in a file too.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
+
+/// Read and written by its owner alone.
+const PRIVATE: u32 = 0o600;
 
 /// A file to which lines are added.
 #[derive(Debug, Clone)]
 pub struct LogFile(Arc<File>);
 
 impl LogFile {
-    /// Opens it, or creates it for its owner alone.
+    /// Opens it, or creates it; either way its owner alone reads it, for arguments of calls stand in it.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// It cannot be written, or others keep their access to it.
     pub fn open(path: &str) -> Result<LogFile, String> {
-        let opened = OpenOptions::new().append(true).create(true).mode(0o600).open(Path::new(path));
-        opened.map(|file| LogFile(Arc::new(file))).map_err(|error| error.to_string())
+        let opened = OpenOptions::new().append(true).create(true).mode(PRIVATE).open(Path::new(path));
+        let file = opened.map_err(|error| error.to_string())?;
+        make_private(&file).map_err(|error| format!("it holds arguments, and others can read it: {error}"))?;
+        Ok(LogFile(Arc::new(file)))
     }
 
     /// Adds what is written on stderr, without colours.
@@ -25,6 +30,15 @@ impl LogFile {
         let plain = crate::world::strip_escapes(&String::from_utf8_lossy(bytes));
         let _ = (&*self.0).write_all(plain.as_bytes());
     }
+}
+
+/// Takes a file from all but its owner. Devices and pipes keep nothing that could be read later.
+fn make_private(file: &File) -> io::Result<()> {
+    let found = file.metadata()?;
+    if !found.is_file() || found.permissions().mode() & 0o077 == 0 {
+        return Ok(());
+    }
+    file.set_permissions(Permissions::from_mode(PRIVATE))
 }
 
 /// Stderr, and the file beside it.

@@ -12,6 +12,7 @@ mod check_fix;
 mod check_watch;
 mod client_setup;
 mod completions;
+mod coverage_report;
 mod dev;
 mod dev_session;
 mod environment;

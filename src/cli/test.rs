@@ -18,7 +18,7 @@ use super::{Exit, Output, TestArgs, TestFormat};
 use crate::diagnostic::Report;
 use crate::load::{EnvSource, LoadedPacks, ManifestLocation, TestEnvironment, load};
 use crate::test_run::{
-    PlannedTest, TestFilter, TestOutcome, TestRunner, TestStatus, TestWorlds, obsolete_snapshots, plan_tests,
+    Coverage, PlannedTest, TestFilter, TestOutcome, TestRunner, TestStatus, TestWorlds, obsolete_snapshots, plan_tests,
     remove_snapshot, test_environment,
 };
 use crate::world::World;
@@ -38,7 +38,11 @@ fn run_manifest(arguments: &TestArgs, output: &Output) -> anyhow::Result<Exit> {
         return test_watch::run(place, arguments, output);
     }
     let declared = load(&place, &EnvSource::Test(TestEnvironment::default()));
-    let environment = EnvSource::Test(test_environment(&declared));
+    if arguments.coverage && arguments.format == TestFormat::Junit {
+        bail!("`--coverage` cannot be used with `--format junit`, which has no place for it");
+    }
+    let environment = TestEnvironment { records_coverage: arguments.coverage, ..test_environment(&declared) };
+    let environment = EnvSource::Test(environment);
     let built = finish_load(load(&place, &environment), output);
     if built.report.has_errors() {
         output.eprint_report(&built.report);
@@ -46,9 +50,12 @@ fn run_manifest(arguments: &TestArgs, output: &Output) -> anyhow::Result<Exit> {
         print_failed_run(&no_run, arguments.format, output)?;
         return Ok(Exit::CannotRun);
     }
-    let Some(run) = run_tests(declared, &place, arguments, |_| true)? else {
+    let coverage = built.coverage.as_ref().map(|all| Mutex::new(Coverage::of(all, &built.report.sources)));
+    let wanted = WantedTests { is_wanted: &|_| true, coverage: coverage.as_ref() };
+    let Some(mut run) = run_tests(declared, &place, arguments, &wanted)? else {
         bail!("no test matches `{}`", arguments.filter.as_deref().unwrap_or_default());
     };
+    run.coverage = coverage.map(Mutex::into_inner);
     print_run(&run, arguments.format, output)?;
     Ok(if run.passed() { Exit::Success } else { Exit::Failure })
 }
@@ -71,6 +78,14 @@ pub(super) struct TestRun {
     pub(super) filtered: usize,
     pub(super) obsolete: ObsoleteSnapshots,
     pub(super) elapsed: Duration,
+    /// What they reach, where that is recorded.
+    pub(super) coverage: Option<Coverage>,
+}
+
+/// Which of the chosen tests are run, and what is recorded of them.
+pub(super) struct WantedTests<'a> {
+    pub(super) is_wanted: &'a dyn Fn(&PlannedTest) -> bool,
+    pub(super) coverage: Option<&'a Mutex<Coverage>>,
 }
 
 /// Snapshots that belong to no test.
@@ -100,7 +115,7 @@ pub(super) fn run_tests(
     mut loaded: LoadedPacks,
     place: &ManifestLocation,
     arguments: &TestArgs,
-    is_wanted: impl Fn(&PlannedTest) -> bool,
+    wanted: &WantedTests<'_>,
 ) -> anyhow::Result<Option<TestRun>> {
     let mut tests = plan_tests(&loaded);
     let obsolete = match arguments.filter {
@@ -114,19 +129,20 @@ pub(super) fn run_tests(
             return Ok(None);
         }
     }
-    tests.retain(is_wanted);
+    tests.retain(wanted.is_wanted);
     let worlds = RealWorlds { place };
     let runner = TestRunner {
         worlds: &worlds,
         documents: &loaded.findings.documents,
         live: arguments.live,
         update: arguments.update,
+        coverage: wanted.coverage,
     };
     let began = Instant::now();
     let outcomes = run_all(&tests, &runner, job_count(arguments, tests.len()));
     loaded.findings.report.truncate(0);
     let (report, elapsed, filtered) = (loaded.findings.report, began.elapsed(), all - tests.len());
-    Ok(Some(TestRun { report, tests, outcomes, filtered, obsolete, elapsed }))
+    Ok(Some(TestRun { report, tests, outcomes, filtered, obsolete, elapsed, coverage: None }))
 }
 
 fn remove_obsolete(files: Vec<PathBuf>, update: bool) -> anyhow::Result<ObsoleteSnapshots> {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::coverage_report::{coverage_json, coverage_text};
 use super::junit::{failed_run_to_junit, to_junit};
 use super::test::{NoRun, TestRun};
 use super::{Output, TestFormat};
@@ -59,6 +60,9 @@ fn print_text(run: &TestRun, output: &Output) -> anyhow::Result<()> {
         }
     }
     warn_of_obsolete(run, output);
+    if let Some(coverage) = &run.coverage {
+        output.print(&format!("\n{}", coverage_text(coverage)))?;
+    }
     output.print(&format!("\n{}\n", summary(run)))
 }
 
@@ -108,7 +112,7 @@ fn warn_of_obsolete(run: &TestRun, output: &Output) {
 }
 
 /// A path from the current folder, where it is inside.
-fn shorten(path: &Path) -> String {
+pub(super) fn shorten(path: &Path) -> String {
     let current = std::env::current_dir().unwrap_or_default();
     sanitize(&path.strip_prefix(current).unwrap_or(path).display().to_string()).into_owned()
 }
@@ -122,7 +126,7 @@ pub(super) fn file_and_line(run: &TestRun, at: Location) -> Option<(String, u32)
 
 fn to_json(run: &TestRun) -> Value {
     let tests: Vec<Value> = run.results().map(|(test, outcome)| test_json(run, test, outcome)).collect();
-    json!({
+    let mut document = json!({
         "passed": run.count(|status| *status == TestStatus::Passed),
         "failed": run.count(|status| matches!(status, TestStatus::Failed(_))),
         "skipped": run.count(|status| matches!(status, TestStatus::Skipped(_))),
@@ -130,7 +134,11 @@ fn to_json(run: &TestRun) -> Value {
         "elapsedMs": run.elapsed.as_millis() as u64,
         "obsoleteSnapshots": run.obsolete.files.iter().map(|file| shorten(file)).collect::<Vec<_>>(),
         "tests": tests,
-    })
+    });
+    if let (Some(coverage), Some(document)) = (&run.coverage, document.as_object_mut()) {
+        document.insert("coverage".to_owned(), coverage_json(coverage));
+    }
+    document
 }
 
 fn test_json(run: &TestRun, test: &PlannedTest, outcome: &TestOutcome) -> Value {

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::manifest_reload::load_fingerprint;
 use super::request::finish_load;
-use super::test::run_tests;
+use super::test::{WantedTests, run_tests};
 use super::test_report::print_run;
 use super::{Exit, Output, TestArgs};
 use crate::catalog::BuildOutcome;
@@ -122,7 +122,8 @@ impl TestAgain {
             }
             return Ok(());
         }
-        let run = run_tests(declared, &self.place, &self.arguments, |test| touched.contains(&test.name))?;
+        let wanted = WantedTests { is_wanted: &|test| touched.contains(&test.name), coverage: None };
+        let run = run_tests(declared, &self.place, &self.arguments, &wanted)?;
         let Some(run) = run.filter(|run| !run.tests.is_empty()) else { return Ok(()) };
         for (test, outcome) in run.results() {
             match outcome.status {

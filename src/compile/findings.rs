@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::MAX_FILE_BYTES;
 use super::SandboxUse;
+use super::coverage::LoadCoverage;
 use crate::diagnostic::{FileId, Report};
 use crate::files::{FileError, Folder};
 use crate::yaml::{Documents, Location, decode};
@@ -29,6 +30,8 @@ pub struct Findings {
     pub sandboxes: Vec<SandboxUse>,
     /// Texts that are read in the place of files.
     pub buffers: FileBuffers,
+    /// The parts of the manifest, where it is recorded which of them are reached.
+    pub coverage: Option<LoadCoverage>,
     decoded: HashMap<String, FileId>,
     /// Whether programs were found, by name and search path.
     programs: HashMap<(String, String), bool>,

@@ -5,6 +5,7 @@
 
 mod shell_variable;
 mod allow_comment;
+mod coverage;
 mod findings;
 mod folder_variable;
 mod mime_type;
@@ -17,6 +18,7 @@ mod template;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+pub use coverage::{LoadCoverage, MarkedPart, PartKind};
 pub use findings::{FileBuffers, Findings, LoadDependencies};
 pub use folder_variable::{MAX_NAMED_FOLDERS, NamedFolders};
 pub use mime_type::MimeType;

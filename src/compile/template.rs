@@ -34,6 +34,7 @@ impl Compiler<'_> {
                 self.check_altered(template.altered(), text.location, exposure);
                 self.check_compared(template.compared(), text.location, exposure);
                 self.record_steps(template.read_paths());
+                self.add_branches(template.branches(), text.location);
                 self.warn_helper_names(text);
                 ShellVariableCheck::of_slot::<S>(exposure)
                     .into_iter()

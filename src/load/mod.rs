@@ -16,7 +16,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use crate::compile::{FileBuffers, Findings, Pack};
+use crate::compile::{FileBuffers, Findings, LoadCoverage, Pack};
 use crate::manifest::{Fragment, Manifest};
 use crate::template::FixedTime;
 use crate::yaml::Location;
@@ -97,6 +97,8 @@ pub struct TestEnvironment {
     pub now: Option<FixedTime>,
     /// Whether the other variables of the process are set too.
     pub inherits: bool,
+    /// Whether it is recorded what of the manifest is reached.
+    pub records_coverage: bool,
 }
 
 impl EnvSource {
@@ -117,6 +119,11 @@ impl EnvSource {
     /// Whether a variable has its value from here, though the manifest names another source.
     fn replaces(&self, name: &str) -> bool {
         matches!(self, EnvSource::Test(test) if test.variables.contains_key(name))
+    }
+
+    /// Whether it is recorded what of the manifest is reached.
+    fn records_coverage(&self) -> bool {
+        matches!(self, EnvSource::Test(test) if test.records_coverage)
     }
 
     /// The time of `now`, if it stands still.
@@ -199,6 +206,7 @@ pub fn load_with_commands(place: &ManifestLocation, environment: &EnvSource, com
 }
 
 fn load_into(mut findings: Findings, place: &ManifestLocation, sources: (&EnvSource, &CommandOutputs)) -> LoadedPacks {
+    findings.coverage = sources.0.records_coverage().then(LoadCoverage::default);
     let packs = pack::load_packs(place, sources, &mut findings);
     secret_scan::warn_secrets_in_clear(&mut findings);
     LoadedPacks { findings, packs }

@@ -162,7 +162,7 @@ fn build_pack(request: &PackRequest<'_>, manifest: &Manifest, env: Environment) 
     Pack {
         folder: request.folder.clone(),
         display_prefix: request.shown.clone(),
-        engine: Engine::new(Vec::new()).0,
+        engine: new_engine(Vec::new(), request.process_env.records_coverage()).0,
         partials: BTreeMap::new(),
         grants: request.grants.clone(),
         sandboxes: request.sandboxes.clone(),
@@ -234,7 +234,7 @@ fn load_partials(manifest: &Manifest, pack: &mut Pack, findings: &mut Findings) 
         partials.insert(name.clone(), text.location.file());
         texts.push((name, text.value));
     }
-    let (engine, errors) = Engine::new(texts);
+    let (engine, errors) = new_engine(texts, pack.engine.records_branches());
     for error in dedup_cycles(errors) {
         let span = match &error.span {
             TemplatePlace::Partial { name, range, .. } => {
@@ -247,8 +247,17 @@ fn load_partials(manifest: &Manifest, pack: &mut Pack, findings: &mut Findings) 
             diagnostic.help(help);
         }
     }
+    let mut compiler = Compiler::new(findings, pack, Path::new(""));
+    for (name, branch) in engine.partial_branches() {
+        let Some(file) = partials.get(name) else { continue };
+        compiler.add_branch(Span::new(*file, branch.range.start, branch.range.end), branch);
+    }
     pack.engine = engine;
     pack.partials = partials;
+}
+
+fn new_engine(partials: Vec<(String, String)>, records_branches: bool) -> (Arc<Engine>, Vec<TemplateError>) {
+    if records_branches { Engine::recording(partials) } else { Engine::new(partials) }
 }
 
 /// Keeps one error for each cycle, which is found from each of its partials.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::check::{Rules, TemplateCheck, check};
+use super::coverage::Branch;
 use super::engine::Engine;
 use super::error::{Altered, Compared, TemplateError, TemplateSpan};
 use super::limit::MAX_OUTPUT;
@@ -66,6 +67,8 @@ struct HandlebarsBody {
     sole_label: Option<String>,
     /// The paths that read an output as JSON.
     output_paths: Vec<Vec<String>>,
+    /// Its branches, where they are recorded.
+    branches: Vec<Branch>,
 }
 
 #[derive(Debug)]
@@ -275,6 +278,14 @@ impl<S: Slot> Template<S> {
         variables.collect()
     }
 
+    /// The branches of its blocks, where the engine records them.
+    pub fn branches(&self) -> &[Branch] {
+        match &self.body {
+            CompiledBody::Pieces(_) => &[],
+            CompiledBody::Handlebars(tree) => &tree.branches,
+        }
+    }
+
     /// Its source text.
     pub fn source(&self) -> &str {
         &self.source
@@ -303,7 +314,9 @@ fn handlebars_body(
     base: Option<usize>,
 ) -> Result<HandlebarsBody, Box<TemplateError>> {
     let context = LowerContext { partial: false, checked, raw_interpolation: base };
-    let tree = lower(template.text, template.nodes, &context)?;
+    let mut tree = lower(template.text, template.nodes, &context)?;
+    let recorder = engine.recorder.as_ref();
+    let branches = recorder.map(|recorder| recorder.mark(&mut tree, template.text, template.nodes));
     let sole_label =
         template.single_interpolation().map(|interpolation| label(template.text, &interpolation.expression));
     let output_paths: BTreeSet<Vec<String>> = checked.output_paths.values().cloned().collect();
@@ -313,6 +326,7 @@ fn handlebars_body(
         required_paths: minimal_paths(checked),
         sole_label,
         output_paths: output_paths.into_iter().collect(),
+        branches: branches.unwrap_or_default(),
     })
 }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use handlebars::{Handlebars, no_escape};
 
 use super::check::{Rules, TemplateCheck, check};
+use super::coverage::{Branch, BranchRecorder};
 use super::error::TemplateError;
 use super::helper;
 use super::lower::{LowerContext, lower};
@@ -29,6 +30,10 @@ pub struct Engine {
     pub(super) partials: Partials,
     /// Created on first use: most templates render without Handlebars.
     registry: OnceLock<Handlebars<'static>>,
+    /// Records branches, where that is wanted.
+    pub(super) recorder: Option<Arc<BranchRecorder>>,
+    /// The branches of partials, by name, where they are recorded.
+    branches: Vec<(String, Vec<Branch>)>,
 }
 
 impl std::fmt::Debug for Engine {
@@ -41,6 +46,18 @@ impl Engine {
     /// Parses partials by name and text. A partial with errors is known, so that templates that use it have no error. The
     /// variables of a partial are checked in each template that uses it.
     pub fn new(partials: impl IntoIterator<Item = (String, String)>) -> (Arc<Engine>, Vec<TemplateError>) {
+        Engine::build(partials, None)
+    }
+
+    /// The same, and records which branches of templates are rendered.
+    pub fn recording(partials: impl IntoIterator<Item = (String, String)>) -> (Arc<Engine>, Vec<TemplateError>) {
+        Engine::build(partials, Some(Arc::default()))
+    }
+
+    fn build(
+        partials: impl IntoIterator<Item = (String, String)>,
+        recorder: Option<Arc<BranchRecorder>>,
+    ) -> (Arc<Engine>, Vec<TemplateError>) {
         let mut errors = Vec::new();
         let mut known = Partials::default();
         for (name, text) in partials {
@@ -49,7 +66,7 @@ impl Engine {
             errors.extend(wrong.into_iter().map(|error| error.in_partial(&name)));
             known.insert(name, Partial { text, nodes, has_errors });
         }
-        let mut engine = Engine { partials: known, registry: OnceLock::new() };
+        let mut engine = Engine { partials: known, registry: OnceLock::new(), recorder, branches: Vec::new() };
         engine.check(&mut errors);
         engine.register(&mut errors);
         (Arc::new(engine), errors)
@@ -79,12 +96,15 @@ impl Engine {
     fn register(&mut self, errors: &mut Vec<TemplateError>) {
         let checked = TemplateCheck::default();
         let context = LowerContext { partial: true, checked: &checked, raw_interpolation: None };
-        let mut registry = None;
+        let (mut registry, recorder) = (None, self.recorder.as_ref());
         for (name, partial) in self.partials.iter_mut().filter(|(_, partial)| !partial.has_errors) {
             match lower(&partial.text, &partial.nodes, &context) {
                 Ok(mut tree) => {
                     tree.name = Some(name.clone());
-                    registry.get_or_insert_with(base_registry).register_template(name, tree);
+                    if let Some(recorder) = &self.recorder {
+                        self.branches.push((name.clone(), recorder.mark(&mut tree, &partial.text, &partial.nodes)));
+                    }
+                    registry.get_or_insert_with(|| base_registry(recorder)).register_template(name, tree);
                 }
                 Err(error) => {
                     partial.has_errors = true;
@@ -97,7 +117,17 @@ impl Engine {
 
     /// The helpers, and the partials without errors.
     pub(super) fn registry(&self) -> &Handlebars<'static> {
-        self.registry.get_or_init(base_registry)
+        self.registry.get_or_init(|| base_registry(self.recorder.as_ref()))
+    }
+
+    /// Whether it records branches.
+    pub fn records_branches(&self) -> bool {
+        self.recorder.is_some()
+    }
+
+    /// The branches of partials, each with the name of its partial, where they are recorded.
+    pub fn partial_branches(&self) -> impl Iterator<Item = (&str, &Branch)> {
+        self.branches.iter().flat_map(|(name, branches)| branches.iter().map(move |branch| (name.as_str(), branch)))
     }
 
     /// The names of all partials, with or without errors.
@@ -107,9 +137,10 @@ impl Engine {
 }
 
 /// A registry without partials.
-fn base_registry() -> Handlebars<'static> {
+fn base_registry(recorder: Option<&Arc<BranchRecorder>>) -> Handlebars<'static> {
     let mut registry = Handlebars::new();
     registry.register_escape_fn(no_escape);
     helper::register(&mut registry);
+    recorder.into_iter().for_each(|recorder| BranchRecorder::register(recorder, &mut registry));
     registry
 }

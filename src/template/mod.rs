@@ -16,6 +16,7 @@ mod output_note;
 mod limit;
 mod syntax;
 mod helper;
+mod coverage;
 mod check;
 mod lower;
 mod render;
@@ -29,6 +30,7 @@ mod output;
 mod tests;
 
 pub use compile::{Template, TemplatePart};
+pub use coverage::{Branch, Marker};
 pub use engine::Engine;
 pub use error::{Altered, Compared, TemplateError, TemplateSpan};
 pub use helper::{HelperDoc, helpers, is_helper, is_helper_without_arguments};

@@ -5,6 +5,7 @@
 
 mod answer;
 mod answer_book;
+mod coverage;
 mod dependencies;
 mod diff;
 mod expectation;
@@ -17,6 +18,7 @@ mod snapshot;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use coverage::{Coverage, Part};
 pub use dependencies::test_fingerprints;
 pub use plan::{PlannedTest, TestFilter, plan_tests, test_environment};
 pub use run::{TestRunner, TestWorlds};

@@ -186,7 +186,7 @@ impl TestPlanner<'_> {
             Some(Mock::Now(time)) => time.parse().ok(),
             _ => None,
         };
-        TestEnvironment { variables, mocked, pack: self.number, now, inherits: is_live }
+        TestEnvironment { variables, mocked, pack: self.number, now, inherits: is_live, records_coverage: false }
     }
 
     fn subject(&self, case: &TestCase) -> Option<Subject> {

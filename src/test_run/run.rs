@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::runtime::Builder;
 
 use crate::catalog::{Catalog, Usage, build};
-use crate::diagnostic::Severity;
-use crate::load::{EnvSource, LoadedPacks};
+use crate::compile::LoadCoverage;
+use crate::diagnostic::{Severity, SourceMap};
+use crate::load::{EnvSource, LoadedPacks, TestEnvironment};
 use crate::manifest::{Expect, Mock, ProgramMock, ResponseMock};
 use crate::server::{LiveCatalog, ServeOptions};
 use crate::transport::in_process::{self, Client, ServerQuestion};
@@ -19,6 +21,7 @@ use crate::yaml::{Documents, Spanned, pointer};
 
 use super::answer::Answer;
 use super::answer_book::AnswerBook;
+use super::coverage::Coverage;
 use super::expectation;
 use super::plan::PlannedTest;
 use super::sent::SentCheck;
@@ -44,6 +47,15 @@ pub struct TestRunner<'a> {
     pub live: bool,
     /// Whether snapshots are recorded.
     pub update: bool,
+    /// What the tests reach, where that is recorded.
+    pub coverage: Option<&'a Mutex<Coverage>>,
+}
+
+/// The manifest, loaded for a test.
+struct TestLoad {
+    catalog: Arc<Catalog>,
+    sources: SourceMap,
+    coverage: Option<LoadCoverage>,
 }
 
 /// A call that was made.
@@ -71,8 +83,8 @@ impl TestRunner<'_> {
         if test.is_live && !self.live {
             return (TestStatus::Skipped("it is `live`: run it with `--live`".to_owned()), None);
         }
-        let catalog = match self.build_catalog(test) {
-            Ok(catalog) => catalog,
+        let TestLoad { catalog, sources, coverage } = match self.build_catalog(test) {
+            Ok(loaded) => loaded,
             Err(failure) => return (TestStatus::Failed(vec![failure]), None),
         };
         if test.is_imported && !serves(&catalog, test) {
@@ -85,21 +97,26 @@ impl TestRunner<'_> {
                 return (TestStatus::Failed(vec![failure]), None);
             }
         };
+        if let (Some(all), Some(coverage)) = (self.coverage, &coverage) {
+            all.lock().add(coverage, &sources);
+        }
         let (failures, written) = self.check(test, &called);
         let redact = |text: &str| called.catalog.redactor().redact_text(text).into_owned();
         let failures: Vec<TestFailure> = failures.into_iter().map(|failure| failure.map_texts(redact)).collect();
         (if failures.is_empty() { TestStatus::Passed } else { TestStatus::Failed(failures) }, written)
     }
 
-    fn build_catalog(&self, test: &PlannedTest) -> Result<Arc<Catalog>, TestFailure> {
-        let mut built = build(self.worlds.load(&EnvSource::Test(test.environment.clone()), test.is_live));
-        built.accept(&Usage::Local).map_err(|_| {
+    fn build_catalog(&self, test: &PlannedTest) -> Result<TestLoad, TestFailure> {
+        let environment = TestEnvironment { records_coverage: self.coverage.is_some(), ..test.environment.clone() };
+        let mut built = build(self.worlds.load(&EnvSource::Test(environment), test.is_live));
+        let accepted = built.accept(&Usage::Local).map_err(|_| {
             let errors = built.report.diagnostics().iter().filter(|found| found.severity == Severity::Error);
             let lines: String = errors.map(|error| format!("+{}\n", error.message)).collect();
             let lines = built.redactor.redact_text(&lines).into_owned();
             let failure = TestFailure::new(test.at, "the manifest cannot be loaded with the variables of this test");
             failure.details(lines).help("set them under `mock`: `env: { NAME: value }`")
-        })
+        });
+        accepted.map(|catalog| TestLoad { catalog, sources: built.report.sources, coverage: built.coverage })
     }
 
     fn call(&self, test: &PlannedTest, catalog: Arc<Catalog>) -> std::io::Result<Called> {

@@ -119,6 +119,7 @@ fn other_name(key: &str, known: &'static [&'static str]) -> Option<&'static str>
         ("inputSchema", &["input_schema", "schema"]),
         ("result", &["output", "returns"]),
         ("run", &["steps", "action", "handler"]),
+        ("when", &["if", "condition"]),
     ];
     let meant = NAMES.iter().find(|(_, others)| others.contains(&key)).map(|(name, _)| *name)?;
     known.iter().find(|name| **name == meant).copied()

@@ -23,5 +23,5 @@ pub use document::{Document, Documents, Location, NodeId};
 pub use edit::Entry;
 pub use insert::{InsertError, Insertion, NewEntry, insert_entry};
 pub use parse::{decode, parse, parse_front_matter, parse_json};
-pub use quantity::parse_milliseconds;
+pub use quantity::{nearest_duration, parse_milliseconds};
 pub use spanned::Spanned;

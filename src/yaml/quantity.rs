@@ -36,6 +36,11 @@ pub fn parse_milliseconds(text: &str) -> Option<u64> {
     DURATION.parse(text)
 }
 
+/// What a duration without its unit, or with another spelling of it, was meant to be.
+pub fn nearest_duration(text: &str) -> Option<String> {
+    DURATION.nearest(text)
+}
+
 /// The units of the type with this serde name.
 pub(super) fn units_of_type(name: &str) -> Option<&'static Units> {
     match name {

@@ -1,6 +1,6 @@
 //! `folio dev`: a broken manifest ends nothing, what happens is told on stderr, and the page is for its author alone.
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
@@ -132,6 +132,22 @@ fn calls_and_clients_are_told_on_stderr_and_in_the_file() {
     let kept = fs::read_to_string(log).unwrap();
     for line in server.log.lines() {
         assert!(kept.contains(&line), "{line} is not in\n{kept}");
+    }
+}
+
+#[test]
+fn log_file_is_made_private() {
+    let folder = TestFolder::with_manifest(GOOD);
+    for (name, before) in [("new.log", None), ("old.log", Some(0o644))] {
+        let log = folder.join(name);
+        if let Some(mode) = before {
+            fs::write(&log, "before\n").unwrap();
+            fs::set_permissions(&log, Permissions::from_mode(mode)).unwrap();
+        }
+        let server = ServeCommand::dev(folder.path()).flag("--log").flag(log.to_str().unwrap()).stdio();
+        server.session("2025-06-18").get_text("greet", json!({ "who": "Ada" }));
+        assert_eq!(fs::metadata(&log).unwrap().permissions().mode() & 0o777, 0o600, "{name}");
+        assert_eq!(fs::read_to_string(&log).unwrap().starts_with("before\n"), before.is_some(), "{name}");
     }
 }
 

@@ -31,6 +31,7 @@ mod cli;
 mod completion;
 mod completion_scripts;
 mod conversation;
+mod coverage;
 mod dev;
 mod explain;
 mod examples;

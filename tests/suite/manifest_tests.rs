@@ -404,6 +404,23 @@ fn wrong_mocks_are_found_by_check() {
 }
 
 #[test]
+fn mock_of_a_step_has_the_keys_of_its_action() {
+    for (mock, said) in [
+        ("{ first: { stdot: x } }", "did you mean `stdout`?"),
+        ("{ first: [{ exit: 1 }, { stdot: x }] }", "did you mean `stdout`?"),
+        ("{ first: { status: 404 } }", "a mock of `first` has `exit`, `stdout`, `stderr`"),
+        ("{ first: { confirm: { sure: true } } }", "unknown key `confirm`"),
+    ] {
+        let ran = test(&folder(&format!("t: {{ tool: two, mock: {mock}, expect: {{ contains: x }} }}")), &[]);
+        let errors = ran.err.matches("error[").count();
+        assert!((ran.code, errors) == (Some(2), 1) && ran.err.contains(said), "{mock}: {}", ran.err);
+    }
+    assert_pass(
+        "t: { tool: confirmed, mock: { asked: { confirm: { sure: true } } }, expect: { contains: \"sure: true\" } }",
+    );
+}
+
+#[test]
 fn json_lists_outcomes_with_places() {
     let folder = folder(
         "good: { prompt: greet, arguments: { who: a }, expect: { contains: a } }\nbad: { prompt: greet, arguments: { who: a }, expect: { contains: b } }",

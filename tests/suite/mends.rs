@@ -24,6 +24,16 @@ fn tool(run: &str) -> String {
 }
 
 #[test]
+fn keys_of_other_formats_in_a_step_have_their_names() {
+    assert_says(&tool("[{ if: x, exec: [ls] }]"), &["unknown key `if`", "write `when`"]);
+    for timeout in ["10", "10 seconds", "10s"] {
+        let run = format!("{{ exec: [ls], timeout: {timeout} }}");
+        assert_says(&tool(&run), &["unexpected key `timeout` for action `exec`", "write `timeout: 10s` next to `run`"]);
+    }
+    assert_says(&tool("{ exec: [ls], timeout: soon }"), &["unexpected key `timeout`", "write `timeout` next to `run`"]);
+}
+
+#[test]
 fn program_with_arguments_is_shown_as_one_list() {
     for (run, help) in [
         ("{ command: ls, args: [\"{{x}}\"] }", "write `exec: [ls, \"{{x}}\"]`"),

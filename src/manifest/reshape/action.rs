@@ -43,6 +43,15 @@ impl Reshaper<'_> {
         self.each(step, "http", Reshaper::request);
         self.each(step, "script", Reshaper::script);
         self.each(step, "okExit", Reshaper::exit_code);
+        if self.document.entry_of(step, "ask").is_none() {
+            self.each(step, "timeout", Reshaper::misplaced_timeout);
+        }
+    }
+
+    /// A time limit beside an action that has none: its place is reported, and so its unit is not.
+    fn misplaced_timeout(&mut self, timeout: NodeId) {
+        let none = self.document.add_plain(serde_json::Value::Null, self.span(timeout));
+        self.document.replace(timeout, none);
     }
 
     /// An exit code without its list.
