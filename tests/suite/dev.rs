@@ -228,6 +228,9 @@ fn events_tell_of_problems_reloads_and_calls() {
     let problem = &state["problems"][0];
     assert_eq!((&state["broken"], &problem["line"]), (&json!(true), &json!(4)));
     assert!(problem["frame"].as_str().unwrap().contains("{{whom}}"), "{problem}");
+    assert_eq!(problem["path"].as_str().unwrap(), folder.path().join("folio.yaml").to_str().unwrap());
+    let codex = state["clients"].as_array().unwrap().iter().find(|client| client["name"] == "codex").unwrap();
+    assert!(codex["rules"].to_string().contains("prompts are not shown"), "{codex}");
     folder.write("folio.yaml", manifest.replace("Hello", "Good morning"));
     let reload = next(&|event| event["mended"] == true);
     assert!(reload["changes"].as_str().unwrap().contains("~greet"), "{reload}");
