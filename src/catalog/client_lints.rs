@@ -1,164 +1,20 @@
 //! `check --clients`: what named clients cut, drop or refuse of a server.
 //!
-//! [`RULES`] is the one table of what is known of clients. What is true of most of them is in client_limits.rs.
+//! What is known of clients is in clients.rs. What is true of most of them is in client_limits.rs.
 
 use indexmap::IndexMap;
 use serde_json::Value;
 
 use crate::compile::Findings;
-use crate::diagnostic::{Code, Diagnostic, Report, Span, count_noun, quote_names};
+use crate::diagnostic::{Diagnostic, Report, Span, count_noun, quote_names};
 use crate::load::LoadedPack;
 use crate::manifest::{Message, Prompt};
 use crate::notation::{Block, BlockBody};
 use crate::yaml::Location;
 
 use super::client_limits;
+use super::clients::{Client, Limit, Rule};
 use super::listing::{Lists, PromptListing, ServerInfo, ToolListing};
-
-/// A client that `check --clients` knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Client {
-    /// Claude Code.
-    ClaudeCode,
-    /// Claude Desktop.
-    ClaudeDesktop,
-    /// Cursor.
-    Cursor,
-    /// Visual Studio Code with Copilot.
-    VsCode,
-    /// GitHub Copilot CLI.
-    CopilotCli,
-    /// Gemini CLI.
-    Gemini,
-    /// Codex.
-    Codex,
-    /// LibreChat.
-    LibreChat,
-}
-
-impl Client {
-    /// Every client, in the order of the list.
-    pub const ALL: &[Client] = &[
-        Client::ClaudeCode,
-        Client::ClaudeDesktop,
-        Client::Cursor,
-        Client::VsCode,
-        Client::CopilotCli,
-        Client::Gemini,
-        Client::Codex,
-        Client::LibreChat,
-    ];
-
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Client::ClaudeCode => "claude-code",
-            Client::ClaudeDesktop => "claude-desktop",
-            Client::Cursor => "cursor",
-            Client::VsCode => "vscode",
-            Client::CopilotCli => "copilot-cli",
-            Client::Gemini => "gemini",
-            Client::Codex => "codex",
-            Client::LibreChat => "librechat",
-        }
-    }
-
-    fn code(self) -> Code {
-        match self {
-            Client::ClaudeCode => Code::ClientClaudeCode,
-            Client::ClaudeDesktop => Code::ClientClaudeDesktop,
-            Client::Cursor => Code::ClientCursor,
-            Client::VsCode => Code::ClientVsCode,
-            Client::CopilotCli => Code::ClientCopilotCli,
-            Client::Gemini => Code::ClientGemini,
-            Client::Codex => Code::ClientCodex,
-            Client::LibreChat => Code::ClientLibreChat,
-        }
-    }
-}
-
-/// What a client does not take.
-enum Limit {
-    /// Names of tools that are longer than this, with that of the server.
-    ToolName { prefix: &'static str, separator: &'static str, max: usize },
-    /// More tools than this.
-    Tools(usize),
-    /// These keywords at the root of an input schema.
-    RootKeywords(&'static [&'static str]),
-    /// Names of properties other than `[A-Za-z0-9_.-]`, or longer than this.
-    PropertyName(usize),
-    /// A title of a prompt with a space.
-    PromptTitle,
-    /// More required arguments of a prompt than this.
-    RequiredArguments(usize),
-    /// More messages of a prompt than this.
-    Messages(usize),
-    /// A first message that is not a text.
-    FirstMessage,
-    /// A prompt without a description.
-    PromptDescription,
-    /// Any prompt.
-    Prompts,
-}
-
-/// A row of the table: a client, its limit, and what happens there.
-struct Rule {
-    client: Client,
-    limit: Limit,
-    outcome: &'static str,
-}
-
-/// Shortens the rows.
-const fn rule(client: Client, limit: Limit, outcome: &'static str) -> Rule {
-    Rule { client, limit, outcome }
-}
-
-/// Keywords that the API behind a client takes only below the root.
-const COMBINATIONS: Limit = Limit::RootKeywords(&["oneOf", "anyOf", "allOf", "$ref"]);
-
-/// What is known of clients.
-const RULES: &[Rule] = &[
-    rule(
-        Client::ClaudeCode,
-        Limit::ToolName { prefix: "mcp__", separator: "__", max: 64 },
-        "names above 64 letters are refused",
-    ),
-    rule(Client::ClaudeCode, COMBINATIONS, "the API refuses such a schema, and with it the request"),
-    rule(Client::ClaudeCode, Limit::PropertyName(64), "the API refuses such a property, and with it the request"),
-    rule(Client::ClaudeCode, Limit::PromptTitle, "it may become the slash command, which cannot be typed then"),
-    rule(
-        Client::ClaudeCode,
-        Limit::RequiredArguments(1),
-        "what is typed is split at spaces, and words that are left are dropped",
-    ),
-    rule(Client::ClaudeCode, Limit::PromptDescription, "the menu shows nothing but its name"),
-    rule(Client::ClaudeDesktop, COMBINATIONS, "the API refuses such a schema, and with it the request"),
-    rule(Client::ClaudeDesktop, Limit::PropertyName(64), "the API refuses such a property, and with it the request"),
-    rule(
-        Client::Cursor,
-        Limit::ToolName { prefix: "", separator: "", max: 60 },
-        "tools whose name with that of the server is above 60 letters are dropped",
-    ),
-    rule(Client::Cursor, Limit::Tools(40), "above 40 tools the model chooses badly"),
-    rule(Client::VsCode, Limit::Tools(128), "a request has at most 128 tools"),
-    rule(Client::VsCode, Limit::PromptDescription, "the menu shows nothing but its name"),
-    rule(
-        Client::CopilotCli,
-        Limit::ToolName { prefix: "", separator: "-", max: 64 },
-        "names above 64 letters are refused by the model's provider",
-    ),
-    rule(Client::CopilotCli, Limit::Prompts, "prompts are not shown"),
-    rule(
-        Client::Gemini,
-        Limit::ToolName { prefix: "mcp_", separator: "_", max: 63 },
-        "names above 63 letters are cut in the middle",
-    ),
-    rule(Client::Gemini, Limit::FirstMessage, "a prompt works only if its first message is a text"),
-    rule(Client::Gemini, Limit::Messages(1), "the first message alone is sent"),
-    rule(Client::Gemini, Limit::PromptDescription, "the menu shows nothing but its name"),
-    rule(Client::Codex, Limit::Prompts, "prompts are not shown"),
-    rule(Client::LibreChat, Limit::Prompts, "prompts are not shown"),
-];
 
 /// What the rules are about.
 pub(super) struct LintedServer<'a> {
@@ -180,13 +36,14 @@ pub(super) fn warn(clients: &[Client], server: &LintedServer<'_>, findings: &mut
         client_limits::warn_of_many_tools(server.lists, first.at, findings);
     }
     let at = findings.documents.key_at(first.at, "/server");
-    for rule in RULES.iter().filter(|rule| clients.contains(&rule.client)) {
-        Lint { rule, server, at, report: &mut findings.report }.check();
+    for (client, rule) in clients.iter().flat_map(|client| client.rules().iter().map(move |rule| (*client, rule))) {
+        Lint { client, rule, server, at, report: &mut findings.report }.check();
     }
 }
 
 /// The check of one rule.
 struct Lint<'a> {
+    client: Client,
     rule: &'a Rule,
     server: &'a LintedServer<'a>,
     /// The place of the server.
@@ -198,7 +55,7 @@ impl Lint<'_> {
     fn check(&mut self) {
         let lists = self.server.lists;
         match self.rule.limit {
-            Limit::Tools(_) | Limit::Prompts => self.check_server(),
+            Limit::Tools(_) | Limit::Prompts | Limit::ResourceTemplates => self.check_server(),
             Limit::ToolName { .. } | Limit::RootKeywords(_) | Limit::PropertyName(_) => {
                 lists.tools.iter().for_each(|tool| self.check_tool(tool));
             }
@@ -206,12 +63,19 @@ impl Lint<'_> {
                 lists.prompts.iter().for_each(|prompt| self.check_prompt(prompt));
             }
             Limit::Messages(_) | Limit::FirstMessage => self.check_messages(),
+            // They are no fault of the server: the page of `folio dev` shows them.
+            Limit::Completion
+            | Limit::Questions
+            | Limit::StructuredContent
+            | Limit::TextBesideStructured
+            | Limit::IgnoredKeywords(_)
+            | Limit::ListChanges => {}
         }
     }
 
     fn warn(&mut self, at: Span, what: &str) -> &mut Diagnostic {
-        let Rule { client, outcome, .. } = self.rule;
-        self.report.warning(client.code(), at, format!("{what}: in `{}`, {outcome}", client.name()))
+        let message = format!("{what}: in `{}`, {}", self.client.name(), self.rule.outcome);
+        self.report.warning(self.client.code(), at, message)
     }
 
     fn check_server(&mut self) {
@@ -225,6 +89,10 @@ impl Lint<'_> {
                 self.warn(at.span(), &count_noun(lists.prompts.len(), "prompt"))
                     .help("offer what matters there as a tool or a resource, too");
             }
+            Limit::ResourceTemplates if !lists.resource_templates.is_empty() => {
+                self.warn(at.span(), &count_noun(lists.resource_templates.len(), "resource template"))
+                    .help("offer what matters there as a tool, too");
+            }
             _ => {}
         }
     }
@@ -232,8 +100,8 @@ impl Lint<'_> {
     fn check_tool(&mut self, tool: &ToolListing) {
         let at = self.server.tool_places.get(&tool.name).unwrap_or(&self.at).span();
         match self.rule.limit {
-            Limit::ToolName { prefix, separator, max } => {
-                let whole = format!("{prefix}{}{separator}{}", self.server.info.name, tool.name);
+            Limit::ToolName { pattern, max } => {
+                let whole = pattern.replace("{server}", &self.server.info.name).replace("{name}", &tool.name);
                 let length = whole.chars().count();
                 if length > max {
                     self.warn(at, &format!("`{whole}` has {length} letters"))

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::Output;
 use super::dev::PageOptions;
 use crate::action::LogLevel;
-use crate::catalog::{BuildOutcome, Catalog, Usage, build};
+use crate::catalog::{BuildOutcome, Catalog, Client, ClientProfile, Usage, build};
 use crate::dev_page::PageEvents;
 use crate::diagnostic::{Report, TerminalStyle, one_line, render_frames, render_json, render_text, summary};
 use crate::files::Folder;
@@ -230,8 +230,10 @@ fn state(built: &BuildOutcome, catalog: Option<&Catalog>) -> Value {
     let prompts = catalog.iter().flat_map(|catalog| catalog.prompt_schemas());
     let prompts: BTreeMap<_, _> = prompts.filter(|(_, schema)| schema.contains_key("properties")).collect();
     let templates: BTreeMap<_, _> = catalog.iter().flat_map(|catalog| catalog.template_schemas()).collect();
+    let clients: Vec<&ClientProfile> = Client::ALL.iter().map(|client| client.profile()).collect();
     let mut state = json!({
         "type": "state",
+        "clients": clients,
         "server": catalog.map(|catalog| &catalog.server().name),
         "broken": built.report.has_errors(),
         "problems": problems(&built.report),
@@ -243,12 +245,16 @@ fn state(built: &BuildOutcome, catalog: Option<&Catalog>) -> Value {
     state
 }
 
-/// The first problems, each with its frame.
+/// The first problems, each with its frame, and the path by which an editor opens its file.
 fn problems(report: &Report) -> Value {
     let mut problems: Vec<Value> = serde_json::from_str(&render_json(report)).unwrap_or_default();
     problems.truncate(MAX_SHOWN_PROBLEMS);
     for (problem, frame) in problems.iter_mut().zip(render_frames(report, TerminalStyle::default())) {
         set(problem, "frame", frame);
+        let file = problem.get("file").and_then(Value::as_str);
+        if let Some(path) = file.and_then(|file| std::path::absolute(file).ok()) {
+            set(problem, "path", path.to_string_lossy());
+        }
     }
     problems.into()
 }

@@ -42,8 +42,8 @@ function callRow(event, at) {
     if (!details.open || details.childElementCount > 1) return;
     details.append(
       element("p", { class: "dim", text: `MCP ${event.specVersion}` }),
-      element("h3", { text: "Sent" }), wholeTree(event.params),
-      element("h3", { text: "Answered" }), wholeTree(event.answer),
+      element("h3", { text: "Sent" }), wholeTree({ method: event.method, params: event.params }),
+      element("h3", { text: "Answered" }), wholeTree(event.answer?.error ? event.answer : { result: event.answer }),
     );
   });
   return element("li", {}, details);

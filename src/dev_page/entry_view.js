@@ -1,5 +1,6 @@
 // One entry: its form, and its result beside it.
 
+import { leavesOut, nameIn, notesIn, resultIn } from "/client_view.js";
 import { element, freshId } from "/elements.js";
 import { headerValue } from "/mcp_client.js";
 import { askQuestions } from "/question_form.js";
@@ -38,10 +39,14 @@ function schemaOf(entry, schemas) {
 
 export class EntryView {
   #client;
+  #options;
   #entry;
   #form;
   #previous;
   #output = element("div", {});
+  #about = element("div", {});
+  /** The result that is shown, with the parts that were before it, and its element. */
+  #shown;
   #questions = element("div", {});
   #status = element("p", { class: "dim", role: "status" });
   #run;
@@ -49,8 +54,9 @@ export class EntryView {
   #running;
   #lastResult;
 
-  constructor(client, entry, schemas, place) {
+  constructor({ client, options, place }, entry, schemas) {
     this.#client = client;
+    this.#options = options;
     this.#place = place;
     this.update(entry, schemas);
   }
@@ -97,13 +103,48 @@ export class EntryView {
       this.show();
     });
     const title = listing.title && listing.title !== id ? `${id} · ${listing.title}` : id;
+    this.#redrawNotes();
     this.#place.replaceChildren(
       element("h2", { id: titleId, class: "entry-title" }, title, element("span", { class: "kind", text: ` ${kind}` })),
       element("p", { class: "description", text: listing.description ?? "" }),
+      this.#about,
       element("div", { class: "columns" },
         element("div", {}, form, this.#questions),
         element("div", { role: "region", "aria-label": "Result", "aria-live": "polite" }, this.#status, this.#output)),
     );
+  }
+
+  /** What the chosen client makes of the entry. */
+  #redrawNotes() {
+    const { client, server, toolCount } = this.#options;
+    if (!client) return this.#about.replaceChildren();
+    const isLeftOut = leavesOut(client, this.#entry);
+    const name = element("code", { class: isLeftOut ? "left-out" : undefined, text: nameIn(client, this.#entry, server) });
+    const notes = notesIn(client, this.#entry, { server, toolCount }).map((note) => element("li", { text: note }));
+    const words = isLeftOut ? `${client.name} does not show it: ` : `in ${client.name}: `;
+    this.#about.replaceChildren(
+      element("div", { class: "notes", role: "note", "aria-label": `In ${client.name}` },
+        element("p", {}, words, name), notes.length ? element("ul", {}, ...notes) : undefined));
+  }
+
+  /** Shows the same entry and result after another choice of how they are shown. */
+  redraw() {
+    this.#redrawNotes();
+    if (!this.#shown?.element.isConnected) return;
+    const { element: old } = this.#shown;
+    this.#shown.element = this.#resultElement();
+    old.replaceWith(this.#shown.element);
+  }
+
+  #resultElement() {
+    const { result, previous } = this.#shown;
+    const { client, rendersMarkdown } = this.#options;
+    if (!client) return resultView(this.#method, result, { previous, rendersMarkdown });
+    const taken = leavesOut(client, this.#entry) ? { result: {}, notes: [] } : resultIn(client, this.#method, result);
+    const notes = taken.notes.map((note) => element("li", { text: note }));
+    return element("div", {},
+      notes.length ? element("div", { class: "notes" }, element("ul", {}, ...notes)) : undefined,
+      resultView(this.#method, taken.result, { previous, rendersMarkdown }));
   }
 
   /** Renders again after a save, if nothing acts by it. */
@@ -216,7 +257,9 @@ export class EntryView {
     const isRepeated = result.description === this.#entry.listing.description;
     const shown = isRepeated ? { ...result, description: undefined } : result;
     const logs = this.#isRunByHand ? Array.from(this.#output.children) : [];
-    this.#output.replaceChildren(...logs, resultView(this.#method, shown, previous));
+    this.#shown = { result: shown, previous };
+    this.#shown.element = this.#resultElement();
+    this.#output.replaceChildren(...logs, this.#shown.element);
     this.#previous = parts;
     this.#lastResult = this.#isRunByHand ? undefined : text;
   }

@@ -45,6 +45,10 @@ pub const PAGE_FILES: &[PageFile] = page_files! {
     "/question_form.js" JAVASCRIPT, "question_form.js";
     "/call_log.js" JAVASCRIPT, "call_log.js";
     "/problems.js" JAVASCRIPT, "problems.js";
+    "/view_options.js" JAVASCRIPT, "view_options.js";
+    "/client_view.js" JAVASCRIPT, "client_view.js";
+    "/markdown_view.js" JAVASCRIPT, "markdown_view.js";
+    "/structured_view.js" JAVASCRIPT, "structured_view.js";
 };
 
 /// What a browser may do for the page: nothing but what its own origin serves. No text becomes markup or script.

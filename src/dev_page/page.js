@@ -5,7 +5,8 @@ import { element } from "/elements.js";
 import { EntryView } from "/entry_view.js";
 import { readEvents } from "/events.js";
 import { McpClient } from "/mcp_client.js";
-import { showProblems } from "/problems.js";
+import { setUpProblems, showProblems } from "/problems.js";
+import { ViewOptions } from "/view_options.js";
 
 const TOKEN_KEY = "token";
 
@@ -35,6 +36,7 @@ class Page {
   #chosen = sessionStorage.getItem("chosen");
   #view;
   #schemas;
+  #options = new ViewOptions(() => this.#view?.redraw());
   #buttons = new Map();
   #refreshing = Promise.resolve();
   #isGone = false;
@@ -44,6 +46,7 @@ class Page {
     const filter = document.getElementById("filter");
     filter.addEventListener("input", () => this.#showList());
     document.getElementById("entries").addEventListener("keydown", (event) => moveFocus(event));
+    setUpProblems();
     // It is a state, not a request: a page that connects again has all of it.
     const handlers = {
       onEvent: (event) => this.#handle(event),
@@ -56,6 +59,7 @@ class Page {
   #handle(event) {
     if (event.type !== "state") return logEvent(event);
     this.#schemas = event.schemas;
+    this.#options.update(event);
     showProblems(event);
     document.getElementById("server-name").textContent = event.server ?? "";
     document.title = event.server ? `${event.server} · folio dev` : "folio dev";
@@ -83,6 +87,7 @@ class Page {
       return listings.map((listing) => ({ kind, id: id(listing), key: `${kind} ${id(listing)}`, listing }));
     });
     this.#entries = (await Promise.all(lists)).flat();
+    this.#options.toolCount = this.#entries.filter(({ kind }) => kind === "tool").length;
     const known = this.#entries.find((entry) => entry.key === this.#chosen);
     this.#showList();
     if (known && this.#view) {
@@ -137,7 +142,8 @@ class Page {
       if (key === entry.key) button.setAttribute("aria-current", "true");
       else button.removeAttribute("aria-current");
     }
-    this.#view = new EntryView(this.#client, entry, this.#schemas, document.getElementById("entry"));
+    const context = { client: this.#client, options: this.#options, place: document.getElementById("entry") };
+    this.#view = new EntryView(context, entry, this.#schemas);
     this.#view.renew();
   }
 }

@@ -2,6 +2,8 @@
 
 import { element, media, wholeTree } from "/elements.js";
 import { diffLines } from "/line_diff.js";
+import { markdownView } from "/markdown_view.js";
+import { structuredView } from "/structured_view.js";
 
 /** What a block says, to tell whether it changed. */
 function blockText(block) {
@@ -21,7 +23,7 @@ export function partsOf(method, result) {
 }
 
 /** The view of a result; what is new against `previous`, parts of an earlier one, is marked. */
-export function resultView(method, result, previous) {
+export function resultView(method, result, { previous, rendersMarkdown }) {
   const parts = partsOf(method, result);
   const view = element("div", {});
   if (result.description) view.append(element("p", { class: "description", text: result.description }));
@@ -31,28 +33,28 @@ export function resultView(method, result, previous) {
     view.append(
       element("div", { class: "message" },
         element("div", { class: "role", text: role }),
-        element("div", { class: "body" }, blockView(block, before, previous !== undefined))),
+        element("div", { class: "body" }, blockView(block, before, { isRenewed: previous !== undefined, rendersMarkdown }))),
     );
   });
   if (previous && previous.length > parts.length) {
     view.append(element("p", { class: "dim", text: `${previous.length - parts.length} fewer than before` }));
   }
   if (result.structuredContent !== undefined) {
-    view.append(element("h3", { text: "Structured result" }), wholeTree(result.structuredContent));
+    view.append(element("h3", { text: "Structured result" }), structuredView(result.structuredContent));
   }
   if (!view.childElementCount) view.append(element("p", { class: "dim", text: "Nothing." }));
   return view;
 }
 
-function blockView(block, before, isRenewed) {
+function blockView(block, before, how) {
   switch (block?.type) {
     case "text":
-      return textView(block.text ?? "", before && blockText(before), isRenewed);
+      return textView(block.text ?? "", before && blockText(before), how);
     case "image":
     case "audio":
       return media(block.mimeType, block.data ?? "");
     case "resource":
-      return resourceView(block.resource ?? {}, before?.resource, isRenewed);
+      return resourceView(block.resource ?? {}, before?.resource, how);
     case "resource_link":
       return element("div", {},
         element("p", { class: "dim", text: `link to ${block.uri}` }),
@@ -62,14 +64,17 @@ function blockView(block, before, isRenewed) {
   }
 }
 
-function resourceView(resource, before, isRenewed) {
+function resourceView(resource, before, how) {
   const head = element("p", { class: "dim", text: [resource.uri, resource.mimeType].filter(Boolean).join(" · ") });
   if (resource.blob !== undefined) return element("div", {}, head, media(resource.mimeType, resource.blob, resource.uri));
-  return element("div", {}, head, textView(resource.text ?? "", before?.text, isRenewed));
+  const isMarkdown = /^(text\/(markdown|x-markdown)|$)/.test((resource.mimeType ?? "").split(";")[0]);
+  const rendersMarkdown = how.rendersMarkdown && isMarkdown;
+  return element("div", {}, head, textView(resource.text ?? "", before?.text, { ...how, rendersMarkdown }));
 }
 
-/** A text as it is; Markdown and HTML too. */
-function textView(text, before, isRenewed) {
+/** A text as it is, HTML too, or as Markdown. */
+function textView(text, before, { isRenewed, rendersMarkdown }) {
+  if (rendersMarkdown) return markdownView(text, isRenewed ? before ?? "" : undefined);
   const view = element("pre", {});
   if (!isRenewed || before === text) {
     view.textContent = text;

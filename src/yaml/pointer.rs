@@ -3,7 +3,11 @@
 /// Appends a segment to a pointer.
 pub fn push_segment(pointer: &mut String, segment: &str) {
     pointer.push('/');
-    pointer.push_str(&segment.replace('~', "~0").replace('/', "~1"));
+    if segment.contains(['~', '/']) {
+        pointer.push_str(&segment.replace('~', "~0").replace('/', "~1"));
+    } else {
+        pointer.push_str(segment);
+    }
 }
 
 /// The pointer to `segment` below `pointer`.

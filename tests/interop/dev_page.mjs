@@ -6,7 +6,7 @@
 // MODULES is the folder with `node_modules`; CHROMIUM names the browser.
 
 import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -37,6 +37,26 @@ prompts:
     messages:
       - user: "Say a {{style}} hello to {{who}}{{#if times}} {{times}} times{{/if}}."
       - assistant: "# Certainly"
+  report:
+    description: Much Markdown
+    arguments: { item: { default: first } }
+    text: |
+      # Findings
+
+      1. the **{{item}}**
+      2. a \`code\` and [a page](https://example.com/a)
+
+      | name | size |
+      |------|-----:|
+      | one  | 1    |
+
+      > said *so*
+
+      ~~~
+      # no heading
+      ~~~
+
+      ![a picture](https://elsewhere.invalid/p.png) [no page](javascript:globalThis.pwned=5) <b>bold</b>
 resources:
   policy: { uri: "docs://policy", mimeType: text/markdown, text: "# Policy\\n\\nBe kind." }
   dot:
@@ -53,6 +73,9 @@ tools:
       limit: { type: number }
     outputSchema: { type: object }
     result: { structuredContent: { what: "{{{json what}}}", limits: [1, 2], deep: "{{deep}}", limit: "{{limit}}" } }
+  sizes:
+    description: A list of records
+    result: { structuredContent: { total: 2, files: [{ name: a.md, size: 1 }, { name: b.md, size: 2, tags: [x] }] } }
   confirm:
     description: Ask before anything is done
     run:
@@ -76,6 +99,7 @@ const HOSTILE = [
   "\"><iframe src=https://elsewhere.invalid/></iframe>",
   "<style>@import 'https://elsewhere.invalid/x.css'</style>",
   "&lt;b&gt; \u202egnp.exe",
+  "![x](https://elsewhere.invalid/x.png) <https://elsewhere.invalid> [b](data:text/html,x) [c](JaVaScRiPt:0)",
 ];
 
 const hostileManifest = () => {
@@ -99,7 +123,9 @@ tools:
     run:
       - id: asked
         ask: { q: { elicit: { message: ${all}, schema: { z: { title: ${quoted[0]}, description: ${all} } } } } }
-    result: { text: ${JSON.stringify(`${HOSTILE.join("\n")} {{steps.asked.q.z}} {{y}}`)} }
+    result:
+      text: ${JSON.stringify(`${HOSTILE.join("\n")} {{steps.asked.q.z}} {{y}}`)}
+      structuredContent: { rows: [{ ${quoted[0]}: ${quoted[1]}, ${quoted[2]}: [${quoted[3]}] }] }
 `;
 };
 
@@ -202,10 +228,86 @@ async function entries({ tab }) {
   await tab.getByRole("button", { name: "Run" }).click();
   await result(tab).getByText("Structured result").waitFor();
   await shows(result(tab).locator(".tree"), "limits");
+  check("what is no list of records is no table", (await result(tab).locator("table").count()) === 0);
+  await tab.getByLabel("Filter").fill("sizes");
+  await entry(tab, "sizes").click();
+  await tab.getByRole("button", { name: "Run" }).click();
+  const table = result(tab).getByRole("table", { name: "files" });
+  await table.waitFor();
+  check("columns are those of all records", (await table.locator("th").allTextContents()).join() === "name,size,tags");
+  check("a record is a row", (await table.locator("tbody tr").nth(1).locator("td").nth(1).textContent()) === "2");
+  await result(tab).getByText("As a tree").click();
+  await shows(result(tab).locator(".tree"), "total");
+  await accessible(tab, "a table");
+  await tab.getByLabel("Filter").fill("count");
+  await entry(tab, "count").click();
   await field(tab, "what").fill("[");
   await tab.getByRole("button", { name: "Run" }).click();
   await shows(result(tab), "not JSON");
   await tab.getByLabel("Filter").fill("");
+}
+
+/** Markdown is rendered where that is wanted, and what changed in it is marked. */
+async function markdown({ tab }, folder) {
+  await entry(tab, "report").click();
+  await shows(result(tab).locator("pre"), "# Findings");
+  await tab.getByLabel("Render Markdown").check();
+  const rendered = result(tab).locator(".markdown");
+  await rendered.getByRole("heading", { name: "Findings" }).waitFor();
+  const texts = async (selector) => (await rendered.locator(selector).allTextContents()).join("|");
+  check("a list is a list", (await texts("ol > li")) === "the first|a code and a page", await texts("ol > li"));
+  check("letters are strong or code", (await texts("strong, em, code")) === "first|code|so", await texts("strong, em, code"));
+  check("a table is a table", (await texts("th, td")) === "name|size|one|1", await texts("th, td"));
+  check("a fence is no Markdown", (await texts("pre")) === "# no heading", await texts("pre"));
+  check("links lead to the web alone", (await texts("a")) === "a page", await texts("a"));
+  check("markup is text, and pictures are named", (await texts("p")).includes("[picture: a picture] [no page](javascript:globalThis.pwned=5) <b>bold</b>"), await texts("p"));
+  check("no picture is loaded", (await result(tab).locator("img").count()) === 0);
+  await field(tab, "item").fill("second");
+  await shows(rendered, "the second");
+  check("what is typed is not marked", (await rendered.locator(".changed").count()) === 0);
+  save(folder, HELLO.replace("said *so*", "said *nothing*"));
+  await shows(rendered.locator(".changed"), "said nothing");
+  check("the changed block alone is marked", (await texts(".changed")) === "said nothing", await texts(".changed"));
+  await accessible(tab, "rendered Markdown");
+  await tab.reload();
+  await shows(rendered, "the second");
+  check("the choice is kept", await tab.getByLabel("Render Markdown").isChecked());
+  await tab.getByLabel("Render Markdown").uncheck();
+  await shows(result(tab).locator("pre"), "# Findings");
+}
+
+/** An entry as clients show it. */
+async function clients({ tab }) {
+  const choice = tab.getByLabel("Show as");
+  await entry(tab, "greet").click();
+  await shows(result(tab), "to Alan");
+  await choice.selectOption("claude-code");
+  await shows(tab.locator("#entry .notes"), "/mcp__desk__greet");
+  await choice.selectOption("gemini");
+  await shows(tab.locator("#entry .notes"), "in gemini: /greet");
+  await shows(result(tab), "2 messages: the first message alone is sent");
+  check("what a client leaves out is not there", (await result(tab).locator(".message").count()) === 1);
+  await accessible(tab, "a client's view");
+  await choice.selectOption("codex");
+  await shows(tab.locator("#entry .notes"), "codex does not show it");
+  await shows(tab.locator("#entry .notes"), "prompts are not shown");
+  check("a prompt is not in codex", (await result(tab).locator(".message").count()) === 0);
+  await entry(tab, "docs://page/{name}").click();
+  await choice.selectOption("gemini");
+  await shows(tab.locator("#entry .notes"), "gemini does not show it");
+  await entry(tab, "sizes").click();
+  await tab.getByRole("button", { name: "Run" }).click();
+  await result(tab).getByText("Structured result").waitFor();
+  await shows(tab.locator("#entry .notes"), "mcp_desk_sizes");
+  await choice.selectOption("codex");
+  await gone(result(tab).getByText("Structured result"));
+  await choice.selectOption("claude-code");
+  await result(tab).getByText("Structured result").waitFor();
+  check("claude-code takes the structure alone", (await result(tab).locator(".message").count()) === 0);
+  await tab.reload();
+  await shows(tab.locator("#entry .notes"), "mcp__desk__sizes");
+  await choice.selectOption("");
+  await gone(tab.locator("#entry .notes"));
 }
 
 async function questions({ tab }) {
@@ -232,6 +334,17 @@ async function problems({ tab }, folder, other) {
   await tab.locator("#problem-list pre", { hasText: "{{whom}}" }).waitFor();
   await shows(tab.locator("#problems"), "folio.yaml:");
   await shows(other.tab.locator("#problem-list"), "whom");
+  const link = tab.locator("#problem-list a");
+  const line = HELLO.split("\n").findIndex((text) => text.includes("{{who}}")) + 1;
+  const place = (await link.first().textContent()).match(/:(\d+):(\d+)$/);
+  check("a problem has its line", Number(place[1]) === line, place);
+  const opens = `${realpathSync(folder)}/folio.yaml:${place[1]}:${place[2]}`;
+  check("a link opens the editor", (await link.first().getAttribute("href")) === `vscode://file${opens}`, await link.first().getAttribute("href"));
+  await tab.getByLabel("Open places in").selectOption("Zed");
+  check("another editor opens it", (await link.first().getAttribute("href")) === `zed://file${opens}`);
+  await tab.reload();
+  await link.first().waitFor();
+  check("the editor is kept", (await link.first().getAttribute("href")).startsWith("zed:"));
   await accessible(tab, "the problems");
   await shows(tab.locator("#status"), "serving the last good version");
   await shows(result(tab), "Alan");
@@ -262,6 +375,9 @@ async function hostile({ tab }, folder) {
   save(folder, hostileManifest());
   await entry(tab, "hostile").click();
   await shows(result(tab), HOSTILE[0]);
+  await tab.getByLabel("Render Markdown").check();
+  await shows(result(tab).locator(".markdown"), HOSTILE[3]);
+  await tab.getByLabel("Show as").selectOption("claude-code");
   await field(tab, HOSTILE[0]).selectOption({ label: HOSTILE[1] });
   await shows(result(tab), HOSTILE[1]);
   await accessible(tab, "hostile values");
@@ -276,9 +392,14 @@ async function hostile({ tab }, folder) {
   const form = tab.getByRole("form", { name: "The server asks" });
   await field(form, HOSTILE[0]).fill(HOSTILE[1]);
   await form.getByRole("button", { name: "Answer" }).click();
-  await shows(result(tab), HOSTILE[3]);
+  await result(tab).getByRole("table", { name: "rows" }).waitFor();
+  await tab.getByLabel("Show as").selectOption("");
+  await shows(result(tab).locator(".markdown"), HOSTILE[3]);
+  await accessible(tab, "hostile results");
   save(folder, hostileManifest().replace("text: ", `nonsense: ${JSON.stringify(HOSTILE[0])}\n    text: `));
   await shows(tab.locator("#problems"), "nonsense");
+  const links = await tab.locator("#entry a").evaluateAll((all) => all.map((link) => link.getAttribute("href")));
+  check("links lead to the web alone", links.every((href) => href === "https://elsewhere.invalid"), links);
   for (const tag of ["img", "iframe", "svg", "#layout script", "#layout style", "a[href^='javascript']"]) {
     check(`no ${tag}`, (await tab.locator(tag).count()) === 0);
   }
@@ -291,8 +412,21 @@ async function presentation(browser, address, folder) {
   const { tab, faults } = await open(context, address);
   await entry(tab, "greet").waitFor();
   await accessible(tab, "a narrow window in the dark");
-  const wide = await tab.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth");
-  check("a narrow window does not scroll sideways", !wide);
+  const isWide = () => tab.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth");
+  check("a narrow window does not scroll sideways", !(await isWide()));
+  await entry(tab, "report").click();
+  await tab.getByLabel("Render Markdown").check();
+  await tab.getByLabel("Show as").selectOption("claude-code");
+  await result(tab).locator(".markdown table").waitFor();
+  await accessible(tab, "Markdown in a narrow window in the dark");
+  check("rendered Markdown does not scroll sideways", !(await isWide()));
+  await tab.getByLabel("Render Markdown").uncheck();
+  await entry(tab, "sizes").click();
+  await tab.getByRole("button", { name: "Run" }).press("Enter");
+  await result(tab).getByRole("table", { name: "files" }).waitFor();
+  await accessible(tab, "a table in a narrow window in the dark");
+  check("a table does not scroll sideways", !(await isWide()));
+  await tab.getByLabel("Show as").selectOption("");
   await entry(tab, "greet").focus();
   await tab.keyboard.press("ArrowDown");
   check("arrows go through the list", (await tab.evaluate("document.activeElement.textContent")) !== "greet");
@@ -318,6 +452,8 @@ try {
   await editing(first, folder);
   await accessible(first.tab, "an entry");
   await entries(first);
+  await markdown(first, folder);
+  await clients(first);
   await questions(first);
   await problems(first, folder, second);
   await calls(first, server);

@@ -51,6 +51,8 @@ fn each_limit_is_reported_for_its_client_alone() {
             prompt("messages: [{ user: { resource: { uri: \"a://b\", text: c } } }]"),
             "no text at the start",
         ),
+        ("gemini", "s", "resources: { r: { uri: \"a://{b}\", text: \"{{b}}\" } }".to_owned(), "1 resource template"),
+        ("librechat", "s", "resources: { r: { uri: \"a://{b}\", text: \"{{b}}\" } }".to_owned(), "1 resource template"),
         ("codex", "s", prompt("text: x"), "1 prompt"),
         ("librechat", "s", prompt("text: x"), "1 prompt"),
     ] {

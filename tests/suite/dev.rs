@@ -220,7 +220,8 @@ fn page_asks_for_token_host_and_origin() {
 
 #[test]
 fn events_tell_of_problems_reloads_and_calls() {
-    let manifest = GOOD.replace("prompts:", "# folio: allow unused\nenv: { KEY: { secret: true } }\nprompts:");
+    let manifest = GOOD.replace("prompts:", "# folio: allow unused\nenv: { KEY: { secret: true } }\nprompts:")
+        + "  fact: { description: A fact, result: { structuredContent: { a: 1 } } }\n";
     let folder = TestFolder::with_manifest(&manifest);
     let server =
         ServeCommand::dev(folder.path()).flag("--open").env("BROWSER", "").env("KEY", "sesame-open-4711").stdio();
@@ -233,17 +234,29 @@ fn events_tell_of_problems_reloads_and_calls() {
     let state = next(&|event| event["type"] == "state");
     assert_eq!((&state["broken"], &state["server"], &state["problems"]), (&json!(false), &json!("desk"), &json!([])));
     assert_eq!(state["schemas"]["prompts"]["greet"]["required"], json!(["who"]));
-    server.session("2025-03-26").get_text("greet", json!({ "who": "sesame-open-4711" }));
+    let client = server.session("2025-03-26");
+    client.get_text("greet", json!({ "who": "sesame-open-4711" }));
     let call = next(&|event| event["type"] == "call" && event["method"] == "prompts/get");
     assert_eq!((&call["outcome"], &call["specVersion"]), (&json!("ok"), &json!("2025-03-26")));
     assert_eq!((&call["client"]["name"], &call["params"]["name"]), (&json!("suite"), &json!("greet")));
     assert_eq!(call["answer"]["messages"][0]["content"]["text"], "Hello [secret]");
     assert!(!call.to_string().contains("sesame"), "{call}");
+    client.call("fact", json!({}));
+    // An answer is shown as this version has it, which knows no structured content.
+    let call = next(&|event| event["type"] == "call" && event["method"] == "tools/call");
+    let keys: Vec<&String> = call["answer"].as_object().unwrap().keys().collect();
+    assert!(
+        !keys.iter().any(|key| *key == "structuredContent") && call["answer"]["content"][0]["text"] != Value::Null,
+        "{call}"
+    );
     folder.write("folio.yaml", BROKEN);
     let state = next(&|event| event["type"] == "state");
     let problem = &state["problems"][0];
     assert_eq!((&state["broken"], &problem["line"]), (&json!(true), &json!(4)));
     assert!(problem["frame"].as_str().unwrap().contains("{{whom}}"), "{problem}");
+    assert_eq!(problem["path"].as_str().unwrap(), folder.path().join("folio.yaml").to_str().unwrap());
+    let codex = state["clients"].as_array().unwrap().iter().find(|client| client["name"] == "codex").unwrap();
+    assert!(codex["rules"].to_string().contains("prompts are not shown"), "{codex}");
     folder.write("folio.yaml", manifest.replace("Hello", "Good morning"));
     let reload = next(&|event| event["mended"] == true);
     assert!(reload["changes"].as_str().unwrap().contains("~greet"), "{reload}");

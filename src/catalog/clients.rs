@@ -1,0 +1,241 @@
+//! What is known of clients: how they name entries, and what they cut, drop or refuse.
+//!
+//! `check --clients` warns by this table, and the page of `folio dev` shows an entry by it as a client would.
+
+use serde::Serialize;
+
+use crate::diagnostic::Code;
+
+/// A client that is known by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Client {
+    /// Claude Code.
+    ClaudeCode,
+    /// Claude Desktop.
+    ClaudeDesktop,
+    /// Cursor.
+    Cursor,
+    /// Visual Studio Code with Copilot.
+    VsCode,
+    /// GitHub Copilot CLI.
+    CopilotCli,
+    /// Gemini CLI.
+    Gemini,
+    /// Codex.
+    Codex,
+    /// LibreChat.
+    LibreChat,
+}
+
+/// What a client makes of a server.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct ClientProfile {
+    name: &'static str,
+    names: NamePatterns,
+    rules: &'static [Rule],
+}
+
+/// How a client shows names: `{server}` and `{name}` stand for that of the server, and the name or URI of the entry.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct NamePatterns {
+    prompt: &'static str,
+    resource: &'static str,
+    tool: &'static str,
+}
+
+/// What a client does not take.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(tag = "kind", content = "value", rename_all = "camelCase")]
+pub(super) enum Limit {
+    /// Names of tools that are longer than this, with that of the server.
+    ToolName { pattern: &'static str, max: usize },
+    /// More tools than this.
+    Tools(usize),
+    /// These keywords at the root of an input schema.
+    RootKeywords(&'static [&'static str]),
+    /// These keywords anywhere in an input schema.
+    IgnoredKeywords(&'static [&'static str]),
+    /// Names of properties other than `[A-Za-z0-9_.-]`, or longer than this.
+    PropertyName(usize),
+    /// A title of a prompt with a space.
+    PromptTitle,
+    /// More required arguments of a prompt than this.
+    RequiredArguments(usize),
+    /// More messages of a prompt than this.
+    Messages(usize),
+    /// A first message that is not a text.
+    FirstMessage,
+    /// A prompt without a description.
+    PromptDescription,
+    /// Any prompt.
+    Prompts,
+    /// Any template of resources.
+    ResourceTemplates,
+    /// Suggestions for arguments.
+    Completion,
+    /// Questions to the user during a call.
+    Questions,
+    /// The structured content of a result.
+    StructuredContent,
+    /// The blocks of a result that has structured content.
+    TextBesideStructured,
+    /// That a list has changed.
+    ListChanges,
+}
+
+/// A limit of a client, and what happens there.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(super) struct Rule {
+    #[serde(flatten)]
+    pub(super) limit: Limit,
+    pub(super) outcome: &'static str,
+}
+
+/// Shortens the rows.
+const fn rule(limit: Limit, outcome: &'static str) -> Rule {
+    Rule { limit, outcome }
+}
+
+/// Keywords that the API behind a client takes only below the root.
+const COMBINATIONS: Rule = rule(
+    Limit::RootKeywords(&["oneOf", "anyOf", "allOf", "$ref"]),
+    "the API refuses such a schema, and with it the request",
+);
+
+const PROPERTY_NAMES: Rule = rule(Limit::PropertyName(64), "the API refuses such a property, and with it the request");
+
+const NO_PROMPTS: Rule = rule(Limit::Prompts, "prompts are not shown");
+const NO_TEMPLATES: Rule = rule(Limit::ResourceTemplates, "resource templates are not shown");
+const NO_COMPLETION: Rule = rule(Limit::Completion, "values are not suggested while one types");
+const NO_QUESTIONS: Rule = rule(Limit::Questions, "the user cannot be asked: a call that asks fails");
+const NO_STRUCTURE: Rule = rule(Limit::StructuredContent, "the model gets the text of a result alone");
+const NO_RELOADS: Rule = rule(Limit::ListChanges, "lists are read at the start: new names come when it starts again");
+const BARE_MENU: Rule = rule(Limit::PromptDescription, "the menu shows nothing but its name");
+
+/// Names as they are.
+const BARE: NamePatterns = NamePatterns { prompt: "{name}", resource: "{name}", tool: "{name}" };
+
+const CLAUDE_CODE_TOOL: &str = "mcp__{server}__{name}";
+const COPILOT_CLI_TOOL: &str = "{server}-{name}";
+const GEMINI_TOOL: &str = "mcp_{server}_{name}";
+
+const CLAUDE_CODE: ClientProfile = ClientProfile {
+    name: "claude-code",
+    names: NamePatterns { prompt: "/mcp__{server}__{name}", resource: "@{server}:{name}", tool: CLAUDE_CODE_TOOL },
+    rules: &[
+        rule(Limit::ToolName { pattern: CLAUDE_CODE_TOOL, max: 64 }, "names above 64 letters are refused"),
+        COMBINATIONS,
+        PROPERTY_NAMES,
+        rule(Limit::PromptTitle, "it may become the slash command, which cannot be typed then"),
+        rule(Limit::RequiredArguments(1), "what is typed is split at spaces, and words that are left are dropped"),
+        BARE_MENU,
+        NO_COMPLETION,
+        rule(Limit::TextBesideStructured, "the model gets the structured content of a result alone"),
+    ],
+};
+
+const CLAUDE_DESKTOP: ClientProfile = ClientProfile {
+    name: "claude-desktop",
+    names: BARE,
+    rules: &[COMBINATIONS, PROPERTY_NAMES, NO_QUESTIONS, NO_STRUCTURE, NO_RELOADS],
+};
+
+const CURSOR: ClientProfile = ClientProfile {
+    name: "cursor",
+    names: BARE,
+    rules: &[
+        rule(
+            Limit::ToolName { pattern: "{server}{name}", max: 60 },
+            "tools whose name with that of the server is above 60 letters are dropped",
+        ),
+        rule(Limit::Tools(40), "above 40 tools the model chooses badly"),
+    ],
+};
+
+const VS_CODE: ClientProfile = ClientProfile {
+    name: "vscode",
+    names: NamePatterns { prompt: "/mcp.{server}.{name}", ..BARE },
+    rules: &[rule(Limit::Tools(128), "a request has at most 128 tools"), BARE_MENU],
+};
+
+const COPILOT_CLI: ClientProfile = ClientProfile {
+    name: "copilot-cli",
+    names: NamePatterns { tool: COPILOT_CLI_TOOL, ..BARE },
+    rules: &[
+        rule(
+            Limit::ToolName { pattern: COPILOT_CLI_TOOL, max: 64 },
+            "names above 64 letters are refused by the model's provider",
+        ),
+        NO_PROMPTS,
+    ],
+};
+
+const GEMINI: ClientProfile = ClientProfile {
+    name: "gemini",
+    names: NamePatterns { prompt: "/{name}", resource: "@{server}:{name}", tool: GEMINI_TOOL },
+    rules: &[
+        rule(Limit::ToolName { pattern: GEMINI_TOOL, max: 63 }, "names above 63 letters are cut in the middle"),
+        rule(Limit::FirstMessage, "a prompt works only if its first message is a text"),
+        rule(Limit::Messages(1), "the first message alone is sent"),
+        BARE_MENU,
+        rule(Limit::IgnoredKeywords(&["$schema", "additionalProperties"]), "these keywords are taken off schemas"),
+        NO_TEMPLATES,
+        NO_COMPLETION,
+    ],
+};
+
+const CODEX: ClientProfile =
+    ClientProfile { name: "codex", names: BARE, rules: &[NO_PROMPTS, NO_COMPLETION, NO_STRUCTURE, NO_RELOADS] };
+
+const LIBRE_CHAT: ClientProfile =
+    ClientProfile { name: "librechat", names: BARE, rules: &[NO_PROMPTS, NO_TEMPLATES, NO_COMPLETION, NO_QUESTIONS] };
+
+impl Client {
+    /// Every client, in the order of the list.
+    pub const ALL: &[Client] = &[
+        Client::ClaudeCode,
+        Client::ClaudeDesktop,
+        Client::Cursor,
+        Client::VsCode,
+        Client::CopilotCli,
+        Client::Gemini,
+        Client::Codex,
+        Client::LibreChat,
+    ];
+
+    /// What is known of it.
+    pub fn profile(self) -> &'static ClientProfile {
+        match self {
+            Client::ClaudeCode => &CLAUDE_CODE,
+            Client::ClaudeDesktop => &CLAUDE_DESKTOP,
+            Client::Cursor => &CURSOR,
+            Client::VsCode => &VS_CODE,
+            Client::CopilotCli => &COPILOT_CLI,
+            Client::Gemini => &GEMINI,
+            Client::Codex => &CODEX,
+            Client::LibreChat => &LIBRE_CHAT,
+        }
+    }
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        self.profile().name
+    }
+
+    pub(super) fn rules(self) -> &'static [Rule] {
+        self.profile().rules
+    }
+
+    pub(super) fn code(self) -> Code {
+        match self {
+            Client::ClaudeCode => Code::ClientClaudeCode,
+            Client::ClaudeDesktop => Code::ClientClaudeDesktop,
+            Client::Cursor => Code::ClientCursor,
+            Client::VsCode => Code::ClientVsCode,
+            Client::CopilotCli => Code::ClientCopilotCli,
+            Client::Gemini => Code::ClientGemini,
+            Client::Codex => Code::ClientCodex,
+            Client::LibreChat => Code::ClientLibreChat,
+        }
+    }
+}
