@@ -45,6 +45,7 @@ pub mod redact;
 pub mod world;
 pub mod action;
 pub mod manifest;
+pub mod pack_format;
 pub mod load;
 pub mod catalog;
 pub mod reload;

@@ -174,6 +174,10 @@ impl CatalogBuilder {
             self.add_file(file, &mut pack_build, findings);
         }
         let mut compiler = Compiler::new(findings, &pack.pack, std::path::Path::new(""));
+        own.prompts.extend(pack.foreign_prompts.iter().map(|prompt| prompt.name.clone()));
+        let mut pack_build =
+            PackBuild { pack, pack_context: &pack_context, references: &mut references, steps: &steps };
+        self.add_foreign_prompts(&mut pack_build, &mut compiler);
         compiler.scope_shape = pack_context.names.clone();
         pack.pack.connections.iter().for_each(|(name, written)| check_connection(name, written, &mut compiler));
         pack.pack.folders.iter().for_each(|(name, written)| check_folder(name, written, &mut compiler));
@@ -181,6 +185,16 @@ impl CatalogBuilder {
         self.own_names.push(own);
         self.pack_nodes.push(PackNode { pack_context, importer: pack.importer });
         self.references.push(references);
+    }
+
+    /// Adds the prompts of a pack in another format.
+    fn add_foreign_prompts(&mut self, pack_build: &mut PackBuild<'_>, compiler: &mut Compiler<'_>) {
+        for prompt in &pack_build.pack.foreign_prompts {
+            let name = Spanned::new(prompt.name.clone(), prompt.at);
+            let (building, is_first) = start_entry(&name, pack_build, compiler, &mut self.prompt_places);
+            let built = CompiledPrompt::from_foreign(prompt, building).filter(|_| is_first);
+            self.prompts.extend(built.map(|prompt| (prompt.listing.name.clone(), prompt)));
+        }
     }
 
     fn add_file(&mut self, file: &EntryFile, pack_build: &mut PackBuild<'_>, findings: &mut Findings) {

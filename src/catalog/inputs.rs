@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::budget::{Budget, Exhausted, memory_size};
 use crate::compile::{Compiler, LocatedJson, shape_of};
 use crate::diagnostic::{Code, Severity};
 use crate::manifest::Argument;
 use crate::notation::is_identifier;
+use crate::pack_format::ForeignArgument;
 use crate::schema::{Coercion, Schema, Violation, lint, normalize_integers, unknown_keywords};
 use crate::template::{Marker, Shape, reserved_name_meaning};
 use crate::yaml::Spanned;
@@ -181,6 +182,25 @@ impl Inputs {
             compiler.report_schema_error(fault, located.location, Severity::Warning);
         }
         Some(Inputs::new(schema))
+    }
+
+    /// The arguments of a prompt of another format, all of them texts. They are in no scope.
+    pub(super) fn from_foreign_arguments(arguments: &[ForeignArgument]) -> Option<Inputs> {
+        let property = |argument: &ForeignArgument| {
+            let mut schema = json!({ "type": "string" });
+            if let (Some(keys), Some(text)) = (schema.as_object_mut(), &argument.description) {
+                keys.insert("description".to_owned(), Value::from(text.clone()));
+            }
+            (argument.name.clone(), schema)
+        };
+        let properties: Map<String, Value> = arguments.iter().map(property).collect();
+        let required: Vec<&str> =
+            arguments.iter().filter(|argument| argument.required).map(|argument| argument.name.as_str()).collect();
+        let mut schema = json!({ "type": "object", "properties": properties, "additionalProperties": false });
+        if let Some(keys) = schema.as_object_mut().filter(|_| !required.is_empty()) {
+            keys.insert("required".to_owned(), Value::from(required));
+        }
+        Schema::compile(schema, &|_| None).ok().map(Inputs::new)
     }
 
     fn new(schema: Schema) -> Inputs {

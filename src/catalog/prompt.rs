@@ -6,8 +6,10 @@ use crate::action::RunPlan;
 use crate::budget::Budget;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
+use crate::digest::Digest;
 use crate::manifest;
 use crate::notation::Role;
+use crate::pack_format::{ForeignPrompt, ForeignText};
 use crate::template::{Scope, Template, Text, Uri};
 use crate::yaml::Spanned;
 
@@ -36,6 +38,8 @@ pub(super) struct CompiledPrompt {
 enum PromptBody {
     Text(Template<Text>),
     Messages(Vec<(Role, BlockPlan)>),
+    /// A text of another format, which is no template.
+    Foreign(ForeignText),
 }
 
 /// The context of an entry while it is compiled.
@@ -96,6 +100,33 @@ impl CompiledPrompt {
         })
     }
 
+    /// Takes a prompt of another format, whose texts are no templates. `None` if it has errors.
+    pub(super) fn from_foreign(
+        foreign: &ForeignPrompt,
+        build_context: EntryBuildContext<'_, '_>,
+    ) -> Option<CompiledPrompt> {
+        let EntryBuildContext { pack_context, name, .. } = build_context;
+        let inputs = Inputs::from_foreign_arguments(&foreign.arguments)?;
+        let listing = listing::PromptListing {
+            name,
+            title: foreign.title.clone(),
+            description: foreign.description.clone(),
+            arguments: inputs.prompt_arguments(),
+            icons: Vec::new(),
+            meta: None,
+        };
+        let digest = Digest::new("foreign prompt").chain_update(format!("{:?}", foreign.text).as_bytes());
+        Some(CompiledPrompt {
+            listing,
+            completions: CompletionSources::default(),
+            inputs,
+            plan: None,
+            body: PromptBody::Foreign(foreign.text.clone()),
+            pack_context: pack_context.clone(),
+            digest: digest.finish_u64(),
+        })
+    }
+
     /// Its completion sources.
     pub(super) fn completion_owner(&self) -> CompletionOwner<'_> {
         CompletionOwner { sources: &self.completions, inputs: &self.inputs, pack_context: &self.pack_context }
@@ -138,6 +169,11 @@ impl CompiledPrompt {
         let arguments =
             budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind_coerced(given, &budget))?;
         let ConfinedCall { arguments, entry_context, roots } = self.inputs.confine(arguments?, entry_context).await?;
+        if let PromptBody::Foreign(text) = &self.body {
+            entry_context.ensure_not_resumed()?;
+            let rendered = budget.run_repeatable(|| text.render(&arguments, &budget)).flatten()?;
+            return Ok(vec![(Role::User, vec![RenderedBlock::Block(AnswerBlock::text(rendered))])]);
+        }
         let mut scope = self.pack_context.scope(arguments, &budget);
         if let Some(plan) = &self.plan {
             let ended = Box::pin(self.pack_context.run(&self.listing.name, plan, &scope, &entry_context)).await;
@@ -160,6 +196,7 @@ impl CompiledPrompt {
                 return Ok(vec![(Role::User, vec![RenderedBlock::Block(block)])]);
             }
             PromptBody::Messages(written) => written,
+            PromptBody::Foreign(_) => return Ok(Vec::new()),
         };
         let rendered = written.iter().map(|(role, block)| {
             let mut rendered = Vec::new();

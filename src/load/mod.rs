@@ -4,6 +4,7 @@
 //! mean (catalog/), and when to load again (reload/).
 
 mod environment;
+mod foreign_pack;
 mod include;
 mod pack;
 mod paths;
@@ -18,6 +19,7 @@ use std::collections::BTreeMap;
 
 use crate::compile::{FileBuffers, Findings, LoadCoverage, Pack};
 use crate::manifest::{Fragment, Manifest};
+use crate::pack_format::ForeignPrompt;
 use crate::template::FixedTime;
 use crate::yaml::Location;
 
@@ -46,6 +48,8 @@ pub struct LoadedPack {
     pub manifest: Manifest,
     /// Its entries by file: those of the manifest, then those of includes, in the order written.
     pub entry_files: Vec<EntryFile>,
+    /// Its prompts, if they are in another format.
+    pub foreign_prompts: Vec<ForeignPrompt>,
     /// The number of the pack that imports it, if any.
     pub importer: Option<usize>,
     /// Required variables that are not set.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::environment::{self, DeclaredVariables, VariableSources, is_unexpanded};
+use super::foreign_pack::{self, ForeignPack};
 use super::{CommandOutputs, EntryFile, EnvSource, LoadedPack, ManifestLocation, include, paths};
 use crate::compile::{Compiler, Environment, Findings, Grants, Pack, SandboxRules};
 use crate::diagnostic::{Code, FileId, Span};
@@ -113,6 +114,7 @@ fn load_pack(request: PackRequest<'_>, findings: &mut Findings, packs: &mut Vec<
         at,
         manifest,
         entry_files: files,
+        foreign_prompts: Vec::new(),
         importer: request.importer,
         unset_variables: unset,
     });
@@ -284,6 +286,16 @@ fn load_nested(
     for (key, reference) in inner {
         let Some(importer) = packs.get(outer) else { return };
         let Some((path, folder)) = open_nested((key, reference), &importer.pack, findings) else { continue };
+        let shown = format!("{}{}/", request.shown, path.trim_start_matches("./").trim_end_matches('/'));
+        let own_prefix = reference.prefix.as_ref().map_or(&key.value, |prefix| &prefix.value);
+        let prefix = join_prefixes(&request.prefix, own_prefix);
+        if let Some(formats) = &reference.format {
+            let place = ForeignPack { folder, path: &path, shown, prefix, importer: outer };
+            let pack = foreign_pack::load((reference, formats), place, &importer.pack, findings);
+            packs.extend(pack);
+            continue;
+        }
+        foreign_pack::refuse_only(reference, findings);
         let mut around = request.outer_folders.clone();
         around.push(request.folder.path().to_owned());
         if around.iter().any(|outer| outer == folder.path()) {
@@ -301,12 +313,9 @@ fn load_nested(
         let wanted: BTreeSet<String> = allowed.map(|grant| grant.as_str().to_owned()).collect();
         let sandboxes = pack_sandboxes(reference, &importer.pack, findings);
         let nested = PackRequest {
-            shown: format!("{}{}/", request.shown, path.trim_start_matches("./").trim_end_matches('/')),
+            shown,
             manifest_names: super::location::MANIFEST_NAMES.to_vec(),
-            prefix: join_prefixes(
-                &request.prefix,
-                reference.prefix.as_ref().map_or(&key.value, |prefix| &prefix.value),
-            ),
+            prefix,
             grants: importer.pack.grants.restrict(wanted),
             sandboxes,
             env: &values,

@@ -133,6 +133,14 @@ pub struct PackRef {
     /// The folder, relative to this file.
     #[schemars(with = "String", extend("x-required" = true))]
     pub path: Option<Spanned<String>>,
+    /// For a folder of prompts of another program, which has no manifest: their format, or several. Their texts are served
+    /// as they are: only the markers of the format are replaced, and no command in them runs.
+    /// `{ path: fabric/data/patterns, format: fabric }`.
+    #[schemars(with = "PackFormats")]
+    pub format: Option<Spanned<PackFormats>>,
+    /// With `format`, the prompts to serve, by globs of their names without the prefix: `[review-*]`. The default is all.
+    #[schemars(with = "Vec<String>")]
+    pub only: Option<Vec<Spanned<String>>>,
     /// The prefix of its names, joined by `-`. The default is its key; `""` for none.
     pub prefix: Option<Spanned<String>>,
     /// What it may do: `[exec, http]`. Without a grant it has texts only, and cannot act.
@@ -142,6 +150,44 @@ pub struct PackRef {
     /// The variables that it may read, templates by name: `{ TOKEN: "{{env.MY_TOKEN}}" }`.
     #[schemars(with = "IndexMap<String, Scalar>")]
     pub env: NamedMap<Spanned<Scalar>>,
+}
+
+kind_enum! {
+    /// A format of prompts, or several.
+    pub enum PackFormats {
+        "text" => One(PackFormatName),
+        "list" => Many(Vec<PackFormatName>),
+    }
+}
+
+impl PackFormats {
+    /// The formats.
+    pub fn items(&self) -> &[PackFormatName] {
+        match self {
+            PackFormats::One(one) => std::slice::from_ref(one),
+            PackFormats::Many(many) => many,
+        }
+    }
+}
+
+/// A format of prompts that another program defines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PackFormatName {
+    /// Slash commands of Claude Code, `**/*.md`, named after the path below the last `commands/`. `$ARGUMENTS` and `$1` are
+    /// replaced; without them, the argument `arguments` is appended.
+    ClaudeCommands,
+    /// Tables such as that of prompts.chat, `**/*.csv`: a prompt for each row, named after its column `act`, with the text in
+    /// `prompt`. `${Name:default}` is replaced.
+    Csv,
+    /// Patterns of fabric, `**/NAME/system.md`. `{{input}}` and `{{NAME}}` are replaced; without `{{input}}`, the argument
+    /// `input` is appended.
+    Fabric,
+    /// Custom commands of Gemini CLI, `**/*.toml`, named after the path below the last `commands/`. `{{args}}` is replaced;
+    /// without it, the argument `args` is appended.
+    GeminiCommands,
+    /// Prompt files of VS Code, `**/NAME.prompt.md`. `${input:NAME:HINT}`, `${file}` and the like are replaced.
+    VscodePrompts,
 }
 
 kind_enum! {

@@ -52,6 +52,7 @@ mod json_outputs;
 mod reload_under_load;
 mod limits;
 mod load;
+mod pack_formats;
 mod packs;
 mod programs;
 mod progress_lines;

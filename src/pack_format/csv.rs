@@ -1,0 +1,167 @@
+//! `csv`: the table of prompts.chat.
+
+use indexmap::IndexMap;
+
+use super::markers::{Marker, braced, split};
+use super::naming::argument_name;
+use super::{ForeignArgument, ForeignPrompt, ForeignText, PackFile, PackFormat, TextPiece, ValueSource};
+use crate::diagnostic::{Code, Report, Span};
+use crate::yaml::Location;
+
+/// `**/*.csv` with the columns `act` and `prompt`: a prompt a row.
+pub(super) struct Csv;
+
+impl PackFormat for Csv {
+    fn globs(&self) -> &'static [&'static str] {
+        &["**/*.csv"]
+    }
+
+    fn read(&self, files: &[PackFile], report: &mut Report) -> Vec<ForeignPrompt> {
+        files.iter().flat_map(|file| read_table(file, report)).collect()
+    }
+}
+
+/// A row, and where it begins.
+struct Row {
+    start: usize,
+    fields: Vec<String>,
+}
+
+fn read_table(file: &PackFile, report: &mut Report) -> Vec<ForeignPrompt> {
+    let rows = rows(file, report);
+    let column = |name: &str| rows.first()?.fields.iter().position(|field| field.trim().eq_ignore_ascii_case(name));
+    let (Some(act), Some(prompt)) = (column("act"), column("prompt")) else {
+        let message = "no columns `act` and `prompt` in the first row: file skipped";
+        report.warning(Code::MissingKey, Span::start_of(file.id), message);
+        return Vec::new();
+    };
+    let mut prompts = Vec::new();
+    for row in rows.iter().skip(1) {
+        let text = row.fields.get(prompt).filter(|text| !text.trim().is_empty());
+        let title = row.fields.get(act).map(|title| title.trim()).unwrap_or_default();
+        match text {
+            Some(text) => prompts.push(read_row(title, text, Location::text_from(file.id, row.start))),
+            None => {
+                let place = Span::new(file.id, row.start, row.start);
+                report.warning(Code::MissingKey, place, "no text in `prompt`: row skipped");
+            }
+        }
+    }
+    prompts
+}
+
+fn read_row(title: &str, text: &str, at: Location) -> ForeignPrompt {
+    let (text, arguments) = read_markers(text);
+    ForeignPrompt {
+        name: title.to_lowercase(),
+        title: Some(title.to_owned()).filter(|title| !title.is_empty()),
+        description: None,
+        arguments,
+        text,
+        at,
+    }
+}
+
+/// The text of a prompt with its arguments. An argument is required where no marker has a default for it.
+fn read_markers(text: &str) -> (ForeignText, Vec<ForeignArgument>) {
+    let mut defaults: IndexMap<String, Option<String>> = IndexMap::new();
+    for (start, _) in text.match_indices("${") {
+        let Some((name, default, _)) = marker_at(text, start) else { continue };
+        let known = defaults.entry(name).or_default();
+        *known = known.take().or(default.map(str::to_owned));
+    }
+    let pieces = split(text, &['$'], |start| {
+        let (name, default, end) = marker_at(text, start)?;
+        let first = || defaults.get(&name).and_then(Option::as_deref);
+        let absent = default.or_else(first).unwrap_or_default().to_owned();
+        Some(Marker { end, piece: TextPiece::Value { sources: vec![ValueSource::Argument(name)], absent } })
+    });
+    let argument = |(name, default): (String, Option<String>)| ForeignArgument {
+        required: default.is_none(),
+        ..ForeignArgument::optional(name)
+    };
+    (pieces, defaults.into_iter().map(argument).collect())
+}
+
+/// `${Name:default}` at `start`: the name of the argument, its default, and where the marker ends.
+fn marker_at(text: &str, start: usize) -> Option<(String, Option<&str>, usize)> {
+    let (inside, end) = braced(text, start, "${")?;
+    let (name, default) = inside.split_once(':').map_or((inside, None), |(name, default)| (name, Some(default.trim())));
+    let is_name = name.chars().any(char::is_alphanumeric) && !name.contains('$');
+    is_name.then(|| (argument_name(name), default, end))
+}
+
+/// The rows of a table. A quote that is not closed is reported.
+fn rows(file: &PackFile, report: &mut Report) -> Vec<Row> {
+    let mut reader = RowReader { text: &file.text, at: 0, open_quote: None };
+    let rows: Vec<Row> = std::iter::from_fn(|| reader.next_row()).collect();
+    if let Some(start) = reader.open_quote {
+        report.warning(
+            Code::Syntax,
+            Span::new(file.id, start, start + 1),
+            "unterminated quote: read to the end of the file",
+        );
+    }
+    rows.into_iter().filter(|row| row.fields.iter().any(|field| !field.trim().is_empty())).collect()
+}
+
+struct RowReader<'t> {
+    text: &'t str,
+    at: usize,
+    open_quote: Option<usize>,
+}
+
+impl RowReader<'_> {
+    fn next_row(&mut self) -> Option<Row> {
+        let start = self.at;
+        if start >= self.text.len() {
+            return None;
+        }
+        let mut fields = Vec::new();
+        loop {
+            fields.push(self.next_field());
+            let rest = self.text.get(self.at..).unwrap_or_default();
+            if rest.starts_with(',') {
+                self.at += 1;
+                continue;
+            }
+            self.at += if rest.starts_with("\r\n") { 2 } else { rest.len().min(1) };
+            return Some(Row { start, fields });
+        }
+    }
+
+    /// The next field, up to a comma or the end of the line.
+    fn next_field(&mut self) -> String {
+        let mut field = String::new();
+        if self.text.get(self.at..).is_some_and(|rest| rest.starts_with('"')) {
+            self.push_quoted(&mut field);
+        }
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let length = rest.find([',', '\n', '\r']).unwrap_or(rest.len());
+        field.push_str(rest.get(..length).unwrap_or_default());
+        self.at += length;
+        field
+    }
+
+    /// What stands in quotes, where `""` is a quote.
+    fn push_quoted(&mut self, field: &mut String) {
+        let opened = self.at;
+        self.at += 1;
+        loop {
+            let rest = self.text.get(self.at..).unwrap_or_default();
+            let Some(length) = rest.find('"') else {
+                self.open_quote = Some(opened);
+                field.push_str(rest);
+                self.at = self.text.len();
+                return;
+            };
+            field.push_str(rest.get(..length).unwrap_or_default());
+            self.at += length + 1;
+            if !self.text.get(self.at..).is_some_and(|rest| rest.starts_with('"')) {
+                return;
+            }
+            field.push('"');
+            self.at += 1;
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! `fabric`: the patterns of fabric.
+
+use std::collections::HashMap;
+
+use super::front_matter::read_markdown;
+use super::markers::{FoundArguments, Marker, braced, split};
+use super::naming::argument_name;
+use super::{ForeignArgument, ForeignPrompt, PackFile, PackFormat, TextPiece, ValueSource};
+use crate::diagnostic::Report;
+use crate::yaml::Location;
+
+/// The argument with the text to work on.
+const INPUT: &str = "input";
+/// The file with a description of every pattern.
+const DESCRIPTIONS: &str = "pattern_explanations.md";
+
+/// `**/X/system.md`: named after its folder.
+pub(super) struct Fabric;
+
+impl PackFormat for Fabric {
+    fn globs(&self) -> &'static [&'static str] {
+        &["**/*/system.md", "**/pattern_explanations.md"]
+    }
+
+    fn read(&self, files: &[PackFile], report: &mut Report) -> Vec<ForeignPrompt> {
+        let (explained, patterns): (Vec<_>, Vec<_>) =
+            files.iter().partition(|file| file.path.rsplit('/').next() == Some(DESCRIPTIONS));
+        let descriptions: HashMap<&str, &str> =
+            explained.into_iter().flat_map(|file| file.text.lines().filter_map(description_in)).collect();
+        patterns.into_iter().filter_map(|file| read_pattern(file, &descriptions, report)).collect()
+    }
+}
+
+/// The pattern and its description in a line such as `1. **name**: What it does.`
+fn description_in(line: &str) -> Option<(&str, &str)> {
+    let (_, rest) = line.split_once("**")?;
+    let (name, description) = rest.split_once("**")?;
+    let description = description.trim().trim_start_matches(':').trim();
+    (!description.is_empty()).then_some((name.trim().trim_end_matches(':'), description))
+}
+
+fn read_pattern(file: &PackFile, descriptions: &HashMap<&str, &str>, report: &mut Report) -> Option<ForeignPrompt> {
+    let folder = file.path.rsplit('/').nth(1)?;
+    read_markdown(file, report)?;
+    let body = &file.text;
+    let mut arguments = FoundArguments::default();
+    arguments.add(ForeignArgument { required: true, ..ForeignArgument::optional(INPUT) });
+    let mut text = split(body, &['{'], |start| {
+        let (word, end) = word_at(body, start)?;
+        let name = argument_name(word);
+        arguments.add(ForeignArgument::optional(name.clone()));
+        let absent = body.get(start..end)?.to_owned();
+        Some(Marker { end, piece: TextPiece::Value { sources: vec![ValueSource::Argument(name)], absent } })
+    });
+    let is_input = |source: &ValueSource| matches!(source, ValueSource::Argument(name) if name == INPUT);
+    let has_input = text
+        .pieces
+        .iter()
+        .any(|piece| matches!(piece, TextPiece::Value { sources, .. } if sources.iter().any(is_input)));
+    if !has_input {
+        text.pieces.push(TextPiece::Appended { label: String::new(), argument: INPUT.to_owned() });
+    }
+    Some(ForeignPrompt {
+        name: folder.to_owned(),
+        title: None,
+        description: descriptions.get(folder).map(|text| (*text).to_owned()),
+        arguments: arguments.into_list(),
+        text,
+        at: Location::start_of(file.id),
+    })
+}
+
+/// `{{word}}` at `start`: the word, and where the marker ends.
+fn word_at(body: &str, start: usize) -> Option<(&str, usize)> {
+    let (word, end) = braced(body, start, "{{")?;
+    let after = body.get(end..)?.strip_prefix('}')?;
+    let is_of_word = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+    let is_word = !word.is_empty() && word.chars().all(is_of_word) && !after.starts_with('}');
+    is_word.then(|| (word, body.len() - after.len()))
+}

@@ -1,0 +1,115 @@
+//! Markdown with front matter, as clean as people leave it.
+
+use serde_json::{Map, Value};
+
+use super::PackFile;
+use crate::diagnostic::{Code, Report, Span};
+use crate::yaml::parse_front_matter;
+
+/// The keys of a file, and the text below them.
+pub(super) struct Markdown<'f> {
+    pub(super) keys: Map<String, Value>,
+    pub(super) body: &'f str,
+}
+
+impl Markdown<'_> {
+    /// The text of a key; a list as it would be written.
+    pub(super) fn text(&self, key: &str) -> Option<String> {
+        let text = match self.keys.get(key)? {
+            Value::String(text) => text.trim().to_owned(),
+            Value::Array(items) => format!("[{}]", items.iter().map(plain_text).collect::<Vec<_>>().join(", ")),
+            Value::Null | Value::Object(_) => return None,
+            other => other.to_string(),
+        };
+        (!text.is_empty()).then_some(text)
+    }
+
+    /// The words of a key: the items of a list, or a text split at spaces and commas.
+    pub(super) fn words(&self, key: &str) -> Vec<String> {
+        match self.keys.get(key) {
+            Some(Value::Array(items)) => items.iter().map(plain_text).collect(),
+            Some(Value::String(text)) => {
+                let inside = text.trim().trim_start_matches('[').trim_end_matches(']');
+                let words = inside.split([' ', ',', '\t']).map(|word| word.trim_matches(['"', '\'']));
+                words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn plain_text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// The keys and the text of a file. `None` with a warning if there is no text.
+pub(super) fn read_markdown<'f>(file: &'f PackFile, report: &mut Report) -> Option<Markdown<'f>> {
+    let markdown = split_front_matter(file, report);
+    if markdown.body.trim().is_empty() {
+        let end = Span::new(file.id, file.text.len(), file.text.len());
+        report.warning(Code::MissingKey, end, "no text: prompt skipped");
+        return None;
+    }
+    Some(markdown)
+}
+
+fn split_front_matter<'f>(file: &'f PackFile, report: &mut Report) -> Markdown<'f> {
+    let before = report.diagnostics().len();
+    let parsed = parse_front_matter(file.id, report);
+    let place = report.diagnostics().get(before).map(|first| first.span.unwrap_or(Span::start_of(file.id)));
+    report.truncate(before);
+    let whole = Markdown { keys: Map::new(), body: &file.text };
+    let Some((document, start)) = parsed else { return whole };
+    if !file.text.lines().skip(1).any(|line| line.trim_end() == "---") {
+        report.warning(Code::Syntax, Span::new(file.id, 0, 3), "unterminated front matter: read as text");
+        return whole;
+    }
+    let front_matter = file.text.get(..start).unwrap_or_default();
+    let body = skip_blank_lines(file.text.get(start..).unwrap_or_default());
+    match (document.map(|document| document.json(document.root())), place) {
+        (Some(Value::Object(keys)), None) => Markdown { keys, body },
+        (Some(Value::Null), None) => Markdown { keys: Map::new(), body },
+        (_, place) => {
+            let place = place.unwrap_or(Span::new(file.id, 0, 3));
+            report.warning(Code::Syntax, place, "front matter is not a map in YAML: read line by line");
+            Markdown { keys: keys_by_line(front_matter), body }
+        }
+    }
+}
+
+/// The keys of front matter that is no YAML: what stands behind the first colon of each line that is not indented, with
+/// the indented lines below it.
+fn keys_by_line(front_matter: &str) -> Map<String, Value> {
+    let mut keys: Vec<(String, String)> = Vec::new();
+    for line in front_matter.lines().filter(|line| line.trim() != "---") {
+        if line.starts_with([' ', '\t']) {
+            if let Some((_, value)) = keys.last_mut() {
+                let gap = if value.is_empty() { "" } else { " " };
+                value.push_str(gap);
+                value.push_str(line.trim());
+            }
+        } else if let Some((key, value)) = line.split_once(':').filter(|(key, _)| is_key(key)) {
+            keys.push((key.trim().to_owned(), unquote(value.trim()).to_owned()));
+        }
+    }
+    keys.into_iter().map(|(key, value)| (key, Value::String(value))).collect()
+}
+
+fn is_key(text: &str) -> bool {
+    let is_of_key = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_' | '.');
+    !text.trim().is_empty() && text.trim().chars().all(is_of_key)
+}
+
+/// A value without the quotes around it, or the sign of a block below it.
+fn unquote(value: &str) -> &str {
+    if matches!(value, "|" | ">" | "|-" | ">-" | "|+" | ">+") {
+        return "";
+    }
+    let inside = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
+    inside('"').or_else(|| inside('\'')).unwrap_or(value)
+}
+
+fn skip_blank_lines(text: &str) -> &str {
+    let blank = text.split_inclusive('\n').take_while(|line| line.trim().is_empty());
+    text.get(blank.map(str::len).sum::<usize>()..).unwrap_or_default()
+}

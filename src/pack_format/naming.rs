@@ -1,0 +1,125 @@
+//! Names of prompts and arguments from the names that other programs allow.
+
+use std::collections::{HashMap, HashSet};
+
+/// The longest name of a prompt.
+const MAX_NAME_CHARS: usize = 64;
+/// The name where nothing is left of one.
+const FALLBACK_NAME: &str = "prompt";
+/// The same for an argument.
+const FALLBACK_ARGUMENT: &str = "argument";
+
+/// The names of the prompts of one pack, each unique.
+pub struct UniqueNames {
+    taken: HashSet<String>,
+    /// The number from which on each name is tried.
+    next_numbers: HashMap<String, usize>,
+    max_chars: usize,
+}
+
+impl UniqueNames {
+    /// No names yet, of a pack with this prefix.
+    pub fn new(prefix: &str) -> UniqueNames {
+        let taken_up = if prefix.is_empty() { 0 } else { prefix.len() + 1 };
+        let max_chars = MAX_NAME_CHARS.saturating_sub(taken_up).max(1);
+        UniqueNames { taken: HashSet::new(), next_numbers: HashMap::new(), max_chars }
+    }
+
+    /// The name for a prompt: the first with a name has it, others get `-2`, `-3`.
+    pub fn claim(&mut self, wanted: &str) -> String {
+        let name = match replace_others(wanted, '-') {
+            name if name.is_empty() => FALLBACK_NAME.to_owned(),
+            name => name,
+        };
+        let mut number = self.next_numbers.get(&name).copied().unwrap_or(1);
+        let mut whole = self.numbered(&name, number);
+        while self.taken.contains(&whole) {
+            number += 1;
+            whole = self.numbered(&name, number);
+        }
+        self.next_numbers.insert(name, number + 1);
+        self.taken.insert(whole.clone());
+        whole
+    }
+
+    /// A name with its number, but for the first.
+    fn numbered(&self, name: &str, number: usize) -> String {
+        let suffix = if number == 1 { String::new() } else { format!("-{number}") };
+        let room = self.max_chars.saturating_sub(suffix.len());
+        format!("{}{suffix}", name.get(..room).unwrap_or(name))
+    }
+}
+
+/// The name of an argument.
+pub(super) fn argument_name(written: &str) -> String {
+    match replace_others(written, '_') {
+        name if name.is_empty() => FALLBACK_ARGUMENT.to_owned(),
+        name => name,
+    }
+}
+
+/// The path below its last folder `folder`, or else the whole path, without `extension`.
+pub(super) fn path_below<'p>(path: &'p str, folder: &str, extension: &str) -> &'p str {
+    let whole = path.strip_suffix(extension).unwrap_or(path);
+    let inside = format!("/{folder}/");
+    match whole.rsplit_once(&inside) {
+        Some((_, below)) => below,
+        None => whole.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')).unwrap_or(whole),
+    }
+}
+
+/// A text with one `filler` in the place of what names may not have, and none at its ends.
+fn replace_others(text: &str, filler: char) -> String {
+    let mut name = String::with_capacity(text.len());
+    let mut replaced = false;
+    for letter in text.chars() {
+        if !letter.is_ascii_alphanumeric() && letter != '-' && letter != '_' {
+            replaced = true;
+            continue;
+        }
+        if replaced && letter != filler && !name.is_empty() && !name.ends_with(filler) {
+            name.push(filler);
+        }
+        replaced = false;
+        name.push(letter);
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{UniqueNames, argument_name, path_below};
+
+    #[test]
+    fn names_have_letters_that_names_may_have() {
+        let mut names = UniqueNames::new("");
+        for (wanted, name) in [
+            ("git/commit", "git-commit"),
+            ("a - b", "a-b"),
+            ("a--b", "a--b"),
+            ("  .hidden (draft)", "hidden-draft"),
+            ("日本", "prompt"),
+            ("", "prompt-2"),
+            ("git commit", "git-commit-2"),
+            ("git-commit-2", "git-commit-2-2"),
+        ] {
+            assert_eq!(names.claim(wanted), name, "{wanted}");
+        }
+        assert_eq!(argument_name("First name (short)"), "First_name_short");
+    }
+
+    #[test]
+    fn names_fit_with_prefix_and_number() {
+        let mut names = UniqueNames::new("four");
+        let long = "x".repeat(80);
+        assert_eq!(names.claim(&long), "x".repeat(59));
+        assert_eq!(names.claim(&long), format!("{}-2", "x".repeat(57)));
+    }
+
+    #[test]
+    fn path_begins_below_the_last_folder() {
+        assert_eq!(path_below("commands/a/commands/git/x.md", "commands", ".md"), "git/x");
+        assert_eq!(path_below("commands/x.md", "commands", ".md"), "x");
+        assert_eq!(path_below("my-commands/x.md", "commands", ".md"), "my-commands/x");
+    }
+}

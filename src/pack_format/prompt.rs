@@ -1,0 +1,155 @@
+//! A prompt of another format: literal text with the places of values.
+
+use serde_json::{Map, Value};
+
+use super::shell_words;
+use crate::budget::{Budget, Exhausted};
+use crate::yaml::Location;
+
+/// A prompt of another format.
+#[derive(Debug, Clone)]
+pub struct ForeignPrompt {
+    /// Its name, as its file or row has it.
+    pub name: String,
+    /// A name for users.
+    pub title: Option<String>,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Its arguments, all of them texts.
+    pub arguments: Vec<ForeignArgument>,
+    /// Its one message, of the user.
+    pub text: ForeignText,
+    /// Where it is defined.
+    pub at: Location,
+}
+
+/// An argument of such a prompt.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ForeignArgument {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub description: Option<String>,
+    /// Whether a call without it is refused.
+    pub required: bool,
+}
+
+impl ForeignArgument {
+    /// An argument that may be absent.
+    pub fn optional(name: impl Into<String>) -> ForeignArgument {
+        ForeignArgument { name: name.into(), ..ForeignArgument::default() }
+    }
+}
+
+/// A text with values in it.
+#[derive(Debug, Clone, Default)]
+pub struct ForeignText {
+    /// Its pieces, in order.
+    pub pieces: Vec<TextPiece>,
+}
+
+/// A piece of such a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TextPiece {
+    /// Literal text.
+    Literal(String),
+    /// The value of the first of `sources` that has one.
+    Value {
+        /// Where the value may come from.
+        sources: Vec<ValueSource>,
+        /// The text in its place where none has one.
+        absent: String,
+    },
+    /// A value at the end, after a blank line; nothing where it is absent or empty.
+    Appended {
+        /// The text before the value.
+        label: String,
+        /// The name of the argument.
+        argument: String,
+    },
+}
+
+/// A source of a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ValueSource {
+    /// An argument.
+    Argument(String),
+    /// A word of an argument, split as by a shell, counted from 0.
+    Word {
+        /// The argument.
+        argument: String,
+        /// The number of the word.
+        index: usize,
+    },
+    /// The arguments that are given, joined by spaces.
+    Joined(Vec<String>),
+}
+
+impl ForeignText {
+    /// The text with these values in it.
+    ///
+    /// # Errors
+    /// The budget is exhausted.
+    pub fn render(&self, arguments: &Map<String, Value>, budget: &Budget) -> Result<String, Exhausted> {
+        let mut text = String::new();
+        for piece in &self.pieces {
+            match piece {
+                TextPiece::Literal(literal) => push(&mut text, literal, budget)?,
+                TextPiece::Value { sources, absent } => {
+                    let value = sources.iter().find_map(|source| source.value(arguments));
+                    budget.charge_work(sources.iter().map(|source| source.size(arguments)).sum())?;
+                    push(&mut text, value.as_deref().unwrap_or(absent), budget)?;
+                }
+                TextPiece::Appended { label, argument } => {
+                    let Some(value) = given(arguments, argument).filter(|value| !value.is_empty()) else { continue };
+                    text.truncate(text.trim_end().len());
+                    for part in ["\n\n", label, value] {
+                        push(&mut text, part, budget)?;
+                    }
+                }
+            }
+        }
+        Ok(text)
+    }
+
+    /// Whether any value is in it.
+    pub fn has_values(&self) -> bool {
+        self.pieces.iter().any(|piece| !matches!(piece, TextPiece::Literal(_)))
+    }
+}
+
+impl ValueSource {
+    /// How much is read to find the value.
+    fn size(&self, arguments: &Map<String, Value>) -> usize {
+        match self {
+            ValueSource::Argument(name) | ValueSource::Word { argument: name, .. } => {
+                given(arguments, name).map_or(0, str::len)
+            }
+            ValueSource::Joined(names) => names.iter().filter_map(|name| given(arguments, name)).map(str::len).sum(),
+        }
+    }
+
+    fn value(&self, arguments: &Map<String, Value>) -> Option<String> {
+        match self {
+            ValueSource::Argument(name) => given(arguments, name).map(str::to_owned),
+            ValueSource::Word { argument, index } => {
+                given(arguments, argument).and_then(|text| shell_words::split(text).into_iter().nth(*index))
+            }
+            ValueSource::Joined(names) => {
+                let values: Vec<&str> = names.iter().filter_map(|name| given(arguments, name)).collect();
+                (!values.is_empty()).then(|| values.join(" "))
+            }
+        }
+    }
+}
+
+fn given<'a>(arguments: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
+    arguments.get(name).and_then(Value::as_str)
+}
+
+fn push(text: &mut String, part: &str, budget: &Budget) -> Result<(), Exhausted> {
+    budget.charge_work(part.len())?;
+    budget.charge_memory(part.len())?;
+    text.push_str(part);
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! Splits a text into words as a shell does, without expanding anything.
+
+use std::iter::Peekable;
+use std::str::Chars;
+
+/// The words of a text. A quote that is never closed ends with the text.
+pub(super) fn split(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut letters = text.chars().peekable();
+    loop {
+        while letters.next_if(|letter| letter.is_whitespace()).is_some() {}
+        if letters.peek().is_none() {
+            return words;
+        }
+        words.push(next_word(&mut letters));
+    }
+}
+
+fn next_word(letters: &mut Peekable<Chars<'_>>) -> String {
+    let mut word = String::new();
+    while let Some(letter) = letters.next_if(|letter| !letter.is_whitespace()) {
+        match letter {
+            '\'' => word.extend(letters.by_ref().take_while(|inside| *inside != '\'')),
+            '"' => push_quoted(&mut word, letters),
+            '\\' => word.extend(letters.next()),
+            other => word.push(other),
+        }
+    }
+    word
+}
+
+/// What stands in double quotes, where a backslash keeps its meaning before `"` and itself alone.
+fn push_quoted(word: &mut String, letters: &mut Peekable<Chars<'_>>) {
+    while let Some(letter) = letters.next() {
+        match letter {
+            '"' => return,
+            '\\' => word.push(letters.next_if(|next| matches!(next, '"' | '\\')).unwrap_or('\\')),
+            other => word.push(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split;
+
+    #[test]
+    fn words_are_those_of_a_shell() {
+        for (text, words) in [
+            ("", vec![]),
+            ("  a  b\tc\n", vec!["a", "b", "c"]),
+            ("'a b' \"c d\" e\\ f", vec!["a b", "c d", "e f"]),
+            ("a''b \"\" x", vec!["ab", "", "x"]),
+            ("\"say \\\"hi\\\" \\n\" it\\'s", vec!["say \"hi\" \\n", "it's"]),
+            ("'never closed", vec!["never closed"]),
+            ("$HOME `id` $(id) *", vec!["$HOME", "`id`", "$(id)", "*"]),
+        ] {
+            assert_eq!(split(text), words, "{text}");
+        }
+    }
+}

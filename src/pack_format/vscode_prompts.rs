@@ -1,0 +1,76 @@
+//! `vscode-prompts`: the prompt files of VS Code.
+
+use super::front_matter::read_markdown;
+use super::markers::{FoundArguments, Marker, braced, split};
+use super::naming::argument_name;
+use super::{ForeignArgument, ForeignPrompt, PackFile, PackFormat, TextPiece, ValueSource};
+use crate::diagnostic::Report;
+use crate::yaml::Location;
+
+/// What the editor knows of its own, and a client does not.
+const EDITOR_VARIABLES: &[&str] = &[
+    "file",
+    "fileBasename",
+    "fileBasenameNoExtension",
+    "fileDirname",
+    "fileDirnameBasename",
+    "fileExtname",
+    "fileWorkspaceFolder",
+    "lineNumber",
+    "relativeFile",
+    "relativeFileDirname",
+    "selectedText",
+    "selection",
+    "workspaceFolder",
+    "workspaceFolderBasename",
+];
+
+/// `**/*.prompt.md`: named after the file.
+pub(super) struct VscodePrompts;
+
+impl PackFormat for VscodePrompts {
+    fn globs(&self) -> &'static [&'static str] {
+        &["**/*.prompt.md"]
+    }
+
+    fn read(&self, files: &[PackFile], report: &mut Report) -> Vec<ForeignPrompt> {
+        files.iter().filter_map(|file| read_prompt(file, report)).collect()
+    }
+}
+
+fn read_prompt(file: &PackFile, report: &mut Report) -> Option<ForeignPrompt> {
+    let markdown = read_markdown(file, report)?;
+    let body = markdown.body;
+    let mut arguments = FoundArguments::default();
+    let text = split(body, &['$'], |start| {
+        let (inside, end) = braced(body, start, "${")?;
+        let argument = argument_of(inside)?;
+        let sources = vec![ValueSource::Argument(argument.name.clone())];
+        arguments.add(argument);
+        Some(Marker { end, piece: TextPiece::Value { sources, absent: body.get(start..end)?.to_owned() } })
+    });
+    let name = file.path.rsplit('/').next()?.strip_suffix(".prompt.md")?;
+    Some(ForeignPrompt {
+        name: name.to_owned(),
+        title: markdown.text("name"),
+        description: markdown.text("description"),
+        arguments: arguments.into_list(),
+        text,
+        at: Location::start_of(file.id),
+    })
+}
+
+/// The argument of a marker, from what stands in its braces.
+fn argument_of(inside: &str) -> Option<ForeignArgument> {
+    if EDITOR_VARIABLES.contains(&inside) {
+        return Some(ForeignArgument::optional(inside));
+    }
+    let input = inside.strip_prefix("input:")?;
+    let (id, hint) = input.split_once([':', '|']).unwrap_or((input, ""));
+    let hint = Some(hint.trim()).filter(|hint| !hint.is_empty());
+    (!id.trim().is_empty()).then(|| ForeignArgument {
+        name: argument_name(id),
+        description: hint.map(str::to_owned),
+        required: true,
+    })
+}

@@ -1,0 +1,456 @@
+//! Prompts in the formats of other programs, served as they are.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::harness::{SESSIONLESS_VERSION, TestClient, TestFolder, TestServer, run_folio};
+
+/// A value with the markers of every format in it.
+const HOSTILE: &str =
+    "{{args}} {{input}} {{{env.HOME}}} $ARGUMENTS $1 $ARGUMENTS[0] ${input:x} ${Name:d} !{id} !`id` @{x} \\ \"q 'a";
+
+/// A server with one pack `x` of these files, and the further keys of the pack.
+fn server_of(keys: &str, files: &[(&str, &str)]) -> TestFolder {
+    let manifest = format!("folio: 1\nserver: {{ name: s }}\npacks: {{ x: {{ path: foreign, {keys} }} }}\n");
+    let folder = TestFolder::with_manifest(&manifest);
+    files.iter().for_each(|(path, text)| folder.write(&format!("foreign/{path}"), text));
+    folder
+}
+
+/// A server and its client.
+struct Served {
+    _server: TestServer,
+    client: TestClient,
+}
+
+impl std::ops::Deref for Served {
+    type Target = TestClient;
+
+    fn deref(&self) -> &TestClient {
+        &self.client
+    }
+}
+
+fn client(folder: &TestFolder) -> Served {
+    let server = folder.stdio();
+    Served { client: server.client(SESSIONLESS_VERSION), _server: server }
+}
+
+/// What `check` prints, and how it ends.
+fn check(folder: &TestFolder) -> (Option<i32>, String) {
+    let checked = run_folio(folder.path(), &["check"]);
+    (checked.code, checked.out + &checked.err)
+}
+
+/// The arguments of a listed prompt; those that are required end with `!`.
+fn arguments(prompts: &[Value], name: &str) -> Vec<String> {
+    let prompt = prompts.iter().find(|prompt| prompt["name"] == name).unwrap_or_else(|| panic!("{name}: {prompts:?}"));
+    let listed = prompt["arguments"].as_array().cloned().unwrap_or_default();
+    let mark = |argument: &Value| if argument["required"] == json!(true) { "!" } else { "" };
+    listed.iter().map(|argument| format!("{}{}", argument["name"].as_str().unwrap(), mark(argument))).collect()
+}
+
+fn listed<'p>(prompts: &'p [Value], name: &str) -> &'p Value {
+    prompts.iter().find(|prompt| prompt["name"] == name).unwrap_or_else(|| panic!("{name}: {prompts:?}"))
+}
+
+fn assert_texts(client: &TestClient, expected: &[(&str, Value, &str)]) {
+    for (name, arguments, text) in expected {
+        assert_eq!(client.get_text(name, arguments.clone()), *text, "{name} {arguments}");
+    }
+}
+
+#[test]
+fn claude_commands_are_prompts_with_positions() {
+    let folder = server_of(
+        "format: claude-commands",
+        &[
+            ("plain.md", "Say hello.\n"),
+            ("README.md", "Not a command."),
+            ("node_modules/a/b.md", "Not a command."),
+            (
+                ".claude/commands/git/fix issue.md",
+                "---\ndescription: Fixes\nargument-hint: [number] [branch]\n---\n\nFix $1 on $2 ($ARGUMENTS), not $1,500 or $12 or $1k.\n",
+            ),
+            ("a/commands/money.md", "Pay $1 to $ARGUMENTS.\n"),
+            ("a/commands/zero.md", "---\nargument-hint: x\n---\n$0 then $1"),
+            ("a/commands/index.md", "$ARGUMENTS[0] and $1"),
+            ("a/commands/named.md", "---\narguments: [issue, branch name]\n---\n$issue, $branches and $1"),
+            ("a/commands/acts.md", "Look: !`git log $1 $ARGUMENTS` @src/$ARGUMENTS {{x}}\n```!\nrm $ARGUMENTS\n```\n"),
+        ],
+    );
+    let client = client(&folder);
+    let prompts = client.list("prompts");
+    let names: Vec<&str> = prompts.iter().map(|prompt| prompt["name"].as_str().unwrap()).collect();
+    assert_eq!(
+        names,
+        ["x-git-fix-issue", "x-acts", "x-index", "x-money", "x-named", "x-zero", "x-plain"],
+        "hidden folders count, README.md and node_modules do not, in the order of paths"
+    );
+    assert_eq!(listed(&prompts, "x-git-fix-issue")["description"], "Fixes");
+    assert_eq!(arguments(&prompts, "x-git-fix-issue"), ["arguments", "arg1", "arg2"]);
+    assert_eq!(listed(&prompts, "x-git-fix-issue")["arguments"][0]["description"], "[number] [branch]");
+    assert_eq!(arguments(&prompts, "x-money"), ["arguments"]);
+    assert_eq!(arguments(&prompts, "x-zero"), ["arguments", "arg1", "arg2"]);
+    assert_eq!(arguments(&prompts, "x-named"), ["arguments", "issue", "branch_name"]);
+    let rest = "not $1,500 or $12 or $1k.\n";
+    assert_texts(
+        &client,
+        &[
+            ("x-plain", json!({}), "Say hello.\n"),
+            ("x-plain", json!({ "arguments": "now" }), "Say hello.\n\nARGUMENTS: now"),
+            ("x-git-fix-issue", json!({}), &format!("Fix $1 on $2 (), {rest}")),
+            ("x-git-fix-issue", json!({ "arg1": "7", "arg2": "main" }), &format!("Fix 7 on main (7 main), {rest}")),
+            ("x-git-fix-issue", json!({ "arguments": "7 'a b'" }), &format!("Fix 7 on a b (7 'a b'), {rest}")),
+            ("x-git-fix-issue", json!({ "arguments": "7" }), &format!("Fix 7 on $2 (7), {rest}")),
+            ("x-money", json!({ "arguments": "Al" }), "Pay $1 to Al.\n"),
+            ("x-zero", json!({ "arguments": "a b" }), "a then b"),
+            ("x-index", json!({ "arguments": "a b" }), "a and b"),
+            ("x-named", json!({ "issue": "I", "branch_name": "B" }), "I, $branches and B"),
+            (
+                "x-acts",
+                json!({ "arguments": "v" }),
+                "Look: !`git log $1 $ARGUMENTS` @src/v {{x}}\n```!\nrm $ARGUMENTS\n```\n",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn fabric_patterns_are_prompts_with_input() {
+    let folder = server_of(
+        "format: fabric",
+        &[
+            ("pattern_explanations.md", "# Patterns\n\n1. **summarize**: Sums up a text.\n2. **other**: Else.\n"),
+            ("summarize/system.md", "# IDENTITY\n\nSum up.\n\n# INPUT\n\nINPUT:\n"),
+            ("summarize/user.md", "not read"),
+            ("translate/system.md", "To {{lang_code}}: {{input}} {{plugin:text:upper:x}} {{ spaced }} {{input}}\n"),
+            ("empty/system.md", "\n"),
+        ],
+    );
+    let client = client(&folder);
+    let prompts = client.list("prompts");
+    assert_eq!(client.names("prompts"), ["x-summarize", "x-translate"]);
+    assert_eq!(listed(&prompts, "x-summarize")["description"], "Sums up a text.");
+    assert_eq!(listed(&prompts, "x-translate")["description"], Value::Null);
+    assert_eq!(arguments(&prompts, "x-summarize"), ["input!"]);
+    assert_eq!(arguments(&prompts, "x-translate"), ["input!", "lang_code"]);
+    let rest = "{{plugin:text:upper:x}} {{ spaced }}";
+    assert_texts(
+        &client,
+        &[
+            ("x-summarize", json!({ "input": "A text" }), "# IDENTITY\n\nSum up.\n\n# INPUT\n\nINPUT:\n\nA text"),
+            ("x-translate", json!({ "input": "a" }), &format!("To {{{{lang_code}}}}: a {rest} a\n")),
+            ("x-translate", json!({ "input": "a", "lang_code": "de" }), &format!("To de: a {rest} a\n")),
+        ],
+    );
+    let refused = client.request("prompts/get", json!({ "name": "x-summarize", "arguments": {} }));
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    let (code, checked) = check(&folder);
+    assert_eq!(code, Some(0), "{checked}");
+    assert!(checked.contains("foreign/empty/system.md") && checked.contains("no text"), "{checked}");
+}
+
+#[test]
+fn rows_of_csv_are_prompts_with_defaults() {
+    let table = "\u{feff}for_devs,act,prompt\r\n\
+        TRUE,\"Linux \"\"Terminal\"\"\",\"Act as ${Shell:bash}, or ${Shell}, for ${First Name}.\nTwo, lines ${Shell:zsh}\"\r\n\
+        FALSE,Storyteller,Tell {{a}} story\n\
+        FALSE,storyteller!,Tell another\n\
+        FALSE,Nothing,\n\n\
+        FALSE,日本,Last";
+    let folder = server_of("format: csv", &[("prompts.csv", table), ("other.csv", "a,b\n1,2\n")]);
+    let client = client(&folder);
+    let prompts = client.list("prompts");
+    assert_eq!(client.names("prompts"), ["x-linux-terminal", "x-storyteller", "x-storyteller-2", "x-prompt"]);
+    assert_eq!(listed(&prompts, "x-linux-terminal")["title"], "Linux \"Terminal\"");
+    assert_eq!(arguments(&prompts, "x-linux-terminal"), ["Shell", "First_Name!"]);
+    assert_texts(
+        &client,
+        &[
+            ("x-linux-terminal", json!({ "First_Name": "Al" }), "Act as bash, or bash, for Al.\nTwo, lines zsh"),
+            (
+                "x-linux-terminal",
+                json!({ "First_Name": "Al", "Shell": "sh" }),
+                "Act as sh, or sh, for Al.\nTwo, lines sh",
+            ),
+            ("x-storyteller", json!({}), "Tell {{a}} story"),
+            ("x-storyteller-2", json!({}), "Tell another"),
+            ("x-prompt", json!({}), "Last"),
+        ],
+    );
+    let (_, checked) = check(&folder);
+    assert!(checked.contains("foreign/prompts.csv:6:1") && checked.contains("row skipped"), "{checked}");
+    assert!(checked.contains("foreign/other.csv") && checked.contains("no columns `act` and `prompt`"), "{checked}");
+}
+
+#[test]
+fn gemini_commands_are_prompts_with_args() {
+    let folder = server_of(
+        "format: gemini-commands",
+        &[
+            (
+                ".gemini/commands/git/commit.toml",
+                "description = \" Commits \"\nprompt = \"\"\"\nCommit {{args}}: !{git diff {{args}} {x}} @{a.md}\n\"\"\"\n",
+            ),
+            (".gemini/commands/oncall.toml", "prompt = 'Be on call.'"),
+            ("broken.toml", "prompt = \"unclosed\n"),
+            ("settings.toml", "[server]\nport = 1\n"),
+        ],
+    );
+    let client = client(&folder);
+    let prompts = client.list("prompts");
+    assert_eq!(client.names("prompts"), ["x-git-commit", "x-oncall"]);
+    assert_eq!(listed(&prompts, "x-git-commit")["description"], "Commits");
+    assert_eq!(arguments(&prompts, "x-git-commit"), ["args"]);
+    assert_texts(
+        &client,
+        &[
+            ("x-git-commit", json!({ "args": "all" }), "Commit all: !{git diff {{args}} {x}} @{a.md}\n"),
+            ("x-git-commit", json!({}), "Commit : !{git diff {{args}} {x}} @{a.md}\n"),
+            ("x-oncall", json!({}), "Be on call."),
+            ("x-oncall", json!({ "args": "a b" }), "Be on call.\n\n/oncall a b"),
+        ],
+    );
+    let (_, checked) = check(&folder);
+    assert!(checked.contains("foreign/broken.toml:1:") && checked.contains("invalid TOML"), "{checked}");
+    assert!(checked.contains("foreign/settings.toml") && checked.contains("no text in `prompt`"), "{checked}");
+}
+
+#[test]
+fn vscode_prompts_are_prompts_with_inputs() {
+    let folder = server_of(
+        "format: vscode-prompts",
+        &[
+            (
+                ".github/prompts/new form.prompt.md",
+                "---\nname: New form\ndescription: 'Makes a form'\nagent: agent\n---\nForm ${input:formName:Name of it}, ${input:formName}, ${input:style|Its style} in ${file} with ${selection}, not ${env:HOME} or ${x}.\n",
+            ),
+            (".github/prompts/plain.prompt.md", "#tool:search only"),
+            (".github/prompts/notes.md", "no prompt"),
+        ],
+    );
+    let client = client(&folder);
+    let prompts = client.list("prompts");
+    assert_eq!(client.names("prompts"), ["x-new-form", "x-plain"]);
+    let form = listed(&prompts, "x-new-form");
+    assert_eq!([&form["title"], &form["description"]], ["New form", "Makes a form"]);
+    assert_eq!(arguments(&prompts, "x-new-form"), ["formName!", "style!", "file", "selection"]);
+    assert_eq!(
+        [&form["arguments"][0]["description"], &form["arguments"][1]["description"]],
+        ["Name of it", "Its style"]
+    );
+    let rest = "not ${env:HOME} or ${x}.\n";
+    let given = json!({ "formName": "F", "style": "S" });
+    let all = json!({ "formName": "F", "style": "S", "file": "a.rs", "selection": "fn" });
+    assert_texts(
+        &client,
+        &[
+            ("x-new-form", given, &format!("Form F, F, S in ${{file}} with ${{selection}}, {rest}")),
+            ("x-new-form", all, &format!("Form F, F, S in a.rs with fn, {rest}")),
+            ("x-plain", json!({}), "#tool:search only"),
+        ],
+    );
+}
+
+#[test]
+fn values_go_in_once_and_verbatim() {
+    let cases: BTreeMap<&str, (&str, &str, Value, String)> = [
+        (
+            "claude-commands",
+            (
+                "a.md",
+                "---\nargument-hint: x\n---\n$1|$ARGUMENTS",
+                json!({ "arg1": HOSTILE, "arguments": HOSTILE }),
+                format!("{HOSTILE}|{HOSTILE}"),
+            ),
+        ),
+        (
+            "fabric",
+            (
+                "a/system.md",
+                "{{input}}|{{other}}",
+                json!({ "input": HOSTILE, "other": HOSTILE }),
+                format!("{HOSTILE}|{HOSTILE}"),
+            ),
+        ),
+        (
+            "csv",
+            (
+                "a.csv",
+                "act,prompt\na,${Name:d}|${x}",
+                json!({ "Name": HOSTILE, "x": HOSTILE }),
+                format!("{HOSTILE}|{HOSTILE}"),
+            ),
+        ),
+        (
+            "gemini-commands",
+            ("a.toml", "prompt = '{{args}}|{{args}}'", json!({ "args": HOSTILE }), format!("{HOSTILE}|{HOSTILE}")),
+        ),
+        (
+            "vscode-prompts",
+            (
+                "a.prompt.md",
+                "${input:x}|${file}",
+                json!({ "x": HOSTILE, "file": HOSTILE }),
+                format!("{HOSTILE}|{HOSTILE}"),
+            ),
+        ),
+    ]
+    .into();
+    for (format, (path, text, arguments, expected)) in cases {
+        let folder = server_of(&format!("prefix: '', format: {format}"), &[(path, text)]);
+        assert_eq!(client(&folder).get_text("a", arguments), expected, "{format}");
+    }
+    for (format, path, text, argument, label) in [
+        ("claude-commands", "a.md", "T", "arguments", "ARGUMENTS: "),
+        ("fabric", "a/system.md", "T", "input", ""),
+        ("gemini-commands", "a.toml", "prompt = 'T'", "args", "/a "),
+    ] {
+        let folder = server_of(&format!("prefix: '', format: {format}"), &[(path, text)]);
+        let text = client(&folder).get_text("a", json!({ argument: HOSTILE }));
+        assert_eq!(text, format!("T\n\n{label}{HOSTILE}"), "{format}");
+    }
+}
+
+#[test]
+fn dirty_files_are_read_or_skipped_with_a_warning() {
+    let folder = server_of(
+        "format: claude-commands",
+        &[
+            (
+                "colon.md",
+                "---\ndescription: Use when: always\nallowed-tools: Bash(git:*), [a\nargument-hint: [a] [b]\n---\nText $1",
+            ),
+            ("hr.md", "---\nNo end of front matter"),
+            ("matter.md", "---\ndescription: No text\n---\n\n"),
+            ("ok.md", "Fine"),
+        ],
+    );
+    folder.write("foreign/latin.md", b"caf\xe9");
+    folder.write("foreign/bom.md", "\u{feff}---\r\ndescription: Marked\r\n---\r\nText\r\n");
+    let client = client(&folder);
+    let prompts = client.list("prompts");
+    assert_eq!(client.names("prompts"), ["x-bom", "x-colon", "x-hr", "x-ok"]);
+    assert_eq!(listed(&prompts, "x-colon")["description"], "Use when: always");
+    assert_eq!(arguments(&prompts, "x-colon"), ["arguments", "arg1"]);
+    assert_eq!(listed(&prompts, "x-bom")["description"], "Marked");
+    assert_eq!(client.get_text("x-bom", json!({})), "Text\r\n");
+    assert_eq!(client.get_text("x-hr", json!({})), "---\nNo end of front matter");
+    let (code, checked) = check(&folder);
+    assert_eq!(code, Some(0), "{checked}");
+    for (place, words) in [
+        ("foreign/colon.md:", "read line by line"),
+        ("foreign/hr.md:1:1", "unterminated front matter"),
+        ("foreign/matter.md:", "no text"),
+        ("foreign/latin.md:1:4", "invalid UTF-8"),
+    ] {
+        assert!(checked.contains(place) && checked.contains(words), "{place} {words}: {checked}");
+    }
+}
+
+#[test]
+fn several_formats_share_names_in_order_of_paths() {
+    let folder = server_of(
+        "format: [vscode-prompts, gemini-commands, csv, csv]",
+        &[("a/go.toml", "prompt = 'second'"), ("a/b.csv", "act,prompt\na go,first"), ("z/a-go.prompt.md", "third")],
+    );
+    let client = client(&folder);
+    assert_eq!(client.names("prompts"), ["x-a-go", "x-a-go-2", "x-a-go-3"]);
+    let texts = ["x-a-go", "x-a-go-2", "x-a-go-3"].map(|name| client.get_text(name, json!({})));
+    assert_eq!(texts, ["first", "second", "third"]);
+}
+
+#[test]
+fn only_selects_prompts_by_name() {
+    let files = [("review/system.md", "R"), ("review_code/system.md", "C"), ("write/system.md", "W")];
+    let folder = server_of("prefix: f, format: fabric, only: ['review*', gone]", &files);
+    assert_eq!(client(&folder).names("prompts"), ["f-review", "f-review_code"]);
+    let (_, checked) = check(&folder);
+    assert!(checked.contains("glob `gone` matches no prompts"), "{checked}");
+}
+
+#[test]
+fn names_fit_64_characters_with_the_prefix() {
+    let long = "n".repeat(70);
+    let folder = server_of("format: claude-commands", &[(&format!("{long}a.md"), "1"), (&format!("{long}b.md"), "2")]);
+    let names = client(&folder).names("prompts");
+    assert_eq!(names, [format!("x-{}", "n".repeat(62)), format!("x-{}-2", "n".repeat(60))]);
+}
+
+#[test]
+fn reserved_names_are_free_for_arguments() {
+    let folder = server_of("format: vscode-prompts", &[("a.prompt.md", "${input:env} ${input:this} ${input:server}")]);
+    let client = client(&folder);
+    assert_eq!(arguments(&client.list("prompts"), "x-a"), ["env!", "this!", "server!"]);
+    assert_eq!(client.get_text("x-a", json!({ "env": "1", "this": "2", "server": "3" })), "1 2 3");
+}
+
+#[test]
+fn pack_format_errors_are_reported_at_their_place() {
+    let marketplace = r#"{ "plugins": [{ "name": "pr", "source": "./plugins/pr" }, { "name": "far", "source": { "source": "github" } }] }"#;
+    for (keys, files, words) in [
+        (
+            "format: fabrik",
+            vec![("a/system.md", "A")],
+            vec!["invalid value `fabrik`", "`vscode-prompts`", "did you mean `fabric`"],
+        ),
+        ("format: []", vec![("a/system.md", "A")], vec!["empty `format`"]),
+        (
+            "format: [fabric, csv]",
+            vec![("a.txt", "A")],
+            vec!["no prompts in `foreign`", "`**/*.csv`", "`**/*/system.md`"],
+        ),
+        (
+            "format: fabric",
+            vec![(".claude-plugin/marketplace.json", marketplace)],
+            vec!["marketplace", "`pr` (./plugins/pr)", "`far`"],
+        ),
+        ("format: fabric, allow: [exec]", vec![("a/system.md", "A")], vec!["`allow` cannot be used with `format`"]),
+        ("format: fabric, env: { A: b }", vec![("a/system.md", "A")], vec!["`env` cannot be used with `format`"]),
+        (
+            "only: [a]",
+            vec![("folio.yaml", "folio: 1\nserver: { name: p }\n")],
+            vec!["`only` cannot be used without `format`"],
+        ),
+    ] {
+        let (code, checked) = check(&server_of(keys, &files));
+        assert_eq!(code, Some(1), "{keys}: {checked}");
+        for word in words {
+            assert!(checked.contains(word), "{keys}: {word}: {checked}");
+        }
+    }
+}
+
+#[test]
+fn edits_of_foreign_files_are_reloaded() {
+    let folder = server_of("format: claude-commands", &[(".claude/commands/a.md", "one")]);
+    let server = folder.stdio();
+    let client = server.client(SESSIONLESS_VERSION);
+    assert_eq!(client.get_text("x-a", json!({})), "one");
+    let mark = server.log.line_count();
+    folder.write("foreign/.claude/commands/a.md", "two");
+    server.log.wait_for_reload(mark);
+    assert_eq!(client.get_text("x-a", json!({})), "two");
+    let mark = server.log.line_count();
+    folder.write("foreign/.claude/commands/sub/b.md", "new");
+    server.log.wait_for_reload(mark);
+    assert_eq!(client.names("prompts"), ["x-a", "x-sub-b"]);
+    let mark = server.log.line_count();
+    folder.remove("foreign/.claude/commands/a.md");
+    server.log.wait_for_reload(mark);
+    assert_eq!(client.names("prompts"), ["x-sub-b"]);
+}
+
+#[test]
+fn manifest_tests_and_steps_reach_foreign_prompts() {
+    let manifest = "folio: 1\nserver: { name: s }\npacks: { x: { path: foreign, format: fabric } }\n\
+        tools: { t: { description: T, run: { prompt: { name: x-a, arguments: { input: I } } } } }\n\
+        tests: { a: { prompt: x-a, arguments: { input: I }, expect: { equals: A I } } }\n";
+    let folder = TestFolder::with_manifest(manifest);
+    folder.write("foreign/a/system.md", "A {{input}}");
+    let ran = run_folio(folder.path(), &["test"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(client(&folder).call_text("t", json!({})), "A I");
+}
