@@ -12,10 +12,11 @@ mod memory_size;
 mod tests;
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 pub use capacity::{Capacity, block_if_large, block_if_large_with_secrets};
@@ -67,7 +68,7 @@ struct BudgetUsage {
     needs_blocking_thread: AtomicBool,
     capacity: Arc<Capacity>,
     /// Whether it may hold memory although all calls together hold too much.
-    overcommit: OnceLock<OvercommitPermit>,
+    overcommit: Mutex<Option<OvercommitPermit>>,
 }
 
 /// The thread of the work of a call.
@@ -123,7 +124,7 @@ impl Budget {
             thread: AtomicU8::new(WorkThread::Idle as u8),
             needs_blocking_thread: AtomicBool::new(false),
             capacity,
-            overcommit: OnceLock::new(),
+            overcommit: Mutex::default(),
         };
         Budget { used: Arc::new(used), deadline: Duration::MAX, timeout: Duration::MAX }
     }
@@ -201,7 +202,11 @@ impl Budget {
             }
             tokio::select! {
                 () = self.used.cancel.cancelled() => return Err(Exhausted::Cancelled),
-                permit = &mut overcommit => drop(self.used.overcommit.set(permit)),
+                permit = &mut overcommit => {
+                    *self.used.overcommit.lock() = Some(permit);
+                    self.hold(bytes);
+                    return Ok(());
+                }
                 () = tokio::time::sleep(ROOM_CHECK_INTERVAL) => {}
             }
         }
@@ -213,14 +218,23 @@ impl Budget {
         let held = self.used.memory.load(Relaxed).saturating_add(bytes);
         let growth = held.saturating_sub(self.used.reserved.load(Relaxed));
         let is_guaranteed = growth == 0 || held <= MIN_GUARANTEED_MEMORY && bytes < CHECK_INTERVAL;
-        if is_guaranteed || self.used.overcommit.get().is_some() {
-            self.used.capacity.add_held(growth);
-        } else if !self.used.capacity.try_add_held(growth) {
+        if is_guaranteed || self.used.overcommit.lock().is_some() {
+            self.hold(bytes);
+            return true;
+        }
+        if !self.used.capacity.try_add_held(growth) {
             return false;
         }
         self.used.reserved.fetch_add(growth, Relaxed);
         self.used.memory.fetch_add(bytes, Relaxed);
         true
+    }
+
+    /// Holds more memory, although it may be too much.
+    fn hold(&self, bytes: u64) {
+        let held = self.used.memory.fetch_add(bytes, Relaxed).saturating_add(bytes);
+        let growth = held.saturating_sub(self.used.reserved.fetch_max(held, Relaxed));
+        self.used.capacity.add_held(growth);
     }
 
     /// Whether the call may hold so much more.
@@ -253,6 +267,8 @@ impl Budget {
         let held = self.used.memory.load(Relaxed);
         let before = self.used.reserved.swap(held, Relaxed);
         self.used.capacity.remove_held(before.saturating_sub(held));
+        // Whoever waits now does not wait for this one too.
+        *self.used.overcommit.lock() = None;
     }
 
     /// Runs repeatable work: for a short stretch on the async thread, and if that is not enough, again from the start

@@ -116,6 +116,19 @@ fn calls_that_wait_for_memory_go_on_one_by_one() {
 }
 
 #[test]
+fn call_that_waits_for_something_else_gives_the_permit_back() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let calls = calls_that_fill_the_server();
+    calls.iter().for_each(|call| call.used.next_check.store(u64::MAX, Relaxed));
+    runtime.block_on(async {
+        assert_eq!(calls[0].charge_memory_when_free(HALF / 2).await, Ok(()));
+        calls[0].return_unused();
+        let other = calls[1].with_timeout(Duration::from_secs(20));
+        assert_eq!(other.charge_memory_when_free(HALF / 2).await, Ok(()));
+    });
+}
+
+#[test]
 fn call_that_waits_for_memory_ends_with_its_time() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let calls = calls_that_fill_the_server();

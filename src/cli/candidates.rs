@@ -9,13 +9,14 @@ use super::request::load_and_build;
 use super::{CandidatesArgs, Cli, Exit, Output};
 use crate::catalog::Catalog;
 use crate::catalog::listing::Object;
+use crate::diagnostic::one_line;
 use crate::load::ManifestLocation;
 use crate::schema::allowed_values;
 
 /// Prints each candidate on a line. Whatever is wrong, there is none.
 pub(super) fn run(arguments: &CandidatesArgs, output: &Output) -> anyhow::Result<Exit> {
     let mut found = candidates(&arguments.line, output).unwrap_or_default();
-    found.retain(|candidate| !candidate.chars().any(char::is_control));
+    found.retain(|candidate| one_line(candidate) == *candidate);
     output.print(&found.iter().map(|candidate| format!("{candidate}\n")).collect::<String>())?;
     Ok(Exit::Success)
 }

@@ -75,11 +75,17 @@ pub(super) fn existing_files(dir: &Path, files: &[&str]) -> Vec<String> {
     let mut found: Vec<PathBuf> = paths.filter(|path| path.symlink_metadata().is_ok()).collect();
     for folder in files.iter().flat_map(|name| Path::new(name).ancestors().skip(1)) {
         let path = dir.join(folder);
-        if path.symlink_metadata().is_ok() && !path.is_dir() && !found.contains(&path) {
+        if path.symlink_metadata().is_ok() && !is_folder_within(&path, dir) && !found.contains(&path) {
             found.push(path);
         }
     }
     found.iter().map(|path| format!("`{}`", shown_path(path))).collect()
+}
+
+/// Whether it is a folder, and no link that leads out of `dir`.
+fn is_folder_within(path: &Path, dir: &Path) -> bool {
+    let resolved = |path: &Path| path.canonicalize().ok();
+    path.is_dir() && resolved(path).zip(resolved(dir)).is_some_and(|(path, dir)| path.starts_with(dir))
 }
 
 pub(super) fn eprint_existing(existing: &[String], output: &Output) {
@@ -171,6 +177,16 @@ mod tests {
         fs::write(dir.path().join("skills"), "mine").unwrap();
         assert_eq!(existing_files(write_server(dir.path(), InitTemplate::Team, "{}\n").unwrap()), 1);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn init_writes_through_no_link_to_a_folder_elsewhere() {
+        let (dir, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        std::os::unix::fs::symlink(elsewhere.path(), dir.path().join("docs")).unwrap();
+        let existing = super::existing_files(dir.path(), &["docs/index.md"]);
+        assert_eq!(existing, [format!("`{}`", shown_path(&dir.path().join("docs")))]);
+        fs::create_dir(dir.path().join("pages")).unwrap();
+        assert!(super::existing_files(dir.path(), &["pages/index.md"]).is_empty());
     }
 
     #[test]

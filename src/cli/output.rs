@@ -66,6 +66,11 @@ impl Output {
         stream_style(self.color, &io::stderr())
     }
 
+    /// What others have written, as it may be printed: exactly, unless a terminal would obey it.
+    pub(super) fn shown(&self, text: String) -> String {
+        if io::stdout().is_terminal() { sanitize(&text).into_owned() } else { text }
+    }
+
     /// Writes to stdout. A closed pipe is not an error.
     pub fn print(&self, text: &str) -> anyhow::Result<()> {
         write_to(&mut io::stdout().lock(), self.redactors.redact_text(text.to_owned()).as_bytes())

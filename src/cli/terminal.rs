@@ -181,7 +181,10 @@ pub(super) fn choice_candidates(field: &FormField<'_>, typed: &str) -> Vec<Candi
         Some((before, begun)) => (format!("{before},"), begun.trim_start()),
         None => (String::new(), typed),
     };
-    let fitting = field.choices().into_iter().filter(|choice| choice.value.starts_with(begun));
+    // What a terminal would obey is not offered.
+    let is_offered =
+        |choice: &super::form::Choice| choice.value.starts_with(begun) && one_line(&choice.value) == choice.value;
+    let fitting = field.choices().into_iter().filter(is_offered);
     let candidate = |choice: super::form::Choice| {
         let shown = choice.title.map_or_else(|| choice.value.clone(), |title| format!("{} ({title})", choice.value));
         Candidate { value: format!("{before}{}", choice.value), shown: one_line(&shown).into_owned() }

@@ -32,6 +32,7 @@ pub(super) fn run(place: ManifestLocation, arguments: &TestArgs, output: &Output
         fingerprints: HashMap::new(),
         failed: HashSet::new(),
         loaded: None,
+        had_errors: false,
     };
     runtime.block_on(async {
         stop_on_signals(stop.clone())?;

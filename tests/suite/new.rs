@@ -149,7 +149,7 @@ fn included_file_takes_an_entry() {
 fn what_cannot_be_added_is_shown_to_paste() {
     for (manifest, why) in [
         ("folio: 1\nserver: { name: d }\nprompts: { a: { text: A } }\n", "`prompts` is written in braces"),
-        ("{ folio: 1, server: { name: d } }\n", "`the file` is written in braces"),
+        ("{ folio: 1, server: { name: d } }\n", "the file is written in braces"),
         (
             "folio: 1\nserver: { name: d }\nprompts: &p\n  a: { text: A }\nx-p: *p\n",
             "the layout of `prompts` leaves no",

@@ -807,7 +807,7 @@ fn import_writes_through_no_link_out_of_the_folder() {
     let folder = TestFolder::new(&[("elsewhere/mine.txt", "mine"), ("out/note.txt", "x")]);
     std::os::unix::fs::symlink(folder.join("elsewhere"), folder.join("out/tools")).unwrap();
     let ran = import_value(&folder, &api, &[]);
-    assert!(ran.code != Some(0) && ran.err.contains("`tools`"), "{ran:?}");
+    assert!(ran.code != Some(0) && ran.err.contains("tools`"), "{ran:?}");
     assert_eq!(fs::read_dir(folder.join("elsewhere")).unwrap().count(), 1);
     assert_eq!(fs::read_dir(folder.join("out")).unwrap().count(), 2, "what was begun is taken back");
 }

@@ -21,7 +21,9 @@ use crate::diagnostic::Code;
 use crate::notation::Scalar;
 use crate::template::{OutputPiece, output_pieces};
 use crate::yaml::{Location, Spanned};
+use programs::syntax_of;
 use scan::{ArgRole, ArgvWord, CodeFinding, VALUE_MARKER, scan};
+use syntax::Operands;
 pub(super) use variables::check_env;
 
 /// The language of code, which decides how a script reads a value.
@@ -77,11 +79,15 @@ struct TemplateValue {
 impl TemplateValue {
     /// The name of the argument, if it is one.
     fn argument(&self) -> Option<&str> {
-        match self.path.as_slice() {
-            [name] => Some(name),
-            [head, name] if head == "arguments" => Some(name),
-            _ => None,
-        }
+        argument_name(&self.path)
+    }
+}
+
+fn argument_name(path: &[String]) -> Option<&str> {
+    match path {
+        [name] => Some(name),
+        [head, name] if head == "arguments" => Some(name),
+        _ => None,
     }
 }
 
@@ -185,14 +191,20 @@ fn compile_item(source: &str, at: Location, each: Option<&str>, compiler: &Compi
             }
         }
     }
-    item.word.is_closed = item.values.iter().all(|value| is_closed(value, compiler));
+    item.word.is_closed = item.values.iter().all(|value| is_closed(&value.path, compiler));
     let first = item.values.first().and_then(TemplateValue::argument);
     item.word.may_start_with_dash = first.is_some_and(|name| compiler.allow_dash.contains(name));
     item
 }
 
-fn is_closed(value: &TemplateValue, compiler: &Compiler<'_>) -> bool {
-    value.argument().is_some_and(|name| compiler.closed_arguments.contains(name))
+fn is_closed(path: &[String], compiler: &Compiler<'_>) -> bool {
+    argument_name(path).is_some_and(|name| compiler.closed_arguments.contains(name))
+}
+
+/// Whether a command runs a program that expands the values of its variables, as `make` does.
+fn expands_variables(elements: &[Spanned<Element>], compiler: &Compiler<'_>) -> bool {
+    let expands = |item: &ArgvItem| syntax_of(&item.word.text).is_some_and(|row| row.operands == Operands::Variables);
+    combinations(elements, compiler).iter().flatten().any(expands)
 }
 
 fn env_value(path: &[String], compiler: &Compiler<'_>) -> String {

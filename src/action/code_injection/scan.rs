@@ -123,6 +123,12 @@ impl ArgvScan {
             operands: 0,
         };
         let words = range.start + 1..range.end;
+        if row.operands == Operands::Variables {
+            // Those of `env NAME=VALUE make` too.
+            for at in (0..range.start).filter(|&at| is_assignment(self.text(at))).collect::<Vec<_>>() {
+                self.scan_variable(&reading, at);
+            }
+        }
         match row.operands {
             Operands::Embedded(flags) => self.scan_embedded(row, flags, words),
             Operands::Anywhere => self.scan_anywhere(&reading, words),

@@ -390,6 +390,10 @@ fn code_from_stdin_is_found() {
         "batch",
         "crontab -",
         "crontab -u root -",
+        "ed",
+        "gdb",
+        "octave",
+        "gnuplot",
     ] {
         assert_eq!(roles(command, true).len(), 1, "{command}: {:?}", roles(command, true));
         assert!(roles(command, false).is_empty(), "{command}");
@@ -472,6 +476,9 @@ fn value_that_names_a_program_is_found() {
         "npm --script-shell=@ run x",
         "sort --compress-program=@ file",
         "make -f @",
+        "psql -o @",
+        "psql --output=@ db",
+        "mysql --plugin-dir=@",
         "cargo build --config=@",
         "go test -exec=@",
         "go build -toolexec @",
@@ -517,6 +524,7 @@ fn value_beside_a_program_option_is_allowed() {
         "kubectl get pods --namespace=@",
         "make -C @ -j@ dir/@",
         "psql -h @ -U @ @",
+        "env NAME=@ cmake build",
         "cargo test --package=@ @",
         "go test -run=@ @",
         "sort -k @ @",
@@ -529,8 +537,15 @@ fn value_beside_a_program_option_is_allowed() {
 
 #[test]
 fn value_of_a_make_variable_is_code() {
-    for command in ["make NAME=@", "make -C dir build NAME=v@", "gmake -- NAME=@", "make @", "make build @", "make @=x"]
-    {
+    for command in [
+        "make NAME=@",
+        "make -C dir build NAME=v@",
+        "gmake -- NAME=@",
+        "make @",
+        "make build @",
+        "make @=x",
+        "env NAME=@ make build",
+    ] {
         assert!(matches!(roles(command, false)[..], [ArgRole::Setting(_)]), "{command}: {:?}", roles(command, false));
     }
 }

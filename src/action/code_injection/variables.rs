@@ -1,5 +1,6 @@
 //! The environment variables by which programs load or run code.
 
+use super::{expands_variables, is_closed};
 use crate::action::Step;
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
@@ -90,11 +91,18 @@ pub(in crate::action) fn runs_code(name: &str) -> bool {
     CODE_VARIABLES.contains(&name) || begins(CODE_VARIABLE_PREFIXES) && !begins(GIT_TEXT_VARIABLES)
 }
 
+const OTHER_NAME_HELP: &str =
+    "write its value here, or take it from `env`; pass the argument in a variable of another name";
+const EXPANSION_HELP: &str =
+    "the program expands `$` in it: list the allowed values by `enum`, or write each `$` twice in a `script`";
+
 /// Reports every such variable of a program whose value a caller chooses.
 pub(in crate::action) fn check_env(step: &Step, compiler: &mut Compiler<'_>) {
-    for (name, value) in step.env.iter().filter(|(name, _)| runs_code(name)) {
+    let expands = step.exec.as_ref().is_some_and(|exec| expands_variables(&exec.value, compiler));
+    for (name, value) in step.env.iter().filter(|(name, _)| expands || runs_code(name)) {
         let text = value.to_text();
         let of_caller = output_pieces(&text).into_iter().find_map(|piece| match piece {
+            OutputPiece::Value(_, path) if expands && is_closed(&path, compiler) => None,
             OutputPiece::Value(range, path) if path.first().is_none_or(|head| head != "steps") => Some(range),
             _ => None,
         });
@@ -102,6 +110,6 @@ pub(in crate::action) fn check_env(step: &Step, compiler: &mut Compiler<'_>) {
         let span = compiler.span_within(value.location, range);
         compiler
             .error(Code::Unsafe, span, format!("a value in `{}` could make a program run code", name.value))
-            .help("write its value here, or take it from `env`; pass the argument in a variable of another name");
+            .help(if runs_code(name) { OTHER_NAME_HELP } else { EXPANSION_HELP });
     }
 }

@@ -178,15 +178,16 @@ pub(super) const INTERPRETERS: &[ProgramSyntax] = &[
         operands: Operands::Joined(1),
         ..DEFAULT_SYNTAX
     },
+    ProgramSyntax { names: &["ed", "red"], language: Language::Other, operands: Operands::Stdin, ..DEFAULT_SYNTAX },
     ProgramSyntax {
         names: &["psql"],
         language: Language::Sql,
         code_letters: "c",
         code_names: &["--command"],
-        program_letters: "f",
-        program_names: &["--file"],
-        operand_letters: "dhpUFLoPRTv",
-        operand_names: &["dbname", "host", "port", "username", "field-separator", "set", "variable", "output"],
+        program_letters: "foL",
+        program_names: &["--file", "--output", "--log-file"],
+        operand_letters: "dhpUFPRTv",
+        operand_names: &["dbname", "host", "port", "username", "field-separator", "set", "variable"],
         operands: Operands::Stdin,
         ..DEFAULT_SYNTAX
     },
@@ -195,6 +196,7 @@ pub(super) const INTERPRETERS: &[ProgramSyntax] = &[
         language: Language::Sql,
         code_letters: "e",
         code_names: &["--execute", "--init-command"],
+        program_names: &["--plugin-dir", "--defaults-file", "--defaults-extra-file", "--pager", "--tee"],
         operand_letters: "DhPSu",
         attached_letters: "p",
         operand_names: &["database", "host", "port", "socket", "user"],
@@ -206,6 +208,7 @@ pub(super) const INTERPRETERS: &[ProgramSyntax] = &[
         language: Language::Other,
         code_letters: "eE",
         code_names: &["--eval", "--print", "--rpc-eval", "--expression"],
+        operands: Operands::File,
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
@@ -213,6 +216,7 @@ pub(super) const INTERPRETERS: &[ProgramSyntax] = &[
         language: Language::Other,
         code_letters: "ceg",
         code_names: &["--eval", "-eval"],
+        operands: Operands::File,
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax { names: &["cmd"], language: Language::Other, operands: Operands::Joined(0), ..DEFAULT_SYNTAX },

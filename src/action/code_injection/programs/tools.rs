@@ -35,6 +35,7 @@ pub(super) const TOOLS: &[ProgramSyntax] = &[
         language: Language::Other,
         code_names: &["-ex", "--ex", "-eval-command", "--eval-command", "-iex", "--init-eval-command"],
         program_names: &["-x", "-command", "--command", "-ix", "--init-command"],
+        operands: Operands::Stdin,
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
