@@ -391,6 +391,8 @@ fn code_from_stdin_is_found() {
         "crontab -",
         "crontab -u root -",
         "ed",
+        "ex file",
+        "vim -es file",
         "gdb",
         "octave",
         "gnuplot",

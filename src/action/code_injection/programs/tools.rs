@@ -19,6 +19,7 @@ pub(super) const TOOLS: &[ProgramSyntax] = &[
         code_names: &["--cmd", "+"],
         program_letters: "uUS",
         operand_letters: "iTwW",
+        operands: Operands::Stdin,
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
