@@ -310,7 +310,7 @@ mod tests {
             ("{ prompts: 1 }\n", InsertError::Flow("the file".to_owned())),
             ("x-a: &a\n  b: 1\nprompts: *a\n", InsertError::Alias("`prompts`".to_owned())),
             ("x-a: &a\n  prompts:\n    b: 1\n<<: *a\n", InsertError::Layout("prompts".to_owned())),
-            ("prompts: [a]\n", InsertError::NotAMap("prompts".to_owned())),
+            ("prompts: [a]\n", InsertError::NotAMap("`prompts`".to_owned())),
             ("prompts:\n  ? a\n  : 1\n", InsertError::Layout("prompts".to_owned())),
             ("prompts: &a\n  b: 1\nx-a: *a\n", InsertError::Layout("prompts".to_owned())),
             ("prompts:\n  new: 1\n", InsertError::Exists),

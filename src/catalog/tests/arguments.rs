@@ -160,15 +160,17 @@ tools:
 }
 
 #[test]
-fn unset_credentials_are_omitted() {
+fn only_optional_credentials_may_be_unset() {
     let manifest = r#"
-env: { TOKEN: { secret: true } }
+env: { TOKEN: { secret: true }, OPTIONAL: { secret: true, default: "" } }
 tools:
-  t: { description: d, run: { http: { url: "https://api.example/", auth: { bearer: "{{env.TOKEN}}" } } } }
+  t: { description: d, run: { http: { url: "https://api.example/", auth: { bearer: "{{env.OPTIONAL}}" } } } }
+  u: { description: d, run: { http: { url: "https://api.example/", auth: { bearer: "{{env.TOKEN}}" } } } }
 "#;
     let mut fixture = CatalogFixture::new(manifest);
     let mock_world = MockWorld::new(200, "text/plain", "fine");
     fixture.world = mock_world.clone();
     assert_eq!(fixture.text("t", json!({})), "fine");
     assert_eq!(mock_world.last_request()["headers"], json!([]));
+    assert_eq!(fixture.failure("u", json!({})), "missing credential: variable `TOKEN` is not set");
 }
