@@ -162,9 +162,9 @@ tools:
 #[test]
 fn only_optional_credentials_may_be_unset() {
     let manifest = r#"
-env: { TOKEN: { secret: true }, OPTIONAL: { secret: true, default: "" } }
+env: { TOKEN: { secret: true }, OPTIONAL: { secret: true } }
 tools:
-  t: { description: d, run: { http: { url: "https://api.example/", auth: { bearer: "{{env.OPTIONAL}}" } } } }
+  t: { description: d, run: { http: { url: "https://api.example/", auth: { bearer: "{{default env.OPTIONAL ''}}" } } } }
   u: { description: d, run: { http: { url: "https://api.example/", auth: { bearer: "{{env.TOKEN}}" } } } }
 "#;
     let mut fixture = CatalogFixture::new(manifest);
