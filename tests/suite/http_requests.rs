@@ -503,11 +503,11 @@ fn response_that_takes_too_much_memory_was_asked_for() {
         )
     });
     let manifest = format!(
-        "folio: 1\nserver: {{ name: large }}\ntools: {{ t: {{ description: T, maxOutput: 8MiB, run: {{ http: {{ url: \"{}\", method: POST }} }} }} }}\n",
+        "folio: 1\nserver: {{ name: large }}\ntools: {{ t: {{ description: T, maxOutput: 8MiB, run: {{ http: {{ url: \"{}\", method: POST }}, parse: json }} }} }}\n",
         api.url()
     );
     let result = call(&manifest, json!({}));
-    let words = "memory limit exceeded: more than 128 MiB held at once; send or request less\nThe request was sent all the same.";
+    let words = "take more memory as values than a call may use\nThe request was sent all the same.";
     assert!(text(&result).contains(words), "{result}");
     assert_eq!(api.requests().len(), 1);
 }
