@@ -255,7 +255,8 @@ macro_rules! actions {
 
             /// Runs it.
             pub async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
-                match self { $(Action::$variant(action) => action.execute(context).await,)+ }
+                // Boxed each: the state of the largest one would be moved for every one.
+                match self { $(Action::$variant(action) => Box::pin(action.execute(context)).await,)+ }
             }
         }
 

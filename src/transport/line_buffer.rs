@@ -53,7 +53,7 @@ impl LineBuffer {
     pub(super) fn next(&mut self) -> LineEvent {
         loop {
             let rest = self.bytes.get(self.searched..).unwrap_or_default();
-            let Some(length) = rest.iter().position(|byte| *byte == b'\n') else { return self.partial_line() };
+            let Some(length) = memchr::memchr(b'\n', rest) else { return self.partial_line() };
             let line = self.start..self.searched + length;
             self.start = line.end + 1;
             self.searched = self.start;

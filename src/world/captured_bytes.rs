@@ -1,7 +1,5 @@
 //! Output truncated at a limit, and its display.
 
-use std::borrow::Cow;
-
 use crate::redact::{InputEnd, Redactor};
 use crate::template::{INVALID_UTF8_NOTE, truncation_note};
 
@@ -34,12 +32,14 @@ impl CapturedBytes {
 
     /// Returns the text for display. Invalid UTF-8 is replaced; a last line says so, and how much is missing.
     pub fn to_display_text(&self) -> String {
-        let shown = String::from_utf8_lossy(&self.bytes);
-        let replaced = matches!(shown, Cow::Owned(_));
-        let mut text = shown.into_owned();
-        if replaced {
-            push_line(&mut text, INVALID_UTF8_NOTE);
-        }
+        let mut text = match self.text() {
+            Some(text) => text.to_owned(),
+            None => {
+                let mut text = String::from_utf8_lossy(&self.bytes).into_owned();
+                push_line(&mut text, INVALID_UTF8_NOTE);
+                text
+            }
+        };
         if self.is_truncated() {
             push_line(&mut text, &truncation_note(self.missing_bytes));
         }

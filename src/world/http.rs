@@ -187,7 +187,7 @@ impl HttpResponse {
 /// Sends `request` and reads the response.
 pub(super) async fn send(clients: &HttpClients, request: HttpRequest) -> Result<HttpResponse, WorldError> {
     let (cancel, timeout) = (request.cancel.clone(), request.timeout);
-    within_limits(&cancel, timeout, follow_redirects(clients, request)).await
+    within_limits(&cancel, timeout, Box::pin(follow_redirects(clients, request))).await
 }
 
 /// Ends an exchange that takes too long or is cancelled.

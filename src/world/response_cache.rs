@@ -65,7 +65,8 @@ impl ResponseCache {
             return Ok(response);
         }
         let (cancel, timeout) = (request.cancel.clone(), request.timeout);
-        within_limits(&cancel, timeout, self.fetch_once(clients, request, slot)).await
+        // Boxed: a response that is kept needs none of it.
+        within_limits(&cancel, timeout, Box::pin(self.fetch_once(clients, request, slot))).await
     }
 
     /// Sends a request, unless another one that is equal is under way and its response is kept.

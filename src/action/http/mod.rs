@@ -218,7 +218,7 @@ impl ActionKind for HttpAction {
         let budget = context.scope.budget();
         let request = budget.run_repeatable(|| self.build_request(context))??;
         if let Some(pagination) = &self.pagination {
-            return self.fetch_pages(pagination, request, context).await;
+            return Box::pin(self.fetch_pages(pagination, request, context)).await;
         }
         let described = self.describe_request(&request, &**context.run.world);
         let response = self.send_with_retries(request, &described, Instant::now() + context.timeout, context).await?;
