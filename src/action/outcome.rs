@@ -275,9 +275,16 @@ pub(super) fn parse_body(
         Err(error) if bytes.is_truncated() && (wants_json || says_json || error.is_eof()) => {
             Err(ActionError::TruncatedJson { missing: bytes.missing_bytes, limit })
         }
-        Err(error) if wants_json => Err(ActionError::InvalidJson { message: error.to_string() }),
+        Err(error) if wants_json => Err(ActionError::InvalidJson { message: invalid_json_message(trimmed, &error) }),
         Err(_) => Ok((None, OutcomeBody::Text(bytes.to_display_text()))),
     }
+}
+
+/// What is wrong with JSON; lines of JSON are another format.
+fn invalid_json_message(text: &str, error: &serde_json::Error) -> String {
+    let is_lines =
+        error.line() > 1 && text.lines().next().is_some_and(|line| serde_json::from_str::<Value>(line).is_ok());
+    if is_lines { format!("{error}; if each line is JSON, write `parse: jsonl`") } else { error.to_string() }
 }
 
 /// Adds the `json` of an output to the fields of an outcome, where the output is JSON.

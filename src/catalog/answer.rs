@@ -83,9 +83,6 @@ pub struct ToolAnswer {
     pub structured: Option<Value>,
     /// Whether it failed.
     pub is_error: bool,
-    /// Whether it failed because of its caller, such as by invalid arguments.
-    #[serde(skip)]
-    pub is_caller_error: bool,
 }
 
 impl ToolAnswer {
@@ -97,11 +94,6 @@ impl ToolAnswer {
     /// A failure, with a message for the model.
     pub fn failure(text: impl Into<String>) -> ToolAnswer {
         ToolAnswer { is_error: true, ..ToolAnswer::text(text) }
-    }
-
-    /// The same, where the caller is the cause.
-    pub fn caller_error(text: impl Into<String>) -> ToolAnswer {
-        ToolAnswer { is_caller_error: true, ..ToolAnswer::failure(text) }
     }
 }
 
@@ -306,8 +298,7 @@ impl Refusal {
 /// The failure for the model to read.
 impl From<Refusal> for ToolAnswer {
     fn from(refusal: Refusal) -> ToolAnswer {
-        let is_caller_error = refusal.kind.is_caller_error();
-        ToolAnswer { is_caller_error, ..ToolAnswer::failure(refusal.message) }
+        ToolAnswer::failure(refusal.message)
     }
 }
 
@@ -342,21 +333,4 @@ pub enum RefusalKind {
     Cancelled,
     /// Something failed on this side.
     Internal,
-}
-
-impl RefusalKind {
-    /// Whether the caller is the cause, and another request would be answered.
-    pub fn is_caller_error(self) -> bool {
-        matches!(
-            self,
-            RefusalKind::UnknownTool
-                | RefusalKind::UnknownPrompt
-                | RefusalKind::UnknownReference
-                | RefusalKind::BadArguments
-                | RefusalKind::BadUri
-                | RefusalKind::NotFound
-                | RefusalKind::MissingCapability
-                | RefusalKind::EntryChanged
-        )
-    }
 }

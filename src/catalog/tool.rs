@@ -138,7 +138,7 @@ impl CompiledTool {
         let began = Instant::now();
         let _permit = match self.admit(entry_context).await? {
             Ok(turn) => turn,
-            Err(message) => return Ok(Err(ToolAnswer::caller_error(message))),
+            Err(message) => return Ok(Err(ToolAnswer::failure(message))),
         };
         let waited = if self.has_queue() { began.elapsed() } else { time::Duration::ZERO };
         match self.run(arguments, &entry_context.after_waiting(waited, self.timeout())).await {

@@ -87,7 +87,7 @@ fn read_value(name: &str, written: &str, stdin: &mut Option<&mut dyn Read>) -> R
     }
     let unreadable = |source_error| {
         let path = PathBuf::from(if source == "-" { "stdin" } else { source });
-        ArgumentPairError::Unreadable { name: name.to_owned(), path, source: source_error }
+        ArgumentPairError::Unreadable { name: name.to_owned(), path, source: read_error(source_error) }
     };
     if source != "-" {
         return std::fs::read_to_string(source).map_err(unreadable);
@@ -96,6 +96,14 @@ fn read_value(name: &str, written: &str, stdin: &mut Option<&mut dyn Read>) -> R
     let mut text = String::new();
     stdin.read_to_string(&mut text).map_err(unreadable)?;
     Ok(text)
+}
+
+/// The error of a read, in fewer words where the text is not UTF-8.
+fn read_error(error: std::io::Error) -> std::io::Error {
+    match error.kind() {
+        std::io::ErrorKind::InvalidData => std::io::Error::new(error.kind(), "it is not UTF-8"),
+        _ => error,
+    }
 }
 
 /// A string if the schema allows strings only. Otherwise the text as JSON, or a string, which validation then reports.

@@ -62,7 +62,8 @@ fn message(params: &Value) -> String {
     let number = |key: &str| params.get(key).and_then(Value::as_f64);
     let count = match (number("progress"), number("total")) {
         (Some(progress), Some(total)) => format!("{progress}/{total}"),
-        (Some(progress), None) => progress.to_string(),
+        // A heartbeat says only that the call is alive.
+        (Some(progress), None) if progress.fract() == 0.0 => progress.to_string(),
         _ => String::new(),
     };
     let message = params.get("message").and_then(Value::as_str).unwrap_or_default();

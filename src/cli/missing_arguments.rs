@@ -48,6 +48,15 @@ impl EntryArguments<'_> {
         ))
     }
 
+    /// What is wrong with a list that is written as one text.
+    pub(super) fn list_error(&self, given: &Map<String, Value>) -> Option<String> {
+        let is_text = |field: &FormField<'_>| given.get(field.name).is_some_and(Value::is_string);
+        let field = self.form.fields().find(|field| field.is_list() && is_text(field))?;
+        let text = given.get(field.name)?;
+        let help = format!("write `{}='{}'`", field.name, Value::Array(vec![text.clone()]));
+        Some(format!("argument `{}` of {} `{}` is a list\nhelp: {help}", field.name, self.kind.noun(), self.name))
+    }
+
     /// The missing arguments that were given by another name.
     fn near_names(&self, missing: &[&str], given: &Map<String, Value>) -> String {
         let unknown = given.keys().filter(|name| self.form.field(name).is_none());

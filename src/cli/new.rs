@@ -9,7 +9,7 @@ use clap::ValueEnum;
 
 use super::ask::{ask, can_ask};
 use super::environment::environment;
-use super::new_entry::{EntryDraft, name_in_words};
+use super::new_entry::{EntryDraft, NewAction, SharedKeys, name_in_words};
 use super::{EntryKind, Exit, NewArgs, Output};
 use crate::catalog::{BuildOutcome, Catalog, build, check_entry_name};
 use crate::compile::FileBuffers;
@@ -30,11 +30,12 @@ pub(super) fn run(arguments: NewArgs, output: &Output) -> anyhow::Result<Exit> {
         output.eprint("error: nothing is added to a manifest with errors\n");
         return Ok(Exit::Failure);
     };
-    let draft = draft(arguments, catalog, output)?;
-    if names(catalog, draft.kind).contains(&draft.name) {
-        output.eprint(&format!("error: the manifest has a {} `{}` already\n", draft.kind.noun(), draft.name));
+    let head = EntryHead::new(&arguments, catalog, output)?;
+    if let Err(message) = head.check_unused(catalog) {
+        output.eprint(&format!("error: {message}\n"));
         return Ok(Exit::Failure);
     }
+    let draft = head.into_draft(arguments, &target.text, catalog, output)?;
     let (kind, text) = (draft.kind, draft.text());
     match insert_entry(&target.text, &NewEntry { section: kind.section(), name: &draft.name, text: &text }) {
         Ok(insertion) => target.add(&draft, insertion, &before, output),
@@ -206,30 +207,69 @@ fn eprint_entry(target: &Target, why: Refusal, draft: &EntryDraft, output: &Outp
     ));
 }
 
-/// What to add. On a terminal it is asked what is left out.
-///
-/// # Errors
-/// Something is missing or invalid.
-fn draft(arguments: NewArgs, catalog: &Catalog, output: &Output) -> anyhow::Result<EntryDraft> {
-    let question = "Add a prompt, a tool or a resource?";
-    let kind = given_or_ask(arguments.kind, || ask(question, "prompt", parse_choice, output))?;
-    let kind = kind.ok_or_else(|| missing("kind of the entry"))?;
-    let name = given_or_ask(arguments.name, || ask("Its name", "", parse_name, output))?;
-    let name = name.ok_or_else(|| missing(&format!("name of the {}", kind.noun())))?;
-    parse_name(&name).map_err(|mend| anyhow!("invalid name `{}`\nhelp: {mend}", one_line(&name)))?;
-    let is_tool = kind == EntryKind::Tool;
-    ensure!(arguments.action.is_none() || is_tool, "`--action` is for tools, and this is a {}", kind.noun());
-    let (question, words) = ("What it is, in a sentence", name_in_words(&name));
-    let sentence = |answer: &str| Ok(answer.to_owned());
-    let description = given_or_ask(arguments.description, || ask(question, &words, sentence, output))?;
-    let question = "A program (exec), a script or an http request?";
-    let action = match arguments.action {
-        None if is_tool => given_or_ask(None, || ask(question, "exec", parse_choice, output))?,
-        given => given,
-    };
-    let server = catalog.server().name.clone();
-    let (description, action) = (description.unwrap_or(words), action.unwrap_or_default());
-    Ok(EntryDraft { kind, name, description, action, server })
+/// What is added, before it is asked what it does.
+struct EntryHead {
+    kind: EntryKind,
+    name: String,
+}
+
+impl EntryHead {
+    /// The kind and the name. On a terminal it is asked what is left out.
+    ///
+    /// # Errors
+    /// Something is missing or invalid.
+    fn new(arguments: &NewArgs, catalog: &Catalog, output: &Output) -> anyhow::Result<EntryHead> {
+        let question = "Add a prompt, a tool or a resource?";
+        let kind = given_or_ask(arguments.kind, || ask(question, "prompt", parse_choice, output))?;
+        let kind = kind.ok_or_else(|| missing("kind of the entry"))?;
+        let unused = |answer: &str| {
+            let head = EntryHead { kind, name: parse_name(answer)? };
+            head.check_unused(catalog).map(|()| head.name)
+        };
+        let name = given_or_ask(arguments.name.clone(), || ask("Its name", "", unused, output))?;
+        let name = name.ok_or_else(|| missing(&format!("name of the {}", kind.noun())))?;
+        parse_name(&name).map_err(|mend| anyhow!("invalid name `{}`\nhelp: {mend}", one_line(&name)))?;
+        Ok(EntryHead { kind, name })
+    }
+
+    fn check_unused(&self, catalog: &Catalog) -> Result<(), String> {
+        match names(catalog, self.kind).contains(&self.name) {
+            true => Err(format!("the manifest has a {} `{}` already", self.kind.noun(), self.name)),
+            false => Ok(()),
+        }
+    }
+
+    /// The entry to add to `manifest`. On a terminal it is asked what is left out.
+    ///
+    /// # Errors
+    /// Something does not fit.
+    fn into_draft(
+        self,
+        arguments: NewArgs,
+        manifest: &str,
+        catalog: &Catalog,
+        output: &Output,
+    ) -> anyhow::Result<EntryDraft> {
+        let EntryHead { kind, name } = self;
+        let is_tool = kind == EntryKind::Tool;
+        ensure!(arguments.action.is_none() || is_tool, "`--action` is for tools, and this is a {}", kind.noun());
+        let (question, words) = ("What it is, in a sentence", name_in_words(&name));
+        let sentence = |answer: &str| Ok(answer.to_owned());
+        let description = given_or_ask(arguments.description, || ask(question, &words, sentence, output))?;
+        let question = "A program (exec), a script, an http request or a file?";
+        let action = match arguments.action {
+            None if is_tool => given_or_ask(None, || ask(question, "exec", parse_choice, output))?,
+            given => given,
+        };
+        let (description, action) = (description.unwrap_or(words), action.unwrap_or_default());
+        let shared = SharedKeys::read(manifest);
+        let needs_folder = is_tool && action == NewAction::File && shared.folder.is_none();
+        ensure!(
+            !needs_folder,
+            "a tool that reads files needs a folder\nhelp: add `folders: {{ notes: notes }}` to the manifest first"
+        );
+        Ok(EntryDraft { kind, name, description, action, server: catalog.server().name.clone(), shared })
+    }
 }
 
 /// What is given, or answered on a terminal. In a script nothing is asked.

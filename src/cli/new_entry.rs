@@ -4,7 +4,9 @@ use clap::ValueEnum;
 use serde_json::Value;
 
 use super::EntryKind;
+use crate::diagnostic::Report;
 use crate::openapi::entry;
+use crate::yaml;
 
 /// What a tool does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -14,8 +16,10 @@ pub enum NewAction {
     Exec,
     /// Runs the text of a script
     Script,
-    /// Sends an HTTP request
+    /// Sends an HTTP request, by the connection of the manifest if it has one
     Http,
+    /// Reads a file of a folder of the manifest
+    File,
 }
 
 /// An entry to write.
@@ -28,6 +32,31 @@ pub(super) struct EntryDraft {
     pub(super) action: NewAction,
     /// The name of the server.
     pub(super) server: String,
+    pub(super) shared: SharedKeys,
+}
+
+/// What an entry may use of the manifest that it is added to.
+#[derive(Debug, Default)]
+pub(super) struct SharedKeys {
+    /// The name of the only connection.
+    pub(super) connection: Option<String>,
+    /// The name of the first folder.
+    pub(super) folder: Option<String>,
+}
+
+impl SharedKeys {
+    /// Those in the text of a manifest without errors.
+    pub(super) fn read(manifest: &str) -> SharedKeys {
+        let mut report = Report::default();
+        let parsed = yaml::decode(manifest.as_bytes(), "", &mut report).and_then(|file| yaml::parse(file, &mut report));
+        let json = parsed.map(|document| document.json(document.root())).unwrap_or_default();
+        let names = |section: &str| -> Vec<String> {
+            json.get(section).and_then(Value::as_object).into_iter().flat_map(|map| map.keys().cloned()).collect()
+        };
+        let connection =
+            Some(names("connections")).filter(|names| names.len() == 1).and_then(|names| names.into_iter().next());
+        SharedKeys { connection, folder: names("folders").into_iter().next() }
+    }
 }
 
 impl EntryDraft {
@@ -35,11 +64,12 @@ impl EntryDraft {
     pub(super) fn text(&self) -> String {
         let description = entry("description", &Value::String(self.description.clone()), 2);
         let body = match (self.kind, self.action) {
-            (EntryKind::Prompt, _) => PROMPT,
-            (EntryKind::Resource, _) => RESOURCE,
-            (EntryKind::Tool, NewAction::Exec) => EXEC_TOOL,
-            (EntryKind::Tool, NewAction::Script) => SCRIPT_TOOL,
-            (EntryKind::Tool, NewAction::Http) => HTTP_TOOL,
+            (EntryKind::Prompt, _) => PROMPT.to_owned(),
+            (EntryKind::Resource, _) => RESOURCE.to_owned(),
+            (EntryKind::Tool, NewAction::Exec) => EXEC_TOOL.to_owned(),
+            (EntryKind::Tool, NewAction::Script) => SCRIPT_TOOL.to_owned(),
+            (EntryKind::Tool, NewAction::Http) => self.http_tool(),
+            (EntryKind::Tool, NewAction::File) => self.file_tool(),
         };
         let head = entry(&self.name, &Value::Null, 0).replace(" null", "");
         let uri = match self.kind {
@@ -47,6 +77,19 @@ impl EntryDraft {
             EntryKind::Prompt | EntryKind::Tool => String::new(),
         };
         format!("{head}{uri}{description}{body}")
+    }
+
+    fn http_tool(&self) -> String {
+        let url = match &self.shared.connection {
+            Some(name) => format!("{}      url: \"/items/{{{{id}}}}\"", entry("use", &Value::String(name.clone()), 6)),
+            None => "      url: \"https://api.example.com/items/{{id}}\"".to_owned(),
+        };
+        format!("{HTTP_TOOL}{url}\n{HTTP_TOOL_ERRORS}")
+    }
+
+    fn file_tool(&self) -> String {
+        let folder = self.shared.folder.clone().unwrap_or_default();
+        format!("{FILE_TOOL}{}", entry("in", &Value::String(folder), 6))
     }
 
     /// The URI of a resource.
@@ -62,6 +105,7 @@ impl EntryDraft {
             (EntryKind::Prompt, _) => format!("get {} topic=tea", self.name),
             (EntryKind::Resource, _) => format!("read {}", self.uri()),
             (EntryKind::Tool, NewAction::Http) => format!("call {} id=1 --dry-run", self.name),
+            (EntryKind::Tool, NewAction::File) => format!("call {} path=notes.txt", self.name),
             (EntryKind::Tool, _) => format!("call {} text=hello", self.name),
         }
     }
@@ -104,6 +148,15 @@ const HTTP_TOOL: &str = "  arguments:
     id: { description: Which one, type: integer, minimum: 1, required: true }
   run:
     http:
-      url: \"https://api.example.com/items/{{id}}\"
-      onError: { 404: \"There is no item {{id}}.\" }
+";
+
+const HTTP_TOOL_ERRORS: &str = "      onError: { 404: \"There is no item {{id}}.\" }
+";
+
+const FILE_TOOL: &str = "  annotations: { readOnlyHint: true }
+  arguments:
+    path: { description: The path in the folder, required: true }
+  run:
+    file:
+      read: \"{{path}}\"
 ";

@@ -164,7 +164,8 @@ impl Request<'_> {
             asked.map_err(|error| NotSent { message: format!("{error:#}"), exit: Exit::Failure })?;
         }
         let unknown = entry.unknown_error(&arguments).filter(|_| self.kind == EntryKind::Resource);
-        match unknown.or_else(|| entry.missing_error(&arguments)) {
+        let list = entry.list_error(&arguments).filter(|_| self.kind == EntryKind::Tool);
+        match unknown.or(list).or_else(|| entry.missing_error(&arguments)) {
             Some(message) => Err(NotSent { message, exit: Exit::CannotRun }),
             None => Ok(arguments),
         }

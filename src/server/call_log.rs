@@ -51,32 +51,31 @@ pub(crate) struct CallLog<'a> {
 /// How a call ended.
 struct CallEnd {
     outcome: &'static str,
+    /// Why it failed.
     reason: Option<String>,
-    /// Whether something is wrong on this side.
-    is_warning: bool,
 }
 
 impl CallEnd {
     fn new(outcome: &'static str) -> CallEnd {
-        CallEnd { outcome, reason: None, is_warning: false }
+        CallEnd { outcome, reason: None }
     }
 }
 
 /// An answer that may report a failure.
 pub(crate) trait CallAnswer {
-    /// Why the call failed, and whether its caller caused that.
-    fn failure(&self) -> Option<(&str, bool)> {
+    /// Why the call failed.
+    fn failure(&self) -> Option<&str> {
         None
     }
 }
 
 impl CallAnswer for ToolAnswer {
-    fn failure(&self) -> Option<(&str, bool)> {
+    fn failure(&self) -> Option<&str> {
         let text = self.content.iter().find_map(|block| match block {
             AnswerBlock::Text(block) => Some(block.text.as_str()),
             _ => None,
         });
-        self.is_error.then(|| (text.unwrap_or_default(), self.is_caller_error))
+        self.is_error.then(|| text.unwrap_or_default())
     }
 }
 
@@ -107,14 +106,14 @@ impl<'a> CallLog<'a> {
         let Some(started) = self.started.take() else { return };
         let end = match outcome {
             Ok(answer) => match answer.failure() {
-                Some((reason, is_caller_error)) => self.failed(reason, is_caller_error),
+                Some(reason) => self.failed(reason),
                 None => CallEnd::new("ok"),
             },
             Err(refusal) => match refusal.kind {
                 RefusalKind::Cancelled => CallEnd::new("cancelled"),
                 RefusalKind::InputRequired => CallEnd::new("input required"),
                 RefusalKind::Detached => CallEnd::new("continues as a task"),
-                kind => self.failed(&refusal.message, kind.is_caller_error()),
+                _ => self.failed(&refusal.message),
             },
         };
         self.write(end, started);
@@ -123,35 +122,35 @@ impl<'a> CallLog<'a> {
     /// Logs that the call failed without an outcome.
     pub(crate) fn fail(mut self, reason: &str) {
         if let Some(started) = self.started.take() {
-            self.write(self.failed(reason, false), started);
+            self.write(self.failed(reason), started);
         }
     }
 
-    fn failed(&self, reason: &str, is_caller_error: bool) -> CallEnd {
+    fn failed(&self, reason: &str) -> CallEnd {
         let reason = first_line(&self.catalog.redactor().redact_text(reason));
-        CallEnd { outcome: "failed", reason: Some(reason), is_warning: !is_caller_error }
+        CallEnd { outcome: "failed", reason: Some(reason) }
     }
 
     fn write(&self, end: CallEnd, started: Instant) {
-        if !end.is_warning && !self.is_worth_a_line(&end) {
+        if end.reason.is_none() && !self.logs_success() {
             return;
         }
         let elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let CallEnd { outcome, reason, is_warning } = end;
+        let CallEnd { outcome, reason } = end;
         let reason = reason.as_deref();
         let suffix = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
         let message = format!("{}: {outcome}, {elapsed_ms} ms{suffix}", self.target.command());
         let (method, name) = (self.target.method, &*truncate(self.target.name, MAX_NAME_CHARS));
-        if is_warning {
+        if reason.is_some() {
             tracing::warn!(target: "folio::call", method, name, outcome, elapsed_ms, reason, "{message}");
         } else {
             tracing::info!(target: "folio::call", method, name, outcome, elapsed_ms, reason, "{message}");
         }
     }
 
-    /// Whether it failed, or is a call of what acts, and that is logged.
-    fn is_worth_a_line(&self, end: &CallEnd) -> bool {
-        tracing::enabled!(target: "folio::call", Level::INFO) && (end.reason.is_some() || self.target.runs_actions)
+    /// Whether it has a line if it did not fail: a call of what acts, where that is logged.
+    fn logs_success(&self) -> bool {
+        self.target.runs_actions && tracing::enabled!(target: "folio::call", Level::INFO)
     }
 }
 

@@ -197,6 +197,16 @@ fn get_call_and_read_failures_exit_with_1() {
 }
 
 #[test]
+fn one_text_for_a_list_shows_what_to_write() {
+    let folder = TestFolder::with_manifest(
+        "folio: 1\nserver: { name: s }\ntools:\n  t: { description: D, arguments: { tags: { type: array } }, result: { text: \"{{join tags ','}}\" } }\n",
+    );
+    let error = refused(folder.path(), &["call", "t", "tags=sf"], 2);
+    assert_eq!(error, "error: argument `tags` of tool `t` is a list\nhelp: write `tags='[\"sf\"]'`\n");
+    assert_eq!(well(folder.path(), &["call", "t", "tags=[\"sf\"]"]).trim_end(), "sf");
+}
+
+#[test]
 fn argument_value_from_file_or_stdin() {
     let folder = TestFolder::new(&[("folio.yaml", DESK), ("who.txt", "Grace")]);
     assert_eq!(well(folder.path(), &["get", "greet", "who=@who.txt"]).trim_end(), "Say a warm hello to Grace.");

@@ -93,6 +93,30 @@ fn every_kind_checks_and_runs() {
 }
 
 #[test]
+fn tool_uses_the_connection_and_the_folder_of_its_manifest() {
+    let folder = TestFolder::new(&[
+        ("notes/a.txt", "in a note"),
+        (
+            "folio.yaml",
+            "folio: 1\nserver: { name: desk }\nconnections: { api: { url: \"https://api.example/v1\" } }\nfolders: { notes: notes }\n\
+             tools:\n  old: { description: D, run: { http: { use: api, url: / } } }\n",
+        ),
+    ]);
+    for (name, action, tried, expected) in [
+        ("get-item", "http", &["id=1", "--dry-run"][..], "send GET https://api.example/v1/items/1"),
+        ("note", "file", &["path=a.txt"], "in a note"),
+    ] {
+        let ran = run_folio(folder.path(), &["new", "tool", name, "--action", action]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let ran = run_folio(folder.path(), &[&["call", name], tried].concat());
+        assert!(ran.code == Some(0) && ran.out.contains(expected), "{ran:?}");
+    }
+    let bare = TestFolder::with_manifest(DESK);
+    let ran = run_folio(bare.path(), &["new", "tool", "note", "--action", "file"]);
+    assert!(ran.code == Some(2) && ran.err.contains("help: add `folders: { notes: notes }`"), "{ran:?}");
+}
+
+#[test]
 fn every_example_takes_entries_and_keeps_its_bytes() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/servers");
     for example in fs::read_dir(examples).unwrap().map(|entry| entry.unwrap().path()) {
@@ -206,9 +230,10 @@ fn terminal_is_asked_for_what_is_missing() {
     program.answer("a tool or a resource? [prompt]: ", "tol");
     program.answer("expected one of `prompt`, `tool`, `resource`\n", "tool");
     program.answer("Its name: ", "a b");
-    program.answer("use 1 to 64 letters", "get-item");
+    program.answer("use 1 to 64 letters", "now");
+    program.answer("the manifest has a tool `now` already\n", "get-item");
     program.answer("in a sentence [Get item]: ", "");
-    program.answer("an http request? [exec]: ", "http");
+    program.answer("an http request or a file? [exec]: ", "http");
     let (code, screen) = program.wait_for_exit();
     assert_eq!(code, Some(0), "{screen}");
     assert!(screen.contains("added tool `get-item` at folio.yaml:"), "{screen}");

@@ -37,6 +37,13 @@ fn output_is_a_list_or_names_its_bad_line() {
         ("json", "{\"a\": 1}", json!({ "a": 1 })),
         ("jsonl", "{\"a\": 1}\n\n[2]\r\n3", json!([{ "a": 1 }, [2], 3])),
         ("jsonl", "", json!([])),
+        (
+            "json",
+            "[1]\n[2]\n",
+            json!(
+                "invalid JSON in the output: trailing characters at line 2 column 1; if each line is JSON, write `parse: jsonl`"
+            ),
+        ),
         ("jsonl", "1\n{", json!("invalid JSON in line 2 of the output: EOF while parsing an object at column 1")),
         ("csv", "a,b\n1,\"x\ny\"\n", json!([{ "a": "1", "b": "x\ny" }])),
         ("csv", "a,b\n1\n", json!("invalid CSV in line 2 of the output: expected 2 fields, found 1")),

@@ -11,6 +11,9 @@ const PROGRAM_KEYS: &[&str] = &["exec", "command", "cmd", "program"];
 /// How its arguments are called elsewhere.
 const ARGUMENT_KEYS: &[&str] = &["args", "arguments", "argv", "params"];
 
+/// Keys of a tool, a prompt or a resource that its actions have not.
+const ENTRY_KEYS: &[&str] = &["maxOutput", "outputSchema", "result"];
+
 /// What a command needs that a program without a shell does not read.
 const SCRIPT_HELP: &str =
     "no shell reads it: write `script: { shell: sh, text: … }`, where arguments are variables, as in \"$x\"";
@@ -26,6 +29,7 @@ impl Reshaper<'_> {
         if self.document.string_of(run).is_some() {
             return self.command(run, true);
         }
+        self.steps_key(run);
         match self.document.items_of(run) {
             Some(steps) => steps.into_iter().for_each(|step| self.step(step)),
             None => self.step(run),
@@ -33,6 +37,7 @@ impl Reshaper<'_> {
     }
 
     fn step(&mut self, step: NodeId) {
+        self.misplaced_keys(step);
         self.program_with_arguments(step, None);
         self.each(step, "exec", |reshaper, exec| {
             reshaper.program_with_arguments(exec, Some(exec));
@@ -46,6 +51,39 @@ impl Reshaper<'_> {
         if self.document.entry_of(step, "ask").is_none() {
             self.each(step, "timeout", Reshaper::misplaced_timeout);
         }
+    }
+
+    /// Keys of the entry that stand in its action.
+    fn misplaced_keys(&mut self, step: NodeId) {
+        let Some(mut entries) = self.document.entries_of(step) else { return };
+        let count = entries.len();
+        entries.retain(|entry| {
+            let key = self.document.key_text(entry.key);
+            let is_misplaced = ENTRY_KEYS.contains(&key);
+            if is_misplaced {
+                let at = self.document.location(entry.key).span();
+                let diagnostic = self.report.error(Code::UnknownKey, at, format!("unknown key `{key}`"));
+                diagnostic.help(format!("write `{key}` beside `run`"));
+            }
+            !is_misplaced
+        });
+        if entries.len() < count {
+            let rest = self.document.add_map(entries, self.span(step));
+            self.document.replace(step, rest);
+        }
+    }
+
+    /// `steps` in `run`, which is the list itself.
+    fn steps_key(&mut self, run: NodeId) {
+        let Some(entry) = self.document.entry_of(run, "steps") else { return };
+        if self.document.items_of(entry.value).is_none() {
+            return;
+        }
+        let at = self.span(entry.key);
+        self.report
+            .error(Code::UnknownKey, at, "unknown key `steps`")
+            .help("write the list of steps as the value of `run`");
+        self.document.replace(run, entry.value);
     }
 
     /// A time limit beside an action that has none: its place is reported, and so its unit is not.
