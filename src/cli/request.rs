@@ -23,6 +23,7 @@ use crate::catalog::{BuildOutcome, Catalog, Usage, build};
 use crate::diagnostic::sanitize;
 use crate::load::{EnvSource, LoadedPacks, ManifestLocation, load};
 use crate::server::{LiveCatalog, ServeOptions};
+use crate::spec_version::SpecVersion;
 use crate::transport::in_process::{self, Client, RequestError, ServerQuestion};
 use crate::world::{ActionReport, DryRunWorld, RealWorld, ReportingWorld, World};
 
@@ -225,7 +226,7 @@ impl Request<'_> {
         };
         let show = |params: &Value| progress.show(params);
         let client = Client {
-            version: in_process::NEWEST_VERSION,
+            version: SpecVersion::NEWEST,
             capabilities: client_capabilities(has_answers, &questions),
             answer: &answer,
             progress: if self.shows_progress() { Some(&show) } else { None },
@@ -303,8 +304,7 @@ pub(super) fn send_alone(
     params: Value,
 ) -> anyhow::Result<Result<Value, RequestError>> {
     let answer = |_: &ServerQuestion<'_>| Err(String::new());
-    let client =
-        Client { version: in_process::NEWEST_VERSION, capabilities: json!({}), answer: &answer, progress: None };
+    let client = Client { version: SpecVersion::NEWEST, capabilities: json!({}), answer: &answer, progress: None };
     send_as(&client, LiveRequest { catalog: catalog.clone(), world: world.clone(), method, params })
 }
 

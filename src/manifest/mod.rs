@@ -34,7 +34,7 @@ pub use reshape::{reshape_entries, reshape_prompt};
 pub use resource::Resource;
 pub use schema::schema;
 pub use server::{EnvEntry, EnvVariable, Server, ServerLimits, TraceKey};
-pub use test::{Expect, ExpectedMessage, ExpectedSent, ProtocolVersion, SentParts, Test, TestCase};
+pub use test::{Expect, ExpectedMessage, ExpectedSent, SentParts, Test, TestCase};
 pub use tool::{
     CallCount, Concurrency, ConcurrencyKeys, RateLimit, ResultSpec, Task, TaskSupport, Tool, ToolAnnotations,
 };

@@ -23,10 +23,11 @@ use crate::action::{
     AskError, ChangeNotification, ClientCapability, ClientQuestion, LogLevel, LogNotification, McpClient,
     ProgressUpdate, QuestionKind, QuestionRound,
 };
+use crate::spec_version::SpecVersion;
 
 use super::{
     ConnectionHandler, LiveCatalog, SMALL_MESSAGE_BYTES, logging, question,
-    session::{RootsRevision, Session, SpecVersion},
+    session::{RootsRevision, Session},
     throttle::Throttle,
     weight::Weight,
 };

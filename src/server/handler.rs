@@ -18,7 +18,7 @@ use rmcp::{
 
 use super::{
     ConnectionHandler, bytes_in_flight::AnswerReservation, completion, custom_request, logging, observer, prompts,
-    resources, session, skills, snapshot::PROTOCOL_VERSIONS, subscription, tasks, tools, weight::Weight,
+    protocol_version::PROTOCOL_VERSIONS, resources, session, skills, subscription, tasks, tools, weight::Weight,
 };
 
 type Context = RequestContext<RoleServer>;

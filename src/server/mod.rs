@@ -24,6 +24,7 @@ mod observer;
 mod throttle;
 mod downgrade;
 mod prompts;
+mod protocol_version;
 mod question;
 mod resources;
 mod snapshot;
@@ -59,11 +60,12 @@ pub(crate) use session::RootsRevision;
 
 use crate::catalog::answer::{CallContext, Refusal, RefusalKind};
 use crate::redact::Redactor;
+use crate::spec_version::SpecVersion;
 use crate::world::{ActionReport, ReportingWorld, TraceContext, World};
 
 use self::{
     client_rate_limit::{Allowance, Cost},
-    session::{Session, SpecVersion},
+    session::Session,
     snapshot::Revisions,
 };
 

@@ -29,6 +29,7 @@ use crate::{
         listing::Object,
     },
     diagnostic::truncate,
+    spec_version::SpecVersion,
 };
 
 use super::{
@@ -38,7 +39,6 @@ use super::{
     capability::CapabilityKind,
     error, question,
     session::AdmittedRequest,
-    session::SpecVersion,
     task_table::NewTask,
     tools,
     weight::Weight,

@@ -11,6 +11,7 @@ use rmcp::{
 };
 
 use crate::catalog::answer::{CallContext, ToolAnswer};
+use crate::spec_version::SpecVersion;
 
 use super::{
     ConnectionHandler,
@@ -22,7 +23,7 @@ use super::{
     downgrade::Downgrade,
     error,
     input_required::{CallOutcome, CallRequest},
-    session::{AdmittedRequest, SpecVersion},
+    session::AdmittedRequest,
     structured_content,
     tasks::{self, TaskCall},
 };

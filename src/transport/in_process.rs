@@ -6,6 +6,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, 
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::server::LiveCatalog;
+use crate::spec_version::SpecVersion;
 
 use super::stdio;
 
@@ -55,7 +56,7 @@ pub type AnswerQuestion<'a> = dyn Fn(&ServerQuestion<'_>) -> Result<Value, Strin
 /// A client of one version.
 pub struct Client<'a> {
     /// The version that it speaks.
-    pub version: &'a str,
+    pub version: SpecVersion,
     /// Its capabilities.
     pub capabilities: Value,
     /// Answers questions.
@@ -76,11 +77,11 @@ impl Client<'_> {
     }
 }
 
-/// Asks one request, in the words of 2026-07-28, and returns its result as a client would get it. `params` is an
+/// Asks one request, in the words of the newest version, and returns its result as a client would get it. `params` is an
 /// object. Dropping the future cancels the request.
 pub async fn ask(live: &LiveCatalog, method: &str, params: Value) -> Result<Value, RequestError> {
     let answer = |_: &ServerQuestion<'_>| Err(String::new());
-    let client = Client { version: NEWEST_VERSION, capabilities: json!({}), answer: &answer, progress: None };
+    let client = Client { version: SpecVersion::NEWEST, capabilities: json!({}), answer: &answer, progress: None };
     Connection::open(live).request(&client, method, params).await
 }
 
@@ -91,7 +92,7 @@ pub async fn ask_as(
     method: &str,
     mut params: Value,
 ) -> Result<Value, RequestError> {
-    if client.version != NEWEST_VERSION {
+    if !client.version.is_sessionless() {
         return Connection::open(live).ask_in_session(client, method, params).await;
     }
     for _ in 0..MAX_ROUNDS {
@@ -104,8 +105,6 @@ pub async fn ask_as(
     Err(RequestError::Unanswered(format!("the server asked more than {MAX_ROUNDS} times")))
 }
 
-/// The version in which each request stands for itself.
-pub const NEWEST_VERSION: &str = "2026-07-28";
 /// How often a call may ask.
 const MAX_ROUNDS: usize = 50;
 
@@ -160,7 +159,7 @@ impl Connection {
     /// Begins a session, and sends a request in it.
     async fn ask_in_session(mut self, client: &Client<'_>, method: &str, params: Value) -> Result<Value, RequestError> {
         let hello = json!({
-            "protocolVersion": client.version,
+            "protocolVersion": client.version.as_str(),
             "capabilities": client.capabilities,
             "clientInfo": client_info(),
         });
@@ -213,7 +212,7 @@ fn client_info() -> Value {
 
 fn request(client: &Client<'_>, method: &str, mut params: Value) -> Value {
     let mut meta = json!({
-        "io.modelcontextprotocol/protocolVersion": client.version,
+        "io.modelcontextprotocol/protocolVersion": client.version.as_str(),
         "io.modelcontextprotocol/clientInfo": client_info(),
         "io.modelcontextprotocol/clientCapabilities": client.capabilities,
     });
