@@ -13,6 +13,7 @@ mod call_check;
 mod complete;
 mod redacting_client;
 mod entry;
+mod entry_name;
 pub mod listing;
 mod file;
 mod icons;
@@ -70,9 +71,10 @@ use routes::{Route, Routes};
 
 pub use accept::{AcceptError, Candidate, HttpUsage, SettingsAtStart, Usage};
 pub use access::{HttpAccess, TokenDigest, normalize_origin};
-pub use build::{BadEntryName, BuildOutcome, build, build_for_clients, check_entry_name};
+pub use build::{BuildOutcome, build, build_for_clients};
 pub use clients::{Client, ClientProfile};
 pub use digests::EntryDigests;
+pub use entry_name::{BadEntryName, check_entry_name};
 pub use http_settings::{HttpLimits, HttpSettings};
 pub(crate) use mcp_header::has_mcp_headers;
 pub use server_limits::ServerLimits;
@@ -331,9 +333,9 @@ impl Catalog {
     }
 
     /// The file that a URI leads to by its variables, which a load does not read.
-    pub fn file_of_variables(&self, uri: &str) -> Option<PathBuf> {
+    pub fn path_from_variables(&self, uri: &str) -> Option<PathBuf> {
         let (resource, values) = self.find_resource(uri)?;
-        resource.file_of_variables(&values)
+        resource.path_from_variables(&values)
     }
 
     /// A number that changes when the manifest or the file of a resource changes; `None` if no resource serves the URI.
