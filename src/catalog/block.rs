@@ -311,7 +311,7 @@ fn compile_media(
         notation::Media::Source(source) => source,
     };
     let mime_type = compile_mime_type(source.mime_type.as_ref().or(mime_type), compiler);
-    let source = Bytes::from_source(&source.blob(), ("base64", written.location), compiler);
+    let source = Bytes::from_source(&source.blob(), "base64", written.location, compiler);
     Some(MediaPlan { source: source?, mime_type: mime_type? })
 }
 

@@ -149,7 +149,7 @@ impl Inputs {
         };
         let known = roots.as_deref().unwrap_or_default();
         let resolve =
-            || confined_paths::resolve_paths(&self.confined_arguments, arguments, (known, entry_context.budget));
+            || confined_paths::resolve_paths(&self.confined_arguments, arguments, known, entry_context.budget);
         let arguments = entry_context
             .budget
             .run_io(resolve)

@@ -114,7 +114,8 @@ impl WatchedPrompt {
         let environment = CallEnvironment { world: request.world(&catalog), terminal };
         match request.send(&catalog, arguments, environment)? {
             Ok(result) => {
-                self.rendered_files = embedded_uris(&result).filter_map(|uri| catalog.file_of_variables(uri)).collect();
+                self.rendered_files =
+                    embedded_uris(&result).filter_map(|uri| catalog.path_from_variables(uri)).collect();
                 request.print(&result, print_messages)
             }
             Err(error) => Ok(print_refusal(&request.refusal(&catalog, &error), &self.output)),

@@ -176,14 +176,13 @@ fn stage<'p>(folder: &WorkFolder, files: &'p [FilePlan], staged: &mut Vec<(Strin
         }
         let beside = format!("{around}/.{name}.{}.new", std::process::id());
         let temporary = beside.trim_start_matches('/').to_owned();
-        write_text(folder, &temporary, (&file.text, Existing::Refuse)).with_context(failed)?;
+        write_text(folder, &temporary, &file.text, Existing::Refuse).with_context(failed)?;
         staged.push((temporary, &file.path));
     }
     Ok(())
 }
 
-fn write_text(folder: &WorkFolder, path: &str, text: (&str, Existing)) -> Result<(), FileError> {
-    let (text, existing) = text;
+fn write_text(folder: &WorkFolder, path: &str, text: &str, existing: Existing) -> Result<(), FileError> {
     let failed = |source| FileError::write_failed(path, source);
     folder.write(path, existing, |_, file| file.write_all(text.as_bytes()).map_err(failed))
 }
@@ -193,7 +192,7 @@ fn put_in_place(folder: &WorkFolder, staged: &[(String, &str)]) -> anyhow::Resul
     let mut replaced: Vec<ReplacedFile> = Vec::new();
     for (temporary, path) in staged {
         let before = read_text(folder, path).ok().flatten();
-        if let Err(error) = folder.rename(temporary, (folder, path), Existing::Replace) {
+        if let Err(error) = folder.rename(temporary, folder, path, Existing::Replace) {
             restore(folder, &replaced);
             return Err(error).with_context(|| format!("could not write `{path}`"));
         }
@@ -206,7 +205,7 @@ fn put_in_place(folder: &WorkFolder, staged: &[(String, &str)]) -> anyhow::Resul
 fn restore(folder: &WorkFolder, replaced: &[ReplacedFile]) {
     for ReplacedFile { path, before } in replaced {
         let _: Result<(), FileError> = match before {
-            Some(text) => write_text(folder, path, (text, Existing::Replace)),
+            Some(text) => write_text(folder, path, text, Existing::Replace),
             None => folder.remove(path),
         };
     }

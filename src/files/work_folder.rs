@@ -214,17 +214,17 @@ impl WorkFolder {
     pub fn copy<E: From<FileError>>(
         &self,
         from: OpenFile,
-        to: (&str, Existing),
+        to: &str,
+        existing: Existing,
         pump: impl FnOnce(&mut dyn Read, &mut dyn Write) -> Result<(), E>,
     ) -> Result<(), E> {
-        let (to, existing) = to;
         let mode = from.mode();
         self.written_place(to, existing)?.write(existing, mode, |_, file| pump(&mut from.into_reader(), file))
     }
 
     /// Moves a file or folder into another folder or to another name; a link is moved itself.
-    pub fn rename(&self, from: &str, to: (&WorkFolder, &str), existing: Existing) -> Result<(), FileError> {
-        let (source, target) = (self.place(from)?, to.0.place(to.1)?);
+    pub fn rename(&self, from: &str, target: &WorkFolder, to: &str, existing: Existing) -> Result<(), FileError> {
+        let (source, target) = (self.place(from)?, target.place(to)?);
         source.rename(&target, existing)
     }
 

@@ -44,8 +44,8 @@ impl Listing<'_> {
         let mut entries = Vec::new();
         match operation {
             Operation::Tree => entries = self.tree("", 0)?,
-            Operation::Find => self.flat("", (true, 0), &mut entries)?,
-            _ => self.flat("", (recursive, 0), &mut entries)?,
+            Operation::Find => self.flat("", true, 0, &mut entries)?,
+            _ => self.flat("", recursive, 0, &mut entries)?,
         }
         Ok(entries)
     }
@@ -61,7 +61,8 @@ impl Listing<'_> {
     fn flat(
         &mut self,
         below: &str,
-        (recursive, depth): (bool, usize),
+        recursive: bool,
+        depth: usize,
         entries: &mut Vec<Value>,
     ) -> Result<(), ActionError> {
         for entry in self.names(below, depth)? {
@@ -73,7 +74,7 @@ impl Listing<'_> {
                 entries.push(self.entry(&entry, &path));
             }
             if recursive && self.enters(&entry, &path, depth) {
-                self.flat(&path, (recursive, depth + 1), entries)?;
+                self.flat(&path, recursive, depth + 1, entries)?;
             }
         }
         Ok(())

@@ -290,7 +290,7 @@ impl FileCall<'_> {
             let mut text = FileText::new(&String::from_utf8(old).map_err(not_text)?, redactor);
             let old = text.public();
             text.apply(&edits, self.budget())?;
-            Ok((edit::unified_diff(&shown, (&old, &text.public()), self.budget())?, text.into_string()))
+            Ok((edit::unified_diff(&shown, &old, &text.public(), self.budget())?, text.into_string()))
         };
         let mut diff = String::new();
         if self.flag(&self.action.options.dry_run)? {
@@ -320,9 +320,9 @@ impl FileCall<'_> {
             Operation::Copy => {
                 let from = folder.open_file(&path.relative)?;
                 self.folder(&to)?
-                    .copy(from, (&to.relative, existing), |from, file| self.pump(from, file, &to.relative))?;
+                    .copy(from, &to.relative, existing, |from, file| self.pump(from, file, &to.relative))?;
             }
-            _ => folder.rename(&path.relative, (self.folder(&to)?, &to.relative), existing)?,
+            _ => folder.rename(&path.relative, self.folder(&to)?, &to.relative, existing)?,
         }
         let verb = if self.action.operation == Operation::Copy { "copied" } else { "moved" };
         let from = path.shown(self.folders, "");

@@ -26,7 +26,8 @@ use crate::template::{FilePath, Template, reserved_name_meaning};
 use crate::uri::{Operator, UriTemplate, check_uri};
 use crate::yaml::{Location, Spanned};
 
-use super::{CompiledResource, ResourceContent};
+use super::file_template::FileTemplate;
+use super::{CompiledResource, ResourceContent, ResourceRun};
 
 impl CompiledResource {
     /// Compiles a resource. `None` if it has errors, or its pack lacks a grant.
@@ -48,8 +49,8 @@ impl CompiledResource {
         }
         let hints = written.annotations.as_ref().map(|hints| listed_annotations(hints, compiler));
         let digest = entry_digest(written.location, contents_before, compiler);
-        if let Some(ResourceContent::Run(plan, _)) = &mut content {
-            plan.set_outcome_reads(&compiler.steps_read, pack_context.entry_digest(digest));
+        if let Some(ResourceContent::Run(run)) = &mut content {
+            run.plan.set_outcome_reads(&compiler.steps_read, pack_context.entry_digest(digest));
         }
         let inputs = inputs?;
         Some(CompiledResource {
@@ -172,7 +173,7 @@ fn compile_content(
     let ready = run_keys(written).compile(compiler);
     let result = compiler
         .with_scope_shape(ready.names, |compiler| ResultPlan::compile(written.result.as_ref(), compiler, references));
-    Some(ResourceContent::Run(Box::new(ready.plan?), Box::new(result?)))
+    Some(ResourceContent::Run(Box::new(ResourceRun { plan: ready.plan?, result: result? })))
 }
 
 fn run_keys(written: &manifest::Resource) -> RunKeys<'_> {
@@ -257,7 +258,10 @@ fn file_template(file: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<
     let folder = compiler.resolve_path(literal, file.location)?;
     compiler.findings.dependencies.folders.insert(compiler.pack.folder.path().join(&folder));
     match compiler.pack.folder.subfolder(&folder) {
-        Ok(folder) => Some(ResourceContent::FileTemplate { folder, literal: PathBuf::from(literal), path }),
+        Ok(folder) => {
+            let literal = PathBuf::from(literal);
+            Some(ResourceContent::FileTemplate(FileTemplate { folder, literal, path }))
+        }
         Err(error) => {
             compiler.error(Code::NotFound, file.location, error.to_string());
             None
