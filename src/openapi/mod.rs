@@ -29,7 +29,7 @@ mod prose;
 mod repair;
 mod request;
 mod schema;
-mod selection;
+mod operation_filter;
 mod server;
 mod source;
 mod template_text;
