@@ -183,9 +183,9 @@ pub(super) fn choice_candidates(field: &FormField<'_>, typed: &str) -> Vec<Candi
     };
     // What a terminal would obey is not offered.
     let is_offered =
-        |choice: &super::form::Choice| choice.value.starts_with(begun) && one_line(&choice.value) == choice.value;
+        |choice: &super::form::EnumValue| choice.value.starts_with(begun) && one_line(&choice.value) == choice.value;
     let fitting = field.choices().into_iter().filter(is_offered);
-    let candidate = |choice: super::form::Choice| {
+    let candidate = |choice: super::form::EnumValue| {
         let shown = choice.title.map_or_else(|| choice.value.clone(), |title| format!("{} ({title})", choice.value));
         Candidate { value: format!("{before}{}", choice.value), shown: one_line(&shown).into_owned() }
     };
