@@ -36,46 +36,46 @@ pub(super) struct Exchange {
 
 /// What a peer has sent, read.
 #[expect(clippy::large_enum_variant, reason = "the large one is the usual one, and neither is kept")]
-pub(super) enum SentRequest {
+pub(super) enum ReceivedPayload {
     /// A message.
-    Message(Read),
+    Message(ReceivedMessage),
     /// The messages of a batch, or their errors.
-    Batch(Vec<Result<Read, MessageFault>>),
+    Batch(Vec<Result<ReceivedMessage, MessageFault>>),
 }
 
 /// A parsed message and its reservation. `None` for an invalid notification.
-pub(super) struct Read {
+pub(super) struct ReceivedMessage {
     message: Option<Incoming>,
     reservation: Arc<Reservation>,
 }
 
-impl SentRequest {
+impl ReceivedPayload {
     /// Reads what a peer has sent, a message or a batch. Nobody waits for it, however long it is, as nothing is locked
     /// meanwhile.
-    pub(super) fn receive_one(bytes: &[u8], peer: &PeerBytes) -> Result<SentRequest, MessageFault> {
+    pub(super) fn receive_one(bytes: &[u8], peer: &PeerBytes) -> Result<ReceivedPayload, MessageFault> {
         block_if_large(bytes.len() as u64, || {
             if !batch::is_batch(bytes) {
-                return Read::of(bytes, peer).map(SentRequest::Message);
+                return ReceivedMessage::of(bytes, peer).map(ReceivedPayload::Message);
             }
             let invalid = |message| MessageFault::invalid_request(None, message);
             checked_weight(bytes, Parser::Folio, peer.total()).map_err(invalid)?;
             let list = batch::parse_batch(bytes)?;
             let messages = list.0.iter().map(|message| message.get().as_bytes());
-            Ok(SentRequest::Batch(
-                messages.map(|bytes| check_batchable(bytes).and_then(|()| Read::of(bytes, peer))).collect(),
+            Ok(ReceivedPayload::Batch(
+                messages.map(|bytes| check_batchable(bytes).and_then(|()| ReceivedMessage::of(bytes, peer))).collect(),
             ))
         })
     }
 }
 
-impl Read {
-    fn of(bytes: &[u8], peer: &PeerBytes) -> Result<Read, MessageFault> {
+impl ReceivedMessage {
+    fn of(bytes: &[u8], peer: &PeerBytes) -> Result<ReceivedMessage, MessageFault> {
         let envelope = message::parse_envelope(bytes)?;
         let weight = checked_weight(bytes, envelope.kind.parser(), peer.total());
         let weight =
             weight.map_err(|message| MessageFault::invalid_request(envelope.kind.request_id().cloned(), message))?;
         let reservation = Arc::new(peer.reserve(weight));
-        Ok(Read { message: envelope.parse(bytes)?, reservation })
+        Ok(ReceivedMessage { message: envelope.parse(bytes)?, reservation })
     }
 }
 
@@ -120,12 +120,12 @@ impl Exchange {
     /// Takes what a peer has sent, a message or a batch, and puts what the handler must see into `inbox`.
     pub(super) fn receive(
         &mut self,
-        sent: SentRequest,
+        sent: ReceivedPayload,
         inbox: &mut VecDeque<Incoming>,
     ) -> Result<ReceiveOutcome, MessageFault> {
         match sent {
-            SentRequest::Batch(list) => self.receive_batch(list, inbox),
-            SentRequest::Message(read) => {
+            ReceivedPayload::Batch(list) => self.receive_batch(list, inbox),
+            ReceivedPayload::Message(read) => {
                 let mut outcome = ReceiveOutcome::default();
                 inbox.extend(self.note(read, &mut outcome)?);
                 Ok(outcome)
@@ -169,7 +169,7 @@ impl Exchange {
 
     fn receive_batch(
         &mut self,
-        list: Vec<Result<Read, MessageFault>>,
+        list: Vec<Result<ReceivedMessage, MessageFault>>,
         inbox: &mut VecDeque<Incoming>,
     ) -> Result<ReceiveOutcome, MessageFault> {
         if self.version != Some(ProtocolVersion::V_2025_03_26) {
@@ -194,7 +194,7 @@ impl Exchange {
     }
 
     /// Notes what a message asks or cancels, and returns it where the handler must see it.
-    fn note(&mut self, read: Read, outcome: &mut ReceiveOutcome) -> Result<Option<Incoming>, MessageFault> {
+    fn note(&mut self, read: ReceivedMessage, outcome: &mut ReceiveOutcome) -> Result<Option<Incoming>, MessageFault> {
         let Some(mut message) = read.message else { return Ok(None) };
         if let JsonRpcMessage::Request(request) = &mut message {
             self.register_request(&request.id, request.request.method(), &read.reservation)?;
@@ -353,7 +353,7 @@ mod tests {
             let (mut inbox, mut cancelled) = (VecDeque::new(), 0);
             for line in &lines {
                 let before = exchange.pending.cancelled();
-                match SentRequest::receive_one(line, &exchange.bytes).and_then(|sent| exchange.receive(sent, &mut inbox)) {
+                match ReceivedPayload::receive_one(line, &exchange.bytes).and_then(|sent| exchange.receive(sent, &mut inbox)) {
                     Ok(_) => cancelled += exchange.pending.cancelled() - before,
                     Err(fault) => {
                         let said = serde_json::to_string(&fault).unwrap();

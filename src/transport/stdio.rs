@@ -19,7 +19,7 @@ use crate::server::{LiveCatalog, Reservation};
 
 use super::{
     batch::{self, AnswerRoute},
-    exchange::{Exchange, SentRequest},
+    exchange::{Exchange, ReceivedPayload},
     line_buffer::{LineBuffer, LineEvent},
     message::{Incoming, MessageFault},
     outbox::{Outbox, WriteOrder},
@@ -240,7 +240,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> PipeTransport<R> {
 
     /// Parses a line, and answers its errors.
     fn receive_line(&mut self, line: Range<usize>) {
-        let sent = SentRequest::receive_one(self.lines.get(line), self.exchange.bytes());
+        let sent = ReceivedPayload::receive_one(self.lines.get(line), self.exchange.bytes());
         match sent.and_then(|sent| self.exchange.receive(sent, &mut self.inbox)) {
             Ok(taken) => {
                 let answered = taken.finished_batches.iter().filter(|whole| !whole.replies.is_empty());

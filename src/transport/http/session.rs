@@ -18,7 +18,7 @@ use crate::{
     server::{LiveCatalog, PeerBytes, Reservation},
     transport::{
         batch::{self, AnswerRoute},
-        exchange::{Exchange, SentRequest},
+        exchange::{Exchange, ReceivedPayload},
         message::{self, Incoming, MessageFault},
     },
 };
@@ -198,7 +198,7 @@ impl HttpSession {
     /// Takes what a client has sent, a message or a batch. Returns the stream with the answers to a batch, where they
     /// have one of their own.
     pub(super) fn receive(&self, bytes: &[u8]) -> Result<Option<EventReader>, MessageFault> {
-        let sent = SentRequest::receive_one(bytes, &self.bytes)?;
+        let sent = ReceivedPayload::receive_one(bytes, &self.bytes)?;
         let mut messages = VecDeque::new();
         let mut state = self.state();
         state.last_used = Instant::now();
