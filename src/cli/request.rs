@@ -24,7 +24,7 @@ use crate::diagnostic::sanitize;
 use crate::load::{EnvSource, LoadedPacks, ManifestLocation, load};
 use crate::server::{LiveCatalog, ServeOptions};
 use crate::spec_version::SpecVersion;
-use crate::transport::in_process::{self, Client, RequestError, ServerQuestion};
+use crate::transport::in_process::{self, Client, InProcessError, ServerQuestion};
 use crate::world::{ActionReport, DryRunWorld, RealWorld, ReportingWorld, World};
 
 /// Loads and builds a manifest, and lets `output` remove its secrets.
@@ -197,7 +197,7 @@ impl Request<'_> {
     }
 
     /// What the server refuses; with a near URI, where there is none.
-    pub(super) fn refusal(&self, catalog: &Catalog, error: &RequestError) -> String {
+    pub(super) fn refusal(&self, catalog: &Catalog, error: &InProcessError) -> String {
         let is_unknown = self.kind == EntryKind::Resource && catalog.fingerprint(self.name).is_none();
         match self.kind.nearest_name(catalog, self.name).filter(|near| is_unknown && near != self.name) {
             Some(near) => format!("{error}\nhelp: did you mean `{near}`?"),
@@ -211,7 +211,7 @@ impl Request<'_> {
         catalog: &Arc<Catalog>,
         arguments: Map<String, Value>,
         environment: CallEnvironment<'_>,
-    ) -> anyhow::Result<Result<Value, RequestError>> {
+    ) -> anyhow::Result<Result<Value, InProcessError>> {
         let CallEnvironment { world, terminal } = environment;
         let params = self.kind.params(catalog, self.name, arguments);
         let called = params.get("uri").and_then(Value::as_str).unwrap_or(self.name);
@@ -233,7 +233,7 @@ impl Request<'_> {
         };
         let request = LiveRequest { catalog: catalog.clone(), world, method: self.kind.method(), params };
         Ok(send_as(&client, request)?.map_err(|error| match unanswered_error(&questions) {
-            Some(message) if !has_answers && error.lacks_capability() => RequestError::Unanswered(message),
+            Some(message) if !has_answers && error.lacks_capability() => InProcessError::Unanswered(message),
             _ => error,
         }))
     }
@@ -302,13 +302,13 @@ pub(super) fn send_alone(
     world: &Arc<dyn World>,
     method: &'static str,
     params: Value,
-) -> anyhow::Result<Result<Value, RequestError>> {
+) -> anyhow::Result<Result<Value, InProcessError>> {
     let answer = |_: &ServerQuestion<'_>| Err(String::new());
     let client = Client { version: SpecVersion::NEWEST, capabilities: json!({}), answer: &answer, progress: None };
     send_as(&client, LiveRequest { catalog: catalog.clone(), world: world.clone(), method, params })
 }
 
-fn send_as(client: &Client<'_>, request: LiveRequest) -> anyhow::Result<Result<Value, RequestError>> {
+fn send_as(client: &Client<'_>, request: LiveRequest) -> anyhow::Result<Result<Value, InProcessError>> {
     let LiveRequest { catalog, world, method, params } = request;
     let runtime = build_runtime()?;
     let options = ServeOptions { watching: false, declare_all: true };

@@ -12,7 +12,7 @@ use super::stdio;
 
 /// Why a request has no result.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum RequestError {
+pub enum InProcessError {
     /// The server refuses it.
     #[error("{message}")]
     Refused {
@@ -31,11 +31,11 @@ pub enum RequestError {
     Unanswered(String),
 }
 
-impl RequestError {
+impl InProcessError {
     /// Whether the client lacks a capability that the request needs.
     pub fn lacks_capability(&self) -> bool {
         let lacking = i64::from(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY.0);
-        matches!(self, RequestError::Refused { code, .. } if *code == lacking)
+        matches!(self, InProcessError::Refused { code, .. } if *code == lacking)
     }
 }
 
@@ -79,7 +79,7 @@ impl Client<'_> {
 
 /// Asks one request, in the words of the newest version, and returns its result as a client would get it. `params` is an
 /// object. Dropping the future cancels the request.
-pub async fn ask(live: &LiveCatalog, method: &str, params: Value) -> Result<Value, RequestError> {
+pub async fn ask(live: &LiveCatalog, method: &str, params: Value) -> Result<Value, InProcessError> {
     let answer = |_: &ServerQuestion<'_>| Err(String::new());
     let client = Client { version: SpecVersion::NEWEST, capabilities: json!({}), answer: &answer, progress: None };
     Connection::open(live).request(&client, method, params).await
@@ -91,7 +91,7 @@ pub async fn ask_as(
     live: &LiveCatalog,
     method: &str,
     mut params: Value,
-) -> Result<Value, RequestError> {
+) -> Result<Value, InProcessError> {
     if !client.version.is_sessionless() {
         return Connection::open(live).ask_in_session(client, method, params).await;
     }
@@ -102,20 +102,20 @@ pub async fn ask_as(
         params.insert("inputResponses".to_owned(), answer_round(client, questions)?);
         params.insert("requestState".to_owned(), result.get("requestState").cloned().unwrap_or_default());
     }
-    Err(RequestError::Unanswered(format!("the server asked more than {MAX_ROUNDS} times")))
+    Err(InProcessError::Unanswered(format!("the server asked more than {MAX_ROUNDS} times")))
 }
 
 /// How often a call may ask.
 const MAX_ROUNDS: usize = 50;
 
 /// The answers of one round, by key.
-fn answer_round(client: &Client<'_>, questions: &Map<String, Value>) -> Result<Value, RequestError> {
+fn answer_round(client: &Client<'_>, questions: &Map<String, Value>) -> Result<Value, InProcessError> {
     let mut answers = Map::new();
     for (key, request) in questions {
         let method = request.get("method").and_then(Value::as_str).unwrap_or_default();
         let params = request.get("params").unwrap_or(&Value::Null);
         let answer = (client.answer)(&ServerQuestion { key: Some(key), method, params });
-        answers.insert(key.clone(), answer.map_err(RequestError::Unanswered)?);
+        answers.insert(key.clone(), answer.map_err(InProcessError::Unanswered)?);
     }
     Ok(Value::Object(answers))
 }
@@ -143,7 +143,7 @@ impl Connection {
     }
 
     /// Sends a request that stands for itself.
-    async fn request(mut self, client: &Client<'_>, method: &str, params: Value) -> Result<Value, RequestError> {
+    async fn request(mut self, client: &Client<'_>, method: &str, params: Value) -> Result<Value, InProcessError> {
         self.send(&request(client, method, params)).await?;
         let answer = loop {
             let message = self.receive().await?;
@@ -157,7 +157,7 @@ impl Connection {
     }
 
     /// Begins a session, and sends a request in it.
-    async fn ask_in_session(mut self, client: &Client<'_>, method: &str, params: Value) -> Result<Value, RequestError> {
+    async fn ask_in_session(mut self, client: &Client<'_>, method: &str, params: Value) -> Result<Value, InProcessError> {
         let hello = json!({
             "protocolVersion": client.version.as_str(),
             "capabilities": client.capabilities,
@@ -173,7 +173,7 @@ impl Connection {
     }
 
     /// Answers the server until it answers the request `id`.
-    async fn answer_until(&mut self, client: &Client<'_>, id: i64) -> Result<Value, RequestError> {
+    async fn answer_until(&mut self, client: &Client<'_>, id: i64) -> Result<Value, InProcessError> {
         loop {
             let message = self.receive().await?;
             let Some(method) = message.get("method").and_then(Value::as_str) else {
@@ -185,19 +185,19 @@ impl Connection {
             let Some(asked) = message.get("id") else { continue };
             let params = message.get("params").unwrap_or(&Value::Null);
             let answer = (client.answer)(&ServerQuestion { key: None, method, params });
-            let result = answer.map_err(RequestError::Unanswered)?;
+            let result = answer.map_err(InProcessError::Unanswered)?;
             self.send(&json!({ "jsonrpc": "2.0", "id": asked, "result": result })).await?;
         }
     }
 
-    async fn send(&mut self, message: &Value) -> Result<(), RequestError> {
+    async fn send(&mut self, message: &Value) -> Result<(), InProcessError> {
         let line = format!("{message}\n");
-        self.writer.write_all(line.as_bytes()).await.map_err(|_| RequestError::NoAnswer)
+        self.writer.write_all(line.as_bytes()).await.map_err(|_| InProcessError::NoAnswer)
     }
 
-    async fn receive(&mut self) -> Result<Value, RequestError> {
-        let line = self.lines.next_line().await.ok().flatten().ok_or(RequestError::NoAnswer)?;
-        serde_json::from_str(&line).map_err(|_| RequestError::NoAnswer)
+    async fn receive(&mut self) -> Result<Value, InProcessError> {
+        let line = self.lines.next_line().await.ok().flatten().ok_or(InProcessError::NoAnswer)?;
+        serde_json::from_str(&line).map_err(|_| InProcessError::NoAnswer)
     }
 
     async fn close(self) {
@@ -225,11 +225,11 @@ fn request(client: &Client<'_>, method: &str, mut params: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
 }
 
-fn result(mut answer: Value) -> Result<Value, RequestError> {
+fn result(mut answer: Value) -> Result<Value, InProcessError> {
     let Some(error) = answer.get("error") else {
         return Ok(answer.get_mut("result").map(Value::take).unwrap_or_default());
     };
-    Err(RequestError::Refused {
+    Err(InProcessError::Refused {
         code: error.get("code").and_then(Value::as_i64).unwrap_or_default(),
         message: error.get("message").and_then(Value::as_str).unwrap_or_default().to_owned(),
         data: error.get("data").cloned(),
