@@ -19,7 +19,7 @@ use crate::world::TracePropagation;
 use crate::yaml::{Location, Spanned};
 
 use super::Catalog;
-use super::accept::Candidate;
+use super::accept::UnacceptedCatalog;
 use super::apps;
 use super::client_lints::{self, LintedServer};
 use super::clients::Client;
@@ -41,7 +41,7 @@ use super::unused;
 /// The outcome of a build.
 pub struct BuildOutcome {
     /// The catalog, if there are no errors. It must be accepted before it is served.
-    pub catalog: Option<Candidate>,
+    pub catalog: Option<UnacceptedCatalog>,
     /// All diagnostics, sorted by location.
     pub report: Report,
     /// The files on which all of it depends.
@@ -71,7 +71,7 @@ pub fn build_for_clients(loaded: LoadedPacks, clients: &[Client]) -> BuildOutcom
     unused::warn(&packs, &mut findings);
     findings.report.sort_and_dedup();
     findings.apply_allow_comments();
-    let catalog = catalog.filter(|_| !findings.report.has_errors()).map(Candidate);
+    let catalog = catalog.filter(|_| !findings.report.has_errors()).map(UnacceptedCatalog);
     let redactor = catalog.as_ref().map_or(secrets, |catalog| catalog.redactor().clone());
     BuildOutcome {
         catalog,
