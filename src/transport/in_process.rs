@@ -82,7 +82,7 @@ impl Client<'_> {
 pub async fn ask(live: &LiveCatalog, method: &str, params: Value) -> Result<Value, InProcessError> {
     let answer = |_: &ServerQuestion<'_>| Err(String::new());
     let client = Client { version: SpecVersion::NEWEST, capabilities: json!({}), answer: &answer, progress: None };
-    Connection::open(live).request(&client, method, params).await
+    InProcessConnection::open(live).request(&client, method, params).await
 }
 
 /// The same as `client`, which answers what it is asked on the way.
@@ -93,10 +93,10 @@ pub async fn ask_as(
     mut params: Value,
 ) -> Result<Value, InProcessError> {
     if !client.version.is_sessionless() {
-        return Connection::open(live).ask_in_session(client, method, params).await;
+        return InProcessConnection::open(live).ask_in_session(client, method, params).await;
     }
     for _ in 0..MAX_ROUNDS {
-        let result = Connection::open(live).request(client, method, params.clone()).await?;
+        let result = InProcessConnection::open(live).request(client, method, params.clone()).await?;
         let Some(questions) = result.get("inputRequests").and_then(Value::as_object) else { return Ok(result) };
         let Some(params) = params.as_object_mut() else { return Ok(result) };
         params.insert("inputResponses".to_owned(), answer_round(client, questions)?);
@@ -121,15 +121,15 @@ fn answer_round(client: &Client<'_>, questions: &Map<String, Value>) -> Result<V
 }
 
 /// A connection to the server.
-struct Connection {
+struct InProcessConnection {
     writer: WriteHalf<DuplexStream>,
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     serving: tokio::task::JoinHandle<()>,
     _stop: DropGuard,
 }
 
-impl Connection {
-    fn open(live: &LiveCatalog) -> Connection {
+impl InProcessConnection {
+    fn open(live: &LiveCatalog) -> InProcessConnection {
         let (near, far) = tokio::io::duplex(64 * 1024);
         let stop = CancellationToken::new();
         let guard = stop.clone().drop_guard();
@@ -139,7 +139,7 @@ impl Connection {
             stdio::serve_on(&live, reader, writer, stop).await;
         });
         let (reader, writer) = tokio::io::split(near);
-        Connection { writer, lines: BufReader::new(reader).lines(), serving, _stop: guard }
+        InProcessConnection { writer, lines: BufReader::new(reader).lines(), serving, _stop: guard }
     }
 
     /// Sends a request that stands for itself.
