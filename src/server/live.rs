@@ -21,7 +21,7 @@ use crate::{
 };
 
 use super::{
-    BytesInFlight, Changes, ConnectionHandler, SubscriptionStamp, client_rate_limit::Allowance,
+    BytesInFlight, Changes, ConnectionHandler, SubscriptionStamp, client_rate_limit::ClientRateLimiter,
     observer::RequestObserver, request_state::StateSealer, snapshot::CatalogSnapshot, subscription, task_table::Tasks,
 };
 
@@ -58,7 +58,7 @@ struct LiveState {
     seal: OnceLock<StateSealer>,
     root_limit: OnceLock<Roots>,
     tasks: Tasks,
-    allowance: Allowance,
+    rate_limiter: ClientRateLimiter,
     bytes: BytesInFlight,
     redactors: Redactors,
     capacity: Arc<Capacity>,
@@ -83,7 +83,7 @@ impl LiveCatalog {
             seal: OnceLock::new(),
             root_limit: OnceLock::new(),
             tasks: Tasks::new(bytes.new_peer()),
-            allowance: Allowance::sessionless(),
+            rate_limiter: ClientRateLimiter::sessionless(),
             bytes,
             redactors,
             capacity: Arc::default(),
@@ -213,8 +213,8 @@ impl LiveCatalog {
     }
 
     /// The rate limit that sessionless clients share.
-    pub(crate) fn allowance(&self) -> &Allowance {
-        &self.inner.allowance
+    pub(crate) fn rate_limiter(&self) -> &ClientRateLimiter {
+        &self.inner.rate_limiter
     }
 
     /// The bytes in flight.

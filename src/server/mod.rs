@@ -64,7 +64,7 @@ use crate::spec_version::SpecVersion;
 use crate::world::{ActionReport, ReportingWorld, TraceContext, World};
 
 use self::{
-    client_rate_limit::{Allowance, Cost},
+    client_rate_limit::{ClientRateLimiter, RequestCost},
     session::Session,
     snapshot::Revisions,
 };
@@ -142,12 +142,12 @@ impl ConnectionHandler {
     /// Charges a request to the rate limit of its client, or returns how long to wait.
     fn charge_call(&self, spec_version: SpecVersion, acts: bool) -> Result<(), Duration> {
         let calls = || self.live.catalog().limits().calls_per_second;
-        self.allowance(spec_version).spend(if acts { Cost::Action(calls()) } else { Cost::Plain })
+        self.rate_limiter(spec_version).take(if acts { RequestCost::Action(calls()) } else { RequestCost::Plain })
     }
 
     /// The rate limit of the client; sessionless clients share one.
-    fn allowance(&self, spec_version: SpecVersion) -> &Allowance {
-        if spec_version.is_sessionless() { self.live.allowance() } else { &self.session.allowance }
+    fn rate_limiter(&self, spec_version: SpecVersion) -> &ClientRateLimiter {
+        if spec_version.is_sessionless() { self.live.rate_limiter() } else { &self.session.rate_limiter }
     }
 }
 

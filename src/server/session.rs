@@ -23,7 +23,7 @@ use crate::spec_version::SpecVersion;
 use super::{
     ConnectionHandler,
     capability::{CapabilityKind, DeclaredCapabilities},
-    client_rate_limit::Allowance,
+    client_rate_limit::ClientRateLimiter,
     downgrade::Downgrade,
     error, observer,
     protocol_version::to_protocol_version,
@@ -47,7 +47,7 @@ pub(crate) struct Session {
     /// The client's roots, until it announces a change.
     roots: Mutex<Option<(RootsRevision, Value)>>,
     /// The rate limit of its client.
-    pub(crate) allowance: Allowance,
+    pub(crate) rate_limiter: ClientRateLimiter,
 }
 
 /// How many log messages are sent at once, and then per second.
@@ -65,7 +65,7 @@ impl Default for Session {
             level: Mutex::new(LogLevel::Info),
             log_throttle: Mutex::new(Throttle::new(LOG_BURST, LOGS_PER_SECOND)),
             roots: Mutex::default(),
-            allowance: Allowance::default(),
+            rate_limiter: ClientRateLimiter::default(),
         }
     }
 }
