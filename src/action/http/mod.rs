@@ -31,7 +31,7 @@ use paginate::Pagination;
 use query::Parameter;
 use retry::RetryPolicy;
 use status::{ErrorMessages, StatusPattern};
-use tls_and_proxy::Transport;
+use tls_and_proxy::TlsAndProxy;
 
 pub use connection::check_connection;
 pub use header_name::{is_header_name, is_reserved_header};
@@ -60,7 +60,7 @@ pub struct HttpAction {
     expected_statuses: Vec<StatusPattern>,
     error_messages: ErrorMessages,
     host_policy: HostPolicy,
-    transport: Transport,
+    transport: TlsAndProxy,
     format: OutputFormat,
     /// Whether the body contains a secret, which redirects must not send to another origin.
     has_secret_body: bool,
@@ -164,7 +164,7 @@ impl ActionKind for HttpAction {
         let retry = RetryPolicy::compile(spec.retry.as_ref(), shared_retry, method, compiler);
         let (credentials, body) = (credentials?, body?);
         let host_policy = compile::compile_host_policy(spec, shared, &urls, compiler);
-        let transport = Transport::compile(shared, compiler);
+        let transport = TlsAndProxy::compile(shared, compiler);
         let request = HttpAction {
             has_secret_body: compiler.find_secret(&body.reads()).is_some(),
             body_reads: body.reads(),
