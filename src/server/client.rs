@@ -29,7 +29,7 @@ use super::{
     ConnectionHandler, LiveCatalog, SMALL_MESSAGE_BYTES, logging, question,
     session::{RootsRevision, Session},
     throttle::Throttle,
-    weight::Weight,
+    weight::MemorySize,
 };
 
 /// The client that made a request.

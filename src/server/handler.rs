@@ -18,14 +18,14 @@ use rmcp::{
 
 use super::{
     ConnectionHandler, bytes_in_flight::AnswerReservation, completion, custom_request, logging, observer, prompts,
-    protocol_version::PROTOCOL_VERSIONS, resources, session, skills, subscription, tasks, tools, weight::Weight,
+    protocol_version::PROTOCOL_VERSIONS, resources, session, skills, subscription, tasks, tools, weight::MemorySize,
 };
 
 type Context = RequestContext<RoleServer>;
 type PageRequest = Option<PaginatedRequestParams>;
 
 /// Keeps account of an answer until its transport has delivered it.
-fn charge_answer<T: Weight>(
+fn charge_answer<T: MemorySize>(
     reservation: Option<AnswerReservation>,
     answer: Result<T, ErrorData>,
 ) -> Result<T, ErrorData> {

@@ -14,7 +14,7 @@ use rmcp::{
     task_manager::{TaskContext, TaskExit, TaskFuture, TaskManager, TaskOptions},
 };
 
-use super::{PeerBytes, Reservation, SMALL_MESSAGE_BYTES, weight::Weight};
+use super::{PeerBytes, Reservation, SMALL_MESSAGE_BYTES, weight::MemorySize};
 
 /// How many tasks there may be at once, running or remembered.
 const MAX_TASKS: usize = 1000;

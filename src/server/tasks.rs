@@ -41,7 +41,7 @@ use super::{
     session::AdmittedRequest,
     task_table::NewTask,
     tools,
-    weight::Weight,
+    weight::MemorySize,
 };
 
 /// How long the result of a task is kept by default.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rmcp::{RoleServer, model::ErrorData, service::RequestContext};
 
 use crate::catalog::call_order::CallPlace;
-use crate::server::weight::Weight;
+use crate::server::weight::MemorySize;
 
 use super::{Busy, Reservation, SMALL_MESSAGE_BYTES};
 
@@ -36,7 +36,7 @@ impl AnswerReservation {
     }
 
     /// Takes the bytes of the answer, or refuses one that there is no memory for.
-    pub(crate) fn charge<T: Weight>(self, answer: Result<T, ErrorData>) -> Result<T, ErrorData> {
+    pub(crate) fn charge<T: MemorySize>(self, answer: Result<T, ErrorData>) -> Result<T, ErrorData> {
         // It is in memory twice while it is written.
         let weight = answer.weight() * 2;
         let account = self.reservation.peer.total();

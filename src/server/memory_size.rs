@@ -9,7 +9,7 @@ use rmcp::model::{
 use serde_json::Value;
 
 /// Something that takes memory.
-pub(crate) trait Weight {
+pub(crate) trait MemorySize {
     /// About how many bytes.
     fn weight(&self) -> u64;
 }
@@ -23,7 +23,7 @@ const MEMBER_BYTES: u64 = 64;
 /// What an array or an object allocates that has one value, in addition: room for more, and a header.
 const CONTAINER_BYTES: u64 = 112;
 
-impl<T: Weight> Weight for Result<T, ErrorData> {
+impl<T: MemorySize> MemorySize for Result<T, ErrorData> {
     fn weight(&self) -> u64 {
         match self {
             Ok(answer) => answer.weight(),
@@ -32,19 +32,19 @@ impl<T: Weight> Weight for Result<T, ErrorData> {
     }
 }
 
-impl Weight for ErrorData {
+impl MemorySize for ErrorData {
     fn weight(&self) -> u64 {
-        PART_BYTES + self.message.len() as u64 + self.data.as_ref().map_or(0, Weight::weight)
+        PART_BYTES + self.message.len() as u64 + self.data.as_ref().map_or(0, MemorySize::weight)
     }
 }
 
-impl<T: Weight> Weight for [T] {
+impl<T: MemorySize> MemorySize for [T] {
     fn weight(&self) -> u64 {
-        self.iter().map(Weight::weight).sum()
+        self.iter().map(MemorySize::weight).sum()
     }
 }
 
-impl Weight for Value {
+impl MemorySize for Value {
     fn weight(&self) -> u64 {
         VALUE_BYTES
             + match self {
@@ -56,13 +56,13 @@ impl Weight for Value {
     }
 }
 
-impl Weight for JsonObject {
+impl MemorySize for JsonObject {
     fn weight(&self) -> u64 {
         self.iter().map(|(name, value)| MEMBER_BYTES + name.len() as u64 + value.weight()).sum()
     }
 }
 
-impl Weight for ResourceContents {
+impl MemorySize for ResourceContents {
     fn weight(&self) -> u64 {
         match self {
             ResourceContents::TextResourceContents { text, uri, .. } => PART_BYTES + (text.len() + uri.len()) as u64,
@@ -72,7 +72,7 @@ impl Weight for ResourceContents {
     }
 }
 
-impl Weight for ContentBlock {
+impl MemorySize for ContentBlock {
     fn weight(&self) -> u64 {
         match self {
             ContentBlock::Text(text) => PART_BYTES + text.text.len() as u64,
@@ -84,19 +84,19 @@ impl Weight for ContentBlock {
     }
 }
 
-impl Weight for CallToolResult {
+impl MemorySize for CallToolResult {
     fn weight(&self) -> u64 {
-        PART_BYTES + self.content.weight() + self.structured_content.as_ref().map_or(0, Weight::weight)
+        PART_BYTES + self.content.weight() + self.structured_content.as_ref().map_or(0, MemorySize::weight)
     }
 }
 
-impl Weight for GetPromptResult {
+impl MemorySize for GetPromptResult {
     fn weight(&self) -> u64 {
         PART_BYTES + self.messages.iter().map(|message| message.content.weight()).sum::<u64>()
     }
 }
 
-impl Weight for ReadResourceResult {
+impl MemorySize for ReadResourceResult {
     fn weight(&self) -> u64 {
         PART_BYTES + self.contents.weight()
     }
@@ -105,7 +105,7 @@ impl Weight for ReadResourceResult {
 /// Responses without a result are small.
 macro_rules! weight_of_responses {
     ($($response:ident),+) => {$(
-        impl Weight for $response {
+        impl MemorySize for $response {
             fn weight(&self) -> u64 {
                 match self {
                     $response::Complete(result) => result.weight(),
@@ -121,13 +121,13 @@ weight_of_responses!(CallToolResponse, GetPromptResponse, ReadResourceResponse);
 /// The texts of an entry that may be long.
 macro_rules! weight_of_lists {
     ($($list:ident, $items:ident: $entry:ident);+) => {$(
-        impl Weight for $entry {
+        impl MemorySize for $entry {
             fn weight(&self) -> u64 {
                 PART_BYTES * 4 + self.description.as_ref().map_or(0, |text| text.len() as u64) + icons(self.icons.as_deref())
             }
         }
 
-        impl Weight for $list {
+        impl MemorySize for $list {
             fn weight(&self) -> u64 {
                 self.$items.weight()
             }
@@ -146,13 +146,13 @@ fn icons(icons: Option<&[Icon]>) -> u64 {
     icons.unwrap_or_default().iter().map(|icon| PART_BYTES + icon.src.len() as u64).sum()
 }
 
-impl Weight for ListSkillsResult {
+impl MemorySize for ListSkillsResult {
     fn weight(&self) -> u64 {
         self.skills.len() as u64 * PART_BYTES * 8
     }
 }
 
-impl Weight for GetSkillResult {
+impl MemorySize for GetSkillResult {
     fn weight(&self) -> u64 {
         let skill = &self.skill;
         let files: u64 = match &skill.resources {
@@ -163,13 +163,13 @@ impl Weight for GetSkillResult {
     }
 }
 
-impl Weight for CompleteResult {
+impl MemorySize for CompleteResult {
     fn weight(&self) -> u64 {
         PART_BYTES + self.completion.values.iter().map(|value| PART_BYTES / 2 + value.len() as u64).sum::<u64>()
     }
 }
 
-impl Weight for GetTaskResult {
+impl MemorySize for GetTaskResult {
     fn weight(&self) -> u64 {
         PART_BYTES * 4
             + match &self.task.payload {
