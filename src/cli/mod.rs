@@ -33,7 +33,7 @@ mod new_entry;
 mod request;
 mod allocator;
 mod answer_pair;
-mod answer_table;
+mod preset_answers;
 mod argument_completion;
 mod call_progress;
 mod entry_kind;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
-use super::answer_table::AnswerTable;
+use super::preset_answers::PresetAnswers;
 use super::argument_completion::ArgumentCompletion;
 use super::call_progress::CallProgress;
 use super::entry_kind::EntryKind;
@@ -216,7 +216,7 @@ impl Request<'_> {
         let params = self.kind.params(catalog, self.name, arguments);
         let called = params.get("uri").and_then(Value::as_str).unwrap_or(self.name);
         let questions = catalog.declared_questions(self.kind.method(), called);
-        let answers = AnswerTable::new(&self.options.answers, &questions)?;
+        let answers = PresetAnswers::new(&self.options.answers, &questions)?;
         let has_answers = terminal.is_some() || !answers.is_empty();
         let progress = CallProgress::default();
         let last: &dyn Respondent = terminal.map_or(&Nobody, |terminal| terminal);

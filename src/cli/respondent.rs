@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::answer_table::{answer_usage, current_folder_roots, form_usage, quote_answers};
+use super::preset_answers::{answer_usage, current_folder_roots, form_usage, quote_answers};
 use crate::action::{DeclaredQuestion, DeclaredQuestionKind};
 use crate::diagnostic::quote_names;
 use crate::transport::in_process::ServerQuestion;

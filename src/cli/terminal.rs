@@ -5,7 +5,7 @@ use std::io::{IsTerminal, stderr, stdin};
 use anyhow::bail;
 use serde_json::{Map, Value, json};
 
-use super::answer_table::current_folder_roots;
+use super::preset_answers::current_folder_roots;
 use super::form::{Form, FormField};
 use super::line_prompt::{Candidate, Complete, LinePrompt, TypedLine};
 use super::respondent::{Respondent, sampled_text};
