@@ -43,7 +43,7 @@ mod given_arguments;
 mod line_prompt;
 mod missing_arguments;
 mod output;
-mod respondent;
+mod question_answerer;
 mod result_text;
 mod terminal;
 mod argument_pairs;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::AnswerPair;
 use super::form::Form;
-use super::respondent::{Respondent, sampled_text};
+use super::question_answerer::{QuestionAnswerer, sampled_text};
 use crate::action::{DeclaredQuestion, DeclaredQuestionKind};
 use crate::diagnostic::{nearest, quote_names};
 use crate::transport::in_process::ServerQuestion;
@@ -44,7 +44,7 @@ impl PresetAnswers {
     }
 }
 
-impl Respondent for PresetAnswers {
+impl QuestionAnswerer for PresetAnswers {
     fn answer(&self, question: &ServerQuestion<'_>) -> Result<Option<Value>, String> {
         let Some((key, answer)) = question.key.and_then(|key| self.answers.get_key_value(key)) else { return Ok(None) };
         let asked = question.params.get("requestedSchema").and_then(Value::as_object).and_then(Form::new);

@@ -15,7 +15,7 @@ use super::entry_kind::EntryKind;
 use super::file_size_limit::fail_writes_beyond_limit;
 use super::given_arguments::GivenArguments;
 use super::missing_arguments::{ArgumentPrompt, EntryArguments};
-use super::respondent::{Nobody, Respondent, client_capabilities, first_answer, unanswered_error};
+use super::question_answerer::{NoAnswers, QuestionAnswerer, client_capabilities, first_answer, unanswered_error};
 use super::terminal::Terminal;
 use super::variable_commands::VariableCommands;
 use super::{Exit, Output, RequestArgs};
@@ -219,7 +219,7 @@ impl Request<'_> {
         let answers = PresetAnswers::new(&self.options.answers, &questions)?;
         let has_answers = terminal.is_some() || !answers.is_empty();
         let progress = CallProgress::default();
-        let last: &dyn Respondent = terminal.map_or(&Nobody, |terminal| terminal);
+        let last: &dyn QuestionAnswerer = terminal.map_or(&NoAnswers, |terminal| terminal);
         let answer = |question: &ServerQuestion<'_>| {
             progress.clear();
             first_answer(&[&answers, last], question)

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::preset_answers::current_folder_roots;
 use super::form::{Form, FormField};
 use super::line_prompt::{Candidate, Complete, LinePrompt, TypedLine};
-use super::respondent::{Respondent, sampled_text};
+use super::question_answerer::{QuestionAnswerer, sampled_text};
 use super::{LogFormat, Output};
 use crate::diagnostic::{one_line, sanitize};
 use crate::template::value_to_text;
@@ -152,7 +152,7 @@ impl Terminal<'_> {
     }
 }
 
-impl Respondent for Terminal<'_> {
+impl QuestionAnswerer for Terminal<'_> {
     fn answer(&self, question: &ServerQuestion<'_>) -> Result<Option<Value>, String> {
         self.result_of(question).map(Some).map_err(|error| format!("{error:#}"))
     }
