@@ -23,7 +23,7 @@ mod inputs;
 mod tool_limit;
 pub mod call_order;
 mod unused;
-mod call_turns;
+mod concurrency_queue;
 mod client_limits;
 mod client_lints;
 mod clients;
