@@ -21,7 +21,7 @@ mod mcp_header;
 mod argument_schema;
 mod inputs;
 mod tool_limit;
-pub mod call_order;
+pub mod arrival_order;
 mod unused;
 mod concurrency_queue;
 mod client_limits;

@@ -11,7 +11,7 @@ use rmcp::{
 };
 
 use crate::budget::block_if_large;
-use crate::catalog::call_order::CallOrder;
+use crate::catalog::arrival_order::ArrivalOrder;
 use crate::server::{BytesInFlight, LiveCatalog, PeerBytes, Reservation, RootsRevision};
 
 use super::{
@@ -31,7 +31,7 @@ pub(super) struct Exchange {
     /// The version of the session, once there is one.
     version: Option<ProtocolVersion>,
     roots_revision: RootsRevision,
-    call_order: CallOrder,
+    arrival_order: ArrivalOrder,
 }
 
 /// What a peer has sent, read.
@@ -97,7 +97,7 @@ impl Exchange {
             batches: Batches::default(),
             version: None,
             roots_revision: RootsRevision::default(),
-            call_order: CallOrder::default(),
+            arrival_order: ArrivalOrder::default(),
         }
     }
 
@@ -218,7 +218,7 @@ impl Exchange {
                 if let ClientRequest::CallToolRequest(call) = &mut request.request
                     && self.live.catalog().tool_limits_calls(&call.params.name)
                 {
-                    call.extensions.insert(Arc::new(self.call_order.place(&call.params.name)));
+                    call.extensions.insert(Arc::new(self.arrival_order.place(&call.params.name)));
                 }
                 if self.roots_revision != RootsRevision::default() {
                     request.request.extensions_mut().insert(self.roots_revision);
