@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::check::{Rules, TemplateCheck, check};
 use super::coverage::Branch;
 use super::engine::Engine;
-use super::error::{Altered, Compared, TemplateError, TemplateSpan};
+use super::error::{AlteredValue, ComparedValues, TemplateError, TemplateSpan};
 use super::limit::MAX_OUTPUT;
 use super::lower::{LowerContext, label, lower};
 use super::output_form;
@@ -32,8 +32,8 @@ pub struct Template<S: Slot> {
     body: CompiledBody,
     reads: Vec<Vec<String>>,
     printed: Vec<Vec<String>>,
-    altered: Vec<Altered>,
-    compared: Vec<Compared>,
+    altered: Vec<AlteredValue>,
+    compared: Vec<ComparedValues>,
     single_path: Option<Vec<String>>,
     analysis: S::Analysis,
     slot: PhantomData<S>,
@@ -231,12 +231,12 @@ impl<S: Slot> Template<S> {
     }
 
     /// The values that cannot be redacted in its output.
-    pub fn altered(&self) -> &[Altered] {
+    pub fn altered(&self) -> &[AlteredValue] {
         &self.altered
     }
 
     /// Its comparisons of `env` with what is no constant.
-    pub fn compared(&self) -> &[Compared] {
+    pub fn compared(&self) -> &[ComparedValues] {
         &self.compared
     }
 

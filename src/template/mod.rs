@@ -32,7 +32,7 @@ mod tests;
 pub use compile::{Template, TemplatePart};
 pub use coverage::{Branch, Marker};
 pub use engine::Engine;
-pub use error::{Altered, Compared, TemplateError, TemplateSpan};
+pub use error::{AlteredValue, ComparedValues, TemplateError, TemplateSpan};
 pub use helper::{HelperDoc, helpers, is_helper, is_helper_without_arguments};
 pub use limit::{MAX_ITERATIONS, MAX_NESTING, MAX_OUTPUT, MAX_TEMPLATE};
 pub use output::{OutputPiece, output_pieces};
