@@ -9,7 +9,7 @@ use rmcp::model::RequestId;
 
 use crate::transport::message::MessageFault;
 
-use super::guard::Denied;
+use super::guard::AccessDenial;
 
 /// Why a message is refused, and with which status.
 pub(super) struct RefusedMessage(pub(super) StatusCode, pub(super) MessageFault);
@@ -30,15 +30,15 @@ pub(super) fn too_many_sessions(id: Option<RequestId>) -> RefusedMessage {
     RefusedMessage(StatusCode::SERVICE_UNAVAILABLE, fault)
 }
 
-pub(super) fn denied_response(denied: &Denied) -> Response {
+pub(super) fn denied_response(denied: &AccessDenial) -> Response {
     match denied {
-        Denied::Host => {
+        AccessDenial::Host => {
             text_response(StatusCode::FORBIDDEN, "unknown `Host`; add it to `allowedHosts` in the manifest\n")
         }
-        Denied::Origin => {
+        AccessDenial::Origin => {
             text_response(StatusCode::FORBIDDEN, "forbidden `Origin`; add it to `allowedOrigins` in the manifest\n")
         }
-        Denied::Token => {
+        AccessDenial::Token => {
             let mut response =
                 text_response(StatusCode::UNAUTHORIZED, "missing or invalid token; send `Authorization: Bearer …`\n");
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
