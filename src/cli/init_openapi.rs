@@ -40,7 +40,7 @@ pub(super) fn run(from: &str, arguments: &InitArgs, schema: &str, output: &Outpu
         true => update(&imported, &arguments.dir, output)?,
         false => write_new(&imported, &arguments.dir, schema, output)?,
     };
-    let Some(Written { plan, replaced }) = written else { return Ok(Exit::Failure) };
+    let Some(FolderUpdate { plan, replaced }) = written else { return Ok(Exit::Failure) };
     eprint_warnings(&mut imported.report, output);
     if !check_written(arguments, output)? {
         restore(&WorkFolder::open(&arguments.dir)?, &replaced);
@@ -55,7 +55,7 @@ pub(super) fn run(from: &str, arguments: &InitArgs, schema: &str, output: &Outpu
 }
 
 /// What was written, and what stood in its place.
-struct Written {
+struct FolderUpdate {
     plan: FolderPlan,
     replaced: Vec<ReplacedFile>,
 }
@@ -98,7 +98,7 @@ fn read_file_source(path: &Path) -> anyhow::Result<Source> {
 }
 
 /// Writes all files of a folder in which none of them stands. `None`, once that has been said, where one does.
-fn write_new(imported: &Import, dir: &Path, schema: &str, output: &Output) -> anyhow::Result<Option<Written>> {
+fn write_new(imported: &Import, dir: &Path, schema: &str, output: &Output) -> anyhow::Result<Option<FolderUpdate>> {
     let mut plan = imported.plan_new();
     plan.files.insert(1, FilePlan { path: SCHEMA_PATH.to_owned(), text: schema.to_owned() });
     let planned: Vec<&str> = plan.files.iter().map(|file| file.path.as_str()).collect();
@@ -112,10 +112,10 @@ fn write_new(imported: &Import, dir: &Path, schema: &str, output: &Output) -> an
     }
     fs::create_dir_all(dir).with_context(|| format!("could not create the folder `{}`", dir.display()))?;
     let replaced = write_all(&WorkFolder::open(dir)?, &plan.files)?;
-    Ok(Some(Written { plan, replaced }))
+    Ok(Some(FolderUpdate { plan, replaced }))
 }
 
-fn update(imported: &Import, dir: &Path, output: &Output) -> anyhow::Result<Option<Written>> {
+fn update(imported: &Import, dir: &Path, output: &Output) -> anyhow::Result<Option<FolderUpdate>> {
     let folder = WorkFolder::open(dir)?;
     let read = |path: &str| read_text(&folder, path);
     let mut plan = match imported.plan_update(&fragments(&folder), &read) {
@@ -132,7 +132,7 @@ fn update(imported: &Import, dir: &Path, output: &Output) -> anyhow::Result<Opti
     };
     plan.files.retain(|file| read_text(&folder, &file.path).ok().flatten().as_deref() != Some(&file.text));
     let replaced = write_all(&folder, &plan.files)?;
-    Ok(Some(Written { plan, replaced }))
+    Ok(Some(FolderUpdate { plan, replaced }))
 }
 
 /// The fragments of a folder, into which its author may have moved a tool.
