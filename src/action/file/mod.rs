@@ -5,7 +5,7 @@
 mod compile;
 mod edit;
 mod folder;
-mod found;
+mod operation_result;
 mod list;
 mod path;
 mod read;
@@ -27,10 +27,10 @@ use crate::template::{FolderPath, JsonLeaf, QueryValue, Scope, Shape, Template, 
 use edit::FileText;
 pub use folder::check_folder;
 use folder::{CompiledFolder, needs_grant};
-use found::{Found, FoundBody};
+use operation_result::{OperationResult, ResultBody};
 use list::{DEFAULT_ENTRIES, Listing, MAX_ENTRIES};
 use path::CallPath;
-use read::{Lines, ReadableFile, Reading};
+use read::{Lines, ReadableFile, ReadOptions};
 pub use spec::FileSpec;
 use spec::Operation;
 
@@ -171,7 +171,7 @@ impl FileCall<'_> {
         self.context.scope.budget()
     }
 
-    fn run_io(&self, work: impl FnOnce() -> Result<Found, ActionError>) -> Result<ActionOutcome, ActionError> {
+    fn run_io(&self, work: impl FnOnce() -> Result<OperationResult, ActionError>) -> Result<ActionOutcome, ActionError> {
         self.budget().run_io(|| work()?.into_outcome(self.context))?
     }
 
@@ -183,7 +183,7 @@ impl FileCall<'_> {
         self.folders.get(path.folder).ok_or_else(|| ActionError::message("the folder is gone".to_owned()))
     }
 
-    fn reading(&self) -> Result<Reading, ActionError> {
+    fn reading(&self) -> Result<ReadOptions, ActionError> {
         let options = &self.action.options;
         let (head, tail) = (self.count("head", &options.head)?, self.count("tail", &options.tail)?);
         let lines = match (head, tail) {
@@ -192,10 +192,10 @@ impl FileCall<'_> {
             (None, Some(tail)) => Lines::Tail(tail),
             (None, None) => Lines::All,
         };
-        Ok(Reading { lines, as_base64: self.flag(&options.base64)?, wants_json: self.action.wants_json })
+        Ok(ReadOptions { lines, as_base64: self.flag(&options.base64)?, wants_json: self.action.wants_json })
     }
 
-    fn make_folder(&self, folder: &WorkFolder, path: &CallPath) -> Result<Found, ActionError> {
+    fn make_folder(&self, folder: &WorkFolder, path: &CallPath) -> Result<OperationResult, ActionError> {
         self.announce(path)?;
         if !path.relative.is_empty() {
             folder.create_folder(&path.relative)?;
@@ -203,7 +203,7 @@ impl FileCall<'_> {
         Ok(self.changed(path, |shown| format!("made the folder {shown}")))
     }
 
-    fn list(&self, folder: &WorkFolder, path: &CallPath) -> Result<Found, ActionError> {
+    fn list(&self, folder: &WorkFolder, path: &CallPath) -> Result<OperationResult, ActionError> {
         let options = &self.action.options;
         let limit = self.count("limit", &options.limit)?.unwrap_or(DEFAULT_ENTRIES).min(MAX_ENTRIES);
         let recursive = self.flag(&options.recursive)?;
@@ -222,7 +222,7 @@ impl FileCall<'_> {
             ("notUtf8", listing.not_utf8.into()),
             ("path", path.shown(folders, "").into()),
         ];
-        Ok(Found { body: FoundBody::Json("entries"), note: listing.note(limit), ..Found::fields(fields) })
+        Ok(OperationResult { body: ResultBody::Json("entries"), note: listing.note(limit), ..OperationResult::fields(fields) })
     }
 
     fn globs(&self) -> Result<Globs, ActionError> {
@@ -247,7 +247,7 @@ impl FileCall<'_> {
         })
     }
 
-    fn write(&self, folder: &WorkFolder, path: &CallPath) -> Result<Found, ActionError> {
+    fn write(&self, folder: &WorkFolder, path: &CallPath) -> Result<OperationResult, ActionError> {
         let existing = self.action.options.existing;
         let bytes = match &self.action.content {
             Some(NewContent::Edits(edits)) => return self.edit(folder, path, edits),
@@ -280,7 +280,7 @@ impl FileCall<'_> {
         }))
     }
 
-    fn edit(&self, folder: &WorkFolder, path: &CallPath, edits: &JsonTemplate) -> Result<Found, ActionError> {
+    fn edit(&self, folder: &WorkFolder, path: &CallPath, edits: &JsonTemplate) -> Result<OperationResult, ActionError> {
         let edits = edit::parse_edits(&edits.render(self.scope())?)?;
         let shown = path.shown(self.folders, "");
         let redactor = self.context.run.world.redactor();
@@ -307,13 +307,13 @@ impl FileCall<'_> {
             })?;
         }
         let note = diff.is_empty().then(|| format!("nothing to change in {shown}"));
-        let body = if diff.is_empty() { FoundBody::None } else { FoundBody::Text("diff") };
+        let body = if diff.is_empty() { ResultBody::None } else { ResultBody::Text("diff") };
         let fields = [("path", shown.into()), ("diff", diff.into())];
-        Ok(Found { body, note, ..Found::fields(fields) })
+        Ok(OperationResult { body, note, ..OperationResult::fields(fields) })
     }
 
-    fn transfer(&self, folder: &WorkFolder, path: &CallPath) -> Result<Found, ActionError> {
-        let Some(to) = &self.action.to else { return Ok(Found::fields([])) };
+    fn transfer(&self, folder: &WorkFolder, path: &CallPath) -> Result<OperationResult, ActionError> {
+        let Some(to) = &self.action.to else { return Ok(OperationResult::fields([])) };
         let (to, existing) = (self.resolve(to)?, self.action.options.existing);
         self.announce(path)?;
         match self.action.operation {
@@ -329,7 +329,7 @@ impl FileCall<'_> {
         Ok(self.changed(&to, |to| format!("{verb} {from} to {to}")))
     }
 
-    fn remove(&self, folder: &WorkFolder, path: &CallPath) -> Result<Found, ActionError> {
+    fn remove(&self, folder: &WorkFolder, path: &CallPath) -> Result<OperationResult, ActionError> {
         let recursive = self.flag(&self.action.options.recursive)?;
         self.announce(path)?;
         if recursive {
@@ -378,10 +378,10 @@ impl FileCall<'_> {
     }
 
     /// What a change found: the path that is there now, or was, and what was done to it in words.
-    fn changed(&self, path: &CallPath, words: impl FnOnce(&str) -> String) -> Found {
+    fn changed(&self, path: &CallPath, words: impl FnOnce(&str) -> String) -> OperationResult {
         let shown = path.shown(self.folders, "");
         let note = Some(words(if shown.is_empty() { "." } else { &shown }));
-        Found { note, ..Found::fields([("path", shown.into())]) }
+        OperationResult { note, ..OperationResult::fields([("path", shown.into())]) }
     }
 
     /// A flag; nothing is false.
