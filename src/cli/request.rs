@@ -86,7 +86,7 @@ pub(super) struct CallEnvironment<'a> {
 }
 
 /// Why a request is not sent.
-pub(super) struct NotSent {
+pub(super) struct UnsentRequestError {
     pub(super) message: String,
     pub(super) exit: Exit,
 }
@@ -107,7 +107,7 @@ impl Request<'_> {
         let terminal = Terminal::detect(self.output);
         let arguments = match self.arguments(&catalog, given, terminal.as_ref()) {
             Ok(arguments) => arguments,
-            Err(NotSent { message, exit }) => {
+            Err(UnsentRequestError { message, exit }) => {
                 print_refusal(&message, self.output);
                 return Ok(exit);
             }
@@ -146,10 +146,10 @@ impl Request<'_> {
         catalog: &Arc<Catalog>,
         given: GivenArguments,
         terminal: Option<&Terminal<'_>>,
-    ) -> Result<Map<String, Value>, NotSent> {
+    ) -> Result<Map<String, Value>, UnsentRequestError> {
         let schema = self.kind.input_schema(catalog, self.name);
         if schema.is_none() && self.kind != EntryKind::Resource {
-            return Err(NotSent { message: self.unknown_entry(catalog), exit: Exit::Failure });
+            return Err(UnsentRequestError { message: self.unknown_entry(catalog), exit: Exit::Failure });
         }
         let mut arguments = given.into_arguments(self.kind, schema.unwrap_or(&Map::new()));
         let Some(form) = schema.and_then(|schema| self.kind.form(schema, self.name)) else {
@@ -162,24 +162,24 @@ impl Request<'_> {
             let completion = ArgumentCompletion { catalog: catalog.clone(), world, reference };
             let complete = |name: &str, typed: &str, given: &Map<String, Value>| completion.values(name, typed, given);
             let asked = entry.ask_missing(&mut arguments, &ArgumentPrompt { terminal, complete: &complete });
-            asked.map_err(|error| NotSent { message: format!("{error:#}"), exit: Exit::Failure })?;
+            asked.map_err(|error| UnsentRequestError { message: format!("{error:#}"), exit: Exit::Failure })?;
         }
         let unknown = entry.unknown_error(&arguments).filter(|_| self.kind == EntryKind::Resource);
         match unknown.or_else(|| entry.missing_error(&arguments)) {
-            Some(message) => Err(NotSent { message, exit: Exit::CannotRun }),
+            Some(message) => Err(UnsentRequestError { message, exit: Exit::CannotRun }),
             None => Ok(arguments),
         }
     }
 
     /// The arguments of a URI, which are none.
-    fn without_form(&self, arguments: Map<String, Value>) -> Result<Map<String, Value>, NotSent> {
+    fn without_form(&self, arguments: Map<String, Value>) -> Result<Map<String, Value>, UnsentRequestError> {
         match arguments.keys().next() {
             Some(name) if self.kind == EntryKind::Resource => {
                 let message = format!(
                     "unexpected argument `{name}`: `{}` is not a resource template\nhelp: write a template as `folio list` shows it",
                     self.name
                 );
-                Err(NotSent { message, exit: Exit::CannotRun })
+                Err(UnsentRequestError { message, exit: Exit::CannotRun })
             }
             _ => Ok(arguments),
         }
