@@ -21,7 +21,7 @@ use crate::{
 };
 
 use super::{
-    BytesInFlight, Changes, ConnectionHandler, SubscriptionStamp, client_rate_limit::ClientRateLimiter,
+    BytesInFlight, Changes, ConnectionHandler, SubscriptionBaseline, client_rate_limit::ClientRateLimiter,
     observer::RequestObserver, request_state::StateSealer, snapshot::CatalogSnapshot, subscription, task_table::Tasks,
 };
 
@@ -198,10 +198,10 @@ impl LiveCatalog {
 
     /// Notes what is served now. A transport on which requests wait puts it among the extensions of a request
     /// to listen, so that no change between its arrival and its beginning is lost.
-    pub(crate) fn subscription_stamp(&self, requested: &SubscriptionFilter) -> SubscriptionStamp {
+    pub(crate) fn subscription_baseline(&self, requested: &SubscriptionFilter) -> SubscriptionBaseline {
         let served = self.snapshot();
         let prints = subscription::watchable_uris(requested).iter().map(|uri| served.fingerprint(uri)).collect();
-        SubscriptionStamp { revisions: served.revisions, fingerprints: prints }
+        SubscriptionBaseline { revisions: served.revisions, fingerprints: prints }
     }
 
     pub(crate) fn subscribe(&self) -> watch::Receiver<Arc<CatalogSnapshot>> {

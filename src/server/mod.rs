@@ -75,7 +75,7 @@ pub struct ConnectionHandler {
     session: Arc<Session>,
     /// The revisions when the connection was made.
     initial: Revisions,
-    /// Whether its transport stamps subscription requests on arrival.
+    /// Whether its transport baselines subscription requests on arrival.
     is_stamped: bool,
     /// Its client, once that is observed.
     client: OnceLock<ClientName>,
@@ -98,8 +98,8 @@ impl ConnectionHandler {
         }
     }
 
-    /// The handler of a connection whose transport puts a [`SubscriptionStamp`] on requests to listen.
-    pub(crate) fn with_stamps(mut self) -> ConnectionHandler {
+    /// The handler of a connection whose transport puts a [`SubscriptionBaseline`] on requests to listen.
+    pub(crate) fn with_subscription_baselines(mut self) -> ConnectionHandler {
         self.is_stamped = true;
         self
     }
@@ -169,7 +169,7 @@ const CANCEL_GRACE: Duration = Duration::from_millis(200);
 
 /// The served state when a subscription request arrived.
 #[derive(Debug, Clone)]
-pub(crate) struct SubscriptionStamp {
+pub(crate) struct SubscriptionBaseline {
     revisions: Revisions,
     /// The fingerprints of the requested resources, in order.
     fingerprints: Arc<[Option<u64>]>,

@@ -212,8 +212,8 @@ impl Exchange {
             JsonRpcMessage::Request(request) => {
                 message::redirect_foreign_method(&mut request.request);
                 if let ClientRequest::SubscriptionsListenRequest(listen) = &mut request.request {
-                    let stamp = self.live.subscription_stamp(&listen.params.notifications);
-                    listen.extensions.insert(stamp);
+                    let baseline = self.live.subscription_baseline(&listen.params.notifications);
+                    listen.extensions.insert(baseline);
                 }
                 if let ClientRequest::CallToolRequest(call) = &mut request.request
                     && self.live.catalog().tool_limits_calls(&call.params.name)
