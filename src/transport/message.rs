@@ -17,7 +17,7 @@ use rmcp::{
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned, ser::SerializeStruct};
 use serde_json::{Value, value::RawValue};
 
-use super::label_limits;
+use super::length_limits;
 use super::message_size::Parser;
 use super::request_params::{MisfitParams, parse_params, parse_typed_request};
 
@@ -133,10 +133,10 @@ fn not_an_object(text: &str) -> MessageFault {
 }
 
 fn classify(members: EnvelopeMembers<'_>) -> Result<Envelope<'_>, MessageFault> {
-    if members.id.is_some_and(|id| id.get().len() > label_limits::MAX_LABEL_BYTES) {
+    if members.id.is_some_and(|id| id.get().len() > length_limits::MAX_LABEL_BYTES) {
         return Err(MessageFault::invalid_request(
             None,
-            label_limits::too_long_message("id", label_limits::MAX_LABEL_BYTES),
+            length_limits::too_long_message("id", length_limits::MAX_LABEL_BYTES),
         ));
     }
     let id = members.id.map(|id| serde_json::from_str::<RequestId>(id.get()));
@@ -151,10 +151,10 @@ fn classify(members: EnvelopeMembers<'_>) -> Result<Envelope<'_>, MessageFault> 
         }
         return Err(MessageFault::invalid_request(known, "missing `method`, `result` or `error`"));
     };
-    if method.get().len() > label_limits::MAX_LABEL_BYTES {
+    if method.get().len() > length_limits::MAX_LABEL_BYTES {
         return Err(MessageFault::invalid_request(
             known,
-            label_limits::too_long_message("method", label_limits::MAX_LABEL_BYTES),
+            length_limits::too_long_message("method", length_limits::MAX_LABEL_BYTES),
         ));
     }
     let Ok(method) = serde_json::from_str::<MethodName<'_>>(method.get()) else {
@@ -214,15 +214,15 @@ impl Envelope<'_> {
 /// A request with invalid parameters is passed on: the handler reports the same error on every transport. Only JSON
 /// that cannot be held, such as endless nesting, is an error here.
 fn parse_request(id: &RequestId, method: Cow<'_, str>, params: Option<&str>) -> Result<ClientRequest, MessageFault> {
-    if has_small_params(&method) && params.is_some_and(|params| params.len() > label_limits::MAX_INITIALIZE_BYTES) {
+    if has_small_params(&method) && params.is_some_and(|params| params.len() > length_limits::MAX_INITIALIZE_BYTES) {
         return Err(MessageFault::invalid_params(
             id.clone(),
-            label_limits::too_long_message("params", label_limits::MAX_INITIALIZE_BYTES),
+            length_limits::too_long_message("params", length_limits::MAX_INITIALIZE_BYTES),
         ));
     }
     match parse_typed_request(&method, params) {
         Ok(request) => {
-            return match label_limits::check_request(&request) {
+            return match length_limits::check_request(&request) {
                 Ok(()) => Ok(request),
                 Err(message) => Err(MessageFault::invalid_params(id.clone(), message)),
             };

@@ -21,7 +21,7 @@
 mod batch;
 mod exchange;
 pub mod http;
-mod label_limits;
+mod length_limits;
 mod line_buffer;
 pub mod in_process;
 mod message;
