@@ -12,7 +12,7 @@ mod descriptors;
 mod event_stream;
 mod guard;
 mod page;
-mod presence;
+mod liveness;
 mod redact;
 mod response;
 mod revoked;
