@@ -21,7 +21,7 @@ use super::scope::Scope;
 use super::shape::ScopeShape;
 use super::slot::{ParsedTemplate, RenderedText, RenderedValue, Slot};
 use super::syntax::{Expression, Interpolation, TemplateNode, TextNode, parse};
-use super::term::{Term, plain_path};
+use super::plain_expression::{PlainExpression, plain_path};
 use crate::budget::memory_size;
 use crate::uri::percent_encode;
 
@@ -74,7 +74,7 @@ struct HandlebarsBody {
 #[derive(Debug)]
 enum TemplatePiece {
     Text(String),
-    Interpolation { term: Term, label: String, keeps: bool },
+    Interpolation { plain_expression: PlainExpression, label: String, keeps: bool },
 }
 
 impl<S: Slot> Template<S> {
@@ -209,7 +209,7 @@ impl<S: Slot> Template<S> {
     fn value<'v>(&'v self, scope: &'v Scope) -> Result<Cow<'v, Value>, RenderError> {
         match &self.body {
             CompiledBody::Pieces(pieces) => match pieces.as_slice() {
-                [TemplatePiece::Interpolation { term, .. }] => term.value(scope),
+                [TemplatePiece::Interpolation { plain_expression, .. }] => plain_expression.value(scope),
                 _ => Ok(Cow::Owned(Value::Null)),
             },
             CompiledBody::Handlebars(tree) => {
@@ -262,7 +262,7 @@ impl<S: Slot> Template<S> {
         let CompiledBody::Pieces(pieces) = &self.body else { return None };
         let parts = pieces.iter().map(|piece| match piece {
             TemplatePiece::Text(text) => Some(TemplatePart::Text(text)),
-            TemplatePiece::Interpolation { term: Term::Path(path), .. } => Some(TemplatePart::Variable(path)),
+            TemplatePiece::Interpolation { plain_expression: PlainExpression::Path(path), .. } => Some(TemplatePart::Variable(path)),
             TemplatePiece::Interpolation { .. } => None,
         });
         parts.collect()
@@ -272,7 +272,7 @@ impl<S: Slot> Template<S> {
     pub fn plain_variables(&self) -> Vec<&[String]> {
         let CompiledBody::Pieces(pieces) = &self.body else { return Vec::new() };
         let variables = pieces.iter().filter_map(|piece| match piece {
-            TemplatePiece::Interpolation { term: Term::Path(path), .. } => Some(path.as_slice()),
+            TemplatePiece::Interpolation { plain_expression: PlainExpression::Path(path), .. } => Some(path.as_slice()),
             _ => None,
         });
         variables.collect()
@@ -381,9 +381,9 @@ fn piece(
         Expression::Call(call) if !interpolation.raw => call.helper.text == "path",
         _ => return None,
     };
-    let term = Term::compile(source, &interpolation.expression, checked)?;
+    let plain_expression = PlainExpression::compile(source, &interpolation.expression, checked)?;
     let keeps = encodes_itself || base == Some(interpolation.span.start);
-    Some(TemplatePiece::Interpolation { term, label: label(source, &interpolation.expression), keeps })
+    Some(TemplatePiece::Interpolation { plain_expression, label: label(source, &interpolation.expression), keeps })
 }
 
 /// Text without the backslashes that escape tags.
@@ -409,13 +409,13 @@ fn render_pieces(pieces: &[TemplatePiece], scope: &Scope, mode: PrintMode) -> Re
                 scope.budget().charge_memory(text.len())?;
                 rendered.text.push_str(text);
             }
-            TemplatePiece::Interpolation { term, label, keeps } => {
-                let value = term.value(scope)?;
+            TemplatePiece::Interpolation { plain_expression, label, keeps } => {
+                let value = plain_expression.value(scope)?;
                 // A string is appended; other values are serialized first.
                 scope.budget().charge_memory(
                     value.as_str().map_or_else(|| memory_size(&value), str::len) + INTERPOLATION_OVERHEAD_BYTES,
                 )?;
-                let value = match value.is_null() && term.is_null_output(scope) {
+                let value = match value.is_null() && plain_expression.is_null_output(scope) {
                     true => Cow::Borrowed("null"),
                     false => value_to_text(&value),
                 };

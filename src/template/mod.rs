@@ -21,7 +21,7 @@ mod check;
 mod lower;
 mod render;
 mod engine;
-mod term;
+mod plain_expression;
 mod compile;
 mod slot;
 mod output;
