@@ -14,7 +14,7 @@ use super::engine::Engine;
 use super::error::{AlteredValue, ComparedValues, TemplateError, TemplateSpan};
 use super::limit::MAX_OUTPUT;
 use super::lower::{LowerContext, label, lower};
-use super::output_form;
+use super::outcome_output;
 use super::output_note;
 use super::render::{MARK, PrintMode, RenderError, RenderJob, value_to_text};
 use super::scope::Scope;
@@ -346,7 +346,7 @@ impl HandlebarsBody {
     /// The text, or where it is captured the value of the only expression.
     fn render(&self, mode: PrintMode, scope: &Scope) -> Result<(String, Value), RenderError> {
         let (registry, template) = (self.engine.registry(), &self.tree);
-        let no_value = |path: &Vec<String>| Some((path.join("."), output_form::no_value(scope, path)?));
+        let no_value = |path: &Vec<String>| Some((path.join("."), outcome_output::no_value(scope, path)?));
         let no_values = self.output_paths.iter().filter_map(no_value).collect();
         let job = RenderJob { registry, template, mode, now: scope.now(), budget: scope.budget(), no_values };
         job.run(scope.pick(&self.required_paths)?)

@@ -11,7 +11,7 @@
 mod shape;
 mod scope;
 mod error;
-mod output_form;
+mod outcome_output;
 mod output_note;
 mod limit;
 mod syntax;

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::limit::{MAX_ITERATIONS, MAX_OUTPUT};
-use super::output_form::NoValue;
+use super::outcome_output::NoValue;
 use crate::budget::{Budget, Exhausted, memory_size};
 
 /// Why rendering failed. No message contains a value, so that clients may see it, but the beginning of an output, which is
