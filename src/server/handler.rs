@@ -17,7 +17,7 @@ use rmcp::{
 };
 
 use super::{
-    ConnectionHandler, bytes_in_flight::AnswerReservation, completion, custom_request, logging, observer, prompts,
+    ConnectionHandler, bytes_in_flight::AnswerReservation, completion, untyped_request, logging, observer, prompts,
     protocol_version::PROTOCOL_VERSIONS, resources, session, skills, subscription, tasks, tools, weight::MemorySize,
 };
 
@@ -206,6 +206,6 @@ impl ServerHandler for ConnectionHandler {
     }
 
     async fn on_custom_request(&self, request: CustomRequest, context: Context) -> Result<CustomResult, ErrorData> {
-        Err(custom_request::explain_custom_request(self, &request, &context))
+        Err(custom_request::explain_untyped_request(self, &request, &context))
     }
 }

@@ -38,7 +38,7 @@ mod tasks;
 #[cfg(test)]
 pub(crate) mod testing;
 mod tools;
-mod custom_request;
+mod untyped_request;
 mod weight;
 
 use std::{
@@ -53,7 +53,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub(crate) use bytes_in_flight::{Busy, BytesInFlight, PeerBytes, Reservation, SMALL_MESSAGE_BYTES};
 pub use catalog_diff::{Changes, ListChange};
-pub(crate) use custom_request::{is_session_method, params_error};
+pub(crate) use untyped_request::{is_session_method, params_error};
 pub use live::{LiveCatalog, ServeOptions};
 pub use observer::{ClientName, RequestObserver, RequestRecord};
 pub(crate) use session::RootsRevision;
