@@ -99,7 +99,7 @@ impl LiveCatalog {
         self.inner.world.set_program_limit(catalog.limits().programs);
         self.inner.bytes.set_limit(catalog.limits().bytes_in_flight);
         self.inner.redactors.replace(catalog.redactor().clone());
-        let (next, changes) = CatalogSnapshot::succeed(&self.snapshot(), catalog, self.inner.options);
+        let (next, changes) = CatalogSnapshot::after(&self.snapshot(), catalog, self.inner.options);
         self.inner.served.send_replace(Arc::new(next));
         changes
     }

@@ -91,7 +91,7 @@ impl CatalogSnapshot {
         CatalogSnapshot::build(catalog, Revisions::default(), Arc::default(), options)
     }
 
-    pub(crate) fn succeed(
+    pub(crate) fn after(
         previous: &CatalogSnapshot,
         catalog: Arc<Catalog>,
         options: ServeOptions,
