@@ -343,7 +343,7 @@ impl CatalogBuilder {
         Lists {
             tools: self.tools.values().filter(|tool| !tool.is_hidden).map(|tool| tool.listing.clone()).collect(),
             prompts: self.prompts.values().map(|prompt| prompt.listing.clone()).collect(),
-            resources: routes.retain_answered(own.chain(files).collect()),
+            resources: routes.retain_routed(own.chain(files).collect()),
             skills,
             resource_templates: self.resources.iter().filter_map(CompiledResource::template_listing).collect(),
         }

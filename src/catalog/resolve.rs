@@ -52,7 +52,7 @@ impl Catalog {
     }
 
     /// Whether a resource of a pack answers a URI.
-    pub(super) fn has_for(&self, pack_context: &PackContext, uri: &str) -> bool {
+    pub(super) fn has_resource_for(&self, pack_context: &PackContext, uri: &str) -> bool {
         self.routes.find_in_pack(pack_context, uri).is_some()
     }
 
