@@ -130,7 +130,7 @@ impl Schema {
     }
 
     fn explain(&self, compiled: &MeteredValidator, value: &Value, budget: &Budget) -> Result<Vec<Violation>, Exhausted> {
-        let explained = compiled.judge(value, Limits { checks: meter::MAX_EXPLAIN_CHECKS, budget }, |validator| {
+        let explained = compiled.with_validator(value, Limits { checks: meter::MAX_EXPLAIN_CHECKS, budget }, |validator| {
             let mut explainer = Explainer::new(self.root(), value, &self.secrets);
             validator.iter_errors(value).for_each(|error| explainer.explain(&error));
             explainer.finish()
@@ -198,7 +198,7 @@ impl std::fmt::Debug for Schema {
 
 /// Whether a value is valid.
 fn check_within_limit(compiled: &MeteredValidator, value: &Value, budget: &Budget) -> Result<bool, LimitExceeded> {
-    compiled.judge(value, Limits { checks: meter::MAX_CHECKS, budget }, |validator| validator.is_valid(value))
+    compiled.with_validator(value, Limits { checks: meter::MAX_CHECKS, budget }, |validator| validator.is_valid(value))
 }
 
 fn schema_object(json: Value) -> Map<String, Value> {

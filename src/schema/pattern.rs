@@ -32,18 +32,18 @@ pub(super) struct MeteredValidator {
 }
 
 impl MeteredValidator {
-    /// Runs `judge` with limits.
-    pub(super) fn judge<T>(
+    /// Runs `with_validator` with limits.
+    pub(super) fn with_validator<T>(
         &self,
         value: &Value,
         limits: Limits<'_>,
-        judge: impl FnOnce(&Validator) -> T,
+        with_validator: impl FnOnce(&Validator) -> T,
     ) -> Result<T, LimitExceeded> {
         meter::run_metered(limits, || {
             if !self.names.is_empty() {
                 self.charge_names(value);
             }
-            judge(&self.validator)
+            with_validator(&self.validator)
         })
     }
 
