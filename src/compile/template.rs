@@ -36,7 +36,7 @@ impl Compiler<'_> {
                 self.record_steps(template.read_paths());
                 self.add_branches(template.branches(), text.location);
                 self.warn_helper_names(text);
-                ShellVariableCheck::of_slot::<S>(exposure)
+                ShellVariableCheck::for_slot::<S>(exposure)
                     .into_iter()
                     .for_each(|check| self.warn_shell_variables(text, check));
                 Some(template)
