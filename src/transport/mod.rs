@@ -13,7 +13,7 @@
 //! A transport is responsible for the following:
 //! - A request is answered once or, if it was cancelled, not at all. Invalid messages get an error, and later ones are
 //!   served (`exchange`, which parses messages and tracks pending requests).
-//! - A peer that does not read costs bounded memory and delays no other peer (`outbox`, `http::event_channel`).
+//! - A peer that does not read costs bounded memory and delays no other peer (`send_queue`, `http::event_channel`).
 //! - It ends within a second when the peer is gone or the server stops.
 //!
 //! `stdio` is the transport for pipes, `http::session_transport` the one for HTTP, `tests::memory` the smallest.
@@ -26,7 +26,7 @@ mod line_buffer;
 pub mod in_process;
 mod message;
 mod message_size;
-mod outbox;
+mod send_queue;
 mod pending;
 mod request_params;
 mod stdio_sockets;
