@@ -30,7 +30,7 @@ use super::http_settings::{HttpSettings, http_settings, server_info, trace_propa
 use super::listing::{Lists, ServerInfo};
 use super::manifest_tests::{self, StepActions};
 use super::prompt::{CompiledPrompt, EntryBuildContext};
-use super::reference::{EntryRef, References};
+use super::entry_references::{EntryRef, References};
 use super::resource::CompiledResource;
 use super::routes::{DeclaredUri, ListedResource, Route, Routes, warn_of_overlaps};
 use super::server_limits::{ServerLimits, server_limits};

@@ -33,7 +33,7 @@ mod http_settings;
 mod prompt;
 mod questions;
 mod rank;
-mod reference;
+mod entry_references;
 mod requires;
 mod resource;
 mod result;
