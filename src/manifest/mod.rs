@@ -9,7 +9,7 @@ mod examples;
 mod http_server;
 mod mock;
 mod prompt;
-mod reference;
+mod language_reference;
 mod reshape;
 mod resource;
 mod schema;
