@@ -6,7 +6,7 @@
 mod block;
 mod folder;
 mod quantity;
-mod reference;
+mod entry_reference;
 mod http_request;
 mod sandbox;
 
@@ -24,7 +24,7 @@ pub use block::{
 pub use folder::{FolderKeys, RootsSource, WorkFolder};
 pub use http_request::{Auth, Basic, ClientAuthentication, Connection, ConnectionTls, NameValue, OAuth2, Retry};
 pub use quantity::{Duration, Size};
-pub use reference::{Reference, ReferenceKeys};
+pub use entry_reference::{Reference, ReferenceKeys};
 pub use sandbox::{Network, NetworkMode, Port, Sandbox};
 
 /// A map keyed by name, in the order written, each name with its location.
