@@ -14,7 +14,7 @@ const MAX_REASON_CHARS: usize = 300;
 
 /// Why a program or a request failed. A non-zero exit code and an HTTP status of 500 are not errors here.
 ///
-/// Messages contain no value of the environment, header, query or absolute path.
+/// Messages includes no value of the environment, header, query or absolute path.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorldError {
