@@ -29,7 +29,7 @@ use super::{
     ConnectionHandler, LiveCatalog, SMALL_MESSAGE_BYTES, logging, question,
     session::{RootsRevision, Session},
     throttle::Throttle,
-    weight::MemorySize,
+    memory_size::MemorySize,
 };
 
 /// The client that made a request.
@@ -201,7 +201,7 @@ impl RequestClient {
             return Ok(known);
         }
         let answer = self.send_question(question, round).await?;
-        if roots && crate::action::parse_roots(&answer).is_some() && answer.weight() <= SMALL_MESSAGE_BYTES {
+        if roots && crate::action::parse_roots(&answer).is_some() && answer.memory_size() <= SMALL_MESSAGE_BYTES {
             *self.session.roots() = Some((self.roots_revision, answer.clone()));
         }
         Ok(answer)

@@ -18,7 +18,7 @@ use rmcp::{
 
 use super::{
     ConnectionHandler, bytes_in_flight::AnswerReservation, completion, untyped_request, logging, observer, prompts,
-    protocol_version::PROTOCOL_VERSIONS, resources, session, skills, subscription, tasks, tools, weight::MemorySize,
+    protocol_version::PROTOCOL_VERSIONS, resources, session, skills, subscription, tasks, tools, memory_size::MemorySize,
 };
 
 type Context = RequestContext<RoleServer>;

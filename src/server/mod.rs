@@ -39,7 +39,7 @@ mod tasks;
 pub(crate) mod testing;
 mod tools;
 mod untyped_request;
-mod weight;
+mod memory_size;
 
 use std::{
     sync::{Arc, OnceLock},

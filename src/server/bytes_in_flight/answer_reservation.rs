@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rmcp::{RoleServer, model::ErrorData, service::RequestContext};
 
 use crate::catalog::arrival_order::ArrivalPlace;
-use crate::server::weight::MemorySize;
+use crate::server::memory_size::MemorySize;
 
 use super::{Busy, Reservation, SMALL_MESSAGE_BYTES};
 
@@ -38,7 +38,7 @@ impl AnswerReservation {
     /// Takes the bytes of the answer, or refuses one that there is no memory for.
     pub(crate) fn charge<T: MemorySize>(self, answer: Result<T, ErrorData>) -> Result<T, ErrorData> {
         // It is in memory twice while it is written.
-        let weight = answer.weight() * 2;
+        let weight = answer.memory_size() * 2;
         let account = self.reservation.peer.total();
         if weight > SMALL_MESSAGE_BYTES || self.expected > 0 {
             self.reservation.peer.remember_size(self.method, &self.name, weight);
