@@ -20,15 +20,15 @@ pub(super) fn too_long_message(name: &str, max: usize) -> String {
 /// Checks the labels of a request.
 pub(super) fn check_request(request: &ClientRequest) -> Result<(), String> {
     if let Some(ProgressToken(NumberOrString::String(token))) = request.get_meta().get_progress_token() {
-        check_length("progressToken", &token)?;
+        check_label("progressToken", &token)?;
     }
     let cursor = |params: &Option<PaginatedRequestParams>| {
         let cursor = params.as_ref().and_then(|params| params.cursor.as_deref());
-        cursor.map_or(Ok(()), |cursor| check_length("cursor", cursor))
+        cursor.map_or(Ok(()), |cursor| check_label("cursor", cursor))
     };
     match request {
-        ClientRequest::CallToolRequest(call) => check_length("name", &call.params.name),
-        ClientRequest::GetPromptRequest(get) => check_length("name", &get.params.name),
+        ClientRequest::CallToolRequest(call) => check_label("name", &call.params.name),
+        ClientRequest::GetPromptRequest(get) => check_label("name", &get.params.name),
         ClientRequest::ReadResourceRequest(read) => check_uri_length("uri", &read.params.uri),
         ClientRequest::SubscribeRequest(subscribe) => check_uri_length("uri", &subscribe.params.uri),
         ClientRequest::UnsubscribeRequest(unsubscribe) => check_uri_length("uri", &unsubscribe.params.uri),
@@ -42,7 +42,7 @@ pub(super) fn check_request(request: &ClientRequest) -> Result<(), String> {
         ClientRequest::UpdateTaskRequest(update) => check_length("taskId", &update.params.task_id),
         ClientRequest::CancelTaskRequest(cancel) => check_length("taskId", &cancel.params.task_id),
         ClientRequest::CompleteRequest(complete) => match &complete.params.r#ref {
-            Reference::Prompt(prompt) => check_length("name", &prompt.name),
+            Reference::Prompt(prompt) => check_label("name", &prompt.name),
             Reference::Resource(resource) => check_uri_length("uri", &resource.uri),
             _ => Ok(()),
         },
@@ -54,7 +54,7 @@ pub(super) fn check_request(request: &ClientRequest) -> Result<(), String> {
     }
 }
 
-fn check_length(name: &str, value: &str) -> Result<(), String> {
+fn check_label(name: &str, value: &str) -> Result<(), String> {
     check_length(name, value, MAX_LABEL_BYTES)
 }
 
