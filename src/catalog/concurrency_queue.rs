@@ -15,12 +15,12 @@ pub(super) struct ConcurrencyQueue {
 }
 
 /// A place among those that wait.
-pub(super) struct QueuedCall {
+pub(super) struct QueuePosition {
     id: u64,
     position: watch::Receiver<Option<usize>>,
 }
 
-impl QueuedCall {
+impl QueuePosition {
     /// Its position, from 1; `None` when it is its turn.
     pub(super) fn position(&mut self) -> Option<usize> {
         *self.position.borrow_and_update()
@@ -63,17 +63,17 @@ impl ConcurrencyQueue {
     }
 
     /// A call waits, behind all others.
-    pub(super) fn wait(&mut self) -> QueuedCall {
+    pub(super) fn wait(&mut self) -> QueuePosition {
         self.last += 1;
         let (tell, position) = watch::channel(Some(self.waiting.len() + 1));
         self.waiting.push_back((self.last, tell));
-        QueuedCall { id: self.last, position }
+        QueuePosition { id: self.last, position }
     }
 
     /// A call no longer waits, or its turn came and it does not run.
-    pub(super) fn leave(&mut self, queued_call: &QueuedCall) {
+    pub(super) fn leave(&mut self, position_in_queue: &QueuePosition) {
         let count = self.waiting.len();
-        self.waiting.retain(|(id, _)| *id != queued_call.id);
+        self.waiting.retain(|(id, _)| *id != position_in_queue.id);
         if self.waiting.len() == count {
             self.end();
         } else {
@@ -111,7 +111,7 @@ mod tests {
         turns.set_limit(Some(1));
         turns.start();
         let mut queued_calls = [turns.wait(), turns.wait(), turns.wait()];
-        let positions = |queued_calls: &mut [QueuedCall; 3]| queued_calls.each_mut().map(|queued_call| queued_call.position());
+        let positions = |queued_calls: &mut [QueuePosition; 3]| queued_calls.each_mut().map(|position_in_queue| position_in_queue.position());
         assert_eq!(positions(&mut queued_calls), [Some(1), Some(2), Some(3)]);
         turns.leave(&queued_calls[1]);
         assert_eq!(positions(&mut queued_calls), [Some(1), Some(2), Some(2)]);

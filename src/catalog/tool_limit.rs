@@ -9,7 +9,7 @@ use std::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
-use super::concurrency_queue::{ConcurrencyQueue, QueuedCall};
+use super::concurrency_queue::{ConcurrencyQueue, QueuePosition};
 use crate::action::{McpClient, ProgressUpdate};
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
@@ -50,7 +50,7 @@ pub(super) enum Admission {
     /// It runs.
     Running(ConcurrencyPermit),
     /// It waits for its turn.
-    Waiting(QueuedCall),
+    Waiting(QueuePosition),
 }
 
 /// A call that runs, until this is dropped.
@@ -59,9 +59,9 @@ pub(super) struct ConcurrencyPermit {
 }
 
 /// A call that waits. It leaves the queue when this is dropped.
-pub(super) struct QueuedCall {
+pub(super) struct QueuePosition {
     usage: Arc<Mutex<ToolUsage>>,
-    queued_call: QueuedCall,
+    position_in_queue: QueuePosition,
     has_run: bool,
 }
 
@@ -102,8 +102,8 @@ impl ToolLimit {
             })?;
         }
         if must_wait {
-            let queued_call = current.turns.wait();
-            return Ok(Admission::Waiting(QueuedCall { usage: usage.clone(), queued_call, has_run: false }));
+            let position_in_queue = current.turns.wait();
+            return Ok(Admission::Waiting(QueuePosition { usage: usage.clone(), position_in_queue, has_run: false }));
         }
         current.turns.start();
         Ok(Admission::Running(ConcurrencyPermit { usage: usage.clone() }))
@@ -127,23 +127,23 @@ impl Drop for ConcurrencyPermit {
     }
 }
 
-impl QueuedCall {
+impl QueuePosition {
     /// Waits for its turn, and tells the client its position.
     pub(super) async fn wait(mut self, name: &str, client: &dyn McpClient) -> ConcurrencyPermit {
-        while let Some(position) = self.queued_call.position() {
+        while let Some(position) = self.position_in_queue.position() {
             let message = Some(format!("waiting for `{name}`: position {position} in its queue"));
             client.progress(ProgressUpdate { progress: None, total: None, message }).await;
-            self.queued_call.changed().await;
+            self.position_in_queue.changed().await;
         }
         self.has_run = true;
         ConcurrencyPermit { usage: self.usage.clone() }
     }
 }
 
-impl Drop for QueuedCall {
+impl Drop for QueuePosition {
     fn drop(&mut self) {
         if !self.has_run {
-            lock(&self.usage).turns.leave(&self.queued_call);
+            lock(&self.usage).turns.leave(&self.position_in_queue);
         }
     }
 }
