@@ -15,7 +15,7 @@ use super::blob::Bytes;
 use super::file::{self, PackFile, check_mime_type};
 use super::icons::{check_icons, listed_icons};
 use super::listing::{Annotations, Object, ResourceInfo, ResourceListing};
-use super::reference::References;
+use super::entry_references::References;
 use super::transpose_checked;
 
 /// A compiled block of content.

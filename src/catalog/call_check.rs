@@ -10,7 +10,7 @@ use crate::template::{OutputPiece, output_pieces};
 
 use super::inputs::Inputs;
 use super::listing::Object;
-use super::reference::DeclaredCall;
+use super::entry_references::DeclaredCall;
 
 /// Reports arguments that the entry does not take, that do not fit, or that are missing.
 pub(super) fn check(call: &DeclaredCall, inputs: &Inputs, findings: &mut Findings) {

@@ -21,7 +21,7 @@ use super::icons::{check_icons, listed_icons};
 use super::inputs::{ConfinedCall, Inputs, arguments_size};
 use super::listed_text::listed_text;
 use super::listing::{self, Object};
-use super::reference::References;
+use super::entry_references::References;
 
 /// A compiled prompt.
 pub(super) struct CompiledPrompt {

@@ -12,7 +12,7 @@ use crate::yaml::Spanned;
 
 use super::answer::{Refusal, RefusalKind};
 use super::block::{BlockPlan, RenderedBlock};
-use super::reference::References;
+use super::entry_references::References;
 use super::transpose_checked;
 
 /// A compiled `result`.

@@ -15,7 +15,7 @@ use crate::catalog::inputs::{Inputs, check_argument, check_name};
 use crate::catalog::listed_text::listed_text;
 use crate::catalog::listing::ResourceInfo;
 use crate::catalog::prompt::EntryBuildContext;
-use crate::catalog::reference::References;
+use crate::catalog::entry_references::References;
 use crate::catalog::resource_root::ResourceRoot;
 use crate::catalog::result::ResultPlan;
 use crate::compile::{Compiler, Exposure};
