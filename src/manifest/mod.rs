@@ -29,7 +29,7 @@ pub use examples::example_of;
 pub use http_server::Http;
 pub use mock::{MOCKED_ACTIONS, Mock, MockError, ProgramMock, ResponseMock};
 pub use prompt::{Message, Prompt, SYSTEM_ROLE, SYSTEM_ROLE_HELP};
-pub use reference::reference;
+pub use language_reference::reference;
 pub use reshape::{reshape_entries, reshape_prompt};
 pub use resource::Resource;
 pub use schema::schema;
