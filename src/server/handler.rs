@@ -206,6 +206,6 @@ impl ServerHandler for ConnectionHandler {
     }
 
     async fn on_custom_request(&self, request: CustomRequest, context: Context) -> Result<CustomResult, ErrorData> {
-        Err(custom_request::explain_untyped_request(self, &request, &context))
+        Err(untyped_request::explain_untyped_request(self, &request, &context))
     }
 }
