@@ -71,9 +71,9 @@ impl ConcurrencyQueue {
     }
 
     /// A call no longer waits, or its turn came and it does not run.
-    pub(super) fn leave(&mut self, position_in_queue: &QueuePosition) {
+    pub(super) fn leave(&mut self, position: &QueuePosition) {
         let count = self.waiting.len();
-        self.waiting.retain(|(id, _)| *id != position_in_queue.id);
+        self.waiting.retain(|(id, _)| *id != position.id);
         if self.waiting.len() == count {
             self.end();
         } else {
@@ -111,7 +111,8 @@ mod tests {
         turns.set_limit(Some(1));
         turns.start();
         let mut queued_calls = [turns.wait(), turns.wait(), turns.wait()];
-        let positions = |queued_calls: &mut [QueuePosition; 3]| queued_calls.each_mut().map(|position_in_queue| position_in_queue.position());
+        let positions =
+            |queued_calls: &mut [QueuePosition; 3]| queued_calls.each_mut().map(|position| position.position());
         assert_eq!(positions(&mut queued_calls), [Some(1), Some(2), Some(3)]);
         turns.leave(&queued_calls[1]);
         assert_eq!(positions(&mut queued_calls), [Some(1), Some(2), Some(2)]);

@@ -50,7 +50,7 @@ pub(super) enum Admission {
     /// It runs.
     Running(ConcurrencyPermit),
     /// It waits for its turn.
-    Waiting(QueuePosition),
+    Waiting(QueuedCall),
 }
 
 /// A call that runs, until this is dropped.
@@ -59,9 +59,9 @@ pub(super) struct ConcurrencyPermit {
 }
 
 /// A call that waits. It leaves the queue when this is dropped.
-pub(super) struct QueuePosition {
+pub(super) struct QueuedCall {
     usage: Arc<Mutex<ToolUsage>>,
-    position_in_queue: QueuePosition,
+    position: QueuePosition,
     has_run: bool,
 }
 
@@ -102,8 +102,8 @@ impl ToolLimit {
             })?;
         }
         if must_wait {
-            let position_in_queue = current.turns.wait();
-            return Ok(Admission::Waiting(QueuePosition { usage: usage.clone(), position_in_queue, has_run: false }));
+            let position = current.turns.wait();
+            return Ok(Admission::Waiting(QueuedCall { usage: usage.clone(), position, has_run: false }));
         }
         current.turns.start();
         Ok(Admission::Running(ConcurrencyPermit { usage: usage.clone() }))
@@ -127,23 +127,23 @@ impl Drop for ConcurrencyPermit {
     }
 }
 
-impl QueuePosition {
+impl QueuedCall {
     /// Waits for its turn, and tells the client its position.
     pub(super) async fn wait(mut self, name: &str, client: &dyn McpClient) -> ConcurrencyPermit {
-        while let Some(position) = self.position_in_queue.position() {
+        while let Some(position) = self.position.position() {
             let message = Some(format!("waiting for `{name}`: position {position} in its queue"));
             client.progress(ProgressUpdate { progress: None, total: None, message }).await;
-            self.position_in_queue.changed().await;
+            self.position.changed().await;
         }
         self.has_run = true;
         ConcurrencyPermit { usage: self.usage.clone() }
     }
 }
 
-impl Drop for QueuePosition {
+impl Drop for QueuedCall {
     fn drop(&mut self) {
         if !self.has_run {
-            lock(&self.usage).turns.leave(&self.position_in_queue);
+            lock(&self.usage).turns.leave(&self.position);
         }
     }
 }
