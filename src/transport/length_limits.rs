@@ -38,9 +38,9 @@ pub(super) fn check_request(request: &ClientRequest) -> Result<(), String> {
         ClientRequest::ListPromptsRequest(list) => cursor(&list.params),
         ClientRequest::ListResourcesRequest(list) => cursor(&list.params),
         ClientRequest::ListResourceTemplatesRequest(list) => cursor(&list.params),
-        ClientRequest::GetTaskRequest(get) => check_length("taskId", &get.params.task_id),
-        ClientRequest::UpdateTaskRequest(update) => check_length("taskId", &update.params.task_id),
-        ClientRequest::CancelTaskRequest(cancel) => check_length("taskId", &cancel.params.task_id),
+        ClientRequest::GetTaskRequest(get) => check_label("taskId", &get.params.task_id),
+        ClientRequest::UpdateTaskRequest(update) => check_label("taskId", &update.params.task_id),
+        ClientRequest::CancelTaskRequest(cancel) => check_label("taskId", &cancel.params.task_id),
         ClientRequest::CompleteRequest(complete) => match &complete.params.r#ref {
             Reference::Prompt(prompt) => check_label("name", &prompt.name),
             Reference::Resource(resource) => check_uri_length("uri", &resource.uri),
