@@ -12,10 +12,10 @@ use crate::yaml::{Location, Spanned};
 
 use super::answer::{AnswerBlock, AnswerContents, EmbeddedBlock, MediaBlock, Refusal, TextBlock, TextOrBlob};
 use super::blob::Bytes;
+use super::entry_references::References;
 use super::file::{self, PackFile, check_mime_type};
 use super::icons::{check_icons, listed_icons};
 use super::listing::{Annotations, Object, ResourceInfo, ResourceListing};
-use super::entry_references::References;
 use super::transpose_checked;
 
 /// A compiled block of content.

@@ -69,7 +69,7 @@ use inputs::Inputs;
 use listing::{Lists, Object, ServerInfo};
 use routes::{Route, Routes};
 
-pub use accept::{AcceptError, UnacceptedCatalog, HttpUsage, SettingsAtStart, Usage};
+pub use accept::{AcceptError, HttpUsage, SettingsAtStart, UnacceptedCatalog, Usage};
 pub use access::{HttpAccess, TokenDigest, normalize_origin};
 pub use build::{BuildOutcome, build, build_for_clients};
 pub use clients::{Client, ClientProfile};

@@ -1,6 +1,6 @@
 //! Outcomes of tests as JUnit XML.
 
-use super::test::{TestRunError, TestRun};
+use super::test::{TestRun, TestRunError};
 use super::test_report::file_and_line;
 use crate::diagnostic::render_lines;
 use crate::test_run::{PlannedTest, TestOutcome, TestStatus};

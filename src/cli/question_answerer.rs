@@ -41,7 +41,10 @@ fn elicitation_usage(key: &str, params: &Value) -> Vec<String> {
 }
 
 /// The first answer of several answerers.
-pub(super) fn first_answer(answerers: &[&dyn QuestionAnswerer], question: &ServerQuestion<'_>) -> Result<Value, String> {
+pub(super) fn first_answer(
+    answerers: &[&dyn QuestionAnswerer],
+    question: &ServerQuestion<'_>,
+) -> Result<Value, String> {
     for question_answerer in answerers {
         if let Some(answer) = question_answerer.answer(question)? {
             return Ok(answer);

@@ -8,13 +8,13 @@ use serde_json::{Map, Value, json};
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
-use super::preset_answers::PresetAnswers;
 use super::argument_completion::ArgumentCompletion;
 use super::call_progress::CallProgress;
 use super::entry_kind::EntryKind;
 use super::file_size_limit::fail_writes_beyond_limit;
 use super::given_arguments::GivenArguments;
 use super::missing_arguments::{ArgumentPrompt, EntryArguments};
+use super::preset_answers::PresetAnswers;
 use super::question_answerer::{NoAnswers, QuestionAnswerer, client_capabilities, first_answer, unanswered_error};
 use super::terminal::Terminal;
 use super::variable_commands::VariableCommands;

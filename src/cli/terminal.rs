@@ -5,9 +5,9 @@ use std::io::{IsTerminal, stderr, stdin};
 use anyhow::bail;
 use serde_json::{Map, Value, json};
 
-use super::preset_answers::current_folder_roots;
 use super::form::{Form, FormField};
 use super::line_prompt::{Candidate, Complete, LinePrompt, TypedLine};
+use super::preset_answers::current_folder_roots;
 use super::question_answerer::{QuestionAnswerer, sampled_text};
 use super::{LogFormat, Output};
 use crate::diagnostic::{one_line, sanitize};

@@ -27,7 +27,11 @@ use crate::world::World;
 pub(super) fn run(arguments: &TestArgs, output: &Output) -> anyhow::Result<Exit> {
     let ran = run_manifest(arguments, output);
     if let Err(error) = &ran {
-        print_failed_run(&TestRunError { report: &Report::default(), message: error.to_string() }, arguments.format, output)?;
+        print_failed_run(
+            &TestRunError { report: &Report::default(), message: error.to_string() },
+            arguments.format,
+            output,
+        )?;
     }
     ran
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::coverage_report::{coverage_json, coverage_text};
 use super::junit::{failed_run_to_junit, to_junit};
-use super::test::{TestRunError, TestRun};
+use super::test::{TestRun, TestRunError};
 use super::{Output, TestFormat};
 use crate::diagnostic::{Code, Report, TerminalStyle, count_noun, one_line, render_frames, render_json, sanitize};
 use crate::test_run::{PlannedTest, TestFailure, TestOutcome, TestStatus};

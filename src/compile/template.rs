@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use super::{Compiler, ShellVariableCheck};
 use crate::diagnostic::{Code, Severity, Span};
 use crate::template::{
-    AlteredValue, ComparedValues, JsonLeaf, OutputPiece, RenderError, Scope, Slot, Template, TemplateError, TemplateSpan,
-    is_helper_without_arguments, output_pieces,
+    AlteredValue, ComparedValues, JsonLeaf, OutputPiece, RenderError, Scope, Slot, Template, TemplateError,
+    TemplateSpan, is_helper_without_arguments, output_pieces,
 };
 use crate::yaml::{Location, Spanned, pointer};
 

@@ -124,7 +124,10 @@ fn description_is_whole_sentences_of_the_program() {
             "UsageLine: x\nSaves files together, and can\nrestore them.\n\nExamples:\n  x a",
             "Saves files together, and can restore them.",
         ),
-        ("UsageLine: x\n -d  Data\n\nThis is not the full help, this menu is split.\nUse \"--help all\" for more.\n", ""),
+        (
+            "UsageLine: x\n -d  Data\n\nThis is not the full help, this menu is split.\nUse \"--help all\" for more.\n",
+            "",
+        ),
         ("Adds things.\n\nUsage: x", "Adds things."),
     ] {
         assert_eq!(parse_help(text, &["x"]).about, expected);

@@ -10,8 +10,8 @@ use super::document::ApiDocument;
 use super::manifest::{Connections, GeneratedEntry, GeneratedFile, fragment, manifest, tool_entry};
 use super::naming::{Names, file_stem, max_tool_chars, server_name, tool_names};
 use super::operation::{Operation, read_operations};
-use super::prose;
 use super::operation_filter::{FilterMatch, InvalidPattern, OperationFilter};
+use super::prose;
 use super::server::{base_url, is_foreign_private, warn_no_server, warn_private_server};
 use super::source::{Source, load};
 use super::tool::build_tool;
@@ -117,7 +117,14 @@ pub fn import(source: &Source, options: &ImportOptions) -> Result<Import, Import
     let files = builder.finish(&source.name);
     document.report_warnings(&mut report);
     warn_many_tools(tools, &mut report);
-    Ok(Import { files, known_tools, operations: operations.len(), tools, deprecated: operation_filter.deprecated, report })
+    Ok(Import {
+        files,
+        known_tools,
+        operations: operations.len(),
+        tools,
+        deprecated: operation_filter.deprecated,
+        report,
+    })
 }
 
 fn warn_many_tools(tools: usize, report: &mut Report) {

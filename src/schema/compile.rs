@@ -129,12 +129,18 @@ impl Schema {
         }
     }
 
-    fn explain(&self, compiled: &MeteredValidator, value: &Value, budget: &Budget) -> Result<Vec<Violation>, Exhausted> {
-        let explained = compiled.with_validator(value, Limits { checks: meter::MAX_EXPLAIN_CHECKS, budget }, |validator| {
-            let mut explainer = Explainer::new(self.root(), value, &self.secrets);
-            validator.iter_errors(value).for_each(|error| explainer.explain(&error));
-            explainer.finish()
-        });
+    fn explain(
+        &self,
+        compiled: &MeteredValidator,
+        value: &Value,
+        budget: &Budget,
+    ) -> Result<Vec<Violation>, Exhausted> {
+        let explained =
+            compiled.with_validator(value, Limits { checks: meter::MAX_EXPLAIN_CHECKS, budget }, |validator| {
+                let mut explainer = Explainer::new(self.root(), value, &self.secrets);
+                validator.iter_errors(value).for_each(|error| explainer.explain(&error));
+                explainer.finish()
+            });
         match explained {
             Ok(violations) => Ok(violations),
             Err(LimitExceeded::Budget(why)) => Err(why),

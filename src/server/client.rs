@@ -26,10 +26,11 @@ use crate::action::{
 use crate::spec_version::SpecVersion;
 
 use super::{
-    ConnectionHandler, LiveCatalog, SMALL_MESSAGE_BYTES, logging, question,
+    ConnectionHandler, LiveCatalog, SMALL_MESSAGE_BYTES, logging,
+    memory_size::MemorySize,
+    question,
     session::{RootsRevision, Session},
     throttle::Throttle,
-    memory_size::MemorySize,
 };
 
 /// The client that made a request.

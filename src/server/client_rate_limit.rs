@@ -70,9 +70,11 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn idle_client_may_burst_then_is_paced() {
-        for (cost, burst, a_second) in
-            [(RequestCost::Action(200), 2_000, 200), (RequestCost::Action(1), 10, 1), (RequestCost::Completion, 1_000, 100)]
-        {
+        for (cost, burst, a_second) in [
+            (RequestCost::Action(200), 2_000, 200),
+            (RequestCost::Action(1), 10, 1),
+            (RequestCost::Completion, 1_000, 100),
+        ] {
             let rate_limiter = ClientRateLimiter::default();
             assert_eq!(taken(&rate_limiter, cost), burst);
             assert_eq!(rate_limiter.take(cost), Err(cost.earning_time()));

@@ -8,7 +8,9 @@ use rmcp::{
 
 use crate::catalog::answer::{CompletionRequest, CompletionTarget};
 
-use super::{ConnectionHandler, capability::CapabilityKind, client_rate_limit::RequestCost, error, session::AdmittedRequest};
+use super::{
+    ConnectionHandler, capability::CapabilityKind, client_rate_limit::RequestCost, error, session::AdmittedRequest,
+};
 
 pub(crate) async fn complete(
     server: &ConnectionHandler,

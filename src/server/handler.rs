@@ -17,8 +17,9 @@ use rmcp::{
 };
 
 use super::{
-    ConnectionHandler, bytes_in_flight::AnswerReservation, completion, untyped_request, logging, observer, prompts,
-    protocol_version::PROTOCOL_VERSIONS, resources, session, skills, subscription, tasks, tools, memory_size::MemorySize,
+    ConnectionHandler, bytes_in_flight::AnswerReservation, completion, logging, memory_size::MemorySize, observer,
+    prompts, protocol_version::PROTOCOL_VERSIONS, resources, session, skills, subscription, tasks, tools,
+    untyped_request,
 };
 
 type Context = RequestContext<RoleServer>;

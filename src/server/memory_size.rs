@@ -173,7 +173,9 @@ impl MemorySize for GetTaskResult {
     fn memory_size(&self) -> u64 {
         PART_BYTES * 4
             + match &self.task.payload {
-                TaskPayload::Completed { result: outcome } | TaskPayload::Failed { error: outcome } => outcome.memory_size(),
+                TaskPayload::Completed { result: outcome } | TaskPayload::Failed { error: outcome } => {
+                    outcome.memory_size()
+                }
                 // A task without a result is small.
                 _ => PART_BYTES * 8,
             }

@@ -53,10 +53,10 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub(crate) use bytes_in_flight::{Busy, BytesInFlight, PeerBytes, Reservation, SMALL_MESSAGE_BYTES};
 pub use catalog_diff::{Changes, ListChange};
-pub(crate) use untyped_request::{is_session_method, params_error};
 pub use live::{LiveCatalog, ServeOptions};
 pub use observer::{ClientName, RequestObserver, RequestRecord};
 pub(crate) use session::RootsRevision;
+pub(crate) use untyped_request::{is_session_method, params_error};
 
 use crate::catalog::answer::{CallContext, Refusal, RefusalKind};
 use crate::redact::Redactor;

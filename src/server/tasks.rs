@@ -37,11 +37,12 @@ use super::{
     bytes_in_flight::request_reservation,
     call_log::{CallLog, CallTarget},
     capability::CapabilityKind,
-    error, question,
+    error,
+    memory_size::MemorySize,
+    question,
     session::AdmittedRequest,
     task_table::NewTask,
     tools,
-    memory_size::MemorySize,
 };
 
 /// How long the result of a task is kept by default.

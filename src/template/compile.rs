@@ -16,12 +16,12 @@ use super::limit::MAX_OUTPUT;
 use super::lower::{LowerContext, label, lower};
 use super::outcome_output;
 use super::output_note;
+use super::plain_expression::{PlainExpression, plain_path};
 use super::render::{MARK, PrintMode, RenderError, RenderJob, value_to_text};
 use super::scope::Scope;
 use super::shape::ScopeShape;
 use super::slot::{ParsedTemplate, RenderedText, RenderedValue, Slot};
 use super::syntax::{Expression, Interpolation, TemplateNode, TextNode, parse};
-use super::plain_expression::{PlainExpression, plain_path};
 use crate::budget::memory_size;
 use crate::uri::percent_encode;
 
@@ -262,7 +262,9 @@ impl<S: Slot> Template<S> {
         let CompiledBody::Pieces(pieces) = &self.body else { return None };
         let parts = pieces.iter().map(|piece| match piece {
             TemplatePiece::Text(text) => Some(TemplatePart::Text(text)),
-            TemplatePiece::Interpolation { plain_expression: PlainExpression::Path(path), .. } => Some(TemplatePart::Variable(path)),
+            TemplatePiece::Interpolation { plain_expression: PlainExpression::Path(path), .. } => {
+                Some(TemplatePart::Variable(path))
+            }
             TemplatePiece::Interpolation { .. } => None,
         });
         parts.collect()

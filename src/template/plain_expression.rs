@@ -74,7 +74,10 @@ impl Call {
             Err(RenderError::OutputMismatch { .. }) if self.tests => Ok(Cow::Owned(Value::Null)),
             value => value,
         });
-        let options = self.options.iter().map(|(name, plain_expression)| plain_expression.value(scope).map(|value| (name.as_str(), value)));
+        let options = self
+            .options
+            .iter()
+            .map(|(name, plain_expression)| plain_expression.value(scope).map(|value| (name.as_str(), value)));
         let values = HelperArguments {
             params: params.collect::<Result<_, _>>()?,
             options: options.collect::<Result<_, _>>()?,

@@ -157,7 +157,12 @@ impl InProcessConnection {
     }
 
     /// Begins a session, and sends a request in it.
-    async fn ask_in_session(mut self, client: &Client<'_>, method: &str, params: Value) -> Result<Value, InProcessError> {
+    async fn ask_in_session(
+        mut self,
+        client: &Client<'_>,
+        method: &str,
+        params: Value,
+    ) -> Result<Value, InProcessError> {
         let hello = json!({
             "protocolVersion": client.version.as_str(),
             "capabilities": client.capabilities,

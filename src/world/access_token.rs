@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use url::Url;
 
-use super::live_tokens::{Sha256Digest, LiveTokens, MAX_CLIENT_TOKENS, TokenScope};
+use super::live_tokens::{LiveTokens, MAX_CLIENT_TOKENS, Sha256Digest, TokenScope};
 use super::redacting_world::run_redaction;
 use super::{HttpHeader, HttpRequest, HttpResponse, RequestBody, World, WorldError, strip_escapes};
 use crate::digest::sha256;

@@ -15,7 +15,9 @@ use super::captured_bytes::CapturedBytes;
 use super::charset::decode_text;
 use super::error::WorldError;
 use super::host_policy::HostPolicy;
-use super::http_client::{InFlightRequest, FloodError, HttpClients, PoolKey, classify_error, is_closed_connection, is_unsent};
+use super::http_client::{
+    FloodError, HttpClients, InFlightRequest, PoolKey, classify_error, is_closed_connection, is_unsent,
+};
 use super::proxy::Proxy;
 use super::redirect::OutgoingRequest;
 use super::request_body::RequestBody;

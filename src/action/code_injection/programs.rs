@@ -7,8 +7,8 @@ mod tools;
 use super::Language;
 use super::syntax::{DEFAULT_SYNTAX, ProgramSyntax};
 use interpreters::INTERPRETERS;
-use wrappers::WRAPPERS;
 use tools::TOOLS;
+use wrappers::WRAPPERS;
 
 /// Programs whose options named like those for code take none.
 pub(super) const PATTERN_PROGRAMS: &[&str] = &["grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "ugrep"];

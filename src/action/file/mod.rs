@@ -27,10 +27,10 @@ use crate::template::{FolderPath, JsonLeaf, QueryValue, Scope, Shape, Template, 
 use edit::FileText;
 pub use folder::check_folder;
 use folder::{CompiledFolder, needs_grant};
-use operation_result::{OperationResult, ResultBody};
 use list::{DEFAULT_ENTRIES, Listing, MAX_ENTRIES};
+use operation_result::{OperationResult, ResultBody};
 use path::CallPath;
-use read::{Lines, ReadableFile, ReadOptions};
+use read::{Lines, ReadOptions, ReadableFile};
 pub use spec::FileSpec;
 use spec::Operation;
 
@@ -171,7 +171,10 @@ impl FileCall<'_> {
         self.context.scope.budget()
     }
 
-    fn run_io(&self, work: impl FnOnce() -> Result<OperationResult, ActionError>) -> Result<ActionOutcome, ActionError> {
+    fn run_io(
+        &self,
+        work: impl FnOnce() -> Result<OperationResult, ActionError>,
+    ) -> Result<ActionOutcome, ActionError> {
         self.budget().run_io(|| work()?.into_outcome(self.context))?
     }
 
@@ -222,7 +225,11 @@ impl FileCall<'_> {
             ("notUtf8", listing.not_utf8.into()),
             ("path", path.shown(folders, "").into()),
         ];
-        Ok(OperationResult { body: ResultBody::Json("entries"), note: listing.note(limit), ..OperationResult::fields(fields) })
+        Ok(OperationResult {
+            body: ResultBody::Json("entries"),
+            note: listing.note(limit),
+            ..OperationResult::fields(fields)
+        })
     }
 
     fn globs(&self) -> Result<Globs, ActionError> {

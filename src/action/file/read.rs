@@ -6,8 +6,8 @@ use crate::action::{ActionContext, ActionError};
 use crate::files::{FileError, FileInfo, OpenFile, WorkFolder, mime_of, rfc3339};
 use crate::redact::{InputEnd, Redactor};
 
-use super::operation_result::{OperationResult, ResultBody};
 use super::list::insert_size;
+use super::operation_result::{OperationResult, ResultBody};
 use super::path::CallPath;
 
 /// Which part of a file is read.
@@ -68,7 +68,11 @@ impl ReadableFile<'_> {
     }
 
     /// Reads it.
-    pub(super) fn read(self, folders: &[WorkFolder], context: &ActionContext<'_>) -> Result<OperationResult, ActionError> {
+    pub(super) fn read(
+        self,
+        folders: &[WorkFolder],
+        context: &ActionContext<'_>,
+    ) -> Result<OperationResult, ActionError> {
         let ReadableFile { file, path, reading } = self;
         let limit = context.run.max_output;
         let lookahead = context.run.world.redactor().map_or(0, Redactor::lookahead) as u64;

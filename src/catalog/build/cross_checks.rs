@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use crate::catalog::call_check;
 use crate::catalog::complete::{self, ResourceLookup};
+use crate::catalog::entry_references::{EntryRef, KnownEntries, References};
 use crate::catalog::inputs::Inputs;
 use crate::catalog::listing::Lists;
-use crate::catalog::entry_references::{EntryRef, KnownEntries, References};
 use crate::catalog::routes::{Route, Routes};
 use crate::compile::Findings;
 use crate::diagnostic::Code;

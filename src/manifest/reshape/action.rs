@@ -138,7 +138,12 @@ impl Reshaper<'_> {
                 let list = format!("[{}]", words.iter().map(|word| scalar(word)).collect::<Vec<_>>().join(", "));
                 let text = if is_run { format!("{{ exec: {list} }}") } else { list };
                 let shown = format!("write `{text}`");
-                suggest(diagnostic, span, &Correction { text, is_certain: !command.contains('\n'), node: meant }, &shown);
+                suggest(
+                    diagnostic,
+                    span,
+                    &Correction { text, is_certain: !command.contains('\n'), node: meant },
+                    &shown,
+                );
             }
         }
         self.document.replace(node, meant);

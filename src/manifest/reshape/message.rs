@@ -31,7 +31,11 @@ impl Reshaper<'_> {
         let item = self.document.add_map(vec![Entry { key, value }], span);
         let list = self.document.add_list(vec![item], span);
         let text_of_list = format!("[{{ user: {} }}]", flow_scalar(&written, &content));
-        self.replace(text, "a list", Correction { text: text_of_list, is_certain: !written.contains('\n'), node: list });
+        self.replace(
+            text,
+            "a list",
+            Correction { text: text_of_list, is_certain: !written.contains('\n'), node: list },
+        );
     }
 
     /// A single message, without its list.

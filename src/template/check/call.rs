@@ -274,8 +274,11 @@ impl<'a> Checker<'a> {
     /// Records the values that a helper changes.
     fn altered(&mut self, helper: &Ident, param: &Expression, value: &TypedValue<'a>) {
         let place = self.span(param.span());
-        let new =
-            value.paths().map(|path| AlteredValue { path: path.clone(), helper: helper.text.clone(), place: place.clone() });
+        let new = value.paths().map(|path| AlteredValue {
+            path: path.clone(),
+            helper: helper.text.clone(),
+            place: place.clone(),
+        });
         self.outcome.altered.extend(new);
     }
 

@@ -385,7 +385,12 @@ mod tests {
     }
 
     fn step() -> impl Strategy<Value = Step> {
-        prop_oneof![Just(Step::Say), Just(Step::ReceivedMessage), Just(Step::Break), (0_usize..8).prop_map(Step::Resume)]
+        prop_oneof![
+            Just(Step::Say),
+            Just(Step::ReceivedMessage),
+            Just(Step::Break),
+            (0_usize..8).prop_map(Step::Resume)
+        ]
     }
 
     proptest! {

@@ -257,14 +257,21 @@ mod tests {
             assert_eq!(identify(shown), Err(AccessDenial::Token), "{shown}");
         }
         assert_eq!(guard.check_token(None, &access()), Err(AccessDenial::Token));
-        assert_eq!(guard.check_token(None, &HttpAccess::default()), Err(AccessDenial::Token), "nobody, where one is needed");
+        assert_eq!(
+            guard.check_token(None, &HttpAccess::default()),
+            Err(AccessDenial::Token),
+            "nobody, where one is needed"
+        );
     }
 
     #[test]
     fn duplicate_host_is_refused_and_target_host_wins() {
         let guard = guard("127.0.0.1:8080");
         let two = Request::builder().uri("/mcp").header("host", "127.0.0.1").header("host", "evil.example");
-        assert_eq!(guard.check_host_and_origin(&two.body(Body::empty()).unwrap(), &access()).err(), Some(AccessDenial::Host));
+        assert_eq!(
+            guard.check_host_and_origin(&two.body(Body::empty()).unwrap(), &access()).err(),
+            Some(AccessDenial::Host)
+        );
         let whole = Request::builder().uri("http://evil.example/mcp").header("host", "127.0.0.1");
         assert_eq!(
             guard.check_host_and_origin(&whole.body(Body::empty()).unwrap(), &access()).err(),
