@@ -21,7 +21,7 @@ use super::{
     batch::{self, AnswerRoute},
     exchange::{Exchange, ReceivedPayload},
     line_buffer::{LineBuffer, LineEvent},
-    message::{Incoming, MessageFault},
+    message::{Incoming, MessageError},
     send_queue::{SendQueue, WriteOrder},
     stdio_sockets,
 };
@@ -169,7 +169,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for PipeTransp
             }
             match self.lines.next() {
                 LineEvent::Line(line) => self.receive_line(line),
-                LineEvent::TooLong => self.send_fault(MessageFault::invalid_request(None, "message exceeds 16 MiB")),
+                LineEvent::TooLong => self.send_error(MessageError::invalid_request(None, "message exceeds 16 MiB")),
                 LineEvent::NeedMore if self.input_ended => self.start_drain(ANSWER_GRACE, false),
                 LineEvent::NeedMore => self.read_more().await,
             }
@@ -246,7 +246,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> PipeTransport<R> {
                 let answered = taken.finished_batches.iter().filter(|whole| !whole.replies.is_empty());
                 answered.for_each(|whole| self.send_queue.push(&whole.replies, WriteOrder::Any));
             }
-            Err(fault) => self.send_fault(fault),
+            Err(error) => self.send_error(error),
         }
     }
 
@@ -264,8 +264,8 @@ impl<R: AsyncRead + Unpin + Send + 'static> PipeTransport<R> {
         }
     }
 
-    fn send_fault(&self, fault: MessageFault) {
-        self.send_queue.push(&fault, WriteOrder::Any);
+    fn send_error(&self, error: MessageError) {
+        self.send_queue.push(&error, WriteOrder::Any);
     }
 }
 

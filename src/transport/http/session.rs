@@ -19,7 +19,7 @@ use crate::{
     transport::{
         batch::{self, AnswerRoute},
         exchange::{Exchange, ReceivedPayload},
-        message::{self, Incoming, MessageFault},
+        message::{self, Incoming, MessageError},
     },
 };
 
@@ -165,8 +165,8 @@ impl HttpSession {
                 state.streams.register(&request, number);
                 self.deliver(&mut state, request)?;
             }
-            Err(fault) => {
-                channel.push(EventPayload::message(fault.into_message()), Vec::new());
+            Err(error) => {
+                channel.push(EventPayload::message(error.into_message()), Vec::new());
                 state.streams.finish(number);
             }
         }
@@ -197,7 +197,7 @@ impl HttpSession {
 
     /// Takes what a client has sent, a message or a batch. Returns the stream with the answers to a batch, where they
     /// have one of their own.
-    pub(super) fn receive(&self, bytes: &[u8]) -> Result<Option<EventReader>, MessageFault> {
+    pub(super) fn receive(&self, bytes: &[u8]) -> Result<Option<EventReader>, MessageError> {
         let sent = ReceivedPayload::receive_one(bytes, &self.bytes)?;
         let mut messages = VecDeque::new();
         let mut state = self.state();
