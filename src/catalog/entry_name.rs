@@ -11,7 +11,7 @@ pub(super) fn plain_name(name: &str) -> Option<String> {
     (fits && plain.is_ascii()).then_some(plain)
 }
 
-/// Why a name is refused, as its mend.
+/// Why a name is refused, as its help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("use 1 to {MAX_ENTRY_NAME_CHARS} letters, digits, `_` and `-`")]
 pub struct BadEntryName;

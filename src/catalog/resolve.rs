@@ -124,8 +124,8 @@ impl Catalog {
 fn no_resource_refusal(uri: &str) -> Refusal {
     match check_uri(uri) {
         Ok(()) => not_found_refusal(uri, &format!("Resource not found: {}", truncate(uri, MAX_SHOWN_URI_CHARS))),
-        Err(fault) => {
-            let message = format!("invalid URI `{}`: {}", one_line(&truncate(uri, MAX_SHOWN_URI_CHARS)), fault.message);
+        Err(error) => {
+            let message = format!("invalid URI `{}`: {}", one_line(&truncate(uri, MAX_SHOWN_URI_CHARS)), error.message);
             Refusal::new(RefusalKind::BadUri, message).with_data(json!({ "uri": truncate(uri, MAX_URI_DATA_CHARS) }))
         }
     }

@@ -382,8 +382,8 @@ fn additional_properties(written: &Spanned<Json>, compiler: &mut Compiler<'_>) -
         return None;
     }
     compiler.warn_unexpanded_schema(&located.value, located.location);
-    for fault in unknown_keywords(&located.value, &[]) {
-        compiler.report_schema_error(fault, located.location, Severity::Error);
+    for error in unknown_keywords(&located.value, &[]) {
+        compiler.report_schema_error(error, located.location, Severity::Error);
     }
     Some(located)
 }

@@ -84,16 +84,16 @@ fn compile_uri(written: &Spanned<manifest::Resource>, compiler: &mut Compiler<'_
             .help("such as `docs://policy` or `issue://{id}`");
         return None;
     };
-    let fault = match UriTemplate::parse(uri) {
+    let error = match UriTemplate::parse(uri) {
         Ok(template) if template.is_literal() => match check_uri(uri) {
             Ok(()) => return warn_of_http_uri(uri, template, compiler),
-            Err(fault) => fault,
+            Err(error) => error,
         },
         Ok(template) => return warn_of_http_uri(uri, template, compiler),
-        Err(fault) => fault,
+        Err(error) => error,
     };
-    let span = compiler.span_within(uri.location, fault.at.clone());
-    compiler.findings.report.add_located(Severity::Error, Code::Uri, span, fault);
+    let span = compiler.span_within(uri.location, error.at.clone());
+    compiler.findings.report.add_located(Severity::Error, Code::Uri, span, error);
     None
 }
 
@@ -140,7 +140,7 @@ fn variable_inputs(
     Inputs::from_checked_arguments(&arguments, compiler)
 }
 
-/// The name of a variable that only the URI declares; that some are helpers too, such as `path`, is no fault there.
+/// The name of a variable that only the URI declares; that some are helpers too, such as `path`, is no error there.
 fn check_undeclared_variable(name: &str, written: &Spanned<manifest::Resource>, compiler: &mut Compiler<'_>) {
     if !is_identifier(name) || reserved_name_meaning(name).is_some() {
         let at = written.uri.as_ref().map_or(written.location, |uri| uri.location);
