@@ -95,7 +95,7 @@ pub enum CliCommand {
     /// Serve a folder to MCP clients, live as you edit
     #[command(after_help = SERVE_HELP)]
     Serve(ServeArgs),
-    /// Serve a folder while you write it, with faults, reloads and calls in view
+    /// Serve a folder while you write it, with errors, reloads and calls in view
     #[command(after_help = DEV_HELP)]
     Dev(DevArgs),
     /// Check a manifest and report every problem

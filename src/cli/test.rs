@@ -66,7 +66,7 @@ fn run_manifest(arguments: &TestArgs, output: &Output) -> anyhow::Result<Exit> {
 
 /// Why no test was run.
 pub(super) struct TestRunError<'a> {
-    /// The faults of the manifest.
+    /// The errors of the manifest.
     pub(super) report: &'a Report,
     pub(super) message: String,
 }
