@@ -56,14 +56,14 @@ pub enum RenderError {
         other_form: &'static str,
     },
     /// The text of an output has a note at its end, which is no part of the output.
-    #[error("`{path}` ends with the note `{note}` and cannot be used as a value: {mend}")]
+    #[error("`{path}` ends with the note `{note}` and cannot be used as a value: {fix}")]
     OutputNote {
         /// The path of the text.
         path: String,
         /// The note.
         note: String,
         /// What to do instead.
-        mend: String,
+        fix: String,
     },
     /// The budget of the call is exhausted.
     #[error(transparent)]
