@@ -57,7 +57,7 @@ const FUNCTIONS: &[&str] = &[
 ];
 
 impl SelectExpression {
-    /// Compiles an expression; a fault is reported at its place.
+    /// Compiles an expression; a error is reported at its place.
     pub fn compile(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<SelectExpression> {
         let steps = text.bytes().filter(|byte| b"([{!.|&".contains(byte)).count();
         if steps > MAX_EXPRESSION_STEPS {
