@@ -90,7 +90,7 @@ fn declaration(name: &Spanned<String>, entry: &Spanned<EnvEntry>, findings: &mut
                 .error(
                     Code::WrongType,
                     entry.location.span(),
-                    format!("invalid entry `{}` in `env`: expected a declaration, found a value", name.value),
+                    format!("invalid entry `{}` in `env`, expected a declaration, found a value", name.value),
                 )
                 .help(format!("write `{{ default: {value:?} }}` for a default"));
             EnvVariable::default()

@@ -129,7 +129,7 @@ fn not_an_object(text: &str) -> MessageError {
     if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text) {
         return MessageError::parse_error(format!("invalid JSON: {error}"));
     }
-    MessageError::invalid_request(None, "invalid JSON-RPC message: expected an object")
+    MessageError::invalid_request(None, "invalid JSON-RPC message, expected an object")
 }
 
 fn classify(members: EnvelopeMembers<'_>) -> Result<Envelope<'_>, MessageError> {
@@ -205,7 +205,7 @@ impl Envelope<'_> {
             }
             MessageKind::Response => match serde_json::from_slice(bytes) {
                 Ok(message @ (JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_))) => Ok(Some(message)),
-                _ => Err(MessageError::invalid_request(None, "invalid response: expected `result` or `error`")),
+                _ => Err(MessageError::invalid_request(None, "invalid response, expected `result` or `error`")),
             },
         }
     }

@@ -384,7 +384,7 @@ impl<'a> TreeBuilder<'a> {
             let braces =
                 self.text.get((key.span.start as usize).saturating_sub(1)..).is_some_and(|rest| rest.starts_with("{{"));
             if !braces {
-                self.report.error(Code::Syntax, key.span, "invalid key: expected a string");
+                self.report.error(Code::Syntax, key.span, "invalid key, expected a string");
             }
             return;
         };
@@ -433,7 +433,7 @@ impl<'a> TreeBuilder<'a> {
                     self.report.error(
                         Code::WrongType,
                         span,
-                        "invalid merge key `<<`: expected a map or a list of maps",
+                        "invalid merge key `<<`, expected a map or a list of maps",
                     );
                 }
             }

@@ -208,7 +208,7 @@ impl FolderSource {
     }
 
     fn of_variable(path: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<FolderSource> {
-        let message = "invalid folder: expected a path of the pack, or exactly one `{{env.NAME}}` or `{{workspace}}`";
+        let message = "invalid folder, expected a path of the pack, or exactly one `{{env.NAME}}` or `{{workspace}}`";
         let help = "an argument must not choose a folder; it may be a path beneath one";
         compiler.named_folders(path, message, help).map(|named| match named {
             NamedFolders::Paths(paths) => FolderSource::Outside(paths),

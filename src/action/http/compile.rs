@@ -289,7 +289,7 @@ fn allow_variable(host: &Spanned<String>, policy: &mut HostPolicy, compiler: &mu
             .error(
                 Code::Unsafe,
                 host.location,
-                "invalid entry in `allow`: expected a host, or exactly one `{{env.NAME}}`",
+                "invalid entry in `allow`, expected a host, or exactly one `{{env.NAME}}`",
             )
             .help("an argument must not choose which private hosts are reached");
         return;
