@@ -40,7 +40,7 @@ mod entry_kind;
 mod form;
 mod get_watch;
 mod given_arguments;
-mod line_prompt;
+mod line_editor;
 mod missing_arguments;
 mod output;
 mod question_answerer;

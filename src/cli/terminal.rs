@@ -6,7 +6,7 @@ use anyhow::bail;
 use serde_json::{Map, Value, json};
 
 use super::form::{Form, FormField};
-use super::line_prompt::{Candidate, Complete, LinePrompt, TypedLine};
+use super::line_editor::{Candidate, Complete, LineEditor, TypedLine};
 use super::preset_answers::current_folder_roots;
 use super::question_answerer::{QuestionAnswerer, sampled_text};
 use super::{LogFormat, Output};
@@ -70,7 +70,7 @@ impl Terminal<'_> {
 
     /// A line, or `None` at ^D.
     fn read_line(&self, label: &str, complete: &Complete<'_>, is_secret: bool) -> anyhow::Result<Option<String>> {
-        match (LinePrompt { label, complete, is_secret }).read()? {
+        match (LineEditor { label, complete, is_secret }).read()? {
             TypedLine::Text(text) => Ok(Some(text)),
             TypedLine::End => Ok(None),
             TypedLine::Interrupted => bail!("interrupted"),
