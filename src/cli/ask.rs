@@ -1,5 +1,5 @@
 //! Asks for one answer of plain text on stderr, as `init` and `new` do, which need neither completion nor secrets.
-//! Arguments and forms of entries are asked for in `line_editor`.
+//! Arguments and forms are asked for in `line_editor`.
 
 use std::io::{self, BufRead, IsTerminal};
 

@@ -1,4 +1,5 @@
-//! Asks for one line at the terminal, with completion on Tab.
+//! Edits one line at the terminal, with completion on Tab, for the arguments of an entry and the fields of a form. Plain
+//! questions are in `ask`.
 
 use std::borrow::Cow;
 

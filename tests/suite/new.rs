@@ -218,7 +218,8 @@ fn terminal_is_asked_for_what_is_missing() {
 #[test]
 fn serve_says_on_a_terminal_what_it_does() {
     let folder = TestFolder::with_manifest(DESK);
-    let over_pipes = "serving `desk` on stdin and stdout, for an MCP client that starts this command; Ctrl-C ends it\r\n";
+    let over_pipes =
+        "serving `desk` on stdin and stdout, for an MCP client that starts this command; Ctrl-C ends it\r\n";
     for (arguments, expected) in
         [(&["serve"][..], over_pipes), (&["serve", "--http", "127.0.0.1:0"], "/mcp (Ctrl-C ends it)\r\n")]
     {
