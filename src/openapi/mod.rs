@@ -26,7 +26,7 @@ mod operation;
 mod pagination;
 mod parameter;
 mod prose;
-mod repair;
+mod schema_repair;
 mod request;
 mod schema;
 mod operation_filter;

@@ -6,7 +6,7 @@ use super::document::{ApiDocument, object};
 use super::operation::{Operation, Success};
 use super::pagination::find_pagination;
 use super::prose;
-use super::repair::is_sound;
+use super::schema_repair::is_sound;
 use super::request::RequestBuilder;
 use super::schema::{Direction, Translator, prune_definitions};
 use crate::diagnostic::Code;
