@@ -65,7 +65,7 @@ impl FileText {
     }
 
     /// What a caller may see of it.
-    pub(super) fn public(&self) -> String {
+    pub(super) fn redacted(&self) -> String {
         let shown = self.0.iter().map(|part| match part {
             TextPart::Public(text) => text.as_str(),
             TextPart::Secret(_) => SECRET_PLACEHOLDER,
@@ -169,7 +169,7 @@ mod tests {
         let edits = parse_edits(&edits).map_err(|error| error.to_string())?;
         let mut text = FileText::new(text, Some(&Redactor::new(["hunter22-9d41"])));
         text.apply(&edits, &Budget::default()).map_err(|error| error.to_string())?;
-        Ok(format!("{}|{}", text.public(), text.into_string()))
+        Ok(format!("{}|{}", text.redacted(), text.into_string()))
     }
 
     #[test]

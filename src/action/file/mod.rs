@@ -295,9 +295,9 @@ impl FileCall<'_> {
             self.budget().charge_memory(old.len().saturating_mul(2))?;
             let not_text = |_| ActionError::message(format!("`{shown}` is not UTF-8, so it cannot be edited"));
             let mut text = FileText::new(&String::from_utf8(old).map_err(not_text)?, redactor);
-            let old = text.public();
+            let old = text.redacted();
             text.apply(&edits, self.budget())?;
-            Ok((edit::unified_diff(&shown, &old, &text.public(), self.budget())?, text.into_string()))
+            Ok((edit::unified_diff(&shown, &old, &text.redacted(), self.budget())?, text.into_string()))
         };
         let mut diff = String::new();
         if self.flag(&self.action.options.dry_run)? {
