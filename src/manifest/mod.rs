@@ -21,7 +21,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::notation::{Connection, NamedMap, Sandbox, Scalar, WorkFolder, kind_enum};
+use crate::notation::{Connection, FolderSpec, NamedMap, Sandbox, Scalar, kind_enum};
 use crate::yaml::Spanned;
 
 pub use argument::{ARGUMENT_KEYWORDS, Argument, Arguments, Complete, CompleteBody, CompletionMatch};
@@ -67,8 +67,8 @@ pub struct Manifest {
     pub connections: NamedMap<Spanned<Connection>>,
     /// Folders in which `file` works, by name: `{ notes: { path: notes, write: true } }`, then
     /// `file: { read: "{{name}}.md", in: notes }`. A pack needs the grant `files` for folders outside of it and to write.
-    #[schemars(with = "IndexMap<String, WorkFolder>")]
-    pub folders: NamedMap<Spanned<WorkFolder>>,
+    #[schemars(with = "IndexMap<String, FolderSpec>")]
+    pub folders: NamedMap<Spanned<FolderSpec>>,
     /// Prompts, by name.
     #[schemars(with = "IndexMap<String, Prompt>")]
     pub prompts: NamedMap<Spanned<Prompt>>,

@@ -22,7 +22,7 @@ pub use block::{
     ResourceLinkBody, Role,
 };
 pub use entry_reference::{Reference, ReferenceKeys};
-pub use folder::{FolderKeys, RootsSource, WorkFolder};
+pub use folder::{FolderKeys, FolderSpec, RootsSource};
 pub use http_request::{Auth, Basic, ClientAuthentication, Connection, ConnectionTls, NameValue, OAuth2, Retry};
 pub use quantity::{Duration, Size};
 pub use sandbox::{Network, NetworkMode, Port, Sandbox};

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use super::document::{ApiDocument, Node};
 use super::naming::ArgumentNames;
 use super::prose;
-use super::schema_repair::repair_schema;
 use super::schema::prune_definitions;
+use super::schema_repair::repair_schema;
 use crate::diagnostic::Code;
 
 /// The arguments of one tool.

@@ -201,7 +201,12 @@ impl Credentials {
                 &const { [secret_variable("api_key", "The key")] }
             }
             Credentials::OAuth2 { .. } => {
-                &const { [plain_variable("client_id", "The client's identifier"), secret_variable("client_secret", "The client's secret")] }
+                &const {
+                    [
+                        plain_variable("client_id", "The client's identifier"),
+                        secret_variable("client_secret", "The client's secret"),
+                    ]
+                }
             }
         }
     }

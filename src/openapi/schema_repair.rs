@@ -52,7 +52,9 @@ fn mistakes(schema: &Value) -> Vec<Mistake> {
         Err(errors) => errors.into_iter().map(|error| Mistake::new(error.at, error.message, true)).collect(),
         Ok(_) => {
             let lints = lint(schema).into_iter();
-            lints.map(|lint| Mistake::new(lint.error.at, lint.error.message, lint.kind == LintKind::Unsatisfiable)).collect()
+            lints
+                .map(|lint| Mistake::new(lint.error.at, lint.error.message, lint.kind == LintKind::Unsatisfiable))
+                .collect()
         }
     };
     found.sort_by(|one, other| compare_pointers(&other.removal.pointer, &one.removal.pointer));
