@@ -48,27 +48,27 @@ fn options_of_every_format_are_read() {
 #[test]
 fn positionals_are_read_from_usage() {
     for (usage, expected) in [
-        ("UsageLine: pack add [OPTIONS] <NAME> [PATH]...", "NAME PATH?+"),
+        ("Usage: pack add [OPTIONS] <NAME> [PATH]...", "NAME PATH?+"),
         ("usage: pack add [-h] [--level {low,high}] name [path ...]", "name path?+"),
-        ("UsageLine:\n  pack add NAME [flags]", "NAME"),
-        ("UsageLine: add [OPTION]... SOURCE... DEST", "SOURCE+ DEST"),
-        ("UsageLine: add [OPTIONS] COMMAND [ARGS]...", ""),
+        ("Usage:\n  pack add NAME [flags]", "NAME"),
+        ("Usage: add [OPTION]... SOURCE... DEST", "SOURCE+ DEST"),
+        ("Usage: add [OPTIONS] COMMAND [ARGS]...", ""),
         ("usage: pack add [<options>] [--] <repo> [<dir>]", "repo dir?"),
         ("usage: pack add [-i] [--exec <cmd>] [--onto <base> | --keep] [<upstream> [<branch>]]", "upstream? branch?"),
         ("usage: pack add [-e] <pattern> [<rev>...] [[--] <path>...]", "pattern rev?+ path?+"),
         ("usage: pack add --from FILE (<one> | <other>)...", "one+"),
-        ("UsageLine: add [options...] <url>\n -d, --data <data>  HTTP data\n -f, --fail  Fail fast", "url"),
-        ("UsageLine: add NAME\n\n  more words here", "NAME"),
-        ("UsageLine: add NAME\n  build   Builds it", "NAME"),
+        ("Usage: add [options...] <url>\n -d, --data <data>  HTTP data\n -f, --fail  Fail fast", "url"),
+        ("Usage: add NAME\n\n  more words here", "NAME"),
+        ("Usage: add NAME\n  build   Builds it", "NAME"),
         ("NAME\n       x - y\n\nSYNOPSIS\n       pack add [-q]\n            <x> [<y>]\n       pack add --all", "x y?"),
-        ("UsageLine: add a b c d e f g h i", ""),
+        ("Usage: add a b c d e f g h i", ""),
         ("usage: pack log [<range>] [[--] <path>...]\n   or: pack add [<options>] <object>...", "object+"),
         ("usage: pack add list [<x>]\n   or: pack add (pop | apply) [<y>]\n   or: pack add [push [<z>]] [--]", ""),
         ("usage: pack add start [<x>]\n   or: pack add (good|bad) [<rev>...]", ""),
         ("usage: pack add --no-index [<options>] <path> <path>", ""),
         ("usage: pack add [-v]\n   or: pack add set <name> <url>", ""),
         (
-            "UsageLine: pack add [OPTION]... [-T] SOURCE DEST\n  or:  pack add [OPTION]... SOURCE... DIRECTORY",
+            "Usage: pack add [OPTION]... [-T] SOURCE DEST\n  or:  pack add [OPTION]... SOURCE... DIRECTORY",
             "SOURCE DEST",
         ),
     ] {
@@ -99,35 +99,32 @@ fn description_continues_below() {
 #[test]
 fn what_a_person_must_look_at_is_told() {
     for (text, told) in [
-        ("UsageLine: add a b c d e f g h i", "seems to name 9 positional arguments"),
+        ("Usage: add a b c d e f g h i", "seems to name 9 positional arguments"),
         ("Adds things.\n\n  -q  quiet", "no usage was found"),
         (
             "usage: pack add list [<x>]\n   or: pack add pop",
             "the usage asks for further words, such as in `pack add list [<x>]`",
         ),
         ("usage: pack add [-v]\n   or: pack add set <x>", "the usage has other forms, such as `pack add set <x>`"),
-        ("UsageLine: add\n\nThis is not the full help, this menu is split", "is not the full one"),
-        ("UsageLine: add\n\nExit status is 0 if a line is selected, 1 otherwise.", "okExit: [0, 1]"),
-        ("UsageLine: add\n\nExit status:\n 0  if OK,\n 1  if minor problems", "okExit: [0, 1]"),
+        ("Usage: add\n\nThis is not the full help, this menu is split", "is not the full one"),
+        ("Usage: add\n\nExit status is 0 if a line is selected, 1 otherwise.", "okExit: [0, 1]"),
+        ("Usage: add\n\nExit status:\n 0  if OK,\n 1  if minor problems", "okExit: [0, 1]"),
     ] {
         let words: &[&str] = if text.contains("pack") { &["pack", "add"] } else { &["add"] };
         let reviews = parse_help(text, words).reviews;
         assert!(reviews.len() == 1 && reviews[0].contains(told), "{text}: {reviews:?}");
     }
-    assert_eq!(parse_help("UsageLine: add [--code N]\n\nExit code of 12 is set", &["add"]).reviews, [""; 0]);
+    assert_eq!(parse_help("Usage: add [--code N]\n\nExit code of 12 is set", &["add"]).reviews, [""; 0]);
 }
 
 #[test]
 fn description_is_whole_sentences_of_the_program() {
     for (text, expected) in [
         (
-            "UsageLine: x\nSaves files together, and can\nrestore them.\n\nExamples:\n  x a",
+            "Usage: x\nSaves files together, and can\nrestore them.\n\nExamples:\n  x a",
             "Saves files together, and can restore them.",
         ),
-        (
-            "UsageLine: x\n -d  Data\n\nThis is not the full help, this menu is split.\nUse \"--help all\" for more.\n",
-            "",
-        ),
+        ("Usage: x\n -d  Data\n\nThis is not the full help, this menu is split.\nUse \"--help all\" for more.\n", ""),
         ("Adds things.\n\nUsage: x", "Adds things."),
     ] {
         assert_eq!(parse_help(text, &["x"]).about, expected);
@@ -139,7 +136,7 @@ fn description_is_whole_sentences_of_the_program() {
 
 #[test]
 fn drawings_and_prose_are_no_options() {
-    let text = "UsageLine: x\n\n   ---1----2\n   - an item\n   --deep\n      Goes deeper\n   --deep is given, and then much more follows it\n";
+    let text = "Usage: x\n\n   ---1----2\n   - an item\n   --deep\n      Goes deeper\n   --deep is given, and then much more follows it\n";
     let help = parse_help(text, &["x"]);
     let spellings: Vec<&str> = help.options.iter().map(|option| option.spelling.as_str()).collect();
     assert_eq!((spellings, help.unread), (vec!["--deep"], Vec::new()));
