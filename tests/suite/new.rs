@@ -211,7 +211,7 @@ fn terminal_is_asked_for_what_is_missing() {
     program.answer("an http request? [exec]: ", "http");
     let ran = program.finish();
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.err.contains("added tool `get-item` at folio.yaml:"), "{ran:?}");
+    assert!(ran.out.contains("added tool `get-item` at folio.yaml:"), "{ran:?}");
     assert_eq!(names(folder.path(), "tools"), ["now", "get-item"]);
 }
 

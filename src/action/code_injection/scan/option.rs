@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use super::super::Language;
-use super::super::options::{
+use super::{ArgRole, ArgvScan, ProgramScan, VALUE_MARKER, names_stdin};
+use crate::action::code_injection::Language;
+use crate::action::code_injection::options::{
     OptionOperand, attached_module, is_file_option, operand_letter, option_operand, short_letters,
 };
-use super::super::syntax::Operands;
-use super::{ArgRole, ArgvScan, ProgramScan, VALUE_MARKER, names_stdin};
+use crate::action::code_injection::syntax::Operands;
 
 impl ArgvScan {
     /// Reads the option at the beginning of `rest`; gives the number of the word behind it.
