@@ -33,6 +33,7 @@ compile_error!("folio runs on Linux and macOS");
 
 pub mod diagnostic;
 pub mod digest;
+pub mod spec_version;
 pub mod yaml;
 pub mod files;
 pub mod uri;

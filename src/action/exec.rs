@@ -333,7 +333,7 @@ fn compile_list_source(list: &Spanned<String>, compiler: &mut Compiler<'_>) -> O
         Shape::List(item) => *item,
         Shape::Any => Shape::Any,
         other => {
-            let message = format!("invalid `each`: expected a list, and `{}` is {}", list.value, other.describe());
+            let message = format!("invalid `each`, expected a list, and `{}` is {}", list.value, other.describe());
             compiler.error(Code::WrongType, list.location, message);
             return None;
         }

@@ -47,7 +47,7 @@ pub use notify::ListKind;
 pub use outcome::{ActionContext, ActionError, ActionOutcome, OutcomeBody, RunContext};
 pub use run::{CompiledRun, Run};
 pub use run_plan::{InvokedEntry, RunLimits, RunOutcome, RunPlan};
-pub use select::{SelectError, Selection};
+pub use select::{SelectError, SelectExpression};
 pub use stdin::StepStdouts;
 
 /// An action: its notation in the manifest, its checks and its work.

@@ -59,7 +59,7 @@ impl ActionKind for ProgressAction {
     async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
         let progress = render_number(&self.progress, context.scope)?;
         if progress.is_none() {
-            return Err(ActionError::message("invalid `progress`: expected a number".to_owned()));
+            return Err(ActionError::message("invalid `progress`, expected a number".to_owned()));
         }
         let total = match &self.total {
             Some(total) => render_number(total, context.scope)?,

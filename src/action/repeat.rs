@@ -39,7 +39,7 @@ pub(super) fn compile_list(text: &Spanned<String>, compiler: &mut Compiler<'_>) 
         Some(Shape::List(item)) => Some((template, *item)),
         None | Some(Shape::Any) => Some((template, Shape::Any)),
         Some(other) => {
-            let message = format!("invalid `each`: expected a list, and `{}` is {}", text.value, other.describe());
+            let message = format!("invalid `each`, expected a list, and `{}` is {}", text.value, other.describe());
             let help = match other {
                 Shape::Text => "use `lines` or `split` to turn text into a list",
                 _ => "write the value of a list, such as `{{steps.ID.json}}`",

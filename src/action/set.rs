@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, OutcomeBody, Selection};
+use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, OutcomeBody, SelectExpression};
 use crate::budget::memory_size;
 use crate::compile::{Compiler, Exposure, JsonTemplate};
 use crate::diagnostic::Code;
@@ -30,7 +30,7 @@ pub struct SetAction {
 /// A value, and what is selected from it.
 struct NamedValue {
     template: JsonTemplate,
-    select: Option<Selection>,
+    select: Option<SelectExpression>,
 }
 
 impl ActionKind for SetAction {
@@ -92,7 +92,7 @@ impl NamedValue {
             return None;
         };
         let select = Spanned::new(select.to_owned(), place("/select", compiler));
-        let selection = Selection::compile(&select, compiler);
+        let selection = SelectExpression::compile(&select, compiler);
         let from_at = place("/from", compiler);
         warn_of_text(from, from_at, compiler);
         let template = compiler.json_template(from, from_at, Exposure::Client);

@@ -37,7 +37,7 @@ impl ActionKind for SleepAction {
             let short = truncate(&text, 64);
             let shown = one_line(&short);
             ActionError::message(format!(
-                "invalid duration `{shown}`: expected a number and a unit, such as `250ms` or `10s`"
+                "invalid duration `{shown}`, expected a number and a unit, such as `250ms` or `10s`"
             ))
         })?;
         let pause = if context.run.world.waits() { wanted.min(context.timeout) } else { Duration::ZERO };

@@ -68,7 +68,7 @@ impl WorkingFolder {
             check_is_given(&name, written, compiler)?;
             return Some(WorkingFolder::Argument(name));
         }
-        let message = "invalid `cwd`: expected a path of the pack, or exactly one `{{env.NAME}}`, `{{workspace}}`, or an \
+        let message = "invalid `cwd`, expected a path of the pack, or exactly one `{{env.NAME}}`, `{{workspace}}`, or an \
                        argument with `within`";
         let argument = template.single_path().and_then(|path| declared_argument(path, compiler));
         compiler.error(Code::Unsafe, written.location, message).help(match argument {

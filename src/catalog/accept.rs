@@ -42,9 +42,9 @@ pub struct SettingsAtStart {
 }
 
 /// A catalog that is not accepted yet: it can be inspected, but not served.
-pub struct Candidate(pub(super) Catalog);
+pub struct UnacceptedCatalog(pub(super) Catalog);
 
-impl Deref for Candidate {
+impl Deref for UnacceptedCatalog {
     type Target = Catalog;
 
     fn deref(&self) -> &Catalog {
@@ -75,7 +75,7 @@ impl BuildOutcome {
         if self.report.has_errors() {
             return Err(AcceptError::Invalid);
         }
-        let Candidate(catalog) = self.catalog.take().ok_or(AcceptError::Invalid)?;
+        let UnacceptedCatalog(catalog) = self.catalog.take().ok_or(AcceptError::Invalid)?;
         if let Usage::Http(http_usage) = usage {
             self.check_http_usage(catalog.http_settings(), http_usage)?;
         }

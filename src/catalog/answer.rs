@@ -13,7 +13,7 @@ use crate::budget::{Budget, Capacity};
 use crate::notation::{CacheScope, Role};
 use crate::world::World;
 
-use super::call_order::CallPlace;
+use super::arrival_order::ArrivalPlace;
 use super::listing::{Annotations, Object, ResourceListing};
 
 /// The context of a call.
@@ -32,7 +32,7 @@ pub struct CallContext {
     /// The capacity that all calls of the server share.
     pub capacity: Arc<Capacity>,
     /// Its place among the calls of its peer.
-    pub place: Option<Arc<CallPlace>>,
+    pub place: Option<Arc<ArrivalPlace>>,
 }
 
 impl CallContext {
@@ -60,7 +60,7 @@ impl CallContext {
 
     /// Sets its place among the calls of its peer.
     #[must_use]
-    pub fn with_place(self, place: Option<Arc<CallPlace>>) -> CallContext {
+    pub fn with_place(self, place: Option<Arc<ArrivalPlace>>) -> CallContext {
         CallContext { place, ..self }
     }
 

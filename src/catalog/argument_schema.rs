@@ -124,9 +124,9 @@ pub(super) fn compile_schema(
     let base = compiler.base;
     let compiled = compiler.try_schema(schema, base);
     let mut faulty: BTreeSet<String> = BTreeSet::new();
-    for fault in compiled.as_ref().err().into_iter().flatten() {
-        faulty.insert(split_argument_pointer(&fault.at).0);
-        report_at_argument(fault, written, Severity::Error, compiler);
+    for error in compiled.as_ref().err().into_iter().flatten() {
+        faulty.insert(split_argument_pointer(&error.at).0);
+        report_at_argument(error, written, Severity::Error, compiler);
     }
     // What cannot be satisfied is said of the arguments that are schemas at all.
     for lint in lints.into_iter().filter(|lint| !faulty.contains(&split_argument_pointer(&lint.error.at).0)) {
@@ -145,11 +145,11 @@ fn split_argument_pointer(pointer: &str) -> (String, String) {
 
 /// Reports an error of the whole schema at its argument.
 fn report_at_argument(
-    fault: &SchemaError,
+    error: &SchemaError,
     written: WrittenArguments<'_>,
     severity: Severity,
     compiler: &mut Compiler<'_>,
 ) {
-    let Some((at, below)) = written.locate(&fault.at) else { return };
-    compiler.report_schema_error(fault.clone().map_position(|_| below), at, severity);
+    let Some((at, below)) = written.locate(&error.at) else { return };
+    compiler.report_schema_error(error.clone().map_position(|_| below), at, severity);
 }

@@ -34,14 +34,15 @@ impl Bytes {
             Blob::Base64(text) => {
                 BlobPlan::compile(&Spanned::new(text.clone(), blob.location), "blob", compiler).map(Bytes::Blob)
             }
-            Blob::Source(source) => Bytes::from_source(source, ("blob", blob.location), compiler),
+            Blob::Source(source) => Bytes::from_source(source, "blob", blob.location, compiler),
         }
     }
 
     /// Compiles the source of bytes that is the value of a key.
     pub(super) fn from_source(
         source: &BlobSource,
-        (key, at): (&'static str, Location),
+        key: &'static str,
+        at: Location,
         compiler: &mut Compiler<'_>,
     ) -> Option<Bytes> {
         match (&source.file, &source.base64, &source.text) {

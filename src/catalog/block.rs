@@ -12,10 +12,10 @@ use crate::yaml::{Location, Spanned};
 
 use super::answer::{AnswerBlock, AnswerContents, EmbeddedBlock, MediaBlock, Refusal, TextBlock, TextOrBlob};
 use super::blob::Bytes;
+use super::entry_references::References;
 use super::file::{self, PackFile, check_mime_type};
 use super::icons::{check_icons, listed_icons};
 use super::listing::{Annotations, Object, ResourceInfo, ResourceListing};
-use super::reference::References;
 use super::transpose_checked;
 
 /// A compiled block of content.
@@ -311,7 +311,7 @@ fn compile_media(
         notation::Media::Source(source) => source,
     };
     let mime_type = compile_mime_type(source.mime_type.as_ref().or(mime_type), compiler);
-    let source = Bytes::from_source(&source.blob(), ("base64", written.location), compiler);
+    let source = Bytes::from_source(&source.blob(), "base64", written.location, compiler);
     Some(MediaPlan { source: source?, mime_type: mime_type? })
 }
 

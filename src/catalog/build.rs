@@ -1,6 +1,7 @@
 //! Builds a catalog from loaded packs, or a report with every error.
 
-use std::collections::HashSet;
+mod cross_checks;
+
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -13,36 +14,34 @@ use crate::manifest::Skills;
 use crate::notation::NamedMap;
 use crate::redact::Redactor;
 use crate::template::Marker;
-use crate::uri::{Router, UriTemplate};
+use crate::uri::UriTemplate;
 use crate::world::TracePropagation;
 use crate::yaml::{Location, Spanned};
 
 use super::Catalog;
-use super::accept::Candidate;
+use super::accept::UnacceptedCatalog;
 use super::apps;
-use super::call_check;
 use super::client_lints::{self, LintedServer};
 use super::clients::Client;
-use super::complete::{self, ResourceLookup};
 use super::digests;
 use super::entry::{PackContext, pack_names};
+use super::entry_name::{check_entry_name, plain_name};
+use super::entry_references::{EntryRef, References};
 use super::http_settings::{HttpSettings, http_settings, server_info, trace_propagation};
-use super::inputs::Inputs;
-use super::listing::{self, Lists, ServerInfo};
+use super::listing::{Lists, ServerInfo};
 use super::manifest_tests::{self, StepActions};
 use super::prompt::{CompiledPrompt, EntryBuildContext};
-use super::reference::{EntryRef, KnownEntries, References};
 use super::resource::CompiledResource;
 use super::routes::{DeclaredUri, ListedResource, Route, Routes, warn_of_overlaps};
 use super::server_limits::{ServerLimits, server_limits};
-use super::skill::SkillCollector;
+use super::skill::{SkillCollector, SkillListings};
 use super::tool::CompiledTool;
 use super::unused;
 
 /// The outcome of a build.
 pub struct BuildOutcome {
     /// The catalog, if there are no errors. It must be accepted before it is served.
-    pub catalog: Option<Candidate>,
+    pub catalog: Option<UnacceptedCatalog>,
     /// All diagnostics, sorted by location.
     pub report: Report,
     /// The files on which all of it depends.
@@ -72,7 +71,7 @@ pub fn build_for_clients(loaded: LoadedPacks, clients: &[Client]) -> BuildOutcom
     unused::warn(&packs, &mut findings);
     findings.report.sort_and_dedup();
     findings.apply_allow_comments();
-    let catalog = catalog.filter(|_| !findings.report.has_errors()).map(Candidate);
+    let catalog = catalog.filter(|_| !findings.report.has_errors()).map(UnacceptedCatalog);
     let redactor = catalog.as_ref().map_or(secrets, |catalog| catalog.redactor().clone());
     BuildOutcome {
         catalog,
@@ -88,9 +87,6 @@ pub fn build_for_clients(loaded: LoadedPacks, clients: &[Client]) -> BuildOutcom
 fn build_redactor(packs: &[LoadedPack]) -> Redactor {
     Redactor::new(packs.iter().flat_map(|pack| pack.pack.env.secrets()))
 }
-
-/// The longest name of a prompt or a tool.
-const MAX_ENTRY_NAME_CHARS: usize = 64;
 
 #[derive(Default)]
 struct CatalogBuilder {
@@ -333,11 +329,8 @@ impl CatalogBuilder {
         LintedServer { info, lists, packs, tool_places: &self.tool_places, prompt_places: &self.prompt_places }
     }
 
-    fn build_lists(
-        &self,
-        (skills, files): (Vec<listing::SkillListing>, Vec<listing::ResourceListing>),
-        routes: &Routes,
-    ) -> Lists {
+    fn build_lists(&self, from_skills: SkillListings, routes: &Routes) -> Lists {
+        let SkillListings { skills, files } = from_skills;
         let own = self.resources.iter().enumerate().flat_map(|(nth, resource)| {
             let in_root_pack = resource.pack_context.is_root_pack();
             resource.listings().into_iter().map(move |listing| ListedResource {
@@ -350,113 +343,9 @@ impl CatalogBuilder {
         Lists {
             tools: self.tools.values().filter(|tool| !tool.is_hidden).map(|tool| tool.listing.clone()).collect(),
             prompts: self.prompts.values().map(|prompt| prompt.listing.clone()).collect(),
-            resources: routes.retain_answered(own.chain(files).collect()),
+            resources: routes.retain_routed(own.chain(files).collect()),
             skills,
             resource_templates: self.resources.iter().filter_map(CompiledResource::template_listing).collect(),
-        }
-    }
-
-    /// Checks completions from resources.
-    fn check_completions(&self, routes: &Routes, findings: &mut Findings) {
-        let served = ResourceLookup { resources: &self.resources, routes };
-        for prompt in self.prompts.values() {
-            complete::check_sources(prompt.completion_owner(), &self.resources, findings);
-            served.check_sources(
-                prompt.completion_owner(),
-                &|argument, value| prompt.embedded_uris_with(argument, value),
-                findings,
-            );
-        }
-        for resource in &self.resources {
-            complete::check_sources(resource.completion_owner(), &self.resources, findings);
-            let uri_with = |variable: &str, value: &str| resource.uri_with(variable, value).into_iter().collect();
-            served.check_sources(resource.completion_owner(), &uri_with, findings);
-        }
-    }
-
-    /// Checks references between entries, within a pack and to the packs that it imports.
-    fn check_references(&self, lists: &Lists, routes: &Routes, findings: &mut Findings) {
-        let has = |uri: &str| match routes.find(uri)? {
-            Route::Resource(nth, values) => self.resources.get(nth).map(|resource| resource.file_exists(&values)),
-            Route::Skill(_) => None,
-        };
-        let uris: Vec<String> = lists.resources.iter().map(|resource| resource.uri.clone()).collect();
-        for (number, references) in self.references.iter().enumerate() {
-            let in_reach = |pack: usize| number == 0 || pack == number;
-            let written = self.declared_uris.iter().filter(|written| in_reach(written.pack));
-            let router = Router::new(written.map(|written| (written.template.clone(), ())));
-            let answers = |uri: &str| router.find(uri).is_some();
-            let EntryNames { tools, prompts, resources } = &self.reachable_names(number);
-            references.check(
-                &KnownEntries { has_route: &answers, resource_exists: &has, uris: &uris, tools, prompts, resources },
-                findings,
-            );
-        }
-    }
-
-    /// The names that entries of a pack can call: its own, and those of imported packs.
-    fn reachable_names(&self, number: usize) -> EntryNames {
-        let mut reach = EntryNames::default();
-        for (other, own) in self.own_names.iter().enumerate().filter(|(other, _)| self.imports(number, *other)) {
-            let (Some(PackNode { pack_context, .. }), Some(inner)) =
-                (self.pack_nodes.get(number), self.pack_nodes.get(other))
-            else {
-                continue;
-            };
-            let name = |name: &String| pack_context.local_name(&inner.pack_context.qualified_name(name));
-            reach.tools.extend(own.tools.iter().filter_map(name));
-            reach.prompts.extend(own.prompts.iter().filter_map(name));
-            reach.resources.extend(own.resources.iter().filter_map(name));
-        }
-        reach
-    }
-
-    /// Whether a pack is another or imports it, directly or indirectly.
-    fn imports(&self, outer: usize, inner: usize) -> bool {
-        let importer = |pack: &usize| self.pack_nodes.get(*pack).and_then(|pack| pack.importer);
-        std::iter::successors(Some(inner), importer).any(|pack| pack == outer)
-    }
-
-    /// Checks the arguments that steps and tests pass to entries.
-    fn check_calls(&self, findings: &mut Findings) {
-        // An entry that is missing without an error lacks a grant.
-        let all_sound = !findings.report.has_errors();
-        for (number, (references, PackNode { pack_context, .. })) in
-            self.references.iter().zip(&self.pack_nodes).enumerate()
-        {
-            for call in references.calls() {
-                match self.find_inputs(&call.node, &pack_context.qualified_name(call.node.name())) {
-                    Some(inputs) => call_check::check(call, inputs, findings),
-                    None if all_sound && number == 0 => call_check::report_not_granted(call, findings),
-                    None => {}
-                }
-            }
-        }
-    }
-
-    /// Warns of hidden tools of the served manifest that no step calls.
-    fn warn_of_unused_tools(&self, findings: &mut Findings) {
-        let hidden = || self.tools.values().filter(|tool| tool.is_hidden && tool.pack_context.is_root_pack());
-        if hidden().next().is_none() {
-            return;
-        }
-        let called: HashSet<&str> = self.references.first().into_iter().flat_map(References::called_tools).collect();
-        for name in hidden().map(|tool| &tool.listing.name).filter(|name| !called.contains(name.as_str())) {
-            let Some(at) = self.tool_places.get(name) else { continue };
-            findings
-                .report
-                .warning(Code::Unused, at.span(), format!("unused hidden tool `{name}`: no step calls it"))
-                .help(format!("call it in a step, as `tool: {name}`, or remove `hidden`"));
-        }
-    }
-
-    fn find_inputs(&self, node: &EntryRef, name: &str) -> Option<&Inputs> {
-        if node.is_resource() {
-            return self.resources.iter().find(|resource| resource.key == name).map(|found| &found.inputs);
-        }
-        match node.is_tool() {
-            true => self.tools.get(name).map(|tool| &tool.inputs),
-            false => self.prompts.get(name).map(|prompt| &prompt.inputs),
         }
     }
 
@@ -489,29 +378,6 @@ fn step_actions(pack: &LoadedPack) -> StepActions<'_> {
     let mut actions = StepActions::new();
     runs.flat_map(|run| run.actions_by_id()).for_each(|(id, action)| actions.entry(id).or_default().push(action));
     actions
-}
-
-/// A name as it could be written, with `-` in the place of other letters; `None` if that would say less.
-fn plain_name(name: &str) -> Option<String> {
-    let words = name.split(|letter: char| !letter.is_alphanumeric() && letter != '_' && letter != '-');
-    let plain = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-");
-    let fits = !plain.is_empty() && plain.len() <= MAX_ENTRY_NAME_CHARS && plain != name;
-    (fits && plain.is_ascii()).then_some(plain)
-}
-
-/// Why a name is refused, as its mend.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("use 1 to {MAX_ENTRY_NAME_CHARS} letters, digits, `_` and `-`")]
-pub struct BadEntryName;
-
-/// Checks the name of a prompt or a tool as clients see it.
-///
-/// # Errors
-/// It is empty, too long, or has other characters than clients take.
-pub fn check_entry_name(name: &str) -> Result<(), BadEntryName> {
-    let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
-    let is_right = !name.is_empty() && name.len() <= MAX_ENTRY_NAME_CHARS && name.chars().all(is_allowed);
-    if is_right { Ok(()) } else { Err(BadEntryName) }
 }
 
 /// Marks an entry where it is recorded which are reached.

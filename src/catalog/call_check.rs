@@ -8,9 +8,9 @@ use crate::compile::Findings;
 use crate::diagnostic::Code;
 use crate::template::{OutputPiece, output_pieces};
 
+use super::entry_references::DeclaredCall;
 use super::inputs::Inputs;
 use super::listing::Object;
-use super::reference::DeclaredCall;
 
 /// Reports arguments that the entry does not take, that do not fit, or that are missing.
 pub(super) fn check(call: &DeclaredCall, inputs: &Inputs, findings: &mut Findings) {

@@ -63,7 +63,7 @@ impl Lint<'_> {
                 lists.prompts.iter().for_each(|prompt| self.check_prompt(prompt));
             }
             Limit::Messages(_) | Limit::FirstMessage => self.check_messages(),
-            // They are no fault of the server: the page of `folio dev` shows them.
+            // They are no error of the server: the page of `folio dev` shows them.
             Limit::Completion
             | Limit::Questions
             | Limit::StructuredContent

@@ -25,7 +25,8 @@ const FOLDER_COST_BYTES: usize = 512;
 pub(super) fn resolve_paths(
     confined: &[ConfinedArgument],
     mut arguments: Object,
-    (roots, budget): (&[String], &Budget),
+    roots: &[String],
+    budget: &Budget,
 ) -> Result<Result<Object, Vec<String>>, Exhausted> {
     let roots = AllowedFolders::of_client(roots, budget)?;
     let mut complaints = Complaints::default();
@@ -169,7 +170,7 @@ mod tests {
         let roots: Vec<String> = roots.iter().map(|root| (*root).to_owned()).collect();
         let arguments = Map::from_iter([("p".to_owned(), value), ("q".to_owned(), json!("../q"))]);
         let confined = ["p", "absent"].map(|name| ConfinedArgument { name: name.to_owned(), limit: PathLimit::Roots });
-        let resolved = resolve_paths(&confined, arguments, (&roots, &Budget::default())).unwrap()?;
+        let resolved = resolve_paths(&confined, arguments, &roots, &Budget::default()).unwrap()?;
         assert_eq!(resolved.get("q"), Some(&json!("../q")));
         Ok(resolved.get("p").cloned().unwrap())
     }

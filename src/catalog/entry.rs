@@ -287,7 +287,7 @@ impl PackEntries for StepEntries<'_> {
     }
 
     fn may_notify_of(&self, uri: &str) -> bool {
-        self.pack_context.is_root_pack() || self.entry_context.catalog.has_for(self.pack_context, uri)
+        self.pack_context.is_root_pack() || self.entry_context.catalog.has_resource_for(self.pack_context, uri)
     }
 
     fn read_resource<'a>(&'a self, uri: &'a str, context: ActionContext<'a>) -> EntryFuture<'a> {

@@ -16,7 +16,11 @@ use super::answer::{Refusal, RefusalKind, TextOrBlob};
 use super::resource::not_found_refusal;
 
 /// A file below a folder.
-type File<'f> = (&'f Folder, &'f Path);
+#[derive(Clone, Copy)]
+pub(super) struct FileAt<'f> {
+    pub(super) folder: &'f Folder,
+    pub(super) path: &'f Path,
+}
 
 /// A file of a pack that a manifest names.
 pub(super) struct PackFile {
@@ -31,8 +35,8 @@ impl PackFile {
         Some(PackFile { folder: compiler.pack.folder.clone(), path })
     }
 
-    pub(super) fn at(&self) -> File<'_> {
-        (&self.folder, &self.path)
+    pub(super) fn at(&self) -> FileAt<'_> {
+        FileAt { folder: &self.folder, path: &self.path }
     }
 }
 
@@ -40,7 +44,7 @@ impl PackFile {
 ///
 /// # Errors
 /// It cannot be read, or the budget is exhausted.
-pub(super) fn read_bytes(file: File<'_>, limit: u64, budget: &Budget) -> Result<Vec<u8>, Refusal> {
+pub(super) fn read_bytes(file: FileAt<'_>, limit: u64, budget: &Budget) -> Result<Vec<u8>, Refusal> {
     read_and_convert(file, limit, budget, |bytes| bytes)?
         .map_err(|error| Refusal::new(RefusalKind::Internal, error.to_string()))
 }
@@ -50,12 +54,12 @@ pub(super) fn read_bytes(file: File<'_>, limit: u64, budget: &Budget) -> Result<
 /// # Errors
 /// It does not exist or cannot be read, or the budget is exhausted.
 pub(super) fn read_body(
-    file: File<'_>,
+    file: FileAt<'_>,
     limit: u64,
     uri: &str,
     budget: &Budget,
 ) -> Result<(TextOrBlob, String), Refusal> {
-    let body = read_and_convert(file, limit, budget, |bytes| decode_body(bytes, &file.1.to_string_lossy()))?;
+    let body = read_and_convert(file, limit, budget, |bytes| decode_body(bytes, &file.path.to_string_lossy()))?;
     body.map_err(|error| match error {
         FileError::TooLarge { .. } | FileError::Denied { .. } | FileError::Other { .. } => {
             Refusal::new(RefusalKind::Internal, error.to_string()).with_data(json!({ "uri": uri }))
@@ -66,17 +70,17 @@ pub(super) fn read_body(
 
 /// Reads and converts a file; a small one on this thread, since a change of threads costs more.
 fn read_and_convert<T>(
-    (folder, path): File<'_>,
+    file: FileAt<'_>,
     limit: u64,
     budget: &Budget,
     convert: impl FnOnce(Vec<u8>) -> T,
 ) -> Result<Result<T, FileError>, Refusal> {
-    let file = match folder.open_file(path) {
-        Ok(file) => file,
+    let open = match file.folder.open_file(file.path) {
+        Ok(open) => open,
         Err(error) => return Ok(Err(error)),
     };
-    let size = file.size().map_or(usize::MAX, |size| usize::try_from(size).unwrap_or(usize::MAX));
-    Ok(budget.run_sized(size, || file.read(limit).map(convert))?)
+    let size = open.size().map_or(usize::MAX, |size| usize::try_from(size).unwrap_or(usize::MAX));
+    Ok(budget.run_sized(size, || open.read(limit).map(convert))?)
 }
 
 /// Text where the bytes are text.

@@ -149,7 +149,7 @@ impl Inputs {
         };
         let known = roots.as_deref().unwrap_or_default();
         let resolve =
-            || confined_paths::resolve_paths(&self.confined_arguments, arguments, (known, entry_context.budget));
+            || confined_paths::resolve_paths(&self.confined_arguments, arguments, known, entry_context.budget);
         let arguments = entry_context
             .budget
             .run_io(resolve)
@@ -178,8 +178,8 @@ impl Inputs {
         }
         let keywords = unknown_keywords(&located.value, &[]);
         let lints = lint(&located.value);
-        for fault in keywords.into_iter().chain(lints.into_iter().map(|lint| lint.error)) {
-            compiler.report_schema_error(fault, located.location, Severity::Warning);
+        for error in keywords.into_iter().chain(lints.into_iter().map(|lint| lint.error)) {
+            compiler.report_schema_error(error, located.location, Severity::Warning);
         }
         Some(Inputs::new(schema))
     }

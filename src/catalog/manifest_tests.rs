@@ -12,7 +12,7 @@ use crate::notation::{Json, NamedMap};
 use crate::template::FixedTime;
 use crate::yaml::{Location, Spanned, pointer};
 
-use super::reference::{DeclaredCall, EntryRef, References};
+use super::entry_references::{DeclaredCall, EntryRef, References};
 
 /// The actions of the steps of a pack, by their ids, which several entries may use.
 pub(super) type StepActions<'a> = BTreeMap<&'a str, Vec<&'static str>>;

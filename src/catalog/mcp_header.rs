@@ -10,7 +10,7 @@ use crate::yaml::pointer::join as join_pointer;
 const MCP_HEADER_KEYWORD: &str = "x-mcp-header";
 
 /// An error at a place of the schema.
-struct HeaderFault {
+struct HeaderError {
     pointer: String,
     message: String,
     help: &'static str,
@@ -27,9 +27,9 @@ pub(super) fn check(
     }
     let mut headers = HeaderChecker::default();
     headers.check_schema(schema, String::new(), SchemaPosition::Root);
-    for fault in headers.faults {
-        let at = place(&fault.pointer, compiler);
-        compiler.error(Code::BadValue, at, fault.message).help(fault.help);
+    for error in headers.errors {
+        let at = place(&error.pointer, compiler);
+        compiler.error(Code::BadValue, at, error.message).help(error.help);
     }
 }
 
@@ -59,7 +59,7 @@ enum SchemaPosition {
 struct HeaderChecker {
     /// The headers seen so far, in lower case.
     seen: Vec<String>,
-    faults: Vec<HeaderFault>,
+    errors: Vec<HeaderError>,
 }
 
 impl HeaderChecker {
@@ -107,21 +107,21 @@ impl HeaderChecker {
     }
 
     fn check_header(&mut self, header: &Value, schema: &Map<String, Value>, pointer: String, reached: SchemaPosition) {
-        let mut fault = |message: String, help| {
-            self.faults.push(HeaderFault { pointer: pointer.clone(), message, help });
+        let mut error = |message: String, help| {
+            self.errors.push(HeaderError { pointer: pointer.clone(), message, help });
         };
         if reached != SchemaPosition::Property {
-            return fault(
+            return error(
                 "`x-mcp-header` is only allowed on an argument or a property of one".to_owned(),
                 "put it on a property that is reached through `properties` only",
             );
         }
         let Some(name) = header.as_str().filter(|name| !name.is_empty() && name.chars().all(is_token)) else {
             let words = format!("invalid header name `{header}`");
-            return fault(words, "use letters, digits and `-`, such as `Region`: it is sent as `Mcp-Param-Region`");
+            return error(words, "use letters, digits and `-`, such as `Region`: it is sent as `Mcp-Param-Region`");
         };
         if !matches!(schema.get("type").and_then(Value::as_str), Some("string" | "integer" | "boolean")) {
-            return fault(
+            return error(
                 "invalid type for `x-mcp-header`, expected `string`, `integer` or `boolean`".to_owned(),
                 "set the `type` of the argument to one of these",
             );
@@ -129,7 +129,7 @@ impl HeaderChecker {
         let folded = name.to_ascii_lowercase();
         if self.seen.contains(&folded) {
             let words = format!("duplicate header `{name}` (header names are case-insensitive)");
-            return fault(words, "give each argument its own header");
+            return error(words, "give each argument its own header");
         }
         self.seen.push(folded);
     }

@@ -13,6 +13,7 @@ mod call_check;
 mod complete;
 mod redacting_client;
 mod entry;
+mod entry_name;
 pub mod listing;
 mod file;
 mod icons;
@@ -20,9 +21,9 @@ mod mcp_header;
 mod argument_schema;
 mod inputs;
 mod tool_limit;
-pub mod call_order;
+pub mod arrival_order;
 mod unused;
-mod call_turns;
+mod concurrency_queue;
 mod client_limits;
 mod client_lints;
 mod clients;
@@ -32,7 +33,7 @@ mod http_settings;
 mod prompt;
 mod questions;
 mod rank;
-mod reference;
+mod entry_references;
 mod requires;
 mod resource;
 mod result;
@@ -68,11 +69,12 @@ use inputs::Inputs;
 use listing::{Lists, Object, ServerInfo};
 use routes::{Route, Routes};
 
-pub use accept::{AcceptError, Candidate, HttpUsage, SettingsAtStart, Usage};
+pub use accept::{AcceptError, HttpUsage, SettingsAtStart, UnacceptedCatalog, Usage};
 pub use access::{HttpAccess, TokenDigest, normalize_origin};
-pub use build::{BadEntryName, BuildOutcome, build, build_for_clients, check_entry_name};
+pub use build::{BuildOutcome, build, build_for_clients};
 pub use clients::{Client, ClientProfile};
 pub use digests::EntryDigests;
+pub use entry_name::{BadEntryName, check_entry_name};
 pub use http_settings::{HttpLimits, HttpSettings};
 pub(crate) use mcp_header::has_mcp_headers;
 pub use server_limits::ServerLimits;
@@ -331,9 +333,9 @@ impl Catalog {
     }
 
     /// The file that a URI leads to by its variables, which a load does not read.
-    pub fn file_of_variables(&self, uri: &str) -> Option<PathBuf> {
+    pub fn path_from_variables(&self, uri: &str) -> Option<PathBuf> {
         let (resource, values) = self.find_resource(uri)?;
-        resource.file_of_variables(&values)
+        resource.path_from_variables(&values)
     }
 
     /// A number that changes when the manifest or the file of a resource changes; `None` if no resource serves the URI.

@@ -17,11 +17,11 @@ use super::answer::{AnswerBlock, Refusal, RefusalKind};
 use super::block::{BlockPlan, RenderedBlock};
 use super::complete::{CompletionOwner, CompletionSources, compile_sources};
 use super::entry::{EntryContext, PackContext, RunKeys, check_limits, entry_digest, keep_roots};
+use super::entry_references::References;
 use super::icons::{check_icons, listed_icons};
 use super::inputs::{ConfinedCall, Inputs, arguments_size};
 use super::listed_text::listed_text;
 use super::listing::{self, Object};
-use super::reference::References;
 
 /// A compiled prompt.
 pub(super) struct CompiledPrompt {

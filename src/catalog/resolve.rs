@@ -44,14 +44,15 @@ impl Catalog {
         let contents = match resource.read(uri, values, entry_context).await? {
             ReadOutcome::Contents(contents) => contents,
             ReadOutcome::Blocks(rendered) => {
-                self.blocks_to_contents((uri, &resource.pack_context), rendered, entry_context).await?
+                let blocks = self.resolve_blocks(rendered, &resource.pack_context, entry_context).await?;
+                blocks_to_contents(uri, blocks)
             }
         };
         Ok(ResourceAnswer { contents, ttl_ms: resource.ttl_ms, cache_scope: resource.cache_scope })
     }
 
     /// Whether a resource of a pack answers a URI.
-    pub(super) fn has_for(&self, pack_context: &PackContext, uri: &str) -> bool {
+    pub(super) fn has_resource_for(&self, pack_context: &PackContext, uri: &str) -> bool {
         self.routes.find_in_pack(pack_context, uri).is_some()
     }
 
@@ -94,32 +95,6 @@ impl Catalog {
         Ok(blocks)
     }
 
-    /// A resource that was made of blocks: its texts, and what they embed.
-    async fn blocks_to_contents(
-        &self,
-        (uri, pack_context): (&str, &PackContext),
-        rendered: Vec<RenderedBlock>,
-        entry_context: &EntryContext<'_>,
-    ) -> Result<Vec<AnswerContents>, Refusal> {
-        let blocks = self.resolve_blocks(rendered, pack_context, entry_context).await?;
-        let mut contents = Vec::with_capacity(blocks.len());
-        for block in blocks {
-            let (mime_type, body) = match block {
-                AnswerBlock::Text(text) => ("text/plain".to_owned(), TextOrBlob::Text(text.text)),
-                AnswerBlock::Image(media) | AnswerBlock::Audio(media) => {
-                    (media.mime_type, TextOrBlob::Blob(media.data))
-                }
-                AnswerBlock::Resource(embedded) => {
-                    contents.push(embedded.resource);
-                    continue;
-                }
-                AnswerBlock::ResourceLink(link) => ("text/uri-list".to_owned(), TextOrBlob::Text(link.uri)),
-            };
-            contents.push(AnswerContents { uri: uri.to_owned(), mime_type: Some(mime_type), body, meta: None });
-        }
-        Ok(contents)
-    }
-
     /// A link with what the catalog knows of the resource that it names.
     fn complete_link(&self, link: ResourceListing) -> ResourceListing {
         let known = match self.routes.find(&link.uri) {
@@ -149,8 +124,8 @@ impl Catalog {
 fn no_resource_refusal(uri: &str) -> Refusal {
     match check_uri(uri) {
         Ok(()) => not_found_refusal(uri, &format!("Resource not found: {}", truncate(uri, MAX_SHOWN_URI_CHARS))),
-        Err(fault) => {
-            let message = format!("invalid URI `{}`: {}", one_line(&truncate(uri, MAX_SHOWN_URI_CHARS)), fault.message);
+        Err(error) => {
+            let message = format!("invalid URI `{}`: {}", one_line(&truncate(uri, MAX_SHOWN_URI_CHARS)), error.message);
             Refusal::new(RefusalKind::BadUri, message).with_data(json!({ "uri": truncate(uri, MAX_URI_DATA_CHARS) }))
         }
     }
@@ -165,4 +140,22 @@ fn reject_embedded_question(uri: &str, refusal: Refusal) -> Refusal {
         }
         _ => refusal,
     }
+}
+
+/// A resource that was made of blocks: its texts, and what they embed.
+fn blocks_to_contents(uri: &str, blocks: Vec<AnswerBlock>) -> Vec<AnswerContents> {
+    let mut contents = Vec::with_capacity(blocks.len());
+    for block in blocks {
+        let (mime_type, body) = match block {
+            AnswerBlock::Text(text) => ("text/plain".to_owned(), TextOrBlob::Text(text.text)),
+            AnswerBlock::Image(media) | AnswerBlock::Audio(media) => (media.mime_type, TextOrBlob::Blob(media.data)),
+            AnswerBlock::Resource(embedded) => {
+                contents.push(embedded.resource);
+                continue;
+            }
+            AnswerBlock::ResourceLink(link) => ("text/uri-list".to_owned(), TextOrBlob::Text(link.uri)),
+        };
+        contents.push(AnswerContents { uri: uri.to_owned(), mime_type: Some(mime_type), body, meta: None });
+    }
+    contents
 }

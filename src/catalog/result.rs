@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::action::{OutcomeBody, RunOutcome, SelectError, Selection};
+use crate::action::{OutcomeBody, RunOutcome, SelectError, SelectExpression};
 use crate::compile::{Compiler, Exposure, JsonTemplate};
 use crate::diagnostic::Code;
 use crate::manifest::ResultSpec;
@@ -12,13 +12,13 @@ use crate::yaml::Spanned;
 
 use super::answer::{Refusal, RefusalKind};
 use super::block::{BlockPlan, RenderedBlock};
-use super::reference::References;
+use super::entry_references::References;
 use super::transpose_checked;
 
 /// A compiled `result`.
 #[derive(Default)]
 pub(super) struct ResultPlan {
-    select: Option<Selection>,
+    select: Option<SelectExpression>,
     form: ResultForm,
     structured: Option<JsonTemplate>,
 }
@@ -66,7 +66,7 @@ impl ResultPlan {
                 .help("write the text as a block of `content`");
             return None;
         }
-        let select = written.select.as_ref().map(|select| Selection::compile(select, compiler));
+        let select = written.select.as_ref().map(|select| SelectExpression::compile(select, compiler));
         if select.is_some() {
             // What it picks out of the steps only shows when it is applied.
             compiler.steps_read.push(None);
@@ -156,7 +156,7 @@ fn value_behind(selected: Option<&Value>, body: &OutcomeBody) -> Option<Value> {
     })
 }
 
-fn apply_select(select: &Selection, body: &OutcomeBody, scope: &Scope) -> Result<Value, Refusal> {
+fn apply_select(select: &SelectExpression, body: &OutcomeBody, scope: &Scope) -> Result<Value, Refusal> {
     let failed = |message: String| Refusal::new(RefusalKind::Internal, message);
     let from = match body {
         _ if scope.steps().is_some() => scope.get(&["steps"]),

@@ -80,7 +80,7 @@ impl Routes {
     }
 
     /// Keeps each listed URI once, at the entry that serves it.
-    pub(super) fn retain_answered(&self, listed: Vec<ListedResource>) -> Vec<listing::ResourceListing> {
+    pub(super) fn retain_routed(&self, listed: Vec<ListedResource>) -> Vec<listing::ResourceListing> {
         let mut times: HashMap<&str, usize> = HashMap::new();
         listed.iter().for_each(|one| *times.entry(&one.listing.uri).or_default() += 1);
         let is_contested =

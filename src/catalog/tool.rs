@@ -92,7 +92,7 @@ impl CompiledTool {
         let mut plan = checked.into_plan(pack_context.entry_digest(digest), compiler);
         let task = compile_task_policy(written.task.as_ref().map(|task| &task.value), plan.as_mut());
         let (inputs, output) = (inputs?, output?);
-        let listing = tool_listing(name, (written, texts), &inputs, output.as_ref());
+        let listing = texts.into_listing(name, written, &inputs, output.as_ref());
         Some(CompiledTool {
             listing,
             limit,
@@ -382,8 +382,8 @@ fn additional_properties(written: &Spanned<Json>, compiler: &mut Compiler<'_>) -
         return None;
     }
     compiler.warn_unexpanded_schema(&located.value, located.location);
-    for fault in unknown_keywords(&located.value, &[]) {
-        compiler.report_schema_error(fault, located.location, Severity::Error);
+    for error in unknown_keywords(&located.value, &[]) {
+        compiler.report_schema_error(error, located.location, Severity::Error);
     }
     Some(located)
 }
@@ -454,29 +454,30 @@ impl ListedTexts {
             annotations_title: listed_text(hint, written.location, "annotations/title", compiler),
         }
     }
-}
-
-fn tool_listing(
-    name: String,
-    (written, texts): (&manifest::Tool, ListedTexts),
-    inputs: &Inputs,
-    output: Option<&Schema>,
-) -> listing::ToolListing {
-    let annotations = written.annotations.as_ref().map(|hints| listing::ListedToolAnnotations {
-        title: texts.annotations_title,
-        read_only_hint: hints.read_only_hint,
-        destructive_hint: hints.destructive_hint,
-        idempotent_hint: hints.idempotent_hint,
-        open_world_hint: hints.open_world_hint,
-    });
-    listing::ToolListing {
-        name,
-        title: texts.title,
-        description: texts.description,
-        input_schema: inputs.schema().clone(),
-        output_schema: output.map(|schema| schema.json().clone()),
-        annotations,
-        icons: listed_icons(written.icons.as_deref()),
-        meta: written.meta.clone(),
+    /// A tool as clients see it.
+    fn into_listing(
+        self,
+        name: String,
+        written: &manifest::Tool,
+        inputs: &Inputs,
+        output: Option<&Schema>,
+    ) -> listing::ToolListing {
+        let annotations = written.annotations.as_ref().map(|hints| listing::ListedToolAnnotations {
+            title: self.annotations_title,
+            read_only_hint: hints.read_only_hint,
+            destructive_hint: hints.destructive_hint,
+            idempotent_hint: hints.idempotent_hint,
+            open_world_hint: hints.open_world_hint,
+        });
+        listing::ToolListing {
+            name,
+            title: self.title,
+            description: self.description,
+            input_schema: inputs.schema().clone(),
+            output_schema: output.map(|schema| schema.json().clone()),
+            annotations,
+            icons: listed_icons(written.icons.as_deref()),
+            meta: written.meta.clone(),
+        }
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
-use super::call_turns::{CallTurns, Ticket};
+use super::concurrency_queue::{ConcurrencyQueue, QueuePosition};
 use crate::action::{McpClient, ProgressUpdate};
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
@@ -42,7 +42,7 @@ struct Rate {
 struct ToolUsage {
     /// When the calls of the last while began, oldest first.
     calls: VecDeque<Instant>,
-    turns: CallTurns,
+    turns: ConcurrencyQueue,
 }
 
 /// An admitted call.
@@ -61,7 +61,7 @@ pub(super) struct ConcurrencyPermit {
 /// A call that waits. It leaves the queue when this is dropped.
 pub(super) struct QueuedCall {
     usage: Arc<Mutex<ToolUsage>>,
-    ticket: Ticket,
+    position: QueuePosition,
     has_run: bool,
 }
 
@@ -102,8 +102,8 @@ impl ToolLimit {
             })?;
         }
         if must_wait {
-            let ticket = current.turns.wait();
-            return Ok(Admission::Waiting(QueuedCall { usage: usage.clone(), ticket, has_run: false }));
+            let position = current.turns.wait();
+            return Ok(Admission::Waiting(QueuedCall { usage: usage.clone(), position, has_run: false }));
         }
         current.turns.start();
         Ok(Admission::Running(ConcurrencyPermit { usage: usage.clone() }))
@@ -130,10 +130,10 @@ impl Drop for ConcurrencyPermit {
 impl QueuedCall {
     /// Waits for its turn, and tells the client its position.
     pub(super) async fn wait(mut self, name: &str, client: &dyn McpClient) -> ConcurrencyPermit {
-        while let Some(position) = self.ticket.position() {
+        while let Some(position) = self.position.position() {
             let message = Some(format!("waiting for `{name}`: position {position} in its queue"));
             client.progress(ProgressUpdate { progress: None, total: None, message }).await;
-            self.ticket.changed().await;
+            self.position.changed().await;
         }
         self.has_run = true;
         ConcurrencyPermit { usage: self.usage.clone() }
@@ -143,7 +143,7 @@ impl QueuedCall {
 impl Drop for QueuedCall {
     fn drop(&mut self) {
         if !self.has_run {
-            lock(&self.usage).turns.leave(&self.ticket);
+            lock(&self.usage).turns.leave(&self.position);
         }
     }
 }

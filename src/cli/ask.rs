@@ -1,4 +1,5 @@
-//! Asks a person on a terminal for what a command line leaves out.
+//! Asks for one answer of plain text on stderr, as `init` and `new` do, which need neither completion nor secrets.
+//! Arguments and forms are asked for in `line_editor`.
 
 use std::io::{self, BufRead, IsTerminal};
 

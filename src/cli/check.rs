@@ -55,7 +55,7 @@ pub(super) struct Check {
 }
 
 /// The outcome of a check of all manifests.
-pub(super) struct Checked {
+pub(super) struct CheckOutcome {
     pub(super) report: Report,
     pub(super) watch: LoadDependencies,
     /// What the sandboxes allow.
@@ -96,7 +96,7 @@ impl Check {
     }
 
     /// Says on stderr that nothing reads the text of stdin.
-    fn report_unread_stdin(&self, checked: &Checked) {
+    fn report_unread_stdin(&self, checked: &CheckOutcome) {
         for path in self.buffers.paths().filter(|path| !checked.watch.files.contains(*path)) {
             let shown = sanitize(&path.to_string_lossy()).into_owned();
             self.output.eprint(&format!("warning: `{shown}` is not checked: the manifest does not name it\n"));
@@ -104,9 +104,9 @@ impl Check {
     }
 
     /// Checks every manifest.
-    pub(super) fn check(&self) -> Checked {
+    pub(super) fn check(&self) -> CheckOutcome {
         let mut checked =
-            Checked { report: Report::default(), watch: LoadDependencies::default(), sandboxes: String::new() };
+            CheckOutcome { report: Report::default(), watch: LoadDependencies::default(), sandboxes: String::new() };
         let mut redactors = Vec::new();
         for place in &self.places {
             let built = build_for_clients(load_buffers(place, &self.environment, &self.buffers), &self.clients);
@@ -124,7 +124,7 @@ impl Check {
     }
 
     /// Prints the report, and returns whether it is good.
-    pub(super) fn print(&self, checked: &Checked) -> anyhow::Result<Exit> {
+    pub(super) fn print(&self, checked: &CheckOutcome) -> anyhow::Result<Exit> {
         let (output, arguments) = (&self.output, &self.arguments);
         output.print(&render(&checked.report, arguments.format, output.style()))?;
         output.print(&checked.sandboxes)?;

@@ -10,7 +10,7 @@ use anyhow::Context;
 use similar::TextDiff;
 
 use super::Output;
-use super::check::{Check, Checked};
+use super::check::{Check, CheckOutcome};
 use crate::compile::FileBuffers;
 use crate::diagnostic::{Code, Fix, Report, Severity, count_noun, sanitize};
 
@@ -46,7 +46,7 @@ pub(super) fn fix(check: &mut Check) -> FixedFiles {
 }
 
 /// Applies all fixes of a round, or each alone if something gets worse. `None` if none helps.
-fn apply_all(check: &mut Check, checked: &Checked, fixes: &[Fix], fixed: &mut FixedFiles) -> Option<Checked> {
+fn apply_all(check: &mut Check, checked: &CheckOutcome, fixes: &[Fix], fixed: &mut FixedFiles) -> Option<CheckOutcome> {
     if let Some(next) = try_fixes(check, checked, fixes, fixed) {
         return Some(next);
     }
@@ -55,7 +55,7 @@ fn apply_all(check: &mut Check, checked: &Checked, fixes: &[Fix], fixed: &mut Fi
 }
 
 /// Applies fixes; takes them back and returns `None` unless less is wrong than before.
-fn try_fixes(check: &mut Check, checked: &Checked, fixes: &[Fix], fixed: &mut FixedFiles) -> Option<Checked> {
+fn try_fixes(check: &mut Check, checked: &CheckOutcome, fixes: &[Fix], fixed: &mut FixedFiles) -> Option<CheckOutcome> {
     let edited = edit(&checked.report, fixes);
     let buffers = with_texts(&check.buffers, &edited);
     let before = std::mem::replace(&mut check.buffers, buffers);

@@ -7,7 +7,7 @@ use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
 use super::Exit;
-use super::check::{Check, Checked};
+use super::check::{Check, CheckOutcome};
 use super::manifest_reload::load_fingerprint;
 use crate::diagnostic::Format;
 use crate::reload::{self, InitialLoad, LoadOutput, ReloadInfo, ReloadSource, WatchOptions};
@@ -43,9 +43,9 @@ struct CheckAgain {
 }
 
 impl ReloadSource for CheckAgain {
-    type Outcome = Checked;
+    type Outcome = CheckOutcome;
 
-    fn load(&mut self, _: bool) -> LoadOutput<Checked> {
+    fn load(&mut self, _: bool) -> LoadOutput<CheckOutcome> {
         let outcome = self.check.check();
         let mut watch = outcome.watch.clone();
         if outcome.report.has_errors() {
@@ -57,7 +57,7 @@ impl ReloadSource for CheckAgain {
         LoadOutput { outcome, watch }
     }
 
-    fn publish(&mut self, checked: Checked, _: ReloadInfo) {
+    fn publish(&mut self, checked: CheckOutcome, _: ReloadInfo) {
         let fingerprint = load_fingerprint(&checked.report, None);
         if std::mem::replace(&mut self.printed, fingerprint) == fingerprint {
             return;

@@ -38,7 +38,7 @@ pub(super) struct DevSession {
     events: PageEvents,
     /// Whether the last load failed.
     is_broken: AtomicBool,
-    /// Whether a manifest was ever served, and not its faults alone.
+    /// Whether a manifest was ever served, and not its errors alone.
     was_good: AtomicBool,
     /// The clients of single requests that were seen already.
     seen: Mutex<HashSet<ClientName>>,
@@ -76,7 +76,7 @@ impl DevSession {
         &self.events
     }
 
-    /// Reports the first load, and returns what is served: the manifest, or its faults.
+    /// Reports the first load, and returns what is served: the manifest, or its errors.
     pub(super) fn start(&self, built: &BuildOutcome, catalog: Option<Arc<Catalog>>) -> anyhow::Result<Arc<Catalog>> {
         let is_good = catalog.is_some();
         let catalog = match catalog {
@@ -112,7 +112,7 @@ impl DevSession {
         self.publish_state(built, Some(catalog));
     }
 
-    /// Reports that a manifest is broken, and serves its faults, if there was never anything else.
+    /// Reports that a manifest is broken, and serves its errors, if there was never anything else.
     pub(super) fn rejected(&self, built: &BuildOutcome, live: &LiveCatalog) {
         self.is_broken.store(true, Ordering::Release);
         self.output.eprint_report(&built.report);
@@ -133,7 +133,7 @@ impl DevSession {
         self.publish(json!({ "type": "reload", "changes": format!("broken: {counted}"), "broken": true }));
     }
 
-    /// Prints the faults and warnings of a load, where there are any.
+    /// Prints the errors and warnings of a load, where there are any.
     fn print_report(&self, report: &Report) {
         if report.has_errors() || report.warnings().next().is_some() {
             self.output.eprint_report(report);
@@ -276,7 +276,7 @@ fn now_ms() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or_default()
 }
 
-/// Where the faults of a manifest are that cannot be served.
+/// Where the errors of a manifest are that cannot be served.
 const PROBLEMS_URI: &str = "folio://problems";
 
 /// A catalog of one resource: what is wrong.
@@ -297,5 +297,5 @@ fn problems_catalog(built: &BuildOutcome) -> anyhow::Result<Arc<Catalog>> {
         ("problems.txt".to_owned(), built.redactor.redact_text(&text).into_owned().into_bytes()),
     ]);
     let place = ManifestLocation::in_memory(Folder::in_memory(files));
-    build(load(&place, &EnvSource::Process)).accept(&Usage::Local).ok().context("the faults cannot be served")
+    build(load(&place, &EnvSource::Process)).accept(&Usage::Local).ok().context("the errors cannot be served")
 }

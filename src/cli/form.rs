@@ -20,7 +20,7 @@ pub(super) struct FormField<'a> {
 }
 
 /// A value that a field may have.
-pub(super) struct Choice {
+pub(super) struct EnumValue {
     pub(super) value: String,
     /// What it is called.
     pub(super) title: Option<String>,
@@ -100,10 +100,10 @@ impl FormField<'_> {
     }
 
     /// The values that it may have, or that its items may have.
-    pub(super) fn choices(&self) -> Vec<Choice> {
+    pub(super) fn choices(&self) -> Vec<EnumValue> {
         let titled = |holder: &Value| {
             let branches = ["oneOf", "anyOf"].iter().find_map(|key| holder.get(*key)?.as_array());
-            branches.into_iter().flatten().filter_map(Choice::of_constant).collect::<Vec<_>>()
+            branches.into_iter().flatten().filter_map(EnumValue::of_constant).collect::<Vec<_>>()
         };
         let items = self.keyword("items").filter(|_| self.is_list());
         let choices = titled(items.unwrap_or(self.json));
@@ -113,9 +113,9 @@ impl FormField<'_> {
         let listed = items.and_then(|items| Some(items.get("enum")?.as_array()?.iter().collect()));
         let listed: Vec<&Value> = listed.or_else(|| self.form.schema.property_choices(self.name)).unwrap_or_default();
         if listed.is_empty() && self.keyword("type").is_some_and(|kind| kind == "boolean") {
-            return ["true", "false"].map(Choice::untitled).into();
+            return ["true", "false"].map(EnumValue::untitled).into();
         }
-        listed.into_iter().map(|value| Choice::untitled(&value_to_text(value))).collect()
+        listed.into_iter().map(|value| EnumValue::untitled(&value_to_text(value))).collect()
     }
 
     pub(super) fn is_list(&self) -> bool {
@@ -142,13 +142,13 @@ impl FormField<'_> {
     }
 }
 
-impl Choice {
-    fn untitled(value: &str) -> Choice {
-        Choice { value: value.to_owned(), title: None }
+impl EnumValue {
+    fn untitled(value: &str) -> EnumValue {
+        EnumValue { value: value.to_owned(), title: None }
     }
 
-    fn of_constant(branch: &Value) -> Option<Choice> {
+    fn of_constant(branch: &Value) -> Option<EnumValue> {
         let title = branch.get("title").and_then(Value::as_str).map(str::to_owned);
-        Some(Choice { value: value_to_text(branch.get("const")?).into_owned(), title })
+        Some(EnumValue { value: value_to_text(branch.get("const")?).into_owned(), title })
     }
 }

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::get::{print_messages, request};
 use super::given_arguments::GivenArguments;
-use super::request::{CallEnvironment, NotSent, load_and_build, print_refusal};
+use super::request::{CallEnvironment, UnsentRequestError, load_and_build, print_refusal};
 use super::terminal::Terminal;
 use super::{Exit, GetArgs, Output};
 use crate::catalog::{BuildOutcome, Usage};
@@ -103,7 +103,7 @@ impl WatchedPrompt {
         if let Some(given) = self.given.take() {
             match request.arguments(&catalog, given.clone(), terminal) {
                 Ok(filled) => self.filled = Some(filled),
-                Err(NotSent { message, exit }) => {
+                Err(UnsentRequestError { message, exit }) => {
                     self.given = Some(given);
                     print_refusal(&message, &self.output);
                     return Ok(exit);
@@ -114,7 +114,8 @@ impl WatchedPrompt {
         let environment = CallEnvironment { world: request.world(&catalog), terminal };
         match request.send(&catalog, arguments, environment)? {
             Ok(result) => {
-                self.rendered_files = embedded_uris(&result).filter_map(|uri| catalog.file_of_variables(uri)).collect();
+                self.rendered_files =
+                    embedded_uris(&result).filter_map(|uri| catalog.path_from_variables(uri)).collect();
                 request.print(&result, print_messages)
             }
             Err(error) => Ok(print_refusal(&request.refusal(&catalog, &error), &self.output)),

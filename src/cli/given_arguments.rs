@@ -64,6 +64,6 @@ fn read_object(path: &Path, output: &Output) -> anyhow::Result<Map<String, Value
     })?;
     match document.json(document.root()) {
         Value::Object(arguments) => Ok(arguments),
-        _ => bail!("invalid `--args`: expected an object of arguments in `{shown}`"),
+        _ => bail!("invalid `--args`, expected an object of arguments in `{shown}`"),
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn run(from: &str, arguments: &InitArgs, schema: &str, output: &Outpu
         true => update(&imported, &arguments.dir, output)?,
         false => write_new(&imported, &arguments.dir, schema, output)?,
     };
-    let Some(Written { plan, replaced }) = written else { return Ok(Exit::Failure) };
+    let Some(FolderUpdate { plan, replaced }) = written else { return Ok(Exit::Failure) };
     eprint_warnings(&mut imported.report, output);
     if !check_written(arguments, output)? {
         restore(&WorkFolder::open(&arguments.dir)?, &replaced);
@@ -55,7 +55,7 @@ pub(super) fn run(from: &str, arguments: &InitArgs, schema: &str, output: &Outpu
 }
 
 /// What was written, and what stood in its place.
-struct Written {
+struct FolderUpdate {
     plan: FolderPlan,
     replaced: Vec<ReplacedFile>,
 }
@@ -98,7 +98,7 @@ fn read_file_source(path: &Path) -> anyhow::Result<Source> {
 }
 
 /// Writes all files of a folder in which none of them stands. `None`, once that has been said, where one does.
-fn write_new(imported: &Import, dir: &Path, schema: &str, output: &Output) -> anyhow::Result<Option<Written>> {
+fn write_new(imported: &Import, dir: &Path, schema: &str, output: &Output) -> anyhow::Result<Option<FolderUpdate>> {
     let mut plan = imported.plan_new();
     plan.files.insert(1, FilePlan { path: SCHEMA_PATH.to_owned(), text: schema.to_owned() });
     let planned: Vec<&str> = plan.files.iter().map(|file| file.path.as_str()).collect();
@@ -112,10 +112,10 @@ fn write_new(imported: &Import, dir: &Path, schema: &str, output: &Output) -> an
     }
     fs::create_dir_all(dir).with_context(|| format!("could not create the folder `{}`", dir.display()))?;
     let replaced = write_all(&WorkFolder::open(dir)?, &plan.files)?;
-    Ok(Some(Written { plan, replaced }))
+    Ok(Some(FolderUpdate { plan, replaced }))
 }
 
-fn update(imported: &Import, dir: &Path, output: &Output) -> anyhow::Result<Option<Written>> {
+fn update(imported: &Import, dir: &Path, output: &Output) -> anyhow::Result<Option<FolderUpdate>> {
     let folder = WorkFolder::open(dir)?;
     let read = |path: &str| read_text(&folder, path);
     let mut plan = match imported.plan_update(&fragments(&folder), &read) {
@@ -132,7 +132,7 @@ fn update(imported: &Import, dir: &Path, output: &Output) -> anyhow::Result<Opti
     };
     plan.files.retain(|file| read_text(&folder, &file.path).ok().flatten().as_deref() != Some(&file.text));
     let replaced = write_all(&folder, &plan.files)?;
-    Ok(Some(Written { plan, replaced }))
+    Ok(Some(FolderUpdate { plan, replaced }))
 }
 
 /// The fragments of a folder, into which its author may have moved a tool.
@@ -176,14 +176,13 @@ fn stage<'p>(folder: &WorkFolder, files: &'p [FilePlan], staged: &mut Vec<(Strin
         }
         let beside = format!("{around}/.{name}.{}.new", std::process::id());
         let temporary = beside.trim_start_matches('/').to_owned();
-        write_text(folder, &temporary, (&file.text, Existing::Refuse)).with_context(failed)?;
+        write_text(folder, &temporary, &file.text, Existing::Refuse).with_context(failed)?;
         staged.push((temporary, &file.path));
     }
     Ok(())
 }
 
-fn write_text(folder: &WorkFolder, path: &str, text: (&str, Existing)) -> Result<(), FileError> {
-    let (text, existing) = text;
+fn write_text(folder: &WorkFolder, path: &str, text: &str, existing: Existing) -> Result<(), FileError> {
     let failed = |source| FileError::write_failed(path, source);
     folder.write(path, existing, |_, file| file.write_all(text.as_bytes()).map_err(failed))
 }
@@ -193,7 +192,7 @@ fn put_in_place(folder: &WorkFolder, staged: &[(String, &str)]) -> anyhow::Resul
     let mut replaced: Vec<ReplacedFile> = Vec::new();
     for (temporary, path) in staged {
         let before = read_text(folder, path).ok().flatten();
-        if let Err(error) = folder.rename(temporary, (folder, path), Existing::Replace) {
+        if let Err(error) = folder.rename(temporary, folder, path, Existing::Replace) {
             restore(folder, &replaced);
             return Err(error).with_context(|| format!("could not write `{path}`"));
         }
@@ -206,7 +205,7 @@ fn put_in_place(folder: &WorkFolder, staged: &[(String, &str)]) -> anyhow::Resul
 fn restore(folder: &WorkFolder, replaced: &[ReplacedFile]) {
     for ReplacedFile { path, before } in replaced {
         let _: Result<(), FileError> = match before {
-            Some(text) => write_text(folder, path, (text, Existing::Replace)),
+            Some(text) => write_text(folder, path, text, Existing::Replace),
             None => folder.remove(path),
         };
     }

@@ -20,7 +20,7 @@ impl Interval {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IntervalError {
     /// It is not a number and a unit.
-    #[error("invalid interval `{text}`: expected a number and a unit, such as 500ms, 2s or 1m")]
+    #[error("invalid interval `{text}`, expected a number and a unit, such as 500ms, 2s or 1m")]
     Invalid {
         /// The text.
         text: String,

@@ -1,6 +1,6 @@
 //! Outcomes of tests as JUnit XML.
 
-use super::test::{NoRun, TestRun};
+use super::test::{TestRun, TestRunError};
 use super::test_report::file_and_line;
 use crate::diagnostic::render_lines;
 use crate::test_run::{PlannedTest, TestOutcome, TestStatus};
@@ -22,7 +22,7 @@ pub(super) fn to_junit(run: &TestRun) -> String {
 }
 
 /// The document of a run that could not be: one test, the manifest, with an error.
-pub(super) fn failed_run_to_junit(no_run: &NoRun<'_>) -> String {
+pub(super) fn failed_run_to_junit(no_run: &TestRunError<'_>) -> String {
     let counts = "tests=\"1\" failures=\"0\" errors=\"1\" skipped=\"0\" time=\"0.000\"";
     let (message, text) = (escape(&no_run.message), escape(&render_lines(no_run.report)));
     format!(

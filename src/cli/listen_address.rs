@@ -41,13 +41,13 @@ impl fmt::Display for ListenAddress {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ListenAddressError {
     /// The port is invalid.
-    #[error("invalid port `{port}`: expected PORT, :PORT or HOST:PORT (put the folder before `--http`)")]
+    #[error("invalid port `{port}`, expected PORT, :PORT or HOST:PORT (put the folder before `--http`)")]
     InvalidPort {
         /// The text.
         port: String,
     },
     /// The host is invalid, such as an IPv6 address without brackets.
-    #[error("invalid host `{host}`: expected a name, an IPv4 address, or an IPv6 address in brackets")]
+    #[error("invalid host `{host}`, expected a name, an IPv4 address, or an IPv6 address in brackets")]
     InvalidHost {
         /// The text.
         host: String,

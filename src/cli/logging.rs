@@ -42,7 +42,7 @@ pub enum LogFormat {
 pub enum LogFilterError {
     /// The level is unknown.
     #[error(
-        "invalid log level `{word}`: expected error, warn, info, debug, trace or off (here, or in FOLIO_LOG){hint}"
+        "invalid log level `{word}`, expected error, warn, info, debug, trace or off (here, or in FOLIO_LOG){hint}"
     )]
     UnknownLevel {
         /// The text.
@@ -51,7 +51,7 @@ pub enum LogFilterError {
         hint: String,
     },
     /// The filter is malformed.
-    #[error("invalid log filter `{text}`: expected TARGET=LEVEL, separated by commas (here, or in FOLIO_LOG)")]
+    #[error("invalid log filter `{text}`, expected TARGET=LEVEL, separated by commas (here, or in FOLIO_LOG)")]
     Malformed {
         /// The text.
         text: String,

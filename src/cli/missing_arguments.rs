@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::entry_kind::EntryKind;
 use super::form::{Form, FormField};
-use super::line_prompt::Candidate;
+use super::line_editor::Candidate;
 use super::terminal::{FieldAnswer, Terminal, choice_candidates};
 use crate::diagnostic::{nearest, one_line, quote_names};
 

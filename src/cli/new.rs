@@ -103,8 +103,8 @@ impl Target {
         text.insert_str(insertion.at, &insertion.text);
         let after = self.build(&text);
         let is_served = after.catalog.as_deref().is_some_and(|catalog| is_added(draft, catalog, before));
-        if let Some(problem) = first_new_problem(&before.report, &after.report) {
-            eprint_entry(self, Refusal::Problem(problem), draft, output);
+        if let Some(problem) = first_new_error(&before.report, &after.report) {
+            eprint_entry(self, Refusal::NewError(problem), draft, output);
             return Ok(Exit::Failure);
         }
         if !is_served {
@@ -159,7 +159,7 @@ fn names(catalog: &Catalog, kind: EntryKind) -> HashSet<String> {
 }
 
 /// What is wrong after a change that was not before.
-fn first_new_problem(before: &Report, after: &Report) -> Option<String> {
+fn first_new_error(before: &Report, after: &Report) -> Option<String> {
     let problems = |report: &Report| -> Vec<String> {
         let is_problem = |severity| severity != Severity::Note;
         let all = report.diagnostics().iter().filter(|diagnostic| is_problem(diagnostic.severity));
@@ -180,7 +180,7 @@ enum Refusal {
     /// The text leaves no place for it.
     Insert(InsertError),
     /// What the manifest would have wrong.
-    Problem(String),
+    NewError(String),
     /// The manifest does not include the file.
     NotIncluded,
 }
@@ -194,7 +194,7 @@ fn eprint_entry(target: &Target, why: Refusal, draft: &EntryDraft, output: &Outp
             return output.eprint(&format!("error: the file has a {kind} `{name}` already\n"));
         }
         Refusal::Insert(why) => why.to_string(),
-        Refusal::Problem(message) => {
+        Refusal::NewError(message) => {
             return output
                 .eprint(&format!("error: cannot add to `{path}`: the manifest would have errors: {message}\n"));
         }
@@ -228,7 +228,7 @@ impl EntryHead {
         };
         let name = given_or_ask(arguments.name.clone(), || ask("Its name", "", unused, output))?;
         let name = name.ok_or_else(|| missing(&format!("name of the {}", kind.noun())))?;
-        parse_name(&name).map_err(|mend| anyhow!("invalid name `{}`\nhelp: {mend}", one_line(&name)))?;
+        parse_name(&name).map_err(|help| anyhow!("invalid name `{}`\nhelp: {help}", one_line(&name)))?;
         Ok(EntryHead { kind, name })
     }
 
@@ -293,5 +293,5 @@ fn parse_choice<T: ValueEnum>(answer: &str) -> Result<T, String> {
 }
 
 fn parse_name(answer: &str) -> Result<String, String> {
-    check_entry_name(answer).map(|()| answer.to_owned()).map_err(|mend| mend.to_string())
+    check_entry_name(answer).map(|()| answer.to_owned()).map_err(|help| help.to_string())
 }

@@ -8,14 +8,14 @@ use serde_json::{Map, Value, json};
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
-use super::answer_table::AnswerTable;
 use super::argument_completion::ArgumentCompletion;
 use super::call_progress::CallProgress;
 use super::entry_kind::EntryKind;
 use super::file_size_limit::fail_writes_beyond_limit;
 use super::given_arguments::GivenArguments;
 use super::missing_arguments::{ArgumentPrompt, EntryArguments};
-use super::respondent::{Nobody, Respondent, client_capabilities, first_answer, unanswered_error};
+use super::preset_answers::PresetAnswers;
+use super::question_answerer::{NoAnswers, QuestionAnswerer, client_capabilities, first_answer, unanswered_error};
 use super::terminal::Terminal;
 use super::variable_commands::VariableCommands;
 use super::{Exit, Output, RequestArgs};
@@ -23,7 +23,8 @@ use crate::catalog::{BuildOutcome, Catalog, Usage, build};
 use crate::diagnostic::sanitize;
 use crate::load::{EnvSource, LoadedPacks, ManifestLocation, load};
 use crate::server::{LiveCatalog, ServeOptions};
-use crate::transport::in_process::{self, Client, RequestError, ServerQuestion};
+use crate::spec_version::SpecVersion;
+use crate::transport::in_process::{self, Client, InProcessError, ServerQuestion};
 use crate::world::{ActionReport, DryRunWorld, RealWorld, ReportingWorld, World};
 
 /// Loads and builds a manifest, and lets `output` remove its secrets.
@@ -85,7 +86,7 @@ pub(super) struct CallEnvironment<'a> {
 }
 
 /// Why a request is not sent.
-pub(super) struct NotSent {
+pub(super) struct UnsentRequestError {
     pub(super) message: String,
     pub(super) exit: Exit,
 }
@@ -106,7 +107,7 @@ impl Request<'_> {
         let terminal = Terminal::detect(self.output);
         let arguments = match self.arguments(&catalog, given, terminal.as_ref()) {
             Ok(arguments) => arguments,
-            Err(NotSent { message, exit }) => {
+            Err(UnsentRequestError { message, exit }) => {
                 print_refusal(&message, self.output);
                 return Ok(exit);
             }
@@ -145,10 +146,10 @@ impl Request<'_> {
         catalog: &Arc<Catalog>,
         given: GivenArguments,
         terminal: Option<&Terminal<'_>>,
-    ) -> Result<Map<String, Value>, NotSent> {
+    ) -> Result<Map<String, Value>, UnsentRequestError> {
         let schema = self.kind.input_schema(catalog, self.name);
         if schema.is_none() && self.kind != EntryKind::Resource {
-            return Err(NotSent { message: self.unknown_entry(catalog), exit: Exit::Failure });
+            return Err(UnsentRequestError { message: self.unknown_entry(catalog), exit: Exit::Failure });
         }
         let mut arguments = given.into_arguments(self.kind, schema.unwrap_or(&Map::new()));
         let Some(form) = schema.and_then(|schema| self.kind.form(schema, self.name)) else {
@@ -161,25 +162,25 @@ impl Request<'_> {
             let completion = ArgumentCompletion { catalog: catalog.clone(), world, reference };
             let complete = |name: &str, typed: &str, given: &Map<String, Value>| completion.values(name, typed, given);
             let asked = entry.ask_missing(&mut arguments, &ArgumentPrompt { terminal, complete: &complete });
-            asked.map_err(|error| NotSent { message: format!("{error:#}"), exit: Exit::Failure })?;
+            asked.map_err(|error| UnsentRequestError { message: format!("{error:#}"), exit: Exit::Failure })?;
         }
         let unknown = entry.unknown_error(&arguments).filter(|_| self.kind == EntryKind::Resource);
         let list = entry.list_error(&arguments).filter(|_| self.kind == EntryKind::Tool);
         match unknown.or(list).or_else(|| entry.missing_error(&arguments)) {
-            Some(message) => Err(NotSent { message, exit: Exit::CannotRun }),
+            Some(message) => Err(UnsentRequestError { message, exit: Exit::CannotRun }),
             None => Ok(arguments),
         }
     }
 
     /// The arguments of a URI, which are none.
-    fn without_form(&self, arguments: Map<String, Value>) -> Result<Map<String, Value>, NotSent> {
+    fn without_form(&self, arguments: Map<String, Value>) -> Result<Map<String, Value>, UnsentRequestError> {
         match arguments.keys().next() {
             Some(name) if self.kind == EntryKind::Resource => {
                 let message = format!(
                     "unexpected argument `{name}`: `{}` is not a resource template\nhelp: write a template as `folio list` shows it",
                     self.name
                 );
-                Err(NotSent { message, exit: Exit::CannotRun })
+                Err(UnsentRequestError { message, exit: Exit::CannotRun })
             }
             _ => Ok(arguments),
         }
@@ -197,7 +198,7 @@ impl Request<'_> {
     }
 
     /// What the server refuses; with a near URI, where there is none.
-    pub(super) fn refusal(&self, catalog: &Catalog, error: &RequestError) -> String {
+    pub(super) fn refusal(&self, catalog: &Catalog, error: &InProcessError) -> String {
         let is_unknown = self.kind == EntryKind::Resource && catalog.fingerprint(self.name).is_none();
         match self.kind.nearest_name(catalog, self.name).filter(|near| is_unknown && near != self.name) {
             Some(near) => format!("{error}\nhelp: did you mean `{near}`?"),
@@ -211,29 +212,29 @@ impl Request<'_> {
         catalog: &Arc<Catalog>,
         arguments: Map<String, Value>,
         environment: CallEnvironment<'_>,
-    ) -> anyhow::Result<Result<Value, RequestError>> {
+    ) -> anyhow::Result<Result<Value, InProcessError>> {
         let CallEnvironment { world, terminal } = environment;
         let params = self.kind.params(catalog, self.name, arguments);
         let called = params.get("uri").and_then(Value::as_str).unwrap_or(self.name);
         let questions = catalog.declared_questions(self.kind.method(), called);
-        let answers = AnswerTable::new(&self.options.answers, &questions)?;
+        let answers = PresetAnswers::new(&self.options.answers, &questions)?;
         let has_answers = terminal.is_some() || !answers.is_empty();
         let progress = CallProgress::default();
-        let last: &dyn Respondent = terminal.map_or(&Nobody, |terminal| terminal);
+        let last: &dyn QuestionAnswerer = terminal.map_or(&NoAnswers, |terminal| terminal);
         let answer = |question: &ServerQuestion<'_>| {
             progress.clear();
             first_answer(&[&answers, last], question)
         };
         let show = |params: &Value| progress.show(params);
         let client = Client {
-            version: in_process::NEWEST_VERSION,
+            version: SpecVersion::NEWEST,
             capabilities: client_capabilities(has_answers, &questions),
             answer: &answer,
             progress: if self.shows_progress() { Some(&show) } else { None },
         };
         let request = LiveRequest { catalog: catalog.clone(), world, method: self.kind.method(), params };
         Ok(send_as(&client, request)?.map_err(|error| match unanswered_error(&questions) {
-            Some(message) if !has_answers && error.lacks_capability() => RequestError::Unanswered(message),
+            Some(message) if !has_answers && error.lacks_capability() => InProcessError::Unanswered(message),
             _ => error,
         }))
     }
@@ -302,14 +303,13 @@ pub(super) fn send_alone(
     world: &Arc<dyn World>,
     method: &'static str,
     params: Value,
-) -> anyhow::Result<Result<Value, RequestError>> {
+) -> anyhow::Result<Result<Value, InProcessError>> {
     let answer = |_: &ServerQuestion<'_>| Err(String::new());
-    let client =
-        Client { version: in_process::NEWEST_VERSION, capabilities: json!({}), answer: &answer, progress: None };
+    let client = Client { version: SpecVersion::NEWEST, capabilities: json!({}), answer: &answer, progress: None };
     send_as(&client, LiveRequest { catalog: catalog.clone(), world: world.clone(), method, params })
 }
 
-fn send_as(client: &Client<'_>, request: LiveRequest) -> anyhow::Result<Result<Value, RequestError>> {
+fn send_as(client: &Client<'_>, request: LiveRequest) -> anyhow::Result<Result<Value, InProcessError>> {
     let LiveRequest { catalog, world, method, params } = request;
     let runtime = build_runtime()?;
     let options = ServeOptions { watching: false, declare_all: true };

@@ -24,7 +24,7 @@ use crate::diagnostic::one_line;
 use crate::load::{ManifestLocation, WORKSPACE_VARIABLE};
 use crate::reload::{self, InitialLoad, WatchHandle};
 use crate::server::{LiveCatalog, ServeOptions};
-use crate::transport::http::{self, HttpOptions};
+use crate::transport::http::{self, BoundServer, HttpOptions};
 use crate::transport::stdio;
 use crate::world::{RealWorld, forbid_ptrace};
 
@@ -139,16 +139,7 @@ fn build_runtime(arguments: &ServeArgs) -> anyhow::Result<Runtime> {
 async fn serve(invocation: &Invocation<'_>, start: LoadedServer, stop: CancellationToken) -> anyhow::Result<()> {
     let Invocation { arguments, dev, output } = invocation;
     let options = ServeOptions { watching: !arguments.no_watch, declare_all: dev.is_some() };
-    if start.state_keys.is_empty() && start.catalog.asks_client() {
-        tracing::info!(target: "folio::serve", "pending questions are lost on exit; use `--state-key-file` to keep them");
-    }
-    let live = LiveCatalog::new(start.catalog.clone(), start.world.clone(), options);
-    if !start.state_keys.is_empty() {
-        live.set_state_keys(&start.state_keys);
-    }
-    if matches!(start.usage, Usage::Http(_)) {
-        live.confine_roots(workspace(arguments).as_deref());
-    }
+    let live = live_catalog(arguments, &start, options);
     // The address is bound first, as this can fail.
     let bound = match &start.usage {
         Usage::Http(endpoint) => {
@@ -166,11 +157,7 @@ async fn serve(invocation: &Invocation<'_>, start: LoadedServer, stop: Cancellat
     let watching = (!arguments.no_watch).then(|| start_watch(arguments, start, destination, stop.clone()));
     match bound {
         Some(bound) => {
-            let end = if dev.is_none() && io::stdin().is_terminal() { " (Ctrl-C ends it)" } else { "" };
-            output.eprint(&format!("listening on {}{end}\n", bound.url()));
-            if let Some(url) = bound.sse_url() {
-                output.eprint(&format!("serving HTTP+SSE on {url}\n"));
-            }
+            eprint_addresses(&bound, dev.is_none(), &output);
             bound.serve(&live, stop.clone()).await;
         }
         None => {
@@ -185,6 +172,30 @@ async fn serve(invocation: &Invocation<'_>, start: LoadedServer, stop: Cancellat
         let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, watching.join()).await;
     }
     Ok(())
+}
+
+/// What connections see of the manifest.
+fn live_catalog(arguments: &ServeArgs, start: &LoadedServer, options: ServeOptions) -> LiveCatalog {
+    if start.state_keys.is_empty() && start.catalog.asks_client() {
+        tracing::info!(target: "folio::serve", "pending questions are lost on exit; use `--state-key-file` to keep them");
+    }
+    let live = LiveCatalog::new(start.catalog.clone(), start.world.clone(), options);
+    if !start.state_keys.is_empty() {
+        live.set_state_keys(&start.state_keys);
+    }
+    if matches!(start.usage, Usage::Http(_)) {
+        live.confine_roots(workspace(arguments).as_deref());
+    }
+    live
+}
+
+/// Says where the server listens, and how to end it where nothing else says so.
+fn eprint_addresses(bound: &BoundServer, says_end: bool, output: &Output) {
+    let end = if says_end && io::stdin().is_terminal() { " (Ctrl-C ends it)" } else { "" };
+    output.eprint(&format!("listening on {}{end}\n", bound.url()));
+    if let Some(url) = bound.sse_url() {
+        output.eprint(&format!("serving HTTP+SSE on {url}\n"));
+    }
 }
 
 /// Says to a person who started the server by hand what it waits for.

@@ -5,10 +5,10 @@ use std::io::{IsTerminal, stderr, stdin};
 use anyhow::bail;
 use serde_json::{Map, Value, json};
 
-use super::answer_table::current_folder_roots;
 use super::form::{Form, FormField};
-use super::line_prompt::{Candidate, Complete, LinePrompt, TypedLine};
-use super::respondent::{Respondent, sampled_text};
+use super::line_editor::{Candidate, Complete, LineEditor, TypedLine};
+use super::preset_answers::current_folder_roots;
+use super::question_answerer::{QuestionAnswerer, sampled_text};
 use super::{LogFormat, Output};
 use crate::diagnostic::{one_line, sanitize};
 use crate::template::value_to_text;
@@ -70,7 +70,7 @@ impl Terminal<'_> {
 
     /// A line, or `None` at ^D.
     fn read_line(&self, label: &str, complete: &Complete<'_>, is_secret: bool) -> anyhow::Result<Option<String>> {
-        match (LinePrompt { label, complete, is_secret }).read()? {
+        match (LineEditor { label, complete, is_secret }).read()? {
             TypedLine::Text(text) => Ok(Some(text)),
             TypedLine::End => Ok(None),
             TypedLine::Interrupted => bail!("interrupted"),
@@ -152,7 +152,7 @@ impl Terminal<'_> {
     }
 }
 
-impl Respondent for Terminal<'_> {
+impl QuestionAnswerer for Terminal<'_> {
     fn answer(&self, question: &ServerQuestion<'_>) -> Result<Option<Value>, String> {
         self.result_of(question).map(Some).map_err(|error| format!("{error:#}"))
     }
@@ -183,9 +183,9 @@ pub(super) fn choice_candidates(field: &FormField<'_>, typed: &str) -> Vec<Candi
     };
     // What a terminal would obey is not offered.
     let is_offered =
-        |choice: &super::form::Choice| choice.value.starts_with(begun) && one_line(&choice.value) == choice.value;
+        |choice: &super::form::EnumValue| choice.value.starts_with(begun) && one_line(&choice.value) == choice.value;
     let fitting = field.choices().into_iter().filter(is_offered);
-    let candidate = |choice: super::form::Choice| {
+    let candidate = |choice: super::form::EnumValue| {
         let shown = choice.title.map_or_else(|| choice.value.clone(), |title| format!("{} ({title})", choice.value));
         Candidate { value: format!("{before}{}", choice.value), shown: one_line(&shown).into_owned() }
     };

@@ -27,7 +27,11 @@ use crate::world::World;
 pub(super) fn run(arguments: &TestArgs, output: &Output) -> anyhow::Result<Exit> {
     let ran = run_manifest(arguments, output);
     if let Err(error) = &ran {
-        print_failed_run(&NoRun { report: &Report::default(), message: error.to_string() }, arguments.format, output)?;
+        print_failed_run(
+            &TestRunError { report: &Report::default(), message: error.to_string() },
+            arguments.format,
+            output,
+        )?;
     }
     ran
 }
@@ -46,7 +50,7 @@ fn run_manifest(arguments: &TestArgs, output: &Output) -> anyhow::Result<Exit> {
     let built = finish_load(load(&place, &environment), output);
     if built.report.has_errors() {
         output.eprint_report(&built.report);
-        let no_run = NoRun { report: &built.report, message: "the manifest has errors".to_owned() };
+        let no_run = TestRunError { report: &built.report, message: "the manifest has errors".to_owned() };
         print_failed_run(&no_run, arguments.format, output)?;
         return Ok(Exit::CannotRun);
     }
@@ -61,8 +65,8 @@ fn run_manifest(arguments: &TestArgs, output: &Output) -> anyhow::Result<Exit> {
 }
 
 /// Why no test was run.
-pub(super) struct NoRun<'a> {
-    /// The faults of the manifest.
+pub(super) struct TestRunError<'a> {
+    /// The errors of the manifest.
     pub(super) report: &'a Report,
     pub(super) message: String,
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::coverage_report::{coverage_json, coverage_text};
 use super::junit::{failed_run_to_junit, to_junit};
-use super::test::{NoRun, TestRun};
+use super::test::{TestRun, TestRunError};
 use super::{Output, TestFormat};
 use crate::diagnostic::{Code, Report, TerminalStyle, count_noun, one_line, render_frames, render_json, sanitize};
 use crate::test_run::{PlannedTest, TestFailure, TestOutcome, TestStatus};
@@ -25,7 +25,7 @@ pub(super) fn print_run(run: &TestRun, format: TestFormat, output: &Output) -> a
 }
 
 /// Prints that no test was run, for programs; people read it on stderr.
-pub(super) fn print_failed_run(no_run: &NoRun<'_>, format: TestFormat, output: &Output) -> anyhow::Result<()> {
+pub(super) fn print_failed_run(no_run: &TestRunError<'_>, format: TestFormat, output: &Output) -> anyhow::Result<()> {
     match format {
         TestFormat::Text => Ok(()),
         TestFormat::Json => {

@@ -45,7 +45,7 @@ fn http_address_is_optional() {
     assert_eq!(serve("serve --http=:0 desk").http, Some(Some(ListenAddress::loopback(0))));
     let (kind, words) = refused("serve --http ./desk");
     assert_eq!(kind, ErrorKind::ValueValidation);
-    assert!(words.contains("invalid port `./desk`: expected PORT, :PORT or HOST:PORT"), "{words}");
+    assert!(words.contains("invalid port `./desk`, expected PORT, :PORT or HOST:PORT"), "{words}");
 }
 
 #[test]

@@ -34,7 +34,7 @@ impl Findings {
             let Some(document) = self.documents.get(file).filter(|_| source.text().contains(MARK)) else { continue };
             let text = source.text().clone();
             let comments = find_comments(&text, document);
-            comments.into_iter().for_each(|at| self.read_comment(at, (file, &text), &mut allowed));
+            comments.into_iter().for_each(|at| self.read_comment(at, file, &text, &mut allowed));
         }
         if allowed.is_empty() {
             return;
@@ -48,7 +48,7 @@ impl Findings {
         }
     }
 
-    fn read_comment(&mut self, at: usize, (file, text): (FileId, &str), allowed: &mut Vec<AllowedCode>) {
+    fn read_comment(&mut self, at: usize, file: FileId, text: &str, allowed: &mut Vec<AllowedCode>) {
         let comment = text.get(at..).and_then(|rest| rest.lines().next()).unwrap_or_default();
         let codes = comment.get(MARK.len()..).unwrap_or_default().split("--").next().unwrap_or_default();
         let line = target_line(text, at);

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::SandboxRules;
 use crate::diagnostic::FileId;
 use crate::files::Folder;
-use crate::notation::{Connection, NamedMap, WorkFolder};
+use crate::notation::{Connection, FolderSpec, NamedMap};
 use crate::template::{Engine, FixedTime, Shape};
 use crate::yaml::Spanned;
 
@@ -37,7 +37,7 @@ pub struct Pack {
     /// Shared bases of HTTP requests.
     pub connections: NamedMap<Spanned<Connection>>,
     /// Folders in which `file` works.
-    pub folders: NamedMap<Spanned<WorkFolder>>,
+    pub folders: NamedMap<Spanned<FolderSpec>>,
     /// The folder that the client's user works on, `{{workspace}}`.
     pub workspace: PathBuf,
     /// The time of `now`, if it stands still.

@@ -119,7 +119,7 @@ impl Compiler<'_> {
             self.error(
                 Code::Unsafe,
                 written.location,
-                "invalid path in `sandbox`: expected a path, or exactly one `{{env.NAME}}` or `{{workspace}}`",
+                "invalid path in `sandbox`, expected a path, or exactly one `{{env.NAME}}` or `{{workspace}}`",
             )
             .help("an argument must not choose what a program may reach");
             return None;
@@ -149,7 +149,7 @@ impl Compiler<'_> {
         if let Some(port) = text.parse::<u16>().ok().filter(|port| *port > 0) {
             return Some(port);
         }
-        let message = format!("invalid port `{text}` in `network`: expected a number from 1 to 65535");
+        let message = format!("invalid port `{text}` in `network`, expected a number from 1 to 65535");
         let diagnostic = self.error(Code::BadValue, written.location, message);
         match text.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok()) {
             Some(port) => diagnostic.help(format!("write `{port}`: the system holds ports, and knows no host names")),

@@ -26,7 +26,7 @@ pub enum ShellVariableCheck {
 
 impl ShellVariableCheck {
     /// The check for a kind of template.
-    pub(super) fn of_slot<S: Slot>(exposure: Exposure) -> Option<ShellVariableCheck> {
+    pub(super) fn for_slot<S: Slot>(exposure: Exposure) -> Option<ShellVariableCheck> {
         let slot = TypeId::of::<S>();
         let values =
             [TypeId::of::<HeaderSlot>(), TypeId::of::<Url>(), TypeId::of::<EnvValue>(), TypeId::of::<QueryValue>()];

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use super::{Compiler, ShellVariableCheck};
 use crate::diagnostic::{Code, Severity, Span};
 use crate::template::{
-    Altered, Compared, JsonLeaf, OutputPiece, RenderError, Scope, Slot, Template, TemplateError, TemplateSpan,
-    is_helper_without_arguments, output_pieces,
+    AlteredValue, ComparedValues, JsonLeaf, OutputPiece, RenderError, Scope, Slot, Template, TemplateError,
+    TemplateSpan, is_helper_without_arguments, output_pieces,
 };
 use crate::yaml::{Location, Spanned, pointer};
 
@@ -36,7 +36,7 @@ impl Compiler<'_> {
                 self.record_steps(template.read_paths());
                 self.add_branches(template.branches(), text.location);
                 self.warn_helper_names(text);
-                ShellVariableCheck::of_slot::<S>(exposure)
+                ShellVariableCheck::for_slot::<S>(exposure)
                     .into_iter()
                     .for_each(|check| self.warn_shell_variables(text, check));
                 Some(template)
@@ -134,7 +134,7 @@ impl Compiler<'_> {
     }
 
     /// Rejects helpers that change a secret so that it cannot be redacted.
-    fn check_altered(&mut self, altered: &[Altered], at: Location, exposure: Exposure) {
+    fn check_altered(&mut self, altered: &[AlteredValue], at: Location, exposure: Exposure) {
         let is_exposed = !matches!(exposure, Exposure::Client | Exposure::Variable);
         for altered in altered.iter().filter(|_| is_exposed) {
             let Some(secret) = self.find_secret(std::slice::from_ref(&altered.path)) else { continue };
@@ -151,7 +151,7 @@ impl Compiler<'_> {
     }
 
     /// Rejects comparisons of a secret, by which a caller could find it, one bit with each call.
-    fn check_compared(&mut self, compared: &[Compared], at: Location, exposure: Exposure) {
+    fn check_compared(&mut self, compared: &[ComparedValues], at: Location, exposure: Exposure) {
         // Where clients read the text, the secret is refused as such.
         for compared in compared.iter().filter(|_| exposure != Exposure::Client) {
             let Some(secret) = self.find_secret(&compared.paths) else { continue };

@@ -1,7 +1,7 @@
 //! The page of `folio dev`: its files, and the stream of events that it shows beside what it gets over MCP.
 //!
 //! The page is a client like any other: lists, results and completions come over MCP. What MCP has no words for, the
-//! faults of the manifest, the reloads and the requests of other clients, are events. They are carried in
+//! errors of the manifest, the reloads and the requests of other clients, are events. They are carried in
 //! transport/http.
 
 use std::collections::VecDeque;

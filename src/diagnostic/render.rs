@@ -115,17 +115,17 @@ struct JsonDiagnostic<'a> {
 }
 
 /// The file of a diagnostic, and where its span begins and ends.
-pub(super) struct Place {
+pub(super) struct SourceRange {
     pub(super) file: String,
     pub(super) start: Position,
     pub(super) end: Position,
 }
 
-impl Place {
-    pub(super) fn of(report: &Report, diagnostic: &Diagnostic) -> Option<Place> {
+impl SourceRange {
+    pub(super) fn of(report: &Report, diagnostic: &Diagnostic) -> Option<SourceRange> {
         let span = diagnostic.span?;
         let source = report.sources.get(span.file)?;
-        Some(Place {
+        Some(SourceRange {
             file: source.path().display().to_string(),
             start: source.position(span.start),
             end: source.position(span.end.max(span.start)),
@@ -135,7 +135,7 @@ impl Place {
 
 impl<'a> JsonDiagnostic<'a> {
     fn new(report: &Report, diagnostic: &'a Diagnostic) -> JsonDiagnostic<'a> {
-        let place = Place::of(report, diagnostic);
+        let place = SourceRange::of(report, diagnostic);
         let (start, end) = (place.as_ref().map(|place| place.start), place.as_ref().map(|place| place.end));
         JsonDiagnostic {
             code: diagnostic.code.as_str(),

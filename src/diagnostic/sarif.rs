@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::render::Place;
+use super::render::SourceRange;
 use super::{Code, Diagnostic, Report, Severity};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
@@ -41,13 +41,13 @@ fn result(report: &Report, diagnostic: &Diagnostic, rules: &BTreeSet<Code>) -> V
         ("level".to_owned(), json!(level)),
         ("message".to_owned(), json!({ "text": format!("{}{help}", diagnostic.message) })),
     ]);
-    if let Some(place) = Place::of(report, diagnostic) {
+    if let Some(place) = SourceRange::of(report, diagnostic) {
         result.insert("locations".to_owned(), json!([{ "physicalLocation": physical_location(&place) }]));
     }
     Value::Object(result)
 }
 
-fn physical_location(place: &Place) -> Value {
+fn physical_location(place: &SourceRange) -> Value {
     json!({
         "artifactLocation": { "uri": uri_reference(&place.file) },
         "region": {

@@ -7,7 +7,7 @@ use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 use rustix::fs::OFlags;
 
 use super::error::{FileError, display_path};
-use super::replace::{Place, is_temporary};
+use super::replace::{DirEntryName, is_temporary};
 
 /// How deep a folder may be that is removed with all that is in it.
 const MAX_REMOVED_DEPTH: usize = 128;
@@ -83,7 +83,7 @@ impl<E: From<FileError>> Removal<'_, E> {
     }
 }
 
-impl Place {
+impl DirEntryName {
     /// Removes a folder that is empty but for what writes that were killed have left.
     pub(super) fn remove_folder(&self) -> Result<(), FileError> {
         let fail = |source| FileError::write_failed(&self.path, source);
@@ -92,7 +92,7 @@ impl Place {
             outcome => return outcome.map_err(fail),
         }
         let folder = open_folder(&self.parent, OsStr::new(&self.name)).map_err(fail)?;
-        let inside = Place { parent: folder, name: String::new(), path: self.path.clone() };
+        let inside = DirEntryName { parent: folder, name: String::new(), path: self.path.clone() };
         let _lock = inside.lock()?;
         let names = inside.parent.entries().map_err(fail)?.map(|entry| entry.map(|entry| entry.file_name()));
         let names = names.collect::<io::Result<Vec<_>>>().map_err(fail)?;

@@ -38,7 +38,7 @@ pub fn is_temporary(name: &str) -> bool {
 }
 
 /// A name in an open folder.
-pub(super) struct Place {
+pub(super) struct DirEntryName {
     pub(super) parent: Dir,
     pub(super) name: String,
     /// The path in messages.
@@ -66,7 +66,7 @@ struct OldFile {
     stamp: FileStamp,
 }
 
-impl Place {
+impl DirEntryName {
     /// Writes the file. It keeps the attributes of the file that it replaces; a new one has `mode`.
     pub(super) fn write<E: From<FileError>>(
         &self,
@@ -227,7 +227,7 @@ impl Place {
     }
 
     /// Gives the file or folder here the name of another place.
-    pub(super) fn rename(&self, target: &Place, existing: Existing) -> Result<(), FileError> {
+    pub(super) fn rename(&self, target: &DirEntryName, existing: Existing) -> Result<(), FileError> {
         let meta = self.parent.symlink_metadata(&self.name).map_err(|source| FileError::from_io(&self.path, source))?;
         let there = target.parent.symlink_metadata(&target.name).ok();
         check_replaced(&meta, there.as_ref(), target, existing)?;
@@ -257,8 +257,8 @@ impl Place {
     }
 
     /// Whether another place has this name, on systems that do not tell case apart too.
-    fn is_same(&self, other: &Place) -> bool {
-        let folder = |place: &Place| place.parent.dir_metadata().ok().map(|meta| (meta.dev(), meta.ino()));
+    fn is_same(&self, other: &DirEntryName) -> bool {
+        let folder = |place: &DirEntryName| place.parent.dir_metadata().ok().map(|meta| (meta.dev(), meta.ino()));
         self.name.to_lowercase() == other.name.to_lowercase() && folder(self) == folder(other)
     }
 
@@ -287,7 +287,7 @@ impl Place {
 fn check_replaced(
     meta: &Metadata,
     there: Option<&Metadata>,
-    target: &Place,
+    target: &DirEntryName,
     existing: Existing,
 ) -> Result<(), FileError> {
     let Some(there) = there else { return Ok(()) };

@@ -15,7 +15,7 @@ use super::glob::Globs;
 use super::open::OpenFile;
 use super::path::{is_normalized, join};
 use super::remove::{Removal, RemovalStep};
-use super::replace::{Place, is_temporary};
+use super::replace::{DirEntryName, is_temporary};
 use super::walk::FolderBackend;
 
 /// How many links in a row are followed to a file that is written.
@@ -203,7 +203,7 @@ impl WorkFolder {
     }
 
     /// Where a file is written: a link is followed to the file that is replaced.
-    fn written_place(&self, path: &str, existing: Existing) -> Result<Place, FileError> {
+    fn written_place(&self, path: &str, existing: Existing) -> Result<DirEntryName, FileError> {
         match existing {
             Existing::Replace | Existing::ReplaceUnchanged => self.target_of_links(path),
             Existing::Refuse => self.place(path),
@@ -214,17 +214,17 @@ impl WorkFolder {
     pub fn copy<E: From<FileError>>(
         &self,
         from: OpenFile,
-        to: (&str, Existing),
+        to: &str,
+        existing: Existing,
         pump: impl FnOnce(&mut dyn Read, &mut dyn Write) -> Result<(), E>,
     ) -> Result<(), E> {
-        let (to, existing) = to;
         let mode = from.mode();
         self.written_place(to, existing)?.write(existing, mode, |_, file| pump(&mut from.into_reader(), file))
     }
 
     /// Moves a file or folder into another folder or to another name; a link is moved itself.
-    pub fn rename(&self, from: &str, to: (&WorkFolder, &str), existing: Existing) -> Result<(), FileError> {
-        let (source, target) = (self.place(from)?, to.0.place(to.1)?);
+    pub fn rename(&self, from: &str, target: &WorkFolder, to: &str, existing: Existing) -> Result<(), FileError> {
+        let (source, target) = (self.place(from)?, target.place(to)?);
         source.rename(&target, existing)
     }
 
@@ -250,7 +250,7 @@ impl WorkFolder {
         }
     }
 
-    fn is_folder(&self, place: &Place) -> Result<bool, FileError> {
+    fn is_folder(&self, place: &DirEntryName) -> Result<bool, FileError> {
         let meta = place.parent.symlink_metadata(&place.name);
         meta.map(|meta| meta.is_dir()).map_err(|source| FileError::from_io(&place.path, source))
     }
@@ -260,12 +260,12 @@ impl WorkFolder {
         let mut made = Vec::new();
         let outcome = self.create_folders(path, &mut made);
         if outcome.is_err() {
-            made.iter().rev().for_each(|place: &Place| drop(place.parent.remove_dir(&place.name)));
+            made.iter().rev().for_each(|place: &DirEntryName| drop(place.parent.remove_dir(&place.name)));
         }
         outcome
     }
 
-    fn create_folders(&self, path: &str, new: &mut Vec<Place>) -> Result<(), FileError> {
+    fn create_folders(&self, path: &str, new: &mut Vec<DirEntryName>) -> Result<(), FileError> {
         for (end, _) in path.match_indices('/').chain([(path.len(), "")]) {
             let Some(folder) = path.get(..end).filter(|folder| !folder.is_empty()) else { continue };
             let place = self.place(folder)?;
@@ -284,7 +284,7 @@ impl WorkFolder {
     }
 
     /// The open folder of a path, and its name in it. Links in the folder are followed beneath this one.
-    fn place(&self, path: &str) -> Result<Place, FileError> {
+    fn place(&self, path: &str) -> Result<DirEntryName, FileError> {
         if path.is_empty() || !is_normalized(path) {
             return Err(FileError::IsFolder(display_path(path)));
         }
@@ -292,13 +292,13 @@ impl WorkFolder {
         self.place_in(folder, name, path)
     }
 
-    fn place_in(&self, folder: &str, name: &str, path: &str) -> Result<Place, FileError> {
+    fn place_in(&self, folder: &str, name: &str, path: &str) -> Result<DirEntryName, FileError> {
         let parent = self.0.access_beneath(folder, |folder| self.0.dir.open_dir(folder))?;
-        Ok(Place { parent, name: name.to_owned(), path: path.to_owned() })
+        Ok(DirEntryName { parent, name: name.to_owned(), path: path.to_owned() })
     }
 
     /// The place of the file that a path leads to, which need not exist.
-    fn target_of_links(&self, path: &str) -> Result<Place, FileError> {
+    fn target_of_links(&self, path: &str) -> Result<DirEntryName, FileError> {
         let mut place = self.place(path)?;
         let mut folder = path.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned());
         for _ in 0..MAX_LINKS {

@@ -57,9 +57,9 @@ pub struct ToolDraft<'a> {
     pub about: &'a str,
 }
 
-/// The arguments and elements of a tool while they are gathered.
+/// The arguments and elements of a tool while they are parts.
 #[derive(Default)]
-struct Gathered {
+struct DraftParts {
     /// The program, with the subcommand, and a value for each positional argument.
     command: Vec<String>,
     names: ArgumentNames,
@@ -71,24 +71,24 @@ struct Gathered {
 /// The tool as lines of YAML, with comments on what a person must look at.
 pub fn draft_tool(draft: &ToolDraft<'_>) -> String {
     let command = draft.words.iter().map(|word| (*word).to_owned()).collect();
-    let mut gathered = Gathered { command, ..Gathered::default() };
-    gathered.elements.extend(draft.words.iter().map(|word| Value::from(*word)));
-    draft.help.options.iter().for_each(|option| gathered.add_option(option));
-    draft.help.positionals.iter().for_each(|positional| gathered.add_positional(positional));
+    let mut parts = DraftParts { command, ..DraftParts::default() };
+    parts.elements.extend(draft.words.iter().map(|word| Value::from(*word)));
+    draft.help.options.iter().for_each(|option| parts.add_option(option));
+    draft.help.positionals.iter().for_each(|positional| parts.add_positional(positional));
     let unread =
         draft.help.unread.iter().map(|spec| format!("`{}` is left out: it could not be read", plain_line(spec)));
-    gathered.reviews.extend(unread.chain(draft.help.reviews.clone()));
+    parts.reviews.extend(unread.chain(draft.help.reviews.clone()));
     let mut tool = Map::new();
     let about = if draft.about.is_empty() { &draft.help.about } else { draft.about };
     let about = plain(about, TOOL_CHARS);
     let about = if about.is_empty() { format!("Run {}", plain_line(&draft.words.join(" "))) } else { about };
     tool.insert("description".to_owned(), as_template(&about).into());
-    tool.insert("annotations".to_owned(), annotations(draft, &mut gathered.reviews));
-    if !gathered.arguments.is_empty() {
-        tool.insert("arguments".to_owned(), Value::Object(gathered.arguments));
+    tool.insert("annotations".to_owned(), annotations(draft, &mut parts.reviews));
+    if !parts.arguments.is_empty() {
+        tool.insert("arguments".to_owned(), Value::Object(parts.arguments));
     }
-    tool.insert("run".to_owned(), json!({ "exec": gathered.elements }));
-    let comments: String = gathered.reviews.iter().map(|review| format!("  # review: {review}\n")).collect();
+    tool.insert("run".to_owned(), json!({ "exec": parts.elements }));
+    let comments: String = parts.reviews.iter().map(|review| format!("  # review: {review}\n")).collect();
     format!("{comments}{}", entry(draft.name, &Value::Object(tool), 2))
 }
 
@@ -105,7 +105,7 @@ fn annotations(draft: &ToolDraft<'_>, reviews: &mut Vec<String>) -> Value {
     json!({ "destructiveHint": true })
 }
 
-impl Gathered {
+impl DraftParts {
     fn add_option(&mut self, option: &CommandOption) {
         if option.value.is_some()
             && [true, false].iter().any(|attached| self.runs(&spelled(&option.spelling, "", *attached)))

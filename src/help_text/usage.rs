@@ -13,7 +13,7 @@ const PLACEHOLDERS: &[&str] =
     &["options", "option", "flags", "command", "subcommand", "args", "commands", "global", "switches"];
 
 /// The usage of a program.
-pub(super) struct Usage {
+pub(super) struct UsageLine {
     /// The first line, and those that begin with `or:`, each with the lines that continue it.
     forms: Vec<String>,
     /// Whether placeholders stand in `<…>`, so that words without stand for themselves.
@@ -21,7 +21,7 @@ pub(super) struct Usage {
 }
 
 /// The first usage, or the first of a manual page's `SYNOPSIS`.
-pub(super) fn usage(lines: &[&str]) -> Option<Usage> {
+pub(super) fn usage(lines: &[&str]) -> Option<UsageLine> {
     let start = lines.iter().position(|line| is_usage_heading(line))?;
     let head = lines.get(start)?.trim_start();
     let first = head.split_once(':').map_or("", |(_, rest)| rest.trim());
@@ -36,7 +36,7 @@ pub(super) fn usage(lines: &[&str]) -> Option<Usage> {
         forms.extend(other_forms(lines.get(start + 1..).unwrap_or_default()));
     }
     let marks_placeholders = forms.iter().any(|form| form.contains('<') && form.contains('>'));
-    Some(Usage { forms, marks_placeholders })
+    Some(UsageLine { forms, marks_placeholders })
 }
 
 /// The forms of a usage that begin with `or:`.
@@ -46,7 +46,7 @@ fn other_forms(below: &[&str]) -> Vec<String> {
     heads.map(|(number, line, form)| continued(form.trim(), indent(line), below.iter().skip(number + 1))).collect()
 }
 
-impl Usage {
+impl UsageLine {
     /// The forms that begin with the words of the command; the first where none does.
     fn own_forms(&self, words: &[&str]) -> Vec<&str> {
         let forms = self.forms.iter().map(String::as_str);

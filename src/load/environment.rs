@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use serde_json::Map;
 
+use super::pack::PackImport;
 use super::variable_command::{CommandOutputs, command_value};
 use super::{EnvSource, variable_file};
 use crate::compile::{Compiler, Environment, Exposure, Findings, Pack, PackVariable};
 use crate::diagnostic::{Code, Purpose};
-use crate::manifest::{EnvEntry, EnvVariable, Manifest, PackRef};
+use crate::manifest::{EnvEntry, EnvVariable, Manifest};
 use crate::notation::{NamedMap, Scalar, is_identifier};
 use crate::redact::{MIN_SECRET_CHARS, SAFE_SECRET_CHARS};
 use crate::template::{EnvValue, Scope, ScopeConstants, ScopeShape};
@@ -89,7 +90,7 @@ fn declaration(name: &Spanned<String>, entry: &Spanned<EnvEntry>, findings: &mut
                 .error(
                     Code::WrongType,
                     entry.location.span(),
-                    format!("invalid entry `{}` in `env`: expected a declaration, found a value", name.value),
+                    format!("invalid entry `{}` in `env`, expected a declaration, found a value", name.value),
                 )
                 .help(format!("write `{{ default: {value:?} }}` for a default"));
             EnvVariable::default()
@@ -239,11 +240,12 @@ pub(super) fn warn_undeclared(
 
 /// Notes variables of a pack that are set in the process, but not passed by its importer.
 pub(super) fn note_not_passed(
-    (key, reference): (&Spanned<String>, &Spanned<PackRef>),
+    import: PackImport<'_>,
     pack: &Environment,
     process_env: &EnvSource,
     findings: &mut Findings,
 ) {
+    let PackImport { key, reference } = import;
     for name in pack.variables.keys().filter(|name| !reference.env.contains_key(name.as_str())) {
         if process_env.get(name).is_none_or(|value| value.is_empty()) {
             continue;

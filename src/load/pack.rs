@@ -48,6 +48,13 @@ struct PackRequest<'a> {
     outer_folders: Vec<PathBuf>,
 }
 
+/// The import of a pack in the manifest of another.
+#[derive(Clone, Copy)]
+pub(super) struct PackImport<'a> {
+    pub(super) key: &'a Spanned<String>,
+    pub(super) reference: &'a Spanned<PackRef>,
+}
+
 /// Loads the served pack and all packs that it imports.
 pub(super) fn load_packs(
     place: &ManifestLocation,
@@ -276,6 +283,7 @@ fn dedup_cycles(mut errors: Vec<TemplateError>) -> Vec<TemplateError> {
     errors
 }
 
+/// Loads the packs that a pack imports.
 fn load_nested(
     inner: &NamedMap<Spanned<PackRef>>,
     outer: usize,
@@ -285,39 +293,25 @@ fn load_nested(
 ) {
     for (key, reference) in inner {
         let Some(importer) = packs.get(outer) else { return };
-        let Some((path, folder)) = open_nested((key, reference), &importer.pack, findings) else { continue };
+        let import = PackImport { key, reference };
+        let Some((path, folder)) = open_nested(import, &importer.pack, findings) else { continue };
         let shown = format!("{}{}/", request.shown, path.trim_start_matches("./").trim_end_matches('/'));
-        let own_prefix = reference.prefix.as_ref().map_or(&key.value, |prefix| &prefix.value);
-        let prefix = join_prefixes(&request.prefix, own_prefix);
+        let prefix = join_prefixes(&request.prefix, reference.prefix.as_ref().unwrap_or(key));
         if let Some(formats) = &reference.format {
             let place = ForeignPack { folder, path: &path, shown, prefix, importer: outer };
-            let pack = foreign_pack::load((reference, formats), place, &importer.pack, findings);
-            packs.extend(pack);
+            packs.extend(foreign_pack::load((reference, formats), place, &importer.pack, findings));
             continue;
         }
         foreign_pack::refuse_only(reference, findings);
-        let mut around = request.outer_folders.clone();
-        around.push(request.folder.path().to_owned());
-        if around.iter().any(|outer| outer == folder.path()) {
-            findings.report.error(Code::Cycle, path.location.span(), "cyclic pack: it imports itself");
-            continue;
-        }
-        if around.len() > MAX_PACK_DEPTH {
-            let words = format!("packs nested deeper than {MAX_PACK_DEPTH} levels");
-            findings.report.error(Code::Cycle, path.location.span(), words);
-            continue;
-        }
+        let Some(outer_folders) = check_nesting(request, &folder, path.location, findings) else { continue };
         let (values, secrets) = environment::pack_env(&reference.env, &importer.pack, findings);
         let values = request.process_env.of_pack(packs.len(), values);
-        let allowed = reference.allow.iter().flat_map(Allow::grants);
-        let wanted: BTreeSet<String> = allowed.map(|grant| grant.as_str().to_owned()).collect();
-        let sandboxes = pack_sandboxes(reference, &importer.pack, findings);
         let nested = PackRequest {
             shown,
             manifest_names: super::location::MANIFEST_NAMES.to_vec(),
             prefix,
-            grants: importer.pack.grants.restrict(wanted),
-            sandboxes,
+            grants: importer.pack.grants.restrict(allowed_grants(reference)),
+            sandboxes: pack_sandboxes(reference, &importer.pack, findings),
             env: &values,
             secrets: &secrets,
             search_path: request.search_path.clone(),
@@ -325,16 +319,43 @@ fn load_nested(
             process_env: request.process_env,
             importer: Some(outer),
             referenced_at: Some(path.location.span()),
-            outer_folders: around,
+            outer_folders,
             folder,
         };
         let at = packs.len();
         let manifest = load_pack(nested, findings, packs);
         if let (Some(pack), Some(manifest)) = (packs.get(at), manifest) {
             environment::warn_undeclared(&reference.env, &pack.pack.env, manifest, findings);
-            environment::note_not_passed((key, reference), &pack.pack.env, request.process_env, findings);
+            environment::note_not_passed(import, &pack.pack.env, request.process_env, findings);
         }
     }
+}
+
+/// The folders of all importers of a pack, outermost first; `None` if it imports itself, or is nested too deep.
+fn check_nesting(
+    importer: &PackRequest<'_>,
+    folder: &Folder,
+    at: Location,
+    findings: &mut Findings,
+) -> Option<Vec<PathBuf>> {
+    let mut outer_folders = importer.outer_folders.clone();
+    outer_folders.push(importer.folder.path().to_owned());
+    if outer_folders.iter().any(|outer| outer == folder.path()) {
+        findings.report.error(Code::Cycle, at.span(), "cyclic pack: it imports itself");
+        return None;
+    }
+    if outer_folders.len() > MAX_PACK_DEPTH {
+        let message = format!("packs nested deeper than {MAX_PACK_DEPTH} levels");
+        findings.report.error(Code::Cycle, at.span(), message);
+        return None;
+    }
+    Some(outer_folders)
+}
+
+/// The grants that an import allows.
+fn allowed_grants(reference: &PackRef) -> BTreeSet<String> {
+    let allowed = reference.allow.iter().flat_map(Allow::grants);
+    allowed.map(|grant| grant.as_str().to_owned()).collect()
 }
 
 /// What the programs of a pack are held to: by this importer, and by its own importers.
@@ -351,11 +372,8 @@ fn pack_sandboxes(reference: &PackRef, importer: &Pack, findings: &mut Findings)
     sandboxes
 }
 
-fn open_nested(
-    (key, reference): (&Spanned<String>, &Spanned<PackRef>),
-    importer: &Pack,
-    findings: &mut Findings,
-) -> Option<(Spanned<String>, Folder)> {
+fn open_nested(import: PackImport<'_>, importer: &Pack, findings: &mut Findings) -> Option<(Spanned<String>, Folder)> {
+    let PackImport { key, reference } = import;
     let mut compiler = Compiler::new(findings, importer, Path::new(""));
     let Some(path) = &reference.path else {
         compiler

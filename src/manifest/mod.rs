@@ -9,7 +9,7 @@ mod examples;
 mod http_server;
 mod mock;
 mod prompt;
-mod reference;
+mod language_reference;
 mod reshape;
 mod resource;
 mod schema;
@@ -21,20 +21,20 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::notation::{Connection, NamedMap, Sandbox, Scalar, WorkFolder, kind_enum};
+use crate::notation::{Connection, FolderSpec, NamedMap, Sandbox, Scalar, kind_enum};
 use crate::yaml::Spanned;
 
 pub use argument::{ARGUMENT_KEYWORDS, Argument, Arguments, Complete, CompleteBody, CompletionMatch};
 pub use examples::example_of;
 pub use http_server::Http;
+pub use language_reference::reference;
 pub use mock::{MOCKED_ACTIONS, Mock, MockError, ProgramMock, ResponseMock};
 pub use prompt::{Message, Prompt, SYSTEM_ROLE, SYSTEM_ROLE_HELP};
-pub use reference::reference;
 pub use reshape::{reshape_entries, reshape_prompt};
 pub use resource::Resource;
 pub use schema::schema;
 pub use server::{EnvEntry, EnvVariable, Server, ServerLimits, TraceKey};
-pub use test::{Expect, ExpectedMessage, ExpectedSent, ProtocolVersion, SentParts, Test, TestCase};
+pub use test::{Expect, ExpectedMessage, ExpectedSent, SentParts, Test, TestCase};
 pub use tool::{
     CallCount, Concurrency, ConcurrencyKeys, RateLimit, ResultSpec, Task, TaskSupport, Tool, ToolAnnotations,
 };
@@ -67,8 +67,8 @@ pub struct Manifest {
     pub connections: NamedMap<Spanned<Connection>>,
     /// Folders in which `file` works, by name: `{ notes: { path: notes, write: true } }`, then
     /// `file: { read: "{{name}}.md", in: notes }`. A pack needs the grant `files` for folders outside of it and to write.
-    #[schemars(with = "IndexMap<String, WorkFolder>")]
-    pub folders: NamedMap<Spanned<WorkFolder>>,
+    #[schemars(with = "IndexMap<String, FolderSpec>")]
+    pub folders: NamedMap<Spanned<FolderSpec>>,
     /// Prompts, by name.
     #[schemars(with = "IndexMap<String, Prompt>")]
     pub prompts: NamedMap<Spanned<Prompt>>,

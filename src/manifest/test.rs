@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::notation::{Json, NamedMap, OneOrMany, kind_enum};
+use crate::spec_version::SpecVersion;
 use crate::yaml::Spanned;
 
 /// A test: exactly one of `prompt`, `tool`, `resource`, and the expected answer. `folio test` runs it as a client would.
@@ -36,7 +37,7 @@ pub struct Test {
     /// `folio test --live`.
     pub live: Option<bool>,
     /// The protocol versions to run under, such as `[2024-11-05, 2026-07-28]`. The newest by default.
-    pub versions: Vec<ProtocolVersion>,
+    pub versions: Vec<SpecVersion>,
     /// Several calls, each with keys of its own beside those of the test: `[{ arguments: { n: 1 }, expect: { equals: one } },
     /// { arguments: { n: 2 }, expect: { equals: two } }]`.
     pub cases: Vec<Spanned<TestCase>>,
@@ -69,39 +70,6 @@ impl Test {
             Some(TestCase { name: Some(name), .. }) => format!("{test} ({})", name.value),
             Some(_) => format!("{test} ({})", number + 1),
             None => test.to_owned(),
-        }
-    }
-}
-
-/// A version of the protocol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-pub enum ProtocolVersion {
-    /// Of November 2024.
-    #[serde(rename = "2024-11-05")]
-    V2024_11_05,
-    /// Of March 2025.
-    #[serde(rename = "2025-03-26")]
-    V2025_03_26,
-    /// Of June 2025.
-    #[serde(rename = "2025-06-18")]
-    V2025_06_18,
-    /// Of November 2025.
-    #[serde(rename = "2025-11-25")]
-    V2025_11_25,
-    /// Of July 2026, without sessions.
-    #[serde(rename = "2026-07-28")]
-    V2026_07_28,
-}
-
-impl ProtocolVersion {
-    /// The version as it is sent.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ProtocolVersion::V2024_11_05 => "2024-11-05",
-            ProtocolVersion::V2025_03_26 => "2025-03-26",
-            ProtocolVersion::V2025_06_18 => "2025-06-18",
-            ProtocolVersion::V2025_11_25 => "2025-11-25",
-            ProtocolVersion::V2026_07_28 => "2026-07-28",
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::yaml::Spanned;
 
 kind_enum! {
     /// A folder in which `file` reads, by its path; with keys, one in which it writes too: `{ path: notes, write: true }`.
-    pub enum WorkFolder {
+    pub enum FolderSpec {
         "text" => Path(String),
         "map" => Keys(Box<FolderKeys>),
     }

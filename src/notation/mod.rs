@@ -6,7 +6,7 @@
 mod block;
 mod folder;
 mod quantity;
-mod reference;
+mod entry_reference;
 mod http_request;
 mod sandbox;
 
@@ -21,10 +21,10 @@ pub use block::{
     Annotations, Blob, BlobSource, Block, BlockBody, EmbeddedBody, LinkBody, Media, MediaSource, ResourceBody,
     ResourceLinkBody, Role,
 };
-pub use folder::{FolderKeys, RootsSource, WorkFolder};
+pub use entry_reference::{Reference, ReferenceKeys};
+pub use folder::{FolderKeys, FolderSpec, RootsSource};
 pub use http_request::{Auth, Basic, ClientAuthentication, Connection, ConnectionTls, NameValue, OAuth2, Retry};
 pub use quantity::{Duration, Size};
-pub use reference::{Reference, ReferenceKeys};
 pub use sandbox::{Network, NetworkMode, Port, Sandbox};
 
 /// A map keyed by name, in the order written, each name with its location.

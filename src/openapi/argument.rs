@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use super::document::{ApiDocument, Node};
 use super::naming::ArgumentNames;
 use super::prose;
-use super::repair::repair;
 use super::schema::prune_definitions;
+use super::schema_repair::repair_schema;
 use crate::diagnostic::Code;
 
 /// The arguments of one tool.
@@ -59,7 +59,7 @@ impl<'d> Arguments<'d> {
         let nodes = self.nodes.clone();
         let mut schema = self.into_schema(definitions);
         prune_definitions(&mut schema);
-        for removal in repair(&mut schema)? {
+        for removal in repair_schema(&mut schema)? {
             let name = removal.pointer.split('/').nth(2).unwrap_or_default();
             if let Some(node) = nodes.get(name).or_else(|| nodes.values().next()) {
                 let what = removal.pointer.rsplit('/').next().unwrap_or_default();

@@ -43,11 +43,11 @@ pub(super) struct CredentialVariable {
     pub(super) is_secret: bool,
 }
 
-const fn secret(suffix: &'static str, about: &'static str) -> CredentialVariable {
+const fn secret_variable(suffix: &'static str, about: &'static str) -> CredentialVariable {
     CredentialVariable { suffix, about, is_secret: true }
 }
 
-const fn public(suffix: &'static str, about: &'static str) -> CredentialVariable {
+const fn plain_variable(suffix: &'static str, about: &'static str) -> CredentialVariable {
     CredentialVariable { suffix, about, is_secret: false }
 }
 
@@ -193,15 +193,20 @@ impl Credentials {
     /// The variables that hold it.
     pub(super) fn variables(&self) -> &'static [CredentialVariable] {
         match self {
-            Credentials::Bearer => &const { [secret("token", "The token")] },
+            Credentials::Bearer => &const { [secret_variable("token", "The token")] },
             Credentials::Basic => {
-                &const { [public("username", "The user's name"), secret("password", "The user's password")] }
+                &const { [plain_variable("username", "The user's name"), secret_variable("password", "The user's password")] }
             }
             Credentials::Header(_) | Credentials::Query(_) | Credentials::Cookie(_) => {
-                &const { [secret("api_key", "The key")] }
+                &const { [secret_variable("api_key", "The key")] }
             }
             Credentials::OAuth2 { .. } => {
-                &const { [public("client_id", "The client's identifier"), secret("client_secret", "The client's secret")] }
+                &const {
+                    [
+                        plain_variable("client_id", "The client's identifier"),
+                        secret_variable("client_secret", "The client's secret"),
+                    ]
+                }
             }
         }
     }

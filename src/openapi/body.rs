@@ -25,7 +25,7 @@ pub(super) struct Body<'d> {
     /// The schema of the whole.
     pub(super) schema: Option<Node<'d>>,
     /// The fields of a form of Swagger 2, which has no schema.
-    pub(super) fields: Vec<FormField<'d>>,
+    pub(super) fields: Vec<BodyField<'d>>,
     /// How fields of a form are written.
     pub(super) encoding: Option<Node<'d>>,
 }
@@ -47,7 +47,7 @@ impl<'d> Body<'d> {
 }
 
 /// A field of a form of Swagger 2.
-pub(super) struct FormField<'d> {
+pub(super) struct BodyField<'d> {
     pub(super) node: Node<'d>,
     pub(super) name: &'d str,
     pub(super) required: bool,
@@ -99,9 +99,9 @@ fn read_body_parameters<'d>(path_item: Node<'d>, operation: Node<'d>, document: 
 
 fn read_form<'d>(nodes: &[Node<'d>], types: &[&str]) -> Option<Body<'d>> {
     let form = nodes.iter().copied().filter(|node| node.text("in") == Some("formData"));
-    let fields: Vec<FormField<'d>> = form
+    let fields: Vec<BodyField<'d>> = form
         .filter_map(|node| {
-            Some(FormField { node, name: node.text("name")?, required: node.flag("required") == Some(true) })
+            Some(BodyField { node, name: node.text("name")?, required: node.flag("required") == Some(true) })
         })
         .collect();
     let node = fields.first()?.node;

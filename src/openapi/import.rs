@@ -10,8 +10,8 @@ use super::document::ApiDocument;
 use super::manifest::{Connections, GeneratedEntry, GeneratedFile, fragment, manifest, tool_entry};
 use super::naming::{Names, file_stem, max_tool_chars, server_name, tool_names};
 use super::operation::{Operation, read_operations};
+use super::operation_filter::{FilterMatch, InvalidPattern, OperationFilter};
 use super::prose;
-use super::selection::{Choice, InvalidPattern, Selection};
 use super::server::{base_url, is_foreign_private, warn_no_server, warn_private_server};
 use super::source::{Source, load};
 use super::tool::build_tool;
@@ -104,9 +104,9 @@ pub fn import(source: &Source, options: &ImportOptions) -> Result<Import, Import
     let server = server_name(document.root().get("info").and_then(|info| info.text("title")).unwrap_or_default());
     let operations = read_operations(&document);
     let named = name_tools(&operations, max_tool_chars(&server));
-    let selection = choose(&named, options)?;
+    let operation_filter = choose(&named, options)?;
     let mut builder = Builder::new(&document, server, source.url.as_ref());
-    for (operation, name) in &selection.tools {
+    for (operation, name) in &operation_filter.tools {
         builder.add(operation, name);
         if builder.bytes > MAX_WRITTEN_BYTES {
             return Err(ImportError::TooLarge);
@@ -117,7 +117,14 @@ pub fn import(source: &Source, options: &ImportOptions) -> Result<Import, Import
     let files = builder.finish(&source.name);
     document.report_warnings(&mut report);
     warn_many_tools(tools, &mut report);
-    Ok(Import { files, known_tools, operations: operations.len(), tools, deprecated: selection.deprecated, report })
+    Ok(Import {
+        files,
+        known_tools,
+        operations: operations.len(),
+        tools,
+        deprecated: operation_filter.deprecated,
+        report,
+    })
 }
 
 fn warn_many_tools(tools: usize, report: &mut Report) {
@@ -150,17 +157,17 @@ fn choose<'o, 'd>(
     if named.is_empty() {
         return Err(ImportError::NoOperations);
     }
-    let selection = Selection::new(&options.only)?;
+    let operation_filter = OperationFilter::new(&options.only)?;
     let all: Vec<(&Operation<'_>, &str)> = named.iter().map(|(operation, name)| (*operation, name.as_str())).collect();
-    if let Some(pattern) = selection.unmatched(&all).first() {
+    if let Some(pattern) = operation_filter.unmatched(&all).first() {
         return Err(ImportError::NoMatch { pattern: (*pattern).to_owned(), help: suggest(pattern, &all) });
     }
     let (mut tools, mut deprecated) = (Vec::new(), 0);
     for (operation, name) in named {
-        match selection.choose(operation, name) {
-            Choice::LeftOut => {}
-            Choice::Matched if operation.deprecated => deprecated += 1,
-            Choice::Matched | Choice::Named => tools.push((*operation, name.as_str())),
+        match operation_filter.choose(operation, name) {
+            FilterMatch::Excluded => {}
+            FilterMatch::ByPattern if operation.deprecated => deprecated += 1,
+            FilterMatch::ByPattern | FilterMatch::ByName => tools.push((*operation, name.as_str())),
         }
     }
     if tools.len() > MAX_OPERATIONS {

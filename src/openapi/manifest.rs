@@ -81,7 +81,7 @@ pub(super) struct Connections {
     variables: Map<String, Value>,
     variable_names: Names,
     connection_names: Names,
-    found: IndexMap<ConnectionKey, Connection>,
+    found: IndexMap<ConnectionKey, ConnectionDraft>,
     bases: IndexMap<Option<String>, String>,
     /// The variables of each scheme, by its name.
     schemes: IndexMap<String, Vec<String>>,
@@ -95,7 +95,7 @@ struct ConnectionKey {
     schemes: Vec<String>,
 }
 
-struct Connection {
+struct ConnectionDraft {
     name: String,
     /// How many tools use it.
     tools: usize,
@@ -140,7 +140,7 @@ impl Connections {
         let schemes = requirement.scheme.iter().chain(&requirement.others);
         let schemes: Vec<_> = schemes.cloned().collect();
         let variables = schemes.iter().map(|scheme| self.scheme_variables(scheme)).collect();
-        self.found.insert(key, Connection { name: name.clone(), tools: 0, base_variable, requirement, variables });
+        self.found.insert(key, ConnectionDraft { name: name.clone(), tools: 0, base_variable, requirement, variables });
         name
     }
 
@@ -152,7 +152,7 @@ impl Connections {
 
     /// Whether every tool needs a variable of credentials.
     fn is_required(&self, variable: &str) -> bool {
-        let uses = |known: &&Connection| known.variables.iter().flatten().any(|name| name == variable);
+        let uses = |known: &&ConnectionDraft| known.variables.iter().flatten().any(|name| name == variable);
         self.found.values().filter(uses).map(|known| known.tools).sum::<usize>() == self.tools
     }
 
@@ -250,7 +250,7 @@ impl ConnectionKey {
     }
 }
 
-impl Connection {
+impl ConnectionDraft {
     fn value(&self) -> Value {
         let mut keys = Map::new();
         keys.insert("url".to_owned(), TemplateText::variable(&self.base_variable).into());

@@ -236,7 +236,7 @@ impl<'d> Translator<'d> {
         for key in ["items", "contains", "additionalProperties", "propertyNames", "unevaluatedProperties"] {
             let Some(inner) = node.get(key) else { continue };
             match inner.value {
-                // What an answer holds beyond what is described is nobody's fault.
+                // What an answer holds beyond what is described is not an error.
                 Value::Bool(_) if key == "items" || self.direction == Direction::Output => {}
                 Value::Bool(more) => _ = schema.insert(key.to_owned(), Value::Bool(*more)),
                 Value::Array(_) => self.translate_list(inner, "prefixItems", schema),

@@ -6,9 +6,9 @@ use super::document::{ApiDocument, object};
 use super::operation::{Operation, Success};
 use super::pagination::find_pagination;
 use super::prose;
-use super::repair::is_sound;
 use super::request::RequestBuilder;
 use super::schema::{Direction, Translator, prune_definitions};
+use super::schema_repair::is_sound;
 use crate::diagnostic::Code;
 
 /// How large an `outputSchema` may be, as JSON: every client is sent all of them.

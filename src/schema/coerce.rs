@@ -3,7 +3,7 @@
 use serde_json::{Map, Number, Value};
 
 use super::integer::as_integer;
-use super::reference::{MAX_REFERENCE_STEPS, in_place_schemas};
+use super::local_ref::{MAX_REFERENCE_STEPS, in_place_schemas};
 use super::{check, property};
 
 /// The result of a coercion.

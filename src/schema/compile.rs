@@ -1,4 +1,4 @@
-//! Compiled schemas, and the validation of values.
+//! MeteredValidator schemas, and the validation of values.
 
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
@@ -11,7 +11,7 @@ use crate::budget::{Budget, Exhausted};
 use super::coerce::{self, Coercion};
 use super::explain::{self, Explainer};
 use super::meter::{LimitExceeded, Limits};
-use super::pattern::Compiled;
+use super::pattern::MeteredValidator;
 use super::{
     ReferenceLoader, SchemaError, Violation, bundle, check, describe, meter, pattern, property, secret, simple,
 };
@@ -26,9 +26,9 @@ pub struct Schema {
     root: OnceLock<Value>,
     draft: Draft,
     pub(super) secrets: HashSet<String>,
-    validator: OnceLock<Option<Box<Compiled>>>,
+    validator: OnceLock<Option<Box<MeteredValidator>>>,
     /// The same without `required`, to validate one property alone.
-    validator_without_required: OnceLock<Option<Box<Compiled>>>,
+    validator_without_required: OnceLock<Option<Box<MeteredValidator>>>,
 }
 
 impl Schema {
@@ -115,7 +115,7 @@ impl Schema {
 
     fn find_violations(
         &self,
-        compiled: &Compiled,
+        compiled: &MeteredValidator,
         value: &Value,
         budget: &Budget,
     ) -> Result<Vec<Violation>, Exhausted> {
@@ -129,12 +129,18 @@ impl Schema {
         }
     }
 
-    fn explain(&self, compiled: &Compiled, value: &Value, budget: &Budget) -> Result<Vec<Violation>, Exhausted> {
-        let explained = compiled.judge(value, Limits { checks: meter::MAX_EXPLAIN_CHECKS, budget }, |validator| {
-            let mut explainer = Explainer::new(self.root(), value, &self.secrets);
-            validator.iter_errors(value).for_each(|error| explainer.explain(&error));
-            explainer.finish()
-        });
+    fn explain(
+        &self,
+        compiled: &MeteredValidator,
+        value: &Value,
+        budget: &Budget,
+    ) -> Result<Vec<Violation>, Exhausted> {
+        let explained =
+            compiled.with_validator(value, Limits { checks: meter::MAX_EXPLAIN_CHECKS, budget }, |validator| {
+                let mut explainer = Explainer::new(self.root(), value, &self.secrets);
+                validator.iter_errors(value).for_each(|error| explainer.explain(&error));
+                explainer.finish()
+            });
         match explained {
             Ok(violations) => Ok(violations),
             Err(LimitExceeded::Budget(why)) => Err(why),
@@ -176,7 +182,7 @@ impl Schema {
         self.root.get_or_init(|| Value::Object(Map::clone(&self.json)))
     }
 
-    fn validator_without_required(&self) -> Option<&Compiled> {
+    fn validator_without_required(&self) -> Option<&MeteredValidator> {
         let optional = || {
             let mut schema = Map::clone(&self.json);
             schema.remove("required");
@@ -185,7 +191,7 @@ impl Schema {
         self.validator_without_required.get_or_init(optional).as_deref()
     }
 
-    fn validator(&self) -> Option<&Compiled> {
+    fn validator(&self) -> Option<&MeteredValidator> {
         self.validator.get_or_init(|| pattern::build_validator(self.root(), self.draft).ok().map(Box::new)).as_deref()
     }
 }
@@ -197,8 +203,8 @@ impl std::fmt::Debug for Schema {
 }
 
 /// Whether a value is valid.
-fn check_within_limit(compiled: &Compiled, value: &Value, budget: &Budget) -> Result<bool, LimitExceeded> {
-    compiled.judge(value, Limits { checks: meter::MAX_CHECKS, budget }, |validator| validator.is_valid(value))
+fn check_within_limit(compiled: &MeteredValidator, value: &Value, budget: &Budget) -> Result<bool, LimitExceeded> {
+    compiled.with_validator(value, Limits { checks: meter::MAX_CHECKS, budget }, |validator| validator.is_valid(value))
 }
 
 fn schema_object(json: Value) -> Map<String, Value> {

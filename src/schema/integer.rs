@@ -3,7 +3,7 @@
 use serde_json::{Number, Value};
 
 use super::explain::Explainer;
-use super::reference::{MAX_REFERENCE_STEPS, in_place_schemas};
+use super::local_ref::{MAX_REFERENCE_STEPS, in_place_schemas};
 use super::{Schema, Violation};
 use crate::yaml::pointer;
 

@@ -18,7 +18,7 @@ mod meter;
 mod pattern;
 mod simple;
 mod property;
-mod reference;
+mod local_ref;
 mod secret;
 mod describe;
 

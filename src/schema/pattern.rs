@@ -25,25 +25,25 @@ const MAX_NAME: usize = 2 << 10;
 const MAX_DELEGATE: usize = 1 << 20;
 
 /// A validator, and the patterns of property names.
-pub(super) struct Compiled {
+pub(super) struct MeteredValidator {
     validator: Validator,
     /// The patterns of property names.
     names: Vec<Pattern>,
 }
 
-impl Compiled {
-    /// Runs `judge` with limits.
-    pub(super) fn judge<T>(
+impl MeteredValidator {
+    /// Runs `with_validator` with limits.
+    pub(super) fn with_validator<T>(
         &self,
         value: &Value,
         limits: Limits<'_>,
-        judge: impl FnOnce(&Validator) -> T,
+        with_validator: impl FnOnce(&Validator) -> T,
     ) -> Result<T, LimitExceeded> {
         meter::run_metered(limits, || {
             if !self.names.is_empty() {
                 self.charge_names(value);
             }
-            judge(&self.validator)
+            with_validator(&self.validator)
         })
     }
 
@@ -142,14 +142,14 @@ impl<'i> Keyword<'i> for Pattern {
 }
 
 /// Compiles a self-contained schema.
-pub(super) fn build_validator(schema: &Value, draft: Draft) -> Result<Compiled, ValidationError<'static>> {
+pub(super) fn build_validator(schema: &Value, draft: Draft) -> Result<MeteredValidator, ValidationError<'static>> {
     let names = names(schema, draft);
     let metered = meter::add_meter(schema, draft);
     let schema = metered.as_ref().unwrap_or(schema);
     let linear = meter::with_meter_keyword(base_options(draft)).with_pattern_options(PatternOptions::regex());
     let validator =
         linear.build(schema).or_else(|_| meter::with_meter_keyword(with_look_around(draft)).build(schema))?;
-    Ok(Compiled { validator, names })
+    Ok(MeteredValidator { validator, names })
 }
 
 /// The valid patterns of property names in a schema.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::reference::{MAX_REFERENCE_STEPS, resolve_local_ref};
+use super::local_ref::{MAX_REFERENCE_STEPS, resolve_local_ref};
 
 /// The value of a keyword in a schema, else behind its `$ref`, else in its `allOf`.
 pub(super) fn keyword_value<'v>(root: &'v Value, schema: &'v Value, keyword: &str) -> Option<&'v Value> {

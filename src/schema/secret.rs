@@ -6,7 +6,7 @@ use jsonschema::Draft;
 use serde_json::Value;
 
 use super::keyword;
-use super::reference::{MAX_REFERENCE_STEPS, in_place_schemas};
+use super::local_ref::{MAX_REFERENCE_STEPS, in_place_schemas};
 use crate::yaml::pointer;
 
 /// The names of properties that are secret somewhere in a self-contained schema. A name that is secret in one place is

@@ -3,6 +3,10 @@
 //! A [`Reservation`] holds bytes until it is dropped. Small requests never wait for other peers, and requests that wait
 //! for each other proceed one after another.
 
+mod answer_reservation;
+#[cfg(test)]
+mod tests;
+
 use std::{
     collections::HashMap,
     hash::{DefaultHasher, Hash, Hasher},
@@ -14,11 +18,10 @@ use std::{
 };
 
 use parking_lot::{Mutex, MutexGuard};
-use rmcp::{RoleServer, model::ErrorData, service::RequestContext};
+use rmcp::model::ErrorData;
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 
-use super::weight::Weight;
-use crate::catalog::call_order::CallPlace;
+pub(crate) use answer_reservation::{AnswerReservation, request_reservation};
 
 /// What a small request and its answer may take.
 pub(crate) const SMALL_MESSAGE_BYTES: u64 = 64 * 1024;
@@ -371,161 +374,5 @@ impl From<Busy> for ErrorData {
 impl Drop for Reservation {
     fn drop(&mut self) {
         self.shrink(self.bytes());
-    }
-}
-
-/// What a request takes while it is answered: its own bytes, and those that are expected of its answer.
-pub(crate) struct AnswerReservation {
-    reservation: Arc<Reservation>,
-    method: &'static str,
-    name: String,
-    expected: u64,
-}
-
-impl AnswerReservation {
-    /// Waits until there is room for the answer of an entry, by the size of its last one. `None` for a request without
-    /// a reservation.
-    pub(crate) async fn acquire(
-        context: &RequestContext<RoleServer>,
-        method: &'static str,
-        name: &str,
-    ) -> Result<Option<AnswerReservation>, ErrorData> {
-        let Some(reservation) = request_reservation(context) else { return Ok(None) };
-        let expected = reservation.peer.expected_size(method, name);
-        if !reservation.try_admit(expected) {
-            // A call that waits for memory must not keep those waiting that hold some.
-            context.extensions.get::<Arc<CallPlace>>().inspect(|place| place.leave());
-            Box::pin(context.ct.run_until_cancelled(reservation.admit(expected))).await.unwrap_or(Err(Busy))?;
-        }
-        Ok(Some(AnswerReservation { reservation, method, name: name.to_owned(), expected }))
-    }
-
-    /// Takes the bytes of the answer, or refuses one that there is no memory for.
-    pub(crate) fn charge<T: Weight>(self, answer: Result<T, ErrorData>) -> Result<T, ErrorData> {
-        // It is in memory twice while it is written.
-        let weight = answer.weight() * 2;
-        let account = self.reservation.peer.total();
-        if weight > SMALL_MESSAGE_BYTES || self.expected > 0 {
-            self.reservation.peer.remember_size(self.method, &self.name, weight);
-        }
-        self.reservation.shrink(self.expected);
-        if weight > SMALL_MESSAGE_BYTES && account.would_exceed(weight) {
-            return Err(Busy.into());
-        }
-        self.reservation.grow(weight);
-        answer
-    }
-}
-
-/// What a transport has reserved for a request; over HTTP it travels with the head of that one.
-pub(super) fn request_reservation(context: &RequestContext<RoleServer>) -> Option<Arc<Reservation>> {
-    let head = || context.extensions.get::<http::request::Parts>();
-    let reservation = context.extensions.get::<Arc<Reservation>>();
-    reservation.or_else(|| head()?.extensions.get::<Arc<Reservation>>()).cloned()
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
-    use super::*;
-    use futures_util::FutureExt;
-
-    const LIMIT: u64 = 64 << 20;
-
-    #[tokio::test]
-    async fn dropped_reservation_admits_waiter() {
-        let account = BytesInFlight::new(LIMIT);
-        let (one, other) = (account.new_peer(), account.new_peer());
-        let large = one.reserve(LIMIT);
-        let waits = other.reserve(1);
-        let mut admitted = Box::pin(waits.admit(SMALL_MESSAGE_BYTES * 2));
-        assert!(admitted.as_mut().now_or_never().is_none());
-        drop(large);
-        admitted.await.unwrap();
-        assert_eq!(account.used(), SMALL_MESSAGE_BYTES * 2 + 1);
-        drop(waits);
-        assert_eq!((account.used(), one.used(), other.used()), (0, 0, 0));
-    }
-
-    #[tokio::test]
-    async fn small_reservation_never_waits_for_peers() {
-        let account = BytesInFlight::new(LIMIT);
-        let _large = account.new_peer().reserve(LIMIT * 2);
-        let small = account.new_peer().reserve(0);
-        assert!(small.admit(SMALL_MESSAGE_BYTES).now_or_never().is_some());
-        assert!(account.new_peer().reserve(0).admit(SMALL_MESSAGE_BYTES + 1).now_or_never().is_none());
-    }
-
-    #[test]
-    fn large_answer_to_one_peer_is_not_expected_by_another() {
-        let account = BytesInFlight::new(LIMIT);
-        let (one, other) = (account.new_peer(), account.new_peer());
-        for (method, of_other) in [("tools/call", 0), ("prompts/get", 0), ("resources/read", LIMIT)] {
-            one.remember_size(method, "x", LIMIT);
-            assert_eq!(
-                (one.expected_size(method, "x"), other.expected_size(method, "x")),
-                (LIMIT, of_other),
-                "{method}"
-            );
-            one.remember_size(method, "x", 1);
-            assert_eq!(one.expected_size(method, "x"), 0, "{method}");
-        }
-    }
-
-    #[tokio::test]
-    async fn peer_waits_for_its_own_share_only() {
-        let account = BytesInFlight::new(LIMIT);
-        let peer = account.new_peer();
-        let alone = peer.reserve(10);
-        assert!(alone.admit(LIMIT).now_or_never().is_some(), "it is all there is");
-        assert!(peer.wait_for_room().now_or_never().is_none());
-        assert!(peer.reserve(10).admit(10).now_or_never().is_none());
-        assert!(account.new_peer().reserve(10).admit(10).now_or_never().is_some());
-        drop(alone);
-        assert!(peer.wait_for_room().now_or_never().is_some());
-    }
-
-    #[tokio::test]
-    async fn waiters_are_admitted_in_order() {
-        let account = BytesInFlight::new(LIMIT);
-        let all = account.new_peer().reserve(LIMIT);
-        let (large, less) = (account.new_peer().reserve(0), account.new_peer().reserve(0));
-        let mut first = Box::pin(large.admit(LIMIT / 3));
-        let mut second = Box::pin(less.admit(SMALL_MESSAGE_BYTES + 1));
-        assert!(first.as_mut().now_or_never().is_none() && second.as_mut().now_or_never().is_none());
-        all.shrink(LIMIT * 3 / 4);
-        assert!(
-            less.fits(SMALL_MESSAGE_BYTES + 1, 0) && !large.fits(LIMIT / 3, 0),
-            "there is room for the second alone"
-        );
-        assert!(second.as_mut().now_or_never().is_none(), "it came later");
-        all.shrink(LIMIT);
-        first.await.unwrap();
-        second.await.unwrap();
-    }
-
-    #[tokio::test]
-    async fn deadlocked_waiters_proceed_one_by_one() {
-        let account = BytesInFlight::new(LIMIT);
-        let peers: Vec<_> = (0..16).map(|_| account.new_peer()).collect();
-        let requests: Vec<_> = peers.iter().map(|peer| peer.reserve(LIMIT / 16)).collect();
-        run_all(&account, requests).await;
-        let peer = account.new_peer();
-        run_all(&account, (0..16).map(|_| peer.reserve(LIMIT / 16)).collect()).await;
-        assert_eq!(account.inner.waiting_bytes.load(Ordering::SeqCst), 0);
-    }
-
-    /// Each waits for as much again as it has, and is over when it gets that.
-    async fn run_all(account: &BytesInFlight, requests: Vec<Reservation>) {
-        let waiting = requests.into_iter().map(|request| async move {
-            request.admit(request.bytes()).await.expect("they wait for each other");
-            tokio::task::yield_now().await;
-            assert!(account.used() <= LIMIT * 3 / 2, "they are all let in at once: {}", account.used());
-        });
-        tokio::time::timeout(ADMISSION_TIMEOUT / 2, futures_util::future::join_all(waiting))
-            .await
-            .expect("nobody goes on");
-        assert_eq!(account.used(), 0);
     }
 }

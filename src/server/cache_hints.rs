@@ -5,7 +5,9 @@ use rmcp::model::{
     ListToolsResult,
 };
 
-use super::{session::SpecVersion, snapshot::CatalogSnapshot};
+use crate::spec_version::SpecVersion;
+
+use super::snapshot::CatalogSnapshot;
 
 /// A result that may be kept for a while.
 pub(crate) trait CacheHints {

@@ -23,12 +23,14 @@ use crate::action::{
     AskError, ChangeNotification, ClientCapability, ClientQuestion, LogLevel, LogNotification, McpClient,
     ProgressUpdate, QuestionKind, QuestionRound,
 };
+use crate::spec_version::SpecVersion;
 
 use super::{
-    ConnectionHandler, LiveCatalog, SMALL_MESSAGE_BYTES, logging, question,
-    session::{RootsRevision, Session, SpecVersion},
+    ConnectionHandler, LiveCatalog, SMALL_MESSAGE_BYTES, logging,
+    memory_size::MemorySize,
+    question,
+    session::{RootsRevision, Session},
     throttle::Throttle,
-    weight::Weight,
 };
 
 /// The client that made a request.
@@ -200,7 +202,7 @@ impl RequestClient {
             return Ok(known);
         }
         let answer = self.send_question(question, round).await?;
-        if roots && crate::action::parse_roots(&answer).is_some() && answer.weight() <= SMALL_MESSAGE_BYTES {
+        if roots && crate::action::parse_roots(&answer).is_some() && answer.memory_size() <= SMALL_MESSAGE_BYTES {
             *self.session.roots() = Some((self.roots_revision, answer.clone()));
         }
         Ok(answer)

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 /// What a request costs: the time in which a client earns it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cost {
+pub(crate) enum RequestCost {
     /// A call of a tool that runs something: so many a second as `server.limits.callsPerSecond` says.
     Action(u32),
     /// A call of one that does not: 200,000 a second.
@@ -16,12 +16,12 @@ pub(crate) enum Cost {
     Completion,
 }
 
-impl Cost {
+impl RequestCost {
     fn earning_time(self) -> Duration {
         match self {
-            Cost::Action(calls) => Duration::from_secs(1) / calls.max(1),
-            Cost::Plain => Duration::from_micros(5),
-            Cost::Completion => Duration::from_millis(10),
+            RequestCost::Action(calls) => Duration::from_secs(1) / calls.max(1),
+            RequestCost::Plain => Duration::from_micros(5),
+            RequestCost::Completion => Duration::from_millis(10),
         }
     }
 }
@@ -34,26 +34,26 @@ const SESSIONLESS_CLIENTS: u32 = 100;
 
 /// What is left of a client's credit.
 #[derive(Debug)]
-pub(crate) struct Allowance {
+pub(crate) struct ClientRateLimiter {
     clients: u32,
     bucket: Mutex<TokenBucket>,
 }
 
-impl Default for Allowance {
-    /// The allowance of one session.
-    fn default() -> Allowance {
-        Allowance { clients: 1, bucket: Mutex::new(TokenBucket::new(MAX_CREDIT)) }
+impl Default for ClientRateLimiter {
+    /// The rate_limiter of one session.
+    fn default() -> ClientRateLimiter {
+        ClientRateLimiter { clients: 1, bucket: Mutex::new(TokenBucket::new(MAX_CREDIT)) }
     }
 }
 
-impl Allowance {
-    /// The allowance of all who have no session.
-    pub(crate) fn sessionless() -> Allowance {
-        Allowance { clients: SESSIONLESS_CLIENTS, ..Allowance::default() }
+impl ClientRateLimiter {
+    /// The rate_limiter of all who have no session.
+    pub(crate) fn sessionless() -> ClientRateLimiter {
+        ClientRateLimiter { clients: SESSIONLESS_CLIENTS, ..ClientRateLimiter::default() }
     }
 
     /// Takes what a request costs, or returns how long to wait.
-    pub(crate) fn spend(&self, cost: Cost) -> Result<(), Duration> {
+    pub(crate) fn take(&self, cost: RequestCost) -> Result<(), Duration> {
         self.bucket.lock().take(cost.earning_time() / self.clients)
     }
 }
@@ -64,38 +64,40 @@ mod tests {
 
     use super::*;
 
-    fn taken(allowance: &Allowance, cost: Cost) -> usize {
-        (0..).take_while(|_| allowance.spend(cost).is_ok()).count()
+    fn taken(rate_limiter: &ClientRateLimiter, cost: RequestCost) -> usize {
+        (0..).take_while(|_| rate_limiter.take(cost).is_ok()).count()
     }
 
     #[tokio::test(start_paused = true)]
     async fn idle_client_may_burst_then_is_paced() {
-        for (cost, burst, a_second) in
-            [(Cost::Action(200), 2_000, 200), (Cost::Action(1), 10, 1), (Cost::Completion, 1_000, 100)]
-        {
-            let allowance = Allowance::default();
-            assert_eq!(taken(&allowance, cost), burst);
-            assert_eq!(allowance.spend(cost), Err(cost.earning_time()));
+        for (cost, burst, a_second) in [
+            (RequestCost::Action(200), 2_000, 200),
+            (RequestCost::Action(1), 10, 1),
+            (RequestCost::Completion, 1_000, 100),
+        ] {
+            let rate_limiter = ClientRateLimiter::default();
+            assert_eq!(taken(&rate_limiter, cost), burst);
+            assert_eq!(rate_limiter.take(cost), Err(cost.earning_time()));
             tokio::time::advance(Duration::from_secs(1)).await;
-            assert_eq!(taken(&allowance, cost), a_second);
+            assert_eq!(taken(&rate_limiter, cost), a_second);
             tokio::time::advance(Duration::from_secs(3600)).await;
-            assert_eq!(taken(&allowance, cost), burst);
+            assert_eq!(taken(&rate_limiter, cost), burst);
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn refused_request_is_admitted_after_wait() {
-        let allowance = Allowance::default();
-        while allowance.spend(Cost::Plain).is_ok() {}
-        let wait = allowance.spend(Cost::Action(200)).unwrap_err();
-        assert!(wait > Duration::ZERO && wait <= Cost::Action(200).earning_time());
+        let rate_limiter = ClientRateLimiter::default();
+        while rate_limiter.take(RequestCost::Plain).is_ok() {}
+        let wait = rate_limiter.take(RequestCost::Action(200)).unwrap_err();
+        assert!(wait > Duration::ZERO && wait <= RequestCost::Action(200).earning_time());
         tokio::time::advance(wait).await;
-        assert_eq!(allowance.spend(Cost::Action(200)), Ok(()));
-        assert!(allowance.spend(Cost::Plain).is_err());
+        assert_eq!(rate_limiter.take(RequestCost::Action(200)), Ok(()));
+        assert!(rate_limiter.take(RequestCost::Plain).is_err());
     }
 
     #[tokio::test(start_paused = true)]
     async fn sessionless_clients_share_a_larger_allowance() {
-        assert_eq!(taken(&Allowance::sessionless(), Cost::Action(200)), 200_000);
+        assert_eq!(taken(&ClientRateLimiter::sessionless(), RequestCost::Action(200)), 200_000);
     }
 }

@@ -8,7 +8,9 @@ use rmcp::{
 
 use crate::catalog::answer::{CompletionRequest, CompletionTarget};
 
-use super::{ConnectionHandler, capability::CapabilityKind, client_rate_limit::Cost, error, session::AdmittedRequest};
+use super::{
+    ConnectionHandler, capability::CapabilityKind, client_rate_limit::RequestCost, error, session::AdmittedRequest,
+};
 
 pub(crate) async fn complete(
     server: &ConnectionHandler,
@@ -16,7 +18,7 @@ pub(crate) async fn complete(
     context: &RequestContext<RoleServer>,
 ) -> Result<CompleteResult, ErrorData> {
     let AdmittedRequest { snapshot, spec_version } = server.admit(CapabilityKind::Completions, context)?;
-    server.allowance(spec_version).spend(Cost::Completion).map_err(error::rate_limited)?;
+    server.rate_limiter(spec_version).take(RequestCost::Completion).map_err(error::rate_limited)?;
     let wish = completion_request(request)?;
     if snapshot.catalog.completion_runs_actions(&wish) {
         server.charge_call(spec_version, true).map_err(error::rate_limited)?;

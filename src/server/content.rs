@@ -10,10 +10,10 @@ use crate::catalog::{
     listing,
 };
 use crate::notation;
+use crate::spec_version::SpecVersion;
 
 use super::{
     downgrade::{self, Downgrade},
-    session::SpecVersion,
     snapshot,
 };
 

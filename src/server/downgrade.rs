@@ -5,7 +5,7 @@ use rmcp::model::{
     TASKS_EXTENSION_ID, TextContent, Tool,
 };
 
-use super::session::SpecVersion;
+use crate::spec_version::SpecVersion;
 
 /// Something that older versions know less of.
 pub(crate) trait Downgrade {
@@ -181,14 +181,6 @@ mod tests {
 
     use super::*;
 
-    const VERSIONS: [SpecVersion; 5] = [
-        SpecVersion::V2024_11_05,
-        SpecVersion::V2025_03_26,
-        SpecVersion::V2025_06_18,
-        SpecVersion::V2025_11_25,
-        SpecVersion::V2026_07_28,
-    ];
-
     /// What each key came with: 0 for the first version, 4 for the last.
     type Since = &'static [(&'static str, usize)];
 
@@ -196,7 +188,7 @@ mod tests {
     fn keys_come_with_their_version<T: Downgrade + Serialize + DeserializeOwned + Clone>(whole: &Value, since: Since) {
         let whole: T = serde_json::from_value(whole.clone()).unwrap();
         assert_eq!(keys(&serde_json::to_value(&whole).unwrap()), keys_of(since, 4), "the table has every key");
-        for (number, spec_version) in VERSIONS.into_iter().enumerate() {
+        for (number, spec_version) in SpecVersion::ALL.iter().copied().enumerate() {
             let mut one = vec![whole.clone()];
             one.downgrade(spec_version);
             assert_eq!(keys(&serde_json::to_value(&one[0]).unwrap()), keys_of(since, number), "{spec_version:?}");

@@ -10,8 +10,9 @@ use crate::catalog::{
     format_wait,
 };
 use crate::diagnostic::truncate;
+use crate::spec_version::SpecVersion;
 
-use super::{capability::CapabilityKind, session::SpecVersion};
+use super::capability::CapabilityKind;
 
 /// Turns a refusal into the error that its caller gets.
 pub(crate) fn refusal_error(refusal: Refusal) -> ErrorData {

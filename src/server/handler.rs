@@ -17,15 +17,16 @@ use rmcp::{
 };
 
 use super::{
-    ConnectionHandler, bytes_in_flight::AnswerReservation, completion, custom_request, logging, observer, prompts,
-    resources, session, skills, snapshot::PROTOCOL_VERSIONS, subscription, tasks, tools, weight::Weight,
+    ConnectionHandler, bytes_in_flight::AnswerReservation, completion, logging, memory_size::MemorySize, observer,
+    prompts, protocol_version::PROTOCOL_VERSIONS, resources, session, skills, subscription, tasks, tools,
+    untyped_request,
 };
 
 type Context = RequestContext<RoleServer>;
 type PageRequest = Option<PaginatedRequestParams>;
 
 /// Keeps account of an answer until its transport has delivered it.
-fn charge_answer<T: Weight>(
+fn charge_answer<T: MemorySize>(
     reservation: Option<AnswerReservation>,
     answer: Result<T, ErrorData>,
 ) -> Result<T, ErrorData> {
@@ -206,6 +207,6 @@ impl ServerHandler for ConnectionHandler {
     }
 
     async fn on_custom_request(&self, request: CustomRequest, context: Context) -> Result<CustomResult, ErrorData> {
-        Err(custom_request::explain_custom_request(self, &request, &context))
+        Err(untyped_request::explain_untyped_request(self, &request, &context))
     }
 }

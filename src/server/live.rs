@@ -21,7 +21,7 @@ use crate::{
 };
 
 use super::{
-    BytesInFlight, Changes, ConnectionHandler, SubscriptionStamp, client_rate_limit::Allowance,
+    BytesInFlight, Changes, ConnectionHandler, SubscriptionBaseline, client_rate_limit::ClientRateLimiter,
     observer::RequestObserver, request_state::StateSealer, snapshot::CatalogSnapshot, subscription, task_table::Tasks,
 };
 
@@ -58,7 +58,7 @@ struct LiveState {
     seal: OnceLock<StateSealer>,
     root_limit: OnceLock<Roots>,
     tasks: Tasks,
-    allowance: Allowance,
+    rate_limiter: ClientRateLimiter,
     bytes: BytesInFlight,
     redactors: Redactors,
     capacity: Arc<Capacity>,
@@ -83,7 +83,7 @@ impl LiveCatalog {
             seal: OnceLock::new(),
             root_limit: OnceLock::new(),
             tasks: Tasks::new(bytes.new_peer()),
-            allowance: Allowance::sessionless(),
+            rate_limiter: ClientRateLimiter::sessionless(),
             bytes,
             redactors,
             capacity: Arc::default(),
@@ -99,7 +99,7 @@ impl LiveCatalog {
         self.inner.world.set_program_limit(catalog.limits().programs);
         self.inner.bytes.set_limit(catalog.limits().bytes_in_flight);
         self.inner.redactors.replace(catalog.redactor().clone());
-        let (next, changes) = CatalogSnapshot::succeed(&self.snapshot(), catalog, self.inner.options);
+        let (next, changes) = CatalogSnapshot::after(&self.snapshot(), catalog, self.inner.options);
         self.inner.served.send_replace(Arc::new(next));
         changes
     }
@@ -198,10 +198,10 @@ impl LiveCatalog {
 
     /// Notes what is served now. A transport on which requests wait puts it among the extensions of a request
     /// to listen, so that no change between its arrival and its beginning is lost.
-    pub(crate) fn subscription_stamp(&self, requested: &SubscriptionFilter) -> SubscriptionStamp {
+    pub(crate) fn subscription_baseline(&self, requested: &SubscriptionFilter) -> SubscriptionBaseline {
         let served = self.snapshot();
         let prints = subscription::watchable_uris(requested).iter().map(|uri| served.fingerprint(uri)).collect();
-        SubscriptionStamp { revisions: served.revisions, fingerprints: prints }
+        SubscriptionBaseline { revisions: served.revisions, fingerprints: prints }
     }
 
     pub(crate) fn subscribe(&self) -> watch::Receiver<Arc<CatalogSnapshot>> {
@@ -213,8 +213,8 @@ impl LiveCatalog {
     }
 
     /// The rate limit that sessionless clients share.
-    pub(crate) fn allowance(&self) -> &Allowance {
-        &self.inner.allowance
+    pub(crate) fn rate_limiter(&self) -> &ClientRateLimiter {
+        &self.inner.rate_limiter
     }
 
     /// The bytes in flight.

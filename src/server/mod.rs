@@ -24,6 +24,7 @@ mod observer;
 mod throttle;
 mod downgrade;
 mod prompts;
+mod protocol_version;
 mod question;
 mod resources;
 mod snapshot;
@@ -37,8 +38,8 @@ mod tasks;
 #[cfg(test)]
 pub(crate) mod testing;
 mod tools;
-mod custom_request;
-mod weight;
+mod untyped_request;
+mod memory_size;
 
 use std::{
     sync::{Arc, OnceLock},
@@ -52,18 +53,19 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub(crate) use bytes_in_flight::{Busy, BytesInFlight, PeerBytes, Reservation, SMALL_MESSAGE_BYTES};
 pub use catalog_diff::{Changes, ListChange};
-pub(crate) use custom_request::{is_session_method, params_error};
 pub use live::{LiveCatalog, ServeOptions};
 pub use observer::{ClientName, RequestObserver, RequestRecord};
 pub(crate) use session::RootsRevision;
+pub(crate) use untyped_request::{is_session_method, params_error};
 
 use crate::catalog::answer::{CallContext, Refusal, RefusalKind};
 use crate::redact::Redactor;
+use crate::spec_version::SpecVersion;
 use crate::world::{ActionReport, ReportingWorld, TraceContext, World};
 
 use self::{
-    client_rate_limit::{Allowance, Cost},
-    session::{Session, SpecVersion},
+    client_rate_limit::{ClientRateLimiter, RequestCost},
+    session::Session,
     snapshot::Revisions,
 };
 
@@ -73,7 +75,7 @@ pub struct ConnectionHandler {
     session: Arc<Session>,
     /// The revisions when the connection was made.
     initial: Revisions,
-    /// Whether its transport stamps subscription requests on arrival.
+    /// Whether its transport baselines subscription requests on arrival.
     is_stamped: bool,
     /// Its client, once that is observed.
     client: OnceLock<ClientName>,
@@ -96,8 +98,8 @@ impl ConnectionHandler {
         }
     }
 
-    /// The handler of a connection whose transport puts a [`SubscriptionStamp`] on requests to listen.
-    pub(crate) fn with_stamps(mut self) -> ConnectionHandler {
+    /// The handler of a connection whose transport puts a [`SubscriptionBaseline`] on requests to listen.
+    pub(crate) fn with_subscription_baselines(mut self) -> ConnectionHandler {
         self.is_stamped = true;
         self
     }
@@ -140,12 +142,12 @@ impl ConnectionHandler {
     /// Charges a request to the rate limit of its client, or returns how long to wait.
     fn charge_call(&self, spec_version: SpecVersion, acts: bool) -> Result<(), Duration> {
         let calls = || self.live.catalog().limits().calls_per_second;
-        self.allowance(spec_version).spend(if acts { Cost::Action(calls()) } else { Cost::Plain })
+        self.rate_limiter(spec_version).take(if acts { RequestCost::Action(calls()) } else { RequestCost::Plain })
     }
 
     /// The rate limit of the client; sessionless clients share one.
-    fn allowance(&self, spec_version: SpecVersion) -> &Allowance {
-        if spec_version.is_sessionless() { self.live.allowance() } else { &self.session.allowance }
+    fn rate_limiter(&self, spec_version: SpecVersion) -> &ClientRateLimiter {
+        if spec_version.is_sessionless() { self.live.rate_limiter() } else { &self.session.rate_limiter }
     }
 }
 
@@ -167,7 +169,7 @@ const CANCEL_GRACE: Duration = Duration::from_millis(200);
 
 /// The served state when a subscription request arrived.
 #[derive(Debug, Clone)]
-pub(crate) struct SubscriptionStamp {
+pub(crate) struct SubscriptionBaseline {
     revisions: Revisions,
     /// The fingerprints of the requested resources, in order.
     fingerprints: Arc<[Option<u64>]>,

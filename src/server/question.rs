@@ -4,8 +4,7 @@ use rmcp::model::{ClientCapabilities, InputRequest};
 use serde_json::{Map, Value};
 
 use crate::action::{ClientCapability, QuestionKind};
-
-use super::session::SpecVersion;
+use crate::spec_version::SpecVersion;
 
 /// Whether a client of this version with these capabilities can be asked.
 pub(crate) fn is_supported(

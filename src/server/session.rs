@@ -18,14 +18,16 @@ use serde_json::Value;
 use tokio::sync::Notify;
 
 use crate::action::LogLevel;
+use crate::spec_version::SpecVersion;
 
 use super::{
     ConnectionHandler,
     capability::{CapabilityKind, DeclaredCapabilities},
-    client_rate_limit::Allowance,
+    client_rate_limit::ClientRateLimiter,
     downgrade::Downgrade,
     error, observer,
-    snapshot::{CatalogSnapshot, PROTOCOL_VERSIONS, Revisions},
+    protocol_version::to_protocol_version,
+    snapshot::{CatalogSnapshot, Revisions},
     throttle::Throttle,
 };
 
@@ -45,7 +47,7 @@ pub(crate) struct Session {
     /// The client's roots, until it announces a change.
     roots: Mutex<Option<(RootsRevision, Value)>>,
     /// The rate limit of its client.
-    pub(crate) allowance: Allowance,
+    pub(crate) rate_limiter: ClientRateLimiter,
 }
 
 /// How many log messages are sent at once, and then per second.
@@ -63,7 +65,7 @@ impl Default for Session {
             level: Mutex::new(LogLevel::Info),
             log_throttle: Mutex::new(Throttle::new(LOG_BURST, LOGS_PER_SECOND)),
             roots: Mutex::default(),
-            allowance: Allowance::default(),
+            rate_limiter: ClientRateLimiter::default(),
         }
     }
 }
@@ -93,43 +95,6 @@ impl RootsRevision {
 pub(crate) struct SubscribedResource {
     pub(crate) generation: u64,
     pub(crate) fingerprint: Option<u64>,
-}
-
-/// The version in which a request is made, oldest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum SpecVersion {
-    V2024_11_05,
-    V2025_03_26,
-    V2025_06_18,
-    V2025_11_25,
-    V2026_07_28,
-}
-
-impl SpecVersion {
-    fn from_protocol_version(version: &ProtocolVersion) -> SpecVersion {
-        match version.as_str() {
-            "2024-11-05" => SpecVersion::V2024_11_05,
-            "2025-03-26" => SpecVersion::V2025_03_26,
-            "2025-06-18" => SpecVersion::V2025_06_18,
-            _ => SpecVersion::V2025_11_25,
-        }
-    }
-
-    /// The version as the protocol writes it.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            SpecVersion::V2024_11_05 => "2024-11-05",
-            SpecVersion::V2025_03_26 => "2025-03-26",
-            SpecVersion::V2025_06_18 => "2025-06-18",
-            SpecVersion::V2025_11_25 => "2025-11-25",
-            SpecVersion::V2026_07_28 => "2026-07-28",
-        }
-    }
-
-    /// Whether requests stand for themselves, without a session.
-    pub(crate) fn is_sessionless(self) -> bool {
-        self >= SpecVersion::V2026_07_28
-    }
 }
 
 /// A request that may be answered: by this catalog, in this version, to its end.
@@ -184,9 +149,9 @@ pub(crate) fn initialize(
         return Err(error::unknown_method("initialize"));
     }
     let served = server.live.snapshot();
-    let version = negotiate_version(&request.protocol_version);
+    let spec_version = negotiate_version(&request.protocol_version);
     let session = NegotiatedSession {
-        spec_version: SpecVersion::from_protocol_version(&version),
+        spec_version,
         capabilities: served.capabilities.without(CapabilityKind::Tasks),
         revisions: served.revisions,
     };
@@ -194,13 +159,13 @@ pub(crate) fn initialize(
         return Err(ErrorData::invalid_request("already initialized", None));
     }
     let mut result = served.config.clone();
-    result.downgrade(SpecVersion::from_protocol_version(&version));
-    result.protocol_version = version.clone();
+    result.downgrade(spec_version);
+    result.protocol_version = to_protocol_version(spec_version);
     if let Some(observer) = server.live.observer() {
         server.note_client(&observer::client_name(Some(request.client_info.clone())), observer);
     }
     let mut peer = request;
-    peer.protocol_version = version;
+    peer.protocol_version = to_protocol_version(spec_version);
     // Nobody looks at them, and they may be large.
     peer.client_info.icons = None;
     context.peer.set_peer_info(peer);
@@ -208,10 +173,9 @@ pub(crate) fn initialize(
 }
 
 /// The version that the client asks for, or else the newest that has sessions.
-fn negotiate_version(requested: &ProtocolVersion) -> ProtocolVersion {
-    let mut sessions = PROTOCOL_VERSIONS.iter().filter(|version| version.has_initialize());
-    let version = sessions.clone().find(|version| *version == requested).or_else(|| sessions.next_back());
-    version.cloned().unwrap_or(ProtocolVersion::V_2025_11_25)
+fn negotiate_version(requested: &ProtocolVersion) -> SpecVersion {
+    let known = SpecVersion::parse(requested.as_str()).filter(|version| !version.is_sessionless());
+    known.unwrap_or(SpecVersion::NEWEST_WITH_SESSIONS)
 }
 
 /// Whether the request declares version 2026-07-28.

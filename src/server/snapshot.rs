@@ -6,21 +6,19 @@ use std::{
     sync::Arc,
 };
 
-use rmcp::model::{
-    CacheScope, JsonObject, MetaObject, Prompt, ProtocolVersion, Resource, ResourceTemplate, ServerConfig, Skill, Tool,
-};
+use rmcp::model::{CacheScope, JsonObject, MetaObject, Prompt, Resource, ResourceTemplate, ServerConfig, Skill, Tool};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::action::{ChangeNotification, ListKind, LogLevel};
 use crate::catalog::{Catalog, has_mcp_headers, listing};
 use crate::digest::Digest;
 use crate::notation;
+use crate::spec_version::SpecVersion;
 
 use super::{
     Changes, ServeOptions,
     capability::{self, ChangeCapabilities, DeclaredCapabilities},
     list_pages::PagedList,
-    session::SpecVersion,
     structured_content::{self, OutputShape},
 };
 
@@ -93,7 +91,7 @@ impl CatalogSnapshot {
         CatalogSnapshot::build(catalog, Revisions::default(), Arc::default(), options)
     }
 
-    pub(crate) fn succeed(
+    pub(crate) fn after(
         previous: &CatalogSnapshot,
         catalog: Arc<Catalog>,
         options: ServeOptions,
@@ -258,12 +256,3 @@ pub(crate) fn resource(listing: &listing::ResourceListing) -> Resource {
     resource.meta = info.meta.clone().map(MetaObject);
     resource
 }
-
-/// Every version that is spoken here, oldest first.
-pub(crate) const PROTOCOL_VERSIONS: &[ProtocolVersion] = &[
-    ProtocolVersion::V_2024_11_05,
-    ProtocolVersion::V_2025_03_26,
-    ProtocolVersion::V_2025_06_18,
-    ProtocolVersion::V_2025_11_25,
-    ProtocolVersion::V_2026_07_28,
-];

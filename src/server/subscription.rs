@@ -13,7 +13,7 @@ use rmcp::{
 use tokio::sync::watch;
 
 use super::{
-    ConnectionHandler, SubscriptionStamp,
+    ConnectionHandler, SubscriptionBaseline,
     capability::CapabilityKind,
     error, logging,
     session::{NegotiatedSession, Session, SubscribedResource},
@@ -188,14 +188,14 @@ pub(crate) fn accept_filter(server: &ConnectionHandler, requested: &Subscription
 
 /// Notifies a stream of changes until the client or the server ends it.
 pub(crate) async fn listen(server: &ConnectionHandler, context: SubscriptionContext) -> Result<(), ErrorData> {
-    let stamp = context.request_context().extensions.get::<SubscriptionStamp>().cloned();
+    let baseline = context.request_context().extensions.get::<SubscriptionBaseline>().cloned();
     let shutdown = server.live.shutdown_token();
     let live = server.live.subscribe();
     tokio::select! {
         biased;
         () = context.cancelled() => {}
         () = shutdown.cancelled() => {}
-        () = notify_stream(context.sink(), server, live, stamp) => {}
+        () = notify_stream(context.sink(), server, live, baseline) => {}
     }
     Ok(())
 }
@@ -205,13 +205,13 @@ async fn notify_stream(
     sink: &SubscriptionSink,
     server: &ConnectionHandler,
     mut live: watch::Receiver<Arc<CatalogSnapshot>>,
-    stamp: Option<SubscriptionStamp>,
+    baseline: Option<SubscriptionBaseline>,
 ) {
     let uris = sink.accepted().resource_subscriptions.clone().unwrap_or_default();
     let served = live.borrow_and_update().clone();
-    let mut last_sent = stamp.as_ref().map_or(server.initial, |stamp| stamp.revisions);
-    let mut fingerprints = match stamp.filter(|stamp| stamp.fingerprints.len() == uris.len()) {
-        Some(stamp) => stamp.fingerprints.to_vec(),
+    let mut last_sent = baseline.as_ref().map_or(server.initial, |baseline| baseline.revisions);
+    let mut fingerprints = match baseline.filter(|baseline| baseline.fingerprints.len() == uris.len()) {
+        Some(baseline) => baseline.fingerprints.to_vec(),
         None => take_accepted_fingerprints(&uris, &server.session, &served),
     };
     // Contents before the replacement are unknown, so every resource is announced.

@@ -14,7 +14,7 @@ use rmcp::{
     task_manager::{TaskContext, TaskExit, TaskFuture, TaskManager, TaskOptions},
 };
 
-use super::{PeerBytes, Reservation, SMALL_MESSAGE_BYTES, weight::Weight};
+use super::{PeerBytes, Reservation, SMALL_MESSAGE_BYTES, memory_size::MemorySize};
 
 /// How many tasks there may be at once, running or remembered.
 const MAX_TASKS: usize = 1000;
@@ -148,8 +148,8 @@ impl Tasks {
     /// all of them hold too much.
     pub(super) fn record_outcome(&self, id: &str, outcome: &Result<CallToolResult, TaskExit>) {
         let weight = match outcome {
-            Ok(result) => result.weight(),
-            Err(TaskExit::Error(error)) => error.weight(),
+            Ok(result) => result.memory_size(),
+            Err(TaskExit::Error(error)) => error.memory_size(),
             Err(TaskExit::Cancelled) => 0,
         };
         let mut entries = self.entries();

@@ -29,6 +29,7 @@ use crate::{
         listing::Object,
     },
     diagnostic::truncate,
+    spec_version::SpecVersion,
 };
 
 use super::{
@@ -36,12 +37,12 @@ use super::{
     bytes_in_flight::request_reservation,
     call_log::{CallLog, CallTarget},
     capability::CapabilityKind,
-    error, question,
+    error,
+    memory_size::MemorySize,
+    question,
     session::AdmittedRequest,
-    session::SpecVersion,
     task_table::NewTask,
     tools,
-    weight::Weight,
 };
 
 /// How long the result of a task is kept by default.
@@ -104,7 +105,7 @@ pub(crate) fn start_task(
     let capabilities = context.client_capabilities();
     let owner = request_reservation(context).map(|reservation| reservation.peer().clone());
     // As they came, and as the tool takes them.
-    let bytes = task_call.arguments.as_ref().map_or(0, |arguments| arguments.weight() * 2);
+    let bytes = task_call.arguments.as_ref().map_or(0, |arguments| arguments.memory_size() * 2);
     let task = server.live.tasks().spawn(NewTask { ttl, owner, bytes }, |context| {
         let id = context.task_id().to_owned();
         let task_client = TaskClient { live: live.clone(), context, capabilities, ask_counts: Mutex::default() };
@@ -267,5 +268,5 @@ impl McpClient for TaskClient {
 /// What a question takes: in its round, and with the manager.
 fn question_bytes(question: &ClientQuestion) -> u64 {
     let request = question::input_request(&question.kind).and_then(|request| serde_json::to_value(request).ok());
-    request.map_or(0, |request| request.weight() * 2)
+    request.map_or(0, |request| request.memory_size() * 2)
 }

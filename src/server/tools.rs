@@ -11,6 +11,7 @@ use rmcp::{
 };
 
 use crate::catalog::answer::{CallContext, ToolAnswer};
+use crate::spec_version::SpecVersion;
 
 use super::{
     ConnectionHandler,
@@ -22,7 +23,7 @@ use super::{
     downgrade::Downgrade,
     error,
     input_required::{CallOutcome, CallRequest},
-    session::{AdmittedRequest, SpecVersion},
+    session::AdmittedRequest,
     structured_content,
     tasks::{self, TaskCall},
 };
@@ -57,10 +58,8 @@ pub(crate) async fn call(
         Err(refusal) => return error_response(error::refusal_error(refusal), &name, &admitted),
     };
     if let Some(policy) = policy.filter(|policy| !policy.starts_after_step) {
-        let client = RequestClient::new(server, context, admitted.spec_version, None);
-        admitted.snapshot.catalog.check_tool_requirements(&name, &client).map_err(error::refusal_error)?;
         let task_call = TaskCall { name: name.into_owned(), arguments, checkpoint: None, policy, admitted };
-        return tasks::start_task(server, task_call, context);
+        return start_task_at_once(server, task_call, context);
     }
     let call_request = CallRequest {
         target: CallTarget { method: "tools/call", name: &name, runs_actions },
@@ -86,6 +85,18 @@ pub(crate) async fn call(
         ),
         (Err(error), _) => error_response(error, &name, &admitted),
     }
+}
+
+/// Starts a task before anything of the call has run, if its client has what the tool requires.
+fn start_task_at_once(
+    server: &ConnectionHandler,
+    task_call: TaskCall,
+    context: &RequestContext<RoleServer>,
+) -> Result<CallToolResponse, ErrorData> {
+    let AdmittedRequest { snapshot, spec_version } = &task_call.admitted;
+    let client = RequestClient::new(server, context, *spec_version, None);
+    snapshot.catalog.check_tool_requirements(&task_call.name, &client).map_err(error::refusal_error)?;
+    tasks::start_task(server, task_call, context)
 }
 
 /// An error response; in a session, missing capabilities become a tool error for the model.

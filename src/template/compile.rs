@@ -11,17 +11,17 @@ use serde_json::Value;
 use super::check::{Rules, TemplateCheck, check};
 use super::coverage::Branch;
 use super::engine::Engine;
-use super::error::{Altered, Compared, TemplateError, TemplateSpan};
+use super::error::{AlteredValue, ComparedValues, TemplateError, TemplateSpan};
 use super::limit::MAX_OUTPUT;
 use super::lower::{LowerContext, label, lower};
-use super::output_form;
+use super::outcome_output;
 use super::output_note;
+use super::plain_expression::{PlainExpression, plain_path};
 use super::render::{MARK, PrintMode, RenderError, RenderJob, value_to_text};
 use super::scope::Scope;
 use super::shape::ScopeShape;
 use super::slot::{ParsedTemplate, RenderedText, RenderedValue, Slot};
 use super::syntax::{Expression, Interpolation, TemplateNode, TextNode, parse};
-use super::term::{Term, plain_path};
 use crate::budget::memory_size;
 use crate::uri::percent_encode;
 
@@ -32,8 +32,8 @@ pub struct Template<S: Slot> {
     body: CompiledBody,
     reads: Vec<Vec<String>>,
     printed: Vec<Vec<String>>,
-    altered: Vec<Altered>,
-    compared: Vec<Compared>,
+    altered: Vec<AlteredValue>,
+    compared: Vec<ComparedValues>,
     single_path: Option<Vec<String>>,
     analysis: S::Analysis,
     slot: PhantomData<S>,
@@ -74,7 +74,7 @@ struct HandlebarsBody {
 #[derive(Debug)]
 enum TemplatePiece {
     Text(String),
-    Interpolation { term: Term, label: String, keeps: bool },
+    Interpolation { plain_expression: PlainExpression, label: String, keeps: bool },
 }
 
 impl<S: Slot> Template<S> {
@@ -209,7 +209,7 @@ impl<S: Slot> Template<S> {
     fn value<'v>(&'v self, scope: &'v Scope) -> Result<Cow<'v, Value>, RenderError> {
         match &self.body {
             CompiledBody::Pieces(pieces) => match pieces.as_slice() {
-                [TemplatePiece::Interpolation { term, .. }] => term.value(scope),
+                [TemplatePiece::Interpolation { plain_expression, .. }] => plain_expression.value(scope),
                 _ => Ok(Cow::Owned(Value::Null)),
             },
             CompiledBody::Handlebars(tree) => {
@@ -231,12 +231,12 @@ impl<S: Slot> Template<S> {
     }
 
     /// The values that cannot be redacted in its output.
-    pub fn altered(&self) -> &[Altered] {
+    pub fn altered(&self) -> &[AlteredValue] {
         &self.altered
     }
 
     /// Its comparisons of `env` with what is no constant.
-    pub fn compared(&self) -> &[Compared] {
+    pub fn compared(&self) -> &[ComparedValues] {
         &self.compared
     }
 
@@ -262,7 +262,9 @@ impl<S: Slot> Template<S> {
         let CompiledBody::Pieces(pieces) = &self.body else { return None };
         let parts = pieces.iter().map(|piece| match piece {
             TemplatePiece::Text(text) => Some(TemplatePart::Text(text)),
-            TemplatePiece::Interpolation { term: Term::Path(path), .. } => Some(TemplatePart::Variable(path)),
+            TemplatePiece::Interpolation { plain_expression: PlainExpression::Path(path), .. } => {
+                Some(TemplatePart::Variable(path))
+            }
             TemplatePiece::Interpolation { .. } => None,
         });
         parts.collect()
@@ -272,7 +274,7 @@ impl<S: Slot> Template<S> {
     pub fn plain_variables(&self) -> Vec<&[String]> {
         let CompiledBody::Pieces(pieces) = &self.body else { return Vec::new() };
         let variables = pieces.iter().filter_map(|piece| match piece {
-            TemplatePiece::Interpolation { term: Term::Path(path), .. } => Some(path.as_slice()),
+            TemplatePiece::Interpolation { plain_expression: PlainExpression::Path(path), .. } => Some(path.as_slice()),
             _ => None,
         });
         variables.collect()
@@ -346,7 +348,7 @@ impl HandlebarsBody {
     /// The text, or where it is captured the value of the only expression.
     fn render(&self, mode: PrintMode, scope: &Scope) -> Result<(String, Value), RenderError> {
         let (registry, template) = (self.engine.registry(), &self.tree);
-        let no_value = |path: &Vec<String>| Some((path.join("."), output_form::no_value(scope, path)?));
+        let no_value = |path: &Vec<String>| Some((path.join("."), outcome_output::no_value(scope, path)?));
         let no_values = self.output_paths.iter().filter_map(no_value).collect();
         let job = RenderJob { registry, template, mode, now: scope.now(), budget: scope.budget(), no_values };
         job.run(scope.pick(&self.required_paths)?)
@@ -381,9 +383,9 @@ fn piece(
         Expression::Call(call) if !interpolation.raw => call.helper.text == "path",
         _ => return None,
     };
-    let term = Term::compile(source, &interpolation.expression, checked)?;
+    let plain_expression = PlainExpression::compile(source, &interpolation.expression, checked)?;
     let keeps = encodes_itself || base == Some(interpolation.span.start);
-    Some(TemplatePiece::Interpolation { term, label: label(source, &interpolation.expression), keeps })
+    Some(TemplatePiece::Interpolation { plain_expression, label: label(source, &interpolation.expression), keeps })
 }
 
 /// Text without the backslashes that escape tags.
@@ -409,13 +411,13 @@ fn render_pieces(pieces: &[TemplatePiece], scope: &Scope, mode: PrintMode) -> Re
                 scope.budget().charge_memory(text.len())?;
                 rendered.text.push_str(text);
             }
-            TemplatePiece::Interpolation { term, label, keeps } => {
-                let value = term.value(scope)?;
+            TemplatePiece::Interpolation { plain_expression, label, keeps } => {
+                let value = plain_expression.value(scope)?;
                 // A string is appended; other values are serialized first.
                 scope.budget().charge_memory(
                     value.as_str().map_or_else(|| memory_size(&value), str::len) + INTERPOLATION_OVERHEAD_BYTES,
                 )?;
-                let value = match value.is_null() && term.is_null_output(scope) {
+                let value = match value.is_null() && plain_expression.is_null_output(scope) {
                     true => Cow::Borrowed("null"),
                     false => value_to_text(&value),
                 };

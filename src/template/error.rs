@@ -21,7 +21,7 @@ pub struct TemplateError {
 
 /// Values that a helper compares, of which one tells of another.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Compared {
+pub struct ComparedValues {
     /// The paths of the values, or of values around them.
     pub paths: Vec<Vec<String>>,
     /// The helper.
@@ -32,7 +32,7 @@ pub struct Compared {
 
 /// A value that a helper changes so that it cannot be redacted, as `truncate` does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Altered {
+pub struct AlteredValue {
     /// The path of the value, or of a value around it.
     pub path: Vec<String>,
     /// The helper.

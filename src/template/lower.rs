@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::check::TemplateCheck;
 use super::error::TemplateError;
-use super::helper::{GET, NEED, NOW_FALLBACK, PRINT, empty_guard_block, tests_values};
+use super::helper::{GET, NEED, NOW_FALLBACK, PRINT, empty_guard_block, tests_presence};
 use super::limit::MAX_PARSE_COST;
 use super::scope::THIS;
 use super::syntax::{CallArguments, Expression, Interpolation, PathNode, TemplateNode};
@@ -86,7 +86,7 @@ impl Rewriter<'_> {
                 TemplateNode::Text(_) => {}
                 TemplateNode::Interpolation(interpolation) => self.interpolation(interpolation),
                 TemplateNode::Block(block) => {
-                    self.arguments(&block.call.arguments, !tests_values(&block.call.helper.text));
+                    self.arguments(&block.call.arguments, !tests_presence(&block.call.helper.text));
                     self.nodes(&block.body);
                     self.nodes(&block.else_nodes);
                 }
@@ -149,7 +149,7 @@ impl Rewriter<'_> {
                 let needed = if needed { self.needed_path(path, false) } else { None };
                 self.replace(path.span.clone(), needed.unwrap_or_else(|| self.path(path)));
             }
-            Expression::Call(call) => self.arguments(&call.arguments, !tests_values(&call.helper.text)),
+            Expression::Call(call) => self.arguments(&call.arguments, !tests_presence(&call.helper.text)),
             Expression::Literal(..) => {}
         }
     }

@@ -76,9 +76,9 @@ fn refuse_note(text: &str, owner: &[&str], field: &str) -> Result<(), RenderErro
         (["steps", id], "stdout") => format!("pass the bytes by `stdin: {{ from: {id} }}`"),
         _ => String::new(),
     };
-    let mends: Vec<&str> = [raise, &bytes].into_iter().filter(|mend| !mend.is_empty()).collect();
-    let mend = if mends.is_empty() { "it is not text".to_owned() } else { mends.join(", or ") };
-    Err(RenderError::OutputNote { path, note: note.to_owned(), mend })
+    let fixes: Vec<&str> = [raise, &bytes].into_iter().filter(|fix| !fix.is_empty()).collect();
+    let fix = if fixes.is_empty() { "it is not text".to_owned() } else { fixes.join(", or ") };
+    Err(RenderError::OutputNote { path, note: note.to_owned(), fix })
 }
 
 /// The last line of a text, if it is a note.

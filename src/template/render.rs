@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::limit::{MAX_ITERATIONS, MAX_OUTPUT};
-use super::output_form::NoValue;
+use super::outcome_output::NoValue;
 use crate::budget::{Budget, Exhausted, memory_size};
 
 /// Why rendering failed. No message contains a value, so that clients may see it, but the beginning of an output, which is
@@ -56,14 +56,14 @@ pub enum RenderError {
         other_form: &'static str,
     },
     /// The text of an output has a note at its end, which is no part of the output.
-    #[error("`{path}` ends with the note `{note}` and cannot be used as a value: {mend}")]
+    #[error("`{path}` ends with the note `{note}` and cannot be used as a value: {fix}")]
     OutputNote {
         /// The path of the text.
         path: String,
         /// The note.
         note: String,
         /// What to do instead.
-        mend: String,
+        fix: String,
     },
     /// The budget of the call is exhausted.
     #[error(transparent)]

@@ -2,22 +2,22 @@
 
 use serde_json::Value;
 
-use crate::transport::in_process::RequestError;
+use crate::transport::in_process::InProcessError;
 
 /// The answer of a call.
 pub(super) struct Answer {
-    result: Result<Value, RequestError>,
+    result: Result<Value, InProcessError>,
 }
 
 impl Answer {
-    pub(super) fn new(result: Result<Value, RequestError>) -> Answer {
+    pub(super) fn new(result: Result<Value, InProcessError>) -> Answer {
         Answer { result }
     }
 
     /// What the call lacks to go on, where it is a mock.
     pub(super) fn unanswered(&self) -> Option<&str> {
         match &self.result {
-            Err(RequestError::Unanswered(question)) => Some(question),
+            Err(InProcessError::Unanswered(question)) => Some(question),
             _ => None,
         }
     }
@@ -25,7 +25,7 @@ impl Answer {
     /// The error of the request or the tool.
     pub(super) fn error(&self) -> Option<String> {
         match &self.result {
-            Err(RequestError::Refused { message, data: Some(data), .. }) => Some(format!("{message}\n{data}")),
+            Err(InProcessError::Refused { message, data: Some(data), .. }) => Some(format!("{message}\n{data}")),
             Err(error) => Some(error.to_string()),
             Ok(_) if self.is_error() => Some(self.text()),
             Ok(_) => None,

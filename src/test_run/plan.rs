@@ -9,7 +9,8 @@ use serde_json::{Map, Value, json};
 
 use crate::digest::Digest;
 use crate::load::{EntryFile, LoadedPack, LoadedPacks, TestEnvironment};
-use crate::manifest::{EnvEntry, Expect, Manifest, Mock, ProtocolVersion, Test, TestCase};
+use crate::manifest::{EnvEntry, Expect, Manifest, Mock, Test, TestCase};
+use crate::spec_version::SpecVersion;
 use crate::uri::UriTemplate;
 use crate::yaml::{Location, Spanned};
 
@@ -27,7 +28,7 @@ pub struct PlannedTest {
     pub(super) entry: Option<String>,
     /// Whether it is of a pack that the served manifest imports.
     pub(super) is_imported: bool,
-    pub(super) version: &'static str,
+    pub(super) version: SpecVersion,
     pub(super) mocks: IndexMap<String, PlannedMock>,
     pub(super) environment: TestEnvironment,
     pub(super) is_live: bool,
@@ -126,7 +127,7 @@ struct Subject {
 
 impl TestPlanner<'_> {
     fn add_to(&self, planned: &mut Vec<PlannedTest>) {
-        let newest = [ProtocolVersion::V2026_07_28];
+        let newest = [SpecVersion::NEWEST];
         let versions = if self.test.versions.is_empty() { &newest[..] } else { &self.test.versions };
         let whole = [Spanned::new(TestCase::default(), self.name.location)];
         let cases = if self.test.cases.is_empty() { &whole[..] } else { &self.test.cases };
@@ -147,7 +148,7 @@ impl TestPlanner<'_> {
         }
     }
 
-    fn plan(&self, name: String, case: &Spanned<TestCase>, version: ProtocolVersion) -> Option<PlannedTest> {
+    fn plan(&self, name: String, case: &Spanned<TestCase>, version: SpecVersion) -> Option<PlannedTest> {
         let mut mocks: IndexMap<String, PlannedMock> = IndexMap::new();
         let shared = self.test.mock.iter().map(|mock| (mock, !self.test.cases.is_empty()));
         for ((key, value), is_shared) in shared.chain(case.mock.iter().map(|mock| (mock, false))) {
@@ -164,7 +165,7 @@ impl TestPlanner<'_> {
             params,
             entry,
             is_imported: self.pack.importer.is_some(),
-            version: version.as_str(),
+            version,
             mocks,
             environment,
             is_live,

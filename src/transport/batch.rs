@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use crate::server::Reservation;
 
-use super::message::MessageFault;
+use super::message::MessageError;
 
 /// How many messages a batch may hold: all that is answered waits for the last of them.
 pub(super) const MAX_BATCH_MESSAGES: usize = 100;
@@ -27,7 +27,7 @@ pub(super) enum BatchReply {
     /// A message of the handler.
     Message(Arc<TxJsonRpcMessage<RoleServer>>),
     /// What was wrong with it.
-    Fault(MessageFault),
+    Error(MessageError),
 }
 
 impl BatchReply {
@@ -35,7 +35,7 @@ impl BatchReply {
     pub(super) fn message(&self) -> Arc<TxJsonRpcMessage<RoleServer>> {
         match self {
             BatchReply::Message(message) => message.clone(),
-            BatchReply::Fault(fault) => Arc::new(fault.clone().into_message()),
+            BatchReply::Error(error) => Arc::new(error.clone().into_message()),
         }
     }
 }
@@ -80,7 +80,7 @@ impl OpenBatch {
         let id = answered_request(&answer.message).cloned();
         let max = MAX_BATCH_ANSWER_BYTES >> 20;
         let message = format!("batch response exceeds {max} MiB; send the request on its own");
-        self.replies.push(BatchReply::Fault(MessageFault::busy(id, message)));
+        self.replies.push(BatchReply::Error(MessageError::busy(id, message)));
     }
 }
 
@@ -102,15 +102,15 @@ pub(super) enum AnswerRoute {
 }
 
 impl Batches {
-    /// Takes in a batch: the requests in it, and the faults of what was none. Returns its number, unless nothing
+    /// Takes in a batch: the requests in it, and the errors of what was none. Returns its number, unless nothing
     /// in it wants an answer.
-    pub(super) fn begin(&mut self, requests: &[RequestId], faults: Vec<MessageFault>) -> Option<u64> {
-        if requests.is_empty() && faults.is_empty() {
+    pub(super) fn begin(&mut self, requests: &[RequestId], errors: Vec<MessageError>) -> Option<u64> {
+        if requests.is_empty() && errors.is_empty() {
             return None;
         }
         self.last_number += 1;
         self.batch_of_request.extend(requests.iter().map(|id| (id.clone(), self.last_number)));
-        let replies = faults.into_iter().map(BatchReply::Fault).collect();
+        let replies = errors.into_iter().map(BatchReply::Error).collect();
         self.open.insert(self.last_number, OpenBatch { awaited: requests.len(), replies, ..OpenBatch::default() });
         Some(self.last_number)
     }
@@ -177,14 +177,14 @@ pub(super) fn is_batch(bytes: &[u8]) -> bool {
 pub(super) struct BatchMessages<'a>(#[serde(borrow)] pub(super) Vec<&'a RawValue>);
 
 /// Reads a list as a batch.
-pub(super) fn parse_batch(bytes: &[u8]) -> Result<BatchMessages<'_>, MessageFault> {
-    let text = std::str::from_utf8(bytes).map_err(|_| MessageFault::parse_error("invalid UTF-8"))?;
+pub(super) fn parse_batch(bytes: &[u8]) -> Result<BatchMessages<'_>, MessageError> {
+    let text = std::str::from_utf8(bytes).map_err(|_| MessageError::parse_error("invalid UTF-8"))?;
     let list: BatchMessages<'_> =
-        serde_json::from_str(text).map_err(|error| MessageFault::parse_error(format!("invalid JSON: {error}")))?;
+        serde_json::from_str(text).map_err(|error| MessageError::parse_error(format!("invalid JSON: {error}")))?;
     match list.0.len() {
-        0 => Err(MessageFault::invalid_request(None, "empty batch")),
+        0 => Err(MessageError::invalid_request(None, "empty batch")),
         1..=MAX_BATCH_MESSAGES => Ok(list),
-        count => Err(MessageFault::invalid_request(
+        count => Err(MessageError::invalid_request(
             None,
             format!("too many messages in batch: {count}, limit {MAX_BATCH_MESSAGES}"),
         )),

@@ -11,12 +11,12 @@ use rmcp::{
 };
 
 use crate::budget::block_if_large;
-use crate::catalog::call_order::CallOrder;
+use crate::catalog::arrival_order::ArrivalOrder;
 use crate::server::{BytesInFlight, LiveCatalog, PeerBytes, Reservation, RootsRevision};
 
 use super::{
     batch::{self, AnswerRoute, Batches, FinishedBatch, HandlerAnswer},
-    message::{self, Incoming, MessageFault, MessageKind},
+    message::{self, Incoming, MessageError, MessageKind},
     message_size::Parser,
     pending::{AdmissionError, MAX_LISTEN_STREAMS, MAX_PENDING_REQUESTS, PendingRequests},
 };
@@ -31,51 +31,51 @@ pub(super) struct Exchange {
     /// The version of the session, once there is one.
     version: Option<ProtocolVersion>,
     roots_revision: RootsRevision,
-    call_order: CallOrder,
+    arrival_order: ArrivalOrder,
 }
 
 /// What a peer has sent, read.
 #[expect(clippy::large_enum_variant, reason = "the large one is the usual one, and neither is kept")]
-pub(super) enum SentRequest {
+pub(super) enum ReceivedPayload {
     /// A message.
-    Message(Read),
+    Message(ReceivedMessage),
     /// The messages of a batch, or their errors.
-    Batch(Vec<Result<Read, MessageFault>>),
+    Batch(Vec<Result<ReceivedMessage, MessageError>>),
 }
 
 /// A parsed message and its reservation. `None` for an invalid notification.
-pub(super) struct Read {
+pub(super) struct ReceivedMessage {
     message: Option<Incoming>,
     reservation: Arc<Reservation>,
 }
 
-impl SentRequest {
+impl ReceivedPayload {
     /// Reads what a peer has sent, a message or a batch. Nobody waits for it, however long it is, as nothing is locked
     /// meanwhile.
-    pub(super) fn receive_one(bytes: &[u8], peer: &PeerBytes) -> Result<SentRequest, MessageFault> {
+    pub(super) fn receive_one(bytes: &[u8], peer: &PeerBytes) -> Result<ReceivedPayload, MessageError> {
         block_if_large(bytes.len() as u64, || {
             if !batch::is_batch(bytes) {
-                return Read::of(bytes, peer).map(SentRequest::Message);
+                return ReceivedMessage::of(bytes, peer).map(ReceivedPayload::Message);
             }
-            let invalid = |message| MessageFault::invalid_request(None, message);
+            let invalid = |message| MessageError::invalid_request(None, message);
             checked_weight(bytes, Parser::Folio, peer.total()).map_err(invalid)?;
             let list = batch::parse_batch(bytes)?;
             let messages = list.0.iter().map(|message| message.get().as_bytes());
-            Ok(SentRequest::Batch(
-                messages.map(|bytes| check_batchable(bytes).and_then(|()| Read::of(bytes, peer))).collect(),
+            Ok(ReceivedPayload::Batch(
+                messages.map(|bytes| check_batchable(bytes).and_then(|()| ReceivedMessage::of(bytes, peer))).collect(),
             ))
         })
     }
 }
 
-impl Read {
-    fn of(bytes: &[u8], peer: &PeerBytes) -> Result<Read, MessageFault> {
+impl ReceivedMessage {
+    fn of(bytes: &[u8], peer: &PeerBytes) -> Result<ReceivedMessage, MessageError> {
         let envelope = message::parse_envelope(bytes)?;
         let weight = checked_weight(bytes, envelope.kind.parser(), peer.total());
         let weight =
-            weight.map_err(|message| MessageFault::invalid_request(envelope.kind.request_id().cloned(), message))?;
+            weight.map_err(|message| MessageError::invalid_request(envelope.kind.request_id().cloned(), message))?;
         let reservation = Arc::new(peer.reserve(weight));
-        Ok(Read { message: envelope.parse(bytes)?, reservation })
+        Ok(ReceivedMessage { message: envelope.parse(bytes)?, reservation })
     }
 }
 
@@ -97,7 +97,7 @@ impl Exchange {
             batches: Batches::default(),
             version: None,
             roots_revision: RootsRevision::default(),
-            call_order: CallOrder::default(),
+            arrival_order: ArrivalOrder::default(),
         }
     }
 
@@ -120,12 +120,12 @@ impl Exchange {
     /// Takes what a peer has sent, a message or a batch, and puts what the handler must see into `inbox`.
     pub(super) fn receive(
         &mut self,
-        sent: SentRequest,
+        sent: ReceivedPayload,
         inbox: &mut VecDeque<Incoming>,
-    ) -> Result<ReceiveOutcome, MessageFault> {
+    ) -> Result<ReceiveOutcome, MessageError> {
         match sent {
-            SentRequest::Batch(list) => self.receive_batch(list, inbox),
-            SentRequest::Message(read) => {
+            ReceivedPayload::Batch(list) => self.receive_batch(list, inbox),
+            ReceivedPayload::Message(read) => {
                 let mut outcome = ReceiveOutcome::default();
                 inbox.extend(self.note(read, &mut outcome)?);
                 Ok(outcome)
@@ -138,7 +138,7 @@ impl Exchange {
         &mut self,
         message: &mut Incoming,
         reservation: Arc<Reservation>,
-    ) -> Result<ReceiveOutcome, MessageFault> {
+    ) -> Result<ReceiveOutcome, MessageError> {
         let mut outcome = ReceiveOutcome::default();
         match message {
             JsonRpcMessage::Request(request) => {
@@ -169,14 +169,14 @@ impl Exchange {
 
     fn receive_batch(
         &mut self,
-        list: Vec<Result<Read, MessageFault>>,
+        list: Vec<Result<ReceivedMessage, MessageError>>,
         inbox: &mut VecDeque<Incoming>,
-    ) -> Result<ReceiveOutcome, MessageFault> {
+    ) -> Result<ReceiveOutcome, MessageError> {
         if self.version != Some(ProtocolVersion::V_2025_03_26) {
             let message = "batches are only supported in sessions of version 2025-03-26; send each message on its own";
-            return Err(MessageFault::invalid_request(None, message));
+            return Err(MessageError::invalid_request(None, message));
         }
-        let (mut outcome, mut requests, mut faults) = (ReceiveOutcome::default(), Vec::new(), Vec::new());
+        let (mut outcome, mut requests, mut errors) = (ReceiveOutcome::default(), Vec::new(), Vec::new());
         for read in list {
             match read.and_then(|read| self.note(read, &mut outcome)) {
                 Ok(message) => {
@@ -185,16 +185,16 @@ impl Exchange {
                     }
                     inbox.extend(message);
                 }
-                Err(fault) => faults.push(fault),
+                Err(error) => errors.push(error),
             }
         }
-        outcome.batch = self.batches.begin(&requests, faults);
+        outcome.batch = self.batches.begin(&requests, errors);
         outcome.finished_batches.extend(outcome.batch.and_then(|batch| self.batches.take_finished(batch)));
         Ok(outcome)
     }
 
     /// Notes what a message asks or cancels, and returns it where the handler must see it.
-    fn note(&mut self, read: Read, outcome: &mut ReceiveOutcome) -> Result<Option<Incoming>, MessageFault> {
+    fn note(&mut self, read: ReceivedMessage, outcome: &mut ReceiveOutcome) -> Result<Option<Incoming>, MessageError> {
         let Some(mut message) = read.message else { return Ok(None) };
         if let JsonRpcMessage::Request(request) = &mut message {
             self.register_request(&request.id, request.request.method(), &read.reservation)?;
@@ -212,13 +212,13 @@ impl Exchange {
             JsonRpcMessage::Request(request) => {
                 message::redirect_foreign_method(&mut request.request);
                 if let ClientRequest::SubscriptionsListenRequest(listen) = &mut request.request {
-                    let stamp = self.live.subscription_stamp(&listen.params.notifications);
-                    listen.extensions.insert(stamp);
+                    let baseline = self.live.subscription_baseline(&listen.params.notifications);
+                    listen.extensions.insert(baseline);
                 }
                 if let ClientRequest::CallToolRequest(call) = &mut request.request
                     && self.live.catalog().tool_limits_calls(&call.params.name)
                 {
-                    call.extensions.insert(Arc::new(self.call_order.place(&call.params.name)));
+                    call.extensions.insert(Arc::new(self.arrival_order.place(&call.params.name)));
                 }
                 if self.roots_revision != RootsRevision::default() {
                     request.request.extensions_mut().insert(self.roots_revision);
@@ -238,8 +238,8 @@ impl Exchange {
         id: &RequestId,
         method: &str,
         reservation: &Arc<Reservation>,
-    ) -> Result<(), MessageFault> {
-        self.pending.add(id, method, reservation.clone()).map_err(|full| admission_fault(id, &full))
+    ) -> Result<(), MessageError> {
+        self.pending.add(id, method, reservation.clone()).map_err(|full| admission_error(id, &full))
     }
 
     /// Notes what a message cancels, if it does. False where that cannot be cancelled.
@@ -254,10 +254,10 @@ impl Exchange {
 }
 
 /// Refuses requests that cannot be in a batch: one that starts a session, and one that is never answered.
-fn check_batchable(bytes: &[u8]) -> Result<(), MessageFault> {
+fn check_batchable(bytes: &[u8]) -> Result<(), MessageError> {
     match message::parse_envelope(bytes)?.kind {
         MessageKind::Request { method, id } if matches!(&*method, "initialize" | "subscriptions/listen") => {
-            Err(MessageFault::invalid_request(
+            Err(MessageError::invalid_request(
                 Some(id),
                 format!("`{method}` is not allowed in a batch; send it on its own"),
             ))
@@ -276,22 +276,22 @@ pub(super) fn checked_weight(bytes: &[u8], parser: Parser, account: &BytesInFlig
     Ok(weight)
 }
 
-fn admission_fault(id: &RequestId, full: &AdmissionError) -> MessageFault {
+fn admission_error(id: &RequestId, full: &AdmissionError) -> MessageError {
     match full {
         AdmissionError::DuplicateId => id_in_use(id),
         AdmissionError::TooManyRequests => {
-            MessageFault::busy(Some(id.clone()), format!("too many pending requests (limit {MAX_PENDING_REQUESTS})"))
+            MessageError::busy(Some(id.clone()), format!("too many pending requests (limit {MAX_PENDING_REQUESTS})"))
         }
         AdmissionError::TooManyStreams => {
             let message = format!("too many open subscriptions (limit {MAX_LISTEN_STREAMS}); cancel one of them first");
-            MessageFault::busy(Some(id.clone()), message)
+            MessageError::busy(Some(id.clone()), message)
         }
     }
 }
 
 /// An id that another request has. Whoever waits for that one would take an answer with this id for it.
-pub(super) fn id_in_use(id: &RequestId) -> MessageFault {
-    MessageFault::invalid_request(None, format!("duplicate request id `{id}`: that request is pending"))
+pub(super) fn id_in_use(id: &RequestId) -> MessageError {
+    MessageError::invalid_request(None, format!("duplicate request id `{id}`: that request is pending"))
 }
 
 #[cfg(test)]
@@ -353,10 +353,10 @@ mod tests {
             let (mut inbox, mut cancelled) = (VecDeque::new(), 0);
             for line in &lines {
                 let before = exchange.pending.cancelled();
-                match SentRequest::receive_one(line, &exchange.bytes).and_then(|sent| exchange.receive(sent, &mut inbox)) {
+                match ReceivedPayload::receive_one(line, &exchange.bytes).and_then(|sent| exchange.receive(sent, &mut inbox)) {
                     Ok(_) => cancelled += exchange.pending.cancelled() - before,
-                    Err(fault) => {
-                        let said = serde_json::to_string(&fault).unwrap();
+                    Err(error) => {
+                        let said = serde_json::to_string(&error).unwrap();
                         prop_assert!(said.len() < 2000 + line.len(), "{}", said);
                     }
                 }

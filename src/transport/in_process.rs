@@ -6,12 +6,13 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, 
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::server::LiveCatalog;
+use crate::spec_version::SpecVersion;
 
 use super::stdio;
 
 /// Why a request has no result.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum RequestError {
+pub enum InProcessError {
     /// The server refuses it.
     #[error("{message}")]
     Refused {
@@ -30,11 +31,11 @@ pub enum RequestError {
     Unanswered(String),
 }
 
-impl RequestError {
+impl InProcessError {
     /// Whether the client lacks a capability that the request needs.
     pub fn lacks_capability(&self) -> bool {
         let lacking = i64::from(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY.0);
-        matches!(self, RequestError::Refused { code, .. } if *code == lacking)
+        matches!(self, InProcessError::Refused { code, .. } if *code == lacking)
     }
 }
 
@@ -55,7 +56,7 @@ pub type AnswerQuestion<'a> = dyn Fn(&ServerQuestion<'_>) -> Result<Value, Strin
 /// A client of one version.
 pub struct Client<'a> {
     /// The version that it speaks.
-    pub version: &'a str,
+    pub version: SpecVersion,
     /// Its capabilities.
     pub capabilities: Value,
     /// Answers questions.
@@ -76,12 +77,12 @@ impl Client<'_> {
     }
 }
 
-/// Asks one request, in the words of 2026-07-28, and returns its result as a client would get it. `params` is an
+/// Asks one request, in the words of the newest version, and returns its result as a client would get it. `params` is an
 /// object. Dropping the future cancels the request.
-pub async fn ask(live: &LiveCatalog, method: &str, params: Value) -> Result<Value, RequestError> {
+pub async fn ask(live: &LiveCatalog, method: &str, params: Value) -> Result<Value, InProcessError> {
     let answer = |_: &ServerQuestion<'_>| Err(String::new());
-    let client = Client { version: NEWEST_VERSION, capabilities: json!({}), answer: &answer, progress: None };
-    Connection::open(live).request(&client, method, params).await
+    let client = Client { version: SpecVersion::NEWEST, capabilities: json!({}), answer: &answer, progress: None };
+    InProcessConnection::open(live).request(&client, method, params).await
 }
 
 /// The same as `client`, which answers what it is asked on the way.
@@ -90,47 +91,45 @@ pub async fn ask_as(
     live: &LiveCatalog,
     method: &str,
     mut params: Value,
-) -> Result<Value, RequestError> {
-    if client.version != NEWEST_VERSION {
-        return Connection::open(live).ask_in_session(client, method, params).await;
+) -> Result<Value, InProcessError> {
+    if !client.version.is_sessionless() {
+        return InProcessConnection::open(live).ask_in_session(client, method, params).await;
     }
     for _ in 0..MAX_ROUNDS {
-        let result = Connection::open(live).request(client, method, params.clone()).await?;
+        let result = InProcessConnection::open(live).request(client, method, params.clone()).await?;
         let Some(questions) = result.get("inputRequests").and_then(Value::as_object) else { return Ok(result) };
         let Some(params) = params.as_object_mut() else { return Ok(result) };
         params.insert("inputResponses".to_owned(), answer_round(client, questions)?);
         params.insert("requestState".to_owned(), result.get("requestState").cloned().unwrap_or_default());
     }
-    Err(RequestError::Unanswered(format!("the server asked more than {MAX_ROUNDS} times")))
+    Err(InProcessError::Unanswered(format!("the server asked more than {MAX_ROUNDS} times")))
 }
 
-/// The version in which each request stands for itself.
-pub const NEWEST_VERSION: &str = "2026-07-28";
 /// How often a call may ask.
 const MAX_ROUNDS: usize = 50;
 
 /// The answers of one round, by key.
-fn answer_round(client: &Client<'_>, questions: &Map<String, Value>) -> Result<Value, RequestError> {
+fn answer_round(client: &Client<'_>, questions: &Map<String, Value>) -> Result<Value, InProcessError> {
     let mut answers = Map::new();
     for (key, request) in questions {
         let method = request.get("method").and_then(Value::as_str).unwrap_or_default();
         let params = request.get("params").unwrap_or(&Value::Null);
         let answer = (client.answer)(&ServerQuestion { key: Some(key), method, params });
-        answers.insert(key.clone(), answer.map_err(RequestError::Unanswered)?);
+        answers.insert(key.clone(), answer.map_err(InProcessError::Unanswered)?);
     }
     Ok(Value::Object(answers))
 }
 
 /// A connection to the server.
-struct Connection {
+struct InProcessConnection {
     writer: WriteHalf<DuplexStream>,
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     serving: tokio::task::JoinHandle<()>,
     _stop: DropGuard,
 }
 
-impl Connection {
-    fn open(live: &LiveCatalog) -> Connection {
+impl InProcessConnection {
+    fn open(live: &LiveCatalog) -> InProcessConnection {
         let (near, far) = tokio::io::duplex(64 * 1024);
         let stop = CancellationToken::new();
         let guard = stop.clone().drop_guard();
@@ -140,11 +139,11 @@ impl Connection {
             stdio::serve_on(&live, reader, writer, stop).await;
         });
         let (reader, writer) = tokio::io::split(near);
-        Connection { writer, lines: BufReader::new(reader).lines(), serving, _stop: guard }
+        InProcessConnection { writer, lines: BufReader::new(reader).lines(), serving, _stop: guard }
     }
 
     /// Sends a request that stands for itself.
-    async fn request(mut self, client: &Client<'_>, method: &str, params: Value) -> Result<Value, RequestError> {
+    async fn request(mut self, client: &Client<'_>, method: &str, params: Value) -> Result<Value, InProcessError> {
         self.send(&request(client, method, params)).await?;
         let answer = loop {
             let message = self.receive().await?;
@@ -158,9 +157,14 @@ impl Connection {
     }
 
     /// Begins a session, and sends a request in it.
-    async fn ask_in_session(mut self, client: &Client<'_>, method: &str, params: Value) -> Result<Value, RequestError> {
+    async fn ask_in_session(
+        mut self,
+        client: &Client<'_>,
+        method: &str,
+        params: Value,
+    ) -> Result<Value, InProcessError> {
         let hello = json!({
-            "protocolVersion": client.version,
+            "protocolVersion": client.version.as_str(),
             "capabilities": client.capabilities,
             "clientInfo": client_info(),
         });
@@ -174,7 +178,7 @@ impl Connection {
     }
 
     /// Answers the server until it answers the request `id`.
-    async fn answer_until(&mut self, client: &Client<'_>, id: i64) -> Result<Value, RequestError> {
+    async fn answer_until(&mut self, client: &Client<'_>, id: i64) -> Result<Value, InProcessError> {
         loop {
             let message = self.receive().await?;
             let Some(method) = message.get("method").and_then(Value::as_str) else {
@@ -186,19 +190,19 @@ impl Connection {
             let Some(asked) = message.get("id") else { continue };
             let params = message.get("params").unwrap_or(&Value::Null);
             let answer = (client.answer)(&ServerQuestion { key: None, method, params });
-            let result = answer.map_err(RequestError::Unanswered)?;
+            let result = answer.map_err(InProcessError::Unanswered)?;
             self.send(&json!({ "jsonrpc": "2.0", "id": asked, "result": result })).await?;
         }
     }
 
-    async fn send(&mut self, message: &Value) -> Result<(), RequestError> {
+    async fn send(&mut self, message: &Value) -> Result<(), InProcessError> {
         let line = format!("{message}\n");
-        self.writer.write_all(line.as_bytes()).await.map_err(|_| RequestError::NoAnswer)
+        self.writer.write_all(line.as_bytes()).await.map_err(|_| InProcessError::NoAnswer)
     }
 
-    async fn receive(&mut self) -> Result<Value, RequestError> {
-        let line = self.lines.next_line().await.ok().flatten().ok_or(RequestError::NoAnswer)?;
-        serde_json::from_str(&line).map_err(|_| RequestError::NoAnswer)
+    async fn receive(&mut self) -> Result<Value, InProcessError> {
+        let line = self.lines.next_line().await.ok().flatten().ok_or(InProcessError::NoAnswer)?;
+        serde_json::from_str(&line).map_err(|_| InProcessError::NoAnswer)
     }
 
     async fn close(self) {
@@ -213,7 +217,7 @@ fn client_info() -> Value {
 
 fn request(client: &Client<'_>, method: &str, mut params: Value) -> Value {
     let mut meta = json!({
-        "io.modelcontextprotocol/protocolVersion": client.version,
+        "io.modelcontextprotocol/protocolVersion": client.version.as_str(),
         "io.modelcontextprotocol/clientInfo": client_info(),
         "io.modelcontextprotocol/clientCapabilities": client.capabilities,
     });
@@ -226,11 +230,11 @@ fn request(client: &Client<'_>, method: &str, mut params: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
 }
 
-fn result(mut answer: Value) -> Result<Value, RequestError> {
+fn result(mut answer: Value) -> Result<Value, InProcessError> {
     let Some(error) = answer.get("error") else {
         return Ok(answer.get_mut("result").map(Value::take).unwrap_or_default());
     };
-    Err(RequestError::Refused {
+    Err(InProcessError::Refused {
         code: error.get("code").and_then(Value::as_i64).unwrap_or_default(),
         message: error.get("message").and_then(Value::as_str).unwrap_or_default().to_owned(),
         data: error.get("data").cloned(),

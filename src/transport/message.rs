@@ -17,7 +17,7 @@ use rmcp::{
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned, ser::SerializeStruct};
 use serde_json::{Value, value::RawValue};
 
-use super::label_limits;
+use super::length_limits;
 use super::message_size::Parser;
 use super::request_params::{MisfitParams, parse_params, parse_typed_request};
 
@@ -26,14 +26,14 @@ pub(super) type Incoming = RxJsonRpcMessage<RoleServer>;
 
 /// The JSON-RPC error of an invalid message.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct MessageFault {
+pub(super) struct MessageError {
     /// The id of the request, if known.
     pub(super) id: Option<RequestId>,
     code: ErrorCode,
     message: Cow<'static, str>,
 }
 
-impl Serialize for MessageFault {
+impl Serialize for MessageError {
     /// As JSON-RPC writes an error: with an id that is null where it is not known.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut members = serializer.serialize_struct("Error", 3)?;
@@ -44,10 +44,10 @@ impl Serialize for MessageFault {
     }
 }
 
-impl MessageFault {
+impl MessageError {
     /// Invalid JSON.
-    pub(super) fn parse_error(message: impl Into<Cow<'static, str>>) -> MessageFault {
-        MessageFault { id: None, code: ErrorCode::PARSE_ERROR, message: message.into() }
+    pub(super) fn parse_error(message: impl Into<Cow<'static, str>>) -> MessageError {
+        MessageError { id: None, code: ErrorCode::PARSE_ERROR, message: message.into() }
     }
 
     /// The same as rmcp writes it.
@@ -56,23 +56,23 @@ impl MessageFault {
     }
 
     /// An invalid request.
-    pub(super) fn invalid_request(id: Option<RequestId>, message: impl Into<Cow<'static, str>>) -> MessageFault {
-        MessageFault { id, code: ErrorCode::INVALID_REQUEST, message: message.into() }
+    pub(super) fn invalid_request(id: Option<RequestId>, message: impl Into<Cow<'static, str>>) -> MessageError {
+        MessageError { id, code: ErrorCode::INVALID_REQUEST, message: message.into() }
     }
 
     /// An unknown method.
-    pub(super) fn method_not_found(id: RequestId, message: impl Into<Cow<'static, str>>) -> MessageFault {
-        MessageFault { id: Some(id), code: ErrorCode::METHOD_NOT_FOUND, message: message.into() }
+    pub(super) fn method_not_found(id: RequestId, message: impl Into<Cow<'static, str>>) -> MessageError {
+        MessageError { id: Some(id), code: ErrorCode::METHOD_NOT_FOUND, message: message.into() }
     }
 
     /// Invalid parameters.
-    pub(super) fn invalid_params(id: RequestId, message: impl Into<Cow<'static, str>>) -> MessageFault {
-        MessageFault { id: Some(id), code: ErrorCode::INVALID_PARAMS, message: message.into() }
+    pub(super) fn invalid_params(id: RequestId, message: impl Into<Cow<'static, str>>) -> MessageError {
+        MessageError { id: Some(id), code: ErrorCode::INVALID_PARAMS, message: message.into() }
     }
 
     /// A request that cannot be answered now.
-    pub(super) fn busy(id: Option<RequestId>, message: impl Into<Cow<'static, str>>) -> MessageFault {
-        MessageFault { id, code: ErrorCode::INTERNAL_ERROR, message: message.into() }
+    pub(super) fn busy(id: Option<RequestId>, message: impl Into<Cow<'static, str>>) -> MessageError {
+        MessageError { id, code: ErrorCode::INTERNAL_ERROR, message: message.into() }
     }
 }
 
@@ -110,61 +110,61 @@ fn deserialize_present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opt
 }
 
 /// Reads the envelope of a message.
-pub(super) fn parse_envelope(bytes: &[u8]) -> Result<Envelope<'_>, MessageFault> {
-    let text = std::str::from_utf8(bytes).map_err(|_| MessageFault::parse_error("invalid UTF-8"))?;
+pub(super) fn parse_envelope(bytes: &[u8]) -> Result<Envelope<'_>, MessageError> {
+    let text = std::str::from_utf8(bytes).map_err(|_| MessageError::parse_error("invalid UTF-8"))?;
     if !text.trim_start().starts_with('{') {
         return Err(not_an_object(text));
     }
     let members: EnvelopeMembers<'_> = serde_json::from_str(text).map_err(|error| {
         if error.is_data() {
-            MessageFault::invalid_request(None, format!("invalid JSON-RPC message: {error}"))
+            MessageError::invalid_request(None, format!("invalid JSON-RPC message: {error}"))
         } else {
-            MessageFault::parse_error(format!("invalid JSON: {error}"))
+            MessageError::parse_error(format!("invalid JSON: {error}"))
         }
     })?;
     classify(members)
 }
 
-fn not_an_object(text: &str) -> MessageFault {
+fn not_an_object(text: &str) -> MessageError {
     if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text) {
-        return MessageFault::parse_error(format!("invalid JSON: {error}"));
+        return MessageError::parse_error(format!("invalid JSON: {error}"));
     }
-    MessageFault::invalid_request(None, "invalid JSON-RPC message: expected an object")
+    MessageError::invalid_request(None, "invalid JSON-RPC message, expected an object")
 }
 
-fn classify(members: EnvelopeMembers<'_>) -> Result<Envelope<'_>, MessageFault> {
-    if members.id.is_some_and(|id| id.get().len() > label_limits::MAX_LABEL_BYTES) {
-        return Err(MessageFault::invalid_request(
+fn classify(members: EnvelopeMembers<'_>) -> Result<Envelope<'_>, MessageError> {
+    if members.id.is_some_and(|id| id.get().len() > length_limits::MAX_LABEL_BYTES) {
+        return Err(MessageError::invalid_request(
             None,
-            label_limits::too_long_message("id", label_limits::MAX_LABEL_BYTES),
+            length_limits::too_long_message("id", length_limits::MAX_LABEL_BYTES),
         ));
     }
     let id = members.id.map(|id| serde_json::from_str::<RequestId>(id.get()));
     let known = id.as_ref().and_then(|id| id.as_ref().ok()).cloned();
     if members.jsonrpc.map(RawValue::get) != Some("\"2.0\"") {
-        return Err(MessageFault::invalid_request(known, "`jsonrpc` must be \"2.0\""));
+        return Err(MessageError::invalid_request(known, "`jsonrpc` must be \"2.0\""));
     }
     let params = members.params.map(RawValue::get).filter(|params| *params != "null");
     let Some(method) = members.method else {
         if members.result.is_some() || members.error.is_some() {
             return Ok(Envelope { kind: MessageKind::Response, params });
         }
-        return Err(MessageFault::invalid_request(known, "missing `method`, `result` or `error`"));
+        return Err(MessageError::invalid_request(known, "missing `method`, `result` or `error`"));
     };
-    if method.get().len() > label_limits::MAX_LABEL_BYTES {
-        return Err(MessageFault::invalid_request(
+    if method.get().len() > length_limits::MAX_LABEL_BYTES {
+        return Err(MessageError::invalid_request(
             known,
-            label_limits::too_long_message("method", label_limits::MAX_LABEL_BYTES),
+            length_limits::too_long_message("method", length_limits::MAX_LABEL_BYTES),
         ));
     }
     let Ok(method) = serde_json::from_str::<MethodName<'_>>(method.get()) else {
-        return Err(MessageFault::invalid_request(known, "`method` must be a string"));
+        return Err(MessageError::invalid_request(known, "`method` must be a string"));
     };
     let method = method.0;
     match id {
         None => Ok(Envelope { kind: MessageKind::Notification { method }, params }),
         Some(Ok(id)) => Ok(Envelope { kind: MessageKind::Request { id, method }, params }),
-        Some(Err(_)) => Err(MessageFault::invalid_request(None, "`id` must be a string or an integer")),
+        Some(Err(_)) => Err(MessageError::invalid_request(None, "`id` must be a string or an integer")),
     }
 }
 
@@ -194,7 +194,7 @@ impl MessageKind<'_> {
 
 impl Envelope<'_> {
     /// Parses the whole message. `None` for an invalid notification, which must not be answered.
-    pub(super) fn parse(self, bytes: &[u8]) -> Result<Option<Incoming>, MessageFault> {
+    pub(super) fn parse(self, bytes: &[u8]) -> Result<Option<Incoming>, MessageError> {
         match self.kind {
             MessageKind::Request { id, method } => {
                 let request = parse_request(&id, method, self.params)?;
@@ -205,7 +205,7 @@ impl Envelope<'_> {
             }
             MessageKind::Response => match serde_json::from_slice(bytes) {
                 Ok(message @ (JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_))) => Ok(Some(message)),
-                _ => Err(MessageFault::invalid_request(None, "invalid response: expected `result` or `error`")),
+                _ => Err(MessageError::invalid_request(None, "invalid response, expected `result` or `error`")),
             },
         }
     }
@@ -213,28 +213,28 @@ impl Envelope<'_> {
 
 /// A request with invalid parameters is passed on: the handler reports the same error on every transport. Only JSON
 /// that cannot be held, such as endless nesting, is an error here.
-fn parse_request(id: &RequestId, method: Cow<'_, str>, params: Option<&str>) -> Result<ClientRequest, MessageFault> {
-    if has_small_params(&method) && params.is_some_and(|params| params.len() > label_limits::MAX_INITIALIZE_BYTES) {
-        return Err(MessageFault::invalid_params(
+fn parse_request(id: &RequestId, method: Cow<'_, str>, params: Option<&str>) -> Result<ClientRequest, MessageError> {
+    if has_small_params(&method) && params.is_some_and(|params| params.len() > length_limits::MAX_INITIALIZE_BYTES) {
+        return Err(MessageError::invalid_params(
             id.clone(),
-            label_limits::too_long_message("params", label_limits::MAX_INITIALIZE_BYTES),
+            length_limits::too_long_message("params", length_limits::MAX_INITIALIZE_BYTES),
         ));
     }
     match parse_typed_request(&method, params) {
         Ok(request) => {
-            return match label_limits::check_request(&request) {
+            return match length_limits::check_request(&request) {
                 Ok(()) => Ok(request),
-                Err(message) => Err(MessageFault::invalid_params(id.clone(), message)),
+                Err(message) => Err(MessageError::invalid_params(id.clone(), message)),
             };
         }
         Err(MisfitParams::Duplicate(complaint)) => {
-            return Err(MessageFault::invalid_params(id.clone(), format!("invalid params: {complaint}")));
+            return Err(MessageError::invalid_params(id.clone(), format!("invalid params: {complaint}")));
         }
         Err(MisfitParams::Other) => {}
     }
     let params = params.map(serde_json::from_str::<Value>).transpose();
     let params =
-        params.map_err(|error| MessageFault::invalid_params(id.clone(), format!("invalid params: {error}")))?;
+        params.map_err(|error| MessageError::invalid_params(id.clone(), format!("invalid params: {error}")))?;
     Ok(custom_request(method.into_owned(), params))
 }
 
@@ -377,9 +377,9 @@ mod tests {
             ("logging/setLevel", r#""level":"info","level":"debug""#, "level"),
         ] {
             let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{{params}}}}}"#);
-            let fault = parse_envelope(text.as_bytes()).unwrap().parse(text.as_bytes()).unwrap_err();
-            assert_eq!(fault.code, ErrorCode::INVALID_PARAMS, "{text}");
-            assert_eq!(fault.message, format!("invalid params: duplicate field `{member}`"));
+            let error = parse_envelope(text.as_bytes()).unwrap().parse(text.as_bytes()).unwrap_err();
+            assert_eq!(error.code, ErrorCode::INVALID_PARAMS, "{text}");
+            assert_eq!(error.message, format!("invalid params: duplicate field `{member}`"));
         }
     }
 
@@ -416,7 +416,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
         #[test]
-        fn any_bytes_parse_or_fault(
+        fn any_bytes_parse_or_fail(
             which in any::<prop::sample::Index>(),
             edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
             cut in any::<prop::sample::Index>(),

@@ -13,7 +13,7 @@
 //! A transport is responsible for the following:
 //! - A request is answered once or, if it was cancelled, not at all. Invalid messages get an error, and later ones are
 //!   served (`exchange`, which parses messages and tracks pending requests).
-//! - A peer that does not read costs bounded memory and delays no other peer (`outbox`, `http::event_channel`).
+//! - A peer that does not read costs bounded memory and delays no other peer (`send_queue`, `http::event_channel`).
 //! - It ends within a second when the peer is gone or the server stops.
 //!
 //! `stdio` is the transport for pipes, `http::session_transport` the one for HTTP, `tests::memory` the smallest.
@@ -21,12 +21,12 @@
 mod batch;
 mod exchange;
 pub mod http;
-mod label_limits;
+mod length_limits;
 mod line_buffer;
 pub mod in_process;
 mod message;
 mod message_size;
-mod outbox;
+mod send_queue;
 mod pending;
 mod request_params;
 mod stdio_sockets;
@@ -47,7 +47,7 @@ where
 {
     // No lifecycle of rmcp's: the handler keeps the session, so nothing that a peer sends, however early, ends it.
     // In a box: the tasks of requests, each of which is moved several times, are small then.
-    let handler = live.connect().with_stamps().into_dyn();
+    let handler = live.connect().with_subscription_baselines().into_dyn();
     let serving = serve_directly_with_ct(handler, transport, None, stop.child_token());
     if let Err(error) = serving.waiting().await {
         tracing::error!(%error, "connection failed");

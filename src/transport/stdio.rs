@@ -19,10 +19,10 @@ use crate::server::{LiveCatalog, Reservation};
 
 use super::{
     batch::{self, AnswerRoute},
-    exchange::{Exchange, SentRequest},
+    exchange::{Exchange, ReceivedPayload},
     line_buffer::{LineBuffer, LineEvent},
-    message::{Incoming, MessageFault},
-    outbox::{Outbox, WriteOrder},
+    message::{Incoming, MessageError},
+    send_queue::{SendQueue, WriteOrder},
     stdio_sockets,
 };
 
@@ -69,14 +69,14 @@ where
 {
     let halt = stop.child_token();
     let exchange = Exchange::new(live.clone());
-    let (outbox, writing) = Outbox::spawn(writer, exchange.bytes(), live.redactors().clone(), halt.clone());
+    let (send_queue, writing) = SendQueue::spawn(writer, exchange.bytes(), live.redactors().clone(), halt.clone());
     let running = CancellationToken::new();
     let pipe = PipeTransport {
         reader,
         lines: LineBuffer::new(),
         inbox: VecDeque::new(),
         exchange,
-        outbox: outbox.clone(),
+        send_queue: send_queue.clone(),
         cancel_calls: running.clone(),
         stop,
         halt,
@@ -87,7 +87,7 @@ where
         () = super::serve(live, pipe, running.clone()) => {}
         () = cancel_grace_elapsed(&running) => {}
     }
-    outbox.finish(writing, FLUSH_TIMEOUT).await;
+    send_queue.finish(writing, FLUSH_TIMEOUT).await;
 }
 
 /// Waits until the calls that were cancelled at the end have had their time. One that cannot be stopped ends with the
@@ -105,7 +105,7 @@ struct PipeTransport<R> {
     /// What of the last line the handler has not seen yet.
     inbox: VecDeque<Incoming>,
     exchange: Exchange,
-    outbox: Arc<Outbox>,
+    send_queue: Arc<SendQueue>,
     cancel_calls: CancellationToken,
     stop: CancellationToken,
     /// Cancelled with `stop`, and when the peer no longer reads.
@@ -129,8 +129,8 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for PipeTransp
     fn send(&mut self, message: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = io::Result<()>> + Send + 'static {
         // Answers are always taken: there are as many as requests, and no more requests are read while the peer does
         // not read. Change notifications wait, and are merged meanwhile.
-        let delayed = if batch::answered_request(&message).is_none() && self.outbox.is_full() {
-            Some(Box::pin(push_when_read(self.outbox.clone(), message)))
+        let delayed = if batch::answered_request(&message).is_none() && self.send_queue.is_full() {
+            Some(Box::pin(push_when_read(self.send_queue.clone(), message)))
         } else {
             self.push(message);
             None
@@ -160,7 +160,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for PipeTransp
                 // It is called again when `initialize` is answered.
                 return std::future::pending().await;
             }
-            if self.outbox.is_full() {
+            if self.send_queue.is_full() {
                 self.wait_for_outbox().await;
                 continue;
             }
@@ -169,7 +169,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for PipeTransp
             }
             match self.lines.next() {
                 LineEvent::Line(line) => self.receive_line(line),
-                LineEvent::TooLong => self.send_fault(MessageFault::invalid_request(None, "message exceeds 16 MiB")),
+                LineEvent::TooLong => self.send_error(MessageError::invalid_request(None, "message exceeds 16 MiB")),
                 LineEvent::NeedMore if self.input_ended => self.start_drain(ANSWER_GRACE, false),
                 LineEvent::NeedMore => self.read_more().await,
             }
@@ -177,7 +177,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for PipeTransp
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        self.outbox.close();
+        self.send_queue.close();
         Ok(())
     }
 }
@@ -206,7 +206,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> PipeTransport<R> {
     async fn wait_for_outbox(&mut self) {
         tokio::select! {
             () = self.halt.cancelled() => self.drain_after_halt(),
-            () = self.outbox.wait_for_room() => {}
+            () = self.send_queue.wait_for_room() => {}
         }
     }
 
@@ -233,20 +233,20 @@ impl<R: AsyncRead + Unpin + Send + 'static> PipeTransport<R> {
         if !done {
             tokio::time::sleep_until(parting.until).await;
         }
-        self.outbox.close();
+        self.send_queue.close();
         self.cancel_calls.cancel();
         None
     }
 
     /// Parses a line, and answers its errors.
     fn receive_line(&mut self, line: Range<usize>) {
-        let sent = SentRequest::receive_one(self.lines.get(line), self.exchange.bytes());
+        let sent = ReceivedPayload::receive_one(self.lines.get(line), self.exchange.bytes());
         match sent.and_then(|sent| self.exchange.receive(sent, &mut self.inbox)) {
             Ok(taken) => {
                 let answered = taken.finished_batches.iter().filter(|whole| !whole.replies.is_empty());
-                answered.for_each(|whole| self.outbox.push(&whole.replies, WriteOrder::Any));
+                answered.for_each(|whole| self.send_queue.push(&whole.replies, WriteOrder::Any));
             }
-            Err(fault) => self.send_fault(fault),
+            Err(error) => self.send_error(error),
         }
     }
 
@@ -255,24 +255,24 @@ impl<R: AsyncRead + Unpin + Send + 'static> PipeTransport<R> {
         let order = write_order(&message);
         match self.exchange.route_answer(message) {
             AnswerRoute::Single(answer) => {
-                block_if_large(bytes(&answer.reservation), || self.outbox.push(&answer.message, order));
+                block_if_large(bytes(&answer.reservation), || self.send_queue.push(&answer.message, order));
             }
             AnswerRoute::BatchFinished(whole) => {
-                block_if_large(bytes(&whole.reservations), || self.outbox.push(&whole.replies, order));
+                block_if_large(bytes(&whole.reservations), || self.send_queue.push(&whole.replies, order));
             }
             AnswerRoute::Queued => {}
         }
     }
 
-    fn send_fault(&self, fault: MessageFault) {
-        self.outbox.push(&fault, WriteOrder::Any);
+    fn send_error(&self, error: MessageError) {
+        self.send_queue.push(&error, WriteOrder::Any);
     }
 }
 
 /// Writes a message once the peer has read what was written before.
-async fn push_when_read(outbox: Arc<Outbox>, message: TxJsonRpcMessage<RoleServer>) {
-    outbox.wait_for_room().await;
-    outbox.push(&message, write_order(&message));
+async fn push_when_read(send_queue: Arc<SendQueue>, message: TxJsonRpcMessage<RoleServer>) {
+    send_queue.wait_for_room().await;
+    send_queue.push(&message, write_order(&message));
 }
 
 /// The sum of reserved bytes.

@@ -10,7 +10,7 @@ use super::template::{Operator, UriPart, UriTemplate, lowercase_scheme};
 
 /// A regular expression whose groups capture the values of a template.
 #[derive(Debug, Clone)]
-pub(super) struct Pattern {
+pub(super) struct UriPattern {
     regex: Regex,
     /// The contents of the groups, in order.
     groups: Vec<Group>,
@@ -26,7 +26,7 @@ enum Group {
     Query,
 }
 
-impl Pattern {
+impl UriPattern {
     pub(super) fn new(template: &UriTemplate) -> Option<Self> {
         let mut builder = PatternBuilder { template, text: "^".to_owned(), groups: Vec::new() };
         for (at, part) in template.parts.iter().enumerate() {

@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 
 use super::UriError;
 use super::parse;
-use super::pattern::Pattern;
+use super::pattern::UriPattern;
 
 /// A URI template (RFC 6570, level 3), such as `docs://{name}{?lang}`.
 ///
@@ -22,7 +22,7 @@ pub struct UriTemplate {
     /// For each variable, the characters at which its value ends.
     pub(super) stops: Vec<String>,
     /// Compiled on first use: most templates of a large server are rarely matched.
-    pub(super) pattern: Arc<OnceLock<Option<Pattern>>>,
+    pub(super) pattern: Arc<OnceLock<Option<UriPattern>>>,
 }
 
 /// A variable of a template.
@@ -124,7 +124,7 @@ impl UriTemplate {
         if self.is_literal() {
             return (lowercase_scheme(&self.text) == uri).then(IndexMap::new);
         }
-        self.pattern.get_or_init(|| Pattern::new(self)).as_ref()?.values(self, uri)
+        self.pattern.get_or_init(|| UriPattern::new(self)).as_ref()?.values(self, uri)
     }
 }
 

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use url::Url;
 
-use super::live_tokens::{Digest, LiveTokens, MAX_CLIENT_TOKENS, TokenScope};
+use super::live_tokens::{LiveTokens, MAX_CLIENT_TOKENS, Sha256Digest, TokenScope};
 use super::redacting_world::run_redaction;
 use super::{HttpHeader, HttpRequest, HttpResponse, RequestBody, World, WorldError, strip_escapes};
 use crate::digest::sha256;
@@ -56,7 +56,7 @@ pub struct AccessToken {
     /// Its pack and its client.
     pub(super) scope: TokenScope,
     /// The requests that it was fetched for.
-    pub(super) key: Digest,
+    pub(super) key: Sha256Digest,
     /// Finds it.
     pub(super) redactor: Arc<Redactor>,
     refresh_at: Instant,
@@ -96,7 +96,7 @@ pub(super) struct TokenCache {
 }
 
 /// The tokens of a client, by the requests that they were fetched for.
-type TokenSlots = HashMap<Digest, TokenSlot>;
+type TokenSlots = HashMap<Sha256Digest, TokenSlot>;
 
 /// A token, locked while it is fetched: others wait for it.
 type TokenSlot = Arc<tokio::sync::Mutex<Option<AccessToken>>>;
@@ -202,7 +202,7 @@ impl TokenResponse {
 impl TokenRequest {
     /// Equal for requests that give the same token: to the same issuer, from the same client, who is known by the
     /// certificate of its connection too, and for the same pack.
-    fn key(&self) -> Digest {
+    fn key(&self) -> Sha256Digest {
         let proxy = self.limits.proxy.as_ref().map(|proxy| proxy.url().as_str());
         let client = (&self.client_id, &self.client_secret, self.credentials_in_form, &self.form);
         let connection = (&self.limits.pack, self.limits.tls.key(), proxy, self.url.as_str());

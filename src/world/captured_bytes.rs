@@ -62,9 +62,9 @@ impl CapturedBytes {
         let start = (tail..self.bytes.len()).find(|&at| self.bytes.get(at).is_some_and(|byte| *byte >= 0xC0));
         let Some((start, half)) = start.and_then(|start| Some((start, self.bytes.get(start..)?))) else { return };
         // `error_len` is `None` if more bytes could have completed a character.
-        let incomplete = std::str::from_utf8(half).is_err_and(|fault| fault.error_len().is_none());
+        let incomplete = std::str::from_utf8(half).is_err_and(|error| error.error_len().is_none());
         if incomplete {
-            let start = start + std::str::from_utf8(half).map_or_else(|fault| fault.valid_up_to(), str::len);
+            let start = start + std::str::from_utf8(half).map_or_else(|error| error.valid_up_to(), str::len);
             self.missing_bytes += (self.bytes.len() - start) as u64;
             self.bytes.truncate(start);
         }

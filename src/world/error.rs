@@ -14,7 +14,7 @@ const MAX_REASON_CHARS: usize = 300;
 
 /// Why a program or a request failed. A non-zero exit code and an HTTP status of 500 are not errors here.
 ///
-/// Messages contain no value of the environment, header, query or absolute path.
+/// Messages includes no value of the environment, header, query or absolute path.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorldError {
@@ -124,7 +124,7 @@ pub enum WorldError {
         name: String,
     },
     /// An entry of the allowed hosts is none of `host`, `host:port`, a network and `*`.
-    #[error("invalid host `{entry}`: expected `host`, `host:port`, a network such as `10.0.0.0/8`, or `*`")]
+    #[error("invalid host `{entry}`, expected `host`, `host:port`, a network such as `10.0.0.0/8`, or `*`")]
     InvalidHost {
         /// As written.
         entry: String,

@@ -24,7 +24,7 @@ pub(super) enum AllowedAddresses {
 }
 
 impl AllowedAddresses {
-    pub(super) fn contain(&self, address: IpAddr) -> bool {
+    pub(super) fn includes(&self, address: IpAddr) -> bool {
         match self {
             AllowedAddresses::All => true,
             AllowedAddresses::PublicOr(networks) => {
@@ -132,7 +132,7 @@ impl HostPolicy {
             Some(Host::Domain(_)) => return Ok(()),
             None => return Err(WorldError::InvalidUrl { reason: "missing host" }),
         };
-        if self.allowed_addresses(url).contain(address) {
+        if self.allowed_addresses(url).includes(address) {
             return Ok(());
         }
         Err(WorldError::PrivateAddress { host: address.to_string() })
@@ -395,7 +395,7 @@ mod tests {
             assert!(policy.check_url(&url(text)).is_err(), "{text}");
         }
         let resolved = policy.allowed_addresses(&url("http://internal.example/"));
-        assert!(resolved.contain("10.1.2.3".parse().unwrap()) && !resolved.contain("172.16.0.1".parse().unwrap()));
+        assert!(resolved.includes("10.1.2.3".parse().unwrap()) && !resolved.includes("172.16.0.1".parse().unwrap()));
         assert!(HostPolicy::new(["0.0.0.0/0"]).unwrap().check_url(&url("http://172.16.0.1/")).is_ok());
         assert!(HostPolicy::new(["*"]).unwrap().check_url(&url("http://[fe80::1]/")).is_ok());
     }

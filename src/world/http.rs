@@ -15,7 +15,9 @@ use super::captured_bytes::CapturedBytes;
 use super::charset::decode_text;
 use super::error::WorldError;
 use super::host_policy::HostPolicy;
-use super::http_client::{Exchange, Flooded, HttpClients, PoolKey, classify_error, is_closed_connection, is_unsent};
+use super::http_client::{
+    FloodError, HttpClients, InFlightRequest, PoolKey, classify_error, is_closed_connection, is_unsent,
+};
 use super::proxy::Proxy;
 use super::redirect::OutgoingRequest;
 use super::request_body::RequestBody;
@@ -224,7 +226,7 @@ async fn follow_redirects(clients: &HttpClients, mut request: HttpRequest) -> Re
 /// The head of a response, of which the body is still to be read.
 struct Answer<'c> {
     response: reqwest::Response,
-    exchange: Exchange<'c>,
+    exchange: InFlightRequest<'c>,
 }
 
 /// Sends a request to the server of `hop`. A connection that was kept from an earlier request may just be closed: if the
@@ -266,7 +268,7 @@ fn pool_key(hop: &OutgoingRequest, allow: &HostPolicy) -> Result<PoolKey, WorldE
 }
 
 async fn send_by(
-    exchange: &mut Exchange<'_>,
+    exchange: &mut InFlightRequest<'_>,
     hop: &OutgoingRequest,
 ) -> Result<Result<reqwest::Response, reqwest::Error>, WorldError> {
     let mut request = exchange.client.client.request(hop.method.clone(), hop.url.clone()).headers(hop.headers.clone());
@@ -282,7 +284,7 @@ async fn send_by(
     }
     let reason = "it sends other data without an end";
     let host = hop.peer().host;
-    exchange.send(request).await.map_err(|Flooded| WorldError::NoResponse { host: host.to_owned(), reason })
+    exchange.send(request).await.map_err(|FloodError| WorldError::NoResponse { host: host.to_owned(), reason })
 }
 
 impl OutgoingRequest {

@@ -79,7 +79,7 @@ pub(super) struct HttpClient {
 /// A request that is under way. When it ends without an answer, no other request uses the connection that it may have
 /// left behind: that may be dead, or flooded, which HTTP/2 does not tell from one that is idle. The client is then not
 /// kept, and ends with the last of its requests.
-pub(super) struct Exchange<'c> {
+pub(super) struct InFlightRequest<'c> {
     pub(super) client: Arc<HttpClient>,
     clients: &'c HttpClients,
     key: PoolKey,
@@ -87,17 +87,17 @@ pub(super) struct Exchange<'c> {
     has_transfer: bool,
 }
 
-impl Exchange<'_> {
+impl InFlightRequest<'_> {
     /// Sends a request, until its connection is flooded.
     pub(super) async fn send(
         &mut self,
         request: reqwest::RequestBuilder,
-    ) -> Result<Result<reqwest::Response, reqwest::Error>, Flooded> {
+    ) -> Result<Result<reqwest::Response, reqwest::Error>, FloodError> {
         let thread = &self.client.thread;
         let answer = tokio::select! {
             biased;
             answer = thread.run(request.send()) => answer,
-            () = thread.wait_for_flood() => return Err(Flooded),
+            () = thread.wait_for_flood() => return Err(FloodError),
         };
         if answer.is_ok() {
             self.client.has_answered.store(true, Ordering::Relaxed);
@@ -120,9 +120,9 @@ impl Exchange<'_> {
 }
 
 /// A server sends without an end, and no response.
-pub(super) struct Flooded;
+pub(super) struct FloodError;
 
-impl Drop for Exchange<'_> {
+impl Drop for InFlightRequest<'_> {
     fn drop(&mut self) {
         if self.has_transfer {
             self.client.thread.end_transfer();
@@ -140,9 +140,9 @@ impl HttpClients {
     }
 
     /// Begins a request by the client for `key`, which is that of `tls`.
-    pub(super) fn begin(&self, key: PoolKey, tls: &TlsOptions) -> Result<Exchange<'_>, WorldError> {
+    pub(super) fn begin(&self, key: PoolKey, tls: &TlsOptions) -> Result<InFlightRequest<'_>, WorldError> {
         let client = self.get(&key, tls)?;
-        Ok(Exchange { client, clients: self, key, is_answered: false, has_transfer: false })
+        Ok(InFlightRequest { client, clients: self, key, is_answered: false, has_transfer: false })
     }
 
     fn get(&self, key: &PoolKey, tls: &TlsOptions) -> Result<Arc<HttpClient>, WorldError> {
@@ -250,7 +250,7 @@ impl Resolve for Resolver {
         Box::pin(async move {
             let all = looked_up.await.map_err(lookup_error)?;
             let found = !all.is_empty();
-            let dialled: Vec<_> = all.into_iter().filter(|address| allowed.contain(*address)).collect();
+            let dialled: Vec<_> = all.into_iter().filter(|address| allowed.includes(*address)).collect();
             match dialled.is_empty() {
                 false => Ok(Box::new(dialled.into_iter().map(|address| SocketAddr::new(address, 0))) as Addrs),
                 true if found => Err(DnsError::PrivateOnly.into()),

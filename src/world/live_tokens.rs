@@ -18,7 +18,7 @@ const MAX_CLIENT_BYTES: usize = 512 << 10;
 /// chose, such as `username`, and is searched for in responses to its own client only.
 const MIN_SHARED_BYTES: usize = 16;
 
-pub(super) type Digest = [u8; 32];
+pub(super) type Sha256Digest = [u8; 32];
 
 /// Whose tokens are searched for in a response. No pack chooses what is replaced in the responses of another one.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -26,7 +26,7 @@ pub(super) struct TokenScope {
     /// The folder of the pack.
     pub(super) pack: Arc<Path>,
     /// The client that the request is authorized by.
-    pub(super) client: Option<Digest>,
+    pub(super) client: Option<Sha256Digest>,
 }
 
 impl TokenScope {
@@ -69,7 +69,7 @@ impl LiveTokens {
     }
 
     /// Whether the client of `scope` may have one more token, in place of those of `key`.
-    pub(super) fn has_room(&self, scope: &TokenScope, key: Digest) -> bool {
+    pub(super) fn has_room(&self, scope: &TokenScope, key: Sha256Digest) -> bool {
         let (list, now) = (self.0.read(), Instant::now());
         let others = list.tokens.iter().filter(|old| old.scope == *scope && old.key != key && old.expires_at > now);
         let (count, bytes) = others.fold((0, 0), |(count, bytes), old| (count + 1, bytes + old.text().len()));

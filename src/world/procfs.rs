@@ -15,7 +15,7 @@ pub(super) struct ProcessStat {
 /// Reads the fields of a process, if it exists.
 pub(super) fn stat(pid: Pid) -> Option<ProcessStat> {
     let line = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is the name of the program in brackets, which may contain anything; then state and parent.
+    // The second field is the name of the program in brackets, which may includes anything; then state and parent.
     let mut numbers = line.get(line.rfind(')')? + 1..)?.split_whitespace().skip(2).map(str::parse);
     Some(ProcessStat { group: numbers.next()?.ok()?, session: numbers.next()?.ok()? })
 }

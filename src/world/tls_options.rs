@@ -38,7 +38,7 @@ pub enum TlsFileError {
 /// Certificates from a PEM file.
 pub struct Certificates {
     list: Vec<CertificateDer<'static>>,
-    digest: Digest,
+    digest: Sha256Digest,
 }
 
 impl Certificates {
@@ -57,12 +57,12 @@ impl Certificates {
     }
 }
 
-type Digest = [u8; 32];
+type Sha256Digest = [u8; 32];
 
 /// A certificate and its private key, by which a client says who it is.
 pub struct ClientIdentity {
     key: Arc<CertifiedKey>,
-    digest: Digest,
+    digest: Sha256Digest,
 }
 
 impl ClientIdentity {
@@ -128,8 +128,8 @@ impl TlsOptions {
 /// Identifies [`TlsOptions`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct TlsKey {
-    authorities: Option<Digest>,
-    identity: Option<Digest>,
+    authorities: Option<Sha256Digest>,
+    identity: Option<Sha256Digest>,
 }
 
 fn provider() -> Arc<CryptoProvider> {

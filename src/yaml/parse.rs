@@ -8,7 +8,7 @@ use serde_yaml::granit_parser::{Event, Options, Parser, ScalarStyle, StructureSt
 
 use super::document::{Document, MapEntry, Node, NodeId, NodeKind, ScalarNode};
 use super::scalar::resolve;
-use super::syntax_error::{SyntaxFault, explain, merge_marker};
+use super::syntax_error::{SyntaxError, explain, merge_marker};
 use crate::diagnostic::{Code, FileId, Report, Span};
 
 /// The deepest nesting of a manifest.
@@ -192,8 +192,8 @@ impl<'a> TreeBuilder<'a> {
     }
 
     fn build(mut self, text: &str) -> Option<Document> {
-        if let Some(fault) = merge_marker(text) {
-            self.report_fault(fault);
+        if let Some(error) = merge_marker(text) {
+            self.report_syntax_error(error);
             return None;
         }
         let mut options = Options::default();
@@ -232,11 +232,11 @@ impl<'a> TreeBuilder<'a> {
             .iter()
             .fold(message, |message, position| message.split(position).next().unwrap_or(message));
         let open = self.open.iter().rev().find(|open| open.flow).map(|open| open.start);
-        self.report_fault(explain(self.text, message, at, open));
+        self.report_syntax_error(explain(self.text, message, at, open));
     }
 
-    fn report_fault(&mut self, fault: SyntaxFault) {
-        let SyntaxFault { range, message, help, replacement, noticed_at } = fault;
+    fn report_syntax_error(&mut self, error: SyntaxError) {
+        let SyntaxError { range, message, help, replacement, noticed_at } = error;
         let (span, noticed_at) = (self.span(range), noticed_at.map(|at| self.span(at..at)));
         let diagnostic = self.report.error(Code::Syntax, span, message);
         diagnostic.help = help;
@@ -384,7 +384,7 @@ impl<'a> TreeBuilder<'a> {
             let braces =
                 self.text.get((key.span.start as usize).saturating_sub(1)..).is_some_and(|rest| rest.starts_with("{{"));
             if !braces {
-                self.report.error(Code::Syntax, key.span, "invalid key: expected a string");
+                self.report.error(Code::Syntax, key.span, "invalid key, expected a string");
             }
             return;
         };
@@ -433,7 +433,7 @@ impl<'a> TreeBuilder<'a> {
                     self.report.error(
                         Code::WrongType,
                         span,
-                        "invalid merge key `<<`: expected a map or a list of maps",
+                        "invalid merge key `<<`, expected a map or a list of maps",
                     );
                 }
             }

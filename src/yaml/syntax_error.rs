@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// A syntax error at the place of the mistake.
 #[derive(Debug)]
-pub(super) struct SyntaxFault {
+pub(super) struct SyntaxError {
     pub(super) range: Range<usize>,
     pub(super) message: String,
     pub(super) help: Option<String>,
@@ -14,24 +14,24 @@ pub(super) struct SyntaxFault {
     pub(super) noticed_at: Option<usize>,
 }
 
-impl SyntaxFault {
-    fn new(range: Range<usize>, message: impl Into<String>) -> SyntaxFault {
-        SyntaxFault { range, message: message.into(), help: None, replacement: None, noticed_at: None }
+impl SyntaxError {
+    fn new(range: Range<usize>, message: impl Into<String>) -> SyntaxError {
+        SyntaxError { range, message: message.into(), help: None, replacement: None, noticed_at: None }
     }
 
-    fn help(self, help: impl Into<String>) -> SyntaxFault {
-        SyntaxFault { help: Some(help.into()), ..self }
+    fn help(self, help: impl Into<String>) -> SyntaxError {
+        SyntaxError { help: Some(help.into()), ..self }
     }
 }
 
 /// The first line of a merge that is not resolved, where its three markers stand.
-pub(super) fn merge_marker(text: &str) -> Option<SyntaxFault> {
+pub(super) fn merge_marker(text: &str) -> Option<SyntaxError> {
     let ours = marker(text, 0, "<<<<<<< ")?;
     let middle = marker(text, ours, "=======")?;
     marker(text, middle, ">>>>>>> ")?;
     let length = text.get(ours..)?.lines().next()?.len();
-    let fault = SyntaxFault::new(ours..ours + length, "unresolved merge conflict");
-    Some(fault.help("keep one of both versions, and remove the lines of `<<<<<<<`, `=======` and `>>>>>>>`"))
+    let error = SyntaxError::new(ours..ours + length, "unresolved merge conflict");
+    Some(error.help("keep one of both versions, and remove the lines of `<<<<<<<`, `=======` and `>>>>>>>`"))
 }
 
 fn marker(text: &str, from: usize, marker: &str) -> Option<usize> {
@@ -41,21 +41,21 @@ fn marker(text: &str, from: usize, marker: &str) -> Option<usize> {
 }
 
 /// The mistake behind an error of the parser at an offset; `open` is where the innermost open `{` or `[` is.
-pub(super) fn explain(text: &str, message: &str, at: usize, open: Option<usize>) -> SyntaxFault {
+pub(super) fn explain(text: &str, message: &str, at: usize, open: Option<usize>) -> SyntaxError {
     let line = line_at(text, at);
     let of_line = text.get(line.clone()).unwrap_or_default();
     if of_line.trim_start_matches(' ').starts_with('\t') {
-        let fault = SyntaxFault::new(at..at, format!("invalid YAML: {message}"));
-        return fault.help("indent with spaces; YAML does not allow tabs in indentation");
+        let error = SyntaxError::new(at..at, format!("invalid YAML: {message}"));
+        return error.help("indent with spaces; YAML does not allow tabs in indentation");
     }
     let found = if message.contains("quote") { unclosed_quote(text, at) } else { None };
     let found = found.or_else(|| unclosed_bracket(text, message, at, open));
     let found = found.or_else(|| unquoted_text(text, &line));
     found.unwrap_or_else(|| {
-        let fault = SyntaxFault::new(at..at, format!("invalid YAML: {message}"));
+        let error = SyntaxError::new(at..at, format!("invalid YAML: {message}"));
         match plain_help(message) {
-            Some(help) => fault.help(help),
-            None => fault,
+            Some(help) => error.help(help),
+            None => error,
         }
     })
 }
@@ -80,7 +80,7 @@ fn line_at(text: &str, at: usize) -> Range<usize> {
 }
 
 /// The nearest quote before an offset that begins a value and does not end on its line.
-fn unclosed_quote(text: &str, at: usize) -> Option<SyntaxFault> {
+fn unclosed_quote(text: &str, at: usize) -> Option<SyntaxError> {
     let mut end = at;
     loop {
         let line = line_at(text, end);
@@ -88,8 +88,8 @@ fn unclosed_quote(text: &str, at: usize) -> Option<SyntaxFault> {
         if let Some(quote) = open_quote(of_line) {
             let start = line.start + quote;
             let sign = of_line.get(quote..)?.chars().next()?;
-            let fault = SyntaxFault::new(start..start + 1, format!("unclosed quote `{sign}`"));
-            return Some(SyntaxFault { noticed_at: Some(at), ..fault.help(format!("close it with `{sign}`")) });
+            let error = SyntaxError::new(start..start + 1, format!("unclosed quote `{sign}`"));
+            return Some(SyntaxError { noticed_at: Some(at), ..error.help(format!("close it with `{sign}`")) });
         }
         end = line.start.checked_sub(1)?;
     }
@@ -117,7 +117,7 @@ fn open_quote(line: &str) -> Option<usize> {
 }
 
 /// A bracket of an earlier line, or of this one if another one closes it.
-fn unclosed_bracket(text: &str, message: &str, at: usize, open: Option<usize>) -> Option<SyntaxFault> {
+fn unclosed_bracket(text: &str, message: &str, at: usize, open: Option<usize>) -> Option<SyntaxError> {
     let is_mismatch = message.contains("mismatched bracket");
     let names_it = ["flow mapping", "flow sequence", "bracket", "expected ',' or"];
     if !names_it.iter().any(|part| message.contains(part)) || message.contains("misplaced") {
@@ -132,9 +132,9 @@ fn unclosed_bracket(text: &str, message: &str, at: usize, open: Option<usize>) -
     }
     let sign = text.get(start..)?.chars().next()?;
     let close = if sign == '{' { '}' } else { ']' };
-    let fault = SyntaxFault::new(start..start + 1, format!("unclosed bracket `{sign}`"));
+    let error = SyntaxError::new(start..start + 1, format!("unclosed bracket `{sign}`"));
     let noticed_at = (start != at).then_some(at);
-    Some(SyntaxFault { noticed_at, ..fault.help(format!("close it with `{close}`")) })
+    Some(SyntaxError { noticed_at, ..error.help(format!("close it with `{close}`")) })
 }
 
 /// The innermost bracket that the lines before an offset leave open, from the last line on that is not indented.
@@ -164,7 +164,7 @@ fn open_bracket(text: &str, at: usize) -> Option<usize> {
 }
 
 /// The value of a line of block style that YAML reads as something else without quotes.
-fn unquoted_text(text: &str, line: &Range<usize>) -> Option<SyntaxFault> {
+fn unquoted_text(text: &str, line: &Range<usize>) -> Option<SyntaxError> {
     let of_line = text.get(line.clone())?;
     if of_line.trim_start().starts_with(['{', '[']) {
         return None;
@@ -186,6 +186,6 @@ fn unquoted_text(text: &str, line: &Range<usize>) -> Option<SyntaxFault> {
     };
     let quoted = serde_json::Value::from(value).to_string();
     let range = line.start + start..line.start + start + value.len();
-    let fault = SyntaxFault::new(range, reason).help(format!("write `{quoted}`, or use a block after `|`"));
-    Some(SyntaxFault { replacement: Some(quoted), ..fault })
+    let error = SyntaxError::new(range, reason).help(format!("write `{quoted}`, or use a block after `|`"));
+    Some(SyntaxError { replacement: Some(quoted), ..error })
 }

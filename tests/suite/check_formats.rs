@@ -1,7 +1,7 @@
 //! `folio check`: formats, several folders, stdin, `--watch`, comments that allow warnings, and `--fix`.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -128,14 +128,20 @@ fn buffer_of_a_new_file_is_checked() {
     assert!(ran.err.contains("other.md` is not checked"), "{}", ran.err);
 }
 
+/// Starts `check --watch` in a folder, and gives the lines that it prints.
+fn start_watch(folder: &TestFolder) -> (Child, impl Iterator<Item = String> + use<>) {
+    let mut command = Command::new(FOLIO_BIN);
+    command.args(["check", "--watch", "--format", "lines"]).current_dir(folder.path());
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    (child, lines)
+}
+
 #[test]
 fn watch_prints_a_report_once() {
     let folder = folder("promts: {}\n");
-    let mut command = Command::new(FOLIO_BIN);
-    command.args(["check", "--watch", "--format", "lines"]).current_dir(folder.path());
     // The manifest is so young that the watch reads it again, to be sure of it.
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let (mut child, mut lines) = start_watch(&folder);
     assert!(lines.next().unwrap().contains("unknown key `promts`"));
     for text in ["promts: {}\n", "promts: {}\n", "tols: {}\n"] {
         folder.write("folio.yaml", format!("{HEAD}{text}"));
@@ -150,10 +156,7 @@ fn watch_prints_a_report_once() {
 #[test]
 fn watch_checks_again_after_a_change() {
     let folder = folder("promts: {}\n");
-    let mut command = Command::new(FOLIO_BIN);
-    command.args(["check", "--watch", "--format", "lines"]).current_dir(folder.path());
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let (mut child, mut lines) = start_watch(&folder);
     assert!(lines.next().unwrap().contains("unknown key `promts`"));
     folder.write("folio.yaml", format!("{HEAD}tols: {{}}\n"));
     assert!(lines.next().unwrap().contains("unknown key `tols`"));

@@ -94,7 +94,6 @@ mod streams;
 mod supervisor;
 mod tasks;
 mod terminal;
-mod terminal_program;
 mod tls;
 mod http2;
 mod proxy;

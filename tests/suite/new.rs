@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use crate::harness::{TestFolder, run_folio};
-use crate::terminal_program::TerminalProgram;
+use crate::pseudo_terminal::PseudoTerminal;
 
 const DESK: &str = "\
 # The desk.
@@ -226,32 +226,33 @@ fn script_is_never_asked() {
 #[test]
 fn terminal_is_asked_for_what_is_missing() {
     let folder = TestFolder::with_manifest(DESK);
-    let mut program = TerminalProgram::start(folder.path(), &["new"]);
+    let mut program = PseudoTerminal::start(folder.path(), &["new"]);
     program.answer("a tool or a resource? [prompt]: ", "tol");
-    program.answer("expected one of `prompt`, `tool`, `resource`\n", "tool");
+    program.answer("expected one of `prompt`, `tool`, `resource`", "tool");
     program.answer("Its name: ", "a b");
     program.answer("use 1 to 64 letters", "now");
-    program.answer("the manifest has a tool `now` already\n", "get-item");
+    program.answer("the manifest has a tool `now` already", "get-item");
     program.answer("in a sentence [Get item]: ", "");
     program.answer("an http request or a file? [exec]: ", "http");
-    let (code, screen) = program.wait_for_exit();
-    assert_eq!(code, Some(0), "{screen}");
-    assert!(screen.contains("added tool `get-item` at folio.yaml:"), "{screen}");
+    let ran = program.finish();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.out.contains("added tool `get-item` at folio.yaml:"), "{ran:?}");
     assert_eq!(names(folder.path(), "tools"), ["now", "get-item"]);
 }
 
 #[test]
 fn serve_says_on_a_terminal_what_it_does() {
     let folder = TestFolder::with_manifest(DESK);
-    let over_pipes = "serving `desk` on stdin and stdout, for an MCP client that starts this command; Ctrl-C ends it\n";
+    let over_pipes =
+        "serving `desk` on stdin and stdout, for an MCP client that starts this command; Ctrl-C ends it\r\n";
     for (arguments, expected) in
-        [(&["serve"][..], over_pipes), (&["serve", "--http", "127.0.0.1:0"], "/mcp (Ctrl-C ends it)\n")]
+        [(&["serve"][..], over_pipes), (&["serve", "--http", "127.0.0.1:0"], "/mcp (Ctrl-C ends it)\r\n")]
     {
-        let program = TerminalProgram::start(folder.path(), arguments);
+        let mut program = PseudoTerminal::start(folder.path(), arguments);
         program.wait_for(expected);
         program.interrupt();
-        let (code, screen) = program.wait_for_exit();
-        assert_eq!((code, screen.lines().count()), (Some(0), 1), "{screen}");
+        let ran = program.finish();
+        assert_eq!((ran.code, ran.err.lines().count()), (Some(0), 1), "{ran:?}");
     }
     let piped = folder.stdio();
     piped.session("2025-11-25").round_trip();

@@ -108,9 +108,9 @@ fn numbers_of_questions_take_one_expression() {
     let asked = ask(json!({ "n": 1 })).0.unwrap();
     assert_eq!((&asked["maxTokens"], asked.get("temperature")), (&json!(2), None));
     for (arguments, message) in [
-        (json!({ "n": -3 }), "invalid `maxTokens` `-6`: expected a whole number from 0 to 4294967295"),
+        (json!({ "n": -3 }), "invalid `maxTokens` `-6`, expected a whole number from 0 to 4294967295"),
         (json!({ "n": 1, "t": "warm" }), "invalid `temperature`: `t` is not a number, expected a number"),
-        (json!({ "n": 1, "p": "1.5" }), "invalid `costPriority` `1.5`: expected a number from 0 to 1"),
+        (json!({ "n": 1, "p": "1.5" }), "invalid `costPriority` `1.5`, expected a number from 0 to 1"),
     ] {
         assert_eq!(ask(arguments), (None, message.to_owned()));
     }
@@ -123,7 +123,7 @@ fn invalid_numbers_of_questions_are_reported_at_load() {
         ("maxTokens: 1.5", "invalid `maxTokens` `1.5`"),
         ("maxTokens: -1", "invalid `maxTokens` `-1`"),
         ("maxTokens: \"{{nobody}}\"", "unknown variable `nobody`"),
-        ("maxTokens: \"{{a}}0\"", "invalid number: expected exactly one `{{…}}`"),
+        ("maxTokens: \"{{a}}0\"", "invalid number, expected exactly one `{{…}}`"),
         ("maxTokens: 1, temperature: hot", "invalid `temperature` `\"hot\"`, expected a number"),
         (
             "maxTokens: 1, modelPreferences: { speedPriority: 2 }",

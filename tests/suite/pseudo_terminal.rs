@@ -77,6 +77,18 @@ impl PseudoTerminal {
         self.seen = found.unwrap_or_else(|| panic!("the screen does not show {text:?}:\n{}", self.screen()));
     }
 
+    /// Waits for a question, and types a line.
+    pub fn answer(&mut self, question: &str, line: &str) {
+        self.wait_for(question);
+        self.type_keys(&format!("{line}{ENTER}"));
+    }
+
+    /// Interrupts the program without a key, which the screen would show.
+    pub fn interrupt(&self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    }
+
     /// Waits until stdout has a text; gives all of it.
     pub fn wait_for_stdout(&mut self, text: &str) -> String {
         let found = self.stdout.wait(TEST_TIMEOUT, |bytes| {

@@ -105,7 +105,7 @@ impl ElicitTemplate {
             "decline" | "cancel" if goes_on => Ok(AnswerVerdict::Accepted(json!({ "action": action }))),
             "decline" => Ok(AnswerVerdict::Declined(format!("the user declined: {}", self.message.render(scope)?.0))),
             "cancel" => Ok(AnswerVerdict::Declined(format!("the user cancelled: {}", self.message.render(scope)?.0))),
-            _ => Ok(AnswerVerdict::Invalid("invalid `action`: expected `accept`, `decline` or `cancel`".to_owned())),
+            _ => Ok(AnswerVerdict::Invalid("invalid `action`, expected `accept`, `decline` or `cancel`".to_owned())),
         }
     }
 
@@ -115,7 +115,7 @@ impl ElicitTemplate {
             let content = match answer.get("content") {
                 None | Some(Value::Null) => Map::new(),
                 Some(Value::Object(content)) => content.clone(),
-                Some(_) => return Ok(AnswerVerdict::Invalid("invalid `content`: expected an object".to_owned())),
+                Some(_) => return Ok(AnswerVerdict::Invalid("invalid `content`, expected an object".to_owned())),
             };
             let asked = schema.json().get("properties").and_then(Value::as_object);
             outcome = content.into_iter().filter(|(name, _)| asked.is_some_and(|a| a.contains_key(name))).collect();
@@ -279,7 +279,7 @@ fn check_field(field: &Value, at: Location, compiler: &mut Compiler<'_>) {
             .error(
                 Code::BadValue,
                 at,
-                format!("invalid type `{kind}` of a form field: expected a string, a number, a boolean or a choice"),
+                format!("invalid type `{kind}` of a form field, expected a string, a number, a boolean or a choice"),
             )
             .help("forms in MCP are flat");
         return;

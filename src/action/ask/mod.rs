@@ -241,7 +241,7 @@ pub async fn ask_roots(client: &dyn McpClient, wait: &ClientWait) -> Result<Vec<
         return Err(ActionError::Asks(Box::new(PendingQuestions { questions: round.questions, checkpoint })));
     };
     let roots = parse_roots(&answer)
-        .ok_or_else(|| ActionError::message("invalid `roots/list` result: expected `file:` URIs".to_owned()))?;
+        .ok_or_else(|| ActionError::message("invalid `roots/list` result, expected `file:` URIs".to_owned()))?;
     let uris: Vec<&str> = roots.iter().filter_map(|root| root.get("uri")?.as_str()).collect();
     let is_allowed = |uri: &&&str| file_uri_to_path(uri).is_none_or(|path| client.allows_root(&path));
     let allowed: Vec<String> = uris.iter().filter(is_allowed).map(|uri| (*uri).to_owned()).collect();

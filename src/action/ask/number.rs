@@ -123,7 +123,7 @@ impl NumberTemplate {
                     return Ok(Some(value));
                 }
                 let shown = value.to_string();
-                let words = format!("invalid `{}` `{}`: expected {expected}", self.key, one_line(&shown));
+                let words = format!("invalid `{}` `{}`, expected {expected}", self.key, one_line(&shown));
                 Err(ActionError::message(words))
             }
             // A question must have it.

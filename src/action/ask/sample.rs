@@ -96,7 +96,7 @@ pub(super) fn check_answer(answer: &Value) -> AnswerVerdict {
     let Some(content) = answer.get("content") else { return AnswerVerdict::Invalid("missing `content`".to_owned()) };
     let blocks: Vec<&Value> = content.as_array().map_or_else(|| vec![content], |blocks| blocks.iter().collect());
     if !blocks.iter().all(|block| block.get("type").is_some_and(Value::is_string)) {
-        return AnswerVerdict::Invalid("invalid `content`: expected content blocks".to_owned());
+        return AnswerVerdict::Invalid("invalid `content`, expected content blocks".to_owned());
     }
     let texts: Vec<&str> = blocks.iter().filter_map(|block| block.get("text").and_then(Value::as_str)).collect();
     AnswerVerdict::Accepted(json!({

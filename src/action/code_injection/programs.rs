@@ -1,14 +1,14 @@
 //! The programs that run code from their arguments, and those that start another program.
 
 mod interpreters;
-mod starters;
+mod wrappers;
 mod tools;
 
 use super::Language;
 use super::syntax::{DEFAULT_SYNTAX, ProgramSyntax};
 use interpreters::INTERPRETERS;
-use starters::STARTERS;
 use tools::TOOLS;
+use wrappers::WRAPPERS;
 
 /// Programs whose options named like those for code take none.
 pub(super) const PATTERN_PROGRAMS: &[&str] = &["grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "ugrep"];
@@ -41,7 +41,7 @@ pub(super) fn syntax_of(program: &str) -> Option<&'static ProgramSyntax> {
     let before_version = name.split(|letter: char| letter.is_ascii_digit()).next().filter(|stem| !stem.is_empty());
     let plain = before_version.filter(|stem| stem.len() < name.len()).unwrap_or(plain);
     let plain = plain.strip_suffix("-static").unwrap_or(plain).trim_end_matches('-');
-    [INTERPRETERS, STARTERS, TOOLS]
+    [INTERPRETERS, WRAPPERS, TOOLS]
         .into_iter()
         .flatten()
         .find(|row| row.names.contains(&plain) || row.names.contains(&name))

@@ -1,13 +1,11 @@
 //! Finds the elements of an argv that are code, and the program that runs each.
 
+mod option;
+
 use std::ops::Range;
 
-use super::Language;
 use super::git::config_code_word;
-use super::options::{
-    OptionOperand, attached_module, is_assignment, is_file_option, is_option, operand_letter, option_operand,
-    short_letters,
-};
+use super::options::{OptionOperand, is_assignment, is_option, option_operand};
 use super::programs::{PATTERN_PROGRAMS, UNKNOWN_PROGRAM, syntax_of};
 use super::syntax::{Operands, ProgramSyntax};
 use super::variables::runs_code;
@@ -91,6 +89,19 @@ impl ArgRole {
         match self {
             ArgRole::Code(from) | ArgRole::Setting(from) | ArgRole::ProgramOption(from) => from,
             _ => 0,
+        }
+    }
+}
+
+impl ProgramScan {
+    /// Whether the next word that is no option is code, or a program to run.
+    fn expects_code_or_program(&self) -> bool {
+        match self.syntax.operands {
+            Operands::Shell => self.has_code,
+            Operands::Code => !self.has_code,
+            Operands::Program(before) => self.operands >= before,
+            Operands::Xargs => true,
+            _ => false,
         }
     }
 }
@@ -184,95 +195,12 @@ impl ArgvScan {
         }
     }
 
-    /// Reads the option at the beginning of `rest`; gives the number of the word behind it.
-    fn scan_option(&mut self, reading: &mut ProgramScan, rest: Range<usize>) -> usize {
-        let (at, row, text) = (rest.start, reading.syntax, self.text(rest.start).to_owned());
-        reading.has_code |= row.operands == Operands::Shell && short_letters(&text).contains('c');
-        if operand_letter(row, &text).is_some_and(|letter| row.last_letters.contains(letter)) {
-            (reading.options, reading.has_code) = (false, true);
-        }
-        if row.operands == Operands::Shell && short_letters(&text).contains('s') {
-            self.push(reading, reading.program, ArgRole::Stdin);
-            reading.stdin = true;
-        }
-        if let Some(module) = attached_module(row, &text) {
-            self.words.iter_mut().skip(at).take(1).for_each(|word| word.text.clone_from(&module));
-            self.scan_program(rest.clone(), None);
-            reading.has_code = true;
-            return rest.end;
-        }
-        match option_operand(row, &text) {
-            OptionOperand::Skip(count) => {
-                reading.has_code |= row.operands == Operands::Code && is_file_option(row, &text);
-                self.scan_setting(reading, at + count);
-                if count == 1 && text.ends_with('m') && row.language == Language::Python {
-                    // A module may take code, as a program does.
-                    self.scan_program(at + 1..rest.end, None);
-                    return rest.end;
-                }
-                at + 1 + count
-            }
-            OptionOperand::Unknown => {
-                self.push(reading, at, ArgRole::Option);
-                at + 1
-            }
-            OptionOperand::Code(from) => {
-                reading.has_code = true;
-                let word = if from.is_some() { at } else { at + 1 };
-                if word < rest.end {
-                    self.push(reading, word, ArgRole::Code(from.unwrap_or(0)));
-                }
-                word + 1
-            }
-            OptionOperand::Program(from) => {
-                reading.has_code |= row.operands == Operands::Code && is_file_option(row, &text);
-                let word = if from.is_some() { at } else { at + 1 };
-                if word < rest.end {
-                    let from = from.unwrap_or(0);
-                    let is_stdin = self.text(word).get(from..).is_some_and(names_stdin);
-                    let role = if is_stdin { ArgRole::Stdin } else { ArgRole::ProgramOption(from) };
-                    self.push(reading, if is_stdin { reading.program } else { word }, role);
-                }
-                word + 1
-            }
-        }
-    }
-
-    /// Reads `NAME=VALUE` behind an option, in its own word or the next.
-    fn scan_setting(&mut self, reading: &ProgramScan, word: usize) {
-        let (row, text) = (reading.syntax, self.text(word));
-        let is_letter = |option: &str| {
-            let letter = operand_letter(row, option).filter(|_| option.starts_with('-'));
-            letter.filter(|letter| row.setting_letters.contains(*letter))
-        };
-        let is_name = |option: &str| option.strip_prefix("--").is_some_and(|name| row.setting_names.contains(&name));
-        let attached = is_letter(text).and_then(|letter| text.find(letter)).map(|at| at + 1);
-        let named = text.split_once('=').filter(|(option, _)| is_name(option)).map(|(option, _)| option.len() + 1);
-        let from = attached.or(named).unwrap_or(0);
-        let before = self.text(word - 1);
-        if from == 0 && is_letter(before).is_none() && !is_name(before) {
-            return;
-        }
-        let setting = text.get(from..).unwrap_or_default();
-        let name = setting.split(['=', ' ']).next().unwrap_or_default();
-        if name.contains(VALUE_MARKER) || row.is_code_setting(name) {
-            self.push(reading, word, ArgRole::Setting(from));
-        }
-    }
-
     /// Reads the word at the beginning of `rest`, which is no option; gives the number of the next, if that matters.
     fn scan_operand(&mut self, reading: &mut ProgramScan, rest: Range<usize>) -> Option<usize> {
         let at = rest.start;
         let chooses =
             self.words.get(at).is_some_and(|word| word.may_start_with_dash && word.text.starts_with(VALUE_MARKER));
-        let is_code = match reading.syntax.operands {
-            Operands::Shell => reading.has_code,
-            Operands::Code => !reading.has_code,
-            Operands::Program(before) => reading.operands >= before,
-            Operands::Xargs => true,
-            _ => false,
-        };
-        if chooses && reading.options && !is_code {
+        if chooses && reading.options && !reading.expects_code_or_program() {
             self.push(reading, at, ArgRole::Option);
         }
         reading.operands += 1;

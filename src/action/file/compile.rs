@@ -179,7 +179,7 @@ fn compile_edits(edits: &Spanned<Json>, compiler: &mut Compiler<'_>) -> Option<J
 
 fn report_edits(at: Location, compiler: &mut Compiler<'_>) {
     compiler
-        .error(Code::WrongType, at, "invalid `edits`: expected a list of texts to replace")
+        .error(Code::WrongType, at, "invalid `edits`, expected a list of texts to replace")
         .help("write `edits: [{ old: \"{{old}}\", new: \"{{new}}\" }]`, or exactly one `{{…}}` with such a list");
 }
 

@@ -65,7 +65,7 @@ impl FileText {
     }
 
     /// What a caller may see of it.
-    pub(super) fn public(&self) -> String {
+    pub(super) fn redacted(&self) -> String {
         let shown = self.0.iter().map(|part| match part {
             TextPart::Public(text) => text.as_str(),
             TextPart::Secret(_) => SECRET_PLACEHOLDER,
@@ -151,8 +151,7 @@ fn count_to_two(text: &str, old: &str) -> usize {
 }
 
 /// The changes as a unified diff; empty where there are none.
-pub(super) fn unified_diff(path: &str, texts: (&str, &str), budget: &Budget) -> Result<String, Exhausted> {
-    let (old, new) = texts;
+pub(super) fn unified_diff(path: &str, old: &str, new: &str, budget: &Budget) -> Result<String, Exhausted> {
     budget.charge_memory((old.len() + new.len()).saturating_mul(2))?;
     let diff = TextDiff::configure().timeout(DIFF_TIMEOUT).diff_lines(old, new);
     Ok(diff.unified_diff().context_radius(CONTEXT_LINES).header(path, path).to_string())
@@ -170,7 +169,7 @@ mod tests {
         let edits = parse_edits(&edits).map_err(|error| error.to_string())?;
         let mut text = FileText::new(text, Some(&Redactor::new(["hunter22-9d41"])));
         text.apply(&edits, &Budget::default()).map_err(|error| error.to_string())?;
-        Ok(format!("{}|{}", text.public(), text.into_string()))
+        Ok(format!("{}|{}", text.redacted(), text.into_string()))
     }
 
     #[test]
@@ -215,8 +214,8 @@ mod tests {
     fn diff_of_long_unlike_texts_ends() {
         let old: String = (0..100_000_u64).map(|n| format!("{}\n", n * 7919 % 100_003)).collect();
         let new: String = (0..100_000_u64).map(|n| format!("{}\n", n * 104_729 % 100_003)).collect();
-        let diff = unified_diff("f", (&old, &new), &Budget::default()).unwrap();
+        let diff = unified_diff("f", &old, &new, &Budget::default()).unwrap();
         assert!(diff.starts_with("--- f\n+++ f\n@@"), "{}", &diff[..80]);
-        assert_eq!(unified_diff("f", ("a\n", "a\n"), &Budget::default()).unwrap(), "");
+        assert_eq!(unified_diff("f", "a\n", "a\n", &Budget::default()).unwrap(), "");
     }
 }

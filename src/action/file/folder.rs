@@ -6,7 +6,7 @@ use crate::action::{ActionContext, ActionError, ClientCapability, ask_roots};
 use crate::compile::{Compiler, Grants, MAX_NAMED_FOLDERS, NamedFolders};
 use crate::diagnostic::Code;
 use crate::files::WorkFolder;
-use crate::notation::{FolderKeys, WorkFolder as WorkFolderSpec};
+use crate::notation::{FolderKeys, FolderSpec};
 use crate::uri::file_uri_to_path;
 use crate::yaml::Spanned;
 
@@ -37,7 +37,7 @@ enum FolderSource {
 pub(super) fn find_folder<'a>(
     name: &Spanned<String>,
     compiler: &mut Compiler<'a>,
-) -> Option<(&'a Spanned<String>, &'a Spanned<WorkFolderSpec>)> {
+) -> Option<(&'a Spanned<String>, &'a Spanned<FolderSpec>)> {
     let pack = compiler.pack;
     if let Some((key, folder)) = pack.folders.get_key_value(name.value.as_str()) {
         compiler.findings.used_keys.insert(key.location);
@@ -59,7 +59,7 @@ pub(super) fn find_folder<'a>(
 }
 
 /// Checks a folder by itself.
-pub fn check_folder(name: &Spanned<String>, folder: &Spanned<WorkFolderSpec>, compiler: &mut Compiler<'_>) {
+pub fn check_folder(name: &Spanned<String>, folder: &Spanned<FolderSpec>, compiler: &mut Compiler<'_>) {
     let before = compiler.findings.report.diagnostics().len();
     let compiled = CompiledFolder::compile(name, folder, compiler);
     if compiled.is_none() && compiler.findings.report.diagnostics().len() == before {
@@ -80,11 +80,11 @@ pub fn check_folder(name: &Spanned<String>, folder: &Spanned<WorkFolderSpec>, co
 }
 
 /// Whether a pack without the grant may not work in a folder.
-pub(super) fn needs_grant(folder: &WorkFolderSpec) -> bool {
+pub(super) fn needs_grant(folder: &FolderSpec) -> bool {
     let is_outside = |path: &str| path.contains("{{") || Path::new(path).is_absolute();
     match folder {
-        WorkFolderSpec::Path(path) => is_outside(path),
-        WorkFolderSpec::Keys(keys) => keys.roots.is_some() || keys.path.as_deref().is_some_and(|path| is_outside(path)),
+        FolderSpec::Path(path) => is_outside(path),
+        FolderSpec::Keys(keys) => keys.roots.is_some() || keys.path.as_deref().is_some_and(|path| is_outside(path)),
     }
 }
 
@@ -92,7 +92,7 @@ impl CompiledFolder {
     /// Compiles a folder; reports what is wrong with it.
     pub(super) fn compile(
         name: &Spanned<String>,
-        folder: &Spanned<WorkFolderSpec>,
+        folder: &Spanned<FolderSpec>,
         compiler: &mut Compiler<'_>,
     ) -> Option<CompiledFolder> {
         let compiled = |source, client_roots, keys: &FolderKeys| CompiledFolder {
@@ -103,11 +103,11 @@ impl CompiledFolder {
             hidden: keys.hidden == Some(true),
         };
         let keys = match &folder.value {
-            WorkFolderSpec::Path(path) => {
+            FolderSpec::Path(path) => {
                 let path = Spanned::new(path.clone(), folder.location);
                 return Some(compiled(FolderSource::compile(&path, compiler)?, false, &FolderKeys::default()));
             }
-            WorkFolderSpec::Keys(keys) => keys,
+            FolderSpec::Keys(keys) => keys,
         };
         match (&keys.path, &keys.roots, &keys.otherwise) {
             (Some(path), None, None) => Some(compiled(FolderSource::compile(path, compiler)?, false, keys)),
@@ -208,7 +208,7 @@ impl FolderSource {
     }
 
     fn of_variable(path: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<FolderSource> {
-        let message = "invalid folder: expected a path of the pack, or exactly one `{{env.NAME}}` or `{{workspace}}`";
+        let message = "invalid folder, expected a path of the pack, or exactly one `{{env.NAME}}` or `{{workspace}}`";
         let help = "an argument must not choose a folder; it may be a path beneath one";
         compiler.named_folders(path, message, help).map(|named| match named {
             NamedFolders::Paths(paths) => FolderSource::Outside(paths),

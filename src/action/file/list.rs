@@ -44,8 +44,8 @@ impl Listing<'_> {
         let mut entries = Vec::new();
         match operation {
             Operation::Tree => entries = self.tree("", 0)?,
-            Operation::Find => self.flat("", (true, 0), &mut entries)?,
-            _ => self.flat("", (recursive, 0), &mut entries)?,
+            Operation::Find => self.flat("", true, 0, &mut entries)?,
+            _ => self.flat("", recursive, 0, &mut entries)?,
         }
         Ok(entries)
     }
@@ -61,19 +61,20 @@ impl Listing<'_> {
     fn flat(
         &mut self,
         below: &str,
-        (recursive, depth): (bool, usize),
+        recursive: bool,
+        depth: usize,
         entries: &mut Vec<Value>,
     ) -> Result<(), ActionError> {
         for entry in self.names(below, depth)? {
             let path = join(below, &entry.name);
-            if self.globs.matches(&self.public(&path)) {
+            if self.globs.matches(&self.redact(&path)) {
                 if !self.take(&path)? {
                     return Ok(());
                 }
                 entries.push(self.entry(&entry, &path));
             }
             if recursive && self.enters(&entry, &path, depth) {
-                self.flat(&path, (recursive, depth + 1), entries)?;
+                self.flat(&path, recursive, depth + 1, entries)?;
             }
         }
         Ok(())
@@ -84,7 +85,7 @@ impl Listing<'_> {
         for entry in self.names(below, depth)? {
             let path = join(below, &entry.name);
             let is_folder = entry.kind == FileKind::Directory;
-            let shown = self.public(&path);
+            let shown = self.redact(&path);
             if !is_folder && !self.globs.matches(&shown) || is_folder && !self.globs.could_match_in(&shown) {
                 continue;
             }
@@ -110,7 +111,7 @@ impl Listing<'_> {
         };
         self.not_utf8 += not_utf8.iter().filter(|entry| self.could_list(entry, below)).count();
         if self.redactor.is_some() {
-            names.sort_by_cached_key(|entry| self.public(&entry.name).into_owned());
+            names.sort_by_cached_key(|entry| self.redact(&entry.name).into_owned());
         }
         self.budget.charge_work(names.len().saturating_mul(ENTRY_BYTES / 2))?;
         Ok(names)
@@ -119,18 +120,18 @@ impl Listing<'_> {
     /// Whether a name, or one below it, would be listed.
     fn could_list(&self, entry: &FolderName, below: &str) -> bool {
         let path = join(below, &entry.name);
-        let path = self.public(&path);
+        let path = self.redact(&path);
         self.globs.matches(&path) || entry.kind == FileKind::Directory && self.globs.could_match_in(&path)
     }
 
     /// Links are listed and not entered, so that a listing ends.
     fn enters(&self, entry: &FolderName, path: &str, depth: usize) -> bool {
         let is_folder = entry.kind == FileKind::Directory && !entry.is_link;
-        is_folder && depth < MAX_DEPTH && self.left > 0 && self.globs.could_match_in(&self.public(path))
+        is_folder && depth < MAX_DEPTH && self.left > 0 && self.globs.could_match_in(&self.redact(path))
     }
 
     /// A path without secrets.
-    fn public<'t>(&self, path: &'t str) -> Cow<'t, str> {
+    fn redact<'t>(&self, path: &'t str) -> Cow<'t, str> {
         self.redactor.map_or(Cow::Borrowed(path), |redactor| redactor.redact_text(path))
     }
 

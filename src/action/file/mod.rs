@@ -5,7 +5,7 @@
 mod compile;
 mod edit;
 mod folder;
-mod found;
+mod operation_result;
 mod list;
 mod path;
 mod read;
@@ -27,10 +27,10 @@ use crate::template::{FolderPath, JsonLeaf, QueryValue, Scope, Shape, Template, 
 use edit::FileText;
 pub use folder::check_folder;
 use folder::{CompiledFolder, needs_grant};
-use found::{Found, FoundBody};
 use list::{DEFAULT_ENTRIES, Listing, MAX_ENTRIES};
+use operation_result::{OperationResult, ResultBody};
 use path::CallPath;
-use read::{Lines, ReadableFile, Reading};
+use read::{Lines, ReadOptions, ReadableFile};
 pub use spec::FileSpec;
 use spec::Operation;
 
@@ -171,7 +171,10 @@ impl FileCall<'_> {
         self.context.scope.budget()
     }
 
-    fn run_io(&self, work: impl FnOnce() -> Result<Found, ActionError>) -> Result<ActionOutcome, ActionError> {
+    fn run_io(
+        &self,
+        work: impl FnOnce() -> Result<OperationResult, ActionError>,
+    ) -> Result<ActionOutcome, ActionError> {
         self.budget().run_io(|| work()?.into_outcome(self.context))?
     }
 
@@ -183,7 +186,7 @@ impl FileCall<'_> {
         self.folders.get(path.folder).ok_or_else(|| ActionError::message("the folder is gone".to_owned()))
     }
 
-    fn reading(&self) -> Result<Reading, ActionError> {
+    fn reading(&self) -> Result<ReadOptions, ActionError> {
         let options = &self.action.options;
         let (head, tail) = (self.count("head", &options.head)?, self.count("tail", &options.tail)?);
         let lines = match (head, tail) {
@@ -192,10 +195,10 @@ impl FileCall<'_> {
             (None, Some(tail)) => Lines::Tail(tail),
             (None, None) => Lines::All,
         };
-        Ok(Reading { lines, as_base64: self.flag(&options.base64)?, wants_json: self.action.wants_json })
+        Ok(ReadOptions { lines, as_base64: self.flag(&options.base64)?, wants_json: self.action.wants_json })
     }
 
-    fn make_folder(&self, folder: &WorkFolder, path: &CallPath) -> Result<Found, ActionError> {
+    fn make_folder(&self, folder: &WorkFolder, path: &CallPath) -> Result<OperationResult, ActionError> {
         self.announce(path)?;
         if !path.relative.is_empty() {
             folder.create_folder(&path.relative)?;
@@ -203,7 +206,7 @@ impl FileCall<'_> {
         Ok(self.changed(path, |shown| format!("made the folder {shown}")))
     }
 
-    fn list(&self, folder: &WorkFolder, path: &CallPath) -> Result<Found, ActionError> {
+    fn list(&self, folder: &WorkFolder, path: &CallPath) -> Result<OperationResult, ActionError> {
         let options = &self.action.options;
         let limit = self.count("limit", &options.limit)?.unwrap_or(DEFAULT_ENTRIES).min(MAX_ENTRIES);
         let recursive = self.flag(&options.recursive)?;
@@ -222,7 +225,11 @@ impl FileCall<'_> {
             ("notUtf8", listing.not_utf8.into()),
             ("path", path.shown(folders, "").into()),
         ];
-        Ok(Found { body: FoundBody::Json("entries"), note: listing.note(limit), ..Found::fields(fields) })
+        Ok(OperationResult {
+            body: ResultBody::Json("entries"),
+            note: listing.note(limit),
+            ..OperationResult::fields(fields)
+        })
     }
 
     fn globs(&self) -> Result<Globs, ActionError> {
@@ -247,7 +254,7 @@ impl FileCall<'_> {
         })
     }
 
-    fn write(&self, folder: &WorkFolder, path: &CallPath) -> Result<Found, ActionError> {
+    fn write(&self, folder: &WorkFolder, path: &CallPath) -> Result<OperationResult, ActionError> {
         let existing = self.action.options.existing;
         let bytes = match &self.action.content {
             Some(NewContent::Edits(edits)) => return self.edit(folder, path, edits),
@@ -280,7 +287,7 @@ impl FileCall<'_> {
         }))
     }
 
-    fn edit(&self, folder: &WorkFolder, path: &CallPath, edits: &JsonTemplate) -> Result<Found, ActionError> {
+    fn edit(&self, folder: &WorkFolder, path: &CallPath, edits: &JsonTemplate) -> Result<OperationResult, ActionError> {
         let edits = edit::parse_edits(&edits.render(self.scope())?)?;
         let shown = path.shown(self.folders, "");
         let redactor = self.context.run.world.redactor();
@@ -288,9 +295,9 @@ impl FileCall<'_> {
             self.budget().charge_memory(old.len().saturating_mul(2))?;
             let not_text = |_| ActionError::message(format!("`{shown}` is not UTF-8, so it cannot be edited"));
             let mut text = FileText::new(&String::from_utf8(old).map_err(not_text)?, redactor);
-            let old = text.public();
+            let old = text.redacted();
             text.apply(&edits, self.budget())?;
-            Ok((edit::unified_diff(&shown, (&old, &text.public()), self.budget())?, text.into_string()))
+            Ok((edit::unified_diff(&shown, &old, &text.redacted(), self.budget())?, text.into_string()))
         };
         let mut diff = String::new();
         if self.flag(&self.action.options.dry_run)? {
@@ -307,29 +314,29 @@ impl FileCall<'_> {
             })?;
         }
         let note = diff.is_empty().then(|| format!("nothing to change in {shown}"));
-        let body = if diff.is_empty() { FoundBody::None } else { FoundBody::Text("diff") };
+        let body = if diff.is_empty() { ResultBody::None } else { ResultBody::Text("diff") };
         let fields = [("path", shown.into()), ("diff", diff.into())];
-        Ok(Found { body, note, ..Found::fields(fields) })
+        Ok(OperationResult { body, note, ..OperationResult::fields(fields) })
     }
 
-    fn transfer(&self, folder: &WorkFolder, path: &CallPath) -> Result<Found, ActionError> {
-        let Some(to) = &self.action.to else { return Ok(Found::fields([])) };
+    fn transfer(&self, folder: &WorkFolder, path: &CallPath) -> Result<OperationResult, ActionError> {
+        let Some(to) = &self.action.to else { return Ok(OperationResult::fields([])) };
         let (to, existing) = (self.resolve(to)?, self.action.options.existing);
         self.announce(path)?;
         match self.action.operation {
             Operation::Copy => {
                 let from = folder.open_file(&path.relative)?;
                 self.folder(&to)?
-                    .copy(from, (&to.relative, existing), |from, file| self.pump(from, file, &to.relative))?;
+                    .copy(from, &to.relative, existing, |from, file| self.pump(from, file, &to.relative))?;
             }
-            _ => folder.rename(&path.relative, (self.folder(&to)?, &to.relative), existing)?,
+            _ => folder.rename(&path.relative, self.folder(&to)?, &to.relative, existing)?,
         }
         let verb = if self.action.operation == Operation::Copy { "copied" } else { "moved" };
         let from = path.shown(self.folders, "");
         Ok(self.changed(&to, |to| format!("{verb} {from} to {to}")))
     }
 
-    fn remove(&self, folder: &WorkFolder, path: &CallPath) -> Result<Found, ActionError> {
+    fn remove(&self, folder: &WorkFolder, path: &CallPath) -> Result<OperationResult, ActionError> {
         let recursive = self.flag(&self.action.options.recursive)?;
         self.announce(path)?;
         if recursive {
@@ -378,10 +385,10 @@ impl FileCall<'_> {
     }
 
     /// What a change found: the path that is there now, or was, and what was done to it in words.
-    fn changed(&self, path: &CallPath, words: impl FnOnce(&str) -> String) -> Found {
+    fn changed(&self, path: &CallPath, words: impl FnOnce(&str) -> String) -> OperationResult {
         let shown = path.shown(self.folders, "");
         let note = Some(words(if shown.is_empty() { "." } else { &shown }));
-        Found { note, ..Found::fields([("path", shown.into())]) }
+        OperationResult { note, ..OperationResult::fields([("path", shown.into())]) }
     }
 
     /// A flag; nothing is false.

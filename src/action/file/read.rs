@@ -6,8 +6,8 @@ use crate::action::{ActionContext, ActionError};
 use crate::files::{FileError, FileInfo, OpenFile, WorkFolder, mime_of, rfc3339};
 use crate::redact::{InputEnd, Redactor};
 
-use super::found::{Found, FoundBody};
 use super::list::insert_size;
+use super::operation_result::{OperationResult, ResultBody};
 use super::path::CallPath;
 
 /// Which part of a file is read.
@@ -30,13 +30,13 @@ impl Lines {
 }
 
 /// How a file is read.
-pub(super) struct Reading {
+pub(super) struct ReadOptions {
     pub(super) lines: Lines,
     pub(super) as_base64: bool,
     pub(super) wants_json: bool,
 }
 
-impl Reading {
+impl ReadOptions {
     /// Hides secrets, and drops what was only read to know one at the limit.
     pub(super) fn redact(&self, redactor: &Redactor, bytes: &mut Vec<u8>, limit: usize) {
         match self.lines {
@@ -50,14 +50,14 @@ impl Reading {
 pub(super) struct ReadableFile<'a> {
     file: OpenFile,
     path: &'a CallPath,
-    reading: Reading,
+    reading: ReadOptions,
 }
 
 impl ReadableFile<'_> {
     pub(super) fn open<'a>(
         folder: &WorkFolder,
         path: &'a CallPath,
-        reading: Reading,
+        reading: ReadOptions,
     ) -> Result<ReadableFile<'a>, FileError> {
         Ok(ReadableFile { file: folder.open_file(&path.relative)?, path, reading })
     }
@@ -68,7 +68,11 @@ impl ReadableFile<'_> {
     }
 
     /// Reads it.
-    pub(super) fn read(self, folders: &[WorkFolder], context: &ActionContext<'_>) -> Result<Found, ActionError> {
+    pub(super) fn read(
+        self,
+        folders: &[WorkFolder],
+        context: &ActionContext<'_>,
+    ) -> Result<OperationResult, ActionError> {
         let ReadableFile { file, path, reading } = self;
         let limit = context.run.max_output;
         let lookahead = context.run.world.redactor().map_or(0, Redactor::lookahead) as u64;
@@ -85,7 +89,7 @@ impl ReadableFile<'_> {
         fields.insert("path".to_owned(), path.shown(folders, "").into());
         fields.insert("mimeType".to_owned(), mime_type.clone().into());
         info.iter().for_each(|info| insert_size(&mut fields, info));
-        Ok(Found { fields, body: FoundBody::Contents { bytes, mime_type, reading }, note: None })
+        Ok(OperationResult { fields, body: ResultBody::Contents { bytes, mime_type, reading }, note: None })
     }
 }
 
@@ -106,7 +110,7 @@ fn last_lines(bytes: Vec<u8>, count: usize) -> Vec<u8> {
 }
 
 /// What is known of a file or folder.
-pub(super) fn stat(folder: &WorkFolder, path: &CallPath, folders: &[WorkFolder]) -> Result<Found, FileError> {
+pub(super) fn stat(folder: &WorkFolder, path: &CallPath, folders: &[WorkFolder]) -> Result<OperationResult, FileError> {
     let info: FileInfo = folder.info(&path.relative)?;
     let mut fields = Map::new();
     fields.insert("path".to_owned(), path.shown(folders, "").into());
@@ -117,5 +121,5 @@ pub(super) fn stat(folder: &WorkFolder, path: &CallPath, folders: &[WorkFolder])
     fields.insert("mode".to_owned(), format!("{:03o}", info.mode).into());
     let roots: Vec<_> = folders.iter().map(|folder| folder.path().to_string_lossy()).collect();
     fields.insert("folders".to_owned(), json!(roots));
-    Ok(Found { fields, body: FoundBody::Fields, note: None })
+    Ok(OperationResult { fields, body: ResultBody::Fields, note: None })
 }

@@ -12,6 +12,7 @@ use super::connection::{compile_base, compile_path, in_connection_scope};
 use super::credentials::HttpCredentials;
 use super::header_name::{is_header_name, is_reserved_header};
 use super::multipart::Multipart;
+use super::paginate::Pagination;
 use super::query::Parameter;
 use super::{HttpBody, HttpSpec, Method};
 
@@ -132,6 +133,14 @@ pub(super) fn check_header_name(name: &Spanned<String>, compiler: &mut Compiler<
     }
 }
 
+/// How pages are followed, if they are.
+pub(super) fn compile_pagination(spec: &HttpSpec, compiler: &mut Compiler<'_>) -> Option<Option<Pagination>> {
+    match &spec.paginate {
+        Some(paginate) => Pagination::compile(paginate, compiler).map(Some),
+        None => Some(None),
+    }
+}
+
 pub(super) fn compile_body(node: &ActionNode<'_, HttpSpec>, compiler: &mut Compiler<'_>) -> Option<HttpBody> {
     let spec = &node.spec.value;
     let ways = [
@@ -177,7 +186,7 @@ pub(super) fn http_method(spec: &HttpSpec, compiler: &mut Compiler<'_>) -> Optio
 }
 
 /// Reports a method whose response has no pages.
-pub(super) fn check_paginate(spec: &HttpSpec, method: &str, compiler: &mut Compiler<'_>) {
+fn check_paginate(spec: &HttpSpec, method: &str, compiler: &mut Compiler<'_>) {
     if let Some(paginate) = spec.paginate.as_ref().filter(|_| method == "HEAD") {
         compiler
             .error(Code::Conflict, paginate.location, "a HEAD request must not have `paginate`")
@@ -186,14 +195,21 @@ pub(super) fn check_paginate(spec: &HttpSpec, method: &str, compiler: &mut Compi
 }
 
 /// Reports a time in which nothing can be done.
-pub(super) fn check_timeout(spec: &HttpSpec, compiler: &mut Compiler<'_>) {
+fn check_timeout(spec: &HttpSpec, compiler: &mut Compiler<'_>) {
     if let Some(timeout) = spec.timeout.as_ref().filter(|timeout| timeout.to_std().is_zero()) {
         compiler.error(Code::BadValue, timeout.location, "`timeout` must be greater than zero");
     }
 }
 
+/// Checks the keys that go with some methods alone, and the time-out.
+pub(super) fn check_spec(spec: &HttpSpec, method: &'static str, compiler: &mut Compiler<'_>) {
+    check_cache(spec, method, compiler);
+    check_paginate(spec, method, compiler);
+    check_timeout(spec, compiler);
+}
+
 /// Reports `cache` of a request that is sent for what it does.
-pub(super) fn check_cache(spec: &HttpSpec, method: &str, compiler: &mut Compiler<'_>) {
+fn check_cache(spec: &HttpSpec, method: &str, compiler: &mut Compiler<'_>) {
     if let Some(cache) = spec.cache.as_ref().filter(|_| !matches!(method, "GET" | "HEAD")) {
         compiler
             .error(Code::Conflict, cache.location, format!("a {method} request must not have `cache`"))
@@ -273,7 +289,7 @@ fn allow_variable(host: &Spanned<String>, policy: &mut HostPolicy, compiler: &mu
             .error(
                 Code::Unsafe,
                 host.location,
-                "invalid entry in `allow`: expected a host, or exactly one `{{env.NAME}}`",
+                "invalid entry in `allow`, expected a host, or exactly one `{{env.NAME}}`",
             )
             .help("an argument must not choose which private hosts are reached");
         return;

@@ -12,7 +12,7 @@ use super::HttpSpec;
 use super::compile::{allow_hosts, compile_headers, compile_url_text};
 use super::credentials::HttpCredentials;
 use super::retry::RetryPolicy;
-use super::tls_and_proxy::Transport;
+use super::tls_and_proxy::TlsAndProxy;
 
 /// The connection that a request names in `use`; the outer `None` if there is no such connection, which is reported.
 pub(super) fn find_connection<'a>(spec: &HttpSpec, compiler: &mut Compiler<'a>) -> Option<Option<&'a Connection>> {
@@ -84,7 +84,7 @@ pub fn check_connection(name: &Spanned<String>, connection: &Spanned<Connection>
         compile_headers(connection.headers.iter(), compiler);
         connection.auth.as_ref().map(|auth| HttpCredentials::compile(auth, compiler))
     });
-    Transport::compile(Some(connection), compiler);
+    TlsAndProxy::compile(Some(connection), compiler);
     RetryPolicy::compile(None, connection.retry.as_ref(), "GET", compiler);
     allow_hosts(connection.allow.as_ref(), compiler);
     if !compiler.findings.used_keys.contains(&name.location) {

@@ -31,7 +31,7 @@ use paginate::Pagination;
 use query::Parameter;
 use retry::RetryPolicy;
 use status::{ErrorMessages, StatusPattern};
-use tls_and_proxy::Transport;
+use tls_and_proxy::TlsAndProxy;
 
 pub use connection::check_connection;
 pub use header_name::{is_header_name, is_reserved_header};
@@ -60,7 +60,7 @@ pub struct HttpAction {
     expected_statuses: Vec<StatusPattern>,
     error_messages: ErrorMessages,
     host_policy: HostPolicy,
-    transport: Transport,
+    transport: TlsAndProxy,
     format: OutputFormat,
     /// Whether the body contains a secret, which redirects must not send to another origin.
     has_secret_body: bool,
@@ -155,22 +155,16 @@ impl ActionKind for HttpAction {
         let body = compile::compile_body(&node, compiler);
         let error_messages = ErrorMessages::compile(&spec.on_error, &Self::outcome_shape(), compiler);
         let expected_statuses = status::compile_patterns(spec.expect.as_ref(), compiler);
-        let pagination = spec.paginate.as_ref().map(|paginate| Pagination::compile(paginate, compiler));
+        let pagination = compile::compile_pagination(spec, compiler);
         let method = compile::http_method(spec, compiler);
         connection?;
         let (method, urls) = (method?, urls?);
-        compile::check_cache(spec, method, compiler);
-        compile::check_paginate(spec, method, compiler);
-        compile::check_timeout(spec, compiler);
-        let retry = RetryPolicy::compile(
-            spec.retry.as_ref(),
-            shared.and_then(|shared| shared.retry.as_ref()),
-            method,
-            compiler,
-        );
+        compile::check_spec(spec, method, compiler);
+        let shared_retry = shared.and_then(|shared| shared.retry.as_ref());
+        let retry = RetryPolicy::compile(spec.retry.as_ref(), shared_retry, method, compiler);
         let (credentials, body) = (credentials?, body?);
         let host_policy = compile::compile_host_policy(spec, shared, &urls, compiler);
-        let transport = Transport::compile(shared, compiler);
+        let transport = TlsAndProxy::compile(shared, compiler);
         let request = HttpAction {
             has_secret_body: compiler.find_secret(&body.reads()).is_some(),
             body_reads: body.reads(),
@@ -186,10 +180,7 @@ impl ActionKind for HttpAction {
             timeout: spec.timeout.as_ref().map(|timeout| timeout.to_std()),
             cache_lifetime: spec.cache.as_ref().map(|cache| cache.to_std()),
             retry: retry?,
-            pagination: match pagination {
-                Some(pagination) => Some(pagination?),
-                None => None,
-            },
+            pagination: pagination?,
             follows_redirects: spec.redirect != Some(Redirect::Manual),
             expected_statuses: expected_statuses?,
             error_messages: error_messages?,
@@ -197,13 +188,7 @@ impl ActionKind for HttpAction {
             transport: transport?,
             format: output_format(&node, compiler)?,
         };
-        ErrorMessages::check_used(&spec.on_error, |status| request.is_success(status), compiler);
-        request.check_whole_url(spec, compiler)?;
-        let query_reads: Vec<Vec<String>> =
-            request.url.read_paths().to_vec().into_iter().chain(Parameter::reads(&request.query)).collect();
-        let has_secret_query =
-            query_reads.iter().any(|path| path.first().is_some_and(|head| head == "env" || head == "steps"));
-        Some(HttpAction { has_secret_query, ..request })
+        request.finish(spec, compiler)
     }
 
     fn client_use(&self) -> ClientUse {
@@ -231,6 +216,13 @@ impl ActionKind for HttpAction {
 }
 
 impl HttpAction {
+    /// Checks what depends on several keys, and notes what it takes all of them to know.
+    fn finish(self, spec: &HttpSpec, compiler: &mut Compiler<'_>) -> Option<HttpAction> {
+        ErrorMessages::check_used(&spec.on_error, |status| self.is_success(status), compiler);
+        self.check_whole_url(spec, compiler)?;
+        Some(HttpAction { has_secret_query: self.may_have_secret_query(), ..self })
+    }
+
     /// Refuses secrets in a request whose host an argument chooses.
     fn check_whole_url(&self, spec: &HttpSpec, compiler: &mut Compiler<'_>) -> Option<()> {
         let UrlBase::Value(argument) = self.url.url_base() else { return Some(()) };
@@ -249,6 +241,12 @@ impl HttpAction {
                 .help(help);
         }
         None
+    }
+
+    /// Whether its query reads variables or the results of steps, which may be secret.
+    fn may_have_secret_query(&self) -> bool {
+        let reads = self.url.read_paths().to_vec().into_iter().chain(Parameter::reads(&self.query));
+        reads.into_iter().any(|path| path.first().is_some_and(|head| head == "env" || head == "steps"))
     }
 
     /// The paths that its query, headers and body read.

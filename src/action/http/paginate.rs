@@ -8,7 +8,7 @@ use url::Url;
 
 use crate::action::keys::check_exactly_one;
 use crate::action::outcome::OutcomeBody;
-use crate::action::{ActionContext, ActionError, ActionOutcome, ProgressUpdate, Selection};
+use crate::action::{ActionContext, ActionError, ActionOutcome, ProgressUpdate, SelectExpression};
 use crate::budget::{HeldMemory, json_memory_size, memory_size};
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
@@ -26,7 +26,7 @@ const MAX_PAGES: u32 = 1000;
 /// How the further pages of a response are found.
 pub(super) struct Pagination {
     next: NextPage,
-    items: Option<Selection>,
+    items: Option<SelectExpression>,
     max_pages: u32,
     max_items: usize,
     keeps_partial: bool,
@@ -36,9 +36,9 @@ enum NextPage {
     /// The URL in the header `Link` (RFC 8288).
     Link,
     /// A URL in the body.
-    Url(Selection),
+    Url(SelectExpression),
     /// A cursor in the body, which becomes a query parameter.
-    Cursor(Selection, String),
+    Cursor(SelectExpression, String),
     /// A query parameter that counts pages or items.
     Number(PageNumber),
 }
@@ -119,7 +119,7 @@ impl Pagination {
             }
         }
         let items = match &spec.items {
-            Some(items) => Some(Selection::compile(items, compiler)?),
+            Some(items) => Some(SelectExpression::compile(items, compiler)?),
             None => None,
         };
         is_one?;
@@ -138,12 +138,12 @@ impl NextPage {
         if let Some(next) = &spec.next {
             return match next.value.as_str() {
                 "link" => Some(NextPage::Link),
-                _ => Selection::compile(next, compiler).map(NextPage::Url),
+                _ => SelectExpression::compile(next, compiler).map(NextPage::Url),
             };
         }
         if let Some((cursor, parameter)) = spec.cursor.as_ref().zip(spec.parameter.as_ref()) {
             let parameter = parameter_name(parameter, compiler)?;
-            return Selection::compile(cursor, compiler).map(|cursor| NextPage::Cursor(cursor, parameter));
+            return SelectExpression::compile(cursor, compiler).map(|cursor| NextPage::Cursor(cursor, parameter));
         }
         PageNumber::compile(spec, compiler).map(NextPage::Number)
     }

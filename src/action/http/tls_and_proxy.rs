@@ -16,15 +16,15 @@ use super::connection::in_connection_scope;
 
 /// How the servers of a connection are reached.
 #[derive(Default)]
-pub(super) struct Transport {
+pub(super) struct TlsAndProxy {
     tls: TlsOptions,
     proxy: Option<Arc<Proxy>>,
 }
 
-impl Transport {
+impl TlsAndProxy {
     /// Compiles `tls` and `proxy` of a connection, if there is one.
-    pub(super) fn compile(connection: Option<&Connection>, compiler: &mut Compiler<'_>) -> Option<Transport> {
-        let Some(connection) = connection else { return Some(Transport::default()) };
+    pub(super) fn compile(connection: Option<&Connection>, compiler: &mut Compiler<'_>) -> Option<TlsAndProxy> {
+        let Some(connection) = connection else { return Some(TlsAndProxy::default()) };
         in_connection_scope(compiler, |compiler| {
             let tls = match &connection.tls {
                 Some(tls) => compile_tls(tls, compiler),
@@ -34,7 +34,7 @@ impl Transport {
                 Some(proxy) => compile_proxy(proxy, connection, compiler),
                 None => Some(None),
             };
-            Some(Transport { tls: tls?, proxy: proxy? })
+            Some(TlsAndProxy { tls: tls?, proxy: proxy? })
         })
     }
 

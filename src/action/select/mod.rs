@@ -19,7 +19,7 @@ use crate::diagnostic::{Code, Span};
 use crate::yaml::Spanned;
 
 /// A compiled expression.
-pub struct Selection {
+pub struct SelectExpression {
     expression: jmespath::Expression<'static>,
 }
 
@@ -56,9 +56,9 @@ const FUNCTIONS: &[&str] = &[
     "values",
 ];
 
-impl Selection {
-    /// Compiles an expression; a fault is reported at its place.
-    pub fn compile(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Selection> {
+impl SelectExpression {
+    /// Compiles an expression; a error is reported at its place.
+    pub fn compile(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<SelectExpression> {
         let steps = text.bytes().filter(|byte| b"([{!.|&".contains(byte)).count();
         if steps > MAX_EXPRESSION_STEPS {
             compiler.error(
@@ -78,7 +78,7 @@ impl Selection {
         let mut called = Vec::new();
         collect_function_names(expression.as_ast(), &mut called);
         let unknown = called.into_iter().find(|name| !FUNCTIONS.contains(&name.as_str()));
-        let Some(unknown) = unknown else { return Some(Selection { expression }) };
+        let Some(unknown) = unknown else { return Some(SelectExpression { expression }) };
         let at = text.find(&format!("{unknown}(")).unwrap_or_default();
         let span = compiler.span_within(text.location, at..at + unknown.len());
         compiler.error(Code::Select, span, format!("unknown JMESPath function `{unknown}`")).did_you_mean(
@@ -151,9 +151,9 @@ impl SelectError {
     }
 }
 
-impl std::fmt::Debug for Selection {
+impl std::fmt::Debug for SelectExpression {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Selection({:?})", self.expression.as_str())
+        write!(formatter, "SelectExpression({:?})", self.expression.as_str())
     }
 }
 

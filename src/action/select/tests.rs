@@ -5,11 +5,11 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{SelectError, Selection};
+use super::{SelectError, SelectExpression};
 use crate::budget::{Budget, Exhausted};
 
-fn selection(text: &str) -> Selection {
-    Selection { expression: jmespath::compile(text).unwrap() }
+fn selection(text: &str) -> SelectExpression {
+    SelectExpression { expression: jmespath::compile(text).unwrap() }
 }
 
 /// What `jmespath` itself finds, in folio's words where it finds nothing.

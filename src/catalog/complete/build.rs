@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::action::{Run, Selection};
+use crate::action::{Run, SelectExpression};
 use crate::budget::Budget;
 use crate::catalog::entry::{CheckedRun, RunKeys, entry_digest};
 use crate::catalog::inputs::Inputs;
@@ -186,7 +186,7 @@ fn compile_run(from: &CompleteBody, run: &Spanned<Run>, compiler: &mut Compiler<
     let ready = compile_with_typed(keys, compiler);
     let blocked = ready.blocked;
     let plan = ready.into_plan(entry_digest(run.location, read, compiler), compiler);
-    let select = transpose_checked(from.select.as_ref().map(|select| Selection::compile(select, compiler)))?;
+    let select = transpose_checked(from.select.as_ref().map(|select| SelectExpression::compile(select, compiler)))?;
     match plan {
         Some(plan) => Some(CompletionSource::Run { plan: Box::new(plan), select }),
         // A source without its grants offers no values; its entry still loads.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::action::{OutcomeBody, RunOutcome, RunPlan, Selection};
+use crate::action::{OutcomeBody, RunOutcome, RunPlan, SelectExpression};
 use crate::diagnostic::truncate;
 use crate::manifest::CompletionMatch;
 use crate::redact::Redactor;
@@ -51,7 +51,7 @@ pub(super) enum CompletionSource {
     /// The values of a variable of a resource.
     Resource(ResourceCompletion),
     /// The output of an action.
-    Run { plan: Box<RunPlan>, select: Option<Selection> },
+    Run { plan: Box<RunPlan>, select: Option<SelectExpression> },
 }
 
 /// A variable of a resource's URI, by whose values another argument is completed.
@@ -240,7 +240,7 @@ fn match_values(all: &[String], typed: &str, matching: CompletionMatch, secrets:
 
 async fn run_source(
     plan: &RunPlan,
-    select: Option<&Selection>,
+    select: Option<&SelectExpression>,
     owner: CompletionOwner<'_>,
     query: CompletionQuery<'_>,
 ) -> Option<Vec<String>> {

@@ -71,8 +71,8 @@ fn report_no_variable(completion: &ResourceCompletion, resource: &CompiledResour
         }
         (Some(variable), _) => {
             let message = format!("unknown completed variable `{}` of resource `{name}`", **variable);
-            let fault = findings.report.error(Code::UnknownVariable, variable.location.span(), message);
-            fault.did_you_mean(variable, variable.location.span(), completed);
+            let error = findings.report.error(Code::UnknownVariable, variable.location.span(), message);
+            error.did_you_mean(variable, variable.location.span(), completed);
         }
         (None, several) => {
             let message = format!("ambiguous variable of resource `{name}`");
@@ -91,8 +91,8 @@ fn check_uri(completion: &ResourceCompletion, variable: &str, resource: &Compile
     let Some(other) = names.find(|name| *name != variable && resource.inputs.requires(name)) else { return };
     if completion.uri {
         let message = format!("cannot complete the URI of `{}`: it also requires `{other}`", *completion.name);
-        let fault = findings.report.error(Code::Conflict, completion.name.location.span(), message);
-        fault.help("remove `uri`, and build the URI from several arguments");
+        let error = findings.report.error(Code::Conflict, completion.name.location.span(), message);
+        error.help("remove `uri`, and build the URI from several arguments");
     }
 }
 
@@ -138,8 +138,8 @@ impl<'a> ResourceLookup<'a> {
             let mut unreadable = paths.filter_map(|path| self.find_unreadable(path, &|path| uris_with(argument, path)));
             let Some(UnreadableFile { path, uri, resource }) = unreadable.next() else { continue };
             let message = format!("completion `{path}` leads to unreadable resource `{uri}`");
-            let fault = findings.report.warning(Code::UnknownReference, files.at.span(), message);
-            fault.help(suggest_fix(resource, owner, argument));
+            let error = findings.report.warning(Code::UnknownReference, files.at.span(), message);
+            error.help(suggest_fix(resource, owner, argument));
         }
     }
 

@@ -9,13 +9,13 @@ use crate::catalog::blob::Bytes;
 use crate::catalog::block::{listed_annotations, strip_whitespace};
 use crate::catalog::complete::compile_sources;
 use crate::catalog::entry::{RunKeys, check_limits, entry_digest};
+use crate::catalog::entry_references::References;
 use crate::catalog::file::{PackFile, check_mime_type};
 use crate::catalog::icons::{check_icons, listed_icons};
 use crate::catalog::inputs::{Inputs, check_argument, check_name};
 use crate::catalog::listed_text::listed_text;
 use crate::catalog::listing::ResourceInfo;
 use crate::catalog::prompt::EntryBuildContext;
-use crate::catalog::reference::References;
 use crate::catalog::resource_root::ResourceRoot;
 use crate::catalog::result::ResultPlan;
 use crate::compile::{Compiler, Exposure};
@@ -26,7 +26,8 @@ use crate::template::{FilePath, Template, reserved_name_meaning};
 use crate::uri::{Operator, UriTemplate, check_uri};
 use crate::yaml::{Location, Spanned};
 
-use super::{CompiledResource, ResourceContent};
+use super::file_template::FileTemplate;
+use super::{CompiledResource, ResourceContent, ResourceRun};
 
 impl CompiledResource {
     /// Compiles a resource. `None` if it has errors, or its pack lacks a grant.
@@ -48,8 +49,8 @@ impl CompiledResource {
         }
         let hints = written.annotations.as_ref().map(|hints| listed_annotations(hints, compiler));
         let digest = entry_digest(written.location, contents_before, compiler);
-        if let Some(ResourceContent::Run(plan, _)) = &mut content {
-            plan.set_outcome_reads(&compiler.steps_read, pack_context.entry_digest(digest));
+        if let Some(ResourceContent::Run(run)) = &mut content {
+            run.plan.set_outcome_reads(&compiler.steps_read, pack_context.entry_digest(digest));
         }
         let inputs = inputs?;
         Some(CompiledResource {
@@ -83,16 +84,16 @@ fn compile_uri(written: &Spanned<manifest::Resource>, compiler: &mut Compiler<'_
             .help("such as `docs://policy` or `issue://{id}`");
         return None;
     };
-    let fault = match UriTemplate::parse(uri) {
+    let error = match UriTemplate::parse(uri) {
         Ok(template) if template.is_literal() => match check_uri(uri) {
             Ok(()) => return warn_of_http_uri(uri, template, compiler),
-            Err(fault) => fault,
+            Err(error) => error,
         },
         Ok(template) => return warn_of_http_uri(uri, template, compiler),
-        Err(fault) => fault,
+        Err(error) => error,
     };
-    let span = compiler.span_within(uri.location, fault.at.clone());
-    compiler.findings.report.add_located(Severity::Error, Code::Uri, span, fault);
+    let span = compiler.span_within(uri.location, error.at.clone());
+    compiler.findings.report.add_located(Severity::Error, Code::Uri, span, error);
     None
 }
 
@@ -139,7 +140,7 @@ fn variable_inputs(
     Inputs::from_checked_arguments(&arguments, compiler)
 }
 
-/// The name of a variable that only the URI declares; that some are helpers too, such as `path`, is no fault there.
+/// The name of a variable that only the URI declares; that some are helpers too, such as `path`, is no error there.
 fn check_undeclared_variable(name: &str, written: &Spanned<manifest::Resource>, compiler: &mut Compiler<'_>) {
     if !is_identifier(name) || reserved_name_meaning(name).is_some() {
         let at = written.uri.as_ref().map_or(written.location, |uri| uri.location);
@@ -172,7 +173,7 @@ fn compile_content(
     let ready = run_keys(written).compile(compiler);
     let result = compiler
         .with_scope_shape(ready.names, |compiler| ResultPlan::compile(written.result.as_ref(), compiler, references));
-    Some(ResourceContent::Run(Box::new(ready.plan?), Box::new(result?)))
+    Some(ResourceContent::Run(Box::new(ResourceRun { plan: ready.plan?, result: result? })))
 }
 
 fn run_keys(written: &manifest::Resource) -> RunKeys<'_> {
@@ -257,7 +258,10 @@ fn file_template(file: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<
     let folder = compiler.resolve_path(literal, file.location)?;
     compiler.findings.dependencies.folders.insert(compiler.pack.folder.path().join(&folder));
     match compiler.pack.folder.subfolder(&folder) {
-        Ok(folder) => Some(ResourceContent::FileTemplate { folder, literal: PathBuf::from(literal), path }),
+        Ok(folder) => {
+            let literal = PathBuf::from(literal);
+            Some(ResourceContent::FileTemplate(FileTemplate { folder, literal, path }))
+        }
         Err(error) => {
             compiler.error(Code::NotFound, file.location, error.to_string());
             None

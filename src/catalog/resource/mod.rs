@@ -1,6 +1,7 @@
 //! Resources and resource templates: listed, read and completed.
 
 mod build;
+mod file_template;
 mod path_values;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -15,9 +16,9 @@ use serde_json::{Map, Value, json};
 use crate::action::RunPlan;
 use crate::budget::Budget;
 use crate::diagnostic::truncate;
-use crate::files::{Folder, mime_by_name, rfc3339};
+use crate::files::{mime_by_name, rfc3339};
 use crate::notation::CacheScope;
-use crate::template::{FilePath, Scope, Template, Text};
+use crate::template::{Scope, Template, Text};
 use crate::uri::UriTemplate;
 
 use super::answer::{AnswerContents, Refusal, RefusalKind, TextOrBlob};
@@ -25,12 +26,13 @@ use super::blob::BlobPlan;
 use super::block::RenderedBlock;
 use super::complete::{CompletionOwner, CompletionQuery, CompletionSources};
 use super::entry::{EntryContext, PackContext, keep_roots};
-use super::file::{self, PackFile};
+use super::file::{self, FileAt, PackFile};
 use super::inputs::{ConfinedCall, Inputs, Misfit};
 use super::listing::{self, Annotations, ResourceInfo};
 use super::resource_root::ResourceRoot;
 use super::result::{RenderedResult, ResultPlan};
 use super::{MAX_SHOWN_URI_CHARS, MAX_URI_DATA_CHARS};
+use file_template::FileTemplate;
 use path_values::{PathValues, has_variable};
 
 /// How large a file may be that is read as a resource.
@@ -61,14 +63,15 @@ enum ResourceContent {
     Blob(Vec<u8>),
     BlobTemplate(BlobPlan),
     File(PackFile),
-    /// The folder that the path cannot leave, its literal prefix, and the whole path.
-    FileTemplate {
-        folder: Folder,
-        literal: PathBuf,
-        path: Template<FilePath>,
-    },
+    FileTemplate(FileTemplate),
     Root(ResourceRoot),
-    Run(Box<RunPlan>, Box<ResultPlan>),
+    Run(Box<ResourceRun>),
+}
+
+/// A run, and what its outcome becomes.
+struct ResourceRun {
+    plan: RunPlan,
+    result: ResultPlan,
 }
 
 /// The outcome of a read.
@@ -82,7 +85,7 @@ impl CompiledResource {
     /// Its run, if any.
     pub(super) fn plan(&self) -> Option<&RunPlan> {
         match &self.content {
-            ResourceContent::Run(plan, _) => Some(plan),
+            ResourceContent::Run(run) => Some(&run.plan),
             _ => None,
         }
     }
@@ -181,8 +184,8 @@ impl CompiledResource {
                     .run_sized(root.entries().len().saturating_mul(PATH_OVERHEAD_BYTES), paths)
                     .ok()
             }
-            ResourceContent::FileTemplate { folder, literal, path } => {
-                let named = PathValues { folder, literal, path, resource: self, budget: query.entry_context.budget };
+            ResourceContent::FileTemplate(file) => {
+                let named = PathValues { file, resource: self, budget: query.entry_context.budget };
                 query.entry_context.budget.run_io(|| named.values(query.argument, query.given)).ok()?
             }
             _ => None,
@@ -211,7 +214,7 @@ impl CompiledResource {
     pub(super) fn completes_from_files(&self, variable: &str) -> bool {
         match &self.content {
             ResourceContent::Root(_) => self.path_variable() == Some(variable),
-            ResourceContent::FileTemplate { path, .. } => has_variable(path, variable),
+            ResourceContent::FileTemplate(file) => has_variable(&file.path, variable),
             _ => false,
         }
     }
@@ -239,9 +242,7 @@ impl CompiledResource {
             ResourceContent::Root(root) => {
                 root.shows(path) && root.resolve_folder().stat(Path::new(path)).is_ok_and(is_file)
             }
-            ResourceContent::FileTemplate { folder, literal, path } => {
-                self.template_stat((folder, literal, path), values).is_some_and(is_file)
-            }
+            ResourceContent::FileTemplate(file) => self.template_stat(file, values).is_some_and(is_file),
             _ => true,
         }
     }
@@ -265,40 +266,42 @@ impl CompiledResource {
         let arguments = bound.map_err(misfit_refusal)?;
         let ConfinedCall { arguments, entry_context, roots } = self.inputs.confine(arguments, entry_context).await?;
         let scope = self.pack_context.scope(arguments, &budget);
-        if !matches!(self.content, ResourceContent::Run(..)) {
-            entry_context.ensure_not_resumed()?;
+        if let ResourceContent::Run(run) = &self.content {
+            let reading = self.run(run, scope, uri, &entry_context).await;
+            return reading.map_err(|refusal| keep_roots(roots, refusal));
         }
-        let body = match &self.content {
-            ResourceContent::Text(text) => (TextOrBlob::Text(text.render(&scope)?.0), "text/plain".to_owned()),
+        entry_context.ensure_not_resumed()?;
+        let (body, mime_type) = self.read_content(uri, &path, &scope)?;
+        Ok(ReadOutcome::Contents(vec![self.to_contents(uri, body, mime_type)]))
+    }
+
+    /// Reads what is no run, with its type if the manifest has none.
+    fn read_content(&self, uri: &str, path: &str, scope: &Scope) -> Result<(TextOrBlob, String), Refusal> {
+        let budget = scope.budget();
+        Ok(match &self.content {
+            ResourceContent::Text(text) => (TextOrBlob::Text(text.render(scope)?.0), "text/plain".to_owned()),
             ResourceContent::Blob(bytes) => {
                 let encode = || TextOrBlob::Blob(STANDARD.encode(bytes));
                 (budget.run_sized(bytes.len(), encode)?, "application/octet-stream".to_owned())
             }
             ResourceContent::BlobTemplate(blob) => {
-                (TextOrBlob::Blob(blob.render(&scope)?), "application/octet-stream".to_owned())
+                (TextOrBlob::Blob(blob.render(scope)?), "application/octet-stream".to_owned())
             }
-            ResourceContent::File(file) => file::read_body(file.at(), MAX_RESOURCE_BYTES, uri, &budget)?,
-            ResourceContent::FileTemplate { folder, literal, path } => {
-                let rendered = path.render(&scope).map_err(|error| not_found_refusal(uri, &error.to_string()))?.text;
-                let below = Path::new(&rendered).strip_prefix(literal).unwrap_or(Path::new(&rendered)).to_owned();
-                let below_text = below.to_string_lossy();
-                if folder.links_to_hidden(&below_text) || self.pack_context.secrets.finds_secret(&below_text) {
-                    return Err(file_not_found(uri, &rendered));
+            ResourceContent::File(file) => file::read_body(file.at(), MAX_RESOURCE_BYTES, uri, budget)?,
+            ResourceContent::FileTemplate(file) => {
+                let rendered = file.path.render(scope).map_err(|error| not_found_refusal(uri, &error.to_string()))?;
+                let below = file.below(&rendered.text);
+                if !file.is_public(below, &self.pack_context.secrets) {
+                    return Err(file_not_found(uri, &rendered.text));
                 }
-                file::read_body((folder, &below), MAX_RESOURCE_BYTES, uri, &budget)?
+                file::read_body(FileAt { folder: &file.folder, path: below }, MAX_RESOURCE_BYTES, uri, budget)?
             }
-            ResourceContent::Root(root) if root.shows(&path) => {
-                file::read_body((root.resolve_folder(), Path::new(&path)), MAX_RESOURCE_BYTES, uri, &budget)?
+            ResourceContent::Root(root) if root.shows(path) => {
+                let at = FileAt { folder: root.resolve_folder(), path: Path::new(path) };
+                file::read_body(at, MAX_RESOURCE_BYTES, uri, budget)?
             }
-            ResourceContent::Root(_) => {
-                return Err(file_not_found(uri, &path));
-            }
-            ResourceContent::Run(plan, result) => {
-                let reading = self.run((plan, result), scope, uri, &entry_context).await;
-                return reading.map_err(|refusal| keep_roots(roots, refusal));
-            }
-        };
-        Ok(ReadOutcome::Contents(vec![self.to_contents(uri, body.0, body.1)]))
+            ResourceContent::Root(_) | ResourceContent::Run(_) => return Err(file_not_found(uri, path)),
+        })
     }
 
     fn to_contents(&self, uri: &str, body: TextOrBlob, guessed: String) -> AnswerContents {
@@ -308,19 +311,18 @@ impl CompiledResource {
 
     async fn run(
         &self,
-        made: (&RunPlan, &ResultPlan),
+        run: &ResourceRun,
         scope: Scope,
         uri: &str,
         entry_context: &EntryContext<'_>,
     ) -> Result<ReadOutcome, Refusal> {
-        let (plan, result) = made;
-        let outcome = Box::pin(self.pack_context.run(&self.key, plan, &scope, entry_context)).await?;
+        let outcome = Box::pin(self.pack_context.run(&self.key, &run.plan, &scope, entry_context)).await?;
         if let Some(message) = &outcome.outcome.failure {
             let kind = if outcome.outcome.status == Some(404) { RefusalKind::NotFound } else { RefusalKind::Internal };
             return Err(Refusal::new(kind, message.clone()).with_data(json!({ "uri": uri })));
         }
         let (budget, size) = (entry_context.budget, outcome.size());
-        let render = || result.render(Some(outcome), scope);
+        let render = || run.result.render(Some(outcome), scope);
         let body = match budget.run_sized(size, render)?? {
             RenderedResult::Content(made, _) => return Ok(ReadOutcome::Blocks(made)),
             RenderedResult::Text(text, _) => (TextOrBlob::Text(text), "text/plain".to_owned()),
@@ -350,47 +352,32 @@ impl CompiledResource {
         let stat = match &self.content {
             ResourceContent::File(file) => file.folder.stat(&file.path).ok(),
             ResourceContent::Root(root) if root.shows(path) => root.resolve_folder().stat(Path::new(path)).ok(),
-            ResourceContent::FileTemplate { folder, literal, path } => {
-                self.template_stat((folder, literal, path), values)
-            }
+            ResourceContent::FileTemplate(file) => self.template_stat(file, values),
             _ => None,
         };
         stat.map(|stat| (stat.size, stat.modified)).hash(&mut hasher);
         hasher.finish()
     }
 
-    fn template_stat(
-        &self,
-        file: (&Folder, &Path, &Template<FilePath>),
-        values: &IndexMap<String, String>,
-    ) -> Option<crate::files::FileStat> {
+    fn template_stat(&self, file: &FileTemplate, values: &IndexMap<String, String>) -> Option<crate::files::FileStat> {
         let below = self.template_path(file, values)?;
-        file.0.stat(&below).ok()
+        file.folder.stat(&below).ok()
     }
 
     /// The path of a file below its folder, if it may be shown.
-    fn template_path(
-        &self,
-        file: (&Folder, &Path, &Template<FilePath>),
-        values: &IndexMap<String, String>,
-    ) -> Option<PathBuf> {
-        let (folder, literal, path) = file;
+    fn template_path(&self, file: &FileTemplate, values: &IndexMap<String, String>) -> Option<PathBuf> {
         let given = values.iter().map(|(name, value)| (name.clone(), Value::from(value.clone()))).collect();
         let budget = Budget::default();
         let scope = self.pack_context.scope(self.inputs.bind_coerced(Some(given), &budget).ok()?, &budget);
-        let rendered = path.render(&scope).ok()?.text;
-        let below = Path::new(&rendered).strip_prefix(literal).unwrap_or(Path::new(&rendered));
-        let text = below.to_string_lossy();
-        let is_public = !folder.links_to_hidden(&text) && !self.pack_context.secrets.finds_secret(&text);
-        is_public.then(|| below.to_owned())
+        let rendered = file.path.render(&scope).ok()?.text;
+        let below = file.below(&rendered);
+        file.is_public(below, &self.pack_context.secrets).then(|| below.to_owned())
     }
 
     /// The file that a URI leads to by its variables.
-    pub(super) fn file_of_variables(&self, values: &IndexMap<String, String>) -> Option<PathBuf> {
+    pub(super) fn path_from_variables(&self, values: &IndexMap<String, String>) -> Option<PathBuf> {
         match &self.content {
-            ResourceContent::FileTemplate { folder, literal, path } => {
-                Some(folder.path().join(self.template_path((folder, literal, path), values)?))
-            }
+            ResourceContent::FileTemplate(file) => Some(file.folder.path().join(self.template_path(file, values)?)),
             _ => None,
         }
     }

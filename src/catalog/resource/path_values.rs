@@ -8,18 +8,16 @@ use serde_json::Value;
 
 use crate::budget::Budget;
 use crate::catalog::complete::MAX_COMPLETED_FILES;
-use crate::files::{FileEntry, Folder, Globs};
+use crate::files::{FileEntry, Globs};
 use crate::template::{FilePath, Template, TemplatePart, value_to_text};
 use crate::uri::Operator;
 
+use super::file_template::FileTemplate;
 use super::{CompiledResource, MAX_RESOURCE_BYTES};
 
 /// A templated path of a resource, to be matched in reverse.
 pub(super) struct PathValues<'a> {
-    pub(super) folder: &'a Folder,
-    /// The path of the folder in the pack.
-    pub(super) literal: &'a Path,
-    pub(super) path: &'a Template<FilePath>,
+    pub(super) file: &'a FileTemplate,
     pub(super) resource: &'a CompiledResource,
     pub(super) budget: &'a Budget,
 }
@@ -62,7 +60,7 @@ impl PathValues<'_> {
         let pieces = self.pieces(variable, &given)?;
         let globs = Globs::new(&[&glob(&pieces)], &[]).ok()?;
         let (pattern, names) = pattern(&pieces)?;
-        let entries = self.folder.walk(&globs, MAX_COMPLETED_FILES).unwrap_or_default();
+        let entries = self.file.folder.walk(&globs, MAX_COMPLETED_FILES).unwrap_or_default();
         let value = |entry: &FileEntry| {
             let mut values = capture_values(&pattern, &names, &entry.path)?;
             values.extend(given.iter().map(|(name, value)| (name.clone(), value.clone())));
@@ -80,7 +78,7 @@ impl PathValues<'_> {
         known.insert(variable.to_owned(), Value::Null);
         let scope = self.resource.pack_context.scope(known, self.budget);
         let mut pieces = Vec::new();
-        for part in self.path.parts()? {
+        for part in self.file.path.parts()? {
             pieces.push(match part {
                 TemplatePart::Text(text) => PathPiece::Text(text.to_owned()),
                 TemplatePart::Variable(path) => {
@@ -92,7 +90,7 @@ impl PathValues<'_> {
             });
         }
         if let Some(PathPiece::Text(first)) = pieces.first_mut() {
-            let below = first.strip_prefix(&*self.literal.to_string_lossy()).unwrap_or(first);
+            let below = first.strip_prefix(&*self.file.literal.to_string_lossy()).unwrap_or(first);
             *first = below.trim_start_matches('/').to_owned();
         }
         Some(pieces)
@@ -120,10 +118,8 @@ impl PathValues<'_> {
             // As far as it is known without the others.
             None => inputs.bind_with_defaults(values, self.budget),
         };
-        let Ok(rendered) = self.path.render(&pack_context.scope(known, self.budget)) else { return false };
-        let rendered = Path::new(&rendered.text);
-        let below = rendered.strip_prefix(self.literal).unwrap_or(rendered);
-        below == Path::new(&entry.path) && entry.size <= MAX_RESOURCE_BYTES
+        let Ok(rendered) = self.file.path.render(&pack_context.scope(known, self.budget)) else { return false };
+        self.file.below(&rendered.text) == Path::new(&entry.path) && entry.size <= MAX_RESOURCE_BYTES
     }
 }
 

@@ -47,6 +47,12 @@ pub(in crate::catalog) struct SkillCollector {
     children: Children,
 }
 
+/// The skills of all packs, and their files, as they are listed.
+pub(in crate::catalog) struct SkillListings {
+    pub(in crate::catalog) skills: Vec<listing::SkillListing>,
+    pub(in crate::catalog) files: Vec<listing::ResourceListing>,
+}
+
 /// What is being looked through: the folder that holds the skills of a pack.
 struct SkillsDir<'a> {
     folder: Folder,
@@ -98,8 +104,9 @@ impl SkillCollector {
     }
 
     /// What is listed, in order.
-    pub(in crate::catalog) fn listings(&self) -> (Vec<listing::SkillListing>, Vec<listing::ResourceListing>) {
-        (self.skills.clone(), self.files.iter().map(|file| file.listing.clone()).collect())
+    pub(in crate::catalog) fn listings(&self) -> SkillListings {
+        let files = self.files.iter().map(|file| file.listing.clone()).collect();
+        SkillListings { skills: self.skills.clone(), files }
     }
 
     /// The URIs of the files of one pack.

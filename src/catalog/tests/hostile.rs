@@ -27,10 +27,10 @@ fn from_bytes(manifest: Vec<u8>, fragment: Vec<u8>) -> BuildOutcome {
 /// Either there is a catalog or an error says why not; and every place is in its file.
 fn check_consistent(built: &BuildOutcome) -> Result<(), TestCaseError> {
     prop_assert_eq!(built.catalog.is_none(), built.report.has_errors(), "{:?}", built.report.diagnostics());
-    for fault in built.report.diagnostics() {
-        let Some(span) = fault.span else { continue };
+    for error in built.report.diagnostics() {
+        let Some(span) = error.span else { continue };
         let text = built.report.sources.get(span.file).unwrap().text().clone();
-        prop_assert!(text.get(span.start as usize..span.end as usize).is_some(), "{fault:?}");
+        prop_assert!(text.get(span.start as usize..span.end as usize).is_some(), "{error:?}");
     }
     Ok(())
 }
@@ -205,10 +205,10 @@ proptest! {
 fn manifest_with_bom_and_crlf_is_read() {
     let text = "\u{feff}folio: 1\r\nserver: { name: t }\r\nprompts:\r\n  p: { text: \"{{x}}\" }\r\n";
     let built = from_bytes(text.as_bytes().to_vec(), Vec::new());
-    let fault = &built.report.diagnostics()[0];
-    let span = fault.span.unwrap();
+    let error = &built.report.diagnostics()[0];
+    let span = error.span.unwrap();
     let place = built.report.sources.get(span.file).unwrap().position(span.start);
-    assert_eq!((fault.code, place.line, place.column), (Code::UnknownVariable, 4, 17));
+    assert_eq!((error.code, place.line, place.column), (Code::UnknownVariable, 4, 17));
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn symlinked_pack_cycle_is_detected() {
         .unwrap();
     std::os::unix::fs::symlink(".", folder.path().join("a")).unwrap();
     let built = build(load(&ManifestLocation::resolve(folder.path()).unwrap(), &EnvSource::default()));
-    let codes: Vec<Code> = built.report.diagnostics().iter().map(|fault| fault.code).collect();
+    let codes: Vec<Code> = built.report.diagnostics().iter().map(|error| error.code).collect();
     assert_eq!(codes, [Code::Cycle]);
 }
 

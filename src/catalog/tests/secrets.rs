@@ -45,8 +45,8 @@ fn secret_stays_secret_across_packs() {
     let inner = "env: { C: {}, PATH: {}, A: {} }\nprompts: { p: { text: \"{{env.C}}\" }, path: { text: \"{{env.PATH}}{{env.A}}\" } }";
     let files = [("folio.yaml", outer), ("p/folio.yaml", middle), ("p/q/folio.yaml", inner)];
     let found = built(&files, &[("A", "hunter22"), ("C", "not handed over")]);
-    let errors = found.report.diagnostics().iter().filter(|fault| fault.severity == Severity::Error);
-    let codes: Vec<Code> = errors.map(|fault| fault.code).collect();
+    let errors = found.report.diagnostics().iter().filter(|error| error.severity == Severity::Error);
+    let codes: Vec<Code> = errors.map(|error| error.code).collect();
     assert_eq!(codes, [Code::Secret], "{:?}", found.report.diagnostics());
 }
 

@@ -1,7 +1,7 @@
 //! Actions that are written as a text.
 
 use super::text::{scalar, words};
-use super::{Meant, Reshaper, suggest};
+use super::{Correction, Reshaper, suggest};
 use crate::diagnostic::Code;
 use crate::yaml::{Entry, NodeId};
 
@@ -100,7 +100,7 @@ impl Reshaper<'_> {
         let span = self.span(code);
         let item = self.document.add_plain(number, span);
         let list = self.document.add_list(vec![item], span);
-        self.replace(code, "a list", Meant { text: format!("[{number}]"), is_certain: true, node: list });
+        self.replace(code, "a list", Correction { text: format!("[{number}]"), is_certain: true, node: list });
     }
 
     /// `command: ls` with `args: [-l]`, as the configuration of clients has it: in a step, or in the place of the list
@@ -176,7 +176,12 @@ impl Reshaper<'_> {
                 let list = format!("[{}]", words.iter().map(|word| scalar(word)).collect::<Vec<_>>().join(", "));
                 let text = if is_run { format!("{{ exec: {list} }}") } else { list };
                 let shown = format!("write `{text}`");
-                suggest(diagnostic, span, &Meant { text, is_certain: !command.contains('\n'), node: meant }, &shown);
+                suggest(
+                    diagnostic,
+                    span,
+                    &Correction { text, is_certain: !command.contains('\n'), node: meant },
+                    &shown,
+                );
             }
         }
         self.document.replace(node, meant);

@@ -1,7 +1,7 @@
 //! Messages of a prompt as MCP and the APIs of models write them: with `role` and `content`.
 
 use super::text::flow_scalar;
-use super::{Meant, Reshaper, suggest};
+use super::{Correction, Reshaper, suggest};
 use crate::diagnostic::Code;
 use crate::manifest::prompt::{SYSTEM_ROLE, SYSTEM_ROLE_HELP};
 use crate::yaml::{Entry, NodeId};
@@ -31,7 +31,11 @@ impl Reshaper<'_> {
         let item = self.document.add_map(vec![Entry { key, value }], span);
         let list = self.document.add_list(vec![item], span);
         let text_of_list = format!("[{{ user: {} }}]", flow_scalar(&written, &content));
-        self.replace(text, "a list", Meant { text: text_of_list, is_certain: !written.contains('\n'), node: list });
+        self.replace(
+            text,
+            "a list",
+            Correction { text: text_of_list, is_certain: !written.contains('\n'), node: list },
+        );
     }
 
     /// A single message, without its list.
@@ -42,7 +46,7 @@ impl Reshaper<'_> {
         let list = self.document.add_list(vec![item], span);
         let is_certain = written.starts_with('{') && !written.contains('\n');
         let text = if is_certain { format!("[{written}]") } else { "- user: …".to_owned() };
-        self.replace(message, "a list", Meant { text, is_certain, node: list });
+        self.replace(message, "a list", Correction { text, is_certain, node: list });
     }
 
     fn message(&mut self, message: NodeId) {
@@ -68,7 +72,7 @@ impl Reshaper<'_> {
             let text = text.unwrap_or_else(|| format!("{key}: …"));
             let shown = self.shown(message, &text);
             let diagnostic = self.report.error(Code::UnknownKey, span, words);
-            suggest(diagnostic, whole, &Meant { text, is_certain, node }, &shown);
+            suggest(diagnostic, whole, &Correction { text, is_certain, node }, &shown);
         }
         self.document.replace(message, node);
     }

@@ -35,7 +35,7 @@ struct Reshaper<'a> {
 }
 
 /// What a value was meant to be.
-struct Meant {
+struct Correction {
     /// The right form, as text in the place of the value.
     text: String,
     /// Whether nothing else can be meant.
@@ -132,7 +132,7 @@ impl Reshaper<'_> {
         let map = self.document.add_map(vec![Entry { key: key_node, value: value_node }], span);
         let text = format!("{{ {key}: {value} }}");
         let is_certain = is_certain && !written.contains('\n');
-        self.replace(node, "a map", Meant { text, is_certain, node: map });
+        self.replace(node, "a map", Correction { text, is_certain, node: map });
     }
 
     /// A scalar where a list is due.
@@ -144,11 +144,11 @@ impl Reshaper<'_> {
         let is_text = self.document.string_of(node).is_some();
         let text = if is_text { flow_scalar(&written, &text) } else { written.clone() };
         let text = format!("[{text}]");
-        self.replace(node, "a list", Meant { text, is_certain: !written.contains('\n'), node: list });
+        self.replace(node, "a list", Correction { text, is_certain: !written.contains('\n'), node: list });
     }
 
     /// Reports a value of the wrong shape, and reads it as what is meant.
-    fn replace(&mut self, node: NodeId, expected: &str, meant: Meant) {
+    fn replace(&mut self, node: NodeId, expected: &str, meant: Correction) {
         let message = format!("expected {expected}, found {}", self.describe(node));
         let (span, shown) = (self.span(node), self.shown(node, &meant.text));
         let diagnostic = self.report.error(Code::WrongType, span, message);
@@ -214,7 +214,7 @@ impl Reshaper<'_> {
 }
 
 /// Shows what to write: in the place of the value where that is certain.
-fn suggest(diagnostic: &mut Diagnostic, span: Span, meant: &Meant, shown: &str) {
+fn suggest(diagnostic: &mut Diagnostic, span: Span, meant: &Correction, shown: &str) {
     diagnostic.help(shown);
     if meant.is_certain {
         diagnostic.fix(span, meant.text.clone());

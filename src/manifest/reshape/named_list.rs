@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Meant, Reshaper};
+use super::{Correction, Reshaper};
 use crate::yaml::{Entry, NodeId};
 
 /// One item of a list, and its name.
@@ -33,7 +33,7 @@ impl Reshaper<'_> {
         let node = self.document.add_map(entries, span);
         let is_certain = text.is_some();
         let text = text.unwrap_or_else(|| format!("{key}:\n  NAME: {{ … }}"));
-        self.replace(list, "a map", Meant { text, is_certain, node });
+        self.replace(list, "a map", Correction { text, is_certain, node });
     }
 
     fn named_item(&self, item: NodeId) -> Option<NamedItem> {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Meant, Reshaper, suggest};
+use super::{Correction, Reshaper, suggest};
 use crate::diagnostic::{Code, Span};
 use crate::yaml::{Entry, NodeId};
 
@@ -74,7 +74,7 @@ impl Reshaper<'_> {
         let place = Span { end: self.span(file.value).end, ..at };
         let is_certain = has_shell && self.document.scalar_of(file.value).is_some();
         let diagnostic = self.report.error(Code::UnknownKey, at, "unknown key `file`");
-        suggest(diagnostic, place, &Meant { text, is_certain, node }, &shown);
+        suggest(diagnostic, place, &Correction { text, is_certain, node }, &shown);
         self.document.replace(script, node);
     }
 }

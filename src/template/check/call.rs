@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::Checker;
 use super::frame::TypedValue;
 use crate::diagnostic::{Code, quote_names};
-use crate::template::error::{Altered, Compared, TemplateError};
+use crate::template::error::{AlteredValue, ComparedValues, TemplateError};
 use crate::template::helper::{
     HelperForm, ParamKind, SIGNATURES, SecretUse, Signature, compile_pattern, is_time_zone, is_uuid_version,
     is_valid_format, signature,
@@ -274,8 +274,11 @@ impl<'a> Checker<'a> {
     /// Records the values that a helper changes.
     fn altered(&mut self, helper: &Ident, param: &Expression, value: &TypedValue<'a>) {
         let place = self.span(param.span());
-        let new =
-            value.paths().map(|path| Altered { path: path.clone(), helper: helper.text.clone(), place: place.clone() });
+        let new = value.paths().map(|path| AlteredValue {
+            path: path.clone(),
+            helper: helper.text.clone(),
+            place: place.clone(),
+        });
         self.outcome.altered.extend(new);
     }
 
@@ -285,7 +288,7 @@ impl<'a> Checker<'a> {
         let is_fixed = |path: &[String]| path.first().is_some_and(|head| head == "env" || head == "server");
         if paths.iter().any(|path| is_of_env(path)) && paths.iter().any(|path| !is_fixed(path)) {
             let place = self.span(call.helper.span.clone());
-            self.outcome.compared.push(Compared { paths, helper: call.helper.text.clone(), place });
+            self.outcome.compared.push(ComparedValues { paths, helper: call.helper.text.clone(), place });
         }
     }
 

@@ -13,7 +13,7 @@ use std::ops::Range;
 use crate::diagnostic::Code;
 
 use super::engine::Partials;
-use super::error::{Altered, Compared, TemplateError, TemplateSpan};
+use super::error::{AlteredValue, ComparedValues, TemplateError, TemplateSpan};
 use super::limit::{MAX_ERRORS, MAX_EXPANSION};
 use super::shape::ScopeShape;
 use super::syntax::TemplateNode;
@@ -39,9 +39,9 @@ pub(super) struct TemplateCheck {
     /// The paths of the values that the output contains, whole or in part.
     pub printed_paths: BTreeSet<Vec<String>>,
     /// The values that cannot be redacted in the output.
-    pub altered: Vec<Altered>,
+    pub altered: Vec<AlteredValue>,
     /// The comparisons of `env` with what is no constant.
-    pub compared: Vec<Compared>,
+    pub compared: Vec<ComparedValues>,
     /// The paths whose values rendering needs: the read paths, and objects around them.
     pub required_paths: BTreeSet<Vec<String>>,
     /// The positions of variables with paths through values of unknown shape.

@@ -7,7 +7,7 @@ use super::frame::{ScopeFrame, TypedValue};
 use crate::diagnostic::{Code, quote_names};
 use crate::template::error::TemplateError;
 use crate::template::helper::is_helper;
-use crate::template::output_form::may_mismatch;
+use crate::template::outcome_output::may_mismatch;
 use crate::template::shape::{Shape, field_shape};
 use crate::template::syntax::{Ident, PathNode};
 

@@ -15,7 +15,7 @@ pub(in crate::template) type HelperValue = Result<Value, RenderError>;
 /// A plain helper: a function of its arguments.
 pub(in crate::template) type HelperFn = fn(&dyn HelperParams) -> HelperValue;
 
-/// The arguments of a helper, from Handlebars or from a [`Term`](crate::template::term::Term).
+/// The arguments of a helper, from Handlebars or from a [`PlainExpression`](crate::template::plain_expression::PlainExpression).
 pub(in crate::template) trait HelperParams {
     /// The value of a parameter.
     fn param(&self, place: usize) -> Option<&Value>;

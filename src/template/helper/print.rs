@@ -5,7 +5,7 @@ use handlebars::{Context, Handlebars, Helper, HelperDef, HelperResult, RenderCon
 
 use super::argument::{FnHelper, HelperParams, HelperValue, param_or_null, param_text, text_value};
 use super::render_call::{RenderCall, RenderHelper};
-use crate::template::output_form::NoValue;
+use crate::template::outcome_output::NoValue;
 use crate::template::render::{
     MARK, PrintMode, RenderError, STEP_COST, capture, charge_copy, charge_work, mode, no_value,
 };

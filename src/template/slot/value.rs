@@ -118,7 +118,7 @@ fn check_single(
     help: &str,
 ) -> ((), Option<Range<usize>>) {
     if template.single_interpolation().is_none() && errors.is_empty() {
-        let message = format!("invalid {noun}: expected exactly one `{{{{…}}}}`");
+        let message = format!("invalid {noun}, expected exactly one `{{{{…}}}}`");
         errors.push(TemplateError::at_range(0..template.text.len(), Code::BadValue, message).help(help));
     }
     ((), None)
@@ -173,7 +173,7 @@ impl Slot for Numeric {
             let error = TemplateError::at_range(
                 0..template.text.len(),
                 Code::BadValue,
-                "invalid number: expected exactly one `{{…}}`",
+                "invalid number, expected exactly one `{{…}}`",
             );
             errors.push(error.help("write the value of a number, such as `{{limit}}` or `{{mul limit 2}}`"));
         }

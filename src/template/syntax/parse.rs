@@ -261,7 +261,7 @@ impl TemplateParser<'_> {
                 let error = TemplateError::at_range(
                     call.span.clone(),
                     Code::HelperArgument,
-                    "invalid arguments of `inline`: expected one quoted name",
+                    "invalid arguments of `inline`, expected one quoted name",
                 );
                 self.cursor.push_error(error.help("write `{{#*inline \"name\"}}`"));
                 Ident { text: String::new(), span: call.span.clone() }

@@ -10,7 +10,7 @@ use axum::{
 
 use crate::budget::block_if_large;
 use crate::server::Reservation;
-use crate::transport::{batch, message::MessageFault};
+use crate::transport::{batch, message::MessageError};
 
 use super::{
     HttpServer, SESSION_ID_HEADER,
@@ -27,9 +27,9 @@ pub(super) async fn answer_batch(
     reservation: Arc<Reservation>,
 ) -> Response {
     let refuse =
-        |message: &'static str| error_response(StatusCode::BAD_REQUEST, &MessageFault::invalid_request(None, message));
-    if let Err(fault) = block_if_large(bytes.len() as u64, || batch::parse_batch(&bytes).map(drop)) {
-        return error_response(StatusCode::BAD_REQUEST, &fault);
+        |message: &'static str| error_response(StatusCode::BAD_REQUEST, &MessageError::invalid_request(None, message));
+    if let Err(error) = block_if_large(bytes.len() as u64, || batch::parse_batch(&bytes).map(drop)) {
+        return error_response(StatusCode::BAD_REQUEST, &error);
     }
     let session = headers.get(SESSION_ID_HEADER).map(|id| id.to_str().unwrap_or_default());
     let Some(session) = session.filter(|_| !is_sessionless(headers)) else {
@@ -44,7 +44,7 @@ pub(super) async fn answer_batch(
     let mut reader = match received {
         Ok(Some(reader)) => reader,
         Ok(None) => return text_response(StatusCode::ACCEPTED, ""),
-        Err(fault) => return error_response(StatusCode::BAD_REQUEST, &fault),
+        Err(error) => return error_response(StatusCode::BAD_REQUEST, &error),
     };
     match reader.next().await {
         Some(Event { payload: EventPayload::Batch(replies), bytes, .. }) => {

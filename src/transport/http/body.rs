@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::{
     server::{Busy, Reservation, SMALL_MESSAGE_BYTES},
-    transport::message::MessageFault,
+    transport::message::MessageError,
 };
 
 use super::response::RefusedMessage;
@@ -37,13 +37,13 @@ pub(super) enum BodyError {
 impl BodyError {
     pub(super) fn response(&self) -> Response {
         let message = self.to_string();
-        let (status, fault) = match self {
-            BodyError::TooLong => (StatusCode::PAYLOAD_TOO_LARGE, MessageFault::invalid_request(None, message)),
-            BodyError::EndedEarly => (StatusCode::BAD_REQUEST, MessageFault::invalid_request(None, message)),
-            BodyError::TimedOut(_) => (StatusCode::REQUEST_TIMEOUT, MessageFault::invalid_request(None, message)),
-            BodyError::Busy(_) => (StatusCode::SERVICE_UNAVAILABLE, MessageFault::busy(None, message)),
+        let (status, error) = match self {
+            BodyError::TooLong => (StatusCode::PAYLOAD_TOO_LARGE, MessageError::invalid_request(None, message)),
+            BodyError::EndedEarly => (StatusCode::BAD_REQUEST, MessageError::invalid_request(None, message)),
+            BodyError::TimedOut(_) => (StatusCode::REQUEST_TIMEOUT, MessageError::invalid_request(None, message)),
+            BodyError::Busy(_) => (StatusCode::SERVICE_UNAVAILABLE, MessageError::busy(None, message)),
         };
-        RefusedMessage(status, fault).response()
+        RefusedMessage(status, error).response()
     }
 }
 

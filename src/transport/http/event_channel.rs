@@ -379,13 +379,18 @@ mod tests {
     #[derive(Debug, Clone)]
     enum Step {
         Say,
-        Read,
+        ReceivedMessage,
         Break,
         Resume(usize),
     }
 
     fn step() -> impl Strategy<Value = Step> {
-        prop_oneof![Just(Step::Say), Just(Step::Read), Just(Step::Break), (0_usize..8).prop_map(Step::Resume)]
+        prop_oneof![
+            Just(Step::Say),
+            Just(Step::ReceivedMessage),
+            Just(Step::Break),
+            (0_usize..8).prop_map(Step::Resume)
+        ]
     }
 
     proptest! {
@@ -402,7 +407,7 @@ mod tests {
                         spoken += 1;
                         channel.push(payload(spoken), Vec::new());
                     }
-                    Step::Read => {
+                    Step::ReceivedMessage => {
                         if let Some(event) = reader.as_mut().and_then(|reader| reader.next().now_or_never()) {
                             let event = event.unwrap();
                             seen.push((event.id.clone(), number(&event)));

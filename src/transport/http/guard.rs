@@ -14,7 +14,7 @@ use crate::catalog::{HttpAccess, normalize_origin};
 
 /// Why a request is denied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Denied {
+pub(super) enum AccessDenial {
     /// The server is not known by that name.
     Host,
     /// A web page from elsewhere.
@@ -65,41 +65,41 @@ impl AccessGuard {
         &self,
         request: &Request,
         access: &HttpAccess,
-    ) -> Result<Option<HeaderValue>, Denied> {
+    ) -> Result<Option<HeaderValue>, AccessDenial> {
         let headers = request.headers();
         let mut hosts = headers.get_all(header::HOST).iter();
         let host = hosts.next().and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
         // Where the target names a host, that is the one asked for, and a second header is somebody's trick.
-        let host = request.uri().authority().cloned().or(host).ok_or(Denied::Host)?;
+        let host = request.uri().authority().cloned().or(host).ok_or(AccessDenial::Host)?;
         if hosts.next().is_some() || host.as_str().contains('@') {
-            return Err(Denied::Host);
+            return Err(AccessDenial::Host);
         }
         if !self.is_known_host(&host, access) {
-            return Err(Denied::Host);
+            return Err(AccessDenial::Host);
         }
         let Some(origin) = headers.get(header::ORIGIN) else {
             let follows_link = self.allows_links && request.uri().path() == "/" && is_navigation(request);
-            return if is_cross_site(headers) && !follows_link { Err(Denied::Origin) } else { Ok(None) };
+            return if is_cross_site(headers) && !follows_link { Err(AccessDenial::Origin) } else { Ok(None) };
         };
-        let text = origin.to_str().map_err(|_| Denied::Origin)?;
+        let text = origin.to_str().map_err(|_| AccessDenial::Origin)?;
         if self.is_trusted_origin(&normalize_origin(text), access) {
             Ok(Some(origin.clone()))
         } else {
-            Err(Denied::Origin)
+            Err(AccessDenial::Origin)
         }
     }
 
     /// Checks the `Authorization` header in constant time.
-    pub(super) fn check_token(&self, shown: Option<&HeaderValue>, access: &HttpAccess) -> Result<(), Denied> {
+    pub(super) fn check_token(&self, shown: Option<&HeaderValue>, access: &HttpAccess) -> Result<(), AccessDenial> {
         let Some(token) = &access.token else {
-            return if self.needs_token { Err(Denied::Token) } else { Ok(()) };
+            return if self.needs_token { Err(AccessDenial::Token) } else { Ok(()) };
         };
         let shown = shown.map_or(&[][..], HeaderValue::as_bytes);
         let shown = match shown.split_at_checked(7) {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case(b"bearer ") => rest.trim_ascii(),
-            _ => return Err(Denied::Token),
+            _ => return Err(AccessDenial::Token),
         };
-        if token.matches(shown) { Ok(()) } else { Err(Denied::Token) }
+        if token.matches(shown) { Ok(()) } else { Err(AccessDenial::Token) }
     }
 
     fn is_known_host(&self, host: &Authority, access: &HttpAccess) -> bool {
@@ -159,7 +159,7 @@ mod tests {
         }
     }
 
-    fn check(guard: &AccessGuard, host: &str, origin: Option<&str>) -> Result<bool, Denied> {
+    fn check(guard: &AccessGuard, host: &str, origin: Option<&str>) -> Result<bool, AccessDenial> {
         let mut request = Request::builder().uri("/mcp").header("host", host);
         if let Some(origin) = origin {
             request = request.header("origin", origin);
@@ -190,7 +190,7 @@ mod tests {
             "a b",
             "",
         ] {
-            assert_eq!(check(&guard, host, None), Err(Denied::Host), "{host}");
+            assert_eq!(check(&guard, host, None), Err(AccessDenial::Host), "{host}");
         }
     }
 
@@ -199,7 +199,7 @@ mod tests {
         let guard = guard("0.0.0.0:8080");
         assert_eq!(check(&guard, "10.0.0.1:8080", None), Ok(false));
         assert_eq!(check(&guard, "[fe80::1]", None), Ok(false));
-        assert_eq!(check(&guard, "evil.example", None), Err(Denied::Host));
+        assert_eq!(check(&guard, "evil.example", None), Err(AccessDenial::Host));
     }
 
     #[test]
@@ -224,7 +224,7 @@ mod tests {
             "null",
             "",
         ] {
-            assert_eq!(check(&guard, "localhost:8080", Some(origin)), Err(Denied::Origin), "{origin}");
+            assert_eq!(check(&guard, "localhost:8080", Some(origin)), Err(AccessDenial::Origin), "{origin}");
         }
     }
 
@@ -237,7 +237,7 @@ mod tests {
             guard.check_host_and_origin(&request.body(Body::empty()).unwrap(), &access()).map(|_| ())
         };
         for site in ["cross-site", "same-site", "nonsense"] {
-            assert_eq!(check(site, None), Err(Denied::Origin), "{site}");
+            assert_eq!(check(site, None), Err(AccessDenial::Origin), "{site}");
             assert_eq!(check(site, Some("https://desk.example")), Ok(()), "{site}");
         }
         assert_eq!((check("same-origin", None), check("none", None)), (Ok(()), Ok(())));
@@ -254,21 +254,28 @@ mod tests {
         assert_eq!((identify("Bearer secret"), identify("bearer secret")), (Ok(()), Ok(())));
         for shown in ["Bearer secre", "Bearer secrets", "Bearer Secret", "Bearer ", "Bearer", "Basic secret", "secret"]
         {
-            assert_eq!(identify(shown), Err(Denied::Token), "{shown}");
+            assert_eq!(identify(shown), Err(AccessDenial::Token), "{shown}");
         }
-        assert_eq!(guard.check_token(None, &access()), Err(Denied::Token));
-        assert_eq!(guard.check_token(None, &HttpAccess::default()), Err(Denied::Token), "nobody, where one is needed");
+        assert_eq!(guard.check_token(None, &access()), Err(AccessDenial::Token));
+        assert_eq!(
+            guard.check_token(None, &HttpAccess::default()),
+            Err(AccessDenial::Token),
+            "nobody, where one is needed"
+        );
     }
 
     #[test]
     fn duplicate_host_is_refused_and_target_host_wins() {
         let guard = guard("127.0.0.1:8080");
         let two = Request::builder().uri("/mcp").header("host", "127.0.0.1").header("host", "evil.example");
-        assert_eq!(guard.check_host_and_origin(&two.body(Body::empty()).unwrap(), &access()).err(), Some(Denied::Host));
+        assert_eq!(
+            guard.check_host_and_origin(&two.body(Body::empty()).unwrap(), &access()).err(),
+            Some(AccessDenial::Host)
+        );
         let whole = Request::builder().uri("http://evil.example/mcp").header("host", "127.0.0.1");
         assert_eq!(
             guard.check_host_and_origin(&whole.body(Body::empty()).unwrap(), &access()).err(),
-            Some(Denied::Host)
+            Some(AccessDenial::Host)
         );
     }
 }

@@ -12,7 +12,7 @@ mod descriptors;
 mod event_stream;
 mod guard;
 mod page;
-mod presence;
+mod liveness;
 mod redact;
 mod response;
 mod revoked;
@@ -64,7 +64,7 @@ use self::{
 };
 use super::{
     batch, exchange,
-    message::{self, Incoming, MessageFault, MessageKind},
+    message::{self, Incoming, MessageError, MessageKind},
     message_size::Parser,
 };
 
@@ -395,7 +395,7 @@ async fn read_admitted(
     let bytes = read_whole_body(body, connection, &reservation).await?;
     let weigh = || exchange::checked_weight(&bytes, parser(&bytes), peer.total());
     let too_large =
-        |message: String| error_response(StatusCode::PAYLOAD_TOO_LARGE, &MessageFault::invalid_request(None, message));
+        |message: String| error_response(StatusCode::PAYLOAD_TOO_LARGE, &MessageError::invalid_request(None, message));
     let weight = block_if_large(bytes.len() as u64, weigh).map_err(too_large)?;
     reservation.admit_size(weight).await.map_err(|busy| BodyError::Busy(busy).response())?;
     Ok((bytes, reservation))
@@ -438,18 +438,18 @@ fn is_removed(method: &str, headers: &HeaderMap) -> bool {
 
 /// Refuses what rmcp would refuse without a word that a client could show.
 fn check_message(http_server: &HttpServer, headers: &HeaderMap, bytes: &Bytes) -> Result<(), RefusedMessage> {
-    let bad = |fault: MessageFault| RefusedMessage(StatusCode::BAD_REQUEST, fault);
+    let bad = |error: MessageError| RefusedMessage(StatusCode::BAD_REQUEST, error);
     let envelope = message::parse_envelope(bytes).map_err(bad)?;
     let MessageKind::Request { id, method } = &envelope.kind else { return Ok(()) };
     let (id, initialize) = (id.clone(), method == "initialize");
     if is_removed(method, headers) {
         let message = format!("unknown method `{}`", crate::diagnostic::truncate(method, 64));
-        return Err(RefusedMessage(StatusCode::NOT_FOUND, MessageFault::method_not_found(id, message)));
+        return Err(RefusedMessage(StatusCode::NOT_FOUND, MessageError::method_not_found(id, message)));
     }
     if let Some(complaint) = untyped_complaint(envelope.parse(bytes).map_err(bad)?.as_ref())
         && (initialize || !is_custom(bytes))
     {
-        return Err(bad(MessageFault::invalid_params(id, complaint)));
+        return Err(bad(MessageError::invalid_params(id, complaint)));
     }
     let session = headers.get(SESSION_ID_HEADER).filter(|_| !is_sessionless(headers));
     let session = session.and_then(|session| http_server.sessions.find(session.to_str().ok()?, false));

@@ -7,12 +7,12 @@ use axum::{
 };
 use rmcp::model::RequestId;
 
-use crate::transport::message::MessageFault;
+use crate::transport::message::MessageError;
 
-use super::guard::Denied;
+use super::guard::AccessDenial;
 
 /// Why a message is refused, and with which status.
-pub(super) struct RefusedMessage(pub(super) StatusCode, pub(super) MessageFault);
+pub(super) struct RefusedMessage(pub(super) StatusCode, pub(super) MessageError);
 
 impl RefusedMessage {
     pub(super) fn response(&self) -> Response {
@@ -26,19 +26,19 @@ impl RefusedMessage {
 
 /// The error that the session limit is reached.
 pub(super) fn too_many_sessions(id: Option<RequestId>) -> RefusedMessage {
-    let fault = MessageFault::busy(id, "too many sessions; try again later");
-    RefusedMessage(StatusCode::SERVICE_UNAVAILABLE, fault)
+    let error = MessageError::busy(id, "too many sessions; try again later");
+    RefusedMessage(StatusCode::SERVICE_UNAVAILABLE, error)
 }
 
-pub(super) fn denied_response(denied: &Denied) -> Response {
+pub(super) fn denied_response(denied: &AccessDenial) -> Response {
     match denied {
-        Denied::Host => {
+        AccessDenial::Host => {
             text_response(StatusCode::FORBIDDEN, "unknown `Host`; add it to `allowedHosts` in the manifest\n")
         }
-        Denied::Origin => {
+        AccessDenial::Origin => {
             text_response(StatusCode::FORBIDDEN, "forbidden `Origin`; add it to `allowedOrigins` in the manifest\n")
         }
-        Denied::Token => {
+        AccessDenial::Token => {
             let mut response =
                 text_response(StatusCode::UNAUTHORIZED, "missing or invalid token; send `Authorization: Bearer …`\n");
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -52,8 +52,8 @@ pub(super) fn other_path_response(path: &str, asked: &str) -> Response {
     text_response(status, format!("this is an MCP server; its endpoint is {path}\n"))
 }
 
-pub(super) fn error_response(status: StatusCode, fault: &MessageFault) -> Response {
-    let body = serde_json::to_vec(fault).unwrap_or_default();
+pub(super) fn error_response(status: StatusCode, error: &MessageError) -> Response {
+    let body = serde_json::to_vec(error).unwrap_or_default();
     build_response(status, "application/json", Body::from(body))
 }
 

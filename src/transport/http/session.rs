@@ -18,14 +18,14 @@ use crate::{
     server::{LiveCatalog, PeerBytes, Reservation},
     transport::{
         batch::{self, AnswerRoute},
-        exchange::{Exchange, SentRequest},
-        message::{self, Incoming, MessageFault},
+        exchange::{Exchange, ReceivedPayload},
+        message::{self, Incoming, MessageError},
     },
 };
 
 use super::{
     event_channel::{EventChannel, EventPayload, EventReader},
-    presence::Presence,
+    liveness::Liveness,
     session_transport::SessionTransport,
     streams::SessionStreams,
 };
@@ -52,7 +52,7 @@ struct HttpSessionState {
     exchange: Exchange,
     streams: SessionStreams,
     last_used: Instant,
-    presence: Presence,
+    liveness: Liveness,
     /// Whether its client has sent anything since `initialize`.
     is_initialized: bool,
 }
@@ -72,7 +72,7 @@ impl HttpSession {
             exchange,
             streams: SessionStreams::new(single, end_token.clone(), bytes.clone()),
             last_used: created_at,
-            presence: Presence::default(),
+            liveness: Liveness::default(),
             is_initialized: false,
         };
         let session = Arc::new(HttpSession { inbox, end_token, bytes, created_at, state: Mutex::new(state) });
@@ -139,14 +139,14 @@ impl HttpSession {
     pub(super) fn ping(&self) -> bool {
         let mut state = self.state();
         if !state.streams.standalone().has_reader() {
-            let likely = state.presence.note_no_stream();
+            let likely = state.liveness.note_no_stream();
             return likely || !state.exchange.pending().is_empty();
         }
-        state.presence.note_stream();
+        state.liveness.note_stream();
         if state.exchange.version().is_none() {
             return true;
         }
-        let Some(ping) = state.presence.next_ping() else { return false };
+        let Some(ping) = state.liveness.next_ping() else { return false };
         state.streams.standalone().push(EventPayload::message(ping), Vec::new());
         true
     }
@@ -165,8 +165,8 @@ impl HttpSession {
                 state.streams.register(&request, number);
                 self.deliver(&mut state, request)?;
             }
-            Err(fault) => {
-                channel.push(EventPayload::message(fault.into_message()), Vec::new());
+            Err(error) => {
+                channel.push(EventPayload::message(error.into_message()), Vec::new());
                 state.streams.finish(number);
             }
         }
@@ -197,8 +197,8 @@ impl HttpSession {
 
     /// Takes what a client has sent, a message or a batch. Returns the stream with the answers to a batch, where they
     /// have one of their own.
-    pub(super) fn receive(&self, bytes: &[u8]) -> Result<Option<EventReader>, MessageFault> {
-        let sent = SentRequest::receive_one(bytes, &self.bytes)?;
+    pub(super) fn receive(&self, bytes: &[u8]) -> Result<Option<EventReader>, MessageError> {
+        let sent = ReceivedPayload::receive_one(bytes, &self.bytes)?;
         let mut messages = VecDeque::new();
         let mut state = self.state();
         state.last_used = Instant::now();
@@ -310,7 +310,7 @@ impl HttpSessionState {
     /// Notes activity of the client.
     fn note_activity(&mut self) {
         self.last_used = Instant::now();
-        self.presence.note_message();
+        self.liveness.note_message();
     }
 
     /// Notes a message of the client; `initialize` alone does not initialize the session.
@@ -350,7 +350,7 @@ impl HttpSessionState {
         };
         let Some(id) = id else { return false };
         self.streams.forget_question(id);
-        self.presence.take_pong(id)
+        self.liveness.take_pong(id)
     }
 }
 

@@ -109,7 +109,7 @@ async fn handle_post(http_server: &HttpServer, connection: &HttpConnection, requ
     match session.receive(&bytes) {
         Ok(_) => text_response(StatusCode::ACCEPTED, "Accepted"),
         // The sender gets the error of an invalid message.
-        Err(fault) => error_response(StatusCode::BAD_REQUEST, &fault),
+        Err(error) => error_response(StatusCode::BAD_REQUEST, &error),
     }
 }
 

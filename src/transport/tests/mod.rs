@@ -21,7 +21,7 @@ use crate::server::LiveCatalog;
 
 use super::stdio;
 
-/// Nothing here takes as long; only a fault does.
+/// Nothing here takes as long; only a error does.
 const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A client at the other end of a pipe.

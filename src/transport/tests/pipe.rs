@@ -13,7 +13,7 @@ use crate::{
         testing::{SleepingWorld, TEST_MANIFEST, build_catalog, live_catalog, live_catalog_with},
     },
     transport::{
-        in_process::{self, RequestError},
+        in_process::{self, InProcessError},
         stdio,
     },
 };
@@ -324,5 +324,5 @@ async fn in_process_request_uses_the_pipe_path() {
     let params = json!({ "name": "echo", "arguments": { "text": "x" } });
     assert_eq!(in_process::ask(&live, "tools/call", params).await.unwrap()["content"][0]["text"], "x");
     let refused = in_process::ask(&live, "resources/read", json!({ "uri": "desk://none" })).await.unwrap_err();
-    assert!(matches!(refused, RequestError::Refused { code: -32602, data: Some(_), .. }), "{refused:?}");
+    assert!(matches!(refused, InProcessError::Refused { code: -32602, data: Some(_), .. }), "{refused:?}");
 }

@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use tokio::sync::oneshot;
 
 use super::orphan_reaper::OrphanReaper;
-use super::wire::{ChildStdio, OutgoingRequest, REPLY_BYTES, StartRequest, SupervisorReply};
+use super::wire::{ChildStdio, QueuedRequest, REPLY_BYTES, StartRequest, SupervisorReply};
 use crate::world::permits::ProgramPermit;
 
 /// After how many checks without a reply the supervisor is given up.
@@ -57,7 +57,7 @@ struct State {
     last: u64,
     alive: HashMap<u64, ProgramWaiters>,
     /// Requests that are not sent completely.
-    waiting: VecDeque<OutgoingRequest>,
+    waiting: VecDeque<QueuedRequest>,
     /// The number of checks since the last reply.
     silent: u32,
     /// The number of checks in a row that found it stopped.
@@ -139,7 +139,7 @@ impl SupervisorClient {
         // If the supervisor is gone, the waiters are dropped here.
         if !state.over {
             state.alive.insert(id, ProgramWaiters { _permit: permit, exited: Some(tell_exited), gone: tell_gone });
-            self.send(&mut state, OutgoingRequest::start(id, start, pipes));
+            self.send(&mut state, QueuedRequest::start(id, start, pipes));
         }
         drop(state);
         ProcessTree { link: self.clone(), id, exited, reaped: Some(gone) }
@@ -149,12 +149,12 @@ impl SupervisorClient {
     fn kill(&self, id: u64) {
         let mut state = self.state();
         if state.alive.contains_key(&id) {
-            self.send(&mut state, OutgoingRequest::kill(id));
+            self.send(&mut state, QueuedRequest::kill(id));
         }
     }
 
     /// Sends a request without blocking.
-    fn send(&self, state: &mut State, request: OutgoingRequest) {
+    fn send(&self, state: &mut State, request: QueuedRequest) {
         state.waiting.push_back(request);
         state.flush(&self.socket);
         if !state.watched || !state.waiting.is_empty() {
@@ -195,7 +195,7 @@ impl SupervisorClient {
         match state.silent {
             _ if state.stopped >= MOST_STOPPED => state.give_up(&self.socket, "was stopped repeatedly"),
             MOST_SILENT.. => state.give_up(&self.socket, "does not respond"),
-            1 => self.send(state, OutgoingRequest::ping()),
+            1 => self.send(state, QueuedRequest::ping()),
             _ => {}
         }
     }

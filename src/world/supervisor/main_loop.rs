@@ -103,9 +103,7 @@ impl SupervisedPrograms {
     fn handle(self: &Rc<SupervisedPrograms>, request: SupervisorRequest, pipes: Option<ChildStdio>) {
         match (request, pipes) {
             (SupervisorRequest::Start(id, start), Some(pipes)) => {
-                let end = CancellationToken::new();
-                self.kill_tokens.borrow_mut().insert(id, end.clone());
-                spawn_local(self.clone().run(id, (start, pipes), end));
+                self.start(id, start, pipes);
             }
             (SupervisorRequest::Kill(id), _) => {
                 self.kill_tokens.borrow().get(&id).into_iter().for_each(CancellationToken::cancel);
@@ -115,18 +113,18 @@ impl SupervisedPrograms {
         }
     }
 
-    async fn run(
-        self: Rc<SupervisedPrograms>,
-        id: u64,
-        (start, pipes): (Box<StartRequest>, ChildStdio),
-        end: CancellationToken,
-    ) {
-        let reply = match spawn(&start, pipes).await {
-            Ok(child) => SupervisorReply::Reaped(self.attend(id, child, end).await.map(ExitStatus::into_raw)),
-            Err(error) => SupervisorReply::Failed(error.raw_os_error().unwrap_or(0)),
-        };
-        self.reply(id, reply);
-        self.kill_tokens.borrow_mut().remove(&id);
+    fn start(self: &Rc<SupervisedPrograms>, id: u64, start: Box<StartRequest>, pipes: ChildStdio) {
+        let end = CancellationToken::new();
+        self.kill_tokens.borrow_mut().insert(id, end.clone());
+        let programs = self.clone();
+        spawn_local(async move {
+            let reply = match spawn(&start, pipes).await {
+                Ok(child) => SupervisorReply::Reaped(programs.attend(id, child, end).await.map(ExitStatus::into_raw)),
+                Err(error) => SupervisorReply::Failed(error.raw_os_error().unwrap_or(0)),
+            };
+            programs.reply(id, reply);
+            programs.kill_tokens.borrow_mut().remove(&id);
+        });
     }
 
     /// Waits until a program has exited or is to be killed, and until its descendants are gone.

@@ -64,7 +64,7 @@ impl OrphanReaper {
     }
 
     /// Whether a program that has exited, and is not reaped yet, certainly left nothing behind: all children of this process
-    /// lead programs, and the list of children is complete enough to contain this one.
+    /// lead programs, and the list of children is complete enough to includes this one.
     pub(super) fn are_none_of(&self, leader: Pid) -> bool {
         #[cfg(target_os = "linux")]
         {

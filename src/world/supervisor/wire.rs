@@ -61,15 +61,15 @@ pub(in crate::world) struct ChildStdio {
 }
 
 /// A request to send.
-pub(super) struct OutgoingRequest {
+pub(super) struct QueuedRequest {
     bytes: Vec<u8>,
     pipes: Vec<OwnedFd>,
     /// How many bytes have been sent.
     sent: usize,
 }
 
-impl OutgoingRequest {
-    pub(super) fn start(id: u64, start: &StartRequest, pipes: ChildStdio) -> OutgoingRequest {
+impl QueuedRequest {
+    pub(super) fn start(id: u64, start: &StartRequest, pipes: ChildStdio) -> QueuedRequest {
         let mut bytes = encode_header(START_TAG, id);
         bytes.push(u8::from(pipes.stdin.is_some()));
         bytes.push(u8::from(pipes.cwd.is_some()));
@@ -86,15 +86,15 @@ impl OutgoingRequest {
         }
         let ChildStdio { stdin, stdout, stderr, sandbox, cwd } = pipes;
         let pipes = stdin.into_iter().chain([stdout, stderr]).chain(sandbox).chain(cwd).collect();
-        OutgoingRequest { bytes: with_length_prefix(bytes), pipes, sent: 0 }
+        QueuedRequest { bytes: with_length_prefix(bytes), pipes, sent: 0 }
     }
 
-    pub(super) fn kill(id: u64) -> OutgoingRequest {
-        OutgoingRequest { bytes: with_length_prefix(encode_header(KILL_TAG, id)), pipes: Vec::new(), sent: 0 }
+    pub(super) fn kill(id: u64) -> QueuedRequest {
+        QueuedRequest { bytes: with_length_prefix(encode_header(KILL_TAG, id)), pipes: Vec::new(), sent: 0 }
     }
 
-    pub(super) fn ping() -> OutgoingRequest {
-        OutgoingRequest { bytes: with_length_prefix(encode_header(PING, 0)), pipes: Vec::new(), sent: 0 }
+    pub(super) fn ping() -> QueuedRequest {
+        QueuedRequest { bytes: with_length_prefix(encode_header(PING, 0)), pipes: Vec::new(), sent: 0 }
     }
 
     /// Sends without blocking, and returns whether all was sent. The system also limits descriptors in flight.
@@ -338,10 +338,10 @@ mod tests {
             for (id, (start, reads)) in (0u64..).zip(&starts) {
                 let ((_, stdin), (out, stdout), (_, stderr)) = (pipe(), pipe(), pipe());
                 let sandbox = (0..start.args.len()).map(|_| pipe().1).collect();
-                OutgoingRequest::kill(id + 100).send(&ours).unwrap();
+                QueuedRequest::kill(id + 100).send(&ours).unwrap();
                 let stdin = reads.then_some(stdin);
                 let cwd = reads.then(|| pipe().1);
-                OutgoingRequest::start(id, start, ChildStdio { stdin, stdout, stderr, sandbox, cwd }).send(&ours).unwrap();
+                QueuedRequest::start(id, start, ChildStdio { stdin, stdout, stderr, sandbox, cwd }).send(&ours).unwrap();
                 outs.push(out);
             }
             drop(ours);

@@ -279,24 +279,24 @@ async fn errors_are_distinct_and_hold_no_secret() {
     let port = plain.local_addr().unwrap().port();
     tokio::spawn(async move { plain.accept().await.unwrap().0.write_all(b"this is no TLS").await });
     let allow = HostPolicy::new(["127.0.0.1", "nowhere.invalid"]).unwrap();
-    let fault = async |url: String| {
+    let error = async |url: String| {
         let request = HttpRequest { host_policy: allow.clone(), ..HttpRequest::new("GET", Url::parse(&url).unwrap()) };
-        let fault = send(request).await.unwrap_err();
-        assert!(!format!("{fault} {fault:?}").contains("s3cret"), "{fault:?}");
-        fault
+        let error = send(request).await.unwrap_err();
+        assert!(!format!("{error} {error:?}").contains("s3cret"), "{error:?}");
+        error
     };
-    let refused = fault(format!("http://u:s3cret@127.0.0.1:{closed}/s3cret?s3cret")).await;
+    let refused = error(format!("http://u:s3cret@127.0.0.1:{closed}/s3cret?s3cret")).await;
     assert_eq!(refused.to_string(), "could not connect to `127.0.0.1`: connection refused");
-    let unknown = fault("http://nowhere.invalid/?s3cret".into()).await;
+    let unknown = error("http://nowhere.invalid/?s3cret".into()).await;
     assert!(matches!(unknown, WorldError::Dns { .. }), "{unknown}");
     let guarded = send(HttpRequest::new("GET", Url::parse("http://nowhere.invalid/").unwrap())).await.unwrap_err();
     assert!(matches!(guarded, WorldError::Dns { .. }), "{guarded}");
-    let tls = fault(format!("https://127.0.0.1:{port}/?s3cret")).await;
+    let tls = error(format!("https://127.0.0.1:{port}/?s3cret")).await;
     assert!(matches!(tls, WorldError::Tls { .. }), "{tls:?}");
     let odd = FixedServer::new(["odd\r\n\r\n"]).await;
-    let odd = fault(odd.url("/s3cret").to_string()).await;
+    let odd = error(odd.url("/s3cret").to_string()).await;
     assert!(matches!(odd, WorldError::InvalidResponse { .. }), "{odd:?}");
-    assert!(matches!(fault("ftp://127.0.0.1/s3cret".into()).await, WorldError::InvalidUrl { .. }));
+    assert!(matches!(error("ftp://127.0.0.1/s3cret".into()).await, WorldError::InvalidUrl { .. }));
 }
 
 #[tokio::test]

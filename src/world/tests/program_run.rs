@@ -76,16 +76,16 @@ async fn unrunnable_program_gives_a_precise_error() {
         fs::write(folder.path().join(name), text).unwrap();
         fs::set_permissions(folder.path().join(name), fs::Permissions::from_mode(mode)).unwrap();
     }
-    let fault =
+    let error =
         async |program: &str| real().run_program(ProgramCommand::new(program, folder.path())).await.unwrap_err();
     assert!(
-        matches!(fault("no-such-program").await, WorldError::ProgramNotFound { program } if program == "no-such-program")
+        matches!(error("no-such-program").await, WorldError::ProgramNotFound { program } if program == "no-such-program")
     );
-    assert!(matches!(fault("./absent").await, WorldError::ProgramNotFound { .. }));
-    assert!(matches!(fault("").await, WorldError::ProgramNotFound { .. }));
-    assert!(matches!(fault("./plain").await, WorldError::NotExecutable { .. }));
-    assert!(matches!(fault("./odd").await, WorldError::NotExecutable { .. }));
-    assert!(matches!(fault("./lost").await, WorldError::SpawnFailed { .. }));
+    assert!(matches!(error("./absent").await, WorldError::ProgramNotFound { .. }));
+    assert!(matches!(error("").await, WorldError::ProgramNotFound { .. }));
+    assert!(matches!(error("./plain").await, WorldError::NotExecutable { .. }));
+    assert!(matches!(error("./odd").await, WorldError::NotExecutable { .. }));
+    assert!(matches!(error("./lost").await, WorldError::SpawnFailed { .. }));
     let nowhere = ProgramCommand::new("true", folder.path().join("absent"));
     assert!(matches!(real().run_program(nowhere).await, Err(WorldError::InvalidWorkingDir { .. })));
     let mut nul = command(&["true"]);

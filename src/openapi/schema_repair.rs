@@ -16,18 +16,25 @@ pub(super) struct Removal {
     pub(super) reason: String,
 }
 
+/// Something that is wrong with a schema.
+struct Mistake {
+    removal: Removal,
+    /// Whether the schema means something else without it, which the author is told.
+    has_effect: bool,
+}
+
 /// Takes out of a schema what is malformed, what nothing satisfies and what has no effect. What had no effect is not
 /// told of. `None` where no schema is left.
-pub(super) fn repair(schema: &mut Value) -> Option<Vec<Removal>> {
+pub(super) fn repair_schema(schema: &mut Value) -> Option<Vec<Removal>> {
     let mut removals = Vec::new();
     for _ in 0..MAX_ROUNDS {
         let errors = mistakes(schema);
         if errors.is_empty() {
             return Some(removals);
         }
-        for (removal, is_told) in errors {
+        for Mistake { removal, has_effect } in errors {
             remove(schema, &removal.pointer);
-            removals.extend(is_told.then_some(removal));
+            removals.extend(has_effect.then_some(removal));
         }
     }
     mistakes(schema).is_empty().then_some(removals)
@@ -40,21 +47,25 @@ pub(super) fn is_sound(schema: &Value) -> bool {
 }
 
 /// What is wrong, the last first, so that taking out one leaves the others where they are.
-fn mistakes(schema: &Value) -> Vec<(Removal, bool)> {
-    let mut found: Vec<(Removal, bool)> = match Schema::compile(schema.clone(), &|_| None) {
-        Err(errors) => errors.into_iter().map(|error| told(error.at, error.message, true)).collect(),
+fn mistakes(schema: &Value) -> Vec<Mistake> {
+    let mut found: Vec<Mistake> = match Schema::compile(schema.clone(), &|_| None) {
+        Err(errors) => errors.into_iter().map(|error| Mistake::new(error.at, error.message, true)).collect(),
         Ok(_) => {
             let lints = lint(schema).into_iter();
-            lints.map(|lint| told(lint.error.at, lint.error.message, lint.kind == LintKind::Unsatisfiable)).collect()
+            lints
+                .map(|lint| Mistake::new(lint.error.at, lint.error.message, lint.kind == LintKind::Unsatisfiable))
+                .collect()
         }
     };
-    found.sort_by(|(one, _), (other, _)| compare_pointers(&other.pointer, &one.pointer));
-    found.dedup_by(|(one, _), (other, _)| one.pointer == other.pointer);
+    found.sort_by(|one, other| compare_pointers(&other.removal.pointer, &one.removal.pointer));
+    found.dedup_by(|one, other| one.removal.pointer == other.removal.pointer);
     found
 }
 
-fn told(pointer: String, reason: String, is_told: bool) -> (Removal, bool) {
-    (Removal { pointer, reason }, is_told)
+impl Mistake {
+    fn new(pointer: String, reason: String, has_effect: bool) -> Mistake {
+        Mistake { removal: Removal { pointer, reason }, has_effect }
+    }
 }
 
 fn compare_pointers(one: &str, other: &str) -> std::cmp::Ordering {

@@ -6,23 +6,23 @@ use serde_json::{Map, Value, json};
 
 use super::AnswerPair;
 use super::form::Form;
-use super::respondent::{Respondent, sampled_text};
+use super::question_answerer::{QuestionAnswerer, sampled_text};
 use crate::action::{DeclaredQuestion, DeclaredQuestionKind};
 use crate::diagnostic::{nearest, quote_names};
 use crate::transport::in_process::ServerQuestion;
 
 /// The answers by the keys of their questions: results of the methods that ask.
 #[derive(Default)]
-pub(super) struct AnswerTable {
+pub(super) struct PresetAnswers {
     answers: IndexMap<String, Value>,
 }
 
-impl AnswerTable {
+impl PresetAnswers {
     /// Checks the answers.
     ///
     /// # Errors
     /// There is no such question or field, or a value does not fit.
-    pub(super) fn new(pairs: &[AnswerPair], questions: &[DeclaredQuestion<'_>]) -> anyhow::Result<AnswerTable> {
+    pub(super) fn new(pairs: &[AnswerPair], questions: &[DeclaredQuestion<'_>]) -> anyhow::Result<PresetAnswers> {
         let mut by_key: IndexMap<&str, Vec<&AnswerPair>> = IndexMap::new();
         for pair in pairs {
             by_key.entry(&pair.key).or_default().push(pair);
@@ -36,7 +36,7 @@ impl AnswerTable {
             let answer = fitting.map_or_else(|| answer_of(first, &pairs), Ok)?;
             answers.insert(key.to_owned(), answer);
         }
-        Ok(AnswerTable { answers })
+        Ok(PresetAnswers { answers })
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -44,7 +44,7 @@ impl AnswerTable {
     }
 }
 
-impl Respondent for AnswerTable {
+impl QuestionAnswerer for PresetAnswers {
     fn answer(&self, question: &ServerQuestion<'_>) -> Result<Option<Value>, String> {
         let Some((key, answer)) = question.key.and_then(|key| self.answers.get_key_value(key)) else { return Ok(None) };
         let asked = question.params.get("requestedSchema").and_then(Value::as_object).and_then(Form::new);

@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 /// The calls of one tool that run or wait.
 #[derive(Default)]
-pub(super) struct CallTurns {
+pub(super) struct ConcurrencyQueue {
     running: u32,
     /// How many may run at once.
     limit: Option<u32>,
@@ -15,12 +15,12 @@ pub(super) struct CallTurns {
 }
 
 /// A place among those that wait.
-pub(super) struct Ticket {
+pub(super) struct QueuePosition {
     id: u64,
     position: watch::Receiver<Option<usize>>,
 }
 
-impl Ticket {
+impl QueuePosition {
     /// Its position, from 1; `None` when it is its turn.
     pub(super) fn position(&mut self) -> Option<usize> {
         *self.position.borrow_and_update()
@@ -32,7 +32,7 @@ impl Ticket {
     }
 }
 
-impl CallTurns {
+impl ConcurrencyQueue {
     /// Whether a new call must wait.
     pub(super) fn is_full(&self) -> bool {
         self.limit.is_some_and(|limit| self.running >= limit)
@@ -63,17 +63,17 @@ impl CallTurns {
     }
 
     /// A call waits, behind all others.
-    pub(super) fn wait(&mut self) -> Ticket {
+    pub(super) fn wait(&mut self) -> QueuePosition {
         self.last += 1;
         let (tell, position) = watch::channel(Some(self.waiting.len() + 1));
         self.waiting.push_back((self.last, tell));
-        Ticket { id: self.last, position }
+        QueuePosition { id: self.last, position }
     }
 
     /// A call no longer waits, or its turn came and it does not run.
-    pub(super) fn leave(&mut self, ticket: &Ticket) {
+    pub(super) fn leave(&mut self, position: &QueuePosition) {
         let count = self.waiting.len();
-        self.waiting.retain(|(id, _)| *id != ticket.id);
+        self.waiting.retain(|(id, _)| *id != position.id);
         if self.waiting.len() == count {
             self.end();
         } else {
@@ -107,27 +107,28 @@ mod tests {
 
     #[test]
     fn turns_come_in_order() {
-        let mut turns = CallTurns::default();
+        let mut turns = ConcurrencyQueue::default();
         turns.set_limit(Some(1));
         turns.start();
-        let mut tickets = [turns.wait(), turns.wait(), turns.wait()];
-        let positions = |tickets: &mut [Ticket; 3]| tickets.each_mut().map(|ticket| ticket.position());
-        assert_eq!(positions(&mut tickets), [Some(1), Some(2), Some(3)]);
-        turns.leave(&tickets[1]);
-        assert_eq!(positions(&mut tickets), [Some(1), Some(2), Some(2)]);
+        let mut queued_calls = [turns.wait(), turns.wait(), turns.wait()];
+        let positions =
+            |queued_calls: &mut [QueuePosition; 3]| queued_calls.each_mut().map(|position| position.position());
+        assert_eq!(positions(&mut queued_calls), [Some(1), Some(2), Some(3)]);
+        turns.leave(&queued_calls[1]);
+        assert_eq!(positions(&mut queued_calls), [Some(1), Some(2), Some(2)]);
         turns.end();
-        assert_eq!(positions(&mut tickets), [None, Some(2), Some(1)]);
+        assert_eq!(positions(&mut queued_calls), [None, Some(2), Some(1)]);
         assert!(turns.is_full());
         // Its turn came, and it has gone.
-        turns.leave(&tickets[0]);
-        assert_eq!(positions(&mut tickets), [None, Some(2), None]);
+        turns.leave(&queued_calls[0]);
+        assert_eq!(positions(&mut queued_calls), [None, Some(2), None]);
         turns.end();
         assert!(!turns.is_full() && turns.waiting() == 0);
     }
 
     #[test]
     fn raised_limit_admits_those_that_wait() {
-        let mut turns = CallTurns::default();
+        let mut turns = ConcurrencyQueue::default();
         turns.set_limit(Some(1));
         turns.start();
         let (mut first, mut second) = (turns.wait(), turns.wait());

@@ -11,7 +11,7 @@ const PING_ID_PREFIX: &str = "folio-ping-";
 
 /// Whether a client is alive.
 #[derive(Default)]
-pub(super) struct Presence {
+pub(super) struct Liveness {
     sent: u64,
     is_ping_pending: bool,
     /// Whether the client has ever had a stream that waits for changes.
@@ -20,7 +20,7 @@ pub(super) struct Presence {
     lacked_stream: bool,
 }
 
-impl Presence {
+impl Liveness {
     /// Notes a message of the client.
     pub(super) fn note_message(&mut self) {
         self.lacked_stream = false;

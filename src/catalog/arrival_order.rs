@@ -6,25 +6,25 @@ use tokio_util::sync::CancellationToken;
 
 /// The last call of one peer to each tool with limits.
 #[derive(Default)]
-pub struct CallOrder {
+pub struct ArrivalOrder {
     last: HashMap<String, CancellationToken>,
 }
 
 /// The place of a call behind the one that came before it. It is left when the call is admitted, or this is dropped.
-pub struct CallPlace {
+pub struct ArrivalPlace {
     earlier: Option<CancellationToken>,
     left: CancellationToken,
 }
 
-impl CallOrder {
+impl ArrivalOrder {
     /// The place of a call that has just come.
-    pub fn place(&mut self, tool: &str) -> CallPlace {
+    pub fn place(&mut self, tool: &str) -> ArrivalPlace {
         let left = CancellationToken::new();
-        CallPlace { earlier: self.last.insert(tool.to_owned(), left.clone()), left }
+        ArrivalPlace { earlier: self.last.insert(tool.to_owned(), left.clone()), left }
     }
 }
 
-impl CallPlace {
+impl ArrivalPlace {
     /// Waits until the call that came before has left its place.
     pub(super) async fn wait_for_earlier(&self) {
         if let Some(earlier) = &self.earlier {
@@ -38,7 +38,7 @@ impl CallPlace {
     }
 }
 
-impl Drop for CallPlace {
+impl Drop for ArrivalPlace {
     fn drop(&mut self) {
         self.leave();
     }

@@ -111,14 +111,14 @@ fn not_json(text: &str) -> String {
     if !line.starts_with(['{', '[']) {
         return format!("not JSON: the output begins with `{line}`");
     }
-    match json_fault(text) {
-        Some(fault) => format!("not JSON: the output begins with `{line}` and has an error: {fault}"),
+    match json_error(text) {
+        Some(error) => format!("not JSON: the output begins with `{line}` and has an error: {error}"),
         None => format!("not there: the JSON of {} bytes takes more memory than a call may use", text.len()),
     }
 }
 
 /// What is wrong with a text as JSON.
-fn json_fault(text: &str) -> Option<serde_json::Error> {
+fn json_error(text: &str) -> Option<serde_json::Error> {
     match text.len() {
         ..=MAX_PARSED_BYTES => serde_json::from_str::<Value>(text).err(),
         _ => serde_json::from_str::<IgnoredAny>(text).err(),

@@ -38,7 +38,7 @@ pub(super) enum WriteOrder {
 }
 
 /// The outgoing half of a connection.
-pub(super) struct Outbox {
+pub(super) struct SendQueue {
     queue: Mutex<WriteQueue>,
     pushed: Notify,
     full: watch::Sender<bool>,
@@ -98,15 +98,15 @@ impl WriteQueue {
     }
 }
 
-impl Outbox {
+impl SendQueue {
     /// Begins to write to `writer`. When the peer no longer takes anything, `halt` is cancelled.
     pub(super) fn spawn<W: AsyncWrite + Unpin + Send + 'static>(
         writer: W,
         peer: &PeerBytes,
         redactors: Redactors,
         halt: CancellationToken,
-    ) -> (Arc<Outbox>, JoinHandle<()>) {
-        let outbox = Arc::new(Outbox {
+    ) -> (Arc<SendQueue>, JoinHandle<()>) {
+        let send_queue = Arc::new(SendQueue {
             queue: Mutex::default(),
             pushed: Notify::new(),
             full: watch::Sender::new(false),
@@ -115,15 +115,15 @@ impl Outbox {
             halt,
         });
         let task = tokio::spawn({
-            let outbox = outbox.clone();
+            let send_queue = send_queue.clone();
             async move {
-                if let Err(error) = outbox.write(writer).await {
+                if let Err(error) = send_queue.write(writer).await {
                     tracing::debug!(%error, "write failed");
                 }
-                outbox.abort();
+                send_queue.abort();
             }
         });
-        (outbox, task)
+        (send_queue, task)
     }
 
     /// Adds a message.
@@ -253,21 +253,21 @@ mod tests {
     use crate::server::BytesInFlight;
     use tokio::io::AsyncReadExt;
 
-    fn outbox(buffer: usize) -> (Arc<Outbox>, tokio::io::DuplexStream) {
+    fn send_queue(buffer: usize) -> (Arc<SendQueue>, tokio::io::DuplexStream) {
         let (near, far) = tokio::io::duplex(buffer);
-        let (outbox, _task) = Outbox::spawn(
+        let (send_queue, _task) = SendQueue::spawn(
             near,
             &BytesInFlight::new(256 << 20).new_peer(),
             Redactors::default(),
             CancellationToken::new(),
         );
-        (outbox, far)
+        (send_queue, far)
     }
 
     /// On two threads, what is said and what is written go on at once: who waits for room is let in all the same.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn room_waiter_is_woken_across_threads() {
-        let (outbox, mut far) = outbox(MAX_QUEUED_BYTES);
+        let (send_queue, mut far) = send_queue(MAX_QUEUED_BYTES);
         let reading = tokio::spawn(async move {
             let mut sink = vec![0; 1024 * 1024];
             while far.read(&mut sink).await.unwrap() > 0 {}
@@ -275,22 +275,22 @@ mod tests {
         let large =
             serde_json::value::RawValue::from_string(format!("\"{}\"", "x".repeat(MAX_QUEUED_BYTES - 16))).unwrap();
         for _ in 0..100 {
-            outbox.push(&large, WriteOrder::Any);
-            outbox.push(&"more than is full", WriteOrder::Any);
-            tokio::time::timeout(Duration::from_secs(20), outbox.wait_for_room())
+            send_queue.push(&large, WriteOrder::Any);
+            send_queue.push(&"more than is full", WriteOrder::Any);
+            tokio::time::timeout(Duration::from_secs(20), send_queue.wait_for_room())
                 .await
                 .expect("there is never any room");
         }
-        outbox.abort();
+        send_queue.abort();
         reading.abort();
     }
 
     #[tokio::test(start_paused = true)]
     async fn answer_is_delayed_after_progress() {
-        let (outbox, mut far) = outbox(64 * 1024);
-        outbox.push(&"progress", WriteOrder::Progress);
-        outbox.push(&"answer", WriteOrder::Answer);
-        outbox.push(&"next", WriteOrder::Answer);
+        let (send_queue, mut far) = send_queue(64 * 1024);
+        send_queue.push(&"progress", WriteOrder::Progress);
+        send_queue.push(&"answer", WriteOrder::Answer);
+        send_queue.push(&"next", WriteOrder::Answer);
         let mut read = [0; 64];
         let count = far.read(&mut read).await.unwrap();
         assert_eq!(&read[..count], b"\"progress\"\n");
@@ -300,14 +300,14 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn queued_progress_is_written_before_its_answer() {
-        let (outbox, mut far) = outbox(64 * 1024);
+        let (send_queue, mut far) = send_queue(64 * 1024);
         for (text, order) in [
             ("pa", WriteOrder::Progress),
             ("a", WriteOrder::Answer),
             ("pb", WriteOrder::Progress),
             ("b", WriteOrder::Answer),
         ] {
-            outbox.push(&text, order);
+            send_queue.push(&text, order);
         }
         for expected in ["\"pa\"\n", "\"a\"\n\"pb\"\n", "\"b\"\n"] {
             let mut read = [0; 64];
@@ -320,21 +320,21 @@ mod tests {
     async fn unread_bytes_are_released_on_finish() {
         let (near, _far) = tokio::io::duplex(16);
         let (peer, halt) = (BytesInFlight::new(256 << 20).new_peer(), CancellationToken::new());
-        let (outbox, task) = Outbox::spawn(near, &peer, Redactors::default(), halt.clone());
-        outbox.push(&"x".repeat(MAX_QUEUED_BYTES), WriteOrder::Answer);
-        assert!(outbox.is_full());
-        outbox.finish(task, Duration::from_millis(10)).await;
-        assert_eq!((peer.used(), outbox.is_full(), halt.is_cancelled()), (0, false, true));
+        let (send_queue, task) = SendQueue::spawn(near, &peer, Redactors::default(), halt.clone());
+        send_queue.push(&"x".repeat(MAX_QUEUED_BYTES), WriteOrder::Answer);
+        assert!(send_queue.is_full());
+        send_queue.finish(task, Duration::from_millis(10)).await;
+        assert_eq!((peer.used(), send_queue.is_full(), halt.is_cancelled()), (0, false, true));
     }
 
     #[tokio::test]
     async fn queued_bytes_are_reserved_until_written() {
-        let (outbox, mut far) = outbox(16);
-        outbox.push(&"x".repeat(1000), WriteOrder::Answer);
-        assert_eq!(outbox.reservation.bytes(), 1003);
+        let (send_queue, mut far) = send_queue(16);
+        send_queue.push(&"x".repeat(1000), WriteOrder::Answer);
+        assert_eq!(send_queue.reservation.bytes(), 1003);
         let mut read = vec![0; 1003];
         far.read_exact(&mut read).await.unwrap();
-        while outbox.reservation.bytes() > 0 {
+        while send_queue.reservation.bytes() > 0 {
             tokio::task::yield_now().await;
         }
     }

@@ -9,9 +9,9 @@ use rmcp::model::{
 use serde_json::Value;
 
 /// Something that takes memory.
-pub(crate) trait Weight {
+pub(crate) trait MemorySize {
     /// About how many bytes.
-    fn weight(&self) -> u64;
+    fn memory_size(&self) -> u64;
 }
 
 /// What a part takes beside its texts.
@@ -23,47 +23,47 @@ const MEMBER_BYTES: u64 = 64;
 /// What an array or an object allocates that has one value, in addition: room for more, and a header.
 const CONTAINER_BYTES: u64 = 112;
 
-impl<T: Weight> Weight for Result<T, ErrorData> {
-    fn weight(&self) -> u64 {
+impl<T: MemorySize> MemorySize for Result<T, ErrorData> {
+    fn memory_size(&self) -> u64 {
         match self {
-            Ok(answer) => answer.weight(),
-            Err(error) => error.weight(),
+            Ok(answer) => answer.memory_size(),
+            Err(error) => error.memory_size(),
         }
     }
 }
 
-impl Weight for ErrorData {
-    fn weight(&self) -> u64 {
-        PART_BYTES + self.message.len() as u64 + self.data.as_ref().map_or(0, Weight::weight)
+impl MemorySize for ErrorData {
+    fn memory_size(&self) -> u64 {
+        PART_BYTES + self.message.len() as u64 + self.data.as_ref().map_or(0, MemorySize::memory_size)
     }
 }
 
-impl<T: Weight> Weight for [T] {
-    fn weight(&self) -> u64 {
-        self.iter().map(Weight::weight).sum()
+impl<T: MemorySize> MemorySize for [T] {
+    fn memory_size(&self) -> u64 {
+        self.iter().map(MemorySize::memory_size).sum()
     }
 }
 
-impl Weight for Value {
-    fn weight(&self) -> u64 {
+impl MemorySize for Value {
+    fn memory_size(&self) -> u64 {
         VALUE_BYTES
             + match self {
                 Value::String(text) => text.len() as u64,
-                Value::Array(items) if !items.is_empty() => CONTAINER_BYTES + items.weight(),
-                Value::Object(fields) if !fields.is_empty() => CONTAINER_BYTES + fields.weight(),
+                Value::Array(items) if !items.is_empty() => CONTAINER_BYTES + items.memory_size(),
+                Value::Object(fields) if !fields.is_empty() => CONTAINER_BYTES + fields.memory_size(),
                 _ => 0,
             }
     }
 }
 
-impl Weight for JsonObject {
-    fn weight(&self) -> u64 {
-        self.iter().map(|(name, value)| MEMBER_BYTES + name.len() as u64 + value.weight()).sum()
+impl MemorySize for JsonObject {
+    fn memory_size(&self) -> u64 {
+        self.iter().map(|(name, value)| MEMBER_BYTES + name.len() as u64 + value.memory_size()).sum()
     }
 }
 
-impl Weight for ResourceContents {
-    fn weight(&self) -> u64 {
+impl MemorySize for ResourceContents {
+    fn memory_size(&self) -> u64 {
         match self {
             ResourceContents::TextResourceContents { text, uri, .. } => PART_BYTES + (text.len() + uri.len()) as u64,
             ResourceContents::BlobResourceContents { blob, uri, .. } => PART_BYTES + (blob.len() + uri.len()) as u64,
@@ -72,43 +72,43 @@ impl Weight for ResourceContents {
     }
 }
 
-impl Weight for ContentBlock {
-    fn weight(&self) -> u64 {
+impl MemorySize for ContentBlock {
+    fn memory_size(&self) -> u64 {
         match self {
             ContentBlock::Text(text) => PART_BYTES + text.text.len() as u64,
             ContentBlock::Image(image) => PART_BYTES + image.data.len() as u64,
             ContentBlock::Audio(audio) => PART_BYTES + audio.data.len() as u64,
-            ContentBlock::Resource(embedded) => PART_BYTES + embedded.resource.weight(),
+            ContentBlock::Resource(embedded) => PART_BYTES + embedded.resource.memory_size(),
             _ => PART_BYTES * 4,
         }
     }
 }
 
-impl Weight for CallToolResult {
-    fn weight(&self) -> u64 {
-        PART_BYTES + self.content.weight() + self.structured_content.as_ref().map_or(0, Weight::weight)
+impl MemorySize for CallToolResult {
+    fn memory_size(&self) -> u64 {
+        PART_BYTES + self.content.memory_size() + self.structured_content.as_ref().map_or(0, MemorySize::memory_size)
     }
 }
 
-impl Weight for GetPromptResult {
-    fn weight(&self) -> u64 {
-        PART_BYTES + self.messages.iter().map(|message| message.content.weight()).sum::<u64>()
+impl MemorySize for GetPromptResult {
+    fn memory_size(&self) -> u64 {
+        PART_BYTES + self.messages.iter().map(|message| message.content.memory_size()).sum::<u64>()
     }
 }
 
-impl Weight for ReadResourceResult {
-    fn weight(&self) -> u64 {
-        PART_BYTES + self.contents.weight()
+impl MemorySize for ReadResourceResult {
+    fn memory_size(&self) -> u64 {
+        PART_BYTES + self.contents.memory_size()
     }
 }
 
 /// Responses without a result are small.
 macro_rules! weight_of_responses {
     ($($response:ident),+) => {$(
-        impl Weight for $response {
-            fn weight(&self) -> u64 {
+        impl MemorySize for $response {
+            fn memory_size(&self) -> u64 {
                 match self {
-                    $response::Complete(result) => result.weight(),
+                    $response::Complete(result) => result.memory_size(),
                     _ => PART_BYTES * 8,
                 }
             }
@@ -121,15 +121,15 @@ weight_of_responses!(CallToolResponse, GetPromptResponse, ReadResourceResponse);
 /// The texts of an entry that may be long.
 macro_rules! weight_of_lists {
     ($($list:ident, $items:ident: $entry:ident);+) => {$(
-        impl Weight for $entry {
-            fn weight(&self) -> u64 {
+        impl MemorySize for $entry {
+            fn memory_size(&self) -> u64 {
                 PART_BYTES * 4 + self.description.as_ref().map_or(0, |text| text.len() as u64) + icons(self.icons.as_deref())
             }
         }
 
-        impl Weight for $list {
-            fn weight(&self) -> u64 {
-                self.$items.weight()
+        impl MemorySize for $list {
+            fn memory_size(&self) -> u64 {
+                self.$items.memory_size()
             }
         }
     )+};
@@ -146,34 +146,36 @@ fn icons(icons: Option<&[Icon]>) -> u64 {
     icons.unwrap_or_default().iter().map(|icon| PART_BYTES + icon.src.len() as u64).sum()
 }
 
-impl Weight for ListSkillsResult {
-    fn weight(&self) -> u64 {
+impl MemorySize for ListSkillsResult {
+    fn memory_size(&self) -> u64 {
         self.skills.len() as u64 * PART_BYTES * 8
     }
 }
 
-impl Weight for GetSkillResult {
-    fn weight(&self) -> u64 {
+impl MemorySize for GetSkillResult {
+    fn memory_size(&self) -> u64 {
         let skill = &self.skill;
         let files: u64 = match &skill.resources {
             SkillResources::Files(files) => files.iter().map(|file| PART_BYTES * 2 + file.uri.len() as u64).sum(),
             _ => 0,
         };
-        PART_BYTES * 8 + skill.frontmatter.description.len() as u64 + skill.frontmatter.extra.weight() + files
+        PART_BYTES * 8 + skill.frontmatter.description.len() as u64 + skill.frontmatter.extra.memory_size() + files
     }
 }
 
-impl Weight for CompleteResult {
-    fn weight(&self) -> u64 {
+impl MemorySize for CompleteResult {
+    fn memory_size(&self) -> u64 {
         PART_BYTES + self.completion.values.iter().map(|value| PART_BYTES / 2 + value.len() as u64).sum::<u64>()
     }
 }
 
-impl Weight for GetTaskResult {
-    fn weight(&self) -> u64 {
+impl MemorySize for GetTaskResult {
+    fn memory_size(&self) -> u64 {
         PART_BYTES * 4
             + match &self.task.payload {
-                TaskPayload::Completed { result: outcome } | TaskPayload::Failed { error: outcome } => outcome.weight(),
+                TaskPayload::Completed { result: outcome } | TaskPayload::Failed { error: outcome } => {
+                    outcome.memory_size()
+                }
                 // A task without a result is small.
                 _ => PART_BYTES * 8,
             }

@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::answer_table::{answer_usage, current_folder_roots, form_usage, quote_answers};
+use super::preset_answers::{answer_usage, current_folder_roots, form_usage, quote_answers};
 use crate::action::{DeclaredQuestion, DeclaredQuestionKind};
 use crate::diagnostic::quote_names;
 use crate::transport::in_process::ServerQuestion;
 
 /// Answers what the server asks on the way of a call.
-pub(super) trait Respondent: Sync {
+pub(super) trait QuestionAnswerer: Sync {
     /// The result of the method that asks, or `None` where this one does not know.
     ///
     /// # Errors
@@ -16,10 +16,10 @@ pub(super) trait Respondent: Sync {
     fn answer(&self, question: &ServerQuestion<'_>) -> Result<Option<Value>, String>;
 }
 
-/// Nobody: the error says what to pass.
-pub(super) struct Nobody;
+/// NoAnswers: the error says what to pass.
+pub(super) struct NoAnswers;
 
-impl Respondent for Nobody {
+impl QuestionAnswerer for NoAnswers {
     fn answer(&self, question: &ServerQuestion<'_>) -> Result<Option<Value>, String> {
         let key = question.key.unwrap_or_default();
         let message = question.params.get("message").and_then(Value::as_str);
@@ -40,10 +40,13 @@ fn elicitation_usage(key: &str, params: &Value) -> Vec<String> {
     }
 }
 
-/// The first answer of several respondents.
-pub(super) fn first_answer(respondents: &[&dyn Respondent], question: &ServerQuestion<'_>) -> Result<Value, String> {
-    for respondent in respondents {
-        if let Some(answer) = respondent.answer(question)? {
+/// The first answer of several answerers.
+pub(super) fn first_answer(
+    answerers: &[&dyn QuestionAnswerer],
+    question: &ServerQuestion<'_>,
+) -> Result<Value, String> {
+    for question_answerer in answerers {
+        if let Some(answer) = question_answerer.answer(question)? {
             return Ok(answer);
         }
     }

@@ -1,4 +1,5 @@
-//! Asks for one line at the terminal, with completion on Tab.
+//! Edits one line at the terminal, with completion on Tab, for the arguments of an entry and the fields of a form. Plain
+//! questions are in `ask`.
 
 use std::borrow::Cow;
 
@@ -33,14 +34,14 @@ pub(super) struct Candidate {
 pub(super) type Complete<'a> = dyn Fn(&str) -> Vec<Candidate> + 'a;
 
 /// A line to be typed.
-pub(super) struct LinePrompt<'a> {
+pub(super) struct LineEditor<'a> {
     pub(super) label: &'a str,
     pub(super) complete: &'a Complete<'a>,
     /// Whether what is typed stays invisible.
     pub(super) is_secret: bool,
 }
 
-impl LinePrompt<'_> {
+impl LineEditor<'_> {
     /// Reads the line from the terminal itself, whatever stdout is.
     pub(super) fn read(&self) -> anyhow::Result<TypedLine> {
         let color = if self.is_secret { ColorMode::Forced } else { ColorMode::Disabled };

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::check::TemplateCheck;
-use super::helper::{HelperFn, HelperParams, HelperValue, helper_fn, tests_values};
+use super::helper::{HelperFn, HelperParams, HelperValue, helper_fn, tests_presence};
 use super::render::RenderError;
 use super::scope::Scope;
 use super::syntax::{Expression, PathNode};
@@ -13,7 +13,7 @@ use crate::budget::Budget;
 
 /// An expression.
 #[derive(Debug)]
-pub(super) enum Term {
+pub(super) enum PlainExpression {
     /// A path for [`Scope::get`].
     Path(Vec<String>),
     Literal(Value),
@@ -24,24 +24,24 @@ pub(super) enum Term {
 #[derive(Debug)]
 pub(super) struct Call {
     helper: HelperFn,
-    params: Vec<Term>,
-    options: Vec<(String, Term)>,
+    params: Vec<PlainExpression>,
+    options: Vec<(String, PlainExpression)>,
     /// Whether an output of another form is null.
     tests: bool,
 }
 
-impl Term {
+impl PlainExpression {
     /// Compiles an expression; `None` where it needs Handlebars.
-    pub fn compile(source: &str, expression: &Expression, checked: &TemplateCheck) -> Option<Term> {
-        let of = |expression| Term::compile(source, expression, checked);
+    pub fn compile(source: &str, expression: &Expression, checked: &TemplateCheck) -> Option<PlainExpression> {
+        let of = |expression| PlainExpression::compile(source, expression, checked);
         match expression {
-            Expression::Path(path) => plain_path(path, checked).map(Term::Path),
+            Expression::Path(path) => plain_path(path, checked).map(PlainExpression::Path),
             Expression::Literal(value, span) => {
-                is_portable_literal(value, source.get(span.clone())?).then(|| Term::Literal(value.clone()))
+                is_portable_literal(value, source.get(span.clone())?).then(|| PlainExpression::Literal(value.clone()))
             }
-            Expression::Call(call) => Some(Term::Call(Box::new(Call {
+            Expression::Call(call) => Some(PlainExpression::Call(Box::new(Call {
                 helper: helper_fn(&call.helper.text)?,
-                tests: tests_values(&call.helper.text),
+                tests: tests_presence(&call.helper.text),
                 params: call.arguments.params.iter().map(of).collect::<Option<_>>()?,
                 options: call
                     .arguments
@@ -55,26 +55,29 @@ impl Term {
 
     /// Whether it is the `json` of an output that is `null`.
     pub fn is_null_output(&self, scope: &Scope) -> bool {
-        matches!(self, Term::Path(path) if scope.is_null_output(path))
+        matches!(self, PlainExpression::Path(path) if scope.is_null_output(path))
     }
 
     /// Its value; null where it is absent.
     pub fn value<'v>(&'v self, scope: &'v Scope) -> Result<Cow<'v, Value>, RenderError> {
         match self {
-            Term::Path(path) => scope.read(path).map(Cow::Borrowed),
-            Term::Literal(value) => Ok(Cow::Borrowed(value)),
-            Term::Call(call) => call.evaluate(scope).map(Cow::Owned),
+            PlainExpression::Path(path) => scope.read(path).map(Cow::Borrowed),
+            PlainExpression::Literal(value) => Ok(Cow::Borrowed(value)),
+            PlainExpression::Call(call) => call.evaluate(scope).map(Cow::Owned),
         }
     }
 }
 
 impl Call {
     fn evaluate(&self, scope: &Scope) -> HelperValue {
-        let params = self.params.iter().map(|term| match term.value(scope) {
+        let params = self.params.iter().map(|plain_expression| match plain_expression.value(scope) {
             Err(RenderError::OutputMismatch { .. }) if self.tests => Ok(Cow::Owned(Value::Null)),
             value => value,
         });
-        let options = self.options.iter().map(|(name, term)| term.value(scope).map(|value| (name.as_str(), value)));
+        let options = self
+            .options
+            .iter()
+            .map(|(name, plain_expression)| plain_expression.value(scope).map(|value| (name.as_str(), value)));
         let values = HelperArguments {
             params: params.collect::<Result<_, _>>()?,
             options: options.collect::<Result<_, _>>()?,

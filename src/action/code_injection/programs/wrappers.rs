@@ -51,7 +51,7 @@ const TMUX_CODE_COMMANDS: &[&str] = &[
 ];
 
 /// Programs that start the program, or the command of a shell, among their words.
-pub(super) const STARTERS: &[ProgramSyntax] = &[
+pub(super) const WRAPPERS: &[ProgramSyntax] = &[
     ProgramSyntax { names: &["ssh", "slogin", "dbclient"], ..SSH_SYNTAX },
     ProgramSyntax { names: &["autossh"], operand_letters: "BbcDEeiJLlMmOoPpQRSWw", ..SSH_SYNTAX },
     ProgramSyntax {

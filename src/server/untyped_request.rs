@@ -18,7 +18,7 @@ use crate::diagnostic::truncate;
 use super::{ConnectionHandler, capability::CapabilityKind, error, session};
 
 /// The error of such a request.
-pub(crate) fn explain_custom_request(
+pub(crate) fn explain_untyped_request(
     server: &ConnectionHandler,
     request: &CustomRequest,
     context: &RequestContext<RoleServer>,

@@ -9,18 +9,18 @@ use crate::action::{ActionContext, ActionError, ActionOutcome, OutcomeBody};
 use crate::redact::Redactor;
 use crate::world::CapturedBytes;
 
-use super::read::Reading;
+use super::read::ReadOptions;
 
 /// What an operation found, with secrets.
-pub(super) struct Found {
+pub(super) struct OperationResult {
     pub(super) fields: Map<String, Value>,
-    pub(super) body: FoundBody,
+    pub(super) body: ResultBody,
     /// What the caller must know of the body.
     pub(super) note: Option<String>,
 }
 
 /// Where the body of the outcome comes from.
-pub(super) enum FoundBody {
+pub(super) enum ResultBody {
     None,
     /// All fields, as JSON.
     Fields,
@@ -32,31 +32,31 @@ pub(super) enum FoundBody {
     Contents {
         bytes: Vec<u8>,
         mime_type: String,
-        reading: Reading,
+        reading: ReadOptions,
     },
 }
 
-impl Found {
-    /// Found fields, without a body.
-    pub(super) fn fields<const N: usize>(fields: [(&str, Value); N]) -> Found {
+impl OperationResult {
+    /// OperationResult fields, without a body.
+    pub(super) fn fields<const N: usize>(fields: [(&str, Value); N]) -> OperationResult {
         let fields = fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        Found { fields, body: FoundBody::None, note: None }
+        OperationResult { fields, body: ResultBody::None, note: None }
     }
 
     /// The outcome, in which secrets are hidden.
     pub(super) fn into_outcome(self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
-        let Found { fields, body, note } = self;
+        let OperationResult { fields, body, note } = self;
         let redactor = context.run.world.redactor();
         let mut value = Value::Object(fields);
         redactor.iter().for_each(|redactor| redactor.redact_value(&mut value));
         let body = match body {
-            FoundBody::None => OutcomeBody::None,
-            FoundBody::Fields => json_body(&value),
-            FoundBody::Json(name) => json_body(value.get(name).unwrap_or(&Value::Null)),
-            FoundBody::Text(name) => {
+            ResultBody::None => OutcomeBody::None,
+            ResultBody::Fields => json_body(&value),
+            ResultBody::Json(name) => json_body(value.get(name).unwrap_or(&Value::Null)),
+            ResultBody::Text(name) => {
                 OutcomeBody::Text(value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned())
             }
-            FoundBody::Contents { bytes, mime_type, reading } => {
+            ResultBody::Contents { bytes, mime_type, reading } => {
                 let bytes = reading.public_bytes(bytes, context.run.max_output, redactor);
                 let (name, content, body) = reading.contents(bytes, mime_type, context)?;
                 value.as_object_mut().map(|fields| fields.insert(name.to_owned(), content.into()));
@@ -67,7 +67,7 @@ impl Found {
     }
 }
 
-impl Reading {
+impl ReadOptions {
     /// The lines that are wanted, without secrets: these are hidden first, as a line may hold a part of one.
     fn public_bytes(&self, mut bytes: Vec<u8>, limit: u64, redactor: Option<&Redactor>) -> Vec<u8> {
         if let Some(redactor) = redactor {

@@ -4,23 +4,23 @@ use super::operation::Operation;
 use crate::files::Globs;
 
 /// What to import: all, or what one of some patterns names.
-pub(super) struct Selection {
-    patterns: Vec<Pattern>,
+pub(super) struct OperationFilter {
+    patterns: Vec<FilterPattern>,
 }
 
-struct Pattern {
+struct FilterPattern {
     text: String,
     globs: Option<Globs>,
 }
 
 /// How an operation was chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Choice {
+pub(super) enum FilterMatch {
     /// By its own name: its `operationId`, or that of its tool.
-    Named,
+    ByName,
     /// With others.
-    Matched,
-    LeftOut,
+    ByPattern,
+    Excluded,
 }
 
 /// A pattern that is none.
@@ -30,8 +30,8 @@ pub(super) struct InvalidPattern {
     pub(super) reason: String,
 }
 
-impl Selection {
-    pub(super) fn new(patterns: &[String]) -> Result<Selection, InvalidPattern> {
+impl OperationFilter {
+    pub(super) fn new(patterns: &[String]) -> Result<OperationFilter, InvalidPattern> {
         let compile = |text: &String| {
             let globs = match Globs::is_glob(text) {
                 true => Some(
@@ -40,42 +40,42 @@ impl Selection {
                 ),
                 false => None,
             };
-            Ok(Pattern { text: text.clone(), globs })
+            Ok(FilterPattern { text: text.clone(), globs })
         };
-        Ok(Selection { patterns: patterns.iter().map(compile).collect::<Result<_, _>>()? })
+        Ok(OperationFilter { patterns: patterns.iter().map(compile).collect::<Result<_, _>>()? })
     }
 
     /// Whether an operation is meant, and how.
-    pub(super) fn choose(&self, operation: &Operation<'_>, tool: &str) -> Choice {
-        let choices: Vec<Choice> = self.patterns.iter().map(|pattern| pattern.choose(operation, tool)).collect();
+    pub(super) fn choose(&self, operation: &Operation<'_>, tool: &str) -> FilterMatch {
+        let choices: Vec<FilterMatch> = self.patterns.iter().map(|pattern| pattern.choose(operation, tool)).collect();
         match choices.as_slice() {
-            [] => Choice::Matched,
-            some if some.contains(&Choice::Named) => Choice::Named,
-            some if some.contains(&Choice::Matched) => Choice::Matched,
-            _ => Choice::LeftOut,
+            [] => FilterMatch::ByPattern,
+            some if some.contains(&FilterMatch::ByName) => FilterMatch::ByName,
+            some if some.contains(&FilterMatch::ByPattern) => FilterMatch::ByPattern,
+            _ => FilterMatch::Excluded,
         }
     }
 
     /// The patterns that name nothing.
     pub(super) fn unmatched<'s>(&'s self, operations: &[(&Operation<'_>, &str)]) -> Vec<&'s str> {
-        let matches_nothing = |pattern: &&Pattern| {
-            operations.iter().all(|(operation, tool)| pattern.choose(operation, tool) == Choice::LeftOut)
+        let matches_nothing = |pattern: &&FilterPattern| {
+            operations.iter().all(|(operation, tool)| pattern.choose(operation, tool) == FilterMatch::Excluded)
         };
         self.patterns.iter().filter(matches_nothing).map(|pattern| pattern.text.as_str()).collect()
     }
 }
 
-impl Pattern {
-    fn choose(&self, operation: &Operation<'_>, tool: &str) -> Choice {
+impl FilterPattern {
+    fn choose(&self, operation: &Operation<'_>, tool: &str) -> FilterMatch {
         let names = [operation.id, Some(tool)];
         if names.into_iter().flatten().any(|name| name == self.text) {
-            return Choice::Named;
+            return FilterMatch::ByName;
         }
         let all = [operation.id, Some(tool), operation.tag, Some(operation.path)];
         let matched = all.into_iter().flatten().any(|name| match &self.globs {
             Some(globs) => globs.matches(name.trim_start_matches('/')),
             None => name == self.text,
         });
-        if matched { Choice::Matched } else { Choice::LeftOut }
+        if matched { FilterMatch::ByPattern } else { FilterMatch::Excluded }
     }
 }

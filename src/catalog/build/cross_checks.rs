@@ -1,0 +1,121 @@
+//! Checks that need all entries: references, calls and completions between them.
+
+use std::collections::HashSet;
+
+use crate::catalog::call_check;
+use crate::catalog::complete::{self, ResourceLookup};
+use crate::catalog::entry_references::{EntryRef, KnownEntries, References};
+use crate::catalog::inputs::Inputs;
+use crate::catalog::listing::Lists;
+use crate::catalog::routes::{Route, Routes};
+use crate::compile::Findings;
+use crate::diagnostic::Code;
+use crate::uri::Router;
+
+use super::{CatalogBuilder, EntryNames, PackNode};
+
+impl CatalogBuilder {
+    /// Checks completions from resources.
+    pub(super) fn check_completions(&self, routes: &Routes, findings: &mut Findings) {
+        let served = ResourceLookup { resources: &self.resources, routes };
+        for prompt in self.prompts.values() {
+            complete::check_sources(prompt.completion_owner(), &self.resources, findings);
+            served.check_sources(
+                prompt.completion_owner(),
+                &|argument, value| prompt.embedded_uris_with(argument, value),
+                findings,
+            );
+        }
+        for resource in &self.resources {
+            complete::check_sources(resource.completion_owner(), &self.resources, findings);
+            let uri_with = |variable: &str, value: &str| resource.uri_with(variable, value).into_iter().collect();
+            served.check_sources(resource.completion_owner(), &uri_with, findings);
+        }
+    }
+
+    /// Checks references between entries, within a pack and to the packs that it imports.
+    pub(super) fn check_references(&self, lists: &Lists, routes: &Routes, findings: &mut Findings) {
+        let has = |uri: &str| match routes.find(uri)? {
+            Route::Resource(nth, values) => self.resources.get(nth).map(|resource| resource.file_exists(&values)),
+            Route::Skill(_) => None,
+        };
+        let uris: Vec<String> = lists.resources.iter().map(|resource| resource.uri.clone()).collect();
+        for (number, references) in self.references.iter().enumerate() {
+            let in_reach = |pack: usize| number == 0 || pack == number;
+            let written = self.declared_uris.iter().filter(|written| in_reach(written.pack));
+            let router = Router::new(written.map(|written| (written.template.clone(), ())));
+            let answers = |uri: &str| router.find(uri).is_some();
+            let EntryNames { tools, prompts, resources } = &self.reachable_names(number);
+            references.check(
+                &KnownEntries { has_route: &answers, resource_exists: &has, uris: &uris, tools, prompts, resources },
+                findings,
+            );
+        }
+    }
+
+    /// The names that entries of a pack can call: its own, and those of imported packs.
+    fn reachable_names(&self, number: usize) -> EntryNames {
+        let mut reach = EntryNames::default();
+        for (other, own) in self.own_names.iter().enumerate().filter(|(other, _)| self.imports(number, *other)) {
+            let (Some(PackNode { pack_context, .. }), Some(inner)) =
+                (self.pack_nodes.get(number), self.pack_nodes.get(other))
+            else {
+                continue;
+            };
+            let name = |name: &String| pack_context.local_name(&inner.pack_context.qualified_name(name));
+            reach.tools.extend(own.tools.iter().filter_map(name));
+            reach.prompts.extend(own.prompts.iter().filter_map(name));
+            reach.resources.extend(own.resources.iter().filter_map(name));
+        }
+        reach
+    }
+
+    /// Whether a pack is another or imports it, directly or indirectly.
+    fn imports(&self, outer: usize, inner: usize) -> bool {
+        let importer = |pack: &usize| self.pack_nodes.get(*pack).and_then(|pack| pack.importer);
+        std::iter::successors(Some(inner), importer).any(|pack| pack == outer)
+    }
+
+    /// Checks the arguments that steps and tests pass to entries.
+    pub(super) fn check_calls(&self, findings: &mut Findings) {
+        // An entry that is missing without an error lacks a grant.
+        let all_sound = !findings.report.has_errors();
+        for (number, (references, PackNode { pack_context, .. })) in
+            self.references.iter().zip(&self.pack_nodes).enumerate()
+        {
+            for call in references.calls() {
+                match self.find_inputs(&call.node, &pack_context.qualified_name(call.node.name())) {
+                    Some(inputs) => call_check::check(call, inputs, findings),
+                    None if all_sound && number == 0 => call_check::report_not_granted(call, findings),
+                    None => {}
+                }
+            }
+        }
+    }
+
+    /// Warns of hidden tools of the served manifest that no step calls.
+    pub(super) fn warn_of_unused_tools(&self, findings: &mut Findings) {
+        let hidden = || self.tools.values().filter(|tool| tool.is_hidden && tool.pack_context.is_root_pack());
+        if hidden().next().is_none() {
+            return;
+        }
+        let called: HashSet<&str> = self.references.first().into_iter().flat_map(References::called_tools).collect();
+        for name in hidden().map(|tool| &tool.listing.name).filter(|name| !called.contains(name.as_str())) {
+            let Some(at) = self.tool_places.get(name) else { continue };
+            findings
+                .report
+                .warning(Code::Unused, at.span(), format!("unused hidden tool `{name}`: no step calls it"))
+                .help(format!("call it in a step, as `tool: {name}`, or remove `hidden`"));
+        }
+    }
+
+    fn find_inputs(&self, node: &EntryRef, name: &str) -> Option<&Inputs> {
+        if node.is_resource() {
+            return self.resources.iter().find(|resource| resource.key == name).map(|found| &found.inputs);
+        }
+        match node.is_tool() {
+            true => self.tools.get(name).map(|tool| &tool.inputs),
+            false => self.prompts.get(name).map(|prompt| &prompt.inputs),
+        }
+    }
+}

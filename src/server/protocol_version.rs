@@ -1,0 +1,39 @@
+//! The versions of the protocol in the type of rmcp.
+
+use rmcp::model::ProtocolVersion;
+
+use crate::spec_version::SpecVersion;
+
+macro_rules! protocol_versions {
+    ($($version:ident => $rmcp:ident,)+) => {
+        /// Every version that is spoken here, oldest first.
+        pub(crate) const PROTOCOL_VERSIONS: &[ProtocolVersion] = &[$(ProtocolVersion::$rmcp),+];
+
+        /// The version in the type of rmcp.
+        pub(crate) fn to_protocol_version(version: SpecVersion) -> ProtocolVersion {
+            match version {
+                $(SpecVersion::$version => ProtocolVersion::$rmcp,)+
+            }
+        }
+    };
+}
+
+// rmcp makes none from a text that is known at compile time.
+protocol_versions! {
+    V2024_11_05 => V_2024_11_05,
+    V2025_03_26 => V_2025_03_26,
+    V2025_06_18 => V_2025_06_18,
+    V2025_11_25 => V_2025_11_25,
+    V2026_07_28 => V_2026_07_28,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_types_list_the_same_versions() {
+        let names = |version: &SpecVersion| version.as_str();
+        assert!(SpecVersion::ALL.iter().map(names).eq(PROTOCOL_VERSIONS.iter().map(ProtocolVersion::as_str)));
+    }
+}
