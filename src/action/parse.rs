@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::outcome::{ActionError, OutcomeBody, parse_body};
-use crate::budget::{Budget, HeldMemory, json_memory_size};
+use crate::budget::{Budget, HeldMemory, MAX_MEMORY, json_memory_size};
 use crate::world::CapturedBytes;
 use crate::yaml::Spanned;
 
@@ -91,7 +91,7 @@ impl OutputFormat {
             OutputFormat::Detect => return Ok(OutputFormat::Unparsed),
             _ => {
                 let found = format!("output too large to parse: its {} bytes", output.len());
-                let words = format!("{found} take more memory as values than a call may use\n{effect}");
+                let words = format!("{found} take more memory as values than the {} MiB of a call\n{effect}", MAX_MEMORY >> 20);
                 return Err(ActionError::message(words));
             }
         }

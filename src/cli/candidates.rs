@@ -1,17 +1,21 @@
 //! `folio candidates`: what may stand at the end of a command line, by the manifest. The scripts of `folio completions` ask.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use clap::{Arg, Command, CommandFactory};
+use clap::{Arg, Command, CommandFactory, ValueEnum};
 use serde_json::Value;
 
+use super::argument_completion::ArgumentCompletion;
+use super::entry_kind::EntryKind;
 use super::request::load_and_build;
 use super::{CandidatesArgs, Cli, Exit, Output};
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Usage};
 use crate::catalog::listing::Object;
 use crate::diagnostic::one_line;
 use crate::load::ManifestLocation;
 use crate::schema::allowed_values;
+use crate::world::DryRunWorld;
 
 /// Prints each candidate on a line. Whatever is wrong, there is none.
 pub(super) fn run(arguments: &CandidatesArgs, output: &Output) -> anyhow::Result<Exit> {
@@ -25,8 +29,11 @@ fn candidates(line: &str, output: &Output) -> Option<Vec<String>> {
     let command = Cli::command();
     let typed = TypedLine::parse(line, &command)?;
     let place = ManifestLocation::resolve(Path::new(typed.path.as_deref().unwrap_or("."))).ok()?;
-    let catalog = load_and_build(&place, output).catalog?;
-    let mut found = typed.values(&catalog);
+    let mut built = load_and_build(&place, output);
+    let mut found = typed.values(built.catalog.as_deref()?);
+    if found.is_empty() {
+        found = built.accept(&Usage::Local).map(|catalog| typed.completions(catalog)).unwrap_or_default();
+    }
     found.retain(|candidate| candidate.starts_with(&typed.last));
     Some(found)
 }
@@ -83,15 +90,29 @@ impl TypedLine {
                 let templates = lists.resource_templates.iter().map(|template| literal_start(&template.uri_template));
                 lists.resources.iter().map(|resource| resource.uri.clone()).chain(templates).collect()
             }
-            ("get", [name, given @ ..]) => {
-                let schema = catalog.prompt_schemas().find(|(prompt, _)| prompt == name);
-                schema.map(|(_, schema)| self.arguments(schema, given)).unwrap_or_default()
-            }
-            ("call", [name, given @ ..]) => {
-                catalog.input_schema(name).map(|schema| self.arguments(schema, given)).unwrap_or_default()
+            (_, [name, given @ ..]) => {
+                let schema = self.kind().and_then(|kind| kind.input_schema(catalog, name));
+                schema.map(|schema| self.arguments(schema, given)).unwrap_or_default()
             }
             _ => Vec::new(),
         }
+    }
+
+    /// The kind of the entry that the command names.
+    fn kind(&self) -> Option<EntryKind> {
+        EntryKind::value_variants().iter().copied().find(|kind| kind.command() == self.command)
+    }
+
+    /// The values of an argument as the server completes them, where that needs no program and no request.
+    fn completions(&self, catalog: Arc<Catalog>) -> Vec<String> {
+        let (Some(kind), Some((argument, typed))) = (self.kind(), self.last.split_once('=')) else { return Vec::new() };
+        let [name, given @ ..] = self.positionals.as_slice() else { return Vec::new() };
+        let given = given.iter().filter_map(|pair| pair.split_once('='));
+        let given = given.map(|(name, value)| (name.to_owned(), value.into())).collect();
+        let world = Arc::new(DryRunWorld::new(catalog.redactor().clone()));
+        let completion = ArgumentCompletion { catalog, world, reference: kind.completion_ref(name) };
+        let values = completion.values(argument, typed, &given).into_iter();
+        values.map(|value| format!("{argument}={value}")).collect()
     }
 
     /// `name=` of each argument that is not given, or its allowed values where the name is written.

@@ -6,6 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
+use crate::budget::MAX_MEMORY;
 use super::render::RenderError;
 use super::scope::Scope;
 
@@ -113,7 +114,10 @@ fn not_json(text: &str) -> String {
     }
     match json_error(text) {
         Some(error) => format!("not JSON: the output begins with `{line}` and has an error: {error}"),
-        None => format!("not there: the JSON of {} bytes takes more memory than a call may use", text.len()),
+        None => {
+            let (bytes, most) = (text.len(), MAX_MEMORY >> 20);
+            format!("not there: the JSON of {bytes} bytes takes more memory than the {most} MiB of a call")
+        }
     }
 }
 

@@ -13,6 +13,7 @@ prompts:
     arguments: { who: { required: true }, tone: { enum: [warm, very formal], default: warm } }
     text: Hi {{who}} {{tone}}
   review: { text: Review }
+  sourced: { arguments: { level: { complete: [low, high] }, page: { complete: { glob: \"*.yaml\" } } }, text: \"{{level}}{{page}}\" }
 resources:
   policy: { uri: \"desk://policy\", text: Policy }
   page: { uri: \"desk://pages/{name}\", text: \"{{name}}\" }
@@ -38,14 +39,19 @@ fn candidates(folder: &Path, line: &str) -> Vec<String> {
 fn names_and_arguments_complete() {
     let folder = desk();
     for (line, expected) in [
-        ("folio get ", &["greet", "review"][..]),
+        ("folio get ", &["greet", "review", "sourced"][..]),
         ("folio get g", &["greet"]),
         ("git diff | folio get r", &["review"]),
         ("folio get greet ", &["who=", "tone="]),
         ("folio get greet who=Ada ", &["tone="]),
         ("folio get greet tone=", &["tone=warm", "tone=very formal"]),
         ("folio get greet tone=w", &["tone=warm"]),
-        ("folio get -f other ", &["welcome", "review"]),
+        ("folio get -f other ", &["welcome", "review", "sourced"]),
+        ("folio get sourced level=", &["level=low", "level=high"]),
+        ("folio get sourced level=h", &["level=high"]),
+        ("folio get sourced level=low page=f", &["page=folio.yaml"]),
+        ("folio read desk://pages/{name} ", &["name="]),
+        ("folio read desk://pages/{name} ", &["name="]),
         ("folio get --json --file=other w", &["welcome"]),
         ("folio call ", &["echo"]),
         ("folio call echo l", &["loud="]),
@@ -93,7 +99,7 @@ fn bash_completes_names_of_the_manifest() {
     }
     let folder = desk();
     for (line, expected) in [
-        ("folio get ", &["greet", "review"][..]),
+        ("folio get ", &["greet", "review", "sourced"][..]),
         ("folio get greet to", &["tone="]),
         // Behind `=` and `:`, readline takes the rest alone.
         ("folio get greet tone=", &["warm", "very\\ formal"]),

@@ -507,7 +507,7 @@ fn response_that_takes_too_much_memory_was_asked_for() {
         api.url()
     );
     let result = call(&manifest, json!({}));
-    let words = "take more memory as values than a call may use\nThe request was sent all the same.";
+    let words = "take more memory as values than the 128 MiB of a call\nThe request was sent all the same.";
     assert!(text(&result).contains(words), "{result}");
     assert_eq!(api.requests().len(), 1);
 }

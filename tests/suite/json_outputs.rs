@@ -178,7 +178,7 @@ fn large_json_that_nobody_reads_stays_text() {
     }
     for (name, text) in [("json", "stdout"), ("body", "body")] {
         let (is_error, said) = call(name);
-        let found = format!("the JSON of {} bytes takes more memory than a call may use", numbers.len());
+        let found = format!("the JSON of {} bytes takes more memory than the 128 MiB of a call", numbers.len());
         let words = format!("`steps.x.json` is not there: {found}; use `steps.x.{text}` for its text");
         assert!(is_error && said.starts_with(&words), "{name}: {said}");
     }
