@@ -83,7 +83,7 @@ fn is_method(word: &str) -> bool {
 
 /// The methods that the server reads and explains, as they stand in the code.
 fn methods() -> BTreeSet<String> {
-    let sources = ["src/server/custom_request.rs", "src/transport/message.rs"].map(read);
+    let sources = ["src/server/untyped_request.rs", "src/transport/message.rs"].map(read);
     let code = sources.iter().map(|text| text.split("#[cfg(test)]").next().unwrap());
     let methods: BTreeSet<String> =
         code.flat_map(|text| text.split('"')).filter(|word| is_method(word)).map(str::to_owned).collect();
