@@ -10,7 +10,7 @@ use crate::action::{check_connection, check_folder};
 use crate::compile::{Compiler, Findings, LoadCoverage, LoadDependencies, PartKind, SandboxUse};
 use crate::diagnostic::{Code, Report};
 use crate::load::{EntryFile, LoadedPack, LoadedPacks};
-use crate::manifest::Skills;
+use crate::manifest::{Prompt, Skills};
 use crate::notation::NamedMap;
 use crate::redact::Redactor;
 use crate::template::Marker;
@@ -30,8 +30,9 @@ use super::entry_references::{EntryRef, References};
 use super::http_settings::{HttpSettings, http_settings, server_info, trace_propagation};
 use super::listing::{Lists, ServerInfo};
 use super::manifest_tests::{self, StepActions};
-use super::prompt::{CompiledPrompt, EntryBuildContext};
+use super::prompt::{CompiledPrompt, EntryBuildContext, PromptParts};
 use super::resource::CompiledResource;
+use super::reuse::{PackKey, PromptKey};
 use super::routes::{DeclaredUri, ListedResource, Route, Routes, warn_of_overlaps};
 use super::server_limits::{ServerLimits, server_limits};
 use super::skill::{SkillCollector, SkillListings};
@@ -61,9 +62,18 @@ pub fn build(loaded: LoadedPacks) -> BuildOutcome {
 
 /// The same, with warnings of what these clients do not take.
 pub fn build_for_clients(loaded: LoadedPacks, clients: &[Client]) -> BuildOutcome {
+    build_catalog(loaded, clients, None)
+}
+
+/// The same as [`build`], with prompts of an `earlier` catalog where all that they are made of is the same.
+pub fn build_after(loaded: LoadedPacks, earlier: &Catalog) -> BuildOutcome {
+    build_catalog(loaded, &[], Some(earlier))
+}
+
+fn build_catalog(loaded: LoadedPacks, clients: &[Client], earlier: Option<&Catalog>) -> BuildOutcome {
     let LoadedPacks { mut findings, packs } = loaded;
     let secrets = Arc::new(build_redactor(&packs));
-    let mut builder = CatalogBuilder { secrets: secrets.clone(), ..CatalogBuilder::default() };
+    let mut builder = CatalogBuilder { secrets: secrets.clone(), earlier, ..CatalogBuilder::default() };
     for pack in &packs {
         builder.add_pack(pack, &mut findings);
     }
@@ -89,7 +99,9 @@ fn build_redactor(packs: &[LoadedPack]) -> Redactor {
 }
 
 #[derive(Default)]
-struct CatalogBuilder {
+struct CatalogBuilder<'e> {
+    /// The catalog whose prompts are used again.
+    earlier: Option<&'e Catalog>,
     tools: IndexMap<String, CompiledTool>,
     prompts: IndexMap<String, CompiledPrompt>,
     resources: Vec<CompiledResource>,
@@ -133,6 +145,8 @@ struct PackBuild<'a> {
     references: &'a mut References,
     /// The steps of its entries.
     steps: &'a StepActions<'a>,
+    /// What its prompts see of it.
+    key: &'a PackKey,
 }
 
 /// A pack, and the number of the pack that imports it.
@@ -149,13 +163,13 @@ struct EntryNames {
     resources: Vec<String>,
 }
 
-impl CatalogBuilder {
+impl CatalogBuilder<'_> {
     fn add_pack(&mut self, pack: &LoadedPack, findings: &mut Findings) {
         let pack_context = PackContext::new(pack, self.own_names.is_empty(), &findings.report.sources, &self.secrets);
         let mut references = References::default();
         let mut own = EntryNames::default();
         self.tests.clear();
-        let steps = step_actions(pack);
+        let (steps, key) = (step_actions(pack), PackKey::new(pack, &findings.report.sources));
         for file in &pack.entry_files {
             own.prompts.extend(file.entries.prompts.keys().map(|name| name.value.clone()));
             own.tools.extend(file.entries.tools.keys().map(|name| name.value.clone()));
@@ -166,13 +180,13 @@ impl CatalogBuilder {
                 Some(DeclaredUri { pack: pack_number, template: UriTemplate::parse(uri).ok()?, at: uri.location })
             }));
             let mut pack_build =
-                PackBuild { pack, pack_context: &pack_context, references: &mut references, steps: &steps };
+                PackBuild { pack, pack_context: &pack_context, references: &mut references, steps: &steps, key: &key };
             self.add_file(file, &mut pack_build, findings);
         }
         let mut compiler = Compiler::new(findings, &pack.pack, std::path::Path::new(""));
         own.prompts.extend(pack.foreign_prompts.iter().map(|prompt| prompt.name.clone()));
         let mut pack_build =
-            PackBuild { pack, pack_context: &pack_context, references: &mut references, steps: &steps };
+            PackBuild { pack, pack_context: &pack_context, references: &mut references, steps: &steps, key: &key };
         self.add_foreign_prompts(&mut pack_build, &mut compiler);
         compiler.scope_shape = pack_context.names.clone();
         pack.pack.connections.iter().for_each(|(name, written)| check_connection(name, written, &mut compiler));
@@ -188,23 +202,16 @@ impl CatalogBuilder {
         for prompt in &pack_build.pack.foreign_prompts {
             let name = Spanned::new(prompt.name.clone(), prompt.at);
             let (building, is_first) = start_entry(&name, pack_build, compiler, &mut self.prompt_places);
-            let built = CompiledPrompt::from_foreign(prompt, building).filter(|_| is_first);
-            self.prompts.extend(built.map(|prompt| (prompt.listing.name.clone(), prompt)));
+            if let Some(parts) = PromptParts::from_foreign(prompt, building).filter(|_| is_first) {
+                self.insert_prompt(Arc::new(parts), pack_build.pack_context);
+            }
         }
     }
 
     fn add_file(&mut self, file: &EntryFile, pack_build: &mut PackBuild<'_>, findings: &mut Findings) {
         let mut compiler = Compiler::new(findings, &pack_build.pack.pack, &file.base);
         for (name, prompt) in &file.entries.prompts {
-            let (building, is_first) = start_entry(name, pack_build, &mut compiler, &mut self.prompt_places);
-            building.references.note_run(EntryRef::prompt(name), prompt.run.as_ref());
-            building.references.note_completions(&EntryRef::prompt(name), &prompt.arguments);
-            let built = CompiledPrompt::build(prompt, building).filter(|_| is_first);
-            let built = built.map(|mut prompt| {
-                prompt.inputs.marker = mark_entry(PartKind::Prompt, name, &mut compiler);
-                prompt
-            });
-            self.prompts.extend(built.map(|prompt| (prompt.listing.name.clone(), prompt)));
+            self.add_prompt(name, prompt, pack_build, &mut compiler);
         }
         for (name, resource) in &file.entries.resources {
             let taken = &mut self.resource_places;
@@ -234,6 +241,46 @@ impl CatalogBuilder {
             manifest_tests::check(name, test, &mut compiler, pack_build.references, pack_build.steps);
         }
         check_resource_names(&file.entries.resources, &mut compiler);
+    }
+
+    fn add_prompt(
+        &mut self,
+        name: &Spanned<String>,
+        prompt: &Spanned<Prompt>,
+        pack_build: &mut PackBuild<'_>,
+        compiler: &mut Compiler<'_>,
+    ) {
+        let qualified = pack_build.pack_context.qualified_name(name);
+        let key = pack_build.key.prompt(&qualified, prompt, compiler);
+        let (building, is_first) = start_entry(name, pack_build, compiler, &mut self.prompt_places);
+        building.references.note_run(EntryRef::prompt(name), prompt.run.as_ref());
+        building.references.note_completions(&EntryRef::prompt(name), &prompt.arguments);
+        let parts = match self.earlier_prompt(&qualified, key) {
+            Some(earlier) => Some(earlier),
+            None => {
+                let before = building.compiler.findings.counts();
+                let built = PromptParts::build(prompt, building);
+                built.map(|mut parts| {
+                    parts.key = key.filter(|_| compiler.findings.counts() == before);
+                    parts.inputs.marker = mark_entry(PartKind::Prompt, name, compiler);
+                    Arc::new(parts)
+                })
+            }
+        };
+        if let Some(parts) = parts.filter(|_| is_first) {
+            self.insert_prompt(parts, pack_build.pack_context);
+        }
+    }
+
+    /// The prompt of the earlier catalog that the same source made.
+    fn earlier_prompt(&self, name: &str, key: Option<PromptKey>) -> Option<Arc<PromptParts>> {
+        let earlier = self.earlier?.prompts.get(name)?;
+        (key.is_some() && earlier.key == key).then(|| earlier.parts.clone())
+    }
+
+    fn insert_prompt(&mut self, parts: Arc<PromptParts>, pack_context: &Arc<PackContext>) {
+        let name = parts.listing.name.clone();
+        self.prompts.insert(name, CompiledPrompt { parts, pack_context: pack_context.clone() });
     }
 
     /// Warns of a resource with the name of another, which a list does not tell apart.

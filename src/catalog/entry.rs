@@ -12,7 +12,7 @@ use crate::action::{
     RunContext, RunLimits, RunOutcome, RunPlan,
 };
 use crate::budget::Budget;
-use crate::compile::{Compiler, Pack};
+use crate::compile::{Compiler, Findings, Pack};
 use crate::diagnostic::{Code, SourceMap};
 use crate::digest::Digest;
 use crate::files::Folder;
@@ -362,14 +362,19 @@ fn block_text(block: &AnswerBlock) -> Option<&str> {
 pub(super) fn entry_digest(at: Location, before: usize, compiler: &Compiler<'_>) -> u64 {
     let findings = &compiler.findings;
     let mut digest = Digest::new("entry");
-    findings.documents.digest(at, &mut digest);
+    add_source(at, findings, &mut digest);
+    findings.content_digests.iter().skip(before).for_each(|content| digest.update(content));
+    digest.finish_u64()
+}
+
+/// Adds the source of an entry to a digest.
+pub(super) fn add_source(at: Location, findings: &Findings, digest: &mut Digest) {
+    findings.documents.digest(at, digest);
     // Where a file is one entry, its text belongs to it.
     if findings.documents.get(at.file()).is_none_or(|document| document.root_location() == at) {
         let text = findings.report.sources.get(at.file()).map(|source| source.text());
         digest.update(text.map_or(b"", |text| text.as_bytes()));
     }
-    findings.content_digests.iter().skip(before).for_each(|content| digest.update(content));
-    digest.finish_u64()
 }
 
 /// A digest of what all entries of a pack may use: its partials, and what it is called.

@@ -38,6 +38,7 @@ mod requires;
 mod resource;
 mod result;
 mod resource_root;
+mod reuse;
 mod routes;
 mod server_limits;
 mod skill;
@@ -71,7 +72,7 @@ use routes::{Route, Routes};
 
 pub use accept::{AcceptError, HttpUsage, SettingsAtStart, UnacceptedCatalog, Usage};
 pub use access::{HttpAccess, TokenDigest, normalize_origin};
-pub use build::{BuildOutcome, build, build_for_clients};
+pub use build::{BuildOutcome, build, build_after, build_for_clients};
 pub use clients::{Client, ClientProfile};
 pub use digests::EntryDigests;
 pub use entry_name::{BadEntryName, check_entry_name};

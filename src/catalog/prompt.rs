@@ -1,5 +1,6 @@
 //! Prompts: compiled at load, rendered at each call.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::action::RunPlan;
@@ -22,17 +23,34 @@ use super::icons::{check_icons, listed_icons};
 use super::inputs::{ConfinedCall, Inputs, arguments_size};
 use super::listed_text::listed_text;
 use super::listing::{self, Object};
+use super::reuse::PromptKey;
 
-/// A compiled prompt.
+/// A compiled prompt in its pack.
 pub(super) struct CompiledPrompt {
+    /// Later catalogs share it, while it is the same.
+    pub(super) parts: Arc<PromptParts>,
+    pub(super) pack_context: Arc<PackContext>,
+}
+
+impl Deref for CompiledPrompt {
+    type Target = PromptParts;
+
+    fn deref(&self) -> &PromptParts {
+        &self.parts
+    }
+}
+
+/// What a prompt is compiled to.
+pub(super) struct PromptParts {
     pub(super) listing: listing::PromptListing,
     pub(super) completions: CompletionSources,
     pub(super) inputs: Inputs,
     pub(super) plan: Option<RunPlan>,
     body: PromptBody,
-    pub(super) pack_context: Arc<PackContext>,
     /// A digest of its source.
     pub(super) digest: u64,
+    /// All that its compilation read, if a later one need not repeat it.
+    pub(super) key: Option<PromptKey>,
 }
 
 enum PromptBody {
@@ -53,12 +71,12 @@ pub(super) struct EntryBuildContext<'a, 'c> {
     pub(super) contents_before: usize,
 }
 
-impl CompiledPrompt {
+impl PromptParts {
     /// Compiles a prompt. `None` if it has errors, or its pack lacks a grant.
     pub(super) fn build(
         written: &Spanned<manifest::Prompt>,
         build_context: EntryBuildContext<'_, '_>,
-    ) -> Option<CompiledPrompt> {
+    ) -> Option<PromptParts> {
         let EntryBuildContext { compiler, references, pack_context, name, contents_before } = build_context;
         check_icons(written.icons.as_deref(), written.location, compiler);
         let inputs = Inputs::from_arguments(&written.arguments, compiler);
@@ -89,23 +107,15 @@ impl CompiledPrompt {
             icons: listed_icons(written.icons.as_deref()),
             meta: written.meta.clone(),
         };
-        Some(CompiledPrompt {
-            listing,
-            completions: sources?,
-            inputs,
-            plan,
-            body: body?,
-            pack_context: pack_context.clone(),
-            digest,
-        })
+        Some(PromptParts { listing, completions: sources?, inputs, plan, body: body?, digest, key: None })
     }
 
     /// Takes a prompt of another format, whose texts are no templates. `None` if it has errors.
     pub(super) fn from_foreign(
         foreign: &ForeignPrompt,
         build_context: EntryBuildContext<'_, '_>,
-    ) -> Option<CompiledPrompt> {
-        let EntryBuildContext { pack_context, name, .. } = build_context;
+    ) -> Option<PromptParts> {
+        let EntryBuildContext { name, .. } = build_context;
         let inputs = Inputs::from_foreign_arguments(&foreign.arguments)?;
         let listing = listing::PromptListing {
             name,
@@ -116,17 +126,19 @@ impl CompiledPrompt {
             meta: None,
         };
         let digest = Digest::new("foreign prompt").chain_update(format!("{:?}", foreign.text).as_bytes());
-        Some(CompiledPrompt {
+        Some(PromptParts {
             listing,
             completions: CompletionSources::default(),
             inputs,
             plan: None,
             body: PromptBody::Foreign(foreign.text.clone()),
-            pack_context: pack_context.clone(),
             digest: digest.finish_u64(),
+            key: None,
         })
     }
+}
 
+impl CompiledPrompt {
     /// Its completion sources.
     pub(super) fn completion_owner(&self) -> CompletionOwner<'_> {
         CompletionOwner { sources: &self.completions, inputs: &self.inputs, pack_context: &self.pack_context }

@@ -7,6 +7,7 @@ mod completion;
 mod hostile;
 mod prompts;
 mod resources;
+mod reuse;
 mod secrets;
 mod skills;
 mod tools;

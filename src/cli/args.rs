@@ -338,6 +338,9 @@ pub struct TestArgs {
     /// Also run the tests with `live: true`, which may run programs, send requests and change files
     #[arg(long)]
     pub live: bool,
+    /// Also run the tests with `live: true`, and write what programs and servers answer into the manifest as their mocks
+    #[arg(long, conflicts_with = "watch")]
+    pub record: bool,
     /// Record the snapshots of the tests that run, and remove those that belong to no test
     #[arg(long)]
     pub update: bool,

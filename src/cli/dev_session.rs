@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Output;
 use super::dev::PageOptions;
@@ -42,6 +42,8 @@ pub(super) struct DevSession {
     was_good: AtomicBool,
     /// The clients of single requests that were seen already.
     seen: Mutex<HashSet<ClientName>>,
+    /// The catalog whose schemas the page has.
+    shown: Mutex<Option<Arc<Catalog>>>,
 }
 
 /// A reload that is published.
@@ -61,6 +63,7 @@ impl DevSession {
             is_broken: AtomicBool::new(false),
             was_good: AtomicBool::new(false),
             seen: Mutex::default(),
+            shown: Mutex::default(),
         }
     }
 
@@ -148,10 +151,18 @@ impl DevSession {
         self.events.publish(&event);
     }
 
+    /// Publishes the state to the page: the schemas that are others than those of the last state, or all to a new page.
     fn publish_state(&self, built: &BuildOutcome, catalog: Option<&Arc<Catalog>>) {
-        if self.page.is_some() {
-            self.events.publish_state(&state(built, catalog.map(AsRef::as_ref)));
+        if self.page.is_none() {
+            return;
         }
+        let before = std::mem::replace(&mut *self.shown.lock(), catalog.cloned());
+        let state = state(built, catalog.map(AsRef::as_ref));
+        let (whole, catalog, redactor) = (state.clone(), catalog.cloned(), built.redactor.clone());
+        let change = || to_text(state, schema_changes(before.as_deref(), catalog.as_deref()), &redactor);
+        let (shown, secrets) = (catalog.clone(), redactor.clone());
+        let whole = move || to_text(whole.clone(), schema_changes(None, shown.as_deref()), &secrets);
+        self.events.publish_state(change, Arc::new(whole));
     }
 
     fn is_new(&self, client: &ClientName) -> bool {
@@ -225,24 +236,49 @@ fn truncate_value(value: &mut Value) {
     }
 }
 
-/// What the page shows of a load that MCP has no words for.
+/// What the page shows of a load that MCP has no words for, but for schemas.
 fn state(built: &BuildOutcome, catalog: Option<&Catalog>) -> Value {
-    let prompts = catalog.iter().flat_map(|catalog| catalog.prompt_schemas());
-    let prompts: BTreeMap<_, _> = prompts.filter(|(_, schema)| schema.contains_key("properties")).collect();
-    let templates: BTreeMap<_, _> = catalog.iter().flat_map(|catalog| catalog.template_schemas()).collect();
     let clients: Vec<&ClientProfile> = Client::ALL.iter().map(|client| client.profile()).collect();
-    let mut state = json!({
+    json!({
         "type": "state",
         "clients": clients,
         "server": catalog.map(|catalog| &catalog.server().name),
         "broken": built.report.has_errors(),
         "problems": problems(&built.report),
         "summary": summary(&built.report),
-        "schemas": { "prompts": prompts, "templates": templates },
         "time": now_ms(),
-    });
-    redact(&mut state, &built.redactor);
-    state
+    })
+}
+
+/// The schemas of a catalog that are others than `before`, and the names of those that are gone. Where there is nothing
+/// before, all of them.
+fn schema_changes(before: Option<&Catalog>, now: Option<&Catalog>) -> Value {
+    let change = |select: fn(&Catalog) -> Schemas<'_>| {
+        let before = before.map(select).unwrap_or_default();
+        let mut now = now.map(select).unwrap_or_default();
+        let gone: Vec<&str> = before.keys().filter(|name| !now.contains_key(*name)).copied().collect();
+        now.retain(|name, schema| before.get(name).is_none_or(|old| !std::ptr::eq(*old, *schema) && *old != *schema));
+        json!({ "changed": now, "gone": gone })
+    };
+    json!({ "whole": before.is_none(), "prompts": change(prompt_schemas), "templates": change(template_schemas) })
+}
+
+/// Schemas by name or template.
+type Schemas<'c> = BTreeMap<&'c str, &'c Map<String, Value>>;
+
+fn prompt_schemas(catalog: &Catalog) -> Schemas<'_> {
+    catalog.prompt_schemas().filter(|(_, schema)| schema.contains_key("properties")).collect()
+}
+
+fn template_schemas(catalog: &Catalog) -> Schemas<'_> {
+    catalog.template_schemas().collect()
+}
+
+/// The event of a state, without secrets.
+fn to_text(mut state: Value, schemas: Value, redactor: &Redactor) -> Arc<str> {
+    set(&mut state, "schemas", schemas);
+    let message = redactor.redact_message(state.to_string().into_bytes());
+    String::from_utf8_lossy(&message).into()
 }
 
 /// The first problems, each with its frame, and the path by which an editor opens its file.
@@ -257,11 +293,6 @@ fn problems(report: &Report) -> Value {
         }
     }
     problems.into()
-}
-
-fn redact(value: &mut Value, redactor: &Redactor) {
-    let message = redactor.redact_message(value.to_string().into_bytes());
-    *value = serde_json::from_slice(&message).unwrap_or_default();
 }
 
 /// Sets a key of an object.

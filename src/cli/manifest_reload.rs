@@ -8,9 +8,8 @@ use tokio::runtime::Handle;
 
 use super::Output;
 use super::dev_session::{DevSession, PublishedReload};
-use super::request::finish_load;
 use super::variable_commands::VariableCommands;
-use crate::catalog::{BuildOutcome, Catalog, Usage};
+use crate::catalog::{BuildOutcome, Catalog, Usage, build_after};
 use crate::compile::LoadDependencies;
 use crate::diagnostic::{self, Diagnostic, Report};
 use crate::load::{EnvSource, ManifestLocation};
@@ -116,7 +115,8 @@ impl ReloadSource for ManifestReload {
 
     fn load(&mut self, requested: bool) -> LoadOutput<BuildOutcome> {
         let load = self.origin.commands.load(&self.origin.place, &self.origin.environment, requested);
-        let built = finish_load(Handle::current().block_on(load), &self.output);
+        let built = build_after(Handle::current().block_on(load), &self.live.catalog());
+        self.output.add_secrets(&built);
         let mut watch = built.reads.clone();
         if built.catalog.is_none() {
             // A broken manifest may not reach the file with the fix, so earlier dependencies stay watched.

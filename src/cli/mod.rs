@@ -55,6 +55,8 @@ mod serve;
 mod state_keys;
 mod junit;
 mod test;
+mod mock_text;
+mod test_record;
 mod test_report;
 mod test_watch;
 mod variable_commands;

@@ -11,17 +11,19 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::request::{build_runtime, finish_load, new_world};
+use super::test_record;
 use super::test_report::{print_failed_run, print_run};
 use super::test_watch;
 use super::variable_commands::VariableCommands;
 use super::{Exit, Output, TestArgs, TestFormat};
-use crate::diagnostic::Report;
-use crate::load::{EnvSource, LoadedPacks, ManifestLocation, TestEnvironment, load};
+use crate::compile::FileBuffers;
+use crate::diagnostic::{Report, one_line};
+use crate::load::{EnvSource, LoadedPacks, ManifestLocation, TestEnvironment, load, load_buffers};
 use crate::test_run::{
     Coverage, PlannedTest, TestFilter, TestOutcome, TestRunner, TestStatus, TestWorlds, obsolete_snapshots, plan_tests,
     remove_snapshot, test_environment,
 };
-use crate::world::World;
+use crate::world::{ActionReport, ReportSink, World};
 
 /// Runs the tests of a manifest. What programs read says so, too, where no test can be run.
 pub(super) fn run(arguments: &TestArgs, output: &Output) -> anyhow::Result<Exit> {
@@ -55,12 +57,19 @@ fn run_manifest(arguments: &TestArgs, output: &Output) -> anyhow::Result<Exit> {
         return Ok(Exit::CannotRun);
     }
     let coverage = built.coverage.as_ref().map(|all| Mutex::new(Coverage::of(all, &built.report.sources)));
-    let wanted = WantedTests { is_wanted: &|_| true, coverage: coverage.as_ref() };
+    let wanted = WantedTests { is_wanted: &|_| true, output, coverage: coverage.as_ref() };
     let Some(mut run) = run_tests(declared, &place, arguments, &wanted)? else {
         bail!("no test matches `{}`", arguments.filter.as_deref().unwrap_or_default());
     };
     run.coverage = coverage.map(Mutex::into_inner);
     print_run(&run, arguments.format, output)?;
+    if arguments.record {
+        // The outcomes are printed: an error is no other document of them.
+        return Ok(test_record::write_mocks(&run, &place, output).unwrap_or_else(|error| {
+            output.eprint_error(&error);
+            Exit::Failure
+        }));
+    }
     Ok(if run.passed() { Exit::Success } else { Exit::Failure })
 }
 
@@ -88,7 +97,8 @@ pub(super) struct TestRun {
 
 /// Which of the chosen tests are run, and what is recorded of them.
 pub(super) struct WantedTests<'a> {
-    pub(super) is_wanted: &'a dyn Fn(&PlannedTest) -> bool,
+    pub(super) is_wanted: &'a (dyn Fn(&PlannedTest) -> bool + 'a),
+    pub(super) output: &'a Output,
     pub(super) coverage: Option<&'a Mutex<Coverage>>,
 }
 
@@ -134,19 +144,41 @@ pub(super) fn run_tests(
         }
     }
     tests.retain(wanted.is_wanted);
-    let worlds = RealWorlds { place };
+    let worlds = RealWorlds { place, buffers: FileBuffers::default(), output: wanted.output.clone() };
     let runner = TestRunner {
         worlds: &worlds,
         documents: &loaded.findings.documents,
-        live: arguments.live,
+        live: arguments.live || arguments.record,
+        record: arguments.record,
         update: arguments.update,
         coverage: wanted.coverage,
+        live_turn: Mutex::default(),
     };
     let began = Instant::now();
     let outcomes = run_all(&tests, &runner, job_count(arguments, tests.len()));
     loaded.findings.report.truncate(0);
     let (report, elapsed, filtered) = (loaded.findings.report, began.elapsed(), all - tests.len());
     Ok(Some(TestRun { report, tests, outcomes, filtered, obsolete, elapsed, coverage: None }))
+}
+
+/// Runs tests with texts in the place of files, and nothing live.
+pub(super) fn run_again(place: &ManifestLocation, buffers: FileBuffers, wanted: &WantedTests<'_>) -> TestRun {
+    let mut loaded = load_buffers(place, &EnvSource::Test(TestEnvironment::default()), &buffers);
+    let mut tests = plan_tests(&loaded);
+    tests.retain(wanted.is_wanted);
+    let worlds = RealWorlds { place, buffers, output: wanted.output.clone() };
+    let runner = TestRunner {
+        worlds: &worlds,
+        documents: &loaded.findings.documents,
+        live: false,
+        record: false,
+        update: false,
+        coverage: None,
+        live_turn: Mutex::default(),
+    };
+    let outcomes = run_all(&tests, &runner, 1);
+    let (report, elapsed) = (std::mem::take(&mut loaded.findings.report), Duration::ZERO);
+    TestRun { report, tests, outcomes, filtered: 0, obsolete: ObsoleteSnapshots::default(), elapsed, coverage: None }
 }
 
 fn remove_obsolete(files: Vec<PathBuf>, update: bool) -> anyhow::Result<ObsoleteSnapshots> {
@@ -187,12 +219,15 @@ fn next_test<'t>(next: &AtomicUsize, tests: &'t [PlannedTest]) -> Option<(usize,
 /// The folder of the tests, and the world of live ones.
 struct RealWorlds<'a> {
     place: &'a ManifestLocation,
+    /// Texts in the place of files, for tests that are not live.
+    buffers: FileBuffers,
+    output: Output,
 }
 
 impl TestWorlds for RealWorlds<'_> {
     fn load(&self, environment: &EnvSource, live: bool) -> LoadedPacks {
         let runtime = if live { build_runtime().ok() } else { None };
-        let Some(runtime) = runtime else { return load(self.place, environment) };
+        let Some(runtime) = runtime else { return load_buffers(self.place, environment, &self.buffers) };
         let world = Arc::new(new_world());
         let mut commands = VariableCommands::new(world.clone(), CancellationToken::new());
         let loaded = runtime.block_on(commands.load(self.place, environment, false));
@@ -202,6 +237,15 @@ impl TestWorlds for RealWorlds<'_> {
 
     fn real(&self) -> Arc<dyn World> {
         Arc::new(new_world())
+    }
+
+    fn sink(&self, test: &PlannedTest) -> ReportSink {
+        let (output, name) = (self.output.clone(), one_line(&test.name).into_owned());
+        Arc::new(move |report| {
+            if let ActionReport::Start { action, .. } = report {
+                output.eprint(&format!("{name}: {action}\n"));
+            }
+        })
     }
 }
 

@@ -123,7 +123,8 @@ impl TestAgain {
             }
             return Ok(());
         }
-        let wanted = WantedTests { is_wanted: &|test| touched.contains(&test.name), coverage: None };
+        let wanted =
+            WantedTests { is_wanted: &|test| touched.contains(&test.name), output: &self.output, coverage: None };
         let run = run_tests(declared, &self.place, &self.arguments, &wanted)?;
         let Some(run) = run.filter(|run| !run.tests.is_empty()) else { return Ok(()) };
         for (test, outcome) in run.results() {

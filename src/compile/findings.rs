@@ -37,7 +37,41 @@ pub struct Findings {
     programs: HashMap<(String, String), bool>,
 }
 
+/// How much was found so far: the same before and after a compilation that reports, reads and registers nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FindingCounts([usize; 10]);
+
 impl Findings {
+    /// How much was found so far.
+    pub fn counts(&self) -> FindingCounts {
+        let Findings {
+            report,
+            // Each has a source.
+            documents: _,
+            dependencies: LoadDependencies { files, folders, workspace },
+            content_digests,
+            used_keys,
+            commands,
+            sandboxes,
+            buffers: _,
+            coverage: _,
+            decoded,
+            programs,
+        } = self;
+        FindingCounts([
+            report.diagnostics().len(),
+            files.len(),
+            folders.len(),
+            usize::from(workspace.is_some()),
+            content_digests.len(),
+            used_keys.len(),
+            commands.len(),
+            sandboxes.len(),
+            decoded.len(),
+            programs.len(),
+        ])
+    }
+
     /// Nothing found yet, with texts in the place of files.
     pub fn with_buffers(buffers: FileBuffers) -> Findings {
         Findings { buffers, ..Findings::default() }

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 pub use coverage::{LoadCoverage, MarkedPart, PartKind};
-pub use findings::{FileBuffers, Findings, LoadDependencies};
+pub use findings::{FileBuffers, FindingCounts, Findings, LoadDependencies};
 pub use folder_variable::{MAX_NAMED_FOLDERS, NamedFolders};
 pub use mime_type::MimeType;
 pub use pack::{Environment, FILES_GRANT, Grants, Pack, PackVariable};

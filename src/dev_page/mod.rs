@@ -64,18 +64,27 @@ const MAX_KEPT_BYTES: usize = 4 << 20;
 const MAX_WAITING_EVENTS: usize = 256;
 
 /// The events of the page. Clones are handles of the same ones.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct PageEvents {
     kept: Arc<Mutex<KeptEvents>>,
     sender: broadcast::Sender<Arc<str>>,
 }
 
-#[derive(Debug, Default)]
+/// Writes the whole state, for a page that is opened.
+pub type WholeState = Arc<dyn Fn() -> Arc<str> + Send + Sync>;
+
+#[derive(Default)]
 struct KeptEvents {
     /// The last state.
-    state: Option<Arc<str>>,
+    state: Option<WholeState>,
     recent: VecDeque<Arc<str>>,
     bytes: usize,
+}
+
+impl std::fmt::Debug for PageEvents {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("PageEvents").finish_non_exhaustive()
+    }
 }
 
 /// What a page is sent: first what there was, then what comes.
@@ -105,19 +114,23 @@ impl PageEvents {
         let _ = self.sender.send(text);
     }
 
-    /// Sends the state, which takes the place of the last one.
-    pub fn publish_state(&self, state: &Value) {
-        let text: Arc<str> = state.to_string().into();
+    /// Sends what is another in the state than in the last one, to the pages that are open. Others get the whole state.
+    pub fn publish_state(&self, change: impl FnOnce() -> Arc<str>, whole: WholeState) {
         let mut kept = self.kept();
-        kept.state = Some(text.clone());
-        let _ = self.sender.send(text);
+        kept.state = Some(whole);
+        if self.sender.receiver_count() > 0 {
+            let _ = self.sender.send(change());
+        }
     }
 
     /// Begins to read. No event is lost or comes twice.
     pub fn subscribe(&self) -> PageEventReader {
-        let kept = self.kept();
-        let earlier = kept.recent.iter().chain(&kept.state).cloned().collect();
-        PageEventReader { earlier, next: self.sender.subscribe() }
+        let (earlier, state, next) = {
+            let kept = self.kept();
+            (kept.recent.iter().cloned().collect::<Vec<_>>(), kept.state.clone(), self.sender.subscribe())
+        };
+        let state = state.map(|write| write());
+        PageEventReader { earlier: earlier.into_iter().chain(state).collect(), next }
     }
 
     fn kept(&self) -> MutexGuard<'_, KeptEvents> {
@@ -136,14 +149,18 @@ mod tests {
     fn last_events_and_the_state_are_kept() {
         let events = PageEvents::default();
         (0..300).for_each(|number| events.publish(&json!({ "number": number })));
-        events.publish_state(&json!({ "state": 1 }));
-        events.publish_state(&json!({ "state": 2 }));
+        let state = |text: &'static str| -> WholeState { Arc::new(move || text.into()) };
+        events.publish_state(|| unreachable!("no page is open"), state("one"));
+        events.publish_state(|| unreachable!("no page is open"), state("two"));
         let mut reader = events.subscribe();
         assert_eq!(reader.earlier.len(), MAX_KEPT_EVENTS + 1);
         assert_eq!(reader.earlier[0].as_ref(), r#"{"number":100}"#);
-        assert_eq!(reader.earlier.last().unwrap().as_ref(), r#"{"state":2}"#);
+        assert_eq!(reader.earlier.last().unwrap().as_ref(), "two");
         events.publish(&json!("next"));
         assert_eq!(reader.next.try_recv().unwrap().as_ref(), r#""next""#);
+        events.publish_state(|| "three is new".into(), state("three"));
+        assert_eq!(reader.next.try_recv().unwrap().as_ref(), "three is new");
+        assert_eq!(events.subscribe().earlier.last().unwrap().as_ref(), "three");
     }
 
     #[test]

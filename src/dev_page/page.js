@@ -30,6 +30,16 @@ const KINDS = [
   { kind: "tool", title: "Tools", method: "tools/list", key: "tools", id: (one) => one.name },
 ];
 
+/** The schemas that are known, with those that changed. */
+function withChanges(known, changes) {
+  const apply = (kind) => {
+    const all = { ...(changes.whole ? {} : known?.[kind]), ...changes[kind].changed };
+    for (const name of changes[kind].gone) delete all[name];
+    return all;
+  };
+  return { prompts: apply("prompts"), templates: apply("templates") };
+}
+
 class Page {
   #client;
   #entries = [];
@@ -58,7 +68,7 @@ class Page {
 
   #handle(event) {
     if (event.type !== "state") return logEvent(event);
-    this.#schemas = event.schemas;
+    this.#schemas = withChanges(this.#schemas, event.schemas);
     this.#options.update(event);
     showProblems(event);
     document.getElementById("server-name").textContent = event.server ?? "";

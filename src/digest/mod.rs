@@ -28,10 +28,14 @@ impl Digest {
         self
     }
 
+    /// All of it.
+    pub fn finish(self) -> [u8; 32] {
+        self.0.finalize().into()
+    }
+
     /// Its first 64 bits.
     pub fn finish_u64(self) -> u64 {
-        let bytes: [u8; 32] = self.0.finalize().into();
-        bytes.first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
+        self.finish().first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
     }
 }
 

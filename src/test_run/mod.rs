@@ -11,6 +11,7 @@ mod diff;
 mod expectation;
 mod partial_match;
 mod plan;
+mod recording;
 mod run;
 mod sent;
 mod snapshot;
@@ -20,7 +21,8 @@ use std::time::Duration;
 
 pub use coverage::{Coverage, Part};
 pub use dependencies::test_fingerprints;
-pub use plan::{PlannedTest, TestFilter, plan_tests, test_environment};
+pub use plan::{DeclaredCase, PlannedTest, TestFilter, plan_tests, test_environment};
+pub use recording::Recording;
 pub use run::{TestRunner, TestWorlds};
 pub use snapshot::{obsolete_snapshots, remove_snapshot};
 
@@ -46,6 +48,8 @@ pub struct TestOutcome {
     pub elapsed: Duration,
     /// The snapshot that was written.
     pub written: Option<PathBuf>,
+    /// What a live run tells of its mocks, where they are recorded.
+    pub recording: Option<Recording>,
 }
 
 /// One expectation that does not hold, without secrets.

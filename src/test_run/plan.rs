@@ -22,6 +22,8 @@ pub struct PlannedTest {
     pub name: String,
     /// The place of its name.
     pub at: Location,
+    /// Where the manifest declares it.
+    pub declared: DeclaredCase,
     pub(super) method: &'static str,
     pub(super) params: Value,
     /// The entry that must be served, by its name for clients; `None` for a URI.
@@ -36,6 +38,17 @@ pub struct PlannedTest {
     /// The digest of the test as it is written.
     pub(super) written: u64,
     pub(super) snapshot: PathBuf,
+}
+
+/// A test in its file, and which of its cases one call is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeclaredCase {
+    /// The name of the test in its file.
+    pub test: String,
+    /// The place of that name.
+    pub at: Location,
+    /// The number of the case, if it has cases.
+    pub case: Option<usize>,
 }
 
 /// A mock of a test, or of its case.
@@ -118,6 +131,12 @@ struct TestPlanner<'a> {
     base: &'a TestEnvironment,
 }
 
+/// A case of a test, with its number if the test has cases.
+struct NumberedCase<'a> {
+    number: Option<usize>,
+    case: &'a Spanned<TestCase>,
+}
+
 /// What a test calls.
 struct Subject {
     method: &'static str,
@@ -136,6 +155,7 @@ impl TestPlanner<'_> {
             for version in versions {
                 let suffix =
                     if self.test.versions.is_empty() { String::new() } else { format!(" [{}]", version.as_str()) };
+                let case = NumberedCase { number: (!self.test.cases.is_empty()).then_some(number), case };
                 planned.extend(self.plan(format!("{name}{suffix}"), case, *version));
             }
         }
@@ -148,7 +168,8 @@ impl TestPlanner<'_> {
         }
     }
 
-    fn plan(&self, name: String, case: &Spanned<TestCase>, version: SpecVersion) -> Option<PlannedTest> {
+    fn plan(&self, name: String, numbered: NumberedCase<'_>, version: SpecVersion) -> Option<PlannedTest> {
+        let NumberedCase { number, case } = numbered;
         let mut mocks: IndexMap<String, PlannedMock> = IndexMap::new();
         let shared = self.test.mock.iter().map(|mock| (mock, !self.test.cases.is_empty()));
         for ((key, value), is_shared) in shared.chain(case.mock.iter().map(|mock| (mock, false))) {
@@ -161,6 +182,7 @@ impl TestPlanner<'_> {
         let folder = self.pack.pack.folder.path().join(&self.file.base);
         Some(PlannedTest {
             at: case_location(self.name, case),
+            declared: DeclaredCase { test: self.name.value.clone(), at: self.name.location, case: number },
             method,
             params,
             entry,

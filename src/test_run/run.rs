@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::runtime::Builder;
 
 use crate::catalog::{Catalog, Usage, build};
@@ -16,7 +16,10 @@ use crate::load::{EnvSource, LoadedPacks, TestEnvironment};
 use crate::manifest::{Expect, Mock, ProgramMock, ResponseMock};
 use crate::server::{LiveCatalog, ServeOptions};
 use crate::transport::in_process::{self, Client, ServerQuestion};
-use crate::world::{CapturedBytes, MockReplies, MockReply, MockResponse, MockWorld, ProgramOutput, World};
+use crate::world::{
+    CapturedBytes, MockReplies, MockReply, MockResponse, MockWorld, ProgramOutput, RecordingWorld, ReportSink,
+    ReportingWorld, World,
+};
 use crate::yaml::{Documents, Spanned, pointer};
 
 use super::answer::Answer;
@@ -24,6 +27,7 @@ use super::answer_book::AnswerBook;
 use super::coverage::Coverage;
 use super::expectation;
 use super::plan::PlannedTest;
+use super::recording::{self, Recording};
 use super::sent::SentCheck;
 use super::snapshot::{self, SnapshotOutcome};
 use super::{TestFailure, TestOutcome, TestStatus};
@@ -35,6 +39,9 @@ pub trait TestWorlds: Sync {
 
     /// A world for a live test.
     fn real(&self) -> Arc<dyn World>;
+
+    /// Takes what acts on the world in a test whose mocks are recorded.
+    fn sink(&self, test: &PlannedTest) -> ReportSink;
 }
 
 /// Runs tests.
@@ -45,10 +52,14 @@ pub struct TestRunner<'a> {
     pub documents: &'a Documents,
     /// Whether live tests are run.
     pub live: bool,
+    /// Whether mocks are recorded of what live tests do.
+    pub record: bool,
     /// Whether snapshots are recorded.
     pub update: bool,
     /// What the tests reach, where that is recorded.
     pub coverage: Option<&'a Mutex<Coverage>>,
+    /// Held by the live test that runs: each has a supervisor of programs, whose end would end those of another.
+    pub live_turn: Mutex<()>,
 }
 
 /// The manifest, loaded for a test.
@@ -56,6 +67,21 @@ struct TestLoad {
     catalog: Arc<Catalog>,
     sources: SourceMap,
     coverage: Option<LoadCoverage>,
+    /// The variables of the process that it sees, where mocks are recorded.
+    variables: Map<String, Value>,
+}
+
+/// How a test ended, and what was written or recorded meanwhile.
+struct Ended {
+    status: TestStatus,
+    written: Option<PathBuf>,
+    recording: Option<Recording>,
+}
+
+impl From<TestStatus> for Ended {
+    fn from(status: TestStatus) -> Ended {
+        Ended { status, written: None, recording: None }
+    }
 }
 
 /// A call that was made.
@@ -64,6 +90,8 @@ struct Called {
     /// The keys of the answers that the client never gave.
     unasked: Vec<String>,
     world: Arc<MockWorld>,
+    /// What is not mocked, where that is recorded.
+    recorder: Option<Arc<RecordingWorld>>,
     catalog: Arc<Catalog>,
 }
 
@@ -71,44 +99,57 @@ impl TestRunner<'_> {
     /// Runs a test to its outcome.
     pub fn run(&self, test: &PlannedTest) -> TestOutcome {
         let began = Instant::now();
-        let (status, written) = self.status_of(test);
-        TestOutcome { status, elapsed: began.elapsed(), written }
+        let Ended { status, written, recording } = self.run_to_end(test);
+        TestOutcome { status, elapsed: began.elapsed(), written, recording }
     }
 
-    fn status_of(&self, test: &PlannedTest) -> (TestStatus, Option<PathBuf>) {
-        if test.is_live && test.is_imported {
-            // Its variables would count for the importer, too.
-            return (TestStatus::Skipped("it is `live`: run it in the folder of its pack".to_owned()), None);
+    fn run_to_end(&self, test: &PlannedTest) -> Ended {
+        if let Some(reason) = self.skip_reason(test) {
+            return TestStatus::Skipped(reason.to_owned()).into();
         }
-        if test.is_live && !self.live {
-            return (TestStatus::Skipped("it is `live`: run it with `--live`".to_owned()), None);
-        }
-        let TestLoad { catalog, sources, coverage } = match self.build_catalog(test) {
+        let _turn = test.is_live.then(|| self.live_turn.lock());
+        let TestLoad { catalog, sources, coverage, variables } = match self.build_catalog(test) {
             Ok(loaded) => loaded,
-            Err(failure) => return (TestStatus::Failed(vec![failure]), None),
+            Err(failure) => return TestStatus::Failed(vec![failure]).into(),
         };
         if test.is_imported && !serves(&catalog, test) {
-            return (TestStatus::Skipped("its entry is not served here".to_owned()), None);
+            return TestStatus::Skipped("its entry is not served here".to_owned()).into();
         }
         let called = match self.call(test, catalog) {
             Ok(called) => called,
             Err(error) => {
                 let failure = TestFailure::new(test.at, format!("could not start the runtime: {error}"));
-                return (TestStatus::Failed(vec![failure]), None);
+                return TestStatus::Failed(vec![failure]).into();
             }
         };
         if let (Some(all), Some(coverage)) = (self.coverage, &coverage) {
             all.lock().add(coverage, &sources);
         }
         let (failures, written) = self.check(test, &called);
-        let redact = |text: &str| called.catalog.redactor().redact_text(text).into_owned();
+        let redactor = called.catalog.redactor();
+        let redact = |text: &str| redactor.redact_text(text).into_owned();
         let failures: Vec<TestFailure> = failures.into_iter().map(|failure| failure.map_texts(redact)).collect();
-        (if failures.is_empty() { TestStatus::Passed } else { TestStatus::Failed(failures) }, written)
+        let status = if failures.is_empty() { TestStatus::Passed } else { TestStatus::Failed(failures) };
+        let recorder = called.recorder.filter(|_| status == TestStatus::Passed);
+        let recording = recorder.map(|recorder| recording::record(&recorder.actions(), variables, redactor));
+        Ended { status, written, recording }
+    }
+
+    /// Why a test is not run.
+    fn skip_reason(&self, test: &PlannedTest) -> Option<&'static str> {
+        match test.is_live {
+            // Its variables would count for the importer, too.
+            true if test.is_imported => Some("it is `live`: run it in the folder of its pack"),
+            true if !self.live => Some("it is `live`: run it with `--live`"),
+            _ => None,
+        }
     }
 
     fn build_catalog(&self, test: &PlannedTest) -> Result<TestLoad, TestFailure> {
         let environment = TestEnvironment { records_coverage: self.coverage.is_some(), ..test.environment.clone() };
-        let mut built = build(self.worlds.load(&EnvSource::Test(environment), test.is_live));
+        let loaded = self.worlds.load(&EnvSource::Test(environment), test.is_live);
+        let variables = if self.record { recording::seen_variables(&loaded, test) } else { Map::new() };
+        let mut built = build(loaded);
         let accepted = built.accept(&Usage::Local).map_err(|_| {
             let errors = built.report.diagnostics().iter().filter(|found| found.severity == Severity::Error);
             let lines: String = errors.map(|error| format!("+{}\n", error.message)).collect();
@@ -116,13 +157,22 @@ impl TestRunner<'_> {
             let failure = TestFailure::new(test.at, "the manifest cannot be loaded with the variables of this test");
             failure.details(lines).help("set them under `mock`: `env: { NAME: value }`")
         });
-        accepted.map(|catalog| TestLoad { catalog, sources: built.report.sources, coverage: built.coverage })
+        let (sources, coverage) = (built.report.sources, built.coverage);
+        accepted.map(|catalog| TestLoad { catalog, sources, coverage, variables })
     }
 
     fn call(&self, test: &PlannedTest, catalog: Arc<Catalog>) -> std::io::Result<Called> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
+        let recorder = (test.is_live && self.record).then(|| {
+            let real = ReportingWorld::wrap(catalog.redactor(), &self.worlds.real(), self.worlds.sink(test));
+            Arc::new(RecordingWorld::new(catalog.redactor().clone(), real))
+        });
         let world = MockWorld::new(catalog.redactor().clone(), replies(test));
-        let world = Arc::new(if test.is_live { world.with_real(self.worlds.real()) } else { world });
+        let world = Arc::new(match &recorder {
+            Some(recorder) => world.with_real(recorder.clone()),
+            None if test.is_live => world.with_real(self.worlds.real()),
+            None => world,
+        });
         let answers = AnswerBook::new(&test.mocks);
         let answer = |question: &ServerQuestion<'_>| answers.answer(question);
         let client =
@@ -134,7 +184,7 @@ impl TestRunner<'_> {
         });
         runtime.shutdown_timeout(Duration::from_millis(200));
         let unasked = answers.left_over().into_iter().map(str::to_owned).collect();
-        Ok(Called { answer: Answer::new(result), unasked, world, catalog })
+        Ok(Called { answer: Answer::new(result), unasked, world, recorder, catalog })
     }
 
     fn check(&self, test: &PlannedTest, called: &Called) -> (Vec<TestFailure>, Option<PathBuf>) {

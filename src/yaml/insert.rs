@@ -70,7 +70,7 @@ pub fn insert_entry(text: &str, entry: &NewEntry<'_>) -> Result<Insertion, Inser
     is_right.then_some(insertion).ok_or_else(|| InsertError::Layout(entry.section.to_owned()))
 }
 
-fn parse_text(text: &str) -> Option<Document> {
+pub(super) fn parse_text(text: &str) -> Option<Document> {
     let mut report = Report::default();
     let file = decode(text.as_bytes(), "", &mut report)?;
     parse(file, &mut report).filter(|_| !report.has_errors())
@@ -96,12 +96,12 @@ fn object_in(value: &mut Value) -> Option<&mut Map<String, Value>> {
     value.as_object_mut()
 }
 
-/// A text with its tree.
 const WHOLE_FILE: &str = "the file";
 
-struct Layout<'a> {
-    text: &'a str,
-    document: &'a Document,
+/// A text with its tree.
+pub(super) struct Layout<'a> {
+    pub(super) text: &'a str,
+    pub(super) document: &'a Document,
 }
 
 impl Layout<'_> {
@@ -160,12 +160,21 @@ impl Layout<'_> {
         Ok(entries)
     }
 
-    fn start_of(&self, node: NodeId) -> usize {
+    pub(super) fn start_of(&self, node: NodeId) -> usize {
         self.document.location(node).span().start as usize
     }
 
-    fn line_start(&self, at: usize) -> usize {
+    pub(super) fn end_of(&self, node: NodeId) -> usize {
+        self.document.location(node).span().end as usize
+    }
+
+    pub(super) fn line_start(&self, at: usize) -> usize {
         self.text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |line_break| line_break + 1)
+    }
+
+    /// The line on which what stands behind an offset begins, or the end of the text.
+    pub(super) fn next_line_behind(&self, offset: usize) -> usize {
+        self.document.next_start(offset).map_or(self.text.len(), |next| self.line_start(next).max(offset))
     }
 
     /// The column of a key that is the first on its line.
@@ -205,7 +214,7 @@ impl Layout<'_> {
     }
 
     /// Where the last line of a region ends that belongs to its entry: comments do from this column on.
-    fn end_of_content(&self, region: Range<usize>, column: usize) -> usize {
+    pub(super) fn end_of_content(&self, region: Range<usize>, column: usize) -> usize {
         let (mut at, mut content_end) = (region.start, region.start);
         for line in self.text.get(region.clone()).unwrap_or_default().split_inclusive('\n') {
             let indent = line.len() - line.trim_start().len();

@@ -12,6 +12,7 @@ mod quantity;
 mod deserialize;
 mod edit;
 mod insert;
+mod map_edit;
 mod scalar;
 mod spanned;
 mod syntax_error;
@@ -22,6 +23,7 @@ pub use deserialize::{ExampleOf, from_document, from_document_with_examples, fro
 pub use document::{Document, Documents, Location, NodeId};
 pub use edit::Entry;
 pub use insert::{InsertError, Insertion, NewEntry, insert_entry};
+pub use map_edit::{WrittenPair, add_pair, json_of, replace_pair};
 pub use parse::{decode, parse, parse_front_matter, parse_json};
 pub use quantity::{nearest_duration, parse_milliseconds};
 pub use spanned::Spanned;

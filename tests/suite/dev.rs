@@ -233,7 +233,8 @@ fn events_tell_of_problems_reloads_and_calls() {
     };
     let state = next(&|event| event["type"] == "state");
     assert_eq!((&state["broken"], &state["server"], &state["problems"]), (&json!(false), &json!("desk"), &json!([])));
-    assert_eq!(state["schemas"]["prompts"]["greet"]["required"], json!(["who"]));
+    let greet = &state["schemas"]["prompts"]["changed"]["greet"];
+    assert_eq!((&state["schemas"]["whole"], &greet["required"]), (&json!(true), &json!(["who"])));
     let client = server.session("2025-03-26");
     client.get_text("greet", json!({ "who": "sesame-open-4711" }));
     let call = next(&|event| event["type"] == "call" && event["method"] == "prompts/get");
@@ -260,6 +261,17 @@ fn events_tell_of_problems_reloads_and_calls() {
     folder.write("folio.yaml", manifest.replace("Hello", "Good morning"));
     let reload = next(&|event| event["mended"] == true);
     assert!(reload["changes"].as_str().unwrap().contains("~greet"), "{reload}");
+    // A page that is open has the schemas that are the same.
+    let none = json!({ "changed": {}, "gone": [] });
+    let mended = next(&|event| event["type"] == "state" && event["broken"] == false);
+    for state in [&state, &mended] {
+        assert_eq!(state["schemas"], json!({ "whole": false, "prompts": none, "templates": none }));
+    }
+    folder.write("folio.yaml", manifest.replace("  greet:", "  hail:"));
+    let renamed = &next(&|event| event["type"] == "state")["schemas"];
+    assert_eq!((&renamed["whole"], &renamed["prompts"]["gone"]), (&json!(false), &json!(["greet"])));
+    let changed = renamed["prompts"]["changed"].as_object().unwrap();
+    assert_eq!(changed.keys().collect::<Vec<_>>(), ["hail"]);
 }
 
 #[test]

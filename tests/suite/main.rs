@@ -61,6 +61,7 @@ mod path_arguments;
 mod path_corpus;
 mod random_edits;
 mod readme;
+mod recorded_mocks;
 mod redirects;
 mod reference;
 mod reload;

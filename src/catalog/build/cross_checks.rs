@@ -14,7 +14,7 @@ use crate::uri::Router;
 
 use super::{CatalogBuilder, EntryNames, PackNode};
 
-impl CatalogBuilder {
+impl CatalogBuilder<'_> {
     /// Checks completions from resources.
     pub(super) fn check_completions(&self, routes: &Routes, findings: &mut Findings) {
         let served = ResourceLookup { resources: &self.resources, routes };

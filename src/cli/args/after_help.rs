@@ -112,6 +112,7 @@ Examples:
   folio test                              run the tests of the folder you are in
   folio test ~/desk triage                those whose names contain `triage`
   folio test . 'search *' --update        those that begin so; record their snapshots
+  folio test . issues --record            run them for real once; write their mocks
   folio test --coverage                   and print what none of them reaches
   folio test --watch                      again after each edit, until ^C
   folio test --format junit > tests.xml   for CI

@@ -1,0 +1,179 @@
+//! The mocks of a test, from the actions of a live run.
+
+use indexmap::IndexMap;
+use serde_json::{Map, Value};
+
+use crate::diagnostic::one_line;
+use crate::load::{LoadedPacks, is_variable_of_tests};
+use crate::manifest::Mock;
+use crate::redact::Redactor;
+use crate::world::{MockReply, MockResponse, ProgramOutput, RecordedAction};
+
+use super::plan::PlannedTest;
+
+/// How much of a manifest one answer may take.
+const MAX_ANSWER_BYTES: usize = 64 << 10;
+
+/// What a live run of a test tells of its mocks.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Recording {
+    /// The mocks that stand in for its actions, by name; none if nothing acted on the world.
+    Mocks(IndexMap<String, Value>),
+    /// Why there are no such mocks.
+    Refused(String),
+}
+
+/// The variables of the process that a test saw, and sees again where its mock sets them. No secret is one of them.
+pub(super) fn seen_variables(loaded: &LoadedPacks, test: &PlannedTest) -> Map<String, Value> {
+    let Some(pack) = loaded.packs.get(test.environment.pack) else { return Map::new() };
+    let declared = pack.pack.env.variables.iter();
+    let seen = declared.filter(|(name, variable)| {
+        let is_own = !variable.secret && variable.is_external && variable.value != variable.default;
+        is_own && !is_variable_of_tests(name) && !test.environment.mocked.contains_key(*name)
+    });
+    seen.filter_map(|(name, variable)| Some((name.clone(), variable.value.clone()?.into()))).collect()
+}
+
+/// The mocks of what happened in a test.
+pub(super) fn record(actions: &[RecordedAction], mut variables: Map<String, Value>, redactor: &Redactor) -> Recording {
+    if actions.is_empty() {
+        return Recording::Mocks(IndexMap::new());
+    }
+    let mut answers: IndexMap<String, Vec<&RecordedAction>> = IndexMap::new();
+    for action in actions {
+        answers.entry(action.mock.clone()).or_default().push(action);
+    }
+    let mut mocks = IndexMap::new();
+    for (name, actions) in answers {
+        match mock_value(&actions, redactor) {
+            Ok(value) => mocks.insert(name, value),
+            Err(reason) => return Recording::Refused(redactor.redact_text(&reason).into_owned()),
+        };
+    }
+    variables.retain(|_, value| !value.as_str().is_some_and(|text| redactor.finds_secret(text)));
+    if !variables.is_empty() {
+        mocks.insert("env".to_owned(), Value::Object(variables));
+    }
+    Recording::Mocks(mocks)
+}
+
+/// The mock of some actions: a list if there are several.
+fn mock_value(actions: &[&RecordedAction], redactor: &Redactor) -> Result<Value, String> {
+    let mut answers = Vec::new();
+    for action in actions {
+        let answer = action.reply.as_ref().map_err(Clone::clone).and_then(|reply| answer(reply, redactor));
+        answers.push(answer.map_err(|reason| format!("{}: {}", action.action, one_line(&reason)))?);
+    }
+    let value = match <[Value; 1]>::try_from(answers) {
+        Ok([one]) => one,
+        Err(several) => several.into(),
+    };
+    let name = actions.first().map(|action| action.mock.as_str()).unwrap_or_default();
+    match Mock::parse(name, &value) {
+        Ok(Mock::Program(_) | Mock::Programs(_) | Mock::Response(_) | Mock::Responses(_)) => Ok(value),
+        _ => Err(format!("no mock stands in for the actions of the step `{name}`, which are of several kinds")),
+    }
+}
+
+fn answer(reply: &MockReply, redactor: &Redactor) -> Result<Value, String> {
+    match reply {
+        MockReply::Program(output) => program_answer(output, redactor),
+        MockReply::Response(response) => response_answer(response, redactor),
+    }
+}
+
+fn program_answer(output: &ProgramOutput, redactor: &Redactor) -> Result<Value, String> {
+    let mut fields = Map::new();
+    let exit = output.exit_code.unwrap_or_default();
+    let stdout = text("stdout", &output.stdout.bytes, redactor)?;
+    let stderr = text("stderr", &output.stderr.bytes, redactor)?;
+    if exit != 0 || (stdout.is_empty() && stderr.is_empty()) {
+        fields.insert("exit".to_owned(), exit.into());
+    }
+    for (key, text) in [("stdout", stdout), ("stderr", stderr)] {
+        if !text.is_empty() {
+            fields.insert(key.to_owned(), text.into());
+        }
+    }
+    Ok(fields.into())
+}
+
+fn response_answer(response: &MockResponse, redactor: &Redactor) -> Result<Value, String> {
+    let mut fields = Map::new();
+    fields.insert("status".to_owned(), response.status.into());
+    let body = text("body", &response.body, redactor)?;
+    let json = if is_json(response) { exact_json(&body) } else { None };
+    let is_implied = |value: &str| json.is_some() && value == "application/json";
+    let headers = response.headers.iter().filter(|(_, value)| !is_implied(value));
+    let shown = headers.map(|(name, value)| (name.clone(), redactor.redact_text(value).into_owned().into()));
+    let headers: Map<String, Value> = shown.collect();
+    if !headers.is_empty() {
+        fields.insert("headers".to_owned(), headers.into());
+    }
+    match json {
+        Some(json) => _ = fields.insert("json".to_owned(), json),
+        None if !body.is_empty() => _ = fields.insert("body".to_owned(), body.into()),
+        None => {}
+    }
+    Ok(fields.into())
+}
+
+/// Whether a response says that it is JSON.
+fn is_json(response: &MockResponse) -> bool {
+    let mut headers = response.headers.iter();
+    let found = headers.find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+    let kind = found.map(|(_, value)| value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase());
+    kind.is_some_and(|kind| kind == "application/json" || kind.ends_with("+json"))
+}
+
+/// The value of a JSON text, if that is the same when it is written again: large numbers are not. `null` is no value of a
+/// mock.
+fn exact_json(body: &str) -> Option<Value> {
+    let value: Value = serde_json::from_str(body).ok().filter(|value: &Value| !value.is_null())?;
+    (outside_strings(&value.to_string()) == outside_strings(body)).then_some(value)
+}
+
+/// The numbers and marks of a JSON text.
+fn outside_strings(json: &str) -> String {
+    let (mut in_string, mut escaped) = (false, false);
+    let is_outside = |letter: &char| {
+        let was_in_string = in_string;
+        in_string ^= *letter == '"' && !escaped;
+        escaped = was_in_string && *letter == '\\' && !escaped;
+        !was_in_string && !letter.is_whitespace()
+    };
+    json.chars().filter(is_outside).collect()
+}
+
+/// A text of an answer without secrets.
+fn text(what: &str, bytes: &[u8], redactor: &Redactor) -> Result<String, String> {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return Err(format!("its {what} is not UTF-8, and no text for a manifest"));
+    };
+    if text.len() > MAX_ANSWER_BYTES {
+        return Err(format!(
+            "its {what} has {} bytes, and a mock in a manifest at most {MAX_ANSWER_BYTES}",
+            text.len()
+        ));
+    }
+    Ok(redactor.redact_text(text).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_and_fractional_numbers_stay_text() {
+        for (body, is_exact) in [
+            (r#"{ "a": [1, 2.5] }"#, true),
+            (r#"{"a": 12345678901234567890123}"#, false),
+            (r#"{"a": 1.50}"#, false),
+            (r#"{"a": 1, "a": 2}"#, false),
+            (r#"{"\u00e9\" 1": "\/ 2\\"}"#, true),
+            ("null", false),
+        ] {
+            assert_eq!(exact_json(body).is_some(), is_exact, "{body}");
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! A [`World`] that keeps how the actions of another one end, so that mocks can stand in for them.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
+
+use super::describe::{line, program_line, request_line};
+use super::{
+    AccessToken, CapturedBytes, HttpHeader, HttpRequest, HttpResponse, MockReply, MockResponse, ProgramCommand,
+    ProgramOutput, TokenRequest, World, WorldError,
+};
+use crate::redact::{Redactor, SECRET_PLACEHOLDER};
+
+/// Headers of the connection, or of the moment: no reply depends on them.
+const IGNORED_HEADERS: [&str; 14] = [
+    "age",
+    "alt-svc",
+    "cf-ray",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "date",
+    "keep-alive",
+    "server",
+    "set-cookie",
+    "strict-transport-security",
+    "transfer-encoding",
+    "vary",
+    "via",
+];
+
+/// An action that happened.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecordedAction {
+    /// The name of a mock of it: the id of its step, or else its kind.
+    pub mock: String,
+    /// What it was, in one line without secrets.
+    pub action: String,
+    /// How it ended, with all secrets; or why no mock stands in for it.
+    pub reply: Result<MockReply, String>,
+}
+
+/// Keeps the actions of another world.
+pub struct RecordingWorld {
+    redactor: Arc<Redactor>,
+    world: Arc<dyn World>,
+    actions: Mutex<Vec<RecordedAction>>,
+}
+
+impl RecordingWorld {
+    /// Wraps a world. Secrets of `redactor` are in no description.
+    pub fn new(redactor: Arc<Redactor>, world: Arc<dyn World>) -> RecordingWorld {
+        RecordingWorld { redactor, world, actions: Mutex::default() }
+    }
+
+    /// What happened, in the order in which it began.
+    pub fn actions(&self) -> Vec<RecordedAction> {
+        self.actions.lock().clone()
+    }
+
+    /// Keeps the place of an action that begins.
+    fn begin(&self, mock: &str, action: String) -> usize {
+        let mut actions = self.actions.lock();
+        let reply = Err("it did not end".to_owned());
+        actions.push(RecordedAction { mock: mock.to_owned(), action, reply });
+        actions.len() - 1
+    }
+
+    fn end(&self, number: usize, reply: Result<MockReply, String>) {
+        if let Some(action) = self.actions.lock().get_mut(number) {
+            action.reply = reply;
+        }
+    }
+}
+
+impl World for RecordingWorld {
+    fn run_program(&self, command: ProgramCommand) -> BoxFuture<'_, Result<ProgramOutput, WorldError>> {
+        let kind = if command.is_script { "script" } else { "exec" };
+        let action = format!("program `{}`", program_line(&command, &self.redactor));
+        let number = self.begin(command.step.as_deref().unwrap_or(kind), action);
+        Box::pin(async move {
+            let ended = self.world.run_program(command).await;
+            self.end(number, ended.as_ref().map_err(WorldError::to_string).and_then(program_reply));
+            ended
+        })
+    }
+
+    fn send_request(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, WorldError>> {
+        let action = format!("request `{}`", request_line(&request, &self.redactor));
+        let number = self.begin(request.step.as_deref().unwrap_or("http"), action);
+        Box::pin(async move {
+            let response = self.world.send_request(request).await;
+            self.end(number, response.as_ref().map_err(WorldError::to_string).and_then(response_reply));
+            response
+        })
+    }
+
+    fn access_token<'a>(
+        &'a self,
+        request: TokenRequest,
+        rejected: Option<&'a AccessToken>,
+    ) -> BoxFuture<'a, Result<AccessToken, WorldError>> {
+        self.world.access_token(request, rejected)
+    }
+
+    fn change_file(&self, change: &str) -> Result<(), WorldError> {
+        let number = self.begin("file", format!("file action `{}`", line(change, &self.redactor)));
+        self.end(number, Err("no mock stands in for a change of files".to_owned()));
+        self.world.change_file(change)
+    }
+
+    fn redactor(&self) -> Option<&Redactor> {
+        self.world.redactor()
+    }
+
+    fn redact(&self, text: String) -> String {
+        self.world.redact(text)
+    }
+
+    fn waits(&self) -> bool {
+        self.world.waits()
+    }
+
+    fn needs_credentials(&self) -> bool {
+        self.world.needs_credentials()
+    }
+
+    fn set_program_limit(&self, limit: usize) {
+        self.world.set_program_limit(limit);
+    }
+}
+
+fn program_reply(output: &ProgramOutput) -> Result<MockReply, String> {
+    if let Some(signal) = output.signal {
+        return Err(format!("it was killed by signal {signal}, which no mock is"));
+    }
+    check_whole(&output.stdout)?;
+    check_whole(&output.stderr)?;
+    Ok(MockReply::Program(output.clone()))
+}
+
+fn response_reply(response: &HttpResponse) -> Result<MockReply, String> {
+    check_whole(&response.body)?;
+    let is_kept = |name: &str| !IGNORED_HEADERS.iter().any(|ignored| name.eq_ignore_ascii_case(ignored));
+    let mut headers: Vec<(String, String)> = Vec::new();
+    for (name, value) in response.headers.iter().filter(|(name, _)| is_kept(name)) {
+        let is_credential = HttpHeader::new(name, value).is_credential();
+        let value = if is_credential { SECRET_PLACEHOLDER } else { value };
+        match headers.iter_mut().find(|(known, _)| known == name) {
+            Some((_, known)) => known.extend([", ", value]),
+            None => headers.push((name.clone(), value.to_owned())),
+        }
+    }
+    Ok(MockReply::Response(MockResponse { status: response.status, headers, body: response.body.bytes.clone() }))
+}
+
+fn check_whole(bytes: &CapturedBytes) -> Result<(), String> {
+    if bytes.missing_bytes == 0 { Ok(()) } else { Err("what it answers is longer than `maxOutput`".to_owned()) }
+}
