@@ -21,7 +21,7 @@ use super::entry_references::References;
 use super::icons::{check_icons, listed_icons};
 use super::inputs::{ConfinedCall, Inputs, arguments_size};
 use super::listed_text::listed_text;
-use super::listing::{self, Object};
+use super::listing::{self, Object, ResourceListing};
 
 /// A compiled prompt.
 pub(super) struct CompiledPrompt {
@@ -38,8 +38,8 @@ pub(super) struct CompiledPrompt {
 enum PromptBody {
     Text(Template<Text>),
     Messages(Vec<(Role, BlockPlan)>),
-    /// A text of another format, which is no template.
-    Foreign(ForeignText),
+    /// A text of another format, which is no template, and links to files that belong to it.
+    Foreign(ForeignText, Vec<ResourceListing>),
 }
 
 /// The context of an entry while it is compiled.
@@ -103,6 +103,7 @@ impl CompiledPrompt {
     /// Takes a prompt of another format, whose texts are no templates. `None` if it has errors.
     pub(super) fn from_foreign(
         foreign: &ForeignPrompt,
+        links: Vec<ResourceListing>,
         build_context: EntryBuildContext<'_, '_>,
     ) -> Option<CompiledPrompt> {
         let EntryBuildContext { pack_context, name, .. } = build_context;
@@ -121,7 +122,7 @@ impl CompiledPrompt {
             completions: CompletionSources::default(),
             inputs,
             plan: None,
-            body: PromptBody::Foreign(foreign.text.clone()),
+            body: PromptBody::Foreign(foreign.text.clone(), links),
             pack_context: pack_context.clone(),
             digest: digest.finish_u64(),
         })
@@ -169,10 +170,12 @@ impl CompiledPrompt {
         let arguments =
             budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind_coerced(given, &budget))?;
         let ConfinedCall { arguments, entry_context, roots } = self.inputs.confine(arguments?, entry_context).await?;
-        if let PromptBody::Foreign(text) = &self.body {
+        if let PromptBody::Foreign(text, links) = &self.body {
             entry_context.ensure_not_resumed()?;
             let rendered = budget.run_repeatable(|| text.render(&arguments, &budget)).flatten()?;
-            return Ok(vec![(Role::User, vec![RenderedBlock::Block(AnswerBlock::text(rendered))])]);
+            let links = links.iter().cloned().map(AnswerBlock::ResourceLink);
+            let blocks = std::iter::once(AnswerBlock::text(rendered)).chain(links).map(RenderedBlock::Block);
+            return Ok(vec![(Role::User, blocks.collect())]);
         }
         let mut scope = self.pack_context.scope(arguments, &budget);
         if let Some(plan) = &self.plan {
@@ -196,7 +199,7 @@ impl CompiledPrompt {
                 return Ok(vec![(Role::User, vec![RenderedBlock::Block(block)])]);
             }
             PromptBody::Messages(written) => written,
-            PromptBody::Foreign(_) => return Ok(Vec::new()),
+            PromptBody::Foreign(..) => return Ok(Vec::new()),
         };
         let rendered = written.iter().map(|(role, block)| {
             let mut rendered = Vec::new();

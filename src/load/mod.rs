@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 
 use crate::compile::{FileBuffers, Findings, LoadCoverage, Pack};
 use crate::manifest::{Fragment, Manifest};
-use crate::pack_format::ForeignPrompt;
+use crate::pack_format::{ForeignPrompt, ForeignSkill};
 use crate::template::FixedTime;
 use crate::yaml::Location;
 
@@ -50,6 +50,8 @@ pub struct LoadedPack {
     pub entry_files: Vec<EntryFile>,
     /// Its prompts, if they are in another format.
     pub foreign_prompts: Vec<ForeignPrompt>,
+    /// Its skills, if they are in another format.
+    pub foreign_skills: Vec<ForeignSkill>,
     /// The number of the pack that imports it, if any.
     pub importer: Option<usize>,
     /// Required variables that are not set.

@@ -133,12 +133,12 @@ pub struct PackRef {
     /// The folder, relative to this file.
     #[schemars(with = "String", extend("x-required" = true))]
     pub path: Option<Spanned<String>>,
-    /// For a folder of prompts of another program, which has no manifest: their format, or several. Their texts are served
-    /// as they are: only the markers of the format are replaced, and no command in them runs.
-    /// `{ path: fabric/data/patterns, format: fabric }`.
+    /// For a folder of prompts of another program: their format, or several. The default is `auto` for a folder without a
+    /// `folio.yaml`. Their texts are served as they are: only the markers of the format are replaced, and no command in them
+    /// runs. `{ path: fabric/data/patterns, format: fabric }`.
     #[schemars(with = "PackFormats")]
     pub format: Option<Spanned<PackFormats>>,
-    /// With `format`, the prompts to serve, by globs of their names without the prefix: `[review-*]`. The default is all.
+    /// For prompts of another program, those to serve, by globs of their names without the prefix: `[review-*]`. The default is all.
     #[schemars(with = "Vec<String>")]
     pub only: Option<Vec<Spanned<String>>>,
     /// The prefix of its names, joined by `-`. The default is its key; `""` for none.
@@ -174,6 +174,12 @@ impl PackFormats {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PackFormatName {
+    /// Skills, `**/NAME/SKILL.md`: the text, then links to the files of the skill, which are resources under
+    /// `skill://PREFIX/`. Markers as in `claude-commands`. `user-invocable: false` is no prompt.
+    AgentSkills,
+    /// All that is found: skills, commands below `commands/`, `*.prompt.md`, patterns below `patterns/`, `*.prompt` with front
+    /// matter, and `prompts.csv`.
+    Auto,
     /// Slash commands of Claude Code, `**/*.md`, named after the path below the last `commands/`. `$ARGUMENTS` and `$1` are
     /// replaced; without them, the argument `arguments` is appended.
     ClaudeCommands,

@@ -3,7 +3,7 @@
 use super::front_matter::{Markdown, read_markdown};
 use super::markers::{FoundArguments, Marker, continues_word, split};
 use super::naming::{argument_name, path_below};
-use super::{ForeignArgument, ForeignPrompt, PackFile, PackFormat, TextPiece, ValueSource};
+use super::{ForeignArgument, ForeignPrompt, PackFile, PackFolder, PackFormat, TextPiece, ValueSource};
 use crate::diagnostic::Report;
 use crate::yaml::Location;
 
@@ -20,14 +20,23 @@ impl PackFormat for ClaudeCommands {
         &["**/*.md"]
     }
 
-    fn read(&self, files: &[PackFile], report: &mut Report) -> Vec<ForeignPrompt> {
-        files.iter().filter_map(|file| read_command(file, report)).collect()
+    fn auto_globs(&self) -> &'static [&'static str] {
+        &["**/commands/**/*.md"]
+    }
+
+    fn auto_excludes(&self) -> &'static [&'static str] {
+        &["**/.gemini/**"]
+    }
+
+    fn read(&self, folder: &PackFolder<'_>, report: &mut Report) -> Vec<ForeignPrompt> {
+        let name = |file: &PackFile| path_below(&file.path, "commands", ".md").to_owned();
+        folder.files.iter().filter_map(|file| read_command(file, &read_markdown(file, report)?, name(file))).collect()
     }
 }
 
-fn read_command(file: &PackFile, report: &mut Report) -> Option<ForeignPrompt> {
-    let markdown = read_markdown(file, report)?;
-    let positions = Positions::of(&markdown);
+/// The prompt of a command with this name.
+pub(super) fn read_command(file: &PackFile, markdown: &Markdown<'_>, name: String) -> Option<ForeignPrompt> {
+    let positions = Positions::of(markdown);
     let mut used = Vec::new();
     let mut text = split(markdown.body, &['$', '!', '`'], |start| {
         let command = command_end(markdown.body, start).map(|end| Marker::untouched(markdown.body, start, end));
@@ -44,7 +53,7 @@ fn read_command(file: &PackFile, report: &mut Report) -> Option<ForeignPrompt> {
     arguments.add(whole);
     names.into_iter().for_each(|name| arguments.add(ForeignArgument::optional(name)));
     Some(ForeignPrompt {
-        name: path_below(&file.path, "commands", ".md").to_owned(),
+        name,
         title: None,
         description: markdown.text("description"),
         arguments: arguments.into_list(),

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::markers::{Marker, split};
 use super::naming::path_below;
-use super::{ForeignArgument, ForeignPrompt, PackFile, PackFormat, TextPiece, ValueSource};
+use super::{ForeignArgument, ForeignPrompt, PackFile, PackFolder, PackFormat, TextPiece, ValueSource};
 use crate::diagnostic::{Code, Report, Span};
 use crate::yaml::Location;
 
@@ -23,8 +23,16 @@ impl PackFormat for GeminiCommands {
         &["**/*.toml"]
     }
 
-    fn read(&self, files: &[PackFile], report: &mut Report) -> Vec<ForeignPrompt> {
-        files.iter().filter_map(|file| read_command(file, report)).collect()
+    fn auto_globs(&self) -> &'static [&'static str] {
+        &["**/commands/**/*.toml"]
+    }
+
+    fn auto_excludes(&self) -> &'static [&'static str] {
+        &["**/.claude/**"]
+    }
+
+    fn read(&self, folder: &PackFolder<'_>, report: &mut Report) -> Vec<ForeignPrompt> {
+        folder.files.iter().filter_map(|file| read_command(file, report)).collect()
     }
 }
 

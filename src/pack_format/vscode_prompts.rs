@@ -3,7 +3,7 @@
 use super::front_matter::read_markdown;
 use super::markers::{FoundArguments, Marker, braced, split};
 use super::naming::argument_name;
-use super::{ForeignArgument, ForeignPrompt, PackFile, PackFormat, TextPiece, ValueSource};
+use super::{ForeignArgument, ForeignPrompt, PackFile, PackFolder, PackFormat, TextPiece, ValueSource};
 use crate::diagnostic::Report;
 use crate::yaml::Location;
 
@@ -33,8 +33,8 @@ impl PackFormat for VscodePrompts {
         &["**/*.prompt.md"]
     }
 
-    fn read(&self, files: &[PackFile], report: &mut Report) -> Vec<ForeignPrompt> {
-        files.iter().filter_map(|file| read_prompt(file, report)).collect()
+    fn read(&self, folder: &PackFolder<'_>, report: &mut Report) -> Vec<ForeignPrompt> {
+        folder.files.iter().filter_map(|file| read_prompt(file, report)).collect()
     }
 }
 

@@ -350,6 +350,174 @@ fn dirty_files_are_read_or_skipped_with_a_warning() {
     }
 }
 
+/// The names of the prompts of a server with one pack of these files.
+fn names_of(keys: &str, files: &[(&str, &str)]) -> Vec<String> {
+    client(&server_of(keys, files)).names("prompts")
+}
+
+#[test]
+fn skills_are_prompts_with_links_to_their_files() {
+    let folder = server_of(
+        "format: agent-skills",
+        &[
+            (
+                "skills/review/SKILL.md",
+                "---\nname: review\ndescription: Reviews code\nargument-hint: '[path]'\n---\n\nReview $1.\n",
+            ),
+            ("skills/review/scripts/run.sh", "echo"),
+            ("skills/review/.hidden/a.txt", "hidden"),
+            ("skills/review/README.md", "for people"),
+            ("skills/review/node_modules/a.js", "x"),
+            ("skills/.curated/plain/SKILL.md", "---\nname: plain\ndescription: P\n---\nJust do it."),
+            ("skills/quiet/SKILL.md", "---\nname: quiet\ndescription: Q\nuser-invocable: false\n---\nFor models."),
+            ("skills/Odd Name/SKILL.md", "---\nname: other\ndescription: O\n---\nOdd."),
+            ("skills/Odd Name/data.json", "{}"),
+            ("skills/bare/SKILL.md", "No front matter."),
+            ("agents/a.md", "no prompt"),
+        ],
+    );
+    std::os::unix::fs::symlink("SKILL.md", folder.path().join("foreign/skills/review/link.md")).unwrap();
+    let client = client(&folder);
+    let prompts = client.list("prompts");
+    assert_eq!(client.names("prompts"), ["x-plain", "x-Odd-Name", "x-bare", "x-review"]);
+    assert_eq!(listed(&prompts, "x-review")["description"], "Reviews code");
+    assert_eq!(arguments(&prompts, "x-review"), ["arguments", "arg1"]);
+    let prompt = client.request("prompts/get", json!({ "name": "x-review", "arguments": { "arguments": "src" } }));
+    let messages = prompt["result"]["messages"].as_array().unwrap();
+    assert_eq!(messages[0]["content"]["text"], "Review src.\n");
+    let links: Vec<Value> = messages
+        .iter()
+        .skip(1)
+        .map(|message| {
+            json!([message["role"], message["content"]["type"], message["content"]["uri"], message["content"]["name"]])
+        })
+        .collect();
+    assert_eq!(
+        links,
+        [
+            json!(["user", "resource_link", "skill://x/skills/review/.hidden/a.txt", ".hidden/a.txt"]),
+            json!(["user", "resource_link", "skill://x/skills/review/scripts/run.sh", "scripts/run.sh"]),
+        ],
+        "{prompt}"
+    );
+    assert_eq!(client.get_text("x-plain", json!({ "arguments": "now" })), "Just do it.\n\nARGUMENTS: now");
+    let skills = client.request("skills/list", json!({}));
+    let listed_skills: Vec<&str> =
+        skills["result"]["skills"].as_array().unwrap().iter().map(|skill| skill["uri"].as_str().unwrap()).collect();
+    assert_eq!(
+        listed_skills,
+        [
+            "skill://x/skills/.curated/plain/SKILL.md",
+            "skill://x/skills/quiet/SKILL.md",
+            "skill://x/skills/review/SKILL.md"
+        ],
+        "an invalid skill is a prompt, but not listed; one that users do not invoke is no prompt"
+    );
+    let read = client.request("resources/read", json!({ "uri": "skill://x/skills/Odd%20Name/data.json" }));
+    assert_eq!(read["result"]["contents"][0]["text"], "{}", "{read}");
+    let (code, checked) = check(&folder);
+    assert_eq!(code, Some(0), "{checked}");
+    for words in ["skill name `other` does not match folder `Odd Name`: not in `skills/list`", "missing front matter"] {
+        assert!(checked.contains(words), "{words}: {checked}");
+    }
+}
+
+#[test]
+fn skill_that_is_the_whole_pack_has_its_name() {
+    let manifest = "folio: 1\nserver: { name: s }\npacks: { x: { path: packs/pdf } }\n";
+    let folder = TestFolder::with_manifest(manifest);
+    folder.write("packs/pdf/SKILL.md", "---\nname: pdf\ndescription: P\n---\nRead.");
+    folder.write("packs/pdf/a.py", "pass");
+    let client = client(&folder);
+    assert_eq!(client.names("prompts"), ["x-pdf"]);
+    let prompt = client.request("prompts/get", json!({ "name": "x-pdf", "arguments": {} }));
+    assert_eq!(prompt["result"]["messages"][1]["content"]["uri"], "skill://x/pdf/a.py", "{prompt}");
+    let skills = client.request("skills/list", json!({}));
+    assert_eq!(skills["result"]["skills"][0]["uri"], "skill://x/pdf/SKILL.md", "{skills}");
+}
+
+#[test]
+fn only_selects_skills_by_name() {
+    let skill = |name: &str| format!("---\nname: {name}\ndescription: D\nuser-invocable: {}\n---\nT", name != "quiet");
+    let texts = ["a", "b", "quiet"].map(|name| (format!("{name}/SKILL.md"), skill(name)));
+    let files: Vec<(&str, &str)> = texts.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let folder = server_of("only: [a, quiet]", &files);
+    let client = client(&folder);
+    assert_eq!(client.names("prompts"), ["x-a"]);
+    let skills = client.request("skills/list", json!({}));
+    let uris: Vec<_> =
+        skills["result"]["skills"].as_array().unwrap().iter().map(|skill| skill["uri"].clone()).collect();
+    assert_eq!(uris, ["skill://x/a/SKILL.md", "skill://x/quiet/SKILL.md"]);
+}
+
+#[test]
+fn formats_are_found_without_being_named() {
+    let files = [
+        (".claude/commands/fix.md", "Fix"),
+        (".gemini/commands/go.toml", "prompt = 'Go'"),
+        (".gemini/commands/rules.md", "no command"),
+        (".github/prompts/new.prompt.md", "New"),
+        ("data/patterns/sum/system.md", "Sum"),
+        ("prompts.csv", "act,prompt\nActor,Act"),
+        ("skills/do/SKILL.md", "---\nname: do\ndescription: D\n---\nDo"),
+        ("skills/do/commands/inner.md", "a file of the skill"),
+        ("skills/do/sum.prompt.md", "a file of the skill"),
+        ("other.csv", "act,prompt\nNo,No"),
+        ("docs/page.md", "no prompt"),
+        ("agents/agent.md", "no prompt"),
+        ("rules/a.instructions.md", "no prompt"),
+        ("Cargo.toml", "no prompt"),
+        ("other/system.md", "no prompt"),
+    ];
+    let expected = ["x-fix", "x-go", "x-new", "x-sum", "x-actor", "x-do"];
+    for keys in ["", "format: auto", "format: [auto]"] {
+        let folder = server_of(keys, &files);
+        assert_eq!(client(&folder).names("prompts"), expected, "{keys}");
+        assert_eq!(check(&folder).0, Some(0));
+    }
+    let named = names_of("format: [auto, csv]", &files);
+    assert_eq!(named, ["x-fix", "x-go", "x-new", "x-sum", "x-no", "x-actor", "x-do"]);
+}
+
+#[test]
+fn folder_itself_may_be_that_of_a_format() {
+    for (path, file, text) in [
+        ("plugin/commands", "git/a.md", "A"),
+        ("patterns", "git-a/system.md", "A"),
+        ("patterns/", "git-a/system.md", "A"),
+        (".gemini/commands", "git/a.toml", "prompt = 'A'"),
+    ] {
+        let folder = TestFolder::with_manifest(&format!(
+            "folio: 1\nserver: {{ name: s }}\npacks: {{ x: {{ path: {path} }} }}\n"
+        ));
+        folder.write(&format!("{path}/{file}"), text);
+        assert_eq!(client(&folder).names("prompts"), ["x-git-a"], "{path}");
+    }
+}
+
+#[test]
+fn no_file_is_served_by_two_formats() {
+    let files = [
+        ("a/SKILL.md", "---\nname: a\ndescription: A\n---\nA"),
+        ("a/notes.md", "A file of a skill"),
+        ("b.prompt.md", "B"),
+        ("c/system.md", "C"),
+        ("pattern_explanations.md", "1. **c**: Does C."),
+        ("d.md", "D"),
+    ];
+    let formats = "format: [claude-commands, vscode-prompts, fabric, agent-skills]";
+    assert_eq!(names_of(formats, &files), ["x-a", "x-b", "x-c", "x-d"]);
+    assert_eq!(names_of("format: claude-commands", &files).len(), 6, "alone, a format reads all its files");
+}
+
+#[test]
+fn manifest_of_a_pack_comes_before_formats() {
+    let folio = "folio: 1\nserver: { name: p }\nprompts: { own: { text: Own } }\n";
+    let files = [("folio.yaml", folio), ("commands/a.md", "A")];
+    assert_eq!(names_of("", &files), ["x-own"]);
+    assert_eq!(names_of("format: auto", &files), ["x-a"]);
+}
+
 #[test]
 fn several_formats_share_names_in_order_of_paths() {
     let folder = server_of(
@@ -407,6 +575,17 @@ fn pack_format_errors_are_reported_at_their_place() {
             vec![(".claude-plugin/marketplace.json", marketplace)],
             vec!["marketplace", "`pr` (./plugins/pr)", "`far`"],
         ),
+        (
+            "",
+            vec![(".claude-plugin/marketplace.json", marketplace), ("plugins/pr/commands/a.md", "A")],
+            vec!["marketplace", "`pr` (./plugins/pr)", "`far`"],
+        ),
+        (
+            "",
+            vec![("docs/a.md", "A")],
+            vec!["no `folio.yaml` or prompts in `foreign`", "`**/SKILL.md`", "`**/prompts.csv`"],
+        ),
+        ("format: auto", vec![("docs/a.md", "A")], vec!["no prompts in `foreign`", "`**/commands/**/*.md`"]),
         ("format: fabric, allow: [exec]", vec![("a/system.md", "A")], vec!["`allow` cannot be used with `format`"]),
         ("format: fabric, env: { A: b }", vec![("a/system.md", "A")], vec!["`env` cannot be used with `format`"]),
         (
