@@ -9,11 +9,11 @@ use crate::diagnostic::Code;
 use crate::digest::Digest;
 use crate::manifest;
 use crate::notation::Role;
-use crate::pack_format::{ForeignPrompt, ForeignText};
+use crate::pack_format::{ForeignBody, ForeignContent, ForeignMessage, ForeignPrompt};
 use crate::template::{Scope, Template, Text, Uri};
 use crate::yaml::Spanned;
 
-use super::answer::{AnswerBlock, Refusal, RefusalKind};
+use super::answer::{AnswerBlock, MediaBlock, Refusal, RefusalKind};
 use super::block::{BlockPlan, RenderedBlock};
 use super::complete::{CompletionOwner, CompletionSources, compile_sources};
 use super::entry::{EntryContext, PackContext, RunKeys, check_limits, entry_digest, keep_roots};
@@ -21,7 +21,7 @@ use super::entry_references::References;
 use super::icons::{check_icons, listed_icons};
 use super::inputs::{ConfinedCall, Inputs, arguments_size};
 use super::listed_text::listed_text;
-use super::listing::{self, Object, ResourceListing};
+use super::listing::{self, Object, ResourceInfo, ResourceListing};
 
 /// A compiled prompt.
 pub(super) struct CompiledPrompt {
@@ -39,7 +39,7 @@ enum PromptBody {
     Text(Template<Text>),
     Messages(Vec<(Role, BlockPlan)>),
     /// A text of another format, which is no template, and links to files that belong to it.
-    Foreign(ForeignText, Vec<ResourceListing>),
+    Foreign(ForeignBody, Vec<ResourceListing>),
 }
 
 /// The context of an entry while it is compiled.
@@ -116,13 +116,13 @@ impl CompiledPrompt {
             icons: Vec::new(),
             meta: None,
         };
-        let digest = Digest::new("foreign prompt").chain_update(format!("{:?}", foreign.text).as_bytes());
+        let digest = Digest::new("foreign prompt").chain_update(format!("{:?}", foreign.body).as_bytes());
         Some(CompiledPrompt {
             listing,
             completions: CompletionSources::default(),
             inputs,
             plan: None,
-            body: PromptBody::Foreign(foreign.text.clone(), links),
+            body: PromptBody::Foreign(foreign.body.clone(), links),
             pack_context: pack_context.clone(),
             digest: digest.finish_u64(),
         })
@@ -170,12 +170,12 @@ impl CompiledPrompt {
         let arguments =
             budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind_coerced(given, &budget))?;
         let ConfinedCall { arguments, entry_context, roots } = self.inputs.confine(arguments?, entry_context).await?;
-        if let PromptBody::Foreign(text, links) = &self.body {
+        if let PromptBody::Foreign(body, links) = &self.body {
             entry_context.ensure_not_resumed()?;
-            let rendered = budget.run_repeatable(|| text.render(&arguments, &budget)).flatten()?;
-            let links = links.iter().cloned().map(AnswerBlock::ResourceLink);
-            let blocks = std::iter::once(AnswerBlock::text(rendered)).chain(links).map(RenderedBlock::Block);
-            return Ok(vec![(Role::User, blocks.collect())]);
+            let messages = budget.run_repeatable(|| body.render(&arguments, &budget)).flatten()?;
+            let links = links.iter().cloned().map(|link| (Role::User, AnswerBlock::ResourceLink(link)));
+            let blocks = messages.into_iter().map(foreign_block).chain(links);
+            return Ok(blocks.map(|(role, block)| (role, vec![RenderedBlock::Block(block)])).collect());
         }
         let mut scope = self.pack_context.scope(arguments, &budget);
         if let Some(plan) = &self.plan {
@@ -208,6 +208,22 @@ impl CompiledPrompt {
         });
         rendered.collect()
     }
+}
+
+/// A message of another format, as an answer has it.
+fn foreign_block(message: ForeignMessage) -> (Role, AnswerBlock) {
+    let media = |data, mime_type| MediaBlock { data, mime_type, annotations: None, meta: None };
+    let block = match message.content {
+        ForeignContent::Text(text) => AnswerBlock::text(text),
+        ForeignContent::Image { data, mime_type } => AnswerBlock::Image(media(data, mime_type)),
+        ForeignContent::Audio { data, mime_type } => AnswerBlock::Audio(media(data, mime_type)),
+        ForeignContent::Link { uri, mime_type } => {
+            let name = uri.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(&uri).to_owned();
+            let info = ResourceInfo { name, mime_type, ..ResourceInfo::default() };
+            AnswerBlock::ResourceLink(ResourceListing { uri, info, size: None })
+        }
+    };
+    (message.role, block)
 }
 
 fn compile_body(

@@ -186,6 +186,10 @@ pub enum PackFormatName {
     /// Tables such as that of prompts.chat, `**/*.csv`: a prompt for each row, named after its column `act`, with the text in
     /// `prompt`. `${Name:default}` is replaced.
     Csv,
+    /// Prompts of Genkit, `**/*.prompt`, named after the path below the last `prompts/`: a template with the variables of
+    /// `input.schema` and others that it uses. `{{role "model"}}` is the assistant's, `{{> NAME}}` is `_NAME.prompt` of the
+    /// nearest folder.
+    Dotprompt,
     /// Patterns of fabric, `**/NAME/system.md`. `{{input}}` and `{{NAME}}` are replaced; without `{{input}}`, the argument
     /// `input` is appended.
     Fabric,

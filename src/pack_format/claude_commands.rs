@@ -3,7 +3,7 @@
 use super::front_matter::{Markdown, read_markdown};
 use super::markers::{FoundArguments, Marker, continues_word, split};
 use super::naming::{argument_name, path_below};
-use super::{ForeignArgument, ForeignPrompt, PackFile, PackFolder, PackFormat, TextPiece, ValueSource};
+use super::{ForeignArgument, ForeignBody, ForeignPrompt, PackFile, PackFolder, PackFormat, TextPiece, ValueSource};
 use crate::diagnostic::Report;
 use crate::yaml::Location;
 
@@ -57,7 +57,7 @@ pub(super) fn read_command(file: &PackFile, markdown: &Markdown<'_>, name: Strin
         title: None,
         description: markdown.text("description"),
         arguments: arguments.into_list(),
-        text,
+        body: ForeignBody::Text(text),
         at: Location::start_of(file.id),
     })
 }

@@ -4,7 +4,9 @@ use indexmap::IndexMap;
 
 use super::markers::{Marker, braced, split};
 use super::naming::argument_name;
-use super::{ForeignArgument, ForeignPrompt, ForeignText, PackFile, PackFolder, PackFormat, TextPiece, ValueSource};
+use super::{
+    ForeignArgument, ForeignBody, ForeignPrompt, ForeignText, PackFile, PackFolder, PackFormat, TextPiece, ValueSource,
+};
 use crate::diagnostic::{Code, Report, Span};
 use crate::yaml::Location;
 
@@ -61,7 +63,7 @@ fn read_row(title: &str, text: &str, at: Location) -> ForeignPrompt {
         title: Some(title.to_owned()).filter(|title| !title.is_empty()),
         description: None,
         arguments,
-        text,
+        body: ForeignBody::Text(text),
         at,
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::front_matter::read_markdown;
 use super::markers::{FoundArguments, Marker, braced, split};
 use super::naming::argument_name;
-use super::{ForeignArgument, ForeignPrompt, PackFile, PackFolder, PackFormat, TextPiece, ValueSource};
+use super::{ForeignArgument, ForeignBody, ForeignPrompt, PackFile, PackFolder, PackFormat, TextPiece, ValueSource};
 use crate::diagnostic::Report;
 use crate::yaml::Location;
 
@@ -69,7 +69,7 @@ fn read_pattern(file: &PackFile, descriptions: &HashMap<&str, &str>, report: &mu
         title: None,
         description: descriptions.get(folder).map(|text| (*text).to_owned()),
         arguments: arguments.into_list(),
-        text,
+        body: ForeignBody::Text(text),
         at: Location::start_of(file.id),
     })
 }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::markers::{Marker, split};
 use super::naming::path_below;
-use super::{ForeignArgument, ForeignPrompt, PackFile, PackFolder, PackFormat, TextPiece, ValueSource};
+use super::{ForeignArgument, ForeignBody, ForeignPrompt, PackFile, PackFolder, PackFormat, TextPiece, ValueSource};
 use crate::diagnostic::{Code, Report, Span};
 use crate::yaml::Location;
 
@@ -69,7 +69,7 @@ fn read_command(file: &PackFile, report: &mut Report) -> Option<ForeignPrompt> {
         title: None,
         description: command.description.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()),
         arguments: vec![ForeignArgument::optional(ARGS)],
-        text,
+        body: ForeignBody::Text(text),
         at: Location::start_of(file.id),
     })
 }

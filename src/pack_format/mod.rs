@@ -1,13 +1,14 @@
 //! Prompts in the formats of other programs, read as they are.
 //!
 //! A format is one file behind [`PackFormat`]. Each reads its own markers alone: a value goes in once, verbatim, and
-//! nothing in a foreign text is a template. What is not here: which folders are read (load/), and how a prompt is served
+//! nothing in a foreign text is a template of folio. What is not here: which folders are read (load/), and how a prompt is served
 //! (catalog/).
 
 mod agent_skills;
 mod claim;
 mod claude_commands;
 mod csv;
+mod dotprompt;
 mod fabric;
 mod front_matter;
 mod gemini_commands;
@@ -25,7 +26,9 @@ use crate::manifest::PackFormatName;
 pub use agent_skills::ForeignSkill;
 pub use claim::{FormatClaims, FormatFiles};
 pub use naming::UniqueNames;
-pub use prompt::{ForeignArgument, ForeignPrompt, ForeignText, TextPiece, ValueSource};
+pub use prompt::{
+    ForeignArgument, ForeignBody, ForeignContent, ForeignMessage, ForeignPrompt, ForeignText, TextPiece, ValueSource,
+};
 
 /// Descriptions of folders, which are no prompts.
 pub const README_GLOB: &str = "**/[Rr][Ee][Aa][Dd][Mm][Ee].md";
@@ -84,5 +87,6 @@ const FORMATS: &[(PackFormatName, &'static dyn PackFormat)] = &[
     (PackFormatName::VscodePrompts, &vscode_prompts::VscodePrompts),
     (PackFormatName::GeminiCommands, &gemini_commands::GeminiCommands),
     (PackFormatName::Csv, &csv::Csv),
+    (PackFormatName::Dotprompt, &dotprompt::Dotprompt),
     (PackFormatName::ClaudeCommands, &claude_commands::ClaudeCommands),
 ];

@@ -1,9 +1,13 @@
 //! A prompt of another format: literal text with the places of values.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
+use super::dotprompt::DotpromptTemplate;
 use super::shell_words;
 use crate::budget::{Budget, Exhausted};
+use crate::notation::Role;
 use crate::yaml::Location;
 
 /// A prompt of another format.
@@ -17,8 +21,8 @@ pub struct ForeignPrompt {
     pub description: Option<String>,
     /// Its arguments, all of them texts.
     pub arguments: Vec<ForeignArgument>,
-    /// Its one message, of the user.
-    pub text: ForeignText,
+    /// What it says.
+    pub body: ForeignBody,
     /// Where it is defined.
     pub at: Location,
 }
@@ -32,6 +36,70 @@ pub struct ForeignArgument {
     pub description: Option<String>,
     /// Whether a call without it is refused.
     pub required: bool,
+    /// The JSON Schema of its values, which are texts without one.
+    pub schema: Option<Value>,
+}
+
+/// What a prompt says.
+#[derive(Debug, Clone)]
+pub enum ForeignBody {
+    /// One message of the user.
+    Text(ForeignText),
+    /// A template of dotprompt.
+    Dotprompt(Arc<DotpromptTemplate>),
+}
+
+/// A message.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ForeignMessage {
+    /// Whose it is.
+    pub role: Role,
+    /// What it says.
+    pub content: ForeignContent,
+}
+
+/// The content of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ForeignContent {
+    /// Text.
+    Text(String),
+    /// A picture, in base64.
+    Image {
+        /// Its bytes.
+        data: String,
+        /// Its type.
+        mime_type: String,
+    },
+    /// A sound, in base64.
+    Audio {
+        /// Its bytes.
+        data: String,
+        /// Its type.
+        mime_type: String,
+    },
+    /// A link.
+    Link {
+        /// Where to.
+        uri: String,
+        /// The type of what is there.
+        mime_type: Option<String>,
+    },
+}
+
+impl ForeignBody {
+    /// The messages with these values in them.
+    ///
+    /// # Errors
+    /// The budget is exhausted.
+    pub fn render(&self, arguments: &Map<String, Value>, budget: &Budget) -> Result<Vec<ForeignMessage>, Exhausted> {
+        match self {
+            ForeignBody::Dotprompt(template) => template.render(arguments, budget),
+            ForeignBody::Text(text) => {
+                let content = ForeignContent::Text(text.render(arguments, budget)?);
+                Ok(vec![ForeignMessage { role: Role::User, content }])
+            }
+        }
+    }
 }
 
 impl ForeignArgument {

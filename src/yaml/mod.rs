@@ -22,6 +22,6 @@ pub use deserialize::{ExampleOf, from_document, from_document_with_examples, fro
 pub use document::{Document, Documents, Location, NodeId};
 pub use edit::Entry;
 pub use insert::{InsertError, Insertion, NewEntry, insert_entry};
-pub use parse::{decode, parse, parse_front_matter, parse_json};
+pub use parse::{decode, parse, parse_front_matter, parse_front_matter_at, parse_json};
 pub use quantity::{nearest_duration, parse_milliseconds};
 pub use spanned::Spanned;
