@@ -192,6 +192,10 @@ impl CatalogBuilder {
         pack_build: &mut PackBuild<'_>,
         compiler: &mut Compiler<'_>,
     ) {
+        // The folder that they may read is no key of the author's, who need not use it.
+        compiler.findings.used_keys.extend(
+            pack_build.pack.pack.folders.keys().map(|name| name.location).filter(|_| pack_build.pack.is_foreign()),
+        );
         for prompt in &pack_build.pack.foreign_prompts {
             let name = Spanned::new(prompt.name.clone(), prompt.at);
             let (building, is_first) = start_entry(&name, pack_build, compiler, &mut self.prompt_places);

@@ -9,19 +9,20 @@ use crate::diagnostic::Code;
 use crate::digest::Digest;
 use crate::manifest;
 use crate::notation::Role;
-use crate::pack_format::{ForeignBody, ForeignContent, ForeignMessage, ForeignPrompt};
+use crate::pack_format::{ForeignPrompt, ForeignValues};
 use crate::template::{Scope, Template, Text, Uri};
 use crate::yaml::Spanned;
 
-use super::answer::{AnswerBlock, MediaBlock, Refusal, RefusalKind};
+use super::answer::{AnswerBlock, Refusal, RefusalKind};
 use super::block::{BlockPlan, RenderedBlock};
 use super::complete::{CompletionOwner, CompletionSources, compile_sources};
 use super::entry::{EntryContext, PackContext, RunKeys, check_limits, entry_digest, keep_roots};
 use super::entry_references::References;
+use super::foreign_prompt::{ForeignMessages, compile_actions};
 use super::icons::{check_icons, listed_icons};
 use super::inputs::{ConfinedCall, Inputs, arguments_size};
 use super::listed_text::listed_text;
-use super::listing::{self, Object, ResourceInfo, ResourceListing};
+use super::listing::{self, Object, ResourceListing};
 
 /// A compiled prompt.
 pub(super) struct CompiledPrompt {
@@ -38,8 +39,8 @@ pub(super) struct CompiledPrompt {
 enum PromptBody {
     Text(Template<Text>),
     Messages(Vec<(Role, BlockPlan)>),
-    /// A text of another format, which is no template, and links to files that belong to it.
-    Foreign(ForeignBody, Vec<ResourceListing>),
+    /// Of another format, whose texts are no templates.
+    Foreign(ForeignMessages),
 }
 
 /// The context of an entry while it is compiled.
@@ -106,7 +107,7 @@ impl CompiledPrompt {
         links: Vec<ResourceListing>,
         build_context: EntryBuildContext<'_, '_>,
     ) -> Option<CompiledPrompt> {
-        let EntryBuildContext { pack_context, name, .. } = build_context;
+        let EntryBuildContext { compiler, pack_context, name, .. } = build_context;
         let inputs = Inputs::from_foreign_arguments(&foreign.arguments)?;
         let listing = listing::PromptListing {
             name,
@@ -121,8 +122,8 @@ impl CompiledPrompt {
             listing,
             completions: CompletionSources::default(),
             inputs,
-            plan: None,
-            body: PromptBody::Foreign(foreign.body.clone(), links),
+            plan: compile_actions(foreign, compiler),
+            body: PromptBody::Foreign(ForeignMessages::new(foreign.body.clone(), links)),
             pack_context: pack_context.clone(),
             digest: digest.finish_u64(),
         })
@@ -170,12 +171,10 @@ impl CompiledPrompt {
         let arguments =
             budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind_coerced(given, &budget))?;
         let ConfinedCall { arguments, entry_context, roots } = self.inputs.confine(arguments?, entry_context).await?;
-        if let PromptBody::Foreign(body, links) = &self.body {
-            entry_context.ensure_not_resumed()?;
-            let messages = budget.run_repeatable(|| body.render(&arguments, &budget)).flatten()?;
-            let links = links.iter().cloned().map(|link| (Role::User, AnswerBlock::ResourceLink(link)));
-            let blocks = messages.into_iter().map(foreign_block).chain(links);
-            return Ok(blocks.map(|(role, block)| (role, vec![RenderedBlock::Block(block)])).collect());
+        if let PromptBody::Foreign(foreign) = &self.body {
+            let outcomes = self.run_foreign(foreign, &arguments, &entry_context).await?;
+            let values = ForeignValues { arguments: &arguments, outcomes: &outcomes };
+            return Ok(budget.run_repeatable(|| foreign.render(&values, &budget)).flatten()?);
         }
         let mut scope = self.pack_context.scope(arguments, &budget);
         if let Some(plan) = &self.plan {
@@ -189,6 +188,23 @@ impl CompiledPrompt {
             entry_context.ensure_not_resumed()?;
         }
         budget.run_repeatable(|| self.render_messages(&scope))?
+    }
+
+    /// Does what a prompt of another format does first.
+    async fn run_foreign(
+        &self,
+        foreign: &ForeignMessages,
+        arguments: &Object,
+        entry_context: &EntryContext<'_>,
+    ) -> Result<Vec<Option<String>>, Refusal> {
+        let Some(plan) = &self.plan else { return entry_context.ensure_not_resumed().map(|()| Vec::new()) };
+        let scope =
+            self.pack_context.scope(foreign.run_arguments(arguments, entry_context.budget)?, entry_context.budget);
+        let ended = Box::pin(self.pack_context.run(&self.listing.name, plan, &scope, entry_context)).await?;
+        match &ended.outcome.failure {
+            Some(message) => Err(Refusal::new(RefusalKind::Internal, message.clone())),
+            None => Ok(foreign.outcomes(&ended)),
+        }
     }
 
     /// Its messages, by role.
@@ -208,22 +224,6 @@ impl CompiledPrompt {
         });
         rendered.collect()
     }
-}
-
-/// A message of another format, as an answer has it.
-fn foreign_block(message: ForeignMessage) -> (Role, AnswerBlock) {
-    let media = |data, mime_type| MediaBlock { data, mime_type, annotations: None, meta: None };
-    let block = match message.content {
-        ForeignContent::Text(text) => AnswerBlock::text(text),
-        ForeignContent::Image { data, mime_type } => AnswerBlock::Image(media(data, mime_type)),
-        ForeignContent::Audio { data, mime_type } => AnswerBlock::Audio(media(data, mime_type)),
-        ForeignContent::Link { uri, mime_type } => {
-            let name = uri.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(&uri).to_owned();
-            let info = ResourceInfo { name, mime_type, ..ResourceInfo::default() };
-            AnswerBlock::ResourceLink(ResourceListing { uri, info, size: None })
-        }
-    };
-    (message.role, block)
 }
 
 fn compile_body(

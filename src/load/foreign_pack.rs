@@ -1,18 +1,21 @@
 //! Loads a pack in the format of another program.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use serde_json::{Value, json};
 
 use super::LoadedPack;
+use super::foreign_rights::{self, ForeignRights};
 use super::location::MANIFEST_NAMES;
-use crate::compile::{Environment, Findings, Grants, Pack};
+use crate::compile::{Environment, Findings, Pack};
 use crate::diagnostic::Code;
 use crate::files::{FileError, Folder, Globs};
-use crate::manifest::{Manifest, PackFormatName, PackFormats, PackRef};
-use crate::notation::NamedMap;
-use crate::pack_format::{ForeignPrompt, ForeignSkill, FormatClaims, FormatFiles, PackFile, PackFolder, UniqueNames};
+use crate::manifest::{Allow, Grant, Manifest, PackFormatName, PackFormats, PackRef};
+use crate::notation::{FolderSpec, NamedMap};
+use crate::pack_format::{
+    ForeignPrompt, ForeignSkill, FormatClaims, FormatFiles, PackFile, PackFolder, PackRights, UniqueNames,
+};
 use crate::template::Engine;
 use crate::yaml::Spanned;
 
@@ -20,6 +23,11 @@ use crate::yaml::Spanned;
 const MAX_FILES: usize = 200_000;
 /// The plugins of a marketplace, from its root.
 const MARKETPLACE: &str = ".claude-plugin/marketplace.json";
+
+/// The name of the folder below which prompts of other programs read files.
+pub const FOREIGN_WORKSPACE: &str = "workspace";
+/// The template of its path.
+pub const WORKSPACE_TEMPLATE: &str = "{{workspace}}";
 
 /// A folder with prompts of another program.
 pub(super) struct ForeignPack<'a> {
@@ -77,7 +85,8 @@ pub(super) fn load(
     importer: &Pack,
     findings: &mut Findings,
 ) -> Option<LoadedPack> {
-    refuse_rights(reference, findings);
+    refuse_env(reference, findings);
+    let acting = foreign_rights::read(reference, importer, findings);
     let names = formats.value.items();
     if names.is_empty() {
         findings.report.error(Code::MissingKey, formats.location.span(), "empty `format`");
@@ -90,14 +99,16 @@ pub(super) fn load(
     let claims = FormatClaims::new(names).ok()?;
     let mut found = FoundPrompts::default();
     for files in claims.divide(&place.name, walk(&claims, &place, findings)?) {
-        read_format(files, &place, (&mut found, findings));
+        let FoundPrompts { prompts, skills } = read_format(files, acting.rights, &place, findings);
+        found.prompts.extend(prompts);
+        found.skills.extend(skills);
     }
     if found.prompts.is_empty() && found.skills.is_empty() && !report_marketplace(&place, findings) {
         report_nothing(&claims, (reference, &place), findings);
     }
     let (foreign_prompts, foreign_skills) = name_and_select(found, &place, reference, findings);
     Some(LoadedPack {
-        pack: text_pack(&place, importer),
+        pack: text_pack(&place, acting, importer),
         prefix: place.prefix,
         at: reference.location,
         manifest: Manifest::default(),
@@ -109,40 +120,55 @@ pub(super) fn load(
     })
 }
 
-/// Reports `only` of a pack with a manifest.
-pub(super) fn refuse_only(reference: &Spanned<PackRef>, findings: &mut Findings) {
-    if reference.only.is_some() {
-        let at = findings.documents.key_at(reference.location, "/only");
-        findings
-            .report
-            .error(Code::Conflict, at.span(), "`only` cannot be used without `format`")
-            .help("the manifest of a pack names the prompts that it serves");
-    }
-}
-
-/// Reports rights that texts have no use for.
-fn refuse_rights(reference: &Spanned<PackRef>, findings: &mut Findings) {
-    for (key, is_written) in [("allow", reference.allow.is_some()), ("env", !reference.env.is_empty())] {
+/// Reports keys of a pack with a manifest that are for prompts of other programs.
+pub(super) fn refuse_keys(reference: &Spanned<PackRef>, findings: &mut Findings) {
+    let reads = reference.allow.iter().flat_map(Allow::grants).any(|grant| grant == Grant::Read);
+    for (key, word, is_written, help) in [
+        ("only", "only", reference.only.is_some(), "the manifest of a pack names the prompts that it serves"),
+        (
+            "workspace",
+            "workspace",
+            reference.workspace.is_some(),
+            "its own steps have `cwd`, and `folders` at its top level",
+        ),
+        ("allow", "read", reads, "write `files` for files outside of the pack"),
+    ] {
         if is_written {
             let at = findings.documents.key_at(reference.location, &format!("/{key}"));
-            findings
-                .report
-                .error(Code::Conflict, at.span(), format!("`{key}` cannot be used with `format`"))
-                .help("prompts of other programs are texts: they cannot act and read no variables");
+            let message = format!("`{word}` cannot be used without `format`");
+            findings.report.error(Code::Conflict, at.span(), message).help(help);
         }
     }
 }
 
+/// Reports variables, which texts have no use for.
+fn refuse_env(reference: &Spanned<PackRef>, findings: &mut Findings) {
+    if !reference.env.is_empty() {
+        let at = findings.documents.key_at(reference.location, "/env");
+        findings
+            .report
+            .error(Code::Conflict, at.span(), "`env` cannot be used with `format`")
+            .help("prompts of other programs read no variables");
+    }
+}
+
 /// Reads all files of one format.
-fn read_format(files: FormatFiles, place: &ForeignPack<'_>, (found, findings): (&mut FoundPrompts, &mut Findings)) {
+fn read_format(
+    files: FormatFiles,
+    rights: PackRights,
+    place: &ForeignPack<'_>,
+    findings: &mut Findings,
+) -> FoundPrompts {
     let FormatFiles { format, is_auto, paths } = files;
     let files: Vec<_> = paths.into_iter().filter_map(|path| read_file(path, place, findings)).collect();
     let paths: HashMap<_, _> = files.iter().map(|file| (file.id, file.path.clone())).collect();
-    let folder = PackFolder { name: &place.name, files, is_auto };
+    let folder = PackFolder { name: &place.name, files, is_auto, rights };
     let path = |prompt: &ForeignPrompt| paths.get(&prompt.at.file()).cloned().unwrap_or_default();
     let prompts = format.read(&folder, &mut findings.report);
-    found.prompts.extend(prompts.into_iter().map(|prompt| (path(&prompt), prompt)));
-    found.skills.extend(format.skills(&folder));
+    FoundPrompts {
+        prompts: prompts.into_iter().map(|prompt| (path(&prompt), prompt)).collect(),
+        skills: format.skills(&folder),
+    }
 }
 
 /// The files that any format may read, whose folders are watched from now on.
@@ -265,21 +291,26 @@ fn name_glob(written: &Spanned<String>, findings: &mut Findings) -> Option<Globs
     }
 }
 
-/// A pack that has texts only: no grants, no variables, no partials.
-fn text_pack(place: &ForeignPack<'_>, importer: &Pack) -> Pack {
+/// A pack without a manifest: no variables and no partials, and at most one folder to work in.
+fn text_pack(place: &ForeignPack<'_>, acting: ForeignRights, importer: &Pack) -> Pack {
+    let folder = acting.workspace.is_some().then(|| {
+        let named = |text: &str| Spanned::new(text.to_owned(), place.path.location);
+        let path = FolderSpec::Path(WORKSPACE_TEMPLATE.to_owned());
+        (named(FOREIGN_WORKSPACE), Spanned::new(path, place.path.location))
+    });
     Pack {
         folder: place.folder.clone(),
         display_prefix: place.shown.clone(),
         engine: Engine::new(Vec::new()).0,
         partials: BTreeMap::new(),
-        grants: Grants::Only(BTreeSet::new()),
-        sandboxes: Vec::new(),
+        grants: acting.grants,
+        sandboxes: acting.sandboxes,
         env: Environment::default(),
         server: json!({ "name": null, "title": null, "version": null }),
         connections: NamedMap::new(),
-        folders: NamedMap::new(),
-        workspace: importer.workspace.clone(),
+        folders: folder.into_iter().collect(),
+        workspace: acting.workspace.unwrap_or_else(|| importer.workspace.clone()),
         now: importer.now,
-        search_path: None,
+        search_path: importer.search_path.clone(),
     }
 }

@@ -5,6 +5,7 @@
 
 mod environment;
 mod foreign_pack;
+mod foreign_rights;
 mod include;
 mod pack;
 mod paths;
@@ -24,6 +25,7 @@ use crate::template::FixedTime;
 use crate::yaml::Location;
 
 pub(crate) use environment::is_unexpanded;
+pub use foreign_pack::{FOREIGN_WORKSPACE, WORKSPACE_TEMPLATE};
 pub use location::{LocationError, MANIFEST_NAMES, ManifestLocation, NEW_MANIFEST_NAME, folder_argument};
 pub use pack::WORKSPACE_VARIABLE;
 pub use variable_command::CommandOutputs;
@@ -59,6 +61,11 @@ pub struct LoadedPack {
 }
 
 impl LoadedPack {
+    /// Whether it is of another program, without a manifest.
+    pub fn is_foreign(&self) -> bool {
+        self.entry_files.is_empty()
+    }
+
     /// The name of one of its entries for clients.
     pub fn qualified_name(&self, name: &str) -> String {
         match self.prefix.as_str() {

@@ -304,7 +304,7 @@ fn load_nested(
             packs.extend(foreign_pack::load((reference, &formats), place, &importer.pack, findings));
             continue;
         }
-        foreign_pack::refuse_only(reference, findings);
+        foreign_pack::refuse_keys(reference, findings);
         let Some(outer_folders) = check_nesting(request, &folder, path.location, findings) else { continue };
         let (values, secrets) = environment::pack_env(&reference.env, &importer.pack, findings);
         let values = request.process_env.of_pack(packs.len(), values);
@@ -361,7 +361,11 @@ fn allowed_grants(reference: &PackRef) -> BTreeSet<String> {
 }
 
 /// What the programs of a pack are held to: by this importer, and by its own importers.
-fn pack_sandboxes(reference: &PackRef, importer: &Pack, findings: &mut Findings) -> Vec<(String, Arc<SandboxRules>)> {
+pub(super) fn pack_sandboxes(
+    reference: &PackRef,
+    importer: &Pack,
+    findings: &mut Findings,
+) -> Vec<(String, Arc<SandboxRules>)> {
     let mut compiler = Compiler::new(findings, importer, Path::new(""));
     compiler.scope_shape = ScopeShape::new().with_name("env", importer.env.shape());
     let mut sandboxes = importer.sandboxes.clone();

@@ -1,6 +1,7 @@
 //! `agent-skills`: folders with a SKILL.md.
 
 use super::claude_commands::read_command;
+use super::command::ActionReader;
 use super::front_matter::{Markdown, read_markdown};
 use super::{ForeignPrompt, PackFile, PackFolder, PackFormat};
 use crate::diagnostic::{FileId, Report};
@@ -33,7 +34,8 @@ impl PackFormat for AgentSkills {
             if is_hidden_from_users(&markdown) {
                 return None;
             }
-            read_command(file, &markdown, skill_name(folder_of(&file.path), folder.name))
+            let name = skill_name(folder_of(&file.path), folder.name);
+            Some(read_command(name, &markdown, ActionReader::new(file, Some(markdown.start), folder.rights, report)))
         };
         folder.files.iter().filter_map(&mut read).collect()
     }

@@ -10,6 +10,8 @@ use crate::yaml::parse_front_matter_at;
 pub(super) struct Markdown<'f> {
     pub(super) keys: Map<String, Value>,
     pub(super) body: &'f str,
+    /// Where the text begins in the file.
+    pub(super) start: usize,
 }
 
 impl Markdown<'_> {
@@ -55,8 +57,9 @@ pub(super) fn read_markdown<'f>(file: &'f PackFile, report: &mut Report) -> Opti
 
 fn split_front_matter<'f>(file: &'f PackFile, report: &mut Report) -> Markdown<'f> {
     let (keys, body) = read_front_matter(file, 0, report);
-    let body = file.text.get(body..).unwrap_or_default();
-    Markdown { keys, body: if body.len() == file.text.len() { body } else { skip_blank_lines(body) } }
+    let whole = file.text.get(body..).unwrap_or_default();
+    let body = if body == 0 { whole } else { skip_blank_lines(whole) };
+    Markdown { keys, body, start: file.text.len() - body.len() }
 }
 
 /// The keys of a file, and where the text below them begins: 0 without front matter. Blank lines and those with `#` may

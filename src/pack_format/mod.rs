@@ -7,6 +7,7 @@
 mod agent_skills;
 mod claim;
 mod claude_commands;
+mod command;
 mod csv;
 mod dotprompt;
 mod fabric;
@@ -27,7 +28,8 @@ pub use agent_skills::ForeignSkill;
 pub use claim::{FormatClaims, FormatFiles};
 pub use naming::UniqueNames;
 pub use prompt::{
-    ForeignArgument, ForeignBody, ForeignContent, ForeignMessage, ForeignPrompt, ForeignText, TextPiece, ValueSource,
+    ActionValue, ForeignAction, ForeignArgument, ForeignBody, ForeignContent, ForeignMessage, ForeignPrompt,
+    ForeignText, ForeignValues, TextPiece, ValueSource, render_pieces,
 };
 
 /// Descriptions of folders, which are no prompts.
@@ -54,6 +56,17 @@ pub struct PackFolder<'p> {
     pub files: Vec<PackFile>,
     /// Whether the format was not named, so that other programs may mean these files.
     pub is_auto: bool,
+    /// What its prompts may do.
+    pub rights: PackRights,
+}
+
+/// What the prompts of a pack may do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PackRights {
+    /// Whether their commands run.
+    pub scripts: bool,
+    /// Whether the files that they name are read.
+    pub reads: bool,
 }
 
 /// A format of prompts that another program defines.

@@ -536,6 +536,142 @@ fn dotprompt_faults_are_warnings_at_their_place() {
     }
 }
 
+const ACTING: &[(&str, &str)] = &[
+    (
+        "commands/run.md",
+        "---\nargument-hint: x\n---\nA !`printf '%s|' \"$ARGUMENTS\" $1 \"<$2>\" '$1'` B\n```!\nprintf 'block %s' $2\npwd | sed 's|.*/||'\n```\nC",
+    ),
+    ("commands/fail.md", "Before !`echo broken >&2; exit 3` after"),
+    (
+        "commands/see.md",
+        "See @notes/a.md, @notes/$ARGUMENTS and @gone/b.md, @../outside.md or @.hidden/c.md (me@x.org).\n",
+    ),
+    (
+        "commands/go.toml",
+        "prompt = \"\"\"\nGo !{printf '%s' {{args}} 'in {{args}}' \"{{args}}\"; echo ' {x}'} with @{notes/a.md} for {{args}}\"\"\"\n",
+    ),
+    (
+        "skills/s/SKILL.md",
+        "---\nname: s\ndescription: S\narguments: [PATH, other]\n---\nSkill !`printf '%s' $PATH; ls /dev/null` and @notes/a.md\n",
+    ),
+];
+
+/// A server with prompts that run commands and read files of the folder `work`.
+fn acting_server(keys: &str) -> TestFolder {
+    let folder = server_of(keys, ACTING);
+    folder.write("work/notes/a.md", "A note\n");
+    folder.write("work/.hidden/c.md", "hidden");
+    folder.write("outside.md", "outside");
+    folder
+}
+
+#[test]
+fn commands_and_files_are_untouched_without_rights() {
+    let folder = acting_server("");
+    let client = client(&folder);
+    assert_eq!(arguments(&client.list("prompts"), "x-run"), ["arguments"]);
+    assert_eq!(arguments(&client.list("prompts"), "x-s"), ["arguments", "PATH", "other"]);
+    let given = json!({ "arguments": "v" });
+    let run = "A !`printf '%s|' \"$ARGUMENTS\" $1 \"<$2>\" '$1'` B\n```!\nprintf 'block %s' $2\npwd | sed 's|.*/||'\n```\nC\n\nARGUMENTS: v";
+    assert_eq!(client.get_text("x-run", given.clone()), run);
+    let see = "See @notes/a.md, @notes/v and @gone/b.md, @../outside.md or @.hidden/c.md (me@x.org).\n";
+    assert_eq!(client.get_text("x-see", given), see);
+    let go = "Go !{printf '%s' {{args}} 'in {{args}}' \"{{args}}\"; echo ' {x}'} with @{notes/a.md} for v";
+    assert_eq!(client.get_text("x-go", json!({ "args": "v" })), go);
+    let (code, checked) = check(&folder);
+    assert_eq!(code, Some(0), "{checked}");
+    for words in [
+        "command `printf '%s|' \"$ARGUMENTS\" $1 \"<$2>\" '$1'` not run: missing grant `script`\n --> foreign/commands/run.md:4:3",
+        "command `printf 'block %s' $2 pwd | sed 's|.*/||'` not run",
+        "file `notes/a.md` not read: missing grant `read`\n --> foreign/commands/see.md:1:5",
+        "not run: missing grant `script`\n --> foreign/commands/go.toml:2:6",
+        "add `allow: [script]` where the pack is imported",
+    ] {
+        assert!(checked.contains(words), "{words}: {checked}");
+    }
+    assert!(!checked.contains("file `x.org"), "{checked}");
+}
+
+#[test]
+fn commands_run_with_the_right_and_get_values_as_variables() {
+    let folder = acting_server("allow: [script], workspace: work");
+    let client = client(&folder);
+    let prompts = client.list("prompts");
+    assert_eq!(arguments(&prompts, "x-run"), ["arguments", "arg1", "arg2"]);
+    assert_eq!(
+        client.get_text("x-run", json!({ "arguments": "v 'w x'" })),
+        "A v 'w x'|v|<w x>|$1| B\nblock w xwork\nC"
+    );
+    let hostile =
+        "$(touch pwned) `touch pwned` '; touch pwned; ' \"; touch pwned; \" ${HOME} \\ * \n touch pwned & | >pwned";
+    let expected = format!("A {hostile}|{hostile}|<>|$1| B\nblock work\nC");
+    assert_eq!(client.get_text("x-run", json!({ "arguments": hostile, "arg1": hostile, "arg2": "" })), expected);
+    let go = format!("Go {hostile}in {hostile}{hostile} {{x}} with @{{notes/a.md}} for {hostile}");
+    assert_eq!(client.get_text("x-go", json!({ "args": hostile })), go);
+    assert_eq!(
+        client.get_text("x-s", json!({ "PATH": hostile })),
+        format!("Skill {hostile}/dev/null and @notes/a.md\n")
+    );
+    assert!(!folder.path().join("work/pwned").exists() && !folder.path().join("foreign/pwned").exists());
+    let failed = client.request("prompts/get", json!({ "name": "x-fail", "arguments": {} }));
+    let message = failed["error"]["message"].as_str().unwrap();
+    assert!(message.contains("exited with code 3") && message.contains("broken"), "{failed}");
+    let (_, checked) = check(&folder);
+    assert!(!checked.contains("`script`") && checked.contains("missing grant `read`"), "{checked}");
+}
+
+#[test]
+fn files_below_the_workspace_are_read_with_the_right() {
+    for workspace in ["work", "'{{env.WORK}}'"] {
+        let folder = acting_server(&format!("allow: [read], workspace: {workspace}"));
+        let manifest = std::fs::read_to_string(folder.path().join("folio.yaml")).unwrap();
+        folder.write("folio.yaml", format!("{manifest}env: {{ WORK: {{ default: work }} }}\n"));
+        let client = client(&folder);
+        let see = |value: &str| client.get_text("x-see", json!({ "arguments": value }));
+        let rest = "and @gone/b.md, @../outside.md or @.hidden/c.md (me@x.org).\n";
+        assert_eq!(see("a.md"), format!("See A note\n, A note\n {rest}"));
+        for value in ["../../outside.md", "/etc/passwd", "none\0.md", "{{workspace}}", "../.hidden/c.md"] {
+            assert_eq!(see(value), format!("See A note\n, @notes/{value} {rest}"), "{value}");
+        }
+        assert!(client.get_text("x-go", json!({ "args": "v" })).ends_with("with A note\n for v"));
+        assert!(client.get_text("x-s", json!({})).ends_with("and A note\n\n"));
+    }
+}
+
+#[test]
+fn secrets_in_what_commands_print_are_hidden() {
+    let manifest = "folio: 1\nserver: { name: s }\nenv: { TOKEN: { secret: true, default: s3cr3t-of-mine } }\n\
+        packs: { x: { path: foreign, allow: [script, read], workspace: foreign } }\n";
+    let folder = TestFolder::with_manifest(manifest);
+    folder.write("foreign/commands/a.md", "!`cat data.txt; echo ${TOKEN:-no variable}` @data.txt");
+    folder.write("foreign/data.txt", "has s3cr3t-of-mine in it\n");
+    let text = client(&folder).get_text("x-a", json!({}));
+    assert!(!text.contains("s3cr3t-of-mine") && text.contains("has ") && text.contains("no variable"), "{text}");
+}
+
+#[test]
+fn nothing_is_done_where_the_workspace_is_not_set() {
+    let folder = acting_server("allow: [script, read], workspace: '{{env.WORK}}'");
+    let manifest = std::fs::read_to_string(folder.path().join("folio.yaml")).unwrap();
+    folder.write("folio.yaml", format!("{manifest}env: {{ WORK: {{ required: false }} }}\n"));
+    let client = client(&folder);
+    assert_eq!(client.get_text("x-fail", json!({})), "Before !`echo broken >&2; exit 3` after");
+    let (code, checked) = check(&folder);
+    assert_eq!(code, Some(0), "{checked}");
+    assert!(checked.contains("variable `WORK` is not set, so no files are read and no commands run"), "{checked}");
+}
+
+#[test]
+fn nested_packs_get_no_more_rights_than_their_importer() {
+    let manifest = "folio: 1\nserver: { name: s }\npacks: { p: { path: p, prefix: '' } }\n";
+    let folder = TestFolder::with_manifest(manifest);
+    folder.write("p/folio.yaml", "folio: 1\nserver: { name: p }\npacks: { x: { path: f, allow: [script] } }\n");
+    folder.write("p/f/commands/a.md", "Now !`echo ran`");
+    assert_eq!(client(&folder).get_text("x-a", json!({})), "Now !`echo ran`");
+    folder.write("folio.yaml", manifest.replace("prefix", "allow: [script], prefix"));
+    assert_eq!(client(&folder).get_text("x-a", json!({})), "Now ran");
+}
+
 /// The names of the prompts of a server with one pack of these files.
 fn names_of(keys: &str, files: &[(&str, &str)]) -> Vec<String> {
     client(&server_of(keys, files)).names("prompts")
@@ -775,7 +911,24 @@ fn pack_format_errors_are_reported_at_their_place() {
             vec!["no `folio.yaml` or prompts in `foreign`", "`**/SKILL.md`", "`**/prompts.csv`"],
         ),
         ("format: auto", vec![("docs/a.md", "A")], vec!["no prompts in `foreign`", "`**/commands/**/*.md`"]),
-        ("format: fabric, allow: [exec]", vec![("a/system.md", "A")], vec!["`allow` cannot be used with `format`"]),
+        (
+            "format: fabric, allow: [exec]",
+            vec![("a/system.md", "A")],
+            vec!["`exec` is of no use to prompts of other programs", "`script`", "`read`"],
+        ),
+        ("format: fabric, allow: [read]", vec![("a/system.md", "A")], vec!["missing key `workspace`"]),
+        ("allow: [read], workspace: gone", vec![("commands/a.md", "A")], vec!["folder `gone` not found"]),
+        ("allow: [read], workspace: 'x {{workspace}}'", vec![("commands/a.md", "A")], vec!["invalid `workspace`"]),
+        (
+            "workspace: foreign",
+            vec![("folio.yaml", "folio: 1\nserver: { name: p }\n")],
+            vec!["`workspace` cannot be used without `format`"],
+        ),
+        (
+            "allow: { read: {} }",
+            vec![("folio.yaml", "folio: 1\nserver: { name: p }\n")],
+            vec!["`read` cannot be used without `format`"],
+        ),
         ("format: fabric, env: { A: b }", vec![("a/system.md", "A")], vec!["`env` cannot be used with `format`"]),
         (
             "only: [a]",

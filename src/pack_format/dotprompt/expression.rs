@@ -24,21 +24,18 @@ impl Head {
         !self.arguments.params.is_empty() || !self.arguments.options.is_empty()
     }
 
-    /// The value that it stands for; an unknown helper is given back.
-    pub(super) fn into_expression(mut self) -> Result<Expression, Head> {
+    /// The value that it stands for; none if it is an unknown helper.
+    pub(super) fn into_expression(mut self) -> Option<Expression> {
         let indent = self.arguments.option("indent").cloned();
         match (self.name.as_str(), self.arguments.params.len()) {
             ("lookup", 2) => {
-                let key = self.arguments.params.pop();
-                let object = self.arguments.params.pop();
-                object.zip(key).map(|(object, key)| Expression::Lookup(Box::new(object), Box::new(key))).ok_or(self)
+                let key = self.arguments.params.pop()?;
+                let object = self.arguments.params.pop()?;
+                Some(Expression::Lookup(Box::new(object), Box::new(key)))
             }
-            ("json", 1) => {
-                let value = self.arguments.params.pop();
-                value.map(|value| Expression::Json(Box::new(value), indent.map(Box::new))).ok_or(self)
-            }
-            _ if self.has_arguments() => Err(self),
-            _ => Ok(self.literal.unwrap_or(Expression::Path(self.path))),
+            ("json", 1) => Some(Expression::Json(Box::new(self.arguments.params.pop()?), indent.map(Box::new))),
+            _ if self.has_arguments() => None,
+            _ => Some(self.literal.unwrap_or(Expression::Path(self.path))),
         }
     }
 }
@@ -166,8 +163,8 @@ impl<'t> Reader<'t> {
         }
         self.depth -= 1;
         let end = self.start + self.at;
-        let unknown = |head: Head| SyntaxError::new(open..end, format!("unknown helper `{}`", head.name));
-        if !head.has_arguments() { Err(unknown(head)) } else { head.into_expression().map_err(unknown) }
+        let unknown = SyntaxError::new(open..end, format!("unknown helper `{}`", head.name));
+        if head.has_arguments() { head.into_expression().ok_or(unknown) } else { Err(unknown) }
     }
 
     fn quoted(&mut self, quote: char) -> Result<Expression, SyntaxError> {

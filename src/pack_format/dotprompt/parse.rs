@@ -145,7 +145,10 @@ fn value_node(head: Head, at: Range<usize>) -> Result<Option<Node>, SyntaxError>
             Node::Media { url, content_type }
         }
         "log" if head.has_arguments() => return Ok(None),
-        _ => Node::Value(head.into_expression().map_err(|head| unknown_helper(&head, at))?),
+        _ => {
+            let unknown = unknown_helper(&head, at);
+            Node::Value(head.into_expression().ok_or(unknown)?)
+        }
     };
     Ok(Some(node))
 }
