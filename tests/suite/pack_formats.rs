@@ -975,3 +975,133 @@ fn manifest_tests_and_steps_reach_foreign_prompts() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(client(&folder).call_text("t", json!({})), "A I");
 }
+
+/// Values made of pieces of the markers of every format, the same at each run.
+fn hostile_values() -> Vec<String> {
+    const PIECES: &[&str] = &[
+        "{{",
+        "}}",
+        "{",
+        "}",
+        "$",
+        "ARGUMENTS",
+        "[0]",
+        "1",
+        "0",
+        "args",
+        "input",
+        "x",
+        "${",
+        "input:",
+        ":d",
+        "!{",
+        "!`",
+        "`",
+        "@",
+        "@{",
+        "a.md",
+        "<<<dotprompt:role:system>>>",
+        "role \"model\"",
+        "{{> p}}",
+        "#each x",
+        "\n---\n",
+        "\"",
+        "'",
+        "\\",
+        " ",
+        "日",
+        "\u{202e}",
+        "$(",
+        ")",
+        "%s",
+        "ARGUMENTS: ",
+    ];
+    let mut state: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut next = |limit: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).unwrap() % limit
+    };
+    (0..40).map(|_| (0..=next(24)).map(|_| PIECES[next(PIECES.len())]).collect()).collect()
+}
+
+#[test]
+fn hostile_values_are_never_read_again() {
+    let cases: &[(&str, &str, &str, &[&str], &str)] = &[
+        (
+            "claude-commands",
+            "a.md",
+            "---\nargument-hint: h\n---\n<$1><$ARGUMENTS><$2>",
+            &["arg1", "arguments", "arg2"],
+            "<V><V><V>",
+        ),
+        (
+            "agent-skills",
+            "a/SKILL.md",
+            "---\narguments: [one, two]\n---\n<$one><$1><$ARGUMENTS[0]>",
+            &["one", "two"],
+            "<V><V><V>",
+        ),
+        ("gemini-commands", "a.toml", "prompt = '<{{args}}><{{args}}>'", &["args"], "<V><V>"),
+        (
+            "vscode-prompts",
+            "a.prompt.md",
+            "<${input:x:y}><${selection}><${file}>",
+            &["x", "selection", "file"],
+            "<V><V><V>",
+        ),
+        ("fabric", "a/system.md", "<{{input}}><{{x}}>", &["input", "x"], "<V><V>"),
+        ("csv", "a.csv", "act,prompt\na,<${x:d}><${input}><${x}>", &["x", "input"], "<V><V><V>"),
+        (
+            "dotprompt",
+            "a.prompt",
+            "<{{x}}>{{#if y}}<{{{y}}}>{{/if}}{{#with x}}<{{this}}>{{/with}}",
+            &["x", "y"],
+            "<V><V><V>",
+        ),
+    ];
+    for (format, path, text, arguments, expected) in cases {
+        let folder = server_of(&format!("prefix: '', format: {format}"), &[(path, text), ("_p.prompt", "PARTIAL")]);
+        let client = client(&folder);
+        for value in hostile_values() {
+            let given: serde_json::Map<String, Value> =
+                arguments.iter().map(|name| ((*name).to_owned(), json!(value))).collect();
+            let got = client.get_text("a", Value::Object(given));
+            assert_eq!(got, expected.replace('V', &value), "{format}: {value:?}");
+        }
+    }
+}
+
+#[test]
+fn hostile_files_are_read_or_skipped() {
+    let many = |text: &str| text.repeat(50_000);
+    let nested = format!("{}x{}", "{{#if a}}".repeat(5_000), "{{/if}}".repeat(5_000));
+    let parentheses = format!("{{{{json {}a{}}}}}", "(json ".repeat(5_000), ")".repeat(5_000));
+    let bodies = [
+        ("a.prompt", nested),
+        ("b.prompt", parentheses),
+        ("c.prompt", many("{{x")),
+        ("d.prompt", many("{{~a~}} \n")),
+        ("commands/e.md", many(" !`x @a/$ARGUMENTS[1 ```! $")),
+        ("commands/f.md", format!("---\nx: [\n{}---\nT", many("a: b\n"))),
+        ("commands/g.toml", format!("prompt = '''{}'''", many("!{@{"))),
+        ("h.prompt.md", many("${input:${")),
+        ("prompts.csv", format!("act,prompt\n{}", many("\"a\",\"${b:"))),
+    ];
+    let files: Vec<(&str, &str)> = bodies.iter().map(|(path, text)| (*path, text.as_str())).collect();
+    let folder = server_of("format: [auto, dotprompt]", &files);
+    assert_eq!(check(&folder).0, Some(0));
+    assert_eq!(client(&folder).names("prompts"), ["x-e", "x-f", "x-g", "x-d", "x-h", "x-a"]);
+}
+
+#[test]
+fn partials_that_multiply_exhaust_the_budget() {
+    let ring: Vec<(String, String)> =
+        (0..11).map(|nth| (format!("_p{nth}.prompt"), format!("{{{{> p{}}}}}", nth + 1).repeat(10))).collect();
+    let mut files: Vec<(&str, &str)> = ring.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    files.extend([("_p11.prompt", "x"), ("a.prompt", "{{> p0}}"), ("b.prompt", "fine")]);
+    let folder = server_of("format: dotprompt", &files);
+    let client = client(&folder);
+    let refused = client.request("prompts/get", json!({ "name": "x-a", "arguments": {} }));
+    assert!(refused.to_string().contains("work limit exceeded"), "{refused}");
+    assert_eq!(client.get_text("x-b", json!({})), "fine");
+}

@@ -7,6 +7,9 @@ use super::tree::{Block, BlockKind, DotpromptRole, Expression, Node, PartialCall
 use super::value::{is_empty, is_equal, is_truthy, is_zero, to_text};
 use crate::budget::{Budget, Exhausted};
 
+/// How much work a node counts as: a million of them exhaust the budget.
+const NODE_WORK: usize = 512;
+
 /// A piece of what is rendered.
 #[derive(Debug)]
 pub(super) enum Segment {
@@ -36,7 +39,7 @@ struct Renderer<'b> {
 impl Renderer<'_> {
     fn nodes(&mut self, nodes: &[Node], scope: &Scope<'_>) -> Result<(), Exhausted> {
         for node in nodes {
-            self.budget.charge_work(1)?;
+            self.budget.charge_work(NODE_WORK)?;
             match node {
                 Node::Text(text) => self.template_text(text)?,
                 Node::Value(expression) => {
