@@ -10,6 +10,7 @@ mod code_injection;
 mod condition;
 mod entries;
 mod exit_messages;
+mod foreign_step;
 mod invocation;
 mod keys;
 mod on_fail;
@@ -41,6 +42,7 @@ pub use client::{
 pub use code_injection::{PROBE_VALUE, runs_value};
 pub use entries::{ArgumentTemplates, EntryFuture, EntryReference, PackEntries};
 pub use file::check_folder;
+pub use foreign_step::ForeignRun;
 pub use http::{check_connection, is_header_name, is_reserved_header};
 pub use log::LogLevel;
 pub use notify::ListKind;

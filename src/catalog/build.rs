@@ -35,7 +35,7 @@ use super::resource::CompiledResource;
 use super::reuse::{PackKey, PromptKey};
 use super::routes::{DeclaredUri, ListedResource, Route, Routes, warn_of_overlaps};
 use super::server_limits::{ServerLimits, server_limits};
-use super::skill::{SkillCollector, SkillListings};
+use super::skill::{SkillCollector, SkillLinks, SkillListings};
 use super::tool::CompiledTool;
 use super::unused;
 
@@ -187,7 +187,9 @@ impl CatalogBuilder<'_> {
         own.prompts.extend(pack.foreign_prompts.iter().map(|prompt| prompt.name.clone()));
         let mut pack_build =
             PackBuild { pack, pack_context: &pack_context, references: &mut references, steps: &steps, key: &key };
-        self.add_foreign_prompts(&mut pack_build, &mut compiler);
+        let links = self.skills.add_foreign_pack(pack, &pack_context, &mut compiler);
+        self.claim_skill_uris(pack.at, &pack_context, &mut compiler);
+        self.add_foreign_prompts(links, &mut pack_build, &mut compiler);
         compiler.scope_shape = pack_context.names.clone();
         pack.pack.connections.iter().for_each(|(name, written)| check_connection(name, written, &mut compiler));
         pack.pack.folders.iter().for_each(|(name, written)| check_folder(name, written, &mut compiler));
@@ -198,11 +200,21 @@ impl CatalogBuilder<'_> {
     }
 
     /// Adds the prompts of a pack in another format.
-    fn add_foreign_prompts(&mut self, pack_build: &mut PackBuild<'_>, compiler: &mut Compiler<'_>) {
+    fn add_foreign_prompts(
+        &mut self,
+        mut links: SkillLinks,
+        pack_build: &mut PackBuild<'_>,
+        compiler: &mut Compiler<'_>,
+    ) {
+        // The folder that they may read is no key of the author's, who need not use it.
+        compiler.findings.used_keys.extend(
+            pack_build.pack.pack.folders.keys().map(|name| name.location).filter(|_| pack_build.pack.is_foreign()),
+        );
         for prompt in &pack_build.pack.foreign_prompts {
             let name = Spanned::new(prompt.name.clone(), prompt.at);
             let (building, is_first) = start_entry(&name, pack_build, compiler, &mut self.prompt_places);
-            if let Some(parts) = PromptParts::from_foreign(prompt, building).filter(|_| is_first) {
+            let links = links.remove(&prompt.at.file()).unwrap_or_default();
+            if let Some(parts) = PromptParts::from_foreign(prompt, links, building).filter(|_| is_first) {
                 self.insert_prompt(Arc::new(parts), pack_build.pack_context);
             }
         }
@@ -306,6 +318,11 @@ impl CatalogBuilder<'_> {
     fn add_skills(&mut self, written: &Spanned<Skills>, pack_context: &Arc<PackContext>, compiler: &mut Compiler<'_>) {
         self.skills.add_pack(written, pack_context, compiler);
         let at = written.dir.as_ref().map_or(written.location, |dir| dir.location);
+        self.claim_skill_uris(at, pack_context, compiler);
+    }
+
+    /// Reports URIs of skill files that others have.
+    fn claim_skill_uris(&mut self, at: Location, pack_context: &Arc<PackContext>, compiler: &mut Compiler<'_>) {
         for uri in self.skills.uris_of(pack_context) {
             match self.uris.get(uri) {
                 Some(first) => {

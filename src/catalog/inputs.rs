@@ -184,10 +184,10 @@ impl Inputs {
         Some(Inputs::new(schema))
     }
 
-    /// The arguments of a prompt of another format, all of them texts. They are in no scope.
+    /// The arguments of a prompt of another format, which are texts if they say nothing else. They are in no scope.
     pub(super) fn from_foreign_arguments(arguments: &[ForeignArgument]) -> Option<Inputs> {
         let property = |argument: &ForeignArgument| {
-            let mut schema = json!({ "type": "string" });
+            let mut schema = argument.schema.clone().unwrap_or_else(|| json!({ "type": "string" }));
             if let (Some(keys), Some(text)) = (schema.as_object_mut(), &argument.description) {
                 keys.insert("description".to_owned(), Value::from(text.clone()));
             }

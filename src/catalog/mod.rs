@@ -16,6 +16,7 @@ mod entry;
 mod entry_name;
 pub mod listing;
 mod file;
+mod foreign_prompt;
 mod icons;
 mod mcp_header;
 mod argument_schema;

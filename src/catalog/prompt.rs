@@ -10,7 +10,7 @@ use crate::diagnostic::Code;
 use crate::digest::Digest;
 use crate::manifest;
 use crate::notation::Role;
-use crate::pack_format::{ForeignPrompt, ForeignText};
+use crate::pack_format::{ForeignPrompt, ForeignValues};
 use crate::template::{Scope, Template, Text, Uri};
 use crate::yaml::Spanned;
 
@@ -19,10 +19,11 @@ use super::block::{BlockPlan, RenderedBlock};
 use super::complete::{CompletionOwner, CompletionSources, compile_sources};
 use super::entry::{EntryContext, PackContext, RunKeys, check_limits, entry_digest, keep_roots};
 use super::entry_references::References;
+use super::foreign_prompt::{ForeignMessages, compile_actions};
 use super::icons::{check_icons, listed_icons};
 use super::inputs::{ConfinedCall, Inputs, arguments_size};
 use super::listed_text::listed_text;
-use super::listing::{self, Object};
+use super::listing::{self, Object, ResourceListing};
 use super::reuse::PromptKey;
 
 /// A compiled prompt in its pack.
@@ -56,8 +57,8 @@ pub(super) struct PromptParts {
 enum PromptBody {
     Text(Template<Text>),
     Messages(Vec<(Role, BlockPlan)>),
-    /// A text of another format, which is no template.
-    Foreign(ForeignText),
+    /// Of another format, whose texts are no templates.
+    Foreign(ForeignMessages),
 }
 
 /// The context of an entry while it is compiled.
@@ -113,9 +114,10 @@ impl PromptParts {
     /// Takes a prompt of another format, whose texts are no templates. `None` if it has errors.
     pub(super) fn from_foreign(
         foreign: &ForeignPrompt,
+        links: Vec<ResourceListing>,
         build_context: EntryBuildContext<'_, '_>,
     ) -> Option<PromptParts> {
-        let EntryBuildContext { name, .. } = build_context;
+        let EntryBuildContext { compiler, name, .. } = build_context;
         let inputs = Inputs::from_foreign_arguments(&foreign.arguments)?;
         let listing = listing::PromptListing {
             name,
@@ -125,13 +127,13 @@ impl PromptParts {
             icons: Vec::new(),
             meta: None,
         };
-        let digest = Digest::new("foreign prompt").chain_update(format!("{:?}", foreign.text).as_bytes());
+        let digest = Digest::new("foreign prompt").chain_update(format!("{:?}", foreign.body).as_bytes());
         Some(PromptParts {
             listing,
             completions: CompletionSources::default(),
             inputs,
-            plan: None,
-            body: PromptBody::Foreign(foreign.text.clone()),
+            plan: compile_actions(foreign, compiler),
+            body: PromptBody::Foreign(ForeignMessages::new(foreign.body.clone(), links)),
             digest: digest.finish_u64(),
             key: None,
         })
@@ -181,10 +183,10 @@ impl CompiledPrompt {
         let arguments =
             budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind_coerced(given, &budget))?;
         let ConfinedCall { arguments, entry_context, roots } = self.inputs.confine(arguments?, entry_context).await?;
-        if let PromptBody::Foreign(text) = &self.body {
-            entry_context.ensure_not_resumed()?;
-            let rendered = budget.run_repeatable(|| text.render(&arguments, &budget)).flatten()?;
-            return Ok(vec![(Role::User, vec![RenderedBlock::Block(AnswerBlock::text(rendered))])]);
+        if let PromptBody::Foreign(foreign) = &self.body {
+            let outcomes = self.run_foreign(foreign, &arguments, &entry_context).await?;
+            let values = ForeignValues { arguments: &arguments, outcomes: &outcomes };
+            return Ok(budget.run_repeatable(|| foreign.render(&values, &budget)).flatten()?);
         }
         let mut scope = self.pack_context.scope(arguments, &budget);
         if let Some(plan) = &self.plan {
@@ -200,6 +202,23 @@ impl CompiledPrompt {
         budget.run_repeatable(|| self.render_messages(&scope))?
     }
 
+    /// Does what a prompt of another format does first.
+    async fn run_foreign(
+        &self,
+        foreign: &ForeignMessages,
+        arguments: &Object,
+        entry_context: &EntryContext<'_>,
+    ) -> Result<Vec<Option<String>>, Refusal> {
+        let Some(plan) = &self.plan else { return entry_context.ensure_not_resumed().map(|()| Vec::new()) };
+        let scope =
+            self.pack_context.scope(foreign.run_arguments(arguments, entry_context.budget)?, entry_context.budget);
+        let ended = Box::pin(self.pack_context.run(&self.listing.name, plan, &scope, entry_context)).await?;
+        match &ended.outcome.failure {
+            Some(message) => Err(Refusal::new(RefusalKind::Internal, message.clone())),
+            None => Ok(foreign.outcomes(&ended)),
+        }
+    }
+
     /// Its messages, by role.
     fn render_messages(&self, scope: &Scope) -> Result<Vec<(Role, Vec<RenderedBlock>)>, Refusal> {
         let written = match &self.body {
@@ -208,7 +227,7 @@ impl CompiledPrompt {
                 return Ok(vec![(Role::User, vec![RenderedBlock::Block(block)])]);
             }
             PromptBody::Messages(written) => written,
-            PromptBody::Foreign(_) => return Ok(Vec::new()),
+            PromptBody::Foreign(..) => return Ok(Vec::new()),
         };
         let rendered = written.iter().map(|(role, block)| {
             let mut rendered = Vec::new();

@@ -1,28 +1,39 @@
 //! Loads a pack in the format of another program.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use serde_json::{Value, json};
 
 use super::LoadedPack;
-use crate::compile::{Environment, Findings, Grants, Pack};
+use super::foreign_rights::{self, ForeignRights};
+use super::location::MANIFEST_NAMES;
+use crate::compile::{Environment, Findings, Pack};
 use crate::diagnostic::Code;
-use crate::files::{Folder, Globs};
-use crate::manifest::{Manifest, PackFormatName, PackFormats, PackRef};
-use crate::notation::NamedMap;
-use crate::pack_format::{EXCLUDED_GLOBS, ForeignPrompt, PackFile, PackFormat, UniqueNames, pack_format};
+use crate::files::{FileError, Folder, Globs};
+use crate::manifest::{Allow, Grant, Manifest, PackFormatName, PackFormats, PackRef};
+use crate::notation::{FolderSpec, NamedMap};
+use crate::pack_format::{
+    ForeignPrompt, ForeignSkill, FormatClaims, FormatFiles, PackFile, PackFolder, PackRights, UniqueNames,
+};
 use crate::template::Engine;
 use crate::yaml::Spanned;
 
-/// How many files of one format a pack may have.
+/// How many files a pack may have.
 const MAX_FILES: usize = 200_000;
 /// The plugins of a marketplace, from its root.
 const MARKETPLACE: &str = ".claude-plugin/marketplace.json";
 
+/// The name of the folder below which prompts of other programs read files.
+pub const FOREIGN_WORKSPACE: &str = "workspace";
+/// The template of its path.
+pub const WORKSPACE_TEMPLATE: &str = "{{workspace}}";
+
 /// A folder with prompts of another program.
 pub(super) struct ForeignPack<'a> {
     pub(super) folder: Folder,
+    /// Its name, which a skill in it may have.
+    pub(super) name: String,
     /// As the importer writes it.
     pub(super) path: &'a Spanned<String>,
     /// The prefix of its paths in messages.
@@ -33,10 +44,38 @@ pub(super) struct ForeignPack<'a> {
     pub(super) importer: usize,
 }
 
-/// A prompt, and the path of the file that has it.
-struct FoundPrompt {
-    path: String,
-    prompt: ForeignPrompt,
+/// The prompts and skills of a folder.
+#[derive(Default)]
+struct FoundPrompts {
+    /// Each with the path of its file.
+    prompts: Vec<(String, ForeignPrompt)>,
+    skills: Vec<ForeignSkill>,
+}
+
+/// The formats of a pack; `auto` where none is named and there is no manifest. `None` for a pack of folio.
+pub(super) fn formats_of(
+    reference: &Spanned<PackRef>,
+    folder: &Folder,
+    findings: &mut Findings,
+) -> Option<Spanned<PackFormats>> {
+    if reference.format.is_some() {
+        return reference.format.clone();
+    }
+    let mut has_manifest = false;
+    for name in MANIFEST_NAMES {
+        findings.dependencies.files.insert(folder.path().join(name));
+        has_manifest |= !matches!(folder.stat(Path::new(name)), Err(FileError::NotFound { .. }));
+    }
+    (!has_manifest).then(|| Spanned::new(PackFormats::One(PackFormatName::Auto), reference.location))
+}
+
+/// The name of the folder of a pack: as it is written, else as it is.
+pub(super) fn folder_name(written: &str, folder: &Folder) -> String {
+    let last = written.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    match last {
+        "" | "." | ".." => folder.path().file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        name => name.to_owned(),
+    }
 }
 
 /// Loads the prompts of a folder in these formats.
@@ -46,90 +85,108 @@ pub(super) fn load(
     importer: &Pack,
     findings: &mut Findings,
 ) -> Option<LoadedPack> {
-    refuse_rights(reference, findings);
+    refuse_env(reference, findings);
+    let acting = foreign_rights::read(reference, importer, findings);
     let names = formats.value.items();
     if names.is_empty() {
         findings.report.error(Code::MissingKey, formats.location.span(), "empty `format`");
         return None;
     }
-    let mut found = Vec::new();
-    let is_first = |(nth, name): &(usize, &PackFormatName)| !names.iter().take(*nth).any(|known| known == *name);
-    for (_, name) in names.iter().enumerate().filter(is_first) {
-        found.extend(read_format(pack_format(*name), &place, findings));
+    let is_auto = names.contains(&PackFormatName::Auto);
+    if is_auto && report_marketplace(&place, findings) {
+        return None;
     }
-    found.sort_by(|one, other| one.path.cmp(&other.path));
-    if found.is_empty() {
-        report_nothing(names.iter().flat_map(|name| pack_format(*name).globs()), &place, findings);
+    let claims = FormatClaims::new(names).ok()?;
+    let mut found = FoundPrompts::default();
+    for files in claims.divide(&place.name, walk(&claims, &place, findings)?) {
+        let FoundPrompts { prompts, skills } = read_format(files, acting.rights, &place, findings);
+        found.prompts.extend(prompts);
+        found.skills.extend(skills);
     }
-    let mut unique = UniqueNames::new(&place.prefix);
-    let named = found
-        .into_iter()
-        .map(|FoundPrompt { prompt, .. }| ForeignPrompt { name: unique.claim(&prompt.name), ..prompt });
-    let prompts = select(named.collect(), reference, findings);
+    if found.prompts.is_empty() && found.skills.is_empty() && !report_marketplace(&place, findings) {
+        report_nothing(&claims, (reference, &place), findings);
+    }
+    let (foreign_prompts, foreign_skills) = name_and_select(found, &place, reference, findings);
     Some(LoadedPack {
-        pack: text_pack(&place, importer),
+        pack: text_pack(&place, acting, importer),
         prefix: place.prefix,
         at: reference.location,
         manifest: Manifest::default(),
         entry_files: Vec::new(),
-        foreign_prompts: prompts,
+        foreign_prompts,
+        foreign_skills,
         importer: Some(place.importer),
         unset_variables: Vec::new(),
     })
 }
 
-/// Reports `only` of a pack with a manifest.
-pub(super) fn refuse_only(reference: &Spanned<PackRef>, findings: &mut Findings) {
-    if reference.only.is_some() {
-        let at = findings.documents.key_at(reference.location, "/only");
-        findings
-            .report
-            .error(Code::Conflict, at.span(), "`only` cannot be used without `format`")
-            .help("the manifest of a pack names the prompts that it serves");
+/// Reports keys of a pack with a manifest that are for prompts of other programs.
+pub(super) fn refuse_keys(reference: &Spanned<PackRef>, findings: &mut Findings) {
+    let reads = reference.allow.iter().flat_map(Allow::grants).any(|grant| grant == Grant::Read);
+    for (key, word, is_written, help) in [
+        ("only", "only", reference.only.is_some(), "the manifest of a pack names the prompts that it serves"),
+        (
+            "workspace",
+            "workspace",
+            reference.workspace.is_some(),
+            "its own steps have `cwd`, and `folders` at its top level",
+        ),
+        ("allow", "read", reads, "write `files` for files outside of the pack"),
+    ] {
+        if is_written {
+            let at = findings.documents.key_at(reference.location, &format!("/{key}"));
+            let message = format!("`{word}` cannot be used without `format`");
+            findings.report.error(Code::Conflict, at.span(), message).help(help);
+        }
     }
 }
 
-/// Reports rights that texts have no use for.
-fn refuse_rights(reference: &Spanned<PackRef>, findings: &mut Findings) {
-    for (key, is_written) in [("allow", reference.allow.is_some()), ("env", !reference.env.is_empty())] {
-        if is_written {
-            let at = findings.documents.key_at(reference.location, &format!("/{key}"));
-            findings
-                .report
-                .error(Code::Conflict, at.span(), format!("`{key}` cannot be used with `format`"))
-                .help("prompts of other programs are texts: they cannot act and read no variables");
-        }
+/// Reports variables, which texts have no use for.
+fn refuse_env(reference: &Spanned<PackRef>, findings: &mut Findings) {
+    if !reference.env.is_empty() {
+        let at = findings.documents.key_at(reference.location, "/env");
+        findings
+            .report
+            .error(Code::Conflict, at.span(), "`env` cannot be used with `format`")
+            .help("prompts of other programs read no variables");
     }
 }
 
 /// Reads all files of one format.
-fn read_format(format: &dyn PackFormat, place: &ForeignPack<'_>, findings: &mut Findings) -> Vec<FoundPrompt> {
-    let files = read_files(format.globs(), place, findings);
-    let paths: BTreeMap<_, _> = files.iter().map(|file| (file.id, file.path.clone())).collect();
-    let prompts = format.read(&files, &mut findings.report);
+fn read_format(
+    files: FormatFiles,
+    rights: PackRights,
+    place: &ForeignPack<'_>,
+    findings: &mut Findings,
+) -> FoundPrompts {
+    let FormatFiles { format, is_auto, paths } = files;
+    let files: Vec<_> = paths.into_iter().filter_map(|path| read_file(path, place, findings)).collect();
+    let paths: HashMap<_, _> = files.iter().map(|file| (file.id, file.path.clone())).collect();
+    let folder = PackFolder { name: &place.name, files, is_auto, rights };
     let path = |prompt: &ForeignPrompt| paths.get(&prompt.at.file()).cloned().unwrap_or_default();
-    prompts.into_iter().map(|prompt| FoundPrompt { path: path(&prompt), prompt }).collect()
+    let prompts = format.read(&folder, &mut findings.report);
+    FoundPrompts {
+        prompts: prompts.into_iter().map(|prompt| (path(&prompt), prompt)).collect(),
+        skills: format.skills(&folder),
+    }
 }
 
-/// The files that `globs` match, which are watched from now on. What cannot be read is left out with a warning.
-fn read_files(globs: &[&str], place: &ForeignPack<'_>, findings: &mut Findings) -> Vec<PackFile> {
-    let globs = match Globs::new(globs, EXCLUDED_GLOBS) {
-        Ok(globs) => globs.with_hidden_without_links(),
-        Err(error) => {
-            findings.report.error(Code::Glob, place.path.location.span(), error.message);
-            return Vec::new();
-        }
-    };
-    let walked = match place.folder.walk_outcome(&globs, MAX_FILES) {
+/// The files that any format may read, whose folders are watched from now on.
+fn walk(claims: &FormatClaims, place: &ForeignPack<'_>, findings: &mut Findings) -> Option<Vec<String>> {
+    let walked = claims
+        .walk_globs()
+        .map_err(|error| error.message)
+        .and_then(|globs| place.folder.walk_outcome(&globs, MAX_FILES).map_err(|error| error.to_string()));
+    let walked = match walked {
         Ok(walked) => walked,
         Err(error) => {
-            findings.report.error(Code::Unreadable, place.path.location.span(), error.to_string());
-            return Vec::new();
+            findings.report.error(Code::Unreadable, place.path.location.span(), error);
+            return None;
         }
     };
-    let root = place.folder.path().to_owned();
+    let root = place.folder.path();
     findings.dependencies.folders.extend(walked.folders.iter().map(|folder| root.join(folder)));
-    walked.files.into_iter().filter_map(|entry| read_file(entry.path, place, findings)).collect()
+    Some(walked.files.into_iter().map(|entry| entry.path).collect())
 }
 
 fn read_file(path: String, place: &ForeignPack<'_>, findings: &mut Findings) -> Option<PackFile> {
@@ -148,47 +205,80 @@ fn read_file(path: String, place: &ForeignPack<'_>, findings: &mut Findings) -> 
     Some(PackFile { path, id: id?, text })
 }
 
-/// Says what was looked for, and where a marketplace has its plugins.
-fn report_nothing<'g>(globs: impl Iterator<Item = &'g &'static str>, place: &ForeignPack<'_>, findings: &mut Findings) {
-    let globs: BTreeSet<String> = globs.map(|glob| format!("`{glob}`")).collect();
-    let looked_for = globs.into_iter().collect::<Vec<_>>().join(", ");
-    let plugins = plugins_of(place, findings);
-    let message = match plugins.is_empty() {
-        true => format!("no prompts in `{}`", place.path.value),
-        false => format!("`{}` is a marketplace of plugins, not a folder of prompts", place.path.value),
-    };
-    let help = match plugins.is_empty() {
-        true => format!("looked for {looked_for}"),
-        false => format!("write the path of a plugin: {}", plugins.join(", ")),
-    };
-    findings.report.error(Code::NotFound, place.path.location.span(), message).help(help);
+/// Says what was looked for.
+fn report_nothing(
+    claims: &FormatClaims,
+    (reference, place): (&Spanned<PackRef>, &ForeignPack<'_>),
+    findings: &mut Findings,
+) {
+    let manifest = reference.format.is_none().then_some("folio.yaml");
+    let looked_for: Vec<_> = manifest.into_iter().chain(claims.looked_for()).map(|glob| format!("`{glob}`")).collect();
+    let (shown, message) =
+        (&place.path.value, if manifest.is_some() { "no `folio.yaml` or prompts" } else { "no prompts" });
+    findings
+        .report
+        .error(Code::NotFound, place.path.location.span(), format!("{message} in `{shown}`"))
+        .help(format!("looked for {}", looked_for.join(", ")));
 }
 
-/// The plugins of a marketplace, each with its place.
-fn plugins_of(place: &ForeignPack<'_>, findings: &mut Findings) -> Vec<String> {
+/// Reports the root of a marketplace, and where its plugins are. A root that is a plugin itself is none.
+fn report_marketplace(place: &ForeignPack<'_>, findings: &mut Findings) -> bool {
+    let plugins = plugins_of(place, findings);
+    let is_root = |source: &Option<String>| source.as_deref().is_some_and(|path| matches!(path, "." | "./" | ""));
+    if plugins.is_empty() || plugins.iter().any(|(_, source)| is_root(source)) {
+        return false;
+    }
+    let named =
+        |(name, source): &(String, Option<String>)| format!("`{name}` ({})", source.as_deref().unwrap_or("elsewhere"));
+    let plugins: Vec<_> = plugins.iter().map(named).collect();
+    let message = format!("`{}` is a marketplace of plugins, not a folder of prompts", place.path.value);
+    findings
+        .report
+        .error(Code::NotFound, place.path.location.span(), message)
+        .help(format!("write the path of a plugin: {}", plugins.join(", ")));
+    true
+}
+
+/// The plugins of a marketplace, each with its place if it is in the same folder.
+fn plugins_of(place: &ForeignPack<'_>, findings: &mut Findings) -> Vec<(String, Option<String>)> {
     findings.dependencies.files.insert(place.folder.path().join(MARKETPLACE));
     let Ok(bytes) = findings.read(&place.folder, Path::new(MARKETPLACE)) else { return Vec::new() };
     let marketplace: Value = serde_json::from_slice(&bytes).unwrap_or_default();
     let plugins = marketplace.get("plugins").and_then(Value::as_array).into_iter().flatten();
     let plugin = |plugin: &Value| {
-        let name = plugin.get("name")?.as_str()?;
-        let source = plugin.get("source").and_then(Value::as_str).unwrap_or("elsewhere");
-        Some(format!("`{name}` ({source})"))
+        let source = plugin.get("source").and_then(Value::as_str);
+        Some((plugin.get("name")?.as_str()?.to_owned(), source.map(str::to_owned)))
     };
     plugins.filter_map(plugin).collect()
 }
 
-/// The prompts that `only` names.
-fn select(prompts: Vec<ForeignPrompt>, reference: &Spanned<PackRef>, findings: &mut Findings) -> Vec<ForeignPrompt> {
-    let Some(only) = &reference.only else { return prompts };
+/// Names all prompts, in the order of their paths, and keeps what `only` names.
+fn name_and_select(
+    mut found: FoundPrompts,
+    place: &ForeignPack<'_>,
+    reference: &Spanned<PackRef>,
+    findings: &mut Findings,
+) -> (Vec<ForeignPrompt>, Vec<ForeignSkill>) {
+    found.prompts.sort_by(|(one, _), (other, _)| one.cmp(other));
+    let mut unique = UniqueNames::new(&place.prefix);
+    let named =
+        found.prompts.into_iter().map(|(_, prompt)| ForeignPrompt { name: unique.claim(&prompt.name), ..prompt });
+    let named: Vec<ForeignPrompt> = named.collect();
+    let Some(only) = &reference.only else { return (named, found.skills) };
     let globs: Vec<Globs> = only.iter().filter_map(|glob| name_glob(glob, findings)).collect();
-    for (written, glob) in only.iter().zip(&globs) {
-        if globs.len() == only.len() && !prompts.iter().any(|prompt| glob.matches(&prompt.name)) {
+    let is_named = |name: &str| globs.iter().any(|glob| glob.matches(name));
+    // A skill is named by its prompt, or by its folder where it is none.
+    let names: HashMap<_, _> = named.iter().map(|prompt| (prompt.at.file(), prompt.name.clone())).collect();
+    let name = |skill: &ForeignSkill| names.get(&skill.file).unwrap_or(&skill.name).clone();
+    for (written, glob) in only.iter().zip(&globs).filter(|_| globs.len() == only.len()) {
+        let is_used = named.iter().any(|prompt| glob.matches(&prompt.name));
+        if !is_used && !found.skills.iter().any(|skill| glob.matches(&name(skill))) {
             let message = format!("glob `{}` matches no prompts", written.value);
             findings.report.warning(Code::Glob, written.location.span(), message);
         }
     }
-    prompts.into_iter().filter(|prompt| globs.iter().any(|glob| glob.matches(&prompt.name))).collect()
+    let skills = found.skills.into_iter().filter(|skill| is_named(&name(skill))).collect();
+    (named.into_iter().filter(|prompt| is_named(&prompt.name)).collect(), skills)
 }
 
 fn name_glob(written: &Spanned<String>, findings: &mut Findings) -> Option<Globs> {
@@ -201,21 +291,26 @@ fn name_glob(written: &Spanned<String>, findings: &mut Findings) -> Option<Globs
     }
 }
 
-/// A pack that has texts only: no grants, no variables, no partials.
-fn text_pack(place: &ForeignPack<'_>, importer: &Pack) -> Pack {
+/// A pack without a manifest: no variables and no partials, and at most one folder to work in.
+fn text_pack(place: &ForeignPack<'_>, acting: ForeignRights, importer: &Pack) -> Pack {
+    let folder = acting.workspace.is_some().then(|| {
+        let named = |text: &str| Spanned::new(text.to_owned(), place.path.location);
+        let path = FolderSpec::Path(WORKSPACE_TEMPLATE.to_owned());
+        (named(FOREIGN_WORKSPACE), Spanned::new(path, place.path.location))
+    });
     Pack {
         folder: place.folder.clone(),
         display_prefix: place.shown.clone(),
         engine: Engine::new(Vec::new()).0,
         partials: BTreeMap::new(),
-        grants: Grants::Only(BTreeSet::new()),
-        sandboxes: Vec::new(),
+        grants: acting.grants,
+        sandboxes: acting.sandboxes,
         env: Environment::default(),
         server: json!({ "name": null, "title": null, "version": null }),
         connections: NamedMap::new(),
-        folders: NamedMap::new(),
-        workspace: importer.workspace.clone(),
+        folders: folder.into_iter().collect(),
+        workspace: acting.workspace.unwrap_or_else(|| importer.workspace.clone()),
         now: importer.now,
-        search_path: None,
+        search_path: importer.search_path.clone(),
     }
 }

@@ -5,6 +5,7 @@
 
 mod environment;
 mod foreign_pack;
+mod foreign_rights;
 mod include;
 mod pack;
 mod paths;
@@ -19,11 +20,12 @@ use std::collections::BTreeMap;
 
 use crate::compile::{FileBuffers, Findings, LoadCoverage, Pack};
 use crate::manifest::{Fragment, Manifest};
-use crate::pack_format::ForeignPrompt;
+use crate::pack_format::{ForeignPrompt, ForeignSkill};
 use crate::template::FixedTime;
 use crate::yaml::Location;
 
 pub(crate) use environment::is_unexpanded;
+pub use foreign_pack::{FOREIGN_WORKSPACE, WORKSPACE_TEMPLATE};
 pub use location::{LocationError, MANIFEST_NAMES, ManifestLocation, NEW_MANIFEST_NAME, folder_argument};
 pub use pack::WORKSPACE_VARIABLE;
 pub use variable_command::CommandOutputs;
@@ -50,6 +52,8 @@ pub struct LoadedPack {
     pub entry_files: Vec<EntryFile>,
     /// Its prompts, if they are in another format.
     pub foreign_prompts: Vec<ForeignPrompt>,
+    /// Its skills, if they are in another format.
+    pub foreign_skills: Vec<ForeignSkill>,
     /// The number of the pack that imports it, if any.
     pub importer: Option<usize>,
     /// Required variables that are not set.
@@ -57,6 +61,11 @@ pub struct LoadedPack {
 }
 
 impl LoadedPack {
+    /// Whether it is of another program, without a manifest.
+    pub fn is_foreign(&self) -> bool {
+        self.entry_files.is_empty()
+    }
+
     /// The name of one of its entries for clients.
     pub fn qualified_name(&self, name: &str) -> String {
         match self.prefix.as_str() {

@@ -122,6 +122,7 @@ fn load_pack(request: PackRequest<'_>, findings: &mut Findings, packs: &mut Vec<
         manifest,
         entry_files: files,
         foreign_prompts: Vec::new(),
+        foreign_skills: Vec::new(),
         importer: request.importer,
         unset_variables: unset,
     });
@@ -297,12 +298,13 @@ fn load_nested(
         let Some((path, folder)) = open_nested(import, &importer.pack, findings) else { continue };
         let shown = format!("{}{}/", request.shown, path.trim_start_matches("./").trim_end_matches('/'));
         let prefix = join_prefixes(&request.prefix, reference.prefix.as_ref().unwrap_or(key));
-        if let Some(formats) = &reference.format {
-            let place = ForeignPack { folder, path: &path, shown, prefix, importer: outer };
-            packs.extend(foreign_pack::load((reference, formats), place, &importer.pack, findings));
+        if let Some(formats) = foreign_pack::formats_of(reference, &folder, findings) {
+            let name = foreign_pack::folder_name(&path, &folder);
+            let place = ForeignPack { folder, name, path: &path, shown, prefix, importer: outer };
+            packs.extend(foreign_pack::load((reference, &formats), place, &importer.pack, findings));
             continue;
         }
-        foreign_pack::refuse_only(reference, findings);
+        foreign_pack::refuse_keys(reference, findings);
         let Some(outer_folders) = check_nesting(request, &folder, path.location, findings) else { continue };
         let (values, secrets) = environment::pack_env(&reference.env, &importer.pack, findings);
         let values = request.process_env.of_pack(packs.len(), values);
@@ -359,7 +361,11 @@ fn allowed_grants(reference: &PackRef) -> BTreeSet<String> {
 }
 
 /// What the programs of a pack are held to: by this importer, and by its own importers.
-fn pack_sandboxes(reference: &PackRef, importer: &Pack, findings: &mut Findings) -> Vec<(String, Arc<SandboxRules>)> {
+pub(super) fn pack_sandboxes(
+    reference: &PackRef,
+    importer: &Pack,
+    findings: &mut Findings,
+) -> Vec<(String, Arc<SandboxRules>)> {
     let mut compiler = Compiler::new(findings, importer, Path::new(""));
     compiler.scope_shape = ScopeShape::new().with_name("env", importer.env.shape());
     let mut sandboxes = importer.sandboxes.clone();

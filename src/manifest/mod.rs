@@ -133,14 +133,18 @@ pub struct PackRef {
     /// The folder, relative to this file.
     #[schemars(with = "String", extend("x-required" = true))]
     pub path: Option<Spanned<String>>,
-    /// For a folder of prompts of another program, which has no manifest: their format, or several. Their texts are served
-    /// as they are: only the markers of the format are replaced, and no command in them runs.
-    /// `{ path: fabric/data/patterns, format: fabric }`.
+    /// For a folder of prompts of another program: their format, or several. The default is `auto` for a folder without a
+    /// `folio.yaml`. Their texts are served as they are: only the markers of the format are replaced. Commands in them run with
+    /// `allow: [script]`, and files that they name are read with `allow: [read]`. `{ path: fabric/data/patterns, format: fabric }`.
     #[schemars(with = "PackFormats")]
     pub format: Option<Spanned<PackFormats>>,
-    /// With `format`, the prompts to serve, by globs of their names without the prefix: `[review-*]`. The default is all.
+    /// For prompts of another program, those to serve, by globs of their names without the prefix: `[review-*]`. The default is all.
     #[schemars(with = "Vec<String>")]
     pub only: Option<Vec<Spanned<String>>>,
+    /// For prompts of another program, the folder where their commands run and below which they read files: a path relative
+    /// to this file, or exactly one `{{env.NAME}}` or `{{workspace}}`.
+    #[schemars(with = "String")]
+    pub workspace: Option<Spanned<String>>,
     /// The prefix of its names, joined by `-`. The default is its key; `""` for none.
     pub prefix: Option<Spanned<String>>,
     /// What it may do: `[exec, http]`. Without a grant it has texts only, and cannot act.
@@ -174,12 +178,22 @@ impl PackFormats {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PackFormatName {
+    /// Skills, `**/NAME/SKILL.md`: the text, then links to the files of the skill, which are resources under
+    /// `skill://PREFIX/`. Markers as in `claude-commands`. `user-invocable: false` is no prompt.
+    AgentSkills,
+    /// All that is found: skills, commands below `commands/`, `*.prompt.md`, patterns below `patterns/`, `*.prompt` with front
+    /// matter, and `prompts.csv`.
+    Auto,
     /// Slash commands of Claude Code, `**/*.md`, named after the path below the last `commands/`. `$ARGUMENTS` and `$1` are
     /// replaced; without them, the argument `arguments` is appended.
     ClaudeCommands,
     /// Tables such as that of prompts.chat, `**/*.csv`: a prompt for each row, named after its column `act`, with the text in
     /// `prompt`. `${Name:default}` is replaced.
     Csv,
+    /// Prompts of Genkit, `**/*.prompt`, named after the path below the last `prompts/`: a template with the variables of
+    /// `input.schema` and others that it uses. `{{role "model"}}` is the assistant's, `{{> NAME}}` is `_NAME.prompt` of the
+    /// nearest folder.
+    Dotprompt,
     /// Patterns of fabric, `**/NAME/system.md`. `{{input}}` and `{{NAME}}` are replaced; without `{{input}}`, the argument
     /// `input` is appended.
     Fabric,
@@ -222,6 +236,8 @@ pub struct GrantLimits {
     pub ask: Option<PlainGrant>,
     /// Changes files, and reads outside of the pack: `{}`.
     pub files: Option<PlainGrant>,
+    /// For prompts of another program, reads files below `workspace`: `{}`.
+    pub read: Option<PlainGrant>,
 }
 
 impl GrantLimits {
@@ -232,6 +248,7 @@ impl GrantLimits {
             (Grant::Http, self.http.is_some()),
             (Grant::Ask, self.ask.is_some()),
             (Grant::Files, self.files.is_some()),
+            (Grant::Read, self.read.is_some()),
         ];
         given.into_iter().filter_map(|(grant, given)| given.then_some(grant)).collect()
     }
@@ -270,6 +287,8 @@ pub enum Grant {
     Ask,
     /// Changes files, and reads those outside of the pack.
     Files,
+    /// For prompts of another program: reads files below `workspace`.
+    Read,
 }
 
 impl Grant {
@@ -281,6 +300,7 @@ impl Grant {
             Grant::Http => "http",
             Grant::Ask => "ask",
             Grant::Files => "files",
+            Grant::Read => "read",
         }
     }
 }

@@ -1,11 +1,13 @@
 //! `claude-commands`: the slash commands of Claude Code.
 
+use super::command::{ActionReader, CommandMarker, WrittenCommand};
 use super::front_matter::{Markdown, read_markdown};
 use super::markers::{FoundArguments, Marker, continues_word, split};
 use super::naming::{argument_name, path_below};
-use super::{ForeignArgument, ForeignPrompt, PackFile, PackFormat, TextPiece, ValueSource};
+use super::{
+    ActionValue, ForeignArgument, ForeignBody, ForeignPrompt, PackFile, PackFolder, PackFormat, TextPiece, ValueSource,
+};
 use crate::diagnostic::Report;
-use crate::yaml::Location;
 
 /// The argument with all that a user types.
 const ARGUMENTS: &str = "arguments";
@@ -20,22 +22,47 @@ impl PackFormat for ClaudeCommands {
         &["**/*.md"]
     }
 
-    fn read(&self, files: &[PackFile], report: &mut Report) -> Vec<ForeignPrompt> {
-        files.iter().filter_map(|file| read_command(file, report)).collect()
+    fn auto_globs(&self) -> &'static [&'static str] {
+        &["**/commands/**/*.md"]
+    }
+
+    fn auto_excludes(&self) -> &'static [&'static str] {
+        &["**/.gemini/**"]
+    }
+
+    fn read(&self, folder: &PackFolder<'_>, report: &mut Report) -> Vec<ForeignPrompt> {
+        let mut read = |file: &PackFile| {
+            let markdown = read_markdown(file, report)?;
+            let name = path_below(&file.path, "commands", ".md").to_owned();
+            Some(read_command(name, &markdown, ActionReader::new(file, Some(markdown.start), folder.rights, report)))
+        };
+        folder.files.iter().filter_map(&mut read).collect()
     }
 }
 
-fn read_command(file: &PackFile, report: &mut Report) -> Option<ForeignPrompt> {
-    let markdown = read_markdown(file, report)?;
-    let positions = Positions::of(&markdown);
+/// The prompt of a command with this name.
+pub(super) fn read_command(name: String, markdown: &Markdown<'_>, mut actions: ActionReader<'_>) -> ForeignPrompt {
+    let at = actions.file_start();
+    let body = markdown.body;
+    let positions = Positions::of(markdown);
     let mut used = Vec::new();
-    let mut text = split(markdown.body, &['$', '!', '`'], |start| {
-        let command = command_end(markdown.body, start).map(|end| Marker::untouched(markdown.body, start, end));
-        command.or_else(|| positions.marker_at(markdown.body, start, &mut used))
+    let mut text = split(body, &['$', '!', '`', '@'], |start| {
+        if let Some(command) = command_at(body, start) {
+            let mut find = |at| positions.variable_at(command.text, at, &mut used);
+            return Some(actions.command(body, &command, (false, &mut find)));
+        }
+        file_at(body, start, (&positions, &mut used), &mut actions)
+            .or_else(|| positions.marker_at(body, start, &mut used))
     });
+    text = actions.finish(text);
     let used = if positions.names.is_empty() { used } else { (0..positions.names.len()).chain(used).collect() };
     let names: Vec<String> = sorted(used).into_iter().map(|index| positions.name(index)).collect();
-    name_positions(&mut text.pieces, &names);
+    for source in text.sources_mut() {
+        // Now the names of all positions are known.
+        if let ValueSource::Joined(joined) = source {
+            joined.clone_from(&names);
+        }
+    }
     if !text.has_values() {
         text.pieces.push(TextPiece::Appended { label: "ARGUMENTS: ".to_owned(), argument: ARGUMENTS.to_owned() });
     }
@@ -43,33 +70,21 @@ fn read_command(file: &PackFile, report: &mut Report) -> Option<ForeignPrompt> {
     let mut arguments = FoundArguments::default();
     arguments.add(whole);
     names.into_iter().for_each(|name| arguments.add(ForeignArgument::optional(name)));
-    Some(ForeignPrompt {
-        name: path_below(&file.path, "commands", ".md").to_owned(),
+    let description = markdown.text("description");
+    ForeignPrompt {
+        name,
         title: None,
-        description: markdown.text("description"),
+        description,
         arguments: arguments.into_list(),
-        text,
-        at: Location::start_of(file.id),
-    })
+        body: ForeignBody::Text(text),
+        at,
+    }
 }
 
 fn sorted(mut positions: Vec<usize>) -> Vec<usize> {
     positions.sort_unstable();
     positions.dedup();
     positions
-}
-
-/// Tells `$ARGUMENTS` the names of all positions.
-fn name_positions(pieces: &mut [TextPiece], names: &[String]) {
-    for piece in pieces {
-        if let TextPiece::Value { sources, .. } = piece {
-            for source in sources {
-                if let ValueSource::Joined(joined) = source {
-                    *joined = names.to_vec();
-                }
-            }
-        }
-    }
 }
 
 /// How a file counts its arguments.
@@ -102,14 +117,29 @@ impl Positions {
     fn marker_at(&self, body: &str, start: usize, used: &mut Vec<usize>) -> Option<Marker> {
         if let Some((index, end)) = self.position_at(body, start) {
             used.push(index);
-            let word = ValueSource::Word { argument: ARGUMENTS.to_owned(), index };
-            let sources = vec![ValueSource::Argument(self.name(index)), word];
             let absent = body.get(start..end)?.to_owned();
-            return Some(Marker { end, piece: TextPiece::Value { sources, absent } });
+            return Some(Marker { end, piece: TextPiece::Value { sources: self.sources(index), absent } });
         }
-        let rest = body.get(start..)?.strip_prefix("$ARGUMENTS").filter(|rest| !continues_word(rest))?;
-        let sources = vec![ValueSource::Argument(ARGUMENTS.to_owned()), ValueSource::Joined(Vec::new())];
-        Some(Marker { end: body.len() - rest.len(), piece: TextPiece::Value { sources, absent: String::new() } })
+        let end = whole_at(body, start)?;
+        Some(Marker { end, piece: TextPiece::Value { sources: whole_sources(), absent: String::new() } })
+    }
+
+    /// The marker at `start` of a command.
+    fn variable_at(&self, command: &str, start: usize, used: &mut Vec<usize>) -> Option<CommandMarker> {
+        if let Some((index, end)) = self.position_at(command, start) {
+            used.push(index);
+            // Not the name that is declared, which may be that of a variable of the system.
+            let variable = ActionValue { name: format!("arg{}", index + 1), sources: self.sources(index) };
+            return Some(CommandMarker { end, variable, is_words: false });
+        }
+        let variable = ActionValue { name: ARGUMENTS.to_owned(), sources: whole_sources() };
+        Some(CommandMarker { end: whole_at(command, start)?, variable, is_words: true })
+    }
+
+    /// Where the value of a position comes from.
+    fn sources(&self, index: usize) -> Vec<ValueSource> {
+        let word = ValueSource::Word { argument: ARGUMENTS.to_owned(), index };
+        vec![ValueSource::Argument(self.name(index)), word]
     }
 
     /// The position that is named at `start`, counted from 0, and where its marker ends.
@@ -152,16 +182,49 @@ fn digit_at(body: &str, start: usize) -> Option<(usize, usize)> {
     is_position.then(|| (usize::try_from(number).unwrap_or_default(), body.len() - after.len()))
 }
 
-/// Where a command that begins at `start` ends: `` !`cmd` ``, or a block that is fenced by ```` ```! ````.
-fn command_end(body: &str, start: usize) -> Option<usize> {
+/// `$ARGUMENTS` at `start`: where it ends.
+fn whole_at(body: &str, start: usize) -> Option<usize> {
+    let rest = body.get(start..)?.strip_prefix("$ARGUMENTS").filter(|rest| !continues_word(rest))?;
+    Some(body.len() - rest.len())
+}
+
+/// All that a user types, or else the positions.
+fn whole_sources() -> Vec<ValueSource> {
+    vec![ValueSource::Argument(ARGUMENTS.to_owned()), ValueSource::Joined(Vec::new())]
+}
+
+/// The command that begins at `start`: `` !`cmd` ``, or a block that is fenced by ```` ```! ````.
+fn command_at(body: &str, start: usize) -> Option<WrittenCommand<'_>> {
     let rest = body.get(start..)?;
     if let Some(block) = rest.strip_prefix("```!") {
-        let end = block.find("\n```").map_or(body.len(), |length| start + 4 + length + 4);
-        return Some(end);
+        let length = block.find("\n```");
+        let end = length.map_or(body.len(), |length| start + 4 + length + 4);
+        return Some(WrittenCommand { text: block.get(..length.unwrap_or(block.len()))?, start, end });
     }
     let is_apart = body.get(..start)?.chars().next_back().is_none_or(char::is_whitespace);
     let command = rest.strip_prefix("!`").filter(|_| is_apart)?;
     let length =
         command.find(['`', '\n']).filter(|length| command.get(*length..).is_some_and(|end| end.starts_with('`')))?;
-    Some(start + 2 + length + 1)
+    Some(WrittenCommand { text: command.get(..length)?, start, end: start + 2 + length + 1 })
+}
+
+/// The file that `@path` at `start` names, if it may be read.
+fn file_at(
+    body: &str,
+    start: usize,
+    (positions, used): (&Positions, &mut Vec<usize>),
+    actions: &mut ActionReader<'_>,
+) -> Option<Marker> {
+    let is_apart = body.get(..start)?.chars().next_back().is_none_or(char::is_whitespace);
+    let rest = body.get(start..)?.strip_prefix('@').filter(|_| is_apart)?;
+    let written = rest.split(|letter: char| letter.is_whitespace() || letter == '`').next()?;
+    let path = written.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', '"', '\'', '*', '>']);
+    let end = start + 1 + path.len();
+    if path.is_empty() || !actions.may_read(path, start..end) {
+        return None;
+    }
+    let pieces = split(path, &['$'], |at| positions.marker_at(path, at, used)).pieces;
+    let mut absent = vec![TextPiece::Literal("@".to_owned())];
+    absent.extend(pieces.iter().cloned());
+    Some(Marker { end, piece: actions.file(pieces, absent) })
 }

@@ -4,7 +4,9 @@ use indexmap::IndexMap;
 
 use super::markers::{Marker, braced, split};
 use super::naming::argument_name;
-use super::{ForeignArgument, ForeignPrompt, ForeignText, PackFile, PackFormat, TextPiece, ValueSource};
+use super::{
+    ForeignArgument, ForeignBody, ForeignPrompt, ForeignText, PackFile, PackFolder, PackFormat, TextPiece, ValueSource,
+};
 use crate::diagnostic::{Code, Report, Span};
 use crate::yaml::Location;
 
@@ -16,8 +18,12 @@ impl PackFormat for Csv {
         &["**/*.csv"]
     }
 
-    fn read(&self, files: &[PackFile], report: &mut Report) -> Vec<ForeignPrompt> {
-        files.iter().flat_map(|file| read_table(file, report)).collect()
+    fn auto_globs(&self) -> &'static [&'static str] {
+        &["**/prompts.csv"]
+    }
+
+    fn read(&self, folder: &PackFolder<'_>, report: &mut Report) -> Vec<ForeignPrompt> {
+        folder.files.iter().flat_map(|file| read_table(file, report)).collect()
     }
 }
 
@@ -57,7 +63,7 @@ fn read_row(title: &str, text: &str, at: Location) -> ForeignPrompt {
         title: Some(title.to_owned()).filter(|title| !title.is_empty()),
         description: None,
         arguments,
-        text,
+        body: ForeignBody::Text(text),
         at,
     }
 }

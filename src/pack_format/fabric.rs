@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::front_matter::read_markdown;
 use super::markers::{FoundArguments, Marker, braced, split};
 use super::naming::argument_name;
-use super::{ForeignArgument, ForeignPrompt, PackFile, PackFormat, TextPiece, ValueSource};
+use super::{ForeignArgument, ForeignBody, ForeignPrompt, PackFile, PackFolder, PackFormat, TextPiece, ValueSource};
 use crate::diagnostic::Report;
 use crate::yaml::Location;
 
@@ -22,9 +22,13 @@ impl PackFormat for Fabric {
         &["**/*/system.md", "**/pattern_explanations.md"]
     }
 
-    fn read(&self, files: &[PackFile], report: &mut Report) -> Vec<ForeignPrompt> {
+    fn auto_globs(&self) -> &'static [&'static str] {
+        &["**/patterns/**/*/system.md", "**/pattern_explanations.md"]
+    }
+
+    fn read(&self, folder: &PackFolder<'_>, report: &mut Report) -> Vec<ForeignPrompt> {
         let (explained, patterns): (Vec<_>, Vec<_>) =
-            files.iter().partition(|file| file.path.rsplit('/').next() == Some(DESCRIPTIONS));
+            folder.files.iter().partition(|file| file.path.rsplit('/').next() == Some(DESCRIPTIONS));
         let descriptions: HashMap<&str, &str> =
             explained.into_iter().flat_map(|file| file.text.lines().filter_map(description_in)).collect();
         patterns.into_iter().filter_map(|file| read_pattern(file, &descriptions, report)).collect()
@@ -65,7 +69,7 @@ fn read_pattern(file: &PackFile, descriptions: &HashMap<&str, &str>, report: &mu
         title: None,
         description: descriptions.get(folder).map(|text| (*text).to_owned()),
         arguments: arguments.into_list(),
-        text,
+        body: ForeignBody::Text(text),
         at: Location::start_of(file.id),
     })
 }

@@ -4,12 +4,14 @@ use serde_json::{Map, Value};
 
 use super::PackFile;
 use crate::diagnostic::{Code, Report, Span};
-use crate::yaml::parse_front_matter;
+use crate::yaml::parse_front_matter_at;
 
 /// The keys of a file, and the text below them.
 pub(super) struct Markdown<'f> {
     pub(super) keys: Map<String, Value>,
     pub(super) body: &'f str,
+    /// Where the text begins in the file.
+    pub(super) start: usize,
 }
 
 impl Markdown<'_> {
@@ -54,25 +56,43 @@ pub(super) fn read_markdown<'f>(file: &'f PackFile, report: &mut Report) -> Opti
 }
 
 fn split_front_matter<'f>(file: &'f PackFile, report: &mut Report) -> Markdown<'f> {
+    let (keys, body) = read_front_matter(file, 0, report);
+    let whole = file.text.get(body..).unwrap_or_default();
+    let body = if body == 0 { whole } else { skip_blank_lines(whole) };
+    Markdown { keys, body, start: file.text.len() - body.len() }
+}
+
+/// The keys of a file, and where the text below them begins: 0 without front matter. Blank lines and those with `#` may
+/// stand before it.
+pub(super) fn split_leading_front_matter(file: &PackFile, report: &mut Report) -> (Map<String, Value>, usize) {
+    let is_before = |line: &&str| line.starts_with('#') || line.trim_matches([' ', '\t', '\r', '\n']).is_empty();
+    let start = file.text.split_inclusive('\n').take_while(is_before).map(str::len).sum();
+    read_front_matter(file, start, report)
+}
+
+/// The keys of front matter that begins at `start`, and where the text below it begins: 0 if there is none.
+fn read_front_matter(file: &PackFile, start: usize, report: &mut Report) -> (Map<String, Value>, usize) {
     let before = report.diagnostics().len();
-    let parsed = parse_front_matter(file.id, report);
+    let parsed = parse_front_matter_at(file.id, start, report);
     let place = report.diagnostics().get(before).map(|first| first.span.unwrap_or(Span::start_of(file.id)));
     report.truncate(before);
-    let whole = Markdown { keys: Map::new(), body: &file.text };
-    let Some((document, start)) = parsed else { return whole };
-    if !file.text.lines().skip(1).any(|line| line.trim_end() == "---") {
-        report.warning(Code::Syntax, Span::new(file.id, 0, 3), "unterminated front matter: read as text");
-        return whole;
+    let Some((document, body)) = parsed else { return (Map::new(), 0) };
+    let rest = file.text.get(start..).unwrap_or_default();
+    let opening = Span::new(file.id, start, start + 3);
+    if !rest.lines().skip(1).any(|line| line.trim_end() == "---") {
+        report.warning(Code::Syntax, opening, "unterminated front matter: read as text");
+        return (Map::new(), 0);
     }
-    let front_matter = file.text.get(..start).unwrap_or_default();
-    let body = skip_blank_lines(file.text.get(start..).unwrap_or_default());
     match (document.map(|document| document.json(document.root())), place) {
-        (Some(Value::Object(keys)), None) => Markdown { keys, body },
-        (Some(Value::Null), None) => Markdown { keys: Map::new(), body },
+        (Some(Value::Object(keys)), None) => (keys, body),
+        (Some(Value::Null), None) => (Map::new(), body),
         (_, place) => {
-            let place = place.unwrap_or(Span::new(file.id, 0, 3));
-            report.warning(Code::Syntax, place, "front matter is not a map in YAML: read line by line");
-            Markdown { keys: keys_by_line(front_matter), body }
+            report.warning(
+                Code::Syntax,
+                place.unwrap_or(opening),
+                "front matter is not a map in YAML: read line by line",
+            );
+            (keys_by_line(file.text.get(start..body).unwrap_or_default()), body)
         }
     }
 }

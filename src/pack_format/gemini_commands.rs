@@ -4,9 +4,13 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
+use super::command::{ActionReader, CommandMarker, WrittenCommand};
 use super::markers::{Marker, split};
 use super::naming::path_below;
-use super::{ForeignArgument, ForeignPrompt, PackFile, PackFormat, TextPiece, ValueSource};
+use super::{
+    ActionValue, ForeignArgument, ForeignBody, ForeignPrompt, PackFile, PackFolder, PackFormat, PackRights, TextPiece,
+    ValueSource,
+};
 use crate::diagnostic::{Code, Report, Span};
 use crate::yaml::Location;
 
@@ -23,8 +27,16 @@ impl PackFormat for GeminiCommands {
         &["**/*.toml"]
     }
 
-    fn read(&self, files: &[PackFile], report: &mut Report) -> Vec<ForeignPrompt> {
-        files.iter().filter_map(|file| read_command(file, report)).collect()
+    fn auto_globs(&self) -> &'static [&'static str] {
+        &["**/commands/**/*.toml"]
+    }
+
+    fn auto_excludes(&self) -> &'static [&'static str] {
+        &["**/.claude/**"]
+    }
+
+    fn read(&self, folder: &PackFolder<'_>, report: &mut Report) -> Vec<ForeignPrompt> {
+        folder.files.iter().filter_map(|file| read_command(file, folder.rights, report)).collect()
     }
 }
 
@@ -35,7 +47,7 @@ struct CommandFile {
     description: Option<String>,
 }
 
-fn read_command(file: &PackFile, report: &mut Report) -> Option<ForeignPrompt> {
+fn read_command(file: &PackFile, rights: PackRights, report: &mut Report) -> Option<ForeignPrompt> {
     let command: CommandFile = match toml::from_str(&file.text) {
         Ok(command) => command,
         Err(error) => {
@@ -51,7 +63,9 @@ fn read_command(file: &PackFile, report: &mut Report) -> Option<ForeignPrompt> {
     };
     let path = path_below(&file.path, "commands", ".toml");
     let ends = block_ends(&body);
-    let mut text = split(&body, &['!', '{'], |start| marker_at(&body, start, &ends));
+    let mut actions = ActionReader::new(file, None, rights, report);
+    let mut text = split(&body, &['!', '@', '{'], |start| marker_at(&body, start, (&ends, &mut actions)));
+    text = actions.finish(text);
     if !text.has_values() {
         let label = format!("/{} ", path.replace('/', ":"));
         text.pieces.push(TextPiece::Appended { label, argument: ARGS.to_owned() });
@@ -61,19 +75,44 @@ fn read_command(file: &PackFile, report: &mut Report) -> Option<ForeignPrompt> {
         title: None,
         description: command.description.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()),
         arguments: vec![ForeignArgument::optional(ARGS)],
-        text,
+        body: ForeignBody::Text(text),
         at: Location::start_of(file.id),
     })
 }
 
-fn marker_at(body: &str, start: usize, ends: &HashMap<usize, usize>) -> Option<Marker> {
+fn marker_at(
+    body: &str,
+    start: usize,
+    (ends, actions): (&HashMap<usize, usize>, &mut ActionReader<'_>),
+) -> Option<Marker> {
     let rest = body.get(start..)?;
-    if rest.starts_with("!{") {
-        return ends.get(&(start + 1)).map(|end| Marker::untouched(body, start, *end));
+    let end = ends.get(&(start + 1)).copied();
+    if let Some(end) = end.filter(|_| rest.starts_with("!{")) {
+        let text = body.get(start + 2..end - 1)?;
+        let mut find = |at| {
+            let is_marker = text.get(at..)?.starts_with(MARKER);
+            let variable = ActionValue::of_argument(ARGS);
+            is_marker.then_some(CommandMarker { end: at + MARKER.len(), variable, is_words: false })
+        };
+        return Some(actions.command(body, &WrittenCommand { text, start, end }, (true, &mut find)));
     }
+    if let Some(end) = end.filter(|_| rest.starts_with("@{")) {
+        let path = body.get(start + 2..end - 1)?.trim();
+        if path.is_empty() || !actions.may_read(path, start..end) {
+            return None;
+        }
+        let absent = vec![TextPiece::Literal(body.get(start..end)?.to_owned())];
+        let pieces = split(path, &['{'], |at| value_at(path, at)).pieces;
+        return Some(Marker { end, piece: actions.file(pieces, absent) });
+    }
+    value_at(body, start)
+}
+
+/// `{{args}}` at `start`.
+fn value_at(text: &str, start: usize) -> Option<Marker> {
     let sources = vec![ValueSource::Argument(ARGS.to_owned())];
     let piece = TextPiece::Value { sources, absent: String::new() };
-    rest.starts_with(MARKER).then_some(Marker { end: start + MARKER.len(), piece })
+    text.get(start..)?.starts_with(MARKER).then_some(Marker { end: start + MARKER.len(), piece })
 }
 
 /// Where each block in braces ends, by where it begins. What is not closed is none.

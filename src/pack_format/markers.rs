@@ -31,7 +31,7 @@ pub(super) fn split(text: &str, starts: &[char], mut find: impl FnMut(usize) -> 
         done = marker.end;
     }
     push(&mut pieces, TextPiece::Literal(text.get(done..).unwrap_or_default().to_owned()));
-    ForeignText { pieces }
+    ForeignText { pieces, ..ForeignText::default() }
 }
 
 fn push(pieces: &mut Vec<TextPiece>, piece: TextPiece) {

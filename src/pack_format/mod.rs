@@ -1,11 +1,15 @@
 //! Prompts in the formats of other programs, read as they are.
 //!
 //! A format is one file behind [`PackFormat`]. Each reads its own markers alone: a value goes in once, verbatim, and
-//! nothing in a foreign text is a template. What is not here: which folders are read (load/), and how a prompt is served
+//! nothing in a foreign text is a template of folio. What is not here: which folders are read (load/), and how a prompt is served
 //! (catalog/).
 
+mod agent_skills;
+mod claim;
 mod claude_commands;
+mod command;
 mod csv;
+mod dotprompt;
 mod fabric;
 mod front_matter;
 mod gemini_commands;
@@ -20,11 +24,18 @@ use std::sync::Arc;
 use crate::diagnostic::{FileId, Report};
 use crate::manifest::PackFormatName;
 
+pub use agent_skills::ForeignSkill;
+pub use claim::{FormatClaims, FormatFiles};
 pub use naming::UniqueNames;
-pub use prompt::{ForeignArgument, ForeignPrompt, ForeignText, TextPiece, ValueSource};
+pub use prompt::{
+    ActionValue, ForeignAction, ForeignArgument, ForeignBody, ForeignContent, ForeignMessage, ForeignPrompt,
+    ForeignText, ForeignValues, TextPiece, ValueSource, render_pieces,
+};
 
+/// Descriptions of folders, which are no prompts.
+pub const README_GLOB: &str = "**/[Rr][Ee][Aa][Dd][Mm][Ee].md";
 /// What is never read of a folder.
-pub const EXCLUDED_GLOBS: &[&str] = &["**/.git", "**/.git/**", "**/node_modules/**", "**/[Rr][Ee][Aa][Dd][Mm][Ee].md"];
+const EXCLUDED_GLOBS: &[&str] = &["**/.git", "**/.git/**", "**/node_modules/**", README_GLOB];
 
 /// A file of a pack in another format.
 #[derive(Debug, Clone)]
@@ -37,22 +48,58 @@ pub struct PackFile {
     pub text: Arc<str>,
 }
 
+/// The files of one format in a pack.
+pub struct PackFolder<'p> {
+    /// The name of the folder itself.
+    pub name: &'p str,
+    /// The files, in the order of their paths.
+    pub files: Vec<PackFile>,
+    /// Whether the format was not named, so that other programs may mean these files.
+    pub is_auto: bool,
+    /// What its prompts may do.
+    pub rights: PackRights,
+}
+
+/// What the prompts of a pack may do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PackRights {
+    /// Whether their commands run.
+    pub scripts: bool,
+    /// Whether the files that they name are read.
+    pub reads: bool,
+}
+
 /// A format of prompts that another program defines.
 pub trait PackFormat: Sync {
     /// The files that it reads, from the folder of the pack.
     fn globs(&self) -> &'static [&'static str];
 
-    /// The prompts in these files. What cannot be read is left out with a warning.
-    fn read(&self, files: &[PackFile], report: &mut Report) -> Vec<ForeignPrompt>;
-}
+    /// The files that it reads of a folder whose formats are not named. The name of the folder itself is in their paths.
+    fn auto_globs(&self) -> &'static [&'static str] {
+        self.globs()
+    }
 
-/// The format with this name.
-pub fn pack_format(name: PackFormatName) -> &'static dyn PackFormat {
-    match name {
-        PackFormatName::ClaudeCommands => &claude_commands::ClaudeCommands,
-        PackFormatName::Csv => &csv::Csv,
-        PackFormatName::Fabric => &fabric::Fabric,
-        PackFormatName::GeminiCommands => &gemini_commands::GeminiCommands,
-        PackFormatName::VscodePrompts => &vscode_prompts::VscodePrompts,
+    /// What it does not read there.
+    fn auto_excludes(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// The prompts in these files. What cannot be read is left out with a warning.
+    fn read(&self, folder: &PackFolder<'_>, report: &mut Report) -> Vec<ForeignPrompt>;
+
+    /// The skills in these files.
+    fn skills(&self, _: &PackFolder<'_>) -> Vec<ForeignSkill> {
+        Vec::new()
     }
 }
+
+/// The formats, each before those that may read its files too.
+const FORMATS: &[(PackFormatName, &'static dyn PackFormat)] = &[
+    (PackFormatName::AgentSkills, &agent_skills::AgentSkills),
+    (PackFormatName::Fabric, &fabric::Fabric),
+    (PackFormatName::VscodePrompts, &vscode_prompts::VscodePrompts),
+    (PackFormatName::GeminiCommands, &gemini_commands::GeminiCommands),
+    (PackFormatName::Csv, &csv::Csv),
+    (PackFormatName::Dotprompt, &dotprompt::Dotprompt),
+    (PackFormatName::ClaudeCommands, &claude_commands::ClaudeCommands),
+];

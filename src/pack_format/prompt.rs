@@ -1,9 +1,13 @@
 //! A prompt of another format: literal text with the places of values.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
+use super::dotprompt::DotpromptTemplate;
 use super::shell_words;
 use crate::budget::{Budget, Exhausted};
+use crate::notation::Role;
 use crate::yaml::Location;
 
 /// A prompt of another format.
@@ -17,8 +21,8 @@ pub struct ForeignPrompt {
     pub description: Option<String>,
     /// Its arguments, all of them texts.
     pub arguments: Vec<ForeignArgument>,
-    /// Its one message, of the user.
-    pub text: ForeignText,
+    /// What it says.
+    pub body: ForeignBody,
     /// Where it is defined.
     pub at: Location,
 }
@@ -32,6 +36,70 @@ pub struct ForeignArgument {
     pub description: Option<String>,
     /// Whether a call without it is refused.
     pub required: bool,
+    /// The JSON Schema of its values, which are texts without one.
+    pub schema: Option<Value>,
+}
+
+/// What a prompt says.
+#[derive(Debug, Clone)]
+pub enum ForeignBody {
+    /// One message of the user.
+    Text(ForeignText),
+    /// A template of dotprompt.
+    Dotprompt(Arc<DotpromptTemplate>),
+}
+
+/// A message.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ForeignMessage {
+    /// Whose it is.
+    pub role: Role,
+    /// What it says.
+    pub content: ForeignContent,
+}
+
+/// The content of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ForeignContent {
+    /// Text.
+    Text(String),
+    /// A picture, in base64.
+    Image {
+        /// Its bytes.
+        data: String,
+        /// Its type.
+        mime_type: String,
+    },
+    /// A sound, in base64.
+    Audio {
+        /// Its bytes.
+        data: String,
+        /// Its type.
+        mime_type: String,
+    },
+    /// A link.
+    Link {
+        /// Where to.
+        uri: String,
+        /// The type of what is there.
+        mime_type: Option<String>,
+    },
+}
+
+impl ForeignBody {
+    /// The messages with these values in them.
+    ///
+    /// # Errors
+    /// The budget is exhausted.
+    pub fn render(&self, values: &ForeignValues<'_>, budget: &Budget) -> Result<Vec<ForeignMessage>, Exhausted> {
+        match self {
+            ForeignBody::Dotprompt(template) => template.render(values.arguments, budget),
+            ForeignBody::Text(text) => {
+                let content = ForeignContent::Text(text.render(values, budget)?);
+                Ok(vec![ForeignMessage { role: Role::User, content }])
+            }
+        }
+    }
 }
 
 impl ForeignArgument {
@@ -46,6 +114,28 @@ impl ForeignArgument {
 pub struct ForeignText {
     /// Its pieces, in order.
     pub pieces: Vec<TextPiece>,
+    /// What is done before it is rendered.
+    pub actions: Vec<ForeignAction>,
+    /// The environment variables of all its commands.
+    pub variables: Vec<ActionValue>,
+}
+
+/// What a prompt does before it is rendered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ForeignAction {
+    /// Runs a command, which has no values in it.
+    Script(String),
+    /// Reads a file with this path.
+    Read(Vec<TextPiece>),
+}
+
+/// A value that commands get.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActionValue {
+    /// The name of the environment variable.
+    pub name: String,
+    /// Where the value may come from.
+    pub sources: Vec<ValueSource>,
 }
 
 /// A piece of such a text.
@@ -59,6 +149,13 @@ pub enum TextPiece {
         sources: Vec<ValueSource>,
         /// The text in its place where none has one.
         absent: String,
+    },
+    /// What an action found.
+    Outcome {
+        /// The number of the action.
+        action: usize,
+        /// The text in its place where it found nothing.
+        absent: Vec<TextPiece>,
     },
     /// A value at the end, after a blank line; nothing where it is absent or empty.
     Appended {
@@ -90,32 +187,86 @@ impl ForeignText {
     ///
     /// # Errors
     /// The budget is exhausted.
-    pub fn render(&self, arguments: &Map<String, Value>, budget: &Budget) -> Result<String, Exhausted> {
+    pub fn render(&self, values: &ForeignValues<'_>, budget: &Budget) -> Result<String, Exhausted> {
         let mut text = String::new();
-        for piece in &self.pieces {
-            match piece {
-                TextPiece::Literal(literal) => push(&mut text, literal, budget)?,
-                TextPiece::Value { sources, absent } => {
-                    let value = sources.iter().find_map(|source| source.value(arguments));
-                    budget.charge_work(sources.iter().map(|source| source.size(arguments)).sum())?;
-                    push(&mut text, value.as_deref().unwrap_or(absent), budget)?;
-                }
-                TextPiece::Appended { label, argument } => {
-                    let Some(value) = given(arguments, argument).filter(|value| !value.is_empty()) else { continue };
-                    text.truncate(text.trim_end().len());
-                    for part in ["\n\n", label, value] {
-                        push(&mut text, part, budget)?;
-                    }
-                }
-            }
-        }
+        render_pieces(&self.pieces, values, (&mut text, budget))?;
         Ok(text)
+    }
+
+    /// The values that its commands get.
+    pub fn variable_values(&self, arguments: &Map<String, Value>) -> Map<String, Value> {
+        let value = |variable: &ActionValue| {
+            let value = variable.sources.iter().find_map(|source| source.value(arguments))?;
+            Some((variable.name.clone(), Value::from(value)))
+        };
+        self.variables.iter().filter_map(value).collect()
+    }
+
+    /// All sources of values, of commands too.
+    pub(super) fn sources_mut(&mut self) -> impl Iterator<Item = &mut ValueSource> {
+        let in_actions = self.actions.iter_mut().flat_map(|action| match action {
+            ForeignAction::Read(path) => path.as_mut_slice(),
+            ForeignAction::Script(_) => &mut [],
+        });
+        let in_text = self.pieces.iter_mut().flat_map(|piece| match piece {
+            TextPiece::Outcome { absent, .. } => absent.as_mut_slice(),
+            piece => std::slice::from_mut(piece),
+        });
+        let in_pieces = in_text.chain(in_actions).flat_map(|piece| match piece {
+            TextPiece::Value { sources, .. } => sources.as_mut_slice(),
+            _ => &mut [],
+        });
+        in_pieces.chain(self.variables.iter_mut().flat_map(|variable| variable.sources.as_mut_slice()))
     }
 
     /// Whether any value is in it.
     pub fn has_values(&self) -> bool {
-        self.pieces.iter().any(|piece| !matches!(piece, TextPiece::Literal(_)))
+        let is_value = |piece: &TextPiece| match piece {
+            TextPiece::Literal(_) => false,
+            TextPiece::Outcome { absent, .. } => absent.iter().any(|piece| matches!(piece, TextPiece::Value { .. })),
+            TextPiece::Value { .. } | TextPiece::Appended { .. } => true,
+        };
+        !self.variables.is_empty() || self.pieces.iter().any(is_value)
     }
+}
+
+/// What a prompt is rendered with.
+pub struct ForeignValues<'v> {
+    /// The arguments of the call.
+    pub arguments: &'v Map<String, Value>,
+    /// What its actions found, in their order.
+    pub outcomes: &'v [Option<String>],
+}
+
+/// Renders pieces to the end of a text.
+pub fn render_pieces(
+    pieces: &[TextPiece],
+    values: &ForeignValues<'_>,
+    (text, budget): (&mut String, &Budget),
+) -> Result<(), Exhausted> {
+    for piece in pieces {
+        match piece {
+            TextPiece::Literal(literal) => push(text, literal, budget)?,
+            TextPiece::Value { sources, absent } => {
+                let value = sources.iter().find_map(|source| source.value(values.arguments));
+                budget.charge_work(sources.iter().map(|source| source.size(values.arguments)).sum())?;
+                push(text, value.as_deref().unwrap_or(absent), budget)?;
+            }
+            TextPiece::Outcome { action, absent } => match values.outcomes.get(*action).and_then(Option::as_deref) {
+                Some(outcome) => push(text, outcome, budget)?,
+                None => render_pieces(absent, values, (text, budget))?,
+            },
+            TextPiece::Appended { label, argument } => {
+                let value = given(values.arguments, argument).filter(|value| !value.is_empty());
+                let Some(value) = value else { continue };
+                text.truncate(text.trim_end().len());
+                for part in ["\n\n", label, value] {
+                    push(text, part, budget)?;
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 impl ValueSource {

@@ -3,7 +3,7 @@
 use super::front_matter::read_markdown;
 use super::markers::{FoundArguments, Marker, braced, split};
 use super::naming::argument_name;
-use super::{ForeignArgument, ForeignPrompt, PackFile, PackFormat, TextPiece, ValueSource};
+use super::{ForeignArgument, ForeignBody, ForeignPrompt, PackFile, PackFolder, PackFormat, TextPiece, ValueSource};
 use crate::diagnostic::Report;
 use crate::yaml::Location;
 
@@ -33,8 +33,8 @@ impl PackFormat for VscodePrompts {
         &["**/*.prompt.md"]
     }
 
-    fn read(&self, files: &[PackFile], report: &mut Report) -> Vec<ForeignPrompt> {
-        files.iter().filter_map(|file| read_prompt(file, report)).collect()
+    fn read(&self, folder: &PackFolder<'_>, report: &mut Report) -> Vec<ForeignPrompt> {
+        folder.files.iter().filter_map(|file| read_prompt(file, report)).collect()
     }
 }
 
@@ -55,7 +55,7 @@ fn read_prompt(file: &PackFile, report: &mut Report) -> Option<ForeignPrompt> {
         title: markdown.text("name"),
         description: markdown.text("description"),
         arguments: arguments.into_list(),
-        text,
+        body: ForeignBody::Text(text),
         at: Location::start_of(file.id),
     })
 }
@@ -72,5 +72,6 @@ fn argument_of(inside: &str) -> Option<ForeignArgument> {
         name: argument_name(id),
         description: hint.map(str::to_owned),
         required: true,
+        schema: None,
     })
 }

@@ -50,18 +50,26 @@ pub fn parse(file: FileId, report: &mut Report) -> Option<Document> {
 /// Parses the front matter of a text: the lines between its first line, `---`, and the next such line.
 /// `None` where the text has none; else the tree, if it is valid, and the offset of the body.
 pub fn parse_front_matter(file: FileId, report: &mut Report) -> Option<(Option<Document>, usize)> {
+    parse_front_matter_at(file, 0, report)
+}
+
+/// The same from the line at `start` on.
+pub fn parse_front_matter_at(file: FileId, start: usize, report: &mut Report) -> Option<(Option<Document>, usize)> {
     let text = report.sources.get(file)?.text().clone();
-    let first = text.split_inclusive('\n').next().filter(|line| line.trim_end() == "---")?;
-    let mut at = first.len();
+    let first = text.get(start..)?.split_inclusive('\n').next().filter(|line| line.trim_end() == "---")?;
+    let mut at = start + first.len();
     for line in text.get(at..)?.split_inclusive('\n') {
         if line.trim_end() == "---" {
             // Of the same length as in the file, so that positions are those of the file.
-            let front_matter = format!("{}{}", first.replace('-', " "), text.get(first.len()..at)?);
+            let before = " ".repeat(start) + &first.replace('-', " ");
+            let front_matter = before + text.get(start + first.len()..at)?;
             return Some((TreeBuilder::new(file, &front_matter, report).build(&front_matter), at + line.len()));
         }
         at += line.len();
     }
-    report.error(Code::Syntax, Span::new(file, 0, 3), "unterminated front matter").help("end it with a line `---`");
+    report
+        .error(Code::Syntax, Span::new(file, start, start + 3), "unterminated front matter")
+        .help("end it with a line `---`");
     Some((None, text.len()))
 }
 

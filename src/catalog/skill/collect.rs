@@ -1,6 +1,6 @@
 //! Finds the skills of a pack and lists their files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,13 +9,15 @@ use crate::catalog::file::PackFile;
 use crate::catalog::listing::{self, Annotations, Object, ResourceInfo};
 use crate::catalog::resource_root::leave_out_secret_paths;
 use crate::compile::Compiler;
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, FileId};
 use crate::digest::sha256;
 use crate::files::{FileEntry, Folder, Globs, WalkOutcome, mime_of, rfc3339};
+use crate::load::LoadedPack;
 use crate::manifest;
+use crate::pack_format::{ForeignSkill, README_GLOB};
 use crate::yaml::{Location, Spanned};
 
-use super::front_matter::check_front_matter;
+use super::front_matter::{SkillRules, check_front_matter};
 use super::{Children, MAX_SKILL_BYTES, SkillIndex, SkillResource, skill_uri};
 
 /// How many files all skills of a pack may have together.
@@ -53,6 +55,9 @@ pub(in crate::catalog) struct SkillListings {
     pub(in crate::catalog) files: Vec<listing::ResourceListing>,
 }
 
+/// The links to the files of skills, by the SKILL.md.
+pub(in crate::catalog) type SkillLinks = HashMap<FileId, Vec<listing::ResourceListing>>;
+
 /// What is being looked through: the folder that holds the skills of a pack.
 struct SkillsDir<'a> {
     folder: Folder,
@@ -62,6 +67,10 @@ struct SkillsDir<'a> {
     at: Location,
     found: WalkOutcome,
     pack_context: &'a Arc<PackContext>,
+    /// Whether it is a pack of another program, whose invalid skills are served but not listed.
+    is_foreign: bool,
+    /// What their URIs begin with.
+    uri_prefix: String,
 }
 
 /// A file that was read.
@@ -71,8 +80,9 @@ struct FileDigest {
     mime_type: &'static str,
 }
 
-/// The front matter of skills, by their folders; and the files that were read, by their paths.
-type FrontMatters = BTreeMap<String, Object>;
+/// The front matter of skills by their folders, `None` for those that are not listed; and the files that were read, by
+/// their paths.
+type FrontMatters = BTreeMap<String, Option<Object>>;
 type FileDigests = BTreeMap<String, FileDigest>;
 
 impl SkillCollector {
@@ -91,7 +101,7 @@ impl SkillCollector {
         for path in dir.skill_folders(compiler) {
             any = true;
             if let Some(front_matter) = dir.check_skill(&path, &mut contents, compiler) {
-                front_matters.insert(path, front_matter);
+                front_matters.insert(path, Some(front_matter));
             }
         }
         if !any {
@@ -101,6 +111,36 @@ impl SkillCollector {
         }
         dir.warn_of_links(compiler);
         self.list(&dir, front_matters, &contents);
+    }
+
+    /// Takes the skills of a pack of another program, and returns the links to their files.
+    pub(in crate::catalog) fn add_foreign_pack(
+        &mut self,
+        pack: &LoadedPack,
+        pack_context: &Arc<PackContext>,
+        compiler: &mut Compiler<'_>,
+    ) -> SkillLinks {
+        let skills = &pack.foreign_skills;
+        if skills.is_empty() {
+            return SkillLinks::default();
+        }
+        self.declared = true;
+        let Some(dir) = open_foreign_pack(pack, pack_context, compiler) else { return SkillLinks::default() };
+        let mut front_matters = FrontMatters::new();
+        let mut contents = FileDigests::new();
+        for ForeignSkill { name, folder, file } in skills {
+            let rules = SkillRules { folder: name, effect: "not in `skills/list`", is_parsed: true };
+            let front_matter = check_front_matter(*file, &rules, compiler);
+            let is_read =
+                dir.check_limits(folder, compiler).and_then(|()| dir.read_files(folder, &mut contents, compiler));
+            if is_read.is_some() {
+                front_matters.insert(folder.clone(), front_matter);
+            }
+        }
+        let served = skills.iter().filter(|skill| front_matters.contains_key(&skill.folder));
+        let links = served.map(|skill| (skill.file, dir.links_of(&skill.folder, &contents))).collect();
+        self.list(&dir, front_matters, &contents);
+        links
     }
 
     /// What is listed, in order.
@@ -124,32 +164,30 @@ impl SkillCollector {
     }
 
     fn list(&mut self, dir: &SkillsDir<'_>, front_matters: FrontMatters, contents: &FileDigests) {
-        let in_a_skill = |path: &str| front_matters.keys().any(|folder| is_below(path, folder));
+        let in_a_skill = |path: &str| is_below_any(path, |folder| front_matters.contains_key(folder));
         for entry in dir.found.files.iter().filter(|entry| in_a_skill(&entry.path)) {
             let Some(content) = contents.get(&entry.path) else { continue };
             let (folder, name) = entry.path.rsplit_once('/').unwrap_or(("", &entry.path));
-            let front_matter = front_matters.get(folder).filter(|_| name == "SKILL.md");
-            let listing = file_listing(entry, content, front_matter);
-            self.add_child(folder, name, listing.clone());
+            let front_matter = front_matters.get(folder).filter(|_| name == "SKILL.md").and_then(Option::as_ref);
+            let listing = file_listing(dir, entry, (content, front_matter));
+            self.add_child(&dir.uri_path(folder), name, listing.clone());
             let file = PackFile { folder: dir.folder.clone(), path: PathBuf::from(&entry.path) };
             self.files.push(SkillResource { listing, pack_context: dir.pack_context.clone(), file });
         }
         for folder in dir.found.folders.iter().filter(|folder| in_a_skill(&format!("{folder}/"))) {
-            self.children.entry(folder.clone()).or_default();
+            self.children.entry(dir.uri_path(folder)).or_default();
         }
         for (folder, front_matter) in front_matters {
-            let files = dir.files_of(&folder).filter_map(|entry| Some((entry, contents.get(&entry.path)?)));
+            let Some(frontmatter) = front_matter else { continue };
+            let files = dir.files_of(&folder).iter().filter_map(|entry| Some((entry, contents.get(&entry.path)?)));
             let resources = files.map(|(entry, content)| listing::SkillFileListing {
-                uri: skill_uri(&entry.path),
+                uri: skill_uri(&dir.uri_path(&entry.path)),
                 digest: content.digest.clone(),
                 size: content.size,
             });
             let resources = resources.collect();
-            self.skills.push(listing::SkillListing {
-                uri: skill_uri(&format!("{folder}/SKILL.md")),
-                frontmatter: front_matter,
-                resources,
-            });
+            let uri = skill_uri(&dir.uri_path(&skill_file(&folder)));
+            self.skills.push(listing::SkillListing { uri, frontmatter, resources });
         }
         self.add_parent_folders();
     }
@@ -188,8 +226,44 @@ impl SkillsDir<'_> {
         self.found.files.iter().filter_map(|entry| entry.path.strip_suffix("/SKILL.md").map(str::to_owned)).collect()
     }
 
-    fn files_of(&self, folder: &str) -> impl Iterator<Item = &FileEntry> {
-        self.found.files.iter().filter(move |entry| is_below(&entry.path, folder))
+    /// The files below a folder.
+    fn files_of(&self, folder: &str) -> &[FileEntry] {
+        if folder.is_empty() {
+            return &self.found.files;
+        }
+        let below = format!("{folder}/");
+        let start = self.found.files.partition_point(|entry| entry.path < below);
+        let rest = self.found.files.get(start..).unwrap_or_default();
+        rest.get(..rest.partition_point(|entry| entry.path.starts_with(&below))).unwrap_or_default()
+    }
+
+    /// A path of this folder in URIs.
+    fn uri_path(&self, path: &str) -> String {
+        format!("{}{path}", self.uri_prefix).trim_end_matches('/').to_owned()
+    }
+
+    /// The links to the files of a skill beside its SKILL.md, each named by its path in the skill.
+    fn links_of(&self, folder: &str, contents: &FileDigests) -> Vec<listing::ResourceListing> {
+        let own = skill_file(folder);
+        let files = self.files_of(folder).iter().filter(|entry| entry.path != own);
+        let link = |entry: &FileEntry| {
+            let mut listing = file_listing(self, entry, (contents.get(&entry.path)?, None));
+            let path = entry.path.strip_prefix(folder).unwrap_or(&entry.path);
+            path.trim_start_matches('/').clone_into(&mut listing.info.name);
+            Some(listing)
+        };
+        files.filter_map(link).collect()
+    }
+
+    /// Leaves out files whose paths hold a secret, and has the others watched.
+    fn watch(&mut self, compiler: &mut Compiler<'_>) {
+        let secrets = &self.pack_context.secrets;
+        leave_out_secret_paths(&mut self.found.files, secrets, self.at, compiler);
+        self.found.folders.retain(|folder| !secrets.finds_secret(folder));
+        let dependencies = &mut compiler.findings.dependencies;
+        let below = self.found.folders.iter().filter(|below| !below.is_empty());
+        dependencies.folders.extend(below.map(|below| self.folder.path().join(below)));
+        dependencies.files.extend(self.found.files.iter().map(|entry| self.folder.path().join(&entry.path)));
     }
 
     /// Says what the author may miss: a skill is made of the files that are really there.
@@ -214,7 +288,8 @@ impl SkillsDir<'_> {
             Ok(file) => file?,
             Err(error) => return self.skip_skill(folder, &error.to_string(), compiler),
         };
-        let front_matter = check_front_matter(file, name, compiler);
+        let rules = SkillRules { folder: name, effect: "skill skipped", is_parsed: false };
+        let front_matter = check_front_matter(file, &rules, compiler);
         self.check_limits(folder, compiler)?;
         let front_matter = front_matter?;
         self.read_files(folder, contents, compiler)?;
@@ -222,11 +297,11 @@ impl SkillsDir<'_> {
     }
 
     fn check_limits(&self, folder: &str, compiler: &mut Compiler<'_>) -> Option<()> {
-        let count = self.files_of(folder).count();
+        let count = self.files_of(folder).len();
         if count > MAX_SKILL_FILES {
             return self.skip_skill(folder, &format!("{count} files, limit {MAX_SKILL_FILES}"), compiler);
         }
-        let size: u64 = self.files_of(folder).map(|entry| entry.size).sum();
+        let size: u64 = self.files_of(folder).iter().map(|entry| entry.size).sum();
         if size > MAX_SKILL_BYTES {
             return self.skip_skill(folder, &format!("{size} bytes, limit {MAX_SKILL_BYTES}"), compiler);
         }
@@ -248,7 +323,11 @@ impl SkillsDir<'_> {
     }
 
     fn skip_skill<T>(&self, folder: &str, why: &str, compiler: &mut Compiler<'_>) -> Option<T> {
-        compiler.warning(Code::Skill, self.at, format!("skill `{folder}` skipped: {why}"));
+        let message = match self.is_foreign {
+            true => format!("files of skill `{folder}` not served: {why}"),
+            false => format!("skill `{folder}` skipped: {why}"),
+        };
+        compiler.warning(Code::Skill, self.at, message);
         None
     }
 }
@@ -271,29 +350,54 @@ fn open_skills_dir<'a>(
         compiler.error(Code::NotFound, dir.location, format!("no such folder: `{}`", dir.value));
         return None;
     };
-    match folder.walk_outcome(&all_files_glob()?, MAX_FILES_PER_DIR) {
-        Ok(mut found) => {
-            leave_out_secret_paths(&mut found.files, &pack_context.secrets, dir.location, compiler);
-            found.folders.retain(|folder| !pack_context.secrets.finds_secret(folder));
-            let dependencies = &mut compiler.findings.dependencies;
-            let below = found.folders.iter().filter(|below| !below.is_empty());
-            dependencies.folders.extend(below.map(|below| folder.path().join(below)));
-            dependencies.files.extend(found.files.iter().map(|entry| folder.path().join(&entry.path)));
-            Some(SkillsDir { folder, path, at: dir.location, found, pack_context })
-        }
+    let found = walk_skills(&folder, &[], dir.location, compiler)?;
+    let mut opened =
+        SkillsDir { folder, path, at: dir.location, found, pack_context, is_foreign: false, uri_prefix: String::new() };
+    opened.watch(compiler);
+    Some(opened)
+}
+
+/// Opens a pack of another program, and has the files of its skills watched.
+fn open_foreign_pack<'a>(
+    pack: &LoadedPack,
+    pack_context: &'a Arc<PackContext>,
+    compiler: &mut Compiler<'_>,
+) -> Option<SkillsDir<'a>> {
+    let folder = pack.pack.folder.clone();
+    let mut found = walk_skills(&folder, &[README_GLOB], pack.at, compiler)?;
+    let skills: HashSet<&str> = pack.foreign_skills.iter().map(|skill| skill.folder.as_str()).collect();
+    found.files.retain(|entry| is_below_any(&entry.path, |folder| skills.contains(folder)));
+    found.folders.retain(|folder| is_below_any(&format!("{folder}/"), |folder| skills.contains(folder)));
+    // A skill that is the whole pack needs a folder too.
+    let whole = pack.foreign_skills.iter().find(|skill| skill.folder.is_empty());
+    let names = [Some(pack.prefix.as_str()), whole.map(|skill| skill.name.as_str())];
+    let uri_prefix =
+        names.into_iter().flatten().filter(|name| !name.is_empty()).map(|name| format!("{name}/")).collect();
+    let path = PathBuf::new();
+    let mut opened = SkillsDir { folder, path, at: pack.at, found, pack_context, is_foreign: true, uri_prefix };
+    opened.watch(compiler);
+    Some(opened)
+}
+
+fn walk_skills(folder: &Folder, excluded: &[&str], at: Location, compiler: &mut Compiler<'_>) -> Option<WalkOutcome> {
+    let globs = Globs::new(&["**/*"], &[EXCLUDED_GLOBS, excluded].concat()).ok()?.with_hidden_without_links();
+    match folder.walk_outcome(&globs, MAX_FILES_PER_DIR) {
+        Ok(found) => Some(found),
         Err(error) => {
-            compiler.error(Code::Unreadable, dir.location, error.to_string());
+            compiler.error(Code::Unreadable, at, error.to_string());
             None
         }
     }
 }
 
-fn all_files_glob() -> Option<Globs> {
-    Globs::new(&["**/*"], EXCLUDED_GLOBS).ok().map(Globs::with_hidden_without_links)
+/// The SKILL.md of a folder.
+fn skill_file(folder: &str) -> String {
+    if folder.is_empty() { "SKILL.md".to_owned() } else { format!("{folder}/SKILL.md") }
 }
 
-fn is_below(path: &str, folder: &str) -> bool {
-    path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+/// Whether a path is in one of some folders, or below it.
+fn is_below_any(path: &str, is_folder: impl Fn(&str) -> bool) -> bool {
+    is_folder("") || path.match_indices('/').any(|(end, _)| path.get(..end).is_some_and(&is_folder))
 }
 
 fn digest_file(path: &str, bytes: &[u8]) -> FileDigest {
@@ -302,7 +406,11 @@ fn digest_file(path: &str, bytes: &[u8]) -> FileDigest {
 }
 
 /// The listing of a file; a SKILL.md has the name and description of its skill.
-fn file_listing(entry: &FileEntry, content: &FileDigest, front_matter: Option<&Object>) -> listing::ResourceListing {
+fn file_listing(
+    dir: &SkillsDir<'_>,
+    entry: &FileEntry,
+    (content, front_matter): (&FileDigest, Option<&Object>),
+) -> listing::ResourceListing {
     let field = |key: &str| front_matter.and_then(|front_matter| front_matter.get(key)?.as_str()).map(str::to_owned);
     let last = || entry.path.rsplit('/').next().unwrap_or(&entry.path).to_owned();
     let last_modified = entry.modified.map(rfc3339);
@@ -313,5 +421,5 @@ fn file_listing(entry: &FileEntry, content: &FileDigest, front_matter: Option<&O
         annotations: Some(Annotations { last_modified, ..Annotations::default() }),
         ..ResourceInfo::default()
     };
-    listing::ResourceListing { uri: skill_uri(&entry.path), info, size: Some(content.size) }
+    listing::ResourceListing { uri: skill_uri(&dir.uri_path(&entry.path)), info, size: Some(content.size) }
 }

@@ -12,24 +12,38 @@ const MAX_NAME_CHARS: usize = 64;
 const MAX_DESCRIPTION_CHARS: usize = 1024;
 const MAX_COMPATIBILITY_CHARS: usize = 500;
 
+/// What a front matter is checked against.
+pub(super) struct SkillRules<'a> {
+    /// The name of its folder.
+    pub(super) folder: &'a str,
+    /// What becomes of an invalid skill.
+    pub(super) effect: &'static str,
+    /// Whether what is no YAML was reported before.
+    pub(super) is_parsed: bool,
+}
+
 /// Parses and checks the front matter of a SKILL.md. `None` if the skill is invalid, with a warning.
-pub(super) fn check_front_matter(file: FileId, folder: &str, compiler: &mut Compiler<'_>) -> Option<Object> {
+pub(super) fn check_front_matter(file: FileId, rules: &SkillRules<'_>, compiler: &mut Compiler<'_>) -> Option<Object> {
+    let effect = rules.effect;
     let before = compiler.findings.report.diagnostics().len();
     let parsed = parse_front_matter(file, &mut compiler.findings.report);
-    compiler.findings.report.downgrade_from(before, "skill skipped");
+    if rules.is_parsed {
+        compiler.findings.report.truncate(before);
+    }
+    compiler.findings.report.downgrade_from(before, effect);
     let Some((document, _)) = parsed else {
         compiler
-            .warning(Code::Skill, Span::start_of(file), "missing front matter: skill skipped")
+            .warning(Code::Skill, Span::start_of(file), format!("missing front matter: {effect}"))
             .help("start with `---`, `name: …`, `description: …`, `---`, a line each");
         return None;
     };
     let at = compiler.findings.documents.add(document?);
     let Value::Object(front_matter) = compiler.findings.documents.json(at) else {
-        compiler.warning(Code::Skill, at, "invalid type for front matter, expected a map: skill skipped");
+        compiler.warning(Code::Skill, at, format!("invalid type for front matter, expected a map: {effect}"));
         return None;
     };
-    let mut check = FrontMatterCheck { front_matter: &front_matter, at, compiler, is_valid: true };
-    check.check_name(folder);
+    let mut check = FrontMatterCheck { front_matter: &front_matter, at, compiler, effect, is_valid: true };
+    check.check_name(rules.folder);
     check.check_description();
     check.check_optional_keys();
     check.is_valid.then_some(front_matter)
@@ -39,6 +53,7 @@ struct FrontMatterCheck<'a, 'c> {
     front_matter: &'a Object,
     at: Location,
     compiler: &'a mut Compiler<'c>,
+    effect: &'static str,
     is_valid: bool,
 }
 
@@ -104,7 +119,7 @@ impl FrontMatterCheck<'_, '_> {
     fn warn_invalid(&mut self, key: &str, message: &str, help: &str) {
         self.is_valid = false;
         let place = self.compiler.findings.documents.value_at(self.at, &format!("/{key}"));
-        self.compiler.warning(Code::Skill, place, format!("{message}: skill skipped")).help(help);
+        self.compiler.warning(Code::Skill, place, format!("{message}: {}", self.effect)).help(help);
     }
 }
 

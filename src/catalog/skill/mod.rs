@@ -17,7 +17,7 @@ use super::entry::PackContext;
 use super::file::{self, PackFile};
 use super::listing;
 
-pub(super) use collect::{SkillCollector, SkillListings};
+pub(super) use collect::{SkillCollector, SkillLinks, SkillListings};
 
 /// How many bytes a skill may hold; so a single file of it, too.
 const MAX_SKILL_BYTES: u64 = 16 << 20;

@@ -1,0 +1,129 @@
+//! Prompts of other programs: their texts, and what they do first.
+
+use serde_json::{Map, Value};
+
+use crate::action::{ForeignRun, RunLimits, RunOutcome, RunPlan};
+use crate::budget::{Budget, Exhausted};
+use crate::compile::Compiler;
+use crate::load::{FOREIGN_WORKSPACE, WORKSPACE_TEMPLATE};
+use crate::notation::Role;
+use crate::pack_format::{
+    ForeignAction, ForeignBody, ForeignContent, ForeignMessage, ForeignPrompt, ForeignText, ForeignValues,
+    render_pieces,
+};
+use crate::template::{ScopeShape, Shape};
+
+use super::answer::{AnswerBlock, MediaBlock};
+use super::block::RenderedBlock;
+use super::listing::{ResourceInfo, ResourceListing};
+
+/// What a prompt of another program says.
+pub(super) struct ForeignMessages {
+    body: ForeignBody,
+    /// Links to the files that belong to it.
+    links: Vec<ResourceListing>,
+}
+
+impl ForeignMessages {
+    pub(super) fn new(body: ForeignBody, links: Vec<ResourceListing>) -> ForeignMessages {
+        ForeignMessages { body, links }
+    }
+
+    /// The arguments of the run: what its commands get, and the paths of the files that it reads.
+    pub(super) fn run_arguments(
+        &self,
+        given: &Map<String, Value>,
+        budget: &Budget,
+    ) -> Result<Map<String, Value>, Exhausted> {
+        let Some(text) = self.text() else { return Ok(Map::new()) };
+        let mut arguments = text.variable_values(given);
+        for (nth, action) in text.actions.iter().enumerate() {
+            if let ForeignAction::Read(path) = action {
+                let mut rendered = String::new();
+                let values = ForeignValues { arguments: given, outcomes: &[] };
+                render_pieces(path, &values, (&mut rendered, budget))?;
+                arguments.insert(path_argument(nth), Value::from(rendered));
+            }
+        }
+        Ok(arguments)
+    }
+
+    /// What its actions found.
+    pub(super) fn outcomes(&self, ended: &RunOutcome) -> Vec<Option<String>> {
+        let actions = self.text().map(|text| text.actions.as_slice()).unwrap_or_default();
+        let outcome = |(nth, action): (usize, &ForeignAction)| {
+            let field = if matches!(action, ForeignAction::Read(_)) { "text" } else { "stdout" };
+            let outcome = ended.steps.as_ref()?.get(&step_id(nth))?;
+            Some(outcome.get(field)?.as_str()?.to_owned()).filter(|_| outcome.get("error").is_none_or(Value::is_null))
+        };
+        actions.iter().enumerate().map(outcome).collect()
+    }
+
+    /// Its messages, each with one block.
+    pub(super) fn render(
+        &self,
+        values: &ForeignValues<'_>,
+        budget: &Budget,
+    ) -> Result<Vec<(Role, Vec<RenderedBlock>)>, Exhausted> {
+        let messages = self.body.render(values, budget)?;
+        let links = self.links.iter().cloned().map(|link| (Role::User, AnswerBlock::ResourceLink(link)));
+        let blocks = messages.into_iter().map(block_of).chain(links);
+        Ok(blocks.map(|(role, block)| (role, vec![RenderedBlock::Block(block)])).collect())
+    }
+
+    fn text(&self) -> Option<&ForeignText> {
+        match &self.body {
+            ForeignBody::Text(text) => Some(text),
+            ForeignBody::Dotprompt(_) => None,
+        }
+    }
+}
+
+/// Compiles what a prompt does first, if it does anything.
+pub(super) fn compile_actions(prompt: &ForeignPrompt, compiler: &mut Compiler<'_>) -> Option<RunPlan> {
+    let ForeignBody::Text(text) = &prompt.body else { return None };
+    if text.actions.is_empty() {
+        return None;
+    }
+    let is_in_workspace = compiler.pack.folders.contains_key(FOREIGN_WORKSPACE);
+    let mut run = ForeignRun::new(prompt.at);
+    let mut arguments: Vec<String> = text.variables.iter().map(|variable| variable.name.clone()).collect();
+    for (nth, action) in text.actions.iter().enumerate() {
+        match action {
+            ForeignAction::Script(script) => {
+                run.add_script(&step_id(nth), script, is_in_workspace.then_some(WORKSPACE_TEMPLATE));
+            }
+            ForeignAction::Read(_) => {
+                run.add_read(&step_id(nth), &path_argument(nth), FOREIGN_WORKSPACE);
+                arguments.push(path_argument(nth));
+            }
+        }
+    }
+    let names = ScopeShape::new().with_arguments(arguments.into_iter().map(|name| (name, Shape::Text)));
+    let run = run.into_run();
+    compiler.with_scope_shape(names, |compiler| run.compile(false, RunLimits::default(), compiler)).plan
+}
+
+fn step_id(nth: usize) -> String {
+    format!("action_{nth}")
+}
+
+fn path_argument(nth: usize) -> String {
+    format!("path_{nth}")
+}
+
+/// A message as an answer has it.
+fn block_of(message: ForeignMessage) -> (Role, AnswerBlock) {
+    let media = |data, mime_type| MediaBlock { data, mime_type, annotations: None, meta: None };
+    let block = match message.content {
+        ForeignContent::Text(text) => AnswerBlock::text(text),
+        ForeignContent::Image { data, mime_type } => AnswerBlock::Image(media(data, mime_type)),
+        ForeignContent::Audio { data, mime_type } => AnswerBlock::Audio(media(data, mime_type)),
+        ForeignContent::Link { uri, mime_type } => {
+            let name = uri.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(&uri).to_owned();
+            let info = ResourceInfo { name, mime_type, ..ResourceInfo::default() };
+            AnswerBlock::ResourceLink(ResourceListing { uri, info, size: None })
+        }
+    };
+    (message.role, block)
+}

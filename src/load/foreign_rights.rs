@@ -1,0 +1,105 @@
+//! What prompts of other programs may do.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::pack::pack_sandboxes;
+use crate::compile::{Compiler, FILES_GRANT, Findings, Grants, NamedFolders, Pack, SandboxRules};
+use crate::diagnostic::Code;
+use crate::manifest::{Allow, Grant, PackRef};
+use crate::pack_format::PackRights;
+use crate::yaml::Spanned;
+
+/// The rights of a pack, and what they are held to.
+pub(super) struct ForeignRights {
+    pub(super) rights: PackRights,
+    pub(super) grants: Grants,
+    pub(super) sandboxes: Vec<(String, Arc<SandboxRules>)>,
+    pub(super) workspace: Option<PathBuf>,
+}
+
+/// Reads `allow` and `workspace` of a pack.
+pub(super) fn read(reference: &Spanned<PackRef>, importer: &Pack, findings: &mut Findings) -> ForeignRights {
+    let wanted = wanted_grants(reference, findings);
+    let (workspace, is_there) = match &reference.workspace {
+        Some(written) => {
+            let workspace = open_workspace(written, importer, findings);
+            let is_there = workspace.is_some();
+            (workspace, is_there)
+        }
+        None => (None, true),
+    };
+    check_workspace(reference, &wanted, findings);
+    // Where the workspace is gone, nothing is done elsewhere.
+    let needs = |grant: Grant| if grant == Grant::Read { FILES_GRANT } else { grant.as_str() };
+    let names = wanted.iter().filter(|_| is_there).map(|grant| needs(*grant).to_owned()).collect();
+    let grants = importer.grants.restrict(names);
+    let rights = PackRights {
+        scripts: grants.allows(Grant::Script.as_str()),
+        reads: grants.allows(FILES_GRANT) && workspace.is_some(),
+    };
+    ForeignRights { rights, grants, sandboxes: pack_sandboxes(reference, importer, findings), workspace }
+}
+
+/// The grants of `allow`, of which prompts of other programs have a use for two.
+fn wanted_grants(reference: &Spanned<PackRef>, findings: &mut Findings) -> BTreeSet<Grant> {
+    let written: BTreeSet<Grant> = reference.allow.iter().flat_map(Allow::grants).collect();
+    let (used, unused): (BTreeSet<Grant>, BTreeSet<Grant>) =
+        written.into_iter().partition(|grant| matches!(grant, Grant::Script | Grant::Read));
+    for grant in unused {
+        let at = findings.documents.key_at(reference.location, "/allow");
+        let message = format!("`{}` is of no use to prompts of other programs", grant.as_str());
+        findings
+            .report
+            .error(Code::Conflict, at.span(), message)
+            .help("write `script` for their commands, and `read` for the files that they name");
+    }
+    used
+}
+
+fn check_workspace(reference: &Spanned<PackRef>, wanted: &BTreeSet<Grant>, findings: &mut Findings) {
+    match &reference.workspace {
+        None if wanted.contains(&Grant::Read) => {
+            let at = findings.documents.key_at(reference.location, "/allow");
+            findings
+                .report
+                .error(Code::MissingKey, at.span(), "missing key `workspace`, below which files are read")
+                .help("write `workspace: \"{{workspace}}\"` for the folder that the client's user works on");
+        }
+        Some(workspace) if wanted.is_empty() => {
+            let message = "`workspace` has no effect without `allow`";
+            findings
+                .report
+                .warning(Code::Unused, workspace.location.span(), message)
+                .help("add `allow: [read]` for files, and `allow: [script]` for commands");
+        }
+        _ => {}
+    }
+}
+
+/// The path of the workspace, if there is one.
+fn open_workspace(written: &Spanned<String>, importer: &Pack, findings: &mut Findings) -> Option<PathBuf> {
+    let mut compiler = Compiler::new(findings, importer, Path::new(""));
+    if !written.contains("{{") {
+        let inside = compiler.resolve_path(written, written.location)?;
+        return match importer.folder.stat(&inside) {
+            Ok(stat) if stat.is_dir => Some(importer.folder.path().join(inside)),
+            _ => {
+                compiler.error(Code::NotFound, written.location, format!("folder `{}` not found", written.value));
+                None
+            }
+        };
+    }
+    let message = "invalid `workspace`: expected a path, or exactly one `{{env.NAME}}` or `{{workspace}}`";
+    match compiler.named_folders(written, message, "no other text may stand beside it")? {
+        NamedFolders::Paths(paths) => paths.into_iter().next(),
+        NamedFolders::Unset(variable) => {
+            let message = format!("variable `{variable}` is not set, so no files are read and no commands run");
+            compiler
+                .note(Code::UnsetVariable, written.location, message)
+                .help("set it to a folder where the server is started");
+            None
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Which files of a folder each format reads: no file is read by two.
+
+use std::collections::{BTreeSet, HashSet};
+
+use super::agent_skills::folder_of;
+use super::{EXCLUDED_GLOBS, FORMATS, PackFormat};
+use crate::files::{GlobError, Globs};
+use crate::manifest::PackFormatName;
+
+/// The formats of a pack, in the order in which they take files.
+pub struct FormatClaims(Vec<Claim>);
+
+struct Claim {
+    name: PackFormatName,
+    format: &'static dyn PackFormat,
+    /// Whether it was not named.
+    is_auto: bool,
+    globs: Globs,
+}
+
+impl FormatClaims {
+    /// The claims of the formats that are named.
+    ///
+    /// # Errors
+    /// A glob is invalid.
+    pub fn new(named: &[PackFormatName]) -> Result<FormatClaims, GlobError> {
+        let all = named.contains(&PackFormatName::Auto);
+        let chosen = FORMATS.iter().filter(|(name, _)| all || named.contains(name));
+        let claim = |(name, format): &(PackFormatName, &'static dyn PackFormat)| {
+            let is_auto = !named.contains(name);
+            let globs = match is_auto {
+                true => Globs::new(format.auto_globs(), format.auto_excludes()),
+                false => Globs::new(format.globs(), &[]),
+            };
+            let globs = globs?.with_hidden_without_links();
+            Ok(Claim { name: *name, format: *format, is_auto, globs })
+        };
+        chosen.map(claim).collect::<Result<_, _>>().map(FormatClaims)
+    }
+
+    /// What a walk looks for: more than is taken.
+    ///
+    /// # Errors
+    /// A glob is invalid.
+    pub fn walk_globs(&self) -> Result<Globs, GlobError> {
+        let globs: Vec<&str> = self.0.iter().flat_map(|claim| claim.format.globs()).copied().collect();
+        Ok(Globs::new(&globs, EXCLUDED_GLOBS)?.with_hidden_without_links())
+    }
+
+    /// What is looked for, for a message.
+    pub fn looked_for(&self) -> BTreeSet<&'static str> {
+        let globs = self.0.iter().flat_map(|claim| match claim.is_auto {
+            true => claim.format.auto_globs(),
+            false => claim.format.globs(),
+        });
+        globs.copied().collect()
+    }
+
+    /// The paths that each format reads, of a folder with this name. The files of a skill are its own.
+    pub fn divide(&self, folder: &str, paths: Vec<String>) -> Vec<FormatFiles> {
+        let mut divided: Vec<FormatFiles> = Vec::new();
+        let mut left = paths;
+        for claim in &self.0 {
+            let (taken, rest): (Vec<_>, Vec<_>) = left.into_iter().partition(|path| claim.takes(folder, path));
+            left = rest;
+            if claim.name == PackFormatName::AgentSkills {
+                let skills: HashSet<&str> = taken.iter().map(|path| folder_of(path)).collect();
+                left.retain(|path| !is_in_a_skill(path, &skills));
+            }
+            divided.push(FormatFiles { format: claim.format, is_auto: claim.is_auto, paths: taken });
+        }
+        divided
+    }
+}
+
+/// The files of one format.
+pub struct FormatFiles {
+    /// The format.
+    pub format: &'static dyn PackFormat,
+    /// Whether it was not named.
+    pub is_auto: bool,
+    /// The paths of its files.
+    pub paths: Vec<String>,
+}
+
+impl Claim {
+    fn takes(&self, folder: &str, path: &str) -> bool {
+        match self.is_auto {
+            true => self.globs.matches(&format!("{folder}/{path}")),
+            false => self.globs.matches(path),
+        }
+    }
+}
+
+/// Whether a path is below the folder of a skill, but for a skill that is the whole pack.
+fn is_in_a_skill(path: &str, skills: &HashSet<&str>) -> bool {
+    let folders = path.match_indices('/').filter_map(|(end, _)| path.get(..end));
+    folders.into_iter().any(|folder| skills.contains(folder))
+}

@@ -1,0 +1,86 @@
+//! The messages of what is rendered.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::render::Segment;
+use super::tree::DotpromptRole;
+use crate::notation::Role;
+use crate::pack_format::{ForeignContent, ForeignMessage};
+
+/// A message of the template: a role, and what it says.
+struct Turn {
+    role: DotpromptRole,
+    parts: Vec<Segment>,
+}
+
+/// The messages of these segments. MCP knows no system and no tools: what they say is the user's.
+pub(super) fn messages(segments: Vec<Segment>) -> Vec<ForeignMessage> {
+    let mut messages: Vec<ForeignMessage> = Vec::new();
+    for turn in turns(segments) {
+        let role = if turn.role == DotpromptRole::Model { Role::Assistant } else { Role::User };
+        let mut is_neighbour = true;
+        for part in turn.parts {
+            let content = match part {
+                Segment::Text(text) => ForeignContent::Text(text),
+                Segment::Media { url, content_type } => media(url, content_type),
+                Segment::Role(_) | Segment::History | Segment::Section => continue,
+            };
+            match (messages.last_mut(), content) {
+                (
+                    Some(ForeignMessage { role: before, content: ForeignContent::Text(said) }),
+                    ForeignContent::Text(text),
+                ) if *before == role => {
+                    join(said, &text, is_neighbour);
+                }
+                (_, content) => messages.push(ForeignMessage { role, content }),
+            }
+            is_neighbour = false;
+        }
+    }
+    messages
+}
+
+/// Adds a text to one that the same speaker said, of a neighbouring message or of the same.
+fn join(said: &mut String, text: &str, is_neighbour: bool) {
+    if is_neighbour {
+        said.truncate(said.trim_end().len());
+        said.push_str("\n\n");
+    }
+    said.push_str(if is_neighbour { text.trim_start_matches(['\r', '\n']) } else { text });
+}
+
+/// The messages of the template. Blank text between two markers is none.
+fn turns(segments: Vec<Segment>) -> Vec<Turn> {
+    let mut turns = Vec::new();
+    let mut turn = Turn { role: DotpromptRole::User, parts: Vec::new() };
+    for segment in segments {
+        let next = match segment {
+            Segment::Role(role) => role,
+            Segment::History => DotpromptRole::Model,
+            Segment::Text(text) if text.trim().is_empty() => continue,
+            part => {
+                turn.parts.push(part);
+                continue;
+            }
+        };
+        turns.push(std::mem::replace(&mut turn, Turn { role: next, parts: Vec::new() }));
+    }
+    turns.push(turn);
+    turns
+}
+
+/// A picture or a sound whose bytes are in its URL, else a link.
+fn media(url: String, content_type: Option<String>) -> ForeignContent {
+    let inline = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
+    if let Some((written, data)) = inline.filter(|(_, data)| STANDARD.decode(data).is_ok()) {
+        let mime_type = content_type.clone().unwrap_or_else(|| written.to_owned());
+        if mime_type.starts_with("image/") {
+            return ForeignContent::Image { data: data.to_owned(), mime_type };
+        }
+        if mime_type.starts_with("audio/") {
+            return ForeignContent::Audio { data: data.to_owned(), mime_type };
+        }
+    }
+    ForeignContent::Link { uri: url, mime_type: content_type }
+}
