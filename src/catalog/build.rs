@@ -7,7 +7,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::action::{check_connection, check_folder};
-use crate::compile::{Compiler, Findings, LoadCoverage, LoadDependencies, PartKind, SandboxUse};
+use crate::compile::{Compiler, Findings, LoadCoverage, LoadDependencies, PackAct, PartKind, SandboxUse};
 use crate::diagnostic::{Code, Report};
 use crate::load::{EntryFile, LoadedPack, LoadedPacks};
 use crate::manifest::Skills;
@@ -50,6 +50,8 @@ pub struct BuildOutcome {
     pub redactor: Arc<Redactor>,
     /// The programs that have a sandbox.
     pub sandboxes: Vec<SandboxUse>,
+    /// What packs from elsewhere would do.
+    pub acts: Vec<PackAct>,
     /// The parts of the manifest, where it is recorded which of them are reached.
     pub coverage: Option<LoadCoverage>,
 }
@@ -61,7 +63,7 @@ pub fn build(loaded: LoadedPacks) -> BuildOutcome {
 
 /// The same, with warnings of what these clients do not take.
 pub fn build_for_clients(loaded: LoadedPacks, clients: &[Client]) -> BuildOutcome {
-    let LoadedPacks { mut findings, packs } = loaded;
+    let LoadedPacks { mut findings, packs, .. } = loaded;
     let secrets = Arc::new(build_redactor(&packs));
     let mut builder = CatalogBuilder { secrets: secrets.clone(), ..CatalogBuilder::default() };
     for pack in &packs {
@@ -79,6 +81,7 @@ pub fn build_for_clients(loaded: LoadedPacks, clients: &[Client]) -> BuildOutcom
         reads: findings.dependencies,
         redactor,
         sandboxes: findings.sandboxes,
+        acts: findings.acts,
         coverage: findings.coverage,
     }
 }

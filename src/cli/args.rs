@@ -19,6 +19,24 @@ use after_help::{
     GET_HELP, INIT_HELP, LIST_HELP, NEW_HELP, READ_HELP, SCHEMA_HELP, SERVE_HELP, TEST_HELP,
 };
 
+const LOCK_HELP: &str = "\
+Examples:
+  folio lock                              add new packs to folio.lock, and fetch what is not in the cache
+  folio lock --check                      offline, as in CI: is folio.lock what the manifest says?
+  folio lock --remote                     have branches and tags moved since?
+
+A pack that is locked stays as it is; `folio update` moves it.
+
+Exit status: 0 when all went well, 1 when something is not locked or has moved, 2 for a wrong command line or a path that \
+cannot be read.";
+
+const FETCH_HELP: &str = "\
+Examples:
+  folio fetch                             fetch what folio.lock has and the cache has not, as after a checkout
+  FOLIO_CACHE=/srv/packs folio fetch      to another cache
+
+Every file is checked against the digest in folio.lock.";
+
 /// The command line.
 #[derive(Debug, Parser)]
 #[command(name = "folio", bin_name = "folio", version, about = "An MCP server that you write in YAML", long_about = ABOUT)]
@@ -128,6 +146,12 @@ pub enum CliCommand {
     /// Add a prompt, a tool or a resource to a manifest
     #[command(after_help = NEW_HELP)]
     New(NewArgs),
+    /// Write folio.lock: the commit and the digest of each pack with `git`
+    #[command(after_help = LOCK_HELP)]
+    Lock(LockArgs),
+    /// Fetch the packs of folio.lock into the cache
+    #[command(after_help = FETCH_HELP)]
+    Fetch(FetchArgs),
     /// Print the script that completes this command line in a shell
     #[command(after_help = COMPLETIONS_HELP)]
     Completions(CompletionsArgs),
@@ -407,6 +431,28 @@ pub struct NewArgs {
     /// What a tool does [default: exec]
     #[arg(long, value_enum)]
     pub action: Option<NewAction>,
+}
+
+/// `folio lock`.
+#[derive(Debug, Args)]
+pub struct LockArgs {
+    /// The folder of a folio.yaml, or the file itself
+    #[arg(short, long, value_name = "PATH", default_value = ".", value_hint = ValueHint::AnyPath)]
+    pub file: PathBuf,
+    /// Write nothing and fetch nothing: say whether folio.lock is what the manifest says
+    #[arg(long)]
+    pub check: bool,
+    /// Write nothing: say which branches and tags are at another commit now
+    #[arg(long, conflicts_with = "check")]
+    pub remote: bool,
+}
+
+/// `folio fetch`.
+#[derive(Debug, Args)]
+pub struct FetchArgs {
+    /// The folder of a folio.yaml, or the file itself
+    #[arg(short, long, value_name = "PATH", default_value = ".", value_hint = ValueHint::AnyPath)]
+    pub file: PathBuf,
 }
 
 /// `folio candidates`.

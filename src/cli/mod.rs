@@ -18,6 +18,7 @@ mod dev_session;
 mod environment;
 mod file_size_limit;
 mod exit;
+mod fetch;
 mod explain;
 mod get;
 mod init;
@@ -26,6 +27,7 @@ mod init_openapi;
 mod init_template;
 mod interval;
 mod list;
+mod lock;
 mod log_file;
 mod logging;
 mod new;
@@ -43,6 +45,7 @@ mod given_arguments;
 mod line_editor;
 mod missing_arguments;
 mod output;
+mod pack_project;
 mod question_answerer;
 mod result_text;
 mod terminal;
@@ -64,8 +67,8 @@ mod tests;
 
 pub use answer_pair::{AnswerPair, AnswerPairError};
 pub use args::{
-    CallArgs, CandidatesArgs, CheckArgs, Cli, CliCommand, Color, CompletionsArgs, DevArgs, ExplainArgs, GetArgs,
-    GlobalArgs, InitArgs, ListArgs, NewArgs, ReadArgs, RequestArgs, ServeArgs, TestArgs, TestFormat,
+    CallArgs, CandidatesArgs, CheckArgs, Cli, CliCommand, Color, CompletionsArgs, DevArgs, ExplainArgs, FetchArgs,
+    GetArgs, GlobalArgs, InitArgs, ListArgs, LockArgs, NewArgs, ReadArgs, RequestArgs, ServeArgs, TestArgs, TestFormat,
 };
 pub use argument_pairs::{ArgumentPairError, ArgumentPairs};
 pub use entry_kind::EntryKind;
@@ -98,6 +101,8 @@ pub fn run(arguments: Cli, redactors: Redactors) -> anyhow::Result<Exit> {
         CliCommand::Schema => schema::run(&output),
         CliCommand::Init(init) => init::run(&init, &crate::manifest::schema(), &output),
         CliCommand::New(new) => new::run(new, &output),
+        CliCommand::Lock(lock) => lock::run(&lock, &output),
+        CliCommand::Fetch(fetch) => fetch::run(&fetch, &output),
         CliCommand::Candidates(candidates) => candidates::run(&candidates, &output),
         CliCommand::Completions(completions) => completions::run(&completions, &output),
     }

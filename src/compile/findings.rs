@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::MAX_FILE_BYTES;
 use super::SandboxUse;
+use super::PackAct;
 use super::coverage::LoadCoverage;
 use crate::diagnostic::{FileId, Report};
 use crate::files::{FileError, Folder};
@@ -28,6 +29,8 @@ pub struct Findings {
     pub commands: Vec<Vec<String>>,
     /// The programs that have a sandbox.
     pub sandboxes: Vec<SandboxUse>,
+    /// What packs from elsewhere would do.
+    pub acts: Vec<PackAct>,
     /// Texts that are read in the place of files.
     pub buffers: FileBuffers,
     /// The parts of the manifest, where it is recorded which of them are reached.

@@ -209,6 +209,7 @@ fn text_pack(place: &ForeignPack<'_>, importer: &Pack) -> Pack {
         engine: Engine::new(Vec::new()).0,
         partials: BTreeMap::new(),
         grants: Grants::Only(BTreeSet::new()),
+        locked: None,
         sandboxes: Vec::new(),
         env: Environment::default(),
         server: json!({ "name": null, "title": null, "version": null }),
