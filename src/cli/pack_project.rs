@@ -7,14 +7,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 
-use super::{Exit, Output};
 use super::environment::environment;
 use super::request::{build_runtime, new_world};
+use super::{Exit, Output};
 use crate::compile::FileBuffers;
 use crate::diagnostic::{Code, Report, Severity, one_line};
 use crate::load::{LoadedPacks, ManifestLocation, PackUse, load_buffers};
 use crate::pack_source::{
-    FetchedPack, GitSource, LOCK_NAME, LockedPack, PackCache, PackLock, fetch_pack, remote_commit, suspicious_files,
+    FetchedPack, GitSource, LOCK_NAME, LockedPack, PackCache, PackLock, fetch_pack, list_repository, remote_commit,
+    suspicious_files,
 };
 use crate::world::RealWorld;
 
@@ -153,6 +154,19 @@ impl<'o> PackProject<'o> {
         Ok(self.runtime.block_on(remote_commit(source, (&self.world, &self.cache)))?)
     }
 
+    /// The paths of all files of a repository, and the text of one.
+    ///
+    /// # Errors
+    /// It cannot be fetched.
+    pub(super) fn list_repository(
+        &self,
+        source: &GitSource,
+        file: &str,
+    ) -> anyhow::Result<(Vec<String>, Option<Vec<u8>>)> {
+        self.output.eprint(&format!("looking into {}\n", source.url));
+        Ok(self.runtime.block_on(list_repository(source, file, (&self.world, &self.cache)))?)
+    }
+
     /// Fetches a pack into the cache, and warns of what is suspicious in it.
     fn fetch(&self, wanted: &PackUse, commit: Option<&str>) -> anyhow::Result<LockedPack> {
         self.output.eprint(&format!("fetching `{}` from {}\n", wanted.key, wanted.source.url));
@@ -205,7 +219,8 @@ pub(super) fn print_failure(error: &anyhow::Error, output: &Output) -> Exit {
 
 /// Whether the served manifest has errors of its own, so that packs in it may be hidden.
 fn is_unreadable(report: &Report, manifest: crate::diagnostic::FileId) -> bool {
-    let hides = |code| matches!(code, Code::Syntax | Code::WrongType | Code::UnknownKey | Code::Duplicate | Code::Version);
+    let hides =
+        |code| matches!(code, Code::Syntax | Code::WrongType | Code::UnknownKey | Code::Duplicate | Code::Version);
     report.diagnostics().iter().any(|diagnostic| {
         let is_of_manifest = diagnostic.span.is_some_and(|span| span.file == manifest);
         diagnostic.severity == Severity::Error && is_of_manifest && hides(diagnostic.code)
@@ -262,12 +277,14 @@ pub(super) fn differences(project: &PackProject<'_>, uses: &[PackUse]) -> Vec<St
                 found.push(format!("{LOCK_NAME} has pack `{key}` from elsewhere: {}", locked.source));
             }
             Some(locked) => {
-                let changed = matches!(project.cache.check(&locked.digest), Err(crate::pack_source::CacheError::Changed));
+                let changed =
+                    matches!(project.cache.check(&locked.digest), Err(crate::pack_source::CacheError::Changed));
                 found.extend(changed.then(|| format!("pack `{key}` was changed in the cache")));
             }
         }
     }
-    let is_loaded = |key: &str| project.lock.packs.get(key).is_some_and(|locked| project.cache.check(&locked.digest).is_ok());
+    let is_loaded =
+        |key: &str| project.lock.packs.get(key).is_some_and(|locked| project.cache.check(&locked.digest).is_ok());
     for key in project.lock.packs.keys().filter(|key| !by_key.contains_key(key.as_str())) {
         // Whether a pack has this one is known where it is in the cache.
         let is_known = key.rsplit_once('/').is_none_or(|(outer, _)| !by_key.contains_key(outer) || is_loaded(outer));

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::MAX_FILE_BYTES;
-use super::SandboxUse;
 use super::PackAct;
+use super::SandboxUse;
 use super::coverage::LoadCoverage;
 use crate::diagnostic::{FileId, Report};
 use crate::files::{FileError, Folder};

@@ -9,7 +9,8 @@ use crate::diagnostic::{Code, Span};
 use crate::files::{FileError, Folder};
 use crate::manifest::{Allow, Grant, PackRef};
 use crate::pack_source::{
-    CacheError, GitSource, LOCK_NAME, LockedPack, PackCache, PackLock, SourceError, check_folder, check_revision, check_url,
+    CacheError, GitSource, LOCK_NAME, LockedPack, PackCache, PackLock, SourceError, check_folder, check_revision,
+    check_url,
 };
 use crate::yaml::{Location, Spanned};
 
@@ -132,7 +133,13 @@ impl<'a> LockedPacks<'a> {
         let path = written.reference.path.clone().unwrap_or_else(|| written.url.clone());
         let short = locked.commit.get(..SHORT_COMMIT).unwrap_or_default();
         let shown = format!("{key}@{short}/");
-        Some(OpenedPack { reference, path, folder, shown, grants: Some(LockedGrants { key, withheld: withheld.into_iter().map(str::to_owned).collect() }) })
+        Some(OpenedPack {
+            reference,
+            path,
+            folder,
+            shown,
+            grants: Some(LockedGrants { key, withheld: withheld.into_iter().map(str::to_owned).collect() }),
+        })
     }
 }
 

@@ -25,8 +25,8 @@ use crate::template::FixedTime;
 use crate::yaml::Location;
 
 pub(crate) use environment::is_unexpanded;
-pub use locked_pack::PackUse;
 pub use location::{LocationError, MANIFEST_NAMES, ManifestLocation, NEW_MANIFEST_NAME, folder_argument};
+pub use locked_pack::PackUse;
 pub use pack::WORKSPACE_VARIABLE;
 pub use variable_command::CommandOutputs;
 

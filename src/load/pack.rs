@@ -312,7 +312,11 @@ fn load_nested(
         let prefix = join_prefixes(&request.prefix, reference.prefix.as_ref().unwrap_or(key));
         if let Some(formats) = &reference.format {
             let place = ForeignPack { folder, path: &path, shown, prefix, importer: outer };
-            packs.extend(foreign_pack::load((reference, formats), place, &importer.pack, findings));
+            let pack = foreign_pack::load((reference, formats), place, &importer.pack, findings);
+            packs.extend(pack.map(|mut loaded| {
+                loaded.pack.locked = locked_grants.or_else(|| request.locked_grants.clone());
+                loaded
+            }));
             continue;
         }
         foreign_pack::refuse_only(reference, findings);

@@ -123,8 +123,45 @@ pub struct FetchedPack {
 pub async fn fetch_pack(
     source: &GitSource,
     commit: Option<&str>,
-    (world, cache): (&dyn World, &PackCache),
+    at: (&dyn World, &PackCache),
 ) -> Result<FetchedPack, FetchError> {
+    let (repository, commit) = fetch_commit(source, commit, at).await?;
+    let listing = repository.list(&commit, source.path.as_deref()).await?;
+    let tree = repository.read(&listing.files).await?;
+    Ok(FetchedPack { commit, tree, skipped: listing.skipped })
+}
+
+/// The paths of all files of the repository of a source, and the text of one of them.
+///
+/// # Errors
+/// git fails, or there are too many files.
+pub async fn list_repository(
+    source: &GitSource,
+    file: &str,
+    at: (&dyn World, &PackCache),
+) -> Result<(Vec<String>, Option<Vec<u8>>), FetchError> {
+    let (repository, commit) = fetch_commit(source, None, at).await?;
+    let mut command = repository.git("ls-tree", &["-r", "-z", "--name-only", "--full-tree", &commit], LOCAL_TIMEOUT);
+    command.max_output = MAX_LISTING_BYTES;
+    let printed = repository.run("ls-tree", command).await?;
+    if printed.stdout.is_truncated() {
+        return Err(TreeError::TooManyFiles.into());
+    }
+    let paths = printed.stdout.bytes.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+    let paths: Vec<String> = paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect();
+    let mut command = repository.git("cat-file", &["blob", &format!("{commit}:{file}")], LOCAL_TIMEOUT);
+    command.max_output = MAX_LISTING_BYTES;
+    let text = repository.world.run_program(command).await?;
+    let is_whole = text.exit_code == Some(0) && !text.stdout.is_truncated();
+    Ok((paths, is_whole.then_some(text.stdout.bytes)))
+}
+
+/// Fetches a commit, or that of a revision, into a repository of our own.
+async fn fetch_commit<'w>(
+    source: &GitSource,
+    commit: Option<&str>,
+    (world, cache): (&'w dyn World, &PackCache),
+) -> Result<(Repository<'w>, String), FetchError> {
     let repository = Repository::create(world, cache).await?;
     let wanted = commit.or(source.rev.as_deref()).unwrap_or("HEAD");
     let fetched = repository.fetch(&source.url, &[&format!("+{wanted}:{FETCHED_REF}")], true).await;
@@ -138,9 +175,7 @@ pub async fn fetch_pack(
         (Err(error), _) => return Err(error),
     };
     let commit = repository.commit_of(tip).await?;
-    let listing = repository.list(&commit, source.path.as_deref()).await?;
-    let tree = repository.read(&listing.files).await?;
-    Ok(FetchedPack { commit, tree, skipped: listing.skipped })
+    Ok((repository, commit))
 }
 
 /// The commit that the revision of a source is now; `None` where it is gone.
@@ -160,7 +195,8 @@ pub async fn remote_commit(
     let command = repository.git("ls-remote", &["--quiet", "--", &source.url, rev, &peeled], TRANSFER_TIMEOUT);
     let printed = repository.run("ls-remote", command).await?;
     let text = String::from_utf8_lossy(&printed.stdout.bytes).into_owned();
-    let refs: HashMap<&str, &str> = text.lines().filter_map(|line| line.split_once('\t')).map(|(id, name)| (name, id)).collect();
+    let refs: HashMap<&str, &str> =
+        text.lines().filter_map(|line| line.split_once('\t')).map(|(id, name)| (name, id)).collect();
     // In the order of git itself.
     let names = ["", "refs/", "refs/tags/", "refs/heads/"].map(|folder| format!("{folder}{rev}"));
     let find = |name: &String| refs.get(format!("{name}^{{}}").as_str()).or_else(|| refs.get(name.as_str()));
@@ -375,7 +411,9 @@ mod tests {
         let objects = parse_objects(b"aa blob 3\na\nb\nbb blob 0\n\n").unwrap();
         assert_eq!(objects.get("aa"), Some(&b"a\nb".as_slice()));
         assert_eq!(objects.get("bb"), Some(&b"".as_slice()));
-        for wrong in [b"aa missing\n".as_slice(), b"aa blob 9\nx\n", b"aa tree 1\nx\n", b"aa blob 99999999999999999999\n"] {
+        for wrong in
+            [b"aa missing\n".as_slice(), b"aa blob 9\nx\n", b"aa tree 1\nx\n", b"aa blob 99999999999999999999\n"]
+        {
             assert!(parse_objects(wrong).is_none());
         }
     }

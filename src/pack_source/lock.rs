@@ -168,7 +168,9 @@ impl PackReader<'_> {
     }
 
     fn bad_value(&mut self, at: Location, message: String) {
-        self.report.error(Code::BadValue, at.span(), message).help("restore the file, or remove it and run `folio lock`");
+        self.report
+            .error(Code::BadValue, at.span(), message)
+            .help("restore the file, or remove it and run `folio lock`");
     }
 }
 
@@ -188,12 +190,13 @@ fn write_pack(text: &mut String, pack: &LockedPack) {
     let _ = writeln!(text, "    files: {files}");
     if let Some(Granted { digest, allow }) = granted {
         let allow: Vec<&str> = allow.iter().map(|grant| grant.as_str()).collect();
-        let _ = writeln!(text, "    granted: {{ digest: {}, allow: [{}] }}", scalar(&digest.to_string()), allow.join(", "));
+        let _ =
+            writeln!(text, "    granted: {{ digest: {}, allow: [{}] }}", scalar(&digest.to_string()), allow.join(", "));
     }
 }
 
 /// A string of YAML: plain where it is read as that, else as in JSON.
-pub(super) fn scalar(text: &str) -> String {
+pub fn scalar(text: &str) -> String {
     let is_plain_char = |c: char| c.is_ascii_alphanumeric() || "./:@_-".contains(c);
     let is_plain = text.chars().all(is_plain_char) && text.starts_with(char::is_alphanumeric) && !text.ends_with(':');
     let mut report = Report::default();

@@ -6,14 +6,16 @@
 mod cache;
 mod git;
 mod lock;
+mod marketplace;
 mod source;
 mod text_check;
 mod tree;
 mod tree_digest;
 
 pub use cache::{CacheError, PackCache};
-pub use git::{FetchError, FetchedPack, fetch_pack, remote_commit};
-pub use lock::{Granted, LOCK_NAME, LockedPack, PackLock};
+pub use git::{FetchError, FetchedPack, fetch_pack, list_repository, remote_commit};
+pub use lock::{Granted, LOCK_NAME, LockedPack, PackLock, scalar};
+pub use marketplace::{MARKETPLACE_FILE, Plugin, PluginSource, plugins, repository_url};
 pub use source::{GitSource, SourceError, check_folder, check_revision, check_url};
 pub use text_check::suspicious_files;
 pub use tree::{PackTree, TreeError, TreeLimits};

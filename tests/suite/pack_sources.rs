@@ -232,7 +232,10 @@ fn missing_pack_is_an_error_at_its_place() {
     let upstream = Repository::new(&[("folio.yaml", PACK)]);
     let desk = Desk::new(&keys_of(&upstream));
     let unlocked = desk.run_without_programs(&["check", "--format", "lines"]);
-    assert!(unlocked.out.starts_with("folio.yaml:4:16: error[not-found]: pack `docs` is not in folio.lock"), "{unlocked:?}");
+    assert!(
+        unlocked.out.starts_with("folio.yaml:4:16: error[not-found]: pack `docs` is not in folio.lock"),
+        "{unlocked:?}"
+    );
     assert!(desk.fail(&["fetch"]).contains("run `folio lock`"));
     desk.ok(&["lock"]);
     // As after a checkout.
@@ -245,7 +248,8 @@ fn missing_pack_is_an_error_at_its_place() {
     assert_eq!(elsewhere(&["fetch"]).code, Some(0));
     assert_eq!(elsewhere(&["check"]).code, Some(0));
     assert_eq!(desk.lock(), before);
-    desk.folder.write("folio.yaml", fs::read_to_string(desk.folder.join("folio.yaml")).unwrap().replace("docs:", "other:"));
+    desk.folder
+        .write("folio.yaml", fs::read_to_string(desk.folder.join("folio.yaml")).unwrap().replace("docs:", "other:"));
     for arguments in [&["check"][..], &["list"], &["get", "other-hi"]] {
         let ran = desk.run_without_programs(arguments);
         assert_ne!(ran.code, Some(0), "{ran:?}");
@@ -450,10 +454,8 @@ fn links_and_submodules_are_left_out() {
     let desk = Desk::new(&keys_of(&upstream));
     let said = desk.ok(&["lock"]);
     assert!(said.contains("links and submodules are left out: `folder`, `link`, `module`"), "{said}");
-    let mut names: Vec<String> = fs::read_dir(desk.pack())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
+    let mut names: Vec<String> =
+        fs::read_dir(desk.pack()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     assert_eq!(names, ["-rf", "a b", "folio.yaml"]);
     assert_eq!(desk.locked_value("files"), "3");
@@ -484,7 +486,9 @@ fn nothing_in_a_repository_runs_or_rewrites_it() {
     upstream.write("evil.sh", &touch);
     fs::set_permissions(upstream.path().join("evil.sh"), PermissionsExt::from_mode(0o755)).unwrap();
     let evil = upstream.path().join("evil.sh").display().to_string();
-    for key in ["uploadpack.packObjectsHook", "filter.evil.smudge", "filter.evil.clean", "core.fsmonitor", "core.sshCommand"] {
+    for key in
+        ["uploadpack.packObjectsHook", "filter.evil.smudge", "filter.evil.clean", "core.fsmonitor", "core.sshCommand"]
+    {
         upstream.git(&["config", key, &evil]);
     }
     let desk = Desk::new(&keys_of(&upstream));
@@ -499,7 +503,8 @@ fn nothing_in_a_repository_runs_or_rewrites_it() {
     assert_eq!(fs::read_dir(marker.path()).unwrap().count(), 0, "something ran");
     assert_eq!(fs::read(desk.pack().join("folio.yaml")).unwrap(), text.as_bytes(), "the bytes are those in git");
     assert!(desk.pack().join("hidden.md").is_file());
-    for warning in ["`lfs.bin` is a pointer of Git LFS", "`tag.md:2` contains hidden Unicode (U+E0041)", "`bidi.md:1`"] {
+    for warning in ["`lfs.bin` is a pointer of Git LFS", "`tag.md:2` contains hidden Unicode (U+E0041)", "`bidi.md:1`"]
+    {
         assert!(locked.err.contains(warning), "{warning}: {}", locked.err);
     }
     assert!(!locked.err.contains(['\u{202e}', '\u{e0041}']));
@@ -518,9 +523,16 @@ fn git_asks_nothing_and_takes_no_other_protocol() {
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     let ran = output(desk.command(&["lock"]).env("PATH", path).env("GIT_DIR", "/evil").env("GIT_ASKPASS", "evil"));
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    let texts: Vec<String> = fs::read_dir(&bin).unwrap().map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap()).collect();
+    let texts: Vec<String> =
+        fs::read_dir(&bin).unwrap().map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap()).collect();
     let all = texts.join("\n");
-    for line in ["GIT_TERMINAL_PROMPT=0\n", "GIT_ASKPASS=\n", "SSH_ASKPASS=\n", "GIT_ALLOW_PROTOCOL=https:ssh:file\n", "core.hooksPath=/dev/null"] {
+    for line in [
+        "GIT_TERMINAL_PROMPT=0\n",
+        "GIT_ASKPASS=\n",
+        "SSH_ASKPASS=\n",
+        "GIT_ALLOW_PROTOCOL=https:ssh:file\n",
+        "core.hooksPath=/dev/null",
+    ] {
         assert!(all.contains(line), "{line}: {all}");
     }
     assert!(!all.contains("evil"), "{all}");
@@ -529,7 +541,11 @@ fn git_asks_nothing_and_takes_no_other_protocol() {
     let marker = desk.folder.join("marker");
     desk.folder.write(
         "gitconfig",
-        format!("[url \"ext::sh -c touch% {}\"]\n\tinsteadOf = {}\n[protocol]\n\tallow = always\n", marker.display(), upstream.url()),
+        format!(
+            "[url \"ext::sh -c touch% {}\"]\n\tinsteadOf = {}\n[protocol]\n\tallow = always\n",
+            marker.display(),
+            upstream.url()
+        ),
     );
     let ran = output(desk.command(&["lock"]).env("GIT_CONFIG_GLOBAL", desk.folder.join("gitconfig")));
     assert_eq!(ran.code, Some(1), "{ran:?}");
@@ -563,7 +579,7 @@ fn killed_lock_leaves_nothing_that_counts() {
     child.wait().unwrap();
     assert!(!desk.folder.join("folio.lock").exists());
     let is_whole = |path: &PathBuf| path.file_name().unwrap().len() == 64;
-    assert!(!desk.cached().iter().any(|path| is_whole(path)), "{:?}", desk.cached());
+    assert!(!desk.cached().iter().any(is_whole), "{:?}", desk.cached());
     desk.ok(&["lock"]);
     assert_eq!(desk.ok(&["get", "docs-hi"]).trim(), "Hello");
     assert_eq!(desk.cached().iter().filter(|path| is_whole(path)).count(), 1);
@@ -584,4 +600,356 @@ fn pack_of_a_pack_is_in_the_outermost_lock() {
     let desk = Desk::locked(&keys_of(&hostile));
     let said = desk.fail(&["check"]);
     assert!(said.contains("has its own packs over `https://` only"), "{said}");
+}
+
+/// A manifest with comments, and what `add` is to leave of it.
+const COMMENTED: &str = "# The desk.\nfolio: 1\nserver: { name: desk }   # ours\n";
+
+#[test]
+fn added_pack_keeps_the_manifest_and_leaves_without_a_trace() {
+    let upstream = Repository::new(&[("prompts/folio.yaml", PACK)]);
+    let url = upstream.url();
+    for (packs, with_pack) in [
+        ("", format!("packs:\n  docs:\n    git: {url}\n    rev: main\n    path: prompts\n    prefix: d\n")),
+        (
+            "\npacks:\n  # own\n  own: { path: own }\n\n# end\n",
+            format!("  docs:\n    git: {url}\n    rev: main\n    path: prompts\n    prefix: d\n"),
+        ),
+        (
+            "packs: { own: { path: own } } # own\n",
+            format!(", docs: {{ git: {url}, rev: main, path: prompts, prefix: d }}"),
+        ),
+    ] {
+        for line_break in ["\n", "\r\n"] {
+            let before = format!("{COMMENTED}{packs}").replace('\n', line_break);
+            let desk = Desk::of(&before);
+            desk.folder.write("own/folio.yaml", "folio: 1\nserver: { name: own }\n");
+            let said = desk.ok(&["add", &url, "--as", "docs", "--rev", "main", "--path", "./prompts", "--prefix", "d"]);
+            assert!(said.contains("added pack `docs` at commit ") && said.contains(": 1 prompt\n"), "{said}");
+            let after = fs::read_to_string(desk.folder.join("folio.yaml")).unwrap();
+            let start = before.bytes().zip(after.bytes()).take_while(|(one, other)| one == other).count();
+            let end = before.len() - start;
+            assert!(after.len() > before.len() && after.ends_with(&before[start..]), "bytes were changed:\n{after}");
+            let added = after[start..after.len() - end].replace('\r', "");
+            assert!(added.contains(with_pack.trim()) || after.replace('\r', "").contains(&with_pack), "{after}");
+            assert_eq!(desk.ok(&["get", "d-hi"]).trim(), "Hello");
+            assert_eq!(desk.ok(&["lock", "--check"]).trim(), "folio.lock is up to date: 1 pack");
+            assert!(desk.fail(&["add", &url, "--as", "docs"]).contains("has a pack `docs` already"));
+            desk.ok(&["remove", "docs"]);
+            assert_eq!(fs::read_to_string(desk.folder.join("folio.yaml")).unwrap(), before);
+            assert!(!desk.lock().contains("docs"), "{}", desk.lock());
+            assert!(desk.fail(&["remove", "docs"]).contains("no pack `docs`"));
+        }
+    }
+}
+
+#[test]
+fn folder_is_added_by_its_path() {
+    let desk = Desk::of(COMMENTED);
+    desk.folder.write("packs/Re View/folio.yaml", PACK);
+    let said = desk.ok(&["add", "./packs/Re View", "--allow", "exec"]);
+    assert!(said.contains("added pack `re-view` to folio.yaml: 1 prompt, 1 tool"), "{said}");
+    let manifest = fs::read_to_string(desk.folder.join("folio.yaml")).unwrap();
+    assert_eq!(manifest, format!("{COMMENTED}packs:\n  re-view:\n    path: \"packs/Re View\"\n    allow: [exec]\n"));
+    assert!(!desk.folder.join("folio.lock").exists(), "a pack by path has no lock");
+    let inner = desk.run(&["add", "Re View", "--as", "other", "-f", ".."]);
+    assert_eq!(inner.code, Some(2), "{inner:?}");
+    assert!(desk.fail(&["add", "/tmp"]).contains("is not below the folder of the manifest"));
+    assert!(desk.fail(&["add", "."]).contains("no pack of itself"));
+}
+
+#[test]
+fn repositories_are_named_as_people_do() {
+    let upstream = Repository::new(&[("folio.yaml", PACK), ("prompts/folio.yaml", PACK)]);
+    let config = format!("[url \"{}\"]\n\tinsteadOf = https://github.com/acme/docs\n", upstream.url());
+    for (source, keys) in [
+        ("acme/docs", "git: https://github.com/acme/docs\n"),
+        ("https://github.com/acme/docs", "git: https://github.com/acme/docs\n"),
+        (
+            "https://github.com/acme/docs/tree/main/prompts",
+            "git: https://github.com/acme/docs\n    rev: main\n    path: prompts\n",
+        ),
+    ] {
+        let desk = Desk::of(COMMENTED);
+        desk.folder.write("gitconfig", &config);
+        let ran = output(desk.command(&["add", source]).env("GIT_CONFIG_GLOBAL", desk.folder.join("gitconfig")));
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let manifest = fs::read_to_string(desk.folder.join("folio.yaml")).unwrap();
+        assert!(manifest.ends_with(keys), "{manifest}");
+    }
+}
+
+#[test]
+fn nothing_is_written_of_a_pack_that_cannot_be_added() {
+    let upstream = Repository::new(&[("a/folio.yaml", "folio: 1\nserver: {\n"), ("b/x.txt", "x")]);
+    let url = upstream.url();
+    let marker = upstream.path().join("marker");
+    let ext = format!("ext::sh -c touch% {}", marker.display());
+    for arguments in [
+        &["add", &url, "--path", "a"][..],
+        &["add", &url, "--path", "gone"],
+        &["add", &url, "--rev", "gone"],
+        &["add", &url, "--rev=--upload-pack=touch"],
+        &["add", &url, "--path", "../x"],
+        &["add", "file:///nonexistent/repository"],
+        &["add", &ext],
+        &["add", "ext::sh"],
+        &["add", "--", "--upload-pack=touch marker"],
+        &["add", "--", "-x/y"],
+        &["add", "ssh://-oProxyCommand=touch/x"],
+        &["add", "http://example.com/x"],
+        &["add", "https://me:secret@example.com/x"],
+        &["add", "./gone"],
+    ] {
+        let desk = Desk::of(COMMENTED);
+        let ran = desk.run(arguments);
+        assert_eq!(ran.code, Some(1), "{arguments:?}: {ran:?}");
+        assert_eq!(fs::read_to_string(desk.folder.join("folio.yaml")).unwrap(), COMMENTED, "{arguments:?}");
+        assert!(!desk.folder.join("folio.lock").exists(), "{arguments:?}");
+        assert!(!marker.exists());
+        let left: Vec<_> = fs::read_dir(desk.folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert!(left.iter().all(|name| name == "folio.yaml" || name == "cache"), "{left:?}");
+    }
+}
+
+#[test]
+fn plugins_and_skills_are_added_by_name() {
+    let other = Repository::new(&[("p/folio.yaml", PACK)]);
+    let sha = other.git(&["rev-parse", "HEAD"]);
+    other.commit(&[("p/folio.yaml", &PACK.replace("Hello", "Bye"))]);
+    let marketplace = serde_json::json!({
+        "metadata": { "pluginRoot": "./plugins" },
+        "plugins": [
+            { "name": "near", "source": "./near" },
+            { "name": "far", "source": { "source": "git-subdir", "url": other.url(), "path": "p", "ref": "main", "sha": sha } },
+            { "name": "evil", "source": { "source": "url", "url": "ext::sh" } },
+            { "name": "packaged", "source": { "source": "npm", "package": "x" } },
+        ],
+    });
+    let marketplace = marketplace.to_string();
+    let upstream = Repository::new(&[
+        (".claude-plugin/marketplace.json", marketplace.as_str()),
+        ("plugins/near/folio.yaml", PACK),
+        ("skills/pdf/SKILL.md", "---\nname: pdf\ndescription: Reads.\n---\nRead it.\n"),
+        ("skills/pdf/folio.yaml", PACK),
+        ("a/twin/SKILL.md", "x"),
+        ("b/twin/SKILL.md", "x"),
+    ]);
+    let (url, far) = (upstream.url(), format!("git: {}\n    rev: {sha}\n    path: p\n", other.url()));
+    for (name, keys) in [
+        ("near", format!("near:\n    git: {url}\n    path: plugins/near\n")),
+        ("far", far.replace(&sha, &format!("\"{sha}\"")).replace('"', "")),
+        ("pdf", format!("pdf:\n    git: {url}\n    path: skills/pdf\n")),
+    ] {
+        let desk = Desk::of(COMMENTED);
+        desk.ok(&["add", &url, name]);
+        let manifest = fs::read_to_string(desk.folder.join("folio.yaml")).unwrap();
+        assert!(manifest.replace('"', "").ends_with(&keys), "{manifest}");
+        assert_eq!(desk.ok(&["get", &format!("{name}-hi")]).trim(), "Hello", "the commit of the marketplace counts");
+    }
+    let desk = Desk::of(COMMENTED);
+    for (name, why) in [
+        ("gone", "it has `near`, `far`, `evil`, `packaged`"),
+        ("evil", "begins with `https://`"),
+        ("packaged", "its source is `npm`"),
+        ("twin", "choose one with `--path`: a/twin, b/twin"),
+    ] {
+        let said = desk.fail(&["add", &url, name]);
+        assert!(said.contains(why), "{name}: {said}");
+    }
+}
+
+#[test]
+fn killed_add_leaves_the_manifest_as_it_was() {
+    let upstream = Repository::new(&[("folio.yaml", PACK)]);
+    // At any time: git is stopped before and after each of its steps.
+    for step in ["init", "fetch", "ls-tree", "--batch"] {
+        let desk = Desk::of(COMMENTED);
+        let bin = desk.folder.join("bin");
+        fs::create_dir(&bin).unwrap();
+        let git = Command::new("sh").args(["-c", "command -v git"]).output().unwrap();
+        let script = format!(
+            "#!/bin/sh\ncase \"$*\" in *{step}*) touch {}/started; sleep 600;; esac\nexec {} \"$@\"\n",
+            bin.display(),
+            String::from_utf8(git.stdout).unwrap().trim()
+        );
+        fs::write(bin.join("git"), script).unwrap();
+        fs::set_permissions(bin.join("git"), PermissionsExt::from_mode(0o755)).unwrap();
+        let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+        let url = upstream.url();
+        let mut add = desk.command(&["add", &url, "--as", "docs"]);
+        let mut child = add.env("PATH", path).stderr(Stdio::null()).spawn().unwrap();
+        let deadline = Instant::now() + TEST_TIMEOUT;
+        while !bin.join("started").exists() {
+            assert!(Instant::now() < deadline, "git was not started");
+            thread::sleep(Duration::from_millis(10));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(fs::read_to_string(desk.folder.join("folio.yaml")).unwrap(), COMMENTED);
+        assert!(!desk.folder.join("folio.lock").exists());
+        desk.ok(&["add", &url, "--as", "docs"]);
+        assert_eq!(desk.ok(&["get", "docs-hi"]).trim(), "Hello");
+    }
+}
+
+fn tools(desk: &Desk) -> String {
+    desk.ok(&["list", "--json"])
+}
+
+#[test]
+fn pack_acts_only_while_its_files_are_trusted() {
+    let upstream = Repository::new(&[("folio.yaml", PACK)]);
+    let desk = Desk::locked(&format!("{}, allow: [exec]", keys_of(&upstream)));
+    assert_eq!(desk.ok(&["get", "docs-hi"]).trim(), "Hello", "texts load at once");
+    assert!(!tools(&desk).contains("docs-look"));
+    let checked = desk.ok(&["check"]);
+    assert!(checked.contains("pack `docs` is not trusted: what needs `exec` is left out"), "{checked}");
+    assert!(checked.contains("`folio trust docs`") && !checked.contains("add `allow"), "{checked}");
+    let shown = desk.fail(&["trust", "docs"]);
+    assert!(shown.contains("exec at folio.yaml:6\n    { exec: [printf, seen] }"), "{shown}");
+    assert!(shown.contains("nobody is there to ask"), "{shown}");
+    assert!(!desk.lock().contains("granted"));
+    desk.ok(&["trust", "docs", "--yes"]);
+    assert_eq!(desk.ok(&["call", "docs-look"]).trim(), "seen");
+    assert!(desk.ok(&["trust", "docs"]).contains("trusted already"));
+    // Elsewhere it does something else now.
+    let before = desk.lock();
+    upstream.commit(&[("folio.yaml", &PACK.replace("Hello", "Bye").replace("seen", "evil"))]);
+    assert_eq!(desk.ok(&["call", "docs-look"]).trim(), "seen", "nothing changes here before `update`");
+    let said = desk.ok(&["update", "--dry-run", "--diff"]);
+    assert!(said.contains("1 file changed") && said.contains("until `folio trust docs`"), "{said}");
+    assert_eq!(desk.lock(), before);
+    let acts = said.find("+    { exec: [printf, evil] }").unwrap();
+    assert!(
+        said.contains("-    { exec: [printf, seen] }") && acts < said.find("+  hi: ").unwrap(),
+        "acts are first: {said}"
+    );
+    desk.ok(&["update", "docs"]);
+    assert_ne!(desk.lock(), before);
+    assert!(desk.lock().contains("granted"), "what was granted stays, for other files");
+    assert_eq!(desk.ok(&["get", "docs-hi"]).trim(), "Bye");
+    assert!(!tools(&desk).contains("docs-look"));
+    assert_eq!(desk.run(&["call", "docs-look"]).code, Some(1));
+    assert!(desk.ok(&["check"]).contains("pack `docs` changed since it was trusted"));
+    desk.ok(&["trust", "docs", "--yes"]);
+    assert_eq!(desk.ok(&["call", "docs-look"]).trim(), "evil");
+    assert!(desk.ok(&["update"]).contains("all packs are up to date"));
+    // The same files in another commit are the same pack.
+    upstream.commit(&[]);
+    assert!(desk.ok(&["update"]).contains("with the same files"));
+    assert_eq!(desk.ok(&["call", "docs-look"]).trim(), "evil");
+}
+
+#[test]
+fn running_server_takes_away_what_is_not_trusted() {
+    let upstream = Repository::new(&[("folio.yaml", PACK)]);
+    let own = "tools: { own: { description: Own, run: { exec: [ls] } } }";
+    let manifest = "folio: 1\nserver: { name: desk }\n";
+    let desk = Desk::of(&format!("{manifest}packs: {{ docs: {{ {}, allow: [exec] }} }}\n{own}\n", keys_of(&upstream)));
+    desk.ok(&["lock"]);
+    desk.ok(&["trust", "docs", "--yes"]);
+    let cache = desk.folder.join("cache");
+    let server = desk.folder.serve_command().env("FOLIO_CACHE", cache.to_str().unwrap()).stdio();
+    let client = server.client(crate::harness::SESSIONLESS_VERSION);
+    assert_eq!(client.list("tools").len(), 2);
+    upstream.commit(&[("folio.yaml", &PACK.replace("Hello", "Bye"))]);
+    let mark = server.log.line_count();
+    desk.ok(&["update"]);
+    server.log.wait_for_reload(mark);
+    assert_eq!(client.list("tools").len(), 1);
+    assert_eq!(client.get_text("docs-hi", serde_json::json!({})), "Bye");
+    let mark = server.log.line_count();
+    desk.ok(&["trust", "docs", "--yes"]);
+    server.log.wait_for_reload(mark);
+    assert_eq!(client.list("tools").len(), 2);
+}
+
+#[test]
+fn trust_is_for_the_grants_that_were_shown() {
+    let acting =
+        format!("{PACK}  say: {{ description: Says, run: {{ script: {{ shell: sh, text: {{ file: say.sh }} }} }} }}\n");
+    let upstream = Repository::new(&[("folio.yaml", &acting), ("say.sh", "printf said\u{1b}[2J\n")]);
+    let desk = Desk::locked(&format!("{}, allow: [exec]", keys_of(&upstream)));
+    let said = desk.ok(&["trust", "docs", "--yes"]);
+    assert!(
+        said.contains("allowed: exec\n") && said.contains("not allowed, and left out: 1 step with `script`"),
+        "{said}"
+    );
+    assert!(said.contains("file say.sh\n    printf said") && !said.contains('\u{1b}'), "{said}");
+    let manifest = fs::read_to_string(desk.folder.join("folio.yaml")).unwrap();
+    desk.folder.write("folio.yaml", manifest.replace("[exec]", "{ exec: {}, script: { sandbox: { network: none } } }"));
+    let listed = tools(&desk);
+    assert!(listed.contains("docs-look") && !listed.contains("docs-say"), "{listed}");
+    assert!(desk.ok(&["check"]).contains("what needs `script` is left out"));
+    desk.ok(&["trust", "docs", "--yes"]);
+    assert!(tools(&desk).contains("docs-say"));
+    // What the lock grants beyond the manifest counts as little.
+    desk.folder.write("folio.yaml", manifest.replace(", allow: [exec]", ""));
+    assert!(!tools(&desk).contains("docs-look"));
+    assert!(desk.fail(&["trust", "docs"]).contains("has texts only"));
+    assert!(desk.fail(&["trust", "doc"]).contains("did you mean `docs`?"));
+    // Nor what it grants to other files.
+    desk.folder.write("folio.yaml", &manifest);
+    let other = format!("sha256:{}", "0".repeat(64));
+    let lock = desk.lock();
+    let (head, granted) = lock.split_once("granted:").unwrap();
+    desk.folder.write("folio.lock", format!("{head}granted:{}", granted.replace(&desk.locked_value("digest"), &other)));
+    assert!(!tools(&desk).contains("docs-look"));
+}
+
+#[test]
+fn folders_outside_are_withheld_from_untrusted_packs() {
+    let pack = "\
+folio: 1
+server: { name: docs }
+prompts:
+  hi: { description: Greets, text: Hello }
+resources:
+  files: { uri: \"f://{+path}\", root: \"{{workspace}}\", mimeType: text/plain }
+tools:
+  at: { description: At, arguments: { path: { required: true, within: \"{{workspace}}\" } }, result: { text: \"{{path}}\" } }
+";
+    let upstream = Repository::new(&[("folio.yaml", pack)]);
+    let desk = Desk::locked(&format!("{}, allow: [files]", keys_of(&upstream)));
+    desk.folder.write("secret.txt", "secret");
+    assert_eq!(desk.ok(&["get", "docs-hi"]).trim(), "Hello");
+    assert_eq!(desk.run(&["read", "f://secret.txt"]).code, Some(1));
+    let path = format!("path={}", desk.folder.join("secret.txt").display());
+    assert_eq!(desk.run(&["call", "docs-at", &path]).code, Some(1));
+    let shown = desk.ok(&["trust", "docs", "--yes"]);
+    assert!(shown.contains("files at folio.yaml:6\n    \"{{workspace}}\""), "{shown}");
+    assert_eq!(desk.ok(&["read", "f://secret.txt"]).trim(), "secret");
+    assert_eq!(desk.run(&["call", "docs-at", &path]).code, Some(0));
+    // Without `allow` it is an error of the pack, as by path.
+    let desk = Desk::locked(&keys_of(&upstream));
+    assert!(desk.fail(&["check"]).contains("missing grant `files`"));
+}
+
+#[test]
+fn update_that_breaks_the_manifest_is_not_written() {
+    let upstream = Repository::new(&[("folio.yaml", PACK)]);
+    let desk = Desk::locked(&keys_of(&upstream));
+    let before = desk.lock();
+    upstream.commit(&[("folio.yaml", "folio: 1\nserver: {\n")]);
+    assert!(desk.fail(&["update"]).contains("nothing is updated"));
+    assert_eq!(desk.lock(), before);
+    assert!(desk.fail(&["update", "doc"]).contains("did you mean `docs`?"));
+    assert_eq!(desk.ok(&["get", "docs-hi"]).trim(), "Hello");
+}
+
+#[test]
+fn importer_of_an_untrusted_pack_stays_up() {
+    let upstream = Repository::new(&[("folio.yaml", PACK)]);
+    let manifest = format!(
+        "folio: 1\nserver: {{ name: desk }}\npacks: {{ docs: {{ {}, allow: [exec] }} }}\nprompts: {{ own: {{ text: Own }} }}\ntools:\n  wrap: {{ description: Wraps, run: {{ tool: {{ name: docs-look }} }} }}\n",
+        keys_of(&upstream)
+    );
+    let desk = Desk::of(&manifest);
+    desk.ok(&["lock"]);
+    assert_eq!(desk.ok(&["get", "own"]).trim(), "Own");
+    assert!(desk.ok(&["check"]).contains("`docs-look` is not available: its pack lacks a grant"));
+    assert_eq!(desk.run(&["call", "wrap"]).code, Some(1));
+    desk.ok(&["trust", "docs", "--yes"]);
+    assert_eq!(desk.ok(&["call", "wrap"]).trim(), "seen");
 }
