@@ -29,7 +29,7 @@ pub(super) fn run(arguments: &LockArgs, output: &Output) -> anyhow::Result<Exit>
 
 fn check(project: &PackProject<'_>) -> anyhow::Result<Exit> {
     let uses = project.uses(&project.lock, &FileBuffers::default())?;
-    let found = differences(project, &uses);
+    let found = differences(&project.lock, &uses);
     for line in &found {
         project.output.eprint(&format!("error: {line}\n"));
     }

@@ -1,6 +1,6 @@
 //! A manifest with packs from elsewhere, with its lock and the cache.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::request::{build_runtime, new_world};
 use super::{Exit, Output};
 use crate::compile::FileBuffers;
 use crate::diagnostic::{Code, Report, Severity, one_line};
-use crate::load::{LoadedPacks, ManifestLocation, PackUse, load_buffers};
+use crate::load::{LoadedPacks, ManifestLocation, PackState, PackUse, load_buffers};
 use crate::pack_source::{
     FetchedPack, GitSource, LOCK_NAME, LockedPack, PackCache, PackLock, fetch_pack, list_repository, remote_commit,
     suspicious_files,
@@ -266,29 +266,26 @@ pub(super) fn write_file(path: &Path, text: &str) -> anyhow::Result<()> {
     write().inspect_err(|_| drop(fs::remove_file(&beside))).with_context(cannot)
 }
 
-/// The packs of the lock that are not those of the manifest, and those of the manifest that are not in the lock.
-pub(super) fn differences(project: &PackProject<'_>, uses: &[PackUse]) -> Vec<String> {
-    let by_key: BTreeMap<&str, &PackUse> = uses.iter().map(|wanted| (wanted.key.as_str(), wanted)).collect();
-    let mut found = Vec::new();
-    for (key, wanted) in &by_key {
-        match project.lock.packs.get(*key) {
-            None => found.push(format!("pack `{key}` is not in {LOCK_NAME}")),
-            Some(locked) if locked.source != wanted.source => {
-                found.push(format!("{LOCK_NAME} has pack `{key}` from elsewhere: {}", locked.source));
-            }
-            Some(locked) => {
-                let changed =
-                    matches!(project.cache.check(&locked.digest), Err(crate::pack_source::CacheError::Changed));
-                found.extend(changed.then(|| format!("pack `{key}` was changed in the cache")));
-            }
-        }
-    }
-    let is_loaded =
-        |key: &str| project.lock.packs.get(key).is_some_and(|locked| project.cache.check(&locked.digest).is_ok());
-    for key in project.lock.packs.keys().filter(|key| !by_key.contains_key(key.as_str())) {
+/// How the lock is not what the manifest says, of which these are the packs.
+pub(super) fn differences(lock: &PackLock, uses: &[PackUse]) -> Vec<String> {
+    let mut found: Vec<String> = uses.iter().filter_map(|wanted| difference(lock, wanted)).collect();
+    let state = |key: &str| uses.iter().find(|wanted| wanted.key == key).map(|wanted| wanted.state);
+    for key in lock.packs.keys().filter(|key| state(key).is_none()) {
         // Whether a pack has this one is known where it is in the cache.
-        let is_known = key.rsplit_once('/').is_none_or(|(outer, _)| !by_key.contains_key(outer) || is_loaded(outer));
+        let outer = key.rsplit_once('/').and_then(|(outer, _)| state(outer));
+        let is_known = outer.is_none_or(|outer| outer == PackState::Cached);
         found.extend(is_known.then(|| format!("{LOCK_NAME} has pack `{key}`, and the manifest has not")));
     }
     found
+}
+
+fn difference(lock: &PackLock, PackUse { key, state, .. }: &PackUse) -> Option<String> {
+    match (state, lock.packs.get(key)) {
+        (PackState::Unlocked, Some(locked)) => {
+            Some(format!("{LOCK_NAME} has pack `{key}` from elsewhere: {}", locked.source))
+        }
+        (PackState::Unlocked, None) => Some(format!("pack `{key}` is not in {LOCK_NAME}")),
+        (PackState::Changed, _) => Some(format!("pack `{key}` was changed in the cache")),
+        (PackState::Missing | PackState::Cached, _) => None,
+    }
 }

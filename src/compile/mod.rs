@@ -81,7 +81,8 @@ impl<'a> Compiler<'a> {
     pub fn has_grant(&mut self, grant: &'static str, at: Location) -> bool {
         if let Some(locked) = &self.pack.locked {
             let is_withheld = locked.withheld.contains(grant);
-            self.findings.acts.push(PackAct { key: locked.key.clone(), grant, at, is_withheld });
+            let value = self.findings.documents.json(at);
+            self.findings.acts.push(PackAct { key: locked.key.clone(), grant, at, value, is_withheld });
         }
         self.pack.grants.allows(grant)
     }

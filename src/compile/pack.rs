@@ -73,6 +73,8 @@ pub struct PackAct {
     pub grant: &'static str,
     /// The place.
     pub at: Location,
+    /// What stands there, without references to other places.
+    pub value: Value,
     /// Whether its importer allows it, and nobody has confirmed that.
     pub is_withheld: bool,
 }

@@ -26,6 +26,21 @@ pub struct PackUse {
     pub source: GitSource,
     /// What it is allowed, if it is granted that.
     pub allow: BTreeSet<Grant>,
+    /// Whether it can be loaded.
+    pub state: PackState,
+}
+
+/// Whether a pack from elsewhere can be loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PackState {
+    /// The lock does not have it, or has it from elsewhere.
+    Unlocked,
+    /// It is not in the cache.
+    Missing,
+    /// What is in the cache has another digest.
+    Changed,
+    /// It is what the lock says.
+    Cached,
 }
 
 /// The packs of the lock beside the served manifest.
@@ -111,20 +126,17 @@ impl<'a> LockedPacks<'a> {
         let source = written.source(findings)?;
         let (key, at) = (written.key(), written.url.location);
         let allow: BTreeSet<Grant> = written.reference.allow.iter().flat_map(Allow::grants).collect();
-        let wanted = PackUse { key: key.clone(), source: source.clone(), allow: allow.clone() };
-        self.uses.borrow_mut().push(wanted);
-        let lock = self.lock.get_or_init(|| read_lock(self.folder, self.shown, findings)).as_ref()?;
-        let Some(locked) = lock.packs.get(&key) else {
-            let message = format!("pack `{key}` is not in {LOCK_NAME}");
-            findings.report.error(Code::NotFound, at.span(), message).help("`folio lock` adds it");
+        let used = |state: PackState| {
+            let wanted = PackUse { key: key.clone(), source: source.clone(), allow: allow.clone(), state };
+            self.uses.borrow_mut().push(wanted);
+        };
+        let Some(locked) = self.locked(&key, &source, (at, findings)) else {
+            used(PackState::Unlocked);
             return None;
         };
-        if locked.source != source {
-            let message = format!("{LOCK_NAME} has pack `{key}` from elsewhere: {}", locked.source);
-            findings.report.error(Code::NotFound, at.span(), message).help("`folio lock` replaces it");
-            return None;
-        }
-        let folder = open_cached(&key, locked, at, findings)?;
+        let folder = open_cached(&key, locked, at, findings);
+        used(*folder.as_ref().map_or_else(|state| state, |_| &PackState::Cached));
+        let folder = folder.ok()?;
         let granted = locked.grants();
         let withheld: BTreeSet<&str> = allow.difference(&granted).map(|grant| grant.as_str()).collect();
         warn_of_withheld((&key, locked), &withheld, written.reference, findings);
@@ -140,6 +152,22 @@ impl<'a> LockedPacks<'a> {
             shown,
             grants: Some(LockedGrants { key, withheld: withheld.into_iter().map(str::to_owned).collect() }),
         })
+    }
+}
+
+impl LockedPacks<'_> {
+    /// What the lock says of a pack; reports one that it does not have.
+    fn locked(&self, key: &str, source: &GitSource, (at, findings): (Location, &mut Findings)) -> Option<&LockedPack> {
+        let lock = self.lock.get_or_init(|| read_lock(self.folder, self.shown, findings)).as_ref()?;
+        let (message, help) = match lock.packs.get(key) {
+            Some(locked) if locked.source == *source => return Some(locked),
+            Some(locked) => {
+                (format!("{LOCK_NAME} has pack `{key}` from elsewhere: {}", locked.source), "`folio lock` replaces it")
+            }
+            None => (format!("pack `{key}` is not in {LOCK_NAME}"), "`folio lock` adds it"),
+        };
+        findings.report.error(Code::NotFound, at.span(), message).help(help);
+        None
     }
 }
 
@@ -160,29 +188,34 @@ fn read_lock(folder: &Folder, shown: &str, findings: &mut Findings) -> Option<Pa
     }
 }
 
-fn open_cached(key: &str, locked: &LockedPack, at: Location, findings: &mut Findings) -> Option<Folder> {
+/// Opens the folder of a pack in the cache, and takes its texts from what was checked.
+fn open_cached(key: &str, locked: &LockedPack, at: Location, findings: &mut Findings) -> Result<Folder, PackState> {
     let Some(cache) = PackCache::locate(|name| std::env::var_os(name)) else {
         findings
             .report
             .error(Code::NotFound, at.span(), "there is no folder for the cache of packs")
             .help("set FOLIO_CACHE to a folder");
-        return None;
+        return Err(PackState::Missing);
     };
-    findings.dependencies.files.insert(cache.folder_of(&locked.digest));
-    let mut report = |code, message: String| {
-        findings.report.error(code, at.span(), message).help("`folio fetch` fetches it");
-    };
-    match cache.check(&locked.digest) {
-        Ok(path) => Folder::open(&path).map_err(|error| report(Code::Unreadable, error.to_string())).ok(),
-        Err(CacheError::Missing) => {
-            report(Code::NotFound, format!("pack `{key}` is not fetched"));
-            None
+    let path = cache.folder_of(&locked.digest);
+    findings.dependencies.files.insert(path.clone());
+    let opened =
+        cache.read(&locked.digest).and_then(|tree| Ok((tree, Folder::open(&path).map_err(|_| CacheError::Changed)?)));
+    let (code, message, state) = match opened {
+        Ok((tree, folder)) => {
+            for (file, bytes) in tree.into_files() {
+                findings.buffers.insert(folder.path().join(file), bytes);
+            }
+            return Ok(folder);
         }
+        Err(CacheError::Missing) => (Code::NotFound, format!("pack `{key}` is not fetched"), PackState::Missing),
         Err(CacheError::Changed) => {
-            report(Code::Unsafe, format!("pack `{key}` was changed in the cache: it is not what {LOCK_NAME} says"));
-            None
+            let message = format!("pack `{key}` was changed in the cache: it is not what {LOCK_NAME} says");
+            (Code::Unsafe, message, PackState::Changed)
         }
-    }
+    };
+    findings.report.error(code, at.span(), message).help("`folio fetch` fetches it");
+    Err(state)
 }
 
 /// Warns of a pack that is allowed more than it is granted as it is.

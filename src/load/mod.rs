@@ -26,7 +26,7 @@ use crate::yaml::Location;
 
 pub(crate) use environment::is_unexpanded;
 pub use location::{LocationError, MANIFEST_NAMES, ManifestLocation, NEW_MANIFEST_NAME, folder_argument};
-pub use locked_pack::PackUse;
+pub use locked_pack::{PackState, PackUse};
 pub use pack::WORKSPACE_VARIABLE;
 pub use variable_command::CommandOutputs;
 

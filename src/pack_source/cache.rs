@@ -61,16 +61,7 @@ impl PackCache {
     /// # Errors
     /// They are not there, or not those.
     pub fn check(&self, digest: &TreeDigest) -> Result<PathBuf, CacheError> {
-        let folder = self.folder_of(digest);
-        match folder.symlink_metadata() {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(CacheError::Missing),
-            Ok(found) if found.is_dir() => {}
-            _ => return Err(CacheError::Changed),
-        }
-        match read_tree(&folder) {
-            Some(tree) if tree.digest() == *digest => Ok(folder),
-            _ => Err(CacheError::Changed),
-        }
+        self.read(digest).map(|_| self.folder_of(digest))
     }
 
     /// The files with a digest.
@@ -78,8 +69,16 @@ impl PackCache {
     /// # Errors
     /// They are not there, or not those.
     pub fn read(&self, digest: &TreeDigest) -> Result<PackTree, CacheError> {
-        let folder = self.check(digest)?;
-        read_tree(&folder).ok_or(CacheError::Changed)
+        let folder = self.folder_of(digest);
+        match folder.symlink_metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(CacheError::Missing),
+            Ok(found) if found.is_dir() => {}
+            _ => return Err(CacheError::Changed),
+        }
+        match read_tree(&folder) {
+            Some(tree) if tree.digest() == *digest => Ok(tree),
+            _ => Err(CacheError::Changed),
+        }
     }
 
     /// Puts files under their digest, whole or not at all.
@@ -152,7 +151,7 @@ fn read_tree(root: &Path) -> Option<PackTree> {
                 continue;
             }
             let size = entry.metadata().ok().filter(|_| kind.is_file())?.len();
-            limits.admit(&path, size).ok()?;
+            limits.count(&path, size).ok()?;
             let bytes = fs::read(entry.path()).ok()?;
             tree.insert(path, bytes);
         }

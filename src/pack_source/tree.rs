@@ -73,6 +73,11 @@ impl PackTree {
         self.files.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice()))
     }
 
+    /// The files with their bytes.
+    pub fn into_files(self) -> impl Iterator<Item = (String, Vec<u8>)> {
+        self.files.into_iter()
+    }
+
     /// How many files there are.
     pub fn len(&self) -> usize {
         self.files.len()
@@ -116,6 +121,19 @@ impl TreeLimits {
     /// It exceeds a limit, or its path is not safe.
     pub fn admit(&mut self, path: &str, size: u64) -> Result<(), TreeError> {
         check_path(path)?;
+        self.count(path, size)?;
+        let folders = path.match_indices('/').filter_map(|(end, _)| path.get(..end));
+        folders
+            .map(|folder| (folder, false))
+            .chain([(path, true)])
+            .try_for_each(|(part, is_file)| self.claim(part, is_file))
+    }
+
+    /// Counts one more file.
+    ///
+    /// # Errors
+    /// It exceeds a limit.
+    pub(super) fn count(&mut self, path: &str, size: u64) -> Result<(), TreeError> {
         self.files += 1;
         self.bytes = self.bytes.saturating_add(size);
         if self.files > MAX_FILES {
@@ -124,14 +142,7 @@ impl TreeLimits {
         if size > MAX_FILE_BYTES {
             return Err(TreeError::FileTooLarge { path: path.to_owned() });
         }
-        if self.bytes > MAX_TOTAL_BYTES {
-            return Err(TreeError::TooLarge);
-        }
-        let folders = path.match_indices('/').filter_map(|(end, _)| path.get(..end));
-        folders
-            .map(|folder| (folder, false))
-            .chain([(path, true)])
-            .try_for_each(|(part, is_file)| self.claim(part, is_file))
+        if self.bytes > MAX_TOTAL_BYTES { Err(TreeError::TooLarge) } else { Ok(()) }
     }
 
     /// Takes the path of a file, or of a folder around it.
