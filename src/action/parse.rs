@@ -91,7 +91,8 @@ impl OutputFormat {
             OutputFormat::Detect => return Ok(OutputFormat::Unparsed),
             _ => {
                 let found = format!("output too large to parse: its {} bytes", output.len());
-                let words = format!("{found} take more memory as values than the {} MiB of a call\n{effect}", MAX_MEMORY >> 20);
+                let words =
+                    format!("{found} take more memory as values than the {} MiB of a call\n{effect}", MAX_MEMORY >> 20);
                 return Err(ActionError::message(words));
             }
         }

@@ -112,9 +112,10 @@ impl Run {
     }
 
     /// The grants that it needs and its pack does not have, with their places.
-    pub fn missing_grants(&self, compiler: &Compiler<'_>) -> Vec<(&'static str, Location)> {
-        let grants = self.steps().iter().filter_map(|step| Some((step.required_grant(compiler.pack)?, step.location)));
-        grants.filter(|(grant, _)| !compiler.pack.grants.allows(grant)).collect()
+    pub fn missing_grants(&self, compiler: &mut Compiler<'_>) -> Vec<(&'static str, Location)> {
+        let pack = compiler.pack;
+        let grants = self.steps().iter().filter_map(|step| Some((step.required_grant(pack)?, step.location)));
+        grants.filter(|(grant, at)| !compiler.has_grant(grant, *at)).collect()
     }
 }
 

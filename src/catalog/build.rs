@@ -7,7 +7,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::action::{check_connection, check_folder};
-use crate::compile::{Compiler, Findings, LoadCoverage, LoadDependencies, PartKind, SandboxUse};
+use crate::compile::{Compiler, Findings, LoadCoverage, LoadDependencies, PackAct, PartKind, SandboxUse};
 use crate::diagnostic::{Code, Report};
 use crate::load::{EntryFile, LoadedPack, LoadedPacks};
 use crate::manifest::{Prompt, Skills};
@@ -51,6 +51,8 @@ pub struct BuildOutcome {
     pub redactor: Arc<Redactor>,
     /// The programs that have a sandbox.
     pub sandboxes: Vec<SandboxUse>,
+    /// What packs from elsewhere would do.
+    pub acts: Vec<PackAct>,
     /// The parts of the manifest, where it is recorded which of them are reached.
     pub coverage: Option<LoadCoverage>,
 }
@@ -71,7 +73,7 @@ pub fn build_after(loaded: LoadedPacks, earlier: &Catalog) -> BuildOutcome {
 }
 
 fn build_catalog(loaded: LoadedPacks, clients: &[Client], earlier: Option<&Catalog>) -> BuildOutcome {
-    let LoadedPacks { mut findings, packs } = loaded;
+    let LoadedPacks { mut findings, packs, .. } = loaded;
     let secrets = Arc::new(build_redactor(&packs));
     let mut builder = CatalogBuilder { secrets: secrets.clone(), earlier, ..CatalogBuilder::default() };
     for pack in &packs {
@@ -89,6 +91,7 @@ fn build_catalog(loaded: LoadedPacks, clients: &[Client], earlier: Option<&Catal
         reads: findings.dependencies,
         redactor,
         sandboxes: findings.sandboxes,
+        acts: findings.acts,
         coverage: findings.coverage,
     }
 }

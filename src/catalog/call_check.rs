@@ -45,10 +45,14 @@ pub(super) fn check(call: &DeclaredCall, inputs: &Inputs, findings: &mut Finding
 /// Reports an entry that its pack may not run, so that it is not there.
 pub(super) fn report_not_granted(call: &DeclaredCall, findings: &mut Findings) {
     let message = format!("`{}` is not available: its pack lacks a grant", call.node.name());
-    findings
-        .report
-        .error(Code::NotGranted, call.at.span(), message)
-        .help("add the grant to the `allow` of the pack; `folio check` lists what it needs");
+    let (report, at) = (&mut findings.report, call.at.span());
+    // A pack that changed elsewhere must not end the server.
+    match findings.acts.iter().any(|act| act.is_withheld) {
+        false => report
+            .error(Code::NotGranted, at, message)
+            .help("add the grant to the `allow` of the pack; `folio check` lists what it needs"),
+        true => report.warning(Code::NotGranted, at, message).help("`folio check` lists the packs to trust"),
+    };
 }
 
 /// Whether any of the strings in a value is more than text.

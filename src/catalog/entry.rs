@@ -442,9 +442,8 @@ impl RunKeys<'_> {
         let blocked = run.missing_grants(compiler);
         for (grant, at) in &blocked {
             let message = format!("missing grant `{grant}`: entries that need it are not listed");
-            compiler
-                .note(Code::NotGranted, *at, message)
-                .help(format!("add `allow: [{grant}]` where the pack is imported"));
+            let help = compiler.grant_help(grant);
+            compiler.note(Code::NotGranted, *at, message).help(help);
         }
         let faulty = compiled.plan.is_none() && blocked.is_empty();
         // A run without its grants is dropped.

@@ -28,14 +28,15 @@ pub(super) enum PathLimit {
     Unset(String),
 }
 
-/// Checks that a pack may know what is outside of it.
-fn check_grant(outside: &str, within: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<()> {
-    if compiler.pack.grants.allows(FILES_GRANT) {
-        return Some(());
+/// Reports that a pack may not know what is outside of it. Where nobody has confirmed its grant yet, no path is inside.
+fn report_outside(outside: &str, within: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<PathLimit> {
+    let (is_withheld, help) = (compiler.is_withheld(FILES_GRANT), compiler.grant_help(FILES_GRANT));
+    let message = format!("missing grant `files`: the {outside} outside of the pack");
+    if is_withheld {
+        compiler.warning(Code::NotGranted, within.location, format!("{message}, so no path is inside")).help(help);
+        return Some(PathLimit::Folders { paths: Vec::new(), shown: "a folder of a trusted pack".to_owned() });
     }
-    compiler
-        .error(Code::NotGranted, within.location, format!("missing grant `files`: the {outside} outside of the pack"))
-        .help("add `allow: [files]` where the pack is imported");
+    compiler.error(Code::NotGranted, within.location, message).help(help);
     None
 }
 
@@ -62,7 +63,9 @@ impl ConfinedArgument {
 impl PathLimit {
     fn compile(within: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<PathLimit> {
         if within.value == ROOTS {
-            check_grant("roots of the client are", within, compiler)?;
+            if !compiler.has_grant(FILES_GRANT, within.location) {
+                return report_outside("roots of the client are", within, compiler);
+            }
             return Some(PathLimit::Roots);
         }
         let message = "invalid `within`, expected `roots`, or exactly one `{{env.NAME}}` or `{{workspace}}`";
@@ -72,8 +75,8 @@ impl PathLimit {
             return None;
         }
         let is_workspace = compiler.workspace(within).is_some();
-        if is_workspace {
-            check_grant("workspace is", within, compiler)?;
+        if is_workspace && !compiler.has_grant(FILES_GRANT, within.location) {
+            return report_outside("workspace is", within, compiler);
         }
         match compiler.named_folders(within, message, help)? {
             NamedFolders::Paths(paths) => {

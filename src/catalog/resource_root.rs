@@ -213,10 +213,14 @@ fn resolve_folder(root: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option
 
 /// The folder that the client's user works on, which a pack reads only where it may.
 fn open_workspace(workspace: &Path, root: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Folder> {
-    if !compiler.pack.grants.allows(FILES_GRANT) {
-        compiler
-            .error(Code::NotGranted, root.location, "missing grant `files`: this `root` is outside of the pack")
-            .help("add `allow: [files]` where the pack is imported");
+    if !compiler.has_grant(FILES_GRANT, root.location) {
+        let help = compiler.grant_help(FILES_GRANT);
+        let message = "missing grant `files`: this `root` is outside of the pack";
+        if compiler.is_withheld(FILES_GRANT) {
+            compiler.warning(Code::NotGranted, root.location, format!("{message}, so it is empty")).help(help);
+            return Some(Folder::in_memory(std::collections::BTreeMap::new()));
+        }
+        compiler.error(Code::NotGranted, root.location, message).help(help);
         return None;
     }
     compiler.findings.dependencies.folders.insert(workspace.to_owned());

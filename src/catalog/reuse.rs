@@ -29,6 +29,8 @@ impl PackKey {
             engine: _,
             partials,
             grants,
+            // Confirms grants, which are those above.
+            locked: _,
             sandboxes: _,
             env,
             server,

@@ -3,6 +3,7 @@
 //! Each subcommand is one file. What is not here: anything that clients of the server see.
 
 mod listen_address;
+mod add;
 mod args;
 mod ask;
 mod call;
@@ -18,6 +19,7 @@ mod dev_session;
 mod environment;
 mod file_size_limit;
 mod exit;
+mod fetch;
 mod explain;
 mod get;
 mod init;
@@ -26,6 +28,7 @@ mod init_openapi;
 mod init_template;
 mod interval;
 mod list;
+mod lock;
 mod log_file;
 mod logging;
 mod new;
@@ -43,7 +46,10 @@ mod given_arguments;
 mod line_editor;
 mod missing_arguments;
 mod output;
+mod pack_acts;
+mod pack_project;
 mod question_answerer;
+mod remove;
 mod result_text;
 mod terminal;
 mod argument_pairs;
@@ -59,6 +65,8 @@ mod mock_text;
 mod test_record;
 mod test_report;
 mod test_watch;
+mod trust;
+mod update;
 mod variable_commands;
 
 #[cfg(test)]
@@ -66,8 +74,9 @@ mod tests;
 
 pub use answer_pair::{AnswerPair, AnswerPairError};
 pub use args::{
-    CallArgs, CandidatesArgs, CheckArgs, Cli, CliCommand, Color, CompletionsArgs, DevArgs, ExplainArgs, GetArgs,
-    GlobalArgs, InitArgs, ListArgs, NewArgs, ReadArgs, RequestArgs, ServeArgs, TestArgs, TestFormat,
+    AddArgs, CallArgs, CandidatesArgs, CheckArgs, Cli, CliCommand, Color, CompletionsArgs, DevArgs, ExplainArgs,
+    FetchArgs, GetArgs, GlobalArgs, InitArgs, ListArgs, LockArgs, NewArgs, ReadArgs, RemoveArgs, RequestArgs,
+    ServeArgs, TestArgs, TestFormat, TrustArgs, UpdateArgs,
 };
 pub use argument_pairs::{ArgumentPairError, ArgumentPairs};
 pub use entry_kind::EntryKind;
@@ -100,6 +109,12 @@ pub fn run(arguments: Cli, redactors: Redactors) -> anyhow::Result<Exit> {
         CliCommand::Schema => schema::run(&output),
         CliCommand::Init(init) => init::run(&init, &crate::manifest::schema(), &output),
         CliCommand::New(new) => new::run(new, &output),
+        CliCommand::Add(add) => add::run(&add, &output),
+        CliCommand::Remove(remove) => remove::run(&remove, &output),
+        CliCommand::Update(update) => update::run(&update, &output),
+        CliCommand::Trust(trust) => trust::run(&trust, &output),
+        CliCommand::Lock(lock) => lock::run(&lock, &output),
+        CliCommand::Fetch(fetch) => fetch::run(&fetch, &output),
         CliCommand::Candidates(candidates) => candidates::run(&candidates, &output),
         CliCommand::Completions(completions) => completions::run(&completions, &output),
     }

@@ -37,7 +37,8 @@ pub(super) fn run(arguments: NewArgs, output: &Output) -> anyhow::Result<Exit> {
     }
     let draft = head.into_draft(arguments, &target.text, catalog, output)?;
     let (kind, text) = (draft.kind, draft.text());
-    match insert_entry(&target.text, &NewEntry { section: kind.section(), name: &draft.name, text: &text }) {
+    match insert_entry(&target.text, &NewEntry { section: kind.section(), name: &draft.name, text: &text, flow: None })
+    {
         Ok(insertion) => target.add(&draft, insertion, &before, output),
         Err(why) => {
             eprint_entry(&target, Refusal::Insert(why), &draft, output);
@@ -47,17 +48,17 @@ pub(super) fn run(arguments: NewArgs, output: &Output) -> anyhow::Result<Exit> {
 }
 
 /// The file to which an entry is added.
-struct Target {
-    path: PathBuf,
+pub(super) struct Target {
+    pub(super) path: PathBuf,
     /// The manifest that it belongs to, or that it is.
     place: ManifestLocation,
     /// Its text, without a byte order mark.
-    text: String,
-    mark: &'static str,
+    pub(super) text: String,
+    pub(super) mark: &'static str,
 }
 
 impl Target {
-    fn find(given: &Path) -> anyhow::Result<Target> {
+    pub(super) fn find(given: &Path) -> anyhow::Result<Target> {
         let place = ManifestLocation::resolve(given)?;
         let path = match given.is_dir() {
             true => MANIFEST_NAMES.iter().map(|name| given.join(name)).find(|path| path.is_file()),
@@ -77,7 +78,7 @@ impl Target {
         Ok(Target { path, place, text, mark })
     }
 
-    fn shown_path(&self) -> String {
+    pub(super) fn shown_path(&self) -> String {
         let path = self.path.display().to_string();
         one_line(path.strip_prefix("./").unwrap_or(&path)).into_owned()
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::MAX_FILE_BYTES;
+use super::PackAct;
 use super::SandboxUse;
 use super::coverage::LoadCoverage;
 use crate::diagnostic::{FileId, Report};
@@ -28,6 +29,8 @@ pub struct Findings {
     pub commands: Vec<Vec<String>>,
     /// The programs that have a sandbox.
     pub sandboxes: Vec<SandboxUse>,
+    /// What packs from elsewhere would do.
+    pub acts: Vec<PackAct>,
     /// Texts that are read in the place of files.
     pub buffers: FileBuffers,
     /// The parts of the manifest, where it is recorded which of them are reached.
@@ -39,7 +42,7 @@ pub struct Findings {
 
 /// How much was found so far: the same before and after a compilation that reports, reads and registers nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FindingCounts([usize; 10]);
+pub struct FindingCounts([usize; 11]);
 
 impl Findings {
     /// How much was found so far.
@@ -53,6 +56,7 @@ impl Findings {
             used_keys,
             commands,
             sandboxes,
+            acts,
             buffers: _,
             coverage: _,
             decoded,
@@ -67,6 +71,7 @@ impl Findings {
             used_keys.len(),
             commands.len(),
             sandboxes.len(),
+            acts.len(),
             decoded.len(),
             programs.len(),
         ])

@@ -22,7 +22,7 @@ pub use coverage::{LoadCoverage, MarkedPart, PartKind};
 pub use findings::{FileBuffers, FindingCounts, Findings, LoadDependencies};
 pub use folder_variable::{MAX_NAMED_FOLDERS, NamedFolders};
 pub use mime_type::MimeType;
-pub use pack::{Environment, FILES_GRANT, Grants, Pack, PackVariable};
+pub use pack::{Environment, FILES_GRANT, Grants, LockedGrants, Pack, PackAct, PackVariable};
 pub use placeholder::TILDE_HELP;
 pub use sandbox::{NetworkRules, SandboxPath, SandboxPlace, SandboxRules, SandboxUse};
 pub use schema::{LocatedJson, shape_of};
@@ -75,6 +75,29 @@ impl<'a> Compiler<'a> {
             argument_locations: BTreeMap::new(),
             steps_read: Vec::new(),
         }
+    }
+
+    /// Whether the pack has a grant for what is at `at`. What one from elsewhere needs it for is recorded.
+    pub fn has_grant(&mut self, grant: &'static str, at: Location) -> bool {
+        if let Some(locked) = &self.pack.locked {
+            let is_withheld = locked.withheld.contains(grant);
+            let value = self.findings.documents.json(at);
+            self.findings.acts.push(PackAct { key: locked.key.clone(), grant, at, value, is_withheld });
+        }
+        self.pack.grants.allows(grant)
+    }
+
+    /// How the pack gets a grant that it does not have, for messages.
+    pub fn grant_help(&self, grant: &str) -> String {
+        match self.pack.locked.as_ref().filter(|locked| locked.withheld.contains(grant)) {
+            Some(locked) => format!("`folio trust {}` shows what the pack would do, and asks", locked.key),
+            None => format!("add `allow: [{grant}]` where the pack is imported"),
+        }
+    }
+
+    /// Whether a pack from elsewhere may not do what its importer allows, until somebody confirms it.
+    pub fn is_withheld(&self, grant: &str) -> bool {
+        self.pack.locked.as_ref().is_some_and(|locked| locked.withheld.contains(grant))
     }
 
     /// Runs `work` with other names in scope.

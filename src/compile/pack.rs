@@ -11,7 +11,7 @@ use crate::diagnostic::FileId;
 use crate::files::Folder;
 use crate::notation::{Connection, FolderSpec, NamedMap};
 use crate::template::{Engine, FixedTime, Shape};
-use crate::yaml::Spanned;
+use crate::yaml::{Location, Spanned};
 
 /// The grant that a pack needs to change files, and to read outside of itself.
 pub const FILES_GRANT: &str = "files";
@@ -28,6 +28,8 @@ pub struct Pack {
     pub partials: BTreeMap<String, FileId>,
     /// The actions that it may use.
     pub grants: Grants,
+    /// What is withheld from it, if it comes from elsewhere.
+    pub locked: Option<LockedGrants>,
     /// What its importers hold its programs to, by grant.
     pub sandboxes: Vec<(String, Arc<SandboxRules>)>,
     /// The variables that it may read.
@@ -51,6 +53,30 @@ impl Pack {
     pub fn display_path(&self, path: &Path) -> String {
         format!("{}{}", self.display_prefix, path.display())
     }
+}
+
+/// What a pack from elsewhere may not do, as its files are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockedGrants {
+    /// Its key in the lock.
+    pub key: String,
+    /// The grants that its importer allows, and that nobody has confirmed for these files.
+    pub withheld: BTreeSet<String>,
+}
+
+/// Something in a pack from elsewhere that needs a grant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PackAct {
+    /// The key of the pack in the lock.
+    pub key: String,
+    /// The grant.
+    pub grant: &'static str,
+    /// The place.
+    pub at: Location,
+    /// What stands there, without references to other places.
+    pub value: Value,
+    /// Whether its importer allows it, and nobody has confirmed that.
+    pub is_withheld: bool,
 }
 
 /// The actions that a pack may use.

@@ -8,16 +8,17 @@ use serde_json::{Value, json};
 use super::LoadedPack;
 use super::foreign_rights::{self, ForeignRights};
 use super::location::MANIFEST_NAMES;
-use crate::compile::{Environment, Findings, Pack};
+use crate::compile::{Environment, Findings, LockedGrants, Pack, PackAct};
 use crate::diagnostic::Code;
 use crate::files::{FileError, Folder, Globs};
 use crate::manifest::{Allow, Grant, Manifest, PackFormatName, PackFormats, PackRef};
 use crate::notation::{FolderSpec, NamedMap};
 use crate::pack_format::{
-    ForeignPrompt, ForeignSkill, FormatClaims, FormatFiles, PackFile, PackFolder, PackRights, UniqueNames,
+    ForeignAction, ForeignBody, ForeignPrompt, ForeignSkill, FormatClaims, FormatFiles, PackFile, PackFolder,
+    PackRights, TextPiece, UniqueNames,
 };
 use crate::template::Engine;
-use crate::yaml::Spanned;
+use crate::yaml::{Location, Spanned};
 
 /// How many files a pack may have.
 const MAX_FILES: usize = 200_000;
@@ -42,6 +43,8 @@ pub(super) struct ForeignPack<'a> {
     pub(super) prefix: String,
     /// The number of the pack that imports it.
     pub(super) importer: usize,
+    /// The grants of a pack from elsewhere.
+    pub(super) locked: Option<LockedGrants>,
 }
 
 /// The prompts and skills of a folder.
@@ -86,7 +89,8 @@ pub(super) fn load(
     findings: &mut Findings,
 ) -> Option<LoadedPack> {
     refuse_env(reference, findings);
-    let acting = foreign_rights::read(reference, importer, findings);
+    let is_withheld = place.locked.as_ref().is_some_and(|locked| !locked.withheld.is_empty());
+    let acting = foreign_rights::read(reference, is_withheld, importer, findings);
     let names = formats.value.items();
     if names.is_empty() {
         findings.report.error(Code::MissingKey, formats.location.span(), "empty `format`");
@@ -162,12 +166,49 @@ fn read_format(
     let FormatFiles { format, is_auto, paths } = files;
     let files: Vec<_> = paths.into_iter().filter_map(|path| read_file(path, place, findings)).collect();
     let paths: HashMap<_, _> = files.iter().map(|file| (file.id, file.path.clone())).collect();
-    let folder = PackFolder { name: &place.name, files, is_auto, rights };
+    let mut folder = PackFolder { name: &place.name, files, is_auto, rights };
     let path = |prompt: &ForeignPrompt| paths.get(&prompt.at.file()).cloned().unwrap_or_default();
     let prompts = format.read(&folder, &mut findings.report);
-    FoundPrompts {
+    let found = FoundPrompts {
         prompts: prompts.into_iter().map(|prompt| (path(&prompt), prompt)).collect(),
         skills: format.skills(&folder),
+    };
+    if let Some(locked) = &place.locked {
+        folder.rights = PackRights { scripts: true, reads: true, is_withheld: false };
+        let reported = findings.report.diagnostics().len();
+        let prompts = format.read(&folder, &mut findings.report);
+        findings.report.truncate(reported);
+        findings.acts.extend(prompts.iter().flat_map(|prompt| acts_of(prompt, locked)));
+    }
+    found
+}
+
+/// What a prompt of a pack from elsewhere does with all rights.
+fn acts_of(prompt: &ForeignPrompt, locked: &LockedGrants) -> Vec<PackAct> {
+    let ForeignBody::Text(text) = &prompt.body else { return Vec::new() };
+    let act = |(number, action): (usize, &ForeignAction)| {
+        let (grant, value) = match action {
+            ForeignAction::Script(script) => (Grant::Script, script.clone()),
+            ForeignAction::Read(path) => (Grant::Read, path.iter().map(path_text).collect()),
+        };
+        let grant = grant.as_str();
+        PackAct {
+            key: locked.key.clone(),
+            grant,
+            // Each at a place of its own.
+            at: Location::text_from(prompt.at.file(), number),
+            value: json!({ grant: value }),
+            is_withheld: locked.withheld.contains(grant),
+        }
+    };
+    text.actions.iter().enumerate().map(act).collect()
+}
+
+/// A piece of a path, for people.
+fn path_text(piece: &TextPiece) -> &str {
+    match piece {
+        TextPiece::Literal(text) => text,
+        _ => "…",
     }
 }
 
@@ -304,6 +345,7 @@ fn text_pack(place: &ForeignPack<'_>, acting: ForeignRights, importer: &Pack) ->
         engine: Engine::new(Vec::new()).0,
         partials: BTreeMap::new(),
         grants: acting.grants,
+        locked: None,
         sandboxes: acting.sandboxes,
         env: Environment::default(),
         server: json!({ "name": null, "title": null, "version": null }),

@@ -20,7 +20,12 @@ pub(super) struct ForeignRights {
 }
 
 /// Reads `allow` and `workspace` of a pack.
-pub(super) fn read(reference: &Spanned<PackRef>, importer: &Pack, findings: &mut Findings) -> ForeignRights {
+pub(super) fn read(
+    reference: &Spanned<PackRef>,
+    is_withheld: bool,
+    importer: &Pack,
+    findings: &mut Findings,
+) -> ForeignRights {
     let wanted = wanted_grants(reference, findings);
     let (workspace, is_there) = match &reference.workspace {
         Some(written) => {
@@ -30,7 +35,9 @@ pub(super) fn read(reference: &Spanned<PackRef>, importer: &Pack, findings: &mut
         }
         None => (None, true),
     };
-    check_workspace(reference, &wanted, findings);
+    if !is_withheld {
+        check_workspace(reference, &wanted, findings);
+    }
     // Where the workspace is gone, nothing is done elsewhere.
     let needs = |grant: Grant| if grant == Grant::Read { FILES_GRANT } else { grant.as_str() };
     let names = wanted.iter().filter(|_| is_there).map(|grant| needs(*grant).to_owned()).collect();
@@ -38,6 +45,7 @@ pub(super) fn read(reference: &Spanned<PackRef>, importer: &Pack, findings: &mut
     let rights = PackRights {
         scripts: grants.allows(Grant::Script.as_str()),
         reads: grants.allows(FILES_GRANT) && workspace.is_some(),
+        is_withheld,
     };
     ForeignRights { rights, grants, sandboxes: pack_sandboxes(reference, importer, findings), workspace }
 }

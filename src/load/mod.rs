@@ -7,6 +7,7 @@ mod environment;
 mod foreign_pack;
 mod foreign_rights;
 mod include;
+mod locked_pack;
 mod pack;
 mod paths;
 mod location;
@@ -27,6 +28,7 @@ use crate::yaml::Location;
 pub(crate) use environment::is_unexpanded;
 pub use foreign_pack::{FOREIGN_WORKSPACE, WORKSPACE_TEMPLATE};
 pub use location::{LocationError, MANIFEST_NAMES, ManifestLocation, NEW_MANIFEST_NAME, folder_argument};
+pub use locked_pack::{PackState, PackUse};
 pub use pack::WORKSPACE_VARIABLE;
 pub use variable_command::CommandOutputs;
 
@@ -36,6 +38,8 @@ pub struct LoadedPacks {
     pub findings: Findings,
     /// The packs, the served one first; empty if its manifest cannot be read.
     pub packs: Vec<LoadedPack>,
+    /// The packs that come from elsewhere, loaded or not.
+    pub uses: Vec<PackUse>,
 }
 
 /// One pack.
@@ -220,7 +224,7 @@ pub fn load_with_commands(place: &ManifestLocation, environment: &EnvSource, com
 
 fn load_into(mut findings: Findings, place: &ManifestLocation, sources: (&EnvSource, &CommandOutputs)) -> LoadedPacks {
     findings.coverage = sources.0.records_coverage().then(LoadCoverage::default);
-    let packs = pack::load_packs(place, sources, &mut findings);
+    let (packs, uses) = pack::load_packs(place, sources, &mut findings);
     secret_scan::warn_secrets_in_clear(&mut findings);
-    LoadedPacks { findings, packs }
+    LoadedPacks { findings, packs, uses }
 }

@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 
 use super::environment::{self, DeclaredVariables, VariableSources, is_unexpanded};
 use super::foreign_pack::{self, ForeignPack};
+use super::locked_pack::{LockedPacks, LockedReference, OpenedPack, PackUse, join_keys};
 use super::{CommandOutputs, EntryFile, EnvSource, LoadedPack, ManifestLocation, include, paths};
-use crate::compile::{Compiler, Environment, Findings, Grants, Pack, SandboxRules};
+use crate::compile::{Compiler, Environment, Findings, Grants, LockedGrants, Pack, SandboxRules};
 use crate::diagnostic::{Code, FileId, Span};
 use crate::files::{FileError, Folder};
 use crate::manifest::{Allow, Fragment, Manifest, PackRef, example_of, reshape_entries};
@@ -38,6 +39,12 @@ struct PackRequest<'a> {
     search_path: Option<String>,
     /// What the commands of the served manifest printed.
     commands: &'a CommandOutputs,
+    /// The packs that come from elsewhere.
+    locked_packs: &'a LockedPacks<'a>,
+    /// Its keys, from the served pack on, joined by `/`.
+    key: String,
+    /// What it may do, if it comes from elsewhere, or its importer does.
+    locked_grants: Option<LockedGrants>,
     /// The variables of the process, to report those that are not passed.
     process_env: &'a EnvSource,
     /// The number of the pack that imports it, if any.
@@ -60,7 +67,7 @@ pub(super) fn load_packs(
     place: &ManifestLocation,
     (environment, commands): (&EnvSource, &CommandOutputs),
     findings: &mut Findings,
-) -> Vec<LoadedPack> {
+) -> (Vec<LoadedPack>, Vec<PackUse>) {
     for name in place.manifest_names() {
         findings.dependencies.files.insert(place.path().join(name));
     }
@@ -68,12 +75,13 @@ pub(super) fn load_packs(
         Ok(folder) => folder,
         Err(error) => {
             findings.report.error(Code::Unreadable, None, format!("cannot open the folder of the manifest: {error}"));
-            return Vec::new();
+            return (Vec::new(), Vec::new());
         }
     };
     let served = environment.of_served();
+    let locked_packs = LockedPacks::new(&folder, place.display_prefix());
     let request = PackRequest {
-        folder,
+        folder: folder.clone(),
         manifest_names: place.manifest_names(),
         shown: place.display_prefix().to_owned(),
         prefix: String::new(),
@@ -83,6 +91,9 @@ pub(super) fn load_packs(
         secrets: &[],
         search_path: environment.get("PATH"),
         commands,
+        locked_packs: &locked_packs,
+        key: String::new(),
+        locked_grants: None,
         process_env: environment,
         importer: None,
         referenced_at: None,
@@ -90,7 +101,7 @@ pub(super) fn load_packs(
     };
     let mut packs = Vec::new();
     load_pack(request, findings, &mut packs);
-    packs
+    (packs, locked_packs.into_uses())
 }
 
 fn load_pack(request: PackRequest<'_>, findings: &mut Findings, packs: &mut Vec<LoadedPack>) -> Option<Location> {
@@ -175,6 +186,7 @@ fn build_pack(request: &PackRequest<'_>, manifest: &Manifest, env: Environment) 
         engine: new_engine(Vec::new(), request.process_env.records_coverage()).0,
         partials: BTreeMap::new(),
         grants: request.grants.clone(),
+        locked: request.locked_grants.clone(),
         sandboxes: request.sandboxes.clone(),
         env,
         server: json!({
@@ -295,12 +307,14 @@ fn load_nested(
     for (key, reference) in inner {
         let Some(importer) = packs.get(outer) else { return };
         let import = PackImport { key, reference };
-        let Some((path, folder)) = open_nested(import, &importer.pack, findings) else { continue };
-        let shown = format!("{}{}/", request.shown, path.trim_start_matches("./").trim_end_matches('/'));
+        let Some(opened) = open_nested(import, request, &importer.pack, findings) else { continue };
+        let OpenedPack { reference, path, folder, shown, grants: locked_grants } = opened;
+        let reference = &reference;
         let prefix = join_prefixes(&request.prefix, reference.prefix.as_ref().unwrap_or(key));
         if let Some(formats) = foreign_pack::formats_of(reference, &folder, findings) {
             let name = foreign_pack::folder_name(&path, &folder);
-            let place = ForeignPack { folder, name, path: &path, shown, prefix, importer: outer };
+            let locked = locked_grants.or_else(|| request.locked_grants.clone());
+            let place = ForeignPack { folder, name, path: &path, shown, prefix, importer: outer, locked };
             packs.extend(foreign_pack::load((reference, &formats), place, &importer.pack, findings));
             continue;
         }
@@ -318,6 +332,9 @@ fn load_nested(
             secrets: &secrets,
             search_path: request.search_path.clone(),
             commands: request.commands,
+            locked_packs: request.locked_packs,
+            key: join_keys(&request.key, key),
+            locked_grants: locked_grants.or_else(|| request.locked_grants.clone()),
             process_env: request.process_env,
             importer: Some(outer),
             referenced_at: Some(path.location.span()),
@@ -378,19 +395,35 @@ pub(super) fn pack_sandboxes(
     sandboxes
 }
 
-fn open_nested(import: PackImport<'_>, importer: &Pack, findings: &mut Findings) -> Option<(Spanned<String>, Folder)> {
+fn open_nested(
+    import: PackImport<'_>,
+    request: &PackRequest<'_>,
+    importer: &Pack,
+    findings: &mut Findings,
+) -> Option<OpenedPack> {
     let PackImport { key, reference } = import;
+    if let Some(url) = &reference.git {
+        let is_foreign = request.locked_grants.is_some();
+        let written = LockedReference { name: key, reference, url, outer_key: &request.key, is_foreign };
+        return request.locked_packs.open(&written, findings);
+    }
+    if let Some(rev) = &reference.rev {
+        findings.report.error(Code::Conflict, rev.location.span(), "`rev` cannot be used without `git`");
+    }
     let mut compiler = Compiler::new(findings, importer, Path::new(""));
     let Some(path) = &reference.path else {
         compiler
             .error(Code::MissingKey, reference.location, format!("missing key `path` in the pack `{}`", key.value))
-            .help("write the folder that contains its folio.yaml");
+            .help("write the folder that contains its folio.yaml, or `git` with the URL of a repository");
         return None;
     };
     let relative = compiler.resolve_path(path, path.location)?;
     compiler.findings.dependencies.files.insert(importer.folder.path().join(&relative));
     match importer.folder.subfolder(&relative) {
-        Ok(folder) => Some((path.clone(), folder)),
+        Ok(folder) => {
+            let shown = format!("{}{}/", request.shown, path.trim_start_matches("./").trim_end_matches('/'));
+            Some(OpenedPack { reference: reference.clone(), path: path.clone(), folder, shown, grants: None })
+        }
         Err(error) => {
             compiler.error(Code::NotFound, path.location, error.to_string());
             None

@@ -17,6 +17,8 @@ mod server;
 mod test;
 mod tool;
 
+use std::collections::BTreeSet;
+
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -130,9 +132,14 @@ impl OneOrManyPaths {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct PackRef {
-    /// The folder, relative to this file.
-    #[schemars(with = "String", extend("x-required" = true))]
+    /// The folder, relative to this file; with `git`, a folder of the repository. Required without `git`.
     pub path: Option<Spanned<String>>,
+    /// The repository that it comes from: `https://…`, `ssh://…` or `file://…`. `folio lock` writes its commit and the digest
+    /// of its files to folio.lock, `folio fetch` puts these files into the cache, and nothing else is ever loaded:
+    /// `{ git: "https://github.com/acme/docs", rev: v1.2.0, path: prompts }`.
+    pub git: Option<Spanned<String>>,
+    /// With `git`, a branch, a tag or a commit of 40 digits. The default is the default branch.
+    pub rev: Option<Spanned<String>>,
     /// For a folder of prompts of another program: their format, or several. The default is `auto` for a folder without a
     /// `folio.yaml`. Their texts are served as they are: only the markers of the format are replaced. Commands in them run with
     /// `allow: [script]`, and files that they name are read with `allow: [read]`. `{ path: fabric/data/patterns, format: fabric }`.
@@ -147,7 +154,8 @@ pub struct PackRef {
     pub workspace: Option<Spanned<String>>,
     /// The prefix of its names, joined by `-`. The default is its key; `""` for none.
     pub prefix: Option<Spanned<String>>,
-    /// What it may do: `[exec, http]`. Without a grant it has texts only, and cannot act.
+    /// What it may do: `[exec, http]`. Without a grant it has texts only, and cannot act. With `git`, `folio trust` must have
+    /// confirmed it for the files as they are.
     /// A map holds its programs to a sandbox in addition to their own: `{ exec: { sandbox: { write: [out] } } }`. Paths are
     /// relative to this file; the pack may read its own folder.
     pub allow: Option<Allow>,
@@ -220,6 +228,17 @@ impl Allow {
             Allow::Limited(limits) => limits.grants(),
         }
     }
+
+    /// The same without the permissions that are not among these.
+    #[must_use]
+    pub fn restricted_to(&self, granted: &BTreeSet<Grant>) -> Allow {
+        match self {
+            Allow::List(grants) => {
+                Allow::List(grants.iter().filter(|grant| granted.contains(&grant.value)).cloned().collect())
+            }
+            Allow::Limited(limits) => Allow::Limited(Box::new(limits.restricted_to(granted))),
+        }
+    }
 }
 
 /// Permissions to act, each with what it is held to: `{ exec: { sandbox: { network: none } }, http: {} }`.
@@ -251,6 +270,18 @@ impl GrantLimits {
             (Grant::Read, self.read.is_some()),
         ];
         given.into_iter().filter_map(|(grant, given)| given.then_some(grant)).collect()
+    }
+
+    fn restricted_to(&self, granted: &BTreeSet<Grant>) -> GrantLimits {
+        let has = |grant| granted.contains(&grant);
+        GrantLimits {
+            exec: self.exec.clone().filter(|_| has(Grant::Exec)),
+            script: self.script.clone().filter(|_| has(Grant::Script)),
+            http: self.http.clone().filter(|_| has(Grant::Http)),
+            ask: self.ask.clone().filter(|_| has(Grant::Ask)),
+            files: self.files.clone().filter(|_| has(Grant::Files)),
+            read: self.read.clone().filter(|_| has(Grant::Read)),
+        }
     }
 
     /// The sandboxes, by grant.

@@ -103,7 +103,10 @@ impl<'r> ActionReader<'r> {
             Some(start) => Span::new(self.file.id, start + at.start, start + at.end),
             None => found().unwrap_or(Span::start_of(self.file.id)),
         };
-        let help = format!("add `allow: [{grant}]` where the pack is imported");
+        let help = match self.rights.is_withheld {
+            true => "`folio trust` shows what the pack would do, and asks".to_owned(),
+            false => format!("add `allow: [{grant}]` where the pack is imported"),
+        };
         self.report.note(Code::NotGranted, place, message).help(help);
     }
 }

@@ -67,6 +67,8 @@ pub struct PackRights {
     pub scripts: bool,
     /// Whether the files that they name are read.
     pub reads: bool,
+    /// Whether somebody must confirm more of them.
+    pub is_withheld: bool,
 }
 
 /// A format of prompts that another program defines.

@@ -6,9 +6,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
-use crate::budget::MAX_MEMORY;
 use super::render::RenderError;
 use super::scope::Scope;
+use crate::budget::MAX_MEMORY;
 
 /// The field of an outcome with its output as a value.
 pub(super) const JSON_FIELD: &str = "json";

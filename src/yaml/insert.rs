@@ -21,6 +21,8 @@ pub struct NewEntry<'a> {
     pub name: &'a str,
     /// Its lines from `name:` on, indented by two spaces.
     pub text: &'a str,
+    /// The same for a map in braces; without it, none is added there.
+    pub flow: Option<&'a str>,
 }
 
 /// Where the entry stands in the file.
@@ -115,7 +117,10 @@ impl Layout<'_> {
         let Some(found) = root.iter().find(|found| self.document.key_text(found.key) == entry.section) else {
             return Ok(self.place_section(&root, column, entry));
         };
-        let children = self.map_at(found.value, self.start_of(found.key)).map_err(|why| why.of(entry.section))?;
+        let children = match (self.map_at(found.value, self.start_of(found.key)), entry.flow) {
+            (Err(NoMap::Flow), Some(flow)) => return self.place_in_braces(found.value, flow, entry),
+            (children, _) => children.map_err(|why| why.of(entry.section))?,
+        };
         if children.iter().any(|child| self.document.key_text(child.key) == entry.name) {
             return Err(InsertError::Exists);
         }
@@ -126,6 +131,19 @@ impl Layout<'_> {
         let lines = indented(entry.text, child_column, child_column - column);
         let at = self.end_of_content(self.region_of(found, &root), child_column);
         Ok(self.insertion(at, self.is_spaced(&children), &lines))
+    }
+
+    /// The place of an entry in braces: behind the others.
+    fn place_in_braces(&self, map: NodeId, flow: &str, entry: &NewEntry<'_>) -> Result<Insertion, InsertError> {
+        let children = self.document.entries_of(map).unwrap_or_default();
+        if children.iter().any(|child| self.document.key_text(child.key) == entry.name) {
+            return Err(InsertError::Exists);
+        }
+        let end = |child: &Entry| self.document.location(child.value).span().end as usize;
+        match children.iter().map(end).max() {
+            Some(at) => Ok(Insertion { at, text: format!(", {flow}") }),
+            None => Ok(Insertion { at: self.start_of(map) + 1, text: format!(" {flow} ") }),
+        }
     }
 
     /// The place of a section that is not there: behind the others, before the tests.
@@ -141,7 +159,7 @@ impl Layout<'_> {
     }
 
     /// The entries of a block map, in the order written. `after` is where its key begins.
-    fn map_at(&self, node: NodeId, after: usize) -> Result<Vec<Entry>, NoMap> {
+    pub(super) fn map_at(&self, node: NodeId, after: usize) -> Result<Vec<Entry>, NoMap> {
         if self.start_of(node) < after {
             return Err(NoMap::Alias);
         }
@@ -178,14 +196,14 @@ impl Layout<'_> {
     }
 
     /// The column of a key that is the first on its line.
-    fn column_of(&self, entry: &Entry) -> Option<usize> {
+    pub(super) fn column_of(&self, entry: &Entry) -> Option<usize> {
         let key = self.start_of(entry.key);
         let start = self.line_start(key);
         self.text.get(start..key).filter(|before| before.bytes().all(|byte| byte == b' ')).map(str::len)
     }
 
     /// The lines from an entry at the top up to the next one.
-    fn region_of(&self, entry: &Entry, root: &[Entry]) -> Range<usize> {
+    pub(super) fn region_of(&self, entry: &Entry, root: &[Entry]) -> Range<usize> {
         let key = self.start_of(entry.key);
         let next = root.iter().map(|other| self.start_of(other.key)).filter(|other| *other > key).min();
         self.line_start(key)..next.map_or(self.text.len(), |next| self.line_start(next))
@@ -234,14 +252,14 @@ impl Layout<'_> {
 }
 
 /// Why a node is no block map.
-enum NoMap {
+pub(super) enum NoMap {
     Flow,
     Alias,
     Other,
 }
 
 impl NoMap {
-    fn of(self, name: &str) -> InsertError {
+    pub(super) fn of(self, name: &str) -> InsertError {
         let shown = if name == WHOLE_FILE { name.to_owned() } else { format!("`{name}`") };
         match self {
             NoMap::Flow => InsertError::Flow(shown),
@@ -266,7 +284,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    const ENTRY: NewEntry<'static> = NewEntry { section: "prompts", name: "new", text: "new:\n  text: |\n    Hi\n" };
+    const ENTRY: NewEntry<'static> =
+        NewEntry { section: "prompts", name: "new", text: "new:\n  text: |\n    Hi\n", flow: None };
 
     fn inserted(text: &str) -> Result<String, InsertError> {
         let Insertion { at, text: added } = insert_entry(text, &ENTRY)?;
@@ -296,6 +315,22 @@ mod tests {
         ] {
             assert_eq!(inserted(before).as_deref(), Ok(after));
         }
+    }
+
+    #[test]
+    fn entry_goes_into_braces_where_it_has_a_form_for_them() {
+        let entry = NewEntry { section: "packs", name: "new", text: "new:\n  a: 1\n", flow: Some("new: { a: 1 }") };
+        for (before, after) in [
+            ("packs: { a: 1 }\n", "packs: { a: 1, new: { a: 1 } }\n"),
+            ("packs: {}\n", "packs: { new: { a: 1 } }\n"),
+            ("packs: {\n  a: 1, # one\n}\nb: 2\n", "packs: {\n  a: 1, new: { a: 1 }, # one\n}\nb: 2\n"),
+        ] {
+            let Insertion { at, text } = insert_entry(before, &entry).unwrap();
+            let mut inserted = before.to_owned();
+            inserted.insert_str(at, &text);
+            assert_eq!(inserted, after);
+        }
+        assert_eq!(insert_entry("packs: { new: 1 }\n", &entry), Err(InsertError::Exists));
     }
 
     #[test]

@@ -53,6 +53,7 @@ mod reload_under_load;
 mod limits;
 mod load;
 mod pack_formats;
+mod pack_sources;
 mod packs;
 mod programs;
 mod progress_lines;

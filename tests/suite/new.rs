@@ -315,7 +315,8 @@ proptest! {
         if !ends {
             text.truncate(text.trim_end().len());
         }
-        let entry = folio::yaml::NewEntry { section: "prompts", name: "new", text: "new:\n  text: New\n" };
+        let (section, name) = ("prompts", "new");
+        let entry = folio::yaml::NewEntry { section, name, text: "new:\n  text: New\n", flow: None };
         let insertion = folio::yaml::insert_entry(&text, &entry).unwrap_or_else(|why| panic!("{why}:\n{text}"));
         let mut after = text.clone();
         after.insert_str(insertion.at, &insertion.text);

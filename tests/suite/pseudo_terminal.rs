@@ -38,6 +38,13 @@ impl PseudoTerminal {
 
     /// The same on a terminal of another kind.
     pub fn start_on(term: &str, folder: &Path, arguments: &[&str]) -> PseudoTerminal {
+        let mut command = Command::new(FOLIO_BIN);
+        command.args(arguments).current_dir(folder).env("TERM", term);
+        PseudoTerminal::start_command(command)
+    }
+
+    /// The same with a command that has its folder and variables.
+    pub fn start_command(mut command: Command) -> PseudoTerminal {
         let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&controller).unwrap();
         unlockpt(&controller).unwrap();
@@ -48,8 +55,7 @@ impl PseudoTerminal {
         std::os::unix::fs::OpenOptionsExt::custom_flags(options.read(true).write(true), flags);
         let user = options.open(path).unwrap();
         tcsetwinsize(&user, Winsize { ws_row: 24, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
-        let mut command = Command::new(FOLIO_BIN);
-        command.args(arguments).current_dir(folder).env("TERM", term).env_remove("FOLIO_LOG").env_remove("NO_COLOR");
+        command.env_remove("FOLIO_LOG").env_remove("NO_COLOR");
         command.stdin(user.try_clone().unwrap()).stderr(user).stdout(Stdio::piped());
         take_terminal(&mut command);
         let mut child = command.spawn().unwrap();

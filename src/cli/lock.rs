@@ -1,0 +1,63 @@
+//! `folio lock`.
+
+use super::pack_project::{Moves, PackProject, differences, print_failure};
+use super::{Exit, LockArgs, Output};
+use crate::compile::FileBuffers;
+use crate::diagnostic::count_noun;
+use crate::pack_source::LOCK_NAME;
+
+/// Locks the packs of a manifest, or says which are not.
+pub(super) fn run(arguments: &LockArgs, output: &Output) -> anyhow::Result<Exit> {
+    let project = PackProject::open(&arguments.file, output)?;
+    if arguments.check {
+        return check(&project);
+    }
+    if arguments.remote {
+        return compare_with_remotes(&project);
+    }
+    let lock = match project.complete(&Moves::New, &FileBuffers::default()) {
+        Ok(lock) => lock,
+        Err(error) => return Ok(print_failure(&error, output)),
+    };
+    let count = count_noun(lock.packs.len(), "pack");
+    match project.write_lock(&lock)? {
+        true => output.print(&format!("wrote {LOCK_NAME}: {count}\n"))?,
+        false => output.print(&format!("{LOCK_NAME} is up to date: {count}\n"))?,
+    }
+    Ok(Exit::Success)
+}
+
+fn check(project: &PackProject<'_>) -> anyhow::Result<Exit> {
+    let uses = project.uses(&project.lock, &FileBuffers::default())?;
+    let found = differences(&project.lock, &uses);
+    for line in &found {
+        project.output.eprint(&format!("error: {line}\n"));
+    }
+    if found.is_empty() {
+        project.output.print(&format!("{LOCK_NAME} is up to date: {}\n", count_noun(uses.len(), "pack")))?;
+        return Ok(Exit::Success);
+    }
+    project.output.eprint("help: run `folio lock`\n");
+    Ok(Exit::Failure)
+}
+
+fn compare_with_remotes(project: &PackProject<'_>) -> anyhow::Result<Exit> {
+    let mut exit = Exit::Success;
+    for (key, locked) in &project.lock.packs {
+        let now = match project.remote_commit(&locked.source) {
+            Ok(now) => now,
+            Err(error) => return Ok(print_failure(&error.context(format!("pack `{key}`")), project.output)),
+        };
+        let rev = locked.source.rev.as_deref().unwrap_or("HEAD");
+        let line = match &now {
+            Some(now) if *now == locked.commit => format!("{key}: {rev} is still {now}\n"),
+            Some(now) => format!("{key}: {rev} moved from {} to {now}\n", locked.commit),
+            None => format!("{key}: {rev} is gone\n"),
+        };
+        if now.as_ref() != Some(&locked.commit) {
+            exit = Exit::Failure;
+        }
+        project.output.print(&line)?;
+    }
+    Ok(exit)
+}

@@ -1,0 +1,143 @@
+//! What a pack from elsewhere would do, for people.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::pack_project::PackProject;
+use crate::catalog::build;
+use crate::compile::{FileBuffers, LockedGrants, PackAct, PackVariable};
+use crate::diagnostic::{Report, Span};
+use crate::load::LoadedPack;
+use crate::openapi::entry;
+use crate::pack_source::{PackLock, PackTree};
+use crate::yaml::{Documents, Location, Spanned};
+
+/// How far the acts stand from the left.
+const INDENT: usize = 4;
+
+/// The acts of one pack.
+#[derive(Debug, Default)]
+pub(super) struct PackActs {
+    /// The steps that need a grant, and the settings that they use.
+    acts: Vec<Act>,
+    /// The variables that it reads.
+    variables: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Act {
+    /// The grant that it needs, or the section of the settings.
+    title: String,
+    /// Its file in the pack.
+    file: String,
+    line: u32,
+    /// What it is, in YAML without references to other places.
+    text: String,
+}
+
+/// Something that a pack does, and its place.
+struct FoundAct {
+    title: String,
+    at: Span,
+    value: Value,
+}
+
+impl PackActs {
+    /// The acts of a pack with a lock, whether or not they are granted.
+    pub(super) fn of(project: &PackProject<'_>, lock: &PackLock, key: &str) -> PackActs {
+        let loaded = project.load(lock, FileBuffers::default());
+        let mut variables = Vec::new();
+        let mut found = Vec::new();
+        let is_of_key = |locked: &LockedGrants| locked.key == key;
+        for pack in loaded.packs.iter().filter(|pack| pack.pack.locked.as_ref().is_some_and(is_of_key)) {
+            found.extend(settings(pack, &loaded.findings.documents));
+            let default =
+                |variable: &PackVariable| variable.default.as_ref().map(|value| format!(" (default `{value}`)"));
+            let of_pack = pack.pack.env.variables.iter();
+            variables
+                .extend(of_pack.map(|(name, variable)| format!("{name}{}", default(variable).unwrap_or_default())));
+        }
+        let built = build(loaded);
+        let steps = built.acts.into_iter().filter(|act| act.key == key);
+        found.extend(steps.map(|PackAct { grant, at, value, .. }| FoundAct {
+            title: grant.to_owned(),
+            at: at.span(),
+            value,
+        }));
+        found.sort_by(|one, other| (&one.title, one.at).cmp(&(&other.title, other.at)));
+        found.dedup_by(|one, other| (&one.title, one.at) == (&other.title, other.at));
+        let acts = found.into_iter().map(|act| Act::new(act, &built.report)).collect();
+        PackActs { acts, variables }
+    }
+
+    /// What it does, for a person who is asked for it.
+    pub(super) fn describe(&self) -> String {
+        let mut text = String::new();
+        for act in &self.acts {
+            let _ = writeln!(text, "{} at {}:{}\n{}", act.title, act.file, act.line, act.text);
+        }
+        if !self.variables.is_empty() {
+            let _ = writeln!(text, "variables that it may read: {}\n", self.variables.join(", "));
+        }
+        text
+    }
+
+    /// The same for a comparison: without lines, which move.
+    pub(super) fn comparable(&self) -> String {
+        let lines = self.acts.iter().map(|act| format!("{} in {}\n{}\n", act.title, act.file, act.text));
+        let variables = self.variables.iter().map(|name| format!("variable {name}\n"));
+        lines.chain(variables).collect()
+    }
+
+    /// How many steps need each grant.
+    pub(super) fn counts(&self) -> BTreeMap<&str, usize> {
+        let mut counts = BTreeMap::new();
+        self.acts.iter().for_each(|act| *counts.entry(act.title.as_str()).or_default() += 1);
+        counts
+    }
+
+    /// The files of a pack that its acts name, such as scripts and partials.
+    pub(super) fn named_files<'t>(&self, tree: &'t PackTree) -> Vec<(&'t str, &'t [u8])> {
+        let is_named = |path: &str| {
+            let name = path.rsplit('/').next().unwrap_or(path);
+            let stem = name.split('.').next().filter(|stem| !stem.is_empty()).unwrap_or(name);
+            let names = |text: &str| text.contains(name) || text.contains("{{>") && text.contains(stem);
+            self.acts.iter().any(|act| act.file != path && names(&act.text))
+        };
+        tree.files().filter(|(path, _)| is_named(path)).collect()
+    }
+}
+
+/// The connections and folders of a pack, which its steps use by name.
+fn settings(pack: &LoadedPack, documents: &Documents) -> Vec<FoundAct> {
+    let connections = pack.pack.connections.iter().map(|(name, setting)| ("connection", name, setting.location));
+    let folders = pack.pack.folders.iter().map(|(name, setting)| ("folder", name, setting.location));
+    let found = |(kind, name, at): (&str, &Spanned<String>, Location)| FoundAct {
+        title: format!("{kind} `{}`", name.value),
+        at: at.span(),
+        value: documents.json(at),
+    };
+    connections.chain(folders).map(found).collect()
+}
+
+impl Act {
+    fn new(act: FoundAct, report: &Report) -> Act {
+        let FoundAct { title, at, value } = act;
+        let source = report.sources.get(at.file);
+        let path = source.map(|source| source.path().display().to_string()).unwrap_or_default();
+        // Messages have `KEY@COMMIT/PATH`.
+        let file = match path.split_once('@').and_then(|(_, rest)| rest.split_once('/')) {
+            Some((_, file)) => file.to_owned(),
+            None => path,
+        };
+        let line = source.map(|source| source.position(at.start).line).unwrap_or_default();
+        let text = match value {
+            Value::Object(keys) => keys.iter().map(|(key, value)| entry(key, value, INDENT)).collect(),
+            Value::Null => format!("{:INDENT$}{}\n", "", report.sources.text_of(at)),
+            other => format!("{:INDENT$}{other}\n", ""),
+        };
+        Act { title, file, line, text }
+    }
+}

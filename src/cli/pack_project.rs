@@ -1,0 +1,291 @@
+//! A manifest with packs from elsewhere, with its lock and the cache.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail, ensure};
+
+use super::environment::environment;
+use super::request::{build_runtime, new_world};
+use super::{Exit, Output};
+use crate::compile::FileBuffers;
+use crate::diagnostic::{Code, Report, Severity, one_line};
+use crate::load::{LoadedPacks, ManifestLocation, PackState, PackUse, load_buffers};
+use crate::pack_source::{
+    FetchedPack, GitSource, LOCK_NAME, LockedPack, PackCache, PackLock, fetch_pack, list_repository, remote_commit,
+    suspicious_files,
+};
+use crate::world::RealWorld;
+
+/// How many names a message shows.
+const MAX_SHOWN: usize = 10;
+
+/// A manifest, its lock, and the cache.
+pub(super) struct PackProject<'o> {
+    pub(super) place: ManifestLocation,
+    /// The lock as it is on disk.
+    pub(super) lock: PackLock,
+    pub(super) cache: PackCache,
+    world: RealWorld,
+    runtime: tokio::runtime::Runtime,
+    pub(super) output: &'o Output,
+}
+
+/// Which packs take the commit that their revision has now.
+pub(super) enum Moves<'k> {
+    /// None: each is in the lock.
+    Nothing,
+    /// Those that are not in the lock.
+    New,
+    /// Those too, and the one with a key, and those in it; all without a key.
+    Updated(Option<&'k str>),
+}
+
+impl Moves<'_> {
+    fn includes(&self, key: &str) -> bool {
+        match self {
+            Moves::Nothing | Moves::New => false,
+            Moves::Updated(None) => true,
+            Moves::Updated(Some(chosen)) => is_within(key, chosen),
+        }
+    }
+}
+
+/// Whether a key is another, or that of a pack in it.
+pub(super) fn is_within(key: &str, outer: &str) -> bool {
+    key.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+impl<'o> PackProject<'o> {
+    /// Opens the manifest at a path, with its lock.
+    ///
+    /// # Errors
+    /// It cannot be read, or the lock is invalid.
+    pub(super) fn open(path: &Path, output: &'o Output) -> anyhow::Result<PackProject<'o>> {
+        let place = ManifestLocation::resolve(path)?;
+        let lock = read_lock(&place.path().join(LOCK_NAME), output)?;
+        let cache = PackCache::locate(|name| std::env::var_os(name));
+        let cache = cache.context("there is no folder for the cache of packs\nhelp: set FOLIO_CACHE to a folder")?;
+        Ok(PackProject { place, lock, cache, world: new_world(), runtime: build_runtime()?, output })
+    }
+
+    /// Loads the manifest with a lock, and with texts in the place of files.
+    pub(super) fn load(&self, lock: &PackLock, mut buffers: FileBuffers) -> LoadedPacks {
+        if let Ok(folder) = fs::canonicalize(self.place.path()) {
+            buffers.insert(folder.join(LOCK_NAME), lock.to_yaml().into_bytes());
+        }
+        load_buffers(&self.place, &environment(&[], None), &buffers)
+    }
+
+    /// The packs that the manifest has from elsewhere, as far as a lock and the cache have those around them.
+    ///
+    /// # Errors
+    /// The manifest cannot be read.
+    pub(super) fn uses(&self, lock: &PackLock, buffers: &FileBuffers) -> anyhow::Result<Vec<PackUse>> {
+        let loaded = self.load(lock, buffers.clone());
+        let Some(served) = loaded.packs.first() else {
+            self.output.eprint_report(&loaded.findings.report);
+            bail!("cannot read the manifest");
+        };
+        if is_unreadable(&loaded.findings.report, served.at.file()) {
+            self.output.eprint_report(&loaded.findings.report);
+            bail!("the manifest has errors");
+        }
+        Ok(loaded.uses)
+    }
+
+    /// The lock with all packs of the manifest, each of which is in the cache then.
+    ///
+    /// # Errors
+    /// One cannot be fetched, or is not what the lock says.
+    pub(super) fn complete(&self, moves: &Moves<'_>, buffers: &FileBuffers) -> anyhow::Result<PackLock> {
+        let (mut lock, mut done) = (self.lock.clone(), BTreeSet::new());
+        loop {
+            let uses = self.uses(&lock, buffers)?;
+            let due: Vec<&PackUse> = uses.iter().filter(|wanted| !done.contains(&wanted.key)).collect();
+            if due.is_empty() {
+                lock.packs.retain(|key, _| uses.iter().any(|wanted| wanted.key == *key));
+                return Ok(lock);
+            }
+            for wanted in due {
+                let pack = self.resolve(wanted, lock.packs.get(&wanted.key), moves);
+                let pack = pack.with_context(|| format!("pack `{}`", wanted.key))?;
+                lock.packs.insert(wanted.key.clone(), pack);
+                done.insert(wanted.key.clone());
+            }
+        }
+    }
+
+    /// What the lock says of a pack, which is in the cache then.
+    fn resolve(&self, wanted: &PackUse, known: Option<&LockedPack>, moves: &Moves<'_>) -> anyhow::Result<LockedPack> {
+        let same = known.filter(|known| known.source == wanted.source);
+        let Some(known) = same else {
+            let why = if known.is_none() { "it is not in" } else { "it is from elsewhere in" };
+            ensure!(!matches!(moves, Moves::Nothing), "{why} {LOCK_NAME}\nhelp: run `folio lock`");
+            return self.fetch(wanted, None);
+        };
+        if moves.includes(&wanted.key) && self.has_moved(known)? {
+            let fetched = self.fetch(wanted, None)?;
+            return Ok(LockedPack { granted: known.granted.clone(), ..fetched });
+        }
+        if self.cache.check(&known.digest).is_ok() {
+            return Ok(known.clone());
+        }
+        let fetched = self.fetch(wanted, Some(&known.commit))?;
+        ensure!(
+            fetched.digest == known.digest,
+            "commit {} has other files than {LOCK_NAME} says: {} and not {}",
+            known.commit,
+            fetched.digest,
+            known.digest
+        );
+        Ok(known.clone())
+    }
+
+    /// Whether the revision of a pack is another commit now.
+    fn has_moved(&self, known: &LockedPack) -> anyhow::Result<bool> {
+        Ok(self.remote_commit(&known.source)?.as_ref() != Some(&known.commit))
+    }
+
+    /// The commit of a revision now; `None` where it is gone.
+    pub(super) fn remote_commit(&self, source: &GitSource) -> anyhow::Result<Option<String>> {
+        Ok(self.runtime.block_on(remote_commit(source, (&self.world, &self.cache)))?)
+    }
+
+    /// The paths of all files of a repository, and the text of one.
+    ///
+    /// # Errors
+    /// It cannot be fetched.
+    pub(super) fn list_repository(
+        &self,
+        source: &GitSource,
+        file: &str,
+    ) -> anyhow::Result<(Vec<String>, Option<Vec<u8>>)> {
+        self.output.eprint(&format!("looking into {}\n", source.url));
+        Ok(self.runtime.block_on(list_repository(source, file, (&self.world, &self.cache)))?)
+    }
+
+    /// Fetches a pack into the cache, and warns of what is suspicious in it.
+    fn fetch(&self, wanted: &PackUse, commit: Option<&str>) -> anyhow::Result<LockedPack> {
+        self.output.eprint(&format!("fetching `{}` from {}\n", wanted.key, wanted.source.url));
+        let fetched = self.runtime.block_on(fetch_pack(&wanted.source, commit, (&self.world, &self.cache)))?;
+        self.warn_of(&wanted.key, &fetched);
+        let digest = self.cache.store(&fetched.tree).context("cannot write the cache")?;
+        let FetchedPack { commit, tree, .. } = fetched;
+        Ok(LockedPack { source: wanted.source.clone(), commit, digest, files: tree.len() as u64, granted: None })
+    }
+
+    fn warn_of(&self, key: &str, fetched: &FetchedPack) {
+        if !fetched.skipped.is_empty() {
+            let names: Vec<_> = fetched.skipped.iter().take(MAX_SHOWN).map(|path| one_line(path)).collect();
+            let more = if fetched.skipped.len() > MAX_SHOWN { ", …" } else { "" };
+            let names = names.join("`, `");
+            self.output.eprint(&format!("warning: pack `{key}`: links and submodules are left out: `{names}`{more}\n"));
+        }
+        let suspicious = suspicious_files(&fetched.tree);
+        for line in suspicious.iter().take(MAX_SHOWN) {
+            self.output.eprint(&format!("warning: pack `{key}`: {}\n", one_line(line)));
+        }
+        if let Some(more) = suspicious.len().checked_sub(MAX_SHOWN).filter(|more| *more > 0) {
+            self.output.eprint(&format!("warning: pack `{key}`: {more} more such files\n"));
+        }
+    }
+
+    /// Writes the lock, if it is another one.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(super) fn write_lock(&self, lock: &PackLock) -> anyhow::Result<bool> {
+        let path = self.lock_path();
+        let is_new = *lock != self.lock || (!lock.packs.is_empty() && !path.exists());
+        if is_new {
+            write_file(&path, &lock.to_yaml())?;
+        }
+        Ok(is_new)
+    }
+
+    fn lock_path(&self) -> PathBuf {
+        self.place.path().join(LOCK_NAME)
+    }
+}
+
+/// Says why packs are not what they should be.
+pub(super) fn print_failure(error: &anyhow::Error, output: &Output) -> Exit {
+    output.eprint_error(error);
+    Exit::Failure
+}
+
+/// Whether the served manifest has errors of its own, so that packs in it may be hidden.
+fn is_unreadable(report: &Report, manifest: crate::diagnostic::FileId) -> bool {
+    let hides =
+        |code| matches!(code, Code::Syntax | Code::WrongType | Code::UnknownKey | Code::Duplicate | Code::Version);
+    report.diagnostics().iter().any(|diagnostic| {
+        let is_of_manifest = diagnostic.span.is_some_and(|span| span.file == manifest);
+        diagnostic.severity == Severity::Error && is_of_manifest && hides(diagnostic.code)
+    })
+}
+
+fn read_lock(path: &Path, output: &Output) -> anyhow::Result<PackLock> {
+    let text = match fs::read(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(PackLock::default()),
+        read => read.with_context(|| format!("cannot read `{}`", path.display()))?,
+    };
+    let mut report = Report::default();
+    let file = crate::yaml::decode(&text, LOCK_NAME, &mut report);
+    match file.and_then(|file| PackLock::parse(file, &mut report)) {
+        Some(lock) => Ok(lock),
+        None => {
+            output.eprint_report(&report);
+            bail!("invalid {LOCK_NAME}");
+        }
+    }
+}
+
+/// Writes a file whole or not at all.
+///
+/// # Errors
+/// It cannot be written.
+pub(super) fn write_file(path: &Path, text: &str) -> anyhow::Result<()> {
+    let cannot = || format!("cannot write `{}`", path.display());
+    // What a link leads to is changed, not the link.
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let token = crate::world::random_token().unwrap_or_default();
+    let beside = folder.join(format!(".folio-{}.tmp", token.get(..16).unwrap_or_default()));
+    let write = || -> std::io::Result<()> {
+        let mut file = fs::File::options().write(true).create_new(true).open(&beside)?;
+        if let Ok(known) = path.metadata() {
+            file.set_permissions(known.permissions())?;
+        }
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&beside, &path)
+    };
+    write().inspect_err(|_| drop(fs::remove_file(&beside))).with_context(cannot)
+}
+
+/// How the lock is not what the manifest says, of which these are the packs.
+pub(super) fn differences(lock: &PackLock, uses: &[PackUse]) -> Vec<String> {
+    let mut found: Vec<String> = uses.iter().filter_map(|wanted| difference(lock, wanted)).collect();
+    let state = |key: &str| uses.iter().find(|wanted| wanted.key == key).map(|wanted| wanted.state);
+    for key in lock.packs.keys().filter(|key| state(key).is_none()) {
+        // Whether a pack has this one is known where it is in the cache.
+        let outer = key.rsplit_once('/').and_then(|(outer, _)| state(outer));
+        let is_known = outer.is_none_or(|outer| outer == PackState::Cached);
+        found.extend(is_known.then(|| format!("{LOCK_NAME} has pack `{key}`, and the manifest has not")));
+    }
+    found
+}
+
+fn difference(lock: &PackLock, PackUse { key, state, .. }: &PackUse) -> Option<String> {
+    match (state, lock.packs.get(key)) {
+        (PackState::Unlocked, Some(locked)) => {
+            Some(format!("{LOCK_NAME} has pack `{key}` from elsewhere: {}", locked.source))
+        }
+        (PackState::Unlocked, None) => Some(format!("pack `{key}` is not in {LOCK_NAME}")),
+        (PackState::Changed, _) => Some(format!("pack `{key}` was changed in the cache")),
+        (PackState::Missing | PackState::Cached, _) => None,
+    }
+}

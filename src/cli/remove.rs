@@ -1,0 +1,33 @@
+//! `folio remove`.
+
+use super::new::Target;
+use super::pack_project::{PackProject, is_within, write_file};
+use super::{Exit, Output, RemoveArgs};
+use crate::diagnostic::one_line;
+use crate::pack_source::LOCK_NAME;
+use crate::yaml::remove_entry;
+
+/// Takes a pack out of a manifest and its lock, and keeps every other byte.
+pub(super) fn run(arguments: &RemoveArgs, output: &Output) -> anyhow::Result<Exit> {
+    let project = PackProject::open(&arguments.file, output)?;
+    let target = Target::find(&arguments.file)?;
+    let (key, shown) = (arguments.key.as_str(), target.shown_path());
+    let text = match remove_entry(&target.text, "packs", key) {
+        Ok(Some(text)) => text,
+        Ok(None) => {
+            output.eprint(&format!("error: no pack `{}` in `{shown}`\n", one_line(key)));
+            return Ok(Exit::Failure);
+        }
+        Err(why) => {
+            let help = format!("help: remove `{}` from `packs` yourself, and run `folio lock`", one_line(key));
+            output.eprint(&format!("error: cannot edit `{shown}`: {why}\n{help}\n"));
+            return Ok(Exit::Failure);
+        }
+    };
+    let mut lock = project.lock.clone();
+    lock.packs.retain(|known, _| !is_within(known, key));
+    write_file(&target.path, &format!("{}{text}", target.mark))?;
+    let locked = if project.write_lock(&lock)? { format!(" and {LOCK_NAME}") } else { String::new() };
+    output.print(&format!("removed pack `{key}` from {shown}{locked}\n"))?;
+    Ok(Exit::Success)
+}

@@ -1,0 +1,101 @@
+//! `folio trust`.
+
+use std::fmt::Write as _;
+
+use super::ask::{ask, can_ask};
+use super::pack_acts::PackActs;
+use super::pack_project::{Moves, PackProject, print_failure};
+use super::{Exit, Output, TrustArgs};
+use crate::compile::FileBuffers;
+use crate::diagnostic::{count_noun, nearest, one_line, sanitize};
+use crate::load::PackUse;
+use crate::pack_source::{Granted, LOCK_NAME, LockedPack, PackTree};
+
+/// Shows what a pack would do, and lets it.
+pub(super) fn run(arguments: &TrustArgs, output: &Output) -> anyhow::Result<Exit> {
+    let mut project = PackProject::open(&arguments.file, output)?;
+    let lock = match project.complete(&Moves::Nothing, &FileBuffers::default()) {
+        Ok(lock) => lock,
+        Err(error) => return Ok(print_failure(&error, output)),
+    };
+    let uses = project.uses(&lock, &FileBuffers::default())?;
+    let key = arguments.key.as_str();
+    let (Some(wanted), Some(locked)) = (uses.iter().find(|wanted| wanted.key == key), lock.packs.get(key)) else {
+        output.eprint(&unknown_pack(key, &uses));
+        return Ok(Exit::Failure);
+    };
+    if wanted.allow.is_empty() {
+        let help = "help: write what it may do: `allow: [exec]`";
+        output.eprint(&format!("error: pack `{key}` has texts only: the manifest allows it nothing\n{help}\n"));
+        return Ok(Exit::Failure);
+    }
+    if wanted.allow.is_subset(&locked.grants()) {
+        output.print(&format!("`{key}` is trusted already\n"))?;
+        return Ok(Exit::Success);
+    }
+    let acts = PackActs::of(&project, &lock, key);
+    let tree = project.cache.read(&locked.digest)?;
+    output.print(&sanitize(&describe(wanted, locked, (&acts, &tree))))?;
+    if !arguments.yes && !confirm(key, output)? {
+        return Ok(Exit::Failure);
+    }
+    let granted = Granted { digest: locked.digest, allow: wanted.allow.clone() };
+    let mut trusted = lock.clone();
+    trusted.packs.entry(key.to_owned()).and_modify(|pack| pack.granted = Some(granted));
+    project.write_lock(&trusted)?;
+    project.lock = trusted;
+    output.print(&format!("trusted `{key}` in {LOCK_NAME}, until its files change: {}\n", names(wanted)))?;
+    Ok(Exit::Success)
+}
+
+fn names(wanted: &PackUse) -> String {
+    wanted.allow.iter().map(|grant| grant.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+fn unknown_pack(key: &str, uses: &[PackUse]) -> String {
+    let help = match nearest(key, uses.iter().map(|wanted| wanted.key.as_str())) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "packs by `path` are your own, and need no trust".to_owned(),
+    };
+    format!("error: the manifest has no pack `{}` from elsewhere\nhelp: {help}\n", one_line(key))
+}
+
+/// Asks, where somebody is there to answer.
+fn confirm(key: &str, output: &Output) -> anyhow::Result<bool> {
+    if !can_ask() {
+        output.eprint("error: nobody is there to ask\nhelp: read the above, and confirm it with `--yes`\n");
+        return Ok(false);
+    }
+    let answer = |text: &str| match text.to_lowercase().as_str() {
+        "y" | "yes" => Ok(true),
+        "n" | "no" => Ok(false),
+        _ => Err("expected `y` or `n`".to_owned()),
+    };
+    ask(&format!("Let `{key}` do this?"), "n", answer, output)
+}
+
+/// What a pack is, and what it would do.
+fn describe(wanted: &PackUse, locked: &LockedPack, (acts, tree): (&PackActs, &PackTree)) -> String {
+    let LockedPack { commit, digest, files, source, .. } = locked;
+    let files = count_noun(usize::try_from(*files).unwrap_or(usize::MAX), "file");
+    let mut text = format!("pack `{}` from {source}\n  commit {commit}, {files}, {digest}\n", wanted.key);
+    let _ = writeln!(text, "  allowed: {}\n", names(wanted));
+    text.push_str(&acts.describe());
+    for (path, bytes) in acts.named_files(tree) {
+        match std::str::from_utf8(bytes) {
+            Ok(content) => {
+                let lines: String = content.lines().map(|line| format!("    {line}\n")).collect();
+                let _ = writeln!(text, "file {path}\n{lines}");
+            }
+            Err(_) => drop(writeln!(text, "file {path}: {} bytes that are no text\n", bytes.len())),
+        }
+    }
+    let allowed: Vec<&str> = wanted.allow.iter().map(|grant| grant.as_str()).collect();
+    let known = ["exec", "script", "http", "ask", "files", "read"];
+    for (grant, count) in
+        acts.counts().into_iter().filter(|(title, _)| known.contains(title) && !allowed.contains(title))
+    {
+        let _ = writeln!(text, "not allowed, and left out: {} with `{grant}`", count_noun(count, "step"));
+    }
+    text
+}

@@ -1,0 +1,147 @@
+//! `folio update`.
+
+use std::collections::BTreeSet;
+
+use similar::TextDiff;
+
+use super::pack_acts::PackActs;
+use super::pack_project::{Moves, PackProject, print_failure};
+use super::{Exit, Output, UpdateArgs};
+use crate::catalog::{BuildOutcome, build};
+use crate::compile::FileBuffers;
+use crate::diagnostic::{count_noun, nearest, one_line, sanitize};
+use crate::pack_source::{LOCK_NAME, LockedPack, PackLock, PackTree};
+
+/// How many digits of a commit are shown.
+const SHORT_COMMIT: usize = 12;
+
+/// Moves packs to where their revisions are now.
+pub(super) fn run(arguments: &UpdateArgs, output: &Output) -> anyhow::Result<Exit> {
+    let project = PackProject::open(&arguments.file, output)?;
+    let key = arguments.key.as_deref();
+    if let Some(key) = key.filter(|key| !project.lock.packs.contains_key(*key)) {
+        let near = nearest(key, project.lock.packs.keys().map(String::as_str));
+        let help = near.map_or_else(|| "`folio lock` adds packs".to_owned(), |near| format!("did you mean `{near}`?"));
+        output.eprint(&format!("error: no pack `{}` in {LOCK_NAME}\nhelp: {help}\n", one_line(key)));
+        return Ok(Exit::Failure);
+    }
+    let lock = match project.complete(&Moves::Updated(key), &FileBuffers::default()) {
+        Ok(lock) => lock,
+        Err(error) => return Ok(print_failure(&error, output)),
+    };
+    let change = Change { project: &project, before: &project.lock, after: &lock };
+    for key in change.keys() {
+        output.print(&change.summary(&key))?;
+        if arguments.diff {
+            output.print(&sanitize(&change.diff(&key)))?;
+        }
+    }
+    if change.keys().is_empty() {
+        output.print("all packs are up to date\n")?;
+    }
+    if arguments.dry_run {
+        return Ok(Exit::Success);
+    }
+    if let Some(report) = change.new_errors() {
+        output.eprint_report(&report);
+        output.eprint("error: nothing is updated: the manifest would have errors\n");
+        return Ok(Exit::Failure);
+    }
+    project.write_lock(&lock)?;
+    Ok(Exit::Success)
+}
+
+/// Two states of a lock.
+struct Change<'p> {
+    project: &'p PackProject<'p>,
+    before: &'p PackLock,
+    after: &'p PackLock,
+}
+
+impl Change<'_> {
+    /// The packs that are there before or after, and not the same.
+    fn keys(&self) -> BTreeSet<String> {
+        let all = self.before.packs.keys().chain(self.after.packs.keys());
+        all.filter(|key| self.before.packs.get(*key) != self.after.packs.get(*key)).cloned().collect()
+    }
+
+    fn summary(&self, key: &str) -> String {
+        let (before, after) = (self.before.packs.get(key), self.after.packs.get(key));
+        match (before, after) {
+            (Some(before), Some(after)) => {
+                let (old, new) = (short(&before.commit), short(&after.commit));
+                let what = match before.digest == after.digest {
+                    true => "with the same files".to_owned(),
+                    false => self.changed_files(before, after),
+                };
+                let could_act = !before.grants().is_empty() && after.grants().is_empty();
+                let trust = format!("  it has texts only, until `folio trust {key}`\n");
+                format!("{key}: {old} to {new}, {what}\n{}", if could_act { &trust } else { "" })
+            }
+            (None, Some(after)) => format!("{key}: new, {}\n", short(&after.commit)),
+            _ => format!("{key}: gone\n"),
+        }
+    }
+
+    fn changed_files(&self, before: &LockedPack, after: &LockedPack) -> String {
+        match (self.project.cache.read(&before.digest), self.project.cache.read(&after.digest)) {
+            (Ok(old), Ok(new)) => {
+                let changed = changed_paths(&old, &new);
+                format!("{} changed", count_noun(changed.len(), "file"))
+            }
+            _ => "other files".to_owned(),
+        }
+    }
+
+    /// What is different in a pack: first what it does, then its files.
+    fn diff(&self, key: &str) -> String {
+        let tree = |lock: &PackLock| lock.packs.get(key).and_then(|pack| self.project.cache.read(&pack.digest).ok());
+        let (Some(new), old) = (tree(self.after), tree(self.before)) else { return String::new() };
+        let Some(old) = old else { return "  the files as they were are not in the cache\n".to_owned() };
+        let (acts_before, acts_after) =
+            (PackActs::of(self.project, self.before, key), PackActs::of(self.project, self.after, key));
+        let mut text = unified("what it does", &acts_before.comparable(), &acts_after.comparable());
+        let named: BTreeSet<&str> = acts_before
+            .named_files(&old)
+            .into_iter()
+            .chain(acts_after.named_files(&new))
+            .map(|(path, _)| path)
+            .collect();
+        let (first, rest): (Vec<&str>, Vec<&str>) =
+            changed_paths(&old, &new).into_iter().partition(|path| named.contains(path));
+        for path in first.into_iter().chain(rest) {
+            text.push_str(&file_diff(path, &old, &new));
+        }
+        text
+    }
+
+    /// The report of the manifest with the new lock, where it has errors and had none.
+    fn new_errors(&self) -> Option<crate::diagnostic::Report> {
+        let built = |lock: &PackLock| -> BuildOutcome { build(self.project.load(lock, FileBuffers::default())) };
+        let is_worse = !built(self.before).report.has_errors();
+        Some(built(self.after).report).filter(|report| is_worse && report.has_errors())
+    }
+}
+
+fn short(commit: &str) -> &str {
+    commit.get(..SHORT_COMMIT).unwrap_or(commit)
+}
+
+/// The files that only one of two trees has, or that they have with other bytes.
+fn changed_paths<'t>(old: &'t PackTree, new: &'t PackTree) -> Vec<&'t str> {
+    let all: BTreeSet<&str> = old.files().chain(new.files()).map(|(path, _)| path).collect();
+    all.into_iter().filter(|path| old.get(path) != new.get(path)).collect()
+}
+
+fn file_diff(path: &str, old: &PackTree, new: &PackTree) -> String {
+    let text = |tree: &PackTree| std::str::from_utf8(tree.get(path).unwrap_or_default()).map(str::to_owned);
+    match (text(old), text(new)) {
+        (Ok(before), Ok(after)) => unified(path, &before, &after),
+        _ => format!("{path}: other bytes, which are no text\n"),
+    }
+}
+
+fn unified(name: &str, before: &str, after: &str) -> String {
+    let diff = TextDiff::configure().timeout(std::time::Duration::from_secs(1)).diff_lines(before, after);
+    diff.unified_diff().header(name, name).to_string()
+}

@@ -1,0 +1,239 @@
+//! Opens packs that come from elsewhere: as `folio.lock` has them, and from the cache alone.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::compile::{Findings, LockedGrants};
+use crate::diagnostic::{Code, Span};
+use crate::files::{FileError, Folder};
+use crate::manifest::{Allow, Grant, PackRef};
+use crate::pack_source::{
+    CacheError, GitSource, LOCK_NAME, LockedPack, PackCache, PackLock, SourceError, check_folder, check_revision,
+    check_url,
+};
+use crate::yaml::{Location, Spanned};
+
+/// How many digits of a commit messages show.
+const SHORT_COMMIT: usize = 8;
+
+/// A pack that comes from elsewhere, as its importer has it.
+#[derive(Debug, Clone)]
+pub struct PackUse {
+    /// Its key in the lock.
+    pub key: String,
+    /// Where it comes from.
+    pub source: GitSource,
+    /// What it is allowed, if it is granted that.
+    pub allow: BTreeSet<Grant>,
+    /// Whether it can be loaded.
+    pub state: PackState,
+}
+
+/// Whether a pack from elsewhere can be loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PackState {
+    /// The lock does not have it, or has it from elsewhere.
+    Unlocked,
+    /// It is not in the cache.
+    Missing,
+    /// What is in the cache has another digest.
+    Changed,
+    /// It is what the lock says.
+    Cached,
+}
+
+/// The packs of the lock beside the served manifest.
+pub(super) struct LockedPacks<'a> {
+    folder: &'a Folder,
+    /// The folder in messages.
+    shown: &'a str,
+    /// Read when the first pack needs it; `None` inside if it is not valid.
+    lock: OnceCell<Option<PackLock>>,
+    uses: RefCell<Vec<PackUse>>,
+}
+
+/// An opened pack.
+pub(super) struct OpenedPack {
+    /// The reference, with what is granted alone.
+    pub(super) reference: Spanned<PackRef>,
+    /// The path as written, or what stands for it.
+    pub(super) path: Spanned<String>,
+    pub(super) folder: Folder,
+    /// The prefix of its paths in messages.
+    pub(super) shown: String,
+    /// What it may do, if it comes from elsewhere.
+    pub(super) grants: Option<LockedGrants>,
+}
+
+/// A reference to a pack that comes from elsewhere.
+pub(super) struct LockedReference<'r> {
+    pub(super) name: &'r Spanned<String>,
+    pub(super) reference: &'r Spanned<PackRef>,
+    pub(super) url: &'r Spanned<String>,
+    /// The key of its importer, if that comes from elsewhere or is imported itself.
+    pub(super) outer_key: &'r str,
+    /// Whether the importer comes from elsewhere itself.
+    pub(super) is_foreign: bool,
+}
+
+impl LockedReference<'_> {
+    /// Its key in the lock.
+    fn key(&self) -> String {
+        join_keys(self.outer_key, self.name)
+    }
+
+    /// Where it comes from; reports what is wrong with that.
+    fn source(&self, findings: &mut Findings) -> Option<GitSource> {
+        let PackRef { rev, path, .. } = &self.reference.value;
+        if self.is_foreign && !self.url.starts_with("https://") {
+            let message = "a pack of another repository has its own packs over `https://` only";
+            findings.report.error(Code::Unsafe, self.url.location.span(), message);
+            return None;
+        }
+        let mut report = |at: Location, error: SourceError| {
+            let diagnostic = findings.report.error(Code::BadValue, at.span(), error.to_string());
+            if let Some(help) = error.help() {
+                diagnostic.help(help);
+            }
+        };
+        check_url(self.url).map_err(|error| report(self.url.location, error)).ok()?;
+        let valid_rev = rev.as_ref().map(|rev| check_revision(rev).map_err(|error| report(rev.location, error)));
+        let valid_path = path.as_ref().map(|path| check_folder(path).map_err(|error| report(path.location, error)));
+        valid_rev.transpose().ok()?;
+        valid_path.transpose().ok()?;
+        GitSource::new(self.url, rev.as_ref().map(|rev| rev.as_str()), path.as_ref().map(|path| path.as_str())).ok()
+    }
+}
+
+/// The key of a pack in a pack.
+pub(super) fn join_keys(outer: &str, inner: &str) -> String {
+    if outer.is_empty() { inner.to_owned() } else { format!("{outer}/{inner}") }
+}
+
+impl<'a> LockedPacks<'a> {
+    pub(super) fn new(folder: &'a Folder, shown: &'a str) -> LockedPacks<'a> {
+        LockedPacks { folder, shown, lock: OnceCell::new(), uses: RefCell::default() }
+    }
+
+    /// The packs that were asked for.
+    pub(super) fn into_uses(self) -> Vec<PackUse> {
+        self.uses.into_inner()
+    }
+
+    /// Opens a pack in the cache; reports one that is not locked or not there.
+    pub(super) fn open(&self, written: &LockedReference<'_>, findings: &mut Findings) -> Option<OpenedPack> {
+        let source = written.source(findings)?;
+        let (key, at) = (written.key(), written.url.location);
+        let allow: BTreeSet<Grant> = written.reference.allow.iter().flat_map(Allow::grants).collect();
+        let used = |state: PackState| {
+            let wanted = PackUse { key: key.clone(), source: source.clone(), allow: allow.clone(), state };
+            self.uses.borrow_mut().push(wanted);
+        };
+        let Some(locked) = self.locked(&key, &source, (at, findings)) else {
+            used(PackState::Unlocked);
+            return None;
+        };
+        let folder = open_cached(&key, locked, at, findings);
+        used(*folder.as_ref().map_or_else(|state| state, |_| &PackState::Cached));
+        let folder = folder.ok()?;
+        let granted = locked.grants();
+        let withheld: BTreeSet<&str> = allow.difference(&granted).map(|grant| grant.as_str()).collect();
+        warn_of_withheld((&key, locked), &withheld, written.reference, findings);
+        let mut reference = written.reference.clone();
+        reference.value.allow = reference.allow.as_ref().map(|allow| allow.restricted_to(&granted));
+        let path = written.reference.path.clone().unwrap_or_else(|| written.url.clone());
+        let short = locked.commit.get(..SHORT_COMMIT).unwrap_or_default();
+        let shown = format!("{key}@{short}/");
+        Some(OpenedPack {
+            reference,
+            path,
+            folder,
+            shown,
+            grants: Some(LockedGrants { key, withheld: withheld.into_iter().map(str::to_owned).collect() }),
+        })
+    }
+}
+
+impl LockedPacks<'_> {
+    /// What the lock says of a pack; reports one that it does not have.
+    fn locked(&self, key: &str, source: &GitSource, (at, findings): (Location, &mut Findings)) -> Option<&LockedPack> {
+        let lock = self.lock.get_or_init(|| read_lock(self.folder, self.shown, findings)).as_ref()?;
+        let (message, help) = match lock.packs.get(key) {
+            Some(locked) if locked.source == *source => return Some(locked),
+            Some(locked) => {
+                (format!("{LOCK_NAME} has pack `{key}` from elsewhere: {}", locked.source), "`folio lock` replaces it")
+            }
+            None => (format!("pack `{key}` is not in {LOCK_NAME}"), "`folio lock` adds it"),
+        };
+        findings.report.error(Code::NotFound, at.span(), message).help(help);
+        None
+    }
+}
+
+/// Reads the lock; no file is an empty one. `None` if it is not valid.
+fn read_lock(folder: &Folder, shown: &str, findings: &mut Findings) -> Option<PackLock> {
+    findings.dependencies.files.insert(folder.path().join(LOCK_NAME));
+    let shown = format!("{shown}{LOCK_NAME}");
+    match findings.read(folder, Path::new(LOCK_NAME)) {
+        Ok(bytes) => {
+            let file = findings.decode(&bytes, &shown)?;
+            PackLock::parse(file, &mut findings.report)
+        }
+        Err(FileError::NotFound(_)) => Some(PackLock::default()),
+        Err(error) => {
+            findings.report.error(Code::Unreadable, None::<Span>, format!("{shown}: {error}"));
+            None
+        }
+    }
+}
+
+/// Opens the folder of a pack in the cache, and takes its texts from what was checked.
+fn open_cached(key: &str, locked: &LockedPack, at: Location, findings: &mut Findings) -> Result<Folder, PackState> {
+    let Some(cache) = PackCache::locate(|name| std::env::var_os(name)) else {
+        findings
+            .report
+            .error(Code::NotFound, at.span(), "there is no folder for the cache of packs")
+            .help("set FOLIO_CACHE to a folder");
+        return Err(PackState::Missing);
+    };
+    let path = cache.folder_of(&locked.digest);
+    findings.dependencies.files.insert(path.clone());
+    let opened =
+        cache.read(&locked.digest).and_then(|tree| Ok((tree, Folder::open(&path).map_err(|_| CacheError::Changed)?)));
+    let (code, message, state) = match opened {
+        Ok((tree, folder)) => {
+            for (file, bytes) in tree.into_files() {
+                findings.buffers.insert(folder.path().join(file), bytes);
+            }
+            return Ok(folder);
+        }
+        Err(CacheError::Missing) => (Code::NotFound, format!("pack `{key}` is not fetched"), PackState::Missing),
+        Err(CacheError::Changed) => {
+            let message = format!("pack `{key}` was changed in the cache: it is not what {LOCK_NAME} says");
+            (Code::Unsafe, message, PackState::Changed)
+        }
+    };
+    findings.report.error(code, at.span(), message).help("`folio fetch` fetches it");
+    Err(state)
+}
+
+/// Warns of a pack that is allowed more than it is granted as it is.
+fn warn_of_withheld(
+    (key, locked): (&str, &LockedPack),
+    withheld: &BTreeSet<&str>,
+    reference: &Spanned<PackRef>,
+    findings: &mut Findings,
+) {
+    if withheld.is_empty() {
+        return;
+    }
+    let names = withheld.iter().copied().collect::<Vec<_>>().join("`, `");
+    let has_changed = locked.granted.as_ref().is_some_and(|granted| granted.digest != locked.digest);
+    let why = if has_changed { "changed since it was trusted" } else { "is not trusted" };
+    let at = findings.documents.key_at(reference.location, "/allow");
+    findings
+        .report
+        .warning(Code::NotGranted, at.span(), format!("pack `{key}` {why}: what needs `{names}` is left out"))
+        .help(format!("`folio trust {key}` shows what it would do, and asks"));
+}

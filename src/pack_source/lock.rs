@@ -1,0 +1,262 @@
+//! `folio.lock`: what each pack is, to the byte, and what it may do.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use serde::Deserialize;
+
+use super::source::{GitSource, is_commit};
+use super::tree_digest::TreeDigest;
+use crate::diagnostic::{Code, FileId, Report};
+use crate::manifest::Grant;
+use crate::notation::NamedMap;
+use crate::yaml::{Location, Spanned, from_document, parse};
+
+/// The name of the file.
+pub const LOCK_NAME: &str = "folio.lock";
+/// The version of its format.
+const VERSION: i64 = 1;
+/// The first lines of the file.
+const HEADER: &str = "# Written by folio. Commit it: it says what each pack is, to the byte.\n";
+
+/// The packs of a manifest, by their keys; that of a pack in a pack is `OUTER/INNER`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PackLock {
+    /// The packs.
+    pub packs: BTreeMap<String, LockedPack>,
+}
+
+/// One pack.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockedPack {
+    /// Where it comes from, as the manifest says.
+    pub source: GitSource,
+    /// The commit.
+    pub commit: String,
+    /// The digest of its files.
+    pub digest: TreeDigest,
+    /// How many files it has.
+    pub files: u64,
+    /// What it may do.
+    pub granted: Option<Granted>,
+}
+
+/// What a pack may do while it has one digest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Granted {
+    /// The digest of the files that were granted it.
+    pub digest: TreeDigest,
+    /// The grants.
+    pub allow: BTreeSet<Grant>,
+}
+
+impl LockedPack {
+    /// What it may do as it is.
+    pub fn grants(&self) -> BTreeSet<Grant> {
+        let granted = self.granted.as_ref().filter(|granted| granted.digest == self.digest);
+        granted.map(|granted| granted.allow.clone()).unwrap_or_default()
+    }
+}
+
+/// The file as it is written.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+struct WrittenLock {
+    lock: Option<Spanned<i64>>,
+    packs: NamedMap<Spanned<WrittenPack>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+struct WrittenPack {
+    git: Option<Spanned<String>>,
+    rev: Option<Spanned<String>>,
+    path: Option<Spanned<String>>,
+    commit: Option<Spanned<String>>,
+    digest: Option<Spanned<String>>,
+    files: Option<u64>,
+    granted: Option<Spanned<WrittenGranted>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+struct WrittenGranted {
+    digest: Option<Spanned<String>>,
+    allow: Vec<Grant>,
+}
+
+impl PackLock {
+    /// Reads a file; reports what is wrong with it.
+    pub fn parse(file: FileId, report: &mut Report) -> Option<PackLock> {
+        let before = report.diagnostics().len();
+        let document = parse(file, report)?;
+        let written: WrittenLock = from_document(&document, report)?;
+        check_version(&written, document.root_location(), report);
+        let mut lock = PackLock::default();
+        for (key, pack) in &written.packs {
+            let pack = PackReader { at: pack.location, report }.read(pack);
+            lock.packs.extend(pack.map(|pack| (key.value.clone(), pack)));
+        }
+        let is_valid = report.diagnostics().len() == before;
+        is_valid.then_some(lock)
+    }
+
+    /// The text of the file.
+    pub fn to_yaml(&self) -> String {
+        let mut text = format!("{HEADER}lock: {VERSION}\npacks:{}\n", if self.packs.is_empty() { " {}" } else { "" });
+        for (key, pack) in &self.packs {
+            let _ = writeln!(text, "  {}:", scalar(key));
+            write_pack(&mut text, pack);
+        }
+        text
+    }
+}
+
+fn check_version(written: &WrittenLock, at: Location, report: &mut Report) {
+    match &written.lock {
+        Some(version) if version.value == VERSION => {}
+        Some(version) => {
+            let message = format!("unsupported version {} of {LOCK_NAME}", version.value);
+            report.error(Code::Version, version.location.span(), message).help("install a newer folio");
+        }
+        None => {
+            report.error(Code::MissingKey, at.span(), "missing key `lock`").help(format!("add `lock: {VERSION}`"));
+        }
+    }
+}
+
+/// Reads one pack of the file.
+struct PackReader<'a> {
+    at: Location,
+    report: &'a mut Report,
+}
+
+impl PackReader<'_> {
+    fn read(&mut self, written: &WrittenPack) -> Option<LockedPack> {
+        let text = |key: &Option<Spanned<String>>| key.as_ref().map(|key| key.value.clone());
+        let url = self.required("git", written.git.as_ref())?;
+        let commit = self.required("commit", written.commit.as_ref())?;
+        let digest = self.required("digest", written.digest.as_ref())?;
+        if !is_commit(commit) {
+            self.bad_value(commit.location, "expected a commit of 40 hexadecimal digits".to_owned());
+        }
+        let source = GitSource::new(url, text(&written.rev).as_deref(), text(&written.path).as_deref());
+        let source = source.map_err(|error| self.bad_value(url.location, error.to_string())).ok()?;
+        let digest = self.digest(digest)?;
+        let granted = match &written.granted {
+            Some(granted) => Some(self.granted(granted)?),
+            None => None,
+        };
+        Some(LockedPack { source, commit: commit.value.clone(), digest, files: written.files.unwrap_or(0), granted })
+    }
+
+    fn granted(&mut self, written: &Spanned<WrittenGranted>) -> Option<Granted> {
+        self.at = written.location;
+        let digest = self.required("digest", written.digest.as_ref())?;
+        Some(Granted { digest: self.digest(digest)?, allow: written.allow.iter().copied().collect() })
+    }
+
+    fn required<'w>(&mut self, key: &str, value: Option<&'w Spanned<String>>) -> Option<&'w Spanned<String>> {
+        if value.is_none() {
+            self.report.error(Code::MissingKey, self.at.span(), format!("missing key `{key}`"));
+        }
+        value
+    }
+
+    fn digest(&mut self, written: &Spanned<String>) -> Option<TreeDigest> {
+        written.parse().map_err(|error| self.bad_value(written.location, format!("{error}"))).ok()
+    }
+
+    fn bad_value(&mut self, at: Location, message: String) {
+        self.report
+            .error(Code::BadValue, at.span(), message)
+            .help("restore the file, or remove it and run `folio lock`");
+    }
+}
+
+fn write_pack(text: &mut String, pack: &LockedPack) {
+    let LockedPack { source, commit, digest, files, granted } = pack;
+    let digest_text = digest.to_string();
+    let keys = [
+        ("git", Some(&source.url)),
+        ("rev", source.rev.as_ref()),
+        ("path", source.path.as_ref()),
+        ("commit", Some(commit)),
+        ("digest", Some(&digest_text)),
+    ];
+    for (key, value) in keys.into_iter().filter_map(|(key, value)| Some((key, value?))) {
+        let _ = writeln!(text, "    {key}: {}", scalar(value));
+    }
+    let _ = writeln!(text, "    files: {files}");
+    if let Some(Granted { digest, allow }) = granted {
+        let allow: Vec<&str> = allow.iter().map(|grant| grant.as_str()).collect();
+        let _ =
+            writeln!(text, "    granted: {{ digest: {}, allow: [{}] }}", scalar(&digest.to_string()), allow.join(", "));
+    }
+}
+
+/// A string of YAML: plain where it is read as that, else as in JSON.
+pub fn scalar(text: &str) -> String {
+    let is_plain_char = |c: char| c.is_ascii_alphanumeric() || "./:@_-".contains(c);
+    let is_plain = text.chars().all(is_plain_char) && text.starts_with(char::is_alphanumeric) && !text.ends_with(':');
+    let mut report = Report::default();
+    let file = report.sources.add("", text.to_owned());
+    let value = parse(file, &mut report).map(|document| document.json(document.root()));
+    let quoted = serde_json::Value::from(text);
+    if is_plain && value.as_ref() == Some(&quoted) { text.to_owned() } else { quoted.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    const DIGEST: &str = "sha256:df80ec6e9043388ab0a25652e1d6a6a8ec3aed25db176a777d35d05d296fe9ba";
+
+    fn parsed(text: &str) -> Result<PackLock, Vec<String>> {
+        let mut report = Report::default();
+        let file = report.sources.add(LOCK_NAME, text.to_owned());
+        let lock = PackLock::parse(file, &mut report);
+        lock.ok_or_else(|| report.diagnostics().iter().map(|diagnostic| diagnostic.message.clone()).collect())
+    }
+
+    #[test]
+    fn written_lock_is_read_as_it_was() {
+        let digest: TreeDigest = DIGEST.parse().unwrap();
+        for (rev, commit) in [("v1.2.0", "3f2a"), ("1e5", "1234"), ("true", "1e10"), ("a#b", "12ab")] {
+            let source = GitSource::new("https://github.com/acme/docs", Some(rev), Some("prompts/ü")).unwrap();
+            let granted = Granted { digest, allow: [Grant::Exec, Grant::Http].into() };
+            let commit = format!("{commit:0<40}");
+            let pack = LockedPack { source, commit, digest, files: 12, granted: Some(granted) };
+            let lock = PackLock { packs: [("docs/1".to_owned(), pack.clone()), ("null".to_owned(), pack)].into() };
+            assert_eq!(parsed(&lock.to_yaml()).as_ref(), Ok(&lock), "{}", lock.to_yaml());
+        }
+        assert_eq!(parsed(&PackLock::default().to_yaml()), Ok(PackLock::default()));
+    }
+
+    #[test]
+    fn hostile_lock_is_refused() {
+        let pack = |keys: &str| format!("lock: 1\npacks: {{ x: {{ {keys} }} }}\n");
+        let commit = "a".repeat(40);
+        let good = format!("git: https://x/y, commit: {commit}, digest: \"{DIGEST}\"");
+        assert!(parsed(&pack(&good)).is_ok());
+        for text in [
+            pack(&good.replace("https://x/y", "\"ext::sh -c x\"")),
+            pack(&good.replace("https://x/y", "\"--upload-pack=x\"")),
+            pack(&good.replace(DIGEST, "sha256:../../../etc")),
+            pack(&good.replace(&commit, "HEAD")),
+            pack(&good.replace(&commit, "--output=/tmp/x")),
+            pack(&format!("{good}, rev: \"--x\"")),
+            pack(&format!("{good}, path: ../x")),
+            pack(&format!("{good}, other: 1")),
+            pack(&format!("{good}, granted: {{ allow: [exec] }}")),
+            pack(&format!("{good}, granted: {{ digest: x, allow: [exec] }}")),
+            pack(&format!("{good}, granted: {{ digest: \"{DIGEST}\", allow: [all] }}")),
+            pack(&good).replace("lock: 1", "lock: 2"),
+            pack(&good).replace("lock: 1\n", ""),
+            "<<<<<<< ours\nlock: 1\n".to_owned(),
+        ] {
+            assert!(parsed(&text).is_err(), "{text}");
+        }
+    }
+}

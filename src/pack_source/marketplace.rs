@@ -1,0 +1,124 @@
+//! Marketplaces of plugins, as Claude Code has them: `.claude-plugin/marketplace.json` in a repository.
+
+use serde_json::Value;
+
+use super::source::{SourceError, check_folder};
+
+/// The file of a marketplace.
+pub const MARKETPLACE_FILE: &str = ".claude-plugin/marketplace.json";
+
+/// A plugin of a marketplace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plugin {
+    /// Its name.
+    pub name: String,
+    /// Where it is.
+    pub source: PluginSource,
+}
+
+/// Where a plugin is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PluginSource {
+    /// In a folder of the repository of its marketplace.
+    Folder(String),
+    /// In another repository.
+    Repository {
+        /// Its URL.
+        url: String,
+        /// A commit, a branch or a tag; the commit counts.
+        rev: Option<String>,
+        /// The folder in it.
+        path: Option<String>,
+    },
+    /// Somewhere that is no repository, such as `npm`.
+    Other(String),
+}
+
+/// The plugins of a marketplace; those without a name or a source are left out.
+///
+/// # Errors
+/// The folder of one escapes the repository.
+pub fn plugins(text: &[u8]) -> Result<Vec<Plugin>, SourceError> {
+    let marketplace: Value = serde_json::from_slice(text).unwrap_or_default();
+    let root = marketplace.pointer("/metadata/pluginRoot").and_then(Value::as_str).unwrap_or_default();
+    let listed = marketplace.get("plugins").and_then(Value::as_array).into_iter().flatten();
+    listed
+        .filter_map(|plugin| Some((plugin.get("name")?.as_str()?, plugin.get("source")?)))
+        .map(|(name, source)| Ok(Plugin { name: name.to_owned(), source: plugin_source(source, root)? }))
+        .collect()
+}
+
+fn plugin_source(source: &Value, root: &str) -> Result<PluginSource, SourceError> {
+    if let Some(folder) = source.as_str() {
+        let joined = if root.is_empty() { folder.to_owned() } else { format!("{root}/{folder}") };
+        return Ok(PluginSource::Folder(check_folder(&joined)?));
+    }
+    let text = |key: &str| source.get(key).and_then(Value::as_str).map(str::to_owned);
+    let kind = text("source").unwrap_or_default();
+    let url = match kind.as_str() {
+        "github" => text("repo").map(|repo| format!("https://github.com/{repo}")),
+        "url" | "git" | "git-subdir" => text("url").map(|url| repository_url(&url)),
+        _ => None,
+    };
+    let rev = text("sha").or_else(|| text("ref")).or_else(|| text("commit"));
+    Ok(match url {
+        Some(url) => PluginSource::Repository { url, rev, path: text("path") },
+        None => PluginSource::Other(kind),
+    })
+}
+
+/// The URL of what may be `OWNER/REPO` or the address of ssh.
+pub fn repository_url(written: &str) -> String {
+    let is_word = |text: &str| {
+        let is_plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
+        is_plain && text.starts_with(|first: char| first.is_ascii_alphanumeric())
+    };
+    if let Some((owner, repository)) = written.split_once('/').filter(|(owner, rest)| is_word(owner) && is_word(rest)) {
+        return format!("https://github.com/{owner}/{repository}");
+    }
+    match written.split_once(':') {
+        Some((host, path)) if host.contains('@') && !path.starts_with('/') => format!("ssh://{host}/{path}"),
+        _ => written.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn plugins_have_all_kinds_of_source() {
+        let sha = "a".repeat(40);
+        let text = serde_json::json!({
+            "metadata": { "pluginRoot": "./plugins" },
+            "plugins": [
+                { "name": "a", "source": "./a" },
+                { "name": "b", "source": { "source": "github", "repo": "o/r", "ref": "v1", "sha": sha } },
+                { "name": "c", "source": { "source": "url", "url": "https://x/y.git", "ref": "v1" } },
+                { "name": "d", "source": { "source": "git-subdir", "url": "git@x:o/r.git", "path": "p" } },
+                { "name": "e", "source": { "source": "npm", "package": "@x/y" } },
+                { "name": "f", "source": { "source": "git-subdir", "url": "o/r", "path": "p" } },
+                { "source": "./x" },
+            ],
+        });
+        let url = |url: &str, rev: Option<&str>, path: Option<&str>| PluginSource::Repository {
+            url: url.to_owned(),
+            rev: rev.map(str::to_owned),
+            path: path.map(str::to_owned),
+        };
+        let found: Vec<_> =
+            plugins(text.to_string().as_bytes()).unwrap().into_iter().map(|plugin| plugin.source).collect();
+        let expected = [
+            PluginSource::Folder("plugins/a".to_owned()),
+            url("https://github.com/o/r", Some(&sha), None),
+            url("https://x/y.git", Some("v1"), None),
+            url("ssh://git@x/o/r.git", None, Some("p")),
+            PluginSource::Other("npm".to_owned()),
+            url("https://github.com/o/r", None, Some("p")),
+        ];
+        assert_eq!(found, expected);
+        assert_eq!(plugins(b"{"), Ok(Vec::new()));
+        assert!(plugins(br#"{ "plugins": [{ "name": "x", "source": "../../x" }] }"#).is_err());
+    }
+}

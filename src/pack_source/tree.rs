@@ -1,0 +1,230 @@
+//! `PackTree`, the files of a pack in memory, and the limits that they have.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::tree_digest::TreeDigest;
+use crate::digest::sha256;
+
+/// How many files a pack may have.
+pub(super) const MAX_FILES: usize = 10_000;
+/// How large they may be together.
+pub(super) const MAX_TOTAL_BYTES: u64 = 64 << 20;
+/// How large each may be.
+pub(super) const MAX_FILE_BYTES: u64 = 16 << 20;
+/// The longest path, which every system takes.
+const MAX_PATH_BYTES: usize = 1024;
+/// The longest name in a path.
+const MAX_NAME_BYTES: usize = 255;
+
+/// Why files are no pack.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TreeError {
+    /// Too many files.
+    #[error("more than {MAX_FILES} files")]
+    TooManyFiles,
+    /// Too large a file.
+    #[error("`{path}` is larger than 16 MiB")]
+    FileTooLarge {
+        /// The file.
+        path: String,
+    },
+    /// Too large together.
+    #[error("the files are larger than 64 MiB together")]
+    TooLarge,
+    /// A path that escapes the folder, or that some system has no name for.
+    #[error("unsafe path `{path}`")]
+    Path {
+        /// The path.
+        path: String,
+    },
+    /// Two paths that are one where letters have no case.
+    #[error("`{path}` and `{other}` differ in case alone")]
+    Case {
+        /// One.
+        path: String,
+        /// The other.
+        other: String,
+    },
+    /// A file and a folder of one name, or a file twice.
+    #[error("`{path}` is there twice")]
+    Duplicate {
+        /// The path.
+        path: String,
+    },
+    /// Nothing.
+    #[error("no files")]
+    Empty,
+}
+
+/// The files of a pack, by their paths.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PackTree {
+    files: BTreeMap<String, Vec<u8>>,
+}
+
+impl PackTree {
+    /// Adds a file whose path and size [`TreeLimits::admit`] has taken.
+    pub fn insert(&mut self, path: String, bytes: Vec<u8>) {
+        self.files.insert(path, bytes);
+    }
+
+    /// The files, in the order of the bytes of their paths.
+    pub fn files(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.files.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice()))
+    }
+
+    /// The files with their bytes.
+    pub fn into_files(self) -> impl Iterator<Item = (String, Vec<u8>)> {
+        self.files.into_iter()
+    }
+
+    /// How many files there are.
+    pub fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    /// Whether there is no file.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// The bytes of a file.
+    pub fn get(&self, path: &str) -> Option<&[u8]> {
+        self.files.get(path).map(Vec::as_slice)
+    }
+
+    /// The digest of all files.
+    pub fn digest(&self) -> TreeDigest {
+        TreeDigest::of_files(self.files().map(|(path, bytes)| (path, sha256(bytes))))
+    }
+}
+
+/// What the files of a pack have in common: they are not too many, not too large, and have names on every system.
+#[derive(Debug, Default)]
+pub struct TreeLimits {
+    files: usize,
+    bytes: u64,
+    /// The paths of files and folders as written, by what they are without case.
+    names: HashMap<String, PathKind>,
+}
+
+#[derive(Debug)]
+struct PathKind {
+    written: String,
+    is_file: bool,
+}
+
+impl TreeLimits {
+    /// Takes one more file.
+    ///
+    /// # Errors
+    /// It exceeds a limit, or its path is not safe.
+    pub fn admit(&mut self, path: &str, size: u64) -> Result<(), TreeError> {
+        check_path(path)?;
+        self.count(path, size)?;
+        let folders = path.match_indices('/').filter_map(|(end, _)| path.get(..end));
+        folders
+            .map(|folder| (folder, false))
+            .chain([(path, true)])
+            .try_for_each(|(part, is_file)| self.claim(part, is_file))
+    }
+
+    /// Counts one more file.
+    ///
+    /// # Errors
+    /// It exceeds a limit.
+    pub(super) fn count(&mut self, path: &str, size: u64) -> Result<(), TreeError> {
+        self.files += 1;
+        self.bytes = self.bytes.saturating_add(size);
+        if self.files > MAX_FILES {
+            return Err(TreeError::TooManyFiles);
+        }
+        if size > MAX_FILE_BYTES {
+            return Err(TreeError::FileTooLarge { path: path.to_owned() });
+        }
+        if self.bytes > MAX_TOTAL_BYTES { Err(TreeError::TooLarge) } else { Ok(()) }
+    }
+
+    /// Takes the path of a file, or of a folder around it.
+    fn claim(&mut self, path: &str, is_file: bool) -> Result<(), TreeError> {
+        let Some(known) = self.names.get(&path.to_lowercase()) else {
+            self.names.insert(path.to_lowercase(), PathKind { written: path.to_owned(), is_file });
+            return Ok(());
+        };
+        if known.written != path {
+            return Err(TreeError::Case { path: path.to_owned(), other: known.written.clone() });
+        }
+        let is_taken = is_file || known.is_file;
+        if is_taken { Err(TreeError::Duplicate { path: path.to_owned() }) } else { Ok(()) }
+    }
+}
+
+/// Checks that a path stays below its folder, and is one line of what `sha256sum` prints.
+fn check_path(path: &str) -> Result<(), TreeError> {
+    let is_safe_name = |name: &str| {
+        let is_special = matches!(name, "" | "." | "..") || name.eq_ignore_ascii_case(".git");
+        !is_special && name.len() <= MAX_NAME_BYTES && !name.eq_ignore_ascii_case("git~1")
+    };
+    let is_safe_char = |c: char| !c.is_control() && c != '\\' && c != '\u{fffd}';
+    let is_safe = path.len() <= MAX_PATH_BYTES && path.chars().all(is_safe_char) && path.split('/').all(is_safe_name);
+    if is_safe { Ok(()) } else { Err(TreeError::Path { path: path.to_owned() }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn admit(paths: &[&str]) -> Result<(), TreeError> {
+        let mut limits = TreeLimits::default();
+        paths.iter().try_for_each(|path| limits.admit(path, 1))
+    }
+
+    #[test]
+    fn unsafe_paths_are_refused() {
+        assert_eq!(admit(&["a", "b/c", "b/d", ".hidden/x", "-x", "ü", "a b", "..."]), Ok(()));
+        for path in [
+            "",
+            "/a",
+            "a/",
+            "a//b",
+            "..",
+            "../a",
+            "a/../b",
+            "./a",
+            ".git/config",
+            "a/.GIT/hooks/x",
+            "GIT~1",
+            "a\\b",
+            "a\nb",
+            "a\0",
+            &"a".repeat(256),
+            &"a/".repeat(600),
+        ] {
+            assert_eq!(admit(&[path]), Err(TreeError::Path { path: path.to_owned() }), "{path}");
+        }
+    }
+
+    #[test]
+    fn paths_that_are_one_on_some_systems_are_refused() {
+        let case = |path: &str, other: &str| Err(TreeError::Case { path: path.to_owned(), other: other.to_owned() });
+        assert_eq!(admit(&["README", "readme"]), case("readme", "README"));
+        assert_eq!(admit(&["A/x", "a/y"]), case("a", "A"));
+        assert_eq!(admit(&["É", "é"]), case("é", "É"));
+        assert_eq!(admit(&["a", "a/b"]), Err(TreeError::Duplicate { path: "a".to_owned() }));
+        assert_eq!(admit(&["a/b", "a"]), Err(TreeError::Duplicate { path: "a".to_owned() }));
+    }
+
+    #[test]
+    fn sizes_and_counts_are_limited() {
+        let mut limits = TreeLimits::default();
+        assert_eq!(limits.admit("a", MAX_FILE_BYTES), Ok(()));
+        assert_eq!(limits.admit("b", MAX_FILE_BYTES + 1), Err(TreeError::FileTooLarge { path: "b".to_owned() }));
+        let mut limits = TreeLimits::default();
+        let sizes = (0..5).map(|nth| limits.admit(&nth.to_string(), MAX_FILE_BYTES)).collect::<Vec<_>>();
+        assert_eq!(sizes, [Ok(()), Ok(()), Ok(()), Ok(()), Err(TreeError::TooLarge)]);
+        let mut limits = TreeLimits::default();
+        let admitted = (0..=MAX_FILES).map(|nth| limits.admit(&nth.to_string(), 0)).collect::<Vec<_>>();
+        assert_eq!(admitted.iter().filter(|outcome| outcome.is_ok()).count(), MAX_FILES);
+        assert_eq!(admitted.last(), Some(&Err(TreeError::TooManyFiles)));
+    }
+}

@@ -1,0 +1,132 @@
+//! Removes an entry of a map at the top of a file, and keeps every other byte.
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+use super::edit::Entry;
+use super::insert::{InsertError, Layout, NoMap, parse_text};
+
+/// The text of a YAML file (without a byte order mark) without an entry; its map goes with the last one. `None` if there is
+/// no such entry.
+///
+/// # Errors
+/// There are no lines of which it is certain that they are the entry alone.
+pub fn remove_entry(text: &str, section: &str, name: &str) -> Result<Option<String>, InsertError> {
+    let document = parse_text(text).ok_or(InsertError::Syntax)?;
+    let mut expected = document.json(document.root());
+    if !take(&mut expected, section, name) {
+        return Ok(None);
+    }
+    let layout = || InsertError::Layout(section.to_owned());
+    let range = Layout { text, document: &document }.range_of(section, name)?;
+    let mut after = text.to_owned();
+    after.replace_range(range.filter(|range| text.get(range.clone()).is_some()).ok_or_else(layout)?, "");
+    let left = parse_text(&after).map(|document| document.json(document.root()));
+    // A file of comments is nothing.
+    let is_right =
+        left.is_some_and(|left| left == expected || left.is_null() && expected == Value::Object(Default::default()));
+    if is_right { Ok(Some(after)) } else { Err(layout()) }
+}
+
+/// Takes an entry out of a value.
+fn take(value: &mut Value, section: &str, name: &str) -> bool {
+    let Some(root) = value.as_object_mut() else { return false };
+    let Some(entries) = root.get_mut(section).and_then(Value::as_object_mut) else { return false };
+    let is_there = entries.shift_remove(name).is_some();
+    if is_there && entries.is_empty() {
+        root.shift_remove(section);
+    }
+    is_there
+}
+
+impl Layout<'_> {
+    /// The bytes of an entry, or of its map if it is the only one.
+    fn range_of(&self, section: &str, name: &str) -> Result<Option<Range<usize>>, InsertError> {
+        let layout = || InsertError::Layout(section.to_owned());
+        let root = self.map_at(self.document.root(), 0).map_err(|why| why.of("the file"))?;
+        let is_named = |entry: &&Entry, name: &str| self.document.key_text(entry.key) == name;
+        let found = root.iter().find(|entry| is_named(entry, section)).ok_or_else(layout)?;
+        let (children, is_flow) = match self.map_at(found.value, self.start_of(found.key)) {
+            Ok(children) => (children, false),
+            Err(NoMap::Flow) => (self.document.entries_of(found.value).unwrap_or_default(), true),
+            Err(why) => return Err(why.of(section)),
+        };
+        let at = children.iter().position(|child| is_named(&child, name)).ok_or_else(layout)?;
+        if children.len() == 1 {
+            return Ok(self.lines_of(found, &root));
+        }
+        if is_flow { Ok(self.flow_range(&children, at)) } else { Ok(self.child_lines(found, &root, (&children, at))) }
+    }
+
+    /// The lines of an entry at the top.
+    fn lines_of(&self, entry: &Entry, root: &[Entry]) -> Option<Range<usize>> {
+        let column = self.column_of(entry)?;
+        let region = self.region_of(entry, root);
+        Some(self.with_empty_line(region.start..self.end_of_content(region, column + 1)))
+    }
+
+    /// The lines of an entry in another.
+    fn child_lines(&self, outer: &Entry, root: &[Entry], (children, at): (&[Entry], usize)) -> Option<Range<usize>> {
+        let child = children.get(at)?;
+        let column = self.column_of(child)?;
+        let start = self.line_start(self.start_of(child.key));
+        let next = children.get(at + 1).map(|next| self.line_start(self.start_of(next.key)));
+        let end = next.unwrap_or(self.region_of(outer, root).end);
+        Some(self.with_empty_line(start..self.end_of_content(start..end, column + 1)))
+    }
+
+    /// Lines with the empty one above them, where there is one below too.
+    fn with_empty_line(&self, lines: Range<usize>) -> Range<usize> {
+        let before = self.text.get(..lines.start).unwrap_or_default();
+        let above = before.strip_suffix('\n').map_or("x", |before| before.rsplit('\n').next().unwrap_or_default());
+        let below = self.text.get(lines.end..).and_then(|rest| rest.split('\n').next()).unwrap_or_default();
+        let is_empty = !before.is_empty() && above.trim().is_empty() && below.trim().is_empty();
+        if is_empty { lines.start - above.len() - 1..lines.end } else { lines }
+    }
+
+    /// An entry in braces, with the comma beside it.
+    fn flow_range(&self, children: &[Entry], at: usize) -> Option<Range<usize>> {
+        let start = |entry: &Entry| self.start_of(entry.key);
+        match at.checked_sub(1).and_then(|before| children.get(before)) {
+            Some(before) => Some(self.end_of(before.value)..self.end_of(children.get(at)?.value)),
+            None => Some(start(children.get(at)?)..start(children.get(at + 1)?)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn removed_entry_leaves_the_rest_as_it_was() {
+        for (before, after) in [
+            ("packs:\n  a: 1\n  x: 2  # mine\n  b: 3\n", "packs:\n  a: 1\n  b: 3\n"),
+            ("packs:\n  x:\n    git: y\n    # in it\n  # of a\n  a: 1\n", "packs:\n  # of a\n  a: 1\n"),
+            ("a: 1\n\npacks:\n  x:\n    git: y\n", "a: 1\n"),
+            ("a: 1\n\npacks:\n  x: 1\n\n# b\nb: 2\n", "a: 1\n\n# b\nb: 2\n"),
+            ("packs:\r\n  a: 1\r\n  x: 2\r\n", "packs:\r\n  a: 1\r\n"),
+            ("packs: { a: 1, x: { git: y }, b: 3 }\n", "packs: { a: 1, b: 3 }\n"),
+            ("packs: { x: { git: y }, b: 3 } # c\n", "packs: { b: 3 } # c\n"),
+            ("a: 1\npacks: { x: { git: y } }\nb: 2\n", "a: 1\nb: 2\n"),
+            ("packs:\n  x: 1\n", ""),
+        ] {
+            assert_eq!(remove_entry(before, "packs", "x").unwrap().as_deref(), Some(after), "{before}");
+        }
+        assert_eq!(remove_entry("packs: { a: 1 }\n", "packs", "x"), Ok(None));
+        assert_eq!(remove_entry("a: 1\n", "packs", "x"), Ok(None));
+    }
+
+    #[test]
+    fn entry_without_lines_of_its_own_is_left() {
+        for text in [
+            "packs:\n  a: &a 1\n  x: &x { git: y }\nother: *x\n",
+            "base: &b\n  x: 1\n  a: 2\npacks: *b\n",
+            "packs:\n  ? x\n  : 1\n  a: 2\n",
+        ] {
+            assert!(remove_entry(text, "packs", "x").is_err(), "{text}");
+        }
+    }
+}
