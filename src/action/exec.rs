@@ -37,9 +37,9 @@ pub struct Choice {
     /// The name of a list argument, or exactly one `{{…}}` such as `"{{steps.list.json}}"`: `then` is used once for each
     /// item, which is `{{this}}`.
     pub each: Option<Spanned<String>>,
-    /// The elements.
+    /// The elements: `[-v]`.
     pub then: Option<Vec<Spanned<Scalar>>>,
-    /// The elements if the condition is false.
+    /// The elements if the condition is false: `[-q]`.
     #[serde(rename = "else")]
     pub otherwise: Option<Vec<Spanned<Scalar>>>,
 }

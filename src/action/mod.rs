@@ -147,6 +147,10 @@ macro_rules! actions {
         /// `onFail`.
         #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
         #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+        #[schemars(extend(
+            "x-exactly-one" = [$(stringify!($key)),+],
+            "x-if-several" = "multiple actions, expected one: write a list of steps",
+        ))]
         pub struct Step {
             $($(#[doc = $doc])+ pub $key: Option<Spanned<<$type as ActionKind>::Spec>>,)+
             /// The id of the step. Later steps use its outcome as `{{steps.ID.…}}`.
@@ -292,32 +296,32 @@ mod sleep;
 mod tool;
 
 actions! {
-    /// Runs a program with a list of arguments, without a shell.
+    /// Runs a program with a list of arguments, without a shell: `[git, log, "{{branch}}"]`.
     exec Exec(exec::ExecAction),
-    /// Runs a script, which has no templates: values arrive as environment variables.
+    /// Runs a script, whose values are environment variables, not templates: `{ shell: sh, text: 'wc -l "$path"' }`.
     script Script(script::ScriptAction),
-    /// Sends an HTTP request.
+    /// Sends an HTTP request: `{ url: "https://api.example.com/items" }`.
     http Http(http::HttpAction),
-    /// Reads, lists or changes files beneath one of `folders`.
+    /// Reads, lists or changes files beneath one of `folders`: `{ read: "{{name}}.md", in: notes }`.
     file File(file::FileAction),
-    /// Calls another tool of this server.
+    /// Calls another tool of this server: its name, or `{ name: search, arguments: { q: "{{q}}" } }`.
     tool Tool(tool::ToolAction),
     /// Reads a resource of this server, by its URI (a template).
     read Read(read::ReadAction),
-    /// Renders a prompt of this server.
+    /// Renders a prompt of this server: its name, or `{ name: review, arguments: { diff: "{{diff}}" } }`.
     prompt Prompt(prompt::PromptAction),
-    /// Asks the client one round of questions.
+    /// Asks the client one round of questions: `{ name: { elicit: { message: Who?, schema: { who: {} } } } }`.
     ask Ask(ask::AskAction),
-    /// Sends a log message to the client, if it asked for its level.
+    /// Sends a log message to the client, if it asked for its level: a text, or `{ level: warning, data: "{{who}}" }`.
     log Log(log::LogAction),
-    /// Reports progress to a client that sent a progress token.
+    /// Reports progress to a client that sent a progress token: `{ progress: 1, total: 3, message: searching }`.
     progress Progress(progress::ProgressAction),
     /// Waits for a duration, such as `2s`, or a template that renders to one.
     sleep Sleep(sleep::SleepAction),
     /// Names values for later steps, which use them as `{{steps.ID.NAME}}`: `{ total: "{{len steps.list.json}}" }`.
     set Set(set::SetAction),
-    /// Notifies clients of a change.
+    /// Notifies clients of a change: `tools`, `prompts` or `resources`, or `{ updated: "docs://policy" }`.
     notify Notify(notify::NotifyAction),
-    /// Ends the run with an error message.
+    /// Ends the run with an error message: a text, or `{ message: no such item, code: -32002 }`.
     fail Fail(fail::FailAction),
 }

@@ -26,7 +26,8 @@ pub struct ScriptSpec {
     /// its last argument.
     #[schemars(with = "Shell", extend("x-required" = true))]
     pub shell: Option<Spanned<Shell>>,
-    /// The script. Arguments are environment variables of the same names: `"$path"`. Templates are not allowed.
+    /// The script: a text, or `{ file: scripts/build.sh }`. Arguments are environment variables of the same names:
+    /// `"$path"`. Templates are not allowed.
     #[schemars(with = "TextOrFile", extend("x-required" = true))]
     pub text: Option<Spanned<TextOrFile>>,
     /// Whether `{{` in it is no template: a command of another program.
@@ -65,7 +66,7 @@ pub enum ShellName {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct OwnShell {
-    /// The program and its arguments. The text of the script is appended.
+    /// The program and its arguments: `[node, -e]`. The text of the script is appended.
     #[schemars(with = "Vec<String>", extend("x-required" = true))]
     pub command: Option<Spanned<Vec<Spanned<String>>>>,
 }

@@ -78,7 +78,7 @@ pub struct Argument {
     /// The number that the value must be a multiple of.
     #[schemars(with = "Option<f64>")]
     pub multiple_of: Option<Value>,
-    /// The schema of the items of a list.
+    /// The schema of the items of a list: `{ type: string }`.
     #[schemars(with = "Option<Value>")]
     pub items: Option<Value>,
     /// The minimum number of items.
@@ -90,12 +90,12 @@ pub struct Argument {
     /// Whether all items must be different.
     #[schemars(with = "Option<bool>")]
     pub unique_items: Option<Value>,
-    /// The schemas of an object's properties.
+    /// The schemas of an object's properties: `{ name: { type: string } }`.
     #[schemars(with = "Option<IndexMap<String, Value>>")]
     pub properties: Option<Value>,
     /// The schema of properties that are not listed.
     pub additional_properties: Option<Value>,
-    /// Examples for users and models.
+    /// Examples for users and models: `[main, HEAD~1]`.
     #[schemars(with = "Option<Vec<Value>>")]
     pub examples: Option<Value>,
     /// Whether it is deprecated.
@@ -203,6 +203,7 @@ pub enum CompletionMatch {
 /// The source of completions: exactly one of `glob`, `resource`, `run`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-at-most-one" = ["glob", "resource", "run"]))]
 pub struct CompleteBody {
     /// The paths of files, relative to this file: `{ glob: "docs/*.md" }` offers `docs/a.md`.
     pub glob: Option<Spanned<String>>,

@@ -16,7 +16,8 @@ pub struct Http {
     pub path: Option<Spanned<String>>,
     /// Origins of web pages that may send requests, in addition to those of this machine: `["https://app.example"]`.
     pub allowed_origins: Option<Vec<Spanned<String>>>,
-    /// Host names that requests may use, in addition to those of this machine; `*` allows any, which is not safe with browsers.
+    /// Host names that requests may use, in addition to those of this machine: `[mcp.example.com]`; `*` allows any, which is
+    /// not safe with browsers.
     pub allowed_hosts: Option<Vec<Spanned<String>>>,
     /// The bearer token that clients must send: exactly one `{{env.NAME}}`. A token shorter than 16 characters gives a
     /// warning. Nothing is served over HTTP while the variable is not set. When the token changes, streams that were opened
@@ -33,7 +34,7 @@ pub struct Http {
     /// The interval at which clients with an open stream are pinged. A session ends if its client has not answered by the
     /// next ping.
     pub ping: Option<Spanned<Duration>>,
-    /// Limits of connections. A change applies to new connections.
+    /// Limits of connections: `{ connections: 256 }`. A change applies to new connections.
     pub limits: Option<HttpLimits>,
 }
 

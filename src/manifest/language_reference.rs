@@ -179,11 +179,14 @@ impl TypeFormatter<'_> {
         }
         match schema.get("type") {
             Some(Value::String(kind)) => self.describe_simple(kind, schema),
-            // A scalar: a string, a number or a boolean.
-            Some(Value::Array(kinds)) if kinds.len() == 3 => "scalar".to_owned(),
             Some(Value::Array(kinds)) => {
-                let kinds = kinds.iter().filter_map(Value::as_str);
-                kinds.map(|kind| self.describe_simple(kind, schema)).collect::<Vec<_>>().join(" or ")
+                let kinds: Vec<&str> = kinds.iter().filter_map(Value::as_str).collect();
+                let (scalar, kinds) = match kinds.strip_prefix(&["string", "number", "boolean"]) {
+                    Some(others) => (Some("scalar".to_owned()), others),
+                    None => (None, kinds.as_slice()),
+                };
+                let kinds = kinds.iter().map(|kind| self.describe_simple(kind, schema));
+                scalar.into_iter().chain(kinds).collect::<Vec<_>>().join(" or ")
             }
             _ => "anything".to_owned(),
         }

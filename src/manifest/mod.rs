@@ -5,6 +5,7 @@
 //! values (notation/) and actions (action/).
 
 mod argument;
+mod editor;
 mod examples;
 mod http_server;
 mod mock;
@@ -46,9 +47,9 @@ pub use tool::{
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Manifest {
     /// The version of this language: 1.
-    #[schemars(with = "u32", range(min = 1, max = 1), extend("x-required" = true))]
+    #[schemars(with = "i64", extend("x-required" = true, "const" = 1, "errorMessage" = "expected `1`"))]
     pub folio: Option<Spanned<i64>>,
-    /// The name and the description of the server.
+    /// The name and the description of the server: `{ name: desk, title: My desk }`.
     #[schemars(with = "Server", extend("x-required" = true))]
     pub server: Option<Spanned<Server>>,
     /// The environment variables that the manifest may read, as `{{env.NAME}}`: `{ TOKEN: { secret: true } }`.
@@ -58,33 +59,35 @@ pub struct Manifest {
     /// skips README.md.
     #[schemars(with = "OneOrManyPaths")]
     pub include: Option<OneOrManyPaths>,
-    /// Files of partials, by path or glob. A partial is named after its file: `{{> house-style}}` for `house-style.md`.
+    /// Files of partials, by path or glob: `[partials/*.md]`. A partial is named after its file: `{{> house-style}}` for
+    /// `house-style.md`.
     #[schemars(with = "OneOrManyPaths")]
     pub partials: Option<OneOrManyPaths>,
     /// Other folders with a manifest, and what they are allowed to do: `{ git: { path: packs/git, allow: [exec] } }`.
     #[schemars(with = "IndexMap<String, PackRef>")]
     pub packs: NamedMap<Spanned<PackRef>>,
-    /// Shared settings of HTTP requests: `http: { use: NAME, url: /path }`.
+    /// Shared settings of HTTP requests, by name: `{ api: { url: "https://api.example.com" } }`, then
+    /// `http: { use: api, url: /path }`.
     #[schemars(with = "IndexMap<String, Connection>")]
     pub connections: NamedMap<Spanned<Connection>>,
     /// Folders in which `file` works, by name: `{ notes: { path: notes, write: true } }`, then
     /// `file: { read: "{{name}}.md", in: notes }`. A pack needs the grant `files` for folders outside of it and to write.
     #[schemars(with = "IndexMap<String, FolderSpec>")]
     pub folders: NamedMap<Spanned<FolderSpec>>,
-    /// Prompts, by name.
+    /// Prompts, by name: `{ greet: { text: Say hello. } }`.
     #[schemars(with = "IndexMap<String, Prompt>")]
     pub prompts: NamedMap<Spanned<Prompt>>,
-    /// Resources, by name.
+    /// Resources, by name: `{ policy: { uri: "docs://policy", file: policy.md } }`.
     #[schemars(with = "IndexMap<String, Resource>")]
     pub resources: NamedMap<Spanned<Resource>>,
-    /// Tools, by name.
+    /// Tools, by name: `{ list: { description: List files, run: { exec: [ls] } } }`.
     #[schemars(with = "IndexMap<String, Tool>")]
     pub tools: NamedMap<Spanned<Tool>>,
-    /// A folder of agent skills.
+    /// A folder of agent skills: `{ dir: skills }`.
     pub skills: Option<Spanned<Skills>>,
-    /// How the server listens over HTTP. Command-line flags override it.
+    /// How the server listens over HTTP: `{ listen: "127.0.0.1:8080" }`. Command-line flags override it.
     pub http: Option<Spanned<Http>>,
-    /// Tests of the entries, by name.
+    /// Tests of the entries, by name: `{ greets: { prompt: greet, expect: { contains: hello } } }`.
     #[schemars(with = "IndexMap<String, Test>")]
     pub tests: NamedMap<Spanned<Test>>,
 }
@@ -94,18 +97,18 @@ pub struct Manifest {
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Fragment {
     /// The version of this language: 1. Optional in a fragment.
-    #[schemars(with = "Option<u32>", range(min = 1, max = 1))]
+    #[schemars(with = "Option<i64>", extend("const" = 1, "errorMessage" = "expected `1`"))]
     pub folio: Option<Spanned<i64>>,
-    /// Prompts, by name.
+    /// Prompts, by name: `{ greet: { text: Say hello. } }`.
     #[schemars(with = "IndexMap<String, Prompt>")]
     pub prompts: NamedMap<Spanned<Prompt>>,
-    /// Resources, by name.
+    /// Resources, by name: `{ policy: { uri: "docs://policy", file: policy.md } }`.
     #[schemars(with = "IndexMap<String, Resource>")]
     pub resources: NamedMap<Spanned<Resource>>,
-    /// Tools, by name.
+    /// Tools, by name: `{ list: { description: List files, run: { exec: [ls] } } }`.
     #[schemars(with = "IndexMap<String, Tool>")]
     pub tools: NamedMap<Spanned<Tool>>,
-    /// Tests of the entries, by name.
+    /// Tests of the entries, by name: `{ greets: { prompt: greet, expect: { contains: hello } } }`.
     #[schemars(with = "IndexMap<String, Test>")]
     pub tests: NamedMap<Spanned<Test>>,
 }
@@ -245,9 +248,9 @@ impl Allow {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct GrantLimits {
-    /// Runs programs.
+    /// Runs programs: `{ sandbox: { write: [out] } }`.
     pub exec: Option<ProgramGrant>,
-    /// Runs scripts.
+    /// Runs scripts: `{ sandbox: { network: none } }`.
     pub script: Option<ProgramGrant>,
     /// Sends HTTP requests: `{}`.
     pub http: Option<PlainGrant>,

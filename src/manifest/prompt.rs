@@ -18,6 +18,7 @@ pub const SYSTEM_ROLE_HELP: &str = "write it in the first `user` message, or in 
 /// A prompt: one `text`, or `messages`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-exactly-one" = ["text", "messages"]))]
 pub struct Prompt {
     /// A name for users. Templates may use `env` and `server`.
     pub title: Option<String>,
@@ -36,9 +37,9 @@ pub struct Prompt {
     pub timeout: Option<Duration>,
     /// The output limit of the action. The default is 1MiB.
     pub max_output: Option<Size>,
-    /// Icons for clients to show.
+    /// Icons for clients to show: `[{ src: "https://example.com/icon.png" }]`.
     pub icons: Option<Vec<Icon>>,
-    /// Metadata for the client, passed through unchanged.
+    /// Metadata for the client, passed through unchanged: `{ com.example/color: red }`.
     #[serde(rename = "_meta")]
     pub meta: Option<Map<String, Value>>,
 }
@@ -46,10 +47,11 @@ pub struct Prompt {
 /// One message: `user` or `assistant`. MCP has no `system`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-exactly-one" = ["user", "assistant"]))]
 pub struct Message {
-    /// A message of the user: a template, or a content block.
+    /// A message of the user: a template, or a content block, such as `{ image: chart.png }`.
     pub user: Option<Spanned<Block>>,
-    /// A message of the model: a template, or a content block.
+    /// A message of the model: a template, or a content block, such as `{ image: chart.png }`.
     pub assistant: Option<Spanned<Block>>,
     /// Parsed only for a helpful error.
     #[schemars(skip)]

@@ -13,6 +13,7 @@ use crate::yaml::Spanned;
 /// A resource or a resource template: exactly one of `text`, `blob`, `file`, `root`, `run`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-exactly-one" = ["text", "blob", "file", "root", "run"]))]
 pub struct Resource {
     /// Its URI, or a URI template (RFC 6570): `issue://{id}`, `src://{+path}`, `logs://recent{?since,limit}`.
     #[schemars(with = "String", extend("x-required" = true))]
@@ -26,7 +27,7 @@ pub struct Resource {
     pub description: Option<String>,
     /// Its media type, such as `text/markdown`. By default it is guessed.
     pub mime_type: Option<Spanned<String>>,
-    /// The variables of its URI, by name. Those that are not listed are required strings.
+    /// The variables of its URI, by name: `{ id: { type: integer } }`. Those that are not listed are required strings.
     #[schemars(with = "IndexMap<String, Argument>")]
     pub arguments: Arguments,
     /// Its text: a template, or `{ file: … }` for a file that contains it.
@@ -44,13 +45,13 @@ pub struct Resource {
     pub exclude: Option<Vec<Spanned<String>>>,
     /// An action whose outcome is the content: `{ exec: [date] }`.
     pub run: Option<Spanned<Run>>,
-    /// How the content is made from the outcome.
+    /// How the content is made from the outcome: `{ text: "{{result.stdout}}" }`.
     pub result: Option<Spanned<ResultSpec>>,
     /// The time limit of the action. The default is 30s.
     pub timeout: Option<Duration>,
     /// The output limit of the action. The default is 1MiB.
     pub max_output: Option<Size>,
-    /// Hints for the client.
+    /// Hints for the client: `{ audience: [user], priority: 0.5 }`.
     pub annotations: Option<Annotations>,
     /// Its size in bytes, if it is not a file.
     pub size: Option<u64>,
@@ -58,9 +59,9 @@ pub struct Resource {
     pub ttl_ms: Option<u64>,
     /// Who may cache it.
     pub cache_scope: Option<CacheScope>,
-    /// Icons for clients to show.
+    /// Icons for clients to show: `[{ src: "https://example.com/icon.png" }]`.
     pub icons: Option<Vec<Icon>>,
-    /// Metadata for the client, passed through unchanged.
+    /// Metadata for the client, passed through unchanged: `{ com.example/color: red }`.
     #[serde(rename = "_meta")]
     pub meta: Option<Map<String, Value>>,
 }

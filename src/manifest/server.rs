@@ -12,7 +12,7 @@ use crate::yaml::Spanned;
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Server {
     /// Its name for clients: 1 to 64 of `a-z 0-9 -`, with `.` and one `/` between, as in `io.github.me/desk`.
-    #[schemars(with = "String", length(max = 64), regex(pattern = r"^[a-z0-9-]+(\.[a-z0-9-]+)*(/[a-z0-9-]+(\.[a-z0-9-]+)*)?$"), extend("x-required" = true))]
+    #[schemars(with = "String", length(max = 64), regex(pattern = r"^[a-z0-9-]+(\.[a-z0-9-]+)*(/[a-z0-9-]+(\.[a-z0-9-]+)*)?$"), extend("x-required" = true, "errorMessage" = "invalid name: use 1 to 64 of `a-z 0-9 -`, with `.` and one `/` between"))]
     pub name: Option<Spanned<String>>,
     /// A name for users. Templates may use `env` and `server`.
     pub title: Option<String>,
@@ -20,9 +20,10 @@ pub struct Server {
     pub version: Option<Scalar>,
     /// A description in one sentence. Templates may use `env` and `server`.
     pub description: Option<String>,
-    /// Instructions for a model that uses the server. Templates may use `env` and `server`.
+    /// Instructions for a model that uses the server: a text, or `{ file: instructions.md }`. Templates may use `env` and
+    /// `server`.
     pub instructions: Option<Spanned<TextOrFile>>,
-    /// Icons for clients to show.
+    /// Icons for clients to show: `[{ src: "https://example.com/icon.png" }]`.
     pub icons: Option<Vec<Icon>>,
     /// The URL of its website.
     pub website_url: Option<Spanned<String>>,
@@ -33,14 +34,14 @@ pub struct Server {
     pub ttl_ms: Option<u64>,
     /// Who may cache them.
     pub cache_scope: Option<CacheScope>,
-    /// Extensions of the protocol by identifier, passed through unchanged.
+    /// Extensions of the protocol by identifier, passed through unchanged: `{ com.example/maps: {} }`.
     pub extensions: Option<Spanned<Map<String, Value>>>,
-    /// Experimental capabilities, passed through unchanged.
+    /// Experimental capabilities, passed through unchanged: `{ sketches: {} }`.
     pub experimental: Option<Spanned<Map<String, Value>>>,
     /// The trace headers of the client that are passed to programs and HTTP requests in addition to `traceparent`:
-    /// `tracestate`, `baggage` or both. Clients control their content, so the default is none.
+    /// `[tracestate, baggage]` or one of them. Clients control their content, so the default is none.
     pub trace: Option<Vec<TraceKey>>,
-    /// Limits of the whole server.
+    /// Limits of the whole server: `{ programs: 8 }`.
     pub limits: Option<Spanned<ServerLimits>>,
 }
 

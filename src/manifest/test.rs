@@ -53,13 +53,13 @@ pub struct TestCase {
     pub name: Option<Spanned<String>>,
     /// The URI to read.
     pub uri: Option<Spanned<String>>,
-    /// The arguments.
+    /// The arguments, such as `{ who: Ada }`.
     #[schemars(with = "IndexMap<String, Json>")]
     pub arguments: NamedMap<Spanned<Json>>,
-    /// What stands in for the outside.
+    /// What stands in for the outside, such as `{ exec: { stdout: hello } }`.
     #[schemars(with = "IndexMap<String, Json>")]
     pub mock: NamedMap<Spanned<Json>>,
-    /// The expected answer.
+    /// The expected answer, such as `{ contains: hello }`.
     pub expect: Option<Spanned<Expect>>,
 }
 
@@ -89,7 +89,7 @@ pub struct Expect {
     pub json: Option<Spanned<Json>>,
     /// Whether the tool reports an error.
     pub is_error: Option<Spanned<bool>>,
-    /// A text that the error contains, or several, such as `unknown prompt`.
+    /// A text that the error contains, or several, such as `[unknown, prompt]`.
     pub error: Option<OneOrMany>,
     /// The messages of the prompt, all of them: `[{ user: Triage issue 7. }, { assistant: I will. }]`. A message that is not a
     /// text is written as MCP has it: `{ user: { type: image, mimeType: image/png } }`.
@@ -103,6 +103,7 @@ pub struct Expect {
 /// A message of a prompt: one of `user` and `assistant`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(extend("x-exactly-one" = ["user", "assistant"]))]
 pub struct ExpectedMessage {
     /// The content of a message of the user.
     pub user: Option<Spanned<Json>>,

@@ -33,7 +33,7 @@ pub struct Tool {
     pub output_schema: Option<Spanned<Json>>,
     /// One action, or a list of steps: `{ exec: [git, status] }`.
     pub run: Option<Spanned<Run>>,
-    /// How the result is made from the outcome.
+    /// How the result is made from the outcome: `{ text: "{{result.stdout}}" }`.
     pub result: Option<Spanned<ResultSpec>>,
     /// The time limit of a call. The default is 30s.
     pub timeout: Option<Duration>,
@@ -52,9 +52,9 @@ pub struct Tool {
     /// Whether it is only for steps of this server, as a function with parameters: `hidden: true`. Clients neither see nor
     /// call it.
     pub hidden: Option<Spanned<bool>>,
-    /// Icons for clients to show.
+    /// Icons for clients to show: `[{ src: "https://example.com/icon.png" }]`.
     pub icons: Option<Vec<Icon>>,
-    /// Metadata for the client, passed through unchanged.
+    /// Metadata for the client, passed through unchanged: `{ com.example/color: red }`.
     #[serde(rename = "_meta")]
     pub meta: Option<Map<String, Value>>,
 }
@@ -159,6 +159,7 @@ pub struct TaskKeys {
 /// `structuredContent`, for programs, such as `{ text: "{{n}} files", structuredContent: { count: "{{n}}" } }`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-at-most-one" = ["text", "content"]))]
 pub struct ResultSpec {
     /// A JMESPath into the JSON of the outcome, such as `items[].name`. Templates use its value as `{{result}}`.
     pub select: Option<Spanned<String>>,

@@ -44,28 +44,29 @@ kind_enum! {
 /// One content block: exactly one of `text`, `file`, `image`, `audio`, `resource`, `resourceLink`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-exactly-one" = ["text", "file", "image", "audio", "resource", "resourceLink"]))]
 pub struct BlockBody {
     /// Text: a template, or `{ file: PATH }` for a file with one.
     pub text: Option<Spanned<super::TextOrFile>>,
     /// The file with the text, a template, such as `prompts/review.md`.
     pub file: Option<Spanned<String>>,
-    /// An image: the path of a file, or its source.
+    /// An image: the path of a file, or its source: `{ base64: "{{result.stdout}}", mimeType: image/png }`.
     pub image: Option<Spanned<Media>>,
-    /// Audio: the path of a file, or its source.
+    /// Audio: the path of a file, or its source: `{ base64: "{{result.stdout}}", mimeType: audio/wav }`.
     pub audio: Option<Spanned<Media>>,
     /// The MIME type of the image or audio, a template, where the file name does not determine it.
     pub mime_type: Option<Spanned<String>>,
-    /// An embedded resource: the URI of a resource of this server, or its contents.
+    /// An embedded resource: the URI of a resource of this server, or its contents: `{ uri: "note://1", text: "{{note}}" }`.
     pub resource: Option<Spanned<ResourceBody>>,
-    /// A link to a resource: its URI, or a map with its name and more.
+    /// A link to a resource: its URI, or a map with its name and more: `{ uri: "note://1", name: note }`.
     pub resource_link: Option<Spanned<ResourceLinkBody>>,
-    /// Annotations for the client.
+    /// Annotations for the client: `{ audience: [user], priority: 0.5 }`.
     pub annotations: Option<Annotations>,
     /// Includes the block only if this value is true: exactly one `{{…}}`, such as `{{flag}}`.
     pub when: Option<Spanned<String>>,
     /// Repeats the block for each item of a list in scope, such as `files`; the item is `{{this}}`.
     pub each: Option<Spanned<String>>,
-    /// Metadata for the client, unchanged.
+    /// Metadata for the client, unchanged: `{ com.example/color: red }`.
     #[serde(rename = "_meta")]
     pub meta: Option<Map<String, Value>>,
 }
@@ -89,6 +90,7 @@ kind_enum! {
 /// The source of bytes: exactly one of `file`, `base64`, `text`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-exactly-one" = ["file", "base64", "text"]))]
 pub struct BlobSource {
     /// The path of a file, relative to this one.
     pub file: Option<Spanned<String>>,
@@ -101,6 +103,7 @@ pub struct BlobSource {
 /// The source of the bytes of an image or audio: exactly one of `file`, `base64`, `text`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-exactly-one" = ["file", "base64", "text"]))]
 pub struct MediaSource {
     /// The path of the file, relative to this one.
     pub file: Option<Spanned<String>>,
@@ -130,6 +133,7 @@ kind_enum! {
 /// A resource in place: `uri` and exactly one of `text`, `blob`, `file`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-exactly-one" = ["text", "blob", "file"]))]
 pub struct EmbeddedBody {
     /// Its URI, a template.
     #[schemars(with = "String", extend("x-required" = true))]
@@ -169,6 +173,6 @@ pub struct LinkBody {
     pub mime_type: Option<Spanned<String>>,
     /// Its size in bytes.
     pub size: Option<u64>,
-    /// Its icons.
+    /// Its icons: `[{ src: "https://example.com/icon.png" }]`.
     pub icons: Option<Vec<Icon>>,
 }

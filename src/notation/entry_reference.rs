@@ -33,7 +33,7 @@ pub struct ReferenceKeys {
     /// Its name.
     #[schemars(with = "String", extend("x-required" = true))]
     pub name: Option<Spanned<String>>,
-    /// Its arguments. A string that is exactly one `{{…}}` keeps the type of its value.
+    /// Its arguments: `{ who: Ada }`. A string that is exactly one `{{…}}` keeps the type of its value.
     #[schemars(with = "IndexMap<String, Json>")]
     pub arguments: NamedMap<Spanned<Json>>,
 }

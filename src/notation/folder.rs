@@ -17,6 +17,7 @@ kind_enum! {
 /// A folder, or the folders that the client's user works on: exactly one of `path` and `roots`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-exactly-one" = ["path", "roots"]))]
 pub struct FolderKeys {
     /// The folder: a path relative to the manifest, such as `notes`, or exactly one `{{env.NAME}}` with one folder, or
     /// several separated by `:` as in `PATH`, or `{{workspace}}`, the folder that the client's user works on. An absolute path is allowed in the served manifest only. It must exist when it

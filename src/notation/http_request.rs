@@ -11,6 +11,7 @@ use crate::yaml::Spanned;
 /// `{{default env.TOKEN ''}}` sends the request without it.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-exactly-one" = ["bearer", "basic", "header", "query", "oauth2"]))]
 pub struct Auth {
     /// The token of `Authorization: Bearer`, a template, such as `{{env.TOKEN}}`.
     pub bearer: Option<Spanned<String>>,
@@ -110,12 +111,12 @@ pub struct Connection {
     /// The prefix of the URLs that use it, such as `https://api.example.com/v1`; `{{env.NAME}}` is in scope.
     #[schemars(with = "String", extend("x-required" = true))]
     pub url: Option<Spanned<String>>,
-    /// Headers for every request.
+    /// Headers for every request: `{ Accept: application/json }`.
     #[schemars(with = "IndexMap<String, Scalar>")]
     pub headers: NamedMap<Spanned<Scalar>>,
-    /// The authentication of its requests.
+    /// The authentication of its requests: `{ bearer: "{{env.TOKEN}}" }`.
     pub auth: Option<Spanned<Auth>>,
-    /// When to retry a request.
+    /// When to retry a request: `{ attempts: 3 }`.
     pub retry: Option<Spanned<Retry>>,
     /// Hosts and networks that may have private addresses, such as `[localhost, 10.0.0.0/8]`.
     pub allow: Option<Vec<Spanned<String>>>,

@@ -32,9 +32,9 @@ pub type NamedMap<T> = IndexMap<Spanned<String>, T>;
 
 /// Declares an enum whose variant is the kind of YAML value, with its JSON Schema.
 macro_rules! kind_enum {
-    ($(#[$meta:meta])* pub enum $name:ident { $($(#[$doc:meta])* $kind:literal => $variant:ident($type:ty),)+ }) => {
+    ($(#[doc = $words:literal])+ pub enum $name:ident { $($(#[$doc:meta])* $kind:literal => $variant:ident($type:ty),)+ }) => {
         #[allow(missing_docs, reason = "a variant is named for what its kind of YAML holds")]
-        $(#[$meta])*
+        $(#[doc = $words])+
         #[derive(Debug, Clone, serde::Deserialize)]
         #[serde(rename = "$kind")]
         pub enum $name { $($(#[$doc])* #[serde(rename = $kind)] $variant($type),)+ }
@@ -44,7 +44,9 @@ macro_rules! kind_enum {
                 stringify!($name).into()
             }
             fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({ "anyOf": [$(generator.subschema_for::<$type>()),+] })
+                let description = concat!($($words, "\n"),+).trim();
+                let choices = [$(generator.subschema_for::<$type>()),+];
+                schemars::json_schema!({ "description": description, "anyOf": choices })
             }
         }
     };
@@ -162,7 +164,7 @@ pub struct Icon {
     pub src: Option<Spanned<String>>,
     /// Its type, such as `image/png`.
     pub mime_type: Option<String>,
-    /// Its sizes, such as `48x48`, or `any`.
+    /// Its sizes, such as `[48x48]`, or `[any]`.
     #[schemars(with = "Option<Vec<String>>")]
     pub sizes: Option<Vec<String>>,
     /// The theme that the icon is drawn for.

@@ -25,7 +25,12 @@ impl JsonSchema for Duration {
         true
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": "^[0-9]+(ms|s|m|h)$", "examples": ["250ms", "10s", "5m"] })
+        json_schema!({
+            "type": "string",
+            "pattern": "^[0-9]+(ms|s|m|h)$",
+            "errorMessage": "expected a number with `ms`, `s`, `m` or `h`, such as `10s`",
+            "examples": ["10s"],
+        })
     }
 }
 
@@ -49,6 +54,11 @@ impl JsonSchema for Size {
         true
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": "^[0-9]+(B|KiB|MiB|GiB)$", "examples": ["64KiB", "1MiB"] })
+        json_schema!({
+            "type": "string",
+            "pattern": "^[0-9]+(B|KiB|MiB|GiB)$",
+            "errorMessage": "expected a number with `B`, `KiB`, `MiB` or `GiB`, such as `64KiB`",
+            "examples": ["64KiB"],
+        })
     }
 }

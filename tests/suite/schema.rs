@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::harness::*;
+use crate::mistakes::{cases, check};
 
 fn checked_in() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas/folio.schema.json")
@@ -162,4 +163,74 @@ fn extension_keys_are_accepted_by_schema_and_check() {
     let errors: Vec<String> = validator().iter_errors(&yaml(text)).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{errors:#?}");
     assert_eq!(json!(errors), json!([]));
+}
+
+/// A manifest as the program reads it, merges and all.
+fn parsed(text: &[u8]) -> Option<Value> {
+    let mut report = folio::diagnostic::Report::default();
+    let file = report.sources.add("folio.yaml", String::from_utf8(text.to_vec()).ok()?);
+    let document = folio::yaml::parse(file, &mut report)?;
+    Some(document.json(document.root()))
+}
+
+#[test]
+fn schema_accepts_each_manifest_without_an_error() {
+    let validator = validator();
+    let mut seen = 0;
+    let mut faults = Vec::new();
+    for case in cases("right.txt").into_iter().chain(cases("mistakes.txt")) {
+        if check(&case.files).report.has_errors() {
+            continue;
+        }
+        let Some(manifest) = parsed(&case.files["folio.yaml"]) else { continue };
+        seen += 1;
+        let errors = validator.iter_errors(&manifest);
+        faults.extend(errors.map(|error| format!("{}: {}: {error}", case.title(), error.instance_path())));
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(seen >= 80, "{seen}");
+}
+
+/// Whether a schema allows a map or a list.
+fn has_shape(schema: &Value, definitions: &Value) -> bool {
+    if let Some(name) = schema["$ref"].as_str() {
+        return has_shape(&definitions[name.rsplit('/').next().unwrap()], definitions);
+    }
+    let is_shape = |kind: &Value| kind == "object" || kind == "array";
+    is_shape(&schema["type"])
+        || schema["type"].as_array().is_some_and(|kinds| kinds.iter().any(is_shape))
+        || schema["anyOf"].as_array().is_some_and(|choices| choices.iter().any(|choice| has_shape(choice, definitions)))
+}
+
+/// The values that a description shows of a key: alone, behind their key, or in a map with it.
+fn examples(description: &str, key: &str) -> Vec<Value> {
+    let snippets = description.split('`').skip(1).step_by(2);
+    let values = snippets.map(|snippet| snippet.strip_prefix(&format!("{key}: ")).unwrap_or(snippet));
+    let shapes = values.filter(|value| value.starts_with(['{', '[']) && !value.starts_with("{{"));
+    let shapes = shapes.map(|value| yaml(&value.replace('\n', " ")));
+    shapes.flat_map(|value| [value.get(key).cloned(), Some(value)]).flatten().collect()
+}
+
+#[test]
+fn every_key_with_a_shape_has_a_right_example() {
+    let schema = schema();
+    let mut seen = 0;
+    let mut faults = Vec::new();
+    for (name, definition) in schema["$defs"].as_object().unwrap() {
+        for (key, property) in definition["properties"].as_object().into_iter().flatten() {
+            if !has_shape(property, &schema["$defs"]) {
+                continue;
+            }
+            let pointer = format!("#/$defs/{name}/properties/{}", key.replace('$', "%24"));
+            let validator = json!({ "$ref": pointer, "$defs": schema["$defs"] });
+            let validator = jsonschema::options().with_draft(jsonschema::Draft::Draft202012).build(&validator).unwrap();
+            let examples = examples(property["markdownDescription"].as_str().unwrap_or_default(), key);
+            seen += 1;
+            if !examples.iter().any(|example| validator.is_valid(example)) {
+                faults.push(format!("{name}.{key} has no right example: {examples:?}"));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(seen >= 150, "{seen}");
 }

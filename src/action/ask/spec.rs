@@ -17,6 +17,7 @@ pub struct AskSpec(#[schemars(with = "IndexMap<String, Question>")] pub NamedMap
 /// One question: exactly one of `elicit`, `sample`, `roots`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-exactly-one" = ["elicit", "sample", "roots"]))]
 pub struct Question {
     /// Asks the user, by a form or on a page: `{ message: "Which name?", schema: { name: {} } }`.
     pub elicit: Option<Spanned<Elicit>>,
@@ -44,6 +45,7 @@ pub enum OnDecline {
 /// A question to the user: a form or a page.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-exactly-one" = ["schema", "requestedSchema", "url"]))]
 pub struct Elicit {
     /// The message to the user, a template.
     #[schemars(with = "String", extend("x-required" = true))]
@@ -52,7 +54,7 @@ pub struct Elicit {
     /// or a choice.
     #[schemars(with = "Option<IndexMap<String, Json>>")]
     pub schema: Option<Spanned<NamedMap<Spanned<Json>>>>,
-    /// The form as a JSON Schema of an object.
+    /// The form as a JSON Schema of an object: `{ type: object, properties: { name: { type: string } } }`.
     pub requested_schema: Option<Spanned<Json>>,
     /// A page instead of a form, a template: an `https` URL, or an `http` URL of this machine.
     pub url: Option<Spanned<String>>,
@@ -61,6 +63,7 @@ pub struct Elicit {
 /// A question to the client's model, as in MCP's `sampling/createMessage`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-exactly-one" = ["prompt", "messages"]))]
 pub struct Sample {
     /// One user message, a template.
     pub prompt: Option<Spanned<String>>,
@@ -80,7 +83,7 @@ pub struct Sample {
     /// The sampling temperature: a number, or exactly one `{{…}}`, such as `"{{temperature}}"`.
     #[schemars(with = "Option<Number>")]
     pub temperature: Option<Spanned<Json>>,
-    /// Strings at which the answer stops.
+    /// Strings at which the answer stops: `["\n\n"]`.
     pub stop_sequences: Option<Vec<String>>,
     /// Tools that the model may call.
     pub tools: Option<Value>,
@@ -93,10 +96,11 @@ pub struct Sample {
 /// One message: `user` or `assistant`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-exactly-one" = ["user", "assistant"]))]
 pub struct SampleMessage {
-    /// A message of the user.
+    /// A message of the user: a template, or a content block, such as `{ image: chart.png }`.
     pub user: Option<Spanned<Block>>,
-    /// A message of the model.
+    /// A message of the model: a template, or a content block, such as `{ image: chart.png }`.
     pub assistant: Option<Spanned<Block>>,
 }
 

@@ -16,6 +16,7 @@ use crate::yaml::Spanned;
 /// The outcome of each operation has a `path`, that of `copy` and `move` the new one. What else it has is said at its key.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-exactly-one" = ["read", "write", "append", "list", "tree", "stat", "find", "copy", "move", "remove", "makeDir"]))]
 pub struct FileSpec {
     /// Reads a file, of at most `maxOutput` bytes. The outcome has `text`, or `base64` where that is not UTF-8, and
     /// `mimeType size modified`. The `text` of what is not UTF-8 is an error; ask with `{{#if steps.ID.text}}`.
@@ -50,7 +51,7 @@ pub struct FileSpec {
     pub folder: Option<Spanned<String>>,
     /// The path of the copy, or the new path, a template.
     pub to: Option<Spanned<String>>,
-    /// The text to write, a template.
+    /// The text to write: a template, or `{ file: new.md }` for a file that contains it.
     pub text: Option<Spanned<TextOrFile>>,
     /// For `write` and `append`, the bytes as base64, a template. For `read`, `true` for base64 even of text.
     pub base64: Option<Spanned<Scalar>>,

@@ -11,6 +11,7 @@ use crate::yaml::Spanned;
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "HttpRequest")]
+#[schemars(extend("x-at-most-one" = ["json", "form", "multipart", "body"]))]
 pub struct HttpSpec {
     /// The method. The default is GET, or POST if there is a body.
     pub method: Option<Spanned<Method>>,
@@ -33,7 +34,7 @@ pub struct HttpSpec {
     /// A JSON body: `{ id: "{{id}}" }`. A string that is exactly one `{{…}}` keeps the type of the value, and is
     /// left out with its key where the value is absent or null.
     pub json: Option<Spanned<Json>>,
-    /// A form body, written like `query`.
+    /// A form body, written like `query`: `{ name: "{{name}}" }`.
     #[schemars(with = "Option<IndexMap<String, OneOrMany>>")]
     pub form: Option<NamedMap<OneOrMany>>,
     /// A multipart body, parts by name, each a text (a template) or a file of the pack:
@@ -41,7 +42,7 @@ pub struct HttpSpec {
     /// item.
     #[schemars(with = "Option<IndexMap<String, Part>>")]
     pub multipart: Option<Spanned<NamedMap<Part>>>,
-    /// A text body, a template.
+    /// A text body: a template, or `{ file: body.xml }` for a file that contains it.
     pub body: Option<Spanned<TextOrFile>>,
     /// The time limit of the request, such as `10s`.
     #[schemars(with = "Option<Duration>")]
@@ -50,9 +51,9 @@ pub struct HttpSpec {
     /// Only those with status 200 are, and none with `Cache-Control: no-store`. An older one is asked for again only if it
     /// has changed, where its `ETag` or `Last-Modified` allows that.
     pub cache: Option<Spanned<Duration>>,
-    /// When to retry the request.
+    /// When to retry the request: `{ attempts: 3 }`.
     pub retry: Option<Spanned<Retry>>,
-    /// How to request further pages of a response.
+    /// How to request further pages of a response: `{ next: link }`.
     pub paginate: Option<Spanned<Paginate>>,
     /// `redirect: manual` to take a redirect as the response. By default it is followed.
     pub redirect: Option<Redirect>,
@@ -109,6 +110,7 @@ kind_enum! {
 /// `{ base64: "{{image}}", filename: logo.png }`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-exactly-one" = ["file", "text", "base64"]))]
 pub struct FilePart {
     /// The path of the file, relative to this manifest. It is read while it is sent, in whatever size.
     pub file: Option<Spanned<String>>,
@@ -130,6 +132,7 @@ pub struct FilePart {
 /// there are no more.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-exactly-one" = ["next", "cursor", "page"]))]
 pub struct Paginate {
     /// `link` for the `Link` header, or a JMESPath to the URL of the next page: `next: meta.next`.
     pub next: Option<Spanned<String>>,
