@@ -19,6 +19,11 @@ use after_help::{
     GET_HELP, INIT_HELP, LIST_HELP, NEW_HELP, READ_HELP, SCHEMA_HELP, SERVE_HELP, TEST_HELP,
 };
 
+const REMOVE_HELP: &str = "\
+Examples:
+  folio remove docs                       take the pack `docs` out of the manifest and folio.lock
+  folio remove docs -f ~/desk             in another folder";
+
 const ADD_HELP: &str = "\
 Examples:
   folio add acme/docs                     a repository on GitHub, in the folder that you are in
@@ -177,6 +182,7 @@ pub enum CliCommand {
     #[command(after_help = ADD_HELP)]
     Add(AddArgs),
     /// Remove a pack from a manifest
+    #[command(after_help = REMOVE_HELP)]
     Remove(RemoveArgs),
     /// Move packs to where their branches and tags are now
     #[command(after_help = UPDATE_HELP)]

@@ -105,7 +105,7 @@ pub fn run(arguments: Cli, redactors: Redactors) -> anyhow::Result<Exit> {
         CliCommand::Get(get) => get::run(&get, &output),
         CliCommand::Call(call) => call::run(&call, &output),
         CliCommand::Read(read) => read::run(&read, &output),
-        CliCommand::Test(test) => test::run(&test, &output),
+        CliCommand::Test(test) => test::run(&test.with_filter_of_path(), &output),
         CliCommand::Schema => schema::run(&output),
         CliCommand::Init(init) => init::run(&init, &crate::manifest::schema(), &output),
         CliCommand::New(new) => new::run(new, &output),

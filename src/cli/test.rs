@@ -1,6 +1,6 @@
 //! `folio test`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -18,12 +18,23 @@ use super::variable_commands::VariableCommands;
 use super::{Exit, Output, TestArgs, TestFormat};
 use crate::compile::FileBuffers;
 use crate::diagnostic::{Report, one_line};
-use crate::load::{EnvSource, LoadedPacks, ManifestLocation, TestEnvironment, load, load_buffers};
+use crate::load::{EnvSource, LoadedPacks, MANIFEST_NAMES, ManifestLocation, TestEnvironment, load, load_buffers};
 use crate::test_run::{
     Coverage, PlannedTest, TestFilter, TestOutcome, TestRunner, TestStatus, TestWorlds, obsolete_snapshots, plan_tests,
     remove_snapshot, test_environment,
 };
 use crate::world::{ActionReport, ReportSink, World};
+
+impl TestArgs {
+    /// The arguments of `folio test FILTER` in the folder of a manifest: what is no path there is the filter.
+    pub(super) fn with_filter_of_path(mut self) -> TestArgs {
+        let is_filter = self.filter.is_none() && !self.path.exists() && self.path.components().count() == 1;
+        if is_filter && MANIFEST_NAMES.iter().any(|name| Path::new(name).is_file()) {
+            self.filter = Some(std::mem::replace(&mut self.path, PathBuf::from(".")).display().to_string());
+        }
+        self
+    }
+}
 
 /// Runs the tests of a manifest. What programs read says so, too, where no test can be run.
 pub(super) fn run(arguments: &TestArgs, output: &Output) -> anyhow::Result<Exit> {

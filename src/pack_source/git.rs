@@ -399,8 +399,8 @@ mod tests {
             "160000 commit 14       -\tmodule",
         ]);
         assert_eq!(files.unwrap(), ["a.md", "b c.sh"]);
-        for entry in ["", "100644 blob 11 4", "100644 blob 11 x\ta", "100644 blob 4\ta"] {
-            assert!(listed(&["100644 blob 11 4\ta", &format!("z{entry}")]).is_err(), "{entry}");
+        for entry in ["x", "100644 blob 11 4", "100644 blob 11 x\tb", "100644 blob 4\tb"] {
+            assert!(listed(&["100644 blob 11 4\ta", entry]).is_err(), "{entry}");
         }
         assert_eq!(listed(&["100644 blob 11 4\t../a"]).unwrap_err(), "unsafe path `../a`");
         assert_eq!(listed(&["120000 blob 13 9\tlink"]).unwrap_err(), "no files");

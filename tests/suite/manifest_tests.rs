@@ -377,6 +377,15 @@ fn filter_chooses_tests_by_name() {
         let ran = test(&folder, &[filter]);
         assert!(ran.code == Some(2) && ran.err.contains("no test matches"), "{filter}: {}", ran.err);
     }
+    // In the folder of a manifest, what is no path is the filter.
+    for (arguments, code, words) in [
+        (&["test", "alpha"][..], Some(0), "1 passed"),
+        (&["test", "gamma"], Some(2), "no test matches `gamma`"),
+        (&["test", "no/such"], Some(2), "no/such"),
+    ] {
+        let ran = run_folio(folder.path(), arguments);
+        assert!(ran.code == code && format!("{}{}", ran.out, ran.err).contains(words), "{arguments:?}: {ran:?}");
+    }
 }
 
 #[test]
