@@ -24,7 +24,7 @@
 //! In the order of the data flow. A module uses only those above it; each important foreign crate is used in one module,
 //! which Cargo.toml names. `tests/suite/architecture.rs` checks both.
 //!
-//! [`notation`], [`action`] and [`manifest`] define the keys of a manifest, [`compile`] and [`catalog`] their meaning. All
+//! [`value_types`], [`action`] and [`manifest`] define the keys of a manifest, [`compile`] and [`catalog`] their meaning. All
 //! processes and network access go through [`world`], all errors of a manifest into [`diagnostic`]. Nothing is global: a
 //! call gets what it needs.
 
@@ -40,7 +40,7 @@ pub mod uri;
 pub mod budget;
 pub mod template;
 pub mod schema;
-pub mod notation;
+pub mod value_types;
 pub mod compile;
 pub mod redact;
 pub mod world;

@@ -14,10 +14,10 @@ use super::notify::ListKind;
 /// The client of one call.
 pub trait McpClient: Send + Sync {
     /// Whether it has declared a capability.
-    fn can(&self, need: ClientCapability) -> bool;
+    fn has_capability(&self, need: ClientCapability) -> bool;
 
     /// Its declared capabilities as in MCP, or `None` without a client.
-    fn declared(&self) -> Option<Map<String, Value>>;
+    fn declared_capabilities(&self) -> Option<Map<String, Value>>;
 
     /// Whether a root that it names is on this machine, and its to give.
     fn allows_root(&self, root: &Path) -> bool;
@@ -47,11 +47,11 @@ pub trait McpClient: Send + Sync {
 pub struct NoClient;
 
 impl McpClient for NoClient {
-    fn can(&self, _: ClientCapability) -> bool {
+    fn has_capability(&self, _: ClientCapability) -> bool {
         false
     }
 
-    fn declared(&self) -> Option<Map<String, Value>> {
+    fn declared_capabilities(&self) -> Option<Map<String, Value>> {
         None
     }
 

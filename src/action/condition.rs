@@ -3,8 +3,8 @@
 use crate::action::ActionError;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
-use crate::notation::is_identifier;
-use crate::template::{Condition, Scope, Shape, Template, is_truthy};
+use crate::template::{ConditionSlot, Scope, Shape, Template, is_truthy};
+use crate::value_types::is_identifier;
 use crate::yaml::Spanned;
 
 /// A compiled condition.
@@ -12,7 +12,7 @@ pub(super) enum ConditionSpec {
     /// The name of an argument.
     Argument(String),
     /// Exactly one `{{…}}`.
-    Template(Template<Condition>),
+    Template(Template<ConditionSlot>),
 }
 
 impl ConditionSpec {

@@ -4,7 +4,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
 use super::{ActionContext, ActionError, ActionOutcome};
-use crate::notation::{Json, NamedMap};
+use crate::value_types::{Json, NamedMap};
 use crate::yaml::Spanned;
 
 /// The tools, prompts and resources that a step may use. Each call gets the context of its step.

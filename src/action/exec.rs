@@ -12,24 +12,24 @@ use super::repeat::compile_list;
 use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, code_injection};
 use crate::compile::{Compiler, Exposure, ShellVariableCheck};
 use crate::diagnostic::Code;
-use crate::notation::{Scalar, is_identifier, kind_enum};
-use crate::template::{Argv, List, Scope, Shape, Template};
+use crate::template::{Argv, ListSlot, Scope, Shape, Template};
+use crate::value_types::{Scalar, is_identifier, kind_enum};
 use crate::world::{find_program, is_executable};
 use crate::yaml::{Location, Spanned};
 
 kind_enum! {
     /// An argument of the program (a template), or arguments that depend on an argument of the tool.
-    pub enum Element {
+    pub enum ExecElement {
         /// Exactly one argument, whatever its value contains; none if it is exactly one `{{…}}` whose value is absent.
         "scalar" => Template(Scalar),
-        "map" => Choice(Choice),
+        "map" => ElementGroup(ElementGroup),
     }
 }
 
 /// Conditional or repeated elements: `{ if: verbose, then: [-v] }` or `{ each: files, then: ["{{this}}"] }`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-pub struct Choice {
+pub struct ElementGroup {
     /// The name of an argument, or exactly one `{{…}}` such as `"{{eq mode \"all\"}}"`: `then` is used if it is true, `else`
     /// otherwise.
     #[serde(rename = "if")]
@@ -69,7 +69,7 @@ enum ListSource {
     /// The name of an argument.
     Argument(String),
     /// Exactly one `{{…}}`.
-    Template(Template<List>),
+    Template(Template<ListSlot>),
 }
 
 impl ListSource {
@@ -102,7 +102,7 @@ impl ProgramTemplate {
 }
 
 impl ActionKind for ExecAction {
-    type Spec = Vec<Spanned<Element>>;
+    type Spec = Vec<Spanned<ExecElement>>;
     const SIBLING_KEYS: &'static [&'static str] = program::PROGRAM_SIBLING_KEYS;
     const GRANT: Option<&'static str> = Some("exec");
 
@@ -156,7 +156,7 @@ impl ActionKind for ExecAction {
 
 impl ListSource {
     /// The paths of the values that the list is made of; an argument holds no secret.
-    fn made_of(&self) -> &[Vec<String>] {
+    fn source_paths(&self) -> &[Vec<String>] {
         match self {
             ListSource::Argument(_) => &[],
             ListSource::Template(template) => template.printed_paths(),
@@ -227,8 +227,8 @@ impl ArgvBuilder<'_> {
 }
 
 /// Compiles the program, which the manifest chooses and arguments must not.
-fn compile_program(element: &Spanned<Element>, compiler: &mut Compiler<'_>) -> Option<ProgramTemplate> {
-    let Element::Template(Scalar(text)) = &element.value else {
+fn compile_program(element: &Spanned<ExecElement>, compiler: &mut Compiler<'_>) -> Option<ProgramTemplate> {
+    let ExecElement::Template(Scalar(text)) = &element.value else {
         compiler.error(Code::WrongType, element.location, "expected the program as the first element: a string");
         return None;
     };
@@ -277,12 +277,12 @@ pub(super) fn warn_if_not_on_path(program: &str, at: Location, compiler: &mut Co
 }
 
 /// Warns of `$NAME`, which no shell expands here, except in code for a shell.
-fn warn_of_dollars(elements: &[Spanned<Element>], compiler: &mut Compiler<'_>) {
+fn warn_of_dollars(elements: &[Spanned<ExecElement>], compiler: &mut Compiler<'_>) {
     let code = code_injection::code_spans(elements, compiler);
     for element in elements {
         let texts: Vec<Spanned<String>> = match &element.value {
-            Element::Template(Scalar(text)) => vec![Spanned::new(text.clone(), element.location)],
-            Element::Choice(choice) => {
+            ExecElement::Template(Scalar(text)) => vec![Spanned::new(text.clone(), element.location)],
+            ExecElement::ElementGroup(choice) => {
                 choice.then.iter().chain(&choice.otherwise).flatten().map(|text| text.to_text()).collect()
             }
         };
@@ -293,13 +293,13 @@ fn warn_of_dollars(elements: &[Spanned<Element>], compiler: &mut Compiler<'_>) {
     }
 }
 
-fn compile_part(element: &Spanned<Element>, compiler: &mut Compiler<'_>) -> Option<ArgvPart> {
+fn compile_part(element: &Spanned<ExecElement>, compiler: &mut Compiler<'_>) -> Option<ArgvPart> {
     let choice = match &element.value {
-        Element::Template(Scalar(text)) => {
+        ExecElement::Template(Scalar(text)) => {
             let text = Spanned::new(text.clone(), element.location);
             return compiler.template(&text, Exposure::CommandLine).map(ArgvPart::Always);
         }
-        Element::Choice(choice) => choice,
+        ExecElement::ElementGroup(choice) => choice,
     };
     match (&choice.condition, &choice.each, &choice.then) {
         (Some(condition), None, Some(then)) => {
@@ -311,7 +311,7 @@ fn compile_part(element: &Spanned<Element>, compiler: &mut Compiler<'_>) -> Opti
         }
         (None, Some(list), Some(then)) if choice.otherwise.is_none() => {
             let (list, item) = compile_list_source(list, compiler)?;
-            let names = compiler.scope_shape.clone().with_this(item, list.made_of());
+            let names = compiler.scope_shape.clone().with_this(item, list.source_paths());
             let then = compiler.with_scope_shape(names, |compiler| compile_templates(then, compiler));
             Some(ArgvPart::Each { list, then: then? })
         }

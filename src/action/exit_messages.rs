@@ -4,15 +4,15 @@ use super::Step;
 use super::program::program_outcome_shape;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
-use crate::template::{Shape, Template, Text};
+use crate::template::{Shape, Template, TextSlot};
 use crate::yaml::Spanned;
 
 /// The messages of `onExit`.
 #[derive(Default)]
 pub(super) struct ExitMessages {
-    codes: Vec<(i32, Template<Text>)>,
+    codes: Vec<(i32, Template<TextSlot>)>,
     /// For any other failure.
-    default: Option<Template<Text>>,
+    default: Option<Template<TextSlot>>,
 }
 
 impl ExitMessages {
@@ -38,7 +38,7 @@ impl ExitMessages {
     }
 
     /// The message for an exit code, or for the end by a signal, if one is written.
-    pub(super) fn find(&self, exit: Option<i32>) -> Option<&Template<Text>> {
+    pub(super) fn find(&self, exit: Option<i32>) -> Option<&Template<TextSlot>> {
         let exact = self.codes.iter().find(|(code, _)| Some(*code) == exit);
         exact.map(|(_, message)| message).or(self.default.as_ref())
     }

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
-use crate::notation::kind_enum;
-use crate::template::{Template, Text};
+use crate::template::{Template, TextSlot};
+use crate::value_types::kind_enum;
 use crate::yaml::Spanned;
 
 kind_enum! {
@@ -30,7 +30,7 @@ pub struct FailMessage {
 }
 
 pub struct FailAction {
-    message: Template<Text>,
+    message: Template<TextSlot>,
     code: Option<i32>,
 }
 

@@ -4,7 +4,7 @@ use super::file::FileSpec;
 use super::on_fail::OnFail;
 use super::script::{ScriptSpec, Shell, ShellName};
 use super::{Run, Step};
-use crate::notation::TextOrFile;
+use crate::value_types::TextOrFile;
 use crate::yaml::{Location, Spanned};
 
 /// The run of a prompt of another program.

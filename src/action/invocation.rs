@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use super::{ActionError, ActionNode, ArgumentTemplates};
 use crate::compile::{Compiler, Exposure, JsonTemplate};
 use crate::diagnostic::Code;
-use crate::notation::Reference;
 use crate::template::Scope;
+use crate::value_types::EntryReferenceSpec;
 use crate::yaml::Spanned;
 
 /// An entry by its name, with its arguments.
@@ -17,10 +17,15 @@ pub(super) struct EntryInvocation {
 
 impl EntryInvocation {
     /// Compiles the arguments of a reference. The catalog checks that the entry exists.
-    pub(super) fn compile(node: &ActionNode<'_, Reference>, compiler: &mut Compiler<'_>) -> Option<EntryInvocation> {
+    pub(super) fn compile(
+        node: &ActionNode<'_, EntryReferenceSpec>,
+        compiler: &mut Compiler<'_>,
+    ) -> Option<EntryInvocation> {
         let keys = match &node.spec.value {
-            Reference::Name(name) => return Some(EntryInvocation { name: name.clone(), arguments: Vec::new() }),
-            Reference::Keys(keys) => keys,
+            EntryReferenceSpec::Name(name) => {
+                return Some(EntryInvocation { name: name.clone(), arguments: Vec::new() });
+            }
+            EntryReferenceSpec::Keys(keys) => keys,
         };
         let arguments = keys.arguments.iter().map(|(name, value)| {
             (name.value.clone(), compiler.json_template(&value.0, value.location, Exposure::Client))
@@ -46,10 +51,12 @@ impl EntryInvocation {
 }
 
 /// The name and the arguments of a reference, if it has a name.
-pub(super) fn name_and_arguments(reference: &Spanned<Reference>) -> Option<(Spanned<String>, ArgumentTemplates)> {
+pub(super) fn name_and_arguments(
+    reference: &Spanned<EntryReferenceSpec>,
+) -> Option<(Spanned<String>, ArgumentTemplates)> {
     let arguments = match &reference.value {
-        Reference::Name(_) => ArgumentTemplates::default(),
-        Reference::Keys(keys) => keys.arguments.clone(),
+        EntryReferenceSpec::Name(_) => ArgumentTemplates::default(),
+        EntryReferenceSpec::Keys(keys) => keys.arguments.clone(),
     };
     Some((reference.name(reference.location)?, arguments))
 }

@@ -16,7 +16,7 @@ pub(super) fn check_siblings(step: &Spanned<Step>, compiler: &mut Compiler<'_>) 
         }
         let words = format!("unexpected key `{name}` for action `{}`", action.key);
         let help = match name.as_str() {
-            "timeout" => format!("write `timeout{}` next to `run`", written_duration(step, compiler)),
+            "timeout" => format!("write `timeout{}` next to `run`", timeout_text(step, compiler)),
             _ => format!("use `{name}` with {} only", owners.join(" and ")),
         };
         compiler.error(Code::Conflict, at, words).help(help);
@@ -24,7 +24,7 @@ pub(super) fn check_siblings(step: &Spanned<Step>, compiler: &mut Compiler<'_>) 
 }
 
 /// The value of `timeout` as it would be next to `run`, if it is a duration but for its unit.
-fn written_duration(step: &Spanned<Step>, compiler: &Compiler<'_>) -> String {
+fn timeout_text(step: &Spanned<Step>, compiler: &Compiler<'_>) -> String {
     let at = compiler.findings.documents.value_at(step.location, "/timeout");
     let written = compiler.findings.report.sources.text_of(at.span());
     nearest_duration(written).map(|near| format!(": {near}")).unwrap_or_default()

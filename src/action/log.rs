@@ -6,8 +6,8 @@ use serde::Deserialize;
 use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, LogNotification};
 use crate::compile::{Compiler, Exposure, JsonTemplate};
 use crate::diagnostic::Code;
-use crate::notation::{Json, kind_enum};
-use crate::template::{Shape, Template, Text};
+use crate::template::{Shape, Template, TextSlot};
+use crate::value_types::{Json, kind_enum};
 use crate::yaml::Spanned;
 
 kind_enum! {
@@ -61,7 +61,7 @@ pub struct LogAction {
 }
 
 enum LogData {
-    Text(Template<Text>),
+    Text(Template<TextSlot>),
     Json(JsonTemplate),
 }
 

@@ -47,7 +47,7 @@ pub use http::{check_connection, is_header_name, is_reserved_header};
 pub use log::LogLevel;
 pub use notify::ListKind;
 pub use outcome::{ActionContext, ActionError, ActionOutcome, OutcomeBody, RunContext};
-pub use run::{CompiledRun, Run};
+pub use run::{Run, RunCompilation};
 pub use run_plan::{InvokedEntry, RunLimits, RunOutcome, RunPlan};
 pub use select::{SelectError, SelectExpression};
 pub use stdin::StepStdouts;
@@ -172,7 +172,7 @@ macro_rules! actions {
             /// The error messages of exit codes, templates with the names `stdout stderr exit json`:
             /// `{ 1: "no branch {{name}}" }`; `default` is for every other failure.
             #[schemars(with = "indexmap::IndexMap<String, String>")]
-            pub on_exit: crate::notation::NamedMap<Spanned<String>>,
+            pub on_exit: crate::value_types::NamedMap<Spanned<String>>,
             /// The standard input of the program: a template, `{ file: … }`, or `{ from: ID }` for exactly the bytes that an
             /// earlier step wrote to its stdout.
             pub stdin: Option<Spanned<stdin::StdinSpec>>,
@@ -180,8 +180,8 @@ macro_rules! actions {
             /// argument with `within`, such as `"{{dir}}"`.
             pub cwd: Option<Spanned<String>>,
             /// Environment variables of the program, templates by name: `{ LANG: C }`.
-            #[schemars(with = "indexmap::IndexMap<String, crate::notation::Scalar>")]
-            pub env: crate::notation::NamedMap<Spanned<crate::notation::Scalar>>,
+            #[schemars(with = "indexmap::IndexMap<String, crate::value_types::Scalar>")]
+            pub env: crate::value_types::NamedMap<Spanned<crate::value_types::Scalar>>,
             /// The exit codes that are not errors. The default is `[0]`.
             pub ok_exit: Option<Vec<i32>>,
             /// How the output of a program, or the body of a response, is parsed: `json`, `jsonl`, `csv` or `lines`. The `json` of
@@ -193,9 +193,9 @@ macro_rules! actions {
             #[schemars(with = "Option<stream::StreamTarget>")]
             pub stream: Option<Spanned<stream::StreamTarget>>,
             /// What the program may reach: `{ read: [data], write: [out], network: none }`.
-            pub sandbox: Option<Spanned<crate::notation::Sandbox>>,
+            pub sandbox: Option<Spanned<crate::value_types::Sandbox>>,
             /// How long to wait for the answers. The default is 5m.
-            pub timeout: Option<Spanned<crate::notation::Duration>>,
+            pub timeout: Option<Spanned<crate::value_types::Duration>>,
         }
 
         impl Step {

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ChangeNotification, ClientUse};
 use crate::compile::{Compiler, Exposure, Grants};
 use crate::diagnostic::{Code, truncate};
-use crate::notation::kind_enum;
-use crate::template::{Shape, Template, Uri};
+use crate::template::{Shape, Template, UriSlot};
+use crate::value_types::kind_enum;
 use crate::yaml::Spanned;
 
 /// How much of a URI an error shows.
@@ -46,7 +46,7 @@ pub struct ResourceUpdate {
 /// A notification of a changed list or resource.
 pub enum NotifyAction {
     List(ListKind),
-    Resource(Template<Uri>),
+    Resource(Template<UriSlot>),
 }
 
 impl ActionKind for NotifyAction {

@@ -58,7 +58,7 @@ pub(super) fn continues(on_fail: Option<&Spanned<OnFail>>) -> bool {
 }
 
 /// The outcome of a step whose failure is tolerated: one that says why.
-pub(super) fn tolerate(ended: Result<ActionOutcome, ActionError>) -> Result<ActionOutcome, ActionError> {
+pub(super) fn into_tolerated_outcome(ended: Result<ActionOutcome, ActionError>) -> Result<ActionOutcome, ActionError> {
     match ended {
         Ok(ActionOutcome { value, failure: Some(text), status, stdout, .. }) => {
             Ok(ActionOutcome { stdout, ..failed_outcome(value, status, text) })
@@ -81,8 +81,8 @@ fn failed_outcome(value: Value, status: Option<u16>, text: String) -> ActionOutc
 /// Whether it is the step that failed, and not the call as a whole.
 fn is_failure_of_step(error: &ActionError) -> bool {
     match error {
-        ActionError::Exhausted(_)
-        | ActionError::Render(RenderError::Exhausted(_))
+        ActionError::BudgetExceeded(_)
+        | ActionError::Render(RenderError::BudgetExceeded(_))
         | ActionError::World(WorldError::Cancelled)
         | ActionError::MissingCapabilities(_)
         | ActionError::RunChanged

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::http::RequestError;
 use super::stdin::StepStdouts;
 use super::{Checkpoint, ClientCapability, McpClient, PackEntries, PendingQuestions};
-use crate::budget::{ClientWait, Exhausted, memory_size};
+use crate::budget::{BudgetExceeded, ClientWait, memory_size};
 use crate::files::{is_mime_type, mime_of};
 use crate::template::{RenderError, Scope};
 use crate::world::{CapturedBytes, World, WorldError};
@@ -94,7 +94,7 @@ pub enum ActionError {
     Render(#[from] RenderError),
     /// The budget of the call is exhausted.
     #[error(transparent)]
-    Exhausted(#[from] Exhausted),
+    BudgetExceeded(#[from] BudgetExceeded),
     /// A program or a request failed.
     #[error(transparent)]
     World(#[from] WorldError),
@@ -183,9 +183,9 @@ fn missing_capabilities_message(needs: &[ClientCapability]) -> String {
 
 impl ActionError {
     /// A limit that is exceeded when an action has done what it does; `effect` says so to the caller.
-    pub(super) fn after_effect(why: Exhausted, effect: &str) -> ActionError {
+    pub(super) fn limit_error_after(why: BudgetExceeded, effect: &str) -> ActionError {
         match why {
-            Exhausted::Cancelled | Exhausted::Time { .. } => why.into(),
+            BudgetExceeded::Cancelled | BudgetExceeded::Time { .. } => why.into(),
             _ => ActionError::message(format!("{why}\n{effect}")),
         }
     }

@@ -96,7 +96,7 @@ impl OutputFormat {
                 return Err(ActionError::message(words));
             }
         }
-        memory.grow(size).map_err(|why| ActionError::after_effect(why, effect))?;
+        memory.grow(size).map_err(|why| ActionError::limit_error_after(why, effect))?;
         Ok(self)
     }
 

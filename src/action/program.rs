@@ -14,11 +14,11 @@ use super::stdin::Stdin;
 use super::stream::report_lines;
 use super::working_folder::WorkingFolder;
 use super::{ClientUse, Step, code_injection, sandbox};
-use crate::budget::{Exhausted, HeldMemory};
+use crate::budget::{BudgetExceeded, HeldMemory};
 use crate::compile::{Compiler, Exposure, SandboxRules, SandboxUse};
 use crate::diagnostic::Code;
-use crate::notation::{NamedMap, Scalar, is_identifier};
 use crate::template::{EnvValue, RenderError, Shape, Template};
+use crate::value_types::{NamedMap, Scalar, is_identifier};
 use crate::world::{LatestLine, ProgramCommand, ProgramOutput, WorldError, excerpt, strip_escapes};
 use crate::yaml::{Location, Spanned};
 
@@ -85,7 +85,7 @@ impl PreparedCommand {
             WorldError::SpawnFailed { source, .. } if source.kind() == ErrorKind::ArgumentListTooLong => {
                 arg_size.too_long_in_total()
             }
-            WorldError::Exhausted(why) => after_run(why),
+            WorldError::BudgetExceeded(why) => output_limit_error(why),
             other => other.into(),
         })
     }
@@ -185,8 +185,8 @@ impl ProgramOptions {
         let mut memory = HeldMemory::new(budget);
         let values = self.format.memory_size(&finished.stdout.bytes);
         // And twice to show it.
-        budget.reserve_when_free(size.saturating_mul(5).saturating_add(values)).await.map_err(after_run)?;
-        memory.grow(size.saturating_mul(3)).map_err(after_run)?;
+        budget.reserve_when_free(size.saturating_mul(5).saturating_add(values)).await.map_err(output_limit_error)?;
+        memory.grow(size.saturating_mul(3)).map_err(output_limit_error)?;
         let limits = ParseLimits { budget, max_output: context.run.max_output };
         let outcome = budget.run_sized(size, || self.to_outcome(name, finished, limits))??;
         drop(memory);
@@ -269,8 +269,8 @@ fn compile_env(
     env.into_iter().collect()
 }
 
-fn after_run(why: Exhausted) -> ActionError {
-    ActionError::after_effect(why, EFFECT)
+fn output_limit_error(why: BudgetExceeded) -> ActionError {
+    ActionError::limit_error_after(why, EFFECT)
 }
 
 fn exit_failure(program: &str, finished: &ProgramOutput) -> String {

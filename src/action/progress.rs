@@ -6,8 +6,8 @@ use serde::Deserialize;
 use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, ProgressUpdate};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
-use crate::notation::Scalar;
-use crate::template::{JsonLeaf, Scope, Shape, Template, Text, value_to_text};
+use crate::template::{JsonLeaf, Scope, Shape, Template, TextSlot, value_to_text};
+use crate::value_types::Scalar;
 use crate::yaml::Spanned;
 
 /// The progress of the run.
@@ -27,7 +27,7 @@ pub struct ProgressSpec {
 pub struct ProgressAction {
     progress: Template<JsonLeaf>,
     total: Option<Template<JsonLeaf>>,
-    message: Option<Template<Text>>,
+    message: Option<Template<TextSlot>>,
 }
 
 impl ActionKind for ProgressAction {

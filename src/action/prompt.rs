@@ -3,8 +3,8 @@
 use super::invocation::{EntryInvocation, name_and_arguments};
 use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, EntryReference};
 use crate::compile::Compiler;
-use crate::notation::Reference;
 use crate::template::{Shape, value_to_text};
+use crate::value_types::EntryReferenceSpec;
 use crate::yaml::Spanned;
 
 pub struct PromptAction(EntryInvocation);
@@ -17,17 +17,17 @@ impl PromptAction {
 }
 
 impl ActionKind for PromptAction {
-    type Spec = Reference;
+    type Spec = EntryReferenceSpec;
 
     fn outcome_shape() -> Shape {
         Shape::object([("text", Shape::Text), ("messages", Shape::Any)])
     }
 
-    fn reference(spec: &Spanned<Reference>) -> Option<EntryReference> {
+    fn reference(spec: &Spanned<EntryReferenceSpec>) -> Option<EntryReference> {
         name_and_arguments(spec).map(|(name, arguments)| EntryReference::Prompt(name, arguments))
     }
 
-    fn compile(node: ActionNode<'_, Reference>, compiler: &mut Compiler<'_>) -> Option<PromptAction> {
+    fn compile(node: ActionNode<'_, EntryReferenceSpec>, compiler: &mut Compiler<'_>) -> Option<PromptAction> {
         EntryInvocation::compile(&node, compiler).map(PromptAction)
     }
 

@@ -2,14 +2,14 @@
 
 use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, EntryReference};
 use crate::compile::{Compiler, Exposure};
-use crate::template::{Shape, Template, Uri};
+use crate::template::{Shape, Template, UriSlot};
 use crate::yaml::Spanned;
 
-pub struct ReadAction(Template<Uri>);
+pub struct ReadAction(Template<UriSlot>);
 
 impl ReadAction {
     /// The URI that it reads.
-    pub(super) fn uri(&self) -> &Template<Uri> {
+    pub(super) fn uri(&self) -> &Template<UriSlot> {
         &self.0
     }
 }

@@ -10,11 +10,11 @@ use serde_json::Value;
 use super::condition::argument_shape;
 use super::run_plan::PlannedStep;
 use super::{ActionContext, ActionError, ActionOutcome, OutcomeBody, Step};
-use crate::budget::{Exhausted, MAX_MEMORY, memory_size};
+use crate::budget::{BudgetExceeded, MAX_MEMORY, memory_size};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
-use crate::notation::is_identifier;
-use crate::template::{List, ListItems, ScopeShape, Shape, Template};
+use crate::template::{ListItems, ListSlot, ScopeShape, Shape, Template};
+use crate::value_types::is_identifier;
 use crate::world::{CapturedBytes, WorldError};
 use crate::yaml::{Location, Spanned};
 
@@ -27,13 +27,13 @@ const MAX_PARALLEL: u32 = 16;
 
 /// The list of a repeated step.
 pub(super) struct StepEach {
-    list: Template<List>,
+    list: Template<ListSlot>,
     parallel: usize,
 }
 
 /// Compiles a list, and returns the shape of its items.
-pub(super) fn compile_list(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<(Template<List>, Shape)> {
-    let template: Template<List> = compiler.template(text, Exposure::Private)?;
+pub(super) fn compile_list(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<(Template<ListSlot>, Shape)> {
+    let template: Template<ListSlot> = compiler.template(text, Exposure::Private)?;
     let shape = template.single_path().and_then(|path| compiler.scope_shape.shape_at(path));
     match shape {
         Some(Shape::List(item)) => Some((template, *item)),
@@ -146,7 +146,7 @@ impl ItemOutcomes {
         let size = memory_size(&outcome.value).saturating_add(outcome.body.size()).saturating_add(note);
         self.held = self.held.saturating_add(size);
         if self.held as u64 > MAX_MEMORY {
-            return Err(Exhausted::Memory.into());
+            return Err(BudgetExceeded::Memory.into());
         }
         context.scope.budget().charge_memory(size)?;
         // The rest is of no further use.

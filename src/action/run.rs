@@ -11,8 +11,8 @@ use super::stdin::check_questions;
 use super::{Action, ActionInfo, EntryReference, Step, on_fail};
 use crate::compile::{Compiler, Exposure, PartKind};
 use crate::diagnostic::Code;
-use crate::notation::{TextOrFile, is_identifier, kind_enum};
-use crate::template::{Marker, ScopeShape, Shape, reserved_name_meaning};
+use crate::template::{CoverageMarker, ScopeShape, Shape, reserved_name_meaning};
+use crate::value_types::{TextOrFile, is_identifier, kind_enum};
 use crate::yaml::{Location, Spanned};
 
 kind_enum! {
@@ -24,7 +24,7 @@ kind_enum! {
 }
 
 /// A compiled run.
-pub struct CompiledRun {
+pub struct RunCompilation {
     /// The plan, unless the run has an error.
     pub plan: Option<RunPlan>,
     /// The shape of `result` after the run, if it is one action.
@@ -33,7 +33,7 @@ pub struct CompiledRun {
     pub steps: Arc<BTreeMap<String, Shape>>,
 }
 
-impl CompiledRun {
+impl RunCompilation {
     /// The names in scope after the run.
     #[must_use]
     pub fn names_after(&self, names: &ScopeShape) -> ScopeShape {
@@ -58,7 +58,7 @@ fn reserved_meaning(name: &str) -> Option<&'static str> {
 
 impl Run {
     /// Checks and compiles the run.
-    pub fn compile(&self, wants_json: bool, limits: RunLimits, compiler: &mut Compiler<'_>) -> CompiledRun {
+    pub fn compile(&self, wants_json: bool, limits: RunLimits, compiler: &mut Compiler<'_>) -> RunCompilation {
         compiler.steps_read.clear();
         match self {
             Run::One(step) => compile_single(step, wants_json, limits, compiler),
@@ -124,7 +124,7 @@ fn compile_single(
     wants_json: bool,
     limits: RunLimits,
     compiler: &mut Compiler<'_>,
-) -> CompiledRun {
+) -> RunCompilation {
     for (name, at) in [
         ("id", step.id.as_ref().map(|id| id.location)),
         ("when", step.when.as_ref().map(|when| when.location)),
@@ -141,11 +141,11 @@ fn compile_single(
     let action = compile_step(step, wants_json, compiler);
     let marker = mark_step(step, compiler);
     let plan = action.map(|action| RunPlan::from_action(action, limits).with_marker(marker));
-    CompiledRun { plan, result: Some(step.outcome_shape()), steps: Arc::default() }
+    RunCompilation { plan, result: Some(step.outcome_shape()), steps: Arc::default() }
 }
 
 /// Marks a step where it is recorded which are run.
-fn mark_step(step: &Spanned<Step>, compiler: &mut Compiler<'_>) -> Option<Marker> {
+fn mark_step(step: &Spanned<Step>, compiler: &mut Compiler<'_>) -> Option<CoverageMarker> {
     let action = step.actions().first()?.key;
     let label = step.id.as_ref().map_or_else(|| format!("`{action}`"), |id| format!("step `{}`", id.value));
     compiler.mark(PartKind::Step, step.location, label)
@@ -175,7 +175,7 @@ fn compile_step(step: &Spanned<Step>, wants_json: bool, compiler: &mut Compiler<
     step.compile(step.location, wants_json, compiler)
 }
 
-fn compile_steps(steps: &[Spanned<Step>], limits: RunLimits, compiler: &mut Compiler<'_>) -> CompiledRun {
+fn compile_steps(steps: &[Spanned<Step>], limits: RunLimits, compiler: &mut Compiler<'_>) -> RunCompilation {
     let outer = compiler.scope_shape.clone();
     let mut shapes = Arc::new(BTreeMap::new());
     let mut seen: BTreeMap<&str, Location> = BTreeMap::new();
@@ -198,7 +198,7 @@ fn compile_steps(steps: &[Spanned<Step>], limits: RunLimits, compiler: &mut Comp
     let mut planned: Option<Vec<PlannedStep>> = planned.into_iter().collect();
     planned.iter_mut().for_each(|planned| mark_read_stdouts(planned));
     let plan = planned.filter(|planned| !planned.is_empty()).map(|planned| RunPlan::from_steps(planned, limits));
-    CompiledRun { plan, result: None, steps: shapes }
+    RunCompilation { plan, result: None, steps: shapes }
 }
 
 /// The ids of steps, with their numbers.

@@ -14,7 +14,7 @@ use super::{
     PendingQuestions, on_fail,
 };
 use crate::budget::memory_size;
-use crate::template::{Marker, Scope, Template, Uri};
+use crate::template::{CoverageMarker, Scope, Template, UriSlot};
 use crate::world::WorldError;
 
 /// The limits of a run.
@@ -42,7 +42,7 @@ pub struct RunPlan {
     /// The step after which it may continue as a task.
     detach_after: Option<usize>,
     /// Whether its single action was run, where that is recorded.
-    marker: Option<Marker>,
+    marker: Option<CoverageMarker>,
 }
 
 /// An entry that a step uses, by its name in the pack.
@@ -53,7 +53,7 @@ pub enum InvokedEntry<'a> {
     /// A prompt.
     Prompt(&'a str),
     /// A resource.
-    Resource(&'a Template<Uri>),
+    Resource(&'a Template<UriSlot>),
 }
 
 enum PlanSteps {
@@ -77,7 +77,7 @@ pub(super) struct PlannedStep {
     /// Whether a later step reads its stdout.
     pub(super) keeps_stdout: bool,
     /// Whether it was run, where that is recorded.
-    pub(super) marker: Option<Marker>,
+    pub(super) marker: Option<CoverageMarker>,
 }
 
 /// The outcomes that are read, in the order of the text: by step id, or `None` for all.
@@ -127,7 +127,7 @@ impl RunPlan {
     }
 
     /// Records whether its single action is run.
-    pub(super) fn with_marker(self, marker: Option<Marker>) -> RunPlan {
+    pub(super) fn with_marker(self, marker: Option<CoverageMarker>) -> RunPlan {
         RunPlan { marker, ..self }
     }
 
@@ -189,7 +189,7 @@ impl RunPlan {
     }
 
     /// The URIs that it reads each time.
-    pub fn read_uris(&self) -> impl Iterator<Item = &Template<Uri>> {
+    pub fn read_uris(&self) -> impl Iterator<Item = &Template<UriSlot>> {
         let (single, steps) = match &self.steps {
             PlanSteps::Single(action) => (Some(&**action), &[][..]),
             PlanSteps::List(steps, _) => (None, steps.as_slice()),
@@ -237,7 +237,7 @@ impl RunPlan {
         let mut ended = match &self.steps {
             PlanSteps::Single(action) => {
                 let had_side_effects = action.has_side_effects();
-                self.marker.iter().for_each(Marker::hit);
+                self.marker.iter().for_each(CoverageMarker::hit);
                 run_single(action, context).await.map(|outcome| RunOutcome { outcome, steps: None, had_side_effects })
             }
             PlanSteps::List(steps, reads) => {
@@ -307,7 +307,7 @@ impl RunState {
     }
 
     /// Keeps the outcome of a step: for later steps under its id, and as the last one.
-    fn keep(&mut self, step: &PlannedStep, outcome: ActionOutcome) -> Result<(), ActionError> {
+    fn store_outcome(&mut self, step: &PlannedStep, outcome: ActionOutcome) -> Result<(), ActionError> {
         if let Some(id) = &step.id {
             self.scope.budget().charge_memory(memory_size(&outcome.value))?;
             self.scope.set_step(id.clone(), outcome.value.clone());
@@ -363,7 +363,7 @@ impl StepRun<'_> {
                 outcome => outcome?,
             };
             state.had_side_effects |= step.action.has_side_effects();
-            state.keep(step, outcome)?;
+            state.store_outcome(step, outcome)?;
             if state.last_outcome.failure.is_some() {
                 break;
             }
@@ -416,7 +416,7 @@ impl StepRun<'_> {
         if let Some(id) = self.stdout_read_across(at) {
             return ActionError::message(format!("the stdout of step `{id}` is not kept while the client is asked"));
         }
-        let outcomes = self.carried_outcomes(at, &state.scope);
+        let outcomes = self.needed_outcomes(at, &state.scope);
         let size = serde_json::to_string(&outcomes).map_or(0, |text| text.len());
         if size > MAX_CARRIED_OUTCOME_BYTES {
             return ActionError::message(format!(
@@ -437,7 +437,7 @@ impl StepRun<'_> {
     }
 
     /// The outcomes that this step, later steps, or the result, use.
-    fn carried_outcomes(&self, at: usize, scope: &Scope) -> Map<String, Value> {
+    fn needed_outcomes(&self, at: usize, scope: &Scope) -> Map<String, Value> {
         let from = self.steps.get(at).map_or(0, |step| step.reads_from);
         let named: BTreeSet<Option<&str>> = self.reads.iter().skip(from).map(Option::as_deref).collect();
         let all = named.contains(&None);
@@ -463,8 +463,8 @@ impl PlannedStep {
     /// Runs its action once.
     pub(super) async fn attempt(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
         context.scope.budget().return_unused();
-        self.marker.iter().for_each(Marker::hit);
+        self.marker.iter().for_each(CoverageMarker::hit);
         let ended = self.action.execute(context).await;
-        if self.continues { on_fail::tolerate(ended) } else { ended }
+        if self.continues { on_fail::into_tolerated_outcome(ended) } else { ended }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Step, working_folder};
 use crate::compile::{Compiler, FILES_GRANT, SandboxPath, SandboxPlace, SandboxRules};
 use crate::diagnostic::Code;
-use crate::notation::Sandbox;
+use crate::value_types::Sandbox;
 use crate::world::MAX_SANDBOXES;
 use crate::yaml::Spanned;
 
@@ -14,7 +14,7 @@ use crate::yaml::Spanned;
 pub(super) fn compile(step: &Step, compiler: &mut Compiler<'_>) -> Option<Vec<Arc<SandboxRules>>> {
     let mut rules = Vec::new();
     if let Some(written) = &step.sandbox {
-        rules.push(Arc::new(own_rules(written, step, compiler)?));
+        rules.push(Arc::new(step_rules(written, step, compiler)?));
     }
     let action = step.actions().first().map(|action| action.key).unwrap_or_default();
     let demanded: Vec<Arc<SandboxRules>> =
@@ -31,15 +31,15 @@ pub(super) fn compile(step: &Step, compiler: &mut Compiler<'_>) -> Option<Vec<Ar
 }
 
 /// The rules of a step, whose program may read in its `cwd`.
-fn own_rules(written: &Spanned<Sandbox>, step: &Step, compiler: &mut Compiler<'_>) -> Option<SandboxRules> {
+fn step_rules(written: &Spanned<Sandbox>, step: &Step, compiler: &mut Compiler<'_>) -> Option<SandboxRules> {
     let mut rules = compiler.sandbox(written)?;
     let cwd = match &step.cwd {
         Some(cwd) if cwd.contains("{{") => variable_cwd(cwd, compiler)?,
         Some(cwd) => {
             let path = compiler.resolve_path(cwd, cwd.location)?;
-            SandboxPath::beneath(compiler.pack.folder.path(), &path)
+            SandboxPath::below(compiler.pack.folder.path(), &path)
         }
-        None => SandboxPath::beneath(compiler.pack.folder.path(), compiler.base),
+        None => SandboxPath::below(compiler.pack.folder.path(), compiler.base),
     };
     rules.read.push(cwd);
     Some(rules)
@@ -58,7 +58,7 @@ fn variable_cwd(cwd: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Sa
 /// workspace and what an argument names are for packs that may read outside of themselves.
 fn with_pack_folder(demand: &SandboxRules, step: &Step, compiler: &mut Compiler<'_>) -> SandboxRules {
     let mut rules = demand.clone();
-    rules.read.push(SandboxPath::beneath(compiler.pack.folder.path(), Path::new("")));
+    rules.read.push(SandboxPath::below(compiler.pack.folder.path(), Path::new("")));
     if let Some(cwd) = step.cwd.as_ref().filter(|cwd| cwd.contains("{{")) {
         let is_passed = !working_folder::is_argument(cwd, compiler) && compiler.workspace(cwd).is_none();
         if is_passed || compiler.pack.grants.allows(FILES_GRANT) {

@@ -13,8 +13,8 @@ use super::program::{self, ProgramOptions};
 use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse};
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
-use crate::notation::{TextOrFile, is_identifier, kind_enum};
 use crate::template::Shape;
+use crate::value_types::{TextOrFile, is_identifier, kind_enum};
 use crate::yaml::Spanned;
 
 /// A script and its shell.
@@ -40,7 +40,7 @@ kind_enum! {
     /// The name of a shell, or a custom command.
     pub enum Shell {
         "text" => Known(ShellName),
-        "map" => Own(OwnShell),
+        "map" => Own(CustomShell),
     }
 }
 
@@ -65,7 +65,7 @@ pub enum ShellName {
 /// A program that runs scripts.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct OwnShell {
+pub struct CustomShell {
     /// The program and its arguments: `[node, -e]`. The text of the script is appended.
     #[schemars(with = "Vec<String>", extend("x-required" = true))]
     pub command: Option<Spanned<Vec<Spanned<String>>>>,

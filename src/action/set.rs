@@ -9,8 +9,8 @@ use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, O
 use crate::budget::memory_size;
 use crate::compile::{Compiler, Exposure, JsonTemplate};
 use crate::diagnostic::Code;
-use crate::notation::{Json, NamedMap, is_identifier};
 use crate::template::{Scope, Shape};
+use crate::value_types::{Json, NamedMap, is_identifier};
 use crate::yaml::{Location, Spanned};
 
 /// Values by name: JSON whose strings are templates, such as `{ limit: 20, who: "{{trim name}}" }`. A string that is
@@ -64,7 +64,7 @@ impl ActionKind for SetAction {
             all.insert(
                 name.clone(),
                 value.evaluate(context.scope).map_err(|error| match error {
-                    ActionError::Select(error) => error.within(&format!("{}.{name}", self.path)).into(),
+                    ActionError::Select(error) => error.at_path(&format!("{}.{name}", self.path)).into(),
                     other => other,
                 })?,
             );

@@ -5,12 +5,12 @@ use std::time::Duration;
 use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::{Code, one_line, truncate};
-use crate::notation::Scalar;
-use crate::template::{Shape, Template, Text};
+use crate::template::{Shape, Template, TextSlot};
+use crate::value_types::Scalar;
 use crate::world::WorldError;
 use crate::yaml::parse_milliseconds;
 
-pub struct SleepAction(Template<Text>);
+pub struct SleepAction(Template<TextSlot>);
 
 impl ActionKind for SleepAction {
     type Spec = Scalar;
@@ -21,7 +21,7 @@ impl ActionKind for SleepAction {
 
     fn compile(node: ActionNode<'_, Scalar>, compiler: &mut Compiler<'_>) -> Option<SleepAction> {
         let text = node.spec.to_text();
-        let template: Template<Text> = compiler.template(&text, Exposure::Client)?;
+        let template: Template<TextSlot> = compiler.template(&text, Exposure::Client)?;
         let literal = !text.contains("{{");
         if literal && parse_milliseconds(&text).is_none() {
             compiler
@@ -40,7 +40,7 @@ impl ActionKind for SleepAction {
                 "invalid duration `{shown}`, expected a number and a unit, such as `250ms` or `10s`"
             ))
         })?;
-        let pause = if context.run.world.waits() { wanted.min(context.timeout) } else { Duration::ZERO };
+        let pause = if context.run.world.sleeps() { wanted.min(context.timeout) } else { Duration::ZERO };
         tokio::select! {
             biased;
             () = context.run.cancel.cancelled() => return Err(WorldError::Cancelled.into()),

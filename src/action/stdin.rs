@@ -8,11 +8,11 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{ActionContext, ActionError, Step};
-use crate::budget::Exhausted;
+use crate::budget::BudgetExceeded;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
-use crate::notation::{FileRef, TextOrFile, kind_enum};
-use crate::template::{RenderError, Scope, Shape, Template, Text};
+use crate::template::{RenderError, Scope, Shape, Template, TextSlot};
+use crate::value_types::{FileRef, TextOrFile, kind_enum};
 use crate::world::CapturedBytes;
 use crate::yaml::{Location, Spanned};
 
@@ -47,7 +47,7 @@ impl StdinSpec {
 
 /// A compiled `stdin`.
 pub(super) enum Stdin {
-    Template(Template<Text>),
+    Template(Template<TextSlot>),
     /// The stdout of the step with this id.
     Step(String),
 }
@@ -160,7 +160,7 @@ fn step_bytes(id: &str, context: &ActionContext<'_>) -> Result<Vec<u8>, ActionEr
 }
 
 /// Renders a template. A single value is not limited in size as rendered texts are, since it exists already.
-fn render(template: &Template<Text>, scope: &Scope) -> Result<Vec<u8>, ActionError> {
+fn render(template: &Template<TextSlot>, scope: &Scope) -> Result<Vec<u8>, ActionError> {
     template.check_output_notes(scope)?;
     if let Some(Value::String(text)) = template.single_path().and_then(|path| scope.get(path)) {
         charge(text.len(), scope)?;
@@ -178,7 +178,7 @@ fn render(template: &Template<Text>, scope: &Scope) -> Result<Vec<u8>, ActionErr
 /// Charges bytes, and names `stdin` where they are too many.
 fn charge(bytes: usize, scope: &Scope) -> Result<(), ActionError> {
     scope.budget().charge_memory(bytes).map_err(|error| match error {
-        Exhausted::Memory => ActionError::message(format!("invalid `stdin` of {bytes} bytes: {error}")),
+        BudgetExceeded::Memory => ActionError::message(format!("invalid `stdin` of {bytes} bytes: {error}")),
         other => other.into(),
     })
 }

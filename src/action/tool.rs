@@ -3,8 +3,8 @@
 use super::invocation::{EntryInvocation, name_and_arguments};
 use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, EntryReference};
 use crate::compile::Compiler;
-use crate::notation::Reference;
 use crate::template::Shape;
+use crate::value_types::EntryReferenceSpec;
 use crate::yaml::Spanned;
 
 pub struct ToolAction(EntryInvocation);
@@ -17,17 +17,17 @@ impl ToolAction {
 }
 
 impl ActionKind for ToolAction {
-    type Spec = Reference;
+    type Spec = EntryReferenceSpec;
 
     fn outcome_shape() -> Shape {
         Shape::object([("text", Shape::Text), ("structured", Shape::Any), ("isError", Shape::Boolean)])
     }
 
-    fn reference(spec: &Spanned<Reference>) -> Option<EntryReference> {
+    fn reference(spec: &Spanned<EntryReferenceSpec>) -> Option<EntryReference> {
         name_and_arguments(spec).map(|(name, arguments)| EntryReference::Tool(name, arguments))
     }
 
-    fn compile(node: ActionNode<'_, Reference>, compiler: &mut Compiler<'_>) -> Option<ToolAction> {
+    fn compile(node: ActionNode<'_, EntryReferenceSpec>, compiler: &mut Compiler<'_>) -> Option<ToolAction> {
         EntryInvocation::compile(&node, compiler).map(ToolAction)
     }
 

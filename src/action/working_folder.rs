@@ -10,7 +10,7 @@ use super::outcome::{ActionContext, ActionError};
 use crate::compile::{Compiler, Exposure, TILDE_HELP};
 use crate::diagnostic::Code;
 use crate::files::open_real_folder;
-use crate::template::{Template, Text};
+use crate::template::{Template, TextSlot};
 use crate::yaml::Spanned;
 
 /// Where a program runs.
@@ -57,7 +57,7 @@ impl WorkingFolder {
     }
 
     fn of_template(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<WorkingFolder> {
-        let template: Template<Text> = compiler.template(written, Exposure::Private)?;
+        let template: Template<TextSlot> = compiler.template(written, Exposure::Private)?;
         if let Some([env, name]) = template.single_path()
             && env == "env"
         {

@@ -7,7 +7,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::task::block_in_place;
 
-use super::Exhausted;
+use super::BudgetExceeded;
 
 /// From how many bytes on a message is read and written where it may block.
 const LARGE: u64 = 256 << 10;
@@ -31,9 +31,13 @@ pub(super) type OvercommitPermit = OwnedMutexGuard<()>;
 
 impl Capacity {
     /// Lets one more call block.
-    pub(super) fn acquire(&self) -> Result<BlockingPermit<'_>, Exhausted> {
+    pub(super) fn acquire(&self) -> Result<BlockingPermit<'_>, BudgetExceeded> {
         let permit = BlockingPermit { capacity: self };
-        if self.blocking_calls.fetch_add(1, Relaxed) < MAX_BLOCKING_CALLS { Ok(permit) } else { Err(Exhausted::Busy) }
+        if self.blocking_calls.fetch_add(1, Relaxed) < MAX_BLOCKING_CALLS {
+            Ok(permit)
+        } else {
+            Err(BudgetExceeded::Busy)
+        }
     }
 
     pub(super) fn add_held(&self, bytes: u64) {

@@ -1,6 +1,6 @@
 //! `HeldMemory`: memory that is released when what it is for is dropped.
 
-use super::{Budget, Exhausted};
+use super::{Budget, BudgetExceeded};
 
 /// Memory of a call for something that ends before the call.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ impl HeldMemory {
     ///
     /// # Errors
     /// As those of [`Budget::charge_memory`].
-    pub fn grow(&mut self, bytes: usize) -> Result<(), Exhausted> {
+    pub fn grow(&mut self, bytes: usize) -> Result<(), BudgetExceeded> {
         self.budget.charge_memory(bytes)?;
         self.bytes = self.bytes.saturating_add(bytes);
         Ok(())
@@ -34,7 +34,7 @@ impl HeldMemory {
     ///
     /// # Errors
     /// As those of [`Budget::charge_memory_when_free`].
-    pub async fn grow_when_free(&mut self, bytes: usize) -> Result<(), Exhausted> {
+    pub async fn grow_when_free(&mut self, bytes: usize) -> Result<(), BudgetExceeded> {
         self.budget.charge_memory_when_free(bytes).await?;
         self.bytes = self.bytes.saturating_add(bytes);
         Ok(())

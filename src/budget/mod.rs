@@ -5,7 +5,7 @@
 //! repeatable. What is not here: what is charged (template/, action/), and the timeouts of entries (catalog/).
 
 mod capacity;
-mod exhausted;
+mod exceeded;
 mod held_memory;
 mod memory_size;
 #[cfg(test)]
@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 pub use capacity::{Capacity, block_if_large, block_if_large_with_secrets};
-pub use exhausted::{Exhausted, round_limit};
+pub use exceeded::{BudgetExceeded, round_limit};
 pub use held_memory::HeldMemory;
 pub use memory_size::{json_memory_size, memory_size};
 
@@ -151,7 +151,7 @@ impl Budget {
     ///
     /// # Errors
     /// A limit is exceeded, or the work must move off the async thread, as [`Budget::run_repeatable`] does.
-    pub fn charge_work(&self, units: usize) -> Result<(), Exhausted> {
+    pub fn charge_work(&self, units: usize) -> Result<(), BudgetExceeded> {
         let units = units as u64;
         let done = self.used.work.fetch_add(units, Relaxed).saturating_add(units);
         if done < self.used.next_check.load(Relaxed) { Ok(()) } else { self.check_limits(done) }
@@ -161,22 +161,22 @@ impl Budget {
     ///
     /// # Errors
     /// As those of [`Budget::charge_work`]. Nothing is charged then but the work.
-    pub fn charge_memory(&self, bytes: usize) -> Result<(), Exhausted> {
+    pub fn charge_memory(&self, bytes: usize) -> Result<(), BudgetExceeded> {
         self.charge_work(bytes)?;
         if self.used.memory.load(Relaxed).saturating_add(bytes as u64) > MAX_MEMORY {
-            return Err(Exhausted::Memory);
+            return Err(BudgetExceeded::Memory);
         }
-        if self.try_hold(bytes as u64) { Ok(()) } else { Err(Exhausted::Busy) }
+        if self.try_hold(bytes as u64) { Ok(()) } else { Err(BudgetExceeded::Busy) }
     }
 
     /// Charges memory as [`Budget::charge_memory`] does. Where all calls together hold too much, it waits for room, or
     /// until this call is the first of those that wait.
     ///
     /// # Errors
-    /// As those of [`Budget::charge_work`]; [`Exhausted::Busy`] if the time of the call ends before.
-    pub async fn charge_memory_when_free(&self, bytes: usize) -> Result<(), Exhausted> {
+    /// As those of [`Budget::charge_work`]; [`BudgetExceeded::Busy`] if the time of the call ends before.
+    pub async fn charge_memory_when_free(&self, bytes: usize) -> Result<(), BudgetExceeded> {
         match self.charge_memory(bytes) {
-            Err(Exhausted::Busy) => self.wait_for_room(bytes as u64).await,
+            Err(BudgetExceeded::Busy) => self.wait_for_room(bytes as u64).await,
             charged => charged,
         }
     }
@@ -186,7 +186,7 @@ impl Budget {
     ///
     /// # Errors
     /// The call is cancelled, or its time ends before there is room.
-    pub async fn reserve_when_free(&self, bytes: usize) -> Result<(), Exhausted> {
+    pub async fn reserve_when_free(&self, bytes: usize) -> Result<(), BudgetExceeded> {
         let free = MAX_MEMORY.saturating_sub(self.used.memory.load(Relaxed));
         let bytes = bytes.min(usize::try_from(free).unwrap_or(usize::MAX));
         self.wait_for_room(bytes as u64).await?;
@@ -194,14 +194,14 @@ impl Budget {
         Ok(())
     }
 
-    async fn wait_for_room(&self, bytes: u64) -> Result<(), Exhausted> {
+    async fn wait_for_room(&self, bytes: u64) -> Result<(), BudgetExceeded> {
         let mut overcommit = pin!(self.used.capacity.acquire_overcommit());
         while !self.try_hold(bytes) {
             if self.elapsed() > self.deadline {
-                return Err(Exhausted::Busy);
+                return Err(BudgetExceeded::Busy);
             }
             tokio::select! {
-                () = self.used.cancel.cancelled() => return Err(Exhausted::Cancelled),
+                () = self.used.cancel.cancelled() => return Err(BudgetExceeded::Cancelled),
                 permit = &mut overcommit => {
                     *self.used.overcommit.lock() = Some(permit);
                     self.hold(bytes);
@@ -276,8 +276,8 @@ impl Budget {
     ///
     /// # Errors
     /// Too many calls are blocking.
-    pub fn run_repeatable<T>(&self, work: impl Fn() -> T) -> Result<T, Exhausted> {
-        if !self.runs_on(WorkThread::Idle) {
+    pub fn run_repeatable<T>(&self, work: impl Fn() -> T) -> Result<T, BudgetExceeded> {
+        if !self.is_on_thread(WorkThread::Idle) {
             return Ok(work());
         }
         let (done, mark) = (self.used.work.load(Relaxed), self.memory_mark());
@@ -297,8 +297,8 @@ impl Budget {
     ///
     /// # Errors
     /// As those of [`Budget::run_repeatable`].
-    pub fn run_sized<T>(&self, size: usize, work: impl FnOnce() -> T) -> Result<T, Exhausted> {
-        let inline = !self.runs_on(WorkThread::Idle) || (size as u64) < MAX_INLINE_STRETCH;
+    pub fn run_sized<T>(&self, size: usize, work: impl FnOnce() -> T) -> Result<T, BudgetExceeded> {
+        let inline = !self.is_on_thread(WorkThread::Idle) || (size as u64) < MAX_INLINE_STRETCH;
         if inline { Ok(work()) } else { self.run_blocking(work) }
     }
 
@@ -306,17 +306,17 @@ impl Budget {
     ///
     /// # Errors
     /// As those of [`Budget::run_repeatable`].
-    pub fn run_io<T>(&self, work: impl FnOnce() -> T) -> Result<T, Exhausted> {
-        if self.runs_on(WorkThread::Blocking) { Ok(work()) } else { self.run_blocking(work) }
+    pub fn run_io<T>(&self, work: impl FnOnce() -> T) -> Result<T, BudgetExceeded> {
+        if self.is_on_thread(WorkThread::Blocking) { Ok(work()) } else { self.run_blocking(work) }
     }
 
-    fn run_blocking<T>(&self, work: impl FnOnce() -> T) -> Result<T, Exhausted> {
+    fn run_blocking<T>(&self, work: impl FnOnce() -> T) -> Result<T, BudgetExceeded> {
         let _permit = self.used.capacity.acquire()?;
         let _guard = self.enter_thread(WorkThread::Blocking, self.used.work.load(Relaxed));
         Ok(run_in_place(work))
     }
 
-    fn runs_on(&self, thread: WorkThread) -> bool {
+    fn is_on_thread(&self, thread: WorkThread) -> bool {
         self.used.thread.load(Relaxed) == thread as u8
     }
 
@@ -330,19 +330,19 @@ impl Budget {
     }
 
     #[cold]
-    fn check_limits(&self, done: u64) -> Result<(), Exhausted> {
-        if self.runs_on(WorkThread::Inline) {
+    fn check_limits(&self, done: u64) -> Result<(), BudgetExceeded> {
+        if self.is_on_thread(WorkThread::Inline) {
             self.used.needs_blocking_thread.store(true, Relaxed);
-            return Err(Exhausted::NeedsBlockingThread);
+            return Err(BudgetExceeded::NeedsBlockingThread);
         }
         if done > MAX_WORK {
-            return Err(Exhausted::Work);
+            return Err(BudgetExceeded::Work);
         }
         if self.used.cancel.is_cancelled() {
-            return Err(Exhausted::Cancelled);
+            return Err(BudgetExceeded::Cancelled);
         }
         if self.elapsed() > self.deadline {
-            return Err(Exhausted::Time { after: self.timeout });
+            return Err(BudgetExceeded::Time { after: self.timeout });
         }
         self.used.next_check.store(done + CHECK_INTERVAL, Relaxed);
         Ok(())

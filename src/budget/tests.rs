@@ -21,7 +21,7 @@ fn released_memory_can_be_charged_again() {
         budget.release_to(level, 0);
     }
     budget.run_repeatable(|| budget.charge_memory(half)).unwrap().unwrap();
-    assert_eq!(budget.run_repeatable(|| budget.charge_memory(half + 1)).unwrap(), Err(Exhausted::Memory));
+    assert_eq!(budget.run_repeatable(|| budget.charge_memory(half + 1)).unwrap(), Err(BudgetExceeded::Memory));
 }
 
 #[test]
@@ -55,13 +55,13 @@ fn long_work_does_not_block_other_tasks() {
 fn cancelled_or_late_call_is_refused() {
     let cancel = CancellationToken::new();
     let budget = Budget::new(cancel.clone(), Arc::default());
-    assert_eq!(budget.with_timeout(Duration::ZERO).charge_work(1), Err(Exhausted::Time { after: Duration::ZERO }));
+    assert_eq!(budget.with_timeout(Duration::ZERO).charge_work(1), Err(BudgetExceeded::Time { after: Duration::ZERO }));
     budget.client_wait().add(Duration::from_secs(60));
     assert_eq!(budget.with_timeout(Duration::from_secs(1)).charge_work(1), Ok(()));
     cancel.cancel();
     assert_eq!(
         budget.run_repeatable(|| budget.charge_work(MAX_INLINE_STRETCH as usize + 1)).unwrap(),
-        Err(Exhausted::Cancelled)
+        Err(BudgetExceeded::Cancelled)
     );
 }
 
@@ -87,7 +87,7 @@ const HALF: usize = (MAX_MEMORY / 2) as usize;
 fn released_memory_stays_reserved_until_it_is_returned() {
     let calls = calls_that_fill_the_server();
     calls[0].release(HALF);
-    assert_eq!(calls[1].run_io(|| calls[1].charge_memory(1 << 20)).unwrap(), Err(Exhausted::Busy));
+    assert_eq!(calls[1].run_io(|| calls[1].charge_memory(1 << 20)).unwrap(), Err(BudgetExceeded::Busy));
     // Another one goes beyond what all may hold.
     calls[3].used.capacity.add_held(1 << 20);
     calls[0].run_io(|| calls[0].charge_memory(HALF)).unwrap().unwrap();
@@ -95,7 +95,7 @@ fn released_memory_stays_reserved_until_it_is_returned() {
     calls[0].release(HALF);
     calls[0].return_unused();
     calls[1].run_io(|| calls[1].charge_memory(HALF)).unwrap().unwrap();
-    assert_eq!(calls[0].run_io(|| calls[0].charge_memory(1 << 20)).unwrap(), Err(Exhausted::Busy));
+    assert_eq!(calls[0].run_io(|| calls[0].charge_memory(1 << 20)).unwrap(), Err(BudgetExceeded::Busy));
 }
 
 #[test]
@@ -136,8 +136,8 @@ fn call_that_waits_for_memory_ends_with_its_time() {
     let late = calls[1].with_timeout(Duration::from_millis(100));
     runtime.block_on(async {
         assert_eq!(calls[0].charge_memory_when_free(HALF).await, Ok(()));
-        assert_eq!(late.charge_memory_when_free(HALF).await, Err(Exhausted::Busy));
+        assert_eq!(late.charge_memory_when_free(HALF).await, Err(BudgetExceeded::Busy));
         calls[1].used.cancel.cancel();
-        assert_eq!(calls[1].charge_memory_when_free(HALF).await, Err(Exhausted::Cancelled));
+        assert_eq!(calls[1].charge_memory_when_free(HALF).await, Err(BudgetExceeded::Cancelled));
     });
 }

@@ -5,36 +5,35 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
-use crate::notation::{Blob, BlobSource};
-use crate::template::{Base64, Base64Text, RenderError, Scope, Template, Text};
+use crate::template::{Base64, Base64Text, RenderError, Scope, Template, TextSlot};
+use crate::value_types::{Blob, BlobSource};
 use crate::yaml::{Location, Spanned};
 
-use super::answer::Refusal;
+use super::call_result::Refusal;
 use super::file::PackFile;
 
 /// The source of bytes.
-pub(super) enum Bytes {
+pub(super) enum ByteSource {
     File(PackFile),
-    Blob(BlobPlan),
+    Blob(CompiledBlob),
 }
 
 /// Bytes that are written in place, which a call sends as base64.
-pub(super) enum BlobPlan {
+pub(super) enum CompiledBlob {
     Fixed(Base64Text),
     /// Base64, and the key that it is the value of.
     Base64(Template<Base64>, &'static str),
     /// A text, whose bytes they are.
-    Text(Template<Text>),
+    Text(Template<TextSlot>),
 }
 
-impl Bytes {
+impl ByteSource {
     /// Compiles `blob`.
-    pub(super) fn compile(blob: &Spanned<Blob>, compiler: &mut Compiler<'_>) -> Option<Bytes> {
+    pub(super) fn compile(blob: &Spanned<Blob>, compiler: &mut Compiler<'_>) -> Option<ByteSource> {
         match &blob.value {
-            Blob::Base64(text) => {
-                BlobPlan::compile(&Spanned::new(text.clone(), blob.location), "blob", compiler).map(Bytes::Blob)
-            }
-            Blob::Source(source) => Bytes::from_source(source, "blob", blob.location, compiler),
+            Blob::Base64(text) => CompiledBlob::compile(&Spanned::new(text.clone(), blob.location), "blob", compiler)
+                .map(ByteSource::Blob),
+            Blob::Source(source) => ByteSource::from_source(source, "blob", blob.location, compiler),
         }
     }
 
@@ -44,12 +43,12 @@ impl Bytes {
         key: &'static str,
         at: Location,
         compiler: &mut Compiler<'_>,
-    ) -> Option<Bytes> {
+    ) -> Option<ByteSource> {
         match (&source.file, &source.base64, &source.text) {
-            (Some(file), None, None) => PackFile::compile(file, compiler).map(Bytes::File),
-            (None, Some(base64), None) => BlobPlan::compile(base64, key, compiler).map(Bytes::Blob),
+            (Some(file), None, None) => PackFile::compile(file, compiler).map(ByteSource::File),
+            (None, Some(base64), None) => CompiledBlob::compile(base64, key, compiler).map(ByteSource::Blob),
             (None, None, Some(text)) => {
-                compiler.template(text, Exposure::Client).map(|text| Bytes::Blob(BlobPlan::Text(text)))
+                compiler.template(text, Exposure::Client).map(|text| ByteSource::Blob(CompiledBlob::Text(text)))
             }
             _ => {
                 compiler.error(Code::Conflict, at, "expected exactly one of `file`, `base64`, `text`");
@@ -59,11 +58,11 @@ impl Bytes {
     }
 }
 
-impl BlobPlan {
-    fn compile(text: &Spanned<String>, key: &'static str, compiler: &mut Compiler<'_>) -> Option<BlobPlan> {
+impl CompiledBlob {
+    fn compile(text: &Spanned<String>, key: &'static str, compiler: &mut Compiler<'_>) -> Option<CompiledBlob> {
         let template: Template<Base64> = compiler.template(text, Exposure::Client)?;
         let fixed = template.literal().and_then(Base64Text::parse);
-        Some(fixed.map_or_else(|| BlobPlan::Base64(template, key), BlobPlan::Fixed))
+        Some(fixed.map_or_else(|| CompiledBlob::Base64(template, key), CompiledBlob::Fixed))
     }
 
     /// The bytes as base64.
@@ -72,9 +71,9 @@ impl BlobPlan {
     /// A template fails, or gives what is not base64.
     pub(super) fn render(&self, scope: &Scope) -> Result<String, Refusal> {
         match self {
-            BlobPlan::Fixed(fixed) => Ok(fixed.0.clone()),
-            BlobPlan::Base64(template, key) => Ok(template.render(scope).map_err(|error| in_key(error, key))?.0),
-            BlobPlan::Text(template) => {
+            CompiledBlob::Fixed(fixed) => Ok(fixed.0.clone()),
+            CompiledBlob::Base64(template, key) => Ok(template.render(scope).map_err(|error| in_key(error, key))?.0),
+            CompiledBlob::Text(template) => {
                 let text = template.render(scope)?.0;
                 scope.budget().charge_memory(text.len() / 3 * 4)?;
                 Ok(STANDARD.encode(text))

@@ -6,65 +6,65 @@ use base64::engine::general_purpose::STANDARD;
 use crate::compile::{Compiler, Exposure, MAX_FILE_BYTES, MimeType};
 use crate::diagnostic::Code;
 use crate::files::mime_of;
-use crate::notation::{self, EmbeddedBody, LinkBody, ResourceBody, ResourceLinkBody};
-use crate::template::{Condition, RenderError, Scope, Shape, Template, Text, Uri};
+use crate::template::{ConditionSlot, RenderError, Scope, Shape, Template, TextSlot, UriSlot};
+use crate::value_types::{self, EmbeddedBody, LinkBody, ResourceBody, ResourceLinkBody};
 use crate::yaml::{Location, Spanned};
 
-use super::answer::{AnswerBlock, AnswerContents, EmbeddedBlock, MediaBlock, Refusal, TextBlock, TextOrBlob};
-use super::blob::Bytes;
-use super::entry_references::References;
+use super::blob::ByteSource;
+use super::call_result::{EmbeddedBlock, MediaBlock, Refusal, ResultBlock, ResultContents, TextBlock, TextOrBlob};
+use super::entry_references::ReferenceCollector;
 use super::file::{self, PackFile, check_mime_type};
 use super::icons::{check_icons, listed_icons};
 use super::listing::{Annotations, Object, ResourceInfo, ResourceListing};
 use super::transpose_checked;
 
 /// A compiled block of content.
-pub(super) struct BlockPlan {
+pub(super) struct CompiledBlock {
     kind: BlockKind,
     annotations: Option<Annotations>,
     meta: Option<Object>,
-    when: Option<Template<Condition>>,
+    when: Option<Template<ConditionSlot>>,
     each: Option<Vec<String>>,
 }
 
 enum BlockKind {
-    Text(Template<Text>),
-    Image(MediaPlan),
-    Audio(MediaPlan),
+    Text(Template<TextSlot>),
+    Image(CompiledMedia),
+    Audio(CompiledMedia),
     /// A resource of this server, read at the time of the call.
-    ServerResource(Template<Uri>),
-    EmbeddedResource(Box<EmbeddedPlan>),
-    ResourceLink(Box<LinkPlan>),
+    ServerResource(Template<UriSlot>),
+    EmbeddedResource(Box<CompiledEmbedded>),
+    ResourceLink(Box<CompiledLink>),
 }
 
-struct MediaPlan {
-    source: Bytes,
+struct CompiledMedia {
+    source: ByteSource,
     mime_type: Option<MimeType>,
 }
 
-struct EmbeddedPlan {
-    uri: Template<Uri>,
+struct CompiledEmbedded {
+    uri: Template<UriSlot>,
     mime_type: Option<MimeType>,
-    body: EmbeddedPlanBody,
+    body: CompiledEmbeddedBody,
 }
 
-enum EmbeddedPlanBody {
-    Text(Template<Text>),
-    Bytes(Bytes),
+enum CompiledEmbeddedBody {
+    Text(Template<TextSlot>),
+    Bytes(ByteSource),
 }
 
-struct LinkPlan {
-    uri: Template<Uri>,
-    name: Option<Template<Text>>,
-    title: Option<Template<Text>>,
-    description: Option<Template<Text>>,
+struct CompiledLink {
+    uri: Template<UriSlot>,
+    name: Option<Template<TextSlot>>,
+    title: Option<Template<TextSlot>>,
+    description: Option<Template<TextSlot>>,
     mime_type: Option<MimeType>,
     written: LinkBody,
 }
 
 /// A block, rendered except for lookups in the catalog.
 pub(super) enum RenderedBlock {
-    Block(AnswerBlock),
+    Block(ResultBlock),
     /// A resource of this server that has yet to be read.
     ServerResource {
         uri: String,
@@ -77,7 +77,7 @@ pub(super) enum RenderedBlock {
 
 impl RenderedBlock {
     /// The block, where nothing has to be looked up.
-    pub(super) fn into_block(self) -> Option<AnswerBlock> {
+    pub(super) fn into_block(self) -> Option<ResultBlock> {
         match self {
             RenderedBlock::Block(block) => Some(block),
             _ => None,
@@ -85,17 +85,17 @@ impl RenderedBlock {
     }
 }
 
-impl BlockPlan {
+impl CompiledBlock {
     /// Compiles a block.
     pub(super) fn compile(
-        block: &Spanned<notation::Block>,
+        block: &Spanned<value_types::Block>,
         compiler: &mut Compiler<'_>,
-        references: &mut References,
-    ) -> Option<BlockPlan> {
+        references: &mut ReferenceCollector,
+    ) -> Option<CompiledBlock> {
         let keys = match &block.value {
-            notation::Block::Text(text) => {
+            value_types::Block::Text(text) => {
                 let text = compiler.template(&Spanned::new(text.clone(), block.location), Exposure::Client)?;
-                return Some(BlockPlan {
+                return Some(CompiledBlock {
                     kind: BlockKind::Text(text),
                     annotations: None,
                     meta: None,
@@ -103,7 +103,7 @@ impl BlockPlan {
                     each: None,
                 });
             }
-            notation::Block::Keys(keys) => keys,
+            value_types::Block::Keys(keys) => keys,
         };
         let each = keys.each.as_ref().map(|each| each_path(each, compiler));
         let names = match &each {
@@ -120,11 +120,11 @@ impl BlockPlan {
         let each = transpose_checked(each)?.map(|(path, _)| path);
         let when = transpose_checked(when)?;
         let annotations = keys.annotations.as_ref().map(|written| listed_annotations(written, compiler));
-        Some(BlockPlan { kind: kind?, annotations, meta: keys.meta.clone(), when, each })
+        Some(CompiledBlock { kind: kind?, annotations, meta: keys.meta.clone(), when, each })
     }
 
     /// The URI of the resource that it embeds or links to each time.
-    pub(super) fn unconditional_resource_uri(&self) -> Option<&Template<Uri>> {
+    pub(super) fn unconditional_resource_uri(&self) -> Option<&Template<UriSlot>> {
         match &self.kind {
             _ if self.when.is_some() || self.each.is_some() => None,
             BlockKind::ServerResource(uri) => Some(uri),
@@ -134,7 +134,7 @@ impl BlockPlan {
     }
 
     /// The URI of the resource that it embeds, where it does.
-    pub(super) fn resource_uri(&self) -> Option<&Template<Uri>> {
+    pub(super) fn resource_uri(&self) -> Option<&Template<UriSlot>> {
         match &self.kind {
             BlockKind::ServerResource(uri) => Some(uri),
             _ => None,
@@ -161,16 +161,16 @@ impl BlockPlan {
         }
         let (annotations, meta) = (self.annotations.clone(), self.meta.clone());
         let block = match &self.kind {
-            BlockKind::Text(text) => AnswerBlock::Text(TextBlock { text: text.render(scope)?.0, annotations, meta }),
-            BlockKind::Image(bytes) => AnswerBlock::Image(bytes.render("image/png", scope, annotations, meta)?),
-            BlockKind::Audio(bytes) => AnswerBlock::Audio(bytes.render("audio/wav", scope, annotations, meta)?),
+            BlockKind::Text(text) => ResultBlock::Text(TextBlock { text: text.render(scope)?.0, annotations, meta }),
+            BlockKind::Image(bytes) => ResultBlock::Image(bytes.render("image/png", scope, annotations, meta)?),
+            BlockKind::Audio(bytes) => ResultBlock::Audio(bytes.render("audio/wav", scope, annotations, meta)?),
             BlockKind::ServerResource(uri) => {
                 let uri = uri.render(scope)?.0;
                 rendered.push(RenderedBlock::ServerResource { uri, annotations, meta });
                 return Ok(());
             }
             BlockKind::EmbeddedResource(inline) => {
-                AnswerBlock::Resource(EmbeddedBlock { resource: inline.render(scope)?, annotations, meta })
+                ResultBlock::Resource(EmbeddedBlock { resource: inline.render(scope)?, annotations, meta })
             }
             BlockKind::ResourceLink(link) => {
                 rendered.push(RenderedBlock::Link(Box::new(link.render(scope, annotations, meta)?)));
@@ -182,7 +182,7 @@ impl BlockPlan {
     }
 }
 
-impl MediaPlan {
+impl CompiledMedia {
     fn render(
         &self,
         default_mime_type: &str,
@@ -191,8 +191,8 @@ impl MediaPlan {
         meta: Option<Object>,
     ) -> Result<MediaBlock, Refusal> {
         let (data, guessed) = match &self.source {
-            Bytes::Blob(blob) => (blob.render(scope)?, default_mime_type.to_owned()),
-            Bytes::File(file) => {
+            ByteSource::Blob(blob) => (blob.render(scope)?, default_mime_type.to_owned()),
+            ByteSource::File(file) => {
                 let bytes = file::read_bytes(file.at(), MAX_FILE_BYTES, scope.budget())?;
                 let guessed = mime_of(&file.path.to_string_lossy(), &bytes).to_owned();
                 (STANDARD.encode(bytes), guessed)
@@ -203,32 +203,33 @@ impl MediaPlan {
     }
 }
 
-impl EmbeddedPlan {
-    fn render(&self, scope: &Scope) -> Result<AnswerContents, Refusal> {
+impl CompiledEmbedded {
+    fn render(&self, scope: &Scope) -> Result<ResultContents, Refusal> {
         let uri = self.uri.render(scope)?.0;
         let (body, guessed) = match &self.body {
-            EmbeddedPlanBody::Text(text) => (TextOrBlob::Text(text.render(scope)?.0), "text/plain".to_owned()),
-            EmbeddedPlanBody::Bytes(Bytes::Blob(blob)) => {
+            CompiledEmbeddedBody::Text(text) => (TextOrBlob::Text(text.render(scope)?.0), "text/plain".to_owned()),
+            CompiledEmbeddedBody::Bytes(ByteSource::Blob(blob)) => {
                 (TextOrBlob::Blob(blob.render(scope)?), "application/octet-stream".to_owned())
             }
-            EmbeddedPlanBody::Bytes(Bytes::File(file)) => {
+            CompiledEmbeddedBody::Bytes(ByteSource::File(file)) => {
                 file::read_body(file.at(), MAX_FILE_BYTES, &uri, scope.budget())?
             }
         };
         let mime_type = render_mime_type(self.mime_type.as_ref(), scope)?.unwrap_or(guessed);
-        Ok(AnswerContents { uri, mime_type: Some(mime_type), body, meta: None })
+        Ok(ResultContents { uri, mime_type: Some(mime_type), body, meta: None })
     }
 }
 
-impl LinkPlan {
+impl CompiledLink {
     fn render(
         &self,
         scope: &Scope,
         annotations: Option<Annotations>,
         meta: Option<Object>,
     ) -> Result<ResourceListing, Refusal> {
-        let text =
-            |template: &Option<Template<Text>>| template.as_ref().map(|template| template.render(scope)).transpose();
+        let text = |template: &Option<Template<TextSlot>>| {
+            template.as_ref().map(|template| template.render(scope)).transpose()
+        };
         let info = ResourceInfo {
             name: text(&self.name)?.map(|text| text.0).unwrap_or_default(),
             title: text(&self.title)?.map(|text| text.0),
@@ -243,10 +244,10 @@ impl LinkPlan {
 }
 
 fn compile_kind(
-    keys: &notation::BlockBody,
+    keys: &value_types::BlockBody,
     at: Location,
     compiler: &mut Compiler<'_>,
-    references: &mut References,
+    references: &mut ReferenceCollector,
 ) -> Option<BlockKind> {
     check_one_kind(keys, at, compiler)?;
     if let Some(text) = &keys.text {
@@ -275,7 +276,7 @@ fn compile_kind(
     compile_link(keys.resource_link.as_ref()?, compiler, references)
 }
 
-fn check_one_kind(keys: &notation::BlockBody, at: Location, compiler: &mut Compiler<'_>) -> Option<()> {
+fn check_one_kind(keys: &value_types::BlockBody, at: Location, compiler: &mut Compiler<'_>) -> Option<()> {
     let kinds = [
         keys.text.is_some(),
         keys.file.is_some(),
@@ -298,21 +299,21 @@ fn check_one_kind(keys: &notation::BlockBody, at: Location, compiler: &mut Compi
 }
 
 fn compile_media(
-    written: &Spanned<notation::Media>,
+    written: &Spanned<value_types::Media>,
     mime_type: Option<&Spanned<String>>,
     compiler: &mut Compiler<'_>,
-) -> Option<MediaPlan> {
+) -> Option<CompiledMedia> {
     let source = match &written.value {
-        notation::Media::Path(path) => {
+        value_types::Media::Path(path) => {
             let mime_type = compile_mime_type(mime_type, compiler);
             let file = PackFile::compile(&Spanned::new(path.clone(), written.location), compiler)?;
-            return Some(MediaPlan { source: Bytes::File(file), mime_type: mime_type? });
+            return Some(CompiledMedia { source: ByteSource::File(file), mime_type: mime_type? });
         }
-        notation::Media::Source(source) => source,
+        value_types::Media::Source(source) => source,
     };
     let mime_type = compile_mime_type(source.mime_type.as_ref().or(mime_type), compiler);
-    let source = Bytes::from_source(&source.blob(), "base64", written.location, compiler);
-    Some(MediaPlan { source: source?, mime_type: mime_type? })
+    let source = ByteSource::from_source(&source.blob(), "base64", written.location, compiler);
+    Some(CompiledMedia { source: source?, mime_type: mime_type? })
 }
 
 /// Compiles a MIME type, and warns of one that is none.
@@ -334,9 +335,9 @@ pub(super) fn strip_whitespace(text: &str) -> String {
 fn compile_server_uri(
     uri: &Spanned<String>,
     compiler: &mut Compiler<'_>,
-    references: &mut References,
-) -> Option<Template<Uri>> {
-    let template = compiler.template::<Uri>(uri, Exposure::Client)?;
+    references: &mut ReferenceCollector,
+) -> Option<Template<UriSlot>> {
+    let template = compiler.template::<UriSlot>(uri, Exposure::Client)?;
     if template.read_paths().is_empty() {
         references.note_uri(uri.clone());
     }
@@ -351,23 +352,23 @@ fn compile_embedded(inline: &EmbeddedBody, at: Location, compiler: &mut Compiler
     let mime_type = compile_mime_type(inline.mime_type.as_ref(), compiler);
     let uri = compiler.template(uri, Exposure::Client);
     let body = match (&inline.text, &inline.blob, &inline.file) {
-        (Some(text), None, None) => compiler.template(text, Exposure::Client).map(EmbeddedPlanBody::Text),
-        (None, Some(blob), None) => Bytes::compile(blob, compiler).map(EmbeddedPlanBody::Bytes),
+        (Some(text), None, None) => compiler.template(text, Exposure::Client).map(CompiledEmbeddedBody::Text),
+        (None, Some(blob), None) => ByteSource::compile(blob, compiler).map(CompiledEmbeddedBody::Bytes),
         (None, None, Some(file)) => {
-            PackFile::compile(file, compiler).map(|file| EmbeddedPlanBody::Bytes(Bytes::File(file)))
+            PackFile::compile(file, compiler).map(|file| CompiledEmbeddedBody::Bytes(ByteSource::File(file)))
         }
         _ => {
             compiler.error(Code::Conflict, at, "expected exactly one of `text`, `blob`, `file`");
             None
         }
     };
-    Some(BlockKind::EmbeddedResource(Box::new(EmbeddedPlan { uri: uri?, mime_type: mime_type?, body: body? })))
+    Some(BlockKind::EmbeddedResource(Box::new(CompiledEmbedded { uri: uri?, mime_type: mime_type?, body: body? })))
 }
 
 fn compile_link(
     written: &Spanned<ResourceLinkBody>,
     compiler: &mut Compiler<'_>,
-    references: &mut References,
+    references: &mut ReferenceCollector,
 ) -> Option<BlockKind> {
     let body = match &written.value {
         ResourceLinkBody::Uri(uri) => {
@@ -381,7 +382,7 @@ fn compile_link(
     };
     let mime_type = compile_mime_type(body.mime_type.as_ref(), compiler);
     check_icons(body.icons.as_deref(), written.location, compiler);
-    let template: Option<Template<Uri>> = compiler.template(uri, Exposure::Client);
+    let template: Option<Template<UriSlot>> = compiler.template(uri, Exposure::Client);
     if template.as_ref().is_some_and(|template| template.read_paths().is_empty()) {
         references.note_link(uri.clone());
     }
@@ -389,7 +390,7 @@ fn compile_link(
     let title = compiler.optional_template(body.title.as_ref(), Exposure::Client);
     let description = compiler.optional_template(body.description.as_ref(), Exposure::Client);
     let (uri, mime_type) = (template?, mime_type?);
-    Some(BlockKind::ResourceLink(Box::new(LinkPlan { uri, name, title, description, mime_type, written: body })))
+    Some(BlockKind::ResourceLink(Box::new(CompiledLink { uri, name, title, description, mime_type, written: body })))
 }
 
 /// The path of a list in scope, and the shape of its items.
@@ -430,7 +431,7 @@ fn each_path(each: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<(Vec
 }
 
 /// Annotations as clients see them.
-pub(super) fn listed_annotations(written: &notation::Annotations, compiler: &mut Compiler<'_>) -> Annotations {
+pub(super) fn listed_annotations(written: &value_types::Annotations, compiler: &mut Compiler<'_>) -> Annotations {
     if let Some(priority) = written.priority.as_ref().filter(|priority| !(0.0..=1.0).contains(&priority.value)) {
         let message = format!("invalid `priority` `{}`, expected a number from 0 to 1", priority.value);
         compiler.error(Code::BadValue, priority.location, message);

@@ -7,29 +7,29 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::action::{check_connection, check_folder};
-use crate::compile::{Compiler, Findings, LoadCoverage, LoadDependencies, PackAct, PartKind, SandboxUse};
+use crate::compile::{Compiler, LoadContext, LoadCoverage, LoadDependencies, PackAct, PartKind, SandboxUse};
 use crate::diagnostic::{Code, Report};
 use crate::load::{EntryFile, LoadedPack, LoadedPacks};
 use crate::manifest::{Prompt, Skills};
-use crate::notation::NamedMap;
 use crate::redact::Redactor;
-use crate::template::Marker;
+use crate::template::CoverageMarker;
 use crate::uri::UriTemplate;
+use crate::value_types::NamedMap;
 use crate::world::TracePropagation;
 use crate::yaml::{Location, Spanned};
 
 use super::Catalog;
-use super::accept::UnacceptedCatalog;
-use super::apps;
-use super::client_lints::{self, LintedServer};
-use super::clients::Client;
-use super::digests;
+use super::acceptance::UnacceptedCatalog;
+use super::client_rules::{self, LintedServer};
+use super::clients::KnownClient;
 use super::entry::{PackContext, pack_names};
-use super::entry_name::{check_entry_name, plain_name};
-use super::entry_references::{EntryRef, References};
+use super::entry_digests;
+use super::entry_name::{check_entry_name, suggest_name};
+use super::entry_references::{EntryId, ReferenceCollector};
 use super::http_settings::{HttpSettings, http_settings, server_info, trace_propagation};
 use super::listing::{Lists, ServerInfo};
 use super::manifest_tests::{self, StepActions};
+use super::mcp_apps;
 use super::prompt::{CompiledPrompt, EntryBuildContext, PromptParts};
 use super::resource::CompiledResource;
 use super::reuse::{PackKey, PromptKey};
@@ -63,7 +63,7 @@ pub fn build(loaded: LoadedPacks) -> BuildOutcome {
 }
 
 /// The same, with warnings of what these clients do not take.
-pub fn build_for_clients(loaded: LoadedPacks, clients: &[Client]) -> BuildOutcome {
+pub fn build_for_clients(loaded: LoadedPacks, clients: &[KnownClient]) -> BuildOutcome {
     build_catalog(loaded, clients, None)
 }
 
@@ -72,7 +72,7 @@ pub fn build_after(loaded: LoadedPacks, earlier: &Catalog) -> BuildOutcome {
     build_catalog(loaded, &[], Some(earlier))
 }
 
-fn build_catalog(loaded: LoadedPacks, clients: &[Client], earlier: Option<&Catalog>) -> BuildOutcome {
+fn build_catalog(loaded: LoadedPacks, clients: &[KnownClient], earlier: Option<&Catalog>) -> BuildOutcome {
     let LoadedPacks { mut findings, packs, .. } = loaded;
     let secrets = Arc::new(build_redactor(&packs));
     let mut builder = CatalogBuilder { secrets: secrets.clone(), earlier, ..CatalogBuilder::default() };
@@ -127,7 +127,7 @@ struct CatalogBuilder<'e> {
     resource_names: IndexMap<String, Location>,
     /// Where each test was declared first, by pack and name.
     tests: IndexMap<String, Location>,
-    references: Vec<References>,
+    references: Vec<ReferenceCollector>,
 }
 
 /// The settings of the server from the root manifest.
@@ -145,7 +145,7 @@ struct ServerSettings {
 struct PackBuild<'a> {
     pack: &'a LoadedPack,
     pack_context: &'a Arc<PackContext>,
-    references: &'a mut References,
+    references: &'a mut ReferenceCollector,
     /// The steps of its entries.
     steps: &'a StepActions<'a>,
     /// What its prompts see of it.
@@ -167,9 +167,9 @@ struct EntryNames {
 }
 
 impl CatalogBuilder<'_> {
-    fn add_pack(&mut self, pack: &LoadedPack, findings: &mut Findings) {
+    fn add_pack(&mut self, pack: &LoadedPack, findings: &mut LoadContext) {
         let pack_context = PackContext::new(pack, self.own_names.is_empty(), &findings.report.sources, &self.secrets);
-        let mut references = References::default();
+        let mut references = ReferenceCollector::default();
         let mut own = EntryNames::default();
         self.tests.clear();
         let (steps, key) = (step_actions(pack), PackKey::new(pack, &findings.report.sources));
@@ -223,7 +223,7 @@ impl CatalogBuilder<'_> {
         }
     }
 
-    fn add_file(&mut self, file: &EntryFile, pack_build: &mut PackBuild<'_>, findings: &mut Findings) {
+    fn add_file(&mut self, file: &EntryFile, pack_build: &mut PackBuild<'_>, findings: &mut LoadContext) {
         let mut compiler = Compiler::new(findings, &pack_build.pack.pack, &file.base);
         for (name, prompt) in &file.entries.prompts {
             self.add_prompt(name, prompt, pack_build, &mut compiler);
@@ -231,8 +231,8 @@ impl CatalogBuilder<'_> {
         for (name, resource) in &file.entries.resources {
             let taken = &mut self.resource_places;
             let (building, is_first) = start_entry(name, pack_build, &mut compiler, taken);
-            building.references.note_run(EntryRef::resource(name), resource.run.as_ref());
-            building.references.note_completions(&EntryRef::resource(name), &resource.arguments);
+            building.references.note_run(EntryId::resource(name), resource.run.as_ref());
+            building.references.note_completions(&EntryId::resource(name), &resource.arguments);
             let built = CompiledResource::build(resource, building).filter(|_| is_first);
             let built = built.filter(|built| claim_uri(built, resource, &mut self.uris, &mut compiler));
             if let Some(mut built) = built {
@@ -243,7 +243,7 @@ impl CatalogBuilder<'_> {
         }
         for (name, tool) in &file.entries.tools {
             let (building, is_first) = start_entry(name, pack_build, &mut compiler, &mut self.tool_places);
-            building.references.note_run(EntryRef::tool(name), tool.run.as_ref());
+            building.references.note_run(EntryId::tool(name), tool.run.as_ref());
             let built = CompiledTool::build(tool, building).filter(|_| is_first);
             let built = built.map(|mut tool| {
                 tool.inputs.marker = mark_entry(PartKind::Tool, name, &mut compiler);
@@ -268,8 +268,8 @@ impl CatalogBuilder<'_> {
         let qualified = pack_build.pack_context.qualified_name(name);
         let key = pack_build.key.prompt(&qualified, prompt, compiler);
         let (building, is_first) = start_entry(name, pack_build, compiler, &mut self.prompt_places);
-        building.references.note_run(EntryRef::prompt(name), prompt.run.as_ref());
-        building.references.note_completions(&EntryRef::prompt(name), &prompt.arguments);
+        building.references.note_run(EntryId::prompt(name), prompt.run.as_ref());
+        building.references.note_completions(&EntryId::prompt(name), &prompt.arguments);
         let parts = match self.earlier_prompt(&qualified, key) {
             Some(earlier) => Some(earlier),
             None => {
@@ -343,7 +343,7 @@ impl CatalogBuilder<'_> {
     }
 
     /// Runs the checks that need all entries, and creates the catalog.
-    fn finish(mut self, packs: &[LoadedPack], clients: &[Client], findings: &mut Findings) -> Option<Catalog> {
+    fn finish(mut self, packs: &[LoadedPack], clients: &[KnownClient], findings: &mut LoadContext) -> Option<Catalog> {
         let first = packs.first()?;
         let base = std::path::Path::new("");
         let mut compiler = Compiler::new(findings, &first.pack, base);
@@ -366,10 +366,11 @@ impl CatalogBuilder<'_> {
             }
             Route::Skill(_) => None,
         };
-        packs.iter().for_each(|pack| apps::check(pack, &answered, findings));
+        packs.iter().for_each(|pack| mcp_apps::check(pack, &answered, findings));
         let server_info = server_info?;
-        client_lints::warn(clients, &self.linted_server(&server_info, &lists, packs), findings);
-        let (keys, partials) = (digests::key_digests(first, findings), digests::partial_digests(packs, findings));
+        client_rules::warn(clients, &self.linted_server(&server_info, &lists, packs), findings);
+        let (keys, partials) =
+            (entry_digests::key_digests(first, findings), entry_digests::partial_digests(packs, findings));
         // What is found in folders is named by whoever writes there.
         let written = self.resources.iter().flat_map(CompiledResource::written_names);
         let redactor = Redactor::join([&*self.secrets]).with_public_names(lists.names().chain(written));
@@ -410,7 +411,7 @@ impl CatalogBuilder<'_> {
         Lists {
             tools: self.tools.values().filter(|tool| !tool.is_hidden).map(|tool| tool.listing.clone()).collect(),
             prompts: self.prompts.values().map(|prompt| prompt.listing.clone()).collect(),
-            resources: routes.retain_routed(own.chain(files).collect()),
+            resources: routes.retain_reachable(own.chain(files).collect()),
             skills,
             resource_templates: self.resources.iter().filter_map(CompiledResource::template_listing).collect(),
         }
@@ -448,7 +449,7 @@ fn step_actions(pack: &LoadedPack) -> StepActions<'_> {
 }
 
 /// Marks an entry where it is recorded which are reached.
-fn mark_entry(kind: PartKind, name: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Marker> {
+fn mark_entry(kind: PartKind, name: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<CoverageMarker> {
     compiler.mark(kind, name.location, format!("`{}`", name.value))
 }
 
@@ -462,7 +463,7 @@ fn start_entry<'a, 'c>(
     let qualified = pack_build.pack_context.qualified_name(name);
     if let Err(rule) = check_entry_name(&qualified) {
         let diagnostic = compiler.error(Code::BadName, name.location, format!("invalid name `{qualified}`"));
-        match plain_name(name) {
+        match suggest_name(name) {
             Some(near) => diagnostic.help(format!("write `{near}`: {rule}")).suggest(name.location.span(), near),
             None => diagnostic.help(rule.to_string()),
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::compile::Findings;
+use crate::compile::LoadContext;
 use crate::diagnostic::Code;
 use crate::template::{OutputPiece, output_pieces};
 
@@ -13,7 +13,7 @@ use super::inputs::Inputs;
 use super::listing::Object;
 
 /// Reports arguments that the entry does not take, that do not fit, or that are missing.
-pub(super) fn check(call: &DeclaredCall, inputs: &Inputs, findings: &mut Findings) {
+pub(super) fn check(call: &DeclaredCall, inputs: &Inputs, findings: &mut LoadContext) {
     let entry = call.node.name();
     for name in call.arguments.keys().filter(|name| !inputs.takes(name)) {
         let message = format!("unknown argument `{}` of `{entry}`", name.value);
@@ -43,7 +43,7 @@ pub(super) fn check(call: &DeclaredCall, inputs: &Inputs, findings: &mut Finding
 }
 
 /// Reports an entry that its pack may not run, so that it is not there.
-pub(super) fn report_not_granted(call: &DeclaredCall, findings: &mut Findings) {
+pub(super) fn report_not_granted(call: &DeclaredCall, findings: &mut LoadContext) {
     let message = format!("`{}` is not available: its pack lacks a grant", call.node.name());
     let (report, at) = (&mut findings.report, call.at.span());
     // A pack that changed elsewhere must not end the server.

@@ -8,7 +8,7 @@ use crate::diagnostic::Code;
 
 /// A client that is known by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Client {
+pub enum KnownClient {
     /// Claude Code.
     ClaudeCode,
     /// Claude Desktop.
@@ -99,7 +99,7 @@ const fn rule(limit: Limit, outcome: &'static str) -> Rule {
 /// Keywords that the API behind a client takes only below the root.
 const COMBINATIONS: Rule = rule(
     Limit::RootKeywords(&["oneOf", "anyOf", "allOf", "$ref"]),
-    "the API refuses such a schema, and with it the request",
+    "the API rejects the schema, and the whole request with it",
 );
 
 const PROPERTY_NAMES: Rule = rule(Limit::PropertyName(64), "the API refuses such a property, and with it the request");
@@ -190,30 +190,30 @@ const CODEX: ClientProfile =
 const LIBRE_CHAT: ClientProfile =
     ClientProfile { name: "librechat", names: BARE, rules: &[NO_PROMPTS, NO_TEMPLATES, NO_COMPLETION, NO_QUESTIONS] };
 
-impl Client {
+impl KnownClient {
     /// Every client, in the order of the list.
-    pub const ALL: &[Client] = &[
-        Client::ClaudeCode,
-        Client::ClaudeDesktop,
-        Client::Cursor,
-        Client::VsCode,
-        Client::CopilotCli,
-        Client::Gemini,
-        Client::Codex,
-        Client::LibreChat,
+    pub const ALL: &[KnownClient] = &[
+        KnownClient::ClaudeCode,
+        KnownClient::ClaudeDesktop,
+        KnownClient::Cursor,
+        KnownClient::VsCode,
+        KnownClient::CopilotCli,
+        KnownClient::Gemini,
+        KnownClient::Codex,
+        KnownClient::LibreChat,
     ];
 
     /// What is known of it.
     pub fn profile(self) -> &'static ClientProfile {
         match self {
-            Client::ClaudeCode => &CLAUDE_CODE,
-            Client::ClaudeDesktop => &CLAUDE_DESKTOP,
-            Client::Cursor => &CURSOR,
-            Client::VsCode => &VS_CODE,
-            Client::CopilotCli => &COPILOT_CLI,
-            Client::Gemini => &GEMINI,
-            Client::Codex => &CODEX,
-            Client::LibreChat => &LIBRE_CHAT,
+            KnownClient::ClaudeCode => &CLAUDE_CODE,
+            KnownClient::ClaudeDesktop => &CLAUDE_DESKTOP,
+            KnownClient::Cursor => &CURSOR,
+            KnownClient::VsCode => &VS_CODE,
+            KnownClient::CopilotCli => &COPILOT_CLI,
+            KnownClient::Gemini => &GEMINI,
+            KnownClient::Codex => &CODEX,
+            KnownClient::LibreChat => &LIBRE_CHAT,
         }
     }
 
@@ -228,14 +228,14 @@ impl Client {
 
     pub(super) fn code(self) -> Code {
         match self {
-            Client::ClaudeCode => Code::ClientClaudeCode,
-            Client::ClaudeDesktop => Code::ClientClaudeDesktop,
-            Client::Cursor => Code::ClientCursor,
-            Client::VsCode => Code::ClientVsCode,
-            Client::CopilotCli => Code::ClientCopilotCli,
-            Client::Gemini => Code::ClientGemini,
-            Client::Codex => Code::ClientCodex,
-            Client::LibreChat => Code::ClientLibreChat,
+            KnownClient::ClaudeCode => Code::ClientClaudeCode,
+            KnownClient::ClaudeDesktop => Code::ClientClaudeDesktop,
+            KnownClient::Cursor => Code::ClientCursor,
+            KnownClient::VsCode => Code::ClientVsCode,
+            KnownClient::CopilotCli => Code::ClientCopilotCli,
+            KnownClient::Gemini => Code::ClientGemini,
+            KnownClient::Codex => Code::ClientCodex,
+            KnownClient::LibreChat => Code::ClientLibreChat,
         }
     }
 }

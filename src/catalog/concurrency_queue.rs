@@ -27,7 +27,7 @@ impl QueuePosition {
     }
 
     /// Waits until the position is another one.
-    pub(super) async fn changed(&mut self) {
+    pub(super) async fn position_changed(&mut self) {
         let _ = self.position.changed().await;
     }
 }
@@ -77,7 +77,7 @@ impl ConcurrencyQueue {
         if self.waiting.len() == count {
             self.end();
         } else {
-            self.tell_positions();
+            self.publish_positions();
         }
     }
 
@@ -90,11 +90,11 @@ impl ConcurrencyQueue {
             tell.send_replace(None);
         }
         if self.waiting.len() < count {
-            self.tell_positions();
+            self.publish_positions();
         }
     }
 
-    fn tell_positions(&self) {
+    fn publish_positions(&self) {
         for (position, (_, tell)) in (1..).zip(&self.waiting) {
             tell.send_if_modified(|told| told.replace(position) != Some(position));
         }

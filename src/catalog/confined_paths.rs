@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::budget::{Budget, Exhausted};
-use crate::files::{RootPathError, Roots};
+use crate::budget::{Budget, BudgetExceeded};
+use crate::files::{ResolvedRoots, RootPathError};
 use crate::uri::file_uri_to_path;
 
 use super::listing::Object;
@@ -27,11 +27,11 @@ pub(super) fn resolve_paths(
     mut arguments: Object,
     roots: &[String],
     budget: &Budget,
-) -> Result<Result<Object, Vec<String>>, Exhausted> {
-    let roots = AllowedFolders::of_client(roots, budget)?;
-    let mut complaints = Complaints::default();
+) -> Result<Result<Object, Vec<String>>, BudgetExceeded> {
+    let roots = AllowedFolders::from_client_roots(roots, budget)?;
+    let mut complaints = PathErrors::default();
     for ConfinedArgument { name, limit } in confined {
-        let Some(items) = arguments.get_mut(name).map(given_items) else { continue };
+        let Some(items) = arguments.get_mut(name).map(argument_items) else { continue };
         let own;
         let allowed = match limit {
             PathLimit::Roots => &roots,
@@ -57,7 +57,7 @@ pub(super) fn resolve_paths(
 }
 
 /// The values of an argument: itself, or those of a list.
-fn given_items(argument: &mut Value) -> &mut [Value] {
+fn argument_items(argument: &mut Value) -> &mut [Value] {
     match argument {
         Value::Array(items) => items,
         one => std::slice::from_mut(one),
@@ -76,12 +76,12 @@ pub(super) fn is_given<'a>(mut confined: impl Iterator<Item = &'a ConfinedArgume
 
 /// The first complaints, and how many there are more.
 #[derive(Default)]
-struct Complaints {
+struct PathErrors {
     lines: Vec<String>,
     more: usize,
 }
 
-impl Complaints {
+impl PathErrors {
     fn push(&mut self, line: String) {
         if self.lines.len() < MAX_COMPLAINTS { self.lines.push(line) } else { self.more += 1 }
     }
@@ -94,7 +94,7 @@ impl Complaints {
 
 /// Folders, with all links resolved.
 struct AllowedFolders {
-    roots: Roots,
+    roots: ResolvedRoots,
     /// What relative paths start from, if they are allowed.
     base: Option<PathBuf>,
     /// What a path outside of them must do.
@@ -102,18 +102,18 @@ struct AllowedFolders {
 }
 
 impl AllowedFolders {
-    fn of_client(roots: &[String], budget: &Budget) -> Result<AllowedFolders, Exhausted> {
+    fn from_client_roots(roots: &[String], budget: &Budget) -> Result<AllowedFolders, BudgetExceeded> {
         let roots: Vec<PathBuf> = roots.iter().filter_map(|root| parse_path(root)).collect();
         let outside = "must be inside one of the client's roots".to_owned();
         Ok(AllowedFolders { roots: follow(&roots, budget)?, base: None, outside })
     }
 
-    fn new(paths: Vec<PathBuf>, shown: &str, budget: &Budget) -> Result<AllowedFolders, Exhausted> {
+    fn new(paths: Vec<PathBuf>, shown: &str, budget: &Budget) -> Result<AllowedFolders, BudgetExceeded> {
         let outside = format!("must be inside {shown}");
         Ok(AllowedFolders { roots: follow(&paths, budget)?, base: paths.into_iter().next(), outside })
     }
 
-    fn resolve(&self, value: &Value, budget: &Budget) -> Result<Result<String, String>, Exhausted> {
+    fn resolve(&self, value: &Value, budget: &Budget) -> Result<Result<String, String>, BudgetExceeded> {
         let Some(path) = value.as_str().and_then(|written| self.parse(written)) else {
             return Ok(Err(self.not_a_path().to_owned()));
         };
@@ -142,13 +142,13 @@ impl AllowedFolders {
     }
 }
 
-fn follow(folders: &[PathBuf], budget: &Budget) -> Result<Roots, Exhausted> {
+fn follow(folders: &[PathBuf], budget: &Budget) -> Result<ResolvedRoots, BudgetExceeded> {
     folders.iter().try_for_each(|folder| charge(folder, budget))?;
-    Ok(Roots::follow(folders.iter().map(PathBuf::as_path)))
+    Ok(ResolvedRoots::follow(folders.iter().map(PathBuf::as_path)))
 }
 
 /// Charges what it costs to follow a path.
-fn charge(path: &Path, budget: &Budget) -> Result<(), Exhausted> {
+fn charge(path: &Path, budget: &Budget) -> Result<(), BudgetExceeded> {
     budget.charge_work(FOLDER_COST_BYTES.saturating_mul(path.components().count()))
 }
 

@@ -8,24 +8,24 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use crate::action::{
-    self, ActionContext, ActionError, ActionOutcome, Checkpoint, CompiledRun, EntryFuture, PackEntries, Run,
+    self, ActionContext, ActionError, ActionOutcome, Checkpoint, EntryFuture, PackEntries, Run, RunCompilation,
     RunContext, RunLimits, RunOutcome, RunPlan,
 };
 use crate::budget::Budget;
-use crate::compile::{Compiler, Findings, Pack};
+use crate::compile::{Compiler, LoadContext, Pack};
 use crate::diagnostic::{Code, SourceMap};
 use crate::digest::Digest;
 use crate::files::Folder;
 use crate::load::LoadedPack;
-use crate::notation::{Duration, Size};
 use crate::redact::{InputEnd, Redactor};
 use crate::template::{Scope, ScopeConstants, ScopeShape};
+use crate::value_types::{Duration, Size};
 use crate::world::RedactingWorld;
 use crate::yaml::{Location, Spanned};
 
 use super::Catalog;
-use super::answer::{
-    AnswerBlock, AnswerContents, CallContext, PromptAnswer, Refusal, RefusalKind, TextOrBlob, ToolAnswer,
+use super::call_result::{
+    CallContext, PromptResult, Refusal, RefusalKind, ResultBlock, ResultContents, TextOrBlob, ToolResult,
 };
 use super::listed_text::pack_constants;
 use super::listing::Object;
@@ -213,7 +213,7 @@ impl<'a> EntryContext<'a> {
     ///
     /// # Errors
     /// Calls are nested too deeply.
-    pub(super) fn nested(&self) -> Result<EntryContext<'a>, Refusal> {
+    pub(super) fn enter_nested(&self) -> Result<EntryContext<'a>, Refusal> {
         if self.depth >= MAX_CALL_DEPTH {
             return Err(Refusal::new(RefusalKind::Internal, format!("call depth exceeds {MAX_CALL_DEPTH} entries")));
         }
@@ -240,7 +240,7 @@ struct StepEntries<'a> {
 
 impl StepEntries<'_> {
     fn nested_call<'v>(&'v self, context: ActionContext<'v>) -> Result<EntryContext<'v>, ActionError> {
-        let nested = self.entry_context.nested()?;
+        let nested = self.entry_context.enter_nested()?;
         let budget = context.scope.budget();
         Ok(EntryContext { timeout: Some(context.timeout), resume: context.resume, budget, ..nested })
     }
@@ -300,7 +300,7 @@ impl PackEntries for StepEntries<'_> {
 }
 
 /// A tool's answer as a step sees it.
-fn tool_outcome(answer: ToolAnswer) -> ActionOutcome {
+fn tool_outcome(answer: ToolResult) -> ActionOutcome {
     let text = join_texts(&answer.content);
     let value = json!({ "text": text, "structured": answer.structured, "isError": answer.is_error });
     let body = match answer.structured {
@@ -311,14 +311,14 @@ fn tool_outcome(answer: ToolAnswer) -> ActionOutcome {
 }
 
 /// A prompt's answer as a step sees it.
-fn prompt_outcome(answer: &PromptAnswer) -> ActionOutcome {
+fn prompt_outcome(answer: &PromptResult) -> ActionOutcome {
     let text: Vec<&str> = answer.messages.iter().filter_map(|message| block_text(&message.content)).collect();
     let text = text.join("\n");
     ActionOutcome::success(json!({ "text": text, "messages": answer.messages }), action::OutcomeBody::Text(text))
 }
 
 /// A resource's first piece as a step sees it.
-fn resource_outcome(contents: Vec<AnswerContents>) -> ActionOutcome {
+fn resource_outcome(contents: Vec<ResultContents>) -> ActionOutcome {
     let Some(first) = contents.into_iter().next() else {
         return ActionOutcome::success(Value::Null, action::OutcomeBody::None);
     };
@@ -343,18 +343,18 @@ fn resource_outcome(contents: Vec<AnswerContents>) -> ActionOutcome {
     }
 }
 
-fn join_texts(blocks: &[AnswerBlock]) -> String {
+fn join_texts(blocks: &[ResultBlock]) -> String {
     blocks.iter().filter_map(block_text).collect::<Vec<_>>().join("\n")
 }
 
-fn block_text(block: &AnswerBlock) -> Option<&str> {
+fn block_text(block: &ResultBlock) -> Option<&str> {
     match block {
-        AnswerBlock::Text(text) => Some(&text.text),
-        AnswerBlock::Resource(embedded) => match &embedded.resource.body {
+        ResultBlock::Text(text) => Some(&text.text),
+        ResultBlock::Resource(embedded) => match &embedded.resource.body {
             TextOrBlob::Text(text) => Some(text),
             TextOrBlob::Blob(_) => None,
         },
-        AnswerBlock::Image(_) | AnswerBlock::Audio(_) | AnswerBlock::ResourceLink(_) => None,
+        ResultBlock::Image(_) | ResultBlock::Audio(_) | ResultBlock::ResourceLink(_) => None,
     }
 }
 
@@ -368,7 +368,7 @@ pub(super) fn entry_digest(at: Location, before: usize, compiler: &Compiler<'_>)
 }
 
 /// Adds the source of an entry to a digest.
-pub(super) fn add_source(at: Location, findings: &Findings, digest: &mut Digest) {
+pub(super) fn add_source(at: Location, findings: &LoadContext, digest: &mut Digest) {
     findings.documents.digest(at, digest);
     // Where a file is one entry, its text belongs to it.
     if findings.documents.get(at.file()).is_none_or(|document| document.root_location() == at) {
@@ -437,7 +437,7 @@ impl RunKeys<'_> {
         if let Some(max_output) = self.max_output {
             limits.max_output = max_output.bytes();
         }
-        let compiled: CompiledRun = run.compile(self.wants_json, limits, compiler);
+        let compiled: RunCompilation = run.compile(self.wants_json, limits, compiler);
         let names = compiled.names_after(&compiler.scope_shape);
         let blocked = run.missing_grants(compiler);
         for (grant, at) in &blocked {

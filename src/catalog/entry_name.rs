@@ -4,7 +4,7 @@
 const MAX_ENTRY_NAME_CHARS: usize = 64;
 
 /// A name as it could be written, with `-` in the place of other letters; `None` if that would say less.
-pub(super) fn plain_name(name: &str) -> Option<String> {
+pub(super) fn suggest_name(name: &str) -> Option<String> {
     let words = name.split(|letter: char| !letter.is_alphanumeric() && letter != '_' && letter != '-');
     let plain = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-");
     let fits = !plain.is_empty() && plain.len() <= MAX_ENTRY_NAME_CHARS && plain != name;
@@ -14,14 +14,14 @@ pub(super) fn plain_name(name: &str) -> Option<String> {
 /// Why a name is refused, as its help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("use 1 to {MAX_ENTRY_NAME_CHARS} letters, digits, `_` and `-`")]
-pub struct BadEntryName;
+pub struct InvalidEntryName;
 
 /// Checks the name of a prompt or a tool as clients see it.
 ///
 /// # Errors
 /// It is empty, too long, or has other characters than clients take.
-pub fn check_entry_name(name: &str) -> Result<(), BadEntryName> {
+pub fn check_entry_name(name: &str) -> Result<(), InvalidEntryName> {
     let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
     let is_right = !name.is_empty() && name.len() <= MAX_ENTRY_NAME_CHARS && name.chars().all(is_allowed);
-    if is_right { Ok(()) } else { Err(BadEntryName) }
+    if is_right { Ok(()) } else { Err(InvalidEntryName) }
 }

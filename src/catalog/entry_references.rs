@@ -3,25 +3,25 @@
 use std::collections::{BTreeMap, HashSet};
 
 use crate::action::{ArgumentTemplates, EntryReference, Run};
-use crate::compile::Findings;
+use crate::compile::LoadContext;
 use crate::diagnostic::Code;
 use crate::manifest::{Arguments, Complete};
 use crate::yaml::{Location, Spanned};
 
 /// An entry that can run, and that runs can name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct EntryRef {
+pub(super) struct EntryId {
     kind: &'static str,
     name: String,
 }
 
-impl EntryRef {
-    pub(super) fn tool(name: &str) -> EntryRef {
-        EntryRef { kind: "tool", name: name.to_owned() }
+impl EntryId {
+    pub(super) fn tool(name: &str) -> EntryId {
+        EntryId { kind: "tool", name: name.to_owned() }
     }
 
-    pub(super) fn prompt(name: &str) -> EntryRef {
-        EntryRef { kind: "prompt", name: name.to_owned() }
+    pub(super) fn prompt(name: &str) -> EntryId {
+        EntryId { kind: "prompt", name: name.to_owned() }
     }
 
     /// Whether it is a tool.
@@ -39,15 +39,15 @@ impl EntryRef {
         &self.name
     }
 
-    pub(super) fn resource(name: &str) -> EntryRef {
-        EntryRef { kind: "resource", name: name.to_owned() }
+    pub(super) fn resource(name: &str) -> EntryId {
+        EntryId { kind: "resource", name: name.to_owned() }
     }
 }
 
 /// The arguments that a step or a test passes to an entry.
 #[derive(Debug)]
 pub(super) struct DeclaredCall {
-    pub(super) node: EntryRef,
+    pub(super) node: EntryId,
     /// The location of its name.
     pub(super) at: Location,
     pub(super) arguments: ArgumentTemplates,
@@ -57,21 +57,21 @@ pub(super) struct DeclaredCall {
 
 /// What entries of one pack refer to.
 #[derive(Debug, Default)]
-pub(super) struct References {
+pub(super) struct ReferenceCollector {
     uris: Vec<Spanned<String>>,
     /// URIs of links, which may lead to other servers.
     links: Vec<Spanned<String>>,
-    mentions: Vec<(EntryRef, Location)>,
+    mentions: Vec<(EntryId, Location)>,
     calls: Vec<DeclaredCall>,
     /// What the run of each entry names, and where.
-    runs: BTreeMap<EntryRef, Vec<(EntryRef, Location)>>,
+    runs: BTreeMap<EntryId, Vec<(EntryId, Location)>>,
     /// The entries whose runs ask the client.
-    asking: HashSet<EntryRef>,
+    asking: HashSet<EntryId>,
     /// What repeated steps call, and where.
-    repeated: Vec<(EntryRef, Location)>,
+    repeated: Vec<(EntryId, Location)>,
 }
 
-impl References {
+impl ReferenceCollector {
     /// Notes that a URI of this server is read.
     pub(super) fn note_uri(&mut self, uri: Spanned<String>) {
         self.uris.push(uri);
@@ -83,7 +83,7 @@ impl References {
     }
 
     /// Notes that an entry of the same pack is named.
-    pub(super) fn note_entry(&mut self, node: EntryRef, at: Location) {
+    pub(super) fn note_entry(&mut self, node: EntryId, at: Location) {
         self.mentions.push((node, at));
     }
 
@@ -104,21 +104,21 @@ impl References {
     }
 
     /// Notes what the run of an entry names.
-    pub(super) fn note_run(&mut self, from: EntryRef, run: Option<&Spanned<Run>>) {
+    pub(super) fn note_run(&mut self, from: EntryId, run: Option<&Spanned<Run>>) {
         if run.is_some_and(|run| run.asks()) {
             self.asking.insert(from.clone());
         }
         for mention in run.iter().flat_map(|run| run.repeated_references()) {
             match mention {
-                EntryReference::Tool(name, _) => self.repeated.push((EntryRef::tool(&name), name.location)),
-                EntryReference::Prompt(name, _) => self.repeated.push((EntryRef::prompt(&name), name.location)),
+                EntryReference::Tool(name, _) => self.repeated.push((EntryId::tool(&name), name.location)),
+                EntryReference::Prompt(name, _) => self.repeated.push((EntryId::prompt(&name), name.location)),
                 EntryReference::Resource(_) => {}
             }
         }
         for mention in run.iter().flat_map(|run| run.references()) {
             let (node, at, given) = match mention {
-                EntryReference::Tool(name, given) => (EntryRef::tool(&name), name.location, given),
-                EntryReference::Prompt(name, given) => (EntryRef::prompt(&name), name.location, given),
+                EntryReference::Tool(name, given) => (EntryId::tool(&name), name.location, given),
+                EntryReference::Prompt(name, given) => (EntryId::prompt(&name), name.location, given),
                 EntryReference::Resource(uri) => {
                     self.uris.push(uri);
                     continue;
@@ -131,17 +131,17 @@ impl References {
     }
 
     /// Notes the resources and runs that complete the arguments of an entry.
-    pub(super) fn note_completions(&mut self, from: &EntryRef, arguments: &Arguments) {
+    pub(super) fn note_completions(&mut self, from: &EntryId, arguments: &Arguments) {
         for complete in arguments.values().filter_map(|argument| argument.complete.as_ref()) {
             if let Complete::From(body) = &complete.value {
                 self.note_run(from.clone(), body.run.as_ref());
-                body.resource.iter().for_each(|name| self.note_entry(EntryRef::resource(name), name.location));
+                body.resource.iter().for_each(|name| self.note_entry(EntryId::resource(name), name.location));
             }
         }
     }
 
     /// Reports what does not exist, and runs that come back to themselves.
-    pub(super) fn check(&self, known: &KnownEntries<'_>, findings: &mut Findings) {
+    pub(super) fn check(&self, known: &KnownEntries<'_>, findings: &mut LoadContext) {
         for uri in self.uris.iter().filter(|uri| !(known.has_route)(uri)) {
             report_missing("resource", uri, known.uris, findings);
         }
@@ -160,9 +160,9 @@ impl References {
     }
 
     /// Reports repeated steps whose entries ask the client, directly or by what they call.
-    fn check_repeated_questions(&self, findings: &mut Findings) {
+    fn check_repeated_questions(&self, findings: &mut LoadContext) {
         for (node, at) in &self.repeated {
-            let mut seen: HashSet<&EntryRef> = HashSet::new();
+            let mut seen: HashSet<&EntryId> = HashSet::new();
             let mut open = vec![node];
             while let Some(next) = open.pop() {
                 if !seen.insert(next) {
@@ -176,13 +176,13 @@ impl References {
                         .help("ask for everything in one step, before the step with `each`");
                     break;
                 }
-                open.extend(self.mentioned_by(next).iter().map(|(node, _)| node));
+                open.extend(self.references_of(next).iter().map(|(node, _)| node));
             }
         }
     }
 
     /// Warns of missing files, which may yet appear, and of unknown links, which may belong to another server.
-    fn warn_of_links(&self, known: &KnownEntries<'_>, findings: &mut Findings) {
+    fn warn_of_links(&self, known: &KnownEntries<'_>, findings: &mut LoadContext) {
         let mut warn = |uri: &Spanned<String>, message: String| {
             let diagnostic = findings.report.warning(Code::UnknownReference, uri.location.span(), message);
             diagnostic.did_you_mean(uri, uri.location.span(), known.uris.iter().map(String::as_str));
@@ -195,13 +195,16 @@ impl References {
         }
     }
 
-    fn check_cycles(&self, findings: &mut Findings) {
+    fn check_cycles(&self, findings: &mut LoadContext) {
         let mut seen = BTreeMap::new();
         for start in self.runs.keys() {
             let Some((cycle, at)) = self.find_cycle(start, &mut seen) else { continue };
             let names: Vec<String> = cycle.iter().chain(cycle.first()).map(|node| format!("`{}`", node.name)).collect();
             let message = format!("cyclic run: {}", names.join(" → "));
-            findings.report.error(Code::Cycle, at.span(), message).help("remove a step of it; the run would never end");
+            findings
+                .report
+                .error(Code::Cycle, at.span(), message)
+                .help("remove one of these steps; the run would never end");
         }
     }
 
@@ -209,14 +212,14 @@ impl References {
     /// since a chain may be as long as there are entries.
     fn find_cycle<'a>(
         &'a self,
-        start: &'a EntryRef,
-        seen: &mut BTreeMap<&'a EntryRef, VisitState>,
-    ) -> Option<(Vec<&'a EntryRef>, Location)> {
+        start: &'a EntryId,
+        seen: &mut BTreeMap<&'a EntryId, VisitState>,
+    ) -> Option<(Vec<&'a EntryId>, Location)> {
         if seen.contains_key(start) {
             return None;
         }
         seen.insert(start, VisitState::InProgress(0));
-        let mut path = vec![(start, self.mentioned_by(start).iter())];
+        let mut path = vec![(start, self.references_of(start).iter())];
         while let Some((node, open)) = path.last_mut() {
             let Some((next, at)) = open.next() else {
                 seen.insert(node, VisitState::Done);
@@ -232,7 +235,7 @@ impl References {
                 }
                 None => {
                     seen.insert(next, VisitState::InProgress(path.len()));
-                    path.push((next, self.mentioned_by(next).iter()));
+                    path.push((next, self.references_of(next).iter()));
                 }
             }
         }
@@ -240,7 +243,7 @@ impl References {
     }
 
     /// What the run of an entry names.
-    fn mentioned_by(&self, node: &EntryRef) -> &[(EntryRef, Location)] {
+    fn references_of(&self, node: &EntryId) -> &[(EntryId, Location)] {
         self.runs.get(node).map(Vec::as_slice).unwrap_or_default()
     }
 }
@@ -285,7 +288,7 @@ impl KnownEntries<'_> {
     }
 }
 
-fn report_missing(what: &str, name: &Spanned<String>, known: &[String], findings: &mut Findings) {
+fn report_missing(what: &str, name: &Spanned<String>, known: &[String], findings: &mut LoadContext) {
     let (message, span) = (format!("unknown {what} `{}`", name.value), name.location.span());
     let diagnostic = findings.report.error(Code::UnknownReference, span, message);
     diagnostic.did_you_mean(name, span, known.iter().map(String::as_str));

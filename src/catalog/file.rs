@@ -12,12 +12,12 @@ use crate::diagnostic::Code;
 use crate::files::{FileError, Folder, is_mime_type, mime_of};
 use crate::yaml::Spanned;
 
-use super::answer::{Refusal, RefusalKind, TextOrBlob};
+use super::call_result::{Refusal, RefusalKind, TextOrBlob};
 use super::resource::not_found_refusal;
 
 /// A file below a folder.
 #[derive(Clone, Copy)]
-pub(super) struct FileAt<'f> {
+pub(super) struct FileLocation<'f> {
     pub(super) folder: &'f Folder,
     pub(super) path: &'f Path,
 }
@@ -35,8 +35,8 @@ impl PackFile {
         Some(PackFile { folder: compiler.pack.folder.clone(), path })
     }
 
-    pub(super) fn at(&self) -> FileAt<'_> {
-        FileAt { folder: &self.folder, path: &self.path }
+    pub(super) fn at(&self) -> FileLocation<'_> {
+        FileLocation { folder: &self.folder, path: &self.path }
     }
 }
 
@@ -44,7 +44,7 @@ impl PackFile {
 ///
 /// # Errors
 /// It cannot be read, or the budget is exhausted.
-pub(super) fn read_bytes(file: FileAt<'_>, limit: u64, budget: &Budget) -> Result<Vec<u8>, Refusal> {
+pub(super) fn read_bytes(file: FileLocation<'_>, limit: u64, budget: &Budget) -> Result<Vec<u8>, Refusal> {
     read_and_convert(file, limit, budget, |bytes| bytes)?
         .map_err(|error| Refusal::new(RefusalKind::Internal, error.to_string()))
 }
@@ -54,7 +54,7 @@ pub(super) fn read_bytes(file: FileAt<'_>, limit: u64, budget: &Budget) -> Resul
 /// # Errors
 /// It does not exist or cannot be read, or the budget is exhausted.
 pub(super) fn read_body(
-    file: FileAt<'_>,
+    file: FileLocation<'_>,
     limit: u64,
     uri: &str,
     budget: &Budget,
@@ -70,7 +70,7 @@ pub(super) fn read_body(
 
 /// Reads and converts a file; a small one on this thread, since a change of threads costs more.
 fn read_and_convert<T>(
-    file: FileAt<'_>,
+    file: FileLocation<'_>,
     limit: u64,
     budget: &Budget,
     convert: impl FnOnce(Vec<u8>) -> T,

@@ -3,18 +3,18 @@
 use serde_json::{Map, Value};
 
 use crate::action::{ForeignRun, RunLimits, RunOutcome, RunPlan};
-use crate::budget::{Budget, Exhausted};
+use crate::budget::{Budget, BudgetExceeded};
 use crate::compile::Compiler;
 use crate::load::{FOREIGN_WORKSPACE, WORKSPACE_TEMPLATE};
-use crate::notation::Role;
 use crate::pack_format::{
     ForeignAction, ForeignBody, ForeignContent, ForeignMessage, ForeignPrompt, ForeignText, ForeignValues,
     render_pieces,
 };
 use crate::template::{ScopeShape, Shape};
+use crate::value_types::Role;
 
-use super::answer::{AnswerBlock, MediaBlock};
 use super::block::RenderedBlock;
+use super::call_result::{MediaBlock, ResultBlock};
 use super::listing::{ResourceInfo, ResourceListing};
 
 /// What a prompt of another program says.
@@ -34,7 +34,7 @@ impl ForeignMessages {
         &self,
         given: &Map<String, Value>,
         budget: &Budget,
-    ) -> Result<Map<String, Value>, Exhausted> {
+    ) -> Result<Map<String, Value>, BudgetExceeded> {
         let Some(text) = self.text() else { return Ok(Map::new()) };
         let mut arguments = text.variable_values(given);
         for (nth, action) in text.actions.iter().enumerate() {
@@ -64,9 +64,9 @@ impl ForeignMessages {
         &self,
         values: &ForeignValues<'_>,
         budget: &Budget,
-    ) -> Result<Vec<(Role, Vec<RenderedBlock>)>, Exhausted> {
+    ) -> Result<Vec<(Role, Vec<RenderedBlock>)>, BudgetExceeded> {
         let messages = self.body.render(values, budget)?;
-        let links = self.links.iter().cloned().map(|link| (Role::User, AnswerBlock::ResourceLink(link)));
+        let links = self.links.iter().cloned().map(|link| (Role::User, ResultBlock::ResourceLink(link)));
         let blocks = messages.into_iter().map(block_of).chain(links);
         Ok(blocks.map(|(role, block)| (role, vec![RenderedBlock::Block(block)])).collect())
     }
@@ -113,16 +113,16 @@ fn path_argument(nth: usize) -> String {
 }
 
 /// A message as an answer has it.
-fn block_of(message: ForeignMessage) -> (Role, AnswerBlock) {
+fn block_of(message: ForeignMessage) -> (Role, ResultBlock) {
     let media = |data, mime_type| MediaBlock { data, mime_type, annotations: None, meta: None };
     let block = match message.content {
-        ForeignContent::Text(text) => AnswerBlock::text(text),
-        ForeignContent::Image { data, mime_type } => AnswerBlock::Image(media(data, mime_type)),
-        ForeignContent::Audio { data, mime_type } => AnswerBlock::Audio(media(data, mime_type)),
+        ForeignContent::Text(text) => ResultBlock::text(text),
+        ForeignContent::Image { data, mime_type } => ResultBlock::Image(media(data, mime_type)),
+        ForeignContent::Audio { data, mime_type } => ResultBlock::Audio(media(data, mime_type)),
         ForeignContent::Link { uri, mime_type } => {
             let name = uri.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(&uri).to_owned();
             let info = ResourceInfo { name, mime_type, ..ResourceInfo::default() };
-            AnswerBlock::ResourceLink(ResourceListing { uri, info, size: None })
+            ResultBlock::ResourceLink(ResourceListing { uri, info, size: None })
         }
     };
     (message.role, block)

@@ -10,12 +10,12 @@ use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::{Code, Purpose, Span};
 use crate::load::{LoadedPack, is_unexpanded};
 use crate::manifest::{self, TraceKey};
-use crate::notation;
-use crate::template::{Scope, ScopeConstants, Template, Text};
+use crate::template::{Scope, ScopeConstants, Template, TextSlot};
+use crate::value_types;
 use crate::world::TracePropagation;
 use crate::yaml::Spanned;
 
-use super::access::{HttpAccess, TokenDigest, normalize_origin};
+use super::http_access::{HttpAccess, TokenDigest, normalize_origin};
 use super::icons::{check_icons, listed_icons};
 use super::listed_text::{listed_text, render_at_load};
 use super::listing::ServerInfo;
@@ -171,7 +171,7 @@ pub(super) fn http_settings(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> O
         },
         sse: written.sse.unwrap_or_default(),
         max_sessions: written.max_sessions.as_ref().and_then(|max| usize::try_from(max.value).ok()),
-        session_idle: written.session_idle.map(notation::Duration::to_std),
+        session_idle: written.session_idle.map(value_types::Duration::to_std),
         ping: written.ping.as_ref().map(|ping| ping.value.to_std()),
         limits: http_limits(written, compiler),
         key_spans: ["listen", "path", "sse"]
@@ -297,7 +297,7 @@ fn bearer_token(
     pack: &LoadedPack,
     compiler: &mut Compiler<'_>,
 ) -> Option<Option<TokenDigest>> {
-    let template: Template<Text> = compiler.template(written, Exposure::Credential)?;
+    let template: Template<TextSlot> = compiler.template(written, Exposure::Credential)?;
     let Some(name) = template.single_path().and_then(|path| match path {
         [env, name] if env == "env" => Some(name),
         _ => None,

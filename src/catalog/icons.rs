@@ -2,14 +2,14 @@
 
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
-use crate::notation;
+use crate::value_types;
 use crate::yaml::{Location, Spanned};
 
 use super::file::check_mime_type;
 use super::listing::Icon;
 
 /// Icons as clients see them.
-pub(super) fn listed_icons(written: Option<&[notation::Icon]>) -> Vec<Icon> {
+pub(super) fn listed_icons(written: Option<&[value_types::Icon]>) -> Vec<Icon> {
     written
         .unwrap_or_default()
         .iter()
@@ -23,7 +23,7 @@ pub(super) fn listed_icons(written: Option<&[notation::Icon]>) -> Vec<Icon> {
 }
 
 /// Checks the sources, types and sizes of icons.
-pub(super) fn check_icons(written: Option<&[notation::Icon]>, at: Location, compiler: &mut Compiler<'_>) {
+pub(super) fn check_icons(written: Option<&[value_types::Icon]>, at: Location, compiler: &mut Compiler<'_>) {
     for (nth, icon) in written.unwrap_or_default().iter().enumerate() {
         let place = |key: &str, compiler: &Compiler<'_>| {
             compiler.findings.documents.value_at(at, &format!("/icons/{nth}/{key}"))

@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::budget::{Budget, Exhausted, memory_size};
+use crate::budget::{Budget, BudgetExceeded, memory_size};
 use crate::compile::{Compiler, LocatedJson, shape_of};
 use crate::diagnostic::{Code, Severity};
 use crate::manifest::Argument;
-use crate::notation::is_identifier;
 use crate::pack_format::ForeignArgument;
 use crate::schema::{Coercion, Schema, Violation, lint, normalize_integers, unknown_keywords};
-use crate::template::{Marker, Shape, reserved_name_meaning};
+use crate::template::{CoverageMarker, Shape, reserved_name_meaning};
+use crate::value_types::is_identifier;
 use crate::yaml::Spanned;
 
-use super::answer::{Refusal, RefusalKind};
 use super::argument_schema::{LISTED_TEXTS, WrittenArguments, compile_schema, object_schema, render_texts};
+use super::call_result::{Refusal, RefusalKind};
 use super::confined_paths;
 use super::entry::EntryContext;
 use super::listed_argument::ArgumentFacts;
@@ -35,35 +35,37 @@ pub(super) struct Inputs {
     /// Whether arguments that are not declared are in scope too.
     is_open: bool,
     /// Whether a call reached the entry, where that is recorded.
-    pub(super) marker: Option<Marker>,
+    pub(super) marker: Option<CoverageMarker>,
 }
 
 /// Why values cannot be bound.
 #[derive(Debug)]
-pub(super) enum Misfit {
+pub(super) enum BindError {
     /// They do not fit.
     Violations(Vec<Violation>),
     /// The check exceeds the budget.
-    Exhausted(Exhausted),
+    BudgetExceeded(BudgetExceeded),
 }
 
-impl From<Exhausted> for Misfit {
-    fn from(why: Exhausted) -> Misfit {
-        Misfit::Exhausted(why)
+impl From<BudgetExceeded> for BindError {
+    fn from(why: BudgetExceeded) -> BindError {
+        BindError::BudgetExceeded(why)
     }
 }
 
-impl From<Misfit> for Refusal {
-    fn from(misfit: Misfit) -> Refusal {
+impl From<BindError> for Refusal {
+    fn from(misfit: BindError) -> Refusal {
         match misfit {
-            Misfit::Violations(violations) => Refusal::new(RefusalKind::BadArguments, violations_message(&violations)),
-            Misfit::Exhausted(why) => why.into(),
+            BindError::Violations(violations) => {
+                Refusal::new(RefusalKind::BadArguments, violations_message(&violations))
+            }
+            BindError::BudgetExceeded(why) => why.into(),
         }
     }
 }
 
 /// A call whose arguments may go to its entry: those that must be inside of folders are.
-pub(super) struct ConfinedCall<'a> {
+pub(super) struct ResolvedCall<'a> {
     /// The arguments; each path is the one that it leads to.
     pub(super) arguments: Object,
     /// The call on its way.
@@ -137,10 +139,10 @@ impl Inputs {
         &self,
         arguments: Object,
         entry_context: &EntryContext<'a>,
-    ) -> Result<ConfinedCall<'a>, Refusal> {
-        self.marker.iter().for_each(Marker::hit);
+    ) -> Result<ResolvedCall<'a>, Refusal> {
+        self.marker.iter().for_each(CoverageMarker::hit);
         if !confined_paths::is_given(self.confined_arguments.iter(), &arguments) {
-            return Ok(ConfinedCall { arguments, entry_context: *entry_context, roots: None });
+            return Ok(ResolvedCall { arguments, entry_context: *entry_context, roots: None });
         }
         let in_roots = self.confined_arguments.iter().filter(|argument| argument.needs_roots());
         let roots = match confined_paths::is_given(in_roots, &arguments) {
@@ -156,7 +158,7 @@ impl Inputs {
             .flatten()?
             .map_err(|complaints| Refusal::new(RefusalKind::BadArguments, complaints.join("\n")))?;
         let entry_context = if roots.is_some() { entry_context.without_roots_checkpoint() } else { *entry_context };
-        Ok(ConfinedCall { arguments, entry_context, roots })
+        Ok(ResolvedCall { arguments, entry_context, roots })
     }
 
     /// Compiles `inputSchema`, and puts its properties in scope even if it has errors.
@@ -261,18 +263,18 @@ impl Inputs {
     ///
     /// # Errors
     /// All violations.
-    pub(super) fn bind(&self, given: Option<Object>, budget: &Budget) -> Result<Object, Misfit> {
+    pub(super) fn bind(&self, given: Option<Object>, budget: &Budget) -> Result<Object, BindError> {
         let mut values = given.unwrap_or_default();
         self.schema.fill_defaults(&mut values);
         let mut whole = Value::Object(values);
         let violations = self.schema.violations(&whole, budget)?;
         if !violations.is_empty() {
-            return Err(Misfit::Violations(violations));
+            return Err(BindError::Violations(violations));
         }
         normalize_integers(&mut whole);
         let oversized = self.schema.oversized_integers(&whole);
         if !oversized.is_empty() {
-            return Err(Misfit::Violations(oversized));
+            return Err(BindError::Violations(oversized));
         }
         let mut values = match whole {
             Value::Object(values) => values,
@@ -324,9 +326,9 @@ impl Inputs {
             None => templated.is_empty(),
         };
         match bound {
-            Err(Misfit::Violations(violations)) => violations.into_iter().filter(known).collect(),
+            Err(BindError::Violations(violations)) => violations.into_iter().filter(known).collect(),
             // What takes too much to check is found out by the call.
-            Ok(_) | Err(Misfit::Exhausted(_)) => Vec::new(),
+            Ok(_) | Err(BindError::BudgetExceeded(_)) => Vec::new(),
         }
     }
 
@@ -348,7 +350,7 @@ impl Inputs {
     ///
     /// # Errors
     /// All violations.
-    pub(super) fn bind_coerced(&self, given: Option<Object>, budget: &Budget) -> Result<Object, Misfit> {
+    pub(super) fn bind_coerced(&self, given: Option<Object>, budget: &Budget) -> Result<Object, BindError> {
         let mut values = Map::new();
         for (name, value) in given.unwrap_or_default() {
             match value {

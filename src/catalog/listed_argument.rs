@@ -41,7 +41,7 @@ impl ArgumentFacts<'_> {
         if self.choices.is_empty() || self.choices.iter().all(|choice| self.mentions(choice)) {
             return None;
         }
-        let shown: Vec<String> = self.choices.iter().take(MAX_CHOICES).map(|choice| shown_value(choice)).collect();
+        let shown: Vec<String> = self.choices.iter().take(MAX_CHOICES).map(|choice| display_value(choice)).collect();
         Some(match shown.as_slice() {
             [only] => format!("only: {only}"),
             [yes, no] if [yes, no] == ["true", "false"] => "true or false".to_owned(),
@@ -59,7 +59,7 @@ impl ArgumentFacts<'_> {
         };
         // As one of the choices it may be named without being the default.
         let is_said = self.mentions(&text) && (!self.choices.contains(&text) || self.mentions("default"));
-        (!is_said).then(|| format!("default {}", shown_value(&text)))
+        (!is_said).then(|| format!("default {}", display_value(&text)))
     }
 
     /// Whether the author names a value, as a word of its own.
@@ -77,7 +77,7 @@ impl ArgumentFacts<'_> {
 }
 
 /// A value on one line, in quotes where it could be taken for several.
-fn shown_value(value: &str) -> String {
+fn display_value(value: &str) -> String {
     let line = one_line(value);
     let short = truncate(line.trim(), MAX_VALUE_CHARS);
     if short.is_empty() || short.contains([',', ';']) { format!("\"{short}\"") } else { short.into_owned() }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::compile::{Compiler, Exposure, Pack, ShellVariableCheck};
 use crate::diagnostic::Code;
-use crate::template::{OutputPiece, Scope, ScopeConstants, Template, Text, output_pieces};
+use crate::template::{OutputPiece, Scope, ScopeConstants, Template, TextSlot, output_pieces};
 use crate::yaml::{Location, Spanned};
 
 use super::entry::pack_names;
@@ -27,7 +27,7 @@ pub(super) fn render_at_load(text: &Spanned<String>, compiler: &mut Compiler<'_>
         return None;
     }
     let names = pack_names(compiler.pack);
-    let template: Template<Text> =
+    let template: Template<TextSlot> =
         compiler.with_scope_shape(names, |compiler| compiler.template(text, Exposure::Client))?;
     let constants = pack_constants(compiler.pack);
     template.render(&Scope::new(Map::new(), Arc::new(constants))).ok().map(|text| text.0)
@@ -39,7 +39,7 @@ pub(super) fn pack_constants(pack: &Pack) -> ScopeConstants {
     let Some(title) = pack.server.get("title").and_then(Value::as_str).filter(|title| title.contains("{{")) else {
         return constants;
     };
-    let template = Template::<Text>::compile(&pack.engine, title, &pack_names(pack)).ok();
+    let template = Template::<TextSlot>::compile(&pack.engine, title, &pack_names(pack)).ok();
     let template = template.filter(|template| pack.env.find_secret(template.read_paths()).is_none());
     let (env, mut server) = (constants.env.clone(), constants.server.clone());
     let rendered = template.and_then(|template| template.render(&Scope::new(Map::new(), Arc::new(constants))).ok());

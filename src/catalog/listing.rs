@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::notation::{CacheScope, Role, Theme};
+use crate::value_types::{CacheScope, Role, Theme};
 
 /// A JSON object.
 pub type Object = Map<String, Value>;

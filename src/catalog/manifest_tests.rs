@@ -8,11 +8,11 @@ use crate::compile::Compiler;
 use crate::diagnostic::{Code, quote_names};
 use crate::load::is_variable_of_tests;
 use crate::manifest::{Expect, ExpectedMessage, MOCKED_ACTIONS, Mock, MockError, Test, TestCase};
-use crate::notation::{Json, NamedMap};
 use crate::template::FixedTime;
+use crate::value_types::{Json, NamedMap};
 use crate::yaml::{Location, Spanned, pointer};
 
-use super::entry_references::{DeclaredCall, EntryRef, References};
+use super::entry_references::{DeclaredCall, EntryId, ReferenceCollector};
 
 /// The actions of the steps of a pack, by their ids, which several entries may use.
 pub(super) type StepActions<'a> = BTreeMap<&'a str, Vec<&'static str>>;
@@ -45,7 +45,7 @@ pub(super) fn check(
     name: &Spanned<String>,
     test: &Spanned<Test>,
     compiler: &mut Compiler<'_>,
-    references: &mut References,
+    references: &mut ReferenceCollector,
     steps: &StepActions<'_>,
 ) {
     check_mocks(&test.mock, compiler, steps);
@@ -57,11 +57,9 @@ pub(super) fn check(
             .help("write one test for each");
     } else {
         note_calls(test, references);
-        test.tool.iter().for_each(|tool| references.note_entry(EntryRef::tool(tool), tool.location));
-        test.prompt.iter().for_each(|prompt| references.note_entry(EntryRef::prompt(prompt), prompt.location));
-        test.resource
-            .iter()
-            .for_each(|resource| references.note_entry(EntryRef::resource(resource), resource.location));
+        test.tool.iter().for_each(|tool| references.note_entry(EntryId::tool(tool), tool.location));
+        test.prompt.iter().for_each(|prompt| references.note_entry(EntryId::prompt(prompt), prompt.location));
+        test.resource.iter().for_each(|resource| references.note_entry(EntryId::resource(resource), resource.location));
         note_uris(test, references);
     }
     check_expectations(name, test, compiler);
@@ -107,10 +105,10 @@ fn check_expect(expect: &Spanned<Expect>, compiler: &mut Compiler<'_>) {
 }
 
 /// Notes the arguments of a test and its cases, unless it expects an error.
-fn note_calls(test: &Test, references: &mut References) {
-    let tool = test.tool.as_ref().map(|tool| (EntryRef::tool(tool), tool.location));
-    let prompt = test.prompt.as_ref().map(|prompt| (EntryRef::prompt(prompt), prompt.location));
-    let resource = test.resource.as_ref().map(|resource| (EntryRef::resource(resource), resource.location));
+fn note_calls(test: &Test, references: &mut ReferenceCollector) {
+    let tool = test.tool.as_ref().map(|tool| (EntryId::tool(tool), tool.location));
+    let prompt = test.prompt.as_ref().map(|prompt| (EntryId::prompt(prompt), prompt.location));
+    let resource = test.resource.as_ref().map(|resource| (EntryId::resource(resource), resource.location));
     let Some((node, at)) = tool.or(prompt).or(resource) else { return };
     let none = [Spanned::new(TestCase::default(), at)];
     for case in if test.cases.is_empty() { &none[..] } else { &test.cases } {
@@ -122,7 +120,7 @@ fn note_calls(test: &Test, references: &mut References) {
 }
 
 /// Notes the URIs that are read, unless an error is expected.
-fn note_uris(test: &Test, references: &mut References) {
+fn note_uris(test: &Test, references: &mut ReferenceCollector) {
     if expects_error(test.expect.as_ref()) {
         return;
     }

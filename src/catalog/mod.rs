@@ -2,10 +2,10 @@
 //!
 //! A call uses one catalog from beginning to end. Protocol versions and error codes are in server/, reloads in reload/.
 
-mod accept;
-mod access;
-pub mod answer;
-mod apps;
+mod acceptance;
+mod http_access;
+pub mod call_result;
+mod mcp_apps;
 mod blob;
 mod block;
 mod build;
@@ -21,12 +21,12 @@ mod icons;
 mod mcp_header;
 mod argument_schema;
 mod inputs;
-mod tool_limit;
+mod call_limit;
 pub mod arrival_order;
 mod unused;
 mod concurrency_queue;
-mod client_limits;
-mod client_lints;
+mod common_client_limits;
+mod client_rules;
 mod clients;
 mod listed_argument;
 mod listed_text;
@@ -35,7 +35,7 @@ mod prompt;
 mod questions;
 mod rank;
 mod entry_references;
-mod requires;
+mod required_capabilities;
 mod resource;
 mod result;
 mod resource_root;
@@ -49,7 +49,7 @@ mod tool;
 mod manifest_tests;
 mod confined_paths;
 mod path_limit;
-mod digests;
+mod entry_digests;
 #[cfg(test)]
 mod tests;
 
@@ -62,25 +62,25 @@ use indexmap::IndexMap;
 use crate::action::{ListKind, McpClient, RunPlan};
 use crate::diagnostic::{nearest, truncate};
 use crate::redact::Redactor;
-use crate::template::{Template, Uri};
+use crate::template::{Template, UriSlot};
 use crate::world::TracePropagation;
 
-use answer::{AnswerMessage, CallContext, PromptAnswer, Refusal, RefusalKind, TaskPolicy, ToolAnswer};
+use call_result::{CallContext, PromptResult, Refusal, RefusalKind, ResultMessage, TaskPolicy, ToolResult};
 use entry::EntryContext;
 use inputs::Inputs;
 use listing::{Lists, Object, ServerInfo};
 use routes::{Route, Routes};
 
-pub use accept::{AcceptError, HttpUsage, SettingsAtStart, UnacceptedCatalog, Usage};
-pub use access::{HttpAccess, TokenDigest, normalize_origin};
+pub use acceptance::{AcceptError, HttpUsage, SettingsAtStart, UnacceptedCatalog, Usage};
 pub use build::{BuildOutcome, build, build_after, build_for_clients};
-pub use clients::{Client, ClientProfile};
-pub use digests::EntryDigests;
-pub use entry_name::{BadEntryName, check_entry_name};
+pub use call_limit::format_wait;
+pub use clients::{ClientProfile, KnownClient};
+pub use entry_digests::EntryDigests;
+pub use entry_name::{InvalidEntryName, check_entry_name};
+pub use http_access::{HttpAccess, TokenDigest, normalize_origin};
 pub use http_settings::{HttpLimits, HttpSettings};
 pub(crate) use mcp_header::has_mcp_headers;
 pub use server_limits::ServerLimits;
-pub use tool_limit::format_wait;
 
 /// How much of an unknown name is shown to its sender.
 const MAX_SHOWN_NAME_CHARS: usize = 64;
@@ -191,7 +191,7 @@ impl Catalog {
     }
 
     /// Whether one of these resources may run actions; any might if its URI is only known at a call.
-    fn any_resource_runs_actions<'a>(&self, uris: impl IntoIterator<Item = &'a Template<Uri>>) -> bool {
+    fn any_resource_runs_actions<'a>(&self, uris: impl IntoIterator<Item = &'a Template<UriSlot>>) -> bool {
         uris.into_iter().any(|uri| match uri.read_paths().is_empty() {
             true => self.resource_runs_actions(uri.source()),
             false => self.resources.iter().any(|resource| resource.plan().is_some()),
@@ -254,7 +254,7 @@ impl Catalog {
         name: &str,
         arguments: Option<Object>,
         call: &CallContext,
-    ) -> Result<ToolAnswer, Refusal> {
+    ) -> Result<ToolResult, Refusal> {
         if self.listed_tool(name).is_none() {
             return Err(self.unknown_tool(name));
         }
@@ -275,7 +275,7 @@ impl Catalog {
         name: &str,
         arguments: Option<Object>,
         entry_context: &EntryContext<'_>,
-    ) -> Result<ToolAnswer, Refusal> {
+    ) -> Result<ToolResult, Refusal> {
         let Some(tool) = self.tools.get(name) else {
             return Err(self.unknown_tool(name));
         };
@@ -284,7 +284,7 @@ impl Catalog {
             Ok(result) => result,
         };
         match self.resolve_blocks(result.content, &tool.pack_context, entry_context).await {
-            Ok(content) => Ok(ToolAnswer { content, structured: result.structured, ..ToolAnswer::default() }),
+            Ok(content) => Ok(ToolResult { content, structured: result.structured, ..ToolResult::default() }),
             Err(refusal) if refusal.kind == RefusalKind::Cancelled => Err(refusal),
             Err(refusal) => Ok(refusal.into()),
         }
@@ -299,7 +299,7 @@ impl Catalog {
         name: &str,
         arguments: Option<Object>,
         call: &CallContext,
-    ) -> Result<PromptAnswer, Refusal> {
+    ) -> Result<PromptResult, Refusal> {
         let budget = call.budget();
         self.render_prompt(name, arguments, &EntryContext::new(call, self, &budget)).await
     }
@@ -310,7 +310,7 @@ impl Catalog {
         name: &str,
         arguments: Option<Object>,
         entry_context: &EntryContext<'_>,
-    ) -> Result<PromptAnswer, Refusal> {
+    ) -> Result<PromptResult, Refusal> {
         let Some(prompt) = self.prompts.get(name) else {
             return Err(Refusal::new(
                 RefusalKind::UnknownPrompt,
@@ -321,9 +321,9 @@ impl Catalog {
         let mut messages = Vec::with_capacity(rendered.len());
         for (role, made) in rendered {
             let blocks = self.resolve_blocks(made, &prompt.pack_context, entry_context).await?;
-            messages.extend(blocks.into_iter().map(|content| AnswerMessage { role, content }));
+            messages.extend(blocks.into_iter().map(|content| ResultMessage { role, content }));
         }
-        Ok(PromptAnswer { description: prompt.listing.description.clone(), messages })
+        Ok(PromptResult { description: prompt.listing.description.clone(), messages })
     }
 
     /// The resource that answers a URI to clients, and the values of its variables; `None` where none does.

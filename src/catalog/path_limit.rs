@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::compile::{Compiler, FILES_GRANT, NamedFolders};
+use crate::compile::{Compiler, FILES_GRANT, FolderVariable};
 use crate::diagnostic::Code;
 use crate::manifest::Argument;
 use crate::yaml::Spanned;
@@ -79,13 +79,13 @@ impl PathLimit {
             return report_outside("workspace is", within, compiler);
         }
         match compiler.named_folders(within, message, help)? {
-            NamedFolders::Paths(paths) => {
+            FolderVariable::Paths(paths) => {
                 let variable = within.trim_matches(['{', '}', ' ']);
                 let shown =
                     if is_workspace { "the workspace".to_owned() } else { format!("the folder of `{variable}`") };
                 Some(PathLimit::Folders { paths, shown })
             }
-            NamedFolders::Unset(variable) => {
+            FolderVariable::Unset(variable) => {
                 let message = format!("variable `{variable}` is not set, so no path is inside of it");
                 compiler
                     .note(Code::UnsetVariable, within.location, message)

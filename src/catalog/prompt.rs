@@ -9,19 +9,19 @@ use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::digest::Digest;
 use crate::manifest;
-use crate::notation::Role;
 use crate::pack_format::{ForeignPrompt, ForeignValues};
-use crate::template::{Scope, Template, Text, Uri};
+use crate::template::{Scope, Template, TextSlot, UriSlot};
+use crate::value_types::Role;
 use crate::yaml::Spanned;
 
-use super::answer::{AnswerBlock, Refusal, RefusalKind};
-use super::block::{BlockPlan, RenderedBlock};
+use super::block::{CompiledBlock, RenderedBlock};
+use super::call_result::{Refusal, RefusalKind, ResultBlock};
 use super::complete::{CompletionOwner, CompletionSources, compile_sources};
 use super::entry::{EntryContext, PackContext, RunKeys, check_limits, entry_digest, keep_roots};
-use super::entry_references::References;
+use super::entry_references::ReferenceCollector;
 use super::foreign_prompt::{ForeignMessages, compile_actions};
 use super::icons::{check_icons, listed_icons};
-use super::inputs::{ConfinedCall, Inputs, arguments_size};
+use super::inputs::{Inputs, ResolvedCall, arguments_size};
 use super::listed_text::listed_text;
 use super::listing::{self, Object, ResourceListing};
 use super::reuse::PromptKey;
@@ -55,8 +55,8 @@ pub(super) struct PromptParts {
 }
 
 enum PromptBody {
-    Text(Template<Text>),
-    Messages(Vec<(Role, BlockPlan)>),
+    Text(Template<TextSlot>),
+    Messages(Vec<(Role, CompiledBlock)>),
     /// Of another format, whose texts are no templates.
     Foreign(ForeignMessages),
 }
@@ -64,7 +64,7 @@ enum PromptBody {
 /// The context of an entry while it is compiled.
 pub(super) struct EntryBuildContext<'a, 'c> {
     pub(super) compiler: &'a mut Compiler<'c>,
-    pub(super) references: &'a mut References,
+    pub(super) references: &'a mut ReferenceCollector,
     pub(super) pack_context: &'a Arc<PackContext>,
     /// The qualified name.
     pub(super) name: String,
@@ -164,7 +164,7 @@ impl CompiledPrompt {
     }
 
     /// The URIs of the resources that it embeds.
-    pub(super) fn resource_uris(&self) -> impl Iterator<Item = &Template<Uri>> {
+    pub(super) fn resource_uris(&self) -> impl Iterator<Item = &Template<UriSlot>> {
         let messages = if let PromptBody::Messages(messages) = &self.body { messages.as_slice() } else { &[] };
         messages.iter().filter_map(|(_, block)| block.resource_uri())
     }
@@ -182,7 +182,7 @@ impl CompiledPrompt {
         let entry_context = &entry_context.with_budget(&budget);
         let arguments =
             budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind_coerced(given, &budget))?;
-        let ConfinedCall { arguments, entry_context, roots } = self.inputs.confine(arguments?, entry_context).await?;
+        let ResolvedCall { arguments, entry_context, roots } = self.inputs.confine(arguments?, entry_context).await?;
         if let PromptBody::Foreign(foreign) = &self.body {
             let outcomes = self.run_foreign(foreign, &arguments, &entry_context).await?;
             let values = ForeignValues { arguments: &arguments, outcomes: &outcomes };
@@ -223,7 +223,7 @@ impl CompiledPrompt {
     fn render_messages(&self, scope: &Scope) -> Result<Vec<(Role, Vec<RenderedBlock>)>, Refusal> {
         let written = match &self.body {
             PromptBody::Text(text) => {
-                let block = AnswerBlock::text(text.render(scope)?.0);
+                let block = ResultBlock::text(text.render(scope)?.0);
                 return Ok(vec![(Role::User, vec![RenderedBlock::Block(block)])]);
             }
             PromptBody::Messages(written) => written,
@@ -241,7 +241,7 @@ impl CompiledPrompt {
 fn compile_body(
     written: &Spanned<manifest::Prompt>,
     compiler: &mut Compiler<'_>,
-    references: &mut References,
+    references: &mut ReferenceCollector,
 ) -> Option<PromptBody> {
     match (&written.text, &written.messages) {
         (Some(text), None) => {
@@ -279,8 +279,8 @@ fn compile_body(
 fn compile_message(
     message: &Spanned<manifest::Message>,
     compiler: &mut Compiler<'_>,
-    references: &mut References,
-) -> Option<(Role, BlockPlan)> {
+    references: &mut ReferenceCollector,
+) -> Option<(Role, CompiledBlock)> {
     if message.system.is_some() {
         compiler
             .error(Code::Role, compiler.key_location(message.location, "system"), manifest::SYSTEM_ROLE)
@@ -288,8 +288,10 @@ fn compile_message(
         return None;
     }
     match (&message.user, &message.assistant) {
-        (Some(block), None) => BlockPlan::compile(block, compiler, references).map(|block| (Role::User, block)),
-        (None, Some(block)) => BlockPlan::compile(block, compiler, references).map(|block| (Role::Assistant, block)),
+        (Some(block), None) => CompiledBlock::compile(block, compiler, references).map(|block| (Role::User, block)),
+        (None, Some(block)) => {
+            CompiledBlock::compile(block, compiler, references).map(|block| (Role::Assistant, block))
+        }
         _ => {
             compiler
                 .error(Code::Conflict, message.location, "expected exactly one of `user`, `assistant`")

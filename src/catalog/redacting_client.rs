@@ -39,12 +39,12 @@ impl RedactingClient<'_> {
 }
 
 impl McpClient for RedactingClient<'_> {
-    fn can(&self, need: ClientCapability) -> bool {
-        self.client.can(need)
+    fn has_capability(&self, need: ClientCapability) -> bool {
+        self.client.has_capability(need)
     }
 
-    fn declared(&self) -> Option<Map<String, Value>> {
-        self.client.declared()
+    fn declared_capabilities(&self) -> Option<Map<String, Value>> {
+        self.client.declared_capabilities()
     }
 
     fn allows_root(&self, root: &Path) -> bool {

@@ -3,30 +3,30 @@
 use serde_json::Value;
 
 use crate::action::{ActionError, ClientCapability, PendingQuestions};
-use crate::budget::Exhausted;
+use crate::budget::BudgetExceeded;
 use crate::template::RenderError;
 use crate::world::{WorldError, excerpt};
 
-use super::answer::{Refusal, RefusalKind};
+use super::call_result::{Refusal, RefusalKind};
 
 /// A value that a template rejects is the caller's mistake.
 impl From<RenderError> for Refusal {
     fn from(error: RenderError) -> Refusal {
         match error {
-            RenderError::Exhausted(why) => why.into(),
+            RenderError::BudgetExceeded(why) => why.into(),
             error @ RenderError::OutputMismatch { .. } => Refusal::new(RefusalKind::Internal, error.to_string()),
             error => Refusal::new(RefusalKind::BadArguments, error.to_string()),
         }
     }
 }
 
-impl From<Exhausted> for Refusal {
-    fn from(why: Exhausted) -> Refusal {
+impl From<BudgetExceeded> for Refusal {
+    fn from(why: BudgetExceeded) -> Refusal {
         let kind = match why {
-            Exhausted::Work | Exhausted::Memory => RefusalKind::BadArguments,
-            Exhausted::Time { .. } => RefusalKind::TimedOut,
-            Exhausted::Cancelled => RefusalKind::Cancelled,
-            Exhausted::Busy | Exhausted::NeedsBlockingThread => RefusalKind::Internal,
+            BudgetExceeded::Work | BudgetExceeded::Memory => RefusalKind::BadArguments,
+            BudgetExceeded::Time { .. } => RefusalKind::TimedOut,
+            BudgetExceeded::Cancelled => RefusalKind::Cancelled,
+            BudgetExceeded::Busy | BudgetExceeded::NeedsBlockingThread => RefusalKind::Internal,
         };
         Refusal::new(kind, why.to_string())
     }
@@ -34,7 +34,7 @@ impl From<Exhausted> for Refusal {
 
 impl From<ActionError> for Refusal {
     fn from(failure: ActionError) -> Refusal {
-        if let ActionError::Exhausted(why) | ActionError::Render(RenderError::Exhausted(why)) = failure {
+        if let ActionError::BudgetExceeded(why) | ActionError::Render(RenderError::BudgetExceeded(why)) = failure {
             return why.into();
         }
         let message = match &failure {

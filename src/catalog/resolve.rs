@@ -6,10 +6,10 @@ use serde_json::json;
 use crate::diagnostic::{one_line, truncate};
 use crate::uri::check_uri;
 
-use super::answer::{
-    AnswerBlock, AnswerContents, CallContext, EmbeddedBlock, Refusal, RefusalKind, ResourceAnswer, TextOrBlob,
-};
 use super::block::RenderedBlock;
+use super::call_result::{
+    CallContext, EmbeddedBlock, Refusal, RefusalKind, ResourceResult, ResultBlock, ResultContents, TextOrBlob,
+};
 use super::entry::{EntryContext, PackContext};
 use super::listing::{ResourceInfo, ResourceListing};
 use super::resource::{ReadOutcome, not_found_refusal};
@@ -21,7 +21,7 @@ impl Catalog {
     ///
     /// # Errors
     /// The URI is invalid or unknown, its variables are invalid, or its content fails.
-    pub async fn read_resource(&self, uri: &str, call: &CallContext) -> Result<ResourceAnswer, Refusal> {
+    pub async fn read_resource(&self, uri: &str, call: &CallContext) -> Result<ResourceResult, Refusal> {
         let budget = call.budget();
         let entry_context = EntryContext::new(call, self, &budget);
         self.read_route(uri, self.routes.find(uri), &entry_context).await
@@ -32,7 +32,7 @@ impl Catalog {
         uri: &str,
         route: Option<Route<'_>>,
         entry_context: &EntryContext<'_>,
-    ) -> Result<ResourceAnswer, Refusal> {
+    ) -> Result<ResourceResult, Refusal> {
         let (resource, values) = match route {
             Some(Route::Skill(file)) => {
                 return file.read(uri, entry_context.budget);
@@ -48,7 +48,7 @@ impl Catalog {
                 blocks_to_contents(uri, blocks)
             }
         };
-        Ok(ResourceAnswer { contents, ttl_ms: resource.ttl_ms, cache_scope: resource.cache_scope })
+        Ok(ResourceResult { contents, ttl_ms: resource.ttl_ms, cache_scope: resource.cache_scope })
     }
 
     /// Whether a resource of a pack answers a URI.
@@ -62,7 +62,7 @@ impl Catalog {
         uri: &str,
         pack_context: &PackContext,
         entry_context: &EntryContext<'_>,
-    ) -> Result<Vec<AnswerContents>, Refusal> {
+    ) -> Result<Vec<ResultContents>, Refusal> {
         let route = self.routes.find_in_pack(pack_context, uri);
         Ok(self.read_route(uri, route, entry_context).await?.contents)
     }
@@ -73,7 +73,7 @@ impl Catalog {
         rendered: Vec<RenderedBlock>,
         pack_context: &PackContext,
         entry_context: &EntryContext<'_>,
-    ) -> Result<Vec<AnswerBlock>, Refusal> {
+    ) -> Result<Vec<ResultBlock>, Refusal> {
         if rendered.iter().all(|one| matches!(one, RenderedBlock::Block(_))) {
             return Ok(rendered.into_iter().filter_map(RenderedBlock::into_block).collect());
         }
@@ -81,14 +81,14 @@ impl Catalog {
         for one in rendered {
             match one {
                 RenderedBlock::Block(block) => blocks.push(block),
-                RenderedBlock::Link(link) => blocks.push(AnswerBlock::ResourceLink(self.complete_link(*link))),
+                RenderedBlock::Link(link) => blocks.push(ResultBlock::ResourceLink(self.complete_link(*link))),
                 RenderedBlock::ServerResource { uri, annotations, meta } => {
-                    let embedding = entry_context.nested()?;
+                    let embedding = entry_context.enter_nested()?;
                     let contents = Box::pin(self.read_for_pack(&uri, pack_context, &embedding)).await;
                     let contents = contents.map_err(|refusal| reject_embedded_question(&uri, refusal))?;
                     let embed =
                         |resource| EmbeddedBlock { resource, annotations: annotations.clone(), meta: meta.clone() };
-                    blocks.extend(contents.into_iter().map(|contents| AnswerBlock::Resource(embed(contents))));
+                    blocks.extend(contents.into_iter().map(|contents| ResultBlock::Resource(embed(contents))));
                 }
             }
         }
@@ -143,19 +143,19 @@ fn reject_embedded_question(uri: &str, refusal: Refusal) -> Refusal {
 }
 
 /// A resource that was made of blocks: its texts, and what they embed.
-fn blocks_to_contents(uri: &str, blocks: Vec<AnswerBlock>) -> Vec<AnswerContents> {
+fn blocks_to_contents(uri: &str, blocks: Vec<ResultBlock>) -> Vec<ResultContents> {
     let mut contents = Vec::with_capacity(blocks.len());
     for block in blocks {
         let (mime_type, body) = match block {
-            AnswerBlock::Text(text) => ("text/plain".to_owned(), TextOrBlob::Text(text.text)),
-            AnswerBlock::Image(media) | AnswerBlock::Audio(media) => (media.mime_type, TextOrBlob::Blob(media.data)),
-            AnswerBlock::Resource(embedded) => {
+            ResultBlock::Text(text) => ("text/plain".to_owned(), TextOrBlob::Text(text.text)),
+            ResultBlock::Image(media) | ResultBlock::Audio(media) => (media.mime_type, TextOrBlob::Blob(media.data)),
+            ResultBlock::Resource(embedded) => {
                 contents.push(embedded.resource);
                 continue;
             }
-            AnswerBlock::ResourceLink(link) => ("text/uri-list".to_owned(), TextOrBlob::Text(link.uri)),
+            ResultBlock::ResourceLink(link) => ("text/uri-list".to_owned(), TextOrBlob::Text(link.uri)),
         };
-        contents.push(AnswerContents { uri: uri.to_owned(), mime_type: Some(mime_type), body, meta: None });
+        contents.push(ResultContents { uri: uri.to_owned(), mime_type: Some(mime_type), body, meta: None });
     }
     contents
 }

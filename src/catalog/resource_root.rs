@@ -9,7 +9,7 @@ use crate::diagnostic::Code;
 use crate::files::{FileEntry, FileError, Folder, Globs, not_utf8_message};
 use crate::manifest;
 use crate::redact::Redactor;
-use crate::template::{Template, Text};
+use crate::template::{Template, TextSlot};
 use crate::uri::{Operator, UriTemplate};
 use crate::yaml::{Location, Spanned};
 
@@ -65,12 +65,12 @@ impl ResourceRoot {
     }
 
     /// Leaves out the files whose paths hold a secret.
-    pub(super) fn leave_out_secrets(&mut self, secrets: &Arc<Redactor>, at: Location, compiler: &mut Compiler<'_>) {
+    pub(super) fn exclude_secret_files(&mut self, secrets: &Arc<Redactor>, at: Location, compiler: &mut Compiler<'_>) {
         leave_out_secret_paths(&mut self.entries, secrets, at, compiler);
         self.secrets = secrets.clone();
     }
 
-    pub(super) fn resolve_folder(&self) -> &Folder {
+    pub(super) fn folder(&self) -> &Folder {
         &self.folder
     }
 
@@ -84,7 +84,7 @@ impl ResourceRoot {
     }
 
     /// The same, with a look at where it leads.
-    pub(super) fn shows(&self, path: &str) -> bool {
+    pub(super) fn matches_resolved(&self, path: &str) -> bool {
         self.matches(path) && !self.folder.is_hidden(path, &self.globs)
     }
 }
@@ -180,7 +180,7 @@ fn resolve_folder(root: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option
     if let Some(workspace) = compiler.workspace(root) {
         return open_workspace(&workspace, root, compiler);
     }
-    let template: Template<Text> = compiler.template(root, Exposure::Client)?;
+    let template: Template<TextSlot> = compiler.template(root, Exposure::Client)?;
     let variable = match template.single_path() {
         Some([env, name]) if env == "env" => name.clone(),
         _ => {

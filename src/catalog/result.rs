@@ -6,18 +6,18 @@ use crate::action::{OutcomeBody, RunOutcome, SelectError, SelectExpression};
 use crate::compile::{Compiler, Exposure, JsonTemplate};
 use crate::diagnostic::Code;
 use crate::manifest::ResultSpec;
-use crate::notation::Json;
-use crate::template::{Scope, Shape, Template, Text, Uri};
+use crate::template::{Scope, Shape, Template, TextSlot, UriSlot};
+use crate::value_types::Json;
 use crate::yaml::Spanned;
 
-use super::answer::{Refusal, RefusalKind};
-use super::block::{BlockPlan, RenderedBlock};
-use super::entry_references::References;
+use super::block::{CompiledBlock, RenderedBlock};
+use super::call_result::{Refusal, RefusalKind};
+use super::entry_references::ReferenceCollector;
 use super::transpose_checked;
 
 /// A compiled `result`.
 #[derive(Default)]
-pub(super) struct ResultPlan {
+pub(super) struct CompiledResult {
     select: Option<SelectExpression>,
     form: ResultForm,
     structured: Option<JsonTemplate>,
@@ -28,8 +28,8 @@ enum ResultForm {
     /// The selection or the body of the action, unchanged.
     #[default]
     Unchanged,
-    Text(Template<Text>),
-    Content(Vec<BlockPlan>),
+    Text(Template<TextSlot>),
+    Content(Vec<CompiledBlock>),
 }
 
 /// A value for programs, beside what people and models are shown.
@@ -51,14 +51,14 @@ pub(super) enum RenderedResult {
     Content(Vec<RenderedBlock>, Option<StructuredValue>),
 }
 
-impl ResultPlan {
+impl CompiledResult {
     /// Compiles a result.
     pub(super) fn compile(
         written: Option<&Spanned<ResultSpec>>,
         compiler: &mut Compiler<'_>,
-        references: &mut References,
-    ) -> Option<ResultPlan> {
-        let Some(written) = written else { return Some(ResultPlan::default()) };
+        references: &mut ReferenceCollector,
+    ) -> Option<CompiledResult> {
+        let Some(written) = written else { return Some(CompiledResult::default()) };
         if written.text.is_some() && written.content.is_some() {
             let key = compiler.key_location(written.location, "content");
             compiler
@@ -80,13 +80,13 @@ impl ResultPlan {
             (compile_form(written, compiler, references), structured)
         });
         let structured = transpose_checked(structured)?;
-        Some(ResultPlan { select: transpose_checked(select)?, form: form?, structured })
+        Some(CompiledResult { select: transpose_checked(select)?, form: form?, structured })
     }
 
     /// The URIs of the resources that it embeds.
-    pub(super) fn resource_uris(&self) -> impl Iterator<Item = &Template<Uri>> {
+    pub(super) fn resource_uris(&self) -> impl Iterator<Item = &Template<UriSlot>> {
         let blocks = if let ResultForm::Content(blocks) = &self.form { blocks.as_slice() } else { &[] };
-        blocks.iter().filter_map(BlockPlan::resource_uri)
+        blocks.iter().filter_map(CompiledBlock::resource_uri)
     }
 
     /// Whether the caller is shown the note of the outcome: a template of the author sees the whole outcome instead.
@@ -115,7 +115,7 @@ impl ResultPlan {
         let written = self.structured.as_ref().map(|structured| structured.render(&scope)).transpose()?;
         let structured = |written: Option<Value>| match written {
             Some(value) => Some(StructuredValue { value, is_written: true }),
-            None => value_behind(selected.as_ref(), &body).map(|value| StructuredValue { value, is_written: false }),
+            None => source_value(selected.as_ref(), &body).map(|value| StructuredValue { value, is_written: false }),
         };
         Ok(match &self.form {
             ResultForm::Unchanged => {
@@ -133,13 +133,17 @@ impl ResultPlan {
     }
 }
 
-fn compile_form(written: &ResultSpec, compiler: &mut Compiler<'_>, references: &mut References) -> Option<ResultForm> {
+fn compile_form(
+    written: &ResultSpec,
+    compiler: &mut Compiler<'_>,
+    references: &mut ReferenceCollector,
+) -> Option<ResultForm> {
     if let Some(text) = &written.text {
         let text = compiler.resolve_text(text)?;
         return compiler.template(&text, Exposure::Client).map(ResultForm::Text);
     }
     let Some(content) = &written.content else { return Some(ResultForm::Unchanged) };
-    let blocks: Vec<_> = content.iter().map(|block| BlockPlan::compile(block, compiler, references)).collect();
+    let blocks: Vec<_> = content.iter().map(|block| CompiledBlock::compile(block, compiler, references)).collect();
     blocks.into_iter().collect::<Option<Vec<_>>>().map(ResultForm::Content)
 }
 
@@ -149,7 +153,7 @@ fn compile_structured(value: &Spanned<Json>, compiler: &mut Compiler<'_>) -> Opt
 }
 
 /// The value that a text or blocks were made of.
-fn value_behind(selected: Option<&Value>, body: &OutcomeBody) -> Option<Value> {
+fn source_value(selected: Option<&Value>, body: &OutcomeBody) -> Option<Value> {
     selected.cloned().or_else(|| match body {
         OutcomeBody::Json(json, _) => Some(json.clone()),
         _ => None,
@@ -172,7 +176,7 @@ fn apply_select(select: &SelectExpression, body: &OutcomeBody, scope: &Scope) ->
         },
     };
     select.apply(from.unwrap_or(&Value::Null), scope.budget()).map_err(|error| match error {
-        SelectError::Exhausted(why) => why.into(),
+        SelectError::BudgetExceeded(why) => why.into(),
         error => failed(error.to_string()),
     })
 }

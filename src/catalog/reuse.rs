@@ -8,7 +8,7 @@ use crate::diagnostic::SourceMap;
 use crate::digest::Digest;
 use crate::load::LoadedPack;
 use crate::manifest::{Argument, Prompt};
-use crate::notation::TextOrFile;
+use crate::value_types::TextOrFile;
 use crate::yaml::Spanned;
 
 use super::entry::add_source;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::compile::Findings;
+use crate::compile::LoadContext;
 use crate::diagnostic::Code;
 use crate::uri::{Router, UriTemplate, normalize_uri};
 use crate::yaml::Location;
@@ -59,11 +59,11 @@ impl Routes {
         let skill = self.skills.file(uri);
         let mut packs = self.packs.iter().enumerate();
         let (nth, pack, route) = packs.find_map(|(nth, pack)| Some((nth, pack, pack.find(uri, skill)?)))?;
-        (nth == 0 || !self.is_answered_before(nth, uri)).then_some((&*pack.pack_context, route))
+        (nth == 0 || !self.is_shadowed(nth, uri)).then_some((&*pack.pack_context, route))
     }
 
     /// Whether a pack before this one answers a URI that means the same.
-    fn is_answered_before(&self, nth: usize, uri: &str) -> bool {
+    fn is_shadowed(&self, nth: usize, uri: &str) -> bool {
         let normalized = normalize_uri(uri);
         let skill = self.skills.file(&normalized);
         normalized != uri && self.packs.iter().take(nth).any(|pack| pack.find(&normalized, skill).is_some())
@@ -80,7 +80,7 @@ impl Routes {
     }
 
     /// Keeps each listed URI once, at the entry that serves it.
-    pub(super) fn retain_routed(&self, listed: Vec<ListedResource>) -> Vec<listing::ResourceListing> {
+    pub(super) fn retain_reachable(&self, listed: Vec<ListedResource>) -> Vec<listing::ResourceListing> {
         let mut times: HashMap<&str, usize> = HashMap::new();
         listed.iter().for_each(|one| *times.entry(&one.listing.uri).or_default() += 1);
         let is_contested =
@@ -123,7 +123,7 @@ pub(super) struct DeclaredUri {
 }
 
 /// Warns of URIs of a pack that an entry of an earlier pack serves, as far as samples show.
-pub(super) fn warn_of_overlaps(written: &[DeclaredUri], findings: &mut Findings) {
+pub(super) fn warn_of_overlaps(written: &[DeclaredUri], findings: &mut LoadContext) {
     let last = written.iter().map(|one| one.pack).max().unwrap_or_default();
     for pack in 1..=last {
         let earlier: Vec<&DeclaredUri> = written.iter().filter(|one| one.pack < pack).collect();

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use super::answer::{CallContext, CompletionRequest, CompletionTarget, Refusal, ToolAnswer};
+use super::call_result::{CallContext, CompletionRequest, CompletionTarget, Refusal, ToolResult};
 use super::{BuildOutcome, Catalog, build};
 use crate::diagnostic::render_lines;
 use crate::files::Folder;
@@ -78,7 +78,7 @@ impl CatalogFixture {
         CallContext::new(CancellationToken::new(), self.world.clone(), Arc::default())
     }
 
-    fn call(&self, tool: &str, arguments: Value) -> ToolAnswer {
+    fn call(&self, tool: &str, arguments: Value) -> ToolResult {
         let arguments = arguments.as_object().cloned();
         block_on(self.catalog.call_tool(tool, arguments, &self.call_context())).unwrap()
     }
@@ -114,7 +114,7 @@ impl CatalogFixture {
     }
 }
 
-fn texts(answer: &ToolAnswer) -> String {
+fn texts(answer: &ToolResult) -> String {
     let blocks = serde_json::to_value(&answer.content).unwrap();
     let texts: Vec<&str> = blocks.as_array().unwrap().iter().filter_map(|block| block["text"].as_str()).collect();
     texts.join("\n")
@@ -125,16 +125,16 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
 }
 
 /// A world that answers every request alike and remembers what it was asked.
-struct MockWorld {
+struct StubWorld {
     status: u16,
     body: &'static str,
     mime_type: &'static str,
     sent: Mutex<Vec<Value>>,
 }
 
-impl MockWorld {
-    fn new(status: u16, mime_type: &'static str, body: &'static str) -> Arc<MockWorld> {
-        Arc::new(MockWorld { status, body, mime_type, sent: Mutex::new(Vec::new()) })
+impl StubWorld {
+    fn new(status: u16, mime_type: &'static str, body: &'static str) -> Arc<StubWorld> {
+        Arc::new(StubWorld { status, body, mime_type, sent: Mutex::new(Vec::new()) })
     }
 
     fn last_request(&self) -> Value {
@@ -142,7 +142,7 @@ impl MockWorld {
     }
 }
 
-impl World for MockWorld {
+impl World for StubWorld {
     fn run_program(&self, command: ProgramCommand) -> BoxFuture<'_, Result<ProgramOutput, WorldError>> {
         let argv: Vec<String> = command.args.iter().map(|element| element.to_string_lossy().into_owned()).collect();
         self.sent.lock().unwrap().push(json!({ "argv": argv, "env": command.env }));

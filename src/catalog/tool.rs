@@ -13,39 +13,39 @@ use crate::compile::{Compiler, LocatedJson};
 use crate::diagnostic::{Code, FileId, Severity};
 use crate::digest::sha256;
 use crate::manifest::{self, Task, TaskSupport};
-use crate::notation::Json;
 use crate::schema::{Schema, unknown_keywords};
-use crate::template::{Template, Uri};
+use crate::template::{Template, UriSlot};
+use crate::value_types::Json;
 use crate::world::{CapturedBytes, WorldError};
 use crate::yaml::{Location, Spanned};
 
-use super::answer::{
-    AnswerBlock, AnswerContents, EmbeddedBlock, MediaBlock, Refusal, RefusalKind, TaskPolicy, TextOrBlob, ToolAnswer,
-};
 use super::argument_schema::WrittenArguments;
 use super::block::RenderedBlock;
+use super::call_limit::{Admission, CallLimit, ConcurrencyPermit};
+use super::call_result::{
+    EmbeddedBlock, MediaBlock, Refusal, RefusalKind, ResultBlock, ResultContents, TaskPolicy, TextOrBlob, ToolResult,
+};
 use super::complete::warn_of_tool_completions;
 use super::entry::{EntryContext, PackContext, RunKeys, check_limits, entry_digest, keep_roots};
 use super::icons::{check_icons, listed_icons};
-use super::inputs::{ConfinedCall, Inputs, arguments_size, violations_message};
+use super::inputs::{Inputs, ResolvedCall, arguments_size, violations_message};
 use super::listed_text::{listed_text, render_at_load};
 use super::listing::{self, Object};
 use super::mcp_header;
 use super::prompt::EntryBuildContext;
 use super::refusal::is_tool_error;
-use super::requires::RequiredCapabilities;
-use super::result::{RenderedResult, ResultPlan, StructuredValue};
-use super::tool_limit::{Admission, ConcurrencyPermit, ToolLimit};
+use super::required_capabilities::RequiredCapabilities;
+use super::result::{CompiledResult, RenderedResult, StructuredValue};
 
 /// A compiled tool.
 pub(super) struct CompiledTool {
     pub(super) listing: listing::ToolListing,
-    pub(super) limit: Option<ToolLimit>,
+    pub(super) limit: Option<CallLimit>,
     pub(super) requires: Option<RequiredCapabilities>,
     pub(super) inputs: Inputs,
     output_schema: Option<Schema>,
     pub(super) plan: Option<RunPlan>,
-    result: ResultPlan,
+    result: CompiledResult,
     pub(super) pack_context: Arc<PackContext>,
     pub(super) task: Option<TaskPolicy>,
     /// Whether it is for steps alone.
@@ -79,11 +79,11 @@ impl CompiledTool {
             wants_json: wants_json(written),
         };
         check_limits(&keys, written.location, compiler);
-        let limit = ToolLimit::build(written, compiler);
+        let limit = CallLimit::build(written, compiler);
         let requires = written.requires.as_ref().and_then(|requires| RequiredCapabilities::build(requires, compiler));
         let checked = keys.compile(compiler);
         let result = compiler.with_scope_shape(checked.names.clone(), |compiler| {
-            ResultPlan::compile(written.result.as_ref(), compiler, references)
+            CompiledResult::compile(written.result.as_ref(), compiler, references)
         });
         if checked.blocked || checked.faulty {
             return None;
@@ -109,7 +109,7 @@ impl CompiledTool {
     }
 
     /// The URIs of the resources that it embeds.
-    pub(super) fn resource_uris(&self) -> impl Iterator<Item = &Template<Uri>> {
+    pub(super) fn resource_uris(&self) -> impl Iterator<Item = &Template<UriSlot>> {
         self.result.resource_uris()
     }
 
@@ -123,7 +123,7 @@ impl CompiledTool {
         &self,
         given: Option<Object>,
         entry_context: &EntryContext<'_>,
-    ) -> Result<Result<ToolContent, ToolAnswer>, Refusal> {
+    ) -> Result<Result<ToolContent, ToolResult>, Refusal> {
         self.requires
             .as_ref()
             .map_or(Ok(()), |requires| requires.check_client(&self.listing.name, entry_context.call.client()))?;
@@ -138,7 +138,7 @@ impl CompiledTool {
         let began = Instant::now();
         let _permit = match self.admit(entry_context).await? {
             Ok(turn) => turn,
-            Err(message) => return Ok(Err(ToolAnswer::failure(message))),
+            Err(message) => return Ok(Err(ToolResult::failure(message))),
         };
         let waited = if self.has_queue() { began.elapsed() } else { time::Duration::ZERO };
         match self.run(arguments, &entry_context.after_waiting(waited, self.timeout())).await {
@@ -150,7 +150,7 @@ impl CompiledTool {
 
     /// Whether its calls may wait for one another.
     pub(super) fn has_queue(&self) -> bool {
-        self.limit.as_ref().is_some_and(ToolLimit::has_queue)
+        self.limit.as_ref().is_some_and(CallLimit::has_queue)
     }
 
     fn timeout(&self) -> time::Duration {
@@ -187,7 +187,7 @@ impl CompiledTool {
     }
 
     async fn run(&self, arguments: Object, entry_context: &EntryContext<'_>) -> Result<ToolContent, Refusal> {
-        let ConfinedCall { arguments, entry_context, roots } = self.inputs.confine(arguments, entry_context).await?;
+        let ResolvedCall { arguments, entry_context, roots } = self.inputs.confine(arguments, entry_context).await?;
         let scope = self.pack_context.scope(arguments, entry_context.budget);
         let Some(plan) = &self.plan else {
             entry_context.ensure_not_resumed()?;
@@ -211,7 +211,7 @@ impl CompiledTool {
         if note.is_some() {
             content.content.retain(|block| !is_empty_text(block));
         }
-        content.content.extend(note.map(|note| RenderedBlock::Block(AnswerBlock::text(note))));
+        content.content.extend(note.map(|note| RenderedBlock::Block(ResultBlock::text(note))));
         Ok(content)
     }
 
@@ -219,7 +219,7 @@ impl CompiledTool {
     fn warn_of_effects(&self, mut refusal: Refusal) -> Refusal {
         let is_read_only = self.listing.annotations.as_ref().is_some_and(|hints| hints.read_only_hint == Some(true));
         if !is_read_only {
-            refusal.message.push_str("\nThe tool has run all the same: do not call it again to make up for this.");
+            refusal.message.push_str("\nThe tool did run; do not call it again because of this error.");
         }
         refusal
     }
@@ -229,9 +229,9 @@ impl CompiledTool {
             RenderedResult::Unchanged(body) => self.body_content(body),
             RenderedResult::Value(value) => (vec![value_block(&value)], self.as_structured(value)),
             RenderedResult::Text(text, structured) => {
-                (vec![RenderedBlock::Block(AnswerBlock::text(text))], self.structured_beside(structured))
+                (vec![RenderedBlock::Block(ResultBlock::text(text))], self.structured_content(structured))
             }
-            RenderedResult::Content(made, structured) => (made, self.structured_beside(structured)),
+            RenderedResult::Content(made, structured) => (made, self.structured_content(structured)),
         };
         self.check_output(structured.as_ref(), budget)?;
         Ok(ToolContent { content, structured })
@@ -241,16 +241,16 @@ impl CompiledTool {
     fn body_content(&self, body: OutcomeBody) -> (Vec<RenderedBlock>, Option<Value>) {
         match body {
             OutcomeBody::None => (Vec::new(), None),
-            OutcomeBody::Text(text) => (vec![RenderedBlock::Block(AnswerBlock::text(text))], None),
+            OutcomeBody::Text(text) => (vec![RenderedBlock::Block(ResultBlock::text(text))], None),
             OutcomeBody::Json(value, text) => {
-                (vec![RenderedBlock::Block(AnswerBlock::text(text))], self.as_structured(value))
+                (vec![RenderedBlock::Block(ResultBlock::text(text))], self.as_structured(value))
             }
             OutcomeBody::Bytes(bytes, mime_type) => (vec![RenderedBlock::Block(bytes_block(&bytes, mime_type))], None),
         }
     }
 
     /// The value beside a text or blocks: one that the author wrote, or one that the tool promises.
-    fn structured_beside(&self, structured: Option<StructuredValue>) -> Option<Value> {
+    fn structured_content(&self, structured: Option<StructuredValue>) -> Option<Value> {
         structured.filter(|beside| beside.is_written || self.output_schema.is_some()).map(|beside| beside.value)
     }
 
@@ -275,25 +275,25 @@ impl CompiledTool {
 }
 
 fn is_empty_text(block: &RenderedBlock) -> bool {
-    matches!(block, RenderedBlock::Block(AnswerBlock::Text(block)) if block.text.is_empty())
+    matches!(block, RenderedBlock::Block(ResultBlock::Text(block)) if block.text.is_empty())
 }
 
 /// A value as text: a text as it is, everything else as JSON.
 fn value_block(value: &Value) -> RenderedBlock {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    RenderedBlock::Block(AnswerBlock::text(text))
+    RenderedBlock::Block(ResultBlock::text(text))
 }
 
-fn bytes_block(bytes: &[u8], mime_type: String) -> AnswerBlock {
+fn bytes_block(bytes: &[u8], mime_type: String) -> ResultBlock {
     let media = |mime_type| MediaBlock { data: STANDARD.encode(bytes), mime_type, annotations: None, meta: None };
     match mime_type.split('/').next() {
-        Some("image") => AnswerBlock::Image(media(mime_type)),
-        Some("audio") => AnswerBlock::Audio(media(mime_type)),
+        Some("image") => ResultBlock::Image(media(mime_type)),
+        Some("audio") => ResultBlock::Audio(media(mime_type)),
         // Bytes of no known type are text in another encoding more often than not.
         _ if mime_type == "application/octet-stream" => {
-            AnswerBlock::text(CapturedBytes::new(bytes.to_vec(), 0).to_display_text())
+            ResultBlock::text(CapturedBytes::new(bytes.to_vec(), 0).to_display_text())
         }
-        _ => AnswerBlock::Resource(blob_block(bytes, mime_type)),
+        _ => ResultBlock::Resource(blob_block(bytes, mime_type)),
     }
 }
 
@@ -301,7 +301,7 @@ fn bytes_block(bytes: &[u8], mime_type: String) -> AnswerBlock {
 fn blob_block(bytes: &[u8], mime_type: String) -> EmbeddedBlock {
     let uri = format!("ni:///sha-256;{}", URL_SAFE_NO_PAD.encode(sha256(bytes)));
     let body = TextOrBlob::Blob(STANDARD.encode(bytes));
-    let resource = AnswerContents { uri, mime_type: Some(mime_type), body, meta: None };
+    let resource = ResultContents { uri, mime_type: Some(mime_type), body, meta: None };
     EmbeddedBlock { resource, annotations: None, meta: None }
 }
 

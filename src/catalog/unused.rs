@@ -6,12 +6,12 @@ use std::ops::Range;
 use std::path::Path;
 
 use crate::action::Run;
-use crate::compile::Findings;
+use crate::compile::LoadContext;
 use crate::diagnostic::{Code, FileId, SourceMap, Span};
 use crate::files::normalize;
 use crate::load::{EntryFile, LoadedPack};
 use crate::manifest::{Arguments, Fragment};
-use crate::notation::TextOrFile;
+use crate::value_types::TextOrFile;
 use crate::yaml::{Location, Spanned};
 
 /// A name that nothing uses.
@@ -22,7 +22,7 @@ struct Unused {
 }
 
 /// Warns of all packs. Where something else is wrong, what uses a name may not have been read.
-pub(super) fn warn(packs: &[LoadedPack], findings: &mut Findings) {
+pub(super) fn warn(packs: &[LoadedPack], findings: &mut LoadContext) {
     if findings.report.has_errors() {
         return;
     }
@@ -141,7 +141,7 @@ struct EntryText<'a> {
 }
 
 /// The parts of an entry that have names.
-struct EntryNames<'a> {
+struct NamedParts<'a> {
     at: Location,
     arguments: Option<&'a Arguments>,
     run: Option<&'a Spanned<Run>>,
@@ -149,24 +149,24 @@ struct EntryNames<'a> {
 
 fn entries(file: &EntryFile, shared: &SharedTexts<'_>, unused: &mut Vec<Unused>) {
     let entries = &file.entries;
-    let prompts = entries.prompts.values().map(|prompt| EntryNames {
+    let prompts = entries.prompts.values().map(|prompt| NamedParts {
         at: prompt.location,
         arguments: Some(&prompt.arguments),
         run: prompt.run.as_ref(),
     });
-    let tools = entries.tools.values().map(|tool| EntryNames {
+    let tools = entries.tools.values().map(|tool| NamedParts {
         at: tool.location,
         arguments: tool.arguments.as_ref().map(|written| &written.value),
         run: tool.run.as_ref(),
     });
     // The arguments of a resource are variables of its URI.
-    let resources = entries.resources.values().map(|resource| EntryNames {
+    let resources = entries.resources.values().map(|resource| NamedParts {
         at: resource.location,
         arguments: None,
         run: resource.run.as_ref(),
     });
     let mut aliased: Option<(FileId, bool)> = None;
-    for EntryNames { at, arguments, run } in prompts.chain(tools).chain(resources) {
+    for NamedParts { at, arguments, run } in prompts.chain(tools).chain(resources) {
         let Some(text) = text_of(shared.sources, at.file()) else { continue };
         let is_aliased = match aliased {
             Some((file, is_aliased)) if file == at.file() => is_aliased,

@@ -47,7 +47,7 @@ pub(super) fn run(arguments: &AddArgs, output: &Output) -> anyhow::Result<Exit> 
 }
 
 fn refusal(why: &InsertError, draft: &PackDraft, target: &Target) -> String {
-    let shown = target.shown_path();
+    let shown = target.display_path();
     if *why == InsertError::Exists {
         return format!(
             "error: the manifest has a pack `{0}` already\nhelp: choose another key with `--as`, or `folio update {0}`\n",
@@ -107,7 +107,7 @@ impl Addition<'_> {
         let what: Vec<String> = nouns.map(|(count, noun)| count_noun(count, noun)).collect();
         let what = if what.is_empty() { "nothing new is listed".to_owned() } else { what.join(", ") };
         let commit = lock.packs.get(&self.draft.key).map(|pack| format!(" at commit {}", pack.commit));
-        let (key, shown) = (&self.draft.key, self.target.shown_path());
+        let (key, shown) = (&self.draft.key, self.target.display_path());
         format!("added pack `{key}`{} to {shown}: {what}\n", commit.unwrap_or_default())
     }
 }

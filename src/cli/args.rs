@@ -12,7 +12,7 @@ use clap_complete::Shell;
 
 use super::{AnswerPair, EntryKind, EnvPair, InitTemplate, NewAction};
 use super::{Exit, Interval, ListenAddress, LogFile, LogFilter, LogFormat};
-use crate::catalog::Client;
+use crate::catalog::KnownClient;
 use crate::diagnostic::{Code, Format};
 use after_help::{
     ABOUT, CALL_HELP, CANDIDATES_HELP, CHECK_HELP, COMPLETIONS_HELP, DEV_HELP, EXIT_STATUS_HELP, EXPLAIN_HELP,
@@ -105,7 +105,7 @@ impl Cli {
 #[derive(Debug, Args)]
 pub struct GlobalArgs {
     /// How much to log on stderr: error, warn, info, debug, trace, off, or a filter such as `info,rmcp=debug`
-    /// [default: info, and of calls those that fail once they have begun]
+    /// [default: info; of calls, only those that fail after they started]
     #[arg(long, global = true, env = "FOLIO_LOG", value_name = "LEVEL", default_value = "", hide_default_value = true)]
     #[arg(hide_env_values = true)]
     pub log_level: LogFilter,
@@ -229,8 +229,8 @@ pub struct ServeArgs {
     /// first encrypts, all decrypt [env: FOLIO_STATE_KEY, keys with commas]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub state_key_file: Option<PathBuf>,
-    /// The folder that the client's user works on, `{{workspace}}` in a manifest. Over HTTP, the roots of clients count
-    /// inside it alone, if it is named [env: FOLIO_WORKSPACE] [default: the current folder]
+    /// The folder that the client's user works on, `{{workspace}}` in a manifest. Over HTTP, client roots are accepted
+    /// only inside this folder, and only if it is set [env: FOLIO_WORKSPACE] [default: the current folder]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub workspace: Option<PathBuf>,
     /// Set a variable that the manifest reads; repeat it for others. Other users of the machine can read it, so pass secrets
@@ -248,7 +248,7 @@ pub struct DevArgs {
     /// Open a page in the browser that shows each entry as you write it: on this machine alone, behind a token
     #[arg(long)]
     pub open: bool,
-    /// Add what is written on stderr to a file too, where a client keeps stderr for itself
+    /// Also append stderr output to a file, for clients that hide stderr
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, value_parser = LogFile::open)]
     pub log: Option<LogFile>,
 }
@@ -290,7 +290,7 @@ pub struct CheckArgs {
 
 /// The values of `--clients`.
 fn client_names() -> impl Iterator<Item = &'static str> {
-    Client::ALL.iter().map(|client| client.name()).chain(["all"])
+    KnownClient::ALL.iter().map(|client| client.name()).chain(["all"])
 }
 
 /// `folio explain`.
@@ -347,7 +347,7 @@ pub struct RequestArgs {
     /// Read arguments from a file, an object in JSON or YAML; `-` for stdin. Those on the command line override them
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub args: Option<PathBuf>,
-    /// Answer a question that is asked on the way: KEY.FIELD=VALUE for a field of its form, or KEY=decline or KEY=cancel;
+    /// Answer a question that the call asks: KEY.FIELD=VALUE for a field of its form, or KEY=decline or KEY=cancel;
     /// KEY=accept for a page, KEY=TEXT for what the client's model is asked. Repeat it for others
     #[arg(long = "answer", value_name = "KEY.FIELD=VALUE")]
     pub answers: Vec<AnswerPair>,
@@ -444,7 +444,7 @@ pub struct InitArgs {
     /// The folder to write to; created if it does not exist
     #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
-    /// What to begin with [default: hello]
+    /// The template to start from [default: hello]
     #[arg(long, value_enum, conflicts_with_all = ["openapi", "command"])]
     pub template: Option<InitTemplate>,
     /// Write tools for an HTTP API, from its description: OpenAPI 3.0 or 3.1, or Swagger 2, in YAML or JSON

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::request::send_alone;
+use super::request::send_without_questions;
 use crate::catalog::Catalog;
 use crate::diagnostic::one_line;
 use crate::template::value_to_text;
@@ -29,7 +29,7 @@ impl ArgumentCompletion {
             "context": { "arguments": texts.collect::<Map<String, Value>>() },
         });
         let method = "completion/complete";
-        let Ok(Ok(result)) = send_alone(&self.catalog, &self.world, method, params) else {
+        let Ok(Ok(result)) = send_without_questions(&self.catalog, &self.world, method, params) else {
             return Vec::new();
         };
         let values = result.pointer("/completion/values").and_then(Value::as_array).into_iter().flatten();

@@ -21,7 +21,7 @@ pub(super) fn print_result(result: &Value, output: &Output) -> anyhow::Result<Ex
         if failed {
             output.eprint(&format!("error: {}", sanitize(&text)));
         } else {
-            output.print(&output.shown(text))?;
+            output.print(&output.sanitize_for_stdout(text))?;
         }
     }
     Ok(if failed { Exit::Failure } else { Exit::Success })

@@ -8,7 +8,7 @@ use anyhow::Context;
 use super::environment::environment;
 use super::sandbox_listing::list_sandboxes;
 use super::{CheckArgs, Exit, Output, check_fix, check_watch};
-use crate::catalog::{Client, build_for_clients};
+use crate::catalog::{KnownClient, build_for_clients};
 use crate::compile::{FileBuffers, LoadDependencies};
 use crate::diagnostic::{Format, Report, render, sanitize};
 use crate::load::{EnvSource, ManifestLocation, load_buffers};
@@ -19,7 +19,7 @@ const MAX_STDIN_BYTES: u64 = crate::compile::MAX_FILE_BYTES;
 
 /// Checks manifests and says all that is wrong.
 pub(super) fn run(arguments: &CheckArgs, output: &Output) -> anyhow::Result<Exit> {
-    let mut check = Check::new(arguments, output)?;
+    let mut check = ManifestCheck::new(arguments, output)?;
     if arguments.watch {
         return check_watch::run(check);
     }
@@ -37,19 +37,19 @@ pub(super) fn run(arguments: &CheckArgs, output: &Output) -> anyhow::Result<Exit
 }
 
 /// The clients of these names; `all` is each of them.
-fn named_clients(names: &[String]) -> Vec<Client> {
-    let is_named = |client: &Client| names.iter().any(|name| name == "all" || name == client.name());
-    Client::ALL.iter().copied().filter(is_named).collect()
+fn named_clients(names: &[String]) -> Vec<KnownClient> {
+    let is_named = |client: &KnownClient| names.iter().any(|name| name == "all" || name == client.name());
+    KnownClient::ALL.iter().copied().filter(is_named).collect()
 }
 
 /// The manifests to check.
-pub(super) struct Check {
+pub(super) struct ManifestCheck {
     pub(super) arguments: CheckArgs,
     pub(super) output: Output,
     environment: EnvSource,
     places: Vec<ManifestLocation>,
     /// The clients whose limits count.
-    clients: Vec<Client>,
+    clients: Vec<KnownClient>,
     /// Texts in the place of files.
     pub(super) buffers: FileBuffers,
 }
@@ -62,9 +62,9 @@ pub(super) struct CheckOutcome {
     sandboxes: String,
 }
 
-impl Check {
-    fn new(arguments: &CheckArgs, output: &Output) -> anyhow::Result<Check> {
-        let mut check = Check {
+impl ManifestCheck {
+    fn new(arguments: &CheckArgs, output: &Output) -> anyhow::Result<ManifestCheck> {
+        let mut check = ManifestCheck {
             arguments: arguments.clone(),
             output: output.clone(),
             environment: environment(&[], arguments.workspace.as_deref()),

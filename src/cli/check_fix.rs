@@ -10,7 +10,7 @@ use anyhow::Context;
 use similar::TextDiff;
 
 use super::Output;
-use super::check::{Check, CheckOutcome};
+use super::check::{CheckOutcome, ManifestCheck};
 use crate::compile::FileBuffers;
 use crate::diagnostic::{Code, Fix, Report, Severity, count_noun, sanitize};
 
@@ -31,7 +31,7 @@ struct FixedFile {
 }
 
 /// Fixes what is certain, in the buffers of a check.
-pub(super) fn fix(check: &mut Check) -> FixedFiles {
+pub(super) fn fix(check: &mut ManifestCheck) -> FixedFiles {
     let mut fixed = FixedFiles::default();
     let mut checked = check.check();
     for _ in 0..MAX_ROUNDS {
@@ -46,7 +46,12 @@ pub(super) fn fix(check: &mut Check) -> FixedFiles {
 }
 
 /// Applies all fixes of a round, or each alone if something gets worse. `None` if none helps.
-fn apply_all(check: &mut Check, checked: &CheckOutcome, fixes: &[Fix], fixed: &mut FixedFiles) -> Option<CheckOutcome> {
+fn apply_all(
+    check: &mut ManifestCheck,
+    checked: &CheckOutcome,
+    fixes: &[Fix],
+    fixed: &mut FixedFiles,
+) -> Option<CheckOutcome> {
     if let Some(next) = try_fixes(check, checked, fixes, fixed) {
         return Some(next);
     }
@@ -55,7 +60,12 @@ fn apply_all(check: &mut Check, checked: &CheckOutcome, fixes: &[Fix], fixed: &m
 }
 
 /// Applies fixes; takes them back and returns `None` unless less is wrong than before.
-fn try_fixes(check: &mut Check, checked: &CheckOutcome, fixes: &[Fix], fixed: &mut FixedFiles) -> Option<CheckOutcome> {
+fn try_fixes(
+    check: &mut ManifestCheck,
+    checked: &CheckOutcome,
+    fixes: &[Fix],
+    fixed: &mut FixedFiles,
+) -> Option<CheckOutcome> {
     let edited = edit(&checked.report, fixes);
     let buffers = with_texts(&check.buffers, &edited);
     let before = std::mem::replace(&mut check.buffers, buffers);
@@ -78,12 +88,12 @@ fn is_better(next: &Report, before: &Report) -> bool {
     };
     match (syntax_error(next), syntax_error(before)) {
         (Some(now), Some(then)) if now.file == then.file => now.start > then.start,
-        _ => weigh(next) < weigh(before),
+        _ => count_problems(next) < count_problems(before),
     }
 }
 
 /// How much is wrong.
-fn weigh(report: &Report) -> (usize, usize) {
+fn count_problems(report: &Report) -> (usize, usize) {
     let count = |severity| report.diagnostics().iter().filter(|diagnostic| diagnostic.severity == severity).count();
     // What hides the rest weighs most: after it is fixed, more may be found.
     let syntax =

@@ -7,13 +7,13 @@ use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
 use super::Exit;
-use super::check::{Check, CheckOutcome};
+use super::check::{CheckOutcome, ManifestCheck};
 use super::manifest_reload::load_fingerprint;
 use crate::diagnostic::Format;
 use crate::reload::{self, InitialLoad, LoadOutput, ReloadInfo, ReloadSource, WatchOptions};
 
 /// Checks now, and again after each change, until a signal ends the process.
-pub(super) fn run(check: Check) -> anyhow::Result<Exit> {
+pub(super) fn run(check: ManifestCheck) -> anyhow::Result<Exit> {
     let started_at = SystemTime::now();
     let checked = check.check();
     check.print(&checked)?;
@@ -23,7 +23,7 @@ pub(super) fn run(check: Check) -> anyhow::Result<Exit> {
     let options = WatchOptions { reload_on_sighup: false, ..WatchOptions::default() };
     runtime.block_on(async move {
         reload::watch(
-            CheckAgain { check, last: first.watch.clone(), printed },
+            CheckReload { check, last: first.watch.clone(), printed },
             first,
             options,
             CancellationToken::new(),
@@ -34,15 +34,15 @@ pub(super) fn run(check: Check) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
-struct CheckAgain {
-    check: Check,
+struct CheckReload {
+    check: ManifestCheck,
     last: crate::compile::LoadDependencies,
     /// The fingerprint of what was printed last: a load that finds the same says nothing new, such as the one that makes
     /// sure that no file changed during the first.
     printed: u64,
 }
 
-impl ReloadSource for CheckAgain {
+impl ReloadSource for CheckReload {
     type Outcome = CheckOutcome;
 
     fn load(&mut self, _: bool) -> LoadOutput<CheckOutcome> {

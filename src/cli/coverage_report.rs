@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::test_report::shorten;
 use crate::compile::PartKind;
 use crate::diagnostic::one_line;
-use crate::test_run::{Coverage, Part};
+use crate::test_run::{Coverage, ManifestPart};
 
 /// A line for each gap, and the share of each kind.
 pub(super) fn coverage_text(coverage: &Coverage) -> String {
@@ -13,7 +13,7 @@ pub(super) fn coverage_text(coverage: &Coverage) -> String {
     let gaps: String = gaps.collect();
     let kinds = PartKind::ALL.into_iter().filter(|kind| coverage.total(*kind) > 0);
     let shares = kinds.map(|kind| {
-        let (reached, total) = (coverage.reached(kind), coverage.total(kind));
+        let (reached, total) = (coverage.reached_count(kind), coverage.total(kind));
         format!("{:<9} {:>3}%  {reached} of {total}\n", kind.plural(), percent(coverage, kind))
     });
     let shares: String = shares.collect();
@@ -25,11 +25,11 @@ pub(super) fn coverage_text(coverage: &Coverage) -> String {
 pub(super) fn coverage_json(coverage: &Coverage) -> Value {
     let mut shown: Map<String, Value> = Map::new();
     for kind in PartKind::ALL {
-        let (reached, total) = (coverage.reached(kind), coverage.total(kind));
+        let (reached, total) = (coverage.reached_count(kind), coverage.total(kind));
         let share = json!({ "reached": reached, "total": total, "percent": percent(coverage, kind) });
         shown.insert(kind.plural().to_owned(), share);
     }
-    let gap = |gap: &Part| {
+    let gap = |gap: &ManifestPart| {
         json!({
             "kind": gap.kind.plural(),
             "file": gap.file.display().to_string(),
@@ -43,10 +43,10 @@ pub(super) fn coverage_json(coverage: &Coverage) -> Value {
 
 /// The share that is reached, rounded down: it is 100 where all is.
 fn percent(coverage: &Coverage, kind: PartKind) -> usize {
-    (coverage.reached(kind) * 100).checked_div(coverage.total(kind)).unwrap_or(100)
+    (coverage.reached_count(kind) * 100).checked_div(coverage.total(kind)).unwrap_or(100)
 }
 
-fn gap_message(gap: &Part) -> String {
+fn gap_message(gap: &ManifestPart) -> String {
     let label = one_line(&gap.label);
     match gap.kind {
         PartKind::Prompt => format!("no test reaches prompt {label}"),

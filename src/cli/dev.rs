@@ -22,7 +22,7 @@ const REDIRECT_LIFETIME: Duration = Duration::from_secs(60);
 
 /// Serves a manifest to clients while it is written.
 pub(super) fn run(mut arguments: DevArgs, output: &Output) -> anyhow::Result<Exit> {
-    // NoAnswers types JSON-RPC: a client connects over HTTP.
+    // Nobody types JSON-RPC: a client connects over HTTP.
     let is_on_terminal = io::stdin().is_terminal() && arguments.serve.http.is_none();
     if is_on_terminal {
         arguments.serve.http = Some(None);

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::Output;
 use super::dev::PageOptions;
 use crate::action::LogLevel;
-use crate::catalog::{BuildOutcome, Catalog, Client, ClientProfile, Usage, build};
+use crate::catalog::{BuildOutcome, Catalog, ClientProfile, KnownClient, Usage, build};
 use crate::dev_page::PageEvents;
 use crate::diagnostic::{Report, TerminalStyle, one_line, render_frames, render_json, render_text, summary};
 use crate::files::Folder;
@@ -90,14 +90,14 @@ impl DevSession {
         self.is_broken.store(!is_good, Ordering::Release);
         self.print_report(&built.report);
         if !is_good {
-            tracing::error!(target: "folio::dev", "broken: serving `{PROBLEMS_URI}` alone until it is mended");
+            tracing::error!(target: "folio::dev", "manifest has errors: serving only `{PROBLEMS_URI}` until they are fixed");
         }
         self.publish_state(built, is_good.then_some(&catalog));
         Ok(catalog)
     }
 
     /// Reports a reload.
-    pub(super) fn reloaded(&self, built: &BuildOutcome, catalog: &Arc<Catalog>, reload: &PublishedReload<'_>) {
+    pub(super) fn report_reload(&self, built: &BuildOutcome, catalog: &Arc<Catalog>, reload: &PublishedReload<'_>) {
         let was_broken = self.is_broken.swap(false, Ordering::AcqRel);
         self.was_good.store(true, Ordering::Release);
         let PublishedReload { changes, elapsed_ms, should_log } = reload;
@@ -107,16 +107,16 @@ impl DevSession {
                 true => changes.to_string(),
                 false => "no list changed".to_owned(),
             };
-            let mended = if was_broken { "mended, " } else { "" };
+            let mended = if was_broken { "fixed, " } else { "" };
             tracing::info!(target: "folio::reload", "{mended}reloaded in {elapsed_ms} ms: {words}");
-            let event = json!({ "type": "reload", "changes": words, "mended": was_broken, "elapsedMs": elapsed_ms });
+            let event = json!({ "type": "reload", "changes": words, "fixed": was_broken, "elapsedMs": elapsed_ms });
             self.publish(event);
         }
         self.publish_state(built, Some(catalog));
     }
 
     /// Reports that a manifest is broken, and serves its errors, if there was never anything else.
-    pub(super) fn rejected(&self, built: &BuildOutcome, live: &LiveCatalog) {
+    pub(super) fn report_rejection(&self, built: &BuildOutcome, live: &LiveCatalog) {
         self.is_broken.store(true, Ordering::Release);
         self.output.eprint_report(&built.report);
         let counted = summary(&built.report);
@@ -175,7 +175,7 @@ impl DevSession {
 }
 
 impl RequestObserver for DevSession {
-    fn request_ended(&self, record: &RequestRecord) {
+    fn on_request_end(&self, record: &RequestRecord) {
         let calls = matches!(record.method, "prompts/get" | "tools/call" | "resources/read");
         let is_preview = record.client.name == PAGE_CLIENT && record.method != "tools/call";
         if calls && !is_preview {
@@ -192,18 +192,18 @@ impl RequestObserver for DevSession {
         self.publish(event);
     }
 
-    fn client_connected(&self, client: &ClientName) {
+    fn on_client_connected(&self, client: &ClientName) {
         tracing::info!(target: "folio::dev", "client {} connected", client_label(client));
         self.publish(json!({ "type": "client", "client": client, "state": "connected" }));
     }
 
-    fn client_seen(&self, client: &ClientName) {
+    fn on_client_request(&self, client: &ClientName) {
         if client.name != PAGE_CLIENT && self.is_new(client) {
-            self.client_connected(client);
+            self.on_client_connected(client);
         }
     }
 
-    fn client_gone(&self, client: &ClientName) {
+    fn on_client_disconnected(&self, client: &ClientName) {
         tracing::info!(target: "folio::dev", "client {} disconnected", client_label(client));
         self.publish(json!({ "type": "client", "client": client, "state": "disconnected" }));
     }
@@ -238,7 +238,7 @@ fn truncate_value(value: &mut Value) {
 
 /// What the page shows of a load that MCP has no words for, but for schemas.
 fn state(built: &BuildOutcome, catalog: Option<&Catalog>) -> Value {
-    let clients: Vec<&ClientProfile> = Client::ALL.iter().map(|client| client.profile()).collect();
+    let clients: Vec<&ClientProfile> = KnownClient::ALL.iter().map(|client| client.profile()).collect();
     json!({
         "type": "state",
         "clients": clients,
@@ -318,7 +318,7 @@ fn problems_catalog(built: &BuildOutcome) -> anyhow::Result<Arc<Catalog>> {
         "server": { "name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION") },
         "resources": { "problems": {
             "uri": PROBLEMS_URI,
-            "description": "What is wrong with the manifest; its entries come when it is mended",
+            "description": "What is wrong with the manifest; its entries appear once it is fixed",
             "mimeType": "text/plain",
             "file": "problems.txt",
         } },

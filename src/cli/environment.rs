@@ -4,7 +4,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use crate::load::{EnvSource, WORKSPACE_VARIABLE};
-use crate::notation::is_identifier;
+use crate::value_types::is_identifier;
 
 /// A variable of `--env`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -113,9 +113,9 @@ impl FormField<'_> {
         let listed = items.and_then(|items| Some(items.get("enum")?.as_array()?.iter().collect()));
         let listed: Vec<&Value> = listed.or_else(|| self.form.schema.property_choices(self.name)).unwrap_or_default();
         if listed.is_empty() && self.keyword("type").is_some_and(|kind| kind == "boolean") {
-            return ["true", "false"].map(EnumValue::untitled).into();
+            return ["true", "false"].map(EnumValue::without_title).into();
         }
-        listed.into_iter().map(|value| EnumValue::untitled(&value_to_text(value))).collect()
+        listed.into_iter().map(|value| EnumValue::without_title(&value_to_text(value))).collect()
     }
 
     pub(super) fn is_list(&self) -> bool {
@@ -143,7 +143,7 @@ impl FormField<'_> {
 }
 
 impl EnumValue {
-    fn untitled(value: &str) -> EnumValue {
+    fn without_title(value: &str) -> EnumValue {
         EnumValue { value: value.to_owned(), title: None }
     }
 

@@ -25,7 +25,8 @@ pub(super) fn request<'a>(arguments: &'a GetArgs, output: &'a Output) -> Request
 pub(super) fn print_messages(result: &Value, output: &Output) -> anyhow::Result<Exit> {
     let messages = result.get("messages").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     for message in messages {
-        let content = output.shown(ensure_newline(&content_text(message.get("content").unwrap_or(&Value::Null))));
+        let content =
+            output.sanitize_for_stdout(ensure_newline(&content_text(message.get("content").unwrap_or(&Value::Null))));
         let role = message.get("role").and_then(Value::as_str).unwrap_or_default();
         match messages {
             [_] if role == "user" => output.print(&content)?,

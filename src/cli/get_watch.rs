@@ -11,8 +11,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
+use super::command_line_arguments::CommandLineArguments;
 use super::get::{print_messages, request};
-use super::given_arguments::GivenArguments;
 use super::request::{CallEnvironment, UnsentRequestError, load_and_build, print_refusal};
 use super::terminal::Terminal;
 use super::{Exit, GetArgs, Output};
@@ -26,7 +26,7 @@ pub(super) fn run(arguments: GetArgs, output: Output) -> anyhow::Result<Exit> {
     let place = ManifestLocation::resolve(&arguments.request.file)?;
     let given = request(&arguments, &output).read_arguments()?;
     let last = LoadDependencies::default();
-    let prompt = WatchedPrompt {
+    let prompt = PromptReload {
         arguments,
         output,
         place,
@@ -41,7 +41,7 @@ pub(super) fn run(arguments: GetArgs, output: Output) -> anyhow::Result<Exit> {
     exit
 }
 
-async fn watch(prompt: WatchedPrompt) -> anyhow::Result<Exit> {
+async fn watch(prompt: PromptReload) -> anyhow::Result<Exit> {
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for ^C")?;
     let stop = CancellationToken::new();
     let watching = async {
@@ -63,18 +63,18 @@ async fn watch(prompt: WatchedPrompt) -> anyhow::Result<Exit> {
 }
 
 struct FirstRender {
-    prompt: WatchedPrompt,
+    prompt: PromptReload,
     exit: Exit,
     watch: InitialLoad,
 }
 
 /// A prompt that is rendered again and again.
-struct WatchedPrompt {
+struct PromptReload {
     arguments: GetArgs,
     output: Output,
     place: ManifestLocation,
     /// The arguments as written, until all are known.
-    given: Option<GivenArguments>,
+    given: Option<CommandLineArguments>,
     /// All arguments, with those that were asked for.
     filled: Option<Map<String, Value>>,
     last: LoadDependencies,
@@ -82,7 +82,7 @@ struct WatchedPrompt {
     rendered_files: BTreeSet<PathBuf>,
 }
 
-impl WatchedPrompt {
+impl PromptReload {
     /// Renders it for the first time, with arguments from the person at the terminal.
     fn render_first(mut self) -> anyhow::Result<FirstRender> {
         let started_at = SystemTime::now();
@@ -136,7 +136,7 @@ fn embedded_uris(result: &Value) -> impl Iterator<Item = &str> {
     messages.filter_map(|message| message.pointer("/content/resource/uri")?.as_str())
 }
 
-impl ReloadSource for WatchedPrompt {
+impl ReloadSource for PromptReload {
     type Outcome = BuildOutcome;
 
     fn load(&mut self, _: bool) -> LoadOutput<BuildOutcome> {

@@ -33,7 +33,7 @@ pub(super) fn run(arguments: &InitArgs, schema: &str, output: &Output) -> anyhow
     let template = arguments.template.unwrap_or_default();
     match write_server(&arguments.dir, template, schema)? {
         InitOutcome::Written(names) => {
-            let wrote: String = names.iter().map(|name| wrote(&arguments.dir.join(name))).collect();
+            let wrote: String = names.iter().map(|name| wrote_line(&arguments.dir.join(name))).collect();
             output.print(&format!("{wrote}\n{}", next_steps(&arguments.dir, template)))?;
             Ok(Exit::Success)
         }
@@ -79,7 +79,7 @@ pub(super) fn existing_files(dir: &Path, files: &[&str]) -> Vec<String> {
             found.push(path);
         }
     }
-    found.iter().map(|path| format!("`{}`", shown_path(path))).collect()
+    found.iter().map(|path| format!("`{}`", display_path(path))).collect()
 }
 
 /// Whether it is a folder, and no link that leads out of `dir`.
@@ -93,13 +93,13 @@ pub(super) fn eprint_existing(existing: &[String], output: &Output) {
 }
 
 /// A path on one line, with nothing in it that a terminal obeys.
-fn shown_path(path: &Path) -> String {
+fn display_path(path: &Path) -> String {
     one_line(&path.display().to_string()).into_owned()
 }
 
 /// The line that says that a file was written.
-pub(super) fn wrote(path: &Path) -> String {
-    format!("wrote {}\n", shown_path(path))
+pub(super) fn wrote_line(path: &Path) -> String {
+    format!("wrote {}\n", display_path(path))
 }
 
 pub(super) fn write_new_file(path: &Path, text: &str) -> anyhow::Result<()> {
@@ -184,7 +184,7 @@ mod tests {
         let (dir, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         std::os::unix::fs::symlink(elsewhere.path(), dir.path().join("docs")).unwrap();
         let existing = super::existing_files(dir.path(), &["docs/index.md"]);
-        assert_eq!(existing, [format!("`{}`", shown_path(&dir.path().join("docs")))]);
+        assert_eq!(existing, [format!("`{}`", display_path(&dir.path().join("docs")))]);
         fs::create_dir(dir.path().join("pages")).unwrap();
         assert!(super::existing_files(dir.path(), &["pages/index.md"]).is_empty());
     }

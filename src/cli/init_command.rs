@@ -7,7 +7,7 @@ use anyhow::{Context, anyhow};
 use tokio::time::Instant;
 
 use super::client_setup::client_setup;
-use super::init::{SCHEMA_PATH, eprint_existing, existing_files, server_name, write_new_file, wrote};
+use super::init::{SCHEMA_PATH, eprint_existing, existing_files, server_name, write_new_file, wrote_line};
 use super::request::new_world;
 use super::{Exit, InitArgs, Output};
 use crate::files::Globs;
@@ -42,13 +42,13 @@ pub(super) fn run(command: &str, arguments: &InitArgs, schema: &str, output: &Ou
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("could not start")?;
     let Drafts { tools, unread } = runtime.block_on(draft_tools(&new_world(), &words, &arguments.only))?;
-    eprint_unread(&unread, output);
+    eprint_skipped(&unread, output);
     fs::create_dir_all(&arguments.dir)
         .with_context(|| format!("could not create the folder `{}`", arguments.dir.display()))?;
     let manifest = manifest(&server_name(&arguments.dir), command, &tools);
     for (name, text) in names.into_iter().zip([manifest.as_str(), schema]) {
         write_new_file(&arguments.dir.join(name), text)?;
-        output.print(&wrote(&arguments.dir.join(name)))?;
+        output.print(&wrote_line(&arguments.dir.join(name)))?;
     }
     let path = folder_argument(&arguments.dir);
     let count = match tools.len() {
@@ -84,7 +84,7 @@ struct Drafts {
 }
 
 /// Says which subcommands have no tool, as there was no time left for them.
-fn eprint_unread(unread: &[String], output: &Output) {
+fn eprint_skipped(unread: &[String], output: &Output) {
     if unread.is_empty() {
         return;
     }

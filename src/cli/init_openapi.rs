@@ -10,11 +10,11 @@ use url::Url;
 
 use super::client_setup::client_setup;
 use super::environment::environment;
-use super::init::{SCHEMA_PATH, eprint_existing, existing_files, server_name, wrote};
+use super::init::{SCHEMA_PATH, eprint_existing, existing_files, server_name, wrote_line};
 use super::request::{load_with, new_world};
 use super::{Exit, InitArgs, Output};
 use crate::diagnostic::{Report, render_text};
-use crate::files::{Existing, FileError, FileKind, Folder, WorkFolder};
+use crate::files::{FileError, FileKind, Folder, OverwritePolicy, WritableFolder};
 use crate::load::{ManifestLocation, folder_argument};
 use crate::openapi::{
     EntryOutcome, FilePlan, FolderPlan, Import, ImportError, ImportOptions, MAX_DESCRIPTION_BYTES, RECORD_PATH, Source,
@@ -43,7 +43,7 @@ pub(super) fn run(from: &str, arguments: &InitArgs, schema: &str, output: &Outpu
     let Some(FolderUpdate { plan, replaced }) = written else { return Ok(Exit::Failure) };
     eprint_warnings(&mut imported.report, output);
     if !check_written(arguments, output)? {
-        restore(&WorkFolder::open(&arguments.dir)?, &replaced);
+        restore(&WritableFolder::open(&arguments.dir)?, &replaced);
         if !was_there {
             // Whatever else stands in it by now keeps it there.
             _ = fs::remove_dir(&arguments.dir);
@@ -111,12 +111,12 @@ fn write_new(imported: &Import, dir: &Path, schema: &str, output: &Output) -> an
         return Ok(None);
     }
     fs::create_dir_all(dir).with_context(|| format!("could not create the folder `{}`", dir.display()))?;
-    let replaced = write_all(&WorkFolder::open(dir)?, &plan.files)?;
+    let replaced = write_all(&WritableFolder::open(dir)?, &plan.files)?;
     Ok(Some(FolderUpdate { plan, replaced }))
 }
 
 fn update(imported: &Import, dir: &Path, output: &Output) -> anyhow::Result<Option<FolderUpdate>> {
-    let folder = WorkFolder::open(dir)?;
+    let folder = WritableFolder::open(dir)?;
     let read = |path: &str| read_text(&folder, path);
     let mut plan = match imported.plan_update(&fragments(&folder), &read) {
         Ok(plan) => plan,
@@ -136,7 +136,7 @@ fn update(imported: &Import, dir: &Path, output: &Output) -> anyhow::Result<Opti
 }
 
 /// The fragments of a folder, into which its author may have moved a tool.
-fn fragments(folder: &WorkFolder) -> Vec<String> {
+fn fragments(folder: &WritableFolder) -> Vec<String> {
     let found = folder.names("tools", false).unwrap_or_default();
     let names = found.names.into_iter().filter(|found| found.kind == FileKind::File && !found.is_link);
     let names = names.map(|found| format!("tools/{}", found.name));
@@ -144,7 +144,7 @@ fn fragments(folder: &WorkFolder) -> Vec<String> {
 }
 
 /// The text of a regular file that no link leads out to. `None` where there is none.
-fn read_text(folder: &WorkFolder, path: &str) -> io::Result<Option<String>> {
+fn read_text(folder: &WritableFolder, path: &str) -> io::Result<Option<String>> {
     let bytes = match folder.open_file(path).and_then(|file| file.read(MAX_EXISTING_BYTES)) {
         Ok(bytes) => bytes,
         Err(FileError::NotFound(_)) if !is_link(folder, path) => return Ok(None),
@@ -153,21 +153,25 @@ fn read_text(folder: &WorkFolder, path: &str) -> io::Result<Option<String>> {
     String::from_utf8(bytes).map(Some).map_err(io::Error::other)
 }
 
-fn is_link(folder: &WorkFolder, path: &str) -> bool {
+fn is_link(folder: &WritableFolder, path: &str) -> bool {
     folder.path().join(path).is_symlink()
 }
 
 /// Writes all of the files, or none: each beside its place first, and only then into it.
-fn write_all(folder: &WorkFolder, files: &[FilePlan]) -> anyhow::Result<Vec<ReplacedFile>> {
+fn write_all(folder: &WritableFolder, files: &[FilePlan]) -> anyhow::Result<Vec<ReplacedFile>> {
     let mut staged: Vec<(String, &str)> = Vec::new();
-    let outcome = stage(folder, files, &mut staged).and_then(|()| put_in_place(folder, &staged));
+    let outcome = stage(folder, files, &mut staged).and_then(|()| commit(folder, &staged));
     if outcome.is_err() {
         staged.iter().for_each(|(temporary, _)| _ = folder.remove(temporary));
     }
     outcome
 }
 
-fn stage<'p>(folder: &WorkFolder, files: &'p [FilePlan], staged: &mut Vec<(String, &'p str)>) -> anyhow::Result<()> {
+fn stage<'p>(
+    folder: &WritableFolder,
+    files: &'p [FilePlan],
+    staged: &mut Vec<(String, &'p str)>,
+) -> anyhow::Result<()> {
     for file in files {
         let (around, name) = file.path.rsplit_once('/').unwrap_or(("", &file.path));
         let failed = || format!("could not write `{}`", file.path);
@@ -176,23 +180,23 @@ fn stage<'p>(folder: &WorkFolder, files: &'p [FilePlan], staged: &mut Vec<(Strin
         }
         let beside = format!("{around}/.{name}.{}.new", std::process::id());
         let temporary = beside.trim_start_matches('/').to_owned();
-        write_text(folder, &temporary, &file.text, Existing::Refuse).with_context(failed)?;
+        write_text(folder, &temporary, &file.text, OverwritePolicy::Refuse).with_context(failed)?;
         staged.push((temporary, &file.path));
     }
     Ok(())
 }
 
-fn write_text(folder: &WorkFolder, path: &str, text: &str, existing: Existing) -> Result<(), FileError> {
+fn write_text(folder: &WritableFolder, path: &str, text: &str, existing: OverwritePolicy) -> Result<(), FileError> {
     let failed = |source| FileError::write_failed(path, source);
     folder.write(path, existing, |_, file| file.write_all(text.as_bytes()).map_err(failed))
 }
 
 /// Renames each file into its place. Where one cannot be, those before it are as they were.
-fn put_in_place(folder: &WorkFolder, staged: &[(String, &str)]) -> anyhow::Result<Vec<ReplacedFile>> {
+fn commit(folder: &WritableFolder, staged: &[(String, &str)]) -> anyhow::Result<Vec<ReplacedFile>> {
     let mut replaced: Vec<ReplacedFile> = Vec::new();
     for (temporary, path) in staged {
         let before = read_text(folder, path).ok().flatten();
-        if let Err(error) = folder.rename(temporary, folder, path, Existing::Replace) {
+        if let Err(error) = folder.rename(temporary, folder, path, OverwritePolicy::Replace) {
             restore(folder, &replaced);
             return Err(error).with_context(|| format!("could not write `{path}`"));
         }
@@ -202,10 +206,10 @@ fn put_in_place(folder: &WorkFolder, staged: &[(String, &str)]) -> anyhow::Resul
 }
 
 /// Puts files back as they were; a folder that is empty then is none of the author's.
-fn restore(folder: &WorkFolder, replaced: &[ReplacedFile]) {
+fn restore(folder: &WritableFolder, replaced: &[ReplacedFile]) {
     for ReplacedFile { path, before } in replaced {
         let _: Result<(), FileError> = match before {
-            Some(text) => write_text(folder, path, text, Existing::Replace),
+            Some(text) => write_text(folder, path, text, OverwritePolicy::Replace),
             None => folder.remove(path),
         };
     }
@@ -224,7 +228,7 @@ fn check_written(arguments: &InitArgs, output: &Output) -> anyhow::Result<bool> 
     output.eprint(&render_text(&built.report, output.error_style()));
     let words = match arguments.update {
         true => "error: the folder does not load with what would be written: it is as it was\n",
-        false => "error: what would be written does not load: this is a fault of the import, and nothing is written\n",
+        false => "error: the generated manifest does not load; this is a bug in the import, and nothing was written\n",
     };
     output.eprint(words);
     Ok(false)
@@ -246,7 +250,7 @@ fn eprint_warnings(report: &mut Report, output: &Output) {
 
 fn summary(imported: &Import, plan: &FolderPlan, arguments: &InitArgs) -> String {
     let dir = &arguments.dir;
-    let wrote: String = plan.files.iter().map(|file| wrote(&dir.join(&file.path))).collect();
+    let wrote: String = plan.files.iter().map(|file| wrote_line(&dir.join(&file.path))).collect();
     let deprecated = match imported.deprecated {
         0 => String::new(),
         count => format!(", {count} deprecated left out"),
@@ -258,7 +262,8 @@ fn summary(imported: &Import, plan: &FolderPlan, arguments: &InitArgs) -> String
         true => format!("{tools} of {} operations are tools{deprecated}\n", imported.operations),
         false => format!("{tools} of {} operations became tools{deprecated}\n", imported.operations),
     };
-    let outcomes: String = plan.outcomes.iter().map(|(outcome, key)| format!("{} {key}\n", words(outcome))).collect();
+    let outcomes: String =
+        plan.outcomes.iter().map(|(outcome, key)| format!("{} {key}\n", outcome_label(outcome))).collect();
     let path = folder_argument(dir);
     let setup = match arguments.update {
         true => String::new(),
@@ -267,7 +272,7 @@ fn summary(imported: &Import, plan: &FolderPlan, arguments: &InitArgs) -> String
     format!("{wrote}{outcomes}\n{counts}\nTry it:\n  folio check{path}\n  folio list{path}\n{setup}")
 }
 
-fn words(outcome: &EntryOutcome) -> &'static str {
+fn outcome_label(outcome: &EntryOutcome) -> &'static str {
     match outcome {
         EntryOutcome::Added => "added",
         EntryOutcome::Refreshed => "refreshed",

@@ -15,7 +15,7 @@ use rustyline::{ColorMode, Config, Editor, Helper};
 
 /// What was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum TypedLine {
+pub(super) enum LineInput {
     Text(String),
     /// ^D.
     End,
@@ -31,19 +31,19 @@ pub(super) struct Candidate {
 }
 
 /// The values for what is typed so far.
-pub(super) type Complete<'a> = dyn Fn(&str) -> Vec<Candidate> + 'a;
+pub(super) type CompleteFn<'a> = dyn Fn(&str) -> Vec<Candidate> + 'a;
 
 /// A line to be typed.
 pub(super) struct LineEditor<'a> {
     pub(super) label: &'a str,
-    pub(super) complete: &'a Complete<'a>,
+    pub(super) complete: &'a CompleteFn<'a>,
     /// Whether what is typed stays invisible.
     pub(super) is_secret: bool,
 }
 
 impl LineEditor<'_> {
     /// Reads the line from the terminal itself, whatever stdout is.
-    pub(super) fn read(&self) -> anyhow::Result<TypedLine> {
+    pub(super) fn read(&self) -> anyhow::Result<LineInput> {
         let color = if self.is_secret { ColorMode::Forced } else { ColorMode::Disabled };
         let config = Config::builder()
             .behavior(Behavior::PreferTerm)
@@ -55,16 +55,16 @@ impl LineEditor<'_> {
             Editor::with_history(config, MemHistory::new()).context("cannot use the terminal")?;
         editor.set_helper(Some(LineHelper { complete: self.complete, is_secret: self.is_secret }));
         match editor.readline(self.label) {
-            Ok(text) => Ok(TypedLine::Text(text)),
-            Err(ReadlineError::Eof) => Ok(TypedLine::End),
-            Err(ReadlineError::Interrupted) => Ok(TypedLine::Interrupted),
+            Ok(text) => Ok(LineInput::Text(text)),
+            Err(ReadlineError::Eof) => Ok(LineInput::End),
+            Err(ReadlineError::Interrupted) => Ok(LineInput::Interrupted),
             Err(error) => Err(error).context("cannot read from the terminal"),
         }
     }
 }
 
 struct LineHelper<'a> {
-    complete: &'a Complete<'a>,
+    complete: &'a CompleteFn<'a>,
     is_secret: bool,
 }
 

@@ -158,7 +158,7 @@ where
         let mut text = format!("{}: ", short_target(event.metadata().target()));
         match event.metadata().target() {
             // Its message says what its fields say.
-            "folio::call" => text.push_str(&JsonFields::of(event).message),
+            "folio::call" => text.push_str(&JsonFields::from_event(event).message),
             _ => context.format_fields(Writer::new(&mut text), event)?,
         }
         writeln!(to, "{}", self.redactors.redact_text(escape_line(&text)))
@@ -176,7 +176,7 @@ fn write_level(to: &mut Writer<'_>, level: Level, color: bool) -> fmt::Result {
 }
 
 fn json_line(event: &Event<'_>, redactors: &Redactors) -> String {
-    let JsonFields { message, fields } = JsonFields::of(event);
+    let JsonFields { message, fields } = JsonFields::from_event(event);
     let level = event.metadata().level().as_str().to_ascii_lowercase();
     let mut line = log_object(&level, event.metadata().target(), redactors.redact_text(message));
     for (name, mut value) in fields {
@@ -204,7 +204,7 @@ struct JsonFields {
 }
 
 impl JsonFields {
-    fn of(event: &Event<'_>) -> JsonFields {
+    fn from_event(event: &Event<'_>) -> JsonFields {
         let mut fields = JsonFields::default();
         event.record(&mut fields);
         fields

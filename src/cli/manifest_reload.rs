@@ -74,7 +74,7 @@ impl ManifestReload {
     fn report_rejection(&mut self, built: &BuildOutcome) {
         let report = &built.report;
         if let Some(dev) = &self.dev {
-            return dev.rejected(built, &self.live);
+            return dev.report_rejection(built, &self.live);
         }
         self.output.eprint_report(report);
         tracing::error!(target: "folio::reload", "not reloaded: keeping the last good version");
@@ -136,7 +136,7 @@ impl ReloadSource for ManifestReload {
                 let (changes, elapsed) = (self.live.replace(catalog.clone()), info.elapsed.as_millis());
                 if let Some(dev) = &self.dev {
                     let reload = PublishedReload { changes: &changes, elapsed_ms: elapsed, should_log };
-                    return dev.reloaded(&built, &catalog, &reload);
+                    return dev.report_reload(&built, &catalog, &reload);
                 }
                 self.reported.log_new(&built.report);
                 if changes.has_changes() {

@@ -40,7 +40,7 @@ impl EntryArguments<'_> {
         }
         let plural = if missing.len() == 1 { "" } else { "s" };
         let (noun, usage) = (self.kind.noun(), self.usage());
-        let near = self.near_names(&missing, given);
+        let near = self.suggest_names(&missing, given);
         Some(format!(
             "missing argument{plural} {} of {noun} `{}`\n{near}help: {usage}",
             quote_names(&missing),
@@ -58,7 +58,7 @@ impl EntryArguments<'_> {
     }
 
     /// The missing arguments that were given by another name.
-    fn near_names(&self, missing: &[&str], given: &Map<String, Value>) -> String {
+    fn suggest_names(&self, missing: &[&str], given: &Map<String, Value>) -> String {
         let unknown = given.keys().filter(|name| self.form.field(name).is_none());
         let near = unknown.filter_map(|name| Some((name, nearest(name, missing.iter().copied())?)));
         near.map(|(name, near)| format!("help: `{name}` is unknown, did you mean `{near}`?\n")).collect()

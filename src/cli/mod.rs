@@ -5,7 +5,7 @@
 mod listen_address;
 mod add;
 mod args;
-mod ask;
+mod text_prompt;
 mod call;
 mod candidates;
 mod check;
@@ -42,7 +42,7 @@ mod call_progress;
 mod entry_kind;
 mod form;
 mod get_watch;
-mod given_arguments;
+mod command_line_arguments;
 mod line_editor;
 mod missing_arguments;
 mod output;

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow, ensure};
 use clap::ValueEnum;
 
-use super::ask::{ask, can_ask};
 use super::environment::environment;
 use super::new_entry::{EntryDraft, NewAction, SharedKeys, name_in_words};
+use super::text_prompt::{ask, can_ask};
 use super::{EntryKind, Exit, NewArgs, Output};
 use crate::catalog::{BuildOutcome, Catalog, build, check_entry_name};
 use crate::compile::FileBuffers;
@@ -30,7 +30,7 @@ pub(super) fn run(arguments: NewArgs, output: &Output) -> anyhow::Result<Exit> {
         output.eprint("error: nothing is added to a manifest with errors\n");
         return Ok(Exit::Failure);
     };
-    let head = EntryHead::new(&arguments, catalog, output)?;
+    let head = EntryHeader::new(&arguments, catalog, output)?;
     if let Err(message) = head.check_unused(catalog) {
         output.eprint(&format!("error: {message}\n"));
         return Ok(Exit::Failure);
@@ -41,7 +41,7 @@ pub(super) fn run(arguments: NewArgs, output: &Output) -> anyhow::Result<Exit> {
     {
         Ok(insertion) => target.add(&draft, insertion, &before, output),
         Err(why) => {
-            eprint_entry(&target, Refusal::Insert(why), &draft, output);
+            eprint_entry(&target, NewEntryError::Insert(why), &draft, output);
             Ok(Exit::Failure)
         }
     }
@@ -78,7 +78,7 @@ impl Target {
         Ok(Target { path, place, text, mark })
     }
 
-    pub(super) fn shown_path(&self) -> String {
+    pub(super) fn display_path(&self) -> String {
         let path = self.path.display().to_string();
         one_line(path.strip_prefix("./").unwrap_or(&path)).into_owned()
     }
@@ -105,18 +105,18 @@ impl Target {
         let after = self.build(&text);
         let is_served = after.catalog.as_deref().is_some_and(|catalog| is_added(draft, catalog, before));
         if let Some(problem) = first_new_error(&before.report, &after.report) {
-            eprint_entry(self, Refusal::NewError(problem), draft, output);
+            eprint_entry(self, NewEntryError::NewError(problem), draft, output);
             return Ok(Exit::Failure);
         }
         if !is_served {
-            eprint_entry(self, Refusal::NotIncluded, draft, output);
+            eprint_entry(self, NewEntryError::NotIncluded, draft, output);
             return Ok(Exit::Failure);
         }
         self.write(&text)?;
         let (entry, lines) = (draft.text(), insertion.text.split_inclusive('\n'));
         let above: usize = lines.take_while(|line| Some(line.trim()) != entry.lines().next()).map(str::len).sum();
         let line = text.get(..insertion.at + above).unwrap_or_default().matches('\n').count() + 1;
-        let shown = self.shown_path();
+        let shown = self.display_path();
         let folder = match self.place.path() == std::env::current_dir().unwrap_or_default() {
             true => String::new(),
             false => format!(" -f {}", shell_quote(self.place.path().as_os_str())),
@@ -177,7 +177,7 @@ fn first_new_error(before: &Report, after: &Report) -> Option<String> {
 }
 
 /// Why an entry is not written.
-enum Refusal {
+enum NewEntryError {
     /// The text leaves no place for it.
     Insert(InsertError),
     /// What the manifest would have wrong.
@@ -187,19 +187,19 @@ enum Refusal {
 }
 
 /// Says why nothing is written, and what to paste instead.
-fn eprint_entry(target: &Target, why: Refusal, draft: &EntryDraft, output: &Output) {
-    let path = target.shown_path();
+fn eprint_entry(target: &Target, why: NewEntryError, draft: &EntryDraft, output: &Output) {
+    let path = target.display_path();
     let why = match why {
-        Refusal::Insert(InsertError::Exists) => {
+        NewEntryError::Insert(InsertError::Exists) => {
             let (kind, name) = (draft.kind.noun(), &draft.name);
             return output.eprint(&format!("error: the file has a {kind} `{name}` already\n"));
         }
-        Refusal::Insert(why) => why.to_string(),
-        Refusal::NewError(message) => {
+        NewEntryError::Insert(why) => why.to_string(),
+        NewEntryError::NewError(message) => {
             return output
                 .eprint(&format!("error: cannot add to `{path}`: the manifest would have errors: {message}\n"));
         }
-        Refusal::NotIncluded => "the manifest does not include the file".to_owned(),
+        NewEntryError::NotIncluded => "the manifest does not include the file".to_owned(),
     };
     let text: String = draft.text().lines().map(|line| format!("  {line}\n")).collect();
     output.eprint(&format!(
@@ -209,28 +209,28 @@ fn eprint_entry(target: &Target, why: Refusal, draft: &EntryDraft, output: &Outp
 }
 
 /// What is added, before it is asked what it does.
-struct EntryHead {
+struct EntryHeader {
     kind: EntryKind,
     name: String,
 }
 
-impl EntryHead {
+impl EntryHeader {
     /// The kind and the name. On a terminal it is asked what is left out.
     ///
     /// # Errors
     /// Something is missing or invalid.
-    fn new(arguments: &NewArgs, catalog: &Catalog, output: &Output) -> anyhow::Result<EntryHead> {
+    fn new(arguments: &NewArgs, catalog: &Catalog, output: &Output) -> anyhow::Result<EntryHeader> {
         let question = "Add a prompt, a tool or a resource?";
-        let kind = given_or_ask(arguments.kind, || ask(question, "prompt", parse_choice, output))?;
-        let kind = kind.ok_or_else(|| missing("kind of the entry"))?;
+        let kind = value_or_ask(arguments.kind, || ask(question, "prompt", parse_choice, output))?;
+        let kind = kind.ok_or_else(|| missing_error("kind of the entry"))?;
         let unused = |answer: &str| {
-            let head = EntryHead { kind, name: parse_name(answer)? };
+            let head = EntryHeader { kind, name: parse_name(answer)? };
             head.check_unused(catalog).map(|()| head.name)
         };
-        let name = given_or_ask(arguments.name.clone(), || ask("Its name", "", unused, output))?;
-        let name = name.ok_or_else(|| missing(&format!("name of the {}", kind.noun())))?;
+        let name = value_or_ask(arguments.name.clone(), || ask("Its name", "", unused, output))?;
+        let name = name.ok_or_else(|| missing_error(&format!("name of the {}", kind.noun())))?;
         parse_name(&name).map_err(|help| anyhow!("invalid name `{}`\nhelp: {help}", one_line(&name)))?;
-        Ok(EntryHead { kind, name })
+        Ok(EntryHeader { kind, name })
     }
 
     fn check_unused(&self, catalog: &Catalog) -> Result<(), String> {
@@ -251,15 +251,15 @@ impl EntryHead {
         catalog: &Catalog,
         output: &Output,
     ) -> anyhow::Result<EntryDraft> {
-        let EntryHead { kind, name } = self;
+        let EntryHeader { kind, name } = self;
         let is_tool = kind == EntryKind::Tool;
         ensure!(arguments.action.is_none() || is_tool, "`--action` is for tools, and this is a {}", kind.noun());
         let (question, words) = ("What it is, in a sentence", name_in_words(&name));
         let sentence = |answer: &str| Ok(answer.to_owned());
-        let description = given_or_ask(arguments.description, || ask(question, &words, sentence, output))?;
+        let description = value_or_ask(arguments.description, || ask(question, &words, sentence, output))?;
         let question = "A program (exec), a script, an http request or a file?";
         let action = match arguments.action {
-            None if is_tool => given_or_ask(None, || ask(question, "exec", parse_choice, output))?,
+            None if is_tool => value_or_ask(None, || ask(question, "exec", parse_choice, output))?,
             given => given,
         };
         let (description, action) = (description.unwrap_or(words), action.unwrap_or_default());
@@ -274,14 +274,14 @@ impl EntryHead {
 }
 
 /// What is given, or answered on a terminal. In a script nothing is asked.
-fn given_or_ask<T>(given: Option<T>, answer: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<Option<T>> {
+fn value_or_ask<T>(given: Option<T>, answer: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<Option<T>> {
     match given {
         None if can_ask() => answer().map(Some),
         given => Ok(given),
     }
 }
 
-fn missing(what: &str) -> anyhow::Error {
+fn missing_error(what: &str) -> anyhow::Error {
     anyhow!("missing {what}\nhelp: `folio new prompt NAME`, or `tool` or `resource`; on a terminal it is asked for")
 }
 

@@ -67,7 +67,7 @@ impl Output {
     }
 
     /// What others have written, as it may be printed: exactly, unless a terminal would obey it.
-    pub(super) fn shown(&self, text: String) -> String {
+    pub(super) fn sanitize_for_stdout(&self, text: String) -> String {
         if io::stdout().is_terminal() { sanitize(&text).into_owned() } else { text }
     }
 

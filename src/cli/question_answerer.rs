@@ -16,7 +16,7 @@ pub(super) trait QuestionAnswerer: Sync {
     fn answer(&self, question: &ServerQuestion<'_>) -> Result<Option<Value>, String>;
 }
 
-/// NoAnswers: the error says what to pass.
+/// Answers nothing: the error says what to pass.
 pub(super) struct NoAnswers;
 
 impl QuestionAnswerer for NoAnswers {

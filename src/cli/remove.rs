@@ -11,7 +11,7 @@ use crate::yaml::remove_entry;
 pub(super) fn run(arguments: &RemoveArgs, output: &Output) -> anyhow::Result<Exit> {
     let project = PackProject::open(&arguments.file, output)?;
     let target = Target::find(&arguments.file)?;
-    let (key, shown) = (arguments.key.as_str(), target.shown_path());
+    let (key, shown) = (arguments.key.as_str(), target.display_path());
     let text = match remove_entry(&target.text, "packs", key) {
         Ok(Some(text)) => text,
         Ok(None) => {

@@ -10,9 +10,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::argument_completion::ArgumentCompletion;
 use super::call_progress::CallProgress;
+use super::command_line_arguments::CommandLineArguments;
 use super::entry_kind::EntryKind;
 use super::file_size_limit::fail_writes_beyond_limit;
-use super::given_arguments::GivenArguments;
 use super::missing_arguments::{ArgumentPrompt, EntryArguments};
 use super::preset_answers::PresetAnswers;
 use super::question_answerer::{NoAnswers, QuestionAnswerer, client_capabilities, first_answer, unanswered_error};
@@ -24,7 +24,7 @@ use crate::diagnostic::sanitize;
 use crate::load::{EnvSource, LoadedPacks, ManifestLocation, load};
 use crate::server::{LiveCatalog, ServeOptions};
 use crate::spec_version::SpecVersion;
-use crate::transport::in_process::{self, Client, InProcessError, ServerQuestion};
+use crate::transport::in_process::{self, InProcessClient, InProcessError, ServerQuestion};
 use crate::world::{ActionReport, DryRunWorld, RealWorld, ReportingWorld, World};
 
 /// Loads and builds a manifest, and lets `output` remove its secrets.
@@ -34,7 +34,7 @@ pub(super) fn load_and_build(place: &ManifestLocation, output: &Output) -> Build
 
 /// The same with the variables of `environment`.
 pub(super) fn load_with(place: &ManifestLocation, environment: &EnvSource, output: &Output) -> BuildOutcome {
-    finish_load(load(place, environment), output)
+    build_loaded(load(place, environment), output)
 }
 
 /// Loads and builds a manifest whose variables may come from commands, which are run.
@@ -43,11 +43,11 @@ fn run_commands_and_build(place: &ManifestLocation, output: &Output) -> anyhow::
     let mut commands = VariableCommands::new(world.clone(), CancellationToken::new());
     let loaded = build_runtime()?.block_on(commands.load(place, &EnvSource::Process, false));
     world.shut_down();
-    Ok(finish_load(loaded, output))
+    Ok(build_loaded(loaded, output))
 }
 
 /// Builds what was loaded, and lets `output` remove its secrets.
-pub(super) fn finish_load(loaded: LoadedPacks, output: &Output) -> BuildOutcome {
+pub(super) fn build_loaded(loaded: LoadedPacks, output: &Output) -> BuildOutcome {
     let built = build(loaded);
     output.add_secrets(&built);
     built
@@ -136,15 +136,15 @@ impl Request<'_> {
     }
 
     /// Reads what the command line says, before anything is loaded.
-    pub(super) fn read_arguments(&self) -> anyhow::Result<GivenArguments> {
-        GivenArguments::read(self.words, self.options.args.as_deref(), self.output)
+    pub(super) fn read_arguments(&self) -> anyhow::Result<CommandLineArguments> {
+        CommandLineArguments::read(self.words, self.options.args.as_deref(), self.output)
     }
 
     /// The arguments, those that are missing from the person at the terminal.
     pub(super) fn arguments(
         &self,
         catalog: &Arc<Catalog>,
-        given: GivenArguments,
+        given: CommandLineArguments,
         terminal: Option<&Terminal<'_>>,
     ) -> Result<Map<String, Value>, UnsentRequestError> {
         let schema = self.kind.input_schema(catalog, self.name);
@@ -226,7 +226,7 @@ impl Request<'_> {
             first_answer(&[&answers, last], question)
         };
         let show = |params: &Value| progress.show(params);
-        let client = Client {
+        let client = InProcessClient {
             version: SpecVersion::NEWEST,
             capabilities: client_capabilities(has_answers, &questions),
             answer: &answer,
@@ -298,18 +298,19 @@ struct LiveRequest {
 }
 
 /// Sends a request of a client that is asked nothing.
-pub(super) fn send_alone(
+pub(super) fn send_without_questions(
     catalog: &Arc<Catalog>,
     world: &Arc<dyn World>,
     method: &'static str,
     params: Value,
 ) -> anyhow::Result<Result<Value, InProcessError>> {
     let answer = |_: &ServerQuestion<'_>| Err(String::new());
-    let client = Client { version: SpecVersion::NEWEST, capabilities: json!({}), answer: &answer, progress: None };
+    let client =
+        InProcessClient { version: SpecVersion::NEWEST, capabilities: json!({}), answer: &answer, progress: None };
     send_as(&client, LiveRequest { catalog: catalog.clone(), world: world.clone(), method, params })
 }
 
-fn send_as(client: &Client<'_>, request: LiveRequest) -> anyhow::Result<Result<Value, InProcessError>> {
+fn send_as(client: &InProcessClient<'_>, request: LiveRequest) -> anyhow::Result<Result<Value, InProcessError>> {
     let LiveRequest { catalog, world, method, params } = request;
     let runtime = build_runtime()?;
     let options = ServeOptions { watching: false, declare_all: true };

@@ -22,16 +22,16 @@ fn embedded_text(resource: &Value) -> String {
     let uri = one_line(text("uri").unwrap_or_default());
     match text("text") {
         Some(body) => format!("[resource {uri}]\n{body}"),
-        None => format!("[resource {uri}, {}", media_words(text("mimeType"), text("blob").unwrap_or_default())),
+        None => format!("[resource {uri}, {}", describe_media(text("mimeType"), text("blob").unwrap_or_default())),
     }
 }
 
 /// `[image/png, 1234 bytes]`.
 pub(super) fn media_line(mime_type: &str, base64: &str) -> String {
-    format!("[{}", media_words(Some(mime_type), base64))
+    format!("[{}", describe_media(Some(mime_type), base64))
 }
 
-fn media_words(mime_type: Option<&str>, base64: &str) -> String {
+fn describe_media(mime_type: Option<&str>, base64: &str) -> String {
     let size = STANDARD.decode(base64).map_or(base64.len(), |bytes| bytes.len());
     let mime_type = mime_type.filter(|mime| !mime.is_empty()).unwrap_or("application/octet-stream");
     format!("{}, {size} bytes]", one_line(mime_type))

@@ -15,7 +15,7 @@ use super::dev_session::DevSession;
 use super::environment::environment;
 use super::file_size_limit::fail_writes_beyond_limit;
 use super::manifest_reload::{ManifestOrigin, ManifestReload, ReportedWarnings};
-use super::request::{finish_load, new_world};
+use super::request::{build_loaded, new_world};
 use super::sandbox_listing::warn_of_gaps;
 use super::variable_commands::VariableCommands;
 use super::{Exit, ListenAddress, Output, ServeArgs};
@@ -69,7 +69,7 @@ async fn load_and_serve(
     // From here on SIGHUP does not end the server.
     let _hangup = signal(SignalKind::hangup()).context("could not listen for signals")?;
     let mut commands = VariableCommands::new(world.clone(), stop.clone());
-    let mut built = finish_load(commands.load(&place, &environment, false).await, output);
+    let mut built = build_loaded(commands.load(&place, &environment, false).await, output);
     // An author's session listens, whatever the manifest says.
     let default = dev.as_ref().map(|_| HttpSettings::default());
     let settings = built.catalog.as_deref().map(Catalog::http_settings).or(default.as_ref());

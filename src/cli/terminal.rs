@@ -6,7 +6,7 @@ use anyhow::bail;
 use serde_json::{Map, Value, json};
 
 use super::form::{Form, FormField};
-use super::line_editor::{Candidate, Complete, LineEditor, TypedLine};
+use super::line_editor::{Candidate, CompleteFn, LineEditor, LineInput};
 use super::preset_answers::current_folder_roots;
 use super::question_answerer::{QuestionAnswerer, sampled_text};
 use super::{LogFormat, Output};
@@ -47,7 +47,7 @@ impl Terminal<'_> {
     ///
     /// # Errors
     /// ^C, or the terminal cannot be read.
-    pub(super) fn ask_field(&self, field: &FormField<'_>, complete: &Complete<'_>) -> anyhow::Result<FieldAnswer> {
+    pub(super) fn ask_field(&self, field: &FormField<'_>, complete: &CompleteFn<'_>) -> anyhow::Result<FieldAnswer> {
         if let Some(description) = field.description() {
             self.print(&format!("  {}\n", one_line(description)));
         }
@@ -69,11 +69,11 @@ impl Terminal<'_> {
     }
 
     /// A line, or `None` at ^D.
-    fn read_line(&self, label: &str, complete: &Complete<'_>, is_secret: bool) -> anyhow::Result<Option<String>> {
+    fn read_line(&self, label: &str, complete: &CompleteFn<'_>, is_secret: bool) -> anyhow::Result<Option<String>> {
         match (LineEditor { label, complete, is_secret }).read()? {
-            TypedLine::Text(text) => Ok(Some(text)),
-            TypedLine::End => Ok(None),
-            TypedLine::Interrupted => bail!("interrupted"),
+            LineInput::Text(text) => Ok(Some(text)),
+            LineInput::End => Ok(None),
+            LineInput::Interrupted => bail!("interrupted"),
         }
     }
 

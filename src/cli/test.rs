@@ -10,7 +10,7 @@ use anyhow::bail;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use super::request::{build_runtime, finish_load, new_world};
+use super::request::{build_loaded, build_runtime, new_world};
 use super::test_record;
 use super::test_report::{print_failed_run, print_run};
 use super::test_watch;
@@ -60,14 +60,14 @@ fn run_manifest(arguments: &TestArgs, output: &Output) -> anyhow::Result<Exit> {
     }
     let environment = TestEnvironment { records_coverage: arguments.coverage, ..test_environment(&declared) };
     let environment = EnvSource::Test(environment);
-    let built = finish_load(load(&place, &environment), output);
+    let built = build_loaded(load(&place, &environment), output);
     if built.report.has_errors() {
         output.eprint_report(&built.report);
         let no_run = TestRunError { report: &built.report, message: "the manifest has errors".to_owned() };
         print_failed_run(&no_run, arguments.format, output)?;
         return Ok(Exit::CannotRun);
     }
-    let coverage = built.coverage.as_ref().map(|all| Mutex::new(Coverage::of(all, &built.report.sources)));
+    let coverage = built.coverage.as_ref().map(|all| Mutex::new(Coverage::from_load(all, &built.report.sources)));
     let wanted = WantedTests { is_wanted: &|_| true, output, coverage: coverage.as_ref() };
     let Some(mut run) = run_tests(declared, &place, arguments, &wanted)? else {
         bail!("no test matches `{}`", arguments.filter.as_deref().unwrap_or_default());
@@ -155,7 +155,7 @@ pub(super) fn run_tests(
         }
     }
     tests.retain(wanted.is_wanted);
-    let worlds = RealWorlds { place, buffers: FileBuffers::default(), output: wanted.output.clone() };
+    let worlds = CliTestWorlds { place, buffers: FileBuffers::default(), output: wanted.output.clone() };
     let runner = TestRunner {
         worlds: &worlds,
         documents: &loaded.findings.documents,
@@ -177,7 +177,7 @@ pub(super) fn run_again(place: &ManifestLocation, buffers: FileBuffers, wanted: 
     let mut loaded = load_buffers(place, &EnvSource::Test(TestEnvironment::default()), &buffers);
     let mut tests = plan_tests(&loaded);
     tests.retain(wanted.is_wanted);
-    let worlds = RealWorlds { place, buffers, output: wanted.output.clone() };
+    let worlds = CliTestWorlds { place, buffers, output: wanted.output.clone() };
     let runner = TestRunner {
         worlds: &worlds,
         documents: &loaded.findings.documents,
@@ -228,14 +228,14 @@ fn next_test<'t>(next: &AtomicUsize, tests: &'t [PlannedTest]) -> Option<(usize,
 }
 
 /// The folder of the tests, and the world of live ones.
-struct RealWorlds<'a> {
+struct CliTestWorlds<'a> {
     place: &'a ManifestLocation,
     /// Texts in the place of files, for tests that are not live.
     buffers: FileBuffers,
     output: Output,
 }
 
-impl TestWorlds for RealWorlds<'_> {
+impl TestWorlds for CliTestWorlds<'_> {
     fn load(&self, environment: &EnvSource, live: bool) -> LoadedPacks {
         let runtime = if live { build_runtime().ok() } else { None };
         let Some(runtime) = runtime else { return load_buffers(self.place, environment, &self.buffers) };

@@ -13,7 +13,7 @@ use super::test::{TestRun, WantedTests, run_again};
 use super::{Exit, Output};
 use crate::compile::FileBuffers;
 use crate::diagnostic::{Code, FileId, one_line};
-use crate::files::{Existing, WorkFolder};
+use crate::files::{OverwritePolicy, WritableFolder};
 use crate::load::ManifestLocation;
 use crate::test_run::{Recording, TestStatus};
 use crate::yaml::{InsertError, WrittenPair, add_pair, pointer, replace_pair};
@@ -234,7 +234,8 @@ fn write_file(path: &Path, before: &str, after: &str) -> anyhow::Result<()> {
     ensure!(bare == before, "it has changed since it was read");
     let mark = now.strip_suffix(bare).unwrap_or_default();
     let name = path.file_name().and_then(|name| name.to_str()).context("its name is not UTF-8")?;
-    let folder = WorkFolder::open(path.parent().unwrap_or(&path))?;
-    folder
-        .write(name, Existing::ReplaceUnchanged, |_, file| -> anyhow::Result<()> { Ok(write!(file, "{mark}{after}")?) })
+    let folder = WritableFolder::open(path.parent().unwrap_or(&path))?;
+    folder.write(name, OverwritePolicy::ReplaceUnchanged, |_, file| -> anyhow::Result<()> {
+        Ok(write!(file, "{mark}{after}")?)
+    })
 }

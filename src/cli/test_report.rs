@@ -77,7 +77,7 @@ fn status_word(outcome: &TestOutcome) -> String {
 
 /// A failure with the frame of its expectation, and what came.
 fn failure_text(failure: &TestFailure, sources: &Report, style: TerminalStyle) -> String {
-    let mut report = Report::of_sources(sources.sources.clone());
+    let mut report = Report::with_sources(sources.sources.clone());
     let diagnostic = report.error(Code::FailedTest, failure.at.span(), failure.message.clone());
     diagnostic.help.clone_from(&failure.help);
     let details: String = failure.details.lines().map(|line| format!("  {}\n", sanitize(line))).collect();

@@ -9,7 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::manifest_reload::load_fingerprint;
-use super::request::finish_load;
+use super::request::build_loaded;
 use super::test::{WantedTests, run_tests};
 use super::test_report::print_run;
 use super::{Exit, Output, TestArgs};
@@ -24,7 +24,7 @@ pub(super) fn run(place: ManifestLocation, arguments: &TestArgs, output: &Output
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.context("could not start the runtime")?;
     let stop = CancellationToken::new();
-    let mut watch = TestAgain {
+    let mut watch = TestReload {
         place,
         arguments: arguments.clone(),
         output: output.clone(),
@@ -70,7 +70,7 @@ fn stop_on_signals(stop: CancellationToken) -> anyhow::Result<()> {
 }
 
 /// Runs tests again.
-struct TestAgain {
+struct TestReload {
     place: ManifestLocation,
     arguments: TestArgs,
     output: Output,
@@ -91,7 +91,7 @@ struct LoadedTests {
     built: BuildOutcome,
 }
 
-impl TestAgain {
+impl TestReload {
     /// Runs the tests that are another than they were, and those that failed.
     fn run(&mut self, loaded: LoadedTests) {
         if let Err(error) = self.try_run(loaded) {
@@ -137,13 +137,13 @@ impl TestAgain {
     }
 }
 
-impl ReloadSource for TestAgain {
+impl ReloadSource for TestReload {
     type Outcome = LoadedTests;
 
     fn load(&mut self, _: bool) -> LoadOutput<LoadedTests> {
         let declared = load(&self.place, &EnvSource::Test(TestEnvironment::default()));
         let environment = EnvSource::Test(test_environment(&declared));
-        let built = finish_load(load(&self.place, &environment), &self.output);
+        let built = build_loaded(load(&self.place, &environment), &self.output);
         let mut watch = built.reads.clone();
         if built.report.has_errors() {
             // A broken manifest may not reach the file with the fix, so earlier dependencies stay watched.

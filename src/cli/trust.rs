@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::ask::{ask, can_ask};
 use super::pack_acts::PackActs;
 use super::pack_project::{Moves, PackProject, print_failure};
+use super::text_prompt::{ask, can_ask};
 use super::{Exit, Output, TrustArgs};
 use crate::compile::FileBuffers;
 use crate::diagnostic::{count_noun, nearest, one_line, sanitize};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::Findings;
+use super::LoadContext;
 use crate::diagnostic::{Code, Diagnostic, FileId, Report, Span};
 use crate::yaml::Document;
 
@@ -24,7 +24,7 @@ struct AllowedCode {
     is_used: bool,
 }
 
-impl Findings {
+impl LoadContext {
     /// Silences the warnings that comments allow, and warns of comments that silence none.
     pub fn apply_allow_comments(&mut self) {
         let mut allowed = Vec::new();

@@ -2,7 +2,7 @@
 
 use super::Compiler;
 use crate::diagnostic::Span;
-use crate::template::{Branch, Marker};
+use crate::template::{Branch, CoverageMarker};
 use crate::yaml::Location;
 
 /// The kinds of parts.
@@ -54,19 +54,19 @@ pub struct MarkedPart {
     /// What it is, as messages show it.
     pub label: String,
     /// Whether it was reached.
-    pub marker: Marker,
+    pub marker: CoverageMarker,
 }
 
 impl LoadCoverage {
     /// Marks a part.
-    fn mark(&mut self, kind: PartKind, at: impl Into<Span>, label: impl Into<String>) -> Marker {
-        let marker = Marker::default();
+    fn mark(&mut self, kind: PartKind, at: impl Into<Span>, label: impl Into<String>) -> CoverageMarker {
+        let marker = CoverageMarker::default();
         self.parts.push(MarkedPart { kind, at: at.into(), label: label.into(), marker: marker.clone() });
         marker
     }
 
     /// Adds a branch that is marked already.
-    fn add_branch(&mut self, at: Span, label: &str, marker: &Marker) {
+    fn add_branch(&mut self, at: Span, label: &str, marker: &CoverageMarker) {
         let (label, marker) = (label.to_owned(), marker.clone());
         self.parts.push(MarkedPart { kind: PartKind::Branch, at, label, marker });
     }
@@ -74,7 +74,7 @@ impl LoadCoverage {
 
 impl Compiler<'_> {
     /// Marks a part, if the load records what is reached.
-    pub fn mark(&mut self, kind: PartKind, at: Location, label: impl Into<String>) -> Option<Marker> {
+    pub fn mark(&mut self, kind: PartKind, at: Location, label: impl Into<String>) -> Option<CoverageMarker> {
         self.findings.coverage.as_mut().map(|coverage| coverage.mark(kind, at, label))
     }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::{Compiler, Exposure};
 use crate::diagnostic::Code;
-use crate::template::{ScopeShape, Shape, Template, Text};
+use crate::template::{ScopeShape, Shape, Template, TextSlot};
 use crate::yaml::Spanned;
 
 /// How many folders one variable may name.
@@ -12,7 +12,7 @@ pub const MAX_NAMED_FOLDERS: usize = 64;
 
 /// What a variable names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NamedFolders {
+pub enum FolderVariable {
     /// Folders, by their absolute paths.
     Paths(Vec<PathBuf>),
     /// Nothing, as this variable is not set.
@@ -22,13 +22,13 @@ pub enum NamedFolders {
 impl Compiler<'_> {
     /// The folders of exactly one `{{env.NAME}}`, several separated as in `PATH`, or of `{{workspace}}`. Anything else is
     /// reported with this message and its help.
-    pub fn named_folders(&mut self, written: &Spanned<String>, message: &str, help: &str) -> Option<NamedFolders> {
+    pub fn named_folders(&mut self, written: &Spanned<String>, message: &str, help: &str) -> Option<FolderVariable> {
         if let Some(workspace) = self.workspace(written) {
-            return Some(NamedFolders::Paths(vec![workspace]));
+            return Some(FolderVariable::Paths(vec![workspace]));
         }
         // Where `{{workspace}}` is not all that is written, it is known, and the message says what is wrong.
         let names = ScopeShape::new().with_name("env", self.pack.env.shape()).with_name("workspace", Shape::Text);
-        let template: Template<Text> =
+        let template: Template<TextSlot> =
             self.with_scope_shape(names, |compiler| compiler.template(written, Exposure::Client))?;
         let name = match template.single_path() {
             Some([env, name]) if env == "env" => name,
@@ -40,10 +40,10 @@ impl Compiler<'_> {
         self.check_folder_variable(name, written.location)?;
         let value = self.pack.env.variables.get(name).and_then(|variable| variable.value.clone());
         let Some(value) = value.filter(|value| !value.is_empty()) else {
-            return Some(NamedFolders::Unset(name.clone()));
+            return Some(FolderVariable::Unset(name.clone()));
         };
         let manifest = self.pack.folder.path();
         let paths = std::env::split_paths(&value).filter(|path| !path.as_os_str().is_empty()).take(MAX_NAMED_FOLDERS);
-        Some(NamedFolders::Paths(paths.map(|path| manifest.join(path)).collect()))
+        Some(FolderVariable::Paths(paths.map(|path| manifest.join(path)).collect()))
     }
 }

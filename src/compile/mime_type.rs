@@ -2,7 +2,7 @@
 
 use super::{Compiler, Exposure};
 use crate::files::is_mime_type;
-use crate::template::{RenderError, Scope, Template, Text};
+use crate::template::{RenderError, Scope, Template, TextSlot};
 use crate::yaml::Spanned;
 
 /// The MIME type of what is made at a call.
@@ -11,7 +11,7 @@ pub enum MimeType {
     /// As written.
     Fixed(String),
     /// A template.
-    Template(Template<Text>),
+    Template(Template<TextSlot>),
 }
 
 impl MimeType {

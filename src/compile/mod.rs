@@ -6,7 +6,7 @@
 mod shell_variable;
 mod allow_comment;
 mod coverage;
-mod findings;
+mod load_context;
 mod folder_variable;
 mod mime_type;
 mod pack;
@@ -19,8 +19,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 pub use coverage::{LoadCoverage, MarkedPart, PartKind};
-pub use findings::{FileBuffers, FindingCounts, Findings, LoadDependencies};
-pub use folder_variable::{MAX_NAMED_FOLDERS, NamedFolders};
+pub use folder_variable::{FolderVariable, MAX_NAMED_FOLDERS};
+pub use load_context::{FileBuffers, FindingCounts, LoadContext, LoadDependencies};
 pub use mime_type::MimeType;
 pub use pack::{Environment, FILES_GRANT, Grants, LockedGrants, Pack, PackAct, PackVariable};
 pub use placeholder::TILDE_HELP;
@@ -32,8 +32,8 @@ pub use template::{Exposure, JsonTemplate};
 use crate::diagnostic::{Code, Diagnostic, Span};
 use crate::digest::sha256;
 use crate::files::{FileError, Folder, normalize};
-use crate::notation::{FileRef, TextOrFile};
 use crate::template::ScopeShape;
+use crate::value_types::{FileRef, TextOrFile};
 use crate::yaml::{Location, Spanned};
 
 /// The largest file that can be part of a manifest.
@@ -42,7 +42,7 @@ pub const MAX_FILE_BYTES: u64 = 16 << 20;
 /// Compiles the values of one entry.
 pub struct Compiler<'a> {
     /// The findings of the load.
-    pub findings: &'a mut Findings,
+    pub findings: &'a mut LoadContext,
     /// The pack that the entry belongs to.
     pub pack: &'a Pack,
     /// The folder of the file of the entry, relative to the pack.
@@ -63,7 +63,7 @@ pub struct Compiler<'a> {
 
 impl<'a> Compiler<'a> {
     /// A compiler for the entries of one file.
-    pub fn new(findings: &'a mut Findings, pack: &'a Pack, base: &'a Path) -> Compiler<'a> {
+    pub fn new(findings: &'a mut LoadContext, pack: &'a Pack, base: &'a Path) -> Compiler<'a> {
         Compiler {
             findings,
             pack,

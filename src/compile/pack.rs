@@ -9,8 +9,8 @@ use serde_json::Value;
 use super::SandboxRules;
 use crate::diagnostic::FileId;
 use crate::files::Folder;
-use crate::notation::{Connection, FolderSpec, NamedMap};
 use crate::template::{Engine, FixedTime, Shape};
+use crate::value_types::{Connection, FolderSpec, NamedMap};
 use crate::yaml::{Location, Spanned};
 
 /// The grant that a pack needs to change files, and to read outside of itself.

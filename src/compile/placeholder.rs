@@ -2,7 +2,7 @@
 
 use super::{Compiler, ShellVariableCheck};
 use crate::diagnostic::Code;
-use crate::notation::is_identifier;
+use crate::value_types::is_identifier;
 use crate::yaml::Spanned;
 
 /// What to write instead of `~`.

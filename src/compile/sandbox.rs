@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::{Compiler, Exposure, Grants};
 use crate::diagnostic::Code;
 use crate::files::normalize;
-use crate::notation::{Network, NetworkMode, Port, Sandbox};
-use crate::template::{Template, Text};
+use crate::template::{Template, TextSlot};
+use crate::value_types::{Network, NetworkMode, Port, Sandbox};
 use crate::yaml::{Location, Spanned};
 
 /// What a program may reach. Several of them hold together, each for itself.
@@ -67,7 +67,7 @@ pub struct SandboxUse {
 
 impl SandboxPath {
     /// A path below a folder.
-    pub fn beneath(root: &Path, path: &Path) -> SandboxPath {
+    pub fn below(root: &Path, path: &Path) -> SandboxPath {
         let shown = if path.as_os_str().is_empty() { ".".into() } else { path.to_string_lossy().into_owned() };
         SandboxPath { shown, place: SandboxPlace::Beneath(root.to_owned(), path.to_owned()) }
     }
@@ -113,7 +113,7 @@ impl Compiler<'_> {
         if let Some(workspace) = self.workspace(written) {
             return Some(SandboxPath { shown: "workspace".to_owned(), place: SandboxPlace::Anywhere(workspace) });
         }
-        let template: Template<Text> = self.template(written, Exposure::Private)?;
+        let template: Template<TextSlot> = self.template(written, Exposure::Private)?;
         let Some([env, name]) = template.single_path().filter(|path| path.first().is_some_and(|head| head == "env"))
         else {
             self.error(

@@ -9,9 +9,9 @@ use super::{Compiler, MAX_FILE_BYTES};
 use crate::diagnostic::{Code, Severity};
 use crate::digest::sha256;
 use crate::files::normalize;
-use crate::notation::Json;
 use crate::schema::{Schema, SchemaError};
 use crate::template::Shape;
+use crate::value_types::Json;
 use crate::yaml::{Location, Spanned, parse, parse_json, pointer};
 
 /// A JSON value, the location of its root, and the folder of its relative references.

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use super::{Compiler, Exposure};
 use crate::diagnostic::Code;
-use crate::notation::is_identifier;
-use crate::template::{EnvValue, HeaderSlot, QueryValue, Shape, Slot, Text, Url, reserved_name_meaning};
+use crate::template::{EnvValue, HeaderSlot, QueryValue, Shape, Slot, TextSlot, UrlSlot, reserved_name_meaning};
+use crate::value_types::is_identifier;
 use crate::yaml::Spanned;
 
 /// Which shell variables are probably mistakes.
@@ -29,11 +29,11 @@ impl ShellVariableCheck {
     pub(super) fn for_slot<S: Slot>(exposure: Exposure) -> Option<ShellVariableCheck> {
         let slot = TypeId::of::<S>();
         let values =
-            [TypeId::of::<HeaderSlot>(), TypeId::of::<Url>(), TypeId::of::<EnvValue>(), TypeId::of::<QueryValue>()];
+            [TypeId::of::<HeaderSlot>(), TypeId::of::<UrlSlot>(), TypeId::of::<EnvValue>(), TypeId::of::<QueryValue>()];
         if values.contains(&slot) {
             return Some(ShellVariableCheck::Value);
         }
-        (slot == TypeId::of::<Text>() && exposure == Exposure::Client).then_some(ShellVariableCheck::Body)
+        (slot == TypeId::of::<TextSlot>() && exposure == Exposure::Client).then_some(ShellVariableCheck::Body)
     }
 }
 

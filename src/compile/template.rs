@@ -31,8 +31,8 @@ impl Compiler<'_> {
         match Template::compile(&self.pack.engine, text, &self.scope_shape) {
             Ok(template) => {
                 self.check_secrets(template.read_paths(), text.location, exposure);
-                self.check_altered(template.altered(), text.location, exposure);
-                self.check_compared(template.compared(), text.location, exposure);
+                self.check_altered(template.altered_values(), text.location, exposure);
+                self.check_compared(template.comparisons(), text.location, exposure);
                 self.record_steps(template.read_paths());
                 self.add_branches(template.branches(), text.location);
                 self.warn_helper_names(text);

@@ -22,7 +22,7 @@ function rowOf(event) {
     case "call":
       return callRow(event, at);
     case "reload": {
-      const words = event.broken ? event.changes : `${event.mended ? "mended, " : ""}reloaded: ${event.changes}`;
+      const words = event.broken ? event.changes : `${event.fixed ? "fixed, " : ""}reloaded: ${event.changes}`;
       return element("li", { class: event.broken ? "error-text" : undefined }, at, words);
     }
     case "client":

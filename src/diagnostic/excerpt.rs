@@ -57,7 +57,7 @@ impl Excerpt {
         let path = one_line(&source.path().display().to_string()).into_owned();
         let position = source.position(span.start);
         let line = position.line as usize;
-        let (window, range) = Window::of_line(source, line, span);
+        let (window, range) = Window::around(source, line, span);
         let marks = vec![Mark { primary, label, line, range }];
         Some(Excerpt { file: span.file, path, lines: BTreeMap::from([(line, window)]), marks, column: position.column })
     }
@@ -73,7 +73,7 @@ impl Excerpt {
             Some(window) if window.contains(span) => window.locate(source, span),
             Some(_) => return false,
             None => {
-                let (window, range) = Window::of_line(source, line, span);
+                let (window, range) = Window::around(source, line, span);
                 self.lines.insert(line, window);
                 range
             }
@@ -88,7 +88,7 @@ impl Excerpt {
         for (between, beyond) in [(line.wrapping_sub(1), line.wrapping_sub(2)), (line + 1, line + 2)] {
             if self.lines.contains_key(&beyond) && !self.lines.contains_key(&between) {
                 let start = source.line_range(between).start;
-                let (window, _) = Window::of_line(source, between, Span::new(self.file, start, start));
+                let (window, _) = Window::around(source, between, Span::new(self.file, start, start));
                 self.lines.insert(between, window);
             }
         }
@@ -146,7 +146,7 @@ struct Window {
 
 impl Window {
     /// The part of `line` around `span`, and the range of `span` in the window's text.
-    fn of_line(source: &SourceFile, line: usize, span: Span) -> (Window, Range<usize>) {
+    fn around(source: &SourceFile, line: usize, span: Span) -> (Window, Range<usize>) {
         let whole = source.line_range(line);
         let inside = clamp_span(source, span, &whole);
         let text = source.text();
@@ -181,8 +181,8 @@ impl Window {
 /// The part of `span` within `bounds`, on character boundaries and no longer than is underlined.
 fn clamp_span(source: &SourceFile, span: Span, bounds: &Range<usize>) -> Range<usize> {
     let text = source.text();
-    let start = source.boundary((span.start as usize).clamp(bounds.start, bounds.end));
-    let end = source.boundary((span.end as usize).clamp(start, bounds.end));
+    let start = source.floor_char_boundary((span.start as usize).clamp(bounds.start, bounds.end));
+    let end = source.floor_char_boundary((span.end as usize).clamp(start, bounds.end));
     let covered = text.get(start..end).unwrap_or_default();
     let length = covered.char_indices().nth(MAX_SPAN_CHARS).map_or(covered.len(), |(at, _)| at);
     start..start + length

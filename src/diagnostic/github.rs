@@ -15,7 +15,7 @@ fn command(report: &Report, diagnostic: &Diagnostic) -> String {
         Severity::Warning => "warning",
         Severity::Note => "notice",
     };
-    let place = SourceRange::of(report, diagnostic).map_or_else(String::new, |place| {
+    let place = SourceRange::for_diagnostic(report, diagnostic).map_or_else(String::new, |place| {
         let (start, end) = (place.start, place.end);
         let columns = match start.line == end.line && end.column > start.column {
             true => format!(",col={},endColumn={}", start.column, end.column),

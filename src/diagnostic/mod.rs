@@ -10,8 +10,8 @@ mod snippet;
 mod render;
 mod source;
 mod sanitize;
-mod located;
-mod words;
+mod located_error;
+mod wording;
 
 #[cfg(test)]
 mod tests;
@@ -19,13 +19,13 @@ mod tests;
 use std::collections::HashSet;
 
 pub use code::Code;
-pub use located::LocatedError;
+pub use located_error::LocatedError;
 pub use render::{
     Format, TerminalStyle, render, render_frames, render_json, render_line, render_lines, render_text, summary,
 };
 pub use sanitize::{one_line, sanitize, truncate};
 pub use source::{FileId, Position, SourceFile, SourceMap, Span};
-pub use words::{count_noun, nearest, quote_names};
+pub use wording::{count_noun, nearest, quote_names};
 
 /// How serious a diagnostic is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -156,7 +156,7 @@ pub struct Report {
 
 impl Report {
     /// A report without diagnostics.
-    pub fn of_sources(sources: SourceMap) -> Report {
+    pub fn with_sources(sources: SourceMap) -> Report {
         Report { sources, ..Report::default() }
     }
 

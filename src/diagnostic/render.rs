@@ -122,7 +122,7 @@ pub(super) struct SourceRange {
 }
 
 impl SourceRange {
-    pub(super) fn of(report: &Report, diagnostic: &Diagnostic) -> Option<SourceRange> {
+    pub(super) fn for_diagnostic(report: &Report, diagnostic: &Diagnostic) -> Option<SourceRange> {
         let span = diagnostic.span?;
         let source = report.sources.get(span.file)?;
         Some(SourceRange {
@@ -135,7 +135,7 @@ impl SourceRange {
 
 impl<'a> JsonDiagnostic<'a> {
     fn new(report: &Report, diagnostic: &'a Diagnostic) -> JsonDiagnostic<'a> {
-        let place = SourceRange::of(report, diagnostic);
+        let place = SourceRange::for_diagnostic(report, diagnostic);
         let (start, end) = (place.as_ref().map(|place| place.start), place.as_ref().map(|place| place.end));
         JsonDiagnostic {
             code: diagnostic.code.as_str(),

@@ -41,7 +41,7 @@ fn result(report: &Report, diagnostic: &Diagnostic, rules: &BTreeSet<Code>) -> V
         ("level".to_owned(), json!(level)),
         ("message".to_owned(), json!({ "text": format!("{}{help}", diagnostic.message) })),
     ]);
-    if let Some(place) = SourceRange::of(report, diagnostic) {
+    if let Some(place) = SourceRange::for_diagnostic(report, diagnostic) {
         result.insert("locations".to_owned(), json!([{ "physicalLocation": physical_location(&place) }]));
     }
     Value::Object(result)

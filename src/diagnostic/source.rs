@@ -65,7 +65,7 @@ impl SourceFile {
 
     /// The line and column of a byte offset, moved back to the start of its character and to the end of the text.
     pub fn position(&self, offset: u32) -> Position {
-        let offset = self.boundary(offset as usize);
+        let offset = self.floor_char_boundary(offset as usize);
         let line = self.lines.partition_point(|&start| start as usize <= offset).max(1);
         let start = self.line_range(line).start;
         let column = self.text.get(start..offset).unwrap_or_default().chars().count() + 1;
@@ -74,7 +74,7 @@ impl SourceFile {
     }
 
     /// The start of the character at `offset`; the end of the text for an offset past it.
-    pub(super) fn boundary(&self, offset: usize) -> usize {
+    pub(super) fn floor_char_boundary(&self, offset: usize) -> usize {
         let mut offset = offset.min(self.text.len());
         while !self.text.is_char_boundary(offset) {
             offset -= 1;

@@ -63,16 +63,16 @@ impl FileAttributes {
 
 /// By what a file that was changed or replaced differs from before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct FileStamp {
+pub(super) struct FileVersion {
     inode: u64,
     size: u64,
     modified: (i64, i64),
     changed: (i64, i64),
 }
 
-impl FileStamp {
-    pub(super) fn of(meta: &Metadata) -> FileStamp {
-        FileStamp {
+impl FileVersion {
+    pub(super) fn from_metadata(meta: &Metadata) -> FileVersion {
+        FileVersion {
             inode: meta.ino(),
             size: meta.size(),
             modified: (meta.mtime(), meta.mtime_nsec()),

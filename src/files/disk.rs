@@ -13,7 +13,7 @@ use super::folder::FileStat;
 use super::glob::Globs;
 use super::open::OpenFile;
 use super::path::join;
-use super::walk::{EntryKind, FolderBackend, WalkItem};
+use super::walk::{DirEntryKind, FolderBackend, WalkItem};
 
 /// An open folder on disk; the kernel resolves every path below it.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ impl DiskFolder {
     }
 
     /// The kind of an entry and, where already known, its metadata. `None` if it is gone.
-    fn entry_kind(&self, entry: &DirEntry, path: &str) -> Option<(EntryKind, Option<FileStat>)> {
+    fn entry_kind(&self, entry: &DirEntry, path: &str) -> Option<(DirEntryKind, Option<FileStat>)> {
         let mut kind = entry.file_type().ok()?;
         if !(kind.is_dir() || kind.is_file() || kind.is_symlink()) {
             // Some file systems report it only in the metadata.
@@ -75,15 +75,15 @@ impl DiskFolder {
         }
         if kind.is_symlink() {
             return Some(match self.stat(path) {
-                Ok(stat) if stat.is_dir => (EntryKind::LinkToFolder, Some(stat)),
-                Ok(stat) => (EntryKind::LinkToFile, Some(stat)),
-                Err(_) => (EntryKind::Other, None),
+                Ok(stat) if stat.is_dir => (DirEntryKind::LinkToFolder, Some(stat)),
+                Ok(stat) => (DirEntryKind::LinkToFile, Some(stat)),
+                Err(_) => (DirEntryKind::Other, None),
             });
         }
         Some(match kind {
-            kind if kind.is_dir() => (EntryKind::Folder, None),
-            kind if kind.is_file() => (EntryKind::File, None),
-            _ => (EntryKind::Other, None),
+            kind if kind.is_dir() => (DirEntryKind::Folder, None),
+            kind if kind.is_file() => (DirEntryKind::File, None),
+            _ => (DirEntryKind::Other, None),
         })
     }
 }
@@ -112,7 +112,7 @@ impl FolderBackend for DiskFolder {
             let name = entry.file_name();
             let Some(name) = name.to_str() else {
                 let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-                let kind = if is_folder { EntryKind::NotUtf8Folder } else { EntryKind::NotUtf8File };
+                let kind = if is_folder { DirEntryKind::NotUtf8Folder } else { DirEntryKind::NotUtf8File };
                 let shown = name.to_string_lossy();
                 if globs.may_match_name(&shown) {
                     each(WalkItem { path: &join(folder, &shown), kind, stat: &|| None });
@@ -124,7 +124,8 @@ impl FolderBackend for DiskFolder {
             }
             let path = join(folder, name);
             if let Some((kind, known)) = self.entry_kind(&entry, &path) {
-                if matches!(kind, EntryKind::LinkToFile | EntryKind::LinkToFolder) && self.leads_to_hidden(&path, globs)
+                if matches!(kind, DirEntryKind::LinkToFile | DirEntryKind::LinkToFolder)
+                    && self.leads_to_hidden(&path, globs)
                 {
                     continue;
                 }

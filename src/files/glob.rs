@@ -105,7 +105,7 @@ impl Globs {
     }
 
     /// The indexes of the exclude patterns that leave out this file or folder.
-    pub(super) fn excluding(&self, path: &str) -> Vec<usize> {
+    pub(super) fn matching_excludes(&self, path: &str) -> Vec<usize> {
         let mut found = self.pruned.matches(path);
         let whole = self.exclude.matches(path).into_iter();
         found.extend(whole.filter_map(|at| at.checked_rem(self.exclude_count)));

@@ -9,7 +9,7 @@ use super::folder::FileStat;
 use super::glob::Globs;
 use super::open::OpenFile;
 use super::path::{join, normalize_to_slashes};
-use super::walk::{EntryKind, FolderBackend, WalkItem};
+use super::walk::{DirEntryKind, FolderBackend, WalkItem};
 
 /// A folder in memory.
 #[derive(Debug)]
@@ -81,7 +81,7 @@ impl FolderBackend for MemoryFolder {
         let names = self.folders.get(folder).ok_or_else(|| FileError::NotFound(display_path(folder)))?;
         for (name, is_dir) in names.iter().filter(|(name, _)| globs.may_match_name(name)) {
             let path = join(folder, name);
-            let kind = if *is_dir { EntryKind::Folder } else { EntryKind::File };
+            let kind = if *is_dir { DirEntryKind::Folder } else { DirEntryKind::File };
             each(WalkItem { path: &path, kind, stat: &|| self.stat(&path).ok() });
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Files and folders below one folder, which no path escapes.
 //!
-//! [`Folder`] is the only way to files; [`Roots`] checks paths that other programs open. What is not here: the meaning of
+//! [`Folder`] is the only way to files; [`ResolvedRoots`] checks paths that other programs open. What is not here: the meaning of
 //! the files (load/), and notifications of changes (reload/).
 
 mod attributes;
@@ -17,7 +17,7 @@ mod remove;
 mod replace;
 mod walk;
 mod resolve;
-mod work_folder;
+mod writable_folder;
 
 pub use error::{FileError, not_utf8_message};
 pub use folder::{FileEntry, FileStat, Folder, rfc3339};
@@ -28,9 +28,9 @@ pub use path::normalize;
 pub use real_folder::open_real_folder;
 pub use remove::RemovalStep;
 pub use replace::is_temporary;
-pub use resolve::{RootPathError, Roots};
+pub use resolve::{ResolvedRoots, RootPathError};
 pub use walk::WalkOutcome;
-pub use work_folder::{Existing, FileInfo, FileKind, FolderName, FolderNames, WorkFolder};
+pub use writable_folder::{FileInfo, FileKind, FolderName, FolderNames, OverwritePolicy, WritableFolder};
 
 #[cfg(test)]
 mod tests;

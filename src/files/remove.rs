@@ -42,9 +42,9 @@ impl<E: From<FileError>> Removal<'_, E> {
     fn check_depth(&mut self, parent: &Dir, name: &OsStr, depth: usize) -> Result<(), E> {
         let below = self.below(depth)?;
         let folder = self.open(parent, name)?;
-        for entry in folder.entries().map_err(|source| self.failed(source))? {
+        for entry in folder.entries().map_err(|source| self.to_error(source))? {
             (self.before)(RemovalStep::Look)?;
-            let entry = entry.map_err(|source| self.failed(source))?;
+            let entry = entry.map_err(|source| self.to_error(source))?;
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 self.check_depth(&folder, &entry.file_name(), below)?;
             }
@@ -55,18 +55,18 @@ impl<E: From<FileError>> Removal<'_, E> {
     fn remove(&mut self, parent: &Dir, name: &OsStr, depth: usize) -> Result<(), E> {
         let below = self.below(depth)?;
         let folder = self.open(parent, name)?;
-        for entry in folder.entries().map_err(|source| self.failed(source))? {
-            let entry = entry.map_err(|source| self.failed(source))?;
+        for entry in folder.entries().map_err(|source| self.to_error(source))? {
+            let entry = entry.map_err(|source| self.to_error(source))?;
             let name = entry.file_name();
-            if entry.file_type().map_err(|source| self.failed(source))?.is_dir() {
+            if entry.file_type().map_err(|source| self.to_error(source))?.is_dir() {
                 self.remove(&folder, &name, below)?;
             } else {
                 (self.before)(RemovalStep::Remove)?;
-                folder.remove_file(&name).map_err(|source| self.failed(source))?;
+                folder.remove_file(&name).map_err(|source| self.to_error(source))?;
             }
         }
         (self.before)(RemovalStep::Remove)?;
-        Ok(parent.remove_dir(name).map_err(|source| self.failed(source))?)
+        Ok(parent.remove_dir(name).map_err(|source| self.to_error(source))?)
     }
 
     fn below(&self, depth: usize) -> Result<usize, FileError> {
@@ -75,10 +75,10 @@ impl<E: From<FileError>> Removal<'_, E> {
     }
 
     fn open(&self, parent: &Dir, name: &OsStr) -> Result<Dir, FileError> {
-        open_folder(parent, name).map_err(|source| self.failed(source))
+        open_folder(parent, name).map_err(|source| self.to_error(source))
     }
 
-    fn failed(&self, source: io::Error) -> FileError {
+    fn to_error(&self, source: io::Error) -> FileError {
         FileError::write_failed(self.path, source)
     }
 }

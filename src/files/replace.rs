@@ -9,11 +9,11 @@ use std::time::{Duration, Instant, SystemTime};
 use cap_std::fs::{Dir, DirEntry, File, Metadata, MetadataExt, OpenOptions, OpenOptionsExt};
 use rustix::fs::{Access, AtFlags, FlockOperation, Mode, OFlags, RenameFlags, accessat, flock, openat, renameat_with};
 
-use super::attributes::{FileAttributes, FileStamp};
+use super::attributes::{FileAttributes, FileVersion};
 use super::disk::read_options;
 use super::error::{FileError, display_path};
 use super::open::OpenFile;
-use super::work_folder::Existing;
+use super::writable_folder::OverwritePolicy;
 
 /// How long a change waits for another of the same folder.
 const MAX_LOCK_WAIT: Duration = Duration::from_secs(10);
@@ -63,20 +63,20 @@ impl Drop for TemporaryFile<'_> {
 struct OldFile {
     file: OpenFile,
     attributes: FileAttributes,
-    stamp: FileStamp,
+    stamp: FileVersion,
 }
 
 impl DirEntryName {
     /// Writes the file. It keeps the attributes of the file that it replaces; a new one has `mode`.
     pub(super) fn write<E: From<FileError>>(
         &self,
-        existing: Existing,
+        existing: OverwritePolicy,
         mode: Option<u32>,
         fill: impl FnOnce(Option<OpenFile>, &mut dyn Write) -> Result<(), E>,
     ) -> Result<(), E> {
         let lock = self.lock()?;
         if lock.is_some() {
-            self.sweep();
+            self.remove_stale_files();
         }
         let (old, attributes, stamp) = match self.old_file(existing)? {
             Some(old) => (Some(old.file), Some(old.attributes), Some(old.stamp)),
@@ -88,12 +88,12 @@ impl DirEntryName {
             self.apply(&attributes, &file)?;
         }
         // The file is on the disk before it has its name.
-        file.sync_all().map_err(|source| self.failed(source))?;
+        file.sync_all().map_err(|source| self.to_error(source))?;
         drop(file);
-        if existing == Existing::ReplaceUnchanged {
+        if existing == OverwritePolicy::ReplaceUnchanged {
             self.check_unchanged(stamp)?;
         }
-        self.take_name(&mut temporary, existing)?;
+        self.rename_into_place(&mut temporary, existing)?;
         Ok(())
     }
 
@@ -107,11 +107,13 @@ impl DirEntryName {
             }
         }
         let _lock = self.lock()?;
-        self.append_existing(bytes).map(|()| false).map_err(|source| self.failed(source))
+        self.append_existing(bytes).map(|()| false).map_err(|source| self.to_error(source))
     }
 
     fn create_with(&self, bytes: &[u8]) -> Result<(), FileError> {
-        self.write(Existing::Refuse, None, |_, file| file.write_all(bytes).map_err(|source| self.failed(source)))
+        self.write(OverwritePolicy::Refuse, None, |_, file| {
+            file.write_all(bytes).map_err(|source| self.to_error(source))
+        })
     }
 
     /// What is written in part is taken back, unless another program has added to it.
@@ -132,7 +134,7 @@ impl DirEntryName {
         outcome
     }
 
-    fn failed(&self, source: io::Error) -> FileError {
+    fn to_error(&self, source: io::Error) -> FileError {
         FileError::write_failed(&self.path, source)
     }
 
@@ -141,17 +143,17 @@ impl DirEntryName {
             io::ErrorKind::PermissionDenied | io::ErrorKind::InvalidInput => {
                 FileError::OtherOwner(display_path(&self.path))
             }
-            _ => self.failed(source),
+            _ => self.to_error(source),
         })
     }
 
-    fn check_unchanged(&self, stamp: Option<FileStamp>) -> Result<(), FileError> {
-        let now = self.parent.symlink_metadata(&self.name).ok().map(|meta| FileStamp::of(&meta));
+    fn check_unchanged(&self, stamp: Option<FileVersion>) -> Result<(), FileError> {
+        let now = self.parent.symlink_metadata(&self.name).ok().map(|meta| FileVersion::from_metadata(&meta));
         if now == stamp { Ok(()) } else { Err(FileError::Changed(display_path(&self.path))) }
     }
 
     /// Removes what writes that were killed have left in the folder, which is locked.
-    fn sweep(&self) {
+    fn remove_stale_files(&self) {
         let Ok(entries) = self.parent.entries() else { return };
         let is_old = |entry: &DirEntry| {
             let modified = entry.metadata().and_then(|meta| meta.modified());
@@ -164,16 +166,18 @@ impl DirEntryName {
         }
     }
 
-    fn take_name(&self, temporary: &mut TemporaryFile<'_>, existing: Existing) -> Result<(), FileError> {
+    fn rename_into_place(&self, temporary: &mut TemporaryFile<'_>, existing: OverwritePolicy) -> Result<(), FileError> {
         let Some(name) = &temporary.name else { return Ok(()) };
         match existing {
-            Existing::Replace | Existing::ReplaceUnchanged => self.parent.rename(name, &self.parent, &self.name),
-            Existing::Refuse => {
+            OverwritePolicy::Replace | OverwritePolicy::ReplaceUnchanged => {
+                self.parent.rename(name, &self.parent, &self.name)
+            }
+            OverwritePolicy::Refuse => {
                 renameat_with(&self.parent, name.as_str(), &self.parent, self.name.as_str(), RenameFlags::NOREPLACE)
                     .map_err(io::Error::from)
             }
         }
-        .map_err(|source| self.failed(source))?;
+        .map_err(|source| self.to_error(source))?;
         temporary.name = None;
         Ok(())
     }
@@ -190,19 +194,19 @@ impl DirEntryName {
     }
 
     /// The file that is there.
-    fn old_file(&self, existing: Existing) -> Result<Option<OldFile>, FileError> {
+    fn old_file(&self, existing: OverwritePolicy) -> Result<Option<OldFile>, FileError> {
         let fail = |source| FileError::from_io(&self.path, source);
         let exists = || FileError::Exists(display_path(&self.path));
         match self.regular_file() {
             Ok(None) => return Ok(None),
-            Err(FileError::NotAFile(_)) | Ok(Some(_)) if existing == Existing::Refuse => return Err(exists()),
+            Err(FileError::NotAFile(_)) | Ok(Some(_)) if existing == OverwritePolicy::Refuse => return Err(exists()),
             Err(error) => return Err(error),
             Ok(Some(_)) => {}
         }
         accessat(&self.parent, self.name.as_str(), Access::WRITE_OK, AtFlags::EACCESS)
             .map_err(|error| fail(error.into()))?;
         let file = self.parent.open_with(&self.name, &read_options()).map_err(fail)?;
-        let stamp = FileStamp::of(&file.metadata().map_err(fail)?);
+        let stamp = FileVersion::from_metadata(&file.metadata().map_err(fail)?);
         let attributes = FileAttributes::of(&file).map_err(fail)?;
         Ok(Some(OldFile { attributes, stamp, file: OpenFile::on_disk(&self.path, file)? }))
     }
@@ -220,33 +224,33 @@ impl DirEntryName {
             match self.parent.open_with(&name, &options) {
                 Ok(file) => return Ok((TemporaryFile { parent: &self.parent, name: Some(name) }, file)),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(self.failed(error)),
+                Err(error) => return Err(self.to_error(error)),
             }
         }
         Err(FileError::Busy(display_path(&self.path)))
     }
 
     /// Gives the file or folder here the name of another place.
-    pub(super) fn rename(&self, target: &DirEntryName, existing: Existing) -> Result<(), FileError> {
+    pub(super) fn rename(&self, target: &DirEntryName, existing: OverwritePolicy) -> Result<(), FileError> {
         let meta = self.parent.symlink_metadata(&self.name).map_err(|source| FileError::from_io(&self.path, source))?;
         let there = target.parent.symlink_metadata(&target.name).ok();
         check_replaced(&meta, there.as_ref(), target, existing)?;
         if there.is_some_and(|there| is_other_link(&meta, &there)) && !self.is_same(target) {
             // The system renames no file to another name of itself, and says that it did.
-            return self.parent.remove_file(&self.name).map_err(|source| self.failed(source));
+            return self.parent.remove_file(&self.name).map_err(|source| self.to_error(source));
         }
         match existing {
-            Existing::Replace | Existing::ReplaceUnchanged => {
-                self.parent.rename(&self.name, &target.parent, &target.name).map_err(|source| self.failed(source))
+            OverwritePolicy::Replace | OverwritePolicy::ReplaceUnchanged => {
+                self.parent.rename(&self.name, &target.parent, &target.name).map_err(|source| self.to_error(source))
             }
-            Existing::Refuse => renameat_with(
+            OverwritePolicy::Refuse => renameat_with(
                 &self.parent,
                 self.name.as_str(),
                 &target.parent,
                 target.name.as_str(),
                 RenameFlags::NOREPLACE,
             )
-            .map_err(|error| target.failed(error.into())),
+            .map_err(|error| target.to_error(error.into())),
         }
         .map_err(|error| match error {
             FileError::Change { source, .. } if source.kind() == io::ErrorKind::InvalidInput => {
@@ -288,11 +292,11 @@ fn check_replaced(
     meta: &Metadata,
     there: Option<&Metadata>,
     target: &DirEntryName,
-    existing: Existing,
+    existing: OverwritePolicy,
 ) -> Result<(), FileError> {
     let Some(there) = there else { return Ok(()) };
     match existing {
-        Existing::Refuse => Err(FileError::Exists(display_path(&target.path))),
+        OverwritePolicy::Refuse => Err(FileError::Exists(display_path(&target.path))),
         _ if there.is_dir() && !meta.is_dir() => Err(FileError::IsFolder(display_path(&target.path))),
         _ if !(there.is_dir() || there.is_file() || there.is_symlink()) => {
             Err(FileError::NotAFile(display_path(&target.path)))

@@ -27,18 +27,18 @@ pub enum RootPathError {
 
 /// Folders with all links resolved.
 #[derive(Debug)]
-pub struct Roots {
+pub struct ResolvedRoots {
     real: HashSet<PathBuf>,
     /// Their lengths: comparing all ancestors of a long path takes the square of its length.
     lengths: HashSet<usize>,
 }
 
-impl Roots {
+impl ResolvedRoots {
     /// Resolves the links of each root; roots that cannot be resolved contain nothing.
-    pub fn follow<'p>(roots: impl IntoIterator<Item = &'p Path>) -> Roots {
+    pub fn follow<'p>(roots: impl IntoIterator<Item = &'p Path>) -> ResolvedRoots {
         let roots = roots.into_iter().filter(|root| root.is_absolute() && !has_parent_dir(root));
         let real: HashSet<PathBuf> = roots.filter_map(|root| resolve_links(root).ok()).collect();
-        Roots { lengths: real.iter().map(|root| root.as_os_str().len()).collect(), real }
+        ResolvedRoots { lengths: real.iter().map(|root| root.as_os_str().len()).collect(), real }
     }
 
     /// Resolves the links of `path`, which must then be inside one of the roots. It need not exist: the components after
@@ -131,7 +131,7 @@ mod tests {
     }
 
     fn resolve_within(path: &Path, roots: &[PathBuf]) -> Result<String, RootPathError> {
-        Roots::follow(roots.iter().map(PathBuf::as_path)).resolve(path)
+        ResolvedRoots::follow(roots.iter().map(PathBuf::as_path)).resolve(path)
     }
 
     fn within(dir: &TempDir, root: &str, path: &str) -> Result<String, RootPathError> {

@@ -36,13 +36,13 @@ pub(super) trait FolderBackend: Debug + Send + Sync {
 /// One name in a folder.
 pub(super) struct WalkItem<'a> {
     pub(super) path: &'a str,
-    pub(super) kind: EntryKind,
+    pub(super) kind: DirEntryKind,
     /// Called only for matches: it costs a system call.
     pub(super) stat: &'a dyn Fn() -> Option<FileStat>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum EntryKind {
+pub(super) enum DirEntryKind {
     File,
     Folder,
     LinkToFile,
@@ -117,15 +117,15 @@ impl Walk<'_> {
             return;
         }
         match item.kind {
-            EntryKind::File => self.visit_file(item),
-            EntryKind::Folder => self.enqueue_folder(item.path, here.linked),
-            EntryKind::Other => self.skip(item.path),
-            EntryKind::NotUtf8File => self.skip_name(item.path, self.globs.matches_normalized(item.path)),
-            EntryKind::NotUtf8Folder => self.skip_name(item.path, self.globs.could_match_in(item.path)),
-            EntryKind::LinkToFile | EntryKind::LinkToFolder if !self.globs.follow_links => self.skip(item.path),
-            EntryKind::LinkToFile => self.visit_file(item),
-            EntryKind::LinkToFolder if here.linked || self.is_loop(here, item.path) => {}
-            EntryKind::LinkToFolder => self.enqueue_folder(item.path, true),
+            DirEntryKind::File => self.visit_file(item),
+            DirEntryKind::Folder => self.enqueue_folder(item.path, here.linked),
+            DirEntryKind::Other => self.skip(item.path),
+            DirEntryKind::NotUtf8File => self.skip_name(item.path, self.globs.matches_normalized(item.path)),
+            DirEntryKind::NotUtf8Folder => self.skip_name(item.path, self.globs.could_match_in(item.path)),
+            DirEntryKind::LinkToFile | DirEntryKind::LinkToFolder if !self.globs.follow_links => self.skip(item.path),
+            DirEntryKind::LinkToFile => self.visit_file(item),
+            DirEntryKind::LinkToFolder if here.linked || self.is_loop(here, item.path) => {}
+            DirEntryKind::LinkToFolder => self.enqueue_folder(item.path, true),
         }
     }
 
@@ -147,7 +147,7 @@ impl Walk<'_> {
             let entry = |stat: FileStat| FileEntry { path, size: stat.size, modified: stat.modified };
             self.found.files.extend((item.stat)().filter(|stat| !stat.is_dir).map(entry));
         } else {
-            self.found.used_excludes.extend(self.globs.excluding(item.path));
+            self.found.used_excludes.extend(self.globs.matching_excludes(item.path));
         }
     }
 
@@ -155,7 +155,7 @@ impl Walk<'_> {
         if self.globs.could_match_in(path) {
             self.pending.push(PendingFolder { folder: path.to_owned(), linked });
         } else {
-            self.found.used_excludes.extend(self.globs.excluding(path));
+            self.found.used_excludes.extend(self.globs.matching_excludes(path));
         }
     }
 

@@ -108,7 +108,9 @@ fn annotations(draft: &ToolDraft<'_>, reviews: &mut Vec<String>) -> Value {
 impl DraftParts {
     fn add_option(&mut self, option: &CommandOption) {
         if option.value.is_some()
-            && [true, false].iter().any(|attached| self.runs(&spelled(&option.spelling, "", *attached)))
+            && [true, false]
+                .iter()
+                .any(|attached| self.would_run_value(&option_elements(&option.spelling, "", *attached)))
         {
             self.reviews.push(format!("`{}` is left out: its value may be code, or a program", option.spelling));
             return;
@@ -147,20 +149,20 @@ impl DraftParts {
         if option.is_repeated {
             schema.insert("type".to_owned(), "array".into());
             schema.insert("items".to_owned(), Value::Object(one));
-            return json!({ "each": name, "then": spelled(&option.spelling, "this", value.is_attached) });
+            return json!({ "each": name, "then": option_elements(&option.spelling, "this", value.is_attached) });
         }
         schema.extend(one);
-        json!({ "if": name, "then": spelled(&option.spelling, name, value.is_attached) })
+        json!({ "if": name, "then": option_elements(&option.spelling, name, value.is_attached) })
     }
 
     /// Whether a value in further elements of the command would be code, or name a program.
-    fn runs(&self, elements: &[String]) -> bool {
+    fn would_run_value(&self, elements: &[String]) -> bool {
         runs_value(&[self.command.as_slice(), elements].concat())
     }
 
     fn add_positional(&mut self, positional: &Positional) {
         let element = PROBE_VALUE.to_owned();
-        if self.runs(std::slice::from_ref(&element)) {
+        if self.would_run_value(std::slice::from_ref(&element)) {
             self.reviews.push(format!("`{}` is left out: it may be code, or a program", positional.name));
             return;
         }
@@ -182,7 +184,7 @@ impl DraftParts {
 }
 
 /// An option with its value: one element where the help shows `=`, as not every program takes that.
-fn spelled(spelling: &str, name: &str, is_attached: bool) -> Vec<String> {
+fn option_elements(spelling: &str, name: &str, is_attached: bool) -> Vec<String> {
     match is_attached {
         true => vec![format!("{spelling}={{{{{name}}}}}")],
         false => vec![spelling.to_owned(), format!("{{{{{name}}}}}")],

@@ -30,9 +30,9 @@ pub(super) fn usage(lines: &[&str]) -> Option<UsageLine> {
     if first.is_empty() {
         while below.next_if(|line| line.is_empty()).is_some() {}
         let line = below.next()?;
-        forms.push(continued(line.trim(), indent(line), below));
+        forms.push(join_continuation(line.trim(), indent(line), below));
     } else {
-        forms.push(continued(first, 0, below));
+        forms.push(join_continuation(first, 0, below));
         forms.extend(other_forms(lines.get(start + 1..).unwrap_or_default()));
     }
     let marks_placeholders = forms.iter().any(|form| form.contains('<') && form.contains('>'));
@@ -43,12 +43,14 @@ pub(super) fn usage(lines: &[&str]) -> Option<UsageLine> {
 fn other_forms(below: &[&str]) -> Vec<String> {
     let own = below.iter().take_while(|line| !line.is_empty());
     let heads = own.enumerate().filter_map(|(number, line)| Some((number, line, line.trim().strip_prefix("or:")?)));
-    heads.map(|(number, line, form)| continued(form.trim(), indent(line), below.iter().skip(number + 1))).collect()
+    heads
+        .map(|(number, line, form)| join_continuation(form.trim(), indent(line), below.iter().skip(number + 1)))
+        .collect()
 }
 
 impl UsageLine {
     /// The forms that begin with the words of the command; the first where none does.
-    fn own_forms(&self, words: &[&str]) -> Vec<&str> {
+    fn matching_forms(&self, words: &[&str]) -> Vec<&str> {
         let forms = self.forms.iter().map(String::as_str);
         let begins = |form: &&str| {
             let mut groups = form.split_whitespace().skip(1);
@@ -67,13 +69,13 @@ impl UsageLine {
 
     /// What stands for positional arguments in the first form that asks for no further words.
     pub(super) fn positionals(&self, words: &[&str]) -> Vec<Positional> {
-        let form = self.own_forms(words).into_iter().find(|form| !self.asks_for_words(form, words));
+        let form = self.matching_forms(words).into_iter().find(|form| !self.asks_for_words(form, words));
         form.map(|form| positionals(form, words, self.marks_placeholders)).unwrap_or_default()
     }
 
     /// What a person must look at: forms that take something else, or words that no tool writes.
     pub(super) fn review(&self, words: &[&str]) -> Option<String> {
-        let own = self.own_forms(words);
+        let own = self.matching_forms(words);
         let used = own.iter().find(|form| !self.asks_for_words(form, words));
         let others: Vec<&str> = own.iter().filter(|form| Some(*form) != used).copied().collect();
         let is_other = |form: &&str| {
@@ -105,7 +107,7 @@ fn has_literal(groups: &[&str]) -> bool {
         if is_option && groups.next_if(|next| is_value(next)).is_some() || group.contains("=<") {
             continue;
         }
-        let in_choice = bracketed(group.trim_end_matches("..."))
+        let in_choice = strip_bracket(group.trim_end_matches("..."))
             .is_some_and(|(open, inner)| open == '(' && !inner.contains('<') && inner.split('|').any(is_literal));
         if is_option || is_literal(group) || in_choice {
             return true;
@@ -129,7 +131,7 @@ pub(super) fn is_usage_heading(line: &str) -> bool {
 }
 
 /// A usage with the lines below it, up to one that begins something else.
-fn continued<'l>(first: &str, depth: usize, below: impl Iterator<Item = &'l &'l str>) -> String {
+fn join_continuation<'l>(first: &str, depth: usize, below: impl Iterator<Item = &'l &'l str>) -> String {
     let continues = |line: &&&str| {
         let text = line.trim();
         let is_other = text.is_empty() || text.starts_with('-') || text.starts_with("or:") || text.contains("  ");
@@ -178,7 +180,7 @@ fn collect<'g>(groups: impl Iterator<Item = &'g str>, outer: Occurrence, found: 
         }
         let own = Occurrence { is_repeated: outer.is_repeated || group.ends_with("..."), ..outer };
         let bare = group.trim_end_matches("...");
-        match bracketed(bare) {
+        match strip_bracket(bare) {
             Some((_, inner)) if inner.trim_start().starts_with('-') => {}
             Some(('<', inner)) if !skipped => found.extend(positional(inner, own)),
             Some((open @ ('[' | '('), inner)) => {
@@ -197,7 +199,7 @@ fn collect<'g>(groups: impl Iterator<Item = &'g str>, outer: Occurrence, found: 
 }
 
 /// What stands in a bracket around a whole group, and the bracket.
-fn bracketed(group: &str) -> Option<(char, &str)> {
+fn strip_bracket(group: &str) -> Option<(char, &str)> {
     let open = group.chars().next()?;
     let close = match open {
         '[' => ']',

@@ -8,12 +8,12 @@ use serde_json::Map;
 use super::pack::PackImport;
 use super::variable_command::{CommandOutputs, command_value};
 use super::{EnvSource, variable_file};
-use crate::compile::{Compiler, Environment, Exposure, Findings, Pack, PackVariable};
+use crate::compile::{Compiler, Environment, Exposure, LoadContext, Pack, PackVariable};
 use crate::diagnostic::{Code, Purpose};
 use crate::manifest::{EnvEntry, EnvVariable, Manifest};
-use crate::notation::{NamedMap, Scalar, is_identifier};
 use crate::redact::{MIN_SECRET_CHARS, SAFE_SECRET_CHARS};
 use crate::template::{EnvValue, Scope, ScopeConstants, ScopeShape};
+use crate::value_types::{NamedMap, Scalar, is_identifier};
 use crate::yaml::{Location, Spanned};
 
 /// The variables, and the names of required ones that are not set.
@@ -38,7 +38,7 @@ pub(super) struct VariableSources<'a> {
 pub(super) fn resolve_variables(
     manifest: &Manifest,
     sources: &VariableSources<'_>,
-    findings: &mut Findings,
+    findings: &mut LoadContext,
 ) -> DeclaredVariables {
     let mut found = DeclaredVariables { environment: Environment::default(), unset: Vec::new() };
     for (name, entry) in &manifest.env {
@@ -80,7 +80,7 @@ pub(super) fn resolve_variables(
 }
 
 /// The declaration of a variable; one without keys is empty.
-fn declaration(name: &Spanned<String>, entry: &Spanned<EnvEntry>, findings: &mut Findings) -> EnvVariable {
+fn declaration(name: &Spanned<String>, entry: &Spanned<EnvEntry>, findings: &mut LoadContext) -> EnvVariable {
     match &entry.value {
         EnvEntry::Keys(variable) => variable.clone(),
         EnvEntry::Null(()) => EnvVariable::default(),
@@ -99,7 +99,7 @@ fn declaration(name: &Spanned<String>, entry: &Spanned<EnvEntry>, findings: &mut
 }
 
 /// Reports a `file` or `command` with what excludes it, and in a pack.
-fn check_source(name: &Spanned<String>, declared: &EnvVariable, is_served: bool, findings: &mut Findings) {
+fn check_source(name: &Spanned<String>, declared: &EnvVariable, is_served: bool, findings: &mut LoadContext) {
     let file = declared.file.as_ref().map(|file| ("file", file.location));
     let command = declared.command.as_ref().map(|command| ("command", command.location));
     let report = &mut findings.report;
@@ -129,7 +129,7 @@ fn sourced_variable(
     name: &Spanned<String>,
     declared: &EnvVariable,
     sources: &VariableSources<'_>,
-    findings: &mut Findings,
+    findings: &mut LoadContext,
 ) -> Option<PackVariable> {
     let value = match (&declared.file, &declared.command) {
         (None, None) => return None,
@@ -146,7 +146,7 @@ pub(crate) fn is_unexpanded(value: &str) -> bool {
 }
 
 /// Reports short secrets: redacting them would spoil unrelated text.
-fn check_secret_length(name: &Spanned<String>, variable: &PackVariable, findings: &mut Findings) {
+fn check_secret_length(name: &Spanned<String>, variable: &PackVariable, findings: &mut LoadContext) {
     let Some(value) = variable.value.as_deref().filter(|_| variable.secret) else { return };
     let length = value.trim().chars().count();
     let message = format!("secret `{}` is too short: {length} characters", name.value);
@@ -166,7 +166,7 @@ fn resolve_variable(
     name: &Spanned<String>,
     declared: &EnvVariable,
     values: &EnvSource,
-    findings: &mut Findings,
+    findings: &mut LoadContext,
 ) -> PackVariable {
     let secret = declared.secret == Some(true);
     let default = declared.default.as_ref().map(|default| default.value.0.clone());
@@ -198,7 +198,7 @@ fn resolve_variable(
 pub(super) fn pack_env(
     written: &NamedMap<Spanned<Scalar>>,
     importer: &Pack,
-    findings: &mut Findings,
+    findings: &mut LoadContext,
 ) -> (EnvSource, Vec<String>) {
     let mut compiler = Compiler::new(findings, importer, std::path::Path::new(""));
     compiler.scope_shape = ScopeShape::new().with_name("env", importer.env.shape());
@@ -225,7 +225,7 @@ pub(super) fn warn_undeclared(
     written: &NamedMap<Spanned<Scalar>>,
     pack: &Environment,
     at: Location,
-    findings: &mut Findings,
+    findings: &mut LoadContext,
 ) {
     for name in written.keys().filter(|name| !pack.variables.contains_key(&name.value)) {
         let message = format!("undeclared variable `{}` in the `env` of a pack", name.value);
@@ -243,7 +243,7 @@ pub(super) fn note_not_passed(
     import: PackImport<'_>,
     pack: &Environment,
     process_env: &EnvSource,
-    findings: &mut Findings,
+    findings: &mut LoadContext,
 ) {
     let PackImport { key, reference } = import;
     for name in pack.variables.keys().filter(|name| !reference.env.contains_key(name.as_str())) {

@@ -8,16 +8,16 @@ use serde_json::{Value, json};
 use super::LoadedPack;
 use super::foreign_rights::{self, ForeignRights};
 use super::location::MANIFEST_NAMES;
-use crate::compile::{Environment, Findings, LockedGrants, Pack, PackAct};
+use crate::compile::{Environment, LoadContext, LockedGrants, Pack, PackAct};
 use crate::diagnostic::Code;
 use crate::files::{FileError, Folder, Globs};
 use crate::manifest::{Allow, Grant, Manifest, PackFormatName, PackFormats, PackRef};
-use crate::notation::{FolderSpec, NamedMap};
 use crate::pack_format::{
-    ForeignAction, ForeignBody, ForeignPrompt, ForeignSkill, FormatClaims, FormatFiles, PackFile, PackFolder,
+    ForeignAction, ForeignBody, ForeignFile, ForeignPrompt, ForeignSkill, FormatClaims, FormatFiles, PackFolder,
     PackRights, TextPiece, UniqueNames,
 };
 use crate::template::Engine;
+use crate::value_types::{FolderSpec, NamedMap};
 use crate::yaml::{Location, Spanned};
 
 /// How many files a pack may have.
@@ -59,7 +59,7 @@ struct FoundPrompts {
 pub(super) fn formats_of(
     reference: &Spanned<PackRef>,
     folder: &Folder,
-    findings: &mut Findings,
+    findings: &mut LoadContext,
 ) -> Option<Spanned<PackFormats>> {
     if reference.format.is_some() {
         return reference.format.clone();
@@ -86,7 +86,7 @@ pub(super) fn load(
     (reference, formats): (&Spanned<PackRef>, &Spanned<PackFormats>),
     place: ForeignPack<'_>,
     importer: &Pack,
-    findings: &mut Findings,
+    findings: &mut LoadContext,
 ) -> Option<LoadedPack> {
     refuse_env(reference, findings);
     let is_withheld = place.locked.as_ref().is_some_and(|locked| !locked.withheld.is_empty());
@@ -108,7 +108,7 @@ pub(super) fn load(
         found.skills.extend(skills);
     }
     if found.prompts.is_empty() && found.skills.is_empty() && !report_marketplace(&place, findings) {
-        report_nothing(&claims, (reference, &place), findings);
+        report_no_prompts(&claims, (reference, &place), findings);
     }
     let (foreign_prompts, foreign_skills) = name_and_select(found, &place, reference, findings);
     Some(LoadedPack {
@@ -125,7 +125,7 @@ pub(super) fn load(
 }
 
 /// Reports keys of a pack with a manifest that are for prompts of other programs.
-pub(super) fn refuse_keys(reference: &Spanned<PackRef>, findings: &mut Findings) {
+pub(super) fn refuse_keys(reference: &Spanned<PackRef>, findings: &mut LoadContext) {
     let reads = reference.allow.iter().flat_map(Allow::grants).any(|grant| grant == Grant::Read);
     for (key, word, is_written, help) in [
         ("only", "only", reference.only.is_some(), "the manifest of a pack names the prompts that it serves"),
@@ -146,7 +146,7 @@ pub(super) fn refuse_keys(reference: &Spanned<PackRef>, findings: &mut Findings)
 }
 
 /// Reports variables, which texts have no use for.
-fn refuse_env(reference: &Spanned<PackRef>, findings: &mut Findings) {
+fn refuse_env(reference: &Spanned<PackRef>, findings: &mut LoadContext) {
     if !reference.env.is_empty() {
         let at = findings.documents.key_at(reference.location, "/env");
         findings
@@ -161,7 +161,7 @@ fn read_format(
     files: FormatFiles,
     rights: PackRights,
     place: &ForeignPack<'_>,
-    findings: &mut Findings,
+    findings: &mut LoadContext,
 ) -> FoundPrompts {
     let FormatFiles { format, is_auto, paths } = files;
     let files: Vec<_> = paths.into_iter().filter_map(|path| read_file(path, place, findings)).collect();
@@ -213,7 +213,7 @@ fn path_text(piece: &TextPiece) -> &str {
 }
 
 /// The files that any format may read, whose folders are watched from now on.
-fn walk(claims: &FormatClaims, place: &ForeignPack<'_>, findings: &mut Findings) -> Option<Vec<String>> {
+fn walk(claims: &FormatClaims, place: &ForeignPack<'_>, findings: &mut LoadContext) -> Option<Vec<String>> {
     let walked = claims
         .walk_globs()
         .map_err(|error| error.message)
@@ -230,7 +230,7 @@ fn walk(claims: &FormatClaims, place: &ForeignPack<'_>, findings: &mut Findings)
     Some(walked.files.into_iter().map(|entry| entry.path).collect())
 }
 
-fn read_file(path: String, place: &ForeignPack<'_>, findings: &mut Findings) -> Option<PackFile> {
+fn read_file(path: String, place: &ForeignPack<'_>, findings: &mut LoadContext) -> Option<ForeignFile> {
     findings.dependencies.files.insert(place.folder.path().join(&path));
     let shown = format!("{}{path}", place.shown);
     let before = findings.report.diagnostics().len();
@@ -243,14 +243,14 @@ fn read_file(path: String, place: &ForeignPack<'_>, findings: &mut Findings) -> 
     };
     findings.report.downgrade_from(before, "file skipped");
     let text = findings.report.sources.get(id?)?.text().clone();
-    Some(PackFile { path, id: id?, text })
+    Some(ForeignFile { path, id: id?, text })
 }
 
 /// Says what was looked for.
-fn report_nothing(
+fn report_no_prompts(
     claims: &FormatClaims,
     (reference, place): (&Spanned<PackRef>, &ForeignPack<'_>),
-    findings: &mut Findings,
+    findings: &mut LoadContext,
 ) {
     let manifest = reference.format.is_none().then_some("folio.yaml");
     let looked_for: Vec<_> = manifest.into_iter().chain(claims.looked_for()).map(|glob| format!("`{glob}`")).collect();
@@ -263,7 +263,7 @@ fn report_nothing(
 }
 
 /// Reports the root of a marketplace, and where its plugins are. A root that is a plugin itself is none.
-fn report_marketplace(place: &ForeignPack<'_>, findings: &mut Findings) -> bool {
+fn report_marketplace(place: &ForeignPack<'_>, findings: &mut LoadContext) -> bool {
     let plugins = plugins_of(place, findings);
     let is_root = |source: &Option<String>| source.as_deref().is_some_and(|path| matches!(path, "." | "./" | ""));
     if plugins.is_empty() || plugins.iter().any(|(_, source)| is_root(source)) {
@@ -281,7 +281,7 @@ fn report_marketplace(place: &ForeignPack<'_>, findings: &mut Findings) -> bool 
 }
 
 /// The plugins of a marketplace, each with its place if it is in the same folder.
-fn plugins_of(place: &ForeignPack<'_>, findings: &mut Findings) -> Vec<(String, Option<String>)> {
+fn plugins_of(place: &ForeignPack<'_>, findings: &mut LoadContext) -> Vec<(String, Option<String>)> {
     findings.dependencies.files.insert(place.folder.path().join(MARKETPLACE));
     let Ok(bytes) = findings.read(&place.folder, Path::new(MARKETPLACE)) else { return Vec::new() };
     let marketplace: Value = serde_json::from_slice(&bytes).unwrap_or_default();
@@ -298,7 +298,7 @@ fn name_and_select(
     mut found: FoundPrompts,
     place: &ForeignPack<'_>,
     reference: &Spanned<PackRef>,
-    findings: &mut Findings,
+    findings: &mut LoadContext,
 ) -> (Vec<ForeignPrompt>, Vec<ForeignSkill>) {
     found.prompts.sort_by(|(one, _), (other, _)| one.cmp(other));
     let mut unique = UniqueNames::new(&place.prefix);
@@ -322,7 +322,7 @@ fn name_and_select(
     (named.into_iter().filter(|prompt| is_named(&prompt.name)).collect(), skills)
 }
 
-fn name_glob(written: &Spanned<String>, findings: &mut Findings) -> Option<Globs> {
+fn name_glob(written: &Spanned<String>, findings: &mut LoadContext) -> Option<Globs> {
     match Globs::new(&[written.as_str()], &[]) {
         Ok(globs) => Some(globs),
         Err(error) => {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::pack::pack_sandboxes;
-use crate::compile::{Compiler, FILES_GRANT, Findings, Grants, NamedFolders, Pack, SandboxRules};
+use crate::compile::{Compiler, FILES_GRANT, FolderVariable, Grants, LoadContext, Pack, SandboxRules};
 use crate::diagnostic::Code;
 use crate::manifest::{Allow, Grant, PackRef};
 use crate::pack_format::PackRights;
@@ -24,7 +24,7 @@ pub(super) fn read(
     reference: &Spanned<PackRef>,
     is_withheld: bool,
     importer: &Pack,
-    findings: &mut Findings,
+    findings: &mut LoadContext,
 ) -> ForeignRights {
     let wanted = wanted_grants(reference, findings);
     let (workspace, is_there) = match &reference.workspace {
@@ -51,7 +51,7 @@ pub(super) fn read(
 }
 
 /// The grants of `allow`, of which prompts of other programs have a use for two.
-fn wanted_grants(reference: &Spanned<PackRef>, findings: &mut Findings) -> BTreeSet<Grant> {
+fn wanted_grants(reference: &Spanned<PackRef>, findings: &mut LoadContext) -> BTreeSet<Grant> {
     let written: BTreeSet<Grant> = reference.allow.iter().flat_map(Allow::grants).collect();
     let (used, unused): (BTreeSet<Grant>, BTreeSet<Grant>) =
         written.into_iter().partition(|grant| matches!(grant, Grant::Script | Grant::Read));
@@ -66,7 +66,7 @@ fn wanted_grants(reference: &Spanned<PackRef>, findings: &mut Findings) -> BTree
     used
 }
 
-fn check_workspace(reference: &Spanned<PackRef>, wanted: &BTreeSet<Grant>, findings: &mut Findings) {
+fn check_workspace(reference: &Spanned<PackRef>, wanted: &BTreeSet<Grant>, findings: &mut LoadContext) {
     match &reference.workspace {
         None if wanted.contains(&Grant::Read) => {
             let at = findings.documents.key_at(reference.location, "/allow");
@@ -87,7 +87,7 @@ fn check_workspace(reference: &Spanned<PackRef>, wanted: &BTreeSet<Grant>, findi
 }
 
 /// The path of the workspace, if there is one.
-fn open_workspace(written: &Spanned<String>, importer: &Pack, findings: &mut Findings) -> Option<PathBuf> {
+fn open_workspace(written: &Spanned<String>, importer: &Pack, findings: &mut LoadContext) -> Option<PathBuf> {
     let mut compiler = Compiler::new(findings, importer, Path::new(""));
     if !written.contains("{{") {
         let inside = compiler.resolve_path(written, written.location)?;
@@ -101,8 +101,8 @@ fn open_workspace(written: &Spanned<String>, importer: &Pack, findings: &mut Fin
     }
     let message = "invalid `workspace`: expected a path, or exactly one `{{env.NAME}}` or `{{workspace}}`";
     match compiler.named_folders(written, message, "no other text may stand beside it")? {
-        NamedFolders::Paths(paths) => paths.into_iter().next(),
-        NamedFolders::Unset(variable) => {
+        FolderVariable::Paths(paths) => paths.into_iter().next(),
+        FolderVariable::Unset(variable) => {
             let message = format!("variable `{variable}` is not set, so no files are read and no commands run");
             compiler
                 .note(Code::UnsetVariable, written.location, message)

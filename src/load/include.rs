@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use super::EntryFile;
 use super::paths::file_stem;
-use crate::compile::{Compiler, Findings};
+use crate::compile::{Compiler, LoadContext};
 use crate::diagnostic::{Code, FileId, Span};
 use crate::files::Globs;
 use crate::manifest::{Fragment, Prompt, example_of, reshape_entries, reshape_prompt};
-use crate::notation::{TextOrFile, is_identifier};
+use crate::value_types::{TextOrFile, is_identifier};
 use crate::yaml::{Location, Spanned, from_document_with_examples, parse, parse_front_matter};
 
 /// Reads an included file. `None` if it has no entries.
@@ -61,7 +61,7 @@ fn read_fragment(file: FileId, compiler: &mut Compiler<'_>) -> Option<Fragment> 
 }
 
 /// Reports a version of the manifest language that is not supported.
-pub(super) fn check_version(version: &Spanned<i64>, findings: &mut Findings) {
+pub(super) fn check_version(version: &Spanned<i64>, findings: &mut LoadContext) {
     if version.value != 1 {
         let words = format!("unsupported manifest version `{}`, expected `1`", version.value);
         findings.report.error(Code::Version, version.location.span(), words).help("use a newer version of folio");

@@ -14,7 +14,7 @@ pub const NEW_MANIFEST_NAME: &str = "folio.yaml";
 /// The folder and the name of a manifest.
 #[derive(Debug, Clone)]
 pub struct ManifestLocation {
-    source: FolderSource,
+    source: ManifestFolder,
     /// The name of the manifest, if a file was given.
     manifest: Option<String>,
     /// The folder in messages: empty, or with a `/` at its end.
@@ -22,7 +22,7 @@ pub struct ManifestLocation {
 }
 
 #[derive(Debug, Clone)]
-enum FolderSource {
+enum ManifestFolder {
     Disk(PathBuf),
     Memory(Folder),
 }
@@ -90,7 +90,7 @@ impl ManifestLocation {
                 });
             }
             return Ok(ManifestLocation {
-                source: FolderSource::Disk(absolute),
+                source: ManifestFolder::Disk(absolute),
                 manifest: None,
                 shown: display_prefix(path),
             });
@@ -99,7 +99,7 @@ impl ManifestLocation {
         let folder = absolute.parent().unwrap_or(Path::new("/")).to_owned();
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
         let shown = display_prefix(path.parent().unwrap_or(Path::new("")));
-        Ok(ManifestLocation { source: FolderSource::Disk(folder), manifest: name, shown })
+        Ok(ManifestLocation { source: ManifestFolder::Disk(folder), manifest: name, shown })
     }
 
     /// The manifest that a file belongs to, which need not exist: that of the nearest folder around it, or itself.
@@ -119,7 +119,7 @@ impl ManifestLocation {
         }
         let absolute = std::fs::canonicalize(parent).map_err(|source| LocationError::from_io(file, source))?;
         Ok(ManifestLocation {
-            source: FolderSource::Disk(absolute),
+            source: ManifestFolder::Disk(absolute),
             manifest: Some(name),
             shown: display_prefix(file.parent().unwrap_or(Path::new(""))),
         })
@@ -127,22 +127,22 @@ impl ManifestLocation {
 
     /// A folder in memory.
     pub fn in_memory(folder: Folder) -> ManifestLocation {
-        ManifestLocation { source: FolderSource::Memory(folder), manifest: None, shown: String::new() }
+        ManifestLocation { source: ManifestFolder::Memory(folder), manifest: None, shown: String::new() }
     }
 
     /// Opens the folder as it is now.
     pub(super) fn open(&self) -> Result<Folder, FileError> {
         match &self.source {
-            FolderSource::Disk(path) => Folder::open(path),
-            FolderSource::Memory(folder) => Ok(folder.clone()),
+            ManifestFolder::Disk(path) => Folder::open(path),
+            ManifestFolder::Memory(folder) => Ok(folder.clone()),
         }
     }
 
     /// The absolute path of the folder, whether or not it exists.
     pub fn path(&self) -> &Path {
         match &self.source {
-            FolderSource::Disk(path) => path,
-            FolderSource::Memory(folder) => folder.path(),
+            ManifestFolder::Disk(path) => path,
+            ManifestFolder::Memory(folder) => folder.path(),
         }
     }
 

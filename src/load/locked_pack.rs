@@ -4,7 +4,7 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::compile::{Findings, LockedGrants};
+use crate::compile::{LoadContext, LockedGrants};
 use crate::diagnostic::{Code, Span};
 use crate::files::{FileError, Folder};
 use crate::manifest::{Allow, Grant, PackRef};
@@ -84,7 +84,7 @@ impl LockedReference<'_> {
     }
 
     /// Where it comes from; reports what is wrong with that.
-    fn source(&self, findings: &mut Findings) -> Option<GitSource> {
+    fn source(&self, findings: &mut LoadContext) -> Option<GitSource> {
         let PackRef { rev, path, .. } = &self.reference.value;
         if self.is_foreign && !self.url.starts_with("https://") {
             let message = "a pack of another repository has its own packs over `https://` only";
@@ -122,7 +122,7 @@ impl<'a> LockedPacks<'a> {
     }
 
     /// Opens a pack in the cache; reports one that is not locked or not there.
-    pub(super) fn open(&self, written: &LockedReference<'_>, findings: &mut Findings) -> Option<OpenedPack> {
+    pub(super) fn open(&self, written: &LockedReference<'_>, findings: &mut LoadContext) -> Option<OpenedPack> {
         let source = written.source(findings)?;
         let (key, at) = (written.key(), written.url.location);
         let allow: BTreeSet<Grant> = written.reference.allow.iter().flat_map(Allow::grants).collect();
@@ -157,7 +157,12 @@ impl<'a> LockedPacks<'a> {
 
 impl LockedPacks<'_> {
     /// What the lock says of a pack; reports one that it does not have.
-    fn locked(&self, key: &str, source: &GitSource, (at, findings): (Location, &mut Findings)) -> Option<&LockedPack> {
+    fn locked(
+        &self,
+        key: &str,
+        source: &GitSource,
+        (at, findings): (Location, &mut LoadContext),
+    ) -> Option<&LockedPack> {
         let lock = self.lock.get_or_init(|| read_lock(self.folder, self.shown, findings)).as_ref()?;
         let (message, help) = match lock.packs.get(key) {
             Some(locked) if locked.source == *source => return Some(locked),
@@ -172,7 +177,7 @@ impl LockedPacks<'_> {
 }
 
 /// Reads the lock; no file is an empty one. `None` if it is not valid.
-fn read_lock(folder: &Folder, shown: &str, findings: &mut Findings) -> Option<PackLock> {
+fn read_lock(folder: &Folder, shown: &str, findings: &mut LoadContext) -> Option<PackLock> {
     findings.dependencies.files.insert(folder.path().join(LOCK_NAME));
     let shown = format!("{shown}{LOCK_NAME}");
     match findings.read(folder, Path::new(LOCK_NAME)) {
@@ -189,7 +194,7 @@ fn read_lock(folder: &Folder, shown: &str, findings: &mut Findings) -> Option<Pa
 }
 
 /// Opens the folder of a pack in the cache, and takes its texts from what was checked.
-fn open_cached(key: &str, locked: &LockedPack, at: Location, findings: &mut Findings) -> Result<Folder, PackState> {
+fn open_cached(key: &str, locked: &LockedPack, at: Location, findings: &mut LoadContext) -> Result<Folder, PackState> {
     let Some(cache) = PackCache::locate(|name| std::env::var_os(name)) else {
         findings
             .report
@@ -223,7 +228,7 @@ fn warn_of_withheld(
     (key, locked): (&str, &LockedPack),
     withheld: &BTreeSet<&str>,
     reference: &Spanned<PackRef>,
-    findings: &mut Findings,
+    findings: &mut LoadContext,
 ) {
     if withheld.is_empty() {
         return;

@@ -19,7 +19,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use crate::compile::{FileBuffers, Findings, LoadCoverage, Pack};
+use crate::compile::{FileBuffers, LoadContext, LoadCoverage, Pack};
 use crate::manifest::{Fragment, Manifest};
 use crate::pack_format::{ForeignPrompt, ForeignSkill};
 use crate::template::FixedTime;
@@ -35,7 +35,7 @@ pub use variable_command::CommandOutputs;
 /// The result of a load.
 pub struct LoadedPacks {
     /// The diagnostics, the documents and the files that were read.
-    pub findings: Findings,
+    pub findings: LoadContext,
     /// The packs, the served one first; empty if its manifest cannot be read.
     pub packs: Vec<LoadedPack>,
     /// The packs that come from elsewhere, loaded or not.
@@ -213,16 +213,20 @@ pub fn load(place: &ManifestLocation, environment: &EnvSource) -> LoadedPacks {
 
 /// The same with texts in the place of files.
 pub fn load_buffers(place: &ManifestLocation, environment: &EnvSource, buffers: &FileBuffers) -> LoadedPacks {
-    let findings = Findings::with_buffers(buffers.clone());
+    let findings = LoadContext::with_buffers(buffers.clone());
     load_into(findings, place, (environment, &CommandOutputs::default()))
 }
 
 /// The same with what the commands printed. Those that are declared are among the findings.
 pub fn load_with_commands(place: &ManifestLocation, environment: &EnvSource, commands: &CommandOutputs) -> LoadedPacks {
-    load_into(Findings::default(), place, (environment, commands))
+    load_into(LoadContext::default(), place, (environment, commands))
 }
 
-fn load_into(mut findings: Findings, place: &ManifestLocation, sources: (&EnvSource, &CommandOutputs)) -> LoadedPacks {
+fn load_into(
+    mut findings: LoadContext,
+    place: &ManifestLocation,
+    sources: (&EnvSource, &CommandOutputs),
+) -> LoadedPacks {
     findings.coverage = sources.0.records_coverage().then(LoadCoverage::default);
     let (packs, uses) = pack::load_packs(place, sources, &mut findings);
     secret_scan::warn_secrets_in_clear(&mut findings);

@@ -10,12 +10,12 @@ use super::environment::{self, DeclaredVariables, VariableSources, is_unexpanded
 use super::foreign_pack::{self, ForeignPack};
 use super::locked_pack::{LockedPacks, LockedReference, OpenedPack, PackUse, join_keys};
 use super::{CommandOutputs, EntryFile, EnvSource, LoadedPack, ManifestLocation, include, paths};
-use crate::compile::{Compiler, Environment, Findings, Grants, LockedGrants, Pack, SandboxRules};
+use crate::compile::{Compiler, Environment, Grants, LoadContext, LockedGrants, Pack, SandboxRules};
 use crate::diagnostic::{Code, FileId, Span};
 use crate::files::{FileError, Folder};
 use crate::manifest::{Allow, Fragment, Manifest, PackRef, example_of, reshape_entries};
-use crate::notation::NamedMap;
-use crate::template::{Engine, ScopeShape, TemplateError, TemplateSpan as TemplatePlace};
+use crate::template::{Engine, ScopeShape, TemplateError, TemplateSpan};
+use crate::value_types::NamedMap;
 use crate::yaml::{Location, Spanned, from_document_with_examples, parse};
 
 /// The variable with the folder that the client's user works on.
@@ -66,7 +66,7 @@ pub(super) struct PackImport<'a> {
 pub(super) fn load_packs(
     place: &ManifestLocation,
     (environment, commands): (&EnvSource, &CommandOutputs),
-    findings: &mut Findings,
+    findings: &mut LoadContext,
 ) -> (Vec<LoadedPack>, Vec<PackUse>) {
     for name in place.manifest_names() {
         findings.dependencies.files.insert(place.path().join(name));
@@ -104,7 +104,7 @@ pub(super) fn load_packs(
     (packs, locked_packs.into_uses())
 }
 
-fn load_pack(request: PackRequest<'_>, findings: &mut Findings, packs: &mut Vec<LoadedPack>) -> Option<Location> {
+fn load_pack(request: PackRequest<'_>, findings: &mut LoadContext, packs: &mut Vec<LoadedPack>) -> Option<Location> {
     let file = read_manifest_file(&request, findings)?;
     let mut document = parse(file, &mut findings.report)?;
     reshape_entries(&mut document, &mut findings.report);
@@ -123,7 +123,7 @@ fn load_pack(request: PackRequest<'_>, findings: &mut Findings, packs: &mut Vec<
     let DeclaredVariables { environment, unset } = environment::resolve_variables(&manifest, &sources, findings);
     let mut pack = build_pack(&request, &manifest, environment);
     load_partials(&manifest, &mut pack, findings);
-    let mut files = vec![take_entries(&mut manifest)];
+    let mut files = vec![extract_entries(&mut manifest)];
     files.extend(load_includes(&manifest, &pack, &request, findings));
     let inner = std::mem::take(&mut manifest.packs);
     packs.push(LoadedPack {
@@ -142,7 +142,7 @@ fn load_pack(request: PackRequest<'_>, findings: &mut Findings, packs: &mut Vec<
 }
 
 /// Reads the manifest of a pack under the first name that exists.
-fn read_manifest_file(request: &PackRequest<'_>, findings: &mut Findings) -> Option<FileId> {
+fn read_manifest_file(request: &PackRequest<'_>, findings: &mut LoadContext) -> Option<FileId> {
     let mut missing = None;
     for name in &request.manifest_names {
         findings.dependencies.files.insert(request.folder.path().join(name));
@@ -165,7 +165,7 @@ fn read_manifest_file(request: &PackRequest<'_>, findings: &mut Findings) -> Opt
     None
 }
 
-fn check_version(manifest: &Manifest, file: FileId, findings: &mut Findings) {
+fn check_version(manifest: &Manifest, file: FileId, findings: &mut LoadContext) {
     match &manifest.folio {
         None => {
             findings
@@ -209,7 +209,7 @@ fn workspace(environment: &EnvSource) -> PathBuf {
     std::path::absolute(&path).unwrap_or(path)
 }
 
-fn take_entries(manifest: &mut Manifest) -> EntryFile {
+fn extract_entries(manifest: &mut Manifest) -> EntryFile {
     let entries = Fragment {
         folio: None,
         prompts: std::mem::take(&mut manifest.prompts),
@@ -224,7 +224,7 @@ fn load_includes(
     manifest: &Manifest,
     pack: &Pack,
     request: &PackRequest<'_>,
-    findings: &mut Findings,
+    findings: &mut LoadContext,
 ) -> Vec<EntryFile> {
     let mut compiler = Compiler::new(findings, pack, Path::new(""));
     let include = manifest.include.as_ref();
@@ -235,7 +235,7 @@ fn load_includes(
 }
 
 /// Reads the partials of the pack.
-fn load_partials(manifest: &Manifest, pack: &mut Pack, findings: &mut Findings) {
+fn load_partials(manifest: &Manifest, pack: &mut Pack, findings: &mut LoadContext) {
     if manifest.partials.is_none() {
         return;
     }
@@ -259,10 +259,10 @@ fn load_partials(manifest: &Manifest, pack: &mut Pack, findings: &mut Findings) 
     let (engine, errors) = new_engine(texts, pack.engine.records_branches());
     for error in dedup_cycles(errors) {
         let span = match &error.span {
-            TemplatePlace::Partial { name, range, .. } => {
+            TemplateSpan::Partial { name, range, .. } => {
                 partials.get(name).map(|file| Span::new(*file, range.start, range.end))
             }
-            TemplatePlace::Template(_) => None,
+            TemplateSpan::Template(_) => None,
         };
         let diagnostic = findings.report.error(error.code, span, error.message);
         if let Some(help) = error.help {
@@ -286,7 +286,7 @@ fn new_engine(partials: Vec<(String, String)>, records_branches: bool) -> (Arc<E
 fn dedup_cycles(mut errors: Vec<TemplateError>) -> Vec<TemplateError> {
     let mut cycles: Vec<String> = Vec::new();
     errors.retain(|error| {
-        let TemplatePlace::Partial { name, .. } = &error.span else { return true };
+        let TemplateSpan::Partial { name, .. } = &error.span else { return true };
         let known = error.code == Code::Cycle && cycles.iter().any(|words| words.contains(&format!("`{name}`")));
         if error.code == Code::Cycle && !known {
             cycles.push(error.message.clone());
@@ -301,7 +301,7 @@ fn load_nested(
     inner: &NamedMap<Spanned<PackRef>>,
     outer: usize,
     request: &PackRequest<'_>,
-    findings: &mut Findings,
+    findings: &mut LoadContext,
     packs: &mut Vec<LoadedPack>,
 ) {
     for (key, reference) in inner {
@@ -355,7 +355,7 @@ fn check_nesting(
     importer: &PackRequest<'_>,
     folder: &Folder,
     at: Location,
-    findings: &mut Findings,
+    findings: &mut LoadContext,
 ) -> Option<Vec<PathBuf>> {
     let mut outer_folders = importer.outer_folders.clone();
     outer_folders.push(importer.folder.path().to_owned());
@@ -381,7 +381,7 @@ fn allowed_grants(reference: &PackRef) -> BTreeSet<String> {
 pub(super) fn pack_sandboxes(
     reference: &PackRef,
     importer: &Pack,
-    findings: &mut Findings,
+    findings: &mut LoadContext,
 ) -> Vec<(String, Arc<SandboxRules>)> {
     let mut compiler = Compiler::new(findings, importer, Path::new(""));
     compiler.scope_shape = ScopeShape::new().with_name("env", importer.env.shape());
@@ -399,7 +399,7 @@ fn open_nested(
     import: PackImport<'_>,
     request: &PackRequest<'_>,
     importer: &Pack,
-    findings: &mut Findings,
+    findings: &mut LoadContext,
 ) -> Option<OpenedPack> {
     let PackImport { key, reference } = import;
     if let Some(url) = &reference.git {

@@ -4,7 +4,7 @@ use std::cell::LazyCell;
 
 use regex::Regex;
 
-use crate::compile::Findings;
+use crate::compile::LoadContext;
 use crate::diagnostic::{Code, FileId, Span};
 
 /// The tokens of well-known services.
@@ -18,7 +18,7 @@ const TOKEN_PATTERNS: &str = concat!(
 const TOKEN_LITERALS: &[&str] = &["ghp_", "github_pat_", "gho_", "glpat-", "sk-", "AKIA", "xox", "AIza", "PRIVATE KEY"];
 
 /// Warns of every text that looks like a secret.
-pub(super) fn warn_secrets_in_clear(findings: &mut Findings) {
+pub(super) fn warn_secrets_in_clear(findings: &mut LoadContext) {
     let (mut found, forms) = (Vec::new(), LazyCell::new(|| Regex::new(TOKEN_PATTERNS)));
     for number in 0.. {
         let file = FileId(number);

@@ -133,8 +133,8 @@ fn prompt_file_without_front_matter_is_all_text() {
     assert_eq!(render_lines(&found.findings.report), "");
     let files: Vec<_> = found.packs[0].entry_files.iter().flat_map(|file| file.entries.prompts.values()).collect();
     let text = |nth: usize| match &files[nth].text.as_ref().unwrap().value {
-        crate::notation::TextOrFile::Text(text) => text.clone(),
-        crate::notation::TextOrFile::File(_) => panic!("a file"),
+        crate::value_types::TextOrFile::Text(text) => text.clone(),
+        crate::value_types::TextOrFile::File(_) => panic!("a file"),
     };
     assert_eq!(text(0), "Just {{text}}.\n");
     assert_eq!((text(1), files[1].title.as_deref()), ("---\nrest\n".to_owned(), Some("B")));

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::compile::Findings;
+use crate::compile::LoadContext;
 use crate::diagnostic::Code;
-use crate::notation::Scalar;
+use crate::value_types::Scalar;
 use crate::yaml::Spanned;
 
 /// What the commands of variables printed, or why they failed, by their arguments. Those that did not run are absent.
@@ -33,7 +33,7 @@ pub(super) fn command_value(
     name: &str,
     command: &Spanned<Vec<Spanned<Scalar>>>,
     outputs: &CommandOutputs,
-    findings: &mut Findings,
+    findings: &mut LoadContext,
 ) -> Option<String> {
     let arguments: Vec<String> = command.value.iter().map(|element| element.value.0.clone()).collect();
     if arguments.first().is_none_or(|program| program.is_empty()) {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::compile::Findings;
+use crate::compile::LoadContext;
 use crate::diagnostic::Code;
 use crate::files::{FileError, Folder};
 use crate::yaml::Spanned;
@@ -14,7 +14,7 @@ const MAX_VALUE_BYTES: u64 = 64 << 10;
 const OPEN_ATTEMPTS: usize = 3;
 
 /// Reads the value of a variable, or reports why it cannot be read. The file is watched either way.
-pub(super) fn read_variable(path: &Spanned<String>, findings: &mut Findings) -> Option<String> {
+pub(super) fn read_variable(path: &Spanned<String>, findings: &mut LoadContext) -> Option<String> {
     let (file, place) = (Path::new(path.as_str()), path.location.span());
     if !file.is_absolute() {
         findings

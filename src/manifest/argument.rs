@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::action::Run;
-use crate::notation::{Duration, NamedMap, Scalar, Size, kind_enum};
+use crate::value_types::{Duration, NamedMap, Scalar, Size, kind_enum};
 use crate::yaml::Spanned;
 
 /// Arguments by name.

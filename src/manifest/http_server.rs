@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::notation::Duration;
+use crate::value_types::Duration;
 use crate::yaml::Spanned;
 
 /// How the server listens over HTTP. Edits take effect on reload, except for `listen`, `path` and `sse`.

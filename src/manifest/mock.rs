@@ -139,7 +139,7 @@ impl Mock {
 
     fn read(name: &str, value: &Value) -> Result<Mock, String> {
         match name {
-            "env" => read(value).map(|variables: IndexMap<String, Scalar>| {
+            "env" => read(value).map(|variables: IndexMap<String, MockScalar>| {
                 Mock::Env(variables.into_iter().map(|(name, value)| (name, value.0)).collect())
             }),
             "now" => read(value).map(Mock::Now),
@@ -154,14 +154,14 @@ impl Mock {
 /// A number, a boolean or a text, as text.
 #[derive(Deserialize)]
 #[serde(from = "Value")]
-struct Scalar(String);
+struct MockScalar(String);
 
-impl From<Value> for Scalar {
-    fn from(value: Value) -> Scalar {
+impl From<Value> for MockScalar {
+    fn from(value: Value) -> MockScalar {
         match value {
-            Value::String(text) => Scalar(text),
-            Value::Null => Scalar(String::new()),
-            other => Scalar(other.to_string()),
+            Value::String(text) => MockScalar(text),
+            Value::Null => MockScalar(String::new()),
+            other => MockScalar(other.to_string()),
         }
     }
 }

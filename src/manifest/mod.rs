@@ -2,7 +2,7 @@
 //!
 //! The doc comments here are documentation for authors: they become the JSON Schema and the hover texts of editors.
 //! Required fields are optional here, so that catalog/ can report a missing one at its place. What is not here: single
-//! values (notation/) and actions (action/).
+//! values (value_types/) and actions (action/).
 
 mod argument;
 mod editor;
@@ -11,7 +11,7 @@ mod http_server;
 mod mock;
 mod prompt;
 mod language_reference;
-mod reshape;
+mod correct;
 mod resource;
 mod schema;
 mod server;
@@ -24,16 +24,16 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::notation::{Connection, FolderSpec, NamedMap, Sandbox, Scalar, kind_enum};
+use crate::value_types::{Connection, FolderSpec, NamedMap, Sandbox, Scalar, kind_enum};
 use crate::yaml::Spanned;
 
 pub use argument::{ARGUMENT_KEYWORDS, Argument, Arguments, Complete, CompleteBody, CompletionMatch};
+pub use correct::{reshape_entries, reshape_prompt};
 pub use examples::example_of;
 pub use http_server::Http;
 pub use language_reference::reference;
 pub use mock::{MOCKED_ACTIONS, Mock, MockError, ProgramMock, ResponseMock};
 pub use prompt::{Message, Prompt, SYSTEM_ROLE, SYSTEM_ROLE_HELP};
-pub use reshape::{reshape_entries, reshape_prompt};
 pub use resource::Resource;
 pub use schema::schema;
 pub use server::{EnvEntry, EnvVariable, Server, ServerLimits, TraceKey};

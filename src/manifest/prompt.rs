@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{Argument, Arguments};
 use crate::action::Run;
-use crate::notation::{Block, Duration, Icon, Size, TextOrFile};
+use crate::value_types::{Block, Duration, Icon, Size, TextOrFile};
 use crate::yaml::Spanned;
 
 /// The message for a role that MCP does not have.

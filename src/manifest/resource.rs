@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{Argument, Arguments, ResultSpec};
 use crate::action::Run;
-use crate::notation::{Annotations, Blob, CacheScope, Duration, Icon, Size, TextOrFile};
+use crate::value_types::{Annotations, Blob, CacheScope, Duration, Icon, Size, TextOrFile};
 use crate::yaml::Spanned;
 
 /// A resource or a resource template: exactly one of `text`, `blob`, `file`, `root`, `run`.

@@ -25,7 +25,7 @@ fn root_schema(generator: &mut SchemaGenerator) -> Schema {
     let mut schema = Schema::default();
     schema.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
     schema.insert("title".to_owned(), json!("folio manifest"));
-    schema.insert("if".to_owned(), is_fragment_schema());
+    schema.insert("if".to_owned(), fragment_schema());
     schema.insert("then".to_owned(), fragment.to_value());
     schema.insert("else".to_owned(), manifest.to_value());
     schema.insert("$defs".to_owned(), Value::Object(definitions));
@@ -33,7 +33,7 @@ fn root_schema(generator: &mut SchemaGenerator) -> Schema {
 }
 
 /// A file is a fragment where it has entries and neither `folio` nor `server`; else it is, or becomes, a manifest.
-fn is_fragment_schema() -> Value {
+fn fragment_schema() -> Value {
     let has = |keys: &[&str]| -> Vec<Value> { keys.iter().map(|key| json!({ "required": [key] })).collect() };
     json!({
         "not": { "anyOf": has(&["folio", "server"]) },

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::notation::{CacheScope, Icon, Scalar, Size, TextOrFile, kind_enum};
+use crate::value_types::{CacheScope, Icon, Scalar, Size, TextOrFile, kind_enum};
 use crate::yaml::Spanned;
 
 /// The name and the description of the server.

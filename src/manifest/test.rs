@@ -4,8 +4,8 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::notation::{Json, NamedMap, OneOrMany, kind_enum};
 use crate::spec_version::SpecVersion;
+use crate::value_types::{Json, NamedMap, OneOrMany, kind_enum};
 use crate::yaml::Spanned;
 
 /// A test: exactly one of `prompt`, `tool`, `resource`, and the expected answer. `folio test` runs it as a client would.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{Argument, Arguments};
 use crate::action::Run;
-use crate::notation::{Block, Duration, Icon, Json, Size, TextOrFile, kind_enum};
+use crate::value_types::{Block, Duration, Icon, Json, Size, TextOrFile, kind_enum};
 use crate::yaml::Spanned;
 
 /// A tool: its arguments, its action and its result.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::document::{ApiDocument, Node};
+use super::document::{ApiDocument, ApiNode};
 use super::naming::ArgumentNames;
 use super::prose;
 use super::schema::prune_definitions;
@@ -13,12 +13,12 @@ use crate::diagnostic::Code;
 
 /// The arguments of one tool.
 #[derive(Default)]
-pub(super) struct Arguments<'d> {
+pub(super) struct ToolArguments<'d> {
     names: ArgumentNames,
     properties: Map<String, Value>,
     required: Vec<Value>,
     /// Where each is described.
-    nodes: HashMap<String, Node<'d>>,
+    nodes: HashMap<String, ApiNode<'d>>,
 }
 
 /// What a request takes in one place.
@@ -29,10 +29,10 @@ pub(super) struct NewArgument<'a, 'd> {
     pub(super) place: &'static str,
     pub(super) schema: Value,
     pub(super) required: bool,
-    pub(super) node: Node<'d>,
+    pub(super) node: ApiNode<'d>,
 }
 
-impl<'d> Arguments<'d> {
+impl<'d> ToolArguments<'d> {
     /// Adds an argument, and returns its name.
     pub(super) fn add(&mut self, new: NewArgument<'_, 'd>) -> String {
         let name = self.names.claim(new.wire_name, new.place);

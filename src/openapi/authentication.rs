@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::document::{ApiDocument, Node, Version, object};
+use super::document::{ApiDocument, ApiNode, Version, object};
 use super::operation::Operation;
 use super::prose;
 use super::template_text::TemplateText;
@@ -68,7 +68,7 @@ pub(super) fn requirements(operation: &Operation<'_>, document: &ApiDocument) ->
 }
 
 /// One alternative: all of its schemes together. `None` where one of them cannot be translated.
-fn translate_alternative(alternative: Node<'_>, document: &ApiDocument) -> Option<Requirement> {
+fn translate_alternative(alternative: ApiNode<'_>, document: &ApiDocument) -> Option<Requirement> {
     let mut requirement = Requirement::default();
     for (name, scopes) in alternative.entries() {
         let scheme = find_scheme(name, alternative, document)?;
@@ -87,7 +87,7 @@ fn translate_alternative(alternative: Node<'_>, document: &ApiDocument) -> Optio
 }
 
 /// A scope. `None` where it is none, in the letters that RFC 6749 allows.
-fn read_scope(scope: Node<'_>, document: &ApiDocument) -> Option<TemplateText> {
+fn read_scope(scope: ApiNode<'_>, document: &ApiDocument) -> Option<TemplateText> {
     let text = scope.value.as_str()?;
     let is_scope = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"\\".contains(&byte));
     let literal = is_scope.then(|| TemplateText::literal(text)).flatten();
@@ -97,7 +97,7 @@ fn read_scope(scope: Node<'_>, document: &ApiDocument) -> Option<TemplateText> {
     literal
 }
 
-fn find_scheme(name: &str, at: Node<'_>, document: &ApiDocument) -> Option<Scheme> {
+fn find_scheme(name: &str, at: ApiNode<'_>, document: &ApiDocument) -> Option<Scheme> {
     let schemes = match document.version {
         Version::Swagger2 => document.root().get("securityDefinitions"),
         _ => document.root().get("components").and_then(|components| components.get("securitySchemes")),
@@ -114,7 +114,7 @@ fn find_scheme(name: &str, at: Node<'_>, document: &ApiDocument) -> Option<Schem
     Some(Scheme { name: name.to_owned(), credentials, about })
 }
 
-fn credentials(node: Node<'_>, document: &ApiDocument) -> Option<Credentials> {
+fn credentials(node: ApiNode<'_>, document: &ApiDocument) -> Option<Credentials> {
     let kind = node.text("type").unwrap_or_default();
     let name = node.text("name").unwrap_or_default();
     match (kind, node.text("scheme").map(str::to_ascii_lowercase).as_deref(), node.text("in")) {
@@ -132,7 +132,7 @@ fn credentials(node: Node<'_>, document: &ApiDocument) -> Option<Credentials> {
 }
 
 /// A key in a place. `None` where no request can hold its name.
-fn api_key(place: &str, node: Node<'_>, document: &ApiDocument) -> Option<Credentials> {
+fn api_key(place: &str, node: ApiNode<'_>, document: &ApiDocument) -> Option<Credentials> {
     let name = node.text("name").unwrap_or_default();
     let text = match place {
         "query" => TemplateText::literal(name).filter(|_| !name.is_empty()).map(Credentials::Query),
@@ -149,12 +149,12 @@ fn api_key(place: &str, node: Node<'_>, document: &ApiDocument) -> Option<Creden
 }
 
 /// Whether a key in `Authorization` is what everybody calls a bearer token.
-fn is_bearer(name: &str, node: Node<'_>) -> bool {
+fn is_bearer(name: &str, node: ApiNode<'_>) -> bool {
     let said = node.text("description").unwrap_or_default().to_ascii_lowercase();
     name.eq_ignore_ascii_case("authorization") && said.contains("bearer")
 }
 
-fn client_credentials(node: Node<'_>, document: &ApiDocument) -> Option<Credentials> {
+fn client_credentials(node: ApiNode<'_>, document: &ApiDocument) -> Option<Credentials> {
     let flow = match document.version {
         Version::Swagger2 => Some(node).filter(|node| node.text("flow") == Some("application")),
         _ => node.get("flows").and_then(|flows| flows.get("clientCredentials")),
@@ -164,7 +164,7 @@ fn client_credentials(node: Node<'_>, document: &ApiDocument) -> Option<Credenti
     if token_url.is_none() {
         let flows: Vec<&str> = match document.version {
             Version::Swagger2 => node.text("flow").into_iter().collect(),
-            _ => node.get("flows").into_iter().flat_map(Node::entries).map(|(name, _)| name).collect(),
+            _ => node.get("flows").into_iter().flat_map(ApiNode::entries).map(|(name, _)| name).collect(),
         };
         let shown = prose::plain_line(&flows.join("`, `"));
         warn_untranslated(&format!("OAuth flow `{shown}`"), node, document);
@@ -178,7 +178,7 @@ fn is_plain_url(url: &str) -> bool {
     http && url::Url::parse(url).is_ok()
 }
 
-fn warn_untranslated(what: &str, at: Node<'_>, document: &ApiDocument) {
+fn warn_untranslated(what: &str, at: ApiNode<'_>, document: &ApiDocument) {
     let help = match at.text("type") {
         Some("mutualTLS") => "write `tls: { clientCert: FILE, clientKey: FILE }` into the connection by hand",
         _ => CALLED_WITHOUT_HELP,

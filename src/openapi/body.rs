@@ -1,6 +1,6 @@
 //! What a request holds beside its parameters.
 
-use super::document::{ApiDocument, Node, Version};
+use super::document::{ApiDocument, ApiNode, Version};
 use super::operation::{essence, is_json};
 use super::parameter::parameter_nodes;
 
@@ -16,26 +16,26 @@ pub(super) enum BodyKind {
 
 /// A body.
 pub(super) struct Body<'d> {
-    pub(super) node: Node<'d>,
+    pub(super) node: ApiNode<'d>,
     pub(super) kind: BodyKind,
     /// As it is sent.
     pub(super) media_type: String,
     pub(super) required: bool,
     pub(super) description: &'d str,
     /// The schema of the whole.
-    pub(super) schema: Option<Node<'d>>,
+    pub(super) schema: Option<ApiNode<'d>>,
     /// The fields of a form of Swagger 2, which has no schema.
     pub(super) fields: Vec<BodyField<'d>>,
     /// How fields of a form are written.
-    pub(super) encoding: Option<Node<'d>>,
+    pub(super) encoding: Option<ApiNode<'d>>,
 }
 
 impl<'d> Body<'d> {
     /// A body of a media type, without its schema.
-    fn new(node: Node<'d>, media_type: &str) -> Body<'d> {
+    fn new(node: ApiNode<'d>, media_type: &str) -> Body<'d> {
         Body {
             node,
-            kind: BodyKind::of(media_type),
+            kind: BodyKind::from_media_type(media_type),
             media_type: essence(media_type),
             required: node.flag("required") == Some(true),
             description: node.text("description").unwrap_or_default(),
@@ -48,13 +48,13 @@ impl<'d> Body<'d> {
 
 /// A field of a form of Swagger 2.
 pub(super) struct BodyField<'d> {
-    pub(super) node: Node<'d>,
+    pub(super) node: ApiNode<'d>,
     pub(super) name: &'d str,
     pub(super) required: bool,
 }
 
 impl BodyKind {
-    fn of(media_type: &str) -> BodyKind {
+    fn from_media_type(media_type: &str) -> BodyKind {
         match essence(media_type).as_str() {
             _ if is_json(media_type) => BodyKind::Json,
             "application/x-www-form-urlencoded" => BodyKind::Form,
@@ -65,7 +65,11 @@ impl BodyKind {
 }
 
 /// Reads the body of an operation, in the media type that says most about it.
-pub(super) fn read_body<'d>(path_item: Node<'d>, operation: Node<'d>, document: &'d ApiDocument) -> Option<Body<'d>> {
+pub(super) fn read_body<'d>(
+    path_item: ApiNode<'d>,
+    operation: ApiNode<'d>,
+    document: &'d ApiDocument,
+) -> Option<Body<'d>> {
     if document.version == Version::Swagger2 {
         return read_body_parameters(path_item, operation, document);
     }
@@ -75,8 +79,8 @@ pub(super) fn read_body<'d>(path_item: Node<'d>, operation: Node<'d>, document: 
 }
 
 /// The media type that folio writes best: JSON, then forms, then text; of several, the first.
-fn preferred<'d>(types: impl Iterator<Item = (&'d str, Node<'d>)>) -> Option<(&'d str, Node<'d>)> {
-    types.min_by_key(|(media_type, _)| match BodyKind::of(media_type) {
+fn preferred<'d>(types: impl Iterator<Item = (&'d str, ApiNode<'d>)>) -> Option<(&'d str, ApiNode<'d>)> {
+    types.min_by_key(|(media_type, _)| match BodyKind::from_media_type(media_type) {
         // What is JSON and says nothing else is what everybody means by it.
         BodyKind::Json => usize::from(essence(media_type) != "application/json"),
         BodyKind::Form => 2,
@@ -85,10 +89,15 @@ fn preferred<'d>(types: impl Iterator<Item = (&'d str, Node<'d>)>) -> Option<(&'
     })
 }
 
-fn read_body_parameters<'d>(path_item: Node<'d>, operation: Node<'d>, document: &'d ApiDocument) -> Option<Body<'d>> {
-    let nodes: Vec<Node<'d>> = parameter_nodes(path_item, operation, document).collect();
+fn read_body_parameters<'d>(
+    path_item: ApiNode<'d>,
+    operation: ApiNode<'d>,
+    document: &'d ApiDocument,
+) -> Option<Body<'d>> {
+    let nodes: Vec<ApiNode<'d>> = parameter_nodes(path_item, operation, document).collect();
     let consumes = operation.get("consumes").or_else(|| document.root().get("consumes"));
-    let types: Vec<&str> = consumes.into_iter().flat_map(Node::items).filter_map(|kind| kind.value.as_str()).collect();
+    let types: Vec<&str> =
+        consumes.into_iter().flat_map(ApiNode::items).filter_map(|kind| kind.value.as_str()).collect();
     if let Some(node) = nodes.iter().copied().find(|node| node.text("in") == Some("body")) {
         let media_type =
             types.iter().find(|kind| is_json(kind)).or(types.first()).copied().unwrap_or("application/json");
@@ -97,7 +106,7 @@ fn read_body_parameters<'d>(path_item: Node<'d>, operation: Node<'d>, document: 
     read_form(&nodes, &types)
 }
 
-fn read_form<'d>(nodes: &[Node<'d>], types: &[&str]) -> Option<Body<'d>> {
+fn read_form<'d>(nodes: &[ApiNode<'d>], types: &[&str]) -> Option<Body<'d>> {
     let form = nodes.iter().copied().filter(|node| node.text("in") == Some("formData"));
     let fields: Vec<BodyField<'d>> = form
         .filter_map(|node| {
@@ -106,7 +115,7 @@ fn read_form<'d>(nodes: &[Node<'d>], types: &[&str]) -> Option<Body<'d>> {
         .collect();
     let node = fields.first()?.node;
     let has_file = fields.iter().any(|field| field.node.text("type") == Some("file"));
-    let multipart = has_file || types.iter().any(|kind| BodyKind::of(kind) == BodyKind::Multipart);
+    let multipart = has_file || types.iter().any(|kind| BodyKind::from_media_type(kind) == BodyKind::Multipart);
     let kind = if multipart { BodyKind::Multipart } else { BodyKind::Form };
     let required = fields.iter().any(|field| field.required);
     let (media_type, description) = (String::new(), "");

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::document::{ApiDocument, Node, object};
+use super::document::{ApiDocument, ApiNode, object};
 
 /// How many schemas may be built on one.
 const MAX_SUBTYPES: usize = 50;
@@ -13,13 +13,13 @@ const MAX_SUBTYPES: usize = 50;
 pub(super) struct Discriminator<'d> {
     property: &'d str,
     /// Schemas by what the property says.
-    mapping: Option<Node<'d>>,
+    mapping: Option<ApiNode<'d>>,
 }
 
 /// A schema that is built on another by `allOf`.
 pub(super) struct Subtype<'d> {
     pub(super) name: String,
-    pub(super) node: Node<'d>,
+    pub(super) node: ApiNode<'d>,
 }
 
 /// The schemas that are built on others: file and name, by the address of what they are built on.
@@ -27,16 +27,16 @@ pub(super) type SubtypeNames = HashMap<usize, Vec<(usize, String)>>;
 
 impl<'d> Discriminator<'d> {
     /// The discriminator of a schema, which in Swagger 2 is a name alone.
-    pub(super) fn read(schema: Node<'d>) -> Option<Discriminator<'d>> {
+    pub(super) fn read(schema: ApiNode<'d>) -> Option<Discriminator<'d>> {
         let node = schema.get("discriminator")?;
         let property = node.value.as_str().or_else(|| node.text("propertyName"))?;
         Some(Discriminator { property, mapping: node.get("mapping") })
     }
 
     /// What the property says of a schema: what the mapping has for it, or else its name.
-    pub(super) fn values(&self, name: &str, target: Node<'d>, document: &'d ApiDocument) -> Vec<String> {
-        let entries = self.mapping.into_iter().flat_map(Node::entries);
-        let is_target = |written: Node<'d>| {
+    pub(super) fn values(&self, name: &str, target: ApiNode<'d>, document: &'d ApiDocument) -> Vec<String> {
+        let entries = self.mapping.into_iter().flat_map(ApiNode::entries);
+        let is_target = |written: ApiNode<'d>| {
             let found = written.value.as_str().and_then(|text| mapped(written, text, document));
             found.is_some_and(|found| found.address() == target.address())
         };
@@ -72,7 +72,7 @@ impl<'d> Discriminator<'d> {
 }
 
 /// What a mapping names: by a reference, or by the name of a schema.
-fn mapped<'d>(at: Node<'d>, written: &str, document: &'d ApiDocument) -> Option<Node<'d>> {
+fn mapped<'d>(at: ApiNode<'d>, written: &str, document: &'d ApiDocument) -> Option<ApiNode<'d>> {
     match written.contains(['/', '#', '.']) {
         true => document.target(at, written),
         false => document.schemas_of(at.file)?.get(written),
@@ -90,8 +90,8 @@ fn allows(schema: &Value, values: &[String]) -> bool {
 pub(super) fn find_subtypes(document: &ApiDocument) -> SubtypeNames {
     let mut found = SubtypeNames::new();
     for file in 0..document.files.len() {
-        for (name, schema) in document.schemas_of(file).into_iter().flat_map(Node::entries) {
-            let parts = schema.get("allOf").into_iter().flat_map(Node::items);
+        for (name, schema) in document.schemas_of(file).into_iter().flat_map(ApiNode::entries) {
+            let parts = schema.get("allOf").into_iter().flat_map(ApiNode::items);
             let references = parts.filter_map(|part| document.target(part, part.text("$ref")?));
             for target in references {
                 found.entry(target.address()).or_default().push((file, name.to_owned()));
@@ -102,12 +102,12 @@ pub(super) fn find_subtypes(document: &ApiDocument) -> SubtypeNames {
 }
 
 /// The schemas that are built on one, and those that are built on these.
-pub(super) fn subtypes<'d>(base: Node<'d>, document: &'d ApiDocument) -> Vec<Subtype<'d>> {
+pub(super) fn subtypes<'d>(base: ApiNode<'d>, document: &'d ApiDocument) -> Vec<Subtype<'d>> {
     let (mut found, mut addresses): (Vec<Subtype<'d>>, Vec<usize>) = (Vec::new(), vec![base.address()]);
     let mut next = 0;
     while let Some(address) = addresses.get(next).copied() {
         next += 1;
-        for (file, name) in document.built_on(address) {
+        for (file, name) in document.subtypes_of(address) {
             let Some(node) = document.schemas_of(file).and_then(|schemas| schemas.get(&name)) else { continue };
             if found.len() < MAX_SUBTYPES && !addresses.contains(&node.address()) {
                 addresses.push(node.address());

@@ -49,7 +49,7 @@ pub(super) struct ApiDocument {
 
 /// A value of a description.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Node<'d> {
+pub(super) struct ApiNode<'d> {
     pub(super) file: usize,
     pub(super) value: &'d Value,
 }
@@ -63,10 +63,10 @@ struct Warning {
     help: Option<Cow<'static, str>>,
 }
 
-impl<'d> Node<'d> {
+impl<'d> ApiNode<'d> {
     /// The value of a key.
-    pub(super) fn get(self, key: &str) -> Option<Node<'d>> {
-        self.value.get(key).map(|value| Node { value, ..self })
+    pub(super) fn get(self, key: &str) -> Option<ApiNode<'d>> {
+        self.value.get(key).map(|value| ApiNode { value, ..self })
     }
 
     /// The text of a key.
@@ -80,14 +80,14 @@ impl<'d> Node<'d> {
     }
 
     /// The items of a list; none of anything else.
-    pub(super) fn items(self) -> impl Iterator<Item = Node<'d>> {
-        self.value.as_array().into_iter().flatten().map(move |value| Node { value, ..self })
+    pub(super) fn items(self) -> impl Iterator<Item = ApiNode<'d>> {
+        self.value.as_array().into_iter().flatten().map(move |value| ApiNode { value, ..self })
     }
 
     /// The entries of a map; none of anything else.
-    pub(super) fn entries(self) -> impl Iterator<Item = (&'d str, Node<'d>)> {
+    pub(super) fn entries(self) -> impl Iterator<Item = (&'d str, ApiNode<'d>)> {
         let map = self.value.as_object().into_iter().flatten();
-        map.map(move |(key, value)| (key.as_str(), Node { value, ..self }))
+        map.map(move |(key, value)| (key.as_str(), ApiNode { value, ..self }))
     }
 
     /// What tells this value from all others of a description.
@@ -103,43 +103,48 @@ impl ApiDocument {
     }
 
     /// The schemas of a file, by their names.
-    pub(super) fn schemas_of(&self, file: usize) -> Option<Node<'_>> {
-        let root = Node { file, value: &self.files.get(file)?.value };
+    pub(super) fn schemas_of(&self, file: usize) -> Option<ApiNode<'_>> {
+        let root = ApiNode { file, value: &self.files.get(file)?.value };
         root.get("components").and_then(|components| components.get("schemas")).or_else(|| root.get("definitions"))
     }
 
     /// What a reference at a value names.
-    pub(super) fn target<'d>(&'d self, at: Node<'d>, reference: &str) -> Option<Node<'d>> {
+    pub(super) fn target<'d>(&'d self, at: ApiNode<'d>, reference: &str) -> Option<ApiNode<'d>> {
         self.find(at.file, reference)
     }
 
     /// File and name of the schemas that are built on the one at an address.
-    pub(super) fn built_on(&self, address: usize) -> Vec<(usize, String)> {
+    pub(super) fn subtypes_of(&self, address: usize) -> Vec<(usize, String)> {
         self.subtypes.get_or_init(|| find_subtypes(self)).get(&address).cloned().unwrap_or_default()
     }
 
     /// The description's own root.
-    pub(super) fn root(&self) -> Node<'_> {
+    pub(super) fn root(&self) -> ApiNode<'_> {
         const NOTHING: &Value = &Value::Null;
-        Node { file: 0, value: self.files.first().map_or(NOTHING, |file| &file.value) }
+        ApiNode { file: 0, value: self.files.first().map_or(NOTHING, |file| &file.value) }
     }
 
     /// Warns of something at a value.
-    pub(super) fn warn(&self, at: Node<'_>, code: Code, message: impl Into<String>) {
+    pub(super) fn warn(&self, at: ApiNode<'_>, code: Code, message: impl Into<String>) {
         self.push_warning(at, code, message.into(), None);
     }
 
     /// Warns of something at a value, and says what to do.
-    pub(super) fn warn_with_help(&self, at: Node<'_>, message: impl Into<String>, help: impl Into<Cow<'static, str>>) {
+    pub(super) fn warn_with_help(
+        &self,
+        at: ApiNode<'_>,
+        message: impl Into<String>,
+        help: impl Into<Cow<'static, str>>,
+    ) {
         self.push_warning(at, Code::Unimplemented, message.into(), Some(help.into()));
     }
 
-    fn push_warning(&self, at: Node<'_>, code: Code, message: String, help: Option<Cow<'static, str>>) {
+    fn push_warning(&self, at: ApiNode<'_>, code: Code, message: String, help: Option<Cow<'static, str>>) {
         self.warnings.borrow_mut().push(Warning { file: at.file, address: at.address(), code, message, help });
     }
 
     /// Follows `$ref`s from a node to what they stand for. `None`, and a warning, where they lead nowhere.
-    pub(super) fn resolve<'d>(&'d self, node: Node<'d>) -> Option<Node<'d>> {
+    pub(super) fn resolve<'d>(&'d self, node: ApiNode<'d>) -> Option<ApiNode<'d>> {
         let mut at = node;
         for _ in 0..MAX_REFERENCE_HOPS {
             let Some(reference) = at.text("$ref") else { return Some(at) };
@@ -155,7 +160,7 @@ impl ApiDocument {
         None
     }
 
-    fn warn_unresolved(&self, at: Node<'_>, reference: &str) {
+    fn warn_unresolved(&self, at: ApiNode<'_>, reference: &str) {
         let shown = crate::diagnostic::truncate(reference, 120);
         let at = at.get("$ref").unwrap_or(at);
         match reference.contains("://") {
@@ -169,7 +174,7 @@ impl ApiDocument {
     }
 
     /// What a reference in a file names.
-    fn find<'d>(&'d self, file: usize, reference: &str) -> Option<Node<'d>> {
+    fn find<'d>(&'d self, file: usize, reference: &str) -> Option<ApiNode<'d>> {
         let (path, pointer) = reference.split_once('#').unwrap_or((reference, ""));
         let file = match path {
             "" => file,
@@ -179,7 +184,7 @@ impl ApiDocument {
             }
         };
         let pointer = percent_decode_lossy(pointer);
-        self.files.get(file)?.value.pointer(&pointer).map(|value| Node { file, value })
+        self.files.get(file)?.value.pointer(&pointer).map(|value| ApiNode { file, value })
     }
 
     /// Puts the warnings into a report, each at its place. Those that say the same are told once.

@@ -36,7 +36,7 @@ pub enum FetchError {
 /// It could not be fetched, or not safely.
 pub async fn fetch(url: &Url, world: &dyn World) -> Result<Source, FetchError> {
     let (bytes, base) = fetch_bytes(url, MAX_DESCRIPTION_BYTES, world).await?;
-    let name = shown_url(url);
+    let name = display_url(url);
     let fetched = fetch_referenced(&base, &bytes, world).await;
     Ok(Source { name, bytes, folder: None, fetched, url: Some(base) })
 }
@@ -48,7 +48,7 @@ async fn fetch_referenced(base: &Url, bytes: &[u8], world: &dyn World) -> HashMa
     let (mut fetched, mut seen) = (HashMap::new(), HashSet::from([own_name.clone()]));
     let mut queue = VecDeque::from(referenced_files(&own_name, bytes));
     while let Some(path) = queue.pop_front() {
-        let Some(url) = beside(base, &path).filter(|_| seen.len() < MAX_FILES && seen.insert(path.clone())) else {
+        let Some(url) = sibling_url(base, &path).filter(|_| seen.len() < MAX_FILES && seen.insert(path.clone())) else {
             continue;
         };
         let Ok((bytes, from)) = fetch_bytes(&url, left, world).await else { continue };
@@ -63,7 +63,7 @@ async fn fetch_referenced(base: &Url, bytes: &[u8], world: &dyn World) -> HashMa
 }
 
 /// The URL of a file beside another, or below. `None` where it is not of that folder.
-fn beside(base: &Url, path: &str) -> Option<Url> {
+fn sibling_url(base: &Url, path: &str) -> Option<Url> {
     let mut folder = base.join(".").ok()?;
     folder.set_query(None);
     let url = folder.join(path).ok()?;
@@ -89,7 +89,7 @@ async fn fetch_bytes(url: &Url, max_bytes: u64, world: &dyn World) -> Result<(Ve
 }
 
 /// The URL without what may be a secret in it.
-fn shown_url(url: &Url) -> String {
+fn display_url(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     format!("{}://{host}{port}{}", url.scheme(), url.path())

@@ -7,7 +7,7 @@ use url::Url;
 
 use super::authentication::{Requirement, requirements};
 use super::document::ApiDocument;
-use super::manifest::{Connections, GeneratedEntry, GeneratedFile, fragment, manifest, tool_entry};
+use super::manifest::{ConnectionDrafts, GeneratedEntry, GeneratedFile, fragment, manifest, tool_entry};
 use super::naming::{Names, file_stem, max_tool_chars, server_name, tool_names};
 use super::operation::{Operation, read_operations};
 use super::operation_filter::{FilterMatch, InvalidPattern, OperationFilter};
@@ -105,7 +105,7 @@ pub fn import(source: &Source, options: &ImportOptions) -> Result<Import, Import
     let operations = read_operations(&document);
     let named = name_tools(&operations, max_tool_chars(&server));
     let operation_filter = choose(&named, options)?;
-    let mut builder = Builder::new(&document, server, source.url.as_ref());
+    let mut builder = ImportBuilder::new(&document, server, source.url.as_ref());
     for (operation, name) in &operation_filter.tools {
         builder.add(operation, name);
         if builder.bytes > MAX_WRITTEN_BYTES {
@@ -187,14 +187,14 @@ fn suggest(pattern: &str, all: &[(&Operation<'_>, &str)]) -> String {
     let has_part = |name: &&str| !wanted.is_empty() && name.to_lowercase().contains(&wanted);
     let parts: Vec<&str> = tags.iter().chain(&ids).copied().filter(has_part).collect();
     match (parts.is_empty(), tags.is_empty()) {
-        (false, _) => format!("did you mean one of {}?", shown_names(&parts)),
-        (_, false) => format!("there are the tags {}", shown_names(&tags.into_iter().collect::<Vec<_>>())),
-        _ => format!("there are the operations {}", shown_names(&ids)),
+        (false, _) => format!("did you mean one of {}?", display_names(&parts)),
+        (_, false) => format!("there are the tags {}", display_names(&tags.into_iter().collect::<Vec<_>>())),
+        _ => format!("there are the operations {}", display_names(&ids)),
     }
 }
 
 /// The first of some names, and how many more there are.
-fn shown_names(names: &[&str]) -> String {
+fn display_names(names: &[&str]) -> String {
     let first = names.iter().take(MAX_SHOWN_NAMES).map(|name| format!("`{}`", prose::plain_line(name)));
     let first = first.collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(MAX_SHOWN_NAMES) {
@@ -204,19 +204,19 @@ fn shown_names(names: &[&str]) -> String {
 }
 
 /// The tools of a file.
-struct Fragment<'d> {
+struct ToolFile<'d> {
     tag: &'d str,
     bytes: usize,
     tools: Vec<GeneratedEntry>,
 }
 
-struct Builder<'d, 's> {
+struct ImportBuilder<'d, 's> {
     document: &'d ApiDocument,
     source: Option<&'s Url>,
     server: String,
-    connections: Connections,
+    connections: ConnectionDrafts,
     /// Tools by the file that they go into, with the tag.
-    fragments: IndexMap<String, Fragment<'d>>,
+    fragments: IndexMap<String, ToolFile<'d>>,
     tools: usize,
     /// How much is written of them.
     bytes: usize,
@@ -225,11 +225,11 @@ struct Builder<'d, 's> {
     private_bases: HashSet<String>,
 }
 
-impl<'d, 's> Builder<'d, 's> {
-    fn new(document: &'d ApiDocument, server: String, source: Option<&'s Url>) -> Builder<'d, 's> {
-        let connections = Connections::new(&server);
+impl<'d, 's> ImportBuilder<'d, 's> {
+    fn new(document: &'d ApiDocument, server: String, source: Option<&'s Url>) -> ImportBuilder<'d, 's> {
+        let connections = ConnectionDrafts::new(&server);
         let (fragments, warned_of_server, private_bases) = (IndexMap::new(), false, HashSet::new());
-        Builder {
+        ImportBuilder {
             document,
             source,
             server,
@@ -275,7 +275,7 @@ impl<'d, 's> Builder<'d, 's> {
             |stem: &String| self.fragments.get(stem).is_some_and(|fragment| fragment.bytes > MAX_FRAGMENT_BYTES);
         let numbered = (2..).map(|number: usize| format!("{stem}-part-{number}"));
         let stem = std::iter::once(stem.to_owned()).chain(numbered).find(|stem| !is_full(stem)).unwrap_or_default();
-        let fragment = self.fragments.entry(stem).or_insert_with(|| Fragment { tag, bytes: 0, tools: Vec::new() });
+        let fragment = self.fragments.entry(stem).or_insert_with(|| ToolFile { tag, bytes: 0, tools: Vec::new() });
         fragment.bytes += entry.text.len();
         self.bytes += entry.text.len();
         fragment.tools.push(entry);
@@ -295,7 +295,7 @@ impl<'d, 's> Builder<'d, 's> {
         let name = prose::plain_line(source);
         let manifest = manifest(&self.server, &name, &self.connections, self.document);
         let fragments =
-            self.fragments.into_iter().map(|(stem, Fragment { tag, tools, .. })| fragment(&stem, tag, tools));
+            self.fragments.into_iter().map(|(stem, ToolFile { tag, tools, .. })| fragment(&stem, tag, tools));
         std::iter::once(manifest).chain(fragments).collect()
     }
 }

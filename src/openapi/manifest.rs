@@ -76,7 +76,7 @@ pub(super) fn tool_entry(name: &str, tool: &Value) -> GeneratedEntry {
 }
 
 /// What all tools share: where the API is, and who sends requests.
-pub(super) struct Connections {
+pub(super) struct ConnectionDrafts {
     server: String,
     variables: Map<String, Value>,
     variable_names: Names,
@@ -105,9 +105,9 @@ struct ConnectionDraft {
     variables: Vec<Vec<String>>,
 }
 
-impl Connections {
-    pub(super) fn new(server: &str) -> Connections {
-        Connections {
+impl ConnectionDrafts {
+    pub(super) fn new(server: &str) -> ConnectionDrafts {
+        ConnectionDrafts {
             server: server.to_owned(),
             variables: Map::new(),
             variable_names: Names::default(),
@@ -157,7 +157,7 @@ impl Connections {
     }
 
     /// The variables, with `required` where no tool can do without.
-    fn settled_variables(&self) -> Map<String, Value> {
+    fn final_variables(&self) -> Map<String, Value> {
         let mut variables = self.variables.clone();
         for name in self.schemes.values().flatten().filter(|name| !self.is_required(name)) {
             let variable = variables.get_mut(name).and_then(Value::as_object_mut);
@@ -224,7 +224,7 @@ impl Connections {
     }
 
     fn sections(&self) -> Vec<GeneratedSection> {
-        let variables = self.settled_variables();
+        let variables = self.final_variables();
         let variables = variables.iter().map(|(name, value)| (name.as_str(), value.clone()));
         let connections = self.found.values().map(|connection| (connection.name.as_str(), connection.value()));
         let section = |key, entries: Vec<(&str, Value)>| GeneratedSection {
@@ -273,7 +273,12 @@ impl ConnectionDraft {
 }
 
 /// The manifest: what the server is, its variables and connections, and where its tools are.
-pub(super) fn manifest(server: &str, source: &str, connections: &Connections, document: &ApiDocument) -> GeneratedFile {
+pub(super) fn manifest(
+    server: &str,
+    source: &str,
+    connections: &ConnectionDrafts,
+    document: &ApiDocument,
+) -> GeneratedFile {
     let info = document.root().get("info");
     let said = |key: &str| info.and_then(|info| info.text(key)).unwrap_or_default();
     let mut keys = Map::new();

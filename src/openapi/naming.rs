@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::notation::is_identifier;
 use crate::template::{is_helper_without_arguments, reserved_name_meaning};
+use crate::value_types::is_identifier;
 
 /// The longest name that any client takes.
 const MAX_NAME_CHARS: usize = 64;
@@ -33,7 +33,7 @@ impl Names {
         loop {
             *number += 1;
             let end = format!("-{number}");
-            let name = format!("{}{end}", cut(&stem, max_chars.saturating_sub(end.len())));
+            let name = format!("{}{end}", truncate_name(&stem, max_chars.saturating_sub(end.len())));
             if self.existing.insert(name.clone()) {
                 return name;
             }
@@ -60,7 +60,7 @@ pub fn kebab(text: &str, max_chars: usize) -> String {
         }
         name.push(letter.to_ascii_lowercase());
     }
-    cut(&name, max_chars).to_owned()
+    truncate_name(&name, max_chars).to_owned()
 }
 
 fn push_dash(name: &mut String) {
@@ -70,7 +70,7 @@ fn push_dash(name: &mut String) {
 }
 
 /// The beginning of a name of ASCII letters, in whole words where that leaves most of it.
-fn cut(name: &str, max_chars: usize) -> &str {
+fn truncate_name(name: &str, max_chars: usize) -> &str {
     let name = name.trim_matches('-');
     if name.len() <= max_chars {
         return name;
@@ -114,7 +114,11 @@ pub(super) fn server_name(title: &str) -> String {
     let words: Vec<String> = title.split_whitespace().take(64).map(|word| kebab(word, MAX_NAME_CHARS)).collect();
     let significant = words.iter().map(String::as_str).filter(|word| !word.is_empty() && !FILLER_WORDS.contains(word));
     let name = significant.take(MAX_TITLE_WORDS).collect::<Vec<_>>().join("-");
-    let name = if name.is_empty() { kebab(&title, MAX_SERVER_CHARS) } else { cut(&name, MAX_SERVER_CHARS).to_owned() };
+    let name = if name.is_empty() {
+        kebab(&title, MAX_SERVER_CHARS)
+    } else {
+        truncate_name(&name, MAX_SERVER_CHARS).to_owned()
+    };
     if name.is_empty() { "api".to_owned() } else { name }
 }
 

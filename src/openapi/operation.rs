@@ -1,7 +1,7 @@
 //! The operations of a description, the same for all versions of the format.
 
 use super::body::{Body, read_body};
-use super::document::{ApiDocument, Node, Version};
+use super::document::{ApiDocument, ApiNode, Version};
 use super::parameter::{Parameter, read_parameters};
 use crate::diagnostic::Code;
 
@@ -18,7 +18,7 @@ const METHODS: &[(&str, &str)] = &[
 
 /// One operation.
 pub(super) struct Operation<'d> {
-    pub(super) node: Node<'d>,
+    pub(super) node: ApiNode<'d>,
     /// In upper case.
     pub(super) method: &'static str,
     /// With `{name}` for each parameter.
@@ -29,13 +29,13 @@ pub(super) struct Operation<'d> {
     pub(super) summary: &'d str,
     pub(super) description: &'d str,
     pub(super) deprecated: bool,
-    path_item: Node<'d>,
+    path_item: ApiNode<'d>,
 }
 
 /// The answer that an operation gives when all goes well.
 pub(super) struct Success<'d> {
     /// The schema of its JSON.
-    pub(super) schema: Option<Node<'d>>,
+    pub(super) schema: Option<ApiNode<'d>>,
     /// Whether it has a `Link` header.
     pub(super) has_link_header: bool,
 }
@@ -44,7 +44,7 @@ pub(super) struct Success<'d> {
 pub(super) fn read_operations(document: &ApiDocument) -> Vec<Operation<'_>> {
     let paths = document.root().get("paths");
     let mut found = Vec::new();
-    for (path, item) in paths.into_iter().flat_map(Node::entries).filter(|(path, _)| path.starts_with('/')) {
+    for (path, item) in paths.into_iter().flat_map(ApiNode::entries).filter(|(path, _)| path.starts_with('/')) {
         let Some(path_item) = document.resolve(item) else { continue };
         for (key, node) in path_item.entries() {
             match METHODS.iter().find(|(written, _)| *written == key) {
@@ -57,7 +57,7 @@ pub(super) fn read_operations(document: &ApiDocument) -> Vec<Operation<'_>> {
     found
 }
 
-fn read_operation<'d>(method: &'static str, path: &'d str, path_item: Node<'d>, node: Node<'d>) -> Operation<'d> {
+fn read_operation<'d>(method: &'static str, path: &'d str, path_item: ApiNode<'d>, node: ApiNode<'d>) -> Operation<'d> {
     let text = |key| node.text(key).or_else(|| path_item.text(key)).unwrap_or_default();
     Operation {
         node,
@@ -84,7 +84,7 @@ impl<'d> Operation<'d> {
     }
 
     /// A key of the operation, or else of its path, or else of the description.
-    pub(super) fn inherited(&self, key: &str, document: &'d ApiDocument) -> Option<Node<'d>> {
+    pub(super) fn inherited(&self, key: &str, document: &'d ApiDocument) -> Option<ApiNode<'d>> {
         self.node.get(key).or_else(|| self.path_item.get(key)).or_else(|| document.root().get(key))
     }
 
@@ -97,21 +97,21 @@ impl<'d> Operation<'d> {
         let has_link_header = response
             .get("headers")
             .into_iter()
-            .flat_map(Node::entries)
+            .flat_map(ApiNode::entries)
             .any(|(name, _)| name.eq_ignore_ascii_case("link"));
         Some(Success { schema: self.response_schema(response, document), has_link_header })
     }
 
-    fn response_schema(&self, response: Node<'d>, document: &'d ApiDocument) -> Option<Node<'d>> {
+    fn response_schema(&self, response: ApiNode<'d>, document: &'d ApiDocument) -> Option<ApiNode<'d>> {
         match document.version {
             Version::Swagger2 => {
                 let produces = self.inherited("produces", document);
-                let mut types = produces.into_iter().flat_map(Node::items).filter_map(|kind| kind.value.as_str());
+                let mut types = produces.into_iter().flat_map(ApiNode::items).filter_map(|kind| kind.value.as_str());
                 let json = produces.is_none() || types.any(is_json);
                 response.get("schema").filter(|_| json)
             }
             _ => {
-                let mut content = response.get("content").into_iter().flat_map(Node::entries);
+                let mut content = response.get("content").into_iter().flat_map(ApiNode::entries);
                 content.find(|(media_type, _)| is_json(media_type))?.1.get("schema")
             }
         }

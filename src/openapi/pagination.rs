@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::document::{ApiDocument, Node, object};
+use super::document::{ApiDocument, ApiNode, object};
 use super::operation::{Operation, Success};
 use super::parameter::{Parameter, ParameterPlace};
 
@@ -102,7 +102,7 @@ fn pages<const N: usize>(how: [(&str, &str); N], items: Option<String>) -> Value
 }
 
 /// Where the list of an answer stands: empty where the answer is it. `None` where there is none, or several.
-fn item_list<'d>(answer: Node<'d>, document: &'d ApiDocument) -> Option<String> {
+fn item_list<'d>(answer: ApiNode<'d>, document: &'d ApiDocument) -> Option<String> {
     if answer.text("type") == Some("array") {
         return Some(String::new());
     }
@@ -113,8 +113,8 @@ fn item_list<'d>(answer: Node<'d>, document: &'d ApiDocument) -> Option<String> 
     lists.next().is_none().then(|| name.to_owned())
 }
 
-fn cursor_of(answer: Node<'_>, query: &[&str], document: &ApiDocument) -> Option<(String, &'static str)> {
-    let has = |node: Option<Node<'_>>, name: &str| node.is_some_and(|properties| properties.get(name).is_some());
+fn cursor_of(answer: ApiNode<'_>, query: &[&str], document: &ApiDocument) -> Option<(String, &'static str)> {
+    let has = |node: Option<ApiNode<'_>>, name: &str| node.is_some_and(|properties| properties.get(name).is_some());
     let properties = answer.get("properties");
     for (field, parameters) in CURSORS {
         let Some(parameter) = parameters.iter().find(|parameter| query.contains(*parameter)) else { continue };
@@ -134,5 +134,5 @@ fn cursor_of(answer: Node<'_>, query: &[&str], document: &ApiDocument) -> Option
 
 /// Whether a name may stand in a JMESPath as it is.
 fn is_word(name: &str) -> bool {
-    crate::notation::is_identifier(name)
+    crate::value_types::is_identifier(name)
 }

@@ -1,6 +1,6 @@
 //! Parameters: where each goes, and how its value is written there.
 
-use super::document::{ApiDocument, Node, Version};
+use super::document::{ApiDocument, ApiNode, Version};
 use super::operation::is_json;
 use crate::action::is_reserved_header;
 use crate::diagnostic::Code;
@@ -41,14 +41,14 @@ pub(super) enum PathStyle {
 
 /// One parameter.
 pub(super) struct Parameter<'d> {
-    pub(super) node: Node<'d>,
+    pub(super) node: ApiNode<'d>,
     /// Its name in the request.
     pub(super) name: &'d str,
     pub(super) place: ParameterPlace,
     pub(super) required: bool,
     pub(super) description: &'d str,
     /// Its schema: in Swagger 2 the parameter itself.
-    pub(super) schema: Option<Node<'d>>,
+    pub(super) schema: Option<ApiNode<'d>>,
     pub(super) style: ParameterStyle,
     pub(super) path_style: PathStyle,
     /// Whether each element of a list, or field of an object, is written by itself.
@@ -81,7 +81,7 @@ impl ParameterPlace {
 }
 
 impl PathStyle {
-    fn read(node: Node<'_>, place: ParameterPlace) -> PathStyle {
+    fn read(node: ApiNode<'_>, place: ParameterPlace) -> PathStyle {
         match node.text("style").filter(|_| place == ParameterPlace::Path) {
             Some("label") => PathStyle::Label,
             Some("matrix") => PathStyle::Matrix,
@@ -92,8 +92,8 @@ impl PathStyle {
 
 /// The parameters of an operation: its own, and those of its path that it does not override.
 pub(super) fn read_parameters<'d>(
-    path_item: Node<'d>,
-    operation: Node<'d>,
+    path_item: ApiNode<'d>,
+    operation: ApiNode<'d>,
     document: &'d ApiDocument,
 ) -> Vec<Parameter<'d>> {
     let mut found: Vec<Parameter<'d>> = Vec::new();
@@ -118,16 +118,16 @@ pub(super) fn read_parameters<'d>(
 
 /// The parameter objects of a path and of its operation, with `$ref`s followed.
 pub(super) fn parameter_nodes<'d>(
-    path_item: Node<'d>,
-    operation: Node<'d>,
+    path_item: ApiNode<'d>,
+    operation: ApiNode<'d>,
     document: &'d ApiDocument,
-) -> impl Iterator<Item = Node<'d>> {
+) -> impl Iterator<Item = ApiNode<'d>> {
     let lists = [path_item.get("parameters"), operation.get("parameters")];
-    lists.into_iter().flatten().flat_map(Node::items).filter_map(|node| document.resolve(node))
+    lists.into_iter().flatten().flat_map(ApiNode::items).filter_map(|node| document.resolve(node))
 }
 
 /// Reads one parameter. `None` where it is part of a body, or goes where folio writes nothing.
-fn read_parameter<'d>(node: Node<'d>, document: &'d ApiDocument) -> Option<Parameter<'d>> {
+fn read_parameter<'d>(node: ApiNode<'d>, document: &'d ApiDocument) -> Option<Parameter<'d>> {
     let (name, written) = (node.text("name")?, node.text("in").unwrap_or_default());
     if matches!(written, "body" | "formData") {
         return None;
@@ -167,11 +167,11 @@ fn is_set_elsewhere(name: &str) -> bool {
 }
 
 /// How a list in a field of a form is written, from its encoding, or in Swagger 2 from itself.
-pub(super) fn form_style(node: Node<'_>, document: &ApiDocument) -> ParameterStyle {
+pub(super) fn form_style(node: ApiNode<'_>, document: &ApiDocument) -> ParameterStyle {
     read_style(node, ParameterPlace::Query, document)
 }
 
-fn read_style(node: Node<'_>, place: ParameterPlace, document: &ApiDocument) -> ParameterStyle {
+fn read_style(node: ApiNode<'_>, place: ParameterPlace, document: &ApiDocument) -> ParameterStyle {
     if document.version == Version::Swagger2 {
         return collection_style(node, place, document);
     }
@@ -192,7 +192,7 @@ fn read_style(node: Node<'_>, place: ParameterPlace, document: &ApiDocument) -> 
     }
 }
 
-fn collection_style(node: Node<'_>, place: ParameterPlace, document: &ApiDocument) -> ParameterStyle {
+fn collection_style(node: ApiNode<'_>, place: ParameterPlace, document: &ApiDocument) -> ParameterStyle {
     match node.text("collectionFormat").unwrap_or("csv") {
         "multi" if place == ParameterPlace::Query => ParameterStyle::Repeated,
         "csv" | "multi" => ParameterStyle::Joined(","),
@@ -206,7 +206,7 @@ fn collection_style(node: Node<'_>, place: ParameterPlace, document: &ApiDocumen
     }
 }
 
-fn warn_style(style: &str, at: Node<'_>, document: &ApiDocument) {
+fn warn_style(style: &str, at: ApiNode<'_>, document: &ApiDocument) {
     let shown = crate::diagnostic::truncate(style, 40);
     let message = format!("unsupported parameter style `{shown}`");
     document.warn_with_help(at, message, "it is written as `simple`: elements with commas between them");

@@ -9,11 +9,11 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use super::discriminator::{Discriminator, subtypes};
-use super::document::{ApiDocument, Node, object};
+use super::document::{ApiDocument, ApiNode, object};
 use super::merge::merge_objects;
 use super::prose;
 use crate::diagnostic::Code;
-use keyword::{copy_limits, is_null_type, is_nullable, name_types, settle_values};
+use keyword::{copy_limits, copy_values, is_null_type, is_nullable, name_types};
 
 /// From how many schemas on what a `$ref` names is put into `$defs`.
 const MAX_INLINED: usize = 24;
@@ -72,8 +72,8 @@ impl<'d> Translator<'d> {
     }
 
     /// Translates a schema.
-    pub(super) fn translate(&mut self, node: Node<'d>) -> Value {
-        if self.is_spent() || self.nesting >= MAX_NESTING {
+    pub(super) fn translate(&mut self, node: ApiNode<'d>) -> Value {
+        if self.is_over_limit() || self.nesting >= MAX_NESTING {
             self.is_cut = true;
             return Value::Object(Map::new());
         }
@@ -91,11 +91,11 @@ impl<'d> Translator<'d> {
     }
 
     /// Whether nothing more may be translated.
-    fn is_spent(&self) -> bool {
+    fn is_over_limit(&self) -> bool {
         self.count >= MAX_SCHEMAS || self.document.schemas.get() >= MAX_ALL_SCHEMAS
     }
 
-    fn translate_reference(&mut self, node: Node<'d>) -> Value {
+    fn translate_reference(&mut self, node: ApiNode<'d>) -> Value {
         let Some(target) = self.document.resolve(node) else { return Value::Object(Map::new()) };
         let reference = self.translate_target(node, target);
         // Beside a reference, a description says what it is here.
@@ -108,7 +108,7 @@ impl<'d> Translator<'d> {
         }
     }
 
-    fn translate_target(&mut self, node: Node<'d>, target: Node<'d>) -> Value {
+    fn translate_target(&mut self, node: ApiNode<'d>, target: ApiNode<'d>) -> Value {
         let id = target.address();
         if let Some(name) = self.names.get(&id) {
             return reference_to(name);
@@ -134,7 +134,7 @@ impl<'d> Translator<'d> {
     }
 
     /// The name in `$defs` of what a reference leads to.
-    fn name_definition(&mut self, node: Node<'d>, id: usize) -> String {
+    fn name_definition(&mut self, node: ApiNode<'d>, id: usize) -> String {
         if let Some(name) = self.names.get(&id) {
             return name.clone();
         }
@@ -153,7 +153,7 @@ impl<'d> Translator<'d> {
         name
     }
 
-    fn translate_object(&mut self, node: Node<'d>) -> Value {
+    fn translate_object(&mut self, node: ApiNode<'d>) -> Value {
         let is_base = std::mem::take(&mut self.is_base);
         let mut schema = Map::new();
         name_types(node, &mut schema);
@@ -163,7 +163,7 @@ impl<'d> Translator<'d> {
         if self.direction == Direction::Input {
             copy_limits(node, &mut schema);
         }
-        settle_values(node, self.direction, &mut schema);
+        copy_values(node, self.direction, &mut schema);
         self.translate_properties(node, &mut schema);
         self.translate_parts(node, &mut schema);
         self.translate_alternatives(node, &mut schema);
@@ -172,7 +172,7 @@ impl<'d> Translator<'d> {
         if is_nullable(node) { or_null(schema) } else { Value::Object(schema) }
     }
 
-    fn description_of(&self, node: Node<'_>) -> Option<Value> {
+    fn description_of(&self, node: ApiNode<'_>) -> Option<Value> {
         if self.direction == Direction::Output {
             return None;
         }
@@ -182,10 +182,10 @@ impl<'d> Translator<'d> {
         (!plain.is_empty()).then(|| Value::from(plain.as_str()))
     }
 
-    fn translate_properties(&mut self, node: Node<'d>, schema: &mut Map<String, Value>) {
+    fn translate_properties(&mut self, node: ApiNode<'d>, schema: &mut Map<String, Value>) {
         let mut properties = Map::new();
-        for (name, property) in node.get("properties").into_iter().flat_map(Node::entries) {
-            if self.is_spent() {
+        for (name, property) in node.get("properties").into_iter().flat_map(ApiNode::entries) {
+            if self.is_over_limit() {
                 self.is_cut = true;
                 break;
             }
@@ -206,7 +206,7 @@ impl<'d> Translator<'d> {
         for name in node
             .get("required")
             .into_iter()
-            .flat_map(Node::items)
+            .flat_map(ApiNode::items)
             .take(MAX_SCHEMAS)
             .filter_map(|name| name.value.as_str())
         {
@@ -225,14 +225,14 @@ impl<'d> Translator<'d> {
     }
 
     /// Whether a property is part of answers alone, or of requests alone, and this is the other.
-    fn is_excluded(&self, property: Node<'d>) -> bool {
+    fn is_excluded(&self, property: ApiNode<'d>) -> bool {
         let key = if self.direction == Direction::Input { "readOnly" } else { "writeOnly" };
-        let said = |node: Node<'_>| node.flag(key) == Some(true);
+        let said = |node: ApiNode<'_>| node.flag(key) == Some(true);
         said(property) || property.get("$ref").is_some() && self.document.resolve(property).is_some_and(said)
     }
 
     /// Schemas that hold for a part of a value.
-    fn translate_parts(&mut self, node: Node<'d>, schema: &mut Map<String, Value>) {
+    fn translate_parts(&mut self, node: ApiNode<'d>, schema: &mut Map<String, Value>) {
         for key in ["items", "contains", "additionalProperties", "propertyNames", "unevaluatedProperties"] {
             let Some(inner) = node.get(key) else { continue };
             match inner.value {
@@ -259,7 +259,7 @@ impl<'d> Translator<'d> {
         }
     }
 
-    fn translate_list(&mut self, list: Node<'d>, key: &str, schema: &mut Map<String, Value>) {
+    fn translate_list(&mut self, list: ApiNode<'d>, key: &str, schema: &mut Map<String, Value>) {
         let translated: Vec<Value> = list.items().take(MAX_SCHEMAS).map(|inner| self.translate(inner)).collect();
         if !translated.is_empty() {
             schema.insert(key.to_owned(), Value::Array(translated));
@@ -267,7 +267,7 @@ impl<'d> Translator<'d> {
     }
 
     /// `oneOf` becomes `anyOf`: descriptions often have alternatives that overlap, and a value that fits two is fine.
-    fn translate_alternatives(&mut self, node: Node<'d>, schema: &mut Map<String, Value>) {
+    fn translate_alternatives(&mut self, node: ApiNode<'d>, schema: &mut Map<String, Value>) {
         let mut found = Vec::new();
         for key in ["oneOf", "anyOf"] {
             let Some(list) = node.get(key) else { continue };
@@ -292,7 +292,7 @@ impl<'d> Translator<'d> {
     }
 
     /// One of the alternatives of a schema, in which the property that tells them apart says that it is this one.
-    fn translate_alternative(&mut self, inner: Node<'d>, whole: Node<'d>) -> Value {
+    fn translate_alternative(&mut self, inner: ApiNode<'d>, whole: ApiNode<'d>) -> Value {
         let translated = self.translate(inner);
         let discriminator = Discriminator::read(whole).filter(|_| self.direction == Direction::Input);
         let Some((discriminator, reference)) = discriminator.zip(inner.text("$ref")) else { return translated };
@@ -308,7 +308,7 @@ impl<'d> Translator<'d> {
     }
 
     /// A schema on which others are built, told apart by a property: any of these, or itself.
-    fn with_subtypes(&mut self, node: Node<'d>, schema: Map<String, Value>) -> Map<String, Value> {
+    fn with_subtypes(&mut self, node: ApiNode<'d>, schema: Map<String, Value>) -> Map<String, Value> {
         let discriminator = Discriminator::read(node).filter(|_| self.direction == Direction::Input);
         let Some(discriminator) = discriminator.filter(|_| !schema.contains_key("anyOf")) else { return schema };
         let mut alternatives = Vec::new();
@@ -320,7 +320,7 @@ impl<'d> Translator<'d> {
         if alternatives.is_empty() {
             return schema;
         }
-        let schemas = self.document.schemas_of(node.file).into_iter().flat_map(Node::entries);
+        let schemas = self.document.schemas_of(node.file).into_iter().flat_map(ApiNode::entries);
         let own_name = schemas.into_iter().find(|(_, known)| known.address() == node.address());
         let values = discriminator.values(own_name.map_or("", |(name, _)| name), node, self.document);
         let mut whole = Map::new();
@@ -331,7 +331,7 @@ impl<'d> Translator<'d> {
     }
 
     /// A schema alone, without those that are built on it.
-    fn translate_base(&mut self, node: Node<'d>) -> Value {
+    fn translate_base(&mut self, node: ApiNode<'d>) -> Value {
         self.is_base = true;
         let translated = self.translate(node);
         self.is_base = false;
@@ -339,7 +339,7 @@ impl<'d> Translator<'d> {
     }
 
     /// A part of an `allOf`, which is only itself where others are built on it.
-    fn translate_part(&mut self, node: Node<'d>) -> Value {
+    fn translate_part(&mut self, node: ApiNode<'d>) -> Value {
         let target = node.get("$ref").and_then(|_| self.document.resolve(node));
         match target.filter(|target| target.get("discriminator").is_some()) {
             Some(base) => self.translate_base(base),
@@ -347,7 +347,7 @@ impl<'d> Translator<'d> {
         }
     }
 
-    fn translate_all_of(&mut self, node: Node<'d>, schema: Map<String, Value>) -> Map<String, Value> {
+    fn translate_all_of(&mut self, node: ApiNode<'d>, schema: Map<String, Value>) -> Map<String, Value> {
         let Some(list) = node.get("allOf") else { return schema };
         let translated: Vec<Value> = list.items().take(MAX_SCHEMAS).map(|inner| self.translate_part(inner)).collect();
         let own = (!schema.is_empty()).then(|| Value::Object(schema.clone()));

@@ -9,7 +9,7 @@ use crate::yaml::pointer::{parent, segments};
 const MAX_ROUNDS: usize = 6;
 
 /// Something that was taken out of a schema.
-pub(super) struct Removal {
+pub(super) struct RemovedKeyword {
     /// The JSON pointer of where it stood.
     pub(super) pointer: String,
     /// Why.
@@ -17,22 +17,22 @@ pub(super) struct Removal {
 }
 
 /// Something that is wrong with a schema.
-struct Mistake {
-    removal: Removal,
+struct SchemaMistake {
+    removal: RemovedKeyword,
     /// Whether the schema means something else without it, which the author is told.
     has_effect: bool,
 }
 
 /// Takes out of a schema what is malformed, what nothing satisfies and what has no effect. What had no effect is not
 /// told of. `None` where no schema is left.
-pub(super) fn repair_schema(schema: &mut Value) -> Option<Vec<Removal>> {
+pub(super) fn repair_schema(schema: &mut Value) -> Option<Vec<RemovedKeyword>> {
     let mut removals = Vec::new();
     for _ in 0..MAX_ROUNDS {
         let errors = mistakes(schema);
         if errors.is_empty() {
             return Some(removals);
         }
-        for Mistake { removal, has_effect } in errors {
+        for SchemaMistake { removal, has_effect } in errors {
             remove(schema, &removal.pointer);
             removals.extend(has_effect.then_some(removal));
         }
@@ -47,13 +47,13 @@ pub(super) fn is_sound(schema: &Value) -> bool {
 }
 
 /// What is wrong, the last first, so that taking out one leaves the others where they are.
-fn mistakes(schema: &Value) -> Vec<Mistake> {
-    let mut found: Vec<Mistake> = match Schema::compile(schema.clone(), &|_| None) {
-        Err(errors) => errors.into_iter().map(|error| Mistake::new(error.at, error.message, true)).collect(),
+fn mistakes(schema: &Value) -> Vec<SchemaMistake> {
+    let mut found: Vec<SchemaMistake> = match Schema::compile(schema.clone(), &|_| None) {
+        Err(errors) => errors.into_iter().map(|error| SchemaMistake::new(error.at, error.message, true)).collect(),
         Ok(_) => {
             let lints = lint(schema).into_iter();
             lints
-                .map(|lint| Mistake::new(lint.error.at, lint.error.message, lint.kind == LintKind::Unsatisfiable))
+                .map(|lint| SchemaMistake::new(lint.error.at, lint.error.message, lint.kind == LintKind::Unsatisfiable))
                 .collect()
         }
     };
@@ -62,9 +62,9 @@ fn mistakes(schema: &Value) -> Vec<Mistake> {
     found
 }
 
-impl Mistake {
-    fn new(pointer: String, reason: String, has_effect: bool) -> Mistake {
-        Mistake { removal: Removal { pointer, reason }, has_effect }
+impl SchemaMistake {
+    fn new(pointer: String, reason: String, has_effect: bool) -> SchemaMistake {
+        SchemaMistake { removal: RemovedKeyword { pointer, reason }, has_effect }
     }
 }
 

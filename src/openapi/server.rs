@@ -3,7 +3,7 @@
 use serde_json::Value;
 use url::{Host, Url};
 
-use super::document::{ApiDocument, Node, Version};
+use super::document::{ApiDocument, ApiNode, Version};
 use super::operation::Operation;
 use super::request::split_placeholder;
 use crate::diagnostic::Code;
@@ -26,8 +26,8 @@ pub(super) fn base_url(operation: &Operation<'_>, document: &ApiDocument, source
     absolute(&written, source)
 }
 
-fn swagger_base(root: Node<'_>, source: Option<&Url>) -> Option<String> {
-    let schemes = root.get("schemes").into_iter().flat_map(Node::items);
+fn swagger_base(root: ApiNode<'_>, source: Option<&Url>) -> Option<String> {
+    let schemes = root.get("schemes").into_iter().flat_map(ApiNode::items);
     let schemes: Vec<&str> = schemes.filter_map(|scheme| scheme.value.as_str()).collect();
     let scheme = if schemes.is_empty() || schemes.contains(&"https") { "https" } else { "http" };
     let base_path = root.text("basePath").unwrap_or("/");
@@ -39,7 +39,7 @@ fn swagger_base(root: Node<'_>, source: Option<&Url>) -> Option<String> {
 
 /// A URL with the defaults of its variables, each put in once: a default that names a variable stays as it is.
 /// `None` where it is too long.
-fn fill_variables(server: Node<'_>, url: &str) -> Option<String> {
+fn fill_variables(server: ApiNode<'_>, url: &str) -> Option<String> {
     let variables = server.get("variables");
     let (mut filled, mut rest) = (String::new(), url);
     while let Some((before, name, after)) = split_placeholder(rest) {

@@ -12,7 +12,7 @@ use super::schema::{Direction, Translator};
 use super::source::{Source, load};
 use super::{prose, yaml_text};
 use crate::diagnostic::Report;
-use crate::notation::is_identifier;
+use crate::value_types::is_identifier;
 use crate::yaml::{decode, parse};
 
 fn document(schemas: Value) -> ApiDocument {

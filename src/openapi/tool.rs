@@ -19,7 +19,7 @@ pub(super) fn build_tool<'d>(operation: &Operation<'d>, connection: &str, docume
     let success = operation.success(document);
     let pagination = success.as_ref().and_then(|success| find_pagination(operation, success, document));
     let mut request = RequestBuilder::new(document);
-    request.page_by(pagination.as_ref().and_then(|pages| pages.get("page")?.as_str().map(str::to_owned)));
+    request.set_page_parameter(pagination.as_ref().and_then(|pages| pages.get("page")?.as_str().map(str::to_owned)));
     request.add_operation(operation)?;
     let (arguments, translator) = (std::mem::take(&mut request.arguments), &mut request.translator);
     if translator.is_cut {

@@ -224,7 +224,7 @@ impl<'i> Updater<'i> {
     }
 
     /// Whether an entry stands in a file.
-    fn stands_in(&self, path: &str, key: &str) -> bool {
+    fn contains_entry(&self, path: &str, key: &str) -> bool {
         self.outlines.get(path).is_some_and(|(outline, _)| outline.text(key).is_some())
     }
 
@@ -232,7 +232,7 @@ impl<'i> Updater<'i> {
     fn refresh(&mut self, path: &str, key: &str, text: &str) -> Option<String> {
         let generated = self.generated.get(key).copied();
         // An entry may have been moved from where it was written.
-        let moved = || self.old.file_of(key).filter(|from| !self.stands_in(from, key));
+        let moved = || self.old.file_of(key).filter(|from| !self.contains_entry(from, key));
         let recorded = self.old.digest(path, key).or_else(|| self.old.digest(moved()?, key));
         let Some(recorded) = recorded else {
             if generated.is_some() && self.old.file_of(key).is_none() {

@@ -128,7 +128,7 @@ fn leaf(value: &Value, in_flow: bool) -> String {
 
 /// A text: as it is where every reader of YAML takes it for itself, else in double quotes.
 pub(super) fn scalar(text: &str, in_flow: bool) -> String {
-    if is_plain(text, in_flow) { text.to_owned() } else { quoted(text) }
+    if is_plain(text, in_flow) { text.to_owned() } else { quote(text) }
 }
 
 fn is_plain(text: &str, in_flow: bool) -> bool {
@@ -150,7 +150,7 @@ fn is_other_value(text: &str) -> bool {
 }
 
 /// A text in double quotes, with everything in it that is not to be seen written as an escape.
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for letter in text.chars() {

@@ -3,7 +3,7 @@
 use super::claude_commands::read_command;
 use super::command::ActionReader;
 use super::front_matter::{Markdown, read_markdown};
-use super::{ForeignPrompt, PackFile, PackFolder, PackFormat};
+use super::{ForeignFile, ForeignPrompt, PackFolder, PackFormat};
 use crate::diagnostic::{FileId, Report};
 
 /// The file that makes a folder a skill.
@@ -29,7 +29,7 @@ impl PackFormat for AgentSkills {
     }
 
     fn read(&self, folder: &PackFolder<'_>, report: &mut Report) -> Vec<ForeignPrompt> {
-        let mut read = |file: &PackFile| {
+        let mut read = |file: &ForeignFile| {
             let markdown = read_markdown(file, report)?;
             if is_hidden_from_users(&markdown) {
                 return None;
@@ -41,7 +41,7 @@ impl PackFormat for AgentSkills {
     }
 
     fn skills(&self, folder: &PackFolder<'_>) -> Vec<ForeignSkill> {
-        let skill = |file: &PackFile| {
+        let skill = |file: &ForeignFile| {
             let path = folder_of(&file.path);
             ForeignSkill { name: skill_name(path, folder.name), folder: path.to_owned(), file: file.id }
         };

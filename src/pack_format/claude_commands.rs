@@ -2,10 +2,11 @@
 
 use super::command::{ActionReader, CommandMarker, WrittenCommand};
 use super::front_matter::{Markdown, read_markdown};
-use super::markers::{FoundArguments, Marker, continues_word, split};
+use super::markers::{ArgumentCollector, PlaceholderMatch, continues_word, split};
 use super::naming::{argument_name, path_below};
 use super::{
-    ActionValue, ForeignArgument, ForeignBody, ForeignPrompt, PackFile, PackFolder, PackFormat, TextPiece, ValueSource,
+    ActionValue, ForeignArgument, ForeignBody, ForeignFile, ForeignPrompt, PackFolder, PackFormat, TextPiece,
+    ValueSource,
 };
 use crate::diagnostic::Report;
 
@@ -31,7 +32,7 @@ impl PackFormat for ClaudeCommands {
     }
 
     fn read(&self, folder: &PackFolder<'_>, report: &mut Report) -> Vec<ForeignPrompt> {
-        let mut read = |file: &PackFile| {
+        let mut read = |file: &ForeignFile| {
             let markdown = read_markdown(file, report)?;
             let name = path_below(&file.path, "commands", ".md").to_owned();
             Some(read_command(name, &markdown, ActionReader::new(file, Some(markdown.start), folder.rights, report)))
@@ -44,7 +45,7 @@ impl PackFormat for ClaudeCommands {
 pub(super) fn read_command(name: String, markdown: &Markdown<'_>, mut actions: ActionReader<'_>) -> ForeignPrompt {
     let at = actions.file_start();
     let body = markdown.body;
-    let positions = Positions::of(markdown);
+    let positions = Positions::detect(markdown);
     let mut used = Vec::new();
     let mut text = split(body, &['$', '!', '`', '@'], |start| {
         if let Some(command) = command_at(body, start) {
@@ -67,7 +68,7 @@ pub(super) fn read_command(name: String, markdown: &Markdown<'_>, mut actions: A
         text.pieces.push(TextPiece::Appended { label: "ARGUMENTS: ".to_owned(), argument: ARGUMENTS.to_owned() });
     }
     let whole = ForeignArgument { description: markdown.text("argument-hint"), ..ForeignArgument::optional(ARGUMENTS) };
-    let mut arguments = FoundArguments::default();
+    let mut arguments = ArgumentCollector::default();
     arguments.add(whole);
     names.into_iter().for_each(|name| arguments.add(ForeignArgument::optional(name)));
     let description = markdown.text("description");
@@ -98,7 +99,7 @@ struct Positions {
 }
 
 impl Positions {
-    fn of(markdown: &Markdown<'_>) -> Positions {
+    fn detect(markdown: &Markdown<'_>) -> Positions {
         let mut names = markdown.words("arguments");
         names.truncate(MAX_POSITIONS);
         let has_index = markdown.body.match_indices("$ARGUMENTS[").any(|(at, _)| index_at(markdown.body, at).is_some());
@@ -114,14 +115,14 @@ impl Positions {
     }
 
     /// The marker at `start`, if one is there. The positions that are used are added to `used`.
-    fn marker_at(&self, body: &str, start: usize, used: &mut Vec<usize>) -> Option<Marker> {
+    fn marker_at(&self, body: &str, start: usize, used: &mut Vec<usize>) -> Option<PlaceholderMatch> {
         if let Some((index, end)) = self.position_at(body, start) {
             used.push(index);
             let absent = body.get(start..end)?.to_owned();
-            return Some(Marker { end, piece: TextPiece::Value { sources: self.sources(index), absent } });
+            return Some(PlaceholderMatch { end, piece: TextPiece::Value { sources: self.sources(index), absent } });
         }
         let end = whole_at(body, start)?;
-        Some(Marker { end, piece: TextPiece::Value { sources: whole_sources(), absent: String::new() } })
+        Some(PlaceholderMatch { end, piece: TextPiece::Value { sources: whole_sources(), absent: String::new() } })
     }
 
     /// The marker at `start` of a command.
@@ -214,7 +215,7 @@ fn file_at(
     start: usize,
     (positions, used): (&Positions, &mut Vec<usize>),
     actions: &mut ActionReader<'_>,
-) -> Option<Marker> {
+) -> Option<PlaceholderMatch> {
     let is_apart = body.get(..start)?.chars().next_back().is_none_or(char::is_whitespace);
     let rest = body.get(start..)?.strip_prefix('@').filter(|_| is_apart)?;
     let written = rest.split(|letter: char| letter.is_whitespace() || letter == '`').next()?;
@@ -226,5 +227,5 @@ fn file_at(
     let pieces = split(path, &['$'], |at| positions.marker_at(path, at, used)).pieces;
     let mut absent = vec![TextPiece::Literal("@".to_owned())];
     absent.extend(pieces.iter().cloned());
-    Some(Marker { end, piece: actions.file(pieces, absent) })
+    Some(PlaceholderMatch { end, piece: actions.file(pieces, absent) })
 }

@@ -1,8 +1,8 @@
 //! Commands and files in the text of a prompt: done with a right, else left untouched and listed.
 
-use super::markers::Marker;
+use super::markers::PlaceholderMatch;
 use super::prompt::{ActionValue, ForeignAction, ForeignText, TextPiece, ValueSource};
-use super::{PackFile, PackRights};
+use super::{ForeignFile, PackRights};
 use crate::diagnostic::{Code, Report, Span};
 use crate::yaml::Location;
 
@@ -12,7 +12,7 @@ const MAX_SHOWN_CHARS: usize = 60;
 /// What the actions of one prompt need, as it is read.
 pub(super) struct ActionReader<'r> {
     rights: PackRights,
-    file: &'r PackFile,
+    file: &'r ForeignFile,
     /// Where the text begins in its file, if it stands there as it is.
     body_start: Option<usize>,
     report: &'r mut Report,
@@ -37,7 +37,7 @@ pub(super) struct WrittenCommand<'t> {
 
 impl<'r> ActionReader<'r> {
     pub(super) fn new(
-        file: &'r PackFile,
+        file: &'r ForeignFile,
         body_start: Option<usize>,
         rights: PackRights,
         report: &'r mut Report,
@@ -57,12 +57,12 @@ impl<'r> ActionReader<'r> {
         body: &str,
         written: &WrittenCommand<'_>,
         (in_single, find): (bool, &mut dyn FnMut(usize) -> Option<CommandMarker>),
-    ) -> Marker {
+    ) -> PlaceholderMatch {
         if !self.rights.scripts {
             let shown: String = written.text.trim().chars().take(MAX_SHOWN_CHARS).collect();
             let message = format!("command `{}` not run: missing grant `script`", shown.replace('\n', " "));
             self.note(written.start..written.end, written.text, (message, "script"));
-            return Marker::untouched(body, written.start, written.end);
+            return PlaceholderMatch::literal(body, written.start, written.end);
         }
         let variables = &mut self.variables;
         let script = shell_script(written.text, in_single, &mut |at| {
@@ -74,7 +74,7 @@ impl<'r> ActionReader<'r> {
         });
         let action = self.actions.len();
         self.actions.push(ForeignAction::Script(script));
-        Marker { end: written.end, piece: TextPiece::Outcome { action, absent: Vec::new() } }
+        PlaceholderMatch { end: written.end, piece: TextPiece::Outcome { action, absent: Vec::new() } }
     }
 
     /// Whether files are read. If not, `path` is listed, which stands at these places.

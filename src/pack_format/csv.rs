@@ -2,10 +2,11 @@
 
 use indexmap::IndexMap;
 
-use super::markers::{Marker, braced, split};
+use super::markers::{PlaceholderMatch, braced, split};
 use super::naming::argument_name;
 use super::{
-    ForeignArgument, ForeignBody, ForeignPrompt, ForeignText, PackFile, PackFolder, PackFormat, TextPiece, ValueSource,
+    ForeignArgument, ForeignBody, ForeignFile, ForeignPrompt, ForeignText, PackFolder, PackFormat, TextPiece,
+    ValueSource,
 };
 use crate::diagnostic::{Code, Report, Span};
 use crate::yaml::Location;
@@ -33,7 +34,7 @@ struct Row {
     fields: Vec<String>,
 }
 
-fn read_table(file: &PackFile, report: &mut Report) -> Vec<ForeignPrompt> {
+fn read_table(file: &ForeignFile, report: &mut Report) -> Vec<ForeignPrompt> {
     let rows = rows(file, report);
     let column = |name: &str| rows.first()?.fields.iter().position(|field| field.trim().eq_ignore_ascii_case(name));
     let (Some(act), Some(prompt)) = (column("act"), column("prompt")) else {
@@ -80,7 +81,7 @@ fn read_markers(text: &str) -> (ForeignText, Vec<ForeignArgument>) {
         let (name, default, end) = marker_at(text, start)?;
         let first = || defaults.get(&name).and_then(Option::as_deref);
         let absent = default.or_else(first).unwrap_or_default().to_owned();
-        Some(Marker { end, piece: TextPiece::Value { sources: vec![ValueSource::Argument(name)], absent } })
+        Some(PlaceholderMatch { end, piece: TextPiece::Value { sources: vec![ValueSource::Argument(name)], absent } })
     });
     let argument = |(name, default): (String, Option<String>)| ForeignArgument {
         required: default.is_none(),
@@ -98,7 +99,7 @@ fn marker_at(text: &str, start: usize) -> Option<(String, Option<&str>, usize)> 
 }
 
 /// The rows of a table. A quote that is not closed is reported.
-fn rows(file: &PackFile, report: &mut Report) -> Vec<Row> {
+fn rows(file: &ForeignFile, report: &mut Report) -> Vec<Row> {
     let mut reader = RowReader { text: &file.text, at: 0, open_quote: None };
     let rows: Vec<Row> = std::iter::from_fn(|| reader.next_row()).collect();
     if let Some(start) = reader.open_quote {

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use super::front_matter::read_markdown;
-use super::markers::{FoundArguments, Marker, braced, split};
+use super::markers::{ArgumentCollector, PlaceholderMatch, braced, split};
 use super::naming::argument_name;
-use super::{ForeignArgument, ForeignBody, ForeignPrompt, PackFile, PackFolder, PackFormat, TextPiece, ValueSource};
+use super::{ForeignArgument, ForeignBody, ForeignFile, ForeignPrompt, PackFolder, PackFormat, TextPiece, ValueSource};
 use crate::diagnostic::Report;
 use crate::yaml::Location;
 
@@ -43,18 +43,18 @@ fn description_in(line: &str) -> Option<(&str, &str)> {
     (!description.is_empty()).then_some((name.trim().trim_end_matches(':'), description))
 }
 
-fn read_pattern(file: &PackFile, descriptions: &HashMap<&str, &str>, report: &mut Report) -> Option<ForeignPrompt> {
+fn read_pattern(file: &ForeignFile, descriptions: &HashMap<&str, &str>, report: &mut Report) -> Option<ForeignPrompt> {
     let folder = file.path.rsplit('/').nth(1)?;
     read_markdown(file, report)?;
     let body = &file.text;
-    let mut arguments = FoundArguments::default();
+    let mut arguments = ArgumentCollector::default();
     arguments.add(ForeignArgument { required: true, ..ForeignArgument::optional(INPUT) });
     let mut text = split(body, &['{'], |start| {
         let (word, end) = word_at(body, start)?;
         let name = argument_name(word);
         arguments.add(ForeignArgument::optional(name.clone()));
         let absent = body.get(start..end)?.to_owned();
-        Some(Marker { end, piece: TextPiece::Value { sources: vec![ValueSource::Argument(name)], absent } })
+        Some(PlaceholderMatch { end, piece: TextPiece::Value { sources: vec![ValueSource::Argument(name)], absent } })
     });
     let is_input = |source: &ValueSource| matches!(source, ValueSource::Argument(name) if name == INPUT);
     let has_input = text

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use serde::Deserialize;
 
 use super::command::{ActionReader, CommandMarker, WrittenCommand};
-use super::markers::{Marker, split};
+use super::markers::{PlaceholderMatch, split};
 use super::naming::path_below;
 use super::{
-    ActionValue, ForeignArgument, ForeignBody, ForeignPrompt, PackFile, PackFolder, PackFormat, PackRights, TextPiece,
-    ValueSource,
+    ActionValue, ForeignArgument, ForeignBody, ForeignFile, ForeignPrompt, PackFolder, PackFormat, PackRights,
+    TextPiece, ValueSource,
 };
 use crate::diagnostic::{Code, Report, Span};
 use crate::yaml::Location;
@@ -47,7 +47,7 @@ struct CommandFile {
     description: Option<String>,
 }
 
-fn read_command(file: &PackFile, rights: PackRights, report: &mut Report) -> Option<ForeignPrompt> {
+fn read_command(file: &ForeignFile, rights: PackRights, report: &mut Report) -> Option<ForeignPrompt> {
     let command: CommandFile = match toml::from_str(&file.text) {
         Ok(command) => command,
         Err(error) => {
@@ -84,7 +84,7 @@ fn marker_at(
     body: &str,
     start: usize,
     (ends, actions): (&HashMap<usize, usize>, &mut ActionReader<'_>),
-) -> Option<Marker> {
+) -> Option<PlaceholderMatch> {
     let rest = body.get(start..)?;
     let end = ends.get(&(start + 1)).copied();
     if let Some(end) = end.filter(|_| rest.starts_with("!{")) {
@@ -103,16 +103,16 @@ fn marker_at(
         }
         let absent = vec![TextPiece::Literal(body.get(start..end)?.to_owned())];
         let pieces = split(path, &['{'], |at| value_at(path, at)).pieces;
-        return Some(Marker { end, piece: actions.file(pieces, absent) });
+        return Some(PlaceholderMatch { end, piece: actions.file(pieces, absent) });
     }
     value_at(body, start)
 }
 
 /// `{{args}}` at `start`.
-fn value_at(text: &str, start: usize) -> Option<Marker> {
+fn value_at(text: &str, start: usize) -> Option<PlaceholderMatch> {
     let sources = vec![ValueSource::Argument(ARGS.to_owned())];
     let piece = TextPiece::Value { sources, absent: String::new() };
-    text.get(start..)?.starts_with(MARKER).then_some(Marker { end: start + MARKER.len(), piece })
+    text.get(start..)?.starts_with(MARKER).then_some(PlaceholderMatch { end: start + MARKER.len(), piece })
 }
 
 /// Where each block in braces ends, by where it begins. What is not closed is none.

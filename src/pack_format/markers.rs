@@ -5,20 +5,24 @@ use indexmap::IndexMap;
 use super::prompt::{ForeignArgument, ForeignText, TextPiece};
 
 /// A marker that was found: where it ends, and what stands for it.
-pub(super) struct Marker {
+pub(super) struct PlaceholderMatch {
     pub(super) end: usize,
     pub(super) piece: TextPiece,
 }
 
-impl Marker {
+impl PlaceholderMatch {
     /// Text that stays as it is, with all markers in it.
-    pub(super) fn untouched(text: &str, start: usize, end: usize) -> Marker {
-        Marker { end, piece: TextPiece::Literal(text.get(start..end).unwrap_or_default().to_owned()) }
+    pub(super) fn literal(text: &str, start: usize, end: usize) -> PlaceholderMatch {
+        PlaceholderMatch { end, piece: TextPiece::Literal(text.get(start..end).unwrap_or_default().to_owned()) }
     }
 }
 
 /// The pieces of a text. `find` is asked at each of the characters with which a marker may begin.
-pub(super) fn split(text: &str, starts: &[char], mut find: impl FnMut(usize) -> Option<Marker>) -> ForeignText {
+pub(super) fn split(
+    text: &str,
+    starts: &[char],
+    mut find: impl FnMut(usize) -> Option<PlaceholderMatch>,
+) -> ForeignText {
     let mut pieces = Vec::new();
     let mut done = 0;
     for (start, _) in text.match_indices(starts) {
@@ -44,9 +48,9 @@ fn push(pieces: &mut Vec<TextPiece>, piece: TextPiece) {
 
 /// The arguments of a prompt, in the order of their first markers.
 #[derive(Default)]
-pub(super) struct FoundArguments(IndexMap<String, ForeignArgument>);
+pub(super) struct ArgumentCollector(IndexMap<String, ForeignArgument>);
 
-impl FoundArguments {
+impl ArgumentCollector {
     /// Adds an argument, or what is new of one that is there already.
     pub(super) fn add(&mut self, argument: ForeignArgument) {
         match self.0.get_mut(&argument.name) {

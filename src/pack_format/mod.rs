@@ -39,7 +39,7 @@ const EXCLUDED_GLOBS: &[&str] = &["**/.git", "**/.git/**", "**/node_modules/**",
 
 /// A file of a pack in another format.
 #[derive(Debug, Clone)]
-pub struct PackFile {
+pub struct ForeignFile {
     /// The path from the folder of the pack, with `/`.
     pub path: String,
     /// Its place in messages.
@@ -53,7 +53,7 @@ pub struct PackFolder<'p> {
     /// The name of the folder itself.
     pub name: &'p str,
     /// The files, in the order of their paths.
-    pub files: Vec<PackFile>,
+    pub files: Vec<ForeignFile>,
     /// Whether the format was not named, so that other programs may mean these files.
     pub is_auto: bool,
     /// What its prompts may do.

@@ -32,10 +32,10 @@ impl UniqueNames {
             name => name,
         };
         let mut number = self.next_numbers.get(&name).copied().unwrap_or(1);
-        let mut whole = self.numbered(&name, number);
+        let mut whole = self.with_number(&name, number);
         while self.taken.contains(&whole) {
             number += 1;
-            whole = self.numbered(&name, number);
+            whole = self.with_number(&name, number);
         }
         self.next_numbers.insert(name, number + 1);
         self.taken.insert(whole.clone());
@@ -43,7 +43,7 @@ impl UniqueNames {
     }
 
     /// A name with its number, but for the first.
-    fn numbered(&self, name: &str, number: usize) -> String {
+    fn with_number(&self, name: &str, number: usize) -> String {
         let suffix = if number == 1 { String::new() } else { format!("-{number}") };
         let room = self.max_chars.saturating_sub(suffix.len());
         format!("{}{suffix}", name.get(..room).unwrap_or(name))

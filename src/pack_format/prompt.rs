@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use super::dotprompt::DotpromptTemplate;
 use super::shell_words;
-use crate::budget::{Budget, Exhausted};
-use crate::notation::Role;
+use crate::budget::{Budget, BudgetExceeded};
+use crate::value_types::Role;
 use crate::yaml::Location;
 
 /// A prompt of another format.
@@ -91,7 +91,7 @@ impl ForeignBody {
     ///
     /// # Errors
     /// The budget is exhausted.
-    pub fn render(&self, values: &ForeignValues<'_>, budget: &Budget) -> Result<Vec<ForeignMessage>, Exhausted> {
+    pub fn render(&self, values: &ForeignValues<'_>, budget: &Budget) -> Result<Vec<ForeignMessage>, BudgetExceeded> {
         match self {
             ForeignBody::Dotprompt(template) => template.render(values.arguments, budget),
             ForeignBody::Text(text) => {
@@ -187,7 +187,7 @@ impl ForeignText {
     ///
     /// # Errors
     /// The budget is exhausted.
-    pub fn render(&self, values: &ForeignValues<'_>, budget: &Budget) -> Result<String, Exhausted> {
+    pub fn render(&self, values: &ForeignValues<'_>, budget: &Budget) -> Result<String, BudgetExceeded> {
         let mut text = String::new();
         render_pieces(&self.pieces, values, (&mut text, budget))?;
         Ok(text)
@@ -243,7 +243,7 @@ pub fn render_pieces(
     pieces: &[TextPiece],
     values: &ForeignValues<'_>,
     (text, budget): (&mut String, &Budget),
-) -> Result<(), Exhausted> {
+) -> Result<(), BudgetExceeded> {
     for piece in pieces {
         match piece {
             TextPiece::Literal(literal) => push(text, literal, budget)?,
@@ -257,7 +257,7 @@ pub fn render_pieces(
                 None => render_pieces(absent, values, (text, budget))?,
             },
             TextPiece::Appended { label, argument } => {
-                let value = given(values.arguments, argument).filter(|value| !value.is_empty());
+                let value = argument_value(values.arguments, argument).filter(|value| !value.is_empty());
                 let Some(value) = value else { continue };
                 text.truncate(text.trim_end().len());
                 for part in ["\n\n", label, value] {
@@ -274,31 +274,33 @@ impl ValueSource {
     fn size(&self, arguments: &Map<String, Value>) -> usize {
         match self {
             ValueSource::Argument(name) | ValueSource::Word { argument: name, .. } => {
-                given(arguments, name).map_or(0, str::len)
+                argument_value(arguments, name).map_or(0, str::len)
             }
-            ValueSource::Joined(names) => names.iter().filter_map(|name| given(arguments, name)).map(str::len).sum(),
+            ValueSource::Joined(names) => {
+                names.iter().filter_map(|name| argument_value(arguments, name)).map(str::len).sum()
+            }
         }
     }
 
     fn value(&self, arguments: &Map<String, Value>) -> Option<String> {
         match self {
-            ValueSource::Argument(name) => given(arguments, name).map(str::to_owned),
+            ValueSource::Argument(name) => argument_value(arguments, name).map(str::to_owned),
             ValueSource::Word { argument, index } => {
-                given(arguments, argument).and_then(|text| shell_words::split(text).into_iter().nth(*index))
+                argument_value(arguments, argument).and_then(|text| shell_words::split(text).into_iter().nth(*index))
             }
             ValueSource::Joined(names) => {
-                let values: Vec<&str> = names.iter().filter_map(|name| given(arguments, name)).collect();
+                let values: Vec<&str> = names.iter().filter_map(|name| argument_value(arguments, name)).collect();
                 (!values.is_empty()).then(|| values.join(" "))
             }
         }
     }
 }
 
-fn given<'a>(arguments: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
+fn argument_value<'a>(arguments: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
     arguments.get(name).and_then(Value::as_str)
 }
 
-fn push(text: &mut String, part: &str, budget: &Budget) -> Result<(), Exhausted> {
+fn push(text: &mut String, part: &str, budget: &Budget) -> Result<(), BudgetExceeded> {
     budget.charge_work(part.len())?;
     budget.charge_memory(part.len())?;
     text.push_str(part);

@@ -1,9 +1,9 @@
 //! `vscode-prompts`: the prompt files of VS Code.
 
 use super::front_matter::read_markdown;
-use super::markers::{FoundArguments, Marker, braced, split};
+use super::markers::{ArgumentCollector, PlaceholderMatch, braced, split};
 use super::naming::argument_name;
-use super::{ForeignArgument, ForeignBody, ForeignPrompt, PackFile, PackFolder, PackFormat, TextPiece, ValueSource};
+use super::{ForeignArgument, ForeignBody, ForeignFile, ForeignPrompt, PackFolder, PackFormat, TextPiece, ValueSource};
 use crate::diagnostic::Report;
 use crate::yaml::Location;
 
@@ -38,16 +38,16 @@ impl PackFormat for VscodePrompts {
     }
 }
 
-fn read_prompt(file: &PackFile, report: &mut Report) -> Option<ForeignPrompt> {
+fn read_prompt(file: &ForeignFile, report: &mut Report) -> Option<ForeignPrompt> {
     let markdown = read_markdown(file, report)?;
     let body = markdown.body;
-    let mut arguments = FoundArguments::default();
+    let mut arguments = ArgumentCollector::default();
     let text = split(body, &['$'], |start| {
         let (inside, end) = braced(body, start, "${")?;
         let argument = argument_of(inside)?;
         let sources = vec![ValueSource::Argument(argument.name.clone())];
         arguments.add(argument);
-        Some(Marker { end, piece: TextPiece::Value { sources, absent: body.get(start..end)?.to_owned() } })
+        Some(PlaceholderMatch { end, piece: TextPiece::Value { sources, absent: body.get(start..end)?.to_owned() } })
     });
     let name = file.path.rsplit('/').next()?.strip_suffix(".prompt.md")?;
     Some(ForeignPrompt {

@@ -9,7 +9,7 @@ use super::source::{GitSource, is_commit};
 use super::tree_digest::TreeDigest;
 use crate::diagnostic::{Code, FileId, Report};
 use crate::manifest::Grant;
-use crate::notation::NamedMap;
+use crate::value_types::NamedMap;
 use crate::yaml::{Location, Spanned, from_document, parse};
 
 /// The name of the file.

@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::watch_plan::{WatchPlan, is_hidden};
+use super::watch_plan::{WatchPlan, is_ignored};
 use crate::compile::LoadDependencies;
 
 /// The stamps of files and folders at one moment.
@@ -113,7 +113,7 @@ fn names_fingerprint(path: &Path) -> io::Result<u64> {
     let mut names = Vec::new();
     for entry in fs::read_dir(path)? {
         let entry = entry?;
-        if !is_hidden(&entry.file_name()) {
+        if !is_ignored(&entry.file_name()) {
             let kind = entry.file_type()?;
             names.push((entry.file_name(), kind.is_dir(), kind.is_symlink()));
         }

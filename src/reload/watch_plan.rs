@@ -73,12 +73,12 @@ impl WatchPlan {
         }
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return false };
         let Some(place) = self.folders.get(folder) else { return false };
-        place.names.contains(name) || (place.all_names && !content_only && !is_hidden(name))
+        place.names.contains(name) || (place.all_names && !content_only && !is_ignored(name))
     }
 }
 
 /// Whether no glob matches the name, as for swap files and `.git`.
-pub(super) fn is_hidden(name: &OsStr) -> bool {
+pub(super) fn is_ignored(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b".")
 }
 

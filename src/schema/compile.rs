@@ -1,4 +1,4 @@
-//! MeteredValidator schemas, and the validation of values.
+//! Compiled schemas, and the validation of values.
 
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use jsonschema::Draft;
 use serde_json::{Map, Value, json};
 
-use crate::budget::{Budget, Exhausted};
+use crate::budget::{Budget, BudgetExceeded};
 
 use super::coerce::{self, Coercion};
 use super::explain::{self, Explainer};
@@ -74,11 +74,11 @@ impl Schema {
 
     /// Whether a value is valid.
     #[cfg(test)]
-    pub(super) fn check_within_limit(&self, value: &Value) -> bool {
+    pub(super) fn is_valid(&self, value: &Value) -> bool {
         check::has_depth_within(value, MAX_VALUE_DEPTH)
             && self
                 .validator()
-                .is_some_and(|own| matches!(check_within_limit(own, value, &Budget::default()), Ok(true)))
+                .is_some_and(|own| matches!(is_valid_within_limit(own, value, &Budget::default()), Ok(true)))
     }
 
     /// Whether the top-level property `name` may have a value, apart from the others; false where the budget does not
@@ -94,7 +94,7 @@ impl Schema {
         let alone = Value::Object(Map::from_iter([(name.to_owned(), value.clone())]));
         let allowed = || {
             self.validator_without_required()
-                .is_some_and(|optional| matches!(check_within_limit(optional, &alone, budget), Ok(true)))
+                .is_some_and(|optional| matches!(is_valid_within_limit(optional, &alone, budget), Ok(true)))
         };
         budget.run_repeatable(allowed).unwrap_or(false)
     }
@@ -103,7 +103,7 @@ impl Schema {
     ///
     /// # Errors
     /// The budget is exhausted.
-    pub fn violations(&self, value: &Value, budget: &Budget) -> Result<Vec<Violation>, Exhausted> {
+    pub fn violations(&self, value: &Value, budget: &Budget) -> Result<Vec<Violation>, BudgetExceeded> {
         if !check::has_depth_within(value, MAX_VALUE_DEPTH) {
             return Ok(vec![root_violation(format!("nesting of the value exceeds {MAX_VALUE_DEPTH} levels"))]);
         }
@@ -118,8 +118,8 @@ impl Schema {
         compiled: &MeteredValidator,
         value: &Value,
         budget: &Budget,
-    ) -> Result<Vec<Violation>, Exhausted> {
-        match check_within_limit(compiled, value, budget) {
+    ) -> Result<Vec<Violation>, BudgetExceeded> {
+        match is_valid_within_limit(compiled, value, budget) {
             Ok(true) => Ok(Vec::new()),
             Ok(false) => self.explain(compiled, value, budget),
             Err(LimitExceeded::Budget(why)) => Err(why),
@@ -134,7 +134,7 @@ impl Schema {
         compiled: &MeteredValidator,
         value: &Value,
         budget: &Budget,
-    ) -> Result<Vec<Violation>, Exhausted> {
+    ) -> Result<Vec<Violation>, BudgetExceeded> {
         let explained =
             compiled.with_validator(value, Limits { checks: meter::MAX_EXPLAIN_CHECKS, budget }, |validator| {
                 let mut explainer = Explainer::new(self.root(), value, &self.secrets);
@@ -203,7 +203,7 @@ impl std::fmt::Debug for Schema {
 }
 
 /// Whether a value is valid.
-fn check_within_limit(compiled: &MeteredValidator, value: &Value, budget: &Budget) -> Result<bool, LimitExceeded> {
+fn is_valid_within_limit(compiled: &MeteredValidator, value: &Value, budget: &Budget) -> Result<bool, LimitExceeded> {
     compiled.with_validator(value, Limits { checks: meter::MAX_CHECKS, budget }, |validator| validator.is_valid(value))
 }
 

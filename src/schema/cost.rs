@@ -8,21 +8,21 @@ use regex_automata::nfa::thompson::{Compiler, Config, NFA, State, WhichCaptures}
 use regex_automata::util::look::Look;
 use regex_automata::util::primitives::StateID;
 
-use crate::budget::{Budget, Exhausted};
+use crate::budget::{Budget, BudgetExceeded};
 
 /// How many steps one charge covers.
 const STRIDE: usize = 4096;
 
 /// The automata of one expression: forward, and backward where that compiles.
-pub(super) struct Cost {
+pub(super) struct PatternCost {
     forward: NFA,
     backward: Option<NFA>,
 }
 
-impl Cost {
+impl PatternCost {
     /// The cost of an expression of the `regex` crate.
-    pub(super) fn of(expression: &str) -> Option<Cost> {
-        Some(Cost { forward: automaton(expression, false)?, backward: automaton(expression, true) })
+    pub(super) fn compile(expression: &str) -> Option<PatternCost> {
+        Some(PatternCost { forward: automaton(expression, false)?, backward: automaton(expression, true) })
     }
 
     /// The most steps for a text of so many bytes.
@@ -32,13 +32,13 @@ impl Cost {
     }
 
     /// Charges the steps of a text.
-    pub(super) fn charge(&self, text: &str, budget: &Budget) -> Result<(), Exhausted> {
-        Walk::new(&self.forward, budget).go(text.as_bytes())?;
+    pub(super) fn charge(&self, text: &str, budget: &Budget) -> Result<(), BudgetExceeded> {
+        NfaRun::new(&self.forward, budget).run(text.as_bytes())?;
         let Some(backward) = &self.backward else { return budget.charge_work(self.max_steps(text.len())) };
         let mark = budget.memory_mark();
         budget.charge_memory(text.len())?;
         let reversed_bytes: Vec<u8> = text.bytes().rev().collect();
-        let walked = Walk::new(backward, budget).go(&reversed_bytes);
+        let walked = NfaRun::new(backward, budget).run(&reversed_bytes);
         budget.release_to(mark, 0);
         walked
     }
@@ -50,7 +50,7 @@ fn automaton(expression: &str, reverse: bool) -> Option<NFA> {
 }
 
 /// A walk of the active states through a text.
-struct Walk<'a> {
+struct NfaRun<'a> {
     automaton: &'a NFA,
     budget: &'a Budget,
     /// The states before the next byte.
@@ -61,15 +61,15 @@ struct Walk<'a> {
     steps: usize,
 }
 
-impl<'a> Walk<'a> {
-    fn new(automaton: &'a NFA, budget: &'a Budget) -> Walk<'a> {
+impl<'a> NfaRun<'a> {
+    fn new(automaton: &'a NFA, budget: &'a Budget) -> NfaRun<'a> {
         let reached = vec![0; automaton.states().len()];
         // Allocating the states is work too.
         let steps = reached.len() / 16;
-        Walk { automaton, budget, active: Vec::new(), ahead: Vec::new(), reached, steps }
+        NfaRun { automaton, budget, active: Vec::new(), ahead: Vec::new(), reached, steps }
     }
 
-    fn go(mut self, text: &[u8]) -> Result<(), Exhausted> {
+    fn run(mut self, text: &[u8]) -> Result<(), BudgetExceeded> {
         self.follow(self.automaton.start_unanchored(), text, 0);
         for (at, byte) in text.iter().enumerate() {
             let active = std::mem::take(&mut self.active);
@@ -77,7 +77,7 @@ impl<'a> Walk<'a> {
                 break;
             }
             for state in &active {
-                if let Some(next) = self.taken(*state, *byte) {
+                if let Some(next) = self.next_state(*state, *byte) {
                     self.follow(next, text, at + 1);
                 }
             }
@@ -90,7 +90,7 @@ impl<'a> Walk<'a> {
         self.budget.charge_work(self.steps)
     }
 
-    fn taken(&self, state: StateID, byte: u8) -> Option<StateID> {
+    fn next_state(&self, state: StateID, byte: u8) -> Option<StateID> {
         match self.automaton.states().get(state.as_usize())? {
             State::ByteRange { trans } if trans.matches_byte(byte) => Some(trans.next),
             State::Sparse(transitions) => transitions.matches_byte(byte),

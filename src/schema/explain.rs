@@ -38,10 +38,10 @@ impl<'v> Explainer<'v> {
         match error.kind() {
             Kind::AnyOf { context } | Kind::OneOfNotValid { context } => self.branches(error, context),
             Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
-                self.unexpected(error, unexpected);
+                self.explain_unexpected(error, unexpected);
             }
             Kind::FalseSchema => match self.unexpected_keys(error) {
-                Some(unexpected) => self.unexpected(error, &unexpected),
+                Some(unexpected) => self.explain_unexpected(error, &unexpected),
                 None => self.push(error.instance_path().as_str(), self.expectation(error)),
             },
             Kind::Required { property } => {
@@ -106,7 +106,7 @@ impl<'v> Explainer<'v> {
         Some(keys.cloned().collect())
     }
 
-    fn unexpected(&mut self, error: &ValidationError<'_>, unexpected: &[String]) {
+    fn explain_unexpected(&mut self, error: &ValidationError<'_>, unexpected: &[String]) {
         let at = error.instance_path().as_str();
         let beside = self.root.pointer(pointer::parent(error.schema_path().as_str()));
         let known = beside.and_then(|schema| schema.get("properties")).and_then(Value::as_object);

@@ -139,13 +139,13 @@ impl Linter<'_, '_> {
             let number = |name: &str| self.schema.get(name).and_then(Value::as_f64);
             let (Some(least), Some(most)) = (number(low), number(high)) else { continue };
             if least > most || (least == most && !may_be_equal) {
-                let (least, most) = (self.shown(low), self.shown(high));
+                let (least, most) = (self.display_name(low), self.display_name(high));
                 self.unsatisfiable(&format!("/{low}"), format!("empty range: `{low}` {least}, `{high}` {most}"));
             }
         }
     }
 
-    fn shown(&self, name: &str) -> String {
+    fn display_name(&self, name: &str) -> String {
         self.schema.get(name).map(describe::describe_value).unwrap_or_default()
     }
 

@@ -10,9 +10,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use jsonschema::{Draft, Keyword, ValidationError, ValidationOptions};
 use serde_json::Value;
 
-use crate::budget::{Budget, Exhausted};
+use crate::budget::{Budget, BudgetExceeded};
 
-use super::cost::Cost;
+use super::cost::PatternCost;
 use super::keyword;
 
 /// The keyword that counts.
@@ -44,7 +44,7 @@ pub(super) enum LimitExceeded {
     /// Too many subschemas.
     Checks,
     /// The budget of the call.
-    Budget(Exhausted),
+    Budget(BudgetExceeded),
 }
 
 struct Meter;
@@ -73,7 +73,7 @@ fn consume_check() {
 }
 
 /// Charges the cost of a match, and ends a validation that exceeds its budget.
-pub(super) fn charge(cost: &Cost, text: &str) {
+pub(super) fn charge(cost: &PatternCost, text: &str) {
     let charged = RUNNING.with_borrow_mut(|running| {
         let Some(validation) = running else { return Ok(()) };
         match validation.free.checked_sub(cost.max_steps(text.len())) {

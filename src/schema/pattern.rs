@@ -9,9 +9,9 @@ use std::sync::OnceLock;
 use jsonschema::{Draft, Keyword, PatternOptions, ValidationError, ValidationOptions, Validator, ValidatorMap};
 use serde_json::{Map, Value, json};
 
-use crate::budget::Exhausted;
+use crate::budget::BudgetExceeded;
 
-use super::cost::Cost;
+use super::cost::PatternCost;
 use super::meter::{self, LimitExceeded, Limits};
 use super::{SchemaError, describe, keyword};
 use crate::yaml::pointer;
@@ -66,25 +66,25 @@ impl MeteredValidator {
 /// One expression.
 struct Pattern {
     source: String,
-    engine: Engine,
+    engine: RegexEngine,
 }
 
-enum Engine {
-    Linear { regex: regex::Regex, cost: OnceLock<Option<Cost>> },
+enum RegexEngine {
+    Linear { regex: regex::Regex, cost: OnceLock<Option<PatternCost>> },
     Backtracking { expression: String, by_length: Box<[OnceLock<Option<fancy_regex::Regex>>; MAX_BACKTRACKS.len()]> },
 }
 
 impl Pattern {
-    fn of(source: &str) -> Option<Pattern> {
+    fn compile(source: &str) -> Option<Pattern> {
         let expression = jsonschema_regex::to_rust_regex(source).ok()?;
         let engine = match regex::Regex::new(&expression) {
-            Ok(regex) => Engine::Linear { regex, cost: OnceLock::new() },
+            Ok(regex) => RegexEngine::Linear { regex, cost: OnceLock::new() },
             Err(_) => {
                 let [shortest, ..] = MAX_BACKTRACKS;
                 let by_length: Box<[OnceLock<_>; MAX_BACKTRACKS.len()]> = Box::default();
                 let [first, ..] = &*by_length;
                 let _ = first.set(Some(backtracking_options(&expression, shortest.1)?));
-                Engine::Backtracking { expression: expression.into_owned(), by_length }
+                RegexEngine::Backtracking { expression: expression.into_owned(), by_length }
             }
         };
         Some(Pattern { source: source.to_owned(), engine })
@@ -93,11 +93,11 @@ impl Pattern {
     /// Whether it matches a text; `None` where a limit is exceeded.
     fn matches(&self, text: &str) -> Option<bool> {
         match &self.engine {
-            Engine::Linear { regex, .. } => {
+            RegexEngine::Linear { regex, .. } => {
                 self.charge(text);
                 Some(regex.is_match(text))
             }
-            Engine::Backtracking { expression, by_length } => {
+            RegexEngine::Backtracking { expression, by_length } => {
                 let fitting = MAX_BACKTRACKS.iter().zip(&**by_length).find(|((longest, _), _)| text.len() <= *longest);
                 let ((_, limit), regex) = fitting?;
                 regex.get_or_init(|| backtracking_options(expression, *limit)).as_ref()?.is_match(text).ok()
@@ -106,15 +106,15 @@ impl Pattern {
     }
 
     fn charge(&self, text: &str) {
-        let Engine::Linear { regex, cost } = &self.engine else { return };
-        if let Some(cost) = cost.get_or_init(|| Cost::of(regex.as_str())) {
+        let RegexEngine::Linear { regex, cost } = &self.engine else { return };
+        if let Some(cost) = cost.get_or_init(|| PatternCost::compile(regex.as_str())) {
             meter::charge(cost, text);
         }
     }
 
     fn charge_name(&self, name: &str) {
-        if matches!(self.engine, Engine::Backtracking { .. }) && name.len() > MAX_NAME {
-            meter::end(LimitExceeded::Budget(Exhausted::Work));
+        if matches!(self.engine, RegexEngine::Backtracking { .. }) && name.len() > MAX_NAME {
+            meter::end(LimitExceeded::Budget(BudgetExceeded::Work));
         }
         self.charge(name);
     }
@@ -156,7 +156,7 @@ pub(super) fn build_validator(schema: &Value, draft: Draft) -> Result<MeteredVal
 fn names(root: &Value, draft: Draft) -> Vec<Pattern> {
     let schemas = keyword::subschemas(root, draft);
     let maps = schemas.iter().filter_map(|(_, schema)| schema.get("patternProperties")?.as_object());
-    maps.flat_map(Map::keys).filter_map(|name| Pattern::of(name)).collect()
+    maps.flat_map(Map::keys).filter_map(|name| Pattern::compile(name)).collect()
 }
 
 /// Compiles a self-contained schema and its subschemas, keyed by JSON pointers with `#`.
@@ -167,7 +167,7 @@ pub(super) fn build_subschema_validators(schema: &Value, draft: Draft) -> Option
 
 fn base_options<'i>(draft: Draft) -> ValidationOptions<'i> {
     let base_options = jsonschema::options().with_draft(draft).should_validate_formats(true).offline();
-    base_options.with_keyword("pattern", |_, value, _| match value.as_str().and_then(Pattern::of) {
+    base_options.with_keyword("pattern", |_, value, _| match value.as_str().and_then(Pattern::compile) {
         Some(pattern) => Ok(Box::new(pattern)),
         None => Err(ValidationError::custom("invalid regular expression")),
     })

@@ -3,7 +3,7 @@
 //! A [`Reservation`] holds bytes until it is dropped. Small requests never wait for other peers, and requests that wait
 //! for each other proceed one after another.
 
-mod answer_reservation;
+mod response_reservation;
 #[cfg(test)]
 mod tests;
 
@@ -21,7 +21,7 @@ use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::ErrorData;
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 
-pub(crate) use answer_reservation::{AnswerReservation, request_reservation};
+pub(crate) use response_reservation::{ResponseReservation, request_reservation};
 
 /// What a small request and its answer may take.
 pub(crate) const SMALL_MESSAGE_BYTES: u64 = 64 * 1024;

@@ -6,7 +6,7 @@ use tracing::Level;
 
 use crate::catalog::{
     Catalog,
-    answer::{AnswerBlock, PromptAnswer, Refusal, RefusalKind, ResourceAnswer, ToolAnswer},
+    call_result::{PromptResult, Refusal, RefusalKind, ResourceResult, ResultBlock, ToolResult},
     listing::Object,
 };
 use crate::diagnostic::truncate;
@@ -62,25 +62,25 @@ impl CallEnd {
 }
 
 /// An answer that may report a failure.
-pub(crate) trait CallAnswer {
+pub(crate) trait LoggedResult {
     /// Why the call failed.
     fn failure(&self) -> Option<&str> {
         None
     }
 }
 
-impl CallAnswer for ToolAnswer {
+impl LoggedResult for ToolResult {
     fn failure(&self) -> Option<&str> {
         let text = self.content.iter().find_map(|block| match block {
-            AnswerBlock::Text(block) => Some(block.text.as_str()),
+            ResultBlock::Text(block) => Some(block.text.as_str()),
             _ => None,
         });
         self.is_error.then(|| text.unwrap_or_default())
     }
 }
 
-impl CallAnswer for PromptAnswer {}
-impl CallAnswer for ResourceAnswer {}
+impl LoggedResult for PromptResult {}
+impl LoggedResult for ResourceResult {}
 
 impl<'a> CallLog<'a> {
     /// Begins a call.
@@ -102,7 +102,7 @@ impl<'a> CallLog<'a> {
     }
 
     /// Logs how it ended.
-    pub(crate) fn finish<T: CallAnswer>(mut self, outcome: &Result<T, Refusal>) {
+    pub(crate) fn finish<T: LoggedResult>(mut self, outcome: &Result<T, Refusal>) {
         let Some(started) = self.started.take() else { return };
         let end = match outcome {
             Ok(answer) => match answer.failure() {

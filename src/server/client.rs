@@ -299,11 +299,11 @@ impl Drop for RequestGuard {
 const MAX_TIMEOUT_FACTOR: u32 = 6;
 
 impl McpClient for RequestClient {
-    fn can(&self, need: ClientCapability) -> bool {
+    fn has_capability(&self, need: ClientCapability) -> bool {
         question::is_supported(need, self.capabilities.as_ref(), self.spec_version)
     }
 
-    fn declared(&self) -> Option<Map<String, Value>> {
+    fn declared_capabilities(&self) -> Option<Map<String, Value>> {
         declared_capabilities(self.capabilities.as_ref())
     }
 
@@ -323,7 +323,7 @@ impl McpClient for RequestClient {
     fn log(&self, message: LogNotification) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             let Some(min_level) = self.min_log_level().filter(|min_level| message.level >= *min_level) else { return };
-            let passed = self.session.log_throttle().try_pass();
+            let passed = self.session.log_throttle().try_acquire();
             match passed {
                 None => return,
                 Some(0) => {}
@@ -349,7 +349,7 @@ impl McpClient for RequestClient {
                 if !state.advance(&mut progressed) {
                     return;
                 }
-                if state.pace.try_pass().is_none() {
+                if state.pace.try_acquire().is_none() {
                     state.held = Some(progressed);
                     return;
                 }

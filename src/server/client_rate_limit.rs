@@ -17,7 +17,7 @@ pub(crate) enum RequestCost {
 }
 
 impl RequestCost {
-    fn earning_time(self) -> Duration {
+    fn cost_duration(self) -> Duration {
         match self {
             RequestCost::Action(calls) => Duration::from_secs(1) / calls.max(1),
             RequestCost::Plain => Duration::from_micros(5),
@@ -40,21 +40,21 @@ pub(crate) struct ClientRateLimiter {
 }
 
 impl Default for ClientRateLimiter {
-    /// The rate_limiter of one session.
+    /// The rate limiter of one session.
     fn default() -> ClientRateLimiter {
         ClientRateLimiter { clients: 1, bucket: Mutex::new(TokenBucket::new(MAX_CREDIT)) }
     }
 }
 
 impl ClientRateLimiter {
-    /// The rate_limiter of all who have no session.
+    /// The rate limiter that all sessionless clients share.
     pub(crate) fn sessionless() -> ClientRateLimiter {
         ClientRateLimiter { clients: SESSIONLESS_CLIENTS, ..ClientRateLimiter::default() }
     }
 
     /// Takes what a request costs, or returns how long to wait.
     pub(crate) fn take(&self, cost: RequestCost) -> Result<(), Duration> {
-        self.bucket.lock().take(cost.earning_time() / self.clients)
+        self.bucket.lock().take(cost.cost_duration() / self.clients)
     }
 }
 
@@ -77,7 +77,7 @@ mod tests {
         ] {
             let rate_limiter = ClientRateLimiter::default();
             assert_eq!(taken(&rate_limiter, cost), burst);
-            assert_eq!(rate_limiter.take(cost), Err(cost.earning_time()));
+            assert_eq!(rate_limiter.take(cost), Err(cost.cost_duration()));
             tokio::time::advance(Duration::from_secs(1)).await;
             assert_eq!(taken(&rate_limiter, cost), a_second);
             tokio::time::advance(Duration::from_secs(3600)).await;
@@ -90,7 +90,7 @@ mod tests {
         let rate_limiter = ClientRateLimiter::default();
         while rate_limiter.take(RequestCost::Plain).is_ok() {}
         let wait = rate_limiter.take(RequestCost::Action(200)).unwrap_err();
-        assert!(wait > Duration::ZERO && wait <= RequestCost::Action(200).earning_time());
+        assert!(wait > Duration::ZERO && wait <= RequestCost::Action(200).cost_duration());
         tokio::time::advance(wait).await;
         assert_eq!(rate_limiter.take(RequestCost::Action(200)), Ok(()));
         assert!(rate_limiter.take(RequestCost::Plain).is_err());

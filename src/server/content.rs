@@ -6,11 +6,11 @@ use rmcp::model::{
 };
 
 use crate::catalog::{
-    answer::{AnswerBlock, AnswerContents, AnswerMessage, EmbeddedBlock, MediaBlock, TextBlock, TextOrBlob},
+    call_result::{EmbeddedBlock, MediaBlock, ResultBlock, ResultContents, ResultMessage, TextBlock, TextOrBlob},
     listing,
 };
-use crate::notation;
 use crate::spec_version::SpecVersion;
+use crate::value_types;
 
 use super::{
     downgrade::{self, Downgrade},
@@ -18,28 +18,28 @@ use super::{
 };
 
 /// Blocks as a version knows them.
-pub(crate) fn blocks(blocks: Vec<AnswerBlock>, spec_version: SpecVersion) -> Vec<ContentBlock> {
+pub(crate) fn blocks(blocks: Vec<ResultBlock>, spec_version: SpecVersion) -> Vec<ContentBlock> {
     let known = |(nth, one)| downgrade::downgrade_block(block(one), nth, spec_version);
     blocks.into_iter().enumerate().map(known).collect()
 }
 
 /// Messages as a version knows them.
-pub(crate) fn messages(messages: Vec<AnswerMessage>, spec_version: SpecVersion) -> Vec<PromptMessage> {
-    let known = |(nth, message): (usize, AnswerMessage)| {
+pub(crate) fn messages(messages: Vec<ResultMessage>, spec_version: SpecVersion) -> Vec<PromptMessage> {
+    let known = |(nth, message): (usize, ResultMessage)| {
         PromptMessage::new(role(message.role), downgrade::downgrade_block(block(message.content), nth, spec_version))
     };
     messages.into_iter().enumerate().map(known).collect()
 }
 
 /// What a resource holds, as a version knows it.
-pub(crate) fn resource_contents(pieces: Vec<AnswerContents>, spec_version: SpecVersion) -> Vec<ResourceContents> {
+pub(crate) fn resource_contents(pieces: Vec<ResultContents>, spec_version: SpecVersion) -> Vec<ResourceContents> {
     let mut pieces: Vec<ResourceContents> = pieces.into_iter().map(resource_content).collect();
     pieces.downgrade(spec_version);
     pieces
 }
 
-fn resource_content(contents: AnswerContents) -> ResourceContents {
-    let AnswerContents { uri, mime_type, body, meta } = contents;
+fn resource_content(contents: ResultContents) -> ResourceContents {
+    let ResultContents { uri, mime_type, body, meta } = contents;
     let meta = meta.map(MetaObject);
     match body {
         TextOrBlob::Text(text) => ResourceContents::TextResourceContents { uri, mime_type, text, meta },
@@ -47,40 +47,40 @@ fn resource_content(contents: AnswerContents) -> ResourceContents {
     }
 }
 
-fn block(block: AnswerBlock) -> ContentBlock {
+fn block(block: ResultBlock) -> ContentBlock {
     match block {
-        AnswerBlock::Text(TextBlock { text, annotations, meta }) => {
+        ResultBlock::Text(TextBlock { text, annotations, meta }) => {
             let mut content = TextContent::new(text);
             content.annotations = annotations.map(convert_annotations);
             content.meta = meta.map(MetaObject);
             ContentBlock::Text(content)
         }
-        AnswerBlock::Image(MediaBlock { data, mime_type, annotations, meta }) => {
+        ResultBlock::Image(MediaBlock { data, mime_type, annotations, meta }) => {
             let mut content = ImageContent::new(data, mime_type);
             content.annotations = annotations.map(convert_annotations);
             content.meta = meta.map(MetaObject);
             ContentBlock::Image(content)
         }
-        AnswerBlock::Audio(MediaBlock { data, mime_type, annotations, meta }) => {
+        ResultBlock::Audio(MediaBlock { data, mime_type, annotations, meta }) => {
             let mut content = AudioContent::new(data, mime_type);
             content.annotations = annotations.map(convert_annotations);
             content.meta = meta.map(MetaObject);
             ContentBlock::Audio(content)
         }
-        AnswerBlock::Resource(EmbeddedBlock { resource, annotations, meta }) => {
+        ResultBlock::Resource(EmbeddedBlock { resource, annotations, meta }) => {
             let mut content = EmbeddedResource::new(resource_content(resource));
             content.annotations = annotations.map(convert_annotations);
             content.meta = meta.map(MetaObject);
             ContentBlock::Resource(content)
         }
-        AnswerBlock::ResourceLink(resource) => ContentBlock::ResourceLink(snapshot::resource(&resource)),
+        ResultBlock::ResourceLink(resource) => ContentBlock::ResourceLink(snapshot::resource(&resource)),
     }
 }
 
-fn role(role: notation::Role) -> Role {
+fn role(role: value_types::Role) -> Role {
     match role {
-        notation::Role::User => Role::User,
-        notation::Role::Assistant => Role::Assistant,
+        value_types::Role::User => Role::User,
+        value_types::Role::Assistant => Role::Assistant,
     }
 }
 
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn every_block_serializes_like_the_catalog() {
         let annotations = Some(listing::Annotations {
-            audience: vec![notation::Role::User],
+            audience: vec![value_types::Role::User],
             priority: Some(0.5),
             last_modified: None,
         });
@@ -115,23 +115,23 @@ mod tests {
             meta: meta.clone(),
         };
         let piece =
-            |body| AnswerContents { uri: "a:b".into(), mime_type: Some("a/b".into()), body, meta: meta.clone() };
+            |body| ResultContents { uri: "a:b".into(), mime_type: Some("a/b".into()), body, meta: meta.clone() };
         let embedded =
             |body| EmbeddedBlock { resource: piece(body), annotations: annotations.clone(), meta: meta.clone() };
         let icons = vec![listing::Icon {
             src: "https://x.example/i".into(),
-            theme: Some(notation::Theme::Dark),
+            theme: Some(value_types::Theme::Dark),
             ..Default::default()
         }];
         let info = listing::ResourceInfo { name: "b".into(), icons, ..Default::default() };
         let link = listing::ResourceListing { uri: "a:b".into(), info, size: Some(3) };
         let written = vec![
-            AnswerBlock::Text(TextBlock { text: "t".into(), annotations: annotations.clone(), meta: meta.clone() }),
-            AnswerBlock::Image(media()),
-            AnswerBlock::Audio(media()),
-            AnswerBlock::Resource(embedded(TextOrBlob::Text("t".into()))),
-            AnswerBlock::Resource(embedded(TextOrBlob::Blob("AA==".into()))),
-            AnswerBlock::ResourceLink(link),
+            ResultBlock::Text(TextBlock { text: "t".into(), annotations: annotations.clone(), meta: meta.clone() }),
+            ResultBlock::Image(media()),
+            ResultBlock::Audio(media()),
+            ResultBlock::Resource(embedded(TextOrBlob::Text("t".into()))),
+            ResultBlock::Resource(embedded(TextOrBlob::Blob("AA==".into()))),
+            ResultBlock::ResourceLink(link),
         ];
         let expected = serde_json::to_value(&written).unwrap();
         assert_eq!(serde_json::to_value(blocks(written, SpecVersion::V2026_07_28)).unwrap(), expected);

@@ -6,7 +6,7 @@ use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::json;
 
 use crate::catalog::{
-    answer::{Refusal, RefusalKind},
+    call_result::{Refusal, RefusalKind},
     format_wait,
 };
 use crate::diagnostic::truncate;

@@ -17,7 +17,7 @@ use rmcp::{
 };
 
 use super::{
-    ConnectionHandler, bytes_in_flight::AnswerReservation, completion, logging, memory_size::MemorySize, observer,
+    ConnectionHandler, bytes_in_flight::ResponseReservation, completion, logging, memory_size::MemorySize, observer,
     prompts, protocol_version::PROTOCOL_VERSIONS, resources, session, skills, subscription, tasks, tools,
     untyped_request,
 };
@@ -27,7 +27,7 @@ type PageRequest = Option<PaginatedRequestParams>;
 
 /// Keeps account of an answer until its transport has delivered it.
 fn charge_answer<T: MemorySize>(
-    reservation: Option<AnswerReservation>,
+    reservation: Option<ResponseReservation>,
     answer: Result<T, ErrorData>,
 ) -> Result<T, ErrorData> {
     match reservation {
@@ -79,14 +79,14 @@ impl ServerHandler for ConnectionHandler {
 
     async fn list_tools(&self, request: PageRequest, context: Context) -> Result<ListToolsResult, ErrorData> {
         let observed = self.observe("tools/list", &request, &context);
-        let reservation = AnswerReservation::acquire(&context, "tools/list", "").await?;
+        let reservation = ResponseReservation::acquire(&context, "tools/list", "").await?;
         let answer = tools::list(self, request, &context);
         observer::finish(observed, charge_answer(reservation, answer))
     }
 
     async fn call_tool(&self, request: CallToolRequestParams, context: Context) -> Result<CallToolResponse, ErrorData> {
         let observed = self.observe("tools/call", &request, &context);
-        let reservation = AnswerReservation::acquire(&context, "tools/call", &request.name).await?;
+        let reservation = ResponseReservation::acquire(&context, "tools/call", &request.name).await?;
         let answer = Box::pin(tools::call(self, request, &context)).await;
         observer::finish(observed, charge_answer(reservation, answer))
     }
@@ -99,7 +99,7 @@ impl ServerHandler for ConnectionHandler {
 
     async fn list_prompts(&self, request: PageRequest, context: Context) -> Result<ListPromptsResult, ErrorData> {
         let observed = self.observe("prompts/list", &request, &context);
-        let reservation = AnswerReservation::acquire(&context, "prompts/list", "").await?;
+        let reservation = ResponseReservation::acquire(&context, "prompts/list", "").await?;
         let answer = prompts::list(self, request, &context);
         observer::finish(observed, charge_answer(reservation, answer))
     }
@@ -110,14 +110,14 @@ impl ServerHandler for ConnectionHandler {
         context: Context,
     ) -> Result<GetPromptResponse, ErrorData> {
         let observed = self.observe("prompts/get", &request, &context);
-        let reservation = AnswerReservation::acquire(&context, "prompts/get", &request.name).await?;
+        let reservation = ResponseReservation::acquire(&context, "prompts/get", &request.name).await?;
         let answer = Box::pin(prompts::get(self, request, &context)).await;
         observer::finish(observed, charge_answer(reservation, answer))
     }
 
     async fn list_resources(&self, request: PageRequest, context: Context) -> Result<ListResourcesResult, ErrorData> {
         let observed = self.observe("resources/list", &request, &context);
-        let reservation = AnswerReservation::acquire(&context, "resources/list", "").await?;
+        let reservation = ResponseReservation::acquire(&context, "resources/list", "").await?;
         let answer = resources::list(self, request, &context);
         observer::finish(observed, charge_answer(reservation, answer))
     }
@@ -128,7 +128,7 @@ impl ServerHandler for ConnectionHandler {
         context: Context,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         let observed = self.observe("resources/templates/list", &request, &context);
-        let reservation = AnswerReservation::acquire(&context, "resources/templates/list", "").await?;
+        let reservation = ResponseReservation::acquire(&context, "resources/templates/list", "").await?;
         let answer = resources::list_templates(self, request, &context);
         observer::finish(observed, charge_answer(reservation, answer))
     }
@@ -139,21 +139,21 @@ impl ServerHandler for ConnectionHandler {
         context: Context,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let observed = self.observe("resources/read", &request, &context);
-        let reservation = AnswerReservation::acquire(&context, "resources/read", &request.uri).await?;
+        let reservation = ResponseReservation::acquire(&context, "resources/read", &request.uri).await?;
         let answer = Box::pin(resources::read(self, request, &context)).await;
         observer::finish(observed, charge_answer(reservation, answer))
     }
 
     async fn list_skills(&self, request: PageRequest, context: Context) -> Result<ListSkillsResult, ErrorData> {
         let observed = self.observe("skills/list", &request, &context);
-        let reservation = AnswerReservation::acquire(&context, "skills/list", "").await?;
+        let reservation = ResponseReservation::acquire(&context, "skills/list", "").await?;
         let answer = skills::list(self, request, &context);
         observer::finish(observed, charge_answer(reservation, answer))
     }
 
     async fn get_skill(&self, request: GetSkillRequestParams, context: Context) -> Result<GetSkillResult, ErrorData> {
         let observed = self.observe("skills/get", &request, &context);
-        let reservation = AnswerReservation::acquire(&context, "skills/get", &request.uri).await?;
+        let reservation = ResponseReservation::acquire(&context, "skills/get", &request.uri).await?;
         let answer = skills::get(self, &request.uri, &context);
         observer::finish(observed, charge_answer(reservation, answer))
     }
@@ -164,14 +164,14 @@ impl ServerHandler for ConnectionHandler {
         context: Context,
     ) -> Result<ReadResourceDirectoryResult, ErrorData> {
         let observed = self.observe("resources/directory/read", &request, &context);
-        let reservation = AnswerReservation::acquire(&context, "resources/directory/read", &request.uri).await?;
+        let reservation = ResponseReservation::acquire(&context, "resources/directory/read", &request.uri).await?;
         let answer = skills::read_directory(self, request, &context);
         observer::finish(observed, charge_answer(reservation, answer))
     }
 
     async fn complete(&self, request: CompleteRequestParams, context: Context) -> Result<CompleteResult, ErrorData> {
         let observed = self.observe("completion/complete", &request, &context);
-        let reservation = AnswerReservation::acquire(&context, "completion/complete", &request.argument.name).await?;
+        let reservation = ResponseReservation::acquire(&context, "completion/complete", &request.argument.name).await?;
         let answer = Box::pin(completion::complete(self, request, &context)).await;
         observer::finish(observed, charge_answer(reservation, answer))
     }
@@ -193,7 +193,7 @@ impl ServerHandler for ConnectionHandler {
     }
 
     async fn get_task(&self, request: GetTaskParams, context: Context) -> Result<GetTaskResult, ErrorData> {
-        let reservation = AnswerReservation::acquire(&context, "tasks/get", &request.task_id).await?;
+        let reservation = ResponseReservation::acquire(&context, "tasks/get", &request.task_id).await?;
         let answer = tasks::get(self, &request);
         charge_answer(reservation, answer)
     }

@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::{
     action::{Checkpoint, PendingQuestions},
     catalog::{
-        answer::{CallContext, Refusal, RefusalKind},
+        call_result::{CallContext, Refusal, RefusalKind},
         listing::Object,
     },
     digest::sha256,
@@ -24,7 +24,7 @@ use crate::{
 
 use super::{
     ConnectionHandler,
-    call_log::{CallAnswer, CallLog, CallTarget},
+    call_log::{CallLog, CallTarget, LoggedResult},
     client::RequestClient,
     question,
     session::AdmittedRequest,
@@ -70,7 +70,7 @@ impl ConnectionHandler {
     /// Makes a call for a client, which may be asked on the way.
     ///
     /// The future of a call is large and moved several times, so it comes in a box.
-    pub(crate) async fn run_call<'a, T: CallAnswer + Send + 'a>(
+    pub(crate) async fn run_call<'a, T: LoggedResult + Send + 'a>(
         &'a self,
         request: CallRequest<'a>,
         admitted: &'a AdmittedRequest,
@@ -90,7 +90,7 @@ impl ConnectionHandler {
     }
 
     /// The same for a call that may ask, or whose question is answered.
-    fn run_interactive_call<'a, T: CallAnswer + Send + 'a>(
+    fn run_interactive_call<'a, T: LoggedResult + Send + 'a>(
         &'a self,
         request: CallRequest<'a>,
         admitted: &'a AdmittedRequest,

@@ -18,7 +18,7 @@ mod error;
 mod handler;
 mod client_rate_limit;
 mod list_pages;
-mod live;
+mod live_catalog;
 mod logging;
 mod observer;
 mod throttle;
@@ -53,12 +53,12 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub(crate) use bytes_in_flight::{Busy, BytesInFlight, PeerBytes, Reservation, SMALL_MESSAGE_BYTES};
 pub use catalog_diff::{Changes, ListChange};
-pub use live::{LiveCatalog, ServeOptions};
+pub use live_catalog::{LiveCatalog, ServeOptions};
 pub use observer::{ClientName, RequestObserver, RequestRecord};
 pub(crate) use session::RootsRevision;
 pub(crate) use untyped_request::{is_session_method, params_error};
 
-use crate::catalog::answer::{CallContext, Refusal, RefusalKind};
+use crate::catalog::call_result::{CallContext, Refusal, RefusalKind};
 use crate::redact::Redactor;
 use crate::spec_version::SpecVersion;
 use crate::world::{ActionReport, ReportingWorld, TraceContext, World};

@@ -15,13 +15,13 @@ use super::{ConnectionHandler, LiveCatalog};
 /// What is told of requests and clients.
 pub trait RequestObserver: Send + Sync {
     /// A request has ended.
-    fn request_ended(&self, record: &RequestRecord);
+    fn on_request_end(&self, record: &RequestRecord);
     /// A client has begun on a connection.
-    fn client_connected(&self, client: &ClientName);
+    fn on_client_connected(&self, client: &ClientName);
     /// A client has sent a request that is no part of a connection.
-    fn client_seen(&self, client: &ClientName);
+    fn on_client_request(&self, client: &ClientName);
     /// The connection of a client has ended.
-    fn client_gone(&self, client: &ClientName);
+    fn on_client_disconnected(&self, client: &ClientName);
 }
 
 /// A client as it names itself.
@@ -95,9 +95,9 @@ impl ConnectionHandler {
     /// Tells of a client once for each connection. A connection that is one request has no end of its own.
     pub(crate) fn note_client(&self, client: &ClientName, observer: &dyn RequestObserver) {
         if !self.is_stamped {
-            observer.client_seen(client);
+            observer.on_client_request(client);
         } else if self.client.set(client.clone()).is_ok() {
-            observer.client_connected(client);
+            observer.on_client_connected(client);
         }
     }
 }
@@ -105,7 +105,7 @@ impl ConnectionHandler {
 impl Drop for ConnectionHandler {
     fn drop(&mut self) {
         if let (true, Some(client), Some(observer)) = (self.is_stamped, self.client.get(), self.live.observer()) {
-            observer.client_gone(client);
+            observer.on_client_disconnected(client);
         }
     }
 }
@@ -160,7 +160,7 @@ impl Drop for ObservedRequest {
         let (Some(mut record), Some(observer)) = (self.record.take(), self.live.observer()) else { return };
         record.elapsed_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         record.redact(&self.live);
-        observer.request_ended(&record);
+        observer.on_request_end(&record);
     }
 }
 

@@ -10,7 +10,7 @@ use rmcp::{
     service::RequestContext,
 };
 
-use crate::catalog::answer::{CallContext, PromptAnswer};
+use crate::catalog::call_result::{CallContext, PromptResult};
 
 use super::{
     ConnectionHandler, cache_hints::CacheHints, call_log::CallTarget, capability::CapabilityKind, content,
@@ -51,7 +51,7 @@ pub(crate) async fn get(
         Box::pin(async move { served.catalog.get_prompt(name, arguments, &call).await })
     };
     let refuse = |refusal| error::refusal_error_for(spec_version, refusal);
-    let complete = |answer: PromptAnswer| {
+    let complete = |answer: PromptResult| {
         let mut result = GetPromptResult::new(content::messages(answer.messages, spec_version));
         result.description = answer.description;
         result.meta = served.result_meta(spec_version);

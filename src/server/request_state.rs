@@ -34,11 +34,11 @@ pub(crate) struct StateSealer {
     /// The first one seals, each opens.
     keys: Vec<LessSafeKey>,
     random: SystemRandom,
-    opened: Mutex<OpenedStates>,
+    opened: Mutex<UsedStates>,
 }
 
 /// States that were opened and have not expired.
-struct OpenedStates {
+struct UsedStates {
     seen: BTreeSet<(u64, [u8; NONCE_LEN])>,
     /// How many are remembered.
     capacity: usize,
@@ -115,13 +115,13 @@ impl StateSealer {
     }
 }
 
-impl Default for OpenedStates {
-    fn default() -> OpenedStates {
-        OpenedStates { seen: BTreeSet::new(), capacity: MAX_OPENED_STATES, forgotten_until: 0 }
+impl Default for UsedStates {
+    fn default() -> UsedStates {
+        UsedStates { seen: BTreeSet::new(), capacity: MAX_OPENED_STATES, forgotten_until: 0 }
     }
 }
 
-impl OpenedStates {
+impl UsedStates {
     /// Remembers a state that is opened for the first time.
     fn remember(&mut self, expiry: u64, nonce: [u8; NONCE_LEN]) -> Result<(), UnsealError> {
         if expiry <= self.forgotten_until {
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn remembered_states_are_bounded() {
-        let mut opened = OpenedStates::default();
+        let mut opened = UsedStates::default();
         for number in 0..MAX_OPENED_STATES + 10 {
             assert_eq!(opened.remember(unix_now() + 100 + number as u64, nonce(number)), Ok(()));
         }
@@ -236,7 +236,7 @@ mod tests {
         /// However few are remembered, in whatever order they expire.
         #[test]
         fn no_state_is_opened_twice(opened in prop::collection::vec((0..20_u64, 0..30_usize), 0..200)) {
-            let mut memory = OpenedStates { capacity: 8, ..OpenedStates::default() };
+            let mut memory = UsedStates { capacity: 8, ..UsedStates::default() };
             let mut taken = std::collections::HashSet::new();
             for (after, number) in opened {
                 let state = (unix_now() + 1000 + after, nonce(number));

@@ -10,7 +10,7 @@ use rmcp::{
     service::RequestContext,
 };
 
-use crate::catalog::answer::{CallContext, ResourceAnswer};
+use crate::catalog::call_result::{CallContext, ResourceResult};
 
 use super::{
     ConnectionHandler, cache_hints::CacheHints, call_log::CallTarget, capability::CapabilityKind, content,
@@ -64,7 +64,7 @@ pub(crate) async fn read(
         Box::pin(async move { served.catalog.read_resource(uri, &call).await })
     };
     let refuse = |refusal| error::resource_error(spec_version, refusal, uri);
-    let complete = |answer: ResourceAnswer| {
+    let complete = |answer: ResourceResult| {
         let mut result = ReadResourceResult::new(content::resource_contents(answer.contents, spec_version));
         if spec_version.is_sessionless() {
             let own_scope = answer.cache_scope.map(snapshot::cache_scope);

@@ -12,8 +12,8 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::action::{ChangeNotification, ListKind, LogLevel};
 use crate::catalog::{Catalog, has_mcp_headers, listing};
 use crate::digest::Digest;
-use crate::notation;
 use crate::spec_version::SpecVersion;
+use crate::value_types;
 
 use super::{
     Changes, ServeOptions,
@@ -196,10 +196,10 @@ fn server_info_meta(server: &listing::ServerInfo) -> MetaObject {
     meta
 }
 
-pub(crate) fn cache_scope(scope: notation::CacheScope) -> CacheScope {
+pub(crate) fn cache_scope(scope: value_types::CacheScope) -> CacheScope {
     match scope {
-        notation::CacheScope::Public => CacheScope::Public,
-        notation::CacheScope::Private => CacheScope::Private,
+        value_types::CacheScope::Public => CacheScope::Public,
+        value_types::CacheScope::Private => CacheScope::Private,
     }
 }
 

@@ -25,7 +25,7 @@ use crate::{
         ProgressUpdate, QuestionRound,
     },
     catalog::{
-        answer::{CallContext, Refusal, RefusalKind, TaskPolicy},
+        call_result::{CallContext, Refusal, RefusalKind, TaskPolicy},
         listing::Object,
     },
     diagnostic::truncate,
@@ -217,11 +217,11 @@ impl TaskClient {
 }
 
 impl McpClient for TaskClient {
-    fn declared(&self) -> Option<Map<String, Value>> {
+    fn declared_capabilities(&self) -> Option<Map<String, Value>> {
         super::client::declared_capabilities(self.capabilities.as_ref())
     }
 
-    fn can(&self, need: ClientCapability) -> bool {
+    fn has_capability(&self, need: ClientCapability) -> bool {
         question::is_supported(need, self.capabilities.as_ref(), SpecVersion::V2026_07_28)
     }
 

@@ -45,7 +45,7 @@ impl Throttle {
     }
 
     /// Passes a message, with how many were dropped before it, or drops it.
-    pub(crate) fn try_pass(&mut self) -> Option<u64> {
+    pub(crate) fn try_acquire(&mut self) -> Option<u64> {
         if self.bucket.take(self.interval).is_err() {
             self.dropped += 1;
             return None;
@@ -66,14 +66,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn throttle_drops_and_counts_excess() {
         let mut throttle = Throttle::new(3, 10);
-        assert_eq!([throttle.try_pass(), throttle.try_pass(), throttle.try_pass()], [Some(0); 3]);
-        assert_eq!([throttle.try_pass(), throttle.try_pass()], [None; 2]);
+        assert_eq!([throttle.try_acquire(), throttle.try_acquire(), throttle.try_acquire()], [Some(0); 3]);
+        assert_eq!([throttle.try_acquire(), throttle.try_acquire()], [None; 2]);
         tokio::time::sleep(Duration::from_millis(100)).await;
-        assert_eq!([throttle.try_pass(), throttle.try_pass()], [Some(2), None]);
+        assert_eq!([throttle.try_acquire(), throttle.try_acquire()], [Some(2), None]);
         assert_eq!([throttle.take_dropped(), throttle.take_dropped()], [1, 0]);
         tokio::time::sleep(Duration::from_secs(60)).await;
         assert_eq!(
-            [throttle.try_pass(), throttle.try_pass(), throttle.try_pass(), throttle.try_pass()],
+            [throttle.try_acquire(), throttle.try_acquire(), throttle.try_acquire(), throttle.try_acquire()],
             [Some(0), Some(0), Some(0), None]
         );
     }

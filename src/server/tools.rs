@@ -10,7 +10,7 @@ use rmcp::{
     service::RequestContext,
 };
 
-use crate::catalog::answer::{CallContext, ToolAnswer};
+use crate::catalog::call_result::{CallContext, ToolResult};
 use crate::spec_version::SpecVersion;
 
 use super::{
@@ -49,7 +49,7 @@ pub(crate) async fn call(
     let admitted = server.admit(CapabilityKind::Tools, context)?;
     let runs_actions = admitted.snapshot.catalog.tool_runs_actions(&request.name);
     if let Err(wait) = server.charge_call(admitted.spec_version, runs_actions) {
-        let answer = ToolAnswer::failure(error::rate_limited(wait).message);
+        let answer = ToolResult::failure(error::rate_limited(wait).message);
         return Ok(CallToolResponse::Complete(tool_result(answer, &request.name, &admitted)));
     }
     let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = request;
@@ -102,13 +102,13 @@ fn start_task_at_once(
 /// An error response; in a session, missing capabilities become a tool error for the model.
 fn error_response(error: ErrorData, name: &str, admitted: &AdmittedRequest) -> Result<CallToolResponse, ErrorData> {
     if error.code == ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY && !admitted.spec_version.is_sessionless() {
-        return Ok(CallToolResponse::Complete(tool_result(ToolAnswer::failure(error.message), name, admitted)));
+        return Ok(CallToolResponse::Complete(tool_result(ToolResult::failure(error.message), name, admitted)));
     }
     Err(error)
 }
 
 /// A tool's answer in the words of the version.
-pub(crate) fn tool_result(answer: ToolAnswer, name: &str, admitted: &AdmittedRequest) -> CallToolResult {
+pub(crate) fn tool_result(answer: ToolResult, name: &str, admitted: &AdmittedRequest) -> CallToolResult {
     let spec_version = admitted.spec_version;
     let content = content::blocks(answer.content, spec_version);
     let mut result = if answer.is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };

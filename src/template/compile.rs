@@ -14,14 +14,14 @@ use super::engine::Engine;
 use super::error::{AlteredValue, ComparedValues, TemplateError, TemplateSpan};
 use super::limit::MAX_OUTPUT;
 use super::lower::{LowerContext, label, lower};
-use super::outcome_output;
-use super::output_note;
+use super::missing_output;
 use super::plain_expression::{PlainExpression, plain_path};
 use super::render::{MARK, PrintMode, RenderError, RenderJob, value_to_text};
 use super::scope::Scope;
 use super::shape::ScopeShape;
 use super::slot::{ParsedTemplate, RenderedText, RenderedValue, Slot};
 use super::syntax::{Expression, Interpolation, TemplateNode, TextNode, parse};
+use super::truncation_note;
 use crate::budget::memory_size;
 use crate::uri::percent_encode;
 
@@ -153,7 +153,7 @@ impl<S: Slot> Template<S> {
         if !scope.refuses_notes() || !S::CARRIES_TEXT {
             return Ok(());
         }
-        self.reads.iter().try_for_each(|path| output_note::check(scope, path))
+        self.reads.iter().try_for_each(|path| truncation_note::check(scope, path))
     }
 
     /// Renders the template, and returns the output and its size.
@@ -231,12 +231,12 @@ impl<S: Slot> Template<S> {
     }
 
     /// The values that cannot be redacted in its output.
-    pub fn altered(&self) -> &[AlteredValue] {
+    pub fn altered_values(&self) -> &[AlteredValue] {
         &self.altered
     }
 
     /// Its comparisons of `env` with what is no constant.
-    pub fn compared(&self) -> &[ComparedValues] {
+    pub fn comparisons(&self) -> &[ComparedValues] {
         &self.compared
     }
 
@@ -348,7 +348,7 @@ impl HandlebarsBody {
     /// The text, or where it is captured the value of the only expression.
     fn render(&self, mode: PrintMode, scope: &Scope) -> Result<(String, Value), RenderError> {
         let (registry, template) = (self.engine.registry(), &self.tree);
-        let no_value = |path: &Vec<String>| Some((path.join("."), outcome_output::no_value(scope, path)?));
+        let no_value = |path: &Vec<String>| Some((path.join("."), missing_output::no_value(scope, path)?));
         let no_values = self.output_paths.iter().filter_map(no_value).collect();
         let job = RenderJob { registry, template, mode, now: scope.now(), budget: scope.budget(), no_values };
         job.run(scope.pick(&self.required_paths)?)

@@ -14,9 +14,9 @@ use super::syntax::{BlockNode, TemplateNode};
 
 /// Whether a part was reached; its clones are of the same part.
 #[derive(Debug, Clone, Default)]
-pub struct Marker(Arc<AtomicBool>);
+pub struct CoverageMarker(Arc<AtomicBool>);
 
-impl Marker {
+impl CoverageMarker {
     /// Notes that the part is reached.
     pub fn hit(&self) {
         self.0.store(true, Ordering::Relaxed);
@@ -34,7 +34,7 @@ const BRANCH: &str = "$branch";
 /// The markers of the branches of one engine, by number.
 #[derive(Debug, Default)]
 pub(super) struct BranchRecorder {
-    markers: RwLock<Vec<Marker>>,
+    markers: RwLock<Vec<CoverageMarker>>,
 }
 
 /// A branch of a block.
@@ -45,7 +45,7 @@ pub struct Branch {
     /// What it is, with tags in backticks, such as `{{#if open}}`.
     pub label: String,
     /// Whether it was rendered.
-    pub marker: Marker,
+    pub marker: CoverageMarker,
 }
 
 impl BranchRecorder {
@@ -63,7 +63,7 @@ impl BranchRecorder {
         registry.register_helper(BRANCH, Box::new(BranchHelper(recorder.clone())));
     }
 
-    fn add(&self, marker: Marker) -> usize {
+    fn add(&self, marker: CoverageMarker) -> usize {
         let mut markers = self.markers.write();
         markers.push(marker);
         markers.len() - 1
@@ -125,7 +125,7 @@ impl BranchMarks<'_> {
     /// Marks a branch, and those inside it.
     fn body(&mut self, body: Option<&mut Tree>, label: String, range: Range<usize>) {
         let Some(body) = body else { return };
-        let marker = Marker::default();
+        let marker = CoverageMarker::default();
         let call = format!("{{{{{BRANCH} {}}}}}", self.recorder.add(marker.clone()));
         self.branches.push(Branch { range, label, marker });
         self.tree(body);
@@ -163,7 +163,7 @@ impl HelperDef for BranchHelper {
         let number = helper.param(0).and_then(|number| number.value().as_u64());
         let number = number.and_then(|number| usize::try_from(number).ok());
         let markers = self.0.markers.read();
-        number.and_then(|number| markers.get(number)).into_iter().for_each(Marker::hit);
+        number.and_then(|number| markers.get(number)).into_iter().for_each(CoverageMarker::hit);
         Ok(())
     }
 }

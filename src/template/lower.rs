@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::check::TemplateCheck;
 use super::error::TemplateError;
-use super::helper::{GET, NEED, NOW_FALLBACK, PRINT, empty_guard_block, tests_presence};
+use super::helper::{GET, NEED, NOW_FALLBACK, PRINT, checks_presence, empty_guard_block};
 use super::limit::MAX_PARSE_COST;
 use super::scope::THIS;
 use super::syntax::{CallArguments, Expression, Interpolation, PathNode, TemplateNode};
@@ -48,7 +48,7 @@ pub(super) fn lower(
 }
 
 /// A text that replaces a range of the template.
-struct Edit {
+struct SourceEdit {
     range: Range<usize>,
     text: String,
 }
@@ -56,14 +56,14 @@ struct Edit {
 struct Rewriter<'l> {
     source: &'l str,
     context: &'l LowerContext<'l>,
-    edits: Vec<Edit>,
+    edits: Vec<SourceEdit>,
     /// The number of nodes so far, without text.
     tags: usize,
 }
 
 impl Rewriter<'_> {
     fn replace(&mut self, range: Range<usize>, text: impl Into<String>) {
-        self.edits.push(Edit { range, text: text.into() });
+        self.edits.push(SourceEdit { range, text: text.into() });
     }
 
     fn apply_edits(mut self) -> String {
@@ -86,7 +86,7 @@ impl Rewriter<'_> {
                 TemplateNode::Text(_) => {}
                 TemplateNode::Interpolation(interpolation) => self.interpolation(interpolation),
                 TemplateNode::Block(block) => {
-                    self.arguments(&block.call.arguments, !tests_presence(&block.call.helper.text));
+                    self.arguments(&block.call.arguments, !checks_presence(&block.call.helper.text));
                     self.nodes(&block.body);
                     self.nodes(&block.else_nodes);
                 }
@@ -123,7 +123,7 @@ impl Rewriter<'_> {
     }
 
     fn printed_path(&self, path: &PathNode) -> String {
-        if let Some(needed) = self.needed_path(path, true) {
+        if let Some(needed) = self.require_path_call(path, true) {
             return needed;
         }
         let plain_now = path.single_name().is_some_and(|name| name.text == "now");
@@ -146,16 +146,16 @@ impl Rewriter<'_> {
     fn value(&mut self, value: &Expression, needed: bool) {
         match value {
             Expression::Path(path) => {
-                let needed = if needed { self.needed_path(path, false) } else { None };
+                let needed = if needed { self.require_path_call(path, false) } else { None };
                 self.replace(path.span.clone(), needed.unwrap_or_else(|| self.path(path)));
             }
-            Expression::Call(call) => self.arguments(&call.arguments, !tests_presence(&call.helper.text)),
+            Expression::Call(call) => self.arguments(&call.arguments, !checks_presence(&call.helper.text)),
             Expression::Literal(..) => {}
         }
     }
 
     /// A path that reads an output, which has to be of its form.
-    fn needed_path(&self, path: &PathNode, printed: bool) -> Option<String> {
+    fn require_path_call(&self, path: &PathNode, printed: bool) -> Option<String> {
         let output = self.context.checked.output_paths.get(&path.span.start).filter(|_| !self.context.partial)?;
         let (raw, output) = (Value::String(self.raw_path(path)), Value::String(output.join(".")));
         Some(format!("({NEED} {raw} {output} {printed})"))

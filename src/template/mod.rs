@@ -11,8 +11,8 @@
 mod shape;
 mod scope;
 mod error;
-mod outcome_output;
-mod output_note;
+mod missing_output;
+mod truncation_note;
 mod limit;
 mod syntax;
 mod helper;
@@ -24,24 +24,24 @@ mod engine;
 mod plain_expression;
 mod compile;
 mod slot;
-mod output;
+mod output_pieces;
 
 #[cfg(test)]
 mod tests;
 
 pub use compile::{Template, TemplatePart};
-pub use coverage::{Branch, Marker};
+pub use coverage::{Branch, CoverageMarker};
 pub use engine::Engine;
 pub use error::{AlteredValue, ComparedValues, TemplateError, TemplateSpan};
 pub use helper::{HelperDoc, helpers, is_helper, is_helper_without_arguments};
 pub use limit::{MAX_ITERATIONS, MAX_NESTING, MAX_OUTPUT, MAX_TEMPLATE};
-pub use output::{OutputPiece, output_pieces};
-pub use output_note::{INVALID_UTF8_NOTE, truncation_note};
+pub use output_pieces::{OutputPiece, output_pieces};
 pub use render::{RenderError, is_truthy, value_to_text};
 pub use scope::{FixedTime, Scope, ScopeConstants, reserved_name_meaning};
 pub use shape::{ScopeShape, Shape};
 pub use slot::{
-    Argv, Base64, Base64Text, Condition, EnvValue, FilePath, FolderPath, FolderPathText, HeaderSlot, HeaderText,
-    JoinedList, JsonLeaf, JsonValue, List, ListItems, Numeric, PathText, PlainText, QueryValue, QueryValues,
-    RenderedText, Slot, Text, Uri, UriText, Url, UrlBase, UrlText,
+    Argv, Base64, Base64Text, ConditionSlot, EnvValue, FilePath, FolderPath, FolderPathText, HeaderSlot, HeaderText,
+    JoinedList, JsonLeaf, JsonValue, ListItems, ListSlot, NumberSlot, PathText, PlainText, QueryValue, QueryValues,
+    RenderedText, Slot, TextSlot, UriSlot, UriText, UrlBase, UrlSlot, UrlText,
 };
+pub use truncation_note::{INVALID_UTF8_NOTE, truncation_note};

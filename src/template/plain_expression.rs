@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::check::TemplateCheck;
-use super::helper::{HelperFn, HelperParams, HelperValue, helper_fn, tests_presence};
+use super::helper::{HelperFn, HelperParams, HelperValue, checks_presence, helper_fn};
 use super::render::RenderError;
 use super::scope::Scope;
 use super::syntax::{Expression, PathNode};
@@ -41,7 +41,7 @@ impl PlainExpression {
             }
             Expression::Call(call) => Some(PlainExpression::Call(Box::new(Call {
                 helper: helper_fn(&call.helper.text)?,
-                tests: tests_presence(&call.helper.text),
+                tests: checks_presence(&call.helper.text),
                 params: call.arguments.params.iter().map(of).collect::<Option<_>>()?,
                 options: call
                     .arguments

@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::limit::{MAX_ITERATIONS, MAX_OUTPUT};
-use super::outcome_output::NoValue;
-use crate::budget::{Budget, Exhausted, memory_size};
+use super::missing_output::MissingValue;
+use crate::budget::{Budget, BudgetExceeded, memory_size};
 
 /// Why rendering failed. No message contains a value, so that clients may see it, but the beginning of an output, which is
 /// redacted.
@@ -67,7 +67,7 @@ pub enum RenderError {
     },
     /// The budget of the call is exhausted.
     #[error(transparent)]
-    Exhausted(#[from] Exhausted),
+    BudgetExceeded(#[from] BudgetExceeded),
     /// The values do not have the shapes of the check.
     #[error("values do not match their declared shapes")]
     ShapeMismatch,
@@ -111,7 +111,7 @@ struct RenderState {
     captured: Option<Value>,
     budget: Budget,
     /// The paths that have no value because of an output.
-    no_values: Vec<(String, NoValue)>,
+    no_values: Vec<(String, MissingValue)>,
 }
 
 thread_local! {
@@ -145,7 +145,7 @@ pub(super) fn capture(value: &Value) {
 }
 
 /// Why a path has no value, where that is because of an output.
-pub(super) fn no_value(path: &str) -> Option<NoValue> {
+pub(super) fn no_value(path: &str) -> Option<MissingValue> {
     STATE.with_borrow(|state| {
         let known = &state.as_ref()?.no_values;
         known.iter().find(|(known, _)| known == path).map(|(_, why)| why.clone())
@@ -190,7 +190,7 @@ pub(super) struct RenderJob<'j> {
     pub mode: PrintMode,
     pub now: Option<Timestamp>,
     pub budget: &'j Budget,
-    pub no_values: Vec<(String, NoValue)>,
+    pub no_values: Vec<(String, MissingValue)>,
 }
 
 impl RenderJob<'_> {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::budget::{Budget, memory_size};
 
-use super::outcome_output::{self, JSON_FIELD, NoValue};
+use super::missing_output::{self, JSON_FIELD, MissingValue};
 use super::render::RenderError;
 
 /// The name of the `this` of a [`Scope`] in Handlebars, which no template can contain.
@@ -204,8 +204,8 @@ impl Scope {
     pub fn read<S: AsRef<str>>(&self, path: &[S]) -> Result<&Value, RenderError> {
         match self.get(path) {
             Some(value) => Ok(value),
-            None => match outcome_output::no_value(self, path) {
-                Some(NoValue::Mismatch(error)) => Err(error),
+            None => match missing_output::no_value(self, path) {
+                Some(MissingValue::Mismatch(error)) => Err(error),
                 _ => Ok(&Value::Null),
             },
         }
@@ -214,7 +214,7 @@ impl Scope {
     /// Whether a path is the `json` of an output that is `null`.
     pub(super) fn is_null_output(&self, path: &[String]) -> bool {
         path.last().is_some_and(|last| last == JSON_FIELD)
-            && matches!(outcome_output::no_value(self, path), Some(NoValue::Null))
+            && matches!(missing_output::no_value(self, path), Some(MissingValue::Null))
     }
 
     /// Whether a path is in an argument of the call, and its value is `null` there: an absent one has none.

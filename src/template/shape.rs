@@ -71,7 +71,7 @@ impl Shape {
         }
     }
 
-    pub(super) fn of_value(value: &Value) -> Shape {
+    pub(super) fn from_value(value: &Value) -> Shape {
         match value {
             Value::Null => Shape::Any,
             Value::Bool(_) => Shape::Boolean,
@@ -254,7 +254,7 @@ impl ScopeShape {
         &self.root
     }
 
-    pub(super) fn this_made_of(&self) -> &[Vec<String>] {
+    pub(super) fn this_source_paths(&self) -> &[Vec<String>] {
         &self.this_made_of
     }
 

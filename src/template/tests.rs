@@ -12,7 +12,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{
-    Engine, RenderError, Scope, ScopeConstants, ScopeShape, Shape, Slot, Template, TemplateError, TemplateSpan, Text,
+    Engine, RenderError, Scope, ScopeConstants, ScopeShape, Shape, Slot, Template, TemplateError, TemplateSpan,
+    TextSlot,
 };
 
 fn engine(partials: &[(&str, &str)]) -> Arc<Engine> {
@@ -76,7 +77,10 @@ fn render_text(text: &str, arguments: Value) -> String {
 }
 
 fn render_text_with(partials: &[(&str, &str)], text: &str, arguments: Value) -> String {
-    compile_with::<Text>(partials, text).render(&scope(arguments)).unwrap_or_else(|error| panic!("{text}: {error}")).0
+    compile_with::<TextSlot>(partials, text)
+        .render(&scope(arguments))
+        .unwrap_or_else(|error| panic!("{text}: {error}"))
+        .0
 }
 
 /// Every error as `code at "text": message | help`.

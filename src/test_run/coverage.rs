@@ -8,7 +8,7 @@ use crate::diagnostic::SourceMap;
 
 /// A part of a manifest, in the order of files.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Part {
+pub struct ManifestPart {
     /// Its kind.
     pub kind: PartKind,
     /// Its file.
@@ -23,12 +23,12 @@ pub struct Part {
 /// What was reached in all loads of a manifest.
 #[derive(Debug, Default)]
 pub struct Coverage {
-    parts: BTreeMap<Part, bool>,
+    parts: BTreeMap<ManifestPart, bool>,
 }
 
 impl Coverage {
     /// What was reached in one load.
-    pub fn of(load: &LoadCoverage, sources: &SourceMap) -> Coverage {
+    pub fn from_load(load: &LoadCoverage, sources: &SourceMap) -> Coverage {
         let mut coverage = Coverage::default();
         coverage.add(load, sources);
         coverage
@@ -40,7 +40,8 @@ impl Coverage {
             let Some(source) = sources.get(part.at.file) else { continue };
             let line = source.position(part.at.start).line;
             let (file, start, label) = (source.path().to_owned(), part.at.start, part.label.clone());
-            *self.parts.entry(Part { kind: part.kind, file, line, start, label }).or_default() |= part.marker.is_hit();
+            *self.parts.entry(ManifestPart { kind: part.kind, file, line, start, label }).or_default() |=
+                part.marker.is_hit();
         }
     }
 
@@ -50,12 +51,12 @@ impl Coverage {
     }
 
     /// The parts that were never reached.
-    pub fn gaps(&self) -> impl Iterator<Item = &Part> {
+    pub fn gaps(&self) -> impl Iterator<Item = &ManifestPart> {
         self.parts.iter().filter(|(_, is_hit)| !**is_hit).map(|(part, _)| part)
     }
 
     /// How many parts of a kind were reached.
-    pub fn reached(&self, kind: PartKind) -> usize {
+    pub fn reached_count(&self, kind: PartKind) -> usize {
         self.parts.iter().filter(|(part, is_hit)| part.kind == kind && **is_hit).count()
     }
 }

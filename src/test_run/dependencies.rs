@@ -21,7 +21,7 @@ pub fn test_fingerprints(tests: &[PlannedTest], loaded: &LoadedPacks, catalog: &
         let mut digest = Digest::new("test");
         [shared, test.written].iter().for_each(|part| digest.update(&part.to_be_bytes()));
         let start = test.entry.iter().map(|name| (entry_kind(test.method), name.as_str()));
-        for name in reached(start, &entries) {
+        for name in reached_entries(start, &entries) {
             let part = entries.get(&name).map_or(0, |entry| entry.digest);
             digest.update(&part.to_be_bytes());
         }
@@ -95,7 +95,7 @@ fn calls(run: &Spanned<Run>, pack: &LoadedPack) -> Vec<EntryName> {
 }
 
 /// The entries that a test reaches, in order.
-fn reached<'e>(
+fn reached_entries<'e>(
     start: impl Iterator<Item = (&'static str, &'e str)>,
     entries: &BTreeMap<EntryName, TestedEntry>,
 ) -> BTreeSet<EntryName> {

@@ -20,7 +20,7 @@ pub(super) fn line_diff(expected: &str, received: &str) -> String {
 }
 
 /// A text that came, each line marked.
-pub(super) fn received(text: &str) -> String {
+pub(super) fn mark_received(text: &str) -> String {
     let shown = crate::diagnostic::truncate(text, MAX_SHOWN_CHARS);
     if shown.is_empty() {
         return "received no text\n".to_owned();

@@ -4,13 +4,13 @@ use regex::Regex;
 use serde_json::Value;
 
 use crate::manifest::{Expect, ExpectedMessage};
-use crate::notation::{Json, OneOrMany};
+use crate::value_types::{Json, OneOrMany};
 use crate::yaml::{Documents, Location, Spanned};
 
 use super::TestFailure;
-use super::answer::Answer;
-use super::diff::{line_diff, received};
+use super::diff::{line_diff, mark_received};
 use super::partial_match::differences;
+use super::response::Response;
 
 /// Compares JSON with a `json` key, and points to the parts that differ.
 pub(super) fn check_json(expected: &Spanned<Json>, found: &Value, documents: &Documents) -> Vec<TestFailure> {
@@ -19,7 +19,7 @@ pub(super) fn check_json(expected: &Spanned<Json>, found: &Value, documents: &Do
     let failure = |(number, part): (usize, super::partial_match::Difference)| {
         let place = documents.value_at(expected.location, &part.pointer);
         let at = if part.pointer.is_empty() { String::new() } else { format!("`{}`: ", part.pointer) };
-        let details = if number == 0 { received(&shown) } else { String::new() };
+        let details = if number == 0 { mark_received(&shown) } else { String::new() };
         TestFailure::new(place, format!("{at}{}", part.message)).details(details)
     };
     differing.map(failure).collect()
@@ -34,7 +34,7 @@ fn expects_error(expects: &[Spanned<Expect>]) -> bool {
 /// What of `expects` does not hold; `at` is the place of the test.
 pub(super) fn check(
     expects: &[Spanned<Expect>],
-    answer: &Answer,
+    answer: &Response,
     documents: &Documents,
     at: Location,
 ) -> Vec<TestFailure> {
@@ -43,20 +43,21 @@ pub(super) fn check(
     };
     if answer.is_error() && !expects_error(expects) {
         let place = expects.iter().find_map(claims_success).unwrap_or(at);
-        let failure = TestFailure::new(place, "the call failed").details(received(&answer.error().unwrap_or_default()));
+        let failure =
+            TestFailure::new(place, "the call failed").details(mark_received(&answer.error().unwrap_or_default()));
         return vec![failure.help("write `error: …` or `isError: true` if that is expected")];
     }
-    expects.iter().flat_map(|expect| Check { expect, answer, documents }.failures()).collect()
+    expects.iter().flat_map(|expect| ExpectationCheck { expect, answer, documents }.failures()).collect()
 }
 
 /// One `expect`.
-struct Check<'a> {
+struct ExpectationCheck<'a> {
     expect: &'a Expect,
-    answer: &'a Answer,
+    answer: &'a Response,
     documents: &'a Documents,
 }
 
-impl Check<'_> {
+impl ExpectationCheck<'_> {
     fn failures(&self) -> Vec<TestFailure> {
         let mut failures = self.check_is_error();
         failures.extend(self.check_error());
@@ -73,7 +74,7 @@ impl Check<'_> {
             return Vec::new();
         };
         let message = if expected.value { "expected an error, and the call succeeded" } else { "the call failed" };
-        vec![TestFailure::new(expected.location, message).details(received(&self.answer.text()))]
+        vec![TestFailure::new(expected.location, message).details(mark_received(&self.answer.text()))]
     }
 
     fn check_error(&self) -> Vec<TestFailure> {
@@ -85,7 +86,7 @@ impl Check<'_> {
                 Some(_) => (part, format!("the error does not contain `{}`", part.value.0)),
                 None => (part, "expected an error, and the call succeeded".to_owned()),
             })
-            .map(|(part, message)| TestFailure::new(part.location, message).details(received(&text)))
+            .map(|(part, message)| TestFailure::new(part.location, message).details(mark_received(&text)))
             .collect()
     }
 
@@ -93,8 +94,8 @@ impl Check<'_> {
         let text = self.answer.text();
         let parts = self.expect.contains.iter().flat_map(|parts| missing_parts(parts, &text));
         let failure = |(number, part): (usize, &Spanned<_>)| {
-            let part: &Spanned<crate::notation::Scalar> = part;
-            let details = if number == 0 { received(&text) } else { String::new() };
+            let part: &Spanned<crate::value_types::Scalar> = part;
+            let details = if number == 0 { mark_received(&text) } else { String::new() };
             let message = format!("the answer does not contain `{}`", crate::diagnostic::one_line(&part.value.0));
             TestFailure::new(part.location, message).details(details)
         };
@@ -125,7 +126,7 @@ impl Check<'_> {
         if Regex::new(pattern).is_ok_and(|regex| regex.is_match(&text)) {
             return Vec::new();
         }
-        vec![TestFailure::new(pattern.location, "the answer does not match").details(received(&text))]
+        vec![TestFailure::new(pattern.location, "the answer does not match").details(mark_received(&text))]
     }
 
     fn check_json(&self) -> Vec<TestFailure> {
@@ -134,7 +135,7 @@ impl Check<'_> {
             Some(found) => check_json(expected, &found, self.documents),
             None => {
                 let failure = TestFailure::new(expected.location, "the answer is not JSON");
-                vec![failure.details(received(&self.answer.text()))]
+                vec![failure.details(mark_received(&self.answer.text()))]
             }
         }
     }
@@ -145,7 +146,7 @@ impl Check<'_> {
         if expected.value.len() != found.len() {
             let message = format!("expected {} messages, found {}", expected.value.len(), found.len());
             let shown = found.iter().map(pretty).collect::<Vec<_>>().join("\n");
-            return vec![TestFailure::new(expected.location, message).details(received(&shown))];
+            return vec![TestFailure::new(expected.location, message).details(mark_received(&shown))];
         }
         expected.value.iter().zip(found).flat_map(|(expected, found)| self.check_message(expected, found)).collect()
     }
@@ -175,7 +176,7 @@ impl Check<'_> {
 fn missing_parts<'a>(
     parts: &'a OneOrMany,
     text: &str,
-) -> impl Iterator<Item = &'a Spanned<crate::notation::Scalar>> + use<'a> {
+) -> impl Iterator<Item = &'a Spanned<crate::value_types::Scalar>> + use<'a> {
     let missing: Vec<_> = parts.items().iter().filter(|part| !text.contains(&part.value.0)).collect();
     missing.into_iter()
 }

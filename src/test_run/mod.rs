@@ -3,8 +3,8 @@
 //!
 //! What is not here: the keys of a test (manifest/), their check (catalog/), and how outcomes are printed (cli/).
 
-mod answer;
-mod answer_book;
+mod response;
+mod scripted_answers;
 mod coverage;
 mod dependencies;
 mod diff;
@@ -13,13 +13,13 @@ mod partial_match;
 mod plan;
 mod recording;
 mod run;
-mod sent;
+mod sent_check;
 mod snapshot;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use coverage::{Coverage, Part};
+pub use coverage::{Coverage, ManifestPart};
 pub use dependencies::test_fingerprints;
 pub use plan::{DeclaredCase, PlannedTest, TestFilter, plan_tests, test_environment};
 pub use recording::Recording;

@@ -138,7 +138,7 @@ struct NumberedCase<'a> {
 }
 
 /// What a test calls.
-struct Subject {
+struct TestTarget {
     method: &'static str,
     params: Value,
     entry: Option<String>,
@@ -151,7 +151,7 @@ impl TestPlanner<'_> {
         let whole = [Spanned::new(TestCase::default(), self.name.location)];
         let cases = if self.test.cases.is_empty() { &whole[..] } else { &self.test.cases };
         for (number, case) in cases.iter().enumerate() {
-            let name = self.test.case_name(&self.shown_name(), number);
+            let name = self.test.case_name(&self.display_name(), number);
             for version in versions {
                 let suffix =
                     if self.test.versions.is_empty() { String::new() } else { format!(" [{}]", version.as_str()) };
@@ -161,7 +161,7 @@ impl TestPlanner<'_> {
         }
     }
 
-    fn shown_name(&self) -> String {
+    fn display_name(&self) -> String {
         match self.pack.prefix.as_str() {
             "" => self.name.value.clone(),
             prefix => format!("{prefix}: {}", self.name.value),
@@ -178,7 +178,7 @@ impl TestPlanner<'_> {
         }
         let is_live = self.test.live == Some(true);
         let environment = self.environment(&mocks, is_live);
-        let Subject { method, params, entry } = self.subject(case)?;
+        let TestTarget { method, params, entry } = self.subject(case)?;
         let folder = self.pack.pack.folder.path().join(&self.file.base);
         Some(PlannedTest {
             at: case_location(self.name, case),
@@ -212,22 +212,22 @@ impl TestPlanner<'_> {
         TestEnvironment { variables, mocked, pack: self.number, now, inherits: is_live, records_coverage: false }
     }
 
-    fn subject(&self, case: &TestCase) -> Option<Subject> {
+    fn subject(&self, case: &TestCase) -> Option<TestTarget> {
         let arguments = self.arguments(case);
         if let Some(tool) = &self.test.tool {
             let name = self.pack.qualified_name(tool);
             let params = json!({ "name": name, "arguments": arguments });
-            return Some(Subject { method: "tools/call", params, entry: Some(name) });
+            return Some(TestTarget { method: "tools/call", params, entry: Some(name) });
         }
         if let Some(prompt) = &self.test.prompt {
             let name = self.pack.qualified_name(prompt);
             let texts: Map<String, Value> = arguments.into_iter().map(|(key, value)| (key, to_text(value))).collect();
             let params = json!({ "name": name, "arguments": texts });
-            return Some(Subject { method: "prompts/get", params, entry: Some(name) });
+            return Some(TestTarget { method: "prompts/get", params, entry: Some(name) });
         }
         let own = case.uri.as_ref().or(self.test.uri.as_ref()).map(|uri| uri.value.clone());
         let uri = own.or_else(|| self.expand(self.test.resource.as_ref()?, &arguments))?;
-        Some(Subject { method: "resources/read", params: json!({ "uri": uri }), entry: None })
+        Some(TestTarget { method: "resources/read", params: json!({ "uri": uri }), entry: None })
     }
 
     fn arguments(&self, case: &TestCase) -> Map<String, Value> {

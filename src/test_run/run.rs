@@ -15,20 +15,20 @@ use crate::diagnostic::{Severity, SourceMap};
 use crate::load::{EnvSource, LoadedPacks, TestEnvironment};
 use crate::manifest::{Expect, Mock, ProgramMock, ResponseMock};
 use crate::server::{LiveCatalog, ServeOptions};
-use crate::transport::in_process::{self, Client, ServerQuestion};
+use crate::transport::in_process::{self, InProcessClient, ServerQuestion};
 use crate::world::{
     CapturedBytes, MockReplies, MockReply, MockResponse, MockWorld, ProgramOutput, RecordingWorld, ReportSink,
     ReportingWorld, World,
 };
 use crate::yaml::{Documents, Spanned, pointer};
 
-use super::answer::Answer;
-use super::answer_book::AnswerBook;
 use super::coverage::Coverage;
 use super::expectation;
 use super::plan::PlannedTest;
 use super::recording::{self, Recording};
-use super::sent::SentCheck;
+use super::response::Response;
+use super::scripted_answers::ScriptedAnswers;
+use super::sent_check::SentCheck;
 use super::snapshot::{self, SnapshotOutcome};
 use super::{TestFailure, TestOutcome, TestStatus};
 
@@ -85,8 +85,8 @@ impl From<TestStatus> for Ended {
 }
 
 /// A call that was made.
-struct Called {
-    answer: Answer,
+struct CallRecord {
+    answer: Response,
     /// The keys of the answers that the client never gave.
     unasked: Vec<String>,
     world: Arc<MockWorld>,
@@ -161,7 +161,7 @@ impl TestRunner<'_> {
         accepted.map(|catalog| TestLoad { catalog, sources, coverage, variables })
     }
 
-    fn call(&self, test: &PlannedTest, catalog: Arc<Catalog>) -> std::io::Result<Called> {
+    fn call(&self, test: &PlannedTest, catalog: Arc<Catalog>) -> std::io::Result<CallRecord> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let recorder = (test.is_live && self.record).then(|| {
             let real = ReportingWorld::wrap(catalog.redactor(), &self.worlds.real(), self.worlds.sink(test));
@@ -173,22 +173,26 @@ impl TestRunner<'_> {
             None if test.is_live => world.with_real(self.worlds.real()),
             None => world,
         });
-        let answers = AnswerBook::new(&test.mocks);
+        let answers = ScriptedAnswers::new(&test.mocks);
         let answer = |question: &ServerQuestion<'_>| answers.answer(question);
-        let client =
-            Client { version: test.version, capabilities: client_capabilities(), answer: &answer, progress: None };
+        let client = InProcessClient {
+            version: test.version,
+            capabilities: client_capabilities(),
+            answer: &answer,
+            progress: None,
+        };
         let options = ServeOptions { watching: false, declare_all: true };
         let result = runtime.block_on(async {
             let live = LiveCatalog::new(catalog.clone(), world.clone(), options);
             in_process::ask_as(&client, &live, test.method, test.params.clone()).await
         });
         runtime.shutdown_timeout(Duration::from_millis(200));
-        let unasked = answers.left_over().into_iter().map(str::to_owned).collect();
-        Ok(Called { answer: Answer::new(result), unasked, world, recorder, catalog })
+        let unasked = answers.unused_keys().into_iter().map(str::to_owned).collect();
+        Ok(CallRecord { answer: Response::new(result), unasked, world, recorder, catalog })
     }
 
-    fn check(&self, test: &PlannedTest, called: &Called) -> (Vec<TestFailure>, Option<PathBuf>) {
-        let not_mocked = called.world.not_mocked().into_iter().chain(called.answer.unanswered().map(str::to_owned));
+    fn check(&self, test: &PlannedTest, called: &CallRecord) -> (Vec<TestFailure>, Option<PathBuf>) {
+        let not_mocked = called.world.not_mocked().into_iter().chain(called.answer.missing_answer().map(str::to_owned));
         let acting: Vec<TestFailure> = not_mocked
             .map(|action| {
                 let failure =
@@ -207,15 +211,15 @@ impl TestRunner<'_> {
         let expected_sent = test.expects.iter().filter_map(|expect| expect.sent.as_ref());
         failures.extend(expected_sent.flat_map(|expected| sent.failures(expected)));
         if failures.is_empty() {
-            failures = self.left_over(test, called);
+            failures = self.check_unused_mocks(test, called);
         }
         let written = self.check_snapshot(test, called, &mut failures);
         (failures, written)
     }
 
     /// The mocks that were not used to their end.
-    fn left_over(&self, test: &PlannedTest, called: &Called) -> Vec<TestFailure> {
-        let left = called.world.left_over();
+    fn check_unused_mocks(&self, test: &PlannedTest, called: &CallRecord) -> Vec<TestFailure> {
+        let left = called.world.unused_mocks();
         let mut failures = Vec::new();
         for (name, planned) in &test.mocks {
             let count = left.get(name.as_str()).copied().unwrap_or_default();
@@ -241,7 +245,12 @@ impl TestRunner<'_> {
     }
 
     /// Compares the snapshot of a test. Those of a pack belong to the pack alone, where names have no prefix.
-    fn check_snapshot(&self, test: &PlannedTest, called: &Called, failures: &mut Vec<TestFailure>) -> Option<PathBuf> {
+    fn check_snapshot(
+        &self,
+        test: &PlannedTest,
+        called: &CallRecord,
+        failures: &mut Vec<TestFailure>,
+    ) -> Option<PathBuf> {
         let at = test.snapshot_key()?;
         let found = called.catalog.redactor().redact_text(&called.answer.to_snapshot()).into_owned();
         match snapshot::compare(&test.snapshot, &found, self.update && failures.is_empty(), at) {

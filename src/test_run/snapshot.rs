@@ -4,12 +4,12 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use crate::digest::Digest;
-use crate::files::{Existing, FileError, WorkFolder};
+use crate::files::{FileError, OverwritePolicy, WritableFolder};
 use crate::load::LoadedPacks;
 use crate::yaml::Location;
 
 use super::TestFailure;
-use super::diff::{line_diff, received};
+use super::diff::{line_diff, mark_received};
 use super::plan::{PlannedTest, snapshot_folders};
 
 /// The folder of snapshots.
@@ -55,7 +55,7 @@ pub(super) fn compare(path: &Path, found: &str, update: bool, at: Location) -> S
         };
     }
     let failure = match recorded {
-        None => TestFailure::new(at, "no snapshot is recorded").details(received(found)),
+        None => TestFailure::new(at, "no snapshot is recorded").details(mark_received(found)),
         Some(recorded) => {
             TestFailure::new(at, "the answer differs from its snapshot").details(line_diff(&recorded, found))
         }
@@ -64,10 +64,10 @@ pub(super) fn compare(path: &Path, found: &str, update: bool, at: Location) -> S
 }
 
 /// The folder that holds `__snapshots__`, and the path of a snapshot in it. No link leads out of it.
-fn locate(path: &Path) -> Result<(WorkFolder, String), FileError> {
+fn locate(path: &Path) -> Result<(WritableFolder, String), FileError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let folder = path.parent().and_then(Path::parent).unwrap_or(Path::new("."));
-    Ok((WorkFolder::open(folder)?, format!("{FOLDER}/{name}")))
+    Ok((WritableFolder::open(folder)?, format!("{FOLDER}/{name}")))
 }
 
 fn read(path: &Path) -> Result<String, FileError> {
@@ -82,7 +82,7 @@ fn write(path: &Path, text: &str) -> Result<(), FileError> {
         folder.create_folder(FOLDER)?;
     }
     let failed = |source| FileError::write_failed(&name, source);
-    folder.write(&name, Existing::Replace, |_, file| file.write_all(text.as_bytes()).map_err(failed))
+    folder.write(&name, OverwritePolicy::Replace, |_, file| file.write_all(text.as_bytes()).map_err(failed))
 }
 
 /// Removes a snapshot.
@@ -100,7 +100,7 @@ pub fn obsolete_snapshots(loaded: &LoadedPacks, tests: &[PlannedTest]) -> Vec<Pa
         tests.iter().filter(|test| test.has_snapshot()).map(|test| test.snapshot.as_path()).collect();
     let mut found = Vec::new();
     for folder in snapshot_folders(loaded) {
-        let listed = WorkFolder::open(&folder).and_then(|folder| folder.names(FOLDER, false)).unwrap_or_default();
+        let listed = WritableFolder::open(&folder).and_then(|folder| folder.names(FOLDER, false)).unwrap_or_default();
         let files = listed.names.into_iter().map(|name| folder.join(FOLDER).join(name.name));
         found.extend(files.filter(|file| {
             file.extension().is_some_and(|extension| extension == EXTENSION) && !own.contains(file.as_path())

@@ -69,7 +69,7 @@ struct OpenBatch {
 
 impl OpenBatch {
     /// Adds an answer, or an error if the answers are too large.
-    fn add_answer(&mut self, answer: HandlerAnswer) {
+    fn add_answer(&mut self, answer: HandlerResponse) {
         let bytes = answer.reservation.as_ref().map_or(0, |reservation| reservation.bytes());
         if self.bytes + bytes <= MAX_BATCH_ANSWER_BYTES {
             self.bytes += bytes;
@@ -85,16 +85,16 @@ impl OpenBatch {
 }
 
 /// An answer of the handler's, and what it takes.
-pub(super) struct HandlerAnswer {
+pub(super) struct HandlerResponse {
     pub(super) message: TxJsonRpcMessage<RoleServer>,
     pub(super) reservation: Option<Arc<Reservation>>,
 }
 
 /// What becomes of an answer.
 #[expect(clippy::large_enum_variant, reason = "it is taken apart at once, and is nearly always the large one")]
-pub(super) enum AnswerRoute {
+pub(super) enum ResponseRoute {
     /// It belongs to no batch.
-    Single(HandlerAnswer),
+    Single(HandlerResponse),
     /// It waits for the others of its batch.
     Queued,
     /// It was the last of its batch.
@@ -116,16 +116,16 @@ impl Batches {
     }
 
     /// Takes in an answer.
-    pub(super) fn answer(&mut self, answer: HandlerAnswer) -> AnswerRoute {
+    pub(super) fn answer(&mut self, answer: HandlerResponse) -> ResponseRoute {
         // Few peers ever send a batch.
         if self.open.is_empty() {
-            return AnswerRoute::Single(answer);
+            return ResponseRoute::Single(answer);
         }
         let batch = answered_request(&answer.message).and_then(|id| self.batch_of_request.remove(id));
-        let Some(batch) = batch else { return AnswerRoute::Single(answer) };
+        let Some(batch) = batch else { return ResponseRoute::Single(answer) };
         match self.settle(batch, Some(answer)) {
-            Some(finished) => AnswerRoute::BatchFinished(finished),
-            None => AnswerRoute::Queued,
+            Some(finished) => ResponseRoute::BatchFinished(finished),
+            None => ResponseRoute::Queued,
         }
     }
 
@@ -147,7 +147,7 @@ impl Batches {
         })
     }
 
-    fn settle(&mut self, batch: u64, answer: Option<HandlerAnswer>) -> Option<FinishedBatch> {
+    fn settle(&mut self, batch: u64, answer: Option<HandlerResponse>) -> Option<FinishedBatch> {
         let open = self.open.get_mut(&batch)?;
         open.awaited = open.awaited.saturating_sub(1);
         if let Some(answer) = answer {

@@ -54,7 +54,7 @@ pub struct ServerQuestion<'a> {
 pub type AnswerQuestion<'a> = dyn Fn(&ServerQuestion<'_>) -> Result<Value, String> + Send + Sync + 'a;
 
 /// A client of one version.
-pub struct Client<'a> {
+pub struct InProcessClient<'a> {
     /// The version that it speaks.
     pub version: SpecVersion,
     /// Its capabilities.
@@ -68,7 +68,7 @@ pub struct Client<'a> {
 /// Shows progress: the parameters of `notifications/progress`.
 pub type ShowProgress<'a> = dyn Fn(&Value) + Send + Sync + 'a;
 
-impl Client<'_> {
+impl InProcessClient<'_> {
     fn receive_notification(&self, message: &Value) {
         let is_progress = message.get("method").is_some_and(|method| method == "notifications/progress");
         if let (true, Some(show), Some(params)) = (is_progress, self.progress, message.get("params")) {
@@ -81,13 +81,14 @@ impl Client<'_> {
 /// object. Dropping the future cancels the request.
 pub async fn ask(live: &LiveCatalog, method: &str, params: Value) -> Result<Value, InProcessError> {
     let answer = |_: &ServerQuestion<'_>| Err(String::new());
-    let client = Client { version: SpecVersion::NEWEST, capabilities: json!({}), answer: &answer, progress: None };
+    let client =
+        InProcessClient { version: SpecVersion::NEWEST, capabilities: json!({}), answer: &answer, progress: None };
     InProcessConnection::open(live).request(&client, method, params).await
 }
 
 /// The same as `client`, which answers what it is asked on the way.
 pub async fn ask_as(
-    client: &Client<'_>,
+    client: &InProcessClient<'_>,
     live: &LiveCatalog,
     method: &str,
     mut params: Value,
@@ -109,7 +110,7 @@ pub async fn ask_as(
 const MAX_ROUNDS: usize = 50;
 
 /// The answers of one round, by key.
-fn answer_round(client: &Client<'_>, questions: &Map<String, Value>) -> Result<Value, InProcessError> {
+fn answer_round(client: &InProcessClient<'_>, questions: &Map<String, Value>) -> Result<Value, InProcessError> {
     let mut answers = Map::new();
     for (key, request) in questions {
         let method = request.get("method").and_then(Value::as_str).unwrap_or_default();
@@ -143,7 +144,12 @@ impl InProcessConnection {
     }
 
     /// Sends a request that stands for itself.
-    async fn request(mut self, client: &Client<'_>, method: &str, params: Value) -> Result<Value, InProcessError> {
+    async fn request(
+        mut self,
+        client: &InProcessClient<'_>,
+        method: &str,
+        params: Value,
+    ) -> Result<Value, InProcessError> {
         self.send(&request(client, method, params)).await?;
         let answer = loop {
             let message = self.receive().await?;
@@ -159,7 +165,7 @@ impl InProcessConnection {
     /// Begins a session, and sends a request in it.
     async fn ask_in_session(
         mut self,
-        client: &Client<'_>,
+        client: &InProcessClient<'_>,
         method: &str,
         params: Value,
     ) -> Result<Value, InProcessError> {
@@ -178,7 +184,7 @@ impl InProcessConnection {
     }
 
     /// Answers the server until it answers the request `id`.
-    async fn answer_until(&mut self, client: &Client<'_>, id: i64) -> Result<Value, InProcessError> {
+    async fn answer_until(&mut self, client: &InProcessClient<'_>, id: i64) -> Result<Value, InProcessError> {
         loop {
             let message = self.receive().await?;
             let Some(method) = message.get("method").and_then(Value::as_str) else {
@@ -215,7 +221,7 @@ fn client_info() -> Value {
     json!({ "name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION") })
 }
 
-fn request(client: &Client<'_>, method: &str, mut params: Value) -> Value {
+fn request(client: &InProcessClient<'_>, method: &str, mut params: Value) -> Value {
     let mut meta = json!({
         "io.modelcontextprotocol/protocolVersion": client.version.as_str(),
         "io.modelcontextprotocol/clientInfo": client_info(),

@@ -19,7 +19,7 @@ use serde_json::{Value, value::RawValue};
 
 use super::length_limits;
 use super::message_size::Parser;
-use super::request_params::{MisfitParams, parse_params, parse_typed_request};
+use super::request_params::{InvalidParams, parse_params, parse_typed_request};
 
 /// A message from a client.
 pub(super) type Incoming = RxJsonRpcMessage<RoleServer>;
@@ -227,10 +227,10 @@ fn parse_request(id: &RequestId, method: Cow<'_, str>, params: Option<&str>) -> 
                 Err(message) => Err(MessageError::invalid_params(id.clone(), message)),
             };
         }
-        Err(MisfitParams::Duplicate(complaint)) => {
+        Err(InvalidParams::Duplicate(complaint)) => {
             return Err(MessageError::invalid_params(id.clone(), format!("invalid params: {complaint}")));
         }
-        Err(MisfitParams::Other) => {}
+        Err(InvalidParams::Other) => {}
     }
     let params = params.map(serde_json::from_str::<Value>).transpose();
     let params =

@@ -47,14 +47,14 @@ impl Parser {
             Parser::Folio => &FOLIO_COSTS,
             Parser::Rmcp => &RMCP_COSTS,
         };
-        let coarse = costs.coarse(bytes);
+        let coarse = costs.upper_bound(bytes);
         if coarse <= COARSE_BYTES { coarse } else { costs.of(bytes.len(), &Parts::count(bytes)) }
     }
 }
 
 impl PartCosts {
     /// As if each part was the dearest one, and all strings had escapes.
-    fn coarse(&self, bytes: &[u8]) -> u64 {
+    fn upper_bound(&self, bytes: &[u8]) -> u64 {
         let is_part = |byte: &u8| u8::from(matches!(byte, b',' | b':' | b'[' | b'{'));
         // Counts in bytes, of pieces that they can count, which the compiler makes vectors of.
         let parts: u64 = bytes.chunks(255).map(|piece| u64::from(piece.iter().map(is_part).sum::<u8>())).sum();

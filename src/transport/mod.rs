@@ -19,7 +19,7 @@
 //! `stdio` is the transport for pipes, `http::session_transport` the one for HTTP, `tests::memory` the smallest.
 
 mod batch;
-mod exchange;
+mod peer_state;
 pub mod http;
 mod length_limits;
 mod line_buffer;
@@ -27,7 +27,7 @@ pub mod in_process;
 mod message;
 mod message_size;
 mod send_queue;
-mod pending;
+mod pending_requests;
 mod request_params;
 mod stdio_sockets;
 pub mod stdio;

@@ -5,19 +5,19 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
 /// Why params are not those of a method.
-pub(super) enum MisfitParams {
+pub(super) enum InvalidParams {
     /// A member occurs twice, which a value cannot show.
     Duplicate(String),
     /// The handler says what it is.
     Other,
 }
 
-impl From<serde_json::Error> for MisfitParams {
-    fn from(error: serde_json::Error) -> MisfitParams {
+impl From<serde_json::Error> for InvalidParams {
+    fn from(error: serde_json::Error) -> InvalidParams {
         let complaint = error.to_string();
         match complaint.split_once(" at line ") {
-            Some((field, _)) if field.starts_with("duplicate field") => MisfitParams::Duplicate(field.to_owned()),
-            _ => MisfitParams::Other,
+            Some((field, _)) if field.starts_with("duplicate field") => InvalidParams::Duplicate(field.to_owned()),
+            _ => InvalidParams::Other,
         }
     }
 }
@@ -26,7 +26,7 @@ impl From<serde_json::Error> for MisfitParams {
 ///
 /// # Errors
 /// Another method, and params that are not those of the method.
-pub(super) fn parse_typed_request(method: &str, params: Option<&str>) -> Result<ClientRequest, MisfitParams> {
+pub(super) fn parse_typed_request(method: &str, params: Option<&str>) -> Result<ClientRequest, InvalidParams> {
     use ClientRequest as R;
     Ok(match method {
         "tools/call" => R::CallToolRequest(with_params(params)?),
@@ -50,19 +50,19 @@ pub(super) fn parse_typed_request(method: &str, params: Option<&str>) -> Result<
         "resources/directory/read" => R::ReadResourceDirectoryRequest(with_params(params)?),
         // Of these two rmcp alone knows how to make parameters out of metadata.
         "server/discover" | "skills/list" => parse_by_rmcp(method, params)?,
-        _ => return Err(MisfitParams::Other),
+        _ => return Err(InvalidParams::Other),
     })
 }
 
 /// JSON-RPC's parameters by position are none of MCP's: serde would take them for a struct's fields.
-pub(super) fn parse_params<P: DeserializeOwned>(params: Option<&str>) -> Result<P, MisfitParams> {
+pub(super) fn parse_params<P: DeserializeOwned>(params: Option<&str>) -> Result<P, InvalidParams> {
     let params = params.unwrap_or("{}");
-    if params.starts_with('{') { Ok(serde_json::from_str(params)?) } else { Err(MisfitParams::Other) }
+    if params.starts_with('{') { Ok(serde_json::from_str(params)?) } else { Err(InvalidParams::Other) }
 }
 
 fn with_params<M: Default, P: DeserializeOwned + RequestParamsMeta>(
     params: Option<&str>,
-) -> Result<Request<M, P>, MisfitParams> {
+) -> Result<Request<M, P>, InvalidParams> {
     let mut params: P = parse_params(params)?;
     let meta = params.meta_mut().take();
     let mut request = Request::new(params);
@@ -74,7 +74,7 @@ fn with_params<M: Default, P: DeserializeOwned + RequestParamsMeta>(
 
 fn with_optional_params<M: Default, P: DeserializeOwned + RequestParamsMeta>(
     params: Option<&str>,
-) -> Result<RequestOptionalParam<M, P>, MisfitParams> {
+) -> Result<RequestOptionalParam<M, P>, InvalidParams> {
     let mut params: P = parse_params(params)?;
     let meta = params.meta_mut().take();
     let mut request = RequestOptionalParam::with_param(params);
@@ -90,7 +90,7 @@ struct ParamsMeta {
     meta: Option<RequestMetaObject>,
 }
 
-fn without_params<M: Default>(params: Option<&str>) -> Result<RequestNoParam<M>, MisfitParams> {
+fn without_params<M: Default>(params: Option<&str>) -> Result<RequestNoParam<M>, InvalidParams> {
     let mut request = RequestNoParam::default();
     if params.is_some()
         && let Some(meta) = parse_params::<ParamsMeta>(params)?.meta
@@ -100,11 +100,11 @@ fn without_params<M: Default>(params: Option<&str>) -> Result<RequestNoParam<M>,
     Ok(request)
 }
 
-fn parse_by_rmcp(method: &str, params: Option<&str>) -> Result<ClientRequest, MisfitParams> {
+fn parse_by_rmcp(method: &str, params: Option<&str>) -> Result<ClientRequest, InvalidParams> {
     let params: Value = parse_params(params)?;
     let request = serde_json::json!({ "method": method, "params": params });
     match serde_json::from_value(request) {
-        Ok(ClientRequest::CustomRequest(_)) | Err(_) => Err(MisfitParams::Other),
+        Ok(ClientRequest::CustomRequest(_)) | Err(_) => Err(InvalidParams::Other),
         Ok(request) => Ok(request),
     }
 }

@@ -50,7 +50,7 @@ pub(super) struct SendQueue {
 
 #[derive(Default)]
 struct WriteQueue {
-    pieces: VecDeque<WritePiece>,
+    pieces: VecDeque<WriteChunk>,
     /// The bytes of all pieces, and of the one that is being written.
     bytes: usize,
     /// A written buffer, for reuse.
@@ -61,13 +61,13 @@ struct WriteQueue {
 
 /// What goes out in one write.
 #[derive(Default)]
-struct WritePiece {
+struct WriteChunk {
     bytes: Vec<u8>,
     has_progress: bool,
     has_answer: bool,
 }
 
-impl WritePiece {
+impl WriteChunk {
     /// Whether a message may be appended.
     fn accepts(&self, order: WriteOrder) -> bool {
         self.bytes.len() < MAX_WRITE_BYTES && !(self.has_progress && order == WriteOrder::Answer)
@@ -85,7 +85,7 @@ impl WriteQueue {
                 last.has_answer |= has_answer;
                 self.recycle_buffer(line);
             }
-            None => self.pieces.push_back(WritePiece { bytes: line, has_progress, has_answer }),
+            None => self.pieces.push_back(WriteChunk { bytes: line, has_progress, has_answer }),
         }
     }
 

@@ -18,10 +18,10 @@ use crate::budget::block_if_large;
 use crate::server::{LiveCatalog, Reservation};
 
 use super::{
-    batch::{self, AnswerRoute},
-    exchange::{Exchange, ReceivedPayload},
+    batch::{self, ResponseRoute},
     line_buffer::{LineBuffer, LineEvent},
     message::{Incoming, MessageError},
+    peer_state::{PeerState, ReceivedPayload},
     send_queue::{SendQueue, WriteOrder},
     stdio_sockets,
 };
@@ -68,7 +68,7 @@ where
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let halt = stop.child_token();
-    let exchange = Exchange::new(live.clone());
+    let exchange = PeerState::new(live.clone());
     let (send_queue, writing) = SendQueue::spawn(writer, exchange.bytes(), live.redactors().clone(), halt.clone());
     let running = CancellationToken::new();
     let pipe = PipeTransport {
@@ -104,7 +104,7 @@ struct PipeTransport<R> {
     lines: LineBuffer,
     /// What of the last line the handler has not seen yet.
     inbox: VecDeque<Incoming>,
-    exchange: Exchange,
+    exchange: PeerState,
     send_queue: Arc<SendQueue>,
     cancel_calls: CancellationToken,
     stop: CancellationToken,
@@ -113,11 +113,11 @@ struct PipeTransport<R> {
     /// Whether all that the peer has sent is in `lines`.
     input_ended: bool,
     /// Set when reading stops: the deadline of pending answers.
-    drain: Option<Drain>,
+    drain: Option<DrainDeadline>,
 }
 
 #[derive(Clone, Copy)]
-struct Drain {
+struct DrainDeadline {
     until: Instant,
     /// Whether streams are waited for too: they are about to end.
     waits_for_streams: bool,
@@ -184,7 +184,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for PipeTransp
 
 impl<R: AsyncRead + Unpin + Send + 'static> PipeTransport<R> {
     fn start_drain(&mut self, within: Duration, streams: bool) {
-        self.drain = Some(Drain { until: Instant::now() + within, waits_for_streams: streams });
+        self.drain = Some(DrainDeadline { until: Instant::now() + within, waits_for_streams: streams });
     }
 
     async fn read_more(&mut self) {
@@ -225,7 +225,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> PipeTransport<R> {
     }
 
     /// Waits for what is all but answered, then ends everything. It is called again after each answer.
-    async fn finish_drain(&mut self, parting: Drain) -> Option<Incoming> {
+    async fn finish_drain(&mut self, parting: DrainDeadline) -> Option<Incoming> {
         let done = match parting.waits_for_streams {
             true => self.exchange.pending().is_empty(),
             false => self.exchange.pending().has_only_streams(),
@@ -254,13 +254,13 @@ impl<R: AsyncRead + Unpin + Send + 'static> PipeTransport<R> {
     fn push(&mut self, message: TxJsonRpcMessage<RoleServer>) {
         let order = write_order(&message);
         match self.exchange.route_answer(message) {
-            AnswerRoute::Single(answer) => {
+            ResponseRoute::Single(answer) => {
                 block_if_large(bytes(&answer.reservation), || self.send_queue.push(&answer.message, order));
             }
-            AnswerRoute::BatchFinished(whole) => {
+            ResponseRoute::BatchFinished(whole) => {
                 block_if_large(bytes(&whole.reservations), || self.send_queue.push(&whole.replies, order));
             }
-            AnswerRoute::Queued => {}
+            ResponseRoute::Queued => {}
         }
     }
 

@@ -206,8 +206,12 @@ fn stop_chars(text: &str, parts: &[UriPart], count: usize) -> Vec<String> {
                     let next = if variable + 1 == variables.end { next_stop(text, *operator, next) } else { None };
                     let separator = if variable + 1 == variables.end { None } else { separator_stop(*operator) };
                     let query = (in_query && !operator.keeps_reserved()).then_some('&');
-                    let all =
-                        own_stops(*operator).chars().chain(next).chain(separator).chain(query).chain(later.chars());
+                    let all = operator_delimiters(*operator)
+                        .chars()
+                        .chain(next)
+                        .chain(separator)
+                        .chain(query)
+                        .chain(later.chars());
                     all.collect::<String>()
                 };
                 stops.extend(variables.clone().map(stop));
@@ -226,7 +230,7 @@ fn later_stops(parts: Option<&[UriPart]>) -> String {
     parts.unwrap_or_default().iter().filter_map(first).collect()
 }
 
-fn own_stops(operator: Operator) -> &'static str {
+fn operator_delimiters(operator: Operator) -> &'static str {
     match operator {
         Operator::Simple | Operator::Label | Operator::Path => "/?#",
         Operator::Reserved => "?#",

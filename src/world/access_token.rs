@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use url::Url;
 
-use super::live_tokens::{LiveTokens, MAX_CLIENT_TOKENS, Sha256Digest, TokenScope};
 use super::redacting_world::run_redaction;
+use super::valid_tokens::{MAX_CLIENT_TOKENS, Sha256Digest, TokenScope, ValidTokens};
 use super::{HttpHeader, HttpRequest, HttpResponse, RequestBody, World, WorldError, strip_escapes};
 use crate::digest::sha256;
 use crate::redact::Redactor;
@@ -92,7 +92,7 @@ impl AccessToken {
 #[derive(Default)]
 pub(super) struct TokenCache {
     clients: Mutex<HashMap<TokenScope, TokenSlots>>,
-    pub(super) live: LiveTokens,
+    pub(super) live: ValidTokens,
 }
 
 /// The tokens of a client, by the requests that they were fetched for.

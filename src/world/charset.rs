@@ -15,7 +15,7 @@ pub(super) fn decode_text(bytes: Vec<u8>, content_type: &str) -> Vec<u8> {
     let marked = Encoding::for_bom(&bytes).filter(|_| is_text(mime_type));
     let (encoding, mark) = match marked {
         Some(marked) => marked,
-        None => (named_charset(&content_type).or_else(|| own_charset(&bytes, mime_type)).unwrap_or(UTF_8), 0),
+        None => (named_charset(&content_type).or_else(|| declared_charset(&bytes, mime_type)).unwrap_or(UTF_8), 0),
     };
     if encoding == UTF_8 {
         return if mark == 0 { bytes } else { bytes.get(mark..).unwrap_or_default().to_vec() };
@@ -41,7 +41,7 @@ fn named_charset(content_type: &str) -> Option<&'static Encoding> {
 }
 
 /// The charset that an XML declaration or the `meta` element of a page names.
-fn own_charset(bytes: &[u8], mime_type: &str) -> Option<&'static Encoding> {
+fn declared_charset(bytes: &[u8], mime_type: &str) -> Option<&'static Encoding> {
     let beginning = bytes.get(..MAX_PROLOG_BYTES).unwrap_or(bytes);
     let beginning = String::from_utf8_lossy(beginning).to_ascii_lowercase();
     let label = match mime_type {

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use crate::budget::{Exhausted, round_limit};
+use crate::budget::{BudgetExceeded, round_limit};
 use crate::diagnostic::truncate;
 use crate::redact::Redactor;
 
@@ -14,7 +14,7 @@ const MAX_REASON_CHARS: usize = 300;
 
 /// Why a program or a request failed. A non-zero exit code and an HTTP status of 500 are not errors here.
 ///
-/// Messages includes no value of the environment, header, query or absolute path.
+/// No message includes a value of the environment, header, query or absolute path.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorldError {
@@ -95,7 +95,7 @@ pub enum WorldError {
     },
     /// Its output takes too much memory.
     #[error(transparent)]
-    Exhausted(Exhausted),
+    BudgetExceeded(BudgetExceeded),
     /// A test has no mock for it.
     #[error("no mock for {action}")]
     NotMocked {

@@ -10,7 +10,7 @@ use super::error::WorldError;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostPolicy {
     allowed: Vec<(Host, Option<u16>)>,
-    networks: Vec<Network>,
+    networks: Vec<IpNetwork>,
     allows_all: bool,
 }
 
@@ -20,7 +20,7 @@ pub(super) enum AllowedAddresses {
     /// All.
     All,
     /// Public ones, and those of these networks.
-    PublicOr(Vec<Network>),
+    PublicOr(Vec<IpNetwork>),
 }
 
 impl AllowedAddresses {
@@ -36,21 +36,21 @@ impl AllowedAddresses {
 
 /// A network in CIDR notation, such as `10.0.0.0/8`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Network {
+pub(super) struct IpNetwork {
     address: IpAddr,
     prefix: u32,
 }
 
-impl Network {
+impl IpNetwork {
     /// Reads a network. Its address has no bits outside of it: `10.1.2.3/8` is more likely a mistake than `10.0.0.0/8`.
-    fn parse(text: &str) -> Option<Network> {
+    fn parse(text: &str) -> Option<IpNetwork> {
         let (address, prefix) = text.split_once('/')?;
         let address: IpAddr = address.parse().ok()?;
         let is_number = !prefix.is_empty() && prefix.bytes().all(|byte| byte.is_ascii_digit());
         let prefix: u32 = prefix.parse().ok().filter(|_| is_number)?;
         let (bits, width) = address_bits(address);
         let inside = 1_u128.checked_shl(width.checked_sub(prefix)?).map_or(u128::MAX, |end| end - 1);
-        (bits & inside == 0).then_some(Network { address, prefix })
+        (bits & inside == 0).then_some(IpNetwork { address, prefix })
     }
 
     fn contains(self, address: IpAddr) -> bool {
@@ -86,7 +86,7 @@ impl HostPolicy {
             return Ok(());
         }
         if entry.contains('/') {
-            self.networks.push(Network::parse(entry).ok_or_else(invalid)?);
+            self.networks.push(IpNetwork::parse(entry).ok_or_else(invalid)?);
             return Ok(());
         }
         // `Url` drops the default port of its scheme, so both schemes are parsed.

@@ -224,7 +224,7 @@ async fn follow_redirects(clients: &HttpClients, mut request: HttpRequest) -> Re
 }
 
 /// The head of a response, of which the body is still to be read.
-struct Answer<'c> {
+struct ResponseHead<'c> {
     response: reqwest::Response,
     exchange: InFlightRequest<'c>,
 }
@@ -236,18 +236,19 @@ async fn send_hop<'c>(
     clients: &'c HttpClients,
     hop: &OutgoingRequest,
     allow: &HostPolicy,
-) -> Result<Answer<'c>, WorldError> {
+) -> Result<ResponseHead<'c>, WorldError> {
     let key = pool_key(hop, allow)?;
     let mut exchange = clients.begin(key.clone(), &hop.tls)?;
     let mut answer = send_by(&mut exchange, hop).await?;
     if let Err(error) = &answer
-        && (is_unsent(error) || exchange.client.has_answered.load(Ordering::Relaxed) && hop.is_repeatable_after(error))
+        && (is_unsent(error)
+            || exchange.client.has_answered.load(Ordering::Relaxed) && hop.may_resend_on_new_connection(error))
     {
         exchange = clients.begin(PoolKey { keeps_connections: false, ..key }, &hop.tls)?;
         answer = send_by(&mut exchange, hop).await?;
     }
     let response = answer.map_err(|error| classify_error(&error, &hop.peer()))?;
-    Ok(Answer { response, exchange })
+    Ok(ResponseHead { response, exchange })
 }
 
 /// The client that may connect to the server of `hop`, or to its proxy.
@@ -289,7 +290,7 @@ async fn send_by(
 
 impl OutgoingRequest {
     /// Whether the request may be sent again after `error`.
-    fn is_repeatable_after(&self, error: &reqwest::Error) -> bool {
+    fn may_resend_on_new_connection(&self, error: &reqwest::Error) -> bool {
         self.method.is_idempotent() && is_closed_connection(error)
     }
 }

@@ -17,7 +17,7 @@ use url::{Origin, Url};
 use super::connection_thread::ConnectionThread;
 use super::error::{WorldError, is_out_of_files, system_reason};
 use super::host_policy::AllowedAddresses;
-use super::request_body::UnreadableFile;
+use super::request_body::FileReadError;
 use super::tls_options::{TlsKey, TlsOptions};
 
 /// How many clients are kept: one for each origin, with its list of networks, certificates and proxy. With the
@@ -35,18 +35,18 @@ const PING_TIMEOUT: Duration = Duration::from_secs(5);
 /// A client for each origin and set of allowed addresses, built on first use. They share no connections, so that none is
 /// used by a request that could not have opened it.
 pub(super) struct HttpClients {
-    kept: Mutex<KeptClients>,
+    kept: Mutex<ClientPool>,
     lookup: Arc<dyn HostLookup>,
 }
 
 #[derive(Default)]
-struct KeptClients {
-    by_key: HashMap<PoolKey, KeptClient>,
+struct ClientPool {
+    by_key: HashMap<PoolKey, PooledClient>,
     /// What is slow to build, as the authorities of the system are read for it.
     tls_configs: HashMap<TlsKey, ClientConfig>,
 }
 
-struct KeptClient {
+struct PooledClient {
     client: Arc<HttpClient>,
     last_used: Instant,
 }
@@ -157,7 +157,7 @@ impl HttpClients {
             Arc::new(HttpClient { client, has_answered: AtomicBool::default(), thread: ConnectionThread::start() });
         if key.keeps_connections && client.thread.is_running() {
             kept.make_room();
-            kept.by_key.insert(key.clone(), KeptClient { client: client.clone(), last_used: Instant::now() });
+            kept.by_key.insert(key.clone(), PooledClient { client: client.clone(), last_used: Instant::now() });
         }
         Ok(client)
     }
@@ -171,7 +171,7 @@ impl HttpClients {
     }
 }
 
-impl KeptClients {
+impl ClientPool {
     fn tls_config(&mut self, key: &TlsKey, tls: &TlsOptions) -> Option<ClientConfig> {
         if let Some(config) = self.tls_configs.get(key) {
             return Some(config.clone());
@@ -266,14 +266,14 @@ fn lookup_error(error: io::Error) -> Box<dyn Error + Send + Sync> {
 }
 
 /// Who an error is about.
-pub(super) struct Peer<'a> {
+pub(super) struct ErrorHost<'a> {
     /// The host of the request.
     pub(super) host: &'a str,
     /// The host of its proxy.
     pub(super) proxy: Option<&'a str>,
 }
 
-impl Peer<'_> {
+impl ErrorHost<'_> {
     /// The host that is connected to.
     fn connected_host(&self) -> String {
         self.proxy.unwrap_or(self.host).to_owned()
@@ -281,7 +281,7 @@ impl Peer<'_> {
 }
 
 /// Classifies an error of reqwest, without its URL.
-pub(super) fn classify_error(error: &reqwest::Error, peer: &Peer<'_>) -> WorldError {
+pub(super) fn classify_error(error: &reqwest::Error, peer: &ErrorHost<'_>) -> WorldError {
     let mut reason = None;
     for cause in error_chain(error) {
         match cause.downcast_ref() {
@@ -289,7 +289,7 @@ pub(super) fn classify_error(error: &reqwest::Error, peer: &Peer<'_>) -> WorldEr
             Some(DnsError::NoAddress) => return WorldError::Dns { host: peer.connected_host() },
             None => {}
         }
-        if let Some(file) = cause.downcast_ref::<UnreadableFile>() {
+        if let Some(file) = cause.downcast_ref::<FileReadError>() {
             return file.clone().into();
         }
         if let Some(tls) = cause.downcast_ref::<rustls::Error>() {

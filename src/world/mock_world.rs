@@ -56,7 +56,7 @@ impl MockReplies {
     }
 
     /// How many answers were never given.
-    fn left(&self) -> usize {
+    fn remaining(&self) -> usize {
         self.replies.len().saturating_sub(self.used.load(Ordering::Acquire))
     }
 
@@ -147,8 +147,8 @@ impl MockWorld {
     }
 
     /// The mocks with answers that were never given, and how many those are.
-    pub fn left_over(&self) -> BTreeMap<&str, usize> {
-        let left = self.mocks.iter().map(|(name, replies)| (name.as_str(), replies.left()));
+    pub fn unused_mocks(&self) -> BTreeMap<&str, usize> {
+        let left = self.mocks.iter().map(|(name, replies)| (name.as_str(), replies.remaining()));
         left.filter(|(_, left)| *left > 0).collect()
     }
 
@@ -217,7 +217,7 @@ impl World for MockWorld {
         }
     }
 
-    fn waits(&self) -> bool {
+    fn sleeps(&self) -> bool {
         self.real.is_some()
     }
 
@@ -228,14 +228,14 @@ impl World for MockWorld {
 
 fn truncate_output(output: &ProgramOutput, limit: u64) -> ProgramOutput {
     ProgramOutput {
-        stdout: truncated(&output.stdout.bytes, limit),
-        stderr: truncated(&output.stderr.bytes, limit),
+        stdout: truncate_bytes(&output.stdout.bytes, limit),
+        stderr: truncate_bytes(&output.stderr.bytes, limit),
         ..*output
     }
 }
 
 /// So many bytes, and how many are missing.
-fn truncated(bytes: &[u8], limit: u64) -> CapturedBytes {
+fn truncate_bytes(bytes: &[u8], limit: u64) -> CapturedBytes {
     let kept = bytes.len().min(usize::try_from(limit).unwrap_or(usize::MAX));
     let (kept, missing) = bytes.split_at_checked(kept).unwrap_or((bytes, &[]));
     CapturedBytes::new(kept.to_vec(), missing.len() as u64)
@@ -247,7 +247,7 @@ impl MockResponse {
         HttpResponse {
             status: self.status,
             headers: headers.collect(),
-            body: truncated(&self.body, request.read_limit()),
+            body: truncate_bytes(&self.body, request.read_limit()),
             url: request.url,
             source: ResponseSource::Server,
         }

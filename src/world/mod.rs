@@ -18,8 +18,8 @@ mod http;
 mod isolation;
 mod latest_line;
 mod mock_world;
-mod live_tokens;
-mod permits;
+mod valid_tokens;
+mod program_permits;
 mod pipes;
 #[cfg(target_os = "linux")]
 mod procfs;
@@ -74,10 +74,10 @@ use crate::redact::Redactor;
 use access_token::TokenCache;
 
 use http_client::HttpClients;
-use live_tokens::TokenScope;
-use permits::ProgramPermits;
+use program_permits::ProgramPermits;
 use response_cache::ResponseCache;
 use supervisor::Supervisor;
+use valid_tokens::TokenScope;
 
 /// All side effects of actions.
 pub trait World: Send + Sync {
@@ -115,7 +115,7 @@ pub trait World: Send + Sync {
     }
 
     /// Whether pauses of actions take their time. In a test they do not.
-    fn waits(&self) -> bool {
+    fn sleeps(&self) -> bool {
         true
     }
 
@@ -203,7 +203,7 @@ impl World for RealWorld {
 
     fn send_request(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, WorldError>> {
         Box::pin(async move {
-            let (scope, own) = (TokenScope::of(&request), request.access_token.clone());
+            let (scope, own) = (TokenScope::for_request(&request), request.access_token.clone());
             let redactor = || self.tokens.live.redactor(&scope, own.as_ref());
             let Some(known) = redactor() else { return self.send_unredacted(request).await };
             let limit = request.read_limit();

@@ -10,7 +10,7 @@ use tokio::net::unix::pipe::{Receiver, Sender, pipe};
 
 use super::LatestLine;
 use super::captured_bytes::CapturedBytes;
-use crate::budget::{Budget, Exhausted, HeldMemory};
+use crate::budget::{Budget, BudgetExceeded, HeldMemory};
 use crate::world::supervisor;
 
 /// The minimum number of bytes over the limit that are drained at full speed.
@@ -66,7 +66,7 @@ impl ParentPipes {
     }
 
     /// Why not all output that may be kept was read.
-    pub(super) fn exhausted(&self) -> Option<Exhausted> {
+    pub(super) fn exhausted(&self) -> Option<BudgetExceeded> {
         self.stdout.exhausted.or(self.stderr.exhausted)
     }
 
@@ -114,7 +114,7 @@ struct OutputReader {
     /// How many bytes may be kept before more memory is charged.
     charged: usize,
     /// Why no more was read.
-    exhausted: Option<Exhausted>,
+    exhausted: Option<BudgetExceeded>,
 }
 
 impl OutputReader {
@@ -133,7 +133,7 @@ impl OutputReader {
     }
 
     /// Charges as much again as there is, as the bytes grow by doubling. Meanwhile the program waits to write.
-    async fn charge_growth(&mut self) -> Result<(), Exhausted> {
+    async fn charge_growth(&mut self) -> Result<(), BudgetExceeded> {
         let most = usize::try_from(self.limit).unwrap_or(usize::MAX);
         if self.bytes.len() < self.charged || self.charged >= most {
             return Ok(());
@@ -155,7 +155,7 @@ impl OutputReader {
             let read = if room > 0 {
                 self.bytes.reserve(room.min(4 << 10) as usize);
                 let read = pipe.take(room).read_buf(&mut self.bytes).await;
-                self.pass_on(&self.bytes, &read);
+                self.forward(&self.bytes, &read);
                 read
             } else {
                 self.discard().await
@@ -174,13 +174,13 @@ impl OutputReader {
         self.scratch.clear();
         self.scratch.reserve(SCRATCH_BYTES);
         let read = pipe.read_buf(&mut self.scratch).await;
-        self.pass_on(&self.scratch, &read);
+        self.forward(&self.scratch, &read);
         self.missing += *read.as_ref().unwrap_or(&0) as u64;
         read
     }
 
     /// Passes on what was read at the end of `bytes`.
-    fn pass_on(&self, bytes: &[u8], read: &io::Result<usize>) {
+    fn forward(&self, bytes: &[u8], read: &io::Result<usize>) {
         if let (Some(latest_line), Ok(count)) = (&self.latest_line, read) {
             latest_line.push(bytes.get(bytes.len() - count..).unwrap_or_default());
         }

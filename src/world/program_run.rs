@@ -12,13 +12,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::captured_bytes::CapturedBytes;
 use super::error::WorldError;
-use super::permits::ProgramPermit;
 use super::pipes::ParentPipes;
 use super::program_path::{is_executable, lacks_shebang, path_candidates};
+use super::program_permits::ProgramPermit;
 use super::{LatestLine, RealWorld, sandbox};
 use crate::budget::Budget;
 use crate::compile::SandboxRules;
-use crate::world::supervisor::{ChildStdio, Failure, ProcessTree, StartRequest};
+use crate::world::supervisor::{ChildStdio, ProcessTree, ProgramFailure, StartRequest};
 
 /// The variables that every program gets, with defaults for unset ones.
 pub(super) const BASE_ENV: [(&str, Option<&str>); 4] =
@@ -131,7 +131,7 @@ pub(super) async fn run_program(real: &RealWorld, mut command: ProgramCommand) -
         () = deadline => ExitCause::TimedOut,
         exited = wait_for_exit(&mut tree, &mut pipes) => match exited {
             Ok(()) => ExitCause::Exited,
-            Err(failure) => return Err(failed(failure, &command)),
+            Err(failure) => return Err(to_error(failure, &command)),
         },
     };
     let status = tree.kill().await;
@@ -143,8 +143,8 @@ pub(super) async fn run_program(real: &RealWorld, mut command: ProgramCommand) -
         ExitCause::Cancelled => Err(WorldError::Cancelled),
         ExitCause::TimedOut => Err(WorldError::TimedOut { after: command.timeout, stderr }),
         ExitCause::Exited => {
-            exhausted.map_or(Ok(()), |why| Err(WorldError::Exhausted(why)))?;
-            status.map(|status| program_output(status, stdout, stderr)).map_err(|failure| failed(failure, &command))
+            exhausted.map_or(Ok(()), |why| Err(WorldError::BudgetExceeded(why)))?;
+            status.map(|status| program_output(status, stdout, stderr)).map_err(|failure| to_error(failure, &command))
         }
     }
 }
@@ -211,15 +211,15 @@ fn start_error(source: io::Error, command: &ProgramCommand) -> WorldError {
     }
 }
 
-fn failed(failure: Failure, command: &ProgramCommand) -> WorldError {
+fn to_error(failure: ProgramFailure, command: &ProgramCommand) -> WorldError {
     match failure {
-        Failure::NotStarted(error) => start_error(error, command),
-        Failure::Unsupervised(reason) => WorldError::Unsupervised { program: command.program.clone(), reason },
+        ProgramFailure::NotStarted(error) => start_error(error, command),
+        ProgramFailure::Unsupervised(reason) => WorldError::Unsupervised { program: command.program.clone(), reason },
     }
 }
 
 /// Waits until a program has exited by itself.
-async fn wait_for_exit(tree: &mut ProcessTree, pipes: &mut ParentPipes) -> Result<(), Failure> {
+async fn wait_for_exit(tree: &mut ProcessTree, pipes: &mut ParentPipes) -> Result<(), ProgramFailure> {
     let mut exited = std::pin::pin!(tree.wait_exited());
     let mut flow = std::pin::pin!(pipes.pump());
     tokio::select! {

@@ -118,8 +118,8 @@ impl World for RecordingWorld {
         self.world.redact(text)
     }
 
-    fn waits(&self) -> bool {
-        self.world.waits()
+    fn sleeps(&self) -> bool {
+        self.world.sleeps()
     }
 
     fn needs_credentials(&self) -> bool {

@@ -150,8 +150,8 @@ impl World for RedactingWorld {
         self.world.redact(self.redactor.redact_text(&text).into_owned())
     }
 
-    fn waits(&self) -> bool {
-        self.world.waits()
+    fn sleeps(&self) -> bool {
+        self.world.sleeps()
     }
 
     fn needs_credentials(&self) -> bool {

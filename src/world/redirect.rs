@@ -8,7 +8,7 @@ use url::Url;
 
 use super::error::WorldError;
 use super::http::{HttpHeader, HttpRequest, is_credential_name};
-use super::http_client::Peer;
+use super::http_client::ErrorHost;
 use super::proxy::Proxy;
 use super::request_body::RequestBody;
 use super::tls_options::TlsOptions;
@@ -46,8 +46,11 @@ impl OutgoingRequest {
     }
 
     /// Its hosts, for messages.
-    pub(super) fn peer(&self) -> Peer<'_> {
-        Peer { host: self.url.host_str().unwrap_or_default(), proxy: self.proxy.as_ref().map(|proxy| proxy.host()) }
+    pub(super) fn peer(&self) -> ErrorHost<'_> {
+        ErrorHost {
+            host: self.url.host_str().unwrap_or_default(),
+            proxy: self.proxy.as_ref().map(|proxy| proxy.host()),
+        }
     }
 
     /// Follows a redirect to `location`.
@@ -61,7 +64,7 @@ impl OutgoingRequest {
                 in_headers: self.headers.iter().any(|header| is_credential_header(&header)),
                 in_body: self.secret_body && self.body.is_some(),
             };
-            secrets.leave_origin(&self.url, &mut next)?;
+            secrets.check_origin_change(&self.url, &mut next)?;
             self.drop_credentials();
             self.keeps_connection = false;
         }
@@ -105,7 +108,7 @@ impl HttpRequest {
                 in_headers: self.headers.iter().any(HttpHeader::is_credential),
                 in_body: self.secret_body && self.body.is_some(),
             };
-            secrets.leave_origin(&self.url, &mut next)?;
+            secrets.check_origin_change(&self.url, &mut next)?;
             self.headers.retain(|header| !header.is_credential());
             self.is_authorized = false;
             self.tls.drop_identity();
@@ -124,7 +127,7 @@ struct RequestSecrets {
 impl RequestSecrets {
     /// Checks that a request may go from one origin to another, where its headers are dropped, and takes the credentials
     /// out of the URL.
-    fn leave_origin(&self, from: &Url, to: &mut Url) -> Result<(), WorldError> {
+    fn check_origin_change(&self, from: &Url, to: &mut Url) -> Result<(), WorldError> {
         let host = to.host_str().unwrap_or_default().to_owned();
         let has_userinfo = !from.username().is_empty() || from.password().is_some();
         let is_downgrade = from.scheme() == "https" && to.scheme() == "http";

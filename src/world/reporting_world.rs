@@ -157,8 +157,8 @@ impl World for ReportingWorld {
         }))
     }
 
-    fn waits(&self) -> bool {
-        self.world.waits()
+    fn sleeps(&self) -> bool {
+        self.world.sleeps()
     }
 
     fn needs_credentials(&self) -> bool {

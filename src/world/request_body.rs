@@ -77,7 +77,7 @@ impl RequestBody {
         let boundary = random_boundary();
         let content_type = format!("multipart/form-data; boundary={boundary}");
         let opened = spawn_blocking(move || open_parts(&parts, &boundary)).await;
-        let segments = opened.map_err(|_| WorldError::Cancelled)?.map_err(UnreadableFile::from)?;
+        let segments = opened.map_err(|_| WorldError::Cancelled)?.map_err(FileReadError::from)?;
         let length = segments.iter().map(Segment::len).sum();
         Ok(OpenBody { body: reqwest::Body::wrap_stream(into_stream(segments)), streamed: Some((length, content_type)) })
     }
@@ -162,25 +162,25 @@ impl PartContent {
 /// A file of a body could not be read.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{reason}")]
-pub(super) struct UnreadableFile {
+pub(super) struct FileReadError {
     reason: String,
 }
 
-impl From<FileError> for UnreadableFile {
-    fn from(error: FileError) -> UnreadableFile {
-        UnreadableFile { reason: error.to_string() }
+impl From<FileError> for FileReadError {
+    fn from(error: FileError) -> FileReadError {
+        FileReadError { reason: error.to_string() }
     }
 }
 
-impl From<UnreadableFile> for WorldError {
-    fn from(error: UnreadableFile) -> WorldError {
+impl From<FileReadError> for WorldError {
+    fn from(error: FileReadError) -> WorldError {
         WorldError::UnreadableFile { reason: error.reason }
     }
 }
 
 fn into_stream(
     segments: VecDeque<Segment>,
-) -> impl futures_util::Stream<Item = Result<Vec<u8>, UnreadableFile>> + Send + 'static {
+) -> impl futures_util::Stream<Item = Result<Vec<u8>, FileReadError>> + Send + 'static {
     stream::try_unfold(segments, |mut segments| async move {
         loop {
             match segments.pop_front() {
@@ -190,7 +190,7 @@ fn into_stream(
                 Some(Segment::File { remaining: 0, .. }) => {}
                 Some(file) => {
                     let read = spawn_blocking(move || read_chunk(file)).await;
-                    let stopped = |_| UnreadableFile { reason: "the server is stopping".to_owned() };
+                    let stopped = |_| FileReadError { reason: "the server is stopping".to_owned() };
                     let (bytes, rest) = read.map_err(stopped)??;
                     segments.push_front(rest);
                     return Ok(Some((bytes, segments)));
@@ -201,14 +201,14 @@ fn into_stream(
 }
 
 /// Reads the next bytes of a file; never more than its length when it was opened, which was announced.
-fn read_chunk(segment: Segment) -> Result<(Vec<u8>, Segment), UnreadableFile> {
+fn read_chunk(segment: Segment) -> Result<(Vec<u8>, Segment), FileReadError> {
     let Segment::File { path, mut reader, remaining } = segment else { return Ok((Vec::new(), segment)) };
     let mut bytes = Vec::new();
     let read = reader.by_ref().take(remaining.min(CHUNK_BYTES)).read_to_end(&mut bytes);
-    let failed = |what: io::ErrorKind| UnreadableFile { reason: format!("cannot read `{}`: {what}", path.display()) };
+    let failed = |what: io::ErrorKind| FileReadError { reason: format!("cannot read `{}`: {what}", path.display()) };
     read.map_err(|error| failed(error.kind()))?;
     if bytes.is_empty() {
-        return Err(UnreadableFile { reason: format!("file `{}` became shorter while it was sent", path.display()) });
+        return Err(FileReadError { reason: format!("file `{}` became shorter while it was sent", path.display()) });
     }
     let remaining = remaining - bytes.len() as u64;
     Ok((bytes, Segment::File { path, reader, remaining }))

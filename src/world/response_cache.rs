@@ -99,13 +99,12 @@ impl ResponseCache {
         mut request: HttpRequest,
         slot: CacheSlot,
     ) -> Result<HttpResponse, WorldError> {
-        let kept =
-            self.responses().find(&slot.key).filter(|kept| kept.suffices(&slot)).map(|kept| kept.response.clone());
-        let kept = kept.filter(|kept| add_conditions(&mut request, kept));
+        let kept = self.responses().find(&slot.key).filter(|kept| kept.covers(&slot)).map(|kept| kept.response.clone());
+        let kept = kept.filter(|kept| make_conditional(&mut request, kept));
         let response = send(clients, request).await?;
         if let Some(kept) = kept.filter(|_| response.status == 304) {
-            self.responses().confirm(&slot.key);
-            return Ok(slot.cut(&kept, ResponseSource::Revalidated));
+            self.responses().mark_fresh(&slot.key);
+            return Ok(slot.truncate(&kept, ResponseSource::Revalidated));
         }
         if is_storable(&response) {
             self.responses().insert(slot.key, Arc::new(response.clone()), slot.lookahead);
@@ -114,9 +113,9 @@ impl ResponseCache {
     }
 
     fn find_fresh(&self, slot: &CacheSlot) -> Option<HttpResponse> {
-        let fresh = |kept: &&CachedResponse| kept.received.elapsed() < slot.max_age && kept.suffices(slot);
+        let fresh = |kept: &&CachedResponse| kept.received.elapsed() < slot.max_age && kept.covers(slot);
         let response = self.responses().find(&slot.key).filter(fresh)?.response.clone();
-        Some(slot.cut(&response, ResponseSource::Cache))
+        Some(slot.truncate(&response, ResponseSource::Cache))
     }
 
     fn responses(&self) -> MutexGuard<'_, CachedResponses> {
@@ -146,7 +145,7 @@ struct CacheSlot {
 
 impl CacheSlot {
     /// A kept response, as it would be read now.
-    fn cut(&self, kept: &HttpResponse, source: ResponseSource) -> HttpResponse {
+    fn truncate(&self, kept: &HttpResponse, source: ResponseSource) -> HttpResponse {
         let mut response = HttpResponse { source, ..kept.clone() };
         response.body.redact(&Redactor::default(), self.limit, InputEnd::Complete);
         response
@@ -155,7 +154,7 @@ impl CacheSlot {
 
 impl CachedResponse {
     /// Whether it has all that would be read now: the lookahead grows with the longest secret.
-    fn suffices(&self, slot: &CacheSlot) -> bool {
+    fn covers(&self, slot: &CacheSlot) -> bool {
         self.lookahead >= slot.lookahead || !self.response.body.is_truncated()
     }
 }
@@ -186,7 +185,7 @@ impl CachedResponses {
     }
 
     /// The response is as good as new.
-    fn confirm(&mut self, key: &Key) {
+    fn mark_fresh(&mut self, key: &Key) {
         self.by_key.get_mut(key).into_iter().for_each(|kept| kept.received = Instant::now());
     }
 
@@ -238,7 +237,7 @@ fn cache_key(request: &HttpRequest) -> Option<Key> {
 }
 
 /// Asks for a response only if it is not `kept`, which needs a validator (RFC 9110, 13.1).
-fn add_conditions(request: &mut HttpRequest, kept: &HttpResponse) -> bool {
+fn make_conditional(request: &mut HttpRequest, kept: &HttpResponse) -> bool {
     let conditional = |header: &HttpHeader| header.name.to_ascii_lowercase().starts_with("if-");
     if request.headers.iter().any(conditional) {
         return false;

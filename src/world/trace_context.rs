@@ -79,8 +79,8 @@ impl World for TracingWorld {
         self.world.run_program(command)
     }
 
-    fn waits(&self) -> bool {
-        self.world.waits()
+    fn sleeps(&self) -> bool {
+        self.world.sleeps()
     }
 
     fn needs_credentials(&self) -> bool {

@@ -118,7 +118,7 @@ impl Layout<'_> {
             return Ok(self.place_section(&root, column, entry));
         };
         let children = match (self.map_at(found.value, self.start_of(found.key)), entry.flow) {
-            (Err(NoMap::Flow), Some(flow)) => return self.place_in_braces(found.value, flow, entry),
+            (Err(NotBlockMap::Flow), Some(flow)) => return self.place_in_braces(found.value, flow, entry),
             (children, _) => children.map_err(|why| why.of(entry.section))?,
         };
         if children.iter().any(|child| self.document.key_text(child.key) == entry.name) {
@@ -159,16 +159,16 @@ impl Layout<'_> {
     }
 
     /// The entries of a block map, in the order written. `after` is where its key begins.
-    pub(super) fn map_at(&self, node: NodeId, after: usize) -> Result<Vec<Entry>, NoMap> {
+    pub(super) fn map_at(&self, node: NodeId, after: usize) -> Result<Vec<Entry>, NotBlockMap> {
         if self.start_of(node) < after {
-            return Err(NoMap::Alias);
+            return Err(NotBlockMap::Alias);
         }
         let Some(mut entries) = self.document.entries_of(node) else {
-            return if self.document.json(node).is_null() { Ok(Vec::new()) } else { Err(NoMap::Other) };
+            return if self.document.json(node).is_null() { Ok(Vec::new()) } else { Err(NotBlockMap::Other) };
         };
         let start = self.start_of(node);
         if self.text.get(start..).is_some_and(|rest| rest.starts_with('{')) {
-            return Err(NoMap::Flow);
+            return Err(NotBlockMap::Flow);
         }
         // What `<<` merges stands elsewhere: above the map, or deeper in it.
         entries.retain(|entry| self.start_of(entry.key) >= start);
@@ -252,19 +252,19 @@ impl Layout<'_> {
 }
 
 /// Why a node is no block map.
-pub(super) enum NoMap {
+pub(super) enum NotBlockMap {
     Flow,
     Alias,
     Other,
 }
 
-impl NoMap {
+impl NotBlockMap {
     pub(super) fn of(self, name: &str) -> InsertError {
         let shown = if name == WHOLE_FILE { name.to_owned() } else { format!("`{name}`") };
         match self {
-            NoMap::Flow => InsertError::Flow(shown),
-            NoMap::Alias => InsertError::Alias(shown),
-            NoMap::Other => InsertError::NotAMap(shown),
+            NotBlockMap::Flow => InsertError::Flow(shown),
+            NotBlockMap::Alias => InsertError::Alias(shown),
+            NotBlockMap::Other => InsertError::NotAMap(shown),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::edit::Entry;
-use super::insert::{InsertError, Layout, NoMap, parse_text};
+use super::insert::{InsertError, Layout, NotBlockMap, parse_text};
 
 /// The text of a YAML file (without a byte order mark) without an entry; its map goes with the last one. `None` if there is
 /// no such entry.
@@ -49,7 +49,7 @@ impl Layout<'_> {
         let found = root.iter().find(|entry| is_named(entry, section)).ok_or_else(layout)?;
         let (children, is_flow) = match self.map_at(found.value, self.start_of(found.key)) {
             Ok(children) => (children, false),
-            Err(NoMap::Flow) => (self.document.entries_of(found.value).unwrap_or_default(), true),
+            Err(NotBlockMap::Flow) => (self.document.entries_of(found.value).unwrap_or_default(), true),
             Err(why) => return Err(why.of(section)),
         };
         let at = children.iter().position(|child| is_named(&child, name)).ok_or_else(layout)?;

@@ -85,7 +85,7 @@ fn unclosed_quote(text: &str, at: usize) -> Option<SyntaxError> {
     loop {
         let line = line_at(text, end);
         let of_line = text.get(line.clone())?;
-        if let Some(quote) = open_quote(of_line) {
+        if let Some(quote) = find_open_quote(of_line) {
             let start = line.start + quote;
             let sign = of_line.get(quote..)?.chars().next()?;
             let error = SyntaxError::new(start..start + 1, format!("unclosed quote `{sign}`"));
@@ -96,7 +96,7 @@ fn unclosed_quote(text: &str, at: usize) -> Option<SyntaxError> {
 }
 
 /// The quote that begins a value on a line and is not closed there.
-fn open_quote(line: &str) -> Option<usize> {
+fn find_open_quote(line: &str) -> Option<usize> {
     let mut open: Option<(usize, char)> = None;
     let mut previous = ' ';
     let mut is_escaped = false;
@@ -125,7 +125,7 @@ fn unclosed_bracket(text: &str, message: &str, at: usize, open: Option<usize>) -
     }
     let is_open = |start: &usize| text.get(*start..).is_some_and(|rest| rest.starts_with(['{', '[']));
     let names_open = is_open(&at) && (is_mismatch || message.contains("unclosed"));
-    let start = if names_open { Some(at) } else { open_bracket(text, at).or(open) };
+    let start = if names_open { Some(at) } else { find_open_bracket(text, at).or(open) };
     let start = start.filter(is_open)?;
     if start >= line_at(text, at).start && !is_mismatch && !names_open {
         return None;
@@ -138,7 +138,7 @@ fn unclosed_bracket(text: &str, message: &str, at: usize, open: Option<usize>) -
 }
 
 /// The innermost bracket that the lines before an offset leave open, from the last line on that is not indented.
-fn open_bracket(text: &str, at: usize) -> Option<usize> {
+fn find_open_bracket(text: &str, at: usize) -> Option<usize> {
     let before = text.get(..at)?;
     let is_top = |(start, _): &(usize, &str)| {
         before.get(start + 1..).is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_alphabetic()))

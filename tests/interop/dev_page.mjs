@@ -352,7 +352,7 @@ async function problems({ tab }, folder, other) {
   await tab.locator("#problems").waitFor({ state: "hidden" });
   await entry(tab, "welcome").waitFor();
   await entry(other.tab, "welcome").waitFor();
-  await shows(tab.locator("#call-list"), "mended");
+  await shows(tab.locator("#call-list"), "fixed");
 }
 
 /** The calls of another client are shown, with what was sent and answered. */

@@ -53,7 +53,7 @@ fn broken_manifest_is_served_as_its_problems_until_mended() {
     assert!(problems.contains("whom") && problems.contains("folio.yaml:4"), "{problems}");
     let mark = server.log.line_count();
     folder.write("folio.yaml", GOOD);
-    server.log.wait_for_line(mark, |line| line.contains("mended, reloaded in ") && line.contains("+greet"));
+    server.log.wait_for_line(mark, |line| line.contains("fixed, reloaded in ") && line.contains("+greet"));
     client.wait_for("notifications/prompts/list_changed");
     assert_eq!((client.names("prompts"), client.list("resources").len()), (vec!["greet".to_owned()], 0));
     let mark = server.log.line_count();
@@ -65,7 +65,7 @@ fn broken_manifest_is_served_as_its_problems_until_mended() {
     assert_eq!(client.get_text("greet", json!({ "who": "Ada" })), "Hello Ada");
     let mark = server.log.line_count();
     folder.write("folio.yaml", GOOD.replace("Hello", "Good morning"));
-    server.log.wait_for_line(mark, |line| line.contains("mended, reloaded in ") && line.contains("~greet"));
+    server.log.wait_for_line(mark, |line| line.contains("fixed, reloaded in ") && line.contains("~greet"));
     server.pipe().assert_only_messages();
 }
 
@@ -95,7 +95,7 @@ fn problems_follow_the_edits_of_a_broken_manifest() {
     server.log.wait_for_line(mark, |line| line.contains("still serving `folio://problems` alone"));
     assert!(client.read_text("folio://problems").contains("whom"));
     folder.write("folio.yaml", GOOD);
-    server.log.wait_for_line(mark, |line| line.contains("mended"));
+    server.log.wait_for_line(mark, |line| line.contains("fixed"));
     assert_eq!(client.names("tools"), ["fail"]);
 }
 
@@ -259,7 +259,7 @@ fn events_tell_of_problems_reloads_and_calls() {
     let codex = state["clients"].as_array().unwrap().iter().find(|client| client["name"] == "codex").unwrap();
     assert!(codex["rules"].to_string().contains("prompts are not shown"), "{codex}");
     folder.write("folio.yaml", manifest.replace("Hello", "Good morning"));
-    let reload = next(&|event| event["mended"] == true);
+    let reload = next(&|event| event["fixed"] == true);
     assert!(reload["changes"].as_str().unwrap().contains("~greet"), "{reload}");
     // A page that is open has the schemas that are the same.
     let none = json!({ "changed": {}, "gone": [] });

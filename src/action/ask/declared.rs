@@ -31,12 +31,12 @@ pub enum DeclaredQuestionKind<'a> {
 impl AskAction {
     /// Its questions.
     pub fn declared_questions(&self) -> impl Iterator<Item = DeclaredQuestion<'_>> {
-        self.questions.iter().map(CompiledQuestion::declared)
+        self.questions.iter().map(CompiledQuestion::declaration)
     }
 }
 
 impl CompiledQuestion {
-    fn declared(&self) -> DeclaredQuestion<'_> {
+    fn declaration(&self) -> DeclaredQuestion<'_> {
         let kind = match &self.template {
             QuestionTemplate::Elicit(elicit) => {
                 elicit.form_schema().map_or(DeclaredQuestionKind::Url, DeclaredQuestionKind::Form)

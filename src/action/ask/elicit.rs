@@ -11,18 +11,18 @@ use crate::budget::Budget;
 use crate::compile::{Compiler, Exposure, shape_of};
 use crate::diagnostic::{Code, Severity};
 use crate::schema::{Schema, SchemaError, lint, normalize_integers};
-use crate::template::{Scope, Shape, Template, Text, Url};
+use crate::template::{Scope, Shape, Template, TextSlot, UrlSlot};
 use crate::yaml::{Location, Spanned};
 
 /// A compiled question to the user.
 pub(super) struct ElicitTemplate {
-    message: Template<Text>,
+    message: Template<TextSlot>,
     mode: ElicitMode,
 }
 
 enum ElicitMode {
     Form(Schema),
-    Url(Template<Url>),
+    Url(Template<UrlSlot>),
 }
 
 /// Words in the names of fields that ask for a secret.
@@ -55,7 +55,7 @@ impl ElicitTemplate {
             compiler.error(Code::MissingKey, elicit.location, "missing key `message` in `elicit`");
             return None;
         };
-        let message: Option<Template<Text>> = compiler.template(message, Exposure::Client);
+        let message: Option<Template<TextSlot>> = compiler.template(message, Exposure::Client);
         let modes = [
             ("schema", elicit.schema.is_some()),
             ("requestedSchema", elicit.requested_schema.is_some()),
@@ -121,7 +121,7 @@ impl ElicitTemplate {
             outcome = content.into_iter().filter(|(name, _)| asked.is_some_and(|a| a.contains_key(name))).collect();
             fill_defaults(&mut outcome, asked);
             let whole = Value::Object(outcome);
-            let violations = schema.violations(&whole, budget).map_err(ActionError::Exhausted)?;
+            let violations = schema.violations(&whole, budget).map_err(ActionError::BudgetExceeded)?;
             if !violations.is_empty() {
                 let messages: Vec<String> = violations.into_iter().map(|violation| violation.message).collect();
                 return Ok(AnswerVerdict::Invalid(messages.join("; ")));
@@ -162,7 +162,7 @@ pub(super) fn elicit_answer_shape(elicit: &Elicit) -> Shape {
     Shape::object(written.chain(raw).chain([("action".to_owned(), Shape::Text)]))
 }
 
-fn compile_page(url: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Template<Url>> {
+fn compile_page(url: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Template<UrlSlot>> {
     let template = compiler.template(url, Exposure::Client)?;
     page_url::check(url, &template, compiler).map(|()| template)
 }

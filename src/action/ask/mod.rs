@@ -21,9 +21,9 @@ use super::{
 use crate::budget::ClientWait;
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
-use crate::notation::is_identifier;
 use crate::template::{Scope, Shape};
 use crate::uri::file_uri_to_path;
+use crate::value_types::is_identifier;
 use crate::world::WorldError;
 use crate::yaml::Spanned;
 
@@ -139,7 +139,7 @@ impl AskAction {
                 continue;
             }
             let need = asked.template.required_capability();
-            match (context.run.client.can(need), asked.optional) {
+            match (context.run.client.has_capability(need), asked.optional) {
                 (true, _) => continue,
                 (false, true) => {
                     answers.insert(asked.key.clone(), Value::Null);
@@ -230,7 +230,7 @@ impl CompiledQuestion {
 /// The client does not support roots, answers with a later request, or answers something else, or none of its roots
 /// counts here.
 pub async fn ask_roots(client: &dyn McpClient, wait: &ClientWait) -> Result<Vec<String>, ActionError> {
-    if !client.can(ClientCapability::Roots) {
+    if !client.has_capability(ClientCapability::Roots) {
         return Err(ActionError::MissingCapabilities(vec![ClientCapability::Roots]));
     }
     let question = ClientQuestion { key: ROOTS_KEY.to_owned(), kind: client::QuestionKind::Roots };

@@ -6,7 +6,7 @@ use crate::action::ActionError;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::{Code, one_line, truncate};
 use crate::schema::normalize_integers;
-use crate::template::{Numeric, RenderError, Scope, Template};
+use crate::template::{NumberSlot, RenderError, Scope, Template};
 use crate::yaml::Spanned;
 
 /// Which numbers a key takes.
@@ -17,7 +17,7 @@ pub(super) enum NumberKind {
     /// Any number.
     Any,
     /// A number from 0 to 1.
-    Share,
+    Fraction,
 }
 
 /// A key that takes a number.
@@ -31,7 +31,7 @@ pub(super) struct NumberKey {
 pub(super) struct NumberTemplate {
     key: &'static str,
     kind: NumberKind,
-    template: Template<Numeric>,
+    template: Template<NumberSlot>,
 }
 
 /// The numbers of a question that have templates.
@@ -43,7 +43,7 @@ impl NumberKind {
         match self {
             NumberKind::Count => "a whole number from 0 to 4294967295",
             NumberKind::Any => "a number",
-            NumberKind::Share => "a number from 0 to 1",
+            NumberKind::Fraction => "a number from 0 to 1",
         }
     }
 
@@ -51,7 +51,7 @@ impl NumberKind {
         match self {
             NumberKind::Count => value.as_u64().is_some_and(|count| u32::try_from(count).is_ok()),
             NumberKind::Any => value.is_number(),
-            NumberKind::Share => value.as_f64().is_some_and(|share| (0.0..=1.0).contains(&share)),
+            NumberKind::Fraction => value.as_f64().is_some_and(|share| (0.0..=1.0).contains(&share)),
         }
     }
 }
@@ -93,7 +93,7 @@ impl NumberTemplates {
         for number in &self.0 {
             let Some(value) = number.render(scope)? else { continue };
             match number.kind {
-                NumberKind::Share => {
+                NumberKind::Fraction => {
                     let preferences = params.entry("modelPreferences").or_insert_with(|| Value::Object(Map::new()));
                     if let Value::Object(preferences) = preferences {
                         preferences.insert(number.key.to_owned(), value);

@@ -4,7 +4,7 @@ use url::{Host, Url};
 
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
-use crate::template::{RenderError, Scope, Template, Url as UrlSlot, UrlBase};
+use crate::template::{RenderError, Scope, Template, UrlBase, UrlSlot};
 use crate::yaml::Spanned;
 
 /// Parses the URL of a page, of the web or of this machine.

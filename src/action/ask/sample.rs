@@ -15,14 +15,14 @@ use crate::action::keys::check_exactly_one;
 use crate::compile::{Compiler, Exposure, MAX_FILE_BYTES, MimeType};
 use crate::diagnostic::Code;
 use crate::files::{Folder, mime_of};
-use crate::notation::{Block, BlockBody, Json, Media};
-use crate::template::{Base64, Scope, Shape, Template, Text};
+use crate::template::{Base64, Scope, Shape, Template, TextSlot};
+use crate::value_types::{Block, BlockBody, Json, Media};
 use crate::yaml::{Location, Spanned};
 
 /// A compiled question to the model.
 pub(super) struct SampleTemplate {
     messages: Vec<(&'static str, SampleContent)>,
-    system_prompt: Option<Template<Text>>,
+    system_prompt: Option<Template<TextSlot>>,
     /// The parameters without templates.
     static_params: Map<String, Value>,
     numbers: NumberTemplates,
@@ -33,7 +33,7 @@ const PRIORITIES: [&str; 3] = ["costPriority", "speedPriority", "intelligencePri
 
 /// The content of a message.
 enum SampleContent {
-    Text(Template<Text>),
+    Text(Template<TextSlot>),
     Media { kind: &'static str, source: MediaBytes, mime_type: Option<MimeType> },
 }
 
@@ -42,7 +42,7 @@ enum MediaBytes {
     File(Folder, PathBuf),
     Base64(Template<Base64>),
     /// The bytes of a text.
-    Text(Template<Text>),
+    Text(Template<TextSlot>),
 }
 
 impl SampleTemplate {
@@ -56,7 +56,7 @@ impl SampleTemplate {
         if sample.messages.as_ref().is_some_and(|messages| messages.is_empty()) {
             compiler.error(Code::MissingKey, sample.location, "empty `messages` in `sample`");
         }
-        let prompt: Option<Template<Text>> = compiler.optional_template(sample.prompt.as_ref(), Exposure::Client);
+        let prompt: Option<Template<TextSlot>> = compiler.optional_template(sample.prompt.as_ref(), Exposure::Client);
         let mut messages: Vec<Option<(&str, SampleContent)>> =
             prompt.into_iter().map(|prompt| Some(("user", SampleContent::Text(prompt)))).collect();
         for message in sample.messages.iter().flat_map(|messages| &messages.value) {
@@ -148,7 +148,7 @@ fn static_preferences(
     for key in PRIORITIES {
         let Some(value) = fields.get(key) else { continue };
         let at = compiler.findings.documents.value_at(written.location, &format!("/{key}"));
-        let share = NumberKey { name: key, kind: NumberKind::Share };
+        let share = NumberKey { name: key, kind: NumberKind::Fraction };
         match numbers.compile(share, &Spanned::new(value, at), compiler) {
             Some(None) => drop(fields.shift_remove(key)),
             Some(Some(number)) => drop(fields.insert(key.to_owned(), number)),

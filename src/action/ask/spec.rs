@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::notation::{Block, Json, NamedMap, Number};
+use crate::value_types::{Block, Json, NamedMap, Number};
 use crate::yaml::Spanned;
 
 /// The questions of one round, by their keys.
@@ -25,7 +25,7 @@ pub struct Question {
     pub sample: Option<Spanned<Sample>>,
     /// Asks for the folders that the client works on: `{}`. The answer is what the client says: over HTTP it may also
     /// name folders outside of `--workspace`, which count neither for `within: roots` nor for `roots: client`.
-    pub roots: Option<Spanned<Roots>>,
+    pub roots: Option<Spanned<RootsQuestion>>,
     /// Whether the run continues if the user declines: `continue` or `end`, the default.
     pub on_decline: Option<OnDecline>,
     /// Whether the run continues if the client does not support the question. Its answer is then null.
@@ -107,4 +107,4 @@ pub struct SampleMessage {
 /// The folders that the client works on. It has no keys.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Roots {}
+pub struct RootsQuestion {}

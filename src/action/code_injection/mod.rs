@@ -14,12 +14,12 @@ mod tests;
 
 use std::ops::Range;
 
-use super::exec::Element;
+use super::exec::ExecElement;
 use super::stdin::{StdinSpec, value_location};
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
-use crate::notation::Scalar;
 use crate::template::{OutputPiece, output_pieces};
+use crate::value_types::Scalar;
 use crate::yaml::{Location, Spanned};
 use programs::syntax_of;
 use scan::{ArgRole, ArgvWord, CodeFinding, VALUE_MARKER, scan};
@@ -93,7 +93,7 @@ fn argument_name(path: &[String]) -> Option<&str> {
 
 /// Reports every value inside code, and every value that chooses a program, or an option of one that runs code.
 pub(super) fn check_argv(
-    elements: &[Spanned<Element>],
+    elements: &[Spanned<ExecElement>],
     stdin: Option<&Spanned<StdinSpec>>,
     compiler: &mut Compiler<'_>,
 ) {
@@ -124,7 +124,7 @@ pub fn runs_value(words: &[String]) -> bool {
 pub const PROBE_VALUE: &str = "{{}}";
 
 /// The elements that are code, with or without values: shell variables in them are intended.
-pub(super) fn code_spans(elements: &[Spanned<Element>], compiler: &Compiler<'_>) -> Vec<Location> {
+pub(super) fn code_spans(elements: &[Spanned<ExecElement>], compiler: &Compiler<'_>) -> Vec<Location> {
     let argvs = combinations(elements, compiler);
     let found = argvs.iter().flat_map(|argv| {
         let words = argv.iter().map(|item| item.word.clone()).collect();
@@ -137,7 +137,7 @@ pub(super) fn code_spans(elements: &[Spanned<Element>], compiler: &Compiler<'_>)
 }
 
 /// Every argv that the elements may expand to.
-fn combinations(elements: &[Spanned<Element>], compiler: &Compiler<'_>) -> Vec<Vec<ArgvItem>> {
+fn combinations(elements: &[Spanned<ExecElement>], compiler: &Compiler<'_>) -> Vec<Vec<ArgvItem>> {
     let mut all: Vec<Vec<ArgvItem>> = vec![Vec::new()];
     let mut choices = 0;
     for element in elements {
@@ -158,10 +158,10 @@ fn combinations(elements: &[Spanned<Element>], compiler: &Compiler<'_>) -> Vec<V
 }
 
 /// The words that one element may expand to.
-fn expansions(element: &Spanned<Element>, compiler: &Compiler<'_>) -> Vec<Vec<ArgvItem>> {
+fn expansions(element: &Spanned<ExecElement>, compiler: &Compiler<'_>) -> Vec<Vec<ArgvItem>> {
     let choice = match &element.value {
-        Element::Template(Scalar(text)) => return vec![vec![compile_item(text, element.location, None, compiler)]],
-        Element::Choice(choice) => choice,
+        ExecElement::Template(Scalar(text)) => return vec![vec![compile_item(text, element.location, None, compiler)]],
+        ExecElement::ElementGroup(choice) => choice,
     };
     let each = choice.each.as_ref().map(|name| name.value.as_str());
     let items = |list: &Option<Vec<Spanned<Scalar>>>| {
@@ -202,7 +202,7 @@ fn is_closed(path: &[String], compiler: &Compiler<'_>) -> bool {
 }
 
 /// Whether a command runs a program that expands the values of its variables, as `make` does.
-fn expands_variables(elements: &[Spanned<Element>], compiler: &Compiler<'_>) -> bool {
+fn expands_variables(elements: &[Spanned<ExecElement>], compiler: &Compiler<'_>) -> bool {
     let expands = |item: &ArgvItem| syntax_of(&item.word.text).is_some_and(|row| row.operands == Operands::Variables);
     combinations(elements, compiler).iter().flatten().any(expands)
 }

@@ -4,8 +4,8 @@ use super::programs::syntax_of;
 use super::scan::{ArgRole, CodeFinding};
 use super::syntax::Operands;
 use super::{ArgvItem, Language, TemplateValue};
-use crate::notation::is_identifier;
 use crate::template::{OutputPiece, output_pieces};
+use crate::value_types::is_identifier;
 
 /// The programs that `script.shell` knows by name, and the option before their code.
 const SCRIPT_SHELLS: &[(&str, &str)] =
@@ -23,7 +23,7 @@ struct VariableName<'a> {
 
 impl<'a> VariableName<'a> {
     /// `None` for a value that is computed, or that no variable can be called after.
-    fn of(value: &'a TemplateValue) -> Option<VariableName<'a>> {
+    fn from_value(value: &'a TemplateValue) -> Option<VariableName<'a>> {
         let name = value.path.last().filter(|name| is_identifier(name))?;
         Some(VariableName { name, template: value.path.join("."), is_argument: value.argument().is_some() })
     }
@@ -40,7 +40,7 @@ impl<'a> VariableName<'a> {
 /// What to write instead: the script itself where that is plain to see.
 pub(super) fn suggest(found: &CodeFinding, argv: &[ArgvItem], value: &TemplateValue) -> String {
     let language = found.syntax.language;
-    let by_language = || suggest_by_language(language, VariableName::of(value).as_ref());
+    let by_language = || suggest_by_language(language, VariableName::from_value(value).as_ref());
     match found.role {
         ArgRole::Program => "name the program".to_owned(),
         ArgRole::Option => "put `--` before it, or remove `allowDash`".to_owned(),

@@ -4,13 +4,13 @@ use crate::action::ActionNode;
 use crate::action::keys::check_exactly_one;
 use crate::compile::{Compiler, Exposure, JsonTemplate};
 use crate::diagnostic::Code;
-use crate::files::{Existing, Globs};
-use crate::notation::{Json, OneOrMany, Scalar};
-use crate::template::{JsonLeaf, QueryValue, Template, Text};
+use crate::files::{Globs, OverwritePolicy};
+use crate::template::{JsonLeaf, QueryValue, Template, TextSlot};
+use crate::value_types::{Json, OneOrMany, Scalar};
 use crate::yaml::{Location, Spanned};
 
 use super::folder::{CompiledFolder, find_folder};
-use super::spec::{Create, FileSpec, Operation};
+use super::spec::{Create, FileOperation, FileSpec};
 use super::{FileAction, FileOptions, NewContent};
 
 /// The keys of an item of `edits`.
@@ -24,7 +24,7 @@ impl FileAction {
         let folder = compile_folder(operation, node, compiler);
         let path = check_path(path, compiler).and_then(|path| compiler.template(path, Exposure::Client));
         let to = match (operation, &spec.to) {
-            (Operation::Copy | Operation::Move, None) => {
+            (FileOperation::Copy | FileOperation::Move, None) => {
                 compiler
                     .error(Code::MissingKey, node.key, format!("missing key `to` beside `{}`", operation.key()))
                     .help("write the new path: `to: PATH`");
@@ -43,7 +43,7 @@ impl FileAction {
 fn single_operation<'a>(
     node: &ActionNode<'a, FileSpec>,
     compiler: &mut Compiler<'_>,
-) -> Option<(Operation, &'a Spanned<String>)> {
+) -> Option<(FileOperation, &'a Spanned<String>)> {
     match node.spec.value.operations().as_slice() {
         [one] => Some(*one),
         [] => {
@@ -61,7 +61,7 @@ fn single_operation<'a>(
     }
 }
 
-fn check_options(operation: Operation, node: &ActionNode<'_, FileSpec>, compiler: &mut Compiler<'_>) {
+fn check_options(operation: FileOperation, node: &ActionNode<'_, FileSpec>, compiler: &mut Compiler<'_>) {
     for key in node.spec.value.options() {
         if operation.options().contains(&key) {
             continue;
@@ -77,7 +77,7 @@ fn check_options(operation: Operation, node: &ActionNode<'_, FileSpec>, compiler
     let conflicts = [
         (is_literal(&spec.head) && is_literal(&spec.tail), "tail", "head"),
         (spec.edits.is_some() && spec.create.is_some(), "create", "edits"),
-        (spec.edits.is_none() && spec.dry_run.is_some() && operation == Operation::Write, "dryRun", "text"),
+        (spec.edits.is_none() && spec.dry_run.is_some() && operation == FileOperation::Write, "dryRun", "text"),
     ];
     for (_, key, other) in conflicts.into_iter().filter(|(is_conflict, ..)| *is_conflict) {
         let at = compiler.key_location(node.spec.location, key);
@@ -86,7 +86,7 @@ fn check_options(operation: Operation, node: &ActionNode<'_, FileSpec>, compiler
 }
 
 fn compile_folder(
-    operation: Operation,
+    operation: FileOperation,
     node: &ActionNode<'_, FileSpec>,
     compiler: &mut Compiler<'_>,
 ) -> Option<CompiledFolder> {
@@ -128,16 +128,16 @@ fn check_path<'a>(path: &'a Spanned<String>, compiler: &mut Compiler<'_>) -> Opt
 }
 
 fn compile_content(
-    operation: Operation,
+    operation: FileOperation,
     node: &ActionNode<'_, FileSpec>,
     compiler: &mut Compiler<'_>,
 ) -> Option<Option<NewContent>> {
     let spec = &node.spec.value;
-    if !matches!(operation, Operation::Write | Operation::Append) {
+    if !matches!(operation, FileOperation::Write | FileOperation::Append) {
         return Some(None);
     }
     let mut keys = vec![("text", spec.text.is_some()), ("base64", spec.base64.is_some())];
-    if operation == Operation::Write {
+    if operation == FileOperation::Write {
         keys.push(("edits", spec.edits.is_some()));
     }
     check_exactly_one("file", node.key, &keys, compiler)?;
@@ -146,7 +146,7 @@ fn compile_content(
         return Some(Some(NewContent::Text(compiler.template(&text, Exposure::Client)?)));
     }
     if let Some(base64) = &spec.base64 {
-        let template: Template<Text> = compiler.template(&base64.to_text(), Exposure::Client)?;
+        let template: Template<TextSlot> = compiler.template(&base64.to_text(), Exposure::Client)?;
         return Some(Some(NewContent::Base64(template)));
     }
     let Some(edits) = &spec.edits else { return Some(None) };
@@ -188,8 +188,8 @@ impl FileOptions {
         let reads = spec.read.is_some();
         Some(FileOptions {
             existing: match spec.create {
-                Some(Create::Only) => Existing::Refuse,
-                None => Existing::Replace,
+                Some(Create::Only) => OverwritePolicy::Refuse,
+                None => OverwritePolicy::Replace,
             },
             dry_run: flag("dryRun", spec.dry_run.as_ref(), compiler)?,
             recursive: flag("recursive", spec.recursive.as_ref(), compiler)?,
@@ -207,25 +207,30 @@ fn is_literal(written: &Option<Spanned<Scalar>>) -> bool {
     written.as_ref().is_some_and(|written| !written.value.0.contains("{{"))
 }
 
-type Leaf = Option<Template<JsonLeaf>>;
+type OptionTemplate = Option<Template<JsonLeaf>>;
 
 /// A number, or one `{{…}}`; the outer `None` if it has an error.
-fn count(key: &str, written: Option<&Spanned<Scalar>>, compiler: &mut Compiler<'_>) -> Option<Leaf> {
-    leaf(written, |text| text.parse::<u32>().is_ok(), &format!("invalid `{key}`, expected a number"), compiler)
+fn count(key: &str, written: Option<&Spanned<Scalar>>, compiler: &mut Compiler<'_>) -> Option<OptionTemplate> {
+    compile_option(
+        written,
+        |text| text.parse::<u32>().is_ok(),
+        &format!("invalid `{key}`, expected a number"),
+        compiler,
+    )
 }
 
 /// True or false, or one `{{…}}`.
-fn flag(key: &str, written: Option<&Spanned<Scalar>>, compiler: &mut Compiler<'_>) -> Option<Leaf> {
+fn flag(key: &str, written: Option<&Spanned<Scalar>>, compiler: &mut Compiler<'_>) -> Option<OptionTemplate> {
     let message = format!("invalid `{key}`, expected true or false");
-    leaf(written, |text| matches!(text, "true" | "false"), &message, compiler)
+    compile_option(written, |text| matches!(text, "true" | "false"), &message, compiler)
 }
 
-fn leaf(
+fn compile_option(
     written: Option<&Spanned<Scalar>>,
     is_valid: impl Fn(&str) -> bool,
     message: &str,
     compiler: &mut Compiler<'_>,
-) -> Option<Leaf> {
+) -> Option<OptionTemplate> {
     let Some(written) = written else { return Some(None) };
     let text = written.to_text();
     let is_template = text.trim().starts_with("{{") && text.trim().ends_with("}}");

@@ -6,7 +6,7 @@ use serde_json::Value;
 use similar::TextDiff;
 
 use crate::action::ActionError;
-use crate::budget::{Budget, Exhausted};
+use crate::budget::{Budget, BudgetExceeded};
 use crate::redact::{Redactor, SECRET_PLACEHOLDER};
 
 /// The largest file that is edited.
@@ -20,17 +20,17 @@ const CONTEXT_LINES: usize = 3;
 
 /// A text to replace by another.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Edit {
+pub(super) struct TextReplacement {
     old: String,
     new: String,
 }
 
 /// The edits in a value.
-pub(super) fn parse_edits(value: &Value) -> Result<Vec<Edit>, ActionError> {
+pub(super) fn parse_edits(value: &Value) -> Result<Vec<TextReplacement>, ActionError> {
     let items = value.as_array().filter(|items| items.len() <= MAX_EDITS);
     let edit = |item: &Value| {
         let text = |keys: [&str; 2]| keys.iter().find_map(|key| item.get(key)).and_then(Value::as_str);
-        Some(Edit { old: text(["old", "oldText"])?.to_owned(), new: text(["new", "newText"])?.to_owned() })
+        Some(TextReplacement { old: text(["old", "oldText"])?.to_owned(), new: text(["new", "newText"])?.to_owned() })
     };
     let edits = items.and_then(|items| items.iter().map(edit).collect::<Option<Vec<_>>>());
     edits.ok_or_else(|| {
@@ -65,7 +65,7 @@ impl FileText {
     }
 
     /// What a caller may see of it.
-    pub(super) fn redacted(&self) -> String {
+    pub(super) fn to_redacted_string(&self) -> String {
         let shown = self.0.iter().map(|part| match part {
             TextPart::Public(text) => text.as_str(),
             TextPart::Secret(_) => SECRET_PLACEHOLDER,
@@ -85,7 +85,7 @@ impl FileText {
     ///
     /// # Errors
     /// A text is not in the file, or more than once.
-    pub(super) fn apply(&mut self, edits: &[Edit], budget: &Budget) -> Result<(), ActionError> {
+    pub(super) fn apply(&mut self, edits: &[TextReplacement], budget: &Budget) -> Result<(), ActionError> {
         for (number, edit) in edits.iter().enumerate() {
             budget.charge_work(self.size())?;
             let failed = |why: &str| ActionError::message(format!("edit {}: {why}", number + 1));
@@ -118,7 +118,7 @@ impl FileText {
         all > 0 && all == crlf
     }
 
-    fn replace(&mut self, edit: &Edit) -> Result<(), &'static str> {
+    fn replace(&mut self, edit: &TextReplacement) -> Result<(), &'static str> {
         if edit.old.is_empty() {
             return Err("`old` is empty");
         }
@@ -151,7 +151,7 @@ fn count_to_two(text: &str, old: &str) -> usize {
 }
 
 /// The changes as a unified diff; empty where there are none.
-pub(super) fn unified_diff(path: &str, old: &str, new: &str, budget: &Budget) -> Result<String, Exhausted> {
+pub(super) fn unified_diff(path: &str, old: &str, new: &str, budget: &Budget) -> Result<String, BudgetExceeded> {
     budget.charge_memory((old.len() + new.len()).saturating_mul(2))?;
     let diff = TextDiff::configure().timeout(DIFF_TIMEOUT).diff_lines(old, new);
     Ok(diff.unified_diff().context_radius(CONTEXT_LINES).header(path, path).to_string())
@@ -169,7 +169,7 @@ mod tests {
         let edits = parse_edits(&edits).map_err(|error| error.to_string())?;
         let mut text = FileText::new(text, Some(&Redactor::new(["hunter22-9d41"])));
         text.apply(&edits, &Budget::default()).map_err(|error| error.to_string())?;
-        Ok(format!("{}|{}", text.redacted(), text.into_string()))
+        Ok(format!("{}|{}", text.to_redacted_string(), text.into_string()))
     }
 
     #[test]

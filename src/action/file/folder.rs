@@ -3,18 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use crate::action::{ActionContext, ActionError, ClientCapability, ask_roots};
-use crate::compile::{Compiler, Grants, MAX_NAMED_FOLDERS, NamedFolders};
+use crate::compile::{Compiler, FolderVariable, Grants, MAX_NAMED_FOLDERS};
 use crate::diagnostic::Code;
-use crate::files::WorkFolder;
-use crate::notation::{FolderKeys, FolderSpec};
+use crate::files::WritableFolder;
 use crate::uri::file_uri_to_path;
+use crate::value_types::{FolderKeys, FolderSpec};
 use crate::yaml::Spanned;
 
 /// One of `folders`.
 #[derive(Debug, Clone)]
 pub(super) struct CompiledFolder {
     pub(super) name: String,
-    source: FolderSource,
+    source: FolderLocation,
     /// Whether the client names the folders, if it can.
     pub(super) client_roots: bool,
     pub(super) write: bool,
@@ -22,7 +22,7 @@ pub(super) struct CompiledFolder {
 }
 
 #[derive(Debug, Clone)]
-enum FolderSource {
+enum FolderLocation {
     /// A folder of the pack, by its path there.
     Pack(PathBuf),
     /// Folders anywhere, by their absolute paths.
@@ -65,7 +65,7 @@ pub fn check_folder(name: &Spanned<String>, folder: &Spanned<FolderSpec>, compil
     if compiled.is_none() && compiler.findings.report.diagnostics().len() == before {
         compiler.error(Code::BadValue, folder.location, format!("invalid folder `{}`", name.value));
     }
-    if let Some(CompiledFolder { source: FolderSource::Unset(variable), client_roots, .. }) = &compiled {
+    if let Some(CompiledFolder { source: FolderLocation::Unset(variable), client_roots, .. }) = &compiled {
         let whom = if *client_roots { " of clients without roots" } else { "" };
         let message = format!("variable `{variable}` is not set, so there is no folder `{}`{whom}", name.value);
         compiler
@@ -105,14 +105,14 @@ impl CompiledFolder {
         let keys = match &folder.value {
             FolderSpec::Path(path) => {
                 let path = Spanned::new(path.clone(), folder.location);
-                return Some(compiled(FolderSource::compile(&path, compiler)?, false, &FolderKeys::default()));
+                return Some(compiled(FolderLocation::compile(&path, compiler)?, false, &FolderKeys::default()));
             }
             FolderSpec::Keys(keys) => keys,
         };
         match (&keys.path, &keys.roots, &keys.otherwise) {
-            (Some(path), None, None) => Some(compiled(FolderSource::compile(path, compiler)?, false, keys)),
-            (None, Some(_), None) => Some(compiled(FolderSource::None, true, keys)),
-            (None, Some(_), Some(path)) => Some(compiled(FolderSource::compile(path, compiler)?, true, keys)),
+            (Some(path), None, None) => Some(compiled(FolderLocation::compile(path, compiler)?, false, keys)),
+            (None, Some(_), None) => Some(compiled(FolderLocation::None, true, keys)),
+            (None, Some(_), Some(path)) => Some(compiled(FolderLocation::compile(path, compiler)?, true, keys)),
             _ => {
                 compiler
                     .error(
@@ -133,8 +133,8 @@ impl CompiledFolder {
 
     /// The absolute paths of the folders for this call.
     pub(super) async fn locate(&self, context: &ActionContext<'_>) -> Result<Vec<PathBuf>, ActionError> {
-        let has_roots = context.run.client.can(ClientCapability::Roots);
-        if let (true, false, FolderSource::Unset(variable)) = (self.client_roots, has_roots, &self.source) {
+        let has_roots = context.run.client.has_capability(ClientCapability::Roots);
+        if let (true, false, FolderLocation::Unset(variable)) = (self.client_roots, has_roots, &self.source) {
             let message = format!("there is no folder `{}`: set `{variable}`, or use a client with roots", self.name);
             return Err(ActionError::message(message));
         }
@@ -147,20 +147,20 @@ impl CompiledFolder {
             }
         }
         match &self.source {
-            FolderSource::Pack(path) => Ok(vec![context.run.pack_folder.join(path)]),
-            FolderSource::Outside(paths) => Ok(paths.clone()),
-            FolderSource::Unset(variable) => {
+            FolderLocation::Pack(path) => Ok(vec![context.run.pack_folder.join(path)]),
+            FolderLocation::Outside(paths) => Ok(paths.clone()),
+            FolderLocation::Unset(variable) => {
                 Err(ActionError::message(format!("there is no folder `{}`: `{variable}` is not set", self.name)))
             }
-            FolderSource::None => Ok(Vec::new()),
+            FolderLocation::None => Ok(Vec::new()),
         }
     }
 
     /// Opens the folders. One that does not exist is none, unless it is the only one.
-    pub(super) fn open(&self, paths: &[PathBuf], pack: &Path) -> Result<Vec<WorkFolder>, ActionError> {
+    pub(super) fn open(&self, paths: &[PathBuf], pack: &Path) -> Result<Vec<WritableFolder>, ActionError> {
         let open = |path: &PathBuf| match &self.source {
-            FolderSource::Pack(inside) => WorkFolder::open(pack)?.into_subfolder(&inside.to_string_lossy()),
-            _ => WorkFolder::open(path),
+            FolderLocation::Pack(inside) => WritableFolder::open(pack)?.into_subfolder(&inside.to_string_lossy()),
+            _ => WritableFolder::open(path),
         };
         let opened: Vec<_> = paths.iter().map(open).collect();
         for (path, opened) in paths.iter().zip(&opened) {
@@ -170,7 +170,7 @@ impl CompiledFolder {
             }
         }
         let mut failed = None;
-        let folders: Vec<WorkFolder> =
+        let folders: Vec<WritableFolder> =
             opened.into_iter().filter_map(|folder| folder.map_err(|error| failed = Some(error)).ok()).collect();
         match (folders.is_empty(), failed) {
             (false, _) => Ok(folders),
@@ -180,22 +180,22 @@ impl CompiledFolder {
     }
 }
 
-impl FolderSource {
+impl FolderLocation {
     /// Whether it names no folder.
     fn is_empty(&self) -> bool {
-        matches!(self, FolderSource::None | FolderSource::Unset(_))
+        matches!(self, FolderLocation::None | FolderLocation::Unset(_))
     }
 
-    fn compile(path: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<FolderSource> {
+    fn compile(path: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<FolderLocation> {
         if path.contains("{{") {
-            return FolderSource::of_variable(path, compiler);
+            return FolderLocation::of_variable(path, compiler);
         }
         if Path::new(path.as_str()).is_absolute() && compiler.pack.grants == Grants::All {
-            return Some(FolderSource::Outside(vec![PathBuf::from(path.as_str())]));
+            return Some(FolderLocation::Outside(vec![PathBuf::from(path.as_str())]));
         }
         let inside = compiler.resolve_path(path, path.location)?;
         match compiler.pack.folder.stat(&inside) {
-            Ok(stat) if stat.is_dir => Some(FolderSource::Pack(inside)),
+            Ok(stat) if stat.is_dir => Some(FolderLocation::Pack(inside)),
             Ok(_) => {
                 compiler.error(Code::NotFound, path.location, format!("`{}` is not a folder", path.value));
                 None
@@ -207,12 +207,12 @@ impl FolderSource {
         }
     }
 
-    fn of_variable(path: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<FolderSource> {
+    fn of_variable(path: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<FolderLocation> {
         let message = "invalid folder, expected a path of the pack, or exactly one `{{env.NAME}}` or `{{workspace}}`";
         let help = "an argument must not choose a folder; it may be a path beneath one";
         compiler.named_folders(path, message, help).map(|named| match named {
-            NamedFolders::Paths(paths) => FolderSource::Outside(paths),
-            NamedFolders::Unset(variable) => FolderSource::Unset(variable),
+            FolderVariable::Paths(paths) => FolderLocation::Outside(paths),
+            FolderVariable::Unset(variable) => FolderLocation::Unset(variable),
         })
     }
 }

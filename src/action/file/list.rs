@@ -6,11 +6,11 @@ use serde_json::{Map, Value, json};
 
 use crate::action::ActionError;
 use crate::budget::Budget;
-use crate::files::{FileInfo, FileKind, FolderName, FolderNames, Globs, WorkFolder, not_utf8_message, rfc3339};
+use crate::files::{FileInfo, FileKind, FolderName, FolderNames, Globs, WritableFolder, not_utf8_message, rfc3339};
 use crate::redact::Redactor;
 
 use super::path::CallPath;
-use super::spec::Operation;
+use super::spec::FileOperation;
 
 /// How many entries are listed where nothing else is said, and at most.
 pub(super) const DEFAULT_ENTRIES: usize = 1000;
@@ -22,8 +22,8 @@ const ENTRY_BYTES: usize = 1024;
 
 /// A listing on its way.
 pub(super) struct Listing<'a> {
-    pub(super) folders: &'a [WorkFolder],
-    pub(super) folder: &'a WorkFolder,
+    pub(super) folders: &'a [WritableFolder],
+    pub(super) folder: &'a WritableFolder,
     pub(super) path: &'a CallPath,
     pub(super) globs: Globs,
     pub(super) hidden: bool,
@@ -40,12 +40,12 @@ pub(super) struct Listing<'a> {
 
 impl Listing<'_> {
     /// The entries.
-    pub(super) fn entries(&mut self, operation: Operation, recursive: bool) -> Result<Vec<Value>, ActionError> {
+    pub(super) fn entries(&mut self, operation: FileOperation, recursive: bool) -> Result<Vec<Value>, ActionError> {
         let mut entries = Vec::new();
         match operation {
-            Operation::Tree => entries = self.tree("", 0)?,
-            Operation::Find => self.flat("", true, 0, &mut entries)?,
-            _ => self.flat("", recursive, 0, &mut entries)?,
+            FileOperation::Tree => entries = self.list_tree("", 0)?,
+            FileOperation::Find => self.list_flat("", true, 0, &mut entries)?,
+            _ => self.list_flat("", recursive, 0, &mut entries)?,
         }
         Ok(entries)
     }
@@ -58,7 +58,7 @@ impl Listing<'_> {
         (!notes.is_empty()).then(|| notes.join("\n"))
     }
 
-    fn flat(
+    fn list_flat(
         &mut self,
         below: &str,
         recursive: bool,
@@ -68,19 +68,19 @@ impl Listing<'_> {
         for entry in self.names(below, depth)? {
             let path = join(below, &entry.name);
             if self.globs.matches(&self.redact(&path)) {
-                if !self.take(&path)? {
+                if !self.count_entry(&path)? {
                     return Ok(());
                 }
                 entries.push(self.entry(&entry, &path));
             }
-            if recursive && self.enters(&entry, &path, depth) {
-                self.flat(&path, recursive, depth + 1, entries)?;
+            if recursive && self.should_descend(&entry, &path, depth) {
+                self.list_flat(&path, recursive, depth + 1, entries)?;
             }
         }
         Ok(())
     }
 
-    fn tree(&mut self, below: &str, depth: usize) -> Result<Vec<Value>, ActionError> {
+    fn list_tree(&mut self, below: &str, depth: usize) -> Result<Vec<Value>, ActionError> {
         let mut entries = Vec::new();
         for entry in self.names(below, depth)? {
             let path = join(below, &entry.name);
@@ -89,12 +89,16 @@ impl Listing<'_> {
             if !is_folder && !self.globs.matches(&shown) || is_folder && !self.globs.could_match_in(&shown) {
                 continue;
             }
-            if !self.take(&path)? {
+            if !self.count_entry(&path)? {
                 break;
             }
             let mut value = self.entry(&entry, &path);
             if let (true, Some(value)) = (is_folder, value.as_object_mut()) {
-                let inner = if self.enters(&entry, &path, depth) { self.tree(&path, depth + 1)? } else { Vec::new() };
+                let inner = if self.should_descend(&entry, &path, depth) {
+                    self.list_tree(&path, depth + 1)?
+                } else {
+                    Vec::new()
+                };
                 value.insert("entries".to_owned(), inner.into());
             }
             entries.push(value);
@@ -109,7 +113,7 @@ impl Listing<'_> {
             Err(_) if depth > 0 => FolderNames::default(),
             names => names?,
         };
-        self.not_utf8 += not_utf8.iter().filter(|entry| self.could_list(entry, below)).count();
+        self.not_utf8 += not_utf8.iter().filter(|entry| self.may_match_below(entry, below)).count();
         if self.redactor.is_some() {
             names.sort_by_cached_key(|entry| self.redact(&entry.name).into_owned());
         }
@@ -118,14 +122,14 @@ impl Listing<'_> {
     }
 
     /// Whether a name, or one below it, would be listed.
-    fn could_list(&self, entry: &FolderName, below: &str) -> bool {
+    fn may_match_below(&self, entry: &FolderName, below: &str) -> bool {
         let path = join(below, &entry.name);
         let path = self.redact(&path);
         self.globs.matches(&path) || entry.kind == FileKind::Directory && self.globs.could_match_in(&path)
     }
 
     /// Links are listed and not entered, so that a listing ends.
-    fn enters(&self, entry: &FolderName, path: &str, depth: usize) -> bool {
+    fn should_descend(&self, entry: &FolderName, path: &str, depth: usize) -> bool {
         let is_folder = entry.kind == FileKind::Directory && !entry.is_link;
         is_folder && depth < MAX_DEPTH && self.left > 0 && self.globs.could_match_in(&self.redact(path))
     }
@@ -135,7 +139,7 @@ impl Listing<'_> {
         self.redactor.map_or(Cow::Borrowed(path), |redactor| redactor.redact_text(path))
     }
 
-    fn take(&mut self, path: &str) -> Result<bool, ActionError> {
+    fn count_entry(&mut self, path: &str) -> Result<bool, ActionError> {
         self.budget.charge_memory(path.len().saturating_mul(2) + ENTRY_BYTES)?;
         if self.left == 0 {
             self.is_cut = true;
@@ -148,7 +152,7 @@ impl Listing<'_> {
     fn entry(&self, entry: &FolderName, below: &str) -> Value {
         let mut value = Map::new();
         value.insert("name".to_owned(), entry.name.clone().into());
-        value.insert("path".to_owned(), self.path.shown(self.folders, below).into());
+        value.insert("path".to_owned(), self.path.display_path(self.folders, below).into());
         value.insert("type".to_owned(), entry.kind.as_str().into());
         if let Ok(info) = self.folder.info(&join(&self.path.relative, below)) {
             insert_size(&mut value, &info);

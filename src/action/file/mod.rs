@@ -21,8 +21,8 @@ use serde_json::Value;
 use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse};
 use crate::budget::{Budget, memory_size};
 use crate::compile::{Compiler, FILES_GRANT, JsonTemplate, Pack};
-use crate::files::{Existing, FileError, Globs, RemovalStep, WorkFolder};
-use crate::template::{FolderPath, JsonLeaf, QueryValue, Scope, Shape, Template, Text};
+use crate::files::{FileError, Globs, OverwritePolicy, RemovalStep, WritableFolder};
+use crate::template::{FolderPath, JsonLeaf, QueryValue, Scope, Shape, Template, TextSlot};
 
 use edit::FileText;
 pub use folder::check_folder;
@@ -31,8 +31,8 @@ use list::{DEFAULT_ENTRIES, Listing, MAX_ENTRIES};
 use operation_result::{OperationResult, ResultBody};
 use path::CallPath;
 use read::{Lines, ReadOptions, ReadableFile};
+use spec::FileOperation;
 pub use spec::FileSpec;
-use spec::Operation;
 
 /// The largest file that is made by adding to it or by copying.
 const MAX_COPIED_BYTES: u64 = 1 << 30;
@@ -46,7 +46,7 @@ const WORK_PER_REMOVED_NAME: usize = 128;
 
 /// One operation on files.
 pub struct FileAction {
-    operation: Operation,
+    operation: FileOperation,
     folder: CompiledFolder,
     path: Template<FolderPath>,
     to: Option<Template<FolderPath>>,
@@ -57,14 +57,14 @@ pub struct FileAction {
 
 /// What is written.
 enum NewContent {
-    Text(Template<Text>),
-    Base64(Template<Text>),
+    Text(Template<TextSlot>),
+    Base64(Template<TextSlot>),
     Edits(JsonTemplate),
 }
 
 /// The options of the operations.
 struct FileOptions {
-    existing: Existing,
+    existing: OverwritePolicy,
     dry_run: Option<Template<JsonLeaf>>,
     recursive: Option<Template<JsonLeaf>>,
     base64: Option<Template<JsonLeaf>>,
@@ -85,7 +85,7 @@ impl ActionKind for FileAction {
     type Spec = FileSpec;
 
     fn outcome_shape() -> Shape {
-        outcome_shape(Operation::ALL.into_iter().flat_map(|operation| operation.outcome_fields(true)))
+        outcome_shape(FileOperation::ALL.into_iter().flat_map(|operation| operation.outcome_fields(true)))
     }
 
     fn outcome_shape_of(spec: &FileSpec) -> Shape {
@@ -141,16 +141,16 @@ impl FileAction {
         let path = call.resolve(&self.path)?;
         let folder = call.folder(&path)?;
         match self.operation {
-            Operation::Read => {
-                let file = ReadableFile::open(folder, &path, call.reading()?)?;
+            FileOperation::Read => {
+                let file = ReadableFile::open(folder, &path, call.read_options()?)?;
                 call.budget().run_sized(file.size(), || file.read(&folders, context)?.into_outcome(context))?
             }
-            Operation::Stat => call.run_io(|| Ok(read::stat(folder, &path, &folders)?)),
-            Operation::List | Operation::Tree | Operation::Find => call.run_io(|| call.list(folder, &path)),
-            Operation::Write | Operation::Append => call.run_io(|| call.write(folder, &path)),
-            Operation::Copy | Operation::Move => call.run_io(|| call.transfer(folder, &path)),
-            Operation::Remove => call.run_io(|| call.remove(folder, &path)),
-            Operation::MakeDir => call.run_io(|| call.make_folder(folder, &path)),
+            FileOperation::Stat => call.run_io(|| Ok(read::stat(folder, &path, &folders)?)),
+            FileOperation::List | FileOperation::Tree | FileOperation::Find => call.run_io(|| call.list(folder, &path)),
+            FileOperation::Write | FileOperation::Append => call.run_io(|| call.write(folder, &path)),
+            FileOperation::Copy | FileOperation::Move => call.run_io(|| call.transfer(folder, &path)),
+            FileOperation::Remove => call.run_io(|| call.remove(folder, &path)),
+            FileOperation::MakeDir => call.run_io(|| call.make_folder(folder, &path)),
         }
     }
 }
@@ -158,7 +158,7 @@ impl FileAction {
 /// One call, with its folders open.
 struct FileCall<'a> {
     action: &'a FileAction,
-    folders: &'a [WorkFolder],
+    folders: &'a [WritableFolder],
     context: &'a ActionContext<'a>,
 }
 
@@ -182,11 +182,11 @@ impl FileCall<'_> {
         CallPath::resolve(&path.render(self.scope())?, self.folders, &self.action.folder)
     }
 
-    fn folder(&self, path: &CallPath) -> Result<&WorkFolder, ActionError> {
+    fn folder(&self, path: &CallPath) -> Result<&WritableFolder, ActionError> {
         self.folders.get(path.folder).ok_or_else(|| ActionError::message("the folder is gone".to_owned()))
     }
 
-    fn reading(&self) -> Result<ReadOptions, ActionError> {
+    fn read_options(&self) -> Result<ReadOptions, ActionError> {
         let options = &self.action.options;
         let (head, tail) = (self.count("head", &options.head)?, self.count("tail", &options.tail)?);
         let lines = match (head, tail) {
@@ -198,15 +198,15 @@ impl FileCall<'_> {
         Ok(ReadOptions { lines, as_base64: self.flag(&options.base64)?, wants_json: self.action.wants_json })
     }
 
-    fn make_folder(&self, folder: &WorkFolder, path: &CallPath) -> Result<OperationResult, ActionError> {
-        self.announce(path)?;
+    fn make_folder(&self, folder: &WritableFolder, path: &CallPath) -> Result<OperationResult, ActionError> {
+        self.announce_change(path)?;
         if !path.relative.is_empty() {
             folder.create_folder(&path.relative)?;
         }
-        Ok(self.changed(path, |shown| format!("made the folder {shown}")))
+        Ok(self.change_result(path, |shown| format!("made the folder {shown}")))
     }
 
-    fn list(&self, folder: &WorkFolder, path: &CallPath) -> Result<OperationResult, ActionError> {
+    fn list(&self, folder: &WritableFolder, path: &CallPath) -> Result<OperationResult, ActionError> {
         let options = &self.action.options;
         let limit = self.count("limit", &options.limit)?.unwrap_or(DEFAULT_ENTRIES).min(MAX_ENTRIES);
         let recursive = self.flag(&options.recursive)?;
@@ -223,7 +223,7 @@ impl FileCall<'_> {
             ("entries", entries),
             ("truncated", listing.is_cut.into()),
             ("notUtf8", listing.not_utf8.into()),
-            ("path", path.shown(folders, "").into()),
+            ("path", path.display_path(folders, "").into()),
         ];
         Ok(OperationResult {
             body: ResultBody::Json("entries"),
@@ -254,7 +254,7 @@ impl FileCall<'_> {
         })
     }
 
-    fn write(&self, folder: &WorkFolder, path: &CallPath) -> Result<OperationResult, ActionError> {
+    fn write(&self, folder: &WritableFolder, path: &CallPath) -> Result<OperationResult, ActionError> {
         let existing = self.action.options.existing;
         let bytes = match &self.action.content {
             Some(NewContent::Edits(edits)) => return self.edit(folder, path, edits),
@@ -267,9 +267,9 @@ impl FileCall<'_> {
             }
             None => Vec::new(),
         };
-        self.announce(path)?;
+        self.announce_change(path)?;
         let failed = |source| ActionError::from(FileError::write_failed(&path.relative, source));
-        let append = self.action.operation == Operation::Append;
+        let append = self.action.operation == FileOperation::Append;
         let mut is_new = false;
         if append {
             is_new = folder.append(&path.relative, &bytes)?;
@@ -280,38 +280,47 @@ impl FileCall<'_> {
             })?;
         }
         let size = if bytes.len() == 1 { "1 byte".to_owned() } else { format!("{} bytes", bytes.len()) };
-        Ok(self.changed(path, |shown| match (is_new, append) {
+        Ok(self.change_result(path, |shown| match (is_new, append) {
             (true, _) => format!("created {shown} with {size}"),
             (false, true) => format!("added {size} to {shown}"),
             (false, false) => format!("wrote {size} to {shown}"),
         }))
     }
 
-    fn edit(&self, folder: &WorkFolder, path: &CallPath, edits: &JsonTemplate) -> Result<OperationResult, ActionError> {
+    fn edit(
+        &self,
+        folder: &WritableFolder,
+        path: &CallPath,
+        edits: &JsonTemplate,
+    ) -> Result<OperationResult, ActionError> {
         let edits = edit::parse_edits(&edits.render(self.scope())?)?;
-        let shown = path.shown(self.folders, "");
+        let shown = path.display_path(self.folders, "");
         let redactor = self.context.run.world.redactor();
         let edited = |old: Vec<u8>| -> Result<(String, String), ActionError> {
             self.budget().charge_memory(old.len().saturating_mul(2))?;
             let not_text = |_| ActionError::message(format!("`{shown}` is not UTF-8, so it cannot be edited"));
             let mut text = FileText::new(&String::from_utf8(old).map_err(not_text)?, redactor);
-            let old = text.redacted();
+            let old = text.to_redacted_string();
             text.apply(&edits, self.budget())?;
-            Ok((edit::unified_diff(&shown, &old, &text.redacted(), self.budget())?, text.into_string()))
+            Ok((edit::unified_diff(&shown, &old, &text.to_redacted_string(), self.budget())?, text.into_string()))
         };
         let mut diff = String::new();
         if self.flag(&self.action.options.dry_run)? {
             diff = edited(folder.open_file(&path.relative)?.read(edit::MAX_EDITED_BYTES)?)?.0;
         } else {
-            self.announce(path)?;
+            self.announce_change(path)?;
             // What is not there is found out before anything is made.
             folder.open_file(&path.relative)?;
-            folder.write(&path.relative, Existing::ReplaceUnchanged, |old, file| -> Result<(), ActionError> {
-                let old = old.ok_or_else(|| FileError::NotFound(shown.clone()))?;
-                let (changes, new) = edited(old.read(edit::MAX_EDITED_BYTES)?)?;
-                diff = changes;
-                Ok(file.write_all(new.as_bytes()).map_err(|source| FileError::write_failed(&shown, source))?)
-            })?;
+            folder.write(
+                &path.relative,
+                OverwritePolicy::ReplaceUnchanged,
+                |old, file| -> Result<(), ActionError> {
+                    let old = old.ok_or_else(|| FileError::NotFound(shown.clone()))?;
+                    let (changes, new) = edited(old.read(edit::MAX_EDITED_BYTES)?)?;
+                    diff = changes;
+                    Ok(file.write_all(new.as_bytes()).map_err(|source| FileError::write_failed(&shown, source))?)
+                },
+            )?;
         }
         let note = diff.is_empty().then(|| format!("nothing to change in {shown}"));
         let body = if diff.is_empty() { ResultBody::None } else { ResultBody::Text("diff") };
@@ -319,36 +328,36 @@ impl FileCall<'_> {
         Ok(OperationResult { body, note, ..OperationResult::fields(fields) })
     }
 
-    fn transfer(&self, folder: &WorkFolder, path: &CallPath) -> Result<OperationResult, ActionError> {
+    fn transfer(&self, folder: &WritableFolder, path: &CallPath) -> Result<OperationResult, ActionError> {
         let Some(to) = &self.action.to else { return Ok(OperationResult::fields([])) };
         let (to, existing) = (self.resolve(to)?, self.action.options.existing);
-        self.announce(path)?;
+        self.announce_change(path)?;
         match self.action.operation {
-            Operation::Copy => {
+            FileOperation::Copy => {
                 let from = folder.open_file(&path.relative)?;
                 self.folder(&to)?
-                    .copy(from, &to.relative, existing, |from, file| self.pump(from, file, &to.relative))?;
+                    .copy(from, &to.relative, existing, |from, file| self.copy_limited(from, file, &to.relative))?;
             }
             _ => folder.rename(&path.relative, self.folder(&to)?, &to.relative, existing)?,
         }
-        let verb = if self.action.operation == Operation::Copy { "copied" } else { "moved" };
-        let from = path.shown(self.folders, "");
-        Ok(self.changed(&to, |to| format!("{verb} {from} to {to}")))
+        let verb = if self.action.operation == FileOperation::Copy { "copied" } else { "moved" };
+        let from = path.display_path(self.folders, "");
+        Ok(self.change_result(&to, |to| format!("{verb} {from} to {to}")))
     }
 
-    fn remove(&self, folder: &WorkFolder, path: &CallPath) -> Result<OperationResult, ActionError> {
+    fn remove(&self, folder: &WritableFolder, path: &CallPath) -> Result<OperationResult, ActionError> {
         let recursive = self.flag(&self.action.options.recursive)?;
-        self.announce(path)?;
+        self.announce_change(path)?;
         if recursive {
             self.remove_all(folder, &path.relative)?;
         } else {
             folder.remove(&path.relative)?;
         }
-        Ok(self.changed(path, |shown| format!("removed {shown}")))
+        Ok(self.change_result(path, |shown| format!("removed {shown}")))
     }
 
     /// Removes a folder as long as the call may, and says what is gone where it may not.
-    fn remove_all(&self, folder: &WorkFolder, path: &str) -> Result<(), ActionError> {
+    fn remove_all(&self, folder: &WritableFolder, path: &str) -> Result<(), ActionError> {
         let mut begun: usize = 0;
         let outcome = folder.remove_all(path, &mut |step| -> Result<(), ActionError> {
             begun += usize::from(step == RemovalStep::Remove);
@@ -363,7 +372,7 @@ impl FileCall<'_> {
     }
 
     /// Copies what a file has, as long as the call may.
-    fn pump(&self, from: &mut dyn Read, to: &mut dyn Write, path: &str) -> Result<(), ActionError> {
+    fn copy_limited(&self, from: &mut dyn Read, to: &mut dyn Write, path: &str) -> Result<(), ActionError> {
         let mut chunk = vec![0; COPY_CHUNK_BYTES];
         let mut copied: u64 = 0;
         loop {
@@ -379,14 +388,14 @@ impl FileCall<'_> {
     }
 
     /// Says what is about to be changed.
-    fn announce(&self, path: &CallPath) -> Result<(), ActionError> {
-        let shown = path.shown(self.folders, "");
+    fn announce_change(&self, path: &CallPath) -> Result<(), ActionError> {
+        let shown = path.display_path(self.folders, "");
         Ok(self.context.run.world.change_file(&format!("{} {shown:?}", self.action.operation.key()))?)
     }
 
     /// What a change found: the path that is there now, or was, and what was done to it in words.
-    fn changed(&self, path: &CallPath, words: impl FnOnce(&str) -> String) -> OperationResult {
-        let shown = path.shown(self.folders, "");
+    fn change_result(&self, path: &CallPath, words: impl FnOnce(&str) -> String) -> OperationResult {
+        let shown = path.display_path(self.folders, "");
         let note = Some(words(if shown.is_empty() { "." } else { &shown }));
         OperationResult { note, ..OperationResult::fields([("path", shown.into())]) }
     }

@@ -37,7 +37,7 @@ pub(super) enum ResultBody {
 }
 
 impl OperationResult {
-    /// OperationResult fields, without a body.
+    /// Only fields, without a body.
     pub(super) fn fields<const N: usize>(fields: [(&str, Value); N]) -> OperationResult {
         let fields = fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         OperationResult { fields, body: ResultBody::None, note: None }
@@ -74,7 +74,7 @@ impl ReadOptions {
             let limit = usize::try_from(limit).unwrap_or(usize::MAX);
             self.redact(redactor, &mut bytes, limit);
         }
-        self.lines.cut(bytes)
+        self.lines.apply(bytes)
     }
 
     /// The field of what was read, its value, and the body.

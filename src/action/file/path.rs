@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::action::ActionError;
-use crate::files::{Roots, WorkFolder, is_temporary};
+use crate::files::{ResolvedRoots, WritableFolder, is_temporary};
 use crate::template::FolderPathText;
 use crate::uri::file_uri_to_path;
 
@@ -30,38 +30,40 @@ impl CallPath {
     /// It is outside of the folders, or names what values may not name.
     pub(super) fn resolve(
         written: &FolderPathText,
-        folders: &[WorkFolder],
+        folders: &[WritableFolder],
         named: &CompiledFolder,
     ) -> Result<CallPath, ActionError> {
         let hidden = named.hidden;
         let is_uri = written.is_value && written.text.get(..5).is_some_and(|head| head.eq_ignore_ascii_case("file:"));
         let path = match is_uri {
-            true => file_uri_to_path(&written.text).ok_or_else(|| refused("is not a `file:` URI of a path"))?,
+            true => {
+                file_uri_to_path(&written.text).ok_or_else(|| invalid_path_error("is not a `file:` URI of a path"))?
+            }
             false => PathBuf::from(&written.text),
         };
         if path.as_os_str().as_encoded_bytes().contains(&0) {
-            return Err(refused("contains a NUL character"));
+            return Err(invalid_path_error("contains a NUL character"));
         }
         if path.components().any(|part| part == Component::ParentDir) {
-            return Err(refused("must not contain `..`"));
+            return Err(invalid_path_error("must not contain `..`"));
         }
         let (folder, inside) = match path.is_absolute() {
-            true => locate(&path, folders).ok_or_else(|| outside(&written.text, folders, named))?,
+            true => locate(&path, folders).ok_or_else(|| outside_error(&written.text, folders, named))?,
             false => (0, path.clone()),
         };
-        let relative = join_names(&inside).ok_or_else(|| refused("is not UTF-8"))?;
+        let relative = join_names(&inside).ok_or_else(|| invalid_path_error("is not UTF-8"))?;
         if relative.split('/').any(is_temporary) {
-            return Err(refused("is that of a temporary file"));
+            return Err(invalid_path_error("is that of a temporary file"));
         }
         let is_hidden = written.is_value && !hidden && relative.split('/').any(|name| name.starts_with('.'));
         if is_hidden || written.is_value && !hidden && leads_to_hidden(folders, folder, &relative) {
-            return Err(refused("names a hidden file (leading `.`)"));
+            return Err(invalid_path_error("names a hidden file (leading `.`)"));
         }
         Ok(CallPath { folder, relative, is_absolute: path.is_absolute() })
     }
 
     /// The path of an entry beneath it, in the form in which the path was given.
-    pub(super) fn shown(&self, folders: &[WorkFolder], below: &str) -> String {
+    pub(super) fn display_path(&self, folders: &[WritableFolder], below: &str) -> String {
         let relative = match (self.relative.as_str(), below) {
             (path, "") => path.to_owned(),
             ("", below) => below.to_owned(),
@@ -75,7 +77,7 @@ impl CallPath {
 }
 
 /// A path outside of the folders, which are named where the client has named them.
-fn outside(path: &str, folders: &[WorkFolder], named: &CompiledFolder) -> ActionError {
+fn outside_error(path: &str, folders: &[WritableFolder], named: &CompiledFolder) -> ActionError {
     let path: String = path.chars().take(MAX_SHOWN_CHARS).collect();
     let folders: Vec<String> = folders.iter().map(|folder| format!("`{}`", folder.path().display())).collect();
     ActionError::message(match named.client_roots {
@@ -84,12 +86,12 @@ fn outside(path: &str, folders: &[WorkFolder], named: &CompiledFolder) -> Action
     })
 }
 
-fn refused(why: &str) -> ActionError {
+fn invalid_path_error(why: &str) -> ActionError {
     ActionError::message(format!("the path {why}"))
 }
 
 /// Only links can lead a path without hidden names to one.
-fn leads_to_hidden(folders: &[WorkFolder], folder: usize, relative: &str) -> bool {
+fn leads_to_hidden(folders: &[WritableFolder], folder: usize, relative: &str) -> bool {
     folders.get(folder).is_some_and(|folder| folder.leads_to_hidden(relative))
 }
 
@@ -103,21 +105,21 @@ fn join_names(path: &Path) -> Option<String> {
 }
 
 /// The folder that an absolute path is in, and the path there.
-fn locate(path: &Path, folders: &[WorkFolder]) -> Option<(usize, PathBuf)> {
+fn locate(path: &Path, folders: &[WritableFolder]) -> Option<(usize, PathBuf)> {
     let below = |path: &Path| {
-        let inside = |(number, folder): (usize, &WorkFolder)| {
+        let inside = |(number, folder): (usize, &WritableFolder)| {
             path.strip_prefix(folder.path()).ok().map(|inside| (number, inside.to_owned()))
         };
         folders.iter().enumerate().find_map(inside)
     };
     below(path).or_else(|| below(&follow_around(path, folders)?)).or_else(|| {
-        let real = Roots::follow(folders.iter().map(WorkFolder::path)).resolve(path).ok()?;
+        let real = ResolvedRoots::follow(folders.iter().map(WritableFolder::path)).resolve(path).ok()?;
         below(Path::new(&real)).filter(|(_, inside)| inside.as_os_str().is_empty())
     })
 }
 
 /// The path with the links around its last name followed: that may be a link that is removed or moved.
-fn follow_around(path: &Path, folders: &[WorkFolder]) -> Option<PathBuf> {
-    let around = Roots::follow(folders.iter().map(WorkFolder::path)).resolve(path.parent()?).ok()?;
+fn follow_around(path: &Path, folders: &[WritableFolder]) -> Option<PathBuf> {
+    let around = ResolvedRoots::follow(folders.iter().map(WritableFolder::path)).resolve(path.parent()?).ok()?;
     Some(Path::new(&around).join(path.file_name()?))
 }

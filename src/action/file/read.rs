@@ -3,7 +3,7 @@
 use serde_json::{Map, json};
 
 use crate::action::{ActionContext, ActionError};
-use crate::files::{FileError, FileInfo, OpenFile, WorkFolder, mime_of, rfc3339};
+use crate::files::{FileError, FileInfo, OpenFile, WritableFolder, mime_of, rfc3339};
 use crate::redact::{InputEnd, Redactor};
 
 use super::list::insert_size;
@@ -20,7 +20,7 @@ pub(super) enum Lines {
 
 impl Lines {
     /// These lines of what was read.
-    pub(super) fn cut(self, bytes: Vec<u8>) -> Vec<u8> {
+    pub(super) fn apply(self, bytes: Vec<u8>) -> Vec<u8> {
         match self {
             Lines::All => bytes,
             Lines::Head(count) => first_lines(bytes, count),
@@ -55,7 +55,7 @@ pub(super) struct ReadableFile<'a> {
 
 impl ReadableFile<'_> {
     pub(super) fn open<'a>(
-        folder: &WorkFolder,
+        folder: &WritableFolder,
         path: &'a CallPath,
         reading: ReadOptions,
     ) -> Result<ReadableFile<'a>, FileError> {
@@ -70,7 +70,7 @@ impl ReadableFile<'_> {
     /// Reads it.
     pub(super) fn read(
         self,
-        folders: &[WorkFolder],
+        folders: &[WritableFolder],
         context: &ActionContext<'_>,
     ) -> Result<OperationResult, ActionError> {
         let ReadableFile { file, path, reading } = self;
@@ -86,7 +86,7 @@ impl ReadableFile<'_> {
         };
         let mime_type = mime_of(&path.relative, &bytes).to_owned();
         let mut fields = Map::new();
-        fields.insert("path".to_owned(), path.shown(folders, "").into());
+        fields.insert("path".to_owned(), path.display_path(folders, "").into());
         fields.insert("mimeType".to_owned(), mime_type.clone().into());
         info.iter().for_each(|info| insert_size(&mut fields, info));
         Ok(OperationResult { fields, body: ResultBody::Contents { bytes, mime_type, reading }, note: None })
@@ -110,10 +110,14 @@ fn last_lines(bytes: Vec<u8>, count: usize) -> Vec<u8> {
 }
 
 /// What is known of a file or folder.
-pub(super) fn stat(folder: &WorkFolder, path: &CallPath, folders: &[WorkFolder]) -> Result<OperationResult, FileError> {
+pub(super) fn stat(
+    folder: &WritableFolder,
+    path: &CallPath,
+    folders: &[WritableFolder],
+) -> Result<OperationResult, FileError> {
     let info: FileInfo = folder.info(&path.relative)?;
     let mut fields = Map::new();
-    fields.insert("path".to_owned(), path.shown(folders, "").into());
+    fields.insert("path".to_owned(), path.display_path(folders, "").into());
     fields.insert("type".to_owned(), info.kind.as_str().into());
     insert_size(&mut fields, &info);
     fields.insert("created".to_owned(), json!(info.created.map(rfc3339)));

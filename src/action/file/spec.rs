@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::notation::{Json, OneOrMany, Scalar, TextOrFile};
+use crate::value_types::{Json, OneOrMany, Scalar, TextOrFile};
 use crate::yaml::Spanned;
 
 /// One operation on files beneath a folder of `folders`: exactly one of `read`, `write`, `append`, `list`, `tree`, `stat`,
@@ -88,7 +88,7 @@ pub enum Create {
 
 /// What is done to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Operation {
+pub(super) enum FileOperation {
     Read,
     Write,
     Append,
@@ -102,30 +102,32 @@ pub(super) enum Operation {
     MakeDir,
 }
 
-impl Operation {
-    pub(super) const ALL: [Operation; 11] = [
-        Operation::Read,
-        Operation::Write,
-        Operation::Append,
-        Operation::List,
-        Operation::Tree,
-        Operation::Stat,
-        Operation::Find,
-        Operation::Copy,
-        Operation::Move,
-        Operation::Remove,
-        Operation::MakeDir,
+impl FileOperation {
+    pub(super) const ALL: [FileOperation; 11] = [
+        FileOperation::Read,
+        FileOperation::Write,
+        FileOperation::Append,
+        FileOperation::List,
+        FileOperation::Tree,
+        FileOperation::Stat,
+        FileOperation::Find,
+        FileOperation::Copy,
+        FileOperation::Move,
+        FileOperation::Remove,
+        FileOperation::MakeDir,
     ];
 
     /// The fields of its outcome.
     pub(super) fn outcome_fields(self, has_edits: bool) -> impl Iterator<Item = &'static str> {
         let fields: &[&str] = match self {
-            Operation::Read => &["path", "text", "base64", "mimeType", "size", "modified"],
-            Operation::List | Operation::Tree | Operation::Find => &["path", "entries", "truncated", "notUtf8"],
-            Operation::Stat => &["path", "type", "size", "modified", "created", "accessed", "mode", "folders"],
-            Operation::Write if has_edits => &["path", "diff"],
-            Operation::Write | Operation::Append | Operation::Copy => &["path"],
-            Operation::Move | Operation::Remove | Operation::MakeDir => &["path"],
+            FileOperation::Read => &["path", "text", "base64", "mimeType", "size", "modified"],
+            FileOperation::List | FileOperation::Tree | FileOperation::Find => {
+                &["path", "entries", "truncated", "notUtf8"]
+            }
+            FileOperation::Stat => &["path", "type", "size", "modified", "created", "accessed", "mode", "folders"],
+            FileOperation::Write if has_edits => &["path", "diff"],
+            FileOperation::Write | FileOperation::Append | FileOperation::Copy => &["path"],
+            FileOperation::Move | FileOperation::Remove | FileOperation::MakeDir => &["path"],
         };
         fields.iter().copied()
     }
@@ -133,55 +135,58 @@ impl Operation {
     /// Its key.
     pub(super) fn key(self) -> &'static str {
         match self {
-            Operation::Read => "read",
-            Operation::Write => "write",
-            Operation::Append => "append",
-            Operation::List => "list",
-            Operation::Tree => "tree",
-            Operation::Stat => "stat",
-            Operation::Find => "find",
-            Operation::Copy => "copy",
-            Operation::Move => "move",
-            Operation::Remove => "remove",
-            Operation::MakeDir => "makeDir",
+            FileOperation::Read => "read",
+            FileOperation::Write => "write",
+            FileOperation::Append => "append",
+            FileOperation::List => "list",
+            FileOperation::Tree => "tree",
+            FileOperation::Stat => "stat",
+            FileOperation::Find => "find",
+            FileOperation::Copy => "copy",
+            FileOperation::Move => "move",
+            FileOperation::Remove => "remove",
+            FileOperation::MakeDir => "makeDir",
         }
     }
 
     /// Whether it changes files.
     pub(super) fn changes(self) -> bool {
-        !matches!(self, Operation::Read | Operation::List | Operation::Tree | Operation::Stat | Operation::Find)
+        !matches!(
+            self,
+            FileOperation::Read | FileOperation::List | FileOperation::Tree | FileOperation::Stat | FileOperation::Find
+        )
     }
 
     /// The keys that may stand beside it.
     pub(super) fn options(self) -> &'static [&'static str] {
         match self {
-            Operation::Read => &["head", "tail", "base64"],
-            Operation::Write => &["text", "base64", "edits", "dryRun", "create"],
-            Operation::Append => &["text", "base64"],
-            Operation::List => &["recursive", "glob", "exclude", "limit"],
-            Operation::Tree | Operation::Find => &["glob", "exclude", "limit"],
-            Operation::Copy | Operation::Move => &["to", "create"],
-            Operation::Remove => &["recursive"],
-            Operation::Stat | Operation::MakeDir => &[],
+            FileOperation::Read => &["head", "tail", "base64"],
+            FileOperation::Write => &["text", "base64", "edits", "dryRun", "create"],
+            FileOperation::Append => &["text", "base64"],
+            FileOperation::List => &["recursive", "glob", "exclude", "limit"],
+            FileOperation::Tree | FileOperation::Find => &["glob", "exclude", "limit"],
+            FileOperation::Copy | FileOperation::Move => &["to", "create"],
+            FileOperation::Remove => &["recursive"],
+            FileOperation::Stat | FileOperation::MakeDir => &[],
         }
     }
 }
 
 impl FileSpec {
     /// The operations that are written, with their paths.
-    pub(super) fn operations(&self) -> Vec<(Operation, &Spanned<String>)> {
+    pub(super) fn operations(&self) -> Vec<(FileOperation, &Spanned<String>)> {
         let written = [
-            (Operation::Read, &self.read),
-            (Operation::Write, &self.write),
-            (Operation::Append, &self.append),
-            (Operation::List, &self.list),
-            (Operation::Tree, &self.tree),
-            (Operation::Stat, &self.stat),
-            (Operation::Find, &self.find),
-            (Operation::Copy, &self.copy),
-            (Operation::Move, &self.rename),
-            (Operation::Remove, &self.remove),
-            (Operation::MakeDir, &self.make_dir),
+            (FileOperation::Read, &self.read),
+            (FileOperation::Write, &self.write),
+            (FileOperation::Append, &self.append),
+            (FileOperation::List, &self.list),
+            (FileOperation::Tree, &self.tree),
+            (FileOperation::Stat, &self.stat),
+            (FileOperation::Find, &self.find),
+            (FileOperation::Copy, &self.copy),
+            (FileOperation::Move, &self.rename),
+            (FileOperation::Remove, &self.remove),
+            (FileOperation::MakeDir, &self.make_dir),
         ];
         written.into_iter().filter_map(|(operation, path)| Some((operation, path.as_ref()?))).collect()
     }

@@ -3,8 +3,8 @@
 use crate::action::ActionNode;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
-use crate::notation::{Connection, Scalar};
-use crate::template::{HeaderSlot, Template, Text, Url, UrlBase};
+use crate::template::{HeaderSlot, Template, TextSlot, UrlBase, UrlSlot};
+use crate::value_types::{Connection, Scalar};
 use crate::world::HostPolicy;
 use crate::yaml::Spanned;
 
@@ -13,29 +13,29 @@ use super::credentials::HttpCredentials;
 use super::header_name::{is_header_name, is_reserved_header};
 use super::multipart::Multipart;
 use super::paginate::Pagination;
-use super::query::Parameter;
+use super::query::QueryParameter;
 use super::{HttpBody, HttpSpec, Method};
 
 /// The URL of a request: its own, and that of its connection, which it is appended to.
 pub(super) struct RequestUrls {
-    pub(super) base: Option<Template<Url>>,
-    pub(super) url: Template<Url>,
+    pub(super) base: Option<Template<UrlSlot>>,
+    pub(super) url: Template<UrlSlot>,
 }
 
 impl RequestUrls {
     /// The one that names the host.
-    fn with_host(&self) -> &Template<Url> {
+    fn host_template(&self) -> &Template<UrlSlot> {
         self.base.as_ref().unwrap_or(&self.url)
     }
 
     /// Whether the host is part of a secret.
     pub(super) fn has_secret_host(&self, compiler: &Compiler<'_>) -> bool {
-        has_secret_host(self.with_host(), compiler)
+        has_secret_host(self.host_template(), compiler)
     }
 }
 
 /// Whether the host of a URL is part of a secret.
-pub(super) fn has_secret_host(url: &Template<Url>, compiler: &Compiler<'_>) -> bool {
+pub(super) fn has_secret_host(url: &Template<UrlSlot>, compiler: &Compiler<'_>) -> bool {
     matches!(url.url_base(), UrlBase::Env(name) if compiler.pack.env.is_secret(name))
 }
 
@@ -62,8 +62,8 @@ pub(super) fn compile_urls(
 }
 
 /// Compiles an absolute URL.
-pub(super) fn compile_url_text(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Template<Url>> {
-    let template: Template<Url> = compiler.template(text, Exposure::Private)?;
+pub(super) fn compile_url_text(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Template<UrlSlot>> {
+    let template: Template<UrlSlot> = compiler.template(text, Exposure::Private)?;
     let own = matches!(template.url_base(), UrlBase::Literal | UrlBase::Relative);
     if own && !text.starts_with("http://") && !text.starts_with("https://") {
         compiler
@@ -159,7 +159,7 @@ pub(super) fn compile_body(node: &ActionNode<'_, HttpSpec>, compiler: &mut Compi
         return Some(HttpBody::Json(compiler.json_template(&placed.value, placed.location, Exposure::Private)));
     }
     if let Some(form) = &spec.form {
-        return Parameter::compile_all(form, compiler).map(HttpBody::Form);
+        return QueryParameter::compile_all(form, compiler).map(HttpBody::Form);
     }
     if let Some(multipart) = &spec.multipart {
         return Multipart::compile(multipart, compiler).map(HttpBody::Multipart);
@@ -225,7 +225,7 @@ pub(super) fn compile_host_policy(
     compiler: &mut Compiler<'_>,
 ) -> HostPolicy {
     let mut policy = allow_hosts(spec.allow.as_ref().or_else(|| connection?.allow.as_ref()), compiler);
-    literal_url(urls.with_host(), compiler).iter().for_each(|literal| policy.allow_url(literal));
+    literal_url(urls.host_template(), compiler).iter().for_each(|literal| policy.allow_url(literal));
     policy
 }
 
@@ -242,7 +242,7 @@ pub(super) fn allow_hosts(hosts: Option<&Vec<Spanned<String>>>, compiler: &mut C
 }
 
 /// The scheme, host and port of a URL, if they are written in the manifest.
-pub(super) fn literal_url(url: &Template<Url>, compiler: &Compiler<'_>) -> Option<url::Url> {
+pub(super) fn literal_url(url: &Template<UrlSlot>, compiler: &Compiler<'_>) -> Option<url::Url> {
     match url.url_base() {
         UrlBase::Literal => url::Url::parse(url.source().split("{{").next().unwrap_or_default()).ok(),
         UrlBase::Env(name) => {
@@ -257,7 +257,7 @@ pub(super) fn literal_url(url: &Template<Url>, compiler: &Compiler<'_>) -> Optio
 const HOST_HELP: &str = "write `host`, `host:port`, a network such as `10.0.0.0/8`, or `*`";
 
 /// Whether an entry of `allow` is each address: `*`, or a network as wide.
-fn is_everything(host: &str) -> bool {
+fn allows_any_host(host: &str) -> bool {
     host == "*" || host.split_once('/').is_some_and(|(_, prefix)| matches!(prefix, "0" | "1"))
 }
 
@@ -269,7 +269,7 @@ fn warn_of_open_network(what: &str, at: &Spanned<String>, compiler: &mut Compile
 }
 
 fn allow_host(host: &Spanned<String>, policy: &mut HostPolicy, compiler: &mut Compiler<'_>) {
-    if is_everything(host) {
+    if allows_any_host(host) {
         warn_of_open_network(&format!("`{}` in `allow`", host.value), host, compiler);
     }
     if policy.allow(host).is_err() {
@@ -279,7 +279,7 @@ fn allow_host(host: &Spanned<String>, policy: &mut HostPolicy, compiler: &mut Co
 
 /// Allows the hosts in a variable, which the user of the server sets.
 fn allow_variable(host: &Spanned<String>, policy: &mut HostPolicy, compiler: &mut Compiler<'_>) {
-    let Some(template): Option<Template<Text>> = compiler.template(host, Exposure::Private) else { return };
+    let Some(template): Option<Template<TextSlot>> = compiler.template(host, Exposure::Private) else { return };
     let name = match template.single_path() {
         Some([env, name]) if env == "env" => Some(name),
         _ => None,
@@ -297,7 +297,7 @@ fn allow_variable(host: &Spanned<String>, policy: &mut HostPolicy, compiler: &mu
     let value = compiler.pack.env.variables.get(name).and_then(|variable| variable.value.clone()).unwrap_or_default();
     let hosts = value.split(',').map(str::trim).filter(|host| !host.is_empty());
     let hosts: Vec<&str> = hosts.collect();
-    if let Some(open) = hosts.iter().find(|host| is_everything(host)) {
+    if let Some(open) = hosts.iter().find(|host| allows_any_host(host)) {
         warn_of_open_network(&format!("`{open}` in the value of `{name}`"), host, compiler);
     }
     // The value may be a secret.

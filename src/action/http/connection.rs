@@ -4,8 +4,8 @@ use std::path::Path;
 
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
-use crate::notation::Connection;
-use crate::template::{ScopeShape, Template, Url};
+use crate::template::{ScopeShape, Template, UrlSlot};
+use crate::value_types::Connection;
 use crate::yaml::Spanned;
 
 use super::HttpSpec;
@@ -48,7 +48,7 @@ pub(super) fn in_connection_scope<'a, R>(compiler: &mut Compiler<'a>, work: impl
 }
 
 /// The URL of a connection, to which requests append theirs.
-pub(super) fn compile_base(connection: &Connection, compiler: &mut Compiler<'_>) -> Option<Template<Url>> {
+pub(super) fn compile_base(connection: &Connection, compiler: &mut Compiler<'_>) -> Option<Template<UrlSlot>> {
     let text = connection.url.as_ref()?;
     let template = in_connection_scope(compiler, |compiler| compile_url_text(text, compiler))?;
     if text.contains(['?', '#']) {
@@ -61,7 +61,7 @@ pub(super) fn compile_base(connection: &Connection, compiler: &mut Compiler<'_>)
 }
 
 /// The URL of a request below that of its connection.
-pub(super) fn compile_path(spec: &HttpSpec, compiler: &mut Compiler<'_>) -> Option<Template<Url>> {
+pub(super) fn compile_path(spec: &HttpSpec, compiler: &mut Compiler<'_>) -> Option<Template<UrlSlot>> {
     let empty = Spanned::new(String::new(), spec.connection.as_ref()?.location);
     let text = spec.url.as_ref().unwrap_or(&empty);
     if !text.is_empty() && !text.starts_with(['/', '?', '#']) {

@@ -8,8 +8,8 @@ use crate::action::{ActionContext, ActionError};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::digest::sha256;
-use crate::notation::{Auth, ClientAuthentication, NameValue, OAuth2};
-use crate::template::{HeaderSlot, QueryValue, Scope, Slot, Template, Text, Url, UrlBase};
+use crate::template::{HeaderSlot, QueryValue, Scope, Slot, Template, TextSlot, UrlBase, UrlSlot};
+use crate::value_types::{Auth, ClientAuthentication, NameValue, OAuth2};
 use crate::world::{HttpHeader, HttpRequest, TokenRequest};
 use crate::yaml::{Location, Spanned};
 
@@ -29,29 +29,30 @@ pub(super) enum HttpCredentials {
 
 /// A client of an authorization server.
 pub(super) struct OAuth2Credentials {
-    token_url: Template<Url>,
+    token_url: Template<UrlSlot>,
     /// The token endpoint, which may be private if the manifest names it. The API may not send requests there.
     literal_url: Option<url::Url>,
     has_secret_host: bool,
-    client_id: Template<Text>,
-    client_secret: Template<Text>,
+    client_id: Template<TextSlot>,
+    client_secret: Template<TextSlot>,
     client_authentication: ClientAuthentication,
     scopes: Vec<ScopeTemplate>,
-    form: Vec<(String, Template<Text>)>,
+    form: Vec<(String, Template<TextSlot>)>,
     /// Identifies the client as it is written.
     digest: [u8; 32],
 }
 
 /// An element of `scopes`.
 struct ScopeTemplate {
-    template: Template<Text>,
+    template: Template<TextSlot>,
     /// Whether it is one scope, as a caller's value may be part of it. What is written may be several, with blanks.
     is_one: bool,
 }
 
 impl ScopeTemplate {
     fn compile(written: &str, at: Location, compiler: &mut Compiler<'_>) -> Option<ScopeTemplate> {
-        let template: Template<Text> = compiler.template(&Spanned::new(written.to_owned(), at), Exposure::Private)?;
+        let template: Template<TextSlot> =
+            compiler.template(&Spanned::new(written.to_owned(), at), Exposure::Private)?;
         let is_of_author = |path: &Vec<String>| path.first().is_some_and(|head| head == "env" || head == "server");
         let is_one = !template.read_paths().iter().all(is_of_author);
         Some(ScopeTemplate { template, is_one })
@@ -285,7 +286,7 @@ fn digest(spec: &OAuth2) -> [u8; 32] {
 }
 
 /// The client's secret goes to this URL, so the manifest or the environment must name its host.
-fn compile_token_url(url: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Template<Url>> {
+fn compile_token_url(url: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Template<UrlSlot>> {
     let template = compile_url_text(url, compiler)?;
     if matches!(template.url_base(), UrlBase::Literal | UrlBase::Env(_)) {
         return Some(template);

@@ -17,10 +17,10 @@ mod tls_and_proxy;
 
 use std::time::Instant;
 
-use crate::budget::{Budget, Exhausted, HeldMemory};
+use crate::budget::{Budget, BudgetExceeded, HeldMemory};
 use crate::compile::{Compiler, JsonTemplate};
 use crate::diagnostic::Code;
-use crate::template::{HeaderSlot, Shape, Template, Text, Url, UrlBase};
+use crate::template::{HeaderSlot, Shape, Template, TextSlot, UrlBase, UrlSlot};
 use crate::world::{HostPolicy, HttpResponse};
 
 use super::parse::{OutputFormat, ParseFormat};
@@ -28,7 +28,7 @@ use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, C
 use credentials::HttpCredentials;
 use multipart::Multipart;
 use paginate::Pagination;
-use query::Parameter;
+use query::QueryParameter;
 use retry::RetryPolicy;
 use status::{ErrorMessages, StatusPattern};
 use tls_and_proxy::TlsAndProxy;
@@ -45,9 +45,9 @@ const EFFECT: &str = "The request was sent all the same.";
 pub struct HttpAction {
     method: &'static str,
     /// The URL of its connection, which its own URL is appended to.
-    base: Option<Template<Url>>,
-    url: Template<Url>,
-    query: Vec<Parameter>,
+    base: Option<Template<UrlSlot>>,
+    url: Template<UrlSlot>,
+    query: Vec<QueryParameter>,
     headers: Vec<(String, Template<HeaderSlot>)>,
     credentials: HttpCredentials,
     body: HttpBody,
@@ -75,18 +75,18 @@ pub struct HttpAction {
 enum HttpBody {
     None,
     Json(JsonTemplate),
-    Form(Vec<Parameter>),
+    Form(Vec<QueryParameter>),
     Multipart(Multipart),
-    Text(Template<Text>),
+    Text(Template<TextSlot>),
 }
 
 impl HttpBody {
-    fn reads(&self) -> Vec<Vec<String>> {
+    fn read_paths(&self) -> Vec<Vec<String>> {
         match self {
             HttpBody::None => Vec::new(),
             HttpBody::Json(value) => value.read_paths(),
-            HttpBody::Form(form) => Parameter::reads(form),
-            HttpBody::Multipart(multipart) => multipart.reads(),
+            HttpBody::Form(form) => QueryParameter::read_paths(form),
+            HttpBody::Multipart(multipart) => multipart.read_paths(),
             HttpBody::Text(text) => text.read_paths().to_vec(),
         }
     }
@@ -97,7 +97,7 @@ fn output_format(node: &ActionNode<'_, HttpSpec>, compiler: &mut Compiler<'_>) -
     let written = node.step.parse.as_ref();
     if let (Some(format), Some(_)) = (written.filter(|format| format.value != ParseFormat::Json), &node.spec.paginate) {
         compiler
-            .error(Code::Conflict, format.location, "`parse` cannot be used with `paginate`, but for `json`")
+            .error(Code::Conflict, format.location, "`paginate` cannot be used with `parse`, except `parse: json`")
             .help("remove one of them: the items of pages are found in JSON");
         return None;
     }
@@ -105,14 +105,14 @@ fn output_format(node: &ActionNode<'_, HttpSpec>, compiler: &mut Compiler<'_>) -
 }
 
 /// The error of a response that takes too much.
-fn after_request(why: Exhausted) -> ActionError {
-    ActionError::after_effect(why, EFFECT)
+fn response_limit_error(why: BudgetExceeded) -> ActionError {
+    ActionError::limit_error_after(why, EFFECT)
 }
 
 /// Charges a response as bytes and as texts, of which the outcome is charged later.
 fn hold_response(response: &HttpResponse, budget: &Budget) -> Result<HeldMemory, ActionError> {
     let mut held = HeldMemory::new(budget);
-    held.grow(response.body.bytes.len().saturating_mul(3)).map_err(after_request)?;
+    held.grow(response.body.bytes.len().saturating_mul(3)).map_err(response_limit_error)?;
     Ok(held)
 }
 
@@ -149,7 +149,7 @@ impl ActionKind for HttpAction {
         let connection = connection::find_connection(spec, compiler);
         let shared = connection.flatten();
         let urls = compile::compile_urls(&node, shared, compiler);
-        let query = Parameter::compile_all(&spec.query, compiler);
+        let query = QueryParameter::compile_all(&spec.query, compiler);
         let headers = compile::merge_headers(spec, shared, compiler);
         let credentials = compile::merge_credentials(spec, shared, compiler);
         let body = compile::compile_body(&node, compiler);
@@ -166,8 +166,8 @@ impl ActionKind for HttpAction {
         let host_policy = compile::compile_host_policy(spec, shared, &urls, compiler);
         let transport = TlsAndProxy::compile(shared, compiler);
         let request = HttpAction {
-            has_secret_body: compiler.find_secret(&body.reads()).is_some(),
-            body_reads: body.reads(),
+            has_secret_body: compiler.find_secret(&body.read_paths()).is_some(),
+            body_reads: body.read_paths(),
             has_secret_host: urls.has_secret_host(compiler),
             has_secret_query: false,
             method,
@@ -209,7 +209,7 @@ impl ActionKind for HttpAction {
         let response = self.send_with_retries(request, &described, Instant::now() + context.timeout, context).await?;
         let (size, values) = (response.body.bytes.len(), self.format.memory_size(&response.body.bytes));
         // And twice to show it.
-        budget.reserve_when_free(size.saturating_mul(5).saturating_add(values)).await.map_err(after_request)?;
+        budget.reserve_when_free(size.saturating_mul(5).saturating_add(values)).await.map_err(response_limit_error)?;
         let _held = hold_response(&response, budget)?;
         budget.run_sized(size, || self.to_outcome(&described, response, context))?
     }
@@ -234,7 +234,7 @@ impl HttpAction {
                 .help(help);
             return None;
         }
-        let Some(secret) = compiler.find_secret(&self.reads()) else { return Some(()) };
+        let Some(secret) = compiler.find_secret(&self.read_paths()) else { return Some(()) };
         if let Some(url) = &spec.url {
             compiler
                 .error(Code::Unsafe, url.location, format!("{secret} would be sent wherever `{argument}` points"))
@@ -245,15 +245,15 @@ impl HttpAction {
 
     /// Whether its query reads variables or the results of steps, which may be secret.
     fn may_have_secret_query(&self) -> bool {
-        let reads = self.url.read_paths().to_vec().into_iter().chain(Parameter::reads(&self.query));
+        let reads = self.url.read_paths().to_vec().into_iter().chain(QueryParameter::read_paths(&self.query));
         reads.into_iter().any(|path| path.first().is_some_and(|head| head == "env" || head == "steps"))
     }
 
     /// The paths that its query, headers and body read.
-    fn reads(&self) -> Vec<Vec<String>> {
-        let mut reads = Parameter::reads(&self.query);
+    fn read_paths(&self) -> Vec<Vec<String>> {
+        let mut reads = QueryParameter::read_paths(&self.query);
         reads.extend(self.headers.iter().flat_map(|(_, value)| value.read_paths().to_vec()));
-        reads.extend(self.body.reads());
+        reads.extend(self.body.read_paths());
         reads
     }
 }

@@ -10,13 +10,13 @@ use crate::action::keys::check_exactly_one;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::files::{Folder, is_mime_type, mime_by_name};
-use crate::notation::NamedMap;
-use crate::template::{QueryValue, Scope, Template, Text};
+use crate::template::{QueryValue, Scope, Template, TextSlot};
+use crate::value_types::NamedMap;
 use crate::world::{BodyPart, PartContent, RequestBody};
 use crate::yaml::{Location, Spanned};
 
 use super::send::is_absent;
-use super::spec::{FilePart, Part};
+use super::spec::{FilePart, MultipartPart};
 
 /// The compiled parts of a body.
 pub(super) struct Multipart {
@@ -26,19 +26,22 @@ pub(super) struct Multipart {
 
 enum PartTemplate {
     Text(Template<QueryValue>),
-    File { contents: FileContents, filename: Option<Template<Text>>, mime_type: Option<String> },
+    File { contents: FilePartSource, filename: Option<Template<TextSlot>>, mime_type: Option<String> },
 }
 
 /// Where the contents of a file come from.
-enum FileContents {
+enum FilePartSource {
     File(PathBuf),
-    Text(Template<Text>),
-    Base64(Template<Text>),
+    Text(Template<TextSlot>),
+    Base64(Template<TextSlot>),
 }
 
 impl Multipart {
     /// Compiles `multipart`.
-    pub(super) fn compile(written: &Spanned<NamedMap<Part>>, compiler: &mut Compiler<'_>) -> Option<Multipart> {
+    pub(super) fn compile(
+        written: &Spanned<NamedMap<MultipartPart>>,
+        compiler: &mut Compiler<'_>,
+    ) -> Option<Multipart> {
         let parts: Vec<_> = written
             .iter()
             .map(|(name, part)| Some((name.value.clone(), PartTemplate::compile(part, name.location, compiler)?)))
@@ -48,7 +51,7 @@ impl Multipart {
     }
 
     /// The paths that its templates read.
-    pub(super) fn reads(&self) -> Vec<Vec<String>> {
+    pub(super) fn read_paths(&self) -> Vec<Vec<String>> {
         let reads = self.parts.iter().flat_map(|(_, part)| match part {
             PartTemplate::Text(text) => text.read_paths().to_vec(),
             PartTemplate::File { contents, filename, .. } => {
@@ -70,15 +73,15 @@ impl Multipart {
 }
 
 impl PartTemplate {
-    fn compile(part: &Part, at: Location, compiler: &mut Compiler<'_>) -> Option<PartTemplate> {
+    fn compile(part: &MultipartPart, at: Location, compiler: &mut Compiler<'_>) -> Option<PartTemplate> {
         match part {
-            Part::Text(text) => compiler.template(&text.to_text(), Exposure::Private).map(PartTemplate::Text),
-            Part::File(part) => PartTemplate::compile_file(part, at, compiler),
+            MultipartPart::Text(text) => compiler.template(&text.to_text(), Exposure::Private).map(PartTemplate::Text),
+            MultipartPart::File(part) => PartTemplate::compile_file(part, at, compiler),
         }
     }
 
     fn compile_file(part: &FilePart, at: Location, compiler: &mut Compiler<'_>) -> Option<PartTemplate> {
-        let contents = FileContents::compile(part, at, compiler)?;
+        let contents = FilePartSource::compile(part, at, compiler)?;
         if let Some(written) = part.mime_type.as_ref().filter(|written| !is_mime_type(written)) {
             compiler
                 .error(Code::BadValue, written.location, format!("invalid MIME type `{}`", written.value))
@@ -118,45 +121,45 @@ impl PartTemplate {
     }
 }
 
-impl FileContents {
-    fn compile(part: &FilePart, at: Location, compiler: &mut Compiler<'_>) -> Option<FileContents> {
+impl FilePartSource {
+    fn compile(part: &FilePart, at: Location, compiler: &mut Compiler<'_>) -> Option<FilePartSource> {
         let keys = [("file", part.file.is_some()), ("text", part.text.is_some()), ("base64", part.base64.is_some())];
         check_exactly_one("multipart", at, &keys, compiler)?;
         if let Some(file) = &part.file {
-            return compiler.resolve_file(file, file.location).map(FileContents::File);
+            return compiler.resolve_file(file, file.location).map(FilePartSource::File);
         }
         if let Some(text) = &part.text {
-            return compiler.template(text, Exposure::Private).map(FileContents::Text);
+            return compiler.template(text, Exposure::Private).map(FilePartSource::Text);
         }
-        compiler.template(part.base64.as_ref()?, Exposure::Private).map(FileContents::Base64)
+        compiler.template(part.base64.as_ref()?, Exposure::Private).map(FilePartSource::Base64)
     }
 
-    fn template(&self) -> Option<&Template<Text>> {
+    fn template(&self) -> Option<&Template<TextSlot>> {
         match self {
-            FileContents::File(_) => None,
-            FileContents::Text(text) | FileContents::Base64(text) => Some(text),
+            FilePartSource::File(_) => None,
+            FilePartSource::Text(text) | FilePartSource::Base64(text) => Some(text),
         }
     }
 
     fn file_name(&self) -> Option<String> {
         match self {
-            FileContents::File(path) => path.file_name().map(|name| name.to_string_lossy().into_owned()),
-            FileContents::Text(_) | FileContents::Base64(_) => None,
+            FilePartSource::File(path) => path.file_name().map(|name| name.to_string_lossy().into_owned()),
+            FilePartSource::Text(_) | FilePartSource::Base64(_) => None,
         }
     }
 
     fn default_mime_type(&self) -> &'static str {
         match self {
-            FileContents::Text(_) => "text/plain; charset=utf-8",
-            FileContents::File(_) | FileContents::Base64(_) => "application/octet-stream",
+            FilePartSource::Text(_) => "text/plain; charset=utf-8",
+            FilePartSource::File(_) | FilePartSource::Base64(_) => "application/octet-stream",
         }
     }
 
     fn render(&self, name: &str, scope: &Scope, folder: &Folder) -> Result<PartContent, ActionError> {
         Ok(match self {
-            FileContents::File(path) => PartContent::File { folder: folder.clone(), path: path.clone() },
-            FileContents::Text(text) => PartContent::Bytes(text.render(scope)?.0.into_bytes()),
-            FileContents::Base64(text) => {
+            FilePartSource::File(path) => PartContent::File { folder: folder.clone(), path: path.clone() },
+            FilePartSource::Text(text) => PartContent::Bytes(text.render(scope)?.0.into_bytes()),
+            FilePartSource::Base64(text) => {
                 let text = text.render(scope)?.0;
                 scope.budget().charge_memory(text.len())?;
                 let invalid = |_| ActionError::message(format!("the part `{name}` of `multipart` is not base64"));

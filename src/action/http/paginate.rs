@@ -18,7 +18,7 @@ use crate::yaml::Spanned;
 
 use super::query::set_query_parameter;
 use super::spec::Paginate;
-use super::{HttpAction, after_request, hold_response};
+use super::{HttpAction, hold_response, response_limit_error};
 
 const DEFAULT_MAX_PAGES: u32 = 10;
 const MAX_PAGES: u32 = 1000;
@@ -75,7 +75,7 @@ impl PageNumber {
     }
 
     /// The URL of the page after `pages` pages.
-    fn url_after(&self, pages: u32, first: &Url) -> Option<Url> {
+    fn page_url(&self, pages: u32, first: &Url) -> Option<Url> {
         let start = self.number_in(first).unwrap_or(self.start);
         let next = self.step.checked_mul(pages.into())?.checked_add(start)?;
         Some(with_parameter(first, &self.parameter, next.to_string()))
@@ -273,7 +273,7 @@ impl PageReader<'_> {
             return Err(ActionError::TruncatedJson { missing: body.missing_bytes, limit });
         }
         let budget = self.context.scope.budget();
-        let _held = self.hold_page(&body.bytes)?;
+        let _held = self.charge_page(&body.bytes)?;
         let page: Value = budget
             .run_sized(body.bytes.len(), || serde_json::from_slice(&body.bytes))?
             .map_err(|error| ActionError::InvalidJson { message: error.to_string() })?;
@@ -290,22 +290,23 @@ impl PageReader<'_> {
         let is_empty = items.is_empty();
         let room = self.pagination.max_items - self.items.len();
         self.is_cut |= items.len() > room;
-        self.hold_items(items.iter().take(room))?;
+        self.charge_items(items.iter().take(room))?;
         self.items.extend(items.into_iter().take(room));
         self.next_url(response, &page, is_empty)
     }
 
     /// Charges a page before it is parsed: its bytes, its value, and what is selected from it.
-    fn hold_page(&self, bytes: &[u8]) -> Result<HeldMemory, ActionError> {
+    fn charge_page(&self, bytes: &[u8]) -> Result<HeldMemory, ActionError> {
         let mut held = HeldMemory::new(self.context.scope.budget());
-        held.grow(json_memory_size(bytes).saturating_mul(2).saturating_add(bytes.len())).map_err(after_request)?;
+        held.grow(json_memory_size(bytes).saturating_mul(2).saturating_add(bytes.len()))
+            .map_err(response_limit_error)?;
         Ok(held)
     }
 
     /// Charges items before they are kept: in the list, and in the value and the texts of the outcome.
-    fn hold_items<'v>(&mut self, items: impl Iterator<Item = &'v Value>) -> Result<(), ActionError> {
+    fn charge_items<'v>(&mut self, items: impl Iterator<Item = &'v Value>) -> Result<(), ActionError> {
         let size: usize = items.map(memory_size).sum();
-        self.memory.grow(size.saturating_mul(3)).map_err(after_request)
+        self.memory.grow(size.saturating_mul(3)).map_err(response_limit_error)
     }
 
     fn next_url(&self, response: &HttpResponse, page: &Value, is_empty: bool) -> Result<Option<Url>, ActionError> {
@@ -331,7 +332,7 @@ impl PageReader<'_> {
                 }
                 _ => Err(wrong_type("cursor", "a text or a number")),
             },
-            NextPage::Number(number) if !is_empty => Ok(number.url_after(self.pages + 1, &self.first.url)),
+            NextPage::Number(number) if !is_empty => Ok(number.page_url(self.pages + 1, &self.first.url)),
             NextPage::Number(_) => Ok(None),
         }
     }

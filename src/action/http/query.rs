@@ -5,14 +5,14 @@ use url::form_urlencoded::{Serializer, byte_serialize, parse};
 
 use crate::action::ActionError;
 use crate::compile::{Compiler, Exposure};
-use crate::notation::{NamedMap, OneOrMany};
 use crate::template::{QueryValue, Scope, Template};
+use crate::value_types::{NamedMap, OneOrMany};
 use crate::yaml::Spanned;
 
 use super::send::is_absent;
 
 /// A parameter of a query or form, with its templates.
-pub(super) struct Parameter {
+pub(super) struct QueryParameter {
     name: String,
     values: Vec<ParameterValue>,
 }
@@ -31,27 +31,30 @@ struct JoinedValue {
     omits_empty: bool,
 }
 
-impl Parameter {
+impl QueryParameter {
     /// Compiles `query` or `form`.
-    pub(super) fn compile_all(written: &NamedMap<OneOrMany>, compiler: &mut Compiler<'_>) -> Option<Vec<Parameter>> {
+    pub(super) fn compile_all(
+        written: &NamedMap<OneOrMany>,
+        compiler: &mut Compiler<'_>,
+    ) -> Option<Vec<QueryParameter>> {
         let mut all = Vec::with_capacity(written.len());
         for (name, values) in written {
             let values: Vec<_> =
                 values.items().iter().map(|value| ParameterValue::compile(&value.to_text(), compiler)).collect();
             let values: Option<Vec<_>> = values.into_iter().collect();
-            all.push(values.map(|values| Parameter { name: name.value.clone(), values }));
+            all.push(values.map(|values| QueryParameter { name: name.value.clone(), values }));
         }
         all.into_iter().collect()
     }
 
     /// The paths that parameters read.
-    pub(super) fn reads(parameters: &[Parameter]) -> Vec<Vec<String>> {
+    pub(super) fn read_paths(parameters: &[QueryParameter]) -> Vec<Vec<String>> {
         let values = parameters.iter().flat_map(|parameter| &parameter.values);
         values.flat_map(|value| value.template.read_paths().to_vec()).collect()
     }
 
     /// The parameters as `application/x-www-form-urlencoded`. A template of which every value is absent is left out.
-    pub(super) fn encode_all(parameters: &[Parameter], scope: &Scope) -> Result<String, ActionError> {
+    pub(super) fn encode_all(parameters: &[QueryParameter], scope: &Scope) -> Result<String, ActionError> {
         let mut pairs = Vec::with_capacity(parameters.len());
         for parameter in parameters {
             for value in parameter.values.iter().filter(|value| !is_absent(&value.template, scope)) {

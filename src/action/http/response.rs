@@ -9,7 +9,7 @@ use crate::budget::HeldMemory;
 use crate::template::value_to_text;
 use crate::world::HttpResponse;
 
-use super::retry::{is_worth_repeating, retry_after};
+use super::retry::{is_transient_status, retry_after};
 use super::{EFFECT, HttpAction};
 
 /// How much of the body of an error response is shown.
@@ -114,7 +114,7 @@ fn retry_hint(response: &HttpResponse) -> Option<String> {
             seconds => format!("Try again in {} s.", seconds.max(1)),
         });
     }
-    if is_worth_repeating(response.status) {
+    if is_transient_status(response.status) {
         return Some("Trying again later may help.".to_owned());
     }
     (400..500).contains(&response.status).then(|| "Trying again without a change will not help.".to_owned())

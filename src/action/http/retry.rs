@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use crate::action::ActionError;
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
-use crate::notation::Retry;
+use crate::value_types::Retry;
 use crate::world::HttpResponse;
 use crate::yaml::Spanned;
 
@@ -97,7 +97,7 @@ fn method_is_idempotent(method: &str) -> bool {
 }
 
 /// Whether a status says that the same request may succeed later.
-pub(super) fn is_worth_repeating(status: u16) -> bool {
+pub(super) fn is_transient_status(status: u16) -> bool {
     matches!(status, 408 | 425 | 429 | 500 | 502 | 503 | 504)
 }
 

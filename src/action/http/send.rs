@@ -11,7 +11,7 @@ use crate::template::{HeaderSlot, Scope, Slot, Template};
 use crate::world::{AccessToken, HttpHeader, HttpRequest, HttpResponse, RequestBody, World, WorldError};
 
 use super::credentials::{HttpCredentials, OAuth2Credentials};
-use super::query::{Parameter, add_query};
+use super::query::{QueryParameter, add_query};
 use super::request_error::RequestError;
 use super::{HttpAction, HttpBody};
 
@@ -23,7 +23,7 @@ impl HttpAction {
         let scope = context.scope;
         self.credentials.check_set(context)?;
         let mut url = parse_url(&self.render_url(scope)?)?;
-        add_query(&mut url, &Parameter::encode_all(&self.query, scope)?);
+        add_query(&mut url, &QueryParameter::encode_all(&self.query, scope)?);
         let mut request = HttpRequest::new(self.method, url);
         request.secret_host = request.url.host_str().filter(|_| self.has_secret_host).map(str::to_owned);
         for (name, value) in &self.headers {
@@ -59,7 +59,7 @@ impl HttpAction {
                 Some(value) => ("application/json", value.to_string()),
                 None => return Ok(()),
             },
-            HttpBody::Form(fields) => ("application/x-www-form-urlencoded", Parameter::encode_all(fields, scope)?),
+            HttpBody::Form(fields) => ("application/x-www-form-urlencoded", QueryParameter::encode_all(fields, scope)?),
             HttpBody::Multipart(multipart) => {
                 // Its `Content-Type` has the boundary, which is new each time it is sent.
                 request.headers.retain(|header| !is_content_type(header));
@@ -129,7 +129,7 @@ impl HttpAction {
         let message = format!("trying again in {:.1} s ({next} of {attempts})", delay.as_secs_f64());
         let update = ProgressUpdate { progress: None, total: None, message: Some(message) };
         context.run.client.progress(update).await;
-        let delay = if context.run.world.waits() { delay } else { Duration::ZERO };
+        let delay = if context.run.world.sleeps() { delay } else { Duration::ZERO };
         let elapsed = context.run.cancel.run_until_cancelled(tokio::time::sleep(delay)).await;
         elapsed.ok_or(WorldError::Cancelled)
     }

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::notation::{Auth, Duration, Json, NamedMap, OneOrMany, Retry, Scalar, TextOrFile, kind_enum};
+use crate::value_types::{Auth, Duration, Json, NamedMap, OneOrMany, Retry, Scalar, TextOrFile, kind_enum};
 use crate::yaml::Spanned;
 
 /// One HTTP request.
@@ -40,8 +40,8 @@ pub struct HttpSpec {
     /// A multipart body, parts by name, each a text (a template) or a file of the pack:
     /// `{ title: "{{title}}", report: { file: report.pdf } }`. Absent texts are left out; a list becomes a part for each
     /// item.
-    #[schemars(with = "Option<IndexMap<String, Part>>")]
-    pub multipart: Option<Spanned<NamedMap<Part>>>,
+    #[schemars(with = "Option<IndexMap<String, MultipartPart>>")]
+    pub multipart: Option<Spanned<NamedMap<MultipartPart>>>,
     /// A text body: a template, or `{ file: body.xml }` for a file that contains it.
     pub body: Option<Spanned<TextOrFile>>,
     /// The time limit of the request, such as `10s`.
@@ -100,7 +100,7 @@ impl Method {
 
 kind_enum! {
     /// A part of a multipart body: a text (a template), or a file: `{ file: logo.png }`.
-    pub enum Part {
+    pub enum MultipartPart {
         "scalar" => Text(Spanned<Scalar>),
         "map" => File(FilePart),
     }

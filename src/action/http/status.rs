@@ -3,8 +3,8 @@
 use crate::action::ActionError;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
-use crate::notation::{NamedMap, Scalar};
-use crate::template::{RenderError, Scope, ScopeShape, Shape, Template, Text};
+use crate::template::{RenderError, Scope, ScopeShape, Shape, Template, TextSlot};
+use crate::value_types::{NamedMap, Scalar};
 use crate::yaml::{Location, Spanned};
 
 /// A status, a class of statuses, or all of them. The order is that of precision.
@@ -63,7 +63,7 @@ pub(super) fn compile_patterns(
 }
 
 /// The messages of `onError`, the most precise first.
-pub(super) struct ErrorMessages(Vec<(StatusPattern, Template<Text>)>);
+pub(super) struct ErrorMessages(Vec<(StatusPattern, Template<TextSlot>)>);
 
 impl ErrorMessages {
     /// Compiles `onError`, whose templates see the response.

@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use crate::compile::{Compiler, Grants};
 use crate::diagnostic::Code;
-use crate::notation::{Connection, ConnectionTls};
-use crate::template::{Scope, ScopeConstants, Template, Url};
+use crate::template::{Scope, ScopeConstants, Template, UrlSlot};
+use crate::value_types::{Connection, ConnectionTls};
 use crate::world::{Certificates, ClientIdentity, HttpRequest, Proxy, TlsFileError, TlsOptions};
 use crate::yaml::Spanned;
 
@@ -113,7 +113,7 @@ fn compile_proxy(
 }
 
 /// Whether the proxy is written with variables that are all absent or empty.
-fn is_empty(template: &Template<Url>, scope: &Scope) -> bool {
+fn is_empty(template: &Template<UrlSlot>, scope: &Scope) -> bool {
     let mut values =
         template.read_paths().iter().map(|path| scope.get(path).and_then(Value::as_str).unwrap_or_default());
     !template.read_paths().is_empty() && values.all(str::is_empty)
@@ -121,7 +121,7 @@ fn is_empty(template: &Template<Url>, scope: &Scope) -> bool {
 
 fn proxy_at(
     url: url::Url,
-    template: &Template<Url>,
+    template: &Template<UrlSlot>,
     connection: &Connection,
     compiler: &mut Compiler<'_>,
 ) -> Option<Arc<Proxy>> {

@@ -12,7 +12,7 @@ use jmespath::{Context, DEFAULT_RUNTIME, ErrorReason, Rcvar, RuntimeError, Varia
 
 use super::SelectError;
 use super::key_order::KeyOrders;
-use crate::budget::{Budget, Exhausted};
+use crate::budget::{Budget, BudgetExceeded};
 
 /// How deep evaluations may go, beyond what one expression can be nested: expressions that are values call one another.
 const MAX_EVALUATION_DEPTH: usize = 512;
@@ -30,7 +30,7 @@ pub(super) struct Interpreter<'a> {
 }
 
 /// What a value is charged as: as read, or as held.
-pub(super) type Charge = fn(&Budget, usize) -> Result<(), Exhausted>;
+pub(super) type Charge = fn(&Budget, usize) -> Result<(), BudgetExceeded>;
 
 pub(super) type EvalResult = Result<Rcvar, SelectError>;
 
@@ -180,7 +180,7 @@ impl Interpreter<'_> {
         }
         self.budget.charge_memory(ELEMENT_BYTES)?;
         let object = Rcvar::new(Variable::Object(found));
-        self.orders.borrow_mut().note_made(&object, elements);
+        self.orders.borrow_mut().record_created_object(&object, elements);
         Ok(object)
     }
 
@@ -190,7 +190,7 @@ impl Interpreter<'_> {
         let mut context = Context::new(self.expression, &DEFAULT_RUNTIME);
         match DEFAULT_RUNTIME.get_function(name) {
             Some(function) => {
-                function.evaluate(given, &mut context).map(|found| integral(name, given, found)).map_err(failed)
+                function.evaluate(given, &mut context).map(|found| restore_integer(name, given, found)).map_err(failed)
             }
             None => Err(SelectError::mismatch(format!("unknown JMESPath function `{name}`"))),
         }
@@ -230,13 +230,13 @@ impl Interpreter<'_> {
 }
 
 /// The value of a function of numbers: an integer where its arguments are, or where it rounds.
-fn integral(name: &str, given: &[Rcvar], found: Rcvar) -> Rcvar {
+fn restore_integer(name: &str, given: &[Rcvar], found: Rcvar) -> Rcvar {
     let integer = match (name, given) {
         ("abs", [number]) => as_integer(number).map(i128::abs),
-        ("ceil" | "floor", _) => rounded(&found),
+        ("ceil" | "floor", _) => exact_integer(&found),
         ("avg", [items]) => {
             let integers = items.as_array().is_some_and(|items| items.iter().all(|item| as_integer(item).is_some()));
-            rounded(&found).filter(|_| integers)
+            exact_integer(&found).filter(|_| integers)
         }
         ("sum", [items]) => items
             .as_array()
@@ -258,7 +258,7 @@ fn as_integer(value: &Rcvar) -> Option<i128> {
 }
 
 /// A float without a fraction, if it is exact.
-fn rounded(value: &Rcvar) -> Option<i128> {
+fn exact_integer(value: &Rcvar) -> Option<i128> {
     const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
     let float = value.as_number()?;
     (float.abs() <= MAX_EXACT && float.fract() == 0.0).then_some(float as i128)

@@ -58,7 +58,7 @@ impl<'v> KeyOrders<'v> {
     }
 
     /// Notes the order of an object that an expression made.
-    pub(super) fn note_made(&mut self, object: &Rcvar, elements: &[KeyValuePair]) {
+    pub(super) fn record_created_object(&mut self, object: &Rcvar, elements: &[KeyValuePair]) {
         let keys = || elements.iter().map(|pair| &pair.key);
         if keys().is_sorted() {
             return;

@@ -13,7 +13,7 @@ use jmespath::ast::Ast;
 use key_order::KeyOrders;
 use serde_json::Value;
 
-use crate::budget::{Budget, Exhausted, memory_size};
+use crate::budget::{Budget, BudgetExceeded, memory_size};
 use crate::compile::Compiler;
 use crate::diagnostic::{Code, Span};
 use crate::yaml::Spanned;
@@ -128,7 +128,7 @@ pub enum SelectError {
     },
     /// The call may do no more.
     #[error(transparent)]
-    Exhausted(#[from] Exhausted),
+    BudgetExceeded(#[from] BudgetExceeded),
 }
 
 impl SelectError {
@@ -138,7 +138,7 @@ impl SelectError {
 
     /// Names where it is written.
     #[must_use]
-    pub fn within(self, path: &str) -> SelectError {
+    pub fn at_path(self, path: &str) -> SelectError {
         match self {
             SelectError::Mismatch { message, .. } => SelectError::Mismatch { place: format!(" of `{path}`"), message },
             other => other,

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{SelectError, SelectExpression};
-use crate::budget::{Budget, Exhausted};
+use crate::budget::{Budget, BudgetExceeded};
 
 fn selection(text: &str) -> SelectExpression {
     SelectExpression { expression: jmespath::compile(text).unwrap() }
@@ -163,7 +163,10 @@ fn exponential_growth_is_refused() {
         format!("{} | contains([@], @)", chain(60, "[@, @]")),
     ] {
         let found = folio_search(&text, &json!({ "a": ["x", "y"], "b": 1 }));
-        assert!(matches!(found, Err(SelectError::Exhausted(Exhausted::Memory | Exhausted::Work))), "{text}: {found:?}");
+        assert!(
+            matches!(found, Err(SelectError::BudgetExceeded(BudgetExceeded::Memory | BudgetExceeded::Work))),
+            "{text}: {found:?}"
+        );
     }
 }
 

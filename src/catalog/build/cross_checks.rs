@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use crate::catalog::call_check;
 use crate::catalog::complete::{self, ResourceLookup};
-use crate::catalog::entry_references::{EntryRef, KnownEntries, References};
+use crate::catalog::entry_references::{EntryId, KnownEntries, ReferenceCollector};
 use crate::catalog::inputs::Inputs;
 use crate::catalog::listing::Lists;
 use crate::catalog::routes::{Route, Routes};
-use crate::compile::Findings;
+use crate::compile::LoadContext;
 use crate::diagnostic::Code;
 use crate::uri::Router;
 
@@ -16,7 +16,7 @@ use super::{CatalogBuilder, EntryNames, PackNode};
 
 impl CatalogBuilder<'_> {
     /// Checks completions from resources.
-    pub(super) fn check_completions(&self, routes: &Routes, findings: &mut Findings) {
+    pub(super) fn check_completions(&self, routes: &Routes, findings: &mut LoadContext) {
         let served = ResourceLookup { resources: &self.resources, routes };
         for prompt in self.prompts.values() {
             complete::check_sources(prompt.completion_owner(), &self.resources, findings);
@@ -34,7 +34,7 @@ impl CatalogBuilder<'_> {
     }
 
     /// Checks references between entries, within a pack and to the packs that it imports.
-    pub(super) fn check_references(&self, lists: &Lists, routes: &Routes, findings: &mut Findings) {
+    pub(super) fn check_references(&self, lists: &Lists, routes: &Routes, findings: &mut LoadContext) {
         let has = |uri: &str| match routes.find(uri)? {
             Route::Resource(nth, values) => self.resources.get(nth).map(|resource| resource.file_exists(&values)),
             Route::Skill(_) => None,
@@ -77,7 +77,7 @@ impl CatalogBuilder<'_> {
     }
 
     /// Checks the arguments that steps and tests pass to entries.
-    pub(super) fn check_calls(&self, findings: &mut Findings) {
+    pub(super) fn check_calls(&self, findings: &mut LoadContext) {
         // An entry that is missing without an error lacks a grant.
         let all_sound = !findings.report.has_errors();
         for (number, (references, PackNode { pack_context, .. })) in
@@ -94,12 +94,13 @@ impl CatalogBuilder<'_> {
     }
 
     /// Warns of hidden tools of the served manifest that no step calls.
-    pub(super) fn warn_of_unused_tools(&self, findings: &mut Findings) {
+    pub(super) fn warn_of_unused_tools(&self, findings: &mut LoadContext) {
         let hidden = || self.tools.values().filter(|tool| tool.is_hidden && tool.pack_context.is_root_pack());
         if hidden().next().is_none() {
             return;
         }
-        let called: HashSet<&str> = self.references.first().into_iter().flat_map(References::called_tools).collect();
+        let called: HashSet<&str> =
+            self.references.first().into_iter().flat_map(ReferenceCollector::called_tools).collect();
         for name in hidden().map(|tool| &tool.listing.name).filter(|name| !called.contains(name.as_str())) {
             let Some(at) = self.tool_places.get(name) else { continue };
             findings
@@ -109,7 +110,7 @@ impl CatalogBuilder<'_> {
         }
     }
 
-    fn find_inputs(&self, node: &EntryRef, name: &str) -> Option<&Inputs> {
+    fn find_inputs(&self, node: &EntryId, name: &str) -> Option<&Inputs> {
         if node.is_resource() {
             return self.resources.iter().find(|resource| resource.key == name).map(|found| &found.inputs);
         }

@@ -11,7 +11,7 @@ use crate::compile::Compiler;
 use crate::diagnostic::Code;
 use crate::files::{Globs, normalize};
 use crate::manifest::{Argument, Arguments, Complete, CompleteBody, CompletionMatch};
-use crate::notation::Scalar;
+use crate::value_types::Scalar;
 use crate::yaml::{Location, Spanned};
 
 use super::{Completion, CompletionSource, CompletionSources, GlobFiles, ResourceCompletion};

@@ -17,7 +17,7 @@ use crate::manifest::CompletionMatch;
 use crate::redact::Redactor;
 use crate::yaml::Spanned;
 
-use super::answer::{CallContext, CompletionRequest, CompletionResult, CompletionTarget, Refusal, RefusalKind};
+use super::call_result::{CallContext, CompletionRequest, CompletionResult, CompletionTarget, Refusal, RefusalKind};
 use super::entry::{EntryContext, PackContext};
 use super::inputs::Inputs;
 use super::rank::rank;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::catalog::entry::PackContext;
 use crate::catalog::resource::CompiledResource;
 use crate::catalog::routes::{Route, Routes};
-use crate::compile::Findings;
+use crate::compile::LoadContext;
 use crate::diagnostic::Code;
 
 use super::{CompletionOwner, CompletionSource, MAX_COMPLETION_VALUES, ResourceCompletion};
@@ -41,7 +41,7 @@ pub(in crate::catalog) fn find_variable<'a>(
 pub(in crate::catalog) fn check_sources(
     owner: CompletionOwner<'_>,
     resources: &[CompiledResource],
-    findings: &mut Findings,
+    findings: &mut LoadContext,
 ) {
     for (argument, source) in owner.sources {
         let CompletionSource::Resource(completion) = &source.source else { continue };
@@ -60,7 +60,7 @@ pub(in crate::catalog) fn check_sources(
     }
 }
 
-fn report_no_variable(completion: &ResourceCompletion, resource: &CompiledResource, findings: &mut Findings) {
+fn report_no_variable(completion: &ResourceCompletion, resource: &CompiledResource, findings: &mut LoadContext) {
     let completed: Vec<&str> = resource.completed_variables().collect();
     let name = &*completion.name;
     match (&completion.variable, completed.as_slice()) {
@@ -86,7 +86,7 @@ fn report_no_variable(completion: &ResourceCompletion, resource: &CompiledResour
 }
 
 /// A whole URI can only be completed if it needs no other variable.
-fn check_uri(completion: &ResourceCompletion, variable: &str, resource: &CompiledResource, findings: &mut Findings) {
+fn check_uri(completion: &ResourceCompletion, variable: &str, resource: &CompiledResource, findings: &mut LoadContext) {
     let mut names = resource.template.variables().iter().map(|variable| variable.name.as_str());
     let Some(other) = names.find(|name| *name != variable && resource.inputs.requires(name)) else { return };
     if completion.uri {
@@ -130,7 +130,7 @@ impl<'a> ResourceLookup<'a> {
         self,
         owner: CompletionOwner<'_>,
         uris_with: &dyn Fn(&str, &str) -> Vec<String>,
-        findings: &mut Findings,
+        findings: &mut LoadContext,
     ) {
         for (argument, source) in owner.sources {
             let CompletionSource::Files(files) = &source.source else { continue };

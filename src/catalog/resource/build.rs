@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::catalog::blob::Bytes;
+use crate::catalog::blob::ByteSource;
 use crate::catalog::block::{listed_annotations, strip_whitespace};
 use crate::catalog::complete::compile_sources;
 use crate::catalog::entry::{RunKeys, check_limits, entry_digest};
-use crate::catalog::entry_references::References;
+use crate::catalog::entry_references::ReferenceCollector;
 use crate::catalog::file::{PackFile, check_mime_type};
 use crate::catalog::icons::{check_icons, listed_icons};
 use crate::catalog::inputs::{Inputs, check_argument, check_name};
@@ -17,13 +17,13 @@ use crate::catalog::listed_text::listed_text;
 use crate::catalog::listing::ResourceInfo;
 use crate::catalog::prompt::EntryBuildContext;
 use crate::catalog::resource_root::ResourceRoot;
-use crate::catalog::result::ResultPlan;
+use crate::catalog::result::CompiledResult;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::{Code, Severity};
 use crate::manifest;
-use crate::notation::{Blob, is_identifier};
 use crate::template::{FilePath, Template, reserved_name_meaning};
 use crate::uri::{Operator, UriTemplate, check_uri};
+use crate::value_types::{Blob, is_identifier};
 use crate::yaml::{Location, Spanned};
 
 use super::file_template::FileTemplate;
@@ -45,7 +45,7 @@ impl CompiledResource {
         let sources = compile_sources(&written.arguments, inputs.as_ref(), compiler);
         let mut content = compile_content(written, &template, compiler, references);
         if let (Some(ResourceContent::Root(root)), Some(at)) = (&mut content, &written.root) {
-            root.leave_out_secrets(&pack_context.secrets, at.location, compiler);
+            root.exclude_secret_files(&pack_context.secrets, at.location, compiler);
         }
         let hints = written.annotations.as_ref().map(|hints| listed_annotations(hints, compiler));
         let digest = entry_digest(written.location, contents_before, compiler);
@@ -154,7 +154,7 @@ fn compile_content(
     written: &Spanned<manifest::Resource>,
     template: &UriTemplate,
     compiler: &mut Compiler<'_>,
-    references: &mut References,
+    references: &mut ReferenceCollector,
 ) -> Option<ResourceContent> {
     check_content_keys(written, compiler)?;
     if let Some(text) = &written.text {
@@ -171,8 +171,9 @@ fn compile_content(
         return ResourceRoot::build(written, root, template, compiler).map(ResourceContent::Root);
     }
     let ready = run_keys(written).compile(compiler);
-    let result = compiler
-        .with_scope_shape(ready.names, |compiler| ResultPlan::compile(written.result.as_ref(), compiler, references));
+    let result = compiler.with_scope_shape(ready.names, |compiler| {
+        CompiledResult::compile(written.result.as_ref(), compiler, references)
+    });
     Some(ResourceContent::Run(Box::new(ResourceRun { plan: ready.plan?, result: result? })))
 }
 
@@ -224,9 +225,9 @@ fn blob_content(blob: &Spanned<Blob>, compiler: &mut Compiler<'_>) -> Option<Res
     let text = match &blob.value {
         Blob::Base64(text) => text,
         Blob::Source(_) => {
-            return Some(match Bytes::compile(blob, compiler)? {
-                Bytes::File(file) => ResourceContent::File(file),
-                Bytes::Blob(plan) => ResourceContent::BlobTemplate(plan),
+            return Some(match ByteSource::compile(blob, compiler)? {
+                ByteSource::File(file) => ResourceContent::File(file),
+                ByteSource::Blob(plan) => ResourceContent::BlobTemplate(plan),
             });
         }
     };

@@ -17,20 +17,20 @@ use crate::action::RunPlan;
 use crate::budget::Budget;
 use crate::diagnostic::truncate;
 use crate::files::{mime_by_name, rfc3339};
-use crate::notation::CacheScope;
-use crate::template::{Scope, Template, Text};
+use crate::template::{Scope, Template, TextSlot};
 use crate::uri::UriTemplate;
+use crate::value_types::CacheScope;
 
-use super::answer::{AnswerContents, Refusal, RefusalKind, TextOrBlob};
-use super::blob::BlobPlan;
+use super::blob::CompiledBlob;
 use super::block::RenderedBlock;
+use super::call_result::{Refusal, RefusalKind, ResultContents, TextOrBlob};
 use super::complete::{CompletionOwner, CompletionQuery, CompletionSources};
 use super::entry::{EntryContext, PackContext, keep_roots};
-use super::file::{self, FileAt, PackFile};
-use super::inputs::{ConfinedCall, Inputs, Misfit};
+use super::file::{self, FileLocation, PackFile};
+use super::inputs::{BindError, Inputs, ResolvedCall};
 use super::listing::{self, Annotations, ResourceInfo};
 use super::resource_root::ResourceRoot;
-use super::result::{RenderedResult, ResultPlan};
+use super::result::{CompiledResult, RenderedResult};
 use super::{MAX_SHOWN_URI_CHARS, MAX_URI_DATA_CHARS};
 use file_template::FileTemplate;
 use path_values::{PathValues, has_variable};
@@ -59,9 +59,9 @@ pub(super) struct CompiledResource {
 const PATH_OVERHEAD_BYTES: usize = 256;
 
 enum ResourceContent {
-    Text(Template<Text>),
+    Text(Template<TextSlot>),
     Blob(Vec<u8>),
-    BlobTemplate(BlobPlan),
+    BlobTemplate(CompiledBlob),
     File(PackFile),
     FileTemplate(FileTemplate),
     Root(ResourceRoot),
@@ -71,12 +71,12 @@ enum ResourceContent {
 /// A run, and what its outcome becomes.
 struct ResourceRun {
     plan: RunPlan,
-    result: ResultPlan,
+    result: CompiledResult,
 }
 
 /// The outcome of a read.
 pub(super) enum ReadOutcome {
-    Contents(Vec<AnswerContents>),
+    Contents(Vec<ResultContents>),
     /// Blocks, some of which the catalog has yet to read.
     Blocks(Vec<RenderedBlock>),
 }
@@ -240,7 +240,7 @@ impl CompiledResource {
             // The folder of an unset variable is empty, which is reported elsewhere.
             ResourceContent::Root(root) if root.entries().is_empty() => true,
             ResourceContent::Root(root) => {
-                root.shows(path) && root.resolve_folder().stat(Path::new(path)).is_ok_and(is_file)
+                root.matches_resolved(path) && root.folder().stat(Path::new(path)).is_ok_and(is_file)
             }
             ResourceContent::FileTemplate(file) => self.template_stat(file, values).is_some_and(is_file),
             _ => true,
@@ -259,12 +259,12 @@ impl CompiledResource {
     ) -> Result<ReadOutcome, Refusal> {
         let path = values.values().next().cloned().unwrap_or_default();
         let given: Map<String, Value> = values.into_iter().map(|(name, value)| (name, Value::from(value))).collect();
-        let misfit_refusal = |misfit: Misfit| Refusal::from(misfit).with_data(json!({ "uri": uri }));
+        let misfit_refusal = |misfit: BindError| Refusal::from(misfit).with_data(json!({ "uri": uri }));
         let budget = entry_context.entry_budget(self.plan());
         let entry_context = &entry_context.with_budget(&budget);
         let bound = budget.run_sized(uri.len(), || self.inputs.bind_coerced(Some(given), &budget))?;
         let arguments = bound.map_err(misfit_refusal)?;
-        let ConfinedCall { arguments, entry_context, roots } = self.inputs.confine(arguments, entry_context).await?;
+        let ResolvedCall { arguments, entry_context, roots } = self.inputs.confine(arguments, entry_context).await?;
         let scope = self.pack_context.scope(arguments, &budget);
         if let ResourceContent::Run(run) = &self.content {
             let reading = self.run(run, scope, uri, &entry_context).await;
@@ -294,19 +294,19 @@ impl CompiledResource {
                 if !file.is_public(below, &self.pack_context.secrets) {
                     return Err(file_not_found(uri, &rendered.text));
                 }
-                file::read_body(FileAt { folder: &file.folder, path: below }, MAX_RESOURCE_BYTES, uri, budget)?
+                file::read_body(FileLocation { folder: &file.folder, path: below }, MAX_RESOURCE_BYTES, uri, budget)?
             }
-            ResourceContent::Root(root) if root.shows(path) => {
-                let at = FileAt { folder: root.resolve_folder(), path: Path::new(path) };
+            ResourceContent::Root(root) if root.matches_resolved(path) => {
+                let at = FileLocation { folder: root.folder(), path: Path::new(path) };
                 file::read_body(at, MAX_RESOURCE_BYTES, uri, budget)?
             }
             ResourceContent::Root(_) | ResourceContent::Run(_) => return Err(file_not_found(uri, path)),
         })
     }
 
-    fn to_contents(&self, uri: &str, body: TextOrBlob, guessed: String) -> AnswerContents {
+    fn to_contents(&self, uri: &str, body: TextOrBlob, guessed: String) -> ResultContents {
         let mime_type = self.info.mime_type.clone().unwrap_or(guessed);
-        AnswerContents { uri: uri.to_owned(), mime_type: Some(mime_type), body, meta: self.info.meta.clone() }
+        ResultContents { uri: uri.to_owned(), mime_type: Some(mime_type), body, meta: self.info.meta.clone() }
     }
 
     async fn run(
@@ -351,7 +351,7 @@ impl CompiledResource {
         let path = values.values().next().map(String::as_str).unwrap_or_default();
         let stat = match &self.content {
             ResourceContent::File(file) => file.folder.stat(&file.path).ok(),
-            ResourceContent::Root(root) if root.shows(path) => root.resolve_folder().stat(Path::new(path)).ok(),
+            ResourceContent::Root(root) if root.matches_resolved(path) => root.folder().stat(Path::new(path)).ok(),
             ResourceContent::FileTemplate(file) => self.template_stat(file, values),
             _ => None,
         };

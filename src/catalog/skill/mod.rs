@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::budget::Budget;
 use crate::uri::{Router, UriTemplate};
 
-use super::answer::{AnswerContents, Refusal, ResourceAnswer};
+use super::call_result::{Refusal, ResourceResult, ResultContents};
 use super::entry::PackContext;
 use super::file::{self, PackFile};
 use super::listing;
@@ -72,10 +72,10 @@ impl SkillResource {
     ///
     /// # Errors
     /// It no longer exists, or cannot be read.
-    pub(super) fn read(&self, uri: &str, budget: &Budget) -> Result<ResourceAnswer, Refusal> {
+    pub(super) fn read(&self, uri: &str, budget: &Budget) -> Result<ResourceResult, Refusal> {
         let (body, mime_type) = file::read_body(self.file.at(), MAX_SKILL_BYTES, uri, budget)?;
-        let one = AnswerContents { uri: uri.to_owned(), mime_type: Some(mime_type), body, meta: None };
-        Ok(ResourceAnswer { contents: vec![one], ..ResourceAnswer::default() })
+        let one = ResultContents { uri: uri.to_owned(), mime_type: Some(mime_type), body, meta: None };
+        Ok(ResourceResult { contents: vec![one], ..ResourceResult::default() })
     }
 
     /// A number that changes when the file does.

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::{CatalogFixture, MockWorld};
-use crate::catalog::answer::CompletionTarget;
+use super::{CatalogFixture, StubWorld};
+use crate::catalog::call_result::CompletionTarget;
 
 const ECHO: &str = r#"
 tools:
@@ -145,7 +145,7 @@ tools:
         json: { n: "{{n}}", a: "{{a}}", t: "{{env.TOKEN}}" }
 "#;
     let mut fixture = CatalogFixture::with_files(&[("folio.yaml", manifest)], &[("TOKEN", "hunter22")]);
-    let mock_world = MockWorld::new(200, "application/json", r#"{"ok": "hunter22"}"#);
+    let mock_world = StubWorld::new(200, "application/json", r#"{"ok": "hunter22"}"#);
     fixture.world = mock_world.clone();
     let answer = fixture.call("t", json!({ "a": "a/b&c=\"d\" {{n}}", "n": 3, "l": ["x y", "z"] }));
     assert_eq!(answer.structured, Some(json!({ "ok": "[secret]" })));
@@ -168,7 +168,7 @@ tools:
   u: { description: d, run: { http: { url: "https://api.example/", auth: { bearer: "{{env.TOKEN}}" } } } }
 "#;
     let mut fixture = CatalogFixture::new(manifest);
-    let mock_world = MockWorld::new(200, "text/plain", "fine");
+    let mock_world = StubWorld::new(200, "text/plain", "fine");
     fixture.world = mock_world.clone();
     assert_eq!(fixture.text("t", json!({})), "fine");
     assert_eq!(mock_world.last_request()["headers"], json!([]));

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::{CatalogFixture, MockWorld, block_on};
+use super::{CatalogFixture, StubWorld, block_on};
 use crate::catalog::{BuildOutcome, build};
 use crate::diagnostic::Code;
 use crate::files::Folder;
@@ -164,7 +164,7 @@ fn shared_server() -> &'static CatalogFixture {
             &[("folio.yaml", CALLED), ("docs/a.md", "inside"), ("secret.md", "outside")],
             &[],
         );
-        fixture.world = MockWorld::new(200, "text/plain", "fine");
+        fixture.world = StubWorld::new(200, "text/plain", "fine");
         fixture
     })
 }

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::{CatalogFixture, MockWorld};
-use crate::catalog::answer::{CompletionTarget, RefusalKind};
+use super::{CatalogFixture, StubWorld};
+use crate::catalog::call_result::{CompletionTarget, RefusalKind};
 
 const MANIFEST: &str = r#"
 env: { DIR: {} }
@@ -90,9 +90,9 @@ fn listed_resources_are_readable() {
 #[test]
 fn status_404_is_not_found_and_500_internal() {
     let mut fixture = fixture();
-    fixture.world = MockWorld::new(404, "text/plain", "gone");
+    fixture.world = StubWorld::new(404, "text/plain", "gone");
     assert_eq!(fixture.read("web://1").unwrap_err().kind, RefusalKind::NotFound);
-    fixture.world = MockWorld::new(500, "text/plain", "broken");
+    fixture.world = StubWorld::new(500, "text/plain", "broken");
     assert_eq!(fixture.read("web://1").unwrap_err().kind, RefusalKind::Internal);
 }
 

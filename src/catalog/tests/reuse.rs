@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::{MockWorld, block_on, environment};
-use crate::catalog::answer::CallContext;
+use super::{StubWorld, block_on, environment};
+use crate::catalog::call_result::CallContext;
 use crate::catalog::{BuildOutcome, Catalog, UnacceptedCatalog, build, build_after};
 use crate::diagnostic::render_lines;
 use crate::files::Folder;
@@ -140,7 +140,7 @@ fn describe(built: &BuildOutcome) -> String {
     for (prompt, arguments) in
         lists.prompts.iter().flat_map(|prompt| [(prompt, json!({})), (prompt, json!({ "who": "7" }))])
     {
-        let world = MockWorld::new(200, "text/plain", "fine");
+        let world = StubWorld::new(200, "text/plain", "fine");
         let context = CallContext::new(CancellationToken::new(), world, Arc::default());
         let answer = block_on(catalog.get_prompt(&prompt.name, arguments.as_object().cloned(), &context));
         let _ = match answer {

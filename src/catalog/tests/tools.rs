@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{CatalogFixture, MockWorld};
+use super::{CatalogFixture, StubWorld};
 
 const PROGRAMS: &str = r#"
 tools:
@@ -187,7 +187,7 @@ tools:
   expected: { description: d, run: { http: { url: "https://api.example/", expect: [404] } }, result: { text: "{{result.status}} {{result.json.a}} {{result.headers.content-type}}" } }
 "#;
     let mut fixture = CatalogFixture::new(manifest);
-    fixture.world = MockWorld::new(404, "application/json", r#"{"a": "gone"}"#);
+    fixture.world = StubWorld::new(404, "application/json", r#"{"a": "gone"}"#);
     let message = fixture.failure("plain", json!({}));
     assert!(
         message.contains("GET https://api.example/") && message.contains("404") && message.contains("gone"),

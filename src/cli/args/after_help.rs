@@ -28,7 +28,7 @@ Exit status: 0 when all went well, 1 when the manifest has errors or a call fail
 
 pub(super) const SERVE_HELP: &str = "\
 Examples:
-  folio serve                             serve the folder you are in, on stdin and stdout
+  folio serve                             serve the current folder, on stdin and stdout
   folio serve ~/desk                      the same for another folder, as a client would start it
   folio serve ~/desk --http               listen on http://127.0.0.1:8080/mcp
   folio serve ~/desk --http=:0            listen on a free port; stderr says which";
@@ -44,7 +44,7 @@ before the first good one, the errors are served as the resource folio://problem
 
 pub(super) const CHECK_HELP: &str = "\
 Examples:
-  folio check                             check the folder you are in
+  folio check                             check the current folder
   folio check ~/desk --strict             treat warnings as errors, as in CI
   folio check --format lines              path:line:column: error[code]: message
   folio check desk packs/*                check several folders
@@ -64,7 +64,7 @@ Examples:
 
 pub(super) const LIST_HELP: &str = "\
 Examples:
-  folio list                              what the folder you are in offers to clients
+  folio list                              what the current folder offers to clients
   folio list ~/desk --json                the same, as clients receive it";
 
 pub(super) const GET_HELP: &str = "\
@@ -109,9 +109,9 @@ line, such as a missing variable.";
 
 pub(super) const TEST_HELP: &str = "\
 Examples:
-  folio test                              run the tests of the folder you are in
+  folio test                              run the tests of the current folder
   folio test ~/desk triage                those whose names contain `triage`
-  folio test . 'search *' --update        those that begin so; record their snapshots
+  folio test . 'search *' --update        tests whose names begin with `search `, recording their snapshots
   folio test . issues --record            run them for real once; write their mocks
   folio test --coverage                   and print what none of them reaches
   folio test --watch                      again after each edit, until ^C
@@ -127,7 +127,7 @@ Example:
 
 pub(super) const INIT_HELP: &str = "\
 Examples:
-  folio init                              in the folder you are in
+  folio init                              in the current folder
   folio init hello                        in a new folder
   folio init desk --template docs         a folder of documents; others are prompts, api, ops and team
   folio init petstore --openapi petstore.yaml
@@ -138,12 +138,12 @@ Examples:
   folio init cargo --command cargo --only build 'test*'
                                           tools from what a program prints for --help
 
-Existing files are never overwritten, but by --update.";
+Existing files are never overwritten, except by --update.";
 
 pub(super) const NEW_HELP: &str = "\
 Examples:
   folio new                               on a terminal: ask what to add
-  folio new prompt triage                 add a prompt to the folder you are in
+  folio new prompt triage                 add a prompt to the current folder
   folio new tool search -f ~/desk --description 'Search the notes'
   folio new tool weather --action http    a tool that sends a request
   folio new prompt triage -f prompts.yaml to a file that the manifest includes
@@ -151,7 +151,7 @@ Examples:
 Everything else in the file stays as it is. Nothing is written if the manifest would have errors.";
 
 pub(super) const COMPLETIONS_HELP: &str = "\
-The names of prompts, resources, tools and their arguments are those of the folder you are in, or of `-f`.
+The names of prompts, resources, tools and their arguments are those of the current folder, or of `-f`.
 
 Examples:
   folio completions bash > ~/.local/share/bash-completion/completions/folio
@@ -160,4 +160,4 @@ Examples:
 
 pub(super) const CANDIDATES_HELP: &str = "\
 Example:
-  folio candidates -- 'folio get '        the prompts of the folder you are in";
+  folio candidates -- 'folio get '        the prompts of the current folder";

@@ -14,7 +14,10 @@ impl<'d> RequestBuilder<'d> {
         let is_name = is_header_name(parameter.name);
         let head = is_name.then(|| TemplateText::literal(&format!("{}=", parameter.name))).flatten();
         let Some(head) = head.filter(|_| is_scalar) else {
-            return self.leave_out(parameter, "a cookie that is no plain value, or whose name no request can hold");
+            return self.warn_unsupported_parameter(
+                parameter,
+                "a cookie that is no plain value, or whose name no request can hold",
+            );
         };
         let argument = self.add_parameter(parameter, schema);
         self.cookies.push(Cookie { head, argument, required: parameter.required });

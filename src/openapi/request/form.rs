@@ -7,7 +7,7 @@ use super::value::{ValueShape, described, field_names, field_placeholder, is_req
 use crate::diagnostic::Code;
 use crate::openapi::argument::NewArgument;
 use crate::openapi::body::{Body, BodyKind};
-use crate::openapi::document::{ApiDocument, Node};
+use crate::openapi::document::{ApiDocument, ApiNode};
 use crate::openapi::operation::{essence, is_json};
 use crate::openapi::parameter::{ParameterStyle, form_style};
 use crate::openapi::prose;
@@ -21,7 +21,7 @@ impl<'d> RequestBuilder<'d> {
             let schema = described(self.translator.translate(field.node), &description);
             let (required, node) = (field.required, field.node);
             let new = NewArgument { wire_name: field.name, place: "form", schema, required, node };
-            let how = FieldEncoding::of(field.node, Some(field.node), body.kind, self.document);
+            let how = FieldEncoding::read(field.node, Some(field.node), body.kind, self.document);
             self.add_field(new, how, &mut fields);
         }
         let Some(node) = body.schema else { return fields };
@@ -30,7 +30,7 @@ impl<'d> RequestBuilder<'d> {
         for (name, schema) in whole.get("properties").and_then(Value::as_object).into_iter().flatten() {
             let encoding = body.encoding.and_then(|all| all.get(name));
             let node = find_property(node, name, self.document).unwrap_or(body.node);
-            let how = FieldEncoding::of(node, encoding, body.kind, self.document);
+            let how = FieldEncoding::read(node, encoding, body.kind, self.document);
             let (schema, required) = (schema.clone(), is_required(&whole, name));
             let is_deep = how.style == ParameterStyle::DeepObject;
             let deep = is_deep.then(|| field_names(&self.translator.resolve_definition(&schema)));
@@ -82,10 +82,10 @@ struct FieldEncoding {
 }
 
 impl FieldEncoding {
-    fn of(node: Node<'_>, encoding: Option<Node<'_>>, kind: BodyKind, document: &ApiDocument) -> FieldEncoding {
+    fn read(node: ApiNode<'_>, encoding: Option<ApiNode<'_>>, kind: BodyKind, document: &ApiDocument) -> FieldEncoding {
         let style = encoding.map_or(ParameterStyle::Repeated, |encoding| form_style(encoding, document));
         let written = encoding.and_then(|encoding| encoding.text("contentType"));
-        let own = |node: Node<'_>| {
+        let own = |node: ApiNode<'_>| {
             // What is encoded in letters is a text.
             node.text("contentMediaType").is_some_and(is_file_type) && node.get("contentEncoding").is_none()
         };
@@ -109,15 +109,15 @@ fn is_file_type(written: &str) -> bool {
 }
 
 /// Where a property of a schema is described.
-fn find_property<'d>(schema: Node<'d>, name: &str, document: &'d ApiDocument) -> Option<Node<'d>> {
+fn find_property<'d>(schema: ApiNode<'d>, name: &str, document: &'d ApiDocument) -> Option<ApiNode<'d>> {
     let whole = document.resolve(schema)?;
-    let parts = whole.get("allOf").into_iter().flat_map(Node::items).filter_map(|part| document.resolve(part));
+    let parts = whole.get("allOf").into_iter().flat_map(ApiNode::items).filter_map(|part| document.resolve(part));
     let mut all = std::iter::once(whole).chain(parts);
     document.resolve(all.find_map(|part| part.get("properties")?.get(name))?)
 }
 
 /// Whether a field of a form holds a file, or files.
-fn is_file(schema: &Value, at: Node<'_>) -> bool {
+fn is_file(schema: &Value, at: ApiNode<'_>) -> bool {
     let is_binary = |schema: &Value| schema.get("format").is_some_and(|format| format == "binary");
     at.text("type") == Some("file") || is_binary(schema) || schema.get("items").is_some_and(is_binary)
 }

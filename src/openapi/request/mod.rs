@@ -9,7 +9,7 @@ mod value;
 
 use serde_json::{Map, Value};
 
-use super::argument::{Arguments, NewArgument};
+use super::argument::{NewArgument, ToolArguments};
 use super::document::{ApiDocument, object};
 use super::operation::Operation;
 use super::parameter::{Parameter, ParameterPlace};
@@ -29,7 +29,7 @@ pub(super) use path::split_placeholder;
 pub(super) struct RequestBuilder<'d> {
     document: &'d ApiDocument,
     pub(super) translator: Translator<'d>,
-    pub(super) arguments: Arguments<'d>,
+    pub(super) arguments: ToolArguments<'d>,
     url: TemplateText,
     query: TemplateFields,
     headers: TemplateFields,
@@ -46,7 +46,7 @@ impl<'d> RequestBuilder<'d> {
         RequestBuilder {
             document,
             translator: Translator::new(document, Direction::Input),
-            arguments: Arguments::default(),
+            arguments: ToolArguments::default(),
             url: TemplateText::default(),
             query: TemplateFields::new(),
             headers: TemplateFields::new(),
@@ -58,7 +58,7 @@ impl<'d> RequestBuilder<'d> {
     }
 
     /// Names the query parameter that `paginate` counts, from where a call says.
-    pub(super) fn page_by(&mut self, parameter: Option<String>) {
+    pub(super) fn set_page_parameter(&mut self, parameter: Option<String>) {
         self.paged_by = parameter;
     }
 
@@ -126,18 +126,18 @@ impl<'d> RequestBuilder<'d> {
         self.arguments.add(NewArgument { wire_name, place, schema, required, node: parameter.node })
     }
 
-    fn leave_out(&self, parameter: &Parameter<'_>, what: &str) {
+    fn warn_unsupported_parameter(&self, parameter: &Parameter<'_>, what: &str) {
         let words = format!("unsupported parameter: {what}; it is left out");
         self.document.warn(parameter.node, Code::Unimplemented, words);
     }
 
     fn add_header(&mut self, parameter: &Parameter<'d>) {
         if !is_header_name(parameter.name) {
-            return self.leave_out(parameter, "a header whose name no request can hold");
+            return self.warn_unsupported_parameter(parameter, "a header whose name no request can hold");
         }
         let schema = self.parameter_schema(parameter);
         match shape_of(&self.translator.resolve_definition(&schema)) {
-            ValueShape::Object => self.leave_out(parameter, "an object in a header"),
+            ValueShape::Object => self.warn_unsupported_parameter(parameter, "an object in a header"),
             shape => {
                 let argument = self.add_parameter(parameter, schema);
                 let template = match shape {

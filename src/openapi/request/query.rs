@@ -33,11 +33,12 @@ impl<'d> RequestBuilder<'d> {
             ParameterStyle::DeepObject => true,
             ParameterStyle::Repeated => false,
             ParameterStyle::Joined(_) => {
-                return self.leave_out(parameter, "an object whose fields are joined in one query parameter");
+                return self
+                    .warn_unsupported_parameter(parameter, "an object whose fields are joined in one query parameter");
             }
         };
         if fields.is_empty() {
-            return self.leave_out(parameter, "an object in a query without declared fields");
+            return self.warn_unsupported_parameter(parameter, "an object in a query without declared fields");
         }
         let argument = self.add_parameter(parameter, schema);
         for field in fields {

@@ -52,7 +52,7 @@ pub(super) fn placeholder(argument: &str) -> TemplateText {
 
 /// A field of an argument that is an object.
 pub(super) fn field_placeholder(argument: &str, field: &str) -> TemplateText {
-    match crate::notation::is_identifier(field) {
+    match crate::value_types::is_identifier(field) {
         true => placeholder(&format!("{argument}.{field}")),
         false => placeholder(&format!("{argument}.[{field}]")),
     }

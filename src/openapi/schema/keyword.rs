@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::Direction;
-use crate::openapi::document::Node;
+use crate::openapi::document::ApiNode;
 
 /// Formats that folio checks, or that say something to whoever reads them.
 const FORMATS: &[&str] = &[
@@ -30,7 +30,7 @@ const MAX_CHOICES: usize = 1000;
 const MAX_OUTPUT_CHOICES: usize = 50;
 
 /// Writes `type`: a list where it may be null.
-pub(super) fn name_types(node: Node<'_>, schema: &mut Map<String, Value>) {
+pub(super) fn name_types(node: ApiNode<'_>, schema: &mut Map<String, Value>) {
     let mut types: Vec<&str> = match node.value.get("type") {
         Some(Value::String(one)) => vec![one],
         Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).collect(),
@@ -50,7 +50,7 @@ pub(super) fn name_types(node: Node<'_>, schema: &mut Map<String, Value>) {
 }
 
 /// Whether a schema of OpenAPI 3.0 or Swagger 2 says that its value may be null.
-pub(super) fn is_nullable(node: Node<'_>) -> bool {
+pub(super) fn is_nullable(node: ApiNode<'_>) -> bool {
     ["nullable", "x-nullable"].iter().any(|key| node.flag(key) == Some(true))
 }
 
@@ -74,7 +74,7 @@ fn has_type(schema: &Map<String, Value>, wanted: &[&str]) -> bool {
 }
 
 /// Copies what bounds a value, as far as it concerns the type.
-pub(super) fn copy_limits(node: Node<'_>, schema: &mut Map<String, Value>) {
+pub(super) fn copy_limits(node: ApiNode<'_>, schema: &mut Map<String, Value>) {
     if has_type(schema, &["number", "integer"]) {
         copy_numbers(node, schema);
     }
@@ -98,7 +98,7 @@ pub(super) fn copy_limits(node: Node<'_>, schema: &mut Map<String, Value>) {
     }
 }
 
-fn copy_text(node: Node<'_>, schema: &mut Map<String, Value>) {
+fn copy_text(node: ApiNode<'_>, schema: &mut Map<String, Value>) {
     if let Some(pattern) = node.text("pattern") {
         schema.insert("pattern".to_owned(), pattern.into());
     }
@@ -107,7 +107,7 @@ fn copy_text(node: Node<'_>, schema: &mut Map<String, Value>) {
     }
 }
 
-fn copy_counts(node: Node<'_>, keys: &[&str], schema: &mut Map<String, Value>) {
+fn copy_counts(node: ApiNode<'_>, keys: &[&str], schema: &mut Map<String, Value>) {
     for key in keys {
         if let Some(count) = node.value.get(key).filter(|count| count.as_u64().is_some()) {
             schema.insert((*key).to_owned(), count.clone());
@@ -116,7 +116,7 @@ fn copy_counts(node: Node<'_>, keys: &[&str], schema: &mut Map<String, Value>) {
 }
 
 /// Numbers; in OpenAPI 3.0 and Swagger 2 `exclusiveMinimum: true` says how `minimum` is meant.
-fn copy_numbers(node: Node<'_>, schema: &mut Map<String, Value>) {
+fn copy_numbers(node: ApiNode<'_>, schema: &mut Map<String, Value>) {
     let number = |key: &str| node.value.get(key).filter(|number| number.is_number()).cloned();
     for (limit, exclusive) in [("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")] {
         let key = if node.flag(exclusive) == Some(true) { exclusive } else { limit };
@@ -130,7 +130,7 @@ fn copy_numbers(node: Node<'_>, schema: &mut Map<String, Value>) {
 
 /// Copies values that are named: choices, the default, examples. What YAML read as a number is a text again where the
 /// type says so.
-pub(super) fn settle_values(node: Node<'_>, direction: Direction, schema: &mut Map<String, Value>) {
+pub(super) fn copy_values(node: ApiNode<'_>, direction: Direction, schema: &mut Map<String, Value>) {
     copy_choices(node, direction, schema);
     if direction == Direction::Output {
         return;
@@ -155,7 +155,7 @@ pub(super) fn settle_values(node: Node<'_>, direction: Direction, schema: &mut M
     }
 }
 
-fn copy_choices(node: Node<'_>, direction: Direction, schema: &mut Map<String, Value>) {
+fn copy_choices(node: ApiNode<'_>, direction: Direction, schema: &mut Map<String, Value>) {
     if let Some(constant) = node.value.get("const") {
         schema.insert("const".to_owned(), as_declared(constant, schema));
     }

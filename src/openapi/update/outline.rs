@@ -10,7 +10,7 @@ use crate::yaml::{Documents, Location, decode, parse};
 const SECTIONS: &[&str] = &["env", "connections", "tools"];
 
 /// Some lines of a file.
-struct Piece {
+struct OutlineSection {
     /// `section/name` of the entry that they are; `None` for all else.
     key: Option<String>,
     text: String,
@@ -18,13 +18,13 @@ struct Piece {
 
 /// A file in pieces.
 pub(super) struct Outline {
-    pieces: Vec<Piece>,
+    pieces: Vec<OutlineSection>,
     /// By section: behind which piece something can be added.
     ends: BTreeMap<String, usize>,
 }
 
 /// Where an entry or a key of the file begins: the number of a line.
-struct Start {
+struct SectionStart {
     line: usize,
     key: Option<String>,
     section: Option<&'static str>,
@@ -51,7 +51,7 @@ impl Outline {
     }
 
     fn push(&mut self, key: Option<String>, section: Option<&'static str>, text: String) {
-        self.pieces.push(Piece { key, text });
+        self.pieces.push(OutlineSection { key, text });
         if let Some(section) = section {
             self.ends.insert(section.to_owned(), self.pieces.len() - 1);
         }
@@ -82,9 +82,9 @@ impl Outline {
     pub(super) fn append(&mut self, key: &str, text: &str) {
         let section = key.split('/').next().unwrap_or_default();
         let spaced = if section == "tools" { "\n" } else { "" };
-        let new = Piece { key: Some(key.to_owned()), text: text.to_owned() };
+        let new = OutlineSection { key: Some(key.to_owned()), text: text.to_owned() };
         let Some(end) = self.ends.get(section).copied() else {
-            self.pieces.push(Piece { key: None, text: format!("\n{section}:\n") });
+            self.pieces.push(OutlineSection { key: None, text: format!("\n{section}:\n") });
             self.pieces.push(new);
             self.ends.insert(section.to_owned(), self.pieces.len() - 1);
             return;
@@ -98,7 +98,7 @@ impl Outline {
         last.text.truncate(body);
         last.text.push('\n');
         last.text.push_str(if is_entry { spaced } else { "" });
-        self.pieces.insert(end + 1, Piece { text: format!("{}{blank}{trailing}", new.text), ..new });
+        self.pieces.insert(end + 1, OutlineSection { text: format!("{}{blank}{trailing}", new.text), ..new });
         self.ends.values_mut().filter(|other| **other > end).for_each(|other| *other += 1);
         self.ends.insert(section.to_owned(), end + 1);
     }
@@ -116,7 +116,7 @@ impl Outline {
 }
 
 /// The lines at which the keys of a file, and the entries of its sections, begin.
-fn find_starts(path: &str, text: &str, report: &mut Report) -> Option<Vec<Start>> {
+fn find_starts(path: &str, text: &str, report: &mut Report) -> Option<Vec<SectionStart>> {
     let file = decode(text.as_bytes(), path, report)?;
     let document = parse(file, report).filter(|_| !report.has_errors())?;
     let mut documents = Documents::default();
@@ -127,10 +127,14 @@ fn find_starts(path: &str, text: &str, report: &mut Report) -> Option<Vec<Start>
     let mut starts = Vec::new();
     for (key, at) in documents.keys_of(root) {
         let section = SECTIONS.iter().copied().find(|section| *section == key);
-        starts.push(Start { line: line(at), key: None, section });
+        starts.push(SectionStart { line: line(at), key: None, section });
         let Some(section) = section else { continue };
         for (name, at) in documents.keys_of(documents.value_at(root, &format!("/{section}"))) {
-            starts.push(Start { line: line(at), key: Some(format!("{section}/{name}")), section: Some(section) });
+            starts.push(SectionStart {
+                line: line(at),
+                key: Some(format!("{section}/{name}")),
+                section: Some(section),
+            });
         }
     }
     starts.sort_by_key(|start| start.line);

@@ -5,8 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::render::Segment;
 use super::tree::DotpromptRole;
-use crate::notation::Role;
 use crate::pack_format::{ForeignContent, ForeignMessage};
+use crate::value_types::Role;
 
 /// A message of the template: a role, and what it says.
 struct Turn {

@@ -25,8 +25,8 @@ use self::schema::{InputField, input_fields};
 use self::tree::Node;
 use super::front_matter::split_leading_front_matter;
 use super::naming::{argument_name, path_below};
-use super::{ForeignArgument, ForeignBody, ForeignMessage, ForeignPrompt, PackFile, PackFolder, PackFormat};
-use crate::budget::{Budget, Exhausted};
+use super::{ForeignArgument, ForeignBody, ForeignFile, ForeignMessage, ForeignPrompt, PackFolder, PackFormat};
+use crate::budget::{Budget, BudgetExceeded};
 use crate::diagnostic::{Code, Report, Span};
 use crate::digest::Digest;
 use crate::yaml::Location;
@@ -78,7 +78,7 @@ impl PackFormat for Dotprompt {
     }
 }
 
-fn partials_digest(files: &[PackFile]) -> u64 {
+fn partials_digest(files: &[ForeignFile]) -> u64 {
     let mut digest = Digest::new("partials");
     for file in files.iter().filter(|file| is_partial(&file.path)) {
         digest.update(file.path.as_bytes());
@@ -89,7 +89,7 @@ fn partials_digest(files: &[PackFile]) -> u64 {
 
 /// A file with a prompt.
 struct WrittenPrompt<'f> {
-    file: &'f PackFile,
+    file: &'f ForeignFile,
     keys: Map<String, Value>,
     /// Where its template begins.
     body: usize,
@@ -171,7 +171,11 @@ impl DotpromptTemplate {
     ///
     /// # Errors
     /// The budget is exhausted.
-    pub fn render(&self, arguments: &Map<String, Value>, budget: &Budget) -> Result<Vec<ForeignMessage>, Exhausted> {
+    pub fn render(
+        &self,
+        arguments: &Map<String, Value>,
+        budget: &Budget,
+    ) -> Result<Vec<ForeignMessage>, BudgetExceeded> {
         let mut root = Map::new();
         for (name, variable) in &self.variables {
             let value = arguments.get(&variable.argument).filter(|value| !value.is_null());

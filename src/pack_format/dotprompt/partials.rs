@@ -7,7 +7,7 @@ use super::parse::parse;
 use super::token::SyntaxError;
 use super::tree::Node;
 use crate::diagnostic::{Code, Report, Span};
-use crate::pack_format::PackFile;
+use crate::pack_format::ForeignFile;
 use crate::pack_format::front_matter::split_leading_front_matter;
 
 /// How deep partials may use one another.
@@ -15,7 +15,7 @@ const MAX_DEPTH: usize = 12;
 
 /// The partials of a pack, each parsed once.
 pub(super) struct Partials<'f> {
-    files: HashMap<&'f str, &'f PackFile>,
+    files: HashMap<&'f str, &'f ForeignFile>,
     /// Those that were parsed; `None` for those with errors, which are reported.
     parsed: HashMap<&'f str, Option<Arc<Vec<Node>>>>,
     /// Those that are being parsed.
@@ -28,7 +28,7 @@ pub(super) fn is_partial(path: &str) -> bool {
 }
 
 impl<'f> Partials<'f> {
-    pub(super) fn new(files: &'f [PackFile]) -> Partials<'f> {
+    pub(super) fn new(files: &'f [ForeignFile]) -> Partials<'f> {
         let files = files.iter().filter(|file| is_partial(&file.path)).map(|file| (file.path.as_str(), file));
         Partials { files: files.collect(), parsed: HashMap::new(), open: Vec::new() }
     }
@@ -58,7 +58,7 @@ impl<'f> Partials<'f> {
         parsed.ok_or_else(|| format!("partial `{name}` has errors"))
     }
 
-    fn load(&mut self, file: &'f PackFile, report: &mut Report) -> Option<Arc<Vec<Node>>> {
+    fn load(&mut self, file: &'f ForeignFile, report: &mut Report) -> Option<Arc<Vec<Node>>> {
         let (_, body) = split_leading_front_matter(file, report);
         let text = file.text.get(body..)?;
         match self.parse(&file.path, text, report) {
@@ -72,7 +72,7 @@ impl<'f> Partials<'f> {
     }
 
     /// The file of a partial, from this folder outwards.
-    fn file(&self, name: &str, folder: &str) -> Option<&'f PackFile> {
+    fn file(&self, name: &str, folder: &str) -> Option<&'f ForeignFile> {
         let (inner, last) = name.rsplit_once('/').map_or(("", name), |(inner, last)| (inner, last));
         let mut folder = Some(folder);
         while let Some(here) = folder {

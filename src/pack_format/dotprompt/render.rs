@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::scope::{LoopItem, Scope};
 use super::tree::{Block, BlockKind, DotpromptRole, Expression, Node, PartialCall};
 use super::value::{is_empty, is_equal, is_truthy, is_zero, to_text};
-use crate::budget::{Budget, Exhausted};
+use crate::budget::{Budget, BudgetExceeded};
 
 /// How much work a node counts as: a million of them exhaust the budget.
 const NODE_WORK: usize = 512;
@@ -21,7 +21,7 @@ pub(super) enum Segment {
 }
 
 /// Renders nodes with the values of `root`.
-pub(super) fn render(nodes: &[Node], root: &Value, budget: &Budget) -> Result<Vec<Segment>, Exhausted> {
+pub(super) fn render(nodes: &[Node], root: &Value, budget: &Budget) -> Result<Vec<Segment>, BudgetExceeded> {
     let mut renderer = Renderer { segments: Vec::new(), indent: String::new(), owes_indent: false, budget };
     renderer.nodes(nodes, &Scope::new(root))?;
     Ok(renderer.segments)
@@ -37,7 +37,7 @@ struct Renderer<'b> {
 }
 
 impl Renderer<'_> {
-    fn nodes(&mut self, nodes: &[Node], scope: &Scope<'_>) -> Result<(), Exhausted> {
+    fn nodes(&mut self, nodes: &[Node], scope: &Scope<'_>) -> Result<(), BudgetExceeded> {
         for node in nodes {
             self.budget.charge_work(NODE_WORK)?;
             match node {
@@ -58,7 +58,7 @@ impl Renderer<'_> {
     }
 
     /// Text of the template, whose lines have the indentation of the partial that it is in.
-    fn template_text(&mut self, text: &str) -> Result<(), Exhausted> {
+    fn template_text(&mut self, text: &str) -> Result<(), BudgetExceeded> {
         if self.indent.is_empty() {
             return self.push(text);
         }
@@ -69,7 +69,7 @@ impl Renderer<'_> {
         Ok(())
     }
 
-    fn push(&mut self, text: &str) -> Result<(), Exhausted> {
+    fn push(&mut self, text: &str) -> Result<(), BudgetExceeded> {
         if text.is_empty() {
             return Ok(());
         }
@@ -95,7 +95,7 @@ impl Renderer<'_> {
         }
     }
 
-    fn block(&mut self, block: &Block, scope: &Scope<'_>) -> Result<(), Exhausted> {
+    fn block(&mut self, block: &Block, scope: &Scope<'_>) -> Result<(), BudgetExceeded> {
         let argument = |nth: usize| block.arguments.params.get(nth).and_then(|param| scope.value(param));
         let first = argument(0);
         let first = first.as_deref();
@@ -122,7 +122,7 @@ impl Renderer<'_> {
         self.nodes(if is_first { &block.body } else { &block.otherwise }, scope)
     }
 
-    fn each(&mut self, block: &Block, list: Option<&Value>, scope: &Scope<'_>) -> Result<(), Exhausted> {
+    fn each(&mut self, block: &Block, list: Option<&Value>, scope: &Scope<'_>) -> Result<(), BudgetExceeded> {
         let items: Vec<(Value, &Value)> = match list {
             Some(Value::Array(items)) => items.iter().enumerate().map(|(nth, item)| (Value::from(nth), item)).collect(),
             Some(Value::Object(fields)) => fields.iter().map(|(key, item)| (Value::from(key.clone()), item)).collect(),
@@ -142,7 +142,7 @@ impl Renderer<'_> {
         Ok(())
     }
 
-    fn partial(&mut self, partial: &PartialCall, scope: &Scope<'_>) -> Result<(), Exhausted> {
+    fn partial(&mut self, partial: &PartialCall, scope: &Scope<'_>) -> Result<(), BudgetExceeded> {
         let indent = self.indent.clone();
         self.indent.push_str(&partial.indent);
         self.owes_indent |= !partial.indent.is_empty();

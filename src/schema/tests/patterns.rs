@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::budget::Exhausted;
+use crate::budget::BudgetExceeded;
 
 /// Expressions as they stand in manifests, with a text that each takes, and one that it does not.
 const COMMON: &[(&str, &str, &str)] = &[
@@ -28,7 +28,7 @@ const COMMON: &[(&str, &str, &str)] = &[
     (r"(?<!\d)\d{4}(?!\d)", "in the year 1984 or so", "12345"),
 ];
 
-fn of_text(pattern: &str, text: &str) -> Result<bool, Exhausted> {
+fn of_text(pattern: &str, text: &str) -> Result<bool, BudgetExceeded> {
     let schema = compiled(json!({ "properties": { "x": { "pattern": pattern } } }));
     schema.violations(&json!({ "x": text }), &Budget::default()).map(|found| found.is_empty())
 }
@@ -48,7 +48,7 @@ fn common_patterns_match_short_and_long_texts() {
 /// Whether a value is refused, though its call has a second alone, because it takes more.
 fn is_too_much(schema: Value, value: &Value) -> bool {
     let budget = Budget::default().with_timeout(Duration::from_secs(1));
-    matches!(compiled(schema).violations(value, &budget), Err(Exhausted::Work | Exhausted::Time { .. }))
+    matches!(compiled(schema).violations(value, &budget), Err(BudgetExceeded::Work | BudgetExceeded::Time { .. }))
 }
 
 #[test]

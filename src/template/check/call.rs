@@ -21,7 +21,7 @@ impl<'a> Checker<'a> {
     pub(super) fn expression(&mut self, expression: &'a Expression) -> TypedValue<'a> {
         match expression {
             Expression::Path(path) => self.path(path),
-            Expression::Literal(value, _) => TypedValue::computed(Shape::of_value(value)),
+            Expression::Literal(value, _) => TypedValue::computed(Shape::from_value(value)),
             Expression::Call(call) => {
                 let known =
                     if self.enter_nesting(&call.helper) { Some(self.call(call, HelperForm::Inline)) } else { None };
@@ -170,7 +170,7 @@ impl<'a> Checker<'a> {
         for (place, (name, value)) in call.arguments.options.iter().enumerate() {
             let given = self.read_expression(value);
             if row.secrets != SecretUse::Keeps {
-                self.altered(&call.helper, value, &given);
+                self.record_altered(&call.helper, value, &given);
             }
             if call.arguments.options.iter().take(place).any(|(other, _)| other.text == name.text) {
                 self.report_duplicate_option(name);
@@ -243,14 +243,14 @@ impl<'a> Checker<'a> {
         let Expression::Literal(Value::String(name), _) = key else {
             self.mark_read(&object);
             let key = self.read_expression(key);
-            let found = TypedValue::made_of(element_shape(&object.shape), &object);
-            self.compared(call, &[object, key]);
+            let found = TypedValue::derived_from(element_shape(&object.shape), &object);
+            self.record_comparison(call, &[object, key]);
             return found;
         };
         self.mark_required(&object);
         if !object.shape.is_object() {
             self.mark_read(&object);
-            return TypedValue::made_of(Cow::Owned(Shape::Any), &object);
+            return TypedValue::derived_from(Cow::Owned(Shape::Any), &object);
         }
         let shape = field_shape(&object.shape, name).unwrap_or(Cow::Owned(Shape::Any));
         let mut found = TypedValue::field_of(shape, &object, name);
@@ -262,17 +262,17 @@ impl<'a> Checker<'a> {
     fn record_secret_use(&mut self, call: &'a CallNode, row: &Signature, given: &[TypedValue<'a>]) {
         match row.secrets {
             SecretUse::Keeps => {}
-            SecretUse::Compares => self.compared(call, given),
+            SecretUse::Compares => self.record_comparison(call, given),
             SecretUse::Alters => {
                 for (param, value) in call.arguments.params.iter().zip(given) {
-                    self.altered(&call.helper, param, value);
+                    self.record_altered(&call.helper, param, value);
                 }
             }
         }
     }
 
     /// Records the values that a helper changes.
-    fn altered(&mut self, helper: &Ident, param: &Expression, value: &TypedValue<'a>) {
+    fn record_altered(&mut self, helper: &Ident, param: &Expression, value: &TypedValue<'a>) {
         let place = self.span(param.span());
         let new = value.paths().map(|path| AlteredValue {
             path: path.clone(),
@@ -283,7 +283,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Records a comparison of `env` with what a caller or a step may choose.
-    fn compared(&mut self, call: &CallNode, given: &[TypedValue<'a>]) {
+    fn record_comparison(&mut self, call: &CallNode, given: &[TypedValue<'a>]) {
         let paths: Vec<Vec<String>> = given.iter().flat_map(TypedValue::paths).cloned().collect();
         let is_fixed = |path: &[String]| path.first().is_some_and(|head| head == "env" || head == "server");
         if paths.iter().any(|path| is_of_env(path)) && paths.iter().any(|path| !is_fixed(path)) {
@@ -307,7 +307,7 @@ impl<'a> Checker<'a> {
         let holds = row.doc.name != "keys";
         let paths = given.iter().flat_map(TypedValue::paths).filter(|path| holds || !is_of_env(path));
         let made_of = paths.collect::<BTreeSet<_>>().into_iter().cloned().collect();
-        TypedValue { made_of, ..TypedValue::of(shape, None) }
+        TypedValue { made_of, ..TypedValue::with_origin(shape, None) }
     }
 }
 

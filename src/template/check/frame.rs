@@ -20,16 +20,16 @@ pub(super) struct TypedValue<'a> {
 
 impl<'a> TypedValue<'a> {
     pub fn computed(shape: Shape) -> TypedValue<'static> {
-        TypedValue::of(Cow::Owned(shape), None)
+        TypedValue::with_origin(Cow::Owned(shape), None)
     }
 
-    pub fn of(shape: Cow<'a, Shape>, origin: Option<Vec<String>>) -> TypedValue<'a> {
+    pub fn with_origin(shape: Cow<'a, Shape>, origin: Option<Vec<String>>) -> TypedValue<'a> {
         TypedValue { shape, origin, made_of: Vec::new(), given: Vec::new() }
     }
 
     /// An element of `whole`, or a value computed from it.
-    pub fn made_of(shape: Cow<'a, Shape>, whole: &TypedValue<'_>) -> TypedValue<'a> {
-        TypedValue { made_of: whole.paths().cloned().collect(), ..TypedValue::of(shape, None) }
+    pub fn derived_from(shape: Cow<'a, Shape>, whole: &TypedValue<'_>) -> TypedValue<'a> {
+        TypedValue { made_of: whole.paths().cloned().collect(), ..TypedValue::with_origin(shape, None) }
     }
 
     /// A key of `whole`, whose caller may have chosen it; the manifest has those of `env`.
@@ -41,7 +41,10 @@ impl<'a> TypedValue<'a> {
     /// A field of `whole`.
     pub fn field_of(shape: Cow<'a, Shape>, whole: &TypedValue<'_>, name: &str) -> TypedValue<'a> {
         let below = |path: &Vec<String>| path.iter().cloned().chain([name.to_owned()]).collect();
-        TypedValue { made_of: whole.made_of.clone(), ..TypedValue::of(shape, whole.origin.as_ref().map(below)) }
+        TypedValue {
+            made_of: whole.made_of.clone(),
+            ..TypedValue::with_origin(shape, whole.origin.as_ref().map(below))
+        }
     }
 
     /// The paths of all values that it may contain.
@@ -94,7 +97,7 @@ pub(super) struct ScopeFrame<'a> {
 impl<'a> ScopeFrame<'a> {
     pub fn root(names: &'a ScopeShape, open: bool) -> ScopeFrame<'a> {
         let shape = if open { Cow::Owned(Shape::Any) } else { Cow::Borrowed(names.root()) };
-        ScopeFrame::new(TypedValue::of(shape, Some(Vec::new())), Locals { index: open, key: open })
+        ScopeFrame::new(TypedValue::with_origin(shape, Some(Vec::new())), Locals { index: open, key: open })
     }
 
     pub fn new(this: TypedValue<'a>, locals: Locals) -> ScopeFrame<'a> {

@@ -7,7 +7,7 @@ use super::frame::{ScopeFrame, TypedValue};
 use crate::diagnostic::{Code, quote_names};
 use crate::template::error::TemplateError;
 use crate::template::helper::is_helper;
-use crate::template::outcome_output::may_mismatch;
+use crate::template::missing_output::may_mismatch;
 use crate::template::shape::{Shape, field_shape};
 use crate::template::syntax::{Ident, PathNode};
 
@@ -123,15 +123,15 @@ impl<'a> Checker<'a> {
                 return Ok((value, rest));
             }
         }
-        let Some((index, frame)) = self.frame_above(path.parent_steps) else { return self.above_template(path) };
+        let Some((index, frame)) = self.frame_above(path.parent_steps) else { return self.resolve_above_root(path) };
         let this = frame.this.clone();
         if let (true, Some(shape)) = (index == 0 && path.this, self.names.this()) {
             if self.in_template() {
                 self.outcome.outer_this_paths.insert(path.span.start);
             }
             let origin = Some(vec!["this".to_owned()]);
-            let made_of = self.names.this_made_of().to_vec();
-            return Ok((TypedValue { made_of, ..TypedValue::of(Cow::Borrowed(shape), origin) }, names));
+            let made_of = self.names.this_source_paths().to_vec();
+            return Ok((TypedValue { made_of, ..TypedValue::with_origin(Cow::Borrowed(shape), origin) }, names));
         }
         if this.is_root() && names.is_empty() && !self.rules.any_scope {
             let message = "`this` is not a value at the top level";
@@ -141,7 +141,7 @@ impl<'a> Checker<'a> {
         Ok((this, names))
     }
 
-    fn above_template(&mut self, path: &'a PathNode) -> Result<(TypedValue<'a>, &'a [Ident]), Box<TemplateError>> {
+    fn resolve_above_root(&mut self, path: &'a PathNode) -> Result<(TypedValue<'a>, &'a [Ident]), Box<TemplateError>> {
         if self.rules.any_scope {
             return Ok((TypedValue::computed(Shape::Any), path.names.as_slice()));
         }
@@ -155,7 +155,7 @@ impl<'a> Checker<'a> {
         let shape = field_shape(&value.shape, &name.text)?;
         if matches!(value.shape.as_ref(), Shape::List(_)) {
             self.mark_read(value);
-            return Some(TypedValue::made_of(shape, value));
+            return Some(TypedValue::derived_from(shape, value));
         }
         Some(TypedValue::field_of(shape, value, &name.text))
     }

@@ -133,7 +133,7 @@ impl<'a> Checker<'a> {
             Shape::Any => Shape::Any,
             _ => Shape::Text,
         };
-        let this = TypedValue::made_of(element_shape(&over.shape), &over);
+        let this = TypedValue::derived_from(element_shape(&over.shape), &over);
         let mut frame = ScopeFrame::new(this.clone(), Locals { index: true, key: !is_list });
         frame.key = TypedValue::key_of(key, &over);
         let values = [this, frame.key.clone()];

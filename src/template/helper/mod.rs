@@ -38,7 +38,7 @@ pub fn is_helper(name: &str) -> bool {
 }
 
 /// Whether a helper asks whether there is a value: an output of another form is null to it, and no error.
-pub(super) fn tests_presence(name: &str) -> bool {
+pub(super) fn checks_presence(name: &str) -> bool {
     matches!(name, "if" | "unless" | "with" | "default") || compare::is_predicate(name)
 }
 

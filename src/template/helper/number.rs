@@ -71,9 +71,9 @@ fn param_num(helper: &'static str, given: &dyn HelperParams, place: usize) -> Re
 }
 
 /// An operation on integers, if its result is one, and on floats.
-type Operation = (fn(i128, i128) -> Option<i128>, fn(f64, f64) -> f64);
+type ArithmeticOp = (fn(i128, i128) -> Option<i128>, fn(f64, f64) -> f64);
 
-fn operate(one: Num, other: Num, (integers, floats): Operation) -> Num {
+fn operate(one: Num, other: Num, (integers, floats): ArithmeticOp) -> Num {
     if let (Num::Integer(one), Num::Integer(other)) = (one, other)
         && let Some(exact) = integers(one, other)
     {
@@ -82,7 +82,7 @@ fn operate(one: Num, other: Num, (integers, floats): Operation) -> Num {
     Num::Float(floats(one.float(), other.float()))
 }
 
-fn fold(helper: &'static str, given: &dyn HelperParams, operation: Operation) -> HelperValue {
+fn fold(helper: &'static str, given: &dyn HelperParams, operation: ArithmeticOp) -> HelperValue {
     let mut result = param_num(helper, given, 0)?;
     for place in (1..).take_while(|place| given.param(*place).is_some()) {
         result = operate(result, param_num(helper, given, place)?, operation);

@@ -5,7 +5,7 @@ use handlebars::{Context, Handlebars, Helper, HelperDef, HelperResult, RenderCon
 
 use super::argument::{FnHelper, HelperParams, HelperValue, param_or_null, param_text, text_value};
 use super::render_call::{RenderCall, RenderHelper};
-use crate::template::outcome_output::NoValue;
+use crate::template::missing_output::MissingValue;
 use crate::template::render::{
     MARK, PrintMode, RenderError, STEP_COST, capture, charge_copy, charge_work, mode, no_value,
 };
@@ -22,8 +22,8 @@ pub(in crate::template) const GUARD: &str = "$guard";
 
 pub(super) fn register(registry: &mut Handlebars<'static>) {
     registry.register_helper(PRINT, Box::new(RenderHelper(print)));
-    registry.register_helper(GET, Box::new(GetHelper));
-    registry.register_helper(NEED, Box::new(NeedHelper));
+    registry.register_helper(GET, Box::new(ReadPathHelper));
+    registry.register_helper(NEED, Box::new(RequirePathHelper));
     registry.register_helper(GUARD, Box::new(RenderHelper(guard)));
 }
 
@@ -60,19 +60,19 @@ fn print(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
 }
 
 fn print_text(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
-    FnHelper(printed_text).call(call.helper, call.registry, call.context, call.rendering, call.out)
+    FnHelper(text_to_print).call(call.helper, call.registry, call.context, call.rendering, call.out)
 }
 
 /// The printed text, which Handlebars indents.
-fn printed_text(given: &dyn HelperParams) -> HelperValue {
+fn text_to_print(given: &dyn HelperParams) -> HelperValue {
     let text = param_text(given, 1)?;
     let raw = param_or_null(given, 2).as_bool() == Some(true);
     text_value(if mode() == PrintMode::Encoded && !raw { percent_encode(&text) } else { text.into_owned() })
 }
 
-struct GetHelper;
+struct ReadPathHelper;
 
-impl HelperDef for GetHelper {
+impl HelperDef for ReadPathHelper {
     fn call_inner<'reg: 'rc, 'rc>(
         &self,
         helper: &Helper<'rc>,
@@ -85,9 +85,9 @@ impl HelperDef for GetHelper {
     }
 }
 
-struct NeedHelper;
+struct RequirePathHelper;
 
-impl HelperDef for NeedHelper {
+impl HelperDef for RequirePathHelper {
     fn call_inner<'reg: 'rc, 'rc>(
         &self,
         helper: &Helper<'rc>,
@@ -101,8 +101,8 @@ impl HelperDef for NeedHelper {
         }
         let is_printed = param_or_null(helper, 2).as_bool() == Some(true) && mode() != PrintMode::Captured;
         match no_value(&param_text(helper, 1)?) {
-            Some(NoValue::Mismatch(error)) => Err(error.into()),
-            Some(NoValue::Null) if is_printed => Ok(ScopedJson::Derived("null".into())),
+            Some(MissingValue::Mismatch(error)) => Err(error.into()),
+            Some(MissingValue::Null) if is_printed => Ok(ScopedJson::Derived("null".into())),
             _ => Ok(value),
         }
     }

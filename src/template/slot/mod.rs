@@ -17,9 +17,11 @@ use super::render::{PrintMode, RenderError};
 use super::syntax::{Interpolation, TemplateNode};
 
 pub use path::{FilePath, FolderPath, FolderPathText, PathText};
-pub use text::{Argv, Base64, Base64Text, EnvValue, HeaderSlot, HeaderText, PlainText, Text};
-pub use url::{Uri, UriText, Url, UrlBase, UrlText};
-pub use value::{Condition, JoinedList, JsonLeaf, JsonValue, List, ListItems, Numeric, QueryValue, QueryValues};
+pub use text::{Argv, Base64, Base64Text, EnvValue, HeaderSlot, HeaderText, PlainText, TextSlot};
+pub use url::{UriSlot, UriText, UrlBase, UrlSlot, UrlText};
+pub use value::{
+    ConditionSlot, JoinedList, JsonLeaf, JsonValue, ListItems, ListSlot, NumberSlot, QueryValue, QueryValues,
+};
 
 /// A kind of slot.
 pub trait Slot: Sized + Debug + 'static {

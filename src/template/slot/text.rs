@@ -15,13 +15,13 @@ use crate::template::syntax::TemplateNode;
 
 /// Prompt text, bodies, stdin, results: verbatim.
 #[derive(Debug)]
-pub enum Text {}
+pub enum TextSlot {}
 
 /// Text for people, models and bodies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlainText(pub String);
 
-impl Slot for Text {
+impl Slot for TextSlot {
     type Output = PlainText;
     type Analysis = ();
     const MODE: PrintMode = PrintMode::Plain;

@@ -14,7 +14,7 @@ use crate::uri::has_scheme;
 
 /// The URL of an HTTP request.
 #[derive(Debug)]
-pub enum Url {}
+pub enum UrlSlot {}
 
 /// A rendered URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,14 +39,14 @@ pub enum UrlBase {
     Value(Vec<String>),
 }
 
-impl Template<Url> {
+impl Template<UrlSlot> {
     /// What determines the host.
     pub fn url_base(&self) -> &UrlBase {
         self.analysis()
     }
 }
 
-impl Slot for Url {
+impl Slot for UrlSlot {
     type Output = UrlText;
     type Analysis = UrlBase;
     const MODE: PrintMode = PrintMode::Encoded;
@@ -238,13 +238,13 @@ fn check_segments(rendered: &RenderedText, from: usize) -> Result<(), RenderErro
 
 /// An MCP URI, such as that of a resource.
 #[derive(Debug)]
-pub enum Uri {}
+pub enum UriSlot {}
 
 /// A rendered URI; for exactly one `{{…}}` the value unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UriText(pub String);
 
-impl Slot for Uri {
+impl Slot for UriSlot {
     type Output = UriText;
     type Analysis = ();
     const MODE: PrintMode = PrintMode::Encoded;

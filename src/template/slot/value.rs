@@ -126,13 +126,13 @@ fn check_single(
 
 /// The list of a loop around templates: exactly one `{{…}}`.
 #[derive(Debug)]
-pub enum List {}
+pub enum ListSlot {}
 
 /// The items of a list; none where it is absent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListItems(pub Vec<Value>);
 
-impl Slot for List {
+impl Slot for ListSlot {
     type Output = ListItems;
     type Analysis = ();
     const MODE: PrintMode = PrintMode::Plain;
@@ -158,9 +158,9 @@ impl Slot for List {
 
 /// A number: exactly one `{{…}}`, whose value is a number or the text of one.
 #[derive(Debug)]
-pub enum Numeric {}
+pub enum NumberSlot {}
 
-impl Slot for Numeric {
+impl Slot for NumberSlot {
     type Output = Option<Number>;
     type Analysis = ();
     const MODE: PrintMode = PrintMode::Plain;
@@ -197,9 +197,9 @@ impl Slot for Numeric {
 
 /// `when`: exactly one `{{…}}`, whose value decides by [`is_truthy`].
 #[derive(Debug)]
-pub enum Condition {}
+pub enum ConditionSlot {}
 
-impl Slot for Condition {
+impl Slot for ConditionSlot {
     type Output = bool;
     type Analysis = ();
     const MODE: PrintMode = PrintMode::Plain;

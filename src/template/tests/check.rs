@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn each_rebinds_names() {
     assert_eq!(
-        errors::<Text>(
+        errors::<TextSlot>(
             "{{#each repos}}{{name}}{{nam}}{{diff}}{{../diff}}{{@root.diff}}{{@index}}{{@key}}{{/each}}{{@index}}"
         ),
         [
@@ -20,7 +20,7 @@ fn each_rebinds_names() {
 #[test]
 fn block_params_with_and_lookup_are_checked() {
     assert_eq!(
-        errors::<Text>(
+        errors::<TextSlot>(
             "{{#each repos as |r i|}}{{r.name}}{{r.x}}{{i}}{{/each}}{{#with repo as |z|}}{{stars}}{{z.stras}}{{/with}}{{upper (lookup repo \"name\")}}{{#if (lookup repo \"gone\")}}{{/if}}"
         ),
         [
@@ -33,7 +33,7 @@ fn block_params_with_and_lookup_are_checked() {
 #[test]
 fn argument_wins_over_helper_of_same_name() {
     let names = ScopeShape::new().with_arguments([("json", Shape::Text), ("now", Shape::Text)]);
-    let template = Template::<Text>::compile(&engine(&[]), "{{json}} {{json json}} {{now}}", &names).unwrap();
+    let template = Template::<TextSlot>::compile(&engine(&[]), "{{json}} {{json json}} {{now}}", &names).unwrap();
     assert_eq!(template.render(&scope(json!({ "json": "v", "now": "n" }))).unwrap().0, "v \"v\" n");
     assert!(crate::template::is_helper("json") && !crate::template::is_helper("diff"));
 }
@@ -78,7 +78,7 @@ fn helper_arguments_are_checked() {
         ("{{diff.x y}}", "variable `diff.x` takes no arguments"),
         ("{{upper (diff)}}", "unknown helper `diff`"),
     ] {
-        let found = errors::<Text>(text);
+        let found = errors::<TextSlot>(text);
         assert!(found.len() == 1 && found[0].contains(wanted), "{text}: {found:#?}");
     }
 }
@@ -93,7 +93,7 @@ fn valid_templates_have_no_errors() {
         "{{date (now) \"%Y\"}}{{now}}{{now \"%F\"}}{{default diff \"x\"}}{{#with (first repos)}}{{name}}{{/with}}",
         "{{tags.0}}{{repos.1.name}}{{truncate (upper diff) 10 end=\"\"}}",
     ] {
-        assert_eq!(errors::<Text>(text), [""; 0], "{text}");
+        assert_eq!(errors::<TextSlot>(text), [""; 0], "{text}");
     }
 }
 
@@ -101,11 +101,11 @@ fn valid_templates_have_no_errors() {
 fn partial_is_checked_per_use() {
     let partials = [("card", "<{{name}} {{more}}>"), ("outer", "{{> card repo}}")];
     assert_eq!(
-        errors_with::<Text>(&partials, "{{> card repo more=diff}}{{#each repos}}{{> card more=1}}{{/each}}"),
+        errors_with::<TextSlot>(&partials, "{{> card repo more=diff}}{{#each repos}}{{> card more=1}}{{/each}}"),
         [""; 0]
     );
     assert_eq!(
-        errors_with::<Text>(&partials, "é {{> outer}}{{> card repos}}"),
+        errors_with::<TextSlot>(&partials, "é {{> outer}}{{> card repos}}"),
         [
             "unknown-variable at card:\"more\" from \"outer\": unknown field `more` of `this` | available fields: `name`, `stars`",
             "unknown-variable at card:\"name\" from \"card\": unknown field `name`: `this` is a list | loop over it with `{{#each …}}`, or take one element with `{{first …}}` or an index",
@@ -127,8 +127,8 @@ fn faulty_partial_is_reported_once_and_stays_known() {
             "unknown-helper at typo:\"uper\" from \"\": unknown helper `uper` | did you mean `upper`?",
         ]
     );
-    assert!(Template::<Text>::compile(&engine, "{{> bad}}{{> typo}}{{> good}}", &names()).is_ok());
-    let errors = Template::<Text>::compile(&engine, "{{> goo}}", &names()).unwrap_err();
+    assert!(Template::<TextSlot>::compile(&engine, "{{> bad}}{{> typo}}{{> good}}", &names()).is_ok());
+    let errors = Template::<TextSlot>::compile(&engine, "{{> goo}}", &names()).unwrap_err();
     assert_eq!(errors[0].replacement.as_deref(), Some("good"));
 }
 
@@ -136,10 +136,10 @@ fn faulty_partial_is_reported_once_and_stays_known() {
 fn inline_partials_are_refused_in_conditions() {
     let text = "{{#*inline \"row\"}}[{{item}}{{sep}}]{{/inline}}{{#each tags}}{{> row item=this sep=\";\"}}{{/each}}";
     assert_eq!(render_text(text, json!({ "tags": ["a", "b"] })), "[a;][b;]");
-    assert!(errors::<Text>("{{> row}}{{#*inline \"row\"}}{{/inline}}")[0].contains("unknown partial `row`"));
-    assert!(errors::<Text>("{{#if flag}}{{#*inline \"row\"}}{{/inline}}{{/if}}")[0].contains("inside a condition"));
+    assert!(errors::<TextSlot>("{{> row}}{{#*inline \"row\"}}{{/inline}}")[0].contains("unknown partial `row`"));
+    assert!(errors::<TextSlot>("{{#if flag}}{{#*inline \"row\"}}{{/inline}}{{/if}}")[0].contains("inside a condition"));
     let again = "{{#*inline \"row\"}}{{/inline}}{{#*inline \"row\"}}{{/inline}}";
-    assert!(errors::<Text>(again)[0].starts_with("duplicate"));
+    assert!(errors::<TextSlot>(again)[0].starts_with("duplicate"));
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn partial_blocks_are_checked() {
     assert_eq!(render_text_with(&partials, "{{#> layout}}x{{diff}}{{/layout}}", json!({ "diff": "d" })), "<xd|no nav>");
     let text = "{{#> layout}}{{#*inline \"nav\"}}NAV{{/inline}}y{{/layout}}";
     assert_eq!(render_text_with(&partials, text, json!({})), "<y|NAV>");
-    let found = errors_with::<Text>(&partials, "{{> layout}}");
+    let found = errors_with::<TextSlot>(&partials, "{{> layout}}");
     assert!(found[0].contains("missing block"), "{found:#?}");
 }
 
@@ -156,7 +156,7 @@ fn partial_blocks_are_checked() {
 fn read_paths_are_minimal() {
     let reads = |text: &str| -> Vec<String> {
         let partials = [("p", "{{env.TOKEN}}{{#with server}}{{name}}{{/with}}")];
-        compile_with::<Text>(&partials, text).read_paths().iter().map(|path| path.join(".")).collect()
+        compile_with::<TextSlot>(&partials, text).read_paths().iter().map(|path| path.join(".")).collect()
     };
     assert_eq!(reads("{{diff}}{{arguments.diff}}{{upper repo.name}}"), ["arguments.diff", "diff", "repo.name"]);
     assert_eq!(reads("{{> p}}"), ["env.TOKEN", "server.name"]);
@@ -170,7 +170,7 @@ fn read_paths_are_minimal() {
 
 #[test]
 fn single_path_is_exactly_one_variable() {
-    let sole = |text: &str| compile::<Text>(text).single_path().map(|path| path.join("."));
+    let sole = |text: &str| compile::<TextSlot>(text).single_path().map(|path| path.join("."));
     assert_eq!(sole("{{repo.name}}").as_deref(), Some("repo.name"));
     assert_eq!(sole("{{ arguments.diff }}").as_deref(), Some("arguments.diff"));
     assert_eq!(sole("{{upper diff}}"), None);

@@ -46,7 +46,7 @@ fn costliest_nesting_renders_on_a_small_stack() {
             // What each of them does counts, and the leaf is five deep itself.
             let depth = if open.contains("else") { 29 } else { 58 };
             let text = format!("{}{leaf}{}", open.repeat(depth), close.repeat(depth));
-            let template = Template::<Text>::compile(&engine(&partials), &text, &names());
+            let template = Template::<TextSlot>::compile(&engine(&partials), &text, &names());
             let Ok(template) = template else { panic!("{open}: {template:?}") };
             let rendered = template.render(&scope(json!({ "tags": ["a"], "flag": true })));
             assert!(rendered.is_ok_and(|text| text.0.ends_with("[[1]]")), "{open}");
@@ -71,9 +71,9 @@ fn partial_chain_counts_towards_nesting() {
         };
         let (engine, errors) = Engine::new(chain(64));
         assert_eq!(errors, []);
-        let template = Template::<Text>::compile(&engine, "{{> p0}}", &names()).unwrap();
+        let template = Template::<TextSlot>::compile(&engine, "{{> p0}}", &names()).unwrap();
         assert_eq!(template.render(&scope(json!({}))).unwrap().0, "end");
-        let deeper = Template::<Text>::compile(&engine, "{{#if flag}}{{> p0}}{{/if}}", &names()).unwrap_err();
+        let deeper = Template::<TextSlot>::compile(&engine, "{{#if flag}}{{> p0}}{{/if}}", &names()).unwrap_err();
         assert_eq!(deeper[0].code.as_str(), "nesting");
         let (_, errors) = Engine::new([("p".to_owned(), nested(65))]);
         assert_eq!(errors[0].code.as_str(), "nesting");
@@ -98,7 +98,7 @@ fn deeper_nesting_is_refused_before_parsing() {
             "{{[".repeat(80_000),
             "a".repeat(MAX_TEMPLATE + 1),
         ] {
-            assert!(!errors::<Text>(&text).is_empty());
+            assert!(!errors::<TextSlot>(&text).is_empty());
         }
     });
 }
@@ -115,14 +115,14 @@ fn partial_cycles_are_refused() {
         let (engine, errors) =
             Engine::new(partials.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())));
         assert!(errors.iter().any(|error| error.code.as_str() == "cycle"), "{partials:?} {errors:#?}");
-        assert!(Template::<Text>::compile(&engine, "{{> a}}", &names()).is_ok());
+        assert!(Template::<TextSlot>::compile(&engine, "{{> a}}", &names()).is_ok());
     }
     for text in [
         "{{#*inline \"x\"}}{{> x}}{{/inline}}{{> x}}",
         "{{#*inline \"x\"}}{{> y}}{{/inline}}{{#*inline \"y\"}}{{> x}}{{/inline}}{{> x}}",
         "{{#*inline \"x\"}}{{#> x}}{{> @partial-block}}{{/x}}{{/inline}}{{#> x}}{{/x}}",
     ] {
-        let found = errors::<Text>(text);
+        let found = errors::<TextSlot>(text);
         assert!(found.iter().any(|error| error.starts_with("cycle")), "{text}: {found:#?}");
     }
 }
@@ -135,7 +135,7 @@ fn exponential_partials_are_refused() {
     assert!(errors.iter().any(|error| error.code.as_str() == "too-large"));
     let twice = [("p", "{{> @partial-block}}{{> @partial-block}}")];
     let blocks = format!("{}x{}", "{{#> p}}".repeat(30), "{{/p}}".repeat(30));
-    assert!(errors_with::<Text>(&twice, &blocks)[0].starts_with("too-large"));
+    assert!(errors_with::<TextSlot>(&twice, &blocks)[0].starts_with("too-large"));
 }
 
 #[test]
@@ -151,22 +151,22 @@ fn output_is_capped() {
         "{{#if (join (split diff \"y\") diff)}}{{/if}}{{join (split (truncate diff 100 end=\"\") \"x\") diff}}",
         &"{{diff}}".repeat(17),
     ] {
-        assert_eq!(render::<Text>(text, many.clone()).map(drop), too_large, "{text}");
+        assert_eq!(render::<TextSlot>(text, many.clone()).map(drop), too_large, "{text}");
     }
     let kept = [("p", "{{#if flag}}{{> @partial-block}}{{/if}}")];
     let doubled = [("drop", ""), ("twice", "{{> @partial-block}}{{> @partial-block}}")];
     let text =
         format!("{{{{#> drop}}}}{}{{{{diff}}}}{}{{{{/drop}}}}", "{{#> twice}}".repeat(5), "{{/twice}}".repeat(5));
-    assert_eq!(compile_with::<Text>(&doubled, &text).render(&scope(many.clone())).map(drop), too_large);
+    assert_eq!(compile_with::<TextSlot>(&doubled, &text).render(&scope(many.clone())).map(drop), too_large);
     let text = "{{#> p}}{{#each tags}}{{@root.diff}}{{/each}}{{/p}}";
-    assert_eq!(compile_with::<Text>(&kept, text).render(&scope(many)).map(drop), too_large);
+    assert_eq!(compile_with::<TextSlot>(&kept, text).render(&scope(many)).map(drop), too_large);
 }
 
 #[test]
 fn iterations_are_counted_over_all_loops() {
     let tags = vec!["a"; 101];
     let text = "{{#each tags}}{{#each @root.tags}}{{#each @root.tags}}{{/each}}{{/each}}{{/each}}";
-    let error = render::<Text>(text, json!({ "tags": tags })).unwrap_err();
+    let error = render::<TextSlot>(text, json!({ "tags": tags })).unwrap_err();
     assert_eq!(error, RenderError::TooManyIterations { limit: MAX_ITERATIONS });
     let text = "{{#each tags}}{{#each @root.tags}}{{/each}}{{/each}}";
     assert_eq!(render_text(text, json!({ "tags": tags })), "");
@@ -175,6 +175,6 @@ fn iterations_are_counted_over_all_loops() {
 #[test]
 fn slow_handlebars_parse_is_refused() {
     let text = format!("{}{}", "{{#if flag}}{{/if}} ".repeat(20_000), "x".repeat(400_000));
-    assert!(errors::<Text>(&text)[0].starts_with("too-large"));
+    assert!(errors::<TextSlot>(&text)[0].starts_with("too-large"));
     assert_eq!(render_text(&"{{diff}} ".repeat(100_000), json!({ "diff": "" })).len(), 100_000);
 }

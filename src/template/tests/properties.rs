@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::template::{Argv, Condition, EnvValue, FilePath, HeaderSlot, JsonLeaf, QueryValue, Uri, Url};
+use crate::template::{Argv, ConditionSlot, EnvValue, FilePath, HeaderSlot, JsonLeaf, QueryValue, UriSlot, UrlSlot};
 
 fn leaf() -> impl Strategy<Value = Value> {
     prop_oneof![
@@ -389,9 +389,9 @@ proptest! {
             Some(json) => json!({ "stdout": "s", "exit": 0, "json": json }),
             None => json!({ "stdout": "no JSON", "exit": 0 }),
         });
-        assert_same_output::<Text>(&text, &scope)?;
-        assert_same_output::<Url>(&format!("https://h/{text}"), &scope)?;
-        assert_same_output::<Url>(&format!("{{{{env.API}}}}/x{text}"), &scope)?;
+        assert_same_output::<TextSlot>(&text, &scope)?;
+        assert_same_output::<UrlSlot>(&format!("https://h/{text}"), &scope)?;
+        assert_same_output::<UrlSlot>(&format!("{{{{env.API}}}}/x{text}"), &scope)?;
         assert_same_output::<Argv>(&text, &scope)?;
         assert_same_output::<JsonLeaf>(&text, &scope)?;
     }
@@ -400,21 +400,21 @@ proptest! {
     fn any_text_compiles_without_panic(text in tokens(), arguments in arguments()) {
         let (engine, _) = Engine::new([("p".to_owned(), text.clone()), ("q".to_owned(), "{{> @partial-block}}".to_owned())]);
         let scope = scope(arguments);
-        compiles_without_panic::<Text>(&engine, &text, &scope);
+        compiles_without_panic::<TextSlot>(&engine, &text, &scope);
         compiles_without_panic::<Argv>(&engine, &text, &scope);
         compiles_without_panic::<EnvValue>(&engine, &text, &scope);
         compiles_without_panic::<HeaderSlot>(&engine, &text, &scope);
-        compiles_without_panic::<Url>(&engine, &text, &scope);
-        compiles_without_panic::<Uri>(&engine, &text, &scope);
+        compiles_without_panic::<UrlSlot>(&engine, &text, &scope);
+        compiles_without_panic::<UriSlot>(&engine, &text, &scope);
         compiles_without_panic::<JsonLeaf>(&engine, &text, &scope);
         compiles_without_panic::<QueryValue>(&engine, &text, &scope);
         compiles_without_panic::<FilePath>(&engine, &text, &scope);
-        compiles_without_panic::<Condition>(&engine, &text, &scope);
+        compiles_without_panic::<ConditionSlot>(&engine, &text, &scope);
     }
 
     #[test]
     fn error_spans_lie_in_the_text(text in tokens()) {
-        if let Err(errors) = Template::<Text>::compile(&partials(), &text, &names()) {
+        if let Err(errors) = Template::<TextSlot>::compile(&partials(), &text, &names()) {
             prop_assert!(!errors.is_empty());
             for error in errors {
                 let TemplateSpan::Template(range) = error.span else { continue };
@@ -425,7 +425,7 @@ proptest! {
 
     #[test]
     fn compiled_templates_render(text in mostly_valid(), arguments in arguments(), json in value()) {
-        if let Ok(template) = Template::<Text>::compile(&partials(), &text, &names()) {
+        if let Ok(template) = Template::<TextSlot>::compile(&partials(), &text, &names()) {
             let mut scope = scope(arguments);
             scope.set_step("a", json!({ "stdout": "s", "exit": 0, "json": json }));
             let rendered = template.render(&scope);
@@ -435,7 +435,7 @@ proptest! {
 
     #[test]
     fn encoded_value_stays_one_path_segment(diff in "\\PC{0,12}|[./\\\\%?#@:2eE]{0,8}") {
-        if let Ok(url) = render::<Url>("https://h.example/a/{{diff}}/b?c={{diff}}", json!({ "diff": diff })) {
+        if let Ok(url) = render::<UrlSlot>("https://h.example/a/{{diff}}/b?c={{diff}}", json!({ "diff": diff })) {
             let parsed = url::Url::parse(&url.text).unwrap();
             prop_assert_eq!(parsed.host_str(), Some("h.example"));
             let segments: Vec<&str> = parsed.path_segments().unwrap().collect();

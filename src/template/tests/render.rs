@@ -1,7 +1,7 @@
 //! The output of templates.
 
 use super::*;
-use crate::template::{Condition, JsonLeaf, helpers};
+use crate::template::{ConditionSlot, JsonLeaf, helpers};
 
 #[test]
 fn text_is_neither_escaped_nor_rescanned() {
@@ -27,7 +27,7 @@ fn missing_field_is_null_even_on_a_list() {
         "{{#each steps.a.json.items}}x{{/each}}",
         "{{> p steps.a.json}}{{> p steps.a.json.x z=1}}",
     ] {
-        let template = compile_with::<Text>(&[("p", "{{x}}{{x.y}}{{#each q}}x{{/each}}")], text);
+        let template = compile_with::<TextSlot>(&[("p", "{{x}}{{x.y}}{{#each q}}x{{/each}}")], text);
         assert_eq!(template.render(&scope).unwrap().0, "", "{text}");
     }
 }
@@ -41,7 +41,7 @@ fn lists_and_objects_print_as_json() {
 
 #[test]
 fn truthiness_follows_handlebars() {
-    let truth = |value: Value| render::<Condition>("{{diff}}", json!({ "diff": value })).unwrap();
+    let truth = |value: Value| render::<ConditionSlot>("{{diff}}", json!({ "diff": value })).unwrap();
     for value in [json!("false"), json!("0"), json!(1), json!([0]), json!(true)] {
         assert!(truth(value));
     }
@@ -113,8 +113,8 @@ fn helpers_match_their_description() {
             ("repo", Shape::Map(Box::new(Shape::Any))),
             ("flag", Shape::Boolean),
         ]);
-        let template =
-            Template::<Text>::compile(&engine(&[]), text, &names).unwrap_or_else(|errors| panic!("{text} {errors:#?}"));
+        let template = Template::<TextSlot>::compile(&engine(&[]), text, &names)
+            .unwrap_or_else(|errors| panic!("{text} {errors:#?}"));
         let values = json!({ "mixed": "äB C", "tags": ["b", "a"], "repo": { "name": "n", "stars": 1 } });
         assert_eq!(template.render(&scope(values)).unwrap().0, wanted, "{text}");
     }
@@ -138,15 +138,17 @@ fn registry_has_exactly_the_table() {
 fn now_is_injectable() {
     let now: jiff::Timestamp = "2020-01-02T03:04:05.6Z".parse().unwrap();
     let scope = scope(json!({})).with_now(now);
-    let shown =
-        compile_with::<Text>(&[("p", "{{now}}")], "{{now}} {{now \"%Y\"}} {{date (now) \"%d\"}} {{> p}} {{> p now=1}}");
+    let shown = compile_with::<TextSlot>(
+        &[("p", "{{now}}")],
+        "{{now}} {{now \"%Y\"}} {{date (now) \"%d\"}} {{> p}} {{> p now=1}}",
+    );
     assert_eq!(shown.render(&scope).unwrap().0, "2020-01-02T03:04:05Z 2020 02 2020-01-02T03:04:05Z 1");
 }
 
 #[test]
 fn now_has_a_time_zone() {
     let scope = scope(json!({})).with_now("2020-07-02T03:04:05.6Z".parse().unwrap());
-    let shown = compile_with::<Text>(&[], "{{now tz=\"America/New_York\"}} {{now \"%H\" tz=\"Asia/Tokyo\"}}");
+    let shown = compile_with::<TextSlot>(&[], "{{now tz=\"America/New_York\"}} {{now \"%H\" tz=\"Asia/Tokyo\"}}");
     assert_eq!(shown.render(&scope).unwrap().0, "2020-07-01T23:04:05-04:00 12");
 }
 
@@ -161,7 +163,7 @@ fn helpers_refuse_what_they_cannot_take() {
         ("{{now tz=mixed}}", "`now`: unknown time zone"),
     ] {
         let names = ScopeShape::new().with_arguments([("mixed", Shape::Any)]);
-        let template = Template::<Text>::compile(&engine(&[]), text, &names).unwrap();
+        let template = Template::<TextSlot>::compile(&engine(&[]), text, &names).unwrap();
         let value = if wanted.contains("zero") { json!(0) } else { json!("((") };
         let error = template.render(&scope(json!({ "mixed": value }))).unwrap_err().to_string();
         assert_eq!(error, wanted, "{text}");
@@ -180,15 +182,15 @@ fn new_values_of_secrets_are_known_as_altered() {
         "{{concat \"a\" (slice diff 1)}}",
         "{{now \"%Y\" tz=diff}}",
     ] {
-        let template = compile_with::<Text>(&[], text);
-        assert!(template.altered().iter().any(|altered| altered.path == ["diff"]), "{text}");
+        let template = compile_with::<TextSlot>(&[], text);
+        assert!(template.altered_values().iter().any(|altered| altered.path == ["diff"]), "{text}");
     }
-    assert!(compile_with::<Text>(&[], "{{concat \"a\" diff}}{{contains diff \"x\"}}").altered().is_empty());
+    assert!(compile_with::<TextSlot>(&[], "{{concat \"a\" diff}}{{contains diff \"x\"}}").altered_values().is_empty());
 }
 
 #[test]
 fn invalid_date_error_hides_the_value() {
-    let error = render::<Text>("{{date diff \"%Y\"}}", json!({ "diff": "s3cret" })).unwrap_err().to_string();
+    let error = render::<TextSlot>("{{date diff \"%Y\"}}", json!({ "diff": "s3cret" })).unwrap_err().to_string();
     assert!(error.contains("`date`") && !error.contains("s3cret"), "{error}");
 }
 
@@ -215,7 +217,7 @@ fn this_comes_from_the_outer_loop() {
         ("{{#each tags}}{{this}}{{../this.name}}{{/each}}{{json this}}", "tN{\"name\":\"N\"}"),
         ("{{#with this}}{{name}}{{/with}}{{> p this}}", "NN"),
     ] {
-        let template = Template::<Text>::compile(&engine(&[("p", "{{name}}")]), text, &names).unwrap();
+        let template = Template::<TextSlot>::compile(&engine(&[("p", "{{name}}")]), text, &names).unwrap();
         assert_eq!(template.render(&scope).unwrap().0, wanted, "{text}");
         assert!(template.read_paths().iter().any(|path| path[0] == "this"));
     }

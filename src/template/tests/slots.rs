@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::template::{
-    Argv, Base64, Condition, EnvValue, FilePath, HeaderSlot, JsonLeaf, QueryValue, Uri, Url, UrlBase,
+    Argv, Base64, ConditionSlot, EnvValue, FilePath, HeaderSlot, JsonLeaf, QueryValue, UriSlot, UrlBase, UrlSlot,
 };
 
 fn url(text: &str, arguments: Value) -> Result<String, String> {
-    render::<Url>(text, arguments).map(|url| url.text).map_err(|error| error.to_string())
+    render::<UrlSlot>(text, arguments).map(|url| url.text).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -48,14 +48,14 @@ fn url_host_cannot_come_from_a_value() {
         "//evil/{{diff}}",
         "x/{{diff}}",
     ] {
-        let found = errors::<Url>(text);
+        let found = errors::<UrlSlot>(text);
         assert!(found.len() == 1 && found[0].starts_with("unsafe"), "{text}: {found:#?}");
     }
 }
 
 #[test]
 fn url_base_tells_where_the_host_comes_from() {
-    let base = |text: &str| compile::<Url>(text).url_base().clone();
+    let base = |text: &str| compile::<UrlSlot>(text).url_base().clone();
     assert_eq!(base("https://h.example/{{diff}}"), UrlBase::Literal);
     assert_eq!(base("https://h.example"), UrlBase::Literal);
     assert_eq!(base("/repos/{{diff}}"), UrlBase::Relative);
@@ -63,9 +63,9 @@ fn url_base_tells_where_the_host_comes_from() {
     assert_eq!(base("{{env.API}}"), UrlBase::Env("API".to_owned()));
     assert_eq!(base("{{diff}}"), UrlBase::Value(vec!["diff".to_owned()]));
     assert_eq!(base("{{arguments.diff}}"), UrlBase::Value(vec!["arguments".to_owned(), "diff".to_owned()]));
-    assert!(render::<Url>("{{diff}}", json!({ "diff": "http://a/?b" })).unwrap().is_whole_value);
+    assert!(render::<UrlSlot>("{{diff}}", json!({ "diff": "http://a/?b" })).unwrap().is_whole_value);
     assert_eq!(url("{{env.API}}", json!({})).unwrap(), "https://api.example");
-    assert!(!render::<Url>("{{env.API}}", json!({})).unwrap().is_whole_value);
+    assert!(!render::<UrlSlot>("{{env.API}}", json!({})).unwrap().is_whole_value);
 }
 
 #[test]
@@ -100,24 +100,24 @@ fn empty_or_dot_url_segment_is_refused() {
 
 #[test]
 fn url_needs_a_base_and_encoding() {
-    let template = compile::<Url>("{{env.API}}/x");
+    let template = compile::<UrlSlot>("{{env.API}}/x");
     let bare = Scope::new(serde_json::Map::new(), Arc::default());
     assert_eq!(template.render(&bare).unwrap_err().to_string(), "`env.API` is not set");
     assert!(url("{{diff}}", json!({})).is_err() && url("{{tags}}", json!({ "tags": ["http://x"] })).is_err());
     for text in ["https://h/{{{diff}}}", "https://h/{{&diff}}"] {
-        assert!(errors::<Url>(text)[0].contains("unencoded"), "{text}");
-        assert!(errors::<Uri>(text)[0].contains("unencoded"), "{text}");
+        assert!(errors::<UrlSlot>(text)[0].contains("unencoded"), "{text}");
+        assert!(errors::<UriSlot>(text)[0].contains("unencoded"), "{text}");
     }
-    assert!(errors_with::<Url>(&[("p", "{{{diff}}}")], "https://h/{{> p}}")[0].contains("p:"));
-    assert!(errors::<Url>("https://h/a\n")[0].contains("line break"));
-    assert!(errors::<Url>("https://h/.{{#if flag}}\t{{diff}}{{/if}}")[0].contains("line break"));
+    assert!(errors_with::<UrlSlot>(&[("p", "{{{diff}}}")], "https://h/{{> p}}")[0].contains("p:"));
+    assert!(errors::<UrlSlot>("https://h/a\n")[0].contains("line break"));
+    assert!(errors::<UrlSlot>("https://h/.{{#if flag}}\t{{diff}}{{/if}}")[0].contains("line break"));
 }
 
 #[test]
 fn uri_encodes_values_or_is_one_value() {
-    assert_eq!(render::<Uri>("notes://{{diff}}/x", json!({ "diff": "a/b" })).unwrap().0, "notes://a%2Fb/x");
-    assert_eq!(render::<Uri>("{{diff}}", json!({ "diff": "notes://a/b" })).unwrap().0, "notes://a/b");
-    assert!(render::<Uri>("{{diff}}", json!({})).is_err());
+    assert_eq!(render::<UriSlot>("notes://{{diff}}/x", json!({ "diff": "a/b" })).unwrap().0, "notes://a%2Fb/x");
+    assert_eq!(render::<UriSlot>("{{diff}}", json!({ "diff": "notes://a/b" })).unwrap().0, "notes://a/b");
+    assert!(render::<UriSlot>("{{diff}}", json!({})).is_err());
 }
 
 #[test]
@@ -209,10 +209,10 @@ fn query_values_repeat_lists_and_drop_absent() {
 
 #[test]
 fn condition_is_one_expression() {
-    assert!(render::<Condition>("{{eq limit 3}}", json!({ "limit": 3 })).unwrap());
-    assert!(!render::<Condition>("{{not limit}}", json!({ "limit": 3 })).unwrap());
+    assert!(render::<ConditionSlot>("{{eq limit 3}}", json!({ "limit": 3 })).unwrap());
+    assert!(!render::<ConditionSlot>("{{not limit}}", json!({ "limit": 3 })).unwrap());
     for text in ["true", "{{flag}} ", "{{flag}}{{flag}}", "", "{{#if flag}}1{{/if}}"] {
-        assert!(errors::<Condition>(text)[0].contains("exactly one"), "{text}");
+        assert!(errors::<ConditionSlot>(text)[0].contains("exactly one"), "{text}");
     }
 }
 
@@ -262,7 +262,7 @@ fn file_path_stays_in_its_folder() {
 #[test]
 fn url_may_be_the_outer_loop_element() {
     let names = names().with_this(Shape::object([("href", Shape::Text)]), &[]);
-    let template = Template::<Url>::compile(&engine(&[]), "{{this.href}}", &names).unwrap();
+    let template = Template::<UrlSlot>::compile(&engine(&[]), "{{this.href}}", &names).unwrap();
     assert_eq!(template.url_base(), &UrlBase::Value(vec!["this".to_owned(), "href".to_owned()]));
     let scope = scope(json!({})).with_this(json!({ "href": "https://x/" }));
     assert_eq!(template.render(&scope).unwrap().text, "https://x/");
@@ -271,8 +271,8 @@ fn url_may_be_the_outer_loop_element() {
 #[test]
 fn templates_and_engines_are_send_and_sync() {
     fn shared<T: Send + Sync>() {}
-    shared::<Template<Text>>();
-    shared::<Template<Url>>();
+    shared::<Template<TextSlot>>();
+    shared::<Template<UrlSlot>>();
     shared::<Arc<Engine>>();
     shared::<Scope>();
 }

@@ -4,7 +4,7 @@ use super::*;
 
 /// One error, and the tag it is at.
 fn only(text: &str) -> String {
-    let found = errors::<Text>(text);
+    let found = errors::<TextSlot>(text);
     assert_eq!(found.len(), 1, "{text}: {found:#?}");
     found.into_iter().next().unwrap()
 }
@@ -40,7 +40,7 @@ fn missing_brace_is_reported() {
 #[test]
 fn unclosed_tag_does_not_hide_the_next() {
     assert_eq!(
-        errors::<Text>("{{diff {{dif}}"),
+        errors::<TextSlot>("{{diff {{dif}}"),
         [
             "template at \"{{\": unclosed tag | close it with `}}`",
             "unknown-variable at \"dif\": unknown variable `dif` | did you mean `diff`?"
@@ -80,7 +80,7 @@ fn unsupported_syntax_is_refused_with_help() {
         ("{{.}}", "unsupported `.`"),
         ("{{#each tags}}{{../@index}}{{/each}}", "@../index"),
     ] {
-        let found = errors::<Text>(text);
+        let found = errors::<TextSlot>(text);
         assert!(found[0].contains(word), "{text}: {found:#?}");
     }
 }
@@ -89,7 +89,7 @@ fn unsupported_syntax_is_refused_with_help() {
 fn all_errors_are_reported_at_their_word() {
     let text = "ü {{dif}}\n{{#if flg}}{{uper diff}}{{/if}}\r\n{{> nope}} {{repo.nam}} {{join diff}}";
     assert_eq!(
-        errors::<Text>(text),
+        errors::<TextSlot>(text),
         [
             "unknown-variable at \"dif\": unknown variable `dif` | did you mean `diff`?",
             "unknown-variable at \"flg\": unknown variable `flg` | did you mean `flag`?",
@@ -103,7 +103,7 @@ fn all_errors_are_reported_at_their_word() {
 
 #[test]
 fn suggestion_has_replacement_text() {
-    let errors = Template::<Text>::compile(&engine(&[]), "{{dif}}", &names()).unwrap_err();
+    let errors = Template::<TextSlot>::compile(&engine(&[]), "{{dif}}", &names()).unwrap_err();
     assert_eq!(errors[0].replacement.as_deref(), Some("diff"));
 }
 
@@ -136,6 +136,6 @@ fn unusual_valid_syntax_renders() {
 
 #[test]
 fn error_count_is_capped() {
-    assert!(errors::<Text>(&"{{".repeat(10_000)).len() <= 128);
-    assert!(errors::<Text>(&"{{nope}}".repeat(10_000)).len() <= 128);
+    assert!(errors::<TextSlot>(&"{{".repeat(10_000)).len() <= 128);
+    assert!(errors::<TextSlot>(&"{{nope}}".repeat(10_000)).len() <= 128);
 }

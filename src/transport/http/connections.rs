@@ -15,7 +15,7 @@ use crate::{catalog::HttpLimits, server::LiveCatalog};
 
 use super::{
     connection::{self, HttpConnection},
-    descriptors,
+    descriptor_limit,
 };
 
 /// How long a new connection is safe from making room: its request may be there, and not be read yet.
@@ -112,7 +112,7 @@ impl Connections {
     /// Takes a place, if need be that of one who keeps it without asking anything.
     async fn wait_for_slot(&self) -> (u64, Arc<HttpConnection>) {
         let limits = self.live.catalog().http_settings().limits;
-        let max = descriptors::raise_descriptor_limit(limits.connections);
+        let max = descriptor_limit::raise_descriptor_limit(limits.connections);
         loop {
             let closed = self.connection_closed.notified();
             tokio::pin!(closed);

@@ -96,26 +96,26 @@ struct ChannelState {
 
 impl ChannelState {
     fn unread_count(&self) -> usize {
-        self.events.len().saturating_sub(self.read_count())
+        self.events.len().saturating_sub(self.delivered_count())
     }
 
     /// How many of the kept events were read.
-    fn read_count(&self) -> usize {
+    fn delivered_count(&self) -> usize {
         usize::try_from(self.next.saturating_sub(self.first)).unwrap_or(usize::MAX)
     }
 
-    fn read_bytes(&self) -> u64 {
-        self.events.iter().take(self.read_count()).map(StoredEvent::bytes).sum()
+    fn delivered_bytes(&self) -> u64 {
+        self.events.iter().take(self.delivered_count()).map(StoredEvent::bytes).sum()
     }
 
     fn unread_bytes(&self) -> u64 {
-        self.events.iter().skip(self.read_count()).map(StoredEvent::bytes).sum()
+        self.events.iter().skip(self.delivered_count()).map(StoredEvent::bytes).sum()
     }
 
     /// Drops read events that exceed the limits.
     fn trim_read(&mut self, bytes: &PeerBytes) {
-        while self.read_count() > MAX_REPLAY_EVENTS
-            || self.read_count() > 0 && (self.read_bytes() > MAX_REPLAY_BYTES || !bytes.total().has_spare())
+        while self.delivered_count() > MAX_REPLAY_EVENTS
+            || self.delivered_count() > 0 && (self.delivered_bytes() > MAX_REPLAY_BYTES || !bytes.total().has_spare())
         {
             self.forget_first();
         }
@@ -162,7 +162,7 @@ impl EventChannel {
     pub(super) fn push(&self, payload: EventPayload, reservations: Vec<Arc<Reservation>>) {
         let mut state = self.state();
         if state.readers.is_empty()
-            && state.events.iter().skip(state.read_count()).any(|waiting| waiting.payload.is_same_change(&payload))
+            && state.events.iter().skip(state.delivered_count()).any(|waiting| waiting.payload.is_same_change(&payload))
         {
             return;
         }
@@ -240,7 +240,7 @@ impl EventChannel {
         let mut state = self.state();
         if state.readers.last() == Some(&reader)
             && let Some((payload, bytes)) =
-                state.events.get(state.read_count()).map(|kept| (kept.payload.clone(), kept.bytes()))
+                state.events.get(state.delivered_count()).map(|kept| (kept.payload.clone(), kept.bytes()))
         {
             let id = self.event_id(state.next);
             state.next += 1;
@@ -464,7 +464,7 @@ mod tests {
         while reader.next().now_or_never().is_some() {}
         assert_eq!(channel.bytes.reserve(0).bytes(), 0);
         let state = channel.state();
-        assert_eq!((state.events.len(), state.read_bytes()), (0, 0));
+        assert_eq!((state.events.len(), state.delivered_bytes()), (0, 0));
     }
 
     #[test]

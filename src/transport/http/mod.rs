@@ -8,14 +8,14 @@ mod body;
 mod event_channel;
 mod connection;
 mod connections;
-mod descriptors;
+mod descriptor_limit;
 mod event_stream;
-mod guard;
-mod page;
+mod access_guard;
+mod dev_page;
 mod liveness;
 mod redact;
 mod response;
-mod revoked;
+mod token_revocation;
 mod session;
 mod session_transport;
 mod sessions;
@@ -48,13 +48,13 @@ use crate::budget::block_if_large;
 use crate::catalog::{Catalog, HttpAccess, HttpUsage};
 use crate::server::{ConnectionHandler, LiveCatalog, PeerBytes, Reservation, is_session_method, params_error};
 
-pub use self::page::DevPage;
+pub use self::dev_page::DevPage;
 
 use self::{
+    access_guard::AccessGuard,
     body::BodyError,
     connection::HttpConnection,
     connections::Connections,
-    guard::AccessGuard,
     response::{
         RefusedMessage, add_cors_headers, denied_response, error_response, other_path_response, text_response,
         too_many_sessions,
@@ -63,9 +63,10 @@ use self::{
     sse::SsePaths,
 };
 use super::{
-    batch, exchange,
+    batch,
     message::{self, Incoming, MessageError, MessageKind},
     message_size::Parser,
+    peer_state,
 };
 
 /// How long streams may take to end with their result when the server stops.
@@ -301,7 +302,7 @@ async fn handle_request(http_server: Arc<HttpServer>, connection: Arc<HttpConnec
     if let Some(file) = http_server.page.as_ref().and_then(|_| DevPage::file(request.method(), path)) {
         return file;
     }
-    let page = http_server.page.as_ref().filter(|_| path == page::EVENTS_PATH);
+    let page = http_server.page.as_ref().filter(|_| path == dev_page::EVENTS_PATH);
     let sse = http_server.sse.as_ref().filter(|paths| paths.contains(path));
     let mut response = if request.method() == Method::OPTIONS && origin.is_some() {
         text_response(StatusCode::NO_CONTENT, "")
@@ -316,7 +317,7 @@ async fn handle_request(http_server: Arc<HttpServer>, connection: Arc<HttpConnec
     } else {
         handle_mcp(&http_server, &connection, request).await
     };
-    response = revoked::until_denied(response, &http_server, authorization);
+    response = token_revocation::end_on_revocation(response, &http_server, authorization);
     response = redact::redact_response(response, http_server.sessions.live().redactors()).await;
     if let Some(origin) = origin {
         add_cors_headers(response.headers_mut(), origin);
@@ -393,7 +394,7 @@ async fn read_admitted(
 ) -> Result<(Bytes, Reservation), Response> {
     let reservation = peer.reserve(0);
     let bytes = read_whole_body(body, connection, &reservation).await?;
-    let weigh = || exchange::checked_weight(&bytes, parser(&bytes), peer.total());
+    let weigh = || peer_state::checked_weight(&bytes, parser(&bytes), peer.total());
     let too_large =
         |message: String| error_response(StatusCode::PAYLOAD_TOO_LARGE, &MessageError::invalid_request(None, message));
     let weight = block_if_large(bytes.len() as u64, weigh).map_err(too_large)?;
@@ -454,7 +455,7 @@ fn check_message(http_server: &HttpServer, headers: &HeaderMap, bytes: &Bytes) -
     let session = headers.get(SESSION_ID_HEADER).filter(|_| !is_sessionless(headers));
     let session = session.and_then(|session| http_server.sessions.find(session.to_str().ok()?, false));
     if session.is_some_and(|session| session.has_pending(&id)) {
-        return Err(bad(exchange::id_in_use(&id)));
+        return Err(bad(peer_state::id_in_use(&id)));
     }
     if initialize && !headers.contains_key(SESSION_ID_HEADER) && http_server.sessions.is_full() {
         return Err(too_many_sessions(Some(id)));

@@ -9,7 +9,7 @@ use rmcp::model::RequestId;
 
 use crate::transport::message::MessageError;
 
-use super::guard::AccessDenial;
+use super::access_guard::AccessDenial;
 
 /// Why a message is refused, and with which status.
 pub(super) struct RefusedMessage(pub(super) StatusCode, pub(super) MessageError);

@@ -17,9 +17,9 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     server::{LiveCatalog, PeerBytes, Reservation},
     transport::{
-        batch::{self, AnswerRoute},
-        exchange::{Exchange, ReceivedPayload},
+        batch::{self, ResponseRoute},
         message::{self, Incoming, MessageError},
+        peer_state::{PeerState, ReceivedPayload},
     },
 };
 
@@ -49,7 +49,7 @@ pub(super) struct HttpSession {
 pub(super) struct SessionEnded;
 
 struct HttpSessionState {
-    exchange: Exchange,
+    exchange: PeerState,
     streams: SessionStreams,
     last_used: Instant,
     liveness: Liveness,
@@ -65,7 +65,7 @@ impl HttpSession {
         end_token: CancellationToken,
     ) -> (Arc<HttpSession>, SessionTransport) {
         let (inbox, receiver) = mpsc::unbounded_channel();
-        let exchange = Exchange::new(live.clone());
+        let exchange = PeerState::new(live.clone());
         let bytes = exchange.bytes().clone();
         let created_at = Instant::now();
         let state = HttpSessionState {
@@ -324,11 +324,11 @@ impl HttpSessionState {
         self.last_used = Instant::now();
         let answered = batch::answered_request(&message).cloned();
         match self.exchange.route_answer(message) {
-            AnswerRoute::Single(answer) => {
+            ResponseRoute::Single(answer) => {
                 channel.push(EventPayload::message(answer.message), answer.reservation.into_iter().collect());
             }
-            AnswerRoute::BatchFinished(batch) => self.streams.push_batches(vec![batch]),
-            AnswerRoute::Queued => {}
+            ResponseRoute::BatchFinished(batch) => self.streams.push_batches(vec![batch]),
+            ResponseRoute::Queued => {}
         }
         if let Some(id) = answered {
             self.streams.release_request(&id);
@@ -479,6 +479,6 @@ mod tests {
         }
         let kept = (1..=20).filter(|channel| session.resume(*channel, 0).is_some()).count();
         let state = session.state();
-        assert_eq!((kept, state.streams.under_way()), (MAX_FINISHED_STREAMS, (0, 0)));
+        assert_eq!((kept, state.streams.pending_counts()), (MAX_FINISHED_STREAMS, (0, 0)));
     }
 }

@@ -198,7 +198,7 @@ impl SessionStreams {
 
     /// How many requests and progress tokens there are whose answers are still to come.
     #[cfg(test)]
-    pub(super) fn under_way(&self) -> (usize, usize) {
+    pub(super) fn pending_counts(&self) -> (usize, usize) {
         (self.stream_of_request.len(), self.stream_of_progress.len())
     }
 }

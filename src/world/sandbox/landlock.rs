@@ -55,19 +55,19 @@ pub(super) fn ruleset(
     cwd: Option<&OwnedFd>,
 ) -> Result<OwnedFd, WorldError> {
     let rights = rights_of(&rules.network);
-    let mut ruleset = create(&rules.network).map_err(|error| failed(&error))?;
+    let mut ruleset = create(&rules.network).map_err(|error| to_error(&error))?;
     for need in needs {
         // What is not there is not needed.
         let Ok(file) = open(&need.path, path_flags(), Mode::empty()) else { continue };
-        ruleset = allow(ruleset, file, need_rights(need.access)).map_err(|error| failed(&error))?;
+        ruleset = allow(ruleset, file, need_rights(need.access)).map_err(|error| to_error(&error))?;
     }
     let read = rules.read.iter().map(|path| (path, read_rights()));
     let write = rules.write.iter().map(|path| (path, write_rights(rights)));
     for (path, rights) in read.chain(write) {
         let file = open_path(path, cwd)?;
-        ruleset = allow(ruleset, file, rights).map_err(|error| failed(&error))?;
+        ruleset = allow(ruleset, file, rights).map_err(|error| to_error(&error))?;
     }
-    Option::<OwnedFd>::from(ruleset).ok_or_else(|| failed(&"the kernel has no Landlock"))
+    Option::<OwnedFd>::from(ruleset).ok_or_else(|| to_error(&"the kernel has no Landlock"))
 }
 
 /// The rights that a ruleset holds.
@@ -136,6 +136,6 @@ fn open_beneath(root: &Path, relative: &Path) -> rustix::io::Result<OwnedFd> {
     openat2(root, relative, path_flags(), Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS)
 }
 
-fn failed(error: &dyn std::fmt::Display) -> WorldError {
+fn to_error(error: &dyn std::fmt::Display) -> WorldError {
     WorldError::Sandbox { reason: error.to_string() }
 }

@@ -58,7 +58,7 @@ impl SandboxSupport {
 
     /// What it cannot enforce of these rules, in words.
     pub fn gaps<'a>(self, rules: impl IntoIterator<Item = &'a SandboxRules>) -> Vec<&'static str> {
-        let calls = CallRules::of(rules);
+        let calls = CallRules::strictest(rules);
         let holds_network = calls.sockets != SocketRules::Any;
         let gaps = [
             (self.version < 1, "files"),
@@ -98,7 +98,7 @@ pub(super) fn rulesets(
 pub(super) fn call_rules(command: &ProgramCommand) -> CallRules {
     match command.sandboxes.is_empty() || !SandboxSupport::detect().filters_calls {
         true => CallRules::default(),
-        false => CallRules::of(command.sandboxes.iter().map(AsRef::as_ref)),
+        false => CallRules::strictest(command.sandboxes.iter().map(AsRef::as_ref)),
     }
 }
 
@@ -183,9 +183,14 @@ mod tests {
     fn strictest_call_rules_count() {
         let (any, ports) = (rules(NetworkRules::Any), rules(NetworkRules::Ports(vec![443])));
         let none = rules(NetworkRules::Ports(Vec::new()));
-        assert_eq!(CallRules::of([&any, &ports]).sockets, SocketRules::TcpAndUdp);
-        assert_eq!(CallRules::of([&none, &ports]).sockets, SocketRules::Local);
-        for rules in [CallRules::of([&any]), CallRules::of([&ports]), CallRules::of([&none]), CallRules::default()] {
+        assert_eq!(CallRules::strictest([&any, &ports]).sockets, SocketRules::TcpAndUdp);
+        assert_eq!(CallRules::strictest([&none, &ports]).sockets, SocketRules::Local);
+        for rules in [
+            CallRules::strictest([&any]),
+            CallRules::strictest([&ports]),
+            CallRules::strictest([&none]),
+            CallRules::default(),
+        ] {
             assert_eq!(CallRules::from_byte(rules.to_byte()), rules);
         }
     }

@@ -25,9 +25,9 @@ pub struct CallRules {
 
 impl CallRules {
     /// The strictest of these rules.
-    pub fn of<'a>(rules: impl IntoIterator<Item = &'a SandboxRules>) -> CallRules {
+    pub fn strictest<'a>(rules: impl IntoIterator<Item = &'a SandboxRules>) -> CallRules {
         rules.into_iter().fold(CallRules::default(), |strictest, rules| CallRules {
-            sockets: strictest.sockets.max(SocketRules::of(&rules.network)),
+            sockets: strictest.sockets.max(SocketRules::from_network(&rules.network)),
             keeps_attributes: strictest.keeps_attributes || rules.write.is_empty(),
         })
     }
@@ -59,7 +59,7 @@ impl CallRules {
 }
 
 impl SocketRules {
-    fn of(network: &NetworkRules) -> SocketRules {
+    fn from_network(network: &NetworkRules) -> SocketRules {
         match network {
             NetworkRules::Any => SocketRules::Any,
             NetworkRules::Ports(ports) if ports.is_empty() => SocketRules::Local,

@@ -57,7 +57,7 @@ const ALL_BITS: u32 = u32::MAX;
 
 /// What an argument of a call is.
 #[derive(Clone, Copy)]
-struct Condition {
+struct ArgCondition {
     argument: u32,
     mask: u32,
     value: i32,
@@ -65,30 +65,30 @@ struct Condition {
     is: bool,
 }
 
-const fn is(argument: u32, value: i32) -> Condition {
-    Condition { argument, mask: ALL_BITS, value, is: true }
+const fn is(argument: u32, value: i32) -> ArgCondition {
+    ArgCondition { argument, mask: ALL_BITS, value, is: true }
 }
 
-const fn is_not(argument: u32, value: i32) -> Condition {
-    Condition { is: false, ..is(argument, value) }
+const fn is_not(argument: u32, value: i32) -> ArgCondition {
+    ArgCondition { is: false, ..is(argument, value) }
 }
 
-const fn is_type(value: i32) -> Condition {
-    Condition { mask: SOCKET_TYPE, ..is(1, value) }
+const fn is_type(value: i32) -> ArgCondition {
+    ArgCondition { mask: SOCKET_TYPE, ..is(1, value) }
 }
 
-const fn lacks(argument: u32, flag: i32) -> Condition {
-    Condition { argument, mask: flag.cast_unsigned(), value: 0, is: true }
+const fn lacks(argument: u32, flag: i32) -> ArgCondition {
+    ArgCondition { argument, mask: flag.cast_unsigned(), value: 0, is: true }
 }
 
 /// A call that is allowed where all conditions of one of these lists hold, and else refused.
-type CallRule = (i64, &'static [&'static [Condition]]);
+type CallRule = (i64, &'static [&'static [ArgCondition]]);
 
 /// Sockets on this machine. `getaddrinfo` and `getifaddrs` ask the kernel for addresses by those of netlink.
-const LOCAL_SOCKETS: &[&[Condition]] =
+const LOCAL_SOCKETS: &[&[ArgCondition]] =
     &[&[is(0, libc::AF_UNIX)], &[is(0, libc::AF_NETLINK), is(2, libc::NETLINK_ROUTE)]];
 /// The same with TCP, whose ports Landlock holds, and UDP, by which names are resolved.
-const TCP_AND_UDP_SOCKETS: &[&[Condition]] = &[
+const TCP_AND_UDP_SOCKETS: &[&[ArgCondition]] = &[
     &[is(0, libc::AF_UNIX)],
     &[is(0, libc::AF_NETLINK), is(2, libc::NETLINK_ROUTE)],
     &[is(0, libc::AF_INET), is_type(libc::SOCK_STREAM), is(2, 0)],
@@ -100,11 +100,11 @@ const TCP_AND_UDP_SOCKETS: &[&[Condition]] = &[
     &[is(0, libc::AF_INET6), is_type(libc::SOCK_DGRAM), is(2, 0)],
     &[is(0, libc::AF_INET6), is_type(libc::SOCK_DGRAM), is(2, libc::IPPROTO_UDP)],
 ];
-const LOCAL_PAIRS: &[&[Condition]] = &[&[is(0, libc::AF_UNIX)]];
+const LOCAL_PAIRS: &[&[ArgCondition]] = &[&[is(0, libc::AF_UNIX)]];
 /// The upper layer of a TCP connection may be another protocol, which connects by itself.
-const NO_UPPER_LAYER: &[&[Condition]] = &[&[is_not(1, libc::IPPROTO_TCP)], &[is_not(2, libc::TCP_ULP)]];
+const NO_UPPER_LAYER: &[&[ArgCondition]] = &[&[is_not(1, libc::IPPROTO_TCP)], &[is_not(2, libc::TCP_ULP)]];
 
-const NO_ATTRIBUTE_COMMANDS: &[&[Condition]] = &[&[
+const NO_ATTRIBUTE_COMMANDS: &[&[ArgCondition]] = &[&[
     is_not(1, FS_IOC_SETFLAGS),
     is_not(1, FS_IOC_SETVERSION),
     is_not(1, FS_IOC_FSSETXATTR),
@@ -217,7 +217,7 @@ fn push_call(filter: &mut CallFilter, call: i64, decision: CallFilter) {
 }
 
 /// Allows a call where one of these lists holds.
-fn rule(allowed: &[&[Condition]]) -> CallFilter {
+fn rule(allowed: &[&[ArgCondition]]) -> CallFilter {
     let mut decision = CallFilter::new();
     for conditions in allowed {
         let mut left = conditions.len();

@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 
 use super::orphan_reaper::OrphanReaper;
 use super::wire::{ChildStdio, QueuedRequest, REPLY_BYTES, StartRequest, SupervisorReply};
-use crate::world::permits::ProgramPermit;
+use crate::world::program_permits::ProgramPermit;
 
 /// After how many checks without a reply the supervisor is given up.
 const MOST_SILENT: u32 = 15;
@@ -34,7 +34,7 @@ pub(super) struct SupervisorProcess {
 }
 
 /// Why a program did not exit by itself.
-pub(in crate::world) enum Failure {
+pub(in crate::world) enum ProgramFailure {
     /// It was not started.
     NotStarted(io::Error),
     /// It was killed with its supervisor, for this reason.
@@ -48,12 +48,12 @@ pub(super) struct SupervisorClient {
     pid: Option<Pid>,
     /// How often to check that it responds.
     pulse: Duration,
-    state: Mutex<State>,
+    state: Mutex<SupervisorState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct SupervisorState {
     last: u64,
     alive: HashMap<u64, ProgramWaiters>,
     /// Requests that are not sent completely.
@@ -95,7 +95,7 @@ impl SupervisorClient {
         super::spawn_thread("folio-replies", move || {
             reader_client.read_replies(reader);
             on_close();
-            reader_client.set_over();
+            reader_client.mark_closed();
         })?;
         let watching = link.clone();
         super::spawn_thread("folio-requests", move || watching.watch()).inspect_err(|_| link.close())?;
@@ -108,7 +108,7 @@ impl SupervisorClient {
     }
 
     /// Waits until they are gone, at most for `most`.
-    pub(super) fn wait_over(&self, most: Duration) -> bool {
+    pub(super) fn wait_until_closed(&self, most: Duration) -> bool {
         let mut state = self.state();
         self.changed.wait_while_for(&mut state, |state| !state.over, most);
         state.over
@@ -131,14 +131,14 @@ impl SupervisorClient {
         pipes: ChildStdio,
         permit: ProgramPermit,
     ) -> ProcessTree {
-        let (tell_exited, exited) = oneshot::channel();
+        let (notify_exited, exited) = oneshot::channel();
         let (tell_gone, gone) = oneshot::channel();
         let mut state = self.state();
         state.last += 1;
         let id = state.last;
         // If the supervisor is gone, the waiters are dropped here.
         if !state.over {
-            state.alive.insert(id, ProgramWaiters { _permit: permit, exited: Some(tell_exited), gone: tell_gone });
+            state.alive.insert(id, ProgramWaiters { _permit: permit, exited: Some(notify_exited), gone: tell_gone });
             self.send(&mut state, QueuedRequest::start(id, start, pipes));
         }
         drop(state);
@@ -154,7 +154,7 @@ impl SupervisorClient {
     }
 
     /// Sends a request without blocking.
-    fn send(&self, state: &mut State, request: QueuedRequest) {
+    fn send(&self, state: &mut SupervisorState, request: QueuedRequest) {
         state.waiting.push_back(request);
         state.flush(&self.socket);
         if !state.watched || !state.waiting.is_empty() {
@@ -182,14 +182,14 @@ impl SupervisorClient {
             state.flush(&self.socket);
             if looked.elapsed() >= self.pulse {
                 looked = Instant::now();
-                self.look(&mut state);
+                self.check_health(&mut state);
             }
         }
     }
 
     /// Continues a supervisor that a program has stopped, and pings it. Checks are counted instead of time, as the machine
     /// may be suspended in between.
-    fn look(&self, state: &mut State) {
+    fn check_health(&self, state: &mut SupervisorState) {
         state.stopped = if self.resume(state) { state.stopped + 1 } else { 0 };
         state.silent += 1;
         match state.silent {
@@ -201,7 +201,7 @@ impl SupervisorClient {
     }
 
     /// Continues the supervisor, and returns whether it was stopped.
-    fn resume(&self, state: &State) -> bool {
+    fn resume(&self, state: &SupervisorState) -> bool {
         // Until its socket is closed it is not reaped, and its pid is valid.
         let Some(pid) = self.pid.filter(|_| !state.ended) else { return false };
         let stopped = waitid(WaitId::Pid(pid), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG);
@@ -222,7 +222,7 @@ impl SupervisorClient {
         self.changed.notify_all();
     }
 
-    fn set_over(&self) {
+    fn mark_closed(&self) {
         let mut state = self.state();
         state.over = true;
         let (listeners, unsent) = (std::mem::take(&mut state.alive), std::mem::take(&mut state.waiting));
@@ -231,16 +231,16 @@ impl SupervisorClient {
         drop((listeners, unsent));
     }
 
-    fn failure(&self) -> Failure {
-        Failure::Unsupervised(self.state().reason.unwrap_or("was killed"))
+    fn failure(&self) -> ProgramFailure {
+        ProgramFailure::Unsupervised(self.state().reason.unwrap_or("was killed"))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SupervisorState> {
         self.state.lock()
     }
 }
 
-impl State {
+impl SupervisorState {
     /// Sends what fits into the socket.
     fn flush(&mut self, socket: &UnixStream) {
         while let Some(request) = self.waiting.front_mut() {
@@ -267,25 +267,25 @@ impl State {
 
     fn read_replies(&mut self, id: u64, reply: SupervisorReply) {
         match reply {
-            SupervisorReply::Awake => {}
+            SupervisorReply::Pong => {}
             SupervisorReply::Failed(errno) => {
                 let error = match errno {
                     0 => io::ErrorKind::InvalidInput.into(),
                     errno => io::Error::from_raw_os_error(errno),
                 };
-                self.tell_exited(id, Err(error));
+                self.notify_exited(id, Err(error));
                 self.alive.remove(&id);
             }
-            SupervisorReply::Exited => self.tell_exited(id, Ok(())),
+            SupervisorReply::Exited => self.notify_exited(id, Ok(())),
             SupervisorReply::Reaped(status) => {
-                self.tell_exited(id, Ok(()));
+                self.notify_exited(id, Ok(()));
                 let gone = self.alive.remove(&id).map(|program| program.gone);
                 gone.map(|gone| gone.send(status.map(ExitStatus::from_raw)));
             }
         }
     }
 
-    fn tell_exited(&mut self, id: u64, outcome: io::Result<()>) {
+    fn notify_exited(&mut self, id: u64, outcome: io::Result<()>) {
         let exited = self.alive.get_mut(&id).and_then(|program| program.exited.take());
         exited.map(|exited| exited.send(outcome));
     }
@@ -310,15 +310,15 @@ pub(in crate::world) struct ProcessTree {
 
 impl ProcessTree {
     /// Waits until the program has exited by itself; its descendants may still run. To be called once.
-    pub(in crate::world) async fn wait_exited(&mut self) -> Result<(), Failure> {
+    pub(in crate::world) async fn wait_exited(&mut self) -> Result<(), ProgramFailure> {
         match (&mut self.exited).await {
-            Ok(outcome) => outcome.map_err(Failure::NotStarted),
+            Ok(outcome) => outcome.map_err(ProgramFailure::NotStarted),
             Err(_) => Err(self.link.failure()),
         }
     }
 
     /// Kills what is left, waits until it is gone, and returns the exit status if known.
-    pub(in crate::world) async fn kill(mut self) -> Result<Option<ExitStatus>, Failure> {
+    pub(in crate::world) async fn kill(mut self) -> Result<Option<ExitStatus>, ProgramFailure> {
         let Some(gone) = self.reaped.take() else { return Ok(None) };
         self.link.kill(self.id);
         gone.await.map_err(|_| self.link.failure())

@@ -108,7 +108,7 @@ impl SupervisedPrograms {
             (SupervisorRequest::Kill(id), _) => {
                 self.kill_tokens.borrow().get(&id).into_iter().for_each(CancellationToken::cancel);
             }
-            (SupervisorRequest::Ping, _) => self.reply(0, SupervisorReply::Awake),
+            (SupervisorRequest::Ping, _) => self.reply(0, SupervisorReply::Pong),
             (SupervisorRequest::Start(..), None) => {}
         }
     }
@@ -119,7 +119,9 @@ impl SupervisedPrograms {
         let programs = self.clone();
         spawn_local(async move {
             let reply = match spawn(&start, pipes).await {
-                Ok(child) => SupervisorReply::Reaped(programs.attend(id, child, end).await.map(ExitStatus::into_raw)),
+                Ok(child) => {
+                    SupervisorReply::Reaped(programs.supervise(id, child, end).await.map(ExitStatus::into_raw))
+                }
                 Err(error) => SupervisorReply::Failed(error.raw_os_error().unwrap_or(0)),
             };
             programs.reply(id, reply);
@@ -128,7 +130,7 @@ impl SupervisedPrograms {
     }
 
     /// Waits until a program has exited or is to be killed, and until its descendants are gone.
-    async fn attend(&self, id: u64, mut child: Child, end: CancellationToken) -> Option<ExitStatus> {
+    async fn supervise(&self, id: u64, mut child: Child, end: CancellationToken) -> Option<ExitStatus> {
         let leader = Pid::from_child(&child);
         self.orphans.add_leader(leader);
         let ended = tokio::select! {
@@ -137,7 +139,7 @@ impl SupervisedPrograms {
             () = wait_for_exit(leader) => true,
         };
         // Without descendants there is no need to wait for a kill request.
-        let left = !ended || !self.orphans.are_none_of(leader);
+        let left = !ended || !self.orphans.has_no_orphans(leader);
         if left && ended {
             self.reply(id, SupervisorReply::Exited);
             end.cancelled().await;

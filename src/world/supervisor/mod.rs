@@ -27,11 +27,11 @@ use std::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
 use rustix::process::Pid;
 
-use super::permits::ProgramPermit;
+use super::program_permits::ProgramPermit;
 use client::{SupervisorClient, SupervisorProcess};
 use orphan_reaper::OrphanReaper;
 
-pub(super) use client::{Failure, ProcessTree};
+pub(super) use client::{ProcessTree, ProgramFailure};
 pub(super) use wire::{ChildStdio, StartRequest};
 
 /// The hidden argument.
@@ -101,9 +101,9 @@ impl Supervisor {
     pub(super) fn shut_down(&self) {
         let Some(link) = self.lock_client().take() else { return };
         link.close();
-        if !link.wait_over(SHUTDOWN_TIMEOUT) {
+        if !link.wait_until_closed(SHUTDOWN_TIMEOUT) {
             link.give_up("did not exit");
-            link.wait_over(FINAL_SWEEP_TIMEOUT);
+            link.wait_until_closed(FINAL_SWEEP_TIMEOUT);
         }
     }
 

@@ -38,7 +38,7 @@ pub(super) fn become_subreaper() {
 enum SweepOutcome {
     NoneLeft,
     /// All orphans were killed before.
-    Dying,
+    AllKilled,
     /// New orphans were killed, and may have left others.
     New,
 }
@@ -65,7 +65,7 @@ impl OrphanReaper {
 
     /// Whether a program that has exited, and is not reaped yet, certainly left nothing behind: all children of this process
     /// lead programs, and the list of children is complete enough to includes this one.
-    pub(super) fn are_none_of(&self, leader: Pid) -> bool {
+    pub(super) fn has_no_orphans(&self, leader: Pid) -> bool {
         #[cfg(target_os = "linux")]
         {
             let (children, leaders) = (procfs::children(), self.leaders.borrow());
@@ -143,7 +143,8 @@ impl OrphanReaper {
                 continue;
             }
             killed.entry(pid).or_insert_with(Instant::now);
-            found = if known.is_none() || found == SweepOutcome::New { SweepOutcome::New } else { SweepOutcome::Dying };
+            found =
+                if known.is_none() || found == SweepOutcome::New { SweepOutcome::New } else { SweepOutcome::AllKilled };
         }
         found
     }

@@ -259,7 +259,7 @@ impl FieldDecoder<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SupervisorReply {
     /// The reply to a ping.
-    Awake,
+    Pong,
     /// It was not started, with the errno; 0 if there is none.
     Failed(i32),
     /// It has exited by itself; its descendants may still run.
@@ -275,7 +275,7 @@ const UNKNOWN_STATUS: i32 = -1;
 impl SupervisorReply {
     pub(super) fn to_bytes(self, id: u64) -> [u8; REPLY_BYTES] {
         let (kind, value) = match self {
-            SupervisorReply::Awake => (0, 0),
+            SupervisorReply::Pong => (0, 0),
             SupervisorReply::Failed(errno) => (1, errno),
             SupervisorReply::Exited => (2, 0),
             SupervisorReply::Reaped(status) => (3, status.unwrap_or(UNKNOWN_STATUS)),
@@ -291,7 +291,7 @@ impl SupervisorReply {
         let (id, value) = rest.split_first_chunk()?;
         let value = i32::from_ne_bytes(value.first_chunk().copied()?);
         let reply = match kind {
-            0 => SupervisorReply::Awake,
+            0 => SupervisorReply::Pong,
             1 => SupervisorReply::Failed(value),
             2 => SupervisorReply::Exited,
             _ => SupervisorReply::Reaped(Some(value).filter(|status| *status != UNKNOWN_STATUS)),
@@ -365,7 +365,7 @@ mod tests {
 
         #[test]
         fn replies_arrive_as_they_were_sent(id: u64, value in 0..i32::MAX) {
-            for reply in [SupervisorReply::Awake, SupervisorReply::Failed(value), SupervisorReply::Exited, SupervisorReply::Reaped(Some(value)), SupervisorReply::Reaped(None)] {
+            for reply in [SupervisorReply::Pong, SupervisorReply::Failed(value), SupervisorReply::Exited, SupervisorReply::Reaped(Some(value)), SupervisorReply::Reaped(None)] {
                 prop_assert_eq!(SupervisorReply::from_bytes(reply.to_bytes(id)), Some((id, reply)));
             }
         }

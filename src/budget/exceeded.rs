@@ -1,4 +1,4 @@
-//! `Exhausted`.
+//! `BudgetExceeded`.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ const MIB: u64 = 1 << 20;
 
 /// The limit of a call that is exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Exhausted {
+pub enum BudgetExceeded {
     /// Work.
     #[error(
         "work limit exceeded: more than {} MiB read and written; send or request less",

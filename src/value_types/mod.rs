@@ -21,7 +21,7 @@ pub use block::{
     Annotations, Blob, BlobSource, Block, BlockBody, EmbeddedBody, LinkBody, Media, MediaSource, ResourceBody,
     ResourceLinkBody, Role,
 };
-pub use entry_reference::{Reference, ReferenceKeys};
+pub use entry_reference::{EntryReferenceSpec, ReferenceKeys};
 pub use folder::{FolderKeys, FolderSpec, RootsSource};
 pub use http_request::{Auth, Basic, ClientAuthentication, Connection, ConnectionTls, NameValue, OAuth2, Retry};
 pub use quantity::{Duration, Size};

@@ -10,21 +10,21 @@ use crate::server::memory_size::MemorySize;
 use super::{Busy, Reservation, SMALL_MESSAGE_BYTES};
 
 /// What a request takes while it is answered: its own bytes, and those that are expected of its answer.
-pub(crate) struct AnswerReservation {
+pub(crate) struct ResponseReservation {
     reservation: Arc<Reservation>,
     method: &'static str,
     name: String,
     expected: u64,
 }
 
-impl AnswerReservation {
+impl ResponseReservation {
     /// Waits until there is room for the answer of an entry, by the size of its last one. `None` for a request without
     /// a reservation.
     pub(crate) async fn acquire(
         context: &RequestContext<RoleServer>,
         method: &'static str,
         name: &str,
-    ) -> Result<Option<AnswerReservation>, ErrorData> {
+    ) -> Result<Option<ResponseReservation>, ErrorData> {
         let Some(reservation) = request_reservation(context) else { return Ok(None) };
         let expected = reservation.peer.expected_size(method, name);
         if !reservation.try_admit(expected) {
@@ -32,7 +32,7 @@ impl AnswerReservation {
             context.extensions.get::<Arc<ArrivalPlace>>().inspect(|place| place.leave());
             Box::pin(context.ct.run_until_cancelled(reservation.admit(expected))).await.unwrap_or(Err(Busy))?;
         }
-        Ok(Some(AnswerReservation { reservation, method, name: name.to_owned(), expected }))
+        Ok(Some(ResponseReservation { reservation, method, name: name.to_owned(), expected }))
     }
 
     /// Takes the bytes of the answer, or refuses one that there is no memory for.

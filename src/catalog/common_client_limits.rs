@@ -1,6 +1,6 @@
 //! Warns of tool names and counts that exceed the limits of some clients.
 
-use crate::compile::Findings;
+use crate::compile::LoadContext;
 use crate::diagnostic::Code;
 use crate::yaml::Location;
 
@@ -16,7 +16,7 @@ pub(super) fn warn_of_long_names(
     server: &ServerInfo,
     lists: &Lists,
     place_of: impl Fn(&str) -> Location,
-    findings: &mut Findings,
+    findings: &mut LoadContext,
 ) {
     for tool in &lists.tools {
         let whole = "mcp__".len() + server.name.len() + "__".len() + tool.name.len();
@@ -35,7 +35,7 @@ pub(super) fn warn_of_long_names(
 }
 
 /// Warns of more tools than some client will take.
-pub(super) fn warn_of_many_tools(lists: &Lists, at: Location, findings: &mut Findings) {
+pub(super) fn warn_of_many_tools(lists: &Lists, at: Location, findings: &mut LoadContext) {
     if lists.tools.len() > MAX_CLIENT_TOOLS {
         let message = format!(
             "{} tools declared, and above {MAX_CLIENT_TOOLS} some clients choose badly or drop the rest",

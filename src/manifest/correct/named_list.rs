@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Correction, Reshaper};
+use super::{Correction, Corrector};
 use crate::yaml::{Entry, NodeId};
 
 /// One item of a list, and its name.
@@ -15,7 +15,7 @@ struct NamedItem {
     others: Vec<Entry>,
 }
 
-impl Reshaper<'_> {
+impl Corrector<'_> {
     /// Reads a list of names, or of maps with a `name`, as a map under `key`.
     pub(super) fn names_as_map(&mut self, list: NodeId, key: &str) {
         let Some(items) = self.document.items_of(list).filter(|items| !items.is_empty()) else { return };

@@ -13,15 +13,15 @@ use crate::yaml;
 
 /// What was written, before the manifest is loaded.
 #[derive(Clone)]
-pub(super) struct GivenArguments {
+pub(super) struct CommandLineArguments {
     pairs: ArgumentPairs,
     /// The object of `--args`.
     file: Map<String, Value>,
 }
 
-impl GivenArguments {
+impl CommandLineArguments {
     /// Reads `words` and the file, of which one may be stdin.
-    pub(super) fn read(words: &[String], file: Option<&Path>, output: &Output) -> anyhow::Result<GivenArguments> {
+    pub(super) fn read(words: &[String], file: Option<&Path>, output: &Output) -> anyhow::Result<CommandLineArguments> {
         let file = match file {
             Some(path) if path == Path::new("-") && words.iter().any(|word| reads_stdin(word)) => {
                 bail!("cannot read `--args` from stdin: already read for an argument")
@@ -29,7 +29,7 @@ impl GivenArguments {
             Some(path) => read_object(path, output)?,
             None => Map::new(),
         };
-        Ok(GivenArguments { pairs: ArgumentPairs::parse(words, &mut std::io::stdin())?, file })
+        Ok(CommandLineArguments { pairs: ArgumentPairs::parse(words, &mut std::io::stdin())?, file })
     }
 
     /// All of them: typed by the schema for a tool, texts for a prompt and a resource.

@@ -5,15 +5,15 @@
 use indexmap::IndexMap;
 use serde_json::Value;
 
-use crate::compile::Findings;
+use crate::compile::LoadContext;
 use crate::diagnostic::{Diagnostic, Report, Span, count_noun, quote_names};
 use crate::load::LoadedPack;
 use crate::manifest::{Message, Prompt};
-use crate::notation::{Block, BlockBody};
+use crate::value_types::{Block, BlockBody};
 use crate::yaml::Location;
 
-use super::client_limits;
-use super::clients::{Client, Limit, Rule};
+use super::clients::{KnownClient, Limit, Rule};
+use super::common_client_limits;
 use super::listing::{Lists, PromptListing, ServerInfo, ToolListing};
 
 /// What the rules are about.
@@ -28,22 +28,22 @@ pub(super) struct LintedServer<'a> {
 }
 
 /// Warns of what the named clients do not take; without names, of what most do not.
-pub(super) fn warn(clients: &[Client], server: &LintedServer<'_>, findings: &mut Findings) {
+pub(super) fn warn(clients: &[KnownClient], server: &LintedServer<'_>, findings: &mut LoadContext) {
     let Some(first) = server.packs.first() else { return };
     if clients.is_empty() {
         let place_of = |tool: &str| server.tool_places.get(tool).copied().unwrap_or(first.at);
-        client_limits::warn_of_long_names(server.info, server.lists, place_of, findings);
-        client_limits::warn_of_many_tools(server.lists, first.at, findings);
+        common_client_limits::warn_of_long_names(server.info, server.lists, place_of, findings);
+        common_client_limits::warn_of_many_tools(server.lists, first.at, findings);
     }
     let at = findings.documents.key_at(first.at, "/server");
     for (client, rule) in clients.iter().flat_map(|client| client.rules().iter().map(move |rule| (*client, rule))) {
-        Lint { client, rule, server, at, report: &mut findings.report }.check();
+        ClientRuleCheck { client, rule, server, at, report: &mut findings.report }.check();
     }
 }
 
 /// The check of one rule.
-struct Lint<'a> {
-    client: Client,
+struct ClientRuleCheck<'a> {
+    client: KnownClient,
     rule: &'a Rule,
     server: &'a LintedServer<'a>,
     /// The place of the server.
@@ -51,7 +51,7 @@ struct Lint<'a> {
     report: &'a mut Report,
 }
 
-impl Lint<'_> {
+impl ClientRuleCheck<'_> {
     fn check(&mut self) {
         let lists = self.server.lists;
         match self.rule.limit {
@@ -87,7 +87,7 @@ impl Lint<'_> {
             }
             Limit::Prompts if !lists.prompts.is_empty() => {
                 self.warn(at.span(), &count_noun(lists.prompts.len(), "prompt"))
-                    .help("offer what matters there as a tool or a resource, too");
+                    .help("also offer it as a tool or a resource");
             }
             Limit::ResourceTemplates if !lists.resource_templates.is_empty() => {
                 self.warn(at.span(), &count_noun(lists.resource_templates.len(), "resource template"))
@@ -144,8 +144,9 @@ impl Lint<'_> {
             Limit::RequiredArguments(max) => {
                 let required = prompt.arguments.iter().filter(|argument| argument.required).count();
                 if required > max {
-                    self.warn(at, &format!("{required} required arguments of `{name}`"))
-                        .help("give all but the one of free text a default, or say in `description` to write quotes");
+                    self.warn(at, &format!("{required} required arguments of `{name}`")).help(
+                        "give every argument but the free-text one a default, or ask for quotes in `description`",
+                    );
                 }
             }
             Limit::PromptDescription if prompt.description.is_none() => {

@@ -1,17 +1,17 @@
 //! Requests as other tools write them.
 
-use super::Reshaper;
+use super::Corrector;
 use crate::diagnostic::Code;
 use crate::yaml::{Entry, NodeId};
 
 /// Methods that are written as a key with the URL.
 const METHODS: &[&str] = &["get", "head", "post", "put", "patch", "delete", "options"];
 
-impl Reshaper<'_> {
+impl Corrector<'_> {
     pub(super) fn request(&mut self, request: NodeId) {
         self.text_as_key(request, "url");
-        self.each(request, "allow", Reshaper::scalar_as_list);
-        self.each(request, "expect", Reshaper::scalar_as_list);
+        self.each(request, "allow", Corrector::scalar_as_list);
+        self.each(request, "expect", Corrector::scalar_as_list);
         self.method_key(request);
         self.json_body(request);
     }

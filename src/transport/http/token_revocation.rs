@@ -8,7 +8,7 @@ use futures_util::StreamExt;
 use super::{HttpServer, redact};
 
 /// Ends a stream as soon as what was shown for it is not the token any more.
-pub(super) fn until_denied(
+pub(super) fn end_on_revocation(
     response: Response,
     http_server: &Arc<HttpServer>,
     authorization: Option<HeaderValue>,
@@ -16,12 +16,12 @@ pub(super) fn until_denied(
     if !redact::is_event_stream(response.headers()) {
         return response;
     }
-    let denied = denied(http_server.clone(), authorization);
+    let denied = wait_for_revocation(http_server.clone(), authorization);
     response.map(|body| Body::from_stream(body.into_data_stream().take_until(Box::pin(denied))))
 }
 
 /// Returns when what is shown is not the token.
-async fn denied(http_server: Arc<HttpServer>, authorization: Option<HeaderValue>) {
+async fn wait_for_revocation(http_server: Arc<HttpServer>, authorization: Option<HeaderValue>) {
     let mut catalogs = http_server.live.subscribe();
     loop {
         // What is changed from here on is noticed below.

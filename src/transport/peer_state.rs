@@ -15,14 +15,14 @@ use crate::catalog::arrival_order::ArrivalOrder;
 use crate::server::{BytesInFlight, LiveCatalog, PeerBytes, Reservation, RootsRevision};
 
 use super::{
-    batch::{self, AnswerRoute, Batches, FinishedBatch, HandlerAnswer},
+    batch::{self, Batches, FinishedBatch, HandlerResponse, ResponseRoute},
     message::{self, Incoming, MessageError, MessageKind},
     message_size::Parser,
-    pending::{AdmissionError, MAX_LISTEN_STREAMS, MAX_PENDING_REQUESTS, PendingRequests},
+    pending_requests::{AdmissionError, MAX_LISTEN_STREAMS, MAX_PENDING_REQUESTS, PendingRequests},
 };
 
 /// The conversation with one peer.
-pub(super) struct Exchange {
+pub(super) struct PeerState {
     live: LiveCatalog,
     /// The bytes in flight of the peer.
     bytes: PeerBytes,
@@ -55,21 +55,23 @@ impl ReceivedPayload {
     pub(super) fn receive_one(bytes: &[u8], peer: &PeerBytes) -> Result<ReceivedPayload, MessageError> {
         block_if_large(bytes.len() as u64, || {
             if !batch::is_batch(bytes) {
-                return ReceivedMessage::of(bytes, peer).map(ReceivedPayload::Message);
+                return ReceivedMessage::parse(bytes, peer).map(ReceivedPayload::Message);
             }
             let invalid = |message| MessageError::invalid_request(None, message);
             checked_weight(bytes, Parser::Folio, peer.total()).map_err(invalid)?;
             let list = batch::parse_batch(bytes)?;
             let messages = list.0.iter().map(|message| message.get().as_bytes());
             Ok(ReceivedPayload::Batch(
-                messages.map(|bytes| check_batchable(bytes).and_then(|()| ReceivedMessage::of(bytes, peer))).collect(),
+                messages
+                    .map(|bytes| check_batchable(bytes).and_then(|()| ReceivedMessage::parse(bytes, peer)))
+                    .collect(),
             ))
         })
     }
 }
 
 impl ReceivedMessage {
-    fn of(bytes: &[u8], peer: &PeerBytes) -> Result<ReceivedMessage, MessageError> {
+    fn parse(bytes: &[u8], peer: &PeerBytes) -> Result<ReceivedMessage, MessageError> {
         let envelope = message::parse_envelope(bytes)?;
         let weight = checked_weight(bytes, envelope.kind.parser(), peer.total());
         let weight =
@@ -88,9 +90,9 @@ pub(super) struct ReceiveOutcome {
     pub(super) finished_batches: Vec<FinishedBatch>,
 }
 
-impl Exchange {
-    pub(super) fn new(live: LiveCatalog) -> Exchange {
-        Exchange {
+impl PeerState {
+    pub(super) fn new(live: LiveCatalog) -> PeerState {
+        PeerState {
             bytes: live.bytes().new_peer(),
             live,
             pending: PendingRequests::default(),
@@ -127,7 +129,7 @@ impl Exchange {
             ReceivedPayload::Batch(list) => self.receive_batch(list, inbox),
             ReceivedPayload::Message(read) => {
                 let mut outcome = ReceiveOutcome::default();
-                inbox.extend(self.note(read, &mut outcome)?);
+                inbox.extend(self.register(read, &mut outcome)?);
                 Ok(outcome)
             }
         }
@@ -152,14 +154,14 @@ impl Exchange {
     }
 
     /// Routes a message of the handler: to the peer, or into a batch.
-    pub(super) fn route_answer(&mut self, message: TxJsonRpcMessage<RoleServer>) -> AnswerRoute {
+    pub(super) fn route_answer(&mut self, message: TxJsonRpcMessage<RoleServer>) -> ResponseRoute {
         let reservation = batch::answered_request(&message).and_then(|id| self.pending.complete(id));
         if let JsonRpcMessage::Response(response) = &message
             && let ServerResult::InitializeResult(agreed) = &response.result
         {
             self.version = Some(agreed.protocol_version.clone());
         }
-        self.batches.answer(HandlerAnswer { message, reservation })
+        self.batches.answer(HandlerResponse { message, reservation })
     }
 
     /// Removes any pending request.
@@ -178,7 +180,7 @@ impl Exchange {
         }
         let (mut outcome, mut requests, mut errors) = (ReceiveOutcome::default(), Vec::new(), Vec::new());
         for read in list {
-            match read.and_then(|read| self.note(read, &mut outcome)) {
+            match read.and_then(|read| self.register(read, &mut outcome)) {
                 Ok(message) => {
                     if let Some(JsonRpcMessage::Request(request)) = &message {
                         requests.push(request.id.clone());
@@ -194,7 +196,11 @@ impl Exchange {
     }
 
     /// Notes what a message asks or cancels, and returns it where the handler must see it.
-    fn note(&mut self, read: ReceivedMessage, outcome: &mut ReceiveOutcome) -> Result<Option<Incoming>, MessageError> {
+    fn register(
+        &mut self,
+        read: ReceivedMessage,
+        outcome: &mut ReceiveOutcome,
+    ) -> Result<Option<Incoming>, MessageError> {
         let Some(mut message) = read.message else { return Ok(None) };
         if let JsonRpcMessage::Request(request) = &mut message {
             self.register_request(&request.id, request.request.method(), &read.reservation)?;
@@ -348,7 +354,7 @@ mod tests {
         #[test]
         fn any_input_is_received_or_refused(lines in prop::collection::vec(mutated_message(), 1..4)) {
             let live = LIVE.with(Clone::clone);
-            let mut exchange = Exchange::new(live);
+            let mut exchange = PeerState::new(live);
             exchange.version = Some(ProtocolVersion::V_2025_03_26);
             let (mut inbox, mut cancelled) = (VecDeque::new(), 0);
             for line in &lines {

@@ -1,7 +1,7 @@
 //! Actions that are written as a text.
 
 use super::text::{scalar, words};
-use super::{Correction, Reshaper, suggest};
+use super::{Correction, Corrector, suggest};
 use crate::diagnostic::Code;
 use crate::yaml::{Entry, NodeId};
 
@@ -23,7 +23,7 @@ fn first_word(command: &str) -> String {
     command.split_whitespace().next().unwrap_or("true").to_owned()
 }
 
-impl Reshaper<'_> {
+impl Corrector<'_> {
     /// `run`: an action, a list of steps, or a command as a text.
     pub(super) fn run(&mut self, run: NodeId) {
         if self.document.string_of(run).is_some() {
@@ -45,11 +45,11 @@ impl Reshaper<'_> {
                 reshaper.command(exec, false);
             }
         });
-        self.each(step, "http", Reshaper::request);
-        self.each(step, "script", Reshaper::script);
-        self.each(step, "okExit", Reshaper::exit_code);
+        self.each(step, "http", Corrector::request);
+        self.each(step, "script", Corrector::script);
+        self.each(step, "okExit", Corrector::exit_code);
         if self.document.entry_of(step, "ask").is_none() {
-            self.each(step, "timeout", Reshaper::misplaced_timeout);
+            self.each(step, "timeout", Corrector::misplaced_timeout);
         }
     }
 

@@ -24,13 +24,13 @@ const MAX_QUEUE: u32 = 1000;
 
 /// The limits of one tool.
 #[derive(Default)]
-pub(super) struct ToolLimit {
+pub(super) struct CallLimit {
     rate: Option<Rate>,
     max_concurrent: Option<u32>,
     /// How many calls may wait.
     queue: usize,
     /// Shared with the same tool of later catalogs: a reload forgives nothing.
-    usage: OnceLock<Arc<Mutex<ToolUsage>>>,
+    usage: OnceLock<Arc<Mutex<CallUsage>>>,
 }
 
 struct Rate {
@@ -39,7 +39,7 @@ struct Rate {
 }
 
 #[derive(Default)]
-struct ToolUsage {
+struct CallUsage {
     /// When the calls of the last while began, oldest first.
     calls: VecDeque<Instant>,
     turns: ConcurrencyQueue,
@@ -55,22 +55,22 @@ pub(super) enum Admission {
 
 /// A call that runs, until this is dropped.
 pub(super) struct ConcurrencyPermit {
-    usage: Arc<Mutex<ToolUsage>>,
+    usage: Arc<Mutex<CallUsage>>,
 }
 
 /// A call that waits. It leaves the queue when this is dropped.
 pub(super) struct QueuedCall {
-    usage: Arc<Mutex<ToolUsage>>,
+    usage: Arc<Mutex<CallUsage>>,
     position: QueuePosition,
     has_run: bool,
 }
 
-impl ToolLimit {
+impl CallLimit {
     /// Checks the limits of a tool. `None` where it has none.
-    pub(super) fn build(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) -> Option<ToolLimit> {
+    pub(super) fn build(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) -> Option<CallLimit> {
         let rate = written.rate_limit.as_ref().and_then(|limit| compile_rate(limit, compiler));
         let (max_concurrent, queue) = compile_concurrency(written.concurrency.as_ref(), compiler);
-        let limit = ToolLimit { rate, max_concurrent, queue, usage: OnceLock::new() };
+        let limit = CallLimit { rate, max_concurrent, queue, usage: OnceLock::new() };
         (limit.rate.is_some() || max_concurrent.is_some()).then_some(limit)
     }
 
@@ -80,7 +80,7 @@ impl ToolLimit {
     }
 
     /// Goes on counting where an earlier catalog's limit of the same tool is.
-    pub(super) fn inherit_usage(&self, earlier: &ToolLimit) {
+    pub(super) fn inherit_usage(&self, earlier: &CallLimit) {
         // A catalog that is served already keeps its own count.
         if self.usage.set(earlier.usage().clone()).is_ok() {
             lock(self.usage()).turns.set_limit(self.max_concurrent);
@@ -116,7 +116,7 @@ impl ToolLimit {
         format!("concurrency limit of `{name}` reached ({running}{waiting}); try again when one has ended")
     }
 
-    fn usage(&self) -> &Arc<Mutex<ToolUsage>> {
+    fn usage(&self) -> &Arc<Mutex<CallUsage>> {
         self.usage.get_or_init(Arc::default)
     }
 }
@@ -133,7 +133,7 @@ impl QueuedCall {
         while let Some(position) = self.position.position() {
             let message = Some(format!("waiting for `{name}`: position {position} in its queue"));
             client.progress(ProgressUpdate { progress: None, total: None, message }).await;
-            self.position.changed().await;
+            self.position.position_changed().await;
         }
         self.has_run = true;
         ConcurrencyPermit { usage: self.usage.clone() }
@@ -188,7 +188,7 @@ pub fn format_wait(wait: Duration) -> String {
     }
 }
 
-fn lock(usage: &Mutex<ToolUsage>) -> MutexGuard<'_, ToolUsage> {
+fn lock(usage: &Mutex<CallUsage>) -> MutexGuard<'_, CallUsage> {
     usage.lock()
 }
 
@@ -213,7 +213,7 @@ fn compile_concurrency(
     }
     if let Some(queue) = queue.filter(|queue| queue.value > MAX_QUEUE) {
         let message = format!("invalid `queue`, expected at most {MAX_QUEUE}");
-        compiler.error(Code::BadValue, queue.location, message).help("a call that waits holds its arguments");
+        compiler.error(Code::BadValue, queue.location, message).help("each waiting call keeps its arguments in memory");
     }
     (Some(calls.value), queue.map_or(0, |queue| queue.value as usize))
 }
@@ -250,19 +250,19 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn limit(calls: u32, per: u64, max_concurrent: Option<u32>) -> ToolLimit {
+    fn limit(calls: u32, per: u64, max_concurrent: Option<u32>) -> CallLimit {
         let rate = Some(Rate { calls, per: Duration::from_secs(per) });
-        ToolLimit { rate, max_concurrent, queue: 0, usage: OnceLock::new() }
+        CallLimit { rate, max_concurrent, queue: 0, usage: OnceLock::new() }
     }
 
-    fn permit(limit: &ToolLimit) -> ConcurrencyPermit {
+    fn permit(limit: &CallLimit) -> ConcurrencyPermit {
         match limit.acquire("x", true).ok().unwrap() {
             Admission::Running(permit) => permit,
             Admission::Waiting(_) => panic!("it waits"),
         }
     }
 
-    fn refusal(limit: &ToolLimit) -> String {
+    fn refusal(limit: &CallLimit) -> String {
         limit.acquire("x", true).err().unwrap()
     }
 

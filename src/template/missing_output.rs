@@ -27,7 +27,7 @@ const MAX_SHOWN_CHARS: usize = 60;
 
 /// What a path below the `json` or the `text` of an outcome reads, where that is no value of the output.
 #[derive(Debug, Clone)]
-pub(super) enum NoValue {
+pub(super) enum MissingValue {
     /// The output is not of this form.
     Mismatch(RenderError),
     /// The output is `null`.
@@ -41,28 +41,28 @@ pub(super) fn may_mismatch(path: &[String]) -> bool {
 }
 
 /// Why a path has no value, where that is because of an output.
-pub(super) fn no_value<S: AsRef<str>>(scope: &Scope, path: &[S]) -> Option<NoValue> {
+pub(super) fn no_value<S: AsRef<str>>(scope: &Scope, path: &[S]) -> Option<MissingValue> {
     path.iter().enumerate().find_map(|(place, name)| {
         let (owner, below) = (path.get(..place)?, path.get(place + 1..)?);
         match name.as_ref() {
             JSON_FIELD => no_json(scope, owner, below),
-            TEXT_FIELD => no_text(scope, owner).map(NoValue::Mismatch),
+            TEXT_FIELD => no_text(scope, owner).map(MissingValue::Mismatch),
             _ => None,
         }
     })
 }
 
-fn no_json<S: AsRef<str>>(scope: &Scope, owner: &[S], below: &[S]) -> Option<NoValue> {
+fn no_json<S: AsRef<str>>(scope: &Scope, owner: &[S], below: &[S]) -> Option<MissingValue> {
     let outcome = scope.outcome(owner)?;
     let (field, text) = output_text(outcome)?;
     match outcome.get(JSON_FIELD) {
-        None => Some(NoValue::Mismatch(RenderError::OutputMismatch {
+        None => Some(MissingValue::Mismatch(RenderError::OutputMismatch {
             path: path_of(owner, JSON_FIELD),
             found: not_json(text),
             other: path_of(owner, field),
             other_form: "its text",
         })),
-        Some(Value::Null) if below.is_empty() => Some(NoValue::Null),
+        Some(Value::Null) if below.is_empty() => Some(MissingValue::Null),
         Some(_) => None,
     }
 }

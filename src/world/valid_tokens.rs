@@ -30,7 +30,7 @@ pub(super) struct TokenScope {
 }
 
 impl TokenScope {
-    pub(super) fn of(request: &HttpRequest) -> TokenScope {
+    pub(super) fn for_request(request: &HttpRequest) -> TokenScope {
         let client = request.access_token.as_ref().and_then(|token| token.scope.client);
         TokenScope { pack: request.pack.clone(), client }
     }
@@ -43,7 +43,7 @@ impl TokenScope {
 
 /// The tokens that APIs may still accept.
 #[derive(Default)]
-pub(super) struct LiveTokens(RwLock<TokenList>);
+pub(super) struct ValidTokens(RwLock<TokenList>);
 
 #[derive(Default)]
 struct TokenList {
@@ -52,7 +52,7 @@ struct TokenList {
     redactors: HashMap<TokenScope, Arc<Redactor>>,
 }
 
-impl LiveTokens {
+impl ValidTokens {
     /// Adds a token. Of those that it replaces, the last one is kept: an API may speak of what it just refused.
     pub(super) fn add(&self, token: AccessToken) {
         let mut list = self.0.write();

@@ -8,7 +8,7 @@ use crate::diagnostic::{Code, nearest};
 use crate::yaml::pointer::join as join_pointer;
 use crate::yaml::{Location, Spanned};
 
-use super::answer::{Refusal, RefusalKind};
+use super::call_result::{Refusal, RefusalKind};
 use super::listing::Object;
 
 /// The capabilities that clients declare, and what may stand in each; nothing where the names are not MCP's own.
@@ -40,12 +40,12 @@ impl RequiredCapabilities {
         for (name, value) in &written.value {
             check_capability(name, value, written.location, compiler);
         }
-        Some(RequiredCapabilities(as_declared(written.value.clone())))
+        Some(RequiredCapabilities(to_client_capabilities(written.value.clone())))
     }
 
     /// Refuses a client that has not declared them; calls without a client pass.
     pub(super) fn check_client(&self, name: &str, client: &dyn McpClient) -> Result<(), Refusal> {
-        let Some(declared) = client.declared() else { return Ok(()) };
+        let Some(declared) = client.declared_capabilities() else { return Ok(()) };
         let missing: Object =
             self.0.iter().filter(|(key, _)| !has_capability(&declared, key, &self.0)).map(clone_pair).collect();
         if missing.is_empty() {
@@ -59,7 +59,7 @@ impl RequiredCapabilities {
 }
 
 /// What is required, in the form in which a client declares it: `tasks` is an extension.
-fn as_declared(mut required: Object) -> Object {
+fn to_client_capabilities(mut required: Object) -> Object {
     if required.remove(TASKS_CAPABILITY).is_some() {
         let extensions = required.entry("extensions").or_insert_with(|| json!({}));
         if let Some(extensions) = extensions.as_object_mut() {

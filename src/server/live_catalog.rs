@@ -15,7 +15,7 @@ use crate::{
     action::{ChangeNotification, LogLevel},
     budget::Capacity,
     catalog::Catalog,
-    files::Roots,
+    files::ResolvedRoots,
     redact::Redactors,
     world::World,
 };
@@ -56,7 +56,7 @@ struct LiveState {
     running: AtomicUsize,
     idle: Notify,
     seal: OnceLock<StateSealer>,
-    root_limit: OnceLock<Roots>,
+    root_limit: OnceLock<ResolvedRoots>,
     tasks: Tasks,
     rate_limiter: ClientRateLimiter,
     bytes: BytesInFlight,
@@ -114,7 +114,7 @@ impl LiveCatalog {
     /// Lets clients give roots inside `workspace` alone, or none: those of other machines have no folders here to give.
     /// Without it every root counts. Only the first such call has an effect.
     pub fn confine_roots(&self, workspace: Option<&Path>) {
-        let _ = self.inner.root_limit.set(Roots::follow(workspace));
+        let _ = self.inner.root_limit.set(ResolvedRoots::follow(workspace));
     }
 
     /// Whether a root that a client names counts.

@@ -1,10 +1,10 @@
 //! A JSON Schema of an object, as MCP has it, where arguments by name are due.
 
-use super::Reshaper;
+use super::Corrector;
 use crate::diagnostic::Code;
 use crate::yaml::{Entry, NodeId};
 
-impl Reshaper<'_> {
+impl Corrector<'_> {
     /// Reads the `properties` of a JSON Schema as the arguments.
     pub(super) fn json_schema(&mut self, arguments: NodeId) {
         let Some(properties) = self.schema_properties(arguments) else { return };

@@ -1,6 +1,6 @@
 //! Digests of entries as written, which show an edit that no list shows.
 
-use crate::compile::Findings;
+use crate::compile::LoadContext;
 use crate::digest::Digest;
 use crate::load::LoadedPack;
 
@@ -45,7 +45,7 @@ impl Catalog {
 }
 
 /// The digests of the keys of a manifest that hold no entries.
-pub(super) fn key_digests(pack: &LoadedPack, findings: &Findings) -> Vec<(String, u64)> {
+pub(super) fn key_digests(pack: &LoadedPack, findings: &LoadContext) -> Vec<(String, u64)> {
     let keys = findings.documents.keys_of(pack.at).into_iter();
     let others = keys.map(|(key, _)| key).filter(|key| !ENTRY_KEYS.contains(&key.as_str()));
     let digest = |key: &str| {
@@ -57,7 +57,7 @@ pub(super) fn key_digests(pack: &LoadedPack, findings: &Findings) -> Vec<(String
 }
 
 /// The digests of the partials of all packs.
-pub(super) fn partial_digests(packs: &[LoadedPack], findings: &Findings) -> Vec<(String, u64)> {
+pub(super) fn partial_digests(packs: &[LoadedPack], findings: &LoadContext) -> Vec<(String, u64)> {
     let all = packs.iter().flat_map(|pack| pack.pack.partials.iter().map(move |(name, file)| (pack, name, file)));
     let digest = |file| {
         findings

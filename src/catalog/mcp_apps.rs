@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::compile::Findings;
+use crate::compile::LoadContext;
 use crate::diagnostic::Code;
 use crate::load::LoadedPack;
 use crate::yaml::pointer::join as join_pointer;
@@ -17,7 +17,7 @@ const APP_MIME_TYPE: &str = "text/html;profile=mcp-app";
 type MimeTypeLookup<'a> = dyn Fn(&str) -> Option<Option<String>> + 'a;
 
 /// Warns of what hosts of apps will not take, and reports capabilities that are none.
-pub(super) fn check(pack: &LoadedPack, mime_type_of: &MimeTypeLookup<'_>, findings: &mut Findings) {
+pub(super) fn check(pack: &LoadedPack, mime_type_of: &MimeTypeLookup<'_>, findings: &mut LoadContext) {
     for file in &pack.entry_files {
         for tool in file.entries.tools.values() {
             check_tool_ui(tool.meta.as_ref(), tool.location, mime_type_of, findings);
@@ -41,7 +41,7 @@ pub(super) fn check(pack: &LoadedPack, mime_type_of: &MimeTypeLookup<'_>, findin
 }
 
 /// Each capability is a map of settings: of anything else the whole would be lost.
-fn check_capability_map(map: &Spanned<Object>, findings: &mut Findings) {
+fn check_capability_map(map: &Spanned<Object>, findings: &mut LoadContext) {
     for (name, _) in map.iter().filter(|(_, settings)| !settings.is_object()) {
         let pointer = join_pointer("", name);
         let at = findings.documents.value_at(map.location, &pointer);
@@ -50,7 +50,7 @@ fn check_capability_map(map: &Spanned<Object>, findings: &mut Findings) {
     }
 }
 
-fn check_tool_ui(meta: Option<&Object>, at: Location, mime_type_of: &MimeTypeLookup<'_>, findings: &mut Findings) {
+fn check_tool_ui(meta: Option<&Object>, at: Location, mime_type_of: &MimeTypeLookup<'_>, findings: &mut LoadContext) {
     let Some(meta) = meta else { return };
     let old = meta.get("ui/resourceUri").map(|uri| (uri, "/_meta/ui~1resourceUri"));
     let new = meta.get("ui").and_then(|ui| ui.get("resourceUri")).map(|uri| (uri, "/_meta/ui/resourceUri"));
@@ -76,7 +76,7 @@ fn check_tool_ui(meta: Option<&Object>, at: Location, mime_type_of: &MimeTypeLoo
     }
 }
 
-fn check_app_uri(uri: &Value, place: Location, mime_type_of: &MimeTypeLookup<'_>, findings: &mut Findings) {
+fn check_app_uri(uri: &Value, place: Location, mime_type_of: &MimeTypeLookup<'_>, findings: &mut LoadContext) {
     let mut warn = |message: String, help: &str| {
         findings.report.warning(Code::ClientCompatibility, place, message).help(help);
     };
@@ -96,7 +96,7 @@ fn check_app_uri(uri: &Value, place: Location, mime_type_of: &MimeTypeLookup<'_>
 /// What may stand in the `ui` of a resource.
 const CSP_KEYS: &[&str] = &["connectDomains", "resourceDomains", "frameDomains", "baseUriDomains"];
 
-fn check_resource_ui(uri: &str, meta: Option<&Object>, at: Location, findings: &mut Findings) {
+fn check_resource_ui(uri: &str, meta: Option<&Object>, at: Location, findings: &mut LoadContext) {
     let Some(ui) = meta.and_then(|meta| meta.get("ui")) else { return };
     let mut warn = |pointer: &str, message: String, help: &str| {
         let place = findings.documents.value_at(at, pointer);

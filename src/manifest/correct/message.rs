@@ -1,12 +1,12 @@
 //! Messages of a prompt as MCP and the APIs of models write them: with `role` and `content`.
 
 use super::text::flow_scalar;
-use super::{Correction, Reshaper, suggest};
+use super::{Correction, Corrector, suggest};
 use crate::diagnostic::Code;
 use crate::manifest::prompt::{SYSTEM_ROLE, SYSTEM_ROLE_HELP};
 use crate::yaml::{Entry, NodeId};
 
-impl Reshaper<'_> {
+impl Corrector<'_> {
     /// `messages`: a list, or the one message alone.
     pub(super) fn messages(&mut self, messages: NodeId) {
         if self.document.string_of(messages).is_some() {
@@ -70,7 +70,7 @@ impl Reshaper<'_> {
         } else {
             let words = "unexpected key `role`: a message is named after its role";
             let text = text.unwrap_or_else(|| format!("{key}: …"));
-            let shown = self.shown(message, &text);
+            let shown = self.suggestion(message, &text);
             let diagnostic = self.report.error(Code::UnknownKey, span, words);
             suggest(diagnostic, whole, &Correction { text, is_certain, node }, &shown);
         }

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::action::{Checkpoint, McpClient, NoClient, PendingQuestions};
 use crate::budget::{Budget, Capacity};
-use crate::notation::{CacheScope, Role};
+use crate::value_types::{CacheScope, Role};
 use crate::world::World;
 
 use super::arrival_order::ArrivalPlace;
@@ -75,9 +75,9 @@ impl CallContext {
 /// The result of a tool. A failed tool has a result too, for the model to read.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ToolAnswer {
+pub struct ToolResult {
     /// The content for people and models.
-    pub content: Vec<AnswerBlock>,
+    pub content: Vec<ResultBlock>,
     /// The same for programs, of any JSON type; `content` then holds equal text.
     #[serde(rename = "structuredContent", skip_serializing_if = "Option::is_none")]
     pub structured: Option<Value>,
@@ -85,43 +85,43 @@ pub struct ToolAnswer {
     pub is_error: bool,
 }
 
-impl ToolAnswer {
+impl ToolResult {
     /// A result with one text.
-    pub fn text(text: impl Into<String>) -> ToolAnswer {
-        ToolAnswer { content: vec![AnswerBlock::text(text)], ..ToolAnswer::default() }
+    pub fn text(text: impl Into<String>) -> ToolResult {
+        ToolResult { content: vec![ResultBlock::text(text)], ..ToolResult::default() }
     }
 
     /// A failure, with a message for the model.
-    pub fn failure(text: impl Into<String>) -> ToolAnswer {
-        ToolAnswer { is_error: true, ..ToolAnswer::text(text) }
+    pub fn failure(text: impl Into<String>) -> ToolResult {
+        ToolResult { is_error: true, ..ToolResult::text(text) }
     }
 }
 
 /// A rendered prompt.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct PromptAnswer {
+pub struct PromptResult {
     /// What it is for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Its messages.
-    pub messages: Vec<AnswerMessage>,
+    pub messages: Vec<ResultMessage>,
 }
 
 /// One message of a prompt.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct AnswerMessage {
+pub struct ResultMessage {
     /// Its role.
     pub role: Role,
     /// Its content.
-    pub content: AnswerBlock,
+    pub content: ResultBlock,
 }
 
 /// The contents of a resource.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ResourceAnswer {
+pub struct ResourceResult {
     /// Its contents, usually one.
-    pub contents: Vec<AnswerContents>,
+    pub contents: Vec<ResultContents>,
     /// How long it may be cached; the server's `ttl_ms` by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
@@ -133,7 +133,7 @@ pub struct ResourceAnswer {
 /// One item of the contents of a resource.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct AnswerContents {
+pub struct ResultContents {
     /// Its URI.
     pub uri: String,
     /// Its type.
@@ -160,7 +160,7 @@ pub enum TextOrBlob {
 /// One block of content.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum AnswerBlock {
+pub enum ResultBlock {
     /// Text.
     Text(TextBlock),
     /// A picture.
@@ -173,10 +173,10 @@ pub enum AnswerBlock {
     ResourceLink(ResourceListing),
 }
 
-impl AnswerBlock {
+impl ResultBlock {
     /// A text block without annotations.
-    pub fn text(text: impl Into<String>) -> AnswerBlock {
-        AnswerBlock::Text(TextBlock { text: text.into(), annotations: None, meta: None })
+    pub fn text(text: impl Into<String>) -> ResultBlock {
+        ResultBlock::Text(TextBlock { text: text.into(), annotations: None, meta: None })
     }
 }
 
@@ -213,7 +213,7 @@ pub struct MediaBlock {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EmbeddedBlock {
     /// The contents.
-    pub resource: AnswerContents,
+    pub resource: ResultContents,
     /// Hints about them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
@@ -296,9 +296,9 @@ impl Refusal {
 }
 
 /// The failure for the model to read.
-impl From<Refusal> for ToolAnswer {
-    fn from(refusal: Refusal) -> ToolAnswer {
-        ToolAnswer::failure(refusal.message)
+impl From<Refusal> for ToolResult {
+    fn from(refusal: Refusal) -> ToolResult {
+        ToolResult::failure(refusal.message)
     }
 }
 

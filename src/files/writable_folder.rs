@@ -1,4 +1,4 @@
-//! `WorkFolder`: a folder on disk whose files are read and changed, none outside of it.
+//! `WritableFolder`: a folder on disk whose files are read and changed, none outside of it.
 //!
 //! A change opens the folder of its file beneath this one, and from there on names only what is directly in it: the
 //! kernel refuses a path that leaves, whatever is swapped meanwhile.
@@ -26,7 +26,7 @@ const MAX_NAMES: usize = 100_000;
 
 /// A folder on disk whose files are read and changed. Its paths are relative, normalized and joined with `/`.
 #[derive(Debug)]
-pub struct WorkFolder(DiskFolder);
+pub struct WritableFolder(DiskFolder);
 
 /// What a name is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl FileKind {
         }
     }
 
-    fn of(kind: FileType) -> FileKind {
+    fn from_file_type(kind: FileType) -> FileKind {
         match kind {
             kind if kind.is_dir() => FileKind::Directory,
             kind if kind.is_file() => FileKind::File,
@@ -101,7 +101,7 @@ pub struct FolderNames {
 
 /// What may be there where a file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Existing {
+pub enum OverwritePolicy {
     /// A file, which is replaced.
     Replace,
     /// The same, unless it is changed between its reading and its writing.
@@ -110,15 +110,15 @@ pub enum Existing {
     Refuse,
 }
 
-impl WorkFolder {
+impl WritableFolder {
     /// Opens a folder. Only this path may lead through links anywhere.
-    pub fn open(path: &Path) -> Result<WorkFolder, FileError> {
-        DiskFolder::open(path).map(WorkFolder)
+    pub fn open(path: &Path) -> Result<WritableFolder, FileError> {
+        DiskFolder::open(path).map(WritableFolder)
     }
 
     /// Opens a folder below this one, which is then the limit.
-    pub fn into_subfolder(self, relative: &str) -> Result<WorkFolder, FileError> {
-        if relative.is_empty() { Ok(self) } else { self.0.disk_subfolder(relative).map(WorkFolder) }
+    pub fn into_subfolder(self, relative: &str) -> Result<WritableFolder, FileError> {
+        if relative.is_empty() { Ok(self) } else { self.0.disk_subfolder(relative).map(WritableFolder) }
     }
 
     /// The absolute path, with all links resolved.
@@ -140,7 +140,7 @@ impl WorkFolder {
 
     /// What is known of a file or folder, with links followed.
     pub fn info(&self, path: &str) -> Result<FileInfo, FileError> {
-        self.0.access_beneath(path, |path| self.0.dir.metadata(path)).map(|meta| FileInfo::of(&meta))
+        self.0.access_beneath(path, |path| self.0.dir.metadata(path)).map(|meta| FileInfo::from_metadata(&meta))
     }
 
     /// The names in a folder, sorted; those of hidden files where they are wanted.
@@ -160,10 +160,10 @@ impl WorkFolder {
             if is_temporary(&name) || name.starts_with('.') && !hidden {
                 continue;
             }
-            let Ok(kind) = entry.file_type().map(FileKind::of) else { continue };
+            let Ok(kind) = entry.file_type().map(FileKind::from_file_type) else { continue };
             let found = FolderName { name, kind, is_link: kind == FileKind::Link };
             match is_utf8 {
-                true => names.push(self.followed(folder, found, hidden)),
+                true => names.push(self.resolve_link(folder, found, hidden)),
                 false => not_utf8.push(found),
             }
             if names.len() + not_utf8.len() > MAX_NAMES {
@@ -176,7 +176,7 @@ impl WorkFolder {
     }
 
     /// The name with what its link leads to; `None` where that is hidden.
-    fn followed(&self, folder: &str, entry: FolderName, hidden: bool) -> Option<FolderName> {
+    fn resolve_link(&self, folder: &str, entry: FolderName, hidden: bool) -> Option<FolderName> {
         if !entry.is_link {
             return Some(entry);
         }
@@ -190,10 +190,10 @@ impl WorkFolder {
     pub fn write<E: From<FileError>>(
         &self,
         path: &str,
-        existing: Existing,
+        existing: OverwritePolicy,
         fill: impl FnOnce(Option<OpenFile>, &mut dyn Write) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.written_place(path, existing)?.write(existing, None, fill)
+        self.write_target(path, existing)?.write(existing, None, fill)
     }
 
     /// Adds to the end of a file, or makes a new one, and returns whether it is new. What is added is there whole or not at
@@ -203,10 +203,10 @@ impl WorkFolder {
     }
 
     /// Where a file is written: a link is followed to the file that is replaced.
-    fn written_place(&self, path: &str, existing: Existing) -> Result<DirEntryName, FileError> {
+    fn write_target(&self, path: &str, existing: OverwritePolicy) -> Result<DirEntryName, FileError> {
         match existing {
-            Existing::Replace | Existing::ReplaceUnchanged => self.target_of_links(path),
-            Existing::Refuse => self.place(path),
+            OverwritePolicy::Replace | OverwritePolicy::ReplaceUnchanged => self.target_of_links(path),
+            OverwritePolicy::Refuse => self.locate(path),
         }
     }
 
@@ -215,22 +215,28 @@ impl WorkFolder {
         &self,
         from: OpenFile,
         to: &str,
-        existing: Existing,
+        existing: OverwritePolicy,
         pump: impl FnOnce(&mut dyn Read, &mut dyn Write) -> Result<(), E>,
     ) -> Result<(), E> {
         let mode = from.mode();
-        self.written_place(to, existing)?.write(existing, mode, |_, file| pump(&mut from.into_reader(), file))
+        self.write_target(to, existing)?.write(existing, mode, |_, file| pump(&mut from.into_reader(), file))
     }
 
     /// Moves a file or folder into another folder or to another name; a link is moved itself.
-    pub fn rename(&self, from: &str, target: &WorkFolder, to: &str, existing: Existing) -> Result<(), FileError> {
-        let (source, target) = (self.place(from)?, target.place(to)?);
+    pub fn rename(
+        &self,
+        from: &str,
+        target: &WritableFolder,
+        to: &str,
+        existing: OverwritePolicy,
+    ) -> Result<(), FileError> {
+        let (source, target) = (self.locate(from)?, target.locate(to)?);
         source.rename(&target, existing)
     }
 
     /// Removes a file, a link itself, or an empty folder.
     pub fn remove(&self, path: &str) -> Result<(), FileError> {
-        let place = self.place(path)?;
+        let place = self.locate(path)?;
         match self.is_folder(&place)? {
             false => place.parent.remove_file(&place.name).map_err(|source| FileError::write_failed(path, source)),
             true => place.remove_folder(),
@@ -243,7 +249,7 @@ impl WorkFolder {
         path: &str,
         before: &mut dyn FnMut(RemovalStep) -> Result<(), E>,
     ) -> Result<(), E> {
-        let place = self.place(path)?;
+        let place = self.locate(path)?;
         match self.is_folder(&place)? {
             false => Ok(self.remove(path)?),
             true => Removal { path, before }.run(&place.parent, place.name.as_ref()),
@@ -268,7 +274,7 @@ impl WorkFolder {
     fn create_folders(&self, path: &str, new: &mut Vec<DirEntryName>) -> Result<(), FileError> {
         for (end, _) in path.match_indices('/').chain([(path.len(), "")]) {
             let Some(folder) = path.get(..end).filter(|folder| !folder.is_empty()) else { continue };
-            let place = self.place(folder)?;
+            let place = self.locate(folder)?;
             match place.parent.create_dir_with(&place.name, &DirBuilder::new()) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 made => {
@@ -284,7 +290,7 @@ impl WorkFolder {
     }
 
     /// The open folder of a path, and its name in it. Links in the folder are followed beneath this one.
-    fn place(&self, path: &str) -> Result<DirEntryName, FileError> {
+    fn locate(&self, path: &str) -> Result<DirEntryName, FileError> {
         if path.is_empty() || !is_normalized(path) {
             return Err(FileError::IsFolder(display_path(path)));
         }
@@ -299,7 +305,7 @@ impl WorkFolder {
 
     /// The place of the file that a path leads to, which need not exist.
     fn target_of_links(&self, path: &str) -> Result<DirEntryName, FileError> {
-        let mut place = self.place(path)?;
+        let mut place = self.locate(path)?;
         let mut folder = path.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned());
         for _ in 0..MAX_LINKS {
             let Ok(target) = place.parent.read_link_contents(&place.name) else { return Ok(place) };
@@ -326,9 +332,9 @@ impl WorkFolder {
 }
 
 impl FileInfo {
-    fn of(meta: &Metadata) -> FileInfo {
+    fn from_metadata(meta: &Metadata) -> FileInfo {
         let into_std = |time: io::Result<cap_std::time::SystemTime>| time.ok().map(|time| time.into_std());
-        let kind = FileKind::of(meta.file_type());
+        let kind = FileKind::from_file_type(meta.file_type());
         FileInfo {
             kind,
             size: if kind == FileKind::File { meta.len() } else { 0 },
@@ -343,7 +349,7 @@ impl FileInfo {
 impl OpenFile {
     /// What is known of it, if it is on disk.
     pub fn info(&self) -> Option<FileInfo> {
-        self.metadata().map(|meta| FileInfo::of(&meta))
+        self.metadata().map(|meta| FileInfo::from_metadata(&meta))
     }
 
     /// Its permissions, for a copy.

@@ -10,23 +10,23 @@ use crate::transport::in_process::ServerQuestion;
 use super::plan::PlannedMock;
 
 /// Answers to questions, in the order written. An answer serves once, but for the last one with its key.
-pub(super) struct AnswerBook {
+pub(super) struct ScriptedAnswers {
     answers: Vec<(String, Value)>,
     used: Mutex<Vec<usize>>,
 }
 
-impl AnswerBook {
-    pub(super) fn new(mocks: &IndexMap<String, PlannedMock>) -> AnswerBook {
+impl ScriptedAnswers {
+    pub(super) fn new(mocks: &IndexMap<String, PlannedMock>) -> ScriptedAnswers {
         let books = mocks.values().filter_map(|planned| match &planned.mock {
             Mock::Answers(answers) => Some(answers),
             _ => None,
         });
         let answers = books.flatten().map(|(key, value)| (key.clone(), value.clone())).collect();
-        AnswerBook { answers, used: Mutex::default() }
+        ScriptedAnswers { answers, used: Mutex::default() }
     }
 
     /// The keys whose answers were never given.
-    pub(super) fn left_over(&self) -> Vec<&str> {
+    pub(super) fn unused_keys(&self) -> Vec<&str> {
         let used = self.used.lock();
         let answers = self.answers.iter().enumerate();
         answers.filter(|(number, _)| !used.contains(number)).map(|(_, (key, _))| key.as_str()).collect()
@@ -34,11 +34,11 @@ impl AnswerBook {
 
     /// The answer to a question: by its key, or by what fits where no key is told.
     pub(super) fn answer(&self, question: &ServerQuestion<'_>) -> Result<Value, String> {
-        let fits = |(key, value): &(String, Value)| match question.key {
+        let answers_question = |(key, value): &(String, Value)| match question.key {
             Some(asked) => key == asked,
-            None => fits(question, value),
+            None => is_answer_to(question, value),
         };
-        let fitting = self.answers.iter().enumerate().filter(|(_, answer)| fits(answer));
+        let fitting = self.answers.iter().enumerate().filter(|(_, answer)| answers_question(answer));
         let mut used = self.used.lock();
         let mut candidates: Vec<usize> = fitting.map(|(number, _)| number).collect();
         if candidates.iter().any(|number| !used.contains(number)) {
@@ -67,7 +67,7 @@ fn describe(question: &ServerQuestion<'_>) -> String {
 }
 
 /// Whether an answer is of the kind that is asked for.
-fn fits(question: &ServerQuestion<'_>, answer: &Value) -> bool {
+fn is_answer_to(question: &ServerQuestion<'_>, answer: &Value) -> bool {
     match (question.method, answer) {
         ("sampling/createMessage", Value::String(_)) | ("roots/list", Value::Array(_)) => true,
         ("sampling/createMessage", Value::Object(fields)) => fields.contains_key("text"),

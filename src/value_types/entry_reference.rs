@@ -9,18 +9,18 @@ use crate::yaml::{Location, Spanned};
 
 kind_enum! {
     /// The name of an entry of this server, or its name with arguments.
-    pub enum Reference {
+    pub enum EntryReferenceSpec {
         "text" => Name(String),
         "map" => Keys(ReferenceKeys),
     }
 }
 
-impl Reference {
+impl EntryReferenceSpec {
     /// The name with its location; `at` is that of the reference.
     pub fn name(&self, at: Location) -> Option<Spanned<String>> {
         match self {
-            Reference::Name(name) => Some(Spanned::new(name.clone(), at)),
-            Reference::Keys(keys) => keys.name.clone(),
+            EntryReferenceSpec::Name(name) => Some(Spanned::new(name.clone(), at)),
+            EntryReferenceSpec::Keys(keys) => keys.name.clone(),
         }
     }
 }

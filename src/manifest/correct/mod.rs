@@ -20,16 +20,16 @@ use text::{flow_scalar, scalar};
 /// Reads the entries of a manifest or a fragment.
 pub fn reshape_entries(document: &mut Document, report: &mut Report) {
     let root = document.root();
-    Reshaper { document, report }.manifest(root);
+    Corrector { document, report }.manifest(root);
 }
 
 /// Reads the front matter of a prompt file.
 pub fn reshape_prompt(document: &mut Document, report: &mut Report) {
     let root = document.root();
-    Reshaper { document, report }.entry(root);
+    Corrector { document, report }.entry(root);
 }
 
-struct Reshaper<'a> {
+struct Corrector<'a> {
     document: &'a mut Document,
     report: &'a mut Report,
 }
@@ -44,14 +44,14 @@ struct Correction {
     node: NodeId,
 }
 
-impl Reshaper<'_> {
+impl Corrector<'_> {
     fn manifest(&mut self, root: NodeId) {
         self.each(root, "server", |reshaper, value| reshaper.text_as_key(value, "name"));
         self.each(root, "env", |reshaper, value| reshaper.names_as_map(value, "env"));
         self.each(root, "packs", |reshaper, packs| {
             for pack in reshaper.document.entries_of(packs).unwrap_or_default() {
                 reshaper.text_as_key(pack.value, "path");
-                reshaper.each(pack.value, "allow", Reshaper::scalar_as_list);
+                reshaper.each(pack.value, "allow", Corrector::scalar_as_list);
             }
         });
         self.each(root, "tests", |reshaper, tests| {
@@ -74,10 +74,10 @@ impl Reshaper<'_> {
 
     /// A test, and its cases: what is expected is most often a text that the answer contains.
     fn test(&mut self, test: NodeId) {
-        self.each(test, "expect", Reshaper::expected_text);
+        self.each(test, "expect", Corrector::expected_text);
         self.each(test, "cases", |reshaper, cases| {
             for case in reshaper.document.items_of(cases).unwrap_or_default() {
-                reshaper.each(case, "expect", Reshaper::expected_text);
+                reshaper.each(case, "expect", Corrector::expected_text);
             }
         });
     }
@@ -99,8 +99,8 @@ impl Reshaper<'_> {
                 reshaper.argument(argument);
             }
         });
-        self.each(entry, "messages", Reshaper::messages);
-        self.each(entry, "run", Reshaper::run);
+        self.each(entry, "messages", Corrector::messages);
+        self.each(entry, "run", Corrector::run);
     }
 
     /// `who: string`, and `who: What it is for`.
@@ -150,14 +150,14 @@ impl Reshaper<'_> {
     /// Reports a value of the wrong shape, and reads it as what is meant.
     fn replace(&mut self, node: NodeId, expected: &str, meant: Correction) {
         let message = format!("expected {expected}, found {}", self.describe(node));
-        let (span, shown) = (self.span(node), self.shown(node, &meant.text));
+        let (span, shown) = (self.span(node), self.suggestion(node, &meant.text));
         let diagnostic = self.report.error(Code::WrongType, span, message);
         suggest(diagnostic, span, &meant, &shown);
         self.document.replace(node, meant.node);
     }
 
     /// The help that shows a text to write in the place of a node.
-    fn shown(&self, node: NodeId, text: &str) -> String {
+    fn suggestion(&self, node: NodeId, text: &str) -> String {
         if !text.contains('\n') {
             return format!("write `{text}`");
         }

@@ -14,7 +14,7 @@ use crate::yaml::{Documents, Location, decode};
 
 /// The findings of one load.
 #[derive(Debug, Default)]
-pub struct Findings {
+pub struct LoadContext {
     /// The diagnostics and their sources.
     pub report: Report,
     /// The trees.
@@ -44,10 +44,10 @@ pub struct Findings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FindingCounts([usize; 11]);
 
-impl Findings {
+impl LoadContext {
     /// How much was found so far.
     pub fn counts(&self) -> FindingCounts {
-        let Findings {
+        let LoadContext {
             report,
             // Each has a source.
             documents: _,
@@ -78,8 +78,8 @@ impl Findings {
     }
 
     /// Nothing found yet, with texts in the place of files.
-    pub fn with_buffers(buffers: FileBuffers) -> Findings {
-        Findings { buffers, ..Findings::default() }
+    pub fn with_buffers(buffers: FileBuffers) -> LoadContext {
+        LoadContext { buffers, ..LoadContext::default() }
     }
 
     /// Whether a program is on a search path; searched once in a load.

@@ -5,17 +5,17 @@ use serde_json::Value;
 use crate::transport::in_process::InProcessError;
 
 /// The answer of a call.
-pub(super) struct Answer {
+pub(super) struct Response {
     result: Result<Value, InProcessError>,
 }
 
-impl Answer {
-    pub(super) fn new(result: Result<Value, InProcessError>) -> Answer {
-        Answer { result }
+impl Response {
+    pub(super) fn new(result: Result<Value, InProcessError>) -> Response {
+        Response { result }
     }
 
     /// What the call lacks to go on, where it is a mock.
-    pub(super) fn unanswered(&self) -> Option<&str> {
+    pub(super) fn missing_answer(&self) -> Option<&str> {
         match &self.result {
             Err(InProcessError::Unanswered(question)) => Some(question),
             _ => None,

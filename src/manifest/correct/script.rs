@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Correction, Reshaper, suggest};
+use super::{Correction, Corrector, suggest};
 use crate::diagnostic::{Code, Span};
 use crate::yaml::{Entry, NodeId};
 
@@ -13,7 +13,7 @@ const SHELLS: &[(&str, &str)] =
 /// How the text of a script is called elsewhere.
 const TEXT_KEYS: &[&str] = &["run", "script", "command", "code", "source", "inline", "body", "content"];
 
-impl Reshaper<'_> {
+impl Corrector<'_> {
     pub(super) fn script(&mut self, script: NodeId) {
         if self.document.string_of(script).is_some() {
             return self.script_text(script);
