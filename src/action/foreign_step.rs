@@ -20,13 +20,13 @@ impl ForeignRun {
     }
 
     /// Adds a script, which runs in `cwd`; the pack's folder is the default. It must not fail.
-    pub fn add_script(&mut self, id: &str, text: &str, cwd: Option<&str>) {
+    pub fn add_script(&mut self, id: &str, text: &str, cwd: &str) {
         let script = ScriptSpec {
             shell: Some(self.spanned(Shell::Known(ShellName::Bash))),
             text: Some(self.spanned(TextOrFile::Text(text.to_owned()))),
             is_foreign: true,
         };
-        let cwd = cwd.map(|cwd| self.spanned(cwd.to_owned()));
+        let cwd = Some(self.spanned(cwd.to_owned()));
         self.add(id, Step { script: Some(self.spanned(script)), cwd, ..Step::default() });
     }
 

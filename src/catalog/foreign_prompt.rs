@@ -85,13 +85,12 @@ pub(super) fn compile_actions(prompt: &ForeignPrompt, compiler: &mut Compiler<'_
     if text.actions.is_empty() {
         return None;
     }
-    let is_in_workspace = compiler.pack.folders.contains_key(FOREIGN_WORKSPACE);
     let mut run = ForeignRun::new(prompt.at);
     let mut arguments: Vec<String> = text.variables.iter().map(|variable| variable.name.clone()).collect();
     for (nth, action) in text.actions.iter().enumerate() {
         match action {
             ForeignAction::Script(script) => {
-                run.add_script(&step_id(nth), script, is_in_workspace.then_some(WORKSPACE_TEMPLATE));
+                run.add_script(&step_id(nth), script, WORKSPACE_TEMPLATE);
             }
             ForeignAction::Read(_) => {
                 run.add_read(&step_id(nth), &path_argument(nth), FOREIGN_WORKSPACE);

@@ -16,7 +16,7 @@ pub(super) fn run(arguments: &ListArgs, output: &Output) -> anyhow::Result<Exit>
     if arguments.json {
         output.print(&format!("{}\n", serde_json::to_string_pretty(catalog.lists())?))?;
     } else {
-        output.print(&render_table(catalog.lists()))?;
+        output.print(&output.sanitize_for_stdout(render_table(catalog.lists())))?;
     }
     Ok(Exit::Success)
 }

@@ -98,16 +98,32 @@ impl PackActs {
         counts
     }
 
+    /// The grants that the acts need.
+    pub(super) fn grants(&self) -> Vec<&str> {
+        self.counts().into_keys().filter(|title| is_grant(title)).collect()
+    }
+
+    /// Whether a file is shown whole.
+    pub(super) fn shows(&self, path: &str, tree: &PackTree) -> bool {
+        self.named_files(tree).iter().any(|(named, _)| *named == path)
+    }
+
     /// The files of a pack that its acts name, such as scripts and partials.
     pub(super) fn named_files<'t>(&self, tree: &'t PackTree) -> Vec<(&'t str, &'t [u8])> {
         let is_named = |path: &str| {
             let name = path.rsplit('/').next().unwrap_or(path);
             let stem = name.split('.').next().filter(|stem| !stem.is_empty()).unwrap_or(name);
             let names = |text: &str| text.contains(name) || text.contains("{{>") && text.contains(stem);
-            self.acts.iter().any(|act| act.file != path && names(&act.text))
+            // What prompts of other programs read is below another folder.
+            self.acts.iter().filter(|act| act.title != "read").any(|act| names(&act.text))
         };
         tree.files().filter(|(path, _)| is_named(path)).collect()
     }
+}
+
+/// Whether a title is that of a grant.
+pub(super) fn is_grant(title: &str) -> bool {
+    ["exec", "script", "http", "ask", "files", "read"].contains(&title)
 }
 
 /// The connections and folders of a pack, which its steps use by name.

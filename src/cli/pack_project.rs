@@ -227,7 +227,13 @@ fn is_unreadable(report: &Report, manifest: crate::diagnostic::FileId) -> bool {
     })
 }
 
+/// How large a lock may be.
+const MAX_LOCK_BYTES: u64 = 16 << 20;
+
 fn read_lock(path: &Path, output: &Output) -> anyhow::Result<PackLock> {
+    // A clone may have a link or a pipe in its place.
+    let is_file = fs::symlink_metadata(path).map(|found| found.is_file() && found.len() <= MAX_LOCK_BYTES);
+    ensure!(is_file.unwrap_or(true), "cannot read `{}`: not a regular file of at most 16 MiB", path.display());
     let text = match fs::read(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(PackLock::default()),
         read => read.with_context(|| format!("cannot read `{}`", path.display()))?,

@@ -2,14 +2,18 @@
 
 use std::fmt::Write as _;
 
-use super::pack_acts::PackActs;
+use super::pack_acts::{PackActs, is_grant};
 use super::pack_project::{Moves, PackProject, print_failure};
 use super::text_prompt::{ask, can_ask};
 use super::{Exit, Output, TrustArgs};
+use crate::catalog::build;
 use crate::compile::FileBuffers;
 use crate::diagnostic::{count_noun, nearest, one_line, sanitize};
 use crate::load::PackUse;
 use crate::pack_source::{Granted, LOCK_NAME, LockedPack, PackTree};
+
+/// How many of the files that are not shown are named.
+const MAX_OTHER_FILES: usize = 50;
 
 /// Shows what a pack would do, and lets it.
 pub(super) fn run(arguments: &TrustArgs, output: &Output) -> anyhow::Result<Exit> {
@@ -25,7 +29,11 @@ pub(super) fn run(arguments: &TrustArgs, output: &Output) -> anyhow::Result<Exit
         return Ok(Exit::Failure);
     };
     if wanted.allow.is_empty() {
-        let help = "help: write what it may do: `allow: [exec]`";
+        let acts = PackActs::of(&project, &lock, key);
+        let help = match acts.grants().join(", ") {
+            needed if needed.is_empty() => "help: it does nothing but show texts".to_owned(),
+            needed => format!("help: write what it may do: `allow: [{needed}]`"),
+        };
         output.eprint(&format!("error: pack `{key}` has texts only: the manifest allows it nothing\n{help}\n"));
         return Ok(Exit::Failure);
     }
@@ -42,6 +50,12 @@ pub(super) fn run(arguments: &TrustArgs, output: &Output) -> anyhow::Result<Exit
     let granted = Granted { digest: locked.digest, allow: wanted.allow.clone() };
     let mut trusted = lock.clone();
     trusted.packs.entry(key.to_owned()).and_modify(|pack| pack.granted = Some(granted));
+    let built = build(project.load(&trusted, FileBuffers::default()));
+    if built.report.has_errors() {
+        output.eprint_report(&built.report);
+        output.eprint(&format!("error: cannot trust `{key}`: the manifest would have errors\n"));
+        return Ok(Exit::Failure);
+    }
     project.write_lock(&trusted)?;
     project.lock = trusted;
     output.print(&format!("trusted `{key}` in {LOCK_NAME}, until its files change: {}\n", names(wanted)))?;
@@ -91,10 +105,13 @@ fn describe(wanted: &PackUse, locked: &LockedPack, (acts, tree): (&PackActs, &Pa
         }
     }
     let allowed: Vec<&str> = wanted.allow.iter().map(|grant| grant.as_str()).collect();
-    let known = ["exec", "script", "http", "ask", "files", "read"];
-    for (grant, count) in
-        acts.counts().into_iter().filter(|(title, _)| known.contains(title) && !allowed.contains(title))
-    {
+    let others: Vec<&str> = tree.files().map(|(path, _)| path).filter(|path| !acts.shows(path, tree)).collect();
+    if !others.is_empty() {
+        let (shown, rest) = others.split_at(others.len().min(MAX_OTHER_FILES));
+        let more = if rest.is_empty() { String::new() } else { format!(", and {} more", rest.len()) };
+        let _ = writeln!(text, "files not shown, which what it runs may read: {}{more}\n", shown.join(", "));
+    }
+    for (grant, count) in acts.counts().into_iter().filter(|(title, _)| is_grant(title) && !allowed.contains(title)) {
         let _ = writeln!(text, "not allowed, and left out: {} with `{grant}`", count_noun(count, "step"));
     }
     text

@@ -195,8 +195,7 @@ fn acts_of(prompt: &ForeignPrompt, locked: &LockedGrants) -> Vec<PackAct> {
         PackAct {
             key: locked.key.clone(),
             grant,
-            // Each at a place of its own.
-            at: Location::text_from(prompt.at.file(), number),
+            at: Location::text_from(prompt.at.file(), text.action_places.get(number).map_or(0, |at| at.start as usize)),
             value: json!({ grant: value }),
             is_withheld: locked.withheld.contains(grant),
         }

@@ -1,10 +1,14 @@
 //! Commands and files in the text of a prompt: done with a right, else left untouched and listed.
 
+use super::command_risk::reads_values_as_code;
 use super::markers::PlaceholderMatch;
 use super::prompt::{ActionValue, ForeignAction, ForeignText, TextPiece, ValueSource};
 use super::{ForeignFile, PackRights};
 use crate::diagnostic::{Code, Report, Span};
 use crate::yaml::Location;
+
+/// How many commands and files a prompt may have.
+const MAX_ACTIONS: usize = 100;
 
 /// The longest text of a command in a message.
 const MAX_SHOWN_CHARS: usize = 60;
@@ -17,6 +21,9 @@ pub(super) struct ActionReader<'r> {
     body_start: Option<usize>,
     report: &'r mut Report,
     actions: Vec<ForeignAction>,
+    places: Vec<Span>,
+    /// How many commands and files the text has so far.
+    seen: usize,
     variables: Vec<ActionValue>,
 }
 
@@ -42,7 +49,16 @@ impl<'r> ActionReader<'r> {
         rights: PackRights,
         report: &'r mut Report,
     ) -> ActionReader<'r> {
-        ActionReader { rights, file, body_start, report, actions: Vec::new(), variables: Vec::new() }
+        ActionReader {
+            rights,
+            file,
+            body_start,
+            report,
+            actions: Vec::new(),
+            places: Vec::new(),
+            seen: 0,
+            variables: Vec::new(),
+        }
     }
 
     /// The place of the prompt.
@@ -58,28 +74,54 @@ impl<'r> ActionReader<'r> {
         written: &WrittenCommand<'_>,
         (in_single, find): (bool, &mut dyn FnMut(usize) -> Option<CommandMarker>),
     ) -> PlaceholderMatch {
+        if !self.admits_another() {
+            return PlaceholderMatch::literal(body, written.start, written.end);
+        }
         if !self.rights.scripts {
-            let shown: String = written.text.trim().chars().take(MAX_SHOWN_CHARS).collect();
-            let message = format!("command `{}` not run: missing grant `script`", shown.replace('\n', " "));
+            let message = format!("command `{}` not run: missing grant `script`", shown_command(written.text));
             self.note(written.start..written.end, written.text, (message, "script"));
             return PlaceholderMatch::literal(body, written.start, written.end);
         }
-        let variables = &mut self.variables;
+        let (mut variables, mut places) = (Vec::new(), Vec::new());
         let script = shell_script(written.text, in_single, &mut |at| {
             let marker = find(at)?;
-            if !variables.contains(&marker.variable) {
-                variables.push(marker.variable.clone());
-            }
+            variables.push(marker.variable.clone());
+            places.push(at);
             Some(marker)
         });
+        if !places.is_empty() && reads_values_as_code(written.text, &places) {
+            self.warn_of_code(written);
+            return PlaceholderMatch::literal(body, written.start, written.end);
+        }
+        for variable in variables {
+            if !self.variables.contains(&variable) {
+                self.variables.push(variable);
+            }
+        }
         let action = self.actions.len();
         self.actions.push(ForeignAction::Script(script));
+        self.places.push(self.place(written.start..written.end, written.text));
         PlaceholderMatch { end: written.end, piece: TextPiece::Outcome { action, absent: Vec::new() } }
+    }
+
+    /// Whether the prompt may have one more command or file.
+    fn admits_another(&mut self) -> bool {
+        self.seen += 1;
+        if self.seen == MAX_ACTIONS + 1 {
+            let message = format!("more than {MAX_ACTIONS} commands and files: the others stay as text");
+            self.report.warning(Code::TooLarge, Span::start_of(self.file.id), message);
+        }
+        self.seen <= MAX_ACTIONS
     }
 
     /// Whether files are read. If not, `path` is listed, which stands at these places.
     pub(super) fn may_read(&mut self, path: &str, at: std::ops::Range<usize>) -> bool {
-        if !self.rights.reads && (path.contains(['/', '.'])) {
+        if !self.admits_another() {
+            return false;
+        }
+        if self.rights.reads {
+            self.places.push(self.place(at, path));
+        } else if path.contains(['/', '.']) {
             self.note(at, path, (format!("file `{path}` not read: missing grant `read`"), "read"));
         }
         self.rights.reads
@@ -93,16 +135,30 @@ impl<'r> ActionReader<'r> {
 
     /// Adds what was read to the text.
     pub(super) fn finish(self, text: ForeignText) -> ForeignText {
-        ForeignText { actions: self.actions, variables: self.variables, ..text }
+        ForeignText { actions: self.actions, action_places: self.places, variables: self.variables, ..text }
     }
 
-    /// Lists what is not done. A text that does not stand in its file as it is may still be found there.
-    fn note(&mut self, at: std::ops::Range<usize>, text: &str, (message, grant): (String, &str)) {
+    /// Reports a command that is not run, as a value could be read as code.
+    fn warn_of_code(&mut self, written: &WrittenCommand<'_>) {
+        let message = format!("command `{}` not run: it may read a value as code", shown_command(written.text));
+        let place = self.place(written.start..written.end, written.text);
+        self.report
+            .warning(Code::Unsafe, place, message)
+            .help("write it as a `script` of a folder with a `folio.yaml`");
+    }
+
+    /// The place of a part of the text. One that does not stand in its file as it is may still be found there.
+    fn place(&self, at: std::ops::Range<usize>, text: &str) -> Span {
         let found = || self.file.text.find(text).map(|start| Span::new(self.file.id, start, start + text.len()));
-        let place = match self.body_start {
+        match self.body_start {
             Some(start) => Span::new(self.file.id, start + at.start, start + at.end),
             None => found().unwrap_or(Span::start_of(self.file.id)),
-        };
+        }
+    }
+
+    /// Lists what is not done.
+    fn note(&mut self, at: std::ops::Range<usize>, text: &str, (message, grant): (String, &str)) {
+        let place = self.place(at, text);
         let help = match self.rights.is_withheld {
             true => "`folio trust` shows what the pack would do, and asks".to_owned(),
             false => format!("add `allow: [{grant}]` where the pack is imported"),
@@ -118,6 +174,12 @@ impl ActionValue {
     }
 }
 
+/// The beginning of a command, for messages.
+fn shown_command(text: &str) -> String {
+    let shown: String = text.trim().chars().take(MAX_SHOWN_CHARS).collect();
+    shown.replace('\n', " ")
+}
+
 /// How a place in a command is quoted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Quotes {
@@ -131,14 +193,24 @@ enum Quotes {
 fn shell_script(command: &str, in_single: bool, find: &mut dyn FnMut(usize) -> Option<CommandMarker>) -> String {
     let mut script = String::with_capacity(command.len());
     let mut quotes = Quotes::None;
+    let mut is_comment = false;
+    let mut words = Vec::new();
     let mut letters = command.char_indices();
     let mut done = 0;
     while let Some((at, letter)) = letters.next() {
         if at < done {
             continue;
         }
+        is_comment = letter != '\n' && (is_comment || quotes == Quotes::None && begins_comment(command, at));
+        if is_comment {
+            script.push(letter);
+            continue;
+        }
         let marker = if quotes == Quotes::Single && !in_single { None } else { find(at) };
         if let Some(marker) = marker {
+            if marker.is_words && quotes == Quotes::None && !words.contains(&marker.variable.name) {
+                words.push(marker.variable.name.clone());
+            }
             script.push_str(&reference(&marker, quotes));
             done = marker.end;
             continue;
@@ -155,14 +227,23 @@ fn shell_script(command: &str, in_single: bool, find: &mut dyn FnMut(usize) -> O
             (quotes, _) => quotes,
         };
     }
-    script
+    // Several words, and none of them a glob.
+    let split = words.iter().map(|name| format!("set -f; {name}_words=(${{{name}}}); set +f\n"));
+    split.collect::<String>() + &script
+}
+
+/// Whether a comment begins at a place outside of quotes.
+fn begins_comment(command: &str, at: usize) -> bool {
+    let before = command.get(..at).and_then(|before| before.chars().next_back());
+    let is_first = before.is_none_or(|before| before.is_whitespace() || ";|&()".contains(before));
+    is_first && command.get(at..).is_some_and(|rest| rest.starts_with('#'))
 }
 
 /// A variable of the shell, as it must be written at a place.
 fn reference(marker: &CommandMarker, quotes: Quotes) -> String {
     let name = &marker.variable.name;
     match quotes {
-        Quotes::None if marker.is_words => format!("${{{name}}}"),
+        Quotes::None if marker.is_words => format!("\"${{{name}_words[@]}}\""),
         Quotes::None => format!("\"${{{name}}}\""),
         Quotes::Double => format!("${{{name}}}"),
         Quotes::Single => format!("'\"${{{name}}}\"'"),
@@ -180,6 +261,7 @@ mod tests {
             ("git log \"a % b\"", false, "git log \"a ${args} b\""),
             ("awk '{print %}' %", false, "awk '{print %}' \"${args}\""),
             ("grep 'a%'", true, "grep 'a'\"${args}\"''"),
+            ("# don't %\necho %", false, "# don't %\necho \"${args}\""),
             ("echo \\% \\\" %", false, "echo \\% \\\" \"${args}\""),
             ("echo \"it's %\" '\"' %", false, "echo \"it's ${args}\" '\"' \"${args}\""),
         ] {

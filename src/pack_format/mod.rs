@@ -8,6 +8,7 @@ mod agent_skills;
 mod claim;
 mod claude_commands;
 mod command;
+mod command_risk;
 mod csv;
 mod dotprompt;
 mod fabric;

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::dotprompt::DotpromptTemplate;
 use super::shell_words;
 use crate::budget::{Budget, BudgetExceeded};
+use crate::diagnostic::Span;
 use crate::value_types::Role;
 use crate::yaml::Location;
 
@@ -116,6 +117,8 @@ pub struct ForeignText {
     pub pieces: Vec<TextPiece>,
     /// What is done before it is rendered.
     pub actions: Vec<ForeignAction>,
+    /// Where these stand.
+    pub action_places: Vec<Span>,
     /// The environment variables of all its commands.
     pub variables: Vec<ActionValue>,
 }

@@ -151,7 +151,7 @@ fn read_tree(root: &Path) -> Option<PackTree> {
                 continue;
             }
             let size = entry.metadata().ok().filter(|_| kind.is_file())?.len();
-            limits.count(&path, size).ok()?;
+            limits.admit(&path, size).ok()?;
             let bytes = fs::read(entry.path()).ok()?;
             tree.insert(path, bytes);
         }

@@ -1159,18 +1159,18 @@ fn every_key_of_requests_has_hostile_values() {
 const TEMPLATE_SLOTS: &[(&str, &str)] = &[
     ("Argv", "hostile_values::values_of_programs_arrive_or_are_refused"),
     ("Base64", "template::tests::slots::base64_is_normalized"),
-    ("Condition", "template::tests::slots::condition_is_one_expression"),
+    ("ConditionSlot", "template::tests::slots::condition_is_one_expression"),
     ("EnvValue", "hostile_values::values_of_programs_arrive_or_are_refused"),
     ("FilePath", "template::tests::properties::no_value_makes_a_hidden_or_escaping_path"),
     ("FolderPath", "hostile_values::values_of_files_arrive_or_are_refused"),
     ("HeaderSlot", "hostile_values::values_of_requests_arrive_or_are_refused"),
     ("JsonLeaf", "hostile_values::values_of_requests_arrive_or_are_refused"),
-    ("List", "hostile_values::values_of_repeated_steps_arrive_or_are_refused"),
-    ("Numeric", "hostile_values::values_of_questions_and_blobs_arrive_or_are_refused"),
+    ("ListSlot", "hostile_values::values_of_repeated_steps_arrive_or_are_refused"),
+    ("NumberSlot", "hostile_values::values_of_questions_and_blobs_arrive_or_are_refused"),
     ("QueryValue", "hostile_values::values_of_requests_arrive_or_are_refused"),
-    ("Text", "hostile_values::values_of_errors_arrive_in_one_text"),
-    ("Uri", "template::tests::slots::uri_encodes_values_or_is_one_value"),
-    ("Url", "hostile_values::values_of_requests_arrive_or_are_refused"),
+    ("TextSlot", "hostile_values::values_of_errors_arrive_in_one_text"),
+    ("UriSlot", "template::tests::slots::uri_encodes_values_or_is_one_value"),
+    ("UrlSlot", "hostile_values::values_of_requests_arrive_or_are_refused"),
 ];
 
 #[test]

@@ -1165,7 +1165,7 @@ fn result_that_does_not_fit_says_that_the_tool_has_run() {
         let http = format!("{{ method: {method}, url: \"{}\" }}", api.url());
         let result = call(&(manifest("", "", &http) + schema + more), json!({}));
         assert!(text(&result).starts_with("result does not match `outputSchema`"), "{result}");
-        text(&result).contains("The tool has run all the same")
+        text(&result).contains("The tool did run; do not call it again")
     };
     assert!(called("POST", ""));
     assert!(!called("POST", "    annotations: { readOnlyHint: true }\n"));

@@ -868,7 +868,7 @@ fn what_does_not_load_leaves_nothing_behind() {
     let folder = TestFolder::new(&[("out/tools/mine.yaml", "tools:\n  mine: { run: { nonsense: 1 } }\n")]);
     let before = files(&folder);
     let ran = import_value(&folder, &api("a"), &[]);
-    assert!(ran.code == Some(1) && ran.err.contains("nothing is written"), "{ran:?}");
+    assert!(ran.code == Some(1) && ran.err.contains("nothing was written"), "{ran:?}");
     assert_eq!(files(&folder), before);
     let folder = TestFolder::new(&[]);
     assert_eq!(import_value(&folder, &api("a"), &[]).code, Some(0));

@@ -621,6 +621,43 @@ fn commands_run_with_the_right_and_get_values_as_variables() {
 }
 
 #[test]
+fn values_are_never_read_as_code() {
+    let folder = acting_server("allow: [script], workspace: work");
+    let hint = |text: &str| format!("---\nargument-hint: x\n---\n{text}\n");
+    for (name, text) in [
+        ("sum", "!`echo $(( $ARGUMENTS ))`"),
+        ("test", "!`[[ $1 -eq 1 ]] && echo one`"),
+        ("shell", "!`bash -c \"echo $ARGUMENTS\"`"),
+        ("here", "```!\ncat <<END\n$1\nEND\n```"),
+    ] {
+        folder.write(&format!("foreign/commands/{name}.md"), hint(text));
+    }
+    folder.write("foreign/commands/words.md", hint("!`printf '<%s>' $ARGUMENTS`"));
+    folder.write("foreign/commands/comment.md", hint("```!\n# don't\nprintf '%s' \"$ARGUMENTS\" # or '\n```"));
+    let client = client(&folder);
+    let hostile = "a[$(touch ../pwned)]";
+    for name in ["sum", "test", "shell", "here"] {
+        let text = client.get_text(&format!("x-{name}"), json!({ "arguments": hostile }));
+        assert!(text.contains('`'), "{name}: {text}");
+    }
+    assert!(!folder.path().join("pwned").exists());
+    let (_, checked) = check(&folder);
+    assert_eq!(checked.matches("not run: it may read a value as code").count(), 4, "{checked}");
+    assert_eq!(client.get_text("x-words", json!({ "arguments": "a * b" })).trim_end(), "<a><*><b>");
+    assert_eq!(client.get_text("x-comment", json!({ "arguments": "it's" })).trim_end(), "it's");
+}
+
+#[test]
+fn commands_beyond_the_limit_stay_as_text() {
+    let folder = acting_server("");
+    folder.write("foreign/commands/many.md", " !`true`".repeat(100_000));
+    let (code, checked) = check(&folder);
+    assert_eq!(code, Some(0), "{checked}");
+    assert!(checked.contains("more than 100 commands and files: the others stay as text"), "{checked}");
+    assert_eq!(checked.matches("command `true` not run").count(), 100);
+}
+
+#[test]
 fn files_below_the_workspace_are_read_with_the_right() {
     for workspace in ["work", "'{{env.WORK}}'"] {
         let folder = acting_server(&format!("allow: [read], workspace: {workspace}"));

@@ -854,7 +854,7 @@ fn commands_of_other_formats_run_once_they_are_trusted() {
     assert!(checked.contains("not run: missing grant `script`") && checked.contains("`folio trust`"), "{checked}");
     assert!(!checked.contains("has no effect"), "{checked}");
     let shown = desk.fail(&["trust", "docs"]);
-    for part in ["${arg1}", "script: printf two", "read: notes.txt", "commands/look.md:"] {
+    for part in ["${arg1}", "script: printf two", "read: notes.txt", "commands/look.md:4"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     desk.ok(&["trust", "docs", "--yes"]);
@@ -866,6 +866,21 @@ fn commands_of_other_formats_run_once_they_are_trusted() {
         "{compared}"
     );
     assert_eq!(desk.ok(&["get", "docs-look"]).trim(), "Now: !`printf evil`");
+}
+
+#[test]
+fn trust_that_breaks_the_manifest_is_not_written() {
+    let upstream =
+        Repository::new(&[("commands/look.md", "See @notes.txt and !`sh lib.sh`\n"), ("lib.sh", "echo x\n")]);
+    let desk = Desk::locked(&format!("{}, allow: [read]", keys_of(&upstream)));
+    let before = desk.lock();
+    let refused = desk.fail(&["trust", "docs", "--yes"]);
+    assert!(refused.contains("missing key `workspace`") && refused.contains("cannot trust `docs`"), "{refused}");
+    assert!(refused.contains("script at commands/look.md:1") && refused.contains("file lib.sh"), "{refused}");
+    assert_eq!(desk.lock(), before);
+    desk.ok(&["check"]);
+    let texts = Desk::locked(&keys_of(&upstream));
+    assert!(texts.fail(&["trust", "docs"]).contains("`allow: [read, script]`"));
 }
 
 #[test]

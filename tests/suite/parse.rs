@@ -89,7 +89,7 @@ fn misplaced_parse_is_refused() {
     let unknown = check("{ exec: [ls], parse: xml }");
     assert!(unknown.contains("folio.yaml:4:") && unknown.contains("xml"), "{unknown}");
     let paged = check("{ http: { url: \"https://a.example\", paginate: { next: next, items: items } }, parse: csv }");
-    assert!(paged.contains("`parse` cannot be used with `paginate`"), "{paged}");
+    assert!(paged.contains("`paginate` cannot be used with `parse`"), "{paged}");
 }
 
 #[test]
