@@ -12,7 +12,7 @@ const SEARCH: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]
 const SEARCH: OFlags = OFlags::RDONLY;
 
-/// Opens the folder at an absolute path whose links are resolved, such as one of [`ResolvedRoots::resolve`](super::Roots::resolve).
+/// Opens the folder at an absolute path whose links are resolved, such as one of [`ResolvedRoots::resolve`](super::ResolvedRoots::resolve).
 ///
 /// # Errors
 /// There is no folder, or a name on the way has become a link since.
