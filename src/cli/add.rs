@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail, ensure};
 
 use super::new::Target;
-use super::pack_project::{Moves, PackProject, print_failure, write_file};
+use super::pack_project::{Moves, PackProject, print_failure};
 use super::{AddArgs, Exit, Output};
 use crate::catalog::{BuildOutcome, build};
 use crate::compile::FileBuffers;
-use crate::diagnostic::{Report, Severity, count_noun, one_line, quote_names};
+use crate::diagnostic::{Severity, count_noun, one_line, quote_names};
 use crate::pack_source::{
     GitSource, MARKETPLACE_FILE, PackLock, Plugin, PluginSource, SourceError, check_folder, plugins, repository_url,
     scalar,
@@ -73,17 +73,14 @@ impl Addition<'_> {
         let lock = project.complete(&Moves::New, &self.buffers(&whole)?)?;
         let before = build(project.load(&project.lock, FileBuffers::default()));
         let after = build(project.load(&lock, self.buffers(&whole)?));
-        if has_new_errors(&before.report, &after.report) {
+        if after.report.first_new(&before.report, Severity::Error).is_some() {
             project.output.eprint_report(&after.report);
             project.output.eprint("error: nothing is added: the manifest would have errors\n");
             return Ok(Exit::Failure);
         }
-        let now = fs::read(&target.path).with_context(|| format!("cannot read `{}`", target.path.display()))?;
-        let is_same = now == format!("{}{}", target.mark, target.text).into_bytes();
-        ensure!(is_same, "`{}` was changed meanwhile: try again", target.path.display());
         // A lock of more than the manifest has is harmless.
         project.write_lock(&lock)?;
-        write_file(&target.path, &whole)?;
+        target.write(text)?;
         project.output.print(&self.summary(&lock, (&before, &after)))?;
         draft.warn_of_trust(&lock, project.output);
         Ok(Exit::Success)
@@ -110,22 +107,6 @@ impl Addition<'_> {
         let (key, shown) = (&self.draft.key, self.target.display_path());
         format!("added pack `{key}`{} to {shown}: {what}\n", commit.unwrap_or_default())
     }
-}
-
-/// Whether there are errors that were not there before.
-fn has_new_errors(before: &Report, after: &Report) -> bool {
-    let errors = |report: &Report| -> Vec<String> {
-        let all = report.diagnostics().iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
-        all.map(|diagnostic| diagnostic.message.clone()).collect()
-    };
-    let mut known = errors(before);
-    errors(after).into_iter().any(|message| match known.iter().position(|other| *other == message) {
-        Some(at) => {
-            known.swap_remove(at);
-            false
-        }
-        None => true,
-    })
 }
 
 /// What is written to the manifest.

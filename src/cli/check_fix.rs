@@ -4,19 +4,19 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context;
 use similar::TextDiff;
 
 use super::Output;
 use super::check::{CheckOutcome, ManifestCheck};
+use super::text_file::replace_text;
 use crate::compile::FileBuffers;
 use crate::diagnostic::{Code, Fix, Report, Severity, count_noun, sanitize};
 
 /// How often fixed texts are checked again for more to fix.
 const MAX_ROUNDS: usize = 8;
-const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// The texts that are fixed, by the path that messages show.
 #[derive(Default)]
@@ -168,8 +168,8 @@ impl FixedFiles {
     /// # Errors
     /// A file cannot be written, or has changed since it was read.
     pub(super) fn write(&self, output: &Output) -> anyhow::Result<()> {
-        for (path, file) in &self.files {
-            write_file(path, file).with_context(|| format!("cannot fix `{}`", path.display()))?;
+        for (path, FixedFile { before, after }) in &self.files {
+            replace_text(path, before, after).with_context(|| format!("cannot fix `{}`", path.display()))?;
         }
         if !self.is_empty() {
             let fixes = if self.fixes == 1 { "1 fix".to_owned() } else { format!("{} fixes", self.fixes) };
@@ -177,13 +177,4 @@ impl FixedFiles {
         }
         Ok(())
     }
-}
-
-fn write_file(path: &Path, FixedFile { before, after }: &FixedFile) -> anyhow::Result<()> {
-    let now = std::fs::read_to_string(path)?;
-    let bare = now.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&now);
-    anyhow::ensure!(bare == before, "it has changed since it was read");
-    let mark = now.strip_suffix(bare).unwrap_or_default();
-    std::fs::write(path, format!("{mark}{after}"))?;
-    Ok(())
 }

@@ -52,6 +52,7 @@ mod question_answerer;
 mod remove;
 mod result_text;
 mod terminal;
+mod text_file;
 mod argument_pairs;
 mod read;
 mod manifest_reload;

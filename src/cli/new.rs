@@ -9,11 +9,12 @@ use clap::ValueEnum;
 
 use super::environment::environment;
 use super::new_entry::{EntryDraft, NewAction, SharedKeys, name_in_words};
+use super::text_file::replace_text;
 use super::text_prompt::{ask, can_ask};
 use super::{EntryKind, Exit, NewArgs, Output};
 use crate::catalog::{BuildOutcome, Catalog, build, check_entry_name};
 use crate::compile::FileBuffers;
-use crate::diagnostic::{Report, Severity, one_line};
+use crate::diagnostic::{Severity, one_line};
 use crate::load::{MANIFEST_NAMES, ManifestLocation, load_buffers};
 use crate::world::shell_quote;
 use crate::yaml::{InsertError, Insertion, NewEntry, insert_entry};
@@ -104,8 +105,8 @@ impl Target {
         text.insert_str(insertion.at, &insertion.text);
         let after = self.build(&text);
         let is_served = after.catalog.as_deref().is_some_and(|catalog| is_added(draft, catalog, before));
-        if let Some(problem) = first_new_error(&before.report, &after.report) {
-            eprint_entry(self, NewEntryError::NewError(problem), draft, output);
+        if let Some(error) = after.report.first_new(&before.report, Severity::Warning) {
+            eprint_entry(self, NewEntryError::NewError(error.message.clone()), draft, output);
             return Ok(Exit::Failure);
         }
         if !is_served {
@@ -130,12 +131,13 @@ impl Target {
         Ok(Exit::Success)
     }
 
-    fn write(&self, text: &str) -> anyhow::Result<()> {
+    /// Writes the file, unless it has changed since it was read.
+    ///
+    /// # Errors
+    /// It has, or cannot be written.
+    pub(super) fn write(&self, text: &str) -> anyhow::Result<()> {
         let cannot = || format!("cannot write `{}`", self.path.display());
-        let now = fs::read(&self.path).with_context(cannot)?;
-        let is_same = now == format!("{}{}", self.mark, self.text).into_bytes();
-        ensure!(is_same, "`{}` was changed meanwhile: try again", self.path.display());
-        fs::write(&self.path, format!("{}{text}", self.mark)).with_context(cannot)
+        replace_text(&self.path, &self.text, text).with_context(cannot)
     }
 }
 
@@ -157,23 +159,6 @@ fn names(catalog: &Catalog, kind: EntryKind) -> HashSet<String> {
             lists.resources.iter().map(|resource| resource.info.name.clone()).chain(templates).collect()
         }
     }
-}
-
-/// What is wrong after a change that was not before.
-fn first_new_error(before: &Report, after: &Report) -> Option<String> {
-    let problems = |report: &Report| -> Vec<String> {
-        let is_problem = |severity| severity != Severity::Note;
-        let all = report.diagnostics().iter().filter(|diagnostic| is_problem(diagnostic.severity));
-        all.map(|diagnostic| diagnostic.message.clone()).collect()
-    };
-    let mut known = problems(before);
-    problems(after).into_iter().find(|message| match known.iter().position(|other| other == message) {
-        Some(at) => {
-            known.swap_remove(at);
-            false
-        }
-        None => true,
-    })
 }
 
 /// Why an entry is not written.

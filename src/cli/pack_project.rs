@@ -2,14 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 
 use super::environment::environment;
 use super::request::{build_runtime, new_world};
+use super::text_file::write_text;
 use super::{Exit, Output};
+use crate::catalog::build;
 use crate::compile::FileBuffers;
 use crate::diagnostic::{Code, Report, Severity, one_line};
 use crate::load::{LoadedPacks, ManifestLocation, PackState, PackUse, load_buffers};
@@ -193,6 +194,12 @@ impl<'o> PackProject<'o> {
         }
     }
 
+    /// The report of the manifest with another lock, where it has errors that it had not.
+    pub(super) fn new_errors(&self, before: &PackLock, after: &PackLock) -> Option<Report> {
+        let report = |lock: &PackLock| build(self.load(lock, FileBuffers::default())).report;
+        Some(report(after)).filter(|after| after.first_new(&report(before), Severity::Error).is_some())
+    }
+
     /// Writes the lock, if it is another one.
     ///
     /// # Errors
@@ -201,7 +208,7 @@ impl<'o> PackProject<'o> {
         let path = self.lock_path();
         let is_new = *lock != self.lock || (!lock.packs.is_empty() && !path.exists());
         if is_new {
-            write_file(&path, &lock.to_yaml())?;
+            write_text(&path, &lock.to_yaml()).with_context(|| format!("cannot write `{}`", path.display()))?;
         }
         Ok(is_new)
     }
@@ -247,29 +254,6 @@ fn read_lock(path: &Path, output: &Output) -> anyhow::Result<PackLock> {
             bail!("invalid {LOCK_NAME}");
         }
     }
-}
-
-/// Writes a file whole or not at all.
-///
-/// # Errors
-/// It cannot be written.
-pub(super) fn write_file(path: &Path, text: &str) -> anyhow::Result<()> {
-    let cannot = || format!("cannot write `{}`", path.display());
-    // What a link leads to is changed, not the link.
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let token = crate::world::random_token().unwrap_or_default();
-    let beside = folder.join(format!(".folio-{}.tmp", token.get(..16).unwrap_or_default()));
-    let write = || -> std::io::Result<()> {
-        let mut file = fs::File::options().write(true).create_new(true).open(&beside)?;
-        if let Ok(known) = path.metadata() {
-            file.set_permissions(known.permissions())?;
-        }
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&beside, &path)
-    };
-    write().inspect_err(|_| drop(fs::remove_file(&beside))).with_context(cannot)
 }
 
 /// How the lock is not what the manifest says, of which these are the packs.

@@ -1,7 +1,7 @@
 //! `folio remove`.
 
 use super::new::Target;
-use super::pack_project::{PackProject, is_within, write_file};
+use super::pack_project::{PackProject, is_within};
 use super::{Exit, Output, RemoveArgs};
 use crate::diagnostic::one_line;
 use crate::pack_source::LOCK_NAME;
@@ -26,7 +26,7 @@ pub(super) fn run(arguments: &RemoveArgs, output: &Output) -> anyhow::Result<Exi
     };
     let mut lock = project.lock.clone();
     lock.packs.retain(|known, _| !is_within(known, key));
-    write_file(&target.path, &format!("{}{text}", target.mark))?;
+    target.write(&text)?;
     let locked = if project.write_lock(&lock)? { format!(" and {LOCK_NAME}") } else { String::new() };
     output.print(&format!("removed pack `{key}` from {shown}{locked}\n"))?;
     Ok(Exit::Success)

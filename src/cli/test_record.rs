@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use indexmap::IndexMap;
 use serde_json::Value;
 
@@ -13,14 +12,12 @@ use super::test::{TestRun, WantedTests, run_again};
 use super::{Exit, Output};
 use crate::compile::FileBuffers;
 use crate::diagnostic::{Code, FileId, one_line};
-use crate::files::{OverwritePolicy, WritableFolder};
 use crate::load::ManifestLocation;
 use crate::test_run::{Recording, TestStatus};
 use crate::yaml::{InsertError, WrittenPair, add_pair, pointer, replace_pair};
 
 use super::test_report::shorten;
-
-const BYTE_ORDER_MARK: &str = "\u{feff}";
+use super::text_file::replace_text;
 
 /// A test with what was recorded of its calls.
 struct RecordedTest<'a> {
@@ -46,7 +43,7 @@ pub(super) fn write_mocks(run: &TestRun, place: &ManifestLocation, output: &Outp
     check_again(run, &Rerun { place, output, texts: &drafts }, &mut tests)?;
     for (file, text) in edited_files(run, &mut tests) {
         let Some(source) = run.report.sources.get(file) else { continue };
-        write_file(source.path(), source.text(), &text)
+        replace_text(source.path(), source.text(), &text)
             .with_context(|| format!("cannot record mocks in `{}`", shorten(source.path())))?;
     }
     for test in &tests {
@@ -223,19 +220,4 @@ fn refuse_secrets_in_clear(run: &TestRun, again: &TestRun, tests: &mut [Recorded
             test.refusal = Some(reason.to_owned());
         }
     }
-}
-
-/// Writes a file whole or not at all, unless it has changed since it was read.
-fn write_file(path: &Path, before: &str, after: &str) -> anyhow::Result<()> {
-    let path = fs::canonicalize(path)?;
-    ensure!(!fs::metadata(&path)?.permissions().readonly(), "it is read-only");
-    let now = fs::read_to_string(&path)?;
-    let bare = now.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&now);
-    ensure!(bare == before, "it has changed since it was read");
-    let mark = now.strip_suffix(bare).unwrap_or_default();
-    let name = path.file_name().and_then(|name| name.to_str()).context("its name is not UTF-8")?;
-    let folder = WritableFolder::open(path.parent().unwrap_or(&path))?;
-    folder.write(name, OverwritePolicy::ReplaceUnchanged, |_, file| -> anyhow::Result<()> {
-        Ok(write!(file, "{mark}{after}")?)
-    })
 }

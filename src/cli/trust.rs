@@ -6,7 +6,6 @@ use super::pack_acts::{PackActs, is_grant};
 use super::pack_project::{Moves, PackProject, print_failure};
 use super::text_prompt::{ask, can_ask};
 use super::{Exit, Output, TrustArgs};
-use crate::catalog::build;
 use crate::compile::FileBuffers;
 use crate::diagnostic::{count_noun, nearest, one_line, sanitize};
 use crate::load::PackUse;
@@ -50,9 +49,8 @@ pub(super) fn run(arguments: &TrustArgs, output: &Output) -> anyhow::Result<Exit
     let granted = Granted { digest: locked.digest, allow: wanted.allow.clone() };
     let mut trusted = lock.clone();
     trusted.packs.entry(key.to_owned()).and_modify(|pack| pack.granted = Some(granted));
-    let built = build(project.load(&trusted, FileBuffers::default()));
-    if built.report.has_errors() {
-        output.eprint_report(&built.report);
+    if let Some(report) = project.new_errors(&lock, &trusted) {
+        output.eprint_report(&report);
         output.eprint(&format!("error: cannot trust `{key}`: the manifest would have errors\n"));
         return Ok(Exit::Failure);
     }

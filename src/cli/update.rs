@@ -7,7 +7,6 @@ use similar::TextDiff;
 use super::pack_acts::PackActs;
 use super::pack_project::{Moves, PackProject, print_failure};
 use super::{Exit, Output, UpdateArgs};
-use crate::catalog::{BuildOutcome, build};
 use crate::compile::FileBuffers;
 use crate::diagnostic::{count_noun, nearest, one_line, sanitize};
 use crate::pack_source::{LOCK_NAME, LockedPack, PackLock, PackTree};
@@ -42,7 +41,7 @@ pub(super) fn run(arguments: &UpdateArgs, output: &Output) -> anyhow::Result<Exi
     if arguments.dry_run {
         return Ok(Exit::Success);
     }
-    if let Some(report) = change.new_errors() {
+    if let Some(report) = project.new_errors(&project.lock, &lock) {
         output.eprint_report(&report);
         output.eprint("error: nothing is updated: the manifest would have errors\n");
         return Ok(Exit::Failure);
@@ -113,13 +112,6 @@ impl Change<'_> {
             text.push_str(&file_diff(path, &old, &new));
         }
         text
-    }
-
-    /// The report of the manifest with the new lock, where it has errors and had none.
-    fn new_errors(&self) -> Option<crate::diagnostic::Report> {
-        let built = |lock: &PackLock| -> BuildOutcome { build(self.project.load(lock, FileBuffers::default())) };
-        let is_worse = !built(self.before).report.has_errors();
-        Some(built(self.after).report).filter(|report| is_worse && report.has_errors())
     }
 }
 

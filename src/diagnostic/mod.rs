@@ -272,6 +272,16 @@ impl Report {
         self.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Warning)
     }
 
+    /// The first diagnostic, at least as serious as `least`, whose message an earlier report has not, or not as often.
+    pub fn first_new(&self, earlier: &Report, least: Severity) -> Option<&Diagnostic> {
+        let counts = |diagnostic: &&Diagnostic| diagnostic.severity <= least;
+        let mut known: Vec<&str> = earlier.diagnostics.iter().filter(counts).map(|one| one.message.as_str()).collect();
+        self.diagnostics.iter().filter(counts).find(|diagnostic| {
+            let at = known.iter().position(|message| *message == diagnostic.message);
+            at.map(|at| known.swap_remove(at)).is_none()
+        })
+    }
+
     /// Whether the manifest cannot be served.
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)

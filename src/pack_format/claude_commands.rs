@@ -50,7 +50,7 @@ pub(super) fn read_command(name: String, markdown: &Markdown<'_>, mut actions: A
     let mut text = split(body, &['$', '!', '`', '@'], |start| {
         if let Some(command) = command_at(body, start) {
             let mut find = |at| positions.variable_at(command.text, at, &mut used);
-            return Some(actions.command(body, &command, (false, &mut find)));
+            return Some(actions.command(body, &command, &mut find));
         }
         file_at(body, start, (&positions, &mut used), &mut actions)
             .or_else(|| positions.marker_at(body, start, &mut used))
@@ -200,13 +200,15 @@ fn command_at(body: &str, start: usize) -> Option<WrittenCommand<'_>> {
     if let Some(block) = rest.strip_prefix("```!") {
         let length = block.find("\n```");
         let end = length.map_or(body.len(), |length| start + 4 + length + 4);
-        return Some(WrittenCommand { text: block.get(..length.unwrap_or(block.len()))?, start, end });
+        let text = block.get(..length.unwrap_or(block.len()))?;
+        return Some(WrittenCommand { text, start, end, has_markers_in_single_quotes: false });
     }
     let is_apart = body.get(..start)?.chars().next_back().is_none_or(char::is_whitespace);
     let command = rest.strip_prefix("!`").filter(|_| is_apart)?;
     let length =
         command.find(['`', '\n']).filter(|length| command.get(*length..).is_some_and(|end| end.starts_with('`')))?;
-    Some(WrittenCommand { text: command.get(..length)?, start, end: start + 2 + length + 1 })
+    let end = start + 2 + length + 1;
+    Some(WrittenCommand { text: command.get(..length)?, start, end, has_markers_in_single_quotes: false })
 }
 
 /// The file that `@path` at `start` names, if it may be read.

@@ -3,6 +3,7 @@
 use super::command_risk::reads_values_as_code;
 use super::markers::PlaceholderMatch;
 use super::prompt::{ActionValue, ForeignAction, ForeignText, TextPiece, ValueSource};
+use super::shell_context::{ShellContext, shell_contexts};
 use super::{ForeignFile, PackRights};
 use crate::diagnostic::{Code, Report, Span};
 use crate::yaml::Location;
@@ -40,6 +41,8 @@ pub(super) struct WrittenCommand<'t> {
     pub(super) text: &'t str,
     pub(super) start: usize,
     pub(super) end: usize,
+    /// Whether markers count within single quotes too.
+    pub(super) has_markers_in_single_quotes: bool,
 }
 
 impl<'r> ActionReader<'r> {
@@ -66,24 +69,23 @@ impl<'r> ActionReader<'r> {
         Location::start_of(self.file.id)
     }
 
-    /// The piece for a command of `body`. `find` knows the markers in the text of the command; `in_single` says whether they
-    /// are markers within single quotes too.
+    /// The piece for a command of `body`. `find` knows the markers in the text of the command.
     pub(super) fn command(
         &mut self,
         body: &str,
         written: &WrittenCommand<'_>,
-        (in_single, find): (bool, &mut dyn FnMut(usize) -> Option<CommandMarker>),
+        find: &mut dyn FnMut(usize) -> Option<CommandMarker>,
     ) -> PlaceholderMatch {
         if !self.admits_another() {
             return PlaceholderMatch::literal(body, written.start, written.end);
         }
         if !self.rights.scripts {
             let message = format!("command `{}` not run: missing grant `script`", shown_command(written.text));
-            self.note(written.start..written.end, written.text, (message, "script"));
+            self.note(self.place(written.start..written.end, written.text), message, "script");
             return PlaceholderMatch::literal(body, written.start, written.end);
         }
         let (mut variables, mut places) = (Vec::new(), Vec::new());
-        let script = shell_script(written.text, in_single, &mut |at| {
+        let script = shell_script(written.text, written.has_markers_in_single_quotes, &mut |at| {
             let marker = find(at)?;
             variables.push(marker.variable.clone());
             places.push(at);
@@ -122,7 +124,7 @@ impl<'r> ActionReader<'r> {
         if self.rights.reads {
             self.places.push(self.place(at, path));
         } else if path.contains(['/', '.']) {
-            self.note(at, path, (format!("file `{path}` not read: missing grant `read`"), "read"));
+            self.note(self.place(at, path), format!("file `{path}` not read: missing grant `read`"), "read");
         }
         self.rights.reads
     }
@@ -157,8 +159,7 @@ impl<'r> ActionReader<'r> {
     }
 
     /// Lists what is not done.
-    fn note(&mut self, at: std::ops::Range<usize>, text: &str, (message, grant): (String, &str)) {
-        let place = self.place(at, text);
+    fn note(&mut self, place: Span, message: String, grant: &str) {
         let help = match self.rights.is_withheld {
             true => "`folio trust` shows what the pack would do, and asks".to_owned(),
             false => format!("add `allow: [{grant}]` where the pack is imported"),
@@ -180,73 +181,44 @@ fn shown_command(text: &str) -> String {
     shown.replace('\n', " ")
 }
 
-/// How a place in a command is quoted.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Quotes {
-    None,
-    Single,
-    Double,
-}
-
 /// A command with a variable of the shell in the place of each marker. A shell expands it after it has parsed the command,
 /// so that no value becomes code.
 fn shell_script(command: &str, in_single: bool, find: &mut dyn FnMut(usize) -> Option<CommandMarker>) -> String {
     let mut script = String::with_capacity(command.len());
-    let mut quotes = Quotes::None;
-    let mut is_comment = false;
-    let mut words = Vec::new();
-    let mut letters = command.char_indices();
-    let mut done = 0;
-    while let Some((at, letter)) = letters.next() {
+    let (mut split, mut done) = (Vec::new(), 0);
+    for (at, letter, context) in shell_contexts(command) {
         if at < done {
             continue;
         }
-        is_comment = letter != '\n' && (is_comment || quotes == Quotes::None && begins_comment(command, at));
-        if is_comment {
+        let may_find = match context {
+            ShellContext::Plain | ShellContext::Double => true,
+            ShellContext::Single => in_single,
+            ShellContext::Escaped | ShellContext::Comment => false,
+        };
+        let Some(marker) = may_find.then(|| find(at)).flatten() else {
             script.push(letter);
             continue;
-        }
-        let marker = if quotes == Quotes::Single && !in_single { None } else { find(at) };
-        if let Some(marker) = marker {
-            if marker.is_words && quotes == Quotes::None && !words.contains(&marker.variable.name) {
-                words.push(marker.variable.name.clone());
-            }
-            script.push_str(&reference(&marker, quotes));
-            done = marker.end;
-            continue;
-        }
-        script.push(letter);
-        quotes = match (quotes, letter) {
-            (Quotes::None, '\'') => Quotes::Single,
-            (Quotes::None, '"') => Quotes::Double,
-            (Quotes::Single, '\'') | (Quotes::Double, '"') => Quotes::None,
-            (Quotes::None | Quotes::Double, '\\') => {
-                script.extend(letters.next().map(|(_, escaped)| escaped));
-                quotes
-            }
-            (quotes, _) => quotes,
         };
+        let name = &marker.variable.name;
+        if marker.is_words && context == ShellContext::Plain && !split.contains(name) {
+            split.push(name.clone());
+        }
+        script.push_str(&reference(&marker, context));
+        done = marker.end;
     }
     // Several words, and none of them a glob.
-    let split = words.iter().map(|name| format!("set -f; {name}_words=(${{{name}}}); set +f\n"));
+    let split = split.iter().map(|name| format!("set -f; {name}_words=(${{{name}}}); set +f\n"));
     split.collect::<String>() + &script
 }
 
-/// Whether a comment begins at a place outside of quotes.
-fn begins_comment(command: &str, at: usize) -> bool {
-    let before = command.get(..at).and_then(|before| before.chars().next_back());
-    let is_first = before.is_none_or(|before| before.is_whitespace() || ";|&()".contains(before));
-    is_first && command.get(at..).is_some_and(|rest| rest.starts_with('#'))
-}
-
 /// A variable of the shell, as it must be written at a place.
-fn reference(marker: &CommandMarker, quotes: Quotes) -> String {
+fn reference(marker: &CommandMarker, context: ShellContext) -> String {
     let name = &marker.variable.name;
-    match quotes {
-        Quotes::None if marker.is_words => format!("\"${{{name}_words[@]}}\""),
-        Quotes::None => format!("\"${{{name}}}\""),
-        Quotes::Double => format!("${{{name}}}"),
-        Quotes::Single => format!("'\"${{{name}}}\"'"),
+    match context {
+        ShellContext::Double => format!("${{{name}}}"),
+        ShellContext::Single => format!("'\"${{{name}}}\"'"),
+        _ if marker.is_words => format!("\"${{{name}_words[@]}}\""),
+        _ => format!("\"${{{name}}}\""),
     }
 }
 

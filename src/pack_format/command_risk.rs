@@ -2,9 +2,17 @@
 
 use std::ops::Range;
 
+use super::shell_context::{ShellContext, shell_contexts};
+
 /// Words of bash that evaluate an expression, or the name of a variable with its subscript.
 const EVALUATING_WORDS: &[&str] =
     &["eval", "let", "declare", "typeset", "local", "export", "readonly", "read", "unset", "source", "trap", "-v"];
+
+/// Words behind which the name of a program stands.
+const PREFIX_WORDS: &[&str] = &[
+    "exec", "command", "builtin", "sudo", "doas", "env", "nohup", "nice", "time", "timeout", "then", "do", "else",
+    "if", "while", "until", "xargs",
+];
 
 /// Parts of expressions of bash, in which a value is evaluated, subscripts with commands among it.
 const EXPRESSION_PARTS: &[&str] = &["((", "[[", "$[", "[$", "[\"$", "[{{", "<<", "$'"];
@@ -51,25 +59,37 @@ pub(super) fn reads_values_as_code(command: &str, places: &[usize]) -> bool {
     let simple = simple_commands(command).into_iter().filter(has_value);
     EXPRESSION_PARTS.iter().any(|part| command.contains(part))
         || has_complex_expansion(command)
+        || places.iter().any(|place| names_program(command, *place))
         || simple.filter_map(|range| command.get(range)).any(runs_code)
 }
 
 /// The simple commands of a script: what stands between line breaks, `;`, `|` and `&` outside of quotes.
 fn simple_commands(command: &str) -> Vec<Range<usize>> {
-    let (mut ranges, mut start, mut quote) = (Vec::new(), 0, None);
-    for (at, letter) in command.char_indices() {
-        match (quote, letter) {
-            (Some(open), _) if open == letter => quote = None,
-            (None, '\'' | '"') => quote = Some(letter),
-            (None, '\n' | ';' | '|' | '&') => {
-                ranges.push(start..at);
-                start = at + 1;
-            }
-            _ => {}
+    let (mut ranges, mut start) = (Vec::new(), 0);
+    for (at, letter, context) in shell_contexts(command) {
+        if context == ShellContext::Plain && "\n;|&".contains(letter) {
+            ranges.push(start..at);
+            start = at + 1;
         }
     }
     ranges.push(start..command.len());
     ranges
+}
+
+/// Whether what stands at a place is itself the name of a program: at the beginning of a command, or behind a word that
+/// runs another.
+fn names_program(command: &str, place: usize) -> bool {
+    let written = command.get(..place).unwrap_or_default();
+    let before = written.strip_suffix(['"', '\'']).unwrap_or(written).trim_end_matches([' ', '\t']);
+    let word = before.rsplit(char::is_whitespace).next().unwrap_or_default();
+    let last = shell_contexts(before).last().map(|(_, letter, context)| (letter, context));
+    let begins_command = match last {
+        None => true,
+        Some((letter, ShellContext::Plain)) => "\n;|&(`{!".contains(letter),
+        Some((letter, ShellContext::Double)) => letter == '`' || before.ends_with("$("),
+        Some(_) => false,
+    };
+    begins_command || PREFIX_WORDS.contains(&word)
 }
 
 /// Whether a program of a simple command reads code from its arguments.
@@ -139,6 +159,12 @@ mod tests {
             "awk \"BEGIN { print \\\"{{args}}\\\" }\"",
             "ssh host ls $1",
             "cat <<END\n$1\nEND",
+            "$ARGUMENTS --version",
+            "echo \"$($1)\"",
+            "true && $1",
+            "if $1; then echo yes; fi",
+            "sudo \"$1\"",
+            "# it's\nawk \"it's; $1\"",
             "echo $'it\\'s' $1",
         ] {
             assert!(reads_values_as_code(command, &[value_in(command)]), "{command}");

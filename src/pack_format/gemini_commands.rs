@@ -94,7 +94,8 @@ fn marker_at(
             let variable = ActionValue::of_argument(ARGS);
             is_marker.then_some(CommandMarker { end: at + MARKER.len(), variable, is_words: false })
         };
-        return Some(actions.command(body, &WrittenCommand { text, start, end }, (true, &mut find)));
+        let command = WrittenCommand { text, start, end, has_markers_in_single_quotes: true };
+        return Some(actions.command(body, &command, &mut find));
     }
     if let Some(end) = end.filter(|_| rest.starts_with("@{")) {
         let path = body.get(start + 2..end - 1)?.trim();

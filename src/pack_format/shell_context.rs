@@ -1,0 +1,72 @@
+//! How the letters of a command stand in bash: quoted, escaped or in a comment.
+
+/// How a letter stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ShellContext {
+    /// Outside of quotes.
+    Plain,
+    /// In `'…'`.
+    Single,
+    /// In `"…"`.
+    Double,
+    /// Behind a backslash.
+    Escaped,
+    /// In a comment.
+    Comment,
+}
+
+/// Each letter of a command with its offset and how it stands; a quote stands as what is before it.
+pub(super) fn shell_contexts(command: &str) -> impl Iterator<Item = (usize, char, ShellContext)> {
+    let (mut quotes, mut is_escaped, mut is_comment, mut before) = (ShellContext::Plain, false, false, None);
+    command.char_indices().map(move |(at, letter)| {
+        is_comment = letter != '\n' && (is_comment || begins_comment(letter, before, is_escaped, quotes));
+        let context = match (is_comment, is_escaped) {
+            (true, _) => ShellContext::Comment,
+            (_, true) => ShellContext::Escaped,
+            _ => quotes,
+        };
+        is_escaped = letter == '\\' && matches!(context, ShellContext::Plain | ShellContext::Double);
+        quotes = match (context, letter) {
+            (ShellContext::Plain, '\'') => ShellContext::Single,
+            (ShellContext::Plain, '"') => ShellContext::Double,
+            (ShellContext::Single, '\'') | (ShellContext::Double, '"') => ShellContext::Plain,
+            _ => quotes,
+        };
+        before = Some(letter);
+        (at, letter, context)
+    })
+}
+
+/// Whether a comment begins with a letter: `#` at the beginning of a word.
+fn begins_comment(letter: char, before: Option<char>, is_escaped: bool, quotes: ShellContext) -> bool {
+    let is_first = before.is_none_or(|before| before.is_whitespace() || ";|&()".contains(before));
+    letter == '#' && is_first && !is_escaped && quotes == ShellContext::Plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ShellContext, shell_contexts};
+
+    #[test]
+    fn contexts_follow_quotes_escapes_and_comments() {
+        for (command, expected) in [
+            ("a 'b' \"c\"", "PPPSSPPDD"),
+            ("\\'a\\\\b", "PEPPEP"),
+            ("'a\\'b", "PSSSP"),
+            ("\"a\\\"b\"", "PDDEDD"),
+            ("# it's\na#b", "CCCCCCPPPP"),
+            ("a;#b\n'", "PPCCPP"),
+        ] {
+            let shown: String = shell_contexts(command)
+                .map(|(_, _, context)| match context {
+                    ShellContext::Plain => 'P',
+                    ShellContext::Single => 'S',
+                    ShellContext::Double => 'D',
+                    ShellContext::Escaped => 'E',
+                    ShellContext::Comment => 'C',
+                })
+                .collect();
+            assert_eq!(shown, expected, "{command}");
+        }
+    }
+}
