@@ -30,6 +30,7 @@ pub use foreign_pack::{FOREIGN_WORKSPACE, WORKSPACE_TEMPLATE};
 pub use location::{LocationError, MANIFEST_NAMES, ManifestLocation, NEW_MANIFEST_NAME, folder_argument};
 pub use locked_pack::{PackState, PackUse};
 pub use pack::WORKSPACE_VARIABLE;
+pub use secret_scan::looks_secret;
 pub use variable_command::CommandOutputs;
 
 /// The result of a load.

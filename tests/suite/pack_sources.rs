@@ -725,6 +725,7 @@ fn plugins_and_skills_are_added_by_name() {
             { "name": "far", "source": { "source": "git-subdir", "url": other.url(), "path": "p", "ref": "main", "sha": sha } },
             { "name": "evil", "source": { "source": "url", "url": "ext::sh" } },
             { "name": "packaged", "source": { "source": "npm", "package": "x" } },
+            { "name": "outside", "source": "../../etc" },
         ],
     });
     let marketplace = marketplace.to_string();
@@ -750,7 +751,8 @@ fn plugins_and_skills_are_added_by_name() {
     }
     let desk = Desk::of(COMMENTED);
     for (name, why) in [
-        ("gone", "it has `near`, `far`, `evil`, `packaged`"),
+        ("gone", "it has `near`, `far`, `evil`, `packaged`, `outside`"),
+        ("outside", "escapes the repository"),
         ("evil", "begins with `https://`"),
         ("packaged", "its source is `npm`"),
         ("twin", "choose one with `--path`: a/twin, b/twin"),
