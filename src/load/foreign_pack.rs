@@ -89,8 +89,8 @@ pub(super) fn load(
     findings: &mut LoadContext,
 ) -> Option<LoadedPack> {
     refuse_env(reference, findings);
-    let is_withheld = place.locked.as_ref().is_some_and(|locked| !locked.withheld.is_empty());
-    let acting = foreign_rights::read(reference, is_withheld, importer, findings);
+    let withheld = place.locked.as_ref().map(|locked| locked.withheld.clone()).unwrap_or_default();
+    let acting = foreign_rights::read(reference, &withheld, importer, findings);
     let names = formats.value.items();
     if names.is_empty() {
         findings.report.error(Code::MissingKey, formats.location.span(), "empty `format`");

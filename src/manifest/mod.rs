@@ -326,6 +326,9 @@ pub enum Grant {
 }
 
 impl Grant {
+    /// Every grant.
+    pub const ALL: [Grant; 6] = [Grant::Exec, Grant::Script, Grant::Http, Grant::Ask, Grant::Files, Grant::Read];
+
     /// Its name in the manifest.
     pub fn as_str(self) -> &'static str {
         match self {

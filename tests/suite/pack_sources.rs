@@ -871,18 +871,19 @@ fn commands_of_other_formats_run_once_they_are_trusted() {
 }
 
 #[test]
-fn trust_that_breaks_the_manifest_is_not_written() {
+fn grants_are_checked_before_they_are_trusted() {
     let upstream =
         Repository::new(&[("commands/look.md", "See @notes.txt and !`sh lib.sh`\n"), ("lib.sh", "echo x\n")]);
     let desk = Desk::locked(&format!("{}, allow: [read]", keys_of(&upstream)));
-    let before = desk.lock();
-    let refused = desk.fail(&["trust", "docs", "--yes"]);
-    assert!(refused.contains("missing key `workspace`") && refused.contains("cannot trust `docs`"), "{refused}");
-    assert!(refused.contains("script at commands/look.md:1") && refused.contains("file lib.sh"), "{refused}");
-    assert_eq!(desk.lock(), before);
-    desk.ok(&["check"]);
+    assert!(desk.fail(&["check"]).contains("missing key `workspace`"));
+    let desk = Desk::locked(&format!("{}, allow: [exec]", keys_of(&upstream)));
+    assert!(desk.fail(&["check"]).contains("`exec` is of no use to prompts of other programs"));
     let texts = Desk::locked(&keys_of(&upstream));
-    assert!(texts.fail(&["trust", "docs"]).contains("`allow: [read, script]`"));
+    let refused = texts.fail(&["trust", "docs"]);
+    assert!(refused.contains("`allow: [read, script]`"), "{refused}");
+    let allowed = "allow: [read], workspace: \"{{workspace}}\"";
+    let shown = Desk::locked(&format!("{}, {allowed}", keys_of(&upstream))).ok(&["trust", "docs", "--yes"]);
+    assert!(shown.contains("script at commands/look.md:1") && shown.contains("file lib.sh"), "{shown}");
 }
 
 #[test]
