@@ -886,6 +886,21 @@ fn grants_are_checked_before_they_are_trusted() {
     assert!(shown.contains("script at commands/look.md:1") && shown.contains("file lib.sh"), "{shown}");
 }
 
+/// As root, to whom a read-only folder is none.
+#[test]
+fn program_of_a_pack_leaves_its_cache_as_it_is() {
+    let upstream = Repository::new(&[
+        ("folio.yaml", &PACK.replace("[printf, seen]", "[python3, main.py]")),
+        ("main.py", "import words\nprint(words.SEEN, end='')\n"),
+        ("words.py", "SEEN = 'seen'\n"),
+    ]);
+    let desk = Desk::locked(&format!("{}, allow: [exec]", keys_of(&upstream)));
+    desk.ok(&["trust", "docs", "--yes"]);
+    for _ in 0..2 {
+        assert_eq!(desk.ok(&["call", "docs-look"]).trim(), "seen");
+    }
+}
+
 #[test]
 fn running_server_takes_away_what_is_not_trusted() {
     let upstream = Repository::new(&[("folio.yaml", PACK)]);
