@@ -47,6 +47,7 @@ pub mod world;
 pub mod action;
 pub mod manifest;
 pub mod pack_format;
+pub mod archive;
 pub mod pack_source;
 pub mod load;
 pub mod catalog;

@@ -4,6 +4,7 @@
 
 mod listen_address;
 mod add;
+mod add_source;
 mod args;
 mod text_prompt;
 mod call;

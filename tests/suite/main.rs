@@ -18,6 +18,7 @@ mod check_formats;
 mod harness;
 mod pages;
 
+mod archives;
 mod architecture;
 mod argv;
 mod arguments;
