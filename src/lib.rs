@@ -58,4 +58,5 @@ pub mod transport;
 pub mod test_run;
 pub mod openapi;
 pub mod help_text;
+pub mod export;
 pub mod cli;

@@ -1,6 +1,7 @@
 //! The command-line arguments. Doc comments here are the texts of `--help`.
 
 mod after_help;
+mod export;
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -18,6 +19,8 @@ use after_help::{
     ABOUT, CALL_HELP, CANDIDATES_HELP, CHECK_HELP, COMPLETIONS_HELP, DEV_HELP, EXIT_STATUS_HELP, EXPLAIN_HELP,
     GET_HELP, INIT_HELP, LIST_HELP, NEW_HELP, READ_HELP, SCHEMA_HELP, SERVE_HELP, TEST_HELP,
 };
+use export::EXPORT_HELP;
+pub use export::{ExportArgs, ExportDockerArgs, ExportMcpbArgs, ExportServerJsonArgs, ExportTarget};
 
 const REMOVE_HELP: &str = "\
 Examples:
@@ -199,6 +202,9 @@ pub enum CliCommand {
     /// Fetch the packs of folio.lock into the cache
     #[command(after_help = FETCH_HELP)]
     Fetch(FetchArgs),
+    /// Write a bundle, a server.json or a container image, for other people
+    #[command(after_help = EXPORT_HELP)]
+    Export(ExportArgs),
     /// Print the script that completes this command line in a shell
     #[command(after_help = COMPLETIONS_HELP)]
     Completions(CompletionsArgs),

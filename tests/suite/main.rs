@@ -35,6 +35,7 @@ mod conversation;
 mod coverage;
 mod dev;
 mod explain;
+mod export;
 mod examples;
 mod faulty_upstream;
 mod file_paths;
