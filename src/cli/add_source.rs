@@ -270,9 +270,9 @@ impl FoundPack {
 
 /// The folder of a plugin or a skill.
 fn find_named(name: &str, listing: &PackListing<'_>) -> anyhow::Result<FoundPack> {
-    let plugins = listing.marketplace.as_ref().map_or(Ok(Vec::new()), |text| plugins(text)).map_err(explain)?;
+    let plugins = listing.marketplace.as_ref().map(|text| plugins(text)).unwrap_or_default();
     if let Some(plugin) = plugins.iter().find(|plugin| plugin.name == name) {
-        return place_of(plugin);
+        return place_of(plugin, listing.place);
     }
     let below = listing.below.as_ref().map(|path| format!("{path}/")).unwrap_or_default();
     let is_skill = |folder: &&str| folder.rsplit('/').next() == Some(name) && folder.starts_with(&below);
@@ -292,14 +292,46 @@ fn find_named(name: &str, listing: &PackListing<'_>) -> anyhow::Result<FoundPack
     }
 }
 
-fn place_of(plugin: &Plugin) -> anyhow::Result<FoundPack> {
+/// Where a plugin is, of a marketplace with a URL.
+fn place_of(plugin: &Plugin, marketplace: &str) -> anyhow::Result<FoundPack> {
     match &plugin.source {
-        PluginSource::Folder(path) => Ok(FoundPack::Folder(path.clone())),
+        PluginSource::Folder(path) => Ok(FoundPack::Folder(check_folder(path).map_err(explain)?)),
         PluginSource::Repository { url, rev, path } => {
+            let is_local = |url: &str| url.starts_with("file:");
+            ensure!(
+                !is_local(url) || is_local(marketplace),
+                "plugin `{}` of a marketplace elsewhere is on this machine: `{}`",
+                one_line(&plugin.name),
+                one_line(url)
+            );
             GitSource::new(url, rev.as_deref(), path.as_deref()).map(FoundPack::Repository).map_err(explain)
         }
         PluginSource::Other(kind) => {
             bail!("plugin `{}` is not in a repository: its source is `{}`", one_line(&plugin.name), one_line(kind))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::panic)]
+    use super::*;
+
+    #[test]
+    fn marketplace_elsewhere_names_no_repository_of_this_machine() {
+        let source = PluginSource::Repository { url: "file:///srv/x".to_owned(), rev: None, path: None };
+        let plugin = Plugin { name: "x".to_owned(), source };
+        assert!(place_of(&plugin, "https://example.com/x/y").is_err());
+        let Ok(FoundPack::Repository(found)) = place_of(&plugin, "file:///srv/m") else { panic!("it is a repository") };
+        assert_eq!(found.url, "file:///srv/x");
+    }
+
+    #[test]
+    fn versions_are_no_part_of_names() {
+        for (name, expected) in
+            [("docs-1.2.0", "docs"), ("docs-v2", "docs"), ("docs-main", "docs-main"), ("-1", "-1"), ("v1", "v1")]
+        {
+            assert_eq!(without_version(name), expected);
         }
     }
 }

@@ -26,7 +26,7 @@ pub struct PackUse {
     pub source: PackSource,
     /// Whether another pack from elsewhere imports it.
     pub is_foreign: bool,
-    /// The place of `sha256` in the manifest.
+    /// The place of `sha256`, if the served manifest has it.
     pub sha256_at: Option<Span>,
     /// What it is allowed, if it is granted that.
     pub allow: BTreeSet<Grant>,
@@ -155,17 +155,18 @@ impl<'a> LockedPacks<'a> {
         let source = written.source(findings)?;
         let (key, at) = (written.key(), written.url.location);
         let allow: BTreeSet<Grant> = written.reference.allow.iter().flat_map(Allow::grants).collect();
+        let sha256 = written.reference.sha256.as_ref();
         let used = |state: PackState| {
             self.uses.borrow_mut().push(PackUse {
                 key: key.clone(),
                 source: source.clone(),
                 is_foreign: written.is_foreign,
-                sha256_at: written.reference.sha256.as_ref().map(|sha256| sha256.location.span()),
+                sha256_at: sha256.filter(|_| written.outer_key.is_empty()).map(|sha256| sha256.location.span()),
                 allow: allow.clone(),
                 state,
             });
         };
-        let Some(locked) = self.locked(&key, &source, (at, findings)) else {
+        let Some(locked) = self.locked(&key, &source, at, findings) else {
             used(PackState::Unlocked);
             return None;
         };
@@ -174,7 +175,7 @@ impl<'a> LockedPacks<'a> {
         let folder = folder.ok()?;
         let granted = locked.grants();
         let withheld: BTreeSet<&str> = allow.difference(&granted).map(|grant| grant.as_str()).collect();
-        warn_of_withheld((&key, locked), &withheld, written.reference, findings);
+        warn_of_withheld(&key, locked, &withheld, written.reference, findings);
         let mut reference = written.reference.clone();
         reference.value.allow = reference.allow.as_ref().map(|allow| allow.restricted_to(&granted));
         let path = written.reference.path.clone().unwrap_or_else(|| written.url.clone());
@@ -192,12 +193,7 @@ impl<'a> LockedPacks<'a> {
 
 impl LockedPacks<'_> {
     /// What the lock says of a pack; reports one that it does not have.
-    fn locked(
-        &self,
-        key: &str,
-        source: &PackSource,
-        (at, findings): (Location, &mut LoadContext),
-    ) -> Option<&LockedPack> {
+    fn locked(&self, key: &str, source: &PackSource, at: Location, findings: &mut LoadContext) -> Option<&LockedPack> {
         let lock = self.lock.get_or_init(|| read_lock(self.folder, self.shown, findings)).as_ref()?;
         let (message, help) = match lock.packs.get(key) {
             Some(locked) if locked.source == *source => return Some(locked),
@@ -260,7 +256,8 @@ fn open_cached(key: &str, locked: &LockedPack, at: Location, findings: &mut Load
 
 /// Warns of a pack that is allowed more than it is granted as it is.
 fn warn_of_withheld(
-    (key, locked): (&str, &LockedPack),
+    key: &str,
+    locked: &LockedPack,
     withheld: &BTreeSet<&str>,
     reference: &Spanned<PackRef>,
     findings: &mut LoadContext,
