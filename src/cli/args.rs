@@ -1,6 +1,7 @@
 //! The command-line arguments. Doc comments here are the texts of `--help`.
 
 mod after_help;
+mod export;
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -19,6 +20,8 @@ use after_help::{
     ABOUT, CALL_HELP, CANDIDATES_HELP, CHECK_HELP, COMPLETIONS_HELP, DEV_HELP, EXIT_STATUS_HELP, EXPLAIN_HELP,
     GET_HELP, INIT_HELP, LIST_HELP, NEW_HELP, READ_HELP, SCHEMA_HELP, SERVE_HELP, TEST_HELP,
 };
+use export::EXPORT_HELP;
+pub use export::{ExportArgs, ExportDockerArgs, ExportMcpbArgs, ExportServerJsonArgs, ExportTarget};
 
 const REMOVE_HELP: &str = "\
 Examples:
@@ -31,9 +34,10 @@ Examples:
   folio add https://git.example/docs.git --rev v1.2.0 --path prompts --as docs
   folio add anthropics/skills pdf         one skill, or one plugin of a marketplace
   folio add ./packs/review --allow exec   a folder below that of the manifest
+  folio add https://example.com/docs-1.2.0.tar.gz --as docs    an archive: .tar.gz, .tgz, .tar or .zip
 
-SOURCE is OWNER/REPO, a URL (https, ssh or file) or a folder. The pack is written to folio.yaml, and its commit and the \
-digest of its files to folio.lock. Its texts are served at once; what `--allow` allows counts after `folio trust`.
+SOURCE is OWNER/REPO, a URL (https, ssh or file), an archive or a folder. The pack is written to folio.yaml, and its commit \
+and the digest of its files to folio.lock; an archive is written with its SHA-256. Its texts are served at once; what `--allow` allows counts after `folio trust`.
 
 Everything else in the file stays as it is. Nothing is written if the manifest would have errors.";
 
@@ -43,20 +47,22 @@ Examples:
   folio update docs --diff                one pack; print what changes, and first what it does
   folio update --dry-run                  say what would change, and write nothing
 
+An archive is downloaded again; where it has other bytes now, its new `sha256` is written to the manifest.
+
 A pack whose files change keeps its texts, and does nothing else until `folio trust`.";
 
 const TRUST_HELP: &str = "\
 Example:
   folio trust docs                        show what the pack would run, send and change, and ask
 
-A pack with `git` may do what `allow` says once this is confirmed, as long as its files are the same. \
+A pack with `git` or `url` may do what `allow` says once this is confirmed, as long as its files are the same. \
 A pack by `path` is your own.";
 
 const LOCK_HELP: &str = "\
 Examples:
   folio lock                              add new packs to folio.lock, and fetch what is not in the cache
   folio lock --check                      offline, as in CI: is folio.lock what the manifest says?
-  folio lock --remote                     have branches and tags moved since?
+  folio lock --remote                     have branches and tags moved since, and archives changed?
 
 A pack that is locked stays as it is; `folio update` moves it.
 
@@ -191,12 +197,15 @@ pub enum CliCommand {
     /// Show what a pack would do, and let it
     #[command(after_help = TRUST_HELP)]
     Trust(TrustArgs),
-    /// Write folio.lock: the commit and the digest of each pack with `git`
+    /// Write folio.lock: the commit and the digest of each pack with `git` or `url`
     #[command(after_help = LOCK_HELP)]
     Lock(LockArgs),
     /// Fetch the packs of folio.lock into the cache
     #[command(after_help = FETCH_HELP)]
     Fetch(FetchArgs),
+    /// Write a bundle, a server.json or a container image, for other people
+    #[command(after_help = EXPORT_HELP)]
+    Export(ExportArgs),
     /// Print the script that completes this command line in a shell
     #[command(after_help = COMPLETIONS_HELP)]
     Completions(CompletionsArgs),
@@ -484,9 +493,9 @@ pub struct NewArgs {
 /// `folio add`.
 #[derive(Debug, Args)]
 pub struct AddArgs {
-    /// OWNER/REPO on GitHub, a URL or a folder
+    /// OWNER/REPO on GitHub, a URL, an archive or a folder
     pub source: String,
-    /// A skill of the repository, or a plugin of its marketplace
+    /// A skill of the repository or the archive, or a plugin of its marketplace
     pub name: Option<String>,
     /// The key of the pack [default: NAME, else the last name of SOURCE]
     #[arg(long = "as", value_name = "KEY")]
@@ -494,7 +503,10 @@ pub struct AddArgs {
     /// A branch, a tag or a commit of 40 digits [default: the default branch]
     #[arg(long)]
     pub rev: Option<String>,
-    /// The folder in the repository
+    /// The SHA-256 that the archive must have; SOURCE is an archive then, whatever its name is
+    #[arg(long, value_name = "HEX", conflicts_with = "rev")]
+    pub sha256: Option<String>,
+    /// The folder in the repository or the archive
     #[arg(long, value_name = "DIR")]
     pub path: Option<String>,
     /// The format of its files, or several with commas, as in a manifest

@@ -4,7 +4,7 @@ use super::pack_project::{Moves, PackProject, differences, print_failure};
 use super::{Exit, LockArgs, Output};
 use crate::compile::FileBuffers;
 use crate::diagnostic::count_noun;
-use crate::pack_source::LOCK_NAME;
+use crate::pack_source::{LOCK_NAME, LockedPack, PackSource};
 
 /// Locks the packs of a manifest, or says which are not.
 pub(super) fn run(arguments: &LockArgs, output: &Output) -> anyhow::Result<Exit> {
@@ -44,20 +44,29 @@ fn check(project: &PackProject<'_>) -> anyhow::Result<Exit> {
 fn compare_with_remotes(project: &PackProject<'_>) -> anyhow::Result<Exit> {
     let mut exit = Exit::Success;
     for (key, locked) in &project.lock.packs {
-        let now = match project.remote_commit(&locked.source) {
+        let now = match project.remote_revision(key, &locked.source) {
             Ok(now) => now,
             Err(error) => return Ok(print_failure(&error.context(format!("pack `{key}`")), project.output)),
         };
-        let rev = locked.source.rev.as_deref().unwrap_or("HEAD");
-        let line = match &now {
-            Some(now) if *now == locked.commit => format!("{key}: {rev} is still {now}\n"),
-            Some(now) => format!("{key}: {rev} moved from {} to {now}\n", locked.commit),
-            None => format!("{key}: {rev} is gone\n"),
-        };
-        if now.as_ref() != Some(&locked.commit) {
+        let line = format!("{key}: {}\n", describe_remote(locked, now.as_deref()));
+        if now.as_deref() != Some(locked.revision()) {
             exit = Exit::Failure;
         }
         project.output.print(&line)?;
     }
     Ok(exit)
+}
+
+/// Where a pack is now, of which the lock says where it was.
+fn describe_remote(locked: &LockedPack, now: Option<&str>) -> String {
+    let before = locked.revision();
+    let (rev, moved) = match &locked.source {
+        PackSource::Git(source) => (source.rev.as_deref().unwrap_or("HEAD"), "moved from"),
+        PackSource::Archive(source) => (source.url.as_str(), "has other bytes: its sha256 changed from"),
+    };
+    match now {
+        Some(now) if now == before => format!("{rev} is still {now}"),
+        Some(now) => format!("{rev} {moved} {before} to {now}"),
+        None => format!("{rev} is gone"),
+    }
 }

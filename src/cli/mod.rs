@@ -4,6 +4,7 @@
 
 mod listen_address;
 mod add;
+mod add_source;
 mod args;
 mod text_prompt;
 mod call;
@@ -19,6 +20,7 @@ mod dev_session;
 mod environment;
 mod file_size_limit;
 mod exit;
+mod export;
 mod fetch;
 mod explain;
 mod get;
@@ -76,8 +78,9 @@ mod tests;
 pub use answer_pair::{AnswerPair, AnswerPairError};
 pub use args::{
     AddArgs, CallArgs, CandidatesArgs, CheckArgs, Cli, CliCommand, Color, CompletionsArgs, DevArgs, ExplainArgs,
-    FetchArgs, GetArgs, GlobalArgs, InitArgs, ListArgs, LockArgs, NewArgs, ReadArgs, RemoveArgs, RequestArgs,
-    ServeArgs, TestArgs, TestFormat, TrustArgs, UpdateArgs,
+    ExportArgs, ExportDockerArgs, ExportMcpbArgs, ExportServerJsonArgs, ExportTarget, FetchArgs, GetArgs, GlobalArgs,
+    InitArgs, ListArgs, LockArgs, NewArgs, ReadArgs, RemoveArgs, RequestArgs, ServeArgs, TestArgs, TestFormat,
+    TrustArgs, UpdateArgs,
 };
 pub use argument_pairs::{ArgumentPairError, ArgumentPairs};
 pub use entry_kind::EntryKind;
@@ -116,6 +119,7 @@ pub fn run(arguments: Cli, redactors: Redactors) -> anyhow::Result<Exit> {
         CliCommand::Trust(trust) => trust::run(&trust, &output),
         CliCommand::Lock(lock) => lock::run(&lock, &output),
         CliCommand::Fetch(fetch) => fetch::run(&fetch, &output),
+        CliCommand::Export(export) => export::run(&export.target, &output),
         CliCommand::Candidates(candidates) => candidates::run(&candidates, &output),
         CliCommand::Completions(completions) => completions::run(&completions, &output),
     }

@@ -84,12 +84,19 @@ impl Target {
         one_line(path.strip_prefix("./").unwrap_or(&path)).into_owned()
     }
 
+    /// A text in the place of the file.
+    ///
+    /// # Errors
+    /// The file is gone.
+    pub(super) fn buffers(&self, text: &str) -> anyhow::Result<FileBuffers> {
+        let mut buffers = FileBuffers::default();
+        buffers.insert(fs::canonicalize(&self.path)?, format!("{}{text}", self.mark).into_bytes());
+        Ok(buffers)
+    }
+
     /// Builds the manifest with a text in the place of the file.
     fn build(&self, text: &str) -> BuildOutcome {
-        let mut buffers = FileBuffers::default();
-        if let Ok(path) = fs::canonicalize(&self.path) {
-            buffers.insert(path, format!("{}{text}", self.mark).into_bytes());
-        }
+        let buffers = self.buffers(text).unwrap_or_default();
         build(load_buffers(&self.place, &environment(&[], None), &buffers))
     }
 

@@ -46,9 +46,9 @@ struct FoundAct {
 }
 
 impl PackActs {
-    /// The acts of a pack with a lock, whether or not they are granted.
-    pub(super) fn of(project: &PackProject<'_>, lock: &PackLock, key: &str) -> PackActs {
-        let loaded = project.load(lock, FileBuffers::default());
+    /// The acts of a pack with a lock, and with texts in the place of files, whether or not they are granted.
+    pub(super) fn of(project: &PackProject<'_>, lock: &PackLock, key: &str, texts: &FileBuffers) -> PackActs {
+        let loaded = project.load(lock, texts.clone());
         let mut variables = Vec::new();
         let mut found = Vec::new();
         let is_of_key = |locked: &LockedGrants| locked.key == key;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, bail, ensure};
 
@@ -15,8 +16,9 @@ use crate::compile::FileBuffers;
 use crate::diagnostic::{Code, Report, Severity, one_line};
 use crate::load::{LoadedPacks, ManifestLocation, PackState, PackUse, load_buffers};
 use crate::pack_source::{
-    FetchedPack, GitSource, LOCK_NAME, LockedPack, PackCache, PackLock, fetch_pack, list_repository, remote_commit,
-    suspicious_files,
+    ArchiveDownloads, ArchiveHosts, ArchivePackError, ArchiveSource, GitSource, LOCK_NAME, LockedPack, PackCache,
+    PackLock, PackSource, PackTree, archive_sha256, fetch_pack, list_repository, remote_commit, suspicious_files,
+    unpack_archive,
 };
 use crate::world::RealWorld;
 
@@ -31,6 +33,7 @@ pub(super) struct PackProject<'o> {
     pub(super) cache: PackCache,
     world: RealWorld,
     runtime: tokio::runtime::Runtime,
+    downloads: ArchiveDownloads,
     pub(super) output: &'o Output,
 }
 
@@ -69,7 +72,8 @@ impl<'o> PackProject<'o> {
         let lock = read_lock(&place.path().join(LOCK_NAME), output)?;
         let cache = PackCache::locate(|name| std::env::var_os(name));
         let cache = cache.context("there is no folder for the cache of packs\nhelp: set FOLIO_CACHE to a folder")?;
-        Ok(PackProject { place, lock, cache, world: new_world(), runtime: build_runtime()?, output })
+        let (world, runtime, downloads) = (new_world(), build_runtime()?, ArchiveDownloads::default());
+        Ok(PackProject { place, lock, cache, world, runtime, downloads, output })
     }
 
     /// Loads the manifest with a lock, and with texts in the place of files.
@@ -122,37 +126,70 @@ impl<'o> PackProject<'o> {
     /// What the lock says of a pack, which is in the cache then.
     fn resolve(&self, wanted: &PackUse, known: Option<&LockedPack>, moves: &Moves<'_>) -> anyhow::Result<LockedPack> {
         let same = known.filter(|known| known.source == wanted.source);
-        let Some(known) = same else {
+        let Some(same) = same else {
             let why = if known.is_none() { "it is not in" } else { "it is from elsewhere in" };
             ensure!(!matches!(moves, Moves::Nothing), "{why} {LOCK_NAME}\nhelp: run `folio lock`");
-            return self.fetch(wanted, None);
+            // Another release of an archive: what it was granted counts for the same files alone.
+            let granted = known.filter(|known| known.source.is_same_place(&wanted.source));
+            let granted = granted.and_then(|known| known.granted.clone());
+            return Ok(LockedPack { granted, ..self.fetch(wanted, None)? });
         };
-        if moves.includes(&wanted.key) && self.has_moved(known)? {
+        if moves.includes(&wanted.key) && self.has_moved(same)? {
             let fetched = self.fetch(wanted, None)?;
-            return Ok(LockedPack { granted: known.granted.clone(), ..fetched });
+            return Ok(LockedPack { granted: same.granted.clone(), ..fetched });
         }
-        if self.cache.check(&known.digest).is_ok() {
-            return Ok(known.clone());
+        if self.cache.check(&same.digest).is_ok() {
+            return Ok(same.clone());
         }
-        let fetched = self.fetch(wanted, Some(&known.commit))?;
+        let fetched = self.fetch(wanted, same.commit.as_deref())?;
         ensure!(
-            fetched.digest == known.digest,
-            "commit {} has other files than {LOCK_NAME} says: {} and not {}",
-            known.commit,
+            fetched.digest == same.digest,
+            "{} has other files than {LOCK_NAME} says: {} and not {}",
+            same.version(),
             fetched.digest,
-            known.digest
+            same.digest
         );
-        Ok(known.clone())
+        Ok(same.clone())
     }
 
-    /// Whether the revision of a pack is another commit now.
+    /// Whether the revision of a pack is another commit now. That of an archive stands in the manifest.
     fn has_moved(&self, known: &LockedPack) -> anyhow::Result<bool> {
-        Ok(self.remote_commit(&known.source)?.as_ref() != Some(&known.commit))
+        match &known.source {
+            PackSource::Git(source) => Ok(self.remote_commit(source)? != known.commit),
+            PackSource::Archive(_) => Ok(false),
+        }
     }
 
     /// The commit of a revision now; `None` where it is gone.
-    pub(super) fn remote_commit(&self, source: &GitSource) -> anyhow::Result<Option<String>> {
+    fn remote_commit(&self, source: &GitSource) -> anyhow::Result<Option<String>> {
         Ok(self.runtime.block_on(remote_commit(source, (&self.world, &self.cache)))?)
+    }
+
+    /// The commit or the SHA-256 that a pack has now where it comes from; `None` where it is gone.
+    pub(super) fn remote_revision(&self, key: &str, source: &PackSource) -> anyhow::Result<Option<String>> {
+        match source {
+            PackSource::Git(source) => self.remote_commit(source),
+            PackSource::Archive(source) => {
+                // Whether it is the pack of another's pack is not in the lock.
+                let hosts = if key.contains('/') { ArchiveHosts::Public } else { ArchiveHosts::Any };
+                self.remote_sha256(&source.url, hosts)
+            }
+        }
+    }
+
+    /// The SHA-256 of what is under a URL now; `None` where nothing is.
+    pub(super) fn remote_sha256(&self, url: &str, hosts: ArchiveHosts) -> anyhow::Result<Option<String>> {
+        match self.runtime.block_on(self.downloads.get(url, hosts, &self.world)) {
+            Ok(bytes) => Ok(Some(archive_sha256(&bytes))),
+            Err(ArchivePackError::Status(404 | 410)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The bytes of an archive that somebody here names.
+    pub(super) fn download(&self, url: &str) -> anyhow::Result<Arc<Vec<u8>>> {
+        self.output.eprint(&format!("looking into {url}\n"));
+        Ok(self.runtime.block_on(self.downloads.get(url, ArchiveHosts::Any, &self.world))?)
     }
 
     /// The paths of all files of a repository, and the text of one.
@@ -170,20 +207,43 @@ impl<'o> PackProject<'o> {
 
     /// Fetches a pack into the cache, and warns of what is suspicious in it.
     fn fetch(&self, wanted: &PackUse, commit: Option<&str>) -> anyhow::Result<LockedPack> {
-        self.output.eprint(&format!("fetching `{}` from {}\n", wanted.key, wanted.source.url));
-        let fetched = self.runtime.block_on(fetch_pack(&wanted.source, commit, (&self.world, &self.cache)))?;
+        self.output.eprint(&format!("fetching `{}` from {}\n", wanted.key, wanted.source.url()));
+        let fetched = match &wanted.source {
+            PackSource::Git(source) => {
+                let fetched = self.runtime.block_on(fetch_pack(source, commit, (&self.world, &self.cache)))?;
+                let what = "links and submodules";
+                FetchedFiles { commit: Some(fetched.commit), tree: fetched.tree, skipped: fetched.skipped, what }
+            }
+            PackSource::Archive(source) => self.fetch_archive(wanted, source)?,
+        };
         self.warn_of(&wanted.key, &fetched);
         let digest = self.cache.store(&fetched.tree).context("cannot write the cache")?;
-        let FetchedPack { commit, tree, .. } = fetched;
+        let FetchedFiles { commit, tree, .. } = fetched;
         Ok(LockedPack { source: wanted.source.clone(), commit, digest, files: tree.len() as u64, granted: None })
     }
 
-    fn warn_of(&self, key: &str, fetched: &FetchedPack) {
+    /// Downloads an archive, which must be that of the manifest, and unpacks it.
+    fn fetch_archive(&self, wanted: &PackUse, source: &ArchiveSource) -> anyhow::Result<FetchedFiles> {
+        let hosts = if wanted.is_foreign { ArchiveHosts::Public } else { ArchiveHosts::Any };
+        let bytes = self.runtime.block_on(self.downloads.get(&source.url, hosts, &self.world))?;
+        let found = archive_sha256(&bytes);
+        ensure!(
+            found == source.sha256,
+            "the archive has sha256 {found} and not {}\nhelp: if that is what you want, take it by `folio update {}`",
+            source.sha256,
+            wanted.key
+        );
+        let unpacked = unpack_archive(&bytes, source.path.as_deref())?;
+        Ok(FetchedFiles { commit: None, tree: unpacked.tree, skipped: unpacked.skipped, what: "links" })
+    }
+
+    fn warn_of(&self, key: &str, fetched: &FetchedFiles) {
         if !fetched.skipped.is_empty() {
             let names: Vec<_> = fetched.skipped.iter().take(MAX_SHOWN).map(|path| one_line(path)).collect();
             let more = if fetched.skipped.len() > MAX_SHOWN { ", …" } else { "" };
             let names = names.join("`, `");
-            self.output.eprint(&format!("warning: pack `{key}`: links and submodules are left out: `{names}`{more}\n"));
+            let what = fetched.what;
+            self.output.eprint(&format!("warning: pack `{key}`: {what} are left out: `{names}`{more}\n"));
         }
         let suspicious = suspicious_files(&fetched.tree);
         for line in suspicious.iter().take(MAX_SHOWN) {
@@ -194,10 +254,12 @@ impl<'o> PackProject<'o> {
         }
     }
 
-    /// The report of the manifest with another lock, where it has errors that it had not.
-    pub(super) fn new_errors(&self, before: &PackLock, after: &PackLock) -> Option<Report> {
-        let report = |lock: &PackLock| build(self.load(lock, FileBuffers::default())).report;
-        Some(report(after)).filter(|after| after.first_new(&report(before), Severity::Error).is_some())
+    /// The report of the manifest with another lock and other texts, where it has errors that it had not.
+    pub(super) fn new_errors(&self, before: &PackLock, after: &PackLock, texts: &FileBuffers) -> Option<Report> {
+        let report = |lock: &PackLock, texts: FileBuffers| build(self.load(lock, texts)).report;
+        let after = report(after, texts.clone());
+        let is_worse = after.first_new(&report(before, FileBuffers::default()), Severity::Error).is_some();
+        is_worse.then_some(after)
     }
 
     /// Writes the lock, if it is another one.
@@ -216,6 +278,15 @@ impl<'o> PackProject<'o> {
     fn lock_path(&self) -> PathBuf {
         self.place.path().join(LOCK_NAME)
     }
+}
+
+/// The files of a pack, as they came.
+struct FetchedFiles {
+    commit: Option<String>,
+    tree: PackTree,
+    /// What is left out, and what that is.
+    skipped: Vec<String>,
+    what: &'static str,
 }
 
 /// Says why packs are not what they should be.

@@ -28,7 +28,7 @@ pub(super) fn run(arguments: &TrustArgs, output: &Output) -> anyhow::Result<Exit
         return Ok(Exit::Failure);
     };
     if wanted.allow.is_empty() {
-        let acts = PackActs::of(&project, &lock, key);
+        let acts = PackActs::of(&project, &lock, key, &FileBuffers::default());
         let help = match acts.grants().join(", ") {
             needed if needed.is_empty() => "help: it does nothing but show texts".to_owned(),
             needed => format!("help: write what it may do: `allow: [{needed}]`"),
@@ -40,7 +40,7 @@ pub(super) fn run(arguments: &TrustArgs, output: &Output) -> anyhow::Result<Exit
         output.print(&format!("`{key}` is trusted already\n"))?;
         return Ok(Exit::Success);
     }
-    let acts = PackActs::of(&project, &lock, key);
+    let acts = PackActs::of(&project, &lock, key, &FileBuffers::default());
     let tree = project.cache.read(&locked.digest)?;
     output.print(&sanitize(&describe(wanted, locked, (&acts, &tree))))?;
     if !arguments.yes && !confirm(key, output)? {
@@ -83,9 +83,9 @@ fn confirm(key: &str, output: &Output) -> anyhow::Result<bool> {
 
 /// What a pack is, and what it would do.
 fn describe(wanted: &PackUse, locked: &LockedPack, (acts, tree): (&PackActs, &PackTree)) -> String {
-    let LockedPack { commit, digest, files, source, .. } = locked;
+    let LockedPack { digest, files, source, .. } = locked;
     let files = count_noun(usize::try_from(*files).unwrap_or(usize::MAX), "file");
-    let mut text = format!("pack `{}` from {source}\n  commit {commit}, {files}, {digest}\n", wanted.key);
+    let mut text = format!("pack `{}` from {source}\n  {}, {files}, {digest}\n", wanted.key, locked.version());
     let _ = writeln!(text, "  allowed: {}\n", names(wanted));
     text.push_str(&acts.describe());
     for (path, bytes) in acts.named_files(tree) {

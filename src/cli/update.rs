@@ -2,16 +2,18 @@
 
 use std::collections::BTreeSet;
 
+use anyhow::{Context, bail};
 use similar::TextDiff;
 
+use super::new::Target;
 use super::pack_acts::PackActs;
-use super::pack_project::{Moves, PackProject, print_failure};
+use super::pack_project::{Moves, PackProject, is_within, print_failure};
 use super::{Exit, Output, UpdateArgs};
 use crate::compile::FileBuffers;
 use crate::diagnostic::{count_noun, nearest, one_line, sanitize};
-use crate::pack_source::{LOCK_NAME, LockedPack, PackLock, PackTree};
+use crate::pack_source::{ArchiveHosts, LOCK_NAME, LockedPack, PackLock, PackSource, PackTree};
 
-/// How many digits of a commit are shown.
+/// How many digits of a commit, or of the SHA-256 of an archive, are shown.
 const SHORT_COMMIT: usize = 12;
 
 /// Moves packs to where their revisions are now.
@@ -24,11 +26,17 @@ pub(super) fn run(arguments: &UpdateArgs, output: &Output) -> anyhow::Result<Exi
         output.eprint(&format!("error: no pack `{}` in {LOCK_NAME}\nhelp: {help}\n", one_line(key)));
         return Ok(Exit::Failure);
     }
-    let lock = match project.complete(&Moves::Updated(key), &FileBuffers::default()) {
+    let target = Target::find(&arguments.file)?;
+    let text = match with_new_archives(&project, &target, key) {
+        Ok(text) => text,
+        Err(error) => return Ok(print_failure(&error, output)),
+    };
+    let texts = target.buffers(&text)?;
+    let lock = match project.complete(&Moves::Updated(key), &texts) {
         Ok(lock) => lock,
         Err(error) => return Ok(print_failure(&error, output)),
     };
-    let change = Change { project: &project, before: &project.lock, after: &lock };
+    let change = Change { project: &project, before: &project.lock, after: &lock, texts: &texts };
     for key in change.keys() {
         output.print(&change.summary(&key))?;
         if arguments.diff {
@@ -41,13 +49,41 @@ pub(super) fn run(arguments: &UpdateArgs, output: &Output) -> anyhow::Result<Exi
     if arguments.dry_run {
         return Ok(Exit::Success);
     }
-    if let Some(report) = project.new_errors(&project.lock, &lock) {
+    if let Some(report) = project.new_errors(&project.lock, &lock, &texts) {
         output.eprint_report(&report);
         output.eprint("error: nothing is updated: the manifest would have errors\n");
         return Ok(Exit::Failure);
     }
     project.write_lock(&lock)?;
+    if text != target.text {
+        target.write(&text)?;
+        output.print(&format!("wrote the new `sha256` to {}\n", target.display_path()))?;
+    }
     Ok(Exit::Success)
+}
+
+/// The text of the manifest with the SHA-256 that its archives have now.
+fn with_new_archives(project: &PackProject<'_>, target: &Target, key: Option<&str>) -> anyhow::Result<String> {
+    let uses = project.uses(&project.lock, &FileBuffers::default())?;
+    let mut text = target.text.clone();
+    let chosen = uses.iter().filter(|wanted| key.is_none_or(|key| is_within(&wanted.key, key)));
+    for wanted in chosen {
+        let (PackSource::Archive(source), Some(at)) = (&wanted.source, wanted.sha256_at) else { continue };
+        let now =
+            project.remote_sha256(&source.url, ArchiveHosts::Any).with_context(|| format!("pack `{}`", wanted.key))?;
+        let now = now.with_context(|| format!("pack `{}`: {} is gone", wanted.key, source.url))?;
+        if now == source.sha256 {
+            continue;
+        }
+        // Both have 64 digits: places behind it stay.
+        let range = at.start as usize..at.end as usize;
+        let written = target.text.get(range.clone()).filter(|written| written.to_lowercase().contains(&source.sha256));
+        let Some(written) = written else {
+            bail!("pack `{}` has another archive now\nhelp: write `sha256: {now}`", wanted.key);
+        };
+        text.replace_range(range, &written.to_lowercase().replace(&source.sha256, &now));
+    }
+    Ok(text)
 }
 
 /// Two states of a lock.
@@ -55,6 +91,8 @@ struct Change<'p> {
     project: &'p PackProject<'p>,
     before: &'p PackLock,
     after: &'p PackLock,
+    /// The manifest that is for the lock after.
+    texts: &'p FileBuffers,
 }
 
 impl Change<'_> {
@@ -68,7 +106,7 @@ impl Change<'_> {
         let (before, after) = (self.before.packs.get(key), self.after.packs.get(key));
         match (before, after) {
             (Some(before), Some(after)) => {
-                let (old, new) = (short(&before.commit), short(&after.commit));
+                let (old, new) = (short(before.revision()), short(after.revision()));
                 let what = match before.digest == after.digest {
                     true => "with the same files".to_owned(),
                     false => self.changed_files(before, after),
@@ -77,7 +115,7 @@ impl Change<'_> {
                 let trust = format!("  it has texts only, until `folio trust {key}`\n");
                 format!("{key}: {old} to {new}, {what}\n{}", if could_act { &trust } else { "" })
             }
-            (None, Some(after)) => format!("{key}: new, {}\n", short(&after.commit)),
+            (None, Some(after)) => format!("{key}: new, {}\n", short(after.revision())),
             _ => format!("{key}: gone\n"),
         }
     }
@@ -97,8 +135,8 @@ impl Change<'_> {
         let tree = |lock: &PackLock| lock.packs.get(key).and_then(|pack| self.project.cache.read(&pack.digest).ok());
         let (Some(new), old) = (tree(self.after), tree(self.before)) else { return String::new() };
         let Some(old) = old else { return "  the files as they were are not in the cache\n".to_owned() };
-        let (acts_before, acts_after) =
-            (PackActs::of(self.project, self.before, key), PackActs::of(self.project, self.after, key));
+        let acts_before = PackActs::of(self.project, self.before, key, &FileBuffers::default());
+        let acts_after = PackActs::of(self.project, self.after, key, self.texts);
         let mut text = unified("what it does", &acts_before.comparable(), &acts_after.comparable());
         let named: BTreeSet<&str> = acts_before
             .named_files(&old)

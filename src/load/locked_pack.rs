@@ -9,12 +9,12 @@ use crate::diagnostic::{Code, Span};
 use crate::files::{FileError, Folder};
 use crate::manifest::{Allow, Grant, PackRef};
 use crate::pack_source::{
-    CacheError, GitSource, LOCK_NAME, LockedPack, PackCache, PackLock, SourceError, check_folder, check_revision,
-    check_url,
+    ArchiveSource, CacheError, GitSource, LOCK_NAME, LockedPack, PackCache, PackLock, PackSource, SourceError,
+    check_archive_folder, check_archive_url, check_folder, check_revision, check_sha256, check_url,
 };
 use crate::yaml::{Location, Spanned};
 
-/// How many digits of a commit messages show.
+/// How many digits of a commit, or of the SHA-256 of an archive, messages show.
 const SHORT_COMMIT: usize = 8;
 
 /// A pack that comes from elsewhere, as its importer has it.
@@ -23,7 +23,11 @@ pub struct PackUse {
     /// Its key in the lock.
     pub key: String,
     /// Where it comes from.
-    pub source: GitSource,
+    pub source: PackSource,
+    /// Whether another pack from elsewhere imports it.
+    pub is_foreign: bool,
+    /// The place of `sha256`, if the served manifest has it.
+    pub sha256_at: Option<Span>,
     /// What it is allowed, if it is granted that.
     pub allow: BTreeSet<Grant>,
     /// Whether it can be loaded.
@@ -84,25 +88,50 @@ impl LockedReference<'_> {
     }
 
     /// Where it comes from; reports what is wrong with that.
-    fn source(&self, findings: &mut LoadContext) -> Option<GitSource> {
-        let PackRef { rev, path, .. } = &self.reference.value;
+    fn source(&self, findings: &mut LoadContext) -> Option<PackSource> {
         if self.is_foreign && !self.url.starts_with("https://") {
             let message = "a pack of another repository has its own packs over `https://` only";
             findings.report.error(Code::Unsafe, self.url.location.span(), message);
             return None;
         }
-        let mut report = |at: Location, error: SourceError| {
-            let diagnostic = findings.report.error(Code::BadValue, at.span(), error.to_string());
-            if let Some(help) = error.help() {
-                diagnostic.help(help);
-            }
-        };
+        match self.reference.git {
+            Some(_) => self.repository(findings).map(PackSource::Git),
+            None => self.archive(findings).map(PackSource::Archive),
+        }
+    }
+
+    fn repository(&self, findings: &mut LoadContext) -> Option<GitSource> {
+        let PackRef { rev, path, .. } = &self.reference.value;
+        let mut report = |at: Location, error: SourceError| report_source(at, &error, findings);
         check_url(self.url).map_err(|error| report(self.url.location, error)).ok()?;
         let valid_rev = rev.as_ref().map(|rev| check_revision(rev).map_err(|error| report(rev.location, error)));
         let valid_path = path.as_ref().map(|path| check_folder(path).map_err(|error| report(path.location, error)));
         valid_rev.transpose().ok()?;
         valid_path.transpose().ok()?;
         GitSource::new(self.url, rev.as_ref().map(|rev| rev.as_str()), path.as_ref().map(|path| path.as_str())).ok()
+    }
+
+    fn archive(&self, findings: &mut LoadContext) -> Option<ArchiveSource> {
+        let PackRef { sha256, path, .. } = &self.reference.value;
+        let Some(sha256) = sha256 else {
+            let message = format!("missing key `sha256` in the pack `{}`", self.name.value);
+            let help = "write what `sha256sum` prints for the archive; `folio add URL` writes it too";
+            findings.report.error(Code::MissingKey, self.reference.location.span(), message).help(help);
+            return None;
+        };
+        let mut report = |at: Location, error: SourceError| report_source(at, &error, findings);
+        check_archive_url(self.url).map_err(|error| report(self.url.location, error)).ok()?;
+        check_sha256(sha256).map_err(|error| report(sha256.location, error)).ok()?;
+        let folder = path.as_ref().map(|path| check_archive_folder(path).map_err(|error| report(path.location, error)));
+        folder.transpose().ok()?;
+        ArchiveSource::new(self.url, sha256, path.as_ref().map(|path| path.as_str())).ok()
+    }
+}
+
+fn report_source(at: Location, error: &SourceError, findings: &mut LoadContext) {
+    let diagnostic = findings.report.error(Code::BadValue, at.span(), error.to_string());
+    if let Some(help) = error.help() {
+        diagnostic.help(help);
     }
 }
 
@@ -126,9 +155,16 @@ impl<'a> LockedPacks<'a> {
         let source = written.source(findings)?;
         let (key, at) = (written.key(), written.url.location);
         let allow: BTreeSet<Grant> = written.reference.allow.iter().flat_map(Allow::grants).collect();
+        let sha256 = written.reference.sha256.as_ref();
         let used = |state: PackState| {
-            let wanted = PackUse { key: key.clone(), source: source.clone(), allow: allow.clone(), state };
-            self.uses.borrow_mut().push(wanted);
+            self.uses.borrow_mut().push(PackUse {
+                key: key.clone(),
+                source: source.clone(),
+                is_foreign: written.is_foreign,
+                sha256_at: sha256.filter(|_| written.outer_key.is_empty()).map(|sha256| sha256.location.span()),
+                allow: allow.clone(),
+                state,
+            });
         };
         let Some(locked) = self.locked(&key, &source, at, findings) else {
             used(PackState::Unlocked);
@@ -143,7 +179,7 @@ impl<'a> LockedPacks<'a> {
         let mut reference = written.reference.clone();
         reference.value.allow = reference.allow.as_ref().map(|allow| allow.restricted_to(&granted));
         let path = written.reference.path.clone().unwrap_or_else(|| written.url.clone());
-        let short = locked.commit.get(..SHORT_COMMIT).unwrap_or_default();
+        let short = locked.revision().get(..SHORT_COMMIT).unwrap_or_default();
         let shown = format!("{key}@{short}/");
         Some(OpenedPack {
             reference,
@@ -157,7 +193,7 @@ impl<'a> LockedPacks<'a> {
 
 impl LockedPacks<'_> {
     /// What the lock says of a pack; reports one that it does not have.
-    fn locked(&self, key: &str, source: &GitSource, at: Location, findings: &mut LoadContext) -> Option<&LockedPack> {
+    fn locked(&self, key: &str, source: &PackSource, at: Location, findings: &mut LoadContext) -> Option<&LockedPack> {
         let lock = self.lock.get_or_init(|| read_lock(self.folder, self.shown, findings)).as_ref()?;
         let (message, help) = match lock.packs.get(key) {
             Some(locked) if locked.source == *source => return Some(locked),

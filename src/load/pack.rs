@@ -403,19 +403,17 @@ fn open_nested(
     findings: &mut LoadContext,
 ) -> Option<OpenedPack> {
     let PackImport { key, reference } = import;
-    if let Some(url) = &reference.git {
+    report_misplaced(reference, findings);
+    if let Some(url) = reference.git.as_ref().or(reference.url.as_ref()) {
         let is_foreign = request.locked_grants.is_some();
         let written = LockedReference { name: key, reference, url, outer_key: &request.key, is_foreign };
         return request.locked_packs.open(&written, findings);
-    }
-    if let Some(rev) = &reference.rev {
-        findings.report.error(Code::Conflict, rev.location.span(), "`rev` cannot be used without `git`");
     }
     let mut compiler = Compiler::new(findings, importer, Path::new(""));
     let Some(path) = &reference.path else {
         compiler
             .error(Code::MissingKey, reference.location, format!("missing key `path` in the pack `{}`", key.value))
-            .help("write the folder that contains its folio.yaml, or `git` with the URL of a repository");
+            .help("write the folder that contains its folio.yaml, or `git` or `url` with that of a repository or an archive");
         return None;
     };
     let relative = compiler.resolve_path(path, path.location)?;
@@ -429,6 +427,19 @@ fn open_nested(
             compiler.error(Code::NotFound, path.location, error.to_string());
             None
         }
+    }
+}
+
+/// Reports keys of one source of a pack beside those of another.
+fn report_misplaced(reference: &PackRef, findings: &mut LoadContext) {
+    let PackRef { git, rev, url, sha256, .. } = reference;
+    let misplaced = [
+        (rev.as_ref().filter(|_| git.is_none()), "`rev` cannot be used without `git`"),
+        (sha256.as_ref().filter(|_| url.is_none()), "`sha256` cannot be used without `url`"),
+        (url.as_ref().filter(|_| git.is_some()), "`url` cannot be used with `git`"),
+    ];
+    for (written, message) in misplaced.into_iter().filter_map(|(written, message)| Some((written?, message))) {
+        findings.report.error(Code::Conflict, written.location.span(), message);
     }
 }
 

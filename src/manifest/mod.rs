@@ -135,7 +135,7 @@ impl OneOrManyPaths {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct PackRef {
-    /// The folder, relative to this file; with `git`, a folder of the repository. Required without `git`.
+    /// The folder, relative to this file; with `git` or `url`, a folder of the repository or the archive. Required without them.
     pub path: Option<Spanned<String>>,
     /// The repository that it comes from: `https://…`, `ssh://…` or `file://…`. `folio lock` writes its commit and the digest
     /// of its files to folio.lock, `folio fetch` puts these files into the cache, and nothing else is ever loaded:
@@ -143,6 +143,12 @@ pub struct PackRef {
     pub git: Option<Spanned<String>>,
     /// With `git`, a branch, a tag or a commit of 40 digits. The default is the default branch.
     pub rev: Option<Spanned<String>>,
+    /// The archive that it comes from, `.tar.gz`, `.tar` or `.zip`: `https://…` or `file:///…`. `folio add URL` writes it with its
+    /// `sha256`, and folio.lock and the cache are as with `git`. An archive of a repository has one folder around everything, which
+    /// `path` names too: `{ url: "https://example.com/docs-1.2.0.tar.gz", sha256: 3f2a…, path: docs-1.2.0/prompts }`.
+    pub url: Option<Spanned<String>>,
+    /// With `url`, the SHA-256 of the archive. Required there: nothing else is ever loaded.
+    pub sha256: Option<Spanned<String>>,
     /// For a folder of prompts of another program: their format, or several. The default is `auto` for a folder without a
     /// `folio.yaml`. Their texts are served as they are: only the markers of the format are replaced. Commands in them run with
     /// `allow: [script]`, and files that they name are read with `allow: [read]`. `{ path: fabric/data/patterns, format: fabric }`.
@@ -157,8 +163,8 @@ pub struct PackRef {
     pub workspace: Option<Spanned<String>>,
     /// The prefix of its names, joined by `-`. The default is its key; `""` for none.
     pub prefix: Option<Spanned<String>>,
-    /// What it may do: `[exec, http]`. Without a grant it has texts only, and cannot act. With `git`, `folio trust` must have
-    /// confirmed it for the files as they are.
+    /// What it may do: `[exec, http]`. Without a grant it has texts only, and cannot act. With `git` or `url`, `folio trust` must
+    /// have confirmed it for the files as they are.
     /// A map holds its programs to a sandbox in addition to their own: `{ exec: { sandbox: { write: [out] } } }`. Paths are
     /// relative to this file; the pack may read its own folder.
     pub allow: Option<Allow>,

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use serde::Deserialize;
 
-use super::source::{GitSource, is_commit};
+use super::archive_source::ArchiveSource;
+use super::source::{GitSource, PackSource, SourceError, is_commit};
 use super::tree_digest::TreeDigest;
 use crate::diagnostic::{Code, FileId, Report};
 use crate::manifest::Grant;
@@ -30,9 +31,9 @@ pub struct PackLock {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockedPack {
     /// Where it comes from, as the manifest says.
-    pub source: GitSource,
-    /// The commit.
-    pub commit: String,
+    pub source: PackSource,
+    /// The commit, in a repository.
+    pub commit: Option<String>,
     /// The digest of its files.
     pub digest: TreeDigest,
     /// How many files it has.
@@ -56,6 +57,20 @@ impl LockedPack {
         let granted = self.granted.as_ref().filter(|granted| granted.digest == self.digest);
         granted.map(|granted| granted.allow.clone()).unwrap_or_default()
     }
+
+    /// The digits of its commit, or of the SHA-256 of its archive.
+    pub fn revision(&self) -> &str {
+        match &self.source {
+            PackSource::Git(_) => self.commit.as_deref().unwrap_or_default(),
+            PackSource::Archive(source) => &source.sha256,
+        }
+    }
+
+    /// The same, with what they are.
+    pub fn version(&self) -> String {
+        let kind = if matches!(self.source, PackSource::Git(_)) { "commit" } else { "sha256" };
+        format!("{kind} {}", self.revision())
+    }
 }
 
 /// The file as it is written.
@@ -71,6 +86,8 @@ struct WrittenLock {
 struct WrittenPack {
     git: Option<Spanned<String>>,
     rev: Option<Spanned<String>>,
+    url: Option<Spanned<String>>,
+    sha256: Option<Spanned<String>>,
     path: Option<Spanned<String>>,
     commit: Option<Spanned<String>>,
     digest: Option<Spanned<String>>,
@@ -133,21 +150,47 @@ struct PackReader<'a> {
 
 impl PackReader<'_> {
     fn read(&mut self, written: &WrittenPack) -> Option<LockedPack> {
-        let text = |key: &Option<Spanned<String>>| key.as_ref().map(|key| key.value.clone());
-        let url = self.required("git", written.git.as_ref())?;
-        let commit = self.required("commit", written.commit.as_ref())?;
+        let (source, commit) = match &written.url {
+            Some(url) => (PackSource::Archive(self.archive(url, written)?), None),
+            None => {
+                let (source, commit) = self.repository(written)?;
+                (PackSource::Git(source), Some(commit))
+            }
+        };
         let digest = self.required("digest", written.digest.as_ref())?;
-        if !is_commit(commit) {
-            self.bad_value(commit.location, "expected a commit of 40 hexadecimal digits".to_owned());
-        }
-        let source = GitSource::new(url, text(&written.rev).as_deref(), text(&written.path).as_deref());
-        let source = source.map_err(|error| self.bad_value(url.location, error.to_string())).ok()?;
         let digest = self.digest(digest)?;
         let granted = match &written.granted {
             Some(granted) => Some(self.granted(granted)?),
             None => None,
         };
-        Some(LockedPack { source, commit: commit.value.clone(), digest, files: written.files.unwrap_or(0), granted })
+        Some(LockedPack { source, commit, digest, files: written.files.unwrap_or(0), granted })
+    }
+
+    fn repository(&mut self, written: &WrittenPack) -> Option<(GitSource, String)> {
+        let text = |key: &Option<Spanned<String>>| key.as_ref().map(|key| key.value.clone());
+        let url = self.required("git", written.git.as_ref())?;
+        let commit = self.required("commit", written.commit.as_ref())?;
+        if !is_commit(commit) {
+            self.bad_value(commit.location, "expected a commit of 40 hexadecimal digits".to_owned());
+        }
+        let source = GitSource::new(url, text(&written.rev).as_deref(), text(&written.path).as_deref());
+        Some((self.valid(url, source)?, commit.value.clone()))
+    }
+
+    fn archive(&mut self, url: &Spanned<String>, written: &WrittenPack) -> Option<ArchiveSource> {
+        let sha256 = self.required("sha256", written.sha256.as_ref())?;
+        for (key, other) in [("git", &written.git), ("rev", &written.rev), ("commit", &written.commit)] {
+            if let Some(other) = other {
+                self.bad_value(other.location, format!("`{key}` cannot be used with `url`"));
+            }
+        }
+        let path = written.path.as_ref().map(|path| path.as_str());
+        let source = ArchiveSource::new(url, sha256, path);
+        self.valid(url, source)
+    }
+
+    fn valid<S>(&mut self, url: &Spanned<String>, source: Result<S, SourceError>) -> Option<S> {
+        source.map_err(|error| self.bad_value(url.location, error.to_string())).ok()
     }
 
     fn granted(&mut self, written: &Spanned<WrittenGranted>) -> Option<Granted> {
@@ -177,14 +220,16 @@ impl PackReader<'_> {
 fn write_pack(text: &mut String, pack: &LockedPack) {
     let LockedPack { source, commit, digest, files, granted } = pack;
     let digest_text = digest.to_string();
-    let keys = [
-        ("git", Some(&source.url)),
-        ("rev", source.rev.as_ref()),
-        ("path", source.path.as_ref()),
-        ("commit", Some(commit)),
-        ("digest", Some(&digest_text)),
-    ];
-    for (key, value) in keys.into_iter().filter_map(|(key, value)| Some((key, value?))) {
+    let of_source = match source {
+        PackSource::Git(GitSource { url, rev, path }) => {
+            [("git", Some(url)), ("rev", rev.as_ref()), ("path", path.as_ref())]
+        }
+        PackSource::Archive(ArchiveSource { url, sha256, path }) => {
+            [("url", Some(url)), ("sha256", Some(sha256)), ("path", path.as_ref())]
+        }
+    };
+    let keys = of_source.into_iter().chain([("commit", commit.as_ref()), ("digest", Some(&digest_text))]);
+    for (key, value) in keys.filter_map(|(key, value)| Some((key, value?))) {
         let _ = writeln!(text, "    {key}: {}", scalar(value));
     }
     let _ = writeln!(text, "    files: {files}");
@@ -227,8 +272,14 @@ mod tests {
             let source = GitSource::new("https://github.com/acme/docs", Some(rev), Some("prompts/ü")).unwrap();
             let granted = Granted { digest, allow: [Grant::Exec, Grant::Http].into() };
             let commit = format!("{commit:0<40}");
-            let pack = LockedPack { source, commit, digest, files: 12, granted: Some(granted) };
-            let lock = PackLock { packs: [("docs/1".to_owned(), pack.clone()), ("null".to_owned(), pack)].into() };
+            let source = PackSource::Git(source);
+            let pack = LockedPack { source, commit: Some(commit), digest, files: 12, granted: Some(granted) };
+            let url = "https://example.com/a.zip?path=x&y=1";
+            let archive = ArchiveSource::new(url, &"7e".repeat(32), rev.get(..1)).unwrap();
+            let source = PackSource::Archive(archive);
+            let other = LockedPack { source, commit: None, digest, files: 1, granted: None };
+            let packs = [("docs/1".to_owned(), pack.clone()), ("null".to_owned(), pack), ("z".to_owned(), other)];
+            let lock = PackLock { packs: packs.into() };
             assert_eq!(parsed(&lock.to_yaml()).as_ref(), Ok(&lock), "{}", lock.to_yaml());
         }
         assert_eq!(parsed(&PackLock::default().to_yaml()), Ok(PackLock::default()));
@@ -239,7 +290,9 @@ mod tests {
         let pack = |keys: &str| format!("lock: 1\npacks: {{ x: {{ {keys} }} }}\n");
         let commit = "a".repeat(40);
         let good = format!("git: https://x/y, commit: {commit}, digest: \"{DIGEST}\"");
+        let good_archive = format!("url: https://x/y.zip, sha256: {:0>64}, digest: \"{DIGEST}\"", "a");
         assert!(parsed(&pack(&good)).is_ok());
+        assert!(parsed(&pack(&good_archive)).is_ok());
         for text in [
             pack(&good.replace("https://x/y", "\"ext::sh -c x\"")),
             pack(&good.replace("https://x/y", "\"--upload-pack=x\"")),
@@ -255,6 +308,12 @@ mod tests {
             pack(&good).replace("lock: 1", "lock: 2"),
             pack(&good).replace("lock: 1\n", ""),
             "<<<<<<< ours\nlock: 1\n".to_owned(),
+            pack(&good_archive.replace("https://", "http://")),
+            pack(&good_archive.replace("sha256: 0", "sha256: x")),
+            pack(&good_archive.replace("sha256:", "rev:")),
+            pack(&format!("{good_archive}, commit: {commit}")),
+            pack(&format!("{good_archive}, git: https://x/y")),
+            pack(&format!("{good_archive}, path: ../x")),
         ] {
             assert!(parsed(&text).is_err(), "{text}");
         }

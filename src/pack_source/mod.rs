@@ -1,8 +1,10 @@
-//! Packs of git repositories: their source, their lock file, their cache, and how they are fetched.
+//! Packs of git repositories and archives: their source, their lock file, their cache, and how they are fetched.
 //!
 //! A fetched pack is a [`PackTree`] with a [`TreeDigest`], kept in a [`PackCache`] under that digest; a [`PackLock`] says
 //! which digest each pack has. What is not here: how a pack is loaded (load/), and the commands (cli/).
 
+mod archive_pack;
+mod archive_source;
 mod cache;
 mod git;
 mod lock;
@@ -12,11 +14,15 @@ mod text_check;
 mod tree;
 mod tree_digest;
 
+pub use archive_pack::{
+    ArchiveDownloads, ArchiveHosts, ArchiveListing, ArchivePackError, list_archive, unpack_archive,
+};
+pub use archive_source::{ArchiveSource, archive_sha256, check_archive_folder, check_archive_url, check_sha256};
 pub use cache::{CacheError, PackCache};
 pub use git::{FetchError, FetchedPack, fetch_pack, list_repository, remote_commit};
 pub use lock::{Granted, LOCK_NAME, LockedPack, PackLock, scalar};
 pub use marketplace::{MARKETPLACE_FILE, Plugin, PluginSource, plugins, repository_url};
-pub use source::{GitSource, SourceError, check_folder, check_revision, check_url};
+pub use source::{GitSource, PackSource, SourceError, check_folder, check_revision, check_url};
 pub use text_check::suspicious_files;
 pub use tree::{PackTree, TreeError, TreeLimits};
 pub use tree_digest::TreeDigest;

@@ -1,12 +1,49 @@
-//! The source of a pack: a repository, a revision and a folder in it.
+//! The source of a pack: a folder of a repository, or of an archive.
 
 use std::fmt;
 use std::path::Path;
 
+use super::archive_source::ArchiveSource;
 use crate::files::normalize;
 
 /// The schemes of repositories.
 const SCHEMES: [&str; 3] = ["https://", "ssh://", "file://"];
+
+/// Where a pack comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PackSource {
+    /// A repository.
+    Git(GitSource),
+    /// An archive.
+    Archive(ArchiveSource),
+}
+
+impl PackSource {
+    /// The URL of the repository or the archive.
+    pub fn url(&self) -> &str {
+        match self {
+            PackSource::Git(source) => &source.url,
+            PackSource::Archive(source) => &source.url,
+        }
+    }
+
+    /// Whether another one is the same archive with other bytes, or the same altogether.
+    pub fn is_same_place(&self, other: &PackSource) -> bool {
+        match (self, other) {
+            (PackSource::Archive(one), PackSource::Archive(other)) => one.url == other.url && one.path == other.path,
+            _ => self == other,
+        }
+    }
+}
+
+impl fmt::Display for PackSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PackSource::Git(source) => source.fmt(f),
+            PackSource::Archive(source) => source.fmt(f),
+        }
+    }
+}
 
 /// A folder of a git repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +77,21 @@ pub enum SourceError {
     /// It is not below the root of the repository.
     #[error("path `{0}` escapes the repository")]
     Folder(String),
+    /// Another scheme than those of archives, or none.
+    #[error("the URL of an archive begins with `https://` or `file:///`")]
+    ArchiveScheme,
+    /// No URL, or one of nothing that could be an archive.
+    #[error("invalid URL of an archive")]
+    ArchiveUrl,
+    /// A user, a password, or a parameter that is called like a credential.
+    #[error("the URL of an archive contains credentials")]
+    ArchiveCredentials,
+    /// It is not below the root of the archive.
+    #[error("path `{0}` escapes the archive")]
+    ArchiveFolder(String),
+    /// It is no SHA-256.
+    #[error("invalid `sha256`: expected 64 hexadecimal digits")]
+    Sha256,
 }
 
 impl SourceError {
@@ -48,6 +100,9 @@ impl SourceError {
         match self {
             SourceError::Credentials => Some("git has the credentials of its helpers, and ssh those of its agent"),
             SourceError::Scheme => Some("such as `https://github.com/OWNER/REPO`"),
+            SourceError::ArchiveScheme => Some("such as `https://example.com/prompts-1.2.0.tar.gz`"),
+            SourceError::ArchiveCredentials => Some("archives are downloaded without credentials; git has its own"),
+            SourceError::Sha256 => Some("`sha256sum ARCHIVE` prints it, and `folio add URL` writes it"),
             _ => None,
         }
     }

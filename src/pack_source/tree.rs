@@ -122,6 +122,14 @@ impl TreeLimits {
     pub fn admit(&mut self, path: &str, size: u64) -> Result<(), TreeError> {
         check_path(path)?;
         self.count(path, size)?;
+        self.claim_path(path)
+    }
+
+    /// Takes the path of a file, which is safe, and those of its folders.
+    ///
+    /// # Errors
+    /// It is there already, or differs from another in case alone.
+    pub(super) fn claim_path(&mut self, path: &str) -> Result<(), TreeError> {
         let folders = path.match_indices('/').filter_map(|(end, _)| path.get(..end));
         folders
             .map(|folder| (folder, false))
@@ -160,7 +168,7 @@ impl TreeLimits {
 }
 
 /// Checks that a path stays below its folder, and is one line of what `sha256sum` prints.
-fn check_path(path: &str) -> Result<(), TreeError> {
+pub(super) fn check_path(path: &str) -> Result<(), TreeError> {
     let is_safe_name = |name: &str| {
         let is_special = matches!(name, "" | "." | "..") || name.eq_ignore_ascii_case(".git");
         !is_special && name.len() <= MAX_NAME_BYTES && !name.eq_ignore_ascii_case("git~1")

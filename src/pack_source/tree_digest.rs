@@ -30,7 +30,8 @@ impl TreeDigest {
     }
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
+/// Bytes in lower-case hexadecimal digits.
+pub(super) fn hexadecimal(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digit = |nibble: u8| DIGITS.get(usize::from(nibble)).copied().map_or('0', char::from);
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()

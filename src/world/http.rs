@@ -43,7 +43,7 @@ const CREDENTIAL_WORDS: [&str; 9] =
     ["key", "token", "secret", "password", "signature", "sig", "auth", "authorization", "cookie"];
 
 /// Whether a header or a parameter is a credential by its name.
-pub(super) fn is_credential_name(name: &str) -> bool {
+pub fn is_credential_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     CREDENTIAL_WORDS.iter().any(|word| name.ends_with(word)) && name != "idempotency-key"
 }
@@ -103,6 +103,8 @@ pub struct HttpRequest {
     pub cache: Option<Duration>,
     /// Whether redirects are followed. Otherwise a redirect is the response.
     pub follows_redirects: bool,
+    /// Whether a text of the response becomes UTF-8. Otherwise the body has the bytes that were sent.
+    pub decodes_text: bool,
     /// Whether it may carry credentials: not once it was moved to another origin.
     pub is_authorized: bool,
     /// The hosts that may have private addresses.
@@ -135,6 +137,7 @@ impl HttpRequest {
             access_token: None,
             cache: None,
             follows_redirects: true,
+            decodes_text: true,
             is_authorized: true,
             host_policy: HostPolicy::default(),
             tls: TlsOptions::default(),
@@ -213,7 +216,8 @@ async fn follow_redirects(clients: &HttpClients, mut request: HttpRequest) -> Re
         let answer = if redirects == 0 { answer } else { answer.map_err(WorldError::after_redirect) }?;
         let (answer, exchange) = (answer.response, answer.exchange);
         let Some(location) = redirect_location(&answer).filter(|_| request.follows_redirects) else {
-            let response = read_response(answer, hop, request.read_limit()).await?;
+            let reading = BodyReading { limit: request.read_limit(), decodes_text: request.decodes_text };
+            let response = read_response(answer, hop, reading).await?;
             exchange.end();
             return Ok(response);
         };
@@ -308,10 +312,16 @@ fn redirect_location(answer: &reqwest::Response) -> Option<String> {
     Some(String::from_utf8_lossy(location.as_bytes()).into_owned())
 }
 
+/// How a body is read.
+struct BodyReading {
+    limit: u64,
+    decodes_text: bool,
+}
+
 async fn read_response(
     mut answer: reqwest::Response,
     hop: OutgoingRequest,
-    limit: u64,
+    BodyReading { limit, decodes_text }: BodyReading,
 ) -> Result<HttpResponse, WorldError> {
     let status = answer.status().as_u16();
     let headers = answer.headers().iter();
@@ -342,7 +352,7 @@ async fn read_response(
         return Err(WorldError::InvalidResponse { host: hop.peer().host.to_owned() });
     }
     let content_type = answer.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let bytes = decode_text(bytes, content_type);
+    let bytes = if decodes_text { decode_text(bytes, content_type) } else { bytes };
     let response = HttpResponse {
         status,
         headers,

@@ -19,6 +19,7 @@ mod check_formats;
 mod harness;
 mod pages;
 
+mod archives;
 mod architecture;
 mod argv;
 mod arguments;
@@ -35,6 +36,7 @@ mod conversation;
 mod coverage;
 mod dev;
 mod explain;
+mod export;
 mod examples;
 mod faulty_upstream;
 mod file_paths;

@@ -13,7 +13,7 @@ use crate::harness::{CommandOutput, FOLIO_BIN, TEST_TIMEOUT, TestFolder};
 use crate::pseudo_terminal::PseudoTerminal;
 
 /// A pack with a prompt and a tool.
-const PACK: &str = "\
+pub const PACK: &str = "\
 folio: 1
 server: { name: docs }
 prompts:
@@ -92,28 +92,28 @@ impl Repository {
 }
 
 /// A server with packs, and a cache of its own.
-struct Desk {
-    folder: TestFolder,
+pub struct Desk {
+    pub folder: TestFolder,
 }
 
 impl Desk {
     /// One pack `docs` with these keys.
-    fn new(keys: &str) -> Desk {
+    pub fn new(keys: &str) -> Desk {
         Desk::of(&format!("folio: 1\nserver: {{ name: desk }}\npacks:\n  docs: {{ {keys} }}\n"))
     }
 
-    fn of(manifest: &str) -> Desk {
+    pub fn of(manifest: &str) -> Desk {
         Desk { folder: TestFolder::with_manifest(manifest) }
     }
 
     /// The same, locked.
-    fn locked(keys: &str) -> Desk {
+    pub fn locked(keys: &str) -> Desk {
         let desk = Desk::new(keys);
         desk.ok(&["lock"]);
         desk
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(FOLIO_BIN);
         command.args(arguments).current_dir(self.folder.path()).env("FOLIO_CACHE", self.folder.join("cache"));
         command.env("GIT_CONFIG_GLOBAL", "/dev/null").env_remove("FOLIO_LOG").env_remove("NO_COLOR");
@@ -121,52 +121,52 @@ impl Desk {
         command
     }
 
-    fn run(&self, arguments: &[&str]) -> CommandOutput {
+    pub fn run(&self, arguments: &[&str]) -> CommandOutput {
         output(&mut self.command(arguments))
     }
 
     /// Where there is no git, and no other program.
-    fn run_without_programs(&self, arguments: &[&str]) -> CommandOutput {
+    pub fn run_without_programs(&self, arguments: &[&str]) -> CommandOutput {
         output(self.command(arguments).env("PATH", "/nonexistent"))
     }
 
-    fn ok(&self, arguments: &[&str]) -> String {
+    pub fn ok(&self, arguments: &[&str]) -> String {
         let ran = self.run(arguments);
         assert_eq!(ran.code, Some(0), "{arguments:?}: {ran:?}");
         ran.out + &ran.err
     }
 
     /// What a command says that fails.
-    fn fail(&self, arguments: &[&str]) -> String {
+    pub fn fail(&self, arguments: &[&str]) -> String {
         let ran = self.run(arguments);
         assert_eq!(ran.code, Some(1), "{arguments:?}: {ran:?}");
         ran.out + &ran.err
     }
 
-    fn lock(&self) -> String {
+    pub fn lock(&self) -> String {
         fs::read_to_string(self.folder.join("folio.lock")).unwrap()
     }
 
     /// The value of a key of the one pack in the lock.
-    fn locked_value(&self, key: &str) -> String {
+    pub fn locked_value(&self, key: &str) -> String {
         let lock = self.lock();
         let line = lock.lines().find_map(|line| line.trim().strip_prefix(&format!("{key}: ")));
         line.unwrap_or_else(|| panic!("no {key} in {lock}")).trim_matches('"').to_owned()
     }
 
     /// The folders of the cache.
-    fn cached(&self) -> Vec<PathBuf> {
+    pub fn cached(&self) -> Vec<PathBuf> {
         let Ok(entries) = fs::read_dir(self.folder.join("cache/packs")) else { return Vec::new() };
         entries.map(|entry| entry.unwrap().path()).collect()
     }
 
     /// The folder of the one pack in the cache.
-    fn pack(&self) -> PathBuf {
+    pub fn pack(&self) -> PathBuf {
         self.folder.join("cache/packs").join(self.locked_value("digest").trim_start_matches("sha256:"))
     }
 
     /// Writes to the cache, which is not to be written.
-    fn tamper(&self, path: &str, text: &str) {
+    pub fn tamper(&self, path: &str, text: &str) {
         fs::set_permissions(self.pack(), PermissionsExt::from_mode(0o755)).unwrap();
         let _ = fs::remove_file(self.pack().join(path));
         fs::write(self.pack().join(path), text).unwrap();
@@ -180,7 +180,7 @@ impl Drop for Desk {
     }
 }
 
-fn output(command: &mut Command) -> CommandOutput {
+pub fn output(command: &mut Command) -> CommandOutput {
     let output = command.output().unwrap();
     CommandOutput {
         code: output.status.code(),
@@ -604,7 +604,7 @@ fn pack_of_a_pack_is_in_the_outermost_lock() {
 }
 
 /// A manifest with comments, and what `add` is to leave of it.
-const COMMENTED: &str = "# The desk.\nfolio: 1\nserver: { name: desk }   # ours\n";
+pub const COMMENTED: &str = "# The desk.\nfolio: 1\nserver: { name: desk }   # ours\n";
 
 #[test]
 fn added_pack_keeps_the_manifest_and_leaves_without_a_trace() {

@@ -1,0 +1,134 @@
+//! Reads `tar`: its old form, ustar, that of GNU and pax.
+//!
+//! Headers that say something of the next entry are read here and not by the crate, which takes any size for a name.
+
+use std::io::{self, Read};
+
+use tar::{Archive, Entry, EntryType, PaxExtensions};
+
+use super::read::{ArchiveError, ArchiveFile, MAX_ENTRIES, SkippedPaths, Visitor, path_text};
+
+/// How large the header of one entry may be.
+const MAX_EXTENSION_BYTES: u64 = 64 << 10;
+
+/// What headers before an entry say of it.
+#[derive(Default)]
+struct Extension {
+    path: Option<Vec<u8>>,
+    size: Option<u64>,
+    is_sparse: bool,
+}
+
+/// Visits the files of a tar archive.
+pub(super) fn visit_tar<E: From<ArchiveError>>(
+    reader: impl Read,
+    visit: Visitor<'_, E>,
+    skipped: &mut SkippedPaths,
+) -> Result<(), E> {
+    let mut archive = Archive::new(reader);
+    let entries = archive.entries().map_err(ArchiveError::from)?.raw(true);
+    let mut extension = Extension::default();
+    for (nth, entry) in entries.enumerate() {
+        let mut entry = entry.map_err(|error| read_error(error, nth))?;
+        if nth >= MAX_ENTRIES {
+            return Err(ArchiveError::TooManyEntries.into());
+        }
+        if !extension.extend(&mut entry)? {
+            let described = std::mem::take(&mut extension);
+            visit_entry(&mut entry, described, visit, skipped)?;
+        }
+    }
+    Ok(())
+}
+
+/// What is wrong with an archive: one that begins with no entry is none.
+fn read_error(error: io::Error, nth: usize) -> ArchiveError {
+    // Those of gzip have other kinds.
+    let is_of_tar = error.kind() == io::ErrorKind::Other;
+    match ArchiveError::from(error) {
+        ArchiveError::Malformed(_) if nth == 0 && is_of_tar => ArchiveError::Kind,
+        error => error,
+    }
+}
+
+impl Extension {
+    /// Takes the header of the next entry; `false` where this is an entry itself.
+    fn extend(&mut self, entry: &mut Entry<'_, impl Read>) -> Result<bool, ArchiveError> {
+        match entry.header().entry_type() {
+            EntryType::GNULongName => {
+                let mut name = read_extension(entry)?;
+                let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
+                name.truncate(end);
+                self.path = Some(name);
+            }
+            // The target of a link, which is left out.
+            EntryType::GNULongLink => {}
+            EntryType::XHeader => {
+                let bytes = read_extension(entry)?;
+                self.read_pax(&bytes)?;
+            }
+            EntryType::XGlobalHeader => {
+                let bytes = read_extension(entry)?;
+                let mut global = Extension::default();
+                global.read_pax(&bytes)?;
+                if global.path.is_some() || global.size.is_some() || global.is_sparse {
+                    return Err(ArchiveError::malformed("one path or size for all entries"));
+                }
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn read_pax(&mut self, bytes: &[u8]) -> Result<(), ArchiveError> {
+        for pair in PaxExtensions::new(bytes) {
+            let pair = pair?;
+            match pair.key_bytes() {
+                b"path" => self.path = Some(pair.value_bytes().to_vec()),
+                b"size" => {
+                    let size = pair.value().ok().and_then(|size| size.parse().ok());
+                    self.size = Some(size.ok_or_else(|| ArchiveError::malformed("a size that is no number"))?);
+                }
+                key => self.is_sparse |= key.starts_with(b"GNU.sparse."),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read_extension(entry: &mut Entry<'_, impl Read>) -> Result<Vec<u8>, ArchiveError> {
+    let mut bytes = Vec::new();
+    entry.take(MAX_EXTENSION_BYTES + 1).read_to_end(&mut bytes)?;
+    let is_whole = bytes.len() as u64 <= MAX_EXTENSION_BYTES;
+    if is_whole { Ok(bytes) } else { Err(ArchiveError::malformed("a header of more than 64 KiB")) }
+}
+
+fn visit_entry<E: From<ArchiveError>>(
+    entry: &mut Entry<'_, impl Read>,
+    Extension { path, size, is_sparse }: Extension,
+    visit: Visitor<'_, E>,
+    skipped: &mut SkippedPaths,
+) -> Result<(), E> {
+    let written = path.unwrap_or_else(|| entry.header().path_bytes().into_owned());
+    let kind = entry.header().entry_type();
+    if kind.is_symlink() || kind.is_hard_link() {
+        skipped.add(&written);
+        return Ok(());
+    }
+    let path = path_text(&written)?;
+    let own_size = entry.header().entry_size().map_err(ArchiveError::from)?;
+    // Readers do not agree on which of two sizes counts.
+    if size.is_some_and(|size| size != own_size) {
+        return Err(ArchiveError::malformed(format!("two sizes of `{path}`")).into());
+    }
+    if is_sparse || kind.is_gnu_sparse() {
+        return Err(ArchiveError::Unsupported { path, what: "a sparse file" }.into());
+    }
+    match kind {
+        EntryType::Directory => Ok(()),
+        // Folders of the oldest archives.
+        EntryType::Regular if path.ends_with('/') && own_size == 0 => Ok(()),
+        EntryType::Regular | EntryType::Continuous => visit(ArchiveFile::new(path, own_size, entry)),
+        _ => Err(ArchiveError::Special(path).into()),
+    }
+}

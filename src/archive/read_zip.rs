@@ -1,0 +1,68 @@
+//! Reads `zip`: stored and deflated files, by the directory at the end.
+
+use std::io::Cursor;
+
+use zip::read::ZipFile;
+use zip::{CompressionMethod, ZipArchive};
+
+use super::read::{ArchiveError, ArchiveFile, MAX_ENTRIES, SkippedPaths, Visitor, path_text};
+
+/// The kind of a file in its mode, and those of regular files and links.
+const KIND_MASK: u32 = 0o170_000;
+const REGULAR: u32 = 0o100_000;
+const LINK: u32 = 0o120_000;
+
+/// Visits the files of a zip archive.
+pub(super) fn visit_zip<E: From<ArchiveError>>(
+    bytes: &[u8],
+    visit: Visitor<'_, E>,
+    skipped: &mut SkippedPaths,
+) -> Result<(), E> {
+    let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(ArchiveError::malformed)?;
+    if archive.len() > MAX_ENTRIES {
+        return Err(ArchiveError::TooManyEntries.into());
+    }
+    if archive.has_duplicate_names() {
+        return Err(ArchiveError::Duplicate.into());
+    }
+    if archive.has_overlapping_entries().map_err(ArchiveError::malformed)? {
+        return Err(ArchiveError::Overlap.into());
+    }
+    for nth in 0..archive.len() {
+        check_readable(&mut archive, nth)?;
+        let file = archive.by_index(nth).map_err(ArchiveError::malformed)?;
+        visit_entry(file, visit, skipped)?;
+    }
+    Ok(())
+}
+
+/// Refuses what the crate has no reader for.
+fn check_readable(archive: &mut ZipArchive<Cursor<&[u8]>>, nth: usize) -> Result<(), ArchiveError> {
+    let raw = archive.by_index_raw(nth).map_err(ArchiveError::malformed)?;
+    let path = path_text(raw.name_raw())?;
+    if raw.encrypted() {
+        return Err(ArchiveError::Unsupported { path, what: "encrypted" });
+    }
+    match raw.compression() {
+        CompressionMethod::Stored | CompressionMethod::Deflated => Ok(()),
+        _ => Err(ArchiveError::Unsupported { path, what: "compressed by another method than deflate" }),
+    }
+}
+
+fn visit_entry<E: From<ArchiveError>>(
+    mut file: ZipFile<'_, Cursor<&[u8]>>,
+    visit: Visitor<'_, E>,
+    skipped: &mut SkippedPaths,
+) -> Result<(), E> {
+    let path = path_text(file.name_raw())?;
+    match file.unix_mode().map_or(0, |mode| mode & KIND_MASK) {
+        LINK => skipped.add(path.as_bytes()),
+        _ if path.ends_with('/') => {}
+        0 | REGULAR => {
+            let size = file.size();
+            return visit(ArchiveFile::new(path, size, &mut file));
+        }
+        _ => return Err(ArchiveError::Special(path).into()),
+    }
+    Ok(())
+}

@@ -1,0 +1,337 @@
+//! What `folio add` names: a folder, a repository, an archive, or a skill or a plugin of one.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail, ensure};
+use url::Url;
+
+use super::AddArgs;
+use super::pack_project::PackProject;
+use crate::diagnostic::{one_line, quote_names};
+use crate::pack_source::{
+    ArchiveListing, ArchiveSource, GitSource, MARKETPLACE_FILE, PackSource, Plugin, PluginSource, SourceError,
+    archive_sha256, check_archive_folder, check_archive_url, check_folder, check_sha256, list_archive, plugins,
+    repository_url, scalar,
+};
+
+/// How many names a message shows.
+const MAX_SHOWN: usize = 20;
+/// How the names of archives end.
+const ARCHIVE_SUFFIXES: [&str; 4] = [".tar.gz", ".tgz", ".tar", ".zip"];
+
+/// Where a pack is added from.
+pub(super) enum NewSource {
+    /// A folder, relative to the manifest.
+    Folder(String),
+    Repository(GitSource),
+    Archive {
+        source: ArchiveSource,
+        /// What the pack is called where nobody names it.
+        name: String,
+    },
+}
+
+impl NewSource {
+    /// The last name in it.
+    pub(super) fn name(&self) -> String {
+        let path = match self {
+            NewSource::Folder(path) => path,
+            NewSource::Repository(source) => source.path.as_ref().unwrap_or(&source.url),
+            NewSource::Archive { name, .. } => name,
+        };
+        let last = last_name(path);
+        last.strip_suffix(".git").unwrap_or(last).to_owned()
+    }
+
+    /// Its keys in a manifest, and their values in YAML.
+    pub(super) fn keys(&self) -> Vec<(&'static str, String)> {
+        let keys = match self {
+            NewSource::Folder(path) => [("path", Some(path)), ("", None), ("", None)],
+            NewSource::Repository(source) => {
+                [("git", Some(&source.url)), ("rev", source.rev.as_ref()), ("path", source.path.as_ref())]
+            }
+            NewSource::Archive { source, .. } => {
+                [("url", Some(&source.url)), ("sha256", Some(&source.sha256)), ("path", source.path.as_ref())]
+            }
+        };
+        keys.into_iter().filter_map(|(key, value)| Some((key, scalar(value?)))).collect()
+    }
+}
+
+fn last_name(path: &str) -> &str {
+    path.trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or_default()
+}
+
+/// The place of what the command line names.
+pub(super) fn locate(arguments: &AddArgs, project: &PackProject<'_>) -> anyhow::Result<NewSource> {
+    let written = arguments.source.as_str();
+    if let Some(url) = archive_url(arguments)? {
+        ensure!(arguments.rev.is_none(), "`--rev` is for repositories, and `{}` is an archive", one_line(written));
+        return NewArchive::open(url, arguments, project)?.locate(arguments, project);
+    }
+    let is_folder = written.starts_with(['.', '/', '~']) || (!written.contains("://") && Path::new(written).is_dir());
+    if is_folder {
+        ensure!(arguments.rev.is_none(), "`--rev` is for repositories, and `{}` is a folder", one_line(written));
+        ensure!(arguments.name.is_none(), "a skill or a plugin of a folder is added by its path");
+        let folder = PathBuf::from(written).join(arguments.path.as_deref().unwrap_or_default());
+        return folder_below(&folder, project).map(NewSource::Folder);
+    }
+    let written = WrittenSource::parse(written);
+    let (rev, path) = (arguments.rev.clone().or(written.rev), arguments.path.clone().or(written.path));
+    let source = GitSource::new(&written.url, rev.as_deref(), path.as_deref()).map_err(explain)?;
+    let Some(name) = &arguments.name else { return Ok(NewSource::Repository(source)) };
+    let (paths, marketplace) = project.list_repository(&source, MARKETPLACE_FILE)?;
+    let below = source.path.clone();
+    let found = find_named(name, &PackListing { place: &source.url, paths, marketplace, below })?;
+    found.into_source(PackSource::Git(source))
+}
+
+/// The URL of an archive, if the command line names one.
+fn archive_url(arguments: &AddArgs) -> anyhow::Result<Option<String>> {
+    let written = arguments.source.as_str();
+    if !written.contains("://") {
+        let path = Path::new(written);
+        if !path.is_file() {
+            ensure!(arguments.sha256.is_none(), "no archive `{}`", one_line(written));
+            return Ok(None);
+        }
+        let path = fs::canonicalize(path)?;
+        let url = Url::from_file_path(&path).map_err(|()| anyhow::anyhow!("`{}` has no URL", path.display()))?;
+        return Ok(Some(url.into()));
+    }
+    let path = written.split(['?', '#']).next().unwrap_or_default().to_ascii_lowercase();
+    let is_archive = arguments.sha256.is_some() || ARCHIVE_SUFFIXES.iter().any(|suffix| path.ends_with(suffix));
+    Ok(is_archive.then(|| written.to_owned()))
+}
+
+fn explain(error: SourceError) -> anyhow::Error {
+    match error.help() {
+        Some(help) => anyhow::anyhow!("{error}\nhelp: {help}"),
+        None => anyhow::anyhow!("{error}"),
+    }
+}
+
+/// An archive that was downloaded to look into it.
+struct NewArchive {
+    url: String,
+    sha256: String,
+    listing: ArchiveListing,
+}
+
+impl NewArchive {
+    fn open(url: String, arguments: &AddArgs, project: &PackProject<'_>) -> anyhow::Result<NewArchive> {
+        // What is no source is not downloaded.
+        check_archive_url(&url).map_err(explain)?;
+        let expected = arguments.sha256.as_deref().map(check_sha256).transpose().map_err(explain)?;
+        arguments.path.as_deref().map(check_archive_folder).transpose().map_err(explain)?;
+        let bytes = project.download(&url)?;
+        let sha256 = archive_sha256(&bytes);
+        if let Some(expected) = expected.filter(|expected| *expected != sha256) {
+            bail!("the archive has sha256 {sha256} and not {expected}");
+        }
+        Ok(NewArchive { listing: list_archive(&bytes, MARKETPLACE_FILE)?, url, sha256 })
+    }
+
+    fn locate(mut self, arguments: &AddArgs, project: &PackProject<'_>) -> anyhow::Result<NewSource> {
+        let path = self.folder(arguments.path.as_deref(), project);
+        let source = ArchiveSource::new(&self.url, &self.sha256, path.as_deref()).map_err(explain)?;
+        let Some(name) = &arguments.name else {
+            let name = self.default_name(arguments.path.as_deref());
+            return Ok(NewSource::Archive { source, name });
+        };
+        let listing = PackListing {
+            place: &self.url,
+            paths: std::mem::take(&mut self.listing.paths),
+            marketplace: self.listing.file.take(),
+            below: path,
+        };
+        let found = find_named(name, &listing)?.inside(self.listing.top.as_deref());
+        found.into_source(PackSource::Archive(source))
+    }
+
+    /// The folder of the pack. Archives of repositories have one folder around everything, of which few people think.
+    fn folder(&self, written: Option<&str>, project: &PackProject<'_>) -> Option<String> {
+        let has = |folder: &str| {
+            let inside = format!("{}/", folder.trim_start_matches("./").trim_end_matches('/'));
+            self.listing.paths.iter().any(|path| path.starts_with(&inside))
+        };
+        let top = self.listing.top.as_deref();
+        let path = match (written, top) {
+            (Some(path), Some(top)) if !has(path) => format!("{top}/{path}"),
+            (None, Some(top)) => top.to_owned(),
+            (written, _) => return written.map(str::to_owned),
+        };
+        project.output.eprint(&format!("everything in the archive is below one folder: `path` is `{path}`\n"));
+        Some(path)
+    }
+
+    /// What is left of the name of a folder or a file without its version.
+    fn default_name(&self, written: Option<&str>) -> String {
+        if let Some(path) = written {
+            return last_name(path).to_owned();
+        }
+        let path = self.url.split(['?', '#']).next().unwrap_or_default();
+        let last = self.listing.top.as_deref().unwrap_or_else(|| last_name(path));
+        let suffix = ARCHIVE_SUFFIXES.iter().find(|suffix| last.to_ascii_lowercase().ends_with(*suffix));
+        let stem = suffix.and_then(|suffix| last.get(..last.len() - suffix.len())).unwrap_or(last);
+        without_version(stem).to_owned()
+    }
+}
+
+/// `docs` of `docs-1.2.0` and of `docs-v2`.
+fn without_version(name: &str) -> &str {
+    let is_version =
+        |text: &str| text.strip_prefix('v').unwrap_or(text).starts_with(|first: char| first.is_ascii_digit());
+    match name.rsplit_once('-') {
+        Some((stem, version)) if is_version(version) && !stem.is_empty() => stem,
+        _ => name,
+    }
+}
+
+/// The path of a folder from that of the manifest.
+fn folder_below(folder: &Path, project: &PackProject<'_>) -> anyhow::Result<String> {
+    let real = |path: &Path| fs::canonicalize(path).with_context(|| format!("cannot read `{}`", path.display()));
+    let (folder, root) = (real(folder)?, real(project.place.path())?);
+    let Ok(below) = folder.strip_prefix(&root) else {
+        bail!(
+            "`{}` is not below the folder of the manifest\nhelp: add a repository on this machine by its URL: `file://{0}`",
+            folder.display()
+        );
+    };
+    ensure!(!below.as_os_str().is_empty(), "a manifest is no pack of itself");
+    below.to_str().map(str::to_owned).context("its path is not UTF-8")
+}
+
+/// A repository as people write it.
+struct WrittenSource {
+    url: String,
+    rev: Option<String>,
+    path: Option<String>,
+}
+
+impl WrittenSource {
+    /// `OWNER/REPO`, a URL, the address of ssh, or the page of a folder on GitHub.
+    fn parse(written: &str) -> WrittenSource {
+        let page = written.strip_prefix("https://github.com/").and_then(|rest| rest.split_once("/tree/"));
+        if let Some((repository, rest)) = page.filter(|(repository, _)| repository.split('/').count() == 2) {
+            let (rev, path) = rest.split_once('/').map_or((rest, None), |(rev, path)| (rev, Some(path.to_owned())));
+            return WrittenSource { url: format!("https://github.com/{repository}"), rev: Some(rev.to_owned()), path };
+        }
+        WrittenSource { url: repository_url(written), rev: None, path: None }
+    }
+}
+
+/// What a repository or an archive has.
+struct PackListing<'a> {
+    /// Its URL.
+    place: &'a str,
+    paths: Vec<String>,
+    /// The text of its marketplace.
+    marketplace: Option<Vec<u8>>,
+    /// The folder in which skills are looked for.
+    below: Option<String>,
+}
+
+/// Where a skill or a plugin is.
+enum FoundPack {
+    /// In a folder of the same source; of the root where it is empty.
+    Folder(String),
+    /// In another repository.
+    Repository(GitSource),
+}
+
+impl FoundPack {
+    /// The same, where the folder of a plugin is that below another.
+    fn inside(self, top: Option<&str>) -> FoundPack {
+        match (self, top) {
+            (FoundPack::Folder(path), Some(top)) if path != top && !path.starts_with(&format!("{top}/")) => {
+                FoundPack::Folder(format!("{top}/{path}"))
+            }
+            (found, _) => found,
+        }
+    }
+
+    /// Its source, which is in another folder of `source` or elsewhere.
+    fn into_source(self, source: PackSource) -> anyhow::Result<NewSource> {
+        let path = match self {
+            FoundPack::Repository(source) => return Ok(NewSource::Repository(source)),
+            FoundPack::Folder(path) => Some(check_folder(&path).map_err(explain)?).filter(|path| !path.is_empty()),
+        };
+        Ok(match source {
+            PackSource::Git(source) => NewSource::Repository(GitSource { path, ..source }),
+            PackSource::Archive(source) => {
+                let name = path.clone().unwrap_or_default();
+                NewSource::Archive { source: ArchiveSource { path, ..source }, name }
+            }
+        })
+    }
+}
+
+/// The folder of a plugin or a skill.
+fn find_named(name: &str, listing: &PackListing<'_>) -> anyhow::Result<FoundPack> {
+    let plugins = listing.marketplace.as_ref().map(|text| plugins(text)).unwrap_or_default();
+    if let Some(plugin) = plugins.iter().find(|plugin| plugin.name == name) {
+        return place_of(plugin, listing.place);
+    }
+    let below = listing.below.as_ref().map(|path| format!("{path}/")).unwrap_or_default();
+    let is_skill = |folder: &&str| folder.rsplit('/').next() == Some(name) && folder.starts_with(&below);
+    let folders = listing.paths.iter().filter_map(|path| path.strip_suffix("/SKILL.md"));
+    let found: Vec<&str> = folders.clone().filter(is_skill).collect();
+    match found.as_slice() {
+        [folder] => Ok(FoundPack::Folder((*folder).to_owned())),
+        [] => {
+            let skills = folders.map(|folder| folder.rsplit('/').next().unwrap_or(folder).to_owned());
+            let known: Vec<String> =
+                plugins.iter().map(|plugin| plugin.name.clone()).chain(skills).take(MAX_SHOWN).collect();
+            let help =
+                if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", quote_names(&known)) };
+            bail!("no plugin or skill `{}` in {}\nhelp: {help}", one_line(name), listing.place)
+        }
+        several => bail!("several skills `{}`\nhelp: choose one with `--path`: {}", one_line(name), several.join(", ")),
+    }
+}
+
+/// Where a plugin is, of a marketplace with a URL.
+fn place_of(plugin: &Plugin, marketplace: &str) -> anyhow::Result<FoundPack> {
+    match &plugin.source {
+        PluginSource::Folder(path) => Ok(FoundPack::Folder(check_folder(path).map_err(explain)?)),
+        PluginSource::Repository { url, rev, path } => {
+            let is_local = |url: &str| url.starts_with("file:");
+            ensure!(
+                !is_local(url) || is_local(marketplace),
+                "plugin `{}` of a marketplace elsewhere is on this machine: `{}`",
+                one_line(&plugin.name),
+                one_line(url)
+            );
+            GitSource::new(url, rev.as_deref(), path.as_deref()).map(FoundPack::Repository).map_err(explain)
+        }
+        PluginSource::Other(kind) => {
+            bail!("plugin `{}` is not in a repository: its source is `{}`", one_line(&plugin.name), one_line(kind))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::panic)]
+    use super::*;
+
+    #[test]
+    fn marketplace_elsewhere_names_no_repository_of_this_machine() {
+        let source = PluginSource::Repository { url: "file:///srv/x".to_owned(), rev: None, path: None };
+        let plugin = Plugin { name: "x".to_owned(), source };
+        assert!(place_of(&plugin, "https://example.com/x/y").is_err());
+        let Ok(FoundPack::Repository(found)) = place_of(&plugin, "file:///srv/m") else { panic!("it is a repository") };
+        assert_eq!(found.url, "file:///srv/x");
+    }
+
+    #[test]
+    fn versions_are_no_part_of_names() {
+        for (name, expected) in
+            [("docs-1.2.0", "docs"), ("docs-v2", "docs"), ("docs-main", "docs-main"), ("-1", "-1"), ("v1", "v1")]
+        {
+            assert_eq!(without_version(name), expected);
+        }
+    }
+}

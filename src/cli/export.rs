@@ -1,0 +1,350 @@
+//! `folio export`.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, bail, ensure};
+
+use super::pack_project::{PackProject, print_failure};
+use super::{Exit, ExportDockerArgs, ExportMcpbArgs, ExportServerJsonArgs, ExportTarget, Output};
+use crate::catalog::build;
+use crate::diagnostic::{count_noun, one_line};
+use crate::export::{
+    BundleParts, DOCKERFILE_HEADER, ExportedFile, ExportedVariable, Platform, ServerDescription, ServerJsonParts,
+    cached_packs, collect_folder, docker_context, exported_variables, mcpb_bundle, platform_of, server_json,
+};
+use crate::files::{Folder, OverwritePolicy, WritableFolder};
+use crate::load::{EnvSource, LoadedPack, LoadedPacks, MANIFEST_NAMES, ManifestLocation, load};
+use crate::manifest::EnvEntry;
+use crate::pack_source::archive_sha256;
+use crate::redact::Redactor;
+
+/// How large a program or a bundle may be that is read.
+const MAX_FILE_BYTES: u64 = 1 << 30;
+/// How many names a message shows.
+const MAX_SHOWN: usize = 10;
+
+/// Writes a server for other people.
+pub(super) fn run(target: &ExportTarget, output: &Output) -> anyhow::Result<Exit> {
+    let exported = match target {
+        ExportTarget::Mcpb(arguments) => export_mcpb(arguments, output),
+        ExportTarget::ServerJson(arguments) => export_server_json(arguments, output),
+        ExportTarget::Docker(arguments) => export_docker(arguments, output),
+    };
+    match exported {
+        Ok(exit) => Ok(exit),
+        Err(error) => Ok(print_failure(&error, output)),
+    }
+}
+
+fn export_mcpb(arguments: &ExportMcpbArgs, output: &Output) -> anyhow::Result<Exit> {
+    refuse_existing(&arguments.output, arguments.force)?;
+    let Some(export) = Export::open(&arguments.file, output)? else { return Ok(Exit::Failure) };
+    export.check_version()?;
+    if let Some((name, file)) = export.variable_files.first() {
+        bail!(
+            "`{name}` is read from `{}`, which other people do not have\nhelp: declare it without `file`: their host asks for it",
+            file.display()
+        );
+    }
+    let Program { bytes, platform } = Program::read(arguments.program.as_deref())?;
+    let ServerFiles { folder, packs } = export.files(&arguments.output, output)?;
+    let count = folder.len() + packs.len();
+    let author = arguments.author.clone().unwrap_or_else(|| export.author());
+    let parts = BundleParts { program: bytes, platform, author, manifest: export.manifest.clone(), folder, packs };
+    let bundle = mcpb_bundle(&export.server, parts)?;
+    write_file(&arguments.output, &bundle, arguments.force)?;
+    let (shown, size) = (arguments.output.display(), bundle.len().div_ceil(1024));
+    let (name, version) = (export.server.short_name(), &export.server.info.version);
+    let files = count_noun(count, "file");
+    output.print(&format!("wrote {shown}: {name} {version} for {}, {files}, {size} KiB\n", platform.as_str()))?;
+    Ok(Exit::Success)
+}
+
+fn export_server_json(arguments: &ExportServerJsonArgs, output: &Output) -> anyhow::Result<Exit> {
+    if let Some(path) = &arguments.output {
+        refuse_existing(path, arguments.force)?;
+    }
+    let Some(export) = Export::open(&arguments.file, output)? else { return Ok(Exit::Failure) };
+    export.check_version()?;
+    for url in arguments.url.iter().chain(&arguments.remote) {
+        ensure!(
+            url.starts_with("https://") && url::Url::parse(url).is_ok(),
+            "invalid URL `{}`: expected `https://…`",
+            one_line(url)
+        );
+    }
+    let bundle = match (&arguments.mcpb, &arguments.url) {
+        (Some(path), Some(url)) => Some((url.clone(), archive_sha256(&read_file(path)?))),
+        _ => None,
+    };
+    let (name, image, remote) = (arguments.name.clone(), arguments.image.clone(), arguments.remote.clone());
+    let written = server_json(&export.server, &ServerJsonParts { name, bundle, image, remote })?;
+    let text = format!("{written:#}\n");
+    match &arguments.output {
+        Some(path) => {
+            write_file(path, text.as_bytes(), arguments.force)?;
+            output.print(&format!("wrote {}\n", path.display()))?;
+        }
+        None => output.print(&text)?,
+    }
+    Ok(Exit::Success)
+}
+
+fn export_docker(arguments: &ExportDockerArgs, output: &Output) -> anyhow::Result<Exit> {
+    let dir = &arguments.output;
+    check_export_folder(dir, arguments.force)?;
+    let Some(export) = Export::open(&arguments.file, output)? else { return Ok(Exit::Failure) };
+    let real = std::path::absolute(dir)?;
+    let real = fs::canonicalize(&real).unwrap_or(real);
+    ensure!(!export.root.starts_with(&real), "`{}` contains the manifest\nhelp: choose another folder", dir.display());
+    ensure!(
+        export.has_token || arguments.insecure,
+        "everybody who reaches the container could use the server\nhelp: write `http: {{ token: \"{{{{env.TOKEN}}}}\" }}`, or `--insecure` where something else keeps others out"
+    );
+    let Program { bytes, platform } = Program::read(arguments.program.as_deref())?;
+    ensure!(platform == Platform::Linux, "the program is not for Linux\nhelp: name one with `--program`");
+    let ServerFiles { folder, packs } = export.files(dir, output)?;
+    let is_open = !export.has_token;
+    let files = docker_context(&export.server, bytes, (export.manifest.as_deref(), is_open), (folder, packs));
+    write_folder(dir, &files)?;
+    let (shown, count) = (dir.display(), count_noun(files.len(), "file"));
+    output.print(&format!(
+        "wrote {shown}: {count}\n\nTry it:\n  docker build -t {} {shown}\n",
+        export.server.short_name()
+    ))?;
+    Ok(Exit::Success)
+}
+
+/// A server that is exported.
+struct Export {
+    path: PathBuf,
+    /// The folder of its manifest, with all links resolved.
+    root: PathBuf,
+    server: ServerDescription,
+    /// The name of its manifest, if that is another than `folio.yaml`.
+    manifest: Option<String>,
+    has_version: bool,
+    has_token: bool,
+    /// Variables that are read from files, and those.
+    variable_files: Vec<(String, PathBuf)>,
+    reads: BTreeSet<PathBuf>,
+    /// Whether it has packs from elsewhere.
+    has_locked_packs: bool,
+    /// Finds the secrets of this machine.
+    redactor: Arc<Redactor>,
+}
+
+/// The files of a server.
+struct ServerFiles {
+    folder: Vec<ExportedFile>,
+    packs: Vec<ExportedFile>,
+}
+
+impl Export {
+    /// Loads a server, without the variables of this machine. `None`, once that has been said, where it has errors.
+    fn open(path: &Path, output: &Output) -> anyhow::Result<Option<Export>> {
+        let place = ManifestLocation::resolve(path)?;
+        // What is written says nothing of this machine, whose secrets are looked for in the files.
+        let here = build(load(&place, &EnvSource::Process));
+        output.add_secrets(&here);
+        let kept = ["PATH", "HOME"].into_iter().filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?)));
+        let loaded = load(&place, &EnvSource::Fixed(kept.collect()));
+        let has_locked_packs = !loaded.uses.is_empty();
+        let served = loaded.packs.first().map(|served| ServedKeys::of(served, &loaded));
+        let built = build(loaded);
+        let (Some(catalog), Some(served)) = (built.catalog.as_deref(), served) else {
+            output.eprint_report(&built.report);
+            output.eprint("error: nothing is exported: the manifest has errors\n");
+            return Ok(None);
+        };
+        Ok(Some(Export {
+            path: path.to_owned(),
+            root: served.root,
+            server: ServerDescription::new(catalog, served.variables),
+            manifest: served.manifest,
+            has_version: served.has_version,
+            has_token: served.has_token,
+            variable_files: served.variable_files,
+            reads: built.reads.files,
+            has_locked_packs,
+            redactor: here.redactor,
+        }))
+    }
+
+    fn check_version(&self) -> anyhow::Result<()> {
+        ensure!(self.has_version, "the manifest has no version\nhelp: write `server: {{ version: \"1.0.0\" }}`");
+        Ok(())
+    }
+
+    /// Who made it, by its name: `me` of `io.github.me/desk`.
+    fn author(&self) -> String {
+        let namespace = self.server.info.name.split_once('/').map(|(namespace, _)| namespace);
+        let last = namespace.and_then(|namespace| namespace.rsplit('.').next());
+        last.unwrap_or_else(|| self.server.short_name()).to_owned()
+    }
+
+    /// Its files, but for those that are written themselves.
+    fn files(&self, written: &Path, output: &Output) -> anyhow::Result<ServerFiles> {
+        let folder = Folder::open(&self.root)?;
+        let written = std::path::absolute(written)?;
+        let parent = written.parent().and_then(|parent| fs::canonicalize(parent).ok());
+        let real = parent.zip(written.file_name()).map(|(parent, name)| parent.join(name));
+        let below = real.as_ref().and_then(|real| real.strip_prefix(&self.root).ok()).and_then(Path::to_str);
+        let unwanted: Vec<String> = below.map(str::to_owned).into_iter().collect();
+        let contents = collect_folder(&folder, &unwanted, &self.redactor)?;
+        let (packs, mut elsewhere) = self.packs(output)?;
+        elsewhere.extend(self.variable_files.iter().map(|(_, file)| file.clone()));
+        let missing = contents.missing(&self.root, &self.reads, &elsewhere);
+        if let Some(first) = missing.first() {
+            bail!(
+                "the server reads `{}`, which is not exported\nhelp: move it into the folder of the manifest, under a name that is not left out",
+                first.display()
+            );
+        }
+        let left_out: Vec<String> = contents.left_out.iter().filter(|path| !unwanted.contains(path)).cloned().collect();
+        if !left_out.is_empty() {
+            let (shown, rest) = left_out.split_at(left_out.len().min(MAX_SHOWN));
+            let more = if rest.is_empty() { "" } else { ", …" };
+            output.eprint(&format!("left out: `{}`{more}\n", one_line(&shown.join("`, `"))));
+        }
+        Ok(ServerFiles { folder: contents.files, packs })
+    }
+
+    /// The files of its packs from elsewhere, and the folders in the cache.
+    fn packs(&self, output: &Output) -> anyhow::Result<(Vec<ExportedFile>, Vec<PathBuf>)> {
+        if !self.has_locked_packs {
+            return Ok((Vec::new(), Vec::new()));
+        }
+        let project = PackProject::open(&self.path, output)?;
+        let packs = project.lock.packs.iter().map(|(key, pack)| (key.as_str(), pack.digest));
+        let files = cached_packs(packs, &project.cache)?;
+        let folders = project.lock.packs.values().map(|pack| project.cache.folder_of(&pack.digest));
+        let folders = folders.map(|folder| fs::canonicalize(&folder).unwrap_or(folder)).collect();
+        Ok((files, folders))
+    }
+}
+
+/// What an export needs to know of the served manifest.
+struct ServedKeys {
+    root: PathBuf,
+    manifest: Option<String>,
+    variables: Vec<ExportedVariable>,
+    has_version: bool,
+    has_token: bool,
+    variable_files: Vec<(String, PathBuf)>,
+}
+
+impl ServedKeys {
+    fn of(served: &LoadedPack, loaded: &LoadedPacks) -> ServedKeys {
+        let source = loaded.findings.report.sources.get(served.at.file());
+        let name = source.and_then(|source| source.path().file_name()).map(|name| name.to_string_lossy().into_owned());
+        let keys = &served.manifest;
+        let files = keys.env.iter().filter_map(|(name, entry)| match &entry.value {
+            EnvEntry::Keys(variable) => Some((name.value.clone(), PathBuf::from(&variable.file.as_ref()?.value))),
+            _ => None,
+        });
+        ServedKeys {
+            root: served.pack.folder.path().to_owned(),
+            manifest: name.filter(|name| !MANIFEST_NAMES.contains(&name.as_str())),
+            variables: exported_variables(served),
+            has_version: keys.server.as_ref().is_some_and(|server| server.version.is_some()),
+            has_token: keys.http.as_ref().is_some_and(|http| http.token.is_some()),
+            variable_files: files.collect(),
+        }
+    }
+}
+
+/// A folio that is exported.
+struct Program {
+    bytes: Vec<u8>,
+    platform: Platform,
+}
+
+impl Program {
+    fn read(path: Option<&Path>) -> anyhow::Result<Program> {
+        let own = || std::env::current_exe().context("cannot find the program");
+        let path = path.map_or_else(own, |path| Ok(path.to_owned()))?;
+        let bytes = read_file(&path)?;
+        let platform = platform_of(&bytes).with_context(|| format!("cannot export `{}`", path.display()))?;
+        Ok(Program { bytes, platform })
+    }
+}
+
+fn read_file(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let failed = || format!("cannot read `{}`", path.display());
+    ensure!(fs::metadata(path).with_context(failed)?.is_file(), "cannot read `{}`: it is no file", path.display());
+    let mut bytes = Vec::new();
+    fs::File::open(path).and_then(|file| file.take(MAX_FILE_BYTES).read_to_end(&mut bytes)).with_context(failed)?;
+    Ok(bytes)
+}
+
+fn refuse_existing(path: &Path, force: bool) -> anyhow::Result<()> {
+    let is_there = path.symlink_metadata().is_ok();
+    ensure!(force || !is_there, "`{}` is there already\nhelp: overwrite it with `--force`", path.display());
+    Ok(())
+}
+
+/// Writes a file, whole or not at all.
+fn write_file(path: &Path, bytes: &[u8], force: bool) -> anyhow::Result<()> {
+    let failed = || format!("cannot write `{}`", path.display());
+    let name = path.file_name().and_then(|name| name.to_str()).with_context(failed)?;
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let existing = if force { OverwritePolicy::Replace } else { OverwritePolicy::Refuse };
+    let folder = WritableFolder::open(parent).with_context(failed)?;
+    let fill = |_, file: &mut dyn Write| -> anyhow::Result<()> { Ok(file.write_all(bytes)?) };
+    folder.write(name, existing, fill).with_context(failed)
+}
+
+/// Checks that a folder is not there, is empty, or is what an export has written.
+fn check_export_folder(dir: &Path, force: bool) -> anyhow::Result<()> {
+    let shown = dir.display();
+    let is_empty = match fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+        Err(error) => return Err(error).with_context(|| format!("cannot read `{shown}`")),
+        Ok(mut entries) => entries.next().is_none(),
+    };
+    if is_empty {
+        return Ok(());
+    }
+    ensure!(force, "`{shown}` is not empty\nhelp: replace an earlier export with `--force`");
+    let is_ours = fs::read_to_string(dir.join("Dockerfile")).is_ok_and(|text| text.starts_with(DOCKERFILE_HEADER));
+    ensure!(is_ours, "`{shown}` has files that no export has written\nhelp: choose another folder, or remove it");
+    Ok(())
+}
+
+/// Writes a folder, whole or not at all, in the place of one that may be replaced.
+fn write_folder(dir: &Path, files: &[ExportedFile]) -> anyhow::Result<()> {
+    let dir = std::path::absolute(dir)?;
+    let failed = || format!("cannot write `{}`", dir.display());
+    let (parent, name) = dir.parent().zip(dir.file_name()).with_context(failed)?;
+    fs::create_dir_all(parent).with_context(failed)?;
+    let beside = |end: &str| parent.join(format!(".{}.{}.{end}", name.to_string_lossy(), std::process::id()));
+    let (new, old) = (beside("new"), beside("old"));
+    let written = write_files(&new, files).and_then(|()| {
+        if dir.exists() {
+            fs::rename(&dir, &old)?;
+        }
+        fs::rename(&new, &dir)
+    });
+    if written.is_err() {
+        _ = fs::remove_dir_all(&new);
+    }
+    _ = fs::remove_dir_all(&old);
+    written.with_context(failed)
+}
+
+fn write_files(root: &Path, files: &[ExportedFile]) -> io::Result<()> {
+    for ExportedFile { path, bytes, is_program } in files {
+        let path = root.join(path);
+        path.parent().map_or(Ok(()), fs::create_dir_all)?;
+        fs::write(&path, bytes)?;
+        let mode = if *is_program { 0o755 } else { 0o644 };
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode))?;
+    }
+    Ok(())
+}

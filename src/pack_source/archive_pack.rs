@@ -1,0 +1,286 @@
+//! Downloads archives, and takes the files of a pack from them.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use url::Url;
+
+use super::archive_source::check_archive_url;
+use super::source::SourceError;
+use super::tree::{PackTree, TreeError, TreeLimits, check_path};
+use crate::archive::{ArchiveError, ArchiveFile, visit_files};
+use crate::world::{HttpHeader, HttpRequest, World, WorldError};
+
+/// How large an archive may be.
+const MAX_ARCHIVE_BYTES: u64 = 64 << 20;
+/// How long a download may take, with its redirects.
+const DOWNLOAD_TIMEOUT: Duration = Duration::from_secs(600);
+const MAX_REDIRECTS: usize = 10;
+
+/// Why an archive is no pack.
+#[derive(Debug, thiserror::Error)]
+pub enum ArchivePackError {
+    /// The request came to nothing.
+    #[error("cannot download the archive: {0}")]
+    Request(#[from] WorldError),
+    /// The server had another answer.
+    #[error("cannot download the archive: the server answered with HTTP status {0}")]
+    Status(u16),
+    /// It redirects to where archives do not come from.
+    #[error("cannot download the archive: it redirects to another scheme than https")]
+    Redirect,
+    /// It redirects on and on.
+    #[error("cannot download the archive: more than {MAX_REDIRECTS} redirects")]
+    TooManyRedirects,
+    /// It is larger than any pack.
+    #[error("the archive is larger than 64 MiB")]
+    TooLarge,
+    /// The file is not there, or no file.
+    #[error("cannot read `{path}`: {error}")]
+    File {
+        /// The file.
+        path: String,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The URL is none of an archive.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// It is damaged, hostile, or no archive.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    /// Its files are no pack.
+    #[error(transparent)]
+    Tree(#[from] TreeError),
+    /// It has no such folder, but perhaps one around it.
+    #[error("no folder `{path}` in the archive{}", .top.as_ref().map(|top| folder_help(top, .path)).unwrap_or_default())]
+    NoFolder {
+        /// The folder.
+        path: String,
+        /// The one folder with everything.
+        top: Option<String>,
+    },
+}
+
+fn folder_help(top: &str, path: &str) -> String {
+    format!("\nhelp: everything in it is below `{top}`: write `path: {top}/{path}`")
+}
+
+/// The files of a pack, from an archive.
+#[derive(Debug)]
+pub struct UnpackedArchive {
+    /// The files.
+    pub tree: PackTree,
+    /// The paths of links, which are left out.
+    pub skipped: Vec<String>,
+}
+
+/// Takes the files below a folder of an archive, or all of them.
+///
+/// # Errors
+/// It is no archive, a hostile one, or has no such folder.
+pub fn unpack_archive(archive: &[u8], folder: Option<&str>) -> Result<UnpackedArchive, ArchivePackError> {
+    let mut paths = ArchivePaths::default();
+    let (mut tree, mut limits) = (PackTree::default(), TreeLimits::default());
+    let skipped = visit_files(archive, &mut |file: ArchiveFile<'_>| {
+        paths.add(&file.path)?;
+        let Some(below) = path_below(&file.path, folder).map(str::to_owned) else { return Ok(()) };
+        limits.count(&below, file.size)?;
+        tree.insert(below, file.read()?);
+        Ok::<(), ArchivePackError>(())
+    })?;
+    if !tree.is_empty() {
+        let skipped = skipped.iter().filter_map(|path| path_below(path, folder)).map(str::to_owned).collect();
+        return Ok(UnpackedArchive { tree, skipped });
+    }
+    Err(match folder {
+        Some(path) => ArchivePackError::NoFolder { path: path.to_owned(), top: paths.common_folder() },
+        None => TreeError::Empty.into(),
+    })
+}
+
+fn path_below<'p>(path: &'p str, folder: Option<&str>) -> Option<&'p str> {
+    match folder {
+        Some(folder) => path.strip_prefix(folder)?.strip_prefix('/'),
+        None => Some(path),
+    }
+}
+
+/// What an archive has, without the bytes but those of one file.
+#[derive(Debug, Default)]
+pub struct ArchiveListing {
+    /// The paths of all regular files.
+    pub paths: Vec<String>,
+    /// The one folder with everything, as archives of repositories have it.
+    pub top: Option<String>,
+    /// The bytes of the file that was asked for, at the root or below that folder.
+    pub file: Option<Vec<u8>>,
+}
+
+/// Lists the files of an archive, and reads one.
+///
+/// # Errors
+/// It is no archive, or a hostile one.
+pub fn list_archive(archive: &[u8], wanted: &str) -> Result<ArchiveListing, ArchivePackError> {
+    let (mut paths, mut listing) = (ArchivePaths::default(), ArchiveListing::default());
+    let mut limits = TreeLimits::default();
+    visit_files(archive, &mut |file: ArchiveFile<'_>| {
+        paths.add(&file.path)?;
+        listing.paths.push(file.path.clone());
+        let is_wanted = file.path == wanted || file.path.split_once('/').is_some_and(|(_, rest)| rest == wanted);
+        if is_wanted {
+            limits.count(&file.path, file.size)?;
+            listing.file = Some(file.read()?);
+        }
+        Ok::<(), ArchivePackError>(())
+    })?;
+    listing.top = paths.common_folder();
+    Ok(listing)
+}
+
+/// The paths of an archive, all of which are safe.
+#[derive(Default)]
+struct ArchivePaths {
+    limits: TreeLimits,
+    /// The first folder of all paths so far: `None` inside where they have not one.
+    top: Option<Option<String>>,
+}
+
+impl ArchivePaths {
+    fn add(&mut self, path: &str) -> Result<(), TreeError> {
+        check_path(path)?;
+        if has_drive(path) {
+            return Err(TreeError::Path { path: path.to_owned() });
+        }
+        let own = path.split_once('/').map(|(top, _)| top);
+        let is_same = self.top.as_ref().is_none_or(|top| top.as_deref() == own);
+        self.top = Some(own.filter(|_| is_same).map(str::to_owned));
+        self.limits.claim_path(path)
+    }
+
+    fn common_folder(&self) -> Option<String> {
+        self.top.clone().flatten()
+    }
+}
+
+/// Whether a path is absolute on systems with drives: `C:/x`.
+fn has_drive(path: &str) -> bool {
+    matches!(path.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic())
+}
+
+/// Downloads archives; the last one is kept, as it is often looked into before it is fetched.
+#[derive(Default)]
+pub struct ArchiveDownloads {
+    last: Mutex<Option<(String, Arc<Vec<u8>>)>>,
+}
+
+/// Which hosts an archive may come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArchiveHosts {
+    /// Every host: its user wrote the URL.
+    Any,
+    /// Those that everybody reaches: another pack has the URL.
+    Public,
+}
+
+impl ArchiveDownloads {
+    /// The bytes under a URL.
+    ///
+    /// # Errors
+    /// There are none, too many, or only without https.
+    pub async fn get(
+        &self,
+        url: &str,
+        hosts: ArchiveHosts,
+        world: &dyn World,
+    ) -> Result<Arc<Vec<u8>>, ArchivePackError> {
+        if let Some((_, bytes)) = self.last.lock().as_ref().filter(|(known, _)| known == url) {
+            return Ok(bytes.clone());
+        }
+        let parsed = check_archive_url(url)?;
+        let bytes = match parsed.scheme() {
+            "file" => read_file(&parsed)?,
+            _ => {
+                let download = download(parsed, hosts, world);
+                let timed_out = |_| ArchivePackError::Request(WorldError::timed_out(DOWNLOAD_TIMEOUT));
+                tokio::time::timeout(DOWNLOAD_TIMEOUT, download).await.map_err(timed_out)??
+            }
+        };
+        let bytes = Arc::new(bytes);
+        *self.last.lock() = Some((url.to_owned(), bytes.clone()));
+        Ok(bytes)
+    }
+}
+
+fn read_file(url: &Url) -> Result<Vec<u8>, ArchivePackError> {
+    let path = url.to_file_path().unwrap_or_else(|()| PathBuf::from(url.path()));
+    let failed = |error| ArchivePackError::File { path: path.display().to_string(), error };
+    // A pipe would never end.
+    if !path.metadata().map_err(failed)?.is_file() {
+        return Err(failed(std::io::Error::other("it is no regular file")));
+    }
+    let mut bytes = Vec::new();
+    File::open(&path).and_then(|file| file.take(MAX_ARCHIVE_BYTES + 1).read_to_end(&mut bytes)).map_err(failed)?;
+    if bytes.len() as u64 > MAX_ARCHIVE_BYTES { Err(ArchivePackError::TooLarge) } else { Ok(bytes) }
+}
+
+/// Downloads from a URL of https, and from those that it leads to.
+async fn download(mut url: Url, hosts: ArchiveHosts, world: &dyn World) -> Result<Vec<u8>, ArchivePackError> {
+    let written = url.clone();
+    for _ in 0..=MAX_REDIRECTS {
+        let mut request = HttpRequest::new("GET", url.clone());
+        request.headers.push(HttpHeader::new("accept-encoding", "identity"));
+        request.timeout = DOWNLOAD_TIMEOUT;
+        request.max_output = MAX_ARCHIVE_BYTES;
+        request.follows_redirects = false;
+        request.decodes_text = false;
+        if hosts == ArchiveHosts::Any {
+            request.host_policy.allow_url(&written);
+        }
+        let response = world.send_request(request).await?;
+        let location = response.header("location").filter(|_| (300..400).contains(&response.status));
+        match location {
+            Some(location) => url = redirected(&url, &location)?,
+            None if !(200..300).contains(&response.status) => return Err(ArchivePackError::Status(response.status)),
+            None if response.body.is_truncated() => return Err(ArchivePackError::TooLarge),
+            None => return Ok(response.body.bytes),
+        }
+    }
+    Err(ArchivePackError::TooManyRedirects)
+}
+
+fn redirected(url: &Url, location: &str) -> Result<Url, ArchivePackError> {
+    let next = url.join(location).map_err(|_| ArchivePackError::Redirect)?;
+    if next.scheme() == "https" { Ok(next) } else { Err(ArchivePackError::Redirect) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn common_folder(paths: &[&str]) -> Option<String> {
+        let mut found = ArchivePaths::default();
+        paths.iter().for_each(|path| assert_eq!(found.add(path), Ok(()), "{path}"));
+        found.common_folder()
+    }
+
+    #[test]
+    fn one_folder_around_everything_is_found() {
+        assert_eq!(common_folder(&["a/x", "a/b/y"]).as_deref(), Some("a"));
+        for paths in [&["a/x", "b/y"][..], &["a/x", "y"], &["y", "a/x"], &["a/x", "b/y", "a/z"], &["x"], &[]] {
+            assert_eq!(common_folder(paths), None, "{paths:?}");
+        }
+    }
+
+    #[test]
+    fn drives_are_no_folders() {
+        for path in ["C:/x", "c:x", "../x", "/x", "a\\b"] {
+            assert_eq!(ArchivePaths::default().add(path), Err(TreeError::Path { path: path.to_owned() }));
+        }
+        assert_eq!(ArchivePaths::default().add("ab:c"), Ok(()));
+    }
+}

@@ -1,0 +1,797 @@
+//! Packs from archives: downloaded over HTTPS or read from a file, checked, and refused where they are hostile.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use flate2::Compression;
+use flate2::write::{DeflateEncoder, GzEncoder};
+use parking_lot::Mutex;
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+use crate::harness::{CommandOutput, TEST_TIMEOUT, TestFolder};
+use crate::pack_sources::{COMMENTED, Desk, PACK, output};
+use crate::tls::Authority;
+
+/// The kinds of entries of tar.
+const FILE: u8 = b'0';
+const HARD_LINK: u8 = b'1';
+const SYMLINK: u8 = b'2';
+const DEVICE: u8 = b'3';
+const FOLDER: u8 = b'5';
+const FIFO: u8 = b'6';
+const LONG_NAME: u8 = b'L';
+const SPARSE: u8 = b'S';
+const PAX: u8 = b'x';
+const PAX_GLOBAL: u8 = b'g';
+
+/// A tar archive, entry by entry, whatever its entries are.
+#[derive(Default)]
+struct Tar {
+    bytes: Vec<u8>,
+}
+
+impl Tar {
+    fn of(files: &[(&str, &str)]) -> Tar {
+        files.iter().fold(Tar::default(), |tar, (path, text)| tar.entry(path.as_bytes(), FILE, text.as_bytes()))
+    }
+
+    fn entry(self, path: &[u8], kind: u8, content: &[u8]) -> Tar {
+        let size = content.len() as u64;
+        self.sized_entry(path, kind, (content, size))
+    }
+
+    fn sized_entry(mut self, path: &[u8], kind: u8, (content, size): (&[u8], u64)) -> Tar {
+        let mut header = [0_u8; 512];
+        header[..path.len()].copy_from_slice(path);
+        header[100..108].copy_from_slice(b"0000644\0");
+        header[124..136].copy_from_slice(format!("{size:011o}\0").as_bytes());
+        header[136..148].copy_from_slice(b"00000000000\0");
+        header[156] = kind;
+        if kind == HARD_LINK || kind == SYMLINK {
+            header[157..168].copy_from_slice(b"/etc/passwd");
+        }
+        header[257..265].copy_from_slice(b"ustar\x0000");
+        header[148..156].copy_from_slice(b"        ");
+        let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+        header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+        self.bytes.extend(header);
+        self.bytes.extend(content);
+        self.bytes.resize(self.bytes.len().next_multiple_of(512), 0);
+        self
+    }
+
+    fn pax(self, kind: u8, pairs: &[(&str, &str)]) -> Tar {
+        let text: String = pairs.iter().map(|(key, value)| pax_record(key, value)).collect();
+        self.entry(b"PaxHeader", kind, text.as_bytes())
+    }
+
+    fn end(mut self) -> Vec<u8> {
+        self.bytes.extend([0; 1024]);
+        self.bytes
+    }
+
+    fn gz(self) -> Vec<u8> {
+        gz(&self.end())
+    }
+}
+
+fn pax_record(key: &str, value: &str) -> String {
+    let rest = format!(" {key}={value}\n");
+    let length = (rest.len()..).find(|length| length.to_string().len() + rest.len() == *length).unwrap();
+    format!("{length}{rest}")
+}
+
+fn gz(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// An entry of a zip archive, whatever it says of itself.
+#[derive(Clone)]
+struct Zipped {
+    path: Vec<u8>,
+    /// What is between the headers.
+    data: Vec<u8>,
+    method: u16,
+    flags: u16,
+    /// The size that the headers say.
+    size: u32,
+    crc: u32,
+    mode: u32,
+    /// Where the directory says that it is, if not where it is.
+    offset: Option<u32>,
+}
+
+impl Zipped {
+    fn new(path: &str, text: &[u8]) -> Zipped {
+        let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(text).unwrap();
+        let mut crc = flate2::Crc::new();
+        crc.update(text);
+        Zipped {
+            path: path.as_bytes().to_vec(),
+            data: encoder.finish().unwrap(),
+            method: 8,
+            flags: 0,
+            size: text.len() as u32,
+            crc: crc.sum(),
+            mode: 0o100_644,
+            offset: None,
+        }
+    }
+
+    fn fields(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for field in [20_u16, self.flags, self.method, 0, 0x21] {
+            bytes.extend(field.to_le_bytes());
+        }
+        for field in [self.crc, self.data.len() as u32, self.size] {
+            bytes.extend(field.to_le_bytes());
+        }
+        bytes.extend((self.path.len() as u16).to_le_bytes());
+        bytes.extend(0_u16.to_le_bytes());
+        bytes
+    }
+}
+
+fn zip(entries: &[Zipped]) -> Vec<u8> {
+    zip_with_count(entries, entries.len() as u16)
+}
+
+fn zip_with_count(entries: &[Zipped], count: u16) -> Vec<u8> {
+    let (mut bytes, mut directory) = (Vec::new(), Vec::new());
+    for entry in entries {
+        let offset = entry.offset.unwrap_or(bytes.len() as u32);
+        bytes.extend(b"PK\x03\x04");
+        bytes.extend(entry.fields());
+        bytes.extend(&entry.path);
+        bytes.extend(&entry.data);
+        directory.extend(b"PK\x01\x02");
+        directory.extend(((3_u16 << 8) | 20).to_le_bytes());
+        directory.extend(entry.fields());
+        directory.extend([0; 6]);
+        directory.extend((entry.mode << 16).to_le_bytes());
+        directory.extend(offset.to_le_bytes());
+        directory.extend(&entry.path);
+    }
+    let start = bytes.len() as u32;
+    bytes.extend(&directory);
+    bytes.extend(b"PK\x05\x06\0\0\0\0");
+    bytes.extend([count.to_le_bytes(), count.to_le_bytes()].concat());
+    bytes.extend([(directory.len() as u32).to_le_bytes(), start.to_le_bytes()].concat());
+    bytes.extend([0, 0]);
+    bytes
+}
+
+fn zip_of(files: &[(&str, &str)]) -> Vec<u8> {
+    zip(&files.iter().map(|(path, text)| Zipped::new(path, text.as_bytes())).collect::<Vec<_>>())
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    let mut child = Command::new("sha256sum").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(bytes).unwrap();
+    String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()[..64].to_owned()
+}
+
+/// A file with an archive.
+struct Local {
+    folder: TestFolder,
+    name: &'static str,
+}
+
+impl Local {
+    fn new(name: &'static str, bytes: &[u8]) -> Local {
+        let local = Local { folder: TestFolder::new(&[]), name };
+        local.folder.write(name, bytes);
+        local
+    }
+
+    fn url(&self) -> String {
+        format!("file://{}", self.folder.path().canonicalize().unwrap().join(self.name).display())
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        fs::read(self.folder.join(self.name)).unwrap()
+    }
+
+    fn keys(&self) -> String {
+        format!("url: \"{}\", sha256: {}", self.url(), sha256(&self.bytes()))
+    }
+}
+
+/// Archives that are refused, by what is said of them.
+#[track_caller]
+fn assert_refused(archive: &[u8], why: &str) {
+    let local = Local::new("x", archive);
+    let desk = Desk::new(&local.keys());
+    let said = desk.fail(&["lock"]);
+    assert!(said.contains(why), "expected {why}: {said}");
+    assert!(!desk.folder.join("folio.lock").exists());
+    assert!(desk.cached().is_empty(), "nothing is left in the cache");
+}
+
+/// Archives that are taken, and the names of their files.
+#[track_caller]
+fn assert_files(archive: &[u8], names: &[&str]) -> String {
+    let local = Local::new("x", archive);
+    let desk = Desk::new(&local.keys());
+    let said = desk.run(&["lock"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let found = Command::new("sh").args(["-c", "find . -type f | sort"]).current_dir(desk.pack()).output().unwrap();
+    let found = String::from_utf8(found.stdout).unwrap();
+    assert_eq!(found.lines().map(|line| &line[2..]).collect::<Vec<_>>(), names);
+    said.err
+}
+
+#[test]
+fn locked_archive_is_served_from_the_cache_alone() {
+    let files = [("docs-1.2.0/prompts/folio.yaml", PACK), ("docs-1.2.0/prompts/a/b.md", "text"), ("docs-1.2.0/x", "x")];
+    let plain = TestFolder::new(&[("folio.yaml", PACK), ("a/b.md", "text")]);
+    let lines = "find . -type f | sed 's,^./,,' | LC_ALL=C sort | xargs sha256sum | sha256sum";
+    let sum = Command::new("sh").args(["-c", lines]).current_dir(plain.path()).output().unwrap();
+    let digest = format!("sha256:{}", &String::from_utf8_lossy(&sum.stdout)[..64]);
+    // Names say nothing.
+    for archive in [Tar::of(&files).gz(), Tar::of(&files).end(), zip_of(&files)] {
+        let local = Local::new("archive", &archive);
+        let desk = Desk::locked(&format!("{}, path: ./docs-1.2.0/prompts/", local.keys()));
+        assert_eq!(desk.locked_value("digest"), digest);
+        assert_eq!(desk.locked_value("sha256"), sha256(&archive));
+        assert_eq!(desk.locked_value("path"), "docs-1.2.0/prompts");
+        assert_eq!(desk.locked_value("files"), "2");
+        drop(local);
+        for arguments in [&["check"][..], &["list"], &["get", "docs-hi"], &["lock", "--check"], &["lock"], &["fetch"]] {
+            let ran = desk.run_without_programs(arguments);
+            assert_eq!(ran.code, Some(0), "{arguments:?}: {ran:?}");
+        }
+        assert_eq!(desk.ok(&["get", "docs-hi"]).trim(), "Hello");
+        desk.tamper("folio.yaml", &PACK.replace("Hello", "Evil"));
+        for arguments in [&["check"][..], &["get", "docs-hi"], &["lock", "--check"]] {
+            let ran = desk.run(arguments);
+            assert!((ran.out + &ran.err).contains("pack `docs` was changed in the cache"), "{arguments:?}");
+        }
+    }
+}
+
+#[test]
+fn archive_with_another_digest_is_refused() {
+    let local = Local::new("x.tar.gz", &Tar::of(&[("folio.yaml", PACK)]).gz());
+    let desk = Desk::locked(&local.keys());
+    let before = desk.lock();
+    fs::rename(desk.folder.join("cache"), desk.folder.join("gone")).unwrap();
+    local.folder.write("x.tar.gz", Tar::of(&[("folio.yaml", &PACK.replace("Hello", "Evil"))]).gz());
+    let said = desk.fail(&["fetch"]);
+    assert!(said.contains("the archive has sha256 ") && said.contains("help: "), "{said}");
+    assert!(desk.cached().is_empty());
+    assert!(desk.fail(&["check"]).contains("is not fetched"));
+    // A lock with another digest of the files.
+    local.folder.write("x.tar.gz", Tar::of(&[("folio.yaml", PACK)]).gz());
+    let digest = desk.locked_value("digest");
+    desk.folder.write("folio.lock", before.replace(&digest, &format!("sha256:{}", "0".repeat(64))));
+    assert!(desk.fail(&["fetch"]).contains("has other files than folio.lock says"));
+    desk.folder.write("folio.lock", &before);
+    desk.ok(&["fetch"]);
+    assert_eq!(desk.ok(&["get", "docs-hi"]).trim(), "Hello");
+}
+
+#[test]
+fn sources_of_archives_are_checked() {
+    let sum = "a".repeat(64);
+    for (keys, why) in [
+        ("url: https://example.com/x.zip".to_owned(), "missing key `sha256`"),
+        (format!("url: http://example.com/x.zip, sha256: {sum}"), "begins with `https://`"),
+        (format!("url: /srv/x.zip, sha256: {sum}"), "begins with `https://`"),
+        (format!("url: https://me:secret@example.com/x.zip, sha256: {sum}"), "contains credentials"),
+        (format!("url: \"https://example.com/x.zip?token=t\", sha256: {sum}"), "contains credentials"),
+        (format!("url: \"file://host/x.zip\", sha256: {sum}"), "invalid URL"),
+        ("url: https://example.com/x.zip, sha256: 12".to_owned(), "expected 64 hexadecimal digits"),
+        (format!("url: https://example.com/x.zip, sha256: {sum}, path: ../x"), "escapes the archive"),
+        (format!("url: https://example.com/x.zip, sha256: {sum}, rev: v1"), "`rev` cannot be used without `git`"),
+        (format!("git: https://example.com/x, sha256: {sum}"), "`sha256` cannot be used without `url`"),
+        (
+            format!("git: https://example.com/x, url: https://example.com/x.zip, sha256: {sum}"),
+            "cannot be used with `git`",
+        ),
+        (format!("path: x, sha256: {sum}"), "`sha256` cannot be used without `url`"),
+    ] {
+        let desk = Desk::new(&keys);
+        let said = desk.fail(&["check"]);
+        assert!(said.contains(why), "{keys}: {said}");
+    }
+}
+
+#[test]
+fn paths_of_archives_that_escape_are_refused() {
+    let names: [&[u8]; 12] = [
+        b"../x",
+        b"a/../../x",
+        b"/etc/x",
+        b"a\\..\\x",
+        b"C:/x",
+        b"c:x",
+        b"a//b",
+        b".git/config",
+        b"a/.GIT/x",
+        b"a\nb",
+        b"./../x",
+        b"././x",
+    ];
+    for name in names {
+        assert_refused(&Tar::of(&[("a.md", "x")]).entry(name, FILE, b"evil").gz(), "unsafe path");
+        let named = Zipped { path: name.to_vec(), ..Zipped::new("", b"evil") };
+        assert_refused(&zip(&[Zipped::new("a.md", b"x"), named]), "unsafe path");
+    }
+    let zipped = Zipped { path: b"a\0b".to_vec(), ..Zipped::new("", b"evil") };
+    assert_refused(&zip(&[zipped]), "unsafe path");
+    let pax = |path: &str| Tar::default().pax(PAX, &[("path", path)]).entry(b"a.md", FILE, b"evil").gz();
+    assert_refused(&pax("../x"), "unsafe path");
+    assert_refused(&pax("a\0b"), "unsafe path");
+    let long = Tar::default().entry(b"././@LongLink", LONG_NAME, b"/etc/cron.d/x\0").entry(b"a", FILE, b"evil");
+    assert_refused(&long.gz(), "unsafe path");
+    assert_refused(&Tar::default().entry(b"a\xff", FILE, b"x").gz(), "is not UTF-8");
+    assert_refused(&zip(&[Zipped { path: b"\x81".to_vec(), ..Zipped::new("", b"x") }]), "is not UTF-8");
+    // What is outside of `path` is not hidden by it.
+    let local = Local::new("x", &Tar::of(&[("a/x.md", "x")]).entry(b"../x", FILE, b"evil").gz());
+    assert!(Desk::new(&format!("{}, path: a", local.keys())).fail(&["lock"]).contains("unsafe path"));
+}
+
+#[test]
+fn names_that_are_there_twice_are_refused() {
+    assert_refused(&Tar::of(&[("a", "x"), ("a", "y")]).gz(), "is there twice");
+    assert_refused(&Tar::of(&[("a", "x"), ("./a", "y")]).gz(), "is there twice");
+    assert_refused(&Tar::of(&[("a", "x"), ("a/b", "y")]).gz(), "is there twice");
+    assert_refused(&Tar::of(&[("README", "x"), ("readme", "y")]).gz(), "differ in case alone");
+    assert_refused(&zip_of(&[("a", "x"), ("a", "y")]), "there twice");
+    assert_refused(&zip_of(&[("A/x", "x"), ("a/y", "y")]), "differ in case alone");
+}
+
+#[test]
+fn links_are_left_out_and_devices_refused() {
+    let tar = Tar::of(&[("folio.yaml", PACK)])
+        .entry(b"link", SYMLINK, b"")
+        .entry(b"hard", HARD_LINK, b"")
+        .entry(b"folder/", FOLDER, b"")
+        .entry(b"folder/a.md", FILE, b"x");
+    let said = assert_files(&tar.gz(), &["folder/a.md", "folio.yaml"]);
+    assert!(said.contains("links are left out: `link`, `hard`"), "{said}");
+    let link = Zipped { mode: 0o120_777, ..Zipped::new("link", b"/etc/passwd") };
+    let folder = Zipped { mode: 0o040_755, ..Zipped::new("folder/", b"") };
+    let zipped = zip(&[Zipped::new("folio.yaml", PACK.as_bytes()), link, folder, Zipped::new("folder/a.md", b"x")]);
+    let said = assert_files(&zipped, &["folder/a.md", "folio.yaml"]);
+    assert!(said.contains("links are left out: `link`"), "{said}");
+    for kind in [DEVICE, b'4', FIFO] {
+        assert_refused(&Tar::of(&[("a", "x")]).entry(b"dev", kind, b"").gz(), "is a device or a pipe");
+    }
+    assert_refused(&zip(&[Zipped { mode: 0o010_644, ..Zipped::new("p", b"") }]), "is a device or a pipe");
+    assert_refused(&Tar::of(&[("a", "x")]).entry(b"s", SPARSE, b"x").gz(), "a sparse file");
+}
+
+#[test]
+fn long_names_of_every_kind_are_read() {
+    let long = format!("{}/x.md", "folder".repeat(30));
+    let pax = Tar::of(&[("folio.yaml", PACK)])
+        .pax(PAX_GLOBAL, &[("comment", "3f2a")])
+        .pax(PAX, &[("path", &long), ("mtime", "1.5")])
+        .entry(b"cut", FILE, b"x");
+    assert_files(&pax.gz(), &[&long, "folio.yaml"]);
+    let gnu = Tar::of(&[("./folio.yaml", PACK)])
+        .entry(b"././@LongLink", LONG_NAME, format!("{long}\0").as_bytes())
+        .entry(b"cut", FILE, b"x");
+    assert_files(&gnu.gz(), &[&long, "folio.yaml"]);
+    // What the tar of this system writes.
+    let folder = TestFolder::new(&[("folio.yaml", PACK), (&long, "x"), ("\u{fc} b/-x", "y")]);
+    for format in ["gnu", "pax", "ustar"] {
+        let long = if format == "ustar" { ["folio.yaml"].as_slice() } else { &["."] };
+        let mut tar = Command::new("tar");
+        tar.arg(format!("--format={format}")).arg("-cz").args(long).current_dir(folder.path());
+        let written = tar.output().unwrap();
+        assert!(written.status.success(), "{written:?}");
+        let sum = sha256(&written.stdout);
+        let local = Local::new("x", &written.stdout);
+        let desk = Desk::locked(&local.keys());
+        assert_eq!(desk.locked_value("sha256"), sum);
+        assert_eq!(desk.locked_value("files"), if format == "ustar" { "1" } else { "3" });
+    }
+}
+
+#[test]
+fn damaged_archives_are_refused() {
+    let tar = Tar::of(&[("folio.yaml", PACK)]).end();
+    let packed = gz(&tar);
+    assert_refused(b"", "no files");
+    assert_refused(b"folio: 1\n", "it is no archive");
+    assert_refused(&[7; 4096], "it is no archive");
+    assert_refused(&gz(b"one text"), "it is no archive");
+    assert_refused(&gz(&packed), "it is no archive");
+    assert_refused(&gz(&zip_of(&[("a", "x")])), "it is no archive");
+    assert_refused(&packed[..packed.len() / 2], "the archive is damaged");
+    assert_refused(&tar[..700], "the archive is damaged");
+    assert_refused(&[0; 1024], "no files");
+    let zipped = zip_of(&[("a", "some text"), ("b", "x")]);
+    assert_refused(&zipped[..zipped.len() - 30], "the archive is damaged");
+    // Two sizes of one entry, of which another reader takes the other.
+    let two = Tar::default().pax(PAX, &[("size", "512")]).entry(b"a", FILE, b"x");
+    assert_refused(&two.gz(), "two sizes of `a`");
+    assert_refused(&Tar::default().pax(PAX_GLOBAL, &[("path", "x")]).entry(b"a", FILE, b"x").gz(), "for all entries");
+    assert_refused(&Tar::default().pax(PAX, &[("GNU.sparse.major", "1")]).entry(b"a", FILE, b"x").gz(), "sparse");
+    // What zip archives say of themselves.
+    let honest = Zipped::new("a", &[b'x'; 5000]);
+    for liar in [Zipped { size: 4, ..honest.clone() }, Zipped { size: 9000, ..honest.clone() }] {
+        assert_refused(&zip(&[liar]), "the archive is damaged");
+    }
+    assert_refused(&zip(&[Zipped { crc: 1, ..honest.clone() }]), "the archive is damaged");
+    assert_refused(&zip(&[Zipped { flags: 1, ..honest.clone() }]), "encrypted");
+    assert_refused(&zip(&[Zipped { method: 12, ..honest.clone() }]), "another method");
+    assert_refused(&zip_with_count(&[honest], 40_000), "the archive is damaged");
+}
+
+#[test]
+fn bombs_end_at_the_limits() {
+    // 10 GiB in one file, in many, and in what only describes one: all of it is zeros, so that one gzip member repeats.
+    let member = gz(&vec![0; 64 << 20]);
+    let sized = |kind: u8, size: u64| {
+        let mut bytes = gz(&Tar::default().sized_entry(b"bomb", kind, (b"", size)).bytes);
+        (0..160).for_each(|_| bytes.extend(&member));
+        bytes
+    };
+    assert_refused(&sized(FILE, (8 << 30) - 1), "larger than 16 MiB");
+    assert_refused(&sized(PAX, (8 << 30) - 1), "a header of more than 64 KiB");
+    assert_refused(&sized(LONG_NAME, (8 << 30) - 1), "a header of more than 64 KiB");
+    assert_refused(&sized(SYMLINK, (8 << 30) - 1), "the archive unpacks to more than 256 MiB");
+    let full = vec![0; 16 << 20];
+    let five = (0..5).fold(Tar::default(), |tar, nth| tar.entry(format!("{nth}").as_bytes(), FILE, &full));
+    assert_refused(&five.gz(), "larger than 64 MiB together");
+    let five: Vec<Zipped> = (0..5).map(|nth| Zipped::new(&nth.to_string(), &full)).collect();
+    assert_refused(&zip(&five), "larger than 64 MiB together");
+    assert_refused(&zip(&[Zipped::new("a", &vec![0; (16 << 20) + 1])]), "`a` is larger than 16 MiB");
+    let many = (0..10_001).fold(Tar::default(), |tar, nth| tar.entry(format!("{nth}").as_bytes(), FILE, b""));
+    assert_refused(&many.gz(), "more than 10000 files");
+    let many: Vec<Zipped> = (0..10_001).map(|nth| Zipped::new(&nth.to_string(), b"")).collect();
+    assert_refused(&zip(&many), "more than 10000 files");
+    // Entries that share their bytes.
+    let kernel = Zipped::new("a", &vec![0; 1 << 20]);
+    let shared = Zipped { offset: Some(0), ..kernel.clone() };
+    assert_refused(&zip(&[kernel, shared.clone(), Zipped { path: b"b".to_vec(), ..shared }]), "twice");
+    let kernel = Zipped::new("a", b"x");
+    let other = Zipped { path: b"b".to_vec(), offset: Some(0), ..kernel.clone() };
+    assert_refused(&zip(&[kernel, other]), "overlap");
+    // One in another is a file.
+    let nested = zip(&[Zipped::new("folio.yaml", PACK.as_bytes()), Zipped::new("inner.zip", &zip_of(&[("a", "x")]))]);
+    assert_files(&nested, &["folio.yaml", "inner.zip"]);
+}
+
+#[test]
+fn archive_that_is_too_large_is_not_read() {
+    let local = Local::new("x.tar", b"");
+    let file = fs::File::options().write(true).open(local.folder.join("x.tar")).unwrap();
+    file.set_len((64 << 20) + 1).unwrap();
+    let desk = Desk::of(COMMENTED);
+    assert!(desk.fail(&["add", &local.url()]).contains("the archive is larger than 64 MiB"));
+    fs::remove_file(local.folder.join("x.tar")).unwrap();
+    assert!(Command::new("mkfifo").arg(local.folder.join("x.tar")).status().unwrap().success());
+    assert!(desk.fail(&["add", &local.url()]).contains("it is no regular file"));
+    assert!(desk.fail(&["add", "file:///nonexistent/x.zip"]).contains("cannot read `/nonexistent/x.zip`"));
+    assert_eq!(fs::read_to_string(desk.folder.join("folio.yaml")).unwrap(), COMMENTED);
+}
+
+#[test]
+fn folder_around_everything_is_written_to_the_manifest() {
+    let files = [("docs-1.2.0/folio.yaml", PACK), ("docs-1.2.0/prompts/folio.yaml", PACK)];
+    let local = Local::new("v1.2.0.tar.gz", &Tar::of(&files).gz());
+    let (url, sum) = (local.url(), sha256(&local.bytes()));
+    for (arguments, path, key) in [
+        (&[][..], "docs-1.2.0", "docs"),
+        (&["--path", "prompts"], "docs-1.2.0/prompts", "prompts"),
+        (&["--path", "docs-1.2.0/prompts", "--as", "x"], "docs-1.2.0/prompts", "x"),
+    ] {
+        let desk = Desk::of(COMMENTED);
+        let said = desk.ok(&[&["add", &url], arguments].concat());
+        assert!(said.contains(&format!("added pack `{key}` at sha256 {sum} to folio.yaml: 1 prompt")), "{said}");
+        let manifest = fs::read_to_string(desk.folder.join("folio.yaml")).unwrap();
+        let added = format!("packs:\n  {key}:\n    url: {url}\n    sha256: {sum}\n    path: {path}\n");
+        assert_eq!(manifest, format!("{COMMENTED}{added}"));
+        assert_eq!(desk.ok(&["get", &format!("{key}-hi")]).trim(), "Hello");
+        desk.ok(&["remove", key]);
+        assert_eq!(fs::read_to_string(desk.folder.join("folio.yaml")).unwrap(), COMMENTED);
+    }
+    // By hand, it is said what to write.
+    let desk = Desk::new(&format!("{}, path: prompts", local.keys()));
+    let said = desk.fail(&["lock"]);
+    assert!(
+        said.contains("no folder `prompts` in the archive\nhelp: everything in it is below `docs-1.2.0`"),
+        "{said}"
+    );
+    // A file by its path, whose name says nothing; without such a folder.
+    let local = Local::new("prompts", &zip_of(&[("folio.yaml", PACK), ("a/x.md", "x")]));
+    let desk = Desk::of(COMMENTED);
+    let path = local.folder.join("prompts").display().to_string();
+    desk.ok(&["add", &path, "--as", "docs"]);
+    assert!(!fs::read_to_string(desk.folder.join("folio.yaml")).unwrap().contains("path:"));
+    assert_eq!(desk.ok(&["get", "docs-hi"]).trim(), "Hello");
+}
+
+#[test]
+fn skills_and_plugins_of_archives_are_added_by_name() {
+    let marketplace = r#"{ "plugins": [{ "name": "tools", "source": "./plugins/tools" }] }"#;
+    let files = [
+        ("r-main/.claude-plugin/marketplace.json", marketplace),
+        ("r-main/plugins/tools/commands/go.md", "Go."),
+        ("r-main/skills/pdf/SKILL.md", "---\nname: pdf\ndescription: PDFs\n---\nRead."),
+    ];
+    let local = Local::new("r.zip", &zip_of(&files));
+    let desk = Desk::of(COMMENTED);
+    desk.ok(&["add", &local.url(), "pdf"]);
+    desk.ok(&["add", &local.url(), "tools"]);
+    let manifest = fs::read_to_string(desk.folder.join("folio.yaml")).unwrap();
+    assert!(
+        manifest.contains("path: r-main/skills/pdf\n") && manifest.contains("path: r-main/plugins/tools\n"),
+        "{manifest}"
+    );
+    let said = desk.fail(&["add", &local.url(), "gone"]);
+    assert!(said.contains("no plugin or skill `gone`") && said.contains("`tools`, `pdf`"), "{said}");
+}
+
+#[test]
+fn update_takes_what_is_under_the_url_now() {
+    let tar = |text: &str| Tar::of(&[("folio.yaml", &PACK.replace("Hello", text))]).gz();
+    let local = Local::new("x.tgz", &tar("Hello"));
+    let manifest = format!("{COMMENTED}packs:\n  docs: # ours\n    url: {}\n", local.url());
+    let first = sha256(&local.bytes());
+    let desk = Desk::of(&format!("{manifest}    sha256: \"{first}\" # pinned\n    allow: [exec]\n"));
+    desk.ok(&["lock"]);
+    desk.ok(&["trust", "docs", "--yes"]);
+    assert!(desk.ok(&["lock", "--remote"]).contains(&format!("is still {first}")));
+    assert!(desk.ok(&["update"]).contains("all packs are up to date"));
+    local.folder.write("x.tgz", tar("Bye"));
+    let second = sha256(&local.bytes());
+    let said = desk.fail(&["lock", "--remote"]);
+    assert!(said.contains(&format!("its sha256 changed from {first} to {second}")), "{said}");
+    desk.ok(&["lock"]);
+    assert_eq!(desk.ok(&["get", "docs-hi"]).trim(), "Hello");
+    let before = fs::read_to_string(desk.folder.join("folio.yaml")).unwrap();
+    let shown = desk.ok(&["update", "--diff", "--dry-run"]);
+    assert!(shown.contains(&format!("docs: {} to {}, 1 file changed", &first[..12], &second[..12])), "{shown}");
+    assert!(shown.contains("-  hi: { description: Greets, text: Hello }") && shown.contains("trust docs"), "{shown}");
+    assert_eq!(fs::read_to_string(desk.folder.join("folio.yaml")).unwrap(), before);
+    desk.ok(&["update", "docs"]);
+    assert_eq!(fs::read_to_string(desk.folder.join("folio.yaml")).unwrap(), before.replace(&first, &second));
+    assert_eq!(desk.ok(&["get", "docs-hi"]).trim(), "Bye");
+    assert_eq!(desk.ok(&["lock", "--check"]).trim(), "folio.lock is up to date: 1 pack");
+    assert!(desk.run(&["check"]).out.contains("changed since it was trusted"));
+    // Nothing is written of one that breaks the manifest.
+    local.folder.write("x.tgz", Tar::of(&[("folio.yaml", "folio: 1\nserver: {\n")]).gz());
+    let (before, lock) = (fs::read_to_string(desk.folder.join("folio.yaml")).unwrap(), desk.lock());
+    assert!(desk.fail(&["update"]).contains("nothing is updated"));
+    assert_eq!((fs::read_to_string(desk.folder.join("folio.yaml")).unwrap(), desk.lock()), (before, lock));
+}
+
+/// What a server answers under a path.
+#[derive(Clone)]
+enum Answer {
+    Bytes(Vec<u8>),
+    /// Other headers, and the bytes.
+    With(&'static str, Vec<u8>),
+    Redirect(String),
+    Status(u16),
+    /// The first bytes, and then nothing, until the client is gone.
+    Stall(Vec<u8>),
+}
+
+/// A server of archives over HTTPS.
+struct Server {
+    address: SocketAddr,
+    authority: Authority,
+    answers: Arc<Mutex<HashMap<String, Answer>>>,
+    requests: Arc<AtomicUsize>,
+}
+
+impl Server {
+    fn start() -> Server {
+        let authority = Authority::new();
+        let config = Arc::new(authority.issue("127.0.0.1").server_config(None));
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let server = Server {
+            address: listener.local_addr().unwrap(),
+            authority,
+            answers: Arc::default(),
+            requests: Arc::default(),
+        };
+        let (answers, requests) = (server.answers.clone(), server.requests.clone());
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (config, answers, requests) = (config.clone(), answers.clone(), requests.clone());
+                thread::spawn(move || answer(stream, config, (&answers, &requests)));
+            }
+        });
+        server
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("https://{}{path}", self.address)
+    }
+
+    fn set(&self, path: &str, answer: Answer) {
+        self.answers.lock().insert(path.to_owned(), answer);
+    }
+
+    fn count(&self) -> usize {
+        self.requests.load(Ordering::SeqCst)
+    }
+
+    /// A command that trusts the server.
+    fn command(&self, desk: &Desk, arguments: &[&str]) -> Command {
+        desk.folder.write("ca.pem", &self.authority.pem);
+        let mut command = desk.command(arguments);
+        command.env("SSL_CERT_FILE", desk.folder.join("ca.pem")).env_remove("SSL_CERT_DIR");
+        command
+    }
+
+    fn run(&self, desk: &Desk, arguments: &[&str]) -> CommandOutput {
+        output(&mut self.command(desk, arguments))
+    }
+}
+
+fn answer(
+    stream: TcpStream,
+    config: Arc<ServerConfig>,
+    (answers, requests): (&Mutex<HashMap<String, Answer>>, &AtomicUsize),
+) {
+    let mut tls = StreamOwned::new(ServerConnection::new(config).unwrap(), stream);
+    let (mut head, mut buffer) = (Vec::new(), [0; 4096]);
+    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+        match tls.read(&mut buffer) {
+            Ok(count) if count > 0 => head.extend_from_slice(&buffer[..count]),
+            _ => return,
+        }
+    }
+    requests.fetch_add(1, Ordering::SeqCst);
+    let head = String::from_utf8(head).unwrap();
+    let path = head.split(' ').nth(1).unwrap();
+    let answer = answers.lock().get(path).cloned().unwrap_or(Answer::Status(404));
+    let (status, headers, body, stalls) = match answer {
+        Answer::Bytes(bytes) => ("200 OK".to_owned(), String::new(), bytes, false),
+        Answer::With(headers, bytes) => ("200 OK".to_owned(), format!("{headers}\r\n"), bytes, false),
+        Answer::Redirect(to) => ("302 Found".to_owned(), format!("Location: {to}\r\n"), Vec::new(), false),
+        Answer::Status(status) => (format!("{status} x"), String::new(), Vec::new(), false),
+        Answer::Stall(bytes) => ("200 OK".to_owned(), String::new(), bytes, true),
+    };
+    let length = body.len() + usize::from(stalls);
+    let head = format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {length}\r\nConnection: close\r\n\r\n");
+    let _ = tls.write_all(head.as_bytes()).and_then(|()| tls.write_all(&body)).and_then(|()| tls.flush());
+    if !stalls {
+        tls.conn.send_close_notify();
+    }
+    let _ = tls.conn.complete_io(&mut tls.sock);
+    let _ = std::io::copy(&mut tls.sock, &mut std::io::sink());
+}
+
+#[test]
+fn archive_is_downloaded_over_https_once() {
+    let server = Server::start();
+    let archive = Tar::of(&[("folio.yaml", PACK)]).gz();
+    server.set("/a/docs-1.0.tar.gz", Answer::Bytes(archive.clone()));
+    let (desk, url) = (Desk::of(COMMENTED), server.url("/a/docs-1.0.tar.gz"));
+    let untrusted = desk.run(&["add", &url]);
+    assert_eq!(untrusted.code, Some(1), "{untrusted:?}");
+    assert_eq!(server.count(), 0, "its certificate is checked");
+    let added = server.run(&desk, &["add", &url]);
+    assert!(added.out.contains("added pack `docs` at sha256"), "{added:?}");
+    assert_eq!(server.count(), 1, "what was looked into is not downloaded again");
+    for arguments in [&["check"][..], &["list"], &["get", "docs-hi"], &["lock", "--check"], &["lock"], &["fetch"]] {
+        assert_eq!(server.run(&desk, arguments).code, Some(0), "{arguments:?}");
+    }
+    assert_eq!(server.count(), 1, "no load uses the network");
+    fs::rename(desk.folder.join("cache"), desk.folder.join("gone")).unwrap();
+    assert_eq!(server.run(&desk, &["fetch"]).code, Some(0));
+    assert_eq!(server.count(), 2);
+    server.set("/a/docs-1.0.tar.gz", Answer::Status(404));
+    let gone = server.run(&desk, &["lock", "--remote"]);
+    assert!(gone.code == Some(1) && gone.out.contains("docs-1.0.tar.gz is gone"), "{gone:?}");
+    server.set("/a/docs-1.0.tar.gz", Answer::Status(500));
+    let failed = server.run(&desk, &["lock", "--remote"]);
+    assert!(failed.code == Some(1) && failed.err.contains("HTTP status 500"), "{failed:?}");
+}
+
+#[test]
+fn bytes_of_an_archive_are_those_that_were_sent() {
+    let server = Server::start();
+    let archive = zip_of(&[("folio.yaml", &PACK.replace("Hello", "H\u{e9}llo"))]);
+    server.set("/x", Answer::With("Content-Type: text/plain; charset=iso-8859-1", archive.clone()));
+    let desk = Desk::of(COMMENTED);
+    let wrong = server.run(&desk, &["add", &server.url("/x"), "--sha256", &"0".repeat(64)]);
+    assert!(wrong.err.contains("and not 0000"), "{wrong:?}");
+    let added = server.run(&desk, &["add", &server.url("/x"), "--sha256", &sha256(&archive)]);
+    assert_eq!(added.code, Some(0), "{added:?}");
+    assert_eq!(desk.ok(&["get", "x-hi"]).trim(), "H\u{e9}llo");
+}
+
+#[test]
+fn redirects_lead_to_https_alone() {
+    let server = Server::start();
+    let archive = Tar::of(&[("folio.yaml", PACK)]).gz();
+    server.set("/real", Answer::Bytes(archive.clone()));
+    server.set("/ok.zip", Answer::Redirect("/real".to_owned()));
+    server.set("/loop.zip", Answer::Redirect("/loop.zip".to_owned()));
+    let plain = TcpListener::bind("127.0.0.1:0").unwrap();
+    server.set("/plain.zip", Answer::Redirect(format!("http://{}/x", plain.local_addr().unwrap())));
+    server.set("/file.zip", Answer::Redirect("file:///etc/passwd".to_owned()));
+    server.set("/inner.zip", Answer::Redirect("https://10.0.0.1/x".to_owned()));
+    let desk = Desk::of(COMMENTED);
+    for (path, why) in [
+        ("/loop.zip", "more than 10 redirects"),
+        ("/plain.zip", "redirects to another scheme"),
+        ("/file.zip", "redirects to another scheme"),
+        ("/inner.zip", "private"),
+    ] {
+        let ran = server.run(&desk, &["add", &server.url(path)]);
+        assert!(ran.code == Some(1) && ran.err.contains(why), "{path}: {ran:?}");
+    }
+    assert_eq!(fs::read_to_string(desk.folder.join("folio.yaml")).unwrap(), COMMENTED);
+    let added = server.run(&desk, &["add", &server.url("/ok.zip")]);
+    assert_eq!(added.code, Some(0), "{added:?}");
+    // As it was written, and not as it was found.
+    assert!(fs::read_to_string(desk.folder.join("folio.yaml")).unwrap().contains("/ok.zip\n"));
+}
+
+#[test]
+fn archive_of_a_foreign_pack_comes_from_public_hosts_alone() {
+    let server = Server::start();
+    server.set("/in.zip", Answer::Bytes(zip_of(&[("folio.yaml", PACK)])));
+    let inner = format!("url: \"{}\", sha256: {}", server.url("/in.zip"), sha256(&zip_of(&[("folio.yaml", PACK)])));
+    let outer = format!("folio: 1\nserver: {{ name: out }}\npacks: {{ in: {{ {inner} }} }}\n");
+    let local = Local::new("x", &zip_of(&[("folio.yaml", &outer)]));
+    let desk = Desk::new(&local.keys());
+    let ran = server.run(&desk, &["lock"]);
+    assert!(ran.code == Some(1) && ran.err.contains("pack `docs/in`") && ran.err.contains("private"), "{ran:?}");
+    assert_eq!(server.count(), 0);
+    let local_file = outer.replace(&server.url("/in.zip"), &local.url());
+    let local = Local::new("x", &zip_of(&[("folio.yaml", &local_file)]));
+    let desk = Desk::new(&local.keys());
+    let ran = desk.run(&["lock"]);
+    desk.ok(&["fetch"]);
+    assert!(desk.fail(&["check"]).contains("over `https://` only"), "{ran:?}");
+    // One's own pack names what it likes.
+    let desk = Desk::of("folio: 1\nserver: { name: desk }\npacks: { team: { path: team } }\n");
+    desk.folder.write("team/folio.yaml", &outer);
+    assert_eq!(server.run(&desk, &["lock"]).code, Some(0));
+    assert_eq!(desk.ok(&["get", "team-in-hi"]).trim(), "Hello");
+}
+
+#[test]
+fn killed_download_leaves_the_manifest_as_it_was() {
+    let server = Server::start();
+    let archive = Tar::of(&[("folio.yaml", PACK)]).gz();
+    server.set("/x.tgz", Answer::Stall(archive[..archive.len() / 2].to_vec()));
+    let desk = Desk::of(COMMENTED);
+    let url = server.url("/x.tgz");
+    let mut child = server.command(&desk, &["add", &url]).stderr(Stdio::null()).spawn().unwrap();
+    let deadline = Instant::now() + TEST_TIMEOUT;
+    while server.count() == 0 {
+        assert!(Instant::now() < deadline, "nothing was requested");
+        thread::sleep(Duration::from_millis(10));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(fs::read_to_string(desk.folder.join("folio.yaml")).unwrap(), COMMENTED);
+    assert!(!desk.folder.join("folio.lock").exists() && desk.cached().is_empty());
+    server.set("/x.tgz", Answer::Bytes(archive));
+    assert_eq!(server.run(&desk, &["add", &url]).code, Some(0));
+    assert_eq!(desk.ok(&["get", "x-hi"]).trim(), "Hello");
+}
+
+#[test]
+fn programs_of_an_archive_can_be_started() {
+    let local = Local::new("x", &zip_of(&[("folio.yaml", PACK), ("run.sh", "#!/bin/sh\n")]));
+    let desk = Desk::locked(&local.keys());
+    let mode = |path: &str| fs::metadata(Path::new(&desk.pack()).join(path)).unwrap().permissions().mode() & 0o777;
+    assert_eq!([mode("run.sh"), mode("folio.yaml")], [0o555, 0o444]);
+}
