@@ -42,7 +42,7 @@ impl Compiler<'_> {
                 Some(template)
             }
             Err(errors) => {
-                for error in errors {
+                for error in self.without_tag_names(text, errors) {
                     self.report_template_error(error, text.location);
                 }
                 None

@@ -32,7 +32,7 @@ impl Corrector<'_> {
     }
 
     /// The properties, unless `properties` is an argument of that name.
-    fn schema_properties(&self, arguments: NodeId) -> Option<Vec<Entry>> {
+    pub(super) fn schema_properties(&self, arguments: NodeId) -> Option<Vec<Entry>> {
         let properties = self.document.entries_of(self.document.entry_of(arguments, "properties")?.value)?;
         let kind = self.document.entry_of(arguments, "type");
         let is_object = kind.is_some_and(|kind| self.document.string_of(kind.value) == Some("object"));
