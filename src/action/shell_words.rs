@@ -10,15 +10,31 @@ use crate::yaml::{Location, Spanned};
 const OPERATORS: &[&str] = &["|", "||", "|&", "&&", "&", ";", ">", ">>", "<", "<<", "&>", "2>", "2>&1", "1>&2"];
 
 /// Programs to which an operator may be an argument as it is, or that have a shell read it.
-const OPERATOR_PROGRAMS: &[&str] =
-    &["[", "test", "expr", "find", "tr", "ssh", "sh", "bash", "zsh", "dash", "ash", "fish", "busybox", "bc", "jq", "awk"];
+const OPERATOR_PROGRAMS: &[&str] = &[
+    "[", "test", "expr", "find", "tr", "ssh", "sh", "bash", "zsh", "dash", "ash", "fish", "busybox", "bc", "jq", "awk",
+];
 
 /// Options whose value is a delimiter or a pattern.
 const DELIMITER_OPTIONS: &[&str] = &["-d", "-t", "-s", "-F", "-e", "-E", "-S", "-c"];
 
 /// Programs whose arguments are files, which a shell would find.
 const FILE_PROGRAMS: &[&str] = &[
-    "cat", "chmod", "cp", "du", "file", "head", "ls", "md5sum", "mv", "rm", "sha256sum", "sort", "stat", "tail", "touch", "wc",
+    "cat",
+    "chmod",
+    "cp",
+    "du",
+    "file",
+    "head",
+    "ls",
+    "md5sum",
+    "mv",
+    "rm",
+    "sha256sum",
+    "sort",
+    "stat",
+    "tail",
+    "touch",
+    "wc",
 ];
 
 /// Options of these programs whose value is a pattern.

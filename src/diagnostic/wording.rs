@@ -26,7 +26,8 @@ pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -
 
 /// The only candidate with this word between its hyphens: `claude-commands` for `claude`.
 fn only_with_part<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
-    let mut found = candidates.iter().filter(|candidate| candidate.contains('-') && candidate.split('-').any(|part| part == word));
+    let mut found =
+        candidates.iter().filter(|candidate| candidate.contains('-') && candidate.split('-').any(|part| part == word));
     let first = found.next().copied();
     first.filter(|_| found.next().is_none())
 }

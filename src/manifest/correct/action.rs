@@ -1,7 +1,7 @@
 //! Actions that are written as a text.
 
-use super::text::{scalar, words};
 use super::kind::MapKind;
+use super::text::{scalar, words};
 use super::{Correction, Corrector, suggest};
 use crate::diagnostic::Code;
 use crate::yaml::{Entry, NodeId};
@@ -16,7 +16,8 @@ pub(super) const ARGUMENT_KEYS: &[&str] = &["args", "arguments", "argv", "params
 const ENTRY_KEYS: &[&str] = &["maxOutput", "outputSchema", "result"];
 
 /// Keys of a tool, a prompt or a resource that nothing in a run is called.
-const LISTED_KEYS: &[&str] = &["title", "description", "annotations", "inputSchema", "rateLimit", "concurrency", "hidden"];
+const LISTED_KEYS: &[&str] =
+    &["title", "description", "annotations", "inputSchema", "rateLimit", "concurrency", "hidden"];
 
 /// What a command needs that a program without a shell does not read.
 const SCRIPT_HELP: &str =

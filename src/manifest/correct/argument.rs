@@ -81,7 +81,8 @@ impl Corrector<'_> {
             serde_json::Value::Bool(_) => ("boolean", false),
             _ => return,
         };
-        let text = if is_number { format!("{{ type: {kind}, default: {value} }}") } else { "{ required: true }".to_owned() };
+        let text =
+            if is_number { format!("{{ type: {kind}, default: {value} }}") } else { "{ required: true }".to_owned() };
         let span = self.span(node);
         let [type_key, kind_node] = ["type", kind].map(|text| self.document.add_string(text, span));
         let map = self.document.add_map(vec![Entry { key: type_key, value: kind_node }], span);
@@ -170,10 +171,7 @@ impl Corrector<'_> {
         let span = self.span(kind);
         let known = ["array", "boolean", "integer", "null", "number", "object", "string"];
         let message = format!("unknown type `{name}`, expected one of {}", quote_names(&known));
-        self.report
-            .error(Code::Schema, span, message)
-            .help(format!("write `{meant}`"))
-            .fix(span, meant);
+        self.report.error(Code::Schema, span, message).help(format!("write `{meant}`")).fix(span, meant);
         let node = self.document.add_string(meant, span);
         self.document.replace(kind, node);
     }

@@ -55,8 +55,7 @@ impl Corrector<'_> {
         let [name_key, arguments_key, meant] =
             ["name", "arguments", meant].map(|text| self.document.add_string(text, at));
         let name = self.document.add_copy(call.value);
-        let entries =
-            vec![Entry { key: name_key, value: name }, Entry { key: arguments_key, value: arguments.value }];
+        let entries = vec![Entry { key: name_key, value: name }, Entry { key: arguments_key, value: arguments.value }];
         let reference = self.document.add_map(entries, span);
         let mut rest = self.document.entries_of(step).unwrap_or_default();
         rest.retain(|entry| entry.key != arguments.key);

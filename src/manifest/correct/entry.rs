@@ -151,7 +151,8 @@ impl Corrector<'_> {
         let Some(diagnostic) = self.report.last_mut() else { return };
         diagnostic.fix = None;
         let help = diagnostic.help.take().unwrap_or_default();
-        let list = help.strip_prefix("write `exec: ").or_else(|| help.strip_prefix("write `").filter(|_| help.contains("`[")));
+        let list =
+            help.strip_prefix("write `exec: ").or_else(|| help.strip_prefix("write `").filter(|_| help.contains("`[")));
         match list.and_then(|list| list.strip_suffix('`')) {
             Some(list) => {
                 let text = format!("run: {{ exec: {list} }}");
@@ -211,7 +212,8 @@ impl Corrector<'_> {
         if self.document.entry_of(tool, "result").is_none() {
             self.keys_below(tool, "result", &["text", "select", "structuredContent"]);
         }
-        let result = ["result", "output", "returns"].into_iter().find(|key| self.document.entry_of(tool, key).is_some());
+        let result =
+            ["result", "output", "returns"].into_iter().find(|key| self.document.entry_of(tool, key).is_some());
         self.each(tool, result.unwrap_or("result"), |reader, result| reader.text_as_key(result, "text"));
     }
 

@@ -48,10 +48,9 @@ impl Corrector<'_> {
         if run.is_empty() || self.lines_of(&run).is_none() || !self.is_map_or_null(section.value) {
             return;
         }
-        let column = inside.first().map_or_else(
-            || self.column_of(section.key).map(|column| column + 2),
-            |first| self.column_of(first.key),
-        );
+        let column = inside
+            .first()
+            .map_or_else(|| self.column_of(section.key).map(|column| column + 2), |first| self.column_of(first.key));
         self.report_unindented(&run, section.key, column);
         self.move_entries(root, section.value, &run);
     }
@@ -145,7 +144,13 @@ impl Corrector<'_> {
     }
 
     /// Keys of an entry that stand in a map of it, such as `text` below `arguments`: the last ones of the map.
-    pub(super) fn nested_keys(&mut self, entry: NodeId, outer: Entry, map: NodeId, is_key: impl Fn(&Self, Entry) -> bool) {
+    pub(super) fn nested_keys(
+        &mut self,
+        entry: NodeId,
+        outer: Entry,
+        map: NodeId,
+        is_key: impl Fn(&Self, Entry) -> bool,
+    ) {
         let keys = self.document.entries_of(map).unwrap_or_default();
         let Some(at) = keys.iter().position(|key| is_key(self, *key)) else { return };
         let rest: Vec<Entry> = keys.iter().skip(at).copied().collect();

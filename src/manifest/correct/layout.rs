@@ -26,7 +26,9 @@ impl Corrector<'_> {
         let is_whole = rest.is_empty() || rest.starts_with('#') || rest == ":";
         let is_ordered = entries.iter().all(|entry| {
             let (key, value) = (self.span(entry.key), self.span(entry.value));
-            start <= key.start as usize && key.start <= value.start && value.end as usize <= end.max(key.end as usize) + 1
+            start <= key.start as usize
+                && key.start <= value.start
+                && value.end as usize <= end.max(key.end as usize) + 1
         });
         let lines = EntryLines { span: Span::new(self.document.file(), line, end), column: start - line };
         (is_indentation && is_whole && is_ordered).then_some(lines)

@@ -8,7 +8,8 @@ use crate::yaml::{Entry, NodeId};
 /// What stands for every permission elsewhere.
 const ALL: &[&str] = &["all", "*", "any", "true", "everything"];
 
-const ALL_HELP: &str = "name each action that it needs, of `exec`, `script`, `http`, `ask`, `files` and `read`: `allow: [exec]`";
+const ALL_HELP: &str =
+    "name each action that it needs, of `exec`, `script`, `http`, `ask`, `files` and `read`: `allow: [exec]`";
 
 impl Corrector<'_> {
     /// `[notes]` in the place of `{ notes: { path: notes } }`.
@@ -34,7 +35,8 @@ impl Corrector<'_> {
             let named = self.document.entry_of(item, "name").map(|entry| entry.value);
             let Some(path) = self.document.string_of(place.map_or(item, |entry| entry.value)) else { return };
             let path = path.to_owned();
-            let name = named.and_then(|name| self.document.string_of(name)).map_or_else(|| name_of(&path), str::to_owned);
+            let name =
+                named.and_then(|name| self.document.string_of(name)).map_or_else(|| name_of(&path), str::to_owned);
             let mut keys = self.document.entries_of(item).unwrap_or_default();
             keys.retain(|key| Some(key.value) != named);
             if keys.is_empty() {
@@ -42,7 +44,8 @@ impl Corrector<'_> {
                 let key = self.document.add_string(key, self.span(item));
                 keys.push(Entry { key, value: self.document.add_copy(item) });
             }
-            let texts = keys.iter().map(|key| format!("{}: {}", self.document.key_text(key.key), self.flow_text(key.value)));
+            let texts =
+                keys.iter().map(|key| format!("{}: {}", self.document.key_text(key.key), self.flow_text(key.value)));
             shown.push(format!("{name}: {{ {} }}", texts.collect::<Vec<_>>().join(", ")));
             let value = self.document.add_map(keys, self.span(item));
             entries.push(Entry { key: self.document.add_string(&name, self.span(item)), value });

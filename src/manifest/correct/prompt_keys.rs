@@ -36,7 +36,8 @@ impl Corrector<'_> {
                 .collect();
             let text = format!("messages: [{}]", texts.join(", "));
             let is_short = !text.contains('\n') && !has_content;
-            let help = if is_short { format!("write `{text}`") } else { "write it as an item of `messages`".to_owned() };
+            let help =
+                if is_short { format!("write `{text}`") } else { "write it as an item of `messages`".to_owned() };
             let diagnostic =
                 self.report.error(Code::UnknownKey, at, format!("unknown key `{name}`: it belongs to `messages`"));
             diagnostic.help(help);

@@ -29,8 +29,7 @@ impl Corrector<'_> {
         let (method, url, span) = (method.to_uppercase(), url.trim(), self.span(request));
         let texts = ["method", &method, "url", url].map(|text| self.document.add_string(text, span));
         let [method_key, method_node, url_key, url_node] = texts;
-        let entries =
-            vec![Entry { key: method_key, value: method_node }, Entry { key: url_key, value: url_node }];
+        let entries = vec![Entry { key: method_key, value: method_node }, Entry { key: url_key, value: url_node }];
         let node = self.document.add_map(entries, span);
         let text = format!("{{ method: {method}, url: {} }}", scalar(url));
         self.replace(request, "a map", Correction { text, is_certain: true, node });

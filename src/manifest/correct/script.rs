@@ -84,7 +84,9 @@ impl Corrector<'_> {
         let span = Span { end: self.span(written.value).end, ..at };
         let is_certain = exec.is_some() || !is_block && !has_tags;
         let help = match has_tags && exec.is_none() {
-            true => format!("write `script: {{ shell: {shell}, text: … }}`, where arguments are variables, as in \"$x\""),
+            true => {
+                format!("write `script: {{ shell: {shell}, text: … }}`, where arguments are variables, as in \"$x\"")
+            }
             false => format!("write `{text}`"),
         };
         let diagnostic = self.report.error(Code::UnknownKey, at, format!("unknown key `{key}`")).help(help);

@@ -21,9 +21,9 @@ impl Corrector<'_> {
     fn client_configuration(&mut self, root: NodeId) {
         let Some(found) = self.document.entry_of(root, "mcpServers") else { return };
         let at = self.span(found.key);
-        self.report
-            .error(Code::UnknownKey, at, "unknown key `mcpServers`: it configures a client")
-            .help("write it in the file of the client; `folio init` writes a manifest, and shows what the client needs");
+        self.report.error(Code::UnknownKey, at, "unknown key `mcpServers`: it configures a client").help(
+            "write it in the file of the client; `folio init` writes a manifest, and shows what the client needs",
+        );
         let mut entries = self.document.entries_of(root).unwrap_or_default();
         entries.retain(|entry| entry.key != found.key);
         if entries.is_empty() {
@@ -77,13 +77,13 @@ impl Corrector<'_> {
     /// `name`, `version` and others beside `server`.
     fn server_keys(&mut self, root: NodeId) {
         let known = struct_keys::<Manifest>();
-        let of_server: Vec<&str> =
-            struct_keys::<Server>().iter().copied().filter(|key| !known.contains(key)).collect();
+        let of_server: Vec<&str> = struct_keys::<Server>().iter().copied().filter(|key| !known.contains(key)).collect();
         let lacks_name = ["server", "name"].iter().all(|key| self.document.entry_of(root, key).is_none());
         self.keys_below(root, "server", &of_server);
         if let Some(server) = self.document.entry_of(root, "server").filter(|_| lacks_name) {
             // The name is what the help shows.
-            let name = ["name", "my-server"].map(|text| self.document.add_string(text, self.document.location(root).span()));
+            let name =
+                ["name", "my-server"].map(|text| self.document.add_string(text, self.document.location(root).span()));
             let [key, value] = name;
             let mut entries = self.document.entries_of(server.value).unwrap_or_default();
             entries.push(Entry { key, value });

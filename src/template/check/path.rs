@@ -226,7 +226,9 @@ impl<'a> Checker<'a> {
 fn with_step_help(error: TemplateError, ids: &[&str]) -> TemplateError {
     match ids {
         [] => error.help("give the earlier step an `id`, and write `{{steps.ID.stdout}}` for its output"),
-        [only] => error.help(format!("write `steps.{only}`, the outcome of that step")).replacement(format!("steps.{only}")),
+        [only] => {
+            error.help(format!("write `steps.{only}`, the outcome of that step")).replacement(format!("steps.{only}"))
+        }
         _ => error.help(format!("name the step, as in `{{{{steps.{}.stdout}}}}`", ids.last().unwrap_or(&"ID"))),
     }
 }
