@@ -3,7 +3,7 @@
 use super::exec::ExecElement;
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
-use crate::value_types::Scalar;
+use crate::value_types::{Scalar, is_identifier};
 use crate::yaml::{Location, Spanned};
 
 /// What joins commands and redirects their output.
@@ -55,6 +55,10 @@ pub(super) fn warn_of_shell_words(elements: &[Spanned<ExecElement>], compiler: &
     let name = program.text.rsplit('/').next().unwrap_or_default();
     let mut before = "";
     for word in arguments {
+        if let Some((message, help)) = quoted_value(word.text).or_else(|| empty_block(word.text)) {
+            compiler.warning(Code::Unused, word.at, message).help(help);
+            return;
+        }
         if is_operator(name, before, word.text) || is_glob(name, before, word.text) {
             let is_whole = words.len() == elements.len() && !words.iter().any(|word| word.text.contains("{{"));
             let help = if is_whole { whole_script(&words) } else { HELP.to_owned() };
@@ -84,6 +88,23 @@ fn is_operator(program: &str, before: &str, word: &str) -> bool {
 fn is_glob(program: &str, before: &str, word: &str) -> bool {
     let is_pattern = word.contains('*') && !word.contains("{{");
     is_pattern && FILE_PROGRAMS.contains(&program) && !PATTERN_OPTIONS.contains(&before)
+}
+
+/// `'{{x}}'`, whose quotes no shell removes.
+fn quoted_value(word: &str) -> Option<(String, String)> {
+    let inner = ['\'', '"'].iter().find_map(|quote| word.strip_prefix(*quote)?.strip_suffix(*quote))?;
+    let is_value = inner.starts_with("{{") && inner.ends_with("}}");
+    let message = || format!("the quotes of `{word}` are part of the argument: no shell removes them");
+    is_value.then(|| (message(), format!("write `\"{inner}\"`: it is one argument, whatever it contains")))
+}
+
+/// `{{#if x}}-x{{/if}}`, which is an empty argument without `x`.
+fn empty_block(word: &str) -> Option<(String, String)> {
+    let (name, rest) = word.strip_prefix("{{#if ")?.split_once("}}")?;
+    let inner = rest.strip_suffix("{{/if}}")?;
+    let is_plain = is_identifier(name) && !inner.contains("{{");
+    let message = || format!("`{word}` is an empty argument where `{name}` is false");
+    is_plain.then(|| (message(), format!("write `{{ if: {name}, then: [{inner}] }}`, which is none")))
 }
 
 /// The same command for a shell.

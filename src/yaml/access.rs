@@ -151,6 +151,8 @@ const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("secret", &["sensitive", "masked"]),
     ("message", &["msg"]),
     ("use", &["connection"]),
+    ("if", &["when", "condition"]),
+    ("then", &["args", "arguments", "do"]),
     ("log", &["print"]),
 ];
 

@@ -130,7 +130,9 @@ impl<'a, 'r> NodeDeserializer<'a, 'r> {
         let diagnostic = report.error(Code::WrongType, self.location(), message);
         let ParentKey { name, is_entry } = self.key;
         let example = if is_entry { (self.example_of)(&format!("{name}.*")) } else { (self.example_of)(name) };
-        if let Some(example) = example {
+        // The same key has another shape elsewhere.
+        let is_other = |example: &&str| expected == "a string" && example.contains(": {");
+        if let Some(example) = example.filter(|example| !is_other(example)) {
             diagnostic.help(format!("for example `{example}`"));
         }
     }

@@ -18,7 +18,7 @@ struct KeyLine<'a> {
 
 /// The mistake behind an error of the parser on a line, if it is the indentation of the line.
 pub(super) fn explain(text: &str, message: &str, line: &Range<usize>) -> Option<SyntaxError> {
-    let found = KeyLine::read(text.get(line.clone())?)?;
+    let Some(found) = KeyLine::read(text.get(line.clone())?) else { return block_text(text, line) };
     let above: Vec<KeyLine<'_>> = text.get(..line.start)?.lines().rev().filter_map(KeyLine::read).collect();
     let (column, words) = if message.contains("mapping values are not allowed") {
         let nearest = above.first().filter(|above| above.has_value && above.column < found.indent)?;
@@ -33,6 +33,30 @@ pub(super) fn explain(text: &str, message: &str, line: &Range<usize>) -> Option<
     let mut error = SyntaxError::new(start..start + found.name.len(), words);
     error.suggestion = Some((line.start..start, " ".repeat(column)));
     Some(error.help(format!("indent it by {}", spaces(column))))
+}
+
+/// A line of a text after `|` or `>` that is not indented as the text is.
+fn block_text(text: &str, line: &Range<usize>) -> Option<SyntaxError> {
+    let written = text.get(line.clone())?;
+    let indent = written.len() - written.trim_start_matches(' ').len();
+    let mut first = None;
+    for above in text.get(..line.start)?.lines().rev().filter(|line| !line.trim().is_empty()) {
+        let key = KeyLine::read(above);
+        let is_start = above.trim_end().ends_with(['|', '>']) || above.trim_end().ends_with("|-");
+        let Some(key) = key.filter(|_| is_start) else {
+            first = Some(above.len() - above.trim_start_matches(' ').len());
+            continue;
+        };
+        let column = first.unwrap_or(key.column + 2);
+        if column <= key.column || indent >= column {
+            return None;
+        }
+        let start = line.start + indent;
+        let message = format!("the text of `{}` is not indented as it should be", key.name);
+        let error = SyntaxError::new(start..start + written.trim().len(), message);
+        return Some(error.help(format!("indent each of its lines by {}", spaces(column))));
+    }
+    None
 }
 
 /// The column of a block above that is nearest to an indentation that none has.

@@ -70,6 +70,10 @@ impl Corrector<'_> {
         self.program_with_arguments(step, None);
         self.each(step, "exec", |reshaper, exec| {
             reshaper.program_with_arguments(exec, Some(exec));
+            for element in reshaper.document.items_of(exec).unwrap_or_default() {
+                reshaper.each(element, "then", Corrector::scalar_as_list);
+                reshaper.each(element, "else", Corrector::scalar_as_list);
+            }
             if reshaper.document.string_of(exec).is_some() {
                 reshaper.command(exec, false);
             }

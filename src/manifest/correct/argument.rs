@@ -106,9 +106,39 @@ impl Corrector<'_> {
         self.each(argument, "enum", Corrector::choices);
         self.each(argument, "type", Corrector::type_word);
         self.choices_as_type(argument);
+        self.limits(argument);
+        self.slashed_pattern(argument);
         if let Some(optional) = self.document.entry_of(argument, "optional") {
             self.optional_key(argument, optional);
         }
+    }
+
+    /// `min` and `max`, which have a name for each type.
+    fn limits(&mut self, argument: NodeId) {
+        let kind = self.document.entry_of(argument, "type").and_then(|kind| self.document.string_of(kind.value));
+        let names = match kind {
+            Some("integer" | "number") => ["minimum", "maximum"],
+            Some("array") => ["minItems", "maxItems"],
+            _ => ["minLength", "maxLength"],
+        };
+        for (written, name) in ["min", "max"].into_iter().zip(names) {
+            let is_free = self.document.entry_of(argument, name).is_none();
+            if let Some(limit) = self.document.entry_of(argument, written).filter(|_| is_free) {
+                self.rename_key(argument, limit, name);
+            }
+        }
+    }
+
+    /// `/^a$/`, whose slashes are part of the pattern.
+    fn slashed_pattern(&mut self, argument: NodeId) {
+        let Some(pattern) = self.document.entry_of(argument, "pattern") else { return };
+        let text = self.document.string_of(pattern.value).unwrap_or_default().to_owned();
+        let Some(inner) = text.strip_prefix("/^").and_then(|rest| rest.strip_suffix("$/")) else { return };
+        let (at, meant) = (self.span(pattern.value), serde_json::Value::from(format!("^{inner}$")).to_string());
+        self.report
+            .warning(Code::BadValue, at, "the slashes around a pattern are part of it: nothing matches")
+            .help(format!("write `{meant}`"))
+            .fix(at, meant);
     }
 
     /// `type: [low, high]` in the place of `enum: [low, high]`.

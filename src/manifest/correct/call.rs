@@ -39,7 +39,7 @@ impl Corrector<'_> {
     fn call_with_arguments(&mut self, step: NodeId, call: Entry, arguments: Entry, meant: &str) {
         let wrong = if self.document.key_text(call.key) == meant { arguments } else { call };
         let (at, key) = (self.span(wrong.key), self.document.key_text(wrong.key).to_owned());
-        let (name, values) = (self.flow_text(call.value), self.raw(arguments.value));
+        let (name, values) = (self.flow_text(call.value), self.flow_text(arguments.value));
         let is_short = !values.contains('\n');
         let text = match is_short {
             true => format!("{meant}: {{ name: {name}, arguments: {values} }}"),

@@ -29,6 +29,28 @@ impl Corrector<'_> {
                 self.nested_entries(section.value, kind);
             }
         }
+        self.entries_without_section(root);
+    }
+
+    /// Entries at the top of a file that has none of these sections.
+    fn entries_without_section(&mut self, root: NodeId) {
+        let known = struct_keys::<Manifest>();
+        for kind in [MapKind::Prompt, MapKind::Tool, MapKind::Resource] {
+            let is_entry = |entry: &Entry| {
+                let key = self.document.key_text(entry.key);
+                let has_content =
+                    kind.content_keys().iter().any(|key| self.document.entry_of(entry.value, key).is_some());
+                !known.contains(&key) && !key.starts_with("x-") && has_content && self.looks_like(entry.value, kind)
+            };
+            let entries = self.document.entries_of(root).unwrap_or_default();
+            let names: Vec<String> = entries
+                .iter()
+                .filter(|entry| is_entry(entry))
+                .map(|entry| self.document.key_text(entry.key).to_owned())
+                .collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            self.keys_below(root, kind.section(), &names);
+        }
     }
 
     /// Entries beside their section: `greet:` in the column of `prompts:`.

@@ -59,7 +59,7 @@ impl Corrector<'_> {
     fn written_argument(&self, property: NodeId, is_required: bool) -> String {
         let entries = self.document.entries_of(property).unwrap_or_default();
         let mut parts: Vec<String> =
-            entries.iter().map(|entry| format!("{}: {}", self.raw(entry.key), self.raw(entry.value))).collect();
+            entries.iter().map(|entry| format!("{}: {}", self.raw(entry.key), self.flow_text(entry.value))).collect();
         parts.extend(is_required.then(|| "required: true".to_owned()));
         if parts.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", parts.join(", ")) }
     }

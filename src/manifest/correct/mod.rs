@@ -191,13 +191,18 @@ impl Corrector<'_> {
         self.document.json(node).is_null()
     }
 
-    /// A scalar as an item of a list in flow style, quoted as it is written; anything else as it is written.
+    /// A value as an item of a list in flow style, quoted as it is written.
     fn flow_text(&self, node: NodeId) -> String {
         let written = self.raw(node);
         let is_quoted =
             |text: &str| [format!("\"{text}\""), format!("'{text}'")].iter().any(|quoted| quoted == written);
+        let is_block = !written.starts_with(['{', '[', '&', '*']) && !written.contains('\n');
         match self.document.string_of(node) {
             Some(text) if !is_quoted(text) => scalar(text),
+            None if is_block && self.document.entries_of(node).is_some() => format!("{{ {written} }}"),
+            None if is_block && self.document.items_of(node).is_some() => {
+                format!("[{}]", written.trim_start_matches('-').trim_start())
+            }
             _ => written.to_owned(),
         }
     }

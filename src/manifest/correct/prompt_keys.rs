@@ -10,6 +10,7 @@ const MODEL_KEYS: &[&str] = &["model", "temperature", "max_tokens", "maxTokens",
 
 impl Corrector<'_> {
     pub(super) fn prompt_keys(&mut self, prompt: NodeId) {
+        self.command_keys(prompt);
         self.role_keys(prompt);
         self.model_keys(prompt);
         if let Some(input) = self.document.entry_of(prompt, "input") {
@@ -64,6 +65,20 @@ impl Corrector<'_> {
             rest.push(Entry { key, value });
         }
         let map = self.document.add_map(rest, span);
+        self.document.replace(prompt, map);
+    }
+
+    /// Keys of a slash command, whose file is not one of this language.
+    fn command_keys(&mut self, prompt: NodeId) {
+        let find = |key: &&str| self.document.entry_of(prompt, key);
+        let Some(found) = ["argument-hint", "allowed-tools"].iter().find_map(find) else { return };
+        let name = self.document.key_text(found.key).to_owned();
+        self.report
+            .error(Code::UnknownKey, self.span(found.key), format!("unknown key `{name}`"))
+            .help("remove it, or serve the folder as it is: `packs: { NAME: { path: …, format: claude-commands } }`");
+        let mut rest = self.document.entries_of(prompt).unwrap_or_default();
+        rest.retain(|entry| !["argument-hint", "allowed-tools"].contains(&self.document.key_text(entry.key)));
+        let map = self.document.add_map(rest, self.span(prompt));
         self.document.replace(prompt, map);
     }
 

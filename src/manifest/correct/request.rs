@@ -13,10 +13,25 @@ impl Corrector<'_> {
         self.method_and_url(request);
         self.text_as_key(request, "url");
         self.each(request, "auth", Corrector::typed_auth);
-        self.each(request, "allow", Corrector::scalar_as_list);
+        self.keys_below(request, "auth", &["bearer", "basic", "oauth2"]);
+        self.each(request, "allow", Corrector::allowed_hosts);
         self.each(request, "expect", Corrector::scalar_as_list);
         self.method_key(request);
         self.json_body(request);
+    }
+
+    /// `allow: all`, and a host without its list.
+    fn allowed_hosts(&mut self, allow: NodeId) {
+        let is_all = self.document.scalar_of(allow).is_some_and(|text| ["all", "any", "true"].contains(&text));
+        if !is_all {
+            return self.scalar_as_list(allow);
+        }
+        let (span, found) = (self.span(allow), self.describe(allow));
+        self.report
+            .error(Code::WrongType, span, format!("expected a list, found {found}"))
+            .help("name the hosts, as in `[localhost, 10.0.0.0/8]`; `[\"*\"]` is every host");
+        let list = self.document.add_list(Vec::new(), span);
+        self.document.replace(allow, list);
     }
 
     /// `GET https://…`.
@@ -84,7 +99,7 @@ impl Corrector<'_> {
         let found = self.describe(body.value);
         let (key, span) = (self.span(body.key), self.span(body.value));
         let message = format!("expected a string or `{{ file: … }}`, found {found}");
-        let help = match self.raw(body.value) {
+        let help = match self.flow_text(body.value) {
             written if !written.contains('\n') => format!("write `json: {written}`"),
             _ => "write `json` in the place of `body`".to_owned(),
         };

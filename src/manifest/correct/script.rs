@@ -33,10 +33,41 @@ impl Corrector<'_> {
                 .help("write it as a comment; later steps know a step by its `id`");
             self.remove_entry(step, name);
         }
+        self.foreign_step_keys(step);
         if let Some(run) = self.document.entry_of(step, "run")
             && self.document.string_of(run.value).is_some()
         {
             self.command_key(step, run, "sh");
+        }
+    }
+
+    /// Questions without `ask`, and how other runners say what follows a failure, or comes before.
+    fn foreign_step_keys(&mut self, step: NodeId) {
+        for kind in ["elicit", "sample", "roots"] {
+            let Some(question) = self.document.entry_of(step, kind) else { continue };
+            self.report
+                .error(Code::UnknownKey, self.span(question.key), format!("unknown key `{kind}`: it is a question"))
+                .help(format!("write `ask: {{ answer: {{ {kind}: … }} }}`"));
+            let at = self.span(question.key);
+            let [ask, answer] = ["ask", "answer"].map(|key| self.document.add_string(key, at));
+            let inner = self.document.add_map(vec![question], at);
+            let value = self.document.add_map(vec![Entry { key: answer, value: inner }], at);
+            self.replace_entry(step, question, Entry { key: ask, value });
+        }
+        for key in ["continue-on-error", "ignore_errors", "continueOnError", "ignoreErrors"] {
+            let Some(found) = self.document.entry_of(step, key) else { continue };
+            let at = self.span(found.key);
+            let span = Span { end: self.span(found.value).end, ..at };
+            let diagnostic = self.report.error(Code::UnknownKey, at, format!("unknown key `{key}`"));
+            diagnostic.help("write `onFail: continue`").fix(span, "onFail: continue");
+            self.remove_entry(step, found);
+        }
+        for key in ["depends_on", "dependsOn", "needs", "after"] {
+            let Some(found) = self.document.entry_of(step, key) else { continue };
+            let message = format!("unknown key `{key}`");
+            let diagnostic = self.report.error(Code::UnknownKey, self.span(found.key), message);
+            diagnostic.help("remove it: steps run one after the other, in the order written");
+            self.remove_entry(step, found);
         }
     }
 
