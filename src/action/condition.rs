@@ -21,6 +21,14 @@ impl ConditionSpec {
         if is_identifier(text) {
             return argument_shape(text, compiler).map(|_| ConditionSpec::Argument(text.value.clone()));
         }
+        if let Some(template) = comparison(text) {
+            let quoted = format!("\"{template}\"");
+            compiler
+                .error(Code::BadValue, text.location, "invalid condition, expected exactly one `{{…}}`")
+                .help(format!("write `{quoted}`"))
+                .fix(text.location.span(), quoted);
+            return None;
+        }
         compiler.template(text, exposure).map(ConditionSpec::Template)
     }
 
@@ -31,6 +39,20 @@ impl ConditionSpec {
             ConditionSpec::Template(template) => Ok(template.render(scope)?),
         }
     }
+}
+
+/// The template that compares as `x == 'a'` and `x != 'a'` do elsewhere.
+fn comparison(text: &str) -> Option<String> {
+    let (helper, (left, right)) = match (text.split_once("=="), text.split_once("!=")) {
+        (Some(sides), _) => ("eq", sides),
+        (None, Some(sides)) => ("ne", sides),
+        (None, None) => return None,
+    };
+    let (left, right) = (left.trim(), right.trim());
+    let value = right.trim_matches(['\'', '"']);
+    let is_plain = !value.contains(['\'', '"', '\\', '{', '}', '&', '|', '=']) && left.split('.').all(is_identifier);
+    let right = if value == right { right.to_owned() } else { format!("'{value}'") };
+    (is_plain && !right.is_empty()).then(|| format!("{{{{{helper} {left} {right}}}}}"))
 }
 
 /// The shape of an argument that is referenced by its bare name, as in `if: NAME`.

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::condition::{ConditionSpec, argument_shape};
 use super::program::{self, PreparedCommand, ProgramOptions};
 use super::repeat::compile_list;
+use super::shell_words::warn_of_shell_words;
 use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, code_injection};
 use crate::compile::{Compiler, Exposure, ShellVariableCheck};
 use crate::diagnostic::Code;
@@ -124,6 +125,7 @@ impl ActionKind for ExecAction {
         if program.is_some() && elements.is_some() {
             code_injection::check_argv(&node.spec.value, node.step.stdin.as_ref(), compiler);
             warn_of_dollars(&node.spec.value, compiler);
+            warn_of_shell_words(&node.spec.value, compiler);
         }
         let (program, options) = (program?, options?);
         options.list_sandbox(program.literal(), node.key, compiler);
@@ -270,9 +272,14 @@ pub(super) fn warn_if_not_on_path(program: &str, at: Location, compiler: &mut Co
     let search_path = compiler.pack.search_path.clone().unwrap_or_default();
     let find = || find_program(program.as_ref(), search_path.as_ref()).is_some();
     if !compiler.findings.has_program(program, &search_path, find) {
-        compiler
-            .warning(Code::MissingProgram, at, format!("program `{program}` not found on PATH"))
-            .help("install it, or write its full path");
+        let words: Vec<&str> = program.split_whitespace().collect();
+        let is_command = words.len() > 1
+            && words.first().is_some_and(|first| find_program(first.as_ref(), search_path.as_ref()).is_some());
+        let help = match is_command {
+            true => format!("write each word as an element of its own: `{}`", words.join(", ")),
+            false => "install it, or write its full path".to_owned(),
+        };
+        compiler.warning(Code::MissingProgram, at, format!("program `{program}` not found on PATH")).help(help);
     }
 }
 

@@ -22,6 +22,7 @@ mod run;
 mod run_plan;
 mod sandbox;
 mod select;
+mod shell_words;
 mod stdin;
 mod stream;
 mod working_folder;

@@ -1,6 +1,7 @@
 //! Prompts: compiled at load, rendered at each call.
 
 use std::ops::Deref;
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::action::RunPlan;
@@ -11,7 +12,7 @@ use crate::digest::Digest;
 use crate::manifest;
 use crate::pack_format::{ForeignPrompt, ForeignValues};
 use crate::template::{Scope, Template, TextSlot, UriSlot};
-use crate::value_types::Role;
+use crate::value_types::{Role, TextOrFile};
 use crate::yaml::Spanned;
 
 use super::block::{CompiledBlock, RenderedBlock};
@@ -245,6 +246,7 @@ fn compile_body(
 ) -> Option<PromptBody> {
     match (&written.text, &written.messages) {
         (Some(text), None) => {
+            warn_of_path(text, compiler);
             let text = compiler.resolve_text(text)?;
             compiler.template(&text, Exposure::Client).map(PromptBody::Text)
         }
@@ -273,6 +275,18 @@ fn compile_body(
             compiler.error(Code::MissingKey, written.location, "missing key `text` or `messages`");
             None
         }
+    }
+}
+
+/// Warns of a text that is the path of a file.
+fn warn_of_path(text: &Spanned<TextOrFile>, compiler: &mut Compiler<'_>) {
+    let TextOrFile::Text(path) = &text.value else { return };
+    let path = path.strip_prefix("file://").unwrap_or(path).trim();
+    let is_path = path.contains('.') && !path.contains(char::is_whitespace) && !path.contains("{{");
+    if is_path && compiler.pack.folder.stat(Path::new(path)).is_ok_and(|found| !found.is_dir) {
+        compiler
+            .warning(Code::Unused, text.location, format!("`{path}` is not read: this is the text itself"))
+            .help(format!("write `text: {{ file: {path} }}`"));
     }
 }
 

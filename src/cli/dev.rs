@@ -28,6 +28,11 @@ pub(super) fn run(mut arguments: DevArgs, output: &Output) -> anyhow::Result<Exi
         arguments.serve.http = Some(None);
     }
     let page = (arguments.open || is_on_terminal).then_some(PageOptions { opens_browser: arguments.open });
+    if page.is_none() && arguments.serve.http.is_some() {
+        output.eprint_unlogged(
+            "help: `--open` shows a page with every prompt, tool and resource, renewed on each save\n",
+        );
+    }
     serve::run(&arguments.serve, Some(Arc::new(DevSession::new(output.clone(), page))), output)
 }
 

@@ -79,10 +79,17 @@ impl EntryKind {
         Form::new(&schema)
     }
 
-    /// The other kind of which there is an entry of this name: a prompt or a tool.
-    pub(super) fn other_kind(self, catalog: &Catalog, name: &str) -> Option<EntryKind> {
-        let others = [EntryKind::Prompt, EntryKind::Tool].into_iter().filter(|kind| *kind != self);
-        others.into_iter().find(|kind| kind.input_schema(catalog, name).is_some())
+    /// The help for the name of an entry of another kind, or of a resource by its name: the command for it.
+    pub(super) fn command_for(self, catalog: &Catalog, name: &str) -> Option<String> {
+        let mut others = [EntryKind::Prompt, EntryKind::Tool].into_iter().filter(|kind| *kind != self);
+        if let Some(kind) = others.find(|kind| kind.input_schema(catalog, name).is_some()) {
+            return Some(format!("help: `{name}` is a {}: `folio {} {name}`", kind.noun(), kind.command()));
+        }
+        let lists = catalog.lists();
+        let resources = lists.resources.iter().map(|resource| (&resource.info.name, &resource.uri));
+        let templates = lists.resource_templates.iter().map(|template| (&template.info.name, &template.uri_template));
+        let (_, uri) = resources.chain(templates).find(|(known, _)| *known == name)?;
+        Some(format!("help: `{name}` is a resource: `folio read {uri}`"))
     }
 
     /// The name that was probably meant, where there is no such entry.

@@ -187,10 +187,8 @@ impl Request<'_> {
     }
 
     fn unknown_entry(&self, catalog: &Catalog) -> String {
-        let near = match (self.kind.other_kind(catalog, self.name), self.kind.nearest_name(catalog, self.name)) {
-            (Some(kind), _) => {
-                format!("help: there is a {} of this name: `folio {} {}`", kind.noun(), kind.command(), self.name)
-            }
+        let near = match (self.kind.command_for(catalog, self.name), self.kind.nearest_name(catalog, self.name)) {
+            (Some(help), _) => help,
             (None, Some(near)) => format!("help: did you mean `{near}`?"),
             (None, None) => "help: `folio list` shows what there is".to_owned(),
         };
@@ -200,6 +198,9 @@ impl Request<'_> {
     /// What the server refuses; with a near URI, where there is none.
     pub(super) fn refusal(&self, catalog: &Catalog, error: &InProcessError) -> String {
         let is_unknown = self.kind == EntryKind::Resource && catalog.fingerprint(self.name).is_none();
+        if let Some(help) = self.kind.command_for(catalog, self.name).filter(|_| is_unknown) {
+            return format!("{error}\n{help}");
+        }
         match self.kind.nearest_name(catalog, self.name).filter(|near| is_unknown && near != self.name) {
             Some(near) => format!("{error}\nhelp: did you mean `{near}`?"),
             None => error.to_string(),

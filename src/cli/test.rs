@@ -16,8 +16,9 @@ use super::test_report::{print_failed_run, print_run};
 use super::test_watch;
 use super::variable_commands::VariableCommands;
 use super::{Exit, Output, TestArgs, TestFormat};
+use crate::catalog::{Catalog, Usage};
 use crate::compile::FileBuffers;
-use crate::diagnostic::{Report, one_line};
+use crate::diagnostic::{Report, one_line, sanitize};
 use crate::load::{EnvSource, LoadedPacks, MANIFEST_NAMES, ManifestLocation, TestEnvironment, load, load_buffers};
 use crate::test_run::{
     Coverage, PlannedTest, TestFilter, TestOutcome, TestRunner, TestStatus, TestWorlds, obsolete_snapshots, plan_tests,
@@ -60,7 +61,7 @@ fn run_manifest(arguments: &TestArgs, output: &Output) -> anyhow::Result<Exit> {
     }
     let environment = TestEnvironment { records_coverage: arguments.coverage, ..test_environment(&declared) };
     let environment = EnvSource::Test(environment);
-    let built = build_loaded(load(&place, &environment), output);
+    let mut built = build_loaded(load(&place, &environment), output);
     if built.report.has_errors() {
         output.eprint_report(&built.report);
         let no_run = TestRunError { report: &built.report, message: "the manifest has errors".to_owned() };
@@ -74,6 +75,9 @@ fn run_manifest(arguments: &TestArgs, output: &Output) -> anyhow::Result<Exit> {
     };
     run.coverage = coverage.map(Mutex::into_inner);
     print_run(&run, arguments.format, output)?;
+    if run.tests.is_empty() {
+        output.eprint(&no_tests(built.accept(&Usage::Local).ok().as_deref()));
+    }
     if arguments.record {
         // The outcomes are printed: an error is no other document of them.
         return Ok(test_record::write_mocks(&run, &place, output).unwrap_or_else(|error| {
@@ -82,6 +86,19 @@ fn run_manifest(arguments: &TestArgs, output: &Output) -> anyhow::Result<Exit> {
         }));
     }
     Ok(if run.passed() { Exit::Success } else { Exit::Failure })
+}
+
+/// How to write the first test.
+fn no_tests(catalog: Option<&Catalog>) -> String {
+    let lists = catalog.map(Catalog::lists);
+    let prompt = lists.and_then(|lists| lists.prompts.first()).map(|prompt| ("prompt", prompt.name.as_str()));
+    let tool = lists.and_then(|lists| lists.tools.first()).map(|tool| ("tool", tool.name.as_str()));
+    let resource = lists.and_then(|lists| lists.resources.first()).map(|resource| ("uri", resource.uri.as_str()));
+    let (kind, name) = prompt.or(tool).or(resource).unwrap_or(("prompt", "greet"));
+    let name = sanitize(name);
+    format!(
+        "no tests\nhelp: write one, such as `tests: {{ first: {{ {kind}: \"{name}\", expect: {{ contains: hello }} }} }}`\n"
+    )
 }
 
 /// Why no test was run.

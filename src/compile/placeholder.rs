@@ -1,7 +1,8 @@
 //! Warns of `{name}`, `{% if %}` and `~`, which nothing expands.
 
 use super::{Compiler, ShellVariableCheck};
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Span};
+use crate::template::{TemplateError, TemplateSpan};
 use crate::value_types::is_identifier;
 use crate::yaml::Spanned;
 
@@ -39,13 +40,88 @@ impl Compiler<'_> {
 
     /// The first `{% if x %}`.
     fn warn_tag(&mut self, text: &Spanned<String>) {
-        let Some((before, rest)) = text.split_once("{%") else { return };
-        let Some((tag, _)) = rest.split_once("%}") else { return };
-        let word = tag.trim_matches(['-', ' ']).split(' ').next().unwrap_or_default();
-        if TAG_WORDS.contains(&word) {
-            let span = self.span_within(text.location, before.len()..before.len() + tag.len() + 4);
-            self.warning(Code::Unused, span, format!("`{{%{tag}%}}` is not expanded"))
-                .help("write `{{#if x}}…{{else}}…{{/if}}`, or `{{#each items}}…{{/each}}`");
+        if let Some((span, tag)) = self.find_tag(text) {
+            self.warning(Code::Unused, span, format!("`{tag}` is not expanded")).help(tag_help(&tag));
         }
+    }
+
+    /// The errors of a text without those of names that a `{% for x in items %}` would define, which is reported instead.
+    pub(super) fn without_tag_names(
+        &mut self,
+        text: &Spanned<String>,
+        mut errors: Vec<TemplateError>,
+    ) -> Vec<TemplateError> {
+        let mut is_reported = false;
+        for (start, end) in tag_ranges(text) {
+            let Some(tag) = text.get(start..end) else { continue };
+            let words: Vec<&str> = tag_words(tag).collect();
+            let name = match words.as_slice() {
+                ["for" | "set", name, ..] => name.trim_end_matches(','),
+                _ => continue,
+            };
+            let count = errors.len();
+            errors.retain(|error| !is_of_name(error, text, name) && !is_of_name(error, text, "loop"));
+            if errors.len() < count && !is_reported {
+                is_reported = true;
+                let span = self.span_within(text.location, start..end);
+                self.error(Code::Template, span, format!("`{tag}` is not expanded")).help(tag_help(tag));
+            }
+        }
+        errors
+    }
+
+    /// The first tag or comment of Jinja or Liquid.
+    fn find_tag(&self, text: &Spanned<String>) -> Option<(Span, String)> {
+        let comments = text.match_indices("{# ").filter_map(|(start, _)| {
+            let length = text.get(start..)?.find(" #}")? + 3;
+            Some((start, start + length))
+        });
+        let (start, end) = tag_ranges(text).chain(comments).min()?;
+        let tag = text.get(start..end)?.to_owned();
+        Some((self.span_within(text.location, start..end), tag))
+    }
+}
+
+/// Whether an error is about a variable of this name.
+fn is_of_name(error: &TemplateError, text: &str, name: &str) -> bool {
+    let TemplateSpan::Template(range) = &error.span else { return false };
+    let wrong = text.get(range.clone()).unwrap_or_default();
+    error.code == Code::UnknownVariable && wrong.split('.').next() == Some(name)
+}
+
+/// Where each tag of Jinja or Liquid begins and ends.
+fn tag_ranges(text: &str) -> impl Iterator<Item = (usize, usize)> {
+    text.match_indices("{%").filter_map(|(start, _)| {
+        let end = start + text.get(start..)?.find("%}")? + 2;
+        let word = tag_words(text.get(start..end)?).next()?;
+        TAG_WORDS.contains(&word).then_some((start, end))
+    })
+}
+
+/// The words of `{%- for x in items -%}`.
+fn tag_words(tag: &str) -> impl Iterator<Item = &str> {
+    tag.trim_matches(['{', '}', '%', '-', '+', ' ']).split_whitespace()
+}
+
+/// What to write instead of a tag.
+fn tag_help(tag: &str) -> String {
+    if tag.starts_with("{#") {
+        return format!("write `{{{{!--{}--}}}}`", tag.trim_matches(['{', '}', '#']));
+    }
+    let words: Vec<&str> = tag_words(tag).collect();
+    let is_path = |word: &str| word.split('.').all(is_identifier);
+    match words.as_slice() {
+        ["if", name] if is_path(name) => format!("write `{{{{#if {name}}}}}…{{{{else}}}}…{{{{/if}}}}`"),
+        ["if", "not", name] if is_path(name) => format!("write `{{{{#unless {name}}}}}…{{{{/unless}}}}`"),
+        ["if", left, "==", right] if is_path(left) => format!("write `{{{{#if (eq {left} {right})}}}}…{{{{/if}}}}`"),
+        ["for", item, "in", list] if is_identifier(item) && is_path(list) => {
+            format!("write `{{{{#each {list} as |{item}|}}}}…{{{{/each}}}}`")
+        }
+        ["include", file] => {
+            let stem = file.trim_matches(['"', '\'']).rsplit('/').next().unwrap_or_default();
+            let stem = stem.split('.').next().unwrap_or_default();
+            format!("write `{{{{> {stem}}}}}`, and name the file under `partials`")
+        }
+        _ => "write `{{#if x}}…{{else}}…{{/if}}`, or `{{#each items}}…{{/each}}`".to_owned(),
     }
 }

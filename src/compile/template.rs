@@ -42,7 +42,8 @@ impl Compiler<'_> {
                 Some(template)
             }
             Err(errors) => {
-                for error in errors {
+                let errors = self.without_foreign_block(text, errors);
+                for error in self.without_tag_names(text, errors) {
                     self.report_template_error(error, text.location);
                 }
                 None

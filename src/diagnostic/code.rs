@@ -42,6 +42,8 @@ codes! {
     Syntax = "syntax",
     /// A file, a tree or a string exceeds a limit.
     TooLarge = "too-large",
+    /// A key that is indented too far or too little, and so belongs to another one.
+    Indentation = "indentation",
     /// A duplicate key or name.
     Duplicate = "duplicate",
     /// An unknown key.

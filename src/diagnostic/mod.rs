@@ -130,6 +130,12 @@ impl Diagnostic {
         self
     }
 
+    /// Whether it is about a key that a map lacks.
+    fn lacks_key(&self) -> bool {
+        self.code == Code::MissingKey
+            || self.code == Code::Conflict && self.message.starts_with("expected exactly one of")
+    }
+
     /// Adds "did you mean" as help and as a suggestion for `span`, where a candidate is near to `wrong`.
     pub fn did_you_mean<'a>(
         &mut self,
@@ -152,6 +158,10 @@ pub struct Report {
     diagnostics: Vec<Diagnostic>,
     /// Warnings that a comment allows. One that forbids a purpose comes back for that purpose.
     silenced: Vec<Diagnostic>,
+    /// Values of no known meaning, from which nothing follows.
+    unread: HashSet<Span>,
+    /// Maps that lack a key because another one is in its place, which is reported.
+    incomplete: HashSet<Span>,
 }
 
 impl Report {
@@ -227,6 +237,26 @@ impl Report {
         self.diagnostics.last_mut()
     }
 
+    /// Notes that the value at a span is reported and has no meaning, so that what follows from it is not reported too.
+    pub fn mark_unread(&mut self, span: Span) {
+        self.unread.insert(span);
+    }
+
+    /// Whether a span has a value that is reported and has no meaning.
+    pub fn has_unread(&self, span: Span) -> bool {
+        self.unread.iter().any(|one| one.file == span.file && span.start <= one.start && one.end <= span.end)
+    }
+
+    /// Notes that a map has an unknown key, or is none, so that a key which it lacks is not reported too.
+    pub fn mark_incomplete(&mut self, span: Span) {
+        self.incomplete.insert(span);
+    }
+
+    /// Whether a map has an unknown key, or is none.
+    pub fn is_incomplete(&self, span: Span) -> bool {
+        self.incomplete.contains(&span)
+    }
+
     /// Drops the diagnostics from number `start` on.
     pub fn truncate(&mut self, start: usize) {
         self.diagnostics.truncate(start);
@@ -244,6 +274,8 @@ impl Report {
     pub fn append(&mut self, other: Report) {
         let offset = self.sources.append(other.sources);
         let moved = |span: Span| Span { file: FileId(span.file.0 + offset), ..span };
+        self.unread.extend(other.unread.into_iter().map(moved));
+        self.incomplete.extend(other.incomplete.into_iter().map(moved));
         self.diagnostics.extend(other.diagnostics.into_iter().map(|mut diagnostic| {
             diagnostic.span = diagnostic.span.map(moved);
             diagnostic.notes.iter_mut().for_each(|note| note.span = moved(note.span));
@@ -298,8 +330,12 @@ impl Report {
         let mut unread: HashSet<Span> = HashSet::new();
         self.diagnostics.retain(|diagnostic| {
             let Some(span) = diagnostic.span else { return true };
+            if diagnostic.lacks_key() && self.incomplete.contains(&span) {
+                return false;
+            }
             let fresh = !unread.contains(&span) || diagnostic.code == Code::WrongType;
-            if fresh && matches!(diagnostic.code, Code::WrongType | Code::Syntax) && span.start < span.end {
+            let is_unread = matches!(diagnostic.code, Code::WrongType | Code::Syntax) || self.unread.contains(&span);
+            if fresh && is_unread && span.start < span.end {
                 unread.insert(span);
             }
             fresh

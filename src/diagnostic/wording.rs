@@ -12,14 +12,24 @@ pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -
     let length = name_length(wrong)?;
     let max_distance = (length / 3).max(1);
     let lower = wrong.to_lowercase();
-    candidates
-        .into_iter()
-        .take(MAX_CANDIDATES)
+    let candidates: Vec<&str> = candidates.into_iter().take(MAX_CANDIDATES).collect();
+    let near = candidates
+        .iter()
+        .copied()
         .filter(|candidate| name_length(candidate).is_some_and(|other| other.abs_diff(length) <= max_distance))
         .map(|candidate| (strsim::damerau_levenshtein(&lower, &candidate.to_lowercase()), candidate))
         .filter(|(distance, _)| *distance <= max_distance)
         .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
+        .map(|(_, candidate)| candidate);
+    near.or_else(|| only_with_part(&lower, &candidates))
+}
+
+/// The only candidate with this word between its hyphens: `claude-commands` for `claude`.
+fn only_with_part<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
+    let mut found =
+        candidates.iter().filter(|candidate| candidate.contains('-') && candidate.split('-').any(|part| part == word));
+    let first = found.next().copied();
+    first.filter(|_| found.next().is_none())
 }
 
 /// The number of characters of a name; `None` where it is too long to compare.

@@ -253,6 +253,9 @@ fn report_no_prompts(
     place: &ForeignPack<'_>,
     findings: &mut LoadContext,
 ) {
+    if reference.format.as_ref().is_some_and(|formats| findings.report.has_unread(formats.location.span())) {
+        return;
+    }
     let manifest = reference.format.is_none().then_some("folio.yaml");
     let looked_for: Vec<_> = manifest.into_iter().chain(claims.looked_for()).map(|glob| format!("`{glob}`")).collect();
     let (shown, message) =

@@ -140,7 +140,9 @@ impl TestRunner<'_> {
         match test.is_live {
             // Its variables would count for the importer, too.
             true if test.is_imported => Some("it is `live`: run it in the folder of its pack"),
-            true if !self.live => Some("it is `live`: run it with `--live`"),
+            true if !self.live => {
+                Some("it is `live`: run it with `--live`, or with `--record`, which writes its mocks")
+            }
             _ => None,
         }
     }
@@ -198,7 +200,8 @@ impl TestRunner<'_> {
                 let failure =
                     TestFailure::new(test.at, format!("the test would act on the world: no mock for {action}"));
                 failure.help(
-                    "write a `mock` for it; what has none, such as a change of files, needs `live: true` and `--live`",
+                    "write a `mock` for it, or `live: true` and have `folio test --record` write the mock; what has none, such as \
+                     a change of files, needs `live: true` and `--live`",
                 )
             })
             .collect();

@@ -51,6 +51,7 @@ pub(super) struct EntryAccess<'a, 'r> {
     pub(super) known: Option<&'static [&'static str]>,
     pub(super) corrected: Vec<&'static str>,
     pub(super) value: Option<NodeId>,
+    pub(super) key: Option<NodeId>,
 }
 
 impl<'a, 'r> EntryAccess<'a, 'r> {
@@ -59,7 +60,7 @@ impl<'a, 'r> EntryAccess<'a, 'r> {
         all: &'a [MapEntry],
         known: Option<&'static [&'static str]>,
     ) -> EntryAccess<'a, 'r> {
-        EntryAccess { reader, all, entries: all.iter(), known, corrected: Vec::new(), value: None }
+        EntryAccess { reader, all, entries: all.iter(), known, corrected: Vec::new(), value: None, key: None }
     }
 
     /// The field of a struct that a key names, or was meant to name.
@@ -72,11 +73,11 @@ impl<'a, 'r> EntryAccess<'a, 'r> {
             return None;
         }
         self.report_unknown(key, self.reader.document.location(entry.key), known);
-        let meant = other_name(key, known).or_else(|| nearest(key, known.iter().copied()))?;
-        let there = self.all.iter().any(|other| self.reader.document.key_text(other.key) == meant);
-        if there || self.corrected.contains(&meant) {
+        let meant = other_name(key, known).or_else(|| nearest(key, known.iter().copied()));
+        let Some(meant) = meant.filter(|meant| !self.is_taken(meant)) else {
+            self.reader.report.borrow_mut().mark_incomplete(self.reader.location().span());
             return None;
-        }
+        };
         self.corrected.push(meant);
         Some(meant)
     }
@@ -86,17 +87,25 @@ impl<'a, 'r> EntryAccess<'a, 'r> {
         self.reader.report.borrow().sources.text_of(at.span()) == key
     }
 
+    /// Whether a key is written beside this one, or another one is read as it.
+    fn is_taken(&self, name: &str) -> bool {
+        self.corrected.contains(&name) || self.all.iter().any(|other| self.reader.document.key_text(other.key) == name)
+    }
+
     fn report_unknown(&self, key: &str, at: Location, known: &'static [&'static str]) {
         let is_plain = self.is_written_as(at, key);
         let mut report = self.reader.report.borrow_mut();
         let diagnostic = report.error(Code::UnknownKey, at, format!("unknown key `{key}`"));
         match other_name(key, known) {
+            Some(name) if self.corrected.contains(&name) => {
+                diagnostic.help(format!("remove it: another key is read as `{name}`"))
+            }
+            Some(name) if self.is_taken(name) => diagnostic.help(format!("remove it: `{name}` is there already")),
             Some(name) => diagnostic.help(format!("write `{name}`")).suggest(at.span(), name),
-            None => diagnostic.did_you_mean(key, at.span(), known.iter().copied()),
+            None => diagnostic.did_you_mean(key, at.span(), known.iter().copied().filter(|name| !self.is_taken(name))),
         };
-        let is_taken = |name: &str| self.all.iter().any(|other| self.reader.document.key_text(other.key) == name);
         if let Some(fix) = diagnostic.fix.as_mut() {
-            fix.is_certain = is_plain && !is_taken(&fix.text) && !JSON_SCHEMA_KEYS.contains(&key);
+            fix.is_certain = is_plain && !JSON_SCHEMA_KEYS.contains(&key);
         }
         if diagnostic.help.is_none() && !known.is_empty() {
             let more = if known.len() > MAX_LISTED_KEYS { ", …" } else { "" };
@@ -109,20 +118,48 @@ impl<'a, 'r> EntryAccess<'a, 'r> {
 /// Keys of JSON Schema that an author may have put beside the place where they belong, and so did not misspell.
 const JSON_SCHEMA_KEYS: [&str; 3] = ["required", "properties", "type"];
 
-/// The key that other formats call by another name.
+/// The keys that other formats call by another name.
+const OTHER_NAMES: &[(&str, &[&str])] = &[
+    ("arguments", &["args", "params", "parameters", "input", "inputs", "variables", "vars"]),
+    ("exec", &["command", "cmd", "program"]),
+    ("text", &["content", "template", "prompt", "body"]),
+    ("description", &["desc", "summary", "help", "doc"]),
+    ("inputSchema", &["input_schema", "schema"]),
+    ("result", &["output", "returns"]),
+    ("run", &["steps", "action", "handler"]),
+    ("when", &["if", "condition"]),
+    ("id", &["register"]),
+    ("each", &["loop", "with_items", "foreach"]),
+    ("cwd", &["workdir", "working_dir", "working-directory", "workingDirectory", "chdir"]),
+    ("env", &["environment"]),
+    ("enum", &["values", "options", "choices", "allowed"]),
+    ("minimum", &["min"]),
+    ("maximum", &["max"]),
+    ("pattern", &["regex", "regexp"]),
+    ("uri", &["url", "uriTemplate", "uri_template"]),
+    ("url", &["uri", "endpoint", "base_url", "baseUrl", "base"]),
+    ("mimeType", &["mime", "contentType", "content_type"]),
+    ("query", &["params", "search"]),
+    ("json", &["data", "payload"]),
+    ("contains", &["includes", "include", "has", "text", "output", "content"]),
+    ("equals", &["equal", "exact", "is"]),
+    ("matches", &["regex", "regexp", "pattern"]),
+    ("rev", &["ref", "tag", "branch", "version", "commit"]),
+    ("git", &["url", "repo", "repository"]),
+    ("allow", &["permissions", "grants"]),
+    ("default", &["value"]),
+    ("secret", &["sensitive", "masked"]),
+    ("message", &["msg"]),
+    ("use", &["connection"]),
+    ("if", &["when", "condition"]),
+    ("then", &["args", "arguments", "do"]),
+    ("log", &["print"]),
+];
+
+/// The known key that is called by another name elsewhere.
 fn other_name(key: &str, known: &'static [&'static str]) -> Option<&'static str> {
-    const NAMES: &[(&str, &[&str])] = &[
-        ("arguments", &["args", "params", "parameters", "input", "inputs", "variables"]),
-        ("exec", &["command", "cmd", "program", "shell"]),
-        ("text", &["content", "template", "prompt", "body"]),
-        ("description", &["desc", "summary"]),
-        ("inputSchema", &["input_schema", "schema"]),
-        ("result", &["output", "returns"]),
-        ("run", &["steps", "action", "handler"]),
-        ("when", &["if", "condition"]),
-    ];
-    let meant = NAMES.iter().find(|(_, others)| others.contains(&key)).map(|(name, _)| *name)?;
-    known.iter().find(|name| **name == meant).copied()
+    let mut meant = OTHER_NAMES.iter().filter(|(_, others)| others.contains(&key)).map(|(name, _)| *name);
+    meant.find_map(|meant| known.iter().find(|name| **name == meant)).copied()
 }
 
 impl<'de> MapAccess<'de> for EntryAccess<'_, '_> {
@@ -132,11 +169,13 @@ impl<'de> MapAccess<'de> for EntryAccess<'_, '_> {
         while let Some(entry) = self.entries.next() {
             let Some(known) = self.known else {
                 self.value = Some(entry.value);
+                self.key = Some(entry.key);
                 self.reader.key.is_entry = true;
                 return seed.deserialize(KeyDeserializer(self.reader.child(entry.key))).map(Some);
             };
             if let Some(field) = self.field(*entry, known) {
                 self.value = Some(entry.value);
+                self.key = Some(entry.key);
                 self.reader.key = ParentKey { name: field, is_entry: false };
                 return seed.deserialize(StrDeserializer::new(field)).map(Some);
             }
@@ -146,7 +185,15 @@ impl<'de> MapAccess<'de> for EntryAccess<'_, '_> {
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, DeserializeError> {
         let reader = self.reader.child(self.value.take().unwrap_or(self.reader.node));
-        seed.deserialize(reader).map_err(|error| reader.report_error(&error))
+        let value = seed.deserialize(reader).map_err(|error| reader.report_error(&error));
+        if let Some(key) = self.key.take() {
+            // What a map lacks is often reported at its key.
+            let mut report = self.reader.report.borrow_mut();
+            if report.is_incomplete(reader.location().span()) {
+                report.mark_incomplete(self.reader.document.location(key).span());
+            }
+        }
+        value
     }
 }
 

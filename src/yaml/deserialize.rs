@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::access::{EntryAccess, EnumVariantAccess, ListAccess, SpannedAccess};
 use super::document::{Document, Location, MapEntry, Node, NodeId, NodeKind, ScalarNode};
 use super::quantity;
-use crate::diagnostic::{Code, Report, quote_names};
+use crate::diagnostic::{Code, Report, nearest, quote_names};
 
 /// The serde name of [`Spanned`](super::Spanned).
 const SPANNED: &str = "$Spanned";
@@ -130,7 +130,9 @@ impl<'a, 'r> NodeDeserializer<'a, 'r> {
         let diagnostic = report.error(Code::WrongType, self.location(), message);
         let ParentKey { name, is_entry } = self.key;
         let example = if is_entry { (self.example_of)(&format!("{name}.*")) } else { (self.example_of)(name) };
-        if let Some(example) = example {
+        // The same key has another shape elsewhere.
+        let is_other = |example: &&str| expected == "a string" && example.contains(": {");
+        if let Some(example) = example.filter(|example| !is_other(example)) {
             diagnostic.help(format!("for example `{example}`"));
         }
     }
@@ -175,6 +177,9 @@ impl<'a, 'r> NodeDeserializer<'a, 'r> {
             Some(NodeKind::Map(entries)) => entries,
             _ => {
                 self.wrong_type(expected);
+                if !self.is_placeholder {
+                    self.report.borrow_mut().mark_incomplete(self.location().span());
+                }
                 &[]
             }
         }
@@ -393,16 +398,20 @@ impl NodeDeserializer<'_, '_> {
             }
         };
         let found = variants.iter().find(|variant| **variant == text).copied();
-        if found.is_none() {
-            let message = format!("invalid value `{text}`, expected one of {}", quote_names(variants));
-            let mut report = self.report.borrow_mut();
-            report.error(Code::BadValue, self.location(), message).did_you_mean(
-                text,
-                self.location().span(),
-                variants.iter().copied(),
-            );
+        if found.is_some() {
+            return found;
         }
-        found
+        let message = format!("invalid value `{text}`, expected one of {}", quote_names(variants));
+        let (at, same) = (self.location(), variants.iter().find(|variant| variant.eq_ignore_ascii_case(text)));
+        let mut report = self.report.borrow_mut();
+        let diagnostic = report.error(Code::BadValue, at, message);
+        match same {
+            Some(same) => diagnostic.help(format!("write `{same}`")).fix(at.span(), *same),
+            None => diagnostic.did_you_mean(text, at.span(), variants.iter().copied()),
+        };
+        report.mark_unread(at.span());
+        // What it was meant to be is checked further.
+        same.copied().or_else(|| nearest(text, variants.iter().copied()))
     }
 }
 

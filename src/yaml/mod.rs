@@ -16,7 +16,9 @@ mod insert;
 mod map_edit;
 mod scalar;
 mod spanned;
+mod struct_keys;
 mod syntax_error;
+mod syntax_indentation;
 #[cfg(test)]
 mod tests;
 
@@ -29,3 +31,4 @@ pub use parse::{decode, parse, parse_front_matter, parse_front_matter_at, parse_
 pub use quantity::{nearest_duration, parse_milliseconds};
 pub use remove::remove_entry;
 pub use spanned::Spanned;
+pub use struct_keys::struct_keys;

@@ -244,12 +244,16 @@ impl<'a> TreeBuilder<'a> {
     }
 
     fn report_syntax_error(&mut self, error: SyntaxError) {
-        let SyntaxError { range, message, help, replacement, noticed_at } = error;
+        let SyntaxError { range, message, help, replacement, suggestion, noticed_at } = error;
+        let suggestion = suggestion.map(|(range, text)| (self.span(range), text));
         let (span, noticed_at) = (self.span(range), noticed_at.map(|at| self.span(at..at)));
         let diagnostic = self.report.error(Code::Syntax, span, message);
         diagnostic.help = help;
         if let Some(text) = replacement {
             diagnostic.fix(span, text);
+        }
+        if let Some((span, text)) = suggestion {
+            diagnostic.suggest(span, text);
         }
         if let Some(noticed_at) = noticed_at {
             diagnostic.note(noticed_at, "noticed here");

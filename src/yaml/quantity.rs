@@ -66,6 +66,11 @@ impl Units {
         let unit = rest.trim().to_lowercase();
         let is_unit = |(name, others): &&(&str, &[&str])| *name == unit || others.contains(&unit.as_str());
         let (unit, _) = self.spellings.iter().find(is_unit)?;
+        // A bare number of thousands is most likely one of milliseconds.
+        let is_thousands = *unit == "s" && rest.trim().is_empty() && number.ends_with("000");
+        if let Some(seconds) = number.strip_suffix("000").filter(|seconds| is_thousands && !seconds.is_empty()) {
+            return Some(format!("{seconds}s"));
+        }
         Some(format!("{number}{unit}"))
     }
 }
@@ -86,7 +91,13 @@ mod tests {
 
     #[test]
     fn number_without_unit_has_a_near_quantity() {
-        for (text, near) in [("10", Some("10s")), ("10 s", Some("10s")), ("5 Minutes", Some("5m")), ("soon", None)] {
+        for (text, near) in [
+            ("10", Some("10s")),
+            ("30000", Some("30s")),
+            ("10 s", Some("10s")),
+            ("5 Minutes", Some("5m")),
+            ("soon", None),
+        ] {
             assert_eq!(DURATION.nearest(text).as_deref(), near, "{text}");
         }
         assert_eq!(

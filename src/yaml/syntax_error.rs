@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use super::syntax_indentation;
+
 /// A syntax error at the place of the mistake.
 #[derive(Debug)]
 pub(super) struct SyntaxError {
@@ -10,16 +12,19 @@ pub(super) struct SyntaxError {
     pub(super) help: Option<String>,
     /// What to write at the range, where that is certain.
     pub(super) replacement: Option<String>,
+    /// What to write at another range, where it is most likely.
+    pub(super) suggestion: Option<(Range<usize>, String)>,
     /// Where the parser noticed it.
     pub(super) noticed_at: Option<usize>,
 }
 
 impl SyntaxError {
-    fn new(range: Range<usize>, message: impl Into<String>) -> SyntaxError {
-        SyntaxError { range, message: message.into(), help: None, replacement: None, noticed_at: None }
+    pub(super) fn new(range: Range<usize>, message: impl Into<String>) -> SyntaxError {
+        let message = message.into();
+        SyntaxError { range, message, help: None, replacement: None, suggestion: None, noticed_at: None }
     }
 
-    fn help(self, help: impl Into<String>) -> SyntaxError {
+    pub(super) fn help(self, help: impl Into<String>) -> SyntaxError {
         SyntaxError { help: Some(help.into()), ..self }
     }
 }
@@ -51,6 +56,7 @@ pub(super) fn explain(text: &str, message: &str, at: usize, open: Option<usize>)
     let found = if message.contains("quote") { unclosed_quote(text, at) } else { None };
     let found = found.or_else(|| unclosed_bracket(text, message, at, open));
     let found = found.or_else(|| unquoted_text(text, &line));
+    let found = found.or_else(|| syntax_indentation::explain(text, message, &line));
     found.unwrap_or_else(|| {
         let error = SyntaxError::new(at..at, format!("invalid YAML: {message}"));
         match plain_help(message) {

@@ -136,8 +136,10 @@ fn name_that_is_nearly_right_is_suggested() {
     let folder = TestFolder::with_manifest(DESK);
     for (arguments, code, said) in [
         (&["get", "greet", "whom=Ada"][..], 2, "help: `whom` is unknown, did you mean `who`?\n"),
-        (&["call", "greet"], 1, "unknown tool `greet`\nhelp: there is a prompt of this name: `folio get greet`\n"),
-        (&["get", "add"], 1, "unknown prompt `add`\nhelp: there is a tool of this name: `folio call add`\n"),
+        (&["call", "greet"], 1, "unknown tool `greet`\nhelp: `greet` is a prompt: `folio get greet`\n"),
+        (&["get", "add"], 1, "unknown prompt `add`\nhelp: `add` is a tool: `folio call add`\n"),
+        (&["read", "greet"], 1, "help: `greet` is a prompt: `folio get greet`\n"),
+        (&["read", "add"], 1, "help: `add` is a tool: `folio call add`\n"),
     ] {
         let error = fail(folder.path(), arguments, code);
         assert!(error.contains(said), "{arguments:?}: {error}");

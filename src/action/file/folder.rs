@@ -72,7 +72,8 @@ pub fn check_folder(name: &Spanned<String>, folder: &Spanned<FolderSpec>, compil
             .note(Code::UnsetVariable, folder.location, message)
             .help("set it to a folder where the server is started");
     }
-    if !compiler.findings.used_keys.contains(&name.location) {
+    // Where something is wrong, what uses it may not have been read.
+    if !compiler.findings.used_keys.contains(&name.location) && !compiler.findings.report.has_errors() {
         compiler
             .warning(Code::Unused, name.location, format!("folder `{}` is never used", name.value))
             .help(format!("write `in: {}` in a `file`", name.value));

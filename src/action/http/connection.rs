@@ -87,7 +87,8 @@ pub fn check_connection(name: &Spanned<String>, connection: &Spanned<Connection>
     TlsAndProxy::compile(Some(connection), compiler);
     RetryPolicy::compile(None, connection.retry.as_ref(), "GET", compiler);
     allow_hosts(connection.allow.as_ref(), compiler);
-    if !compiler.findings.used_keys.contains(&name.location) {
+    // Where something is wrong, what uses it may not have been read.
+    if !compiler.findings.used_keys.contains(&name.location) && !compiler.findings.report.has_errors() {
         compiler
             .warning(Code::Unused, name.location, format!("connection `{}` is never used", name.value))
             .help(format!("write `use: {}` in a request", name.value));

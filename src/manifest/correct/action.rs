@@ -1,18 +1,23 @@
 //! Actions that are written as a text.
 
+use super::kind::MapKind;
 use super::text::{scalar, words};
 use super::{Correction, Corrector, suggest};
 use crate::diagnostic::Code;
 use crate::yaml::{Entry, NodeId};
 
 /// How a program is called, here and elsewhere.
-const PROGRAM_KEYS: &[&str] = &["exec", "command", "cmd", "program"];
+pub(super) const PROGRAM_KEYS: &[&str] = &["exec", "command", "cmd", "program"];
 
 /// How its arguments are called elsewhere.
-const ARGUMENT_KEYS: &[&str] = &["args", "arguments", "argv", "params"];
+pub(super) const ARGUMENT_KEYS: &[&str] = &["args", "arguments", "argv", "params"];
 
 /// Keys of a tool, a prompt or a resource that its actions have not.
 const ENTRY_KEYS: &[&str] = &["maxOutput", "outputSchema", "result"];
+
+/// Keys of a tool, a prompt or a resource that nothing in a run is called.
+const LISTED_KEYS: &[&str] =
+    &["title", "description", "annotations", "inputSchema", "rateLimit", "concurrency", "hidden"];
 
 /// What a command needs that a program without a shell does not read.
 const SCRIPT_HELP: &str =
@@ -30,17 +35,45 @@ impl Corrector<'_> {
             return self.command(run, true);
         }
         self.steps_key(run);
+        self.bare_argv(run);
         match self.document.items_of(run) {
-            Some(steps) => steps.into_iter().for_each(|step| self.step(step)),
+            Some(steps) => steps.into_iter().for_each(|step| match self.document.string_of(step) {
+                Some(_) => self.command(step, true),
+                None => self.step(step),
+            }),
             None => self.step(run),
         }
     }
 
+    /// `run: [ls, -l]`.
+    fn bare_argv(&mut self, run: NodeId) {
+        let items = self.document.items_of(run).unwrap_or_default();
+        let is_word = |item: &NodeId| self.document.string_of(*item).is_some_and(|text| !text.contains(' '));
+        let is_argv = items.len() > 1 && items.iter().all(|item| self.document.scalar_of(*item).is_some());
+        if !is_argv || !items.first().is_some_and(is_word) {
+            return;
+        }
+        let (span, raw) = (self.span(run), self.raw(run).to_owned());
+        let is_flow = raw.starts_with('[') && !raw.contains(['\n', '#']);
+        let texts: Vec<String> = items.iter().map(|item| self.flow_text(*item)).collect();
+        let text = format!("{{ exec: [{}] }}", texts.join(", "));
+        let (key, value) = (self.document.add_string("exec", span), self.document.add_list(items, span));
+        let node = self.document.add_map(vec![Entry { key, value }], span);
+        self.replace(run, "a map or a list of maps", Correction { text, is_certain: is_flow, node });
+    }
+
     fn step(&mut self, step: NodeId) {
         self.misplaced_keys(step);
+        self.run_key(step);
+        self.call(step);
+        self.shell_key(step);
         self.program_with_arguments(step, None);
         self.each(step, "exec", |reshaper, exec| {
             reshaper.program_with_arguments(exec, Some(exec));
+            for element in reshaper.document.items_of(exec).unwrap_or_default() {
+                reshaper.each(element, "then", Corrector::scalar_as_list);
+                reshaper.each(element, "else", Corrector::scalar_as_list);
+            }
             if reshaper.document.string_of(exec).is_some() {
                 reshaper.command(exec, false);
             }
@@ -51,6 +84,16 @@ impl Corrector<'_> {
         if self.document.entry_of(step, "ask").is_none() {
             self.each(step, "timeout", Corrector::misplaced_timeout);
         }
+    }
+
+    /// What describes the entry, and stands in its action.
+    pub(super) fn nested_in_run(&mut self, entry: NodeId, kind: MapKind) {
+        let Some(run) = self.document.entry_of(entry, "run") else { return };
+        self.nested_keys(entry, run, run.value, |reader, key| {
+            let key = reader.document.key_text(key.key);
+            let is_free = reader.document.entry_of(entry, key).is_none();
+            is_free && LISTED_KEYS.contains(&key) && kind.keys().contains(&key)
+        });
     }
 
     /// Keys of the entry that stand in its action.

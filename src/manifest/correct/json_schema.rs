@@ -32,7 +32,7 @@ impl Corrector<'_> {
     }
 
     /// The properties, unless `properties` is an argument of that name.
-    fn schema_properties(&self, arguments: NodeId) -> Option<Vec<Entry>> {
+    pub(super) fn schema_properties(&self, arguments: NodeId) -> Option<Vec<Entry>> {
         let properties = self.document.entries_of(self.document.entry_of(arguments, "properties")?.value)?;
         let kind = self.document.entry_of(arguments, "type");
         let is_object = kind.is_some_and(|kind| self.document.string_of(kind.value) == Some("object"));
@@ -59,7 +59,7 @@ impl Corrector<'_> {
     fn written_argument(&self, property: NodeId, is_required: bool) -> String {
         let entries = self.document.entries_of(property).unwrap_or_default();
         let mut parts: Vec<String> =
-            entries.iter().map(|entry| format!("{}: {}", self.raw(entry.key), self.raw(entry.value))).collect();
+            entries.iter().map(|entry| format!("{}: {}", self.raw(entry.key), self.flow_text(entry.value))).collect();
         parts.extend(is_required.then(|| "required: true".to_owned()));
         if parts.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", parts.join(", ")) }
     }

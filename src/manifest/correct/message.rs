@@ -50,6 +50,12 @@ impl Corrector<'_> {
     }
 
     fn message(&mut self, message: NodeId) {
+        for (written, role) in [("human", "user"), ("ai", "assistant"), ("model", "assistant")] {
+            if let Some(entry) = self.document.entry_of(message, written) {
+                self.rename_key(message, entry, role);
+            }
+        }
+        self.block_alone(message);
         let Some(role) = self.document.entry_of(message, "role") else { return };
         let body = ["content", "text"].into_iter().find_map(|key| self.document.entry_of(message, key));
         let name = self.document.string_of(role.value).unwrap_or_default().to_owned();
@@ -74,6 +80,27 @@ impl Corrector<'_> {
             let diagnostic = self.report.error(Code::UnknownKey, span, words);
             suggest(diagnostic, whole, &Correction { text, is_certain, node }, &shown);
         }
+        self.document.replace(message, node);
+    }
+
+    /// `{ type: text, text: Hello }`, which has no role.
+    fn block_alone(&mut self, message: NodeId) {
+        let has_role = ["role", "user", "assistant"].iter().any(|key| self.document.entry_of(message, key).is_some());
+        let (Some(kind), Some(text)) =
+            (self.document.entry_of(message, "type"), self.document.entry_of(message, "text"))
+        else {
+            return;
+        };
+        let is_text = self.document.string_of(kind.value) == Some("text");
+        if has_role || !is_text {
+            return;
+        }
+        let (at, written) = (self.span(kind.key), self.raw(text.value).to_owned());
+        let help =
+            if written.contains('\n') { "write `user: …`".to_owned() } else { format!("write `user: {written}`") };
+        self.report.error(Code::UnknownKey, at, "unknown key `type`: a message is named after its role").help(help);
+        let key = self.document.add_string("user", at);
+        let node = self.document.add_map(vec![Entry { key, value: text.value }], self.span(message));
         self.document.replace(message, node);
     }
 

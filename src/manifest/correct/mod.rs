@@ -5,16 +5,28 @@
 //! What is not here: values of no known form, which the deserializer reports.
 
 mod action;
+mod argument;
+mod below;
+mod call;
+mod entry;
+mod expectation;
+mod indentation;
 mod json_schema;
+mod kind;
+mod layout;
 mod message;
 mod named_list;
+mod pack;
+mod prompt_keys;
 mod request;
 mod script;
 mod text;
+mod top_level;
 
 use crate::diagnostic::{Code, Diagnostic, Report, Span};
 use crate::yaml::{Document, Entry, NodeId};
 
+use kind::MapKind;
 use text::{flow_scalar, scalar};
 
 /// Reads the entries of a manifest or a fragment.
@@ -26,7 +38,7 @@ pub fn reshape_entries(document: &mut Document, report: &mut Report) {
 /// Reads the front matter of a prompt file.
 pub fn reshape_prompt(document: &mut Document, report: &mut Report) {
     let root = document.root();
-    Corrector { document, report }.entry(root);
+    Corrector { document, report }.entry(root, MapKind::Prompt);
 }
 
 struct Corrector<'a> {
@@ -46,53 +58,47 @@ struct Correction {
 
 impl Corrector<'_> {
     fn manifest(&mut self, root: NodeId) {
+        self.indentation(root);
+        self.top_level(root);
         self.each(root, "server", |reshaper, value| reshaper.text_as_key(value, "name"));
-        self.each(root, "env", |reshaper, value| reshaper.names_as_map(value, "env"));
-        self.each(root, "packs", |reshaper, packs| {
-            for pack in reshaper.document.entries_of(packs).unwrap_or_default() {
-                reshaper.text_as_key(pack.value, "path");
-                reshaper.each(pack.value, "allow", Corrector::scalar_as_list);
-            }
+        self.each(root, "env", |reshaper, value| {
+            reshaper.assignments(value);
+            reshaper.names_as_map(value, "env");
         });
+        self.each(root, "packs", Corrector::packs);
+        self.each(root, "folders", Corrector::folder_list);
         self.each(root, "tests", |reshaper, tests| {
             for test in reshaper.document.entries_of(tests).unwrap_or_default() {
                 reshaper.test(test.value);
             }
         });
-        for kind in ["prompts", "tools", "resources"] {
-            self.each(root, kind, |reshaper, entries| {
-                reshaper.names_as_map(entries, kind);
+        for kind in [MapKind::Prompt, MapKind::Tool, MapKind::Resource] {
+            self.each(root, kind.section(), |reshaper, entries| {
+                reshaper.texts_as_map(entries, kind);
+                reshaper.names_as_map(entries, kind.section());
                 for entry in reshaper.document.entries_of(entries).unwrap_or_default() {
-                    if kind == "prompts" {
-                        reshaper.text_as_key(entry.value, "text");
+                    if kind == MapKind::Prompt {
+                        reshaper.prompt_text(entry.value);
                     }
-                    reshaper.entry(entry.value);
+                    reshaper.entry(entry.value, kind);
                 }
             });
         }
     }
 
-    /// A test, and its cases: what is expected is most often a text that the answer contains.
-    fn test(&mut self, test: NodeId) {
-        self.each(test, "expect", Corrector::expected_text);
-        self.each(test, "cases", |reshaper, cases| {
-            for case in reshaper.document.items_of(cases).unwrap_or_default() {
-                reshaper.each(case, "expect", Corrector::expected_text);
-            }
-        });
-    }
-
-    fn expected_text(&mut self, expect: NodeId) {
-        let items = self.document.items_of(expect);
-        let is_list = items.is_some_and(|items| items.iter().all(|item| self.document.scalar_of(*item).is_some()));
-        if self.document.scalar_of(expect).is_some() || is_list {
-            self.wrap(expect, "contains", false);
-        }
-    }
-
     /// A prompt, a tool or a resource.
-    fn entry(&mut self, entry: NodeId) {
-        self.each(entry, "arguments", |reshaper, arguments| {
+    fn entry(&mut self, entry: NodeId, kind: MapKind) {
+        self.argument_indentation(entry, kind);
+        let is_moved = self.actions_in_entry(entry, kind);
+        self.content_keys(entry, kind);
+        match kind {
+            MapKind::Prompt => self.prompt_keys(entry),
+            MapKind::Tool => self.tool_keys(entry),
+            _ => {}
+        }
+        let written = ["arguments", "parameters", "params", "args", "inputs", "variables", "vars"];
+        let arguments = written.into_iter().find(|key| self.document.entry_of(entry, key).is_some());
+        self.each(entry, arguments.unwrap_or("arguments"), |reshaper, arguments| {
             reshaper.names_as_map(arguments, "arguments");
             reshaper.json_schema(arguments);
             for argument in reshaper.document.entries_of(arguments).unwrap_or_default() {
@@ -100,17 +106,10 @@ impl Corrector<'_> {
             }
         });
         self.each(entry, "messages", Corrector::messages);
-        self.each(entry, "run", Corrector::run);
-    }
-
-    /// `who: string`, and `who: What it is for`.
-    fn argument(&mut self, argument: Entry) {
-        let Some(text) = self.document.string_of(argument.value) else { return };
-        let is_type = ["string", "number", "integer", "boolean", "array", "object"].contains(&text);
-        let key = if is_type { "type" } else { "description" };
-        // `type: object` may be the beginning of a whole JSON Schema.
-        let is_certain = is_type && self.document.key_text(argument.key) != "type";
-        self.wrap(argument.value, key, is_certain);
+        if !is_moved {
+            self.nested_in_run(entry, kind);
+            self.each(entry, "run", Corrector::run);
+        }
     }
 
     /// A text where a map is due, whose most important key is `key`.
@@ -192,13 +191,18 @@ impl Corrector<'_> {
         self.document.json(node).is_null()
     }
 
-    /// A scalar as an item of a list in flow style, quoted as it is written; anything else as it is written.
+    /// A value as an item of a list in flow style, quoted as it is written.
     fn flow_text(&self, node: NodeId) -> String {
         let written = self.raw(node);
         let is_quoted =
             |text: &str| [format!("\"{text}\""), format!("'{text}'")].iter().any(|quoted| quoted == written);
+        let is_block = !written.starts_with(['{', '[', '&', '*']) && !written.contains('\n');
         match self.document.string_of(node) {
             Some(text) if !is_quoted(text) => scalar(text),
+            None if is_block && self.document.entries_of(node).is_some() => format!("{{ {written} }}"),
+            None if is_block && self.document.items_of(node).is_some() => {
+                format!("[{}]", written.trim_start_matches('-').trim_start())
+            }
             _ => written.to_owned(),
         }
     }

@@ -2,6 +2,9 @@
 
 use std::ops::Range;
 
+use super::argument::names_file;
+use super::kind::MapKind;
+use super::text::scalar;
 use super::{Correction, Corrector};
 use crate::yaml::{Entry, NodeId};
 
@@ -16,6 +19,45 @@ struct NamedItem {
 }
 
 impl Corrector<'_> {
+    /// `- TOKEN=abc`, as in the file of a container.
+    pub(super) fn assignments(&mut self, list: NodeId) {
+        let items = self.document.items_of(list).unwrap_or_default();
+        let texts: Option<Vec<String>> =
+            items.iter().map(|item| self.document.string_of(*item).map(str::to_owned)).collect();
+        let Some(texts) = texts.filter(|texts| texts.iter().any(|text| text.contains('='))) else { return };
+        let span = self.span(list);
+        let mut entries = Vec::new();
+        let mut shown = Vec::new();
+        for text in &texts {
+            let (name, value) = text.split_once('=').unwrap_or((text, ""));
+            let key = self.document.add_string(name, span);
+            entries.push(Entry { key, value: self.document.add_map(Vec::new(), span) });
+            let is_expanded = value.is_empty() || value.contains('$');
+            shown.push(match is_expanded {
+                true => format!("{name}: {{}}"),
+                false => format!("{name}: {{ default: {} }}", scalar(value)),
+            });
+        }
+        let node = self.document.add_map(entries, span);
+        let text = format!("{{ {} }}", shown.join(", "));
+        self.replace(list, "a map", Correction { text, is_certain: false, node });
+    }
+
+    /// A list of texts, or of files, where prompts, tools or resources by name are due.
+    pub(super) fn texts_as_map(&mut self, list: NodeId, kind: MapKind) {
+        let items = self.document.items_of(list).unwrap_or_default();
+        let Some(first) = items.iter().find_map(|item| self.document.string_of(*item)) else { return };
+        let path = first.strip_prefix("file://").unwrap_or(first);
+        let text = match (names_file(path), kind) {
+            (true, MapKind::Prompt) => format!("{{ NAME: {{ text: {{ file: {} }} }} }}", scalar(path)),
+            (_, MapKind::Prompt) => "{ NAME: { text: … } }".to_owned(),
+            (_, MapKind::Tool) => "{ NAME: { description: …, run: … } }".to_owned(),
+            _ => "{ NAME: { uri: …, text: … } }".to_owned(),
+        };
+        let node = self.document.add_map(Vec::new(), self.span(list));
+        self.replace(list, "a map", Correction { text, is_certain: false, node });
+    }
+
     /// Reads a list of names, or of maps with a `name`, as a map under `key`.
     pub(super) fn names_as_map(&mut self, list: NodeId, key: &str) {
         let Some(items) = self.document.items_of(list).filter(|items| !items.is_empty()) else { return };

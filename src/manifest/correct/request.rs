@@ -1,6 +1,7 @@
 //! Requests as other tools write them.
 
-use super::Corrector;
+use super::text::scalar;
+use super::{Correction, Corrector};
 use crate::diagnostic::Code;
 use crate::yaml::{Entry, NodeId};
 
@@ -9,11 +10,64 @@ const METHODS: &[&str] = &["get", "head", "post", "put", "patch", "delete", "opt
 
 impl Corrector<'_> {
     pub(super) fn request(&mut self, request: NodeId) {
+        self.method_and_url(request);
         self.text_as_key(request, "url");
-        self.each(request, "allow", Corrector::scalar_as_list);
+        self.each(request, "auth", Corrector::typed_auth);
+        self.keys_below(request, "auth", &["bearer", "basic", "oauth2"]);
+        self.each(request, "allow", Corrector::allowed_hosts);
         self.each(request, "expect", Corrector::scalar_as_list);
         self.method_key(request);
         self.json_body(request);
+    }
+
+    /// `allow: all`, and a host without its list.
+    fn allowed_hosts(&mut self, allow: NodeId) {
+        let is_all = self.document.scalar_of(allow).is_some_and(|text| ["all", "any", "true"].contains(&text));
+        if !is_all {
+            return self.scalar_as_list(allow);
+        }
+        let (span, found) = (self.span(allow), self.describe(allow));
+        self.report
+            .error(Code::WrongType, span, format!("expected a list, found {found}"))
+            .help("name the hosts, as in `[localhost, 10.0.0.0/8]`; `[\"*\"]` is every host");
+        let list = self.document.add_list(Vec::new(), span);
+        self.document.replace(allow, list);
+    }
+
+    /// `GET https://…`.
+    fn method_and_url(&mut self, request: NodeId) {
+        let Some(text) = self.document.string_of(request).map(str::to_owned) else { return };
+        let Some((method, url)) = text.split_once(' ') else { return };
+        if !METHODS.contains(&method.to_lowercase().as_str()) {
+            return;
+        }
+        let (method, url, span) = (method.to_uppercase(), url.trim(), self.span(request));
+        let texts = ["method", &method, "url", url].map(|text| self.document.add_string(text, span));
+        let [method_key, method_node, url_key, url_node] = texts;
+        let entries = vec![Entry { key: method_key, value: method_node }, Entry { key: url_key, value: url_node }];
+        let node = self.document.add_map(entries, span);
+        let text = format!("{{ method: {method}, url: {} }}", scalar(url));
+        self.replace(request, "a map", Correction { text, is_certain: true, node });
+    }
+
+    /// `{ type: bearer, token: … }`.
+    fn typed_auth(&mut self, auth: NodeId) {
+        let find = |key: &str| self.document.entry_of(auth, key);
+        let (Some(kind), Some(token)) = (find("type"), find("token").or_else(|| find("value"))) else { return };
+        if !self.document.string_of(kind.value).is_some_and(|kind| kind.eq_ignore_ascii_case("bearer")) {
+            return;
+        }
+        let (at, span) = (self.span(kind.key), self.span(auth));
+        let text = format!("{{ bearer: {} }}", self.flow_text(token.value));
+        let is_short = self.raw(auth).starts_with('{') && !text.contains('\n');
+        let diagnostic = self.report.error(Code::UnknownKey, at, "unknown key `type`");
+        diagnostic.help(format!("write `auth: {text}`"));
+        if is_short {
+            diagnostic.fix(span, text);
+        }
+        let key = self.document.add_string("bearer", at);
+        let node = self.document.add_map(vec![Entry { key, value: token.value }], span);
+        self.document.replace(auth, node);
     }
 
     /// `post: URL` in the place of a method and a URL.
@@ -45,7 +99,7 @@ impl Corrector<'_> {
         let found = self.describe(body.value);
         let (key, span) = (self.span(body.key), self.span(body.value));
         let message = format!("expected a string or `{{ file: … }}`, found {found}");
-        let help = match self.raw(body.value) {
+        let help = match self.flow_text(body.value) {
             written if !written.contains('\n') => format!("write `json: {written}`"),
             _ => "write `json` in the place of `body`".to_owned(),
         };

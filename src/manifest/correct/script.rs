@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use super::action::PROGRAM_KEYS;
+use super::text::{flow_scalar, scalar, words};
 use super::{Correction, Corrector, suggest};
 use crate::diagnostic::{Code, Span};
 use crate::yaml::{Entry, NodeId};
@@ -13,7 +15,159 @@ const SHELLS: &[(&str, &str)] =
 /// How the text of a script is called elsewhere.
 const TEXT_KEYS: &[&str] = &["run", "script", "command", "code", "source", "inline", "body", "content"];
 
+const NO_SHELL_HELP: &str = "`exec` runs without a shell, and `script: { shell: sh, text: … }` with one";
+
+/// Shells that elsewhere are a key with the command.
+const SHELL_KEYS: &[&str] = &["shell", "bash", "sh", "zsh", "python", "python3", "node", "pwsh"];
+
 impl Corrector<'_> {
+    /// `name: Test` and `run: npm test` in a step, and `uri: { url: … }`.
+    pub(super) fn run_key(&mut self, step: NodeId) {
+        let request = ["uri", "request", "fetch"].into_iter().find_map(|key| self.document.entry_of(step, key));
+        if let Some(request) = request.filter(|request| self.document.entry_of(request.value, "url").is_some()) {
+            self.rename_key(step, request, "http");
+        }
+        if let Some(name) = self.document.entry_of(step, "name") {
+            self.report
+                .error(Code::UnknownKey, self.span(name.key), "unknown key `name`")
+                .help("write it as a comment; later steps know a step by its `id`");
+            self.remove_entry(step, name);
+        }
+        self.foreign_step_keys(step);
+        if let Some(run) = self.document.entry_of(step, "run")
+            && self.document.string_of(run.value).is_some()
+        {
+            self.command_key(step, run, "sh");
+        }
+    }
+
+    /// Questions without `ask`, and how other runners say what follows a failure, or comes before.
+    fn foreign_step_keys(&mut self, step: NodeId) {
+        for kind in ["elicit", "sample", "roots"] {
+            let Some(question) = self.document.entry_of(step, kind) else { continue };
+            self.report
+                .error(Code::UnknownKey, self.span(question.key), format!("unknown key `{kind}`: it is a question"))
+                .help(format!("write `ask: {{ answer: {{ {kind}: … }} }}`"));
+            let at = self.span(question.key);
+            let [ask, answer] = ["ask", "answer"].map(|key| self.document.add_string(key, at));
+            let inner = self.document.add_map(vec![question], at);
+            let value = self.document.add_map(vec![Entry { key: answer, value: inner }], at);
+            self.replace_entry(step, question, Entry { key: ask, value });
+        }
+        for key in ["continue-on-error", "ignore_errors", "continueOnError", "ignoreErrors"] {
+            let Some(found) = self.document.entry_of(step, key) else { continue };
+            let at = self.span(found.key);
+            let span = Span { end: self.span(found.value).end, ..at };
+            let diagnostic = self.report.error(Code::UnknownKey, at, format!("unknown key `{key}`"));
+            diagnostic.help("write `onFail: continue`").fix(span, "onFail: continue");
+            self.remove_entry(step, found);
+        }
+        for key in ["depends_on", "dependsOn", "needs", "after"] {
+            let Some(found) = self.document.entry_of(step, key) else { continue };
+            let message = format!("unknown key `{key}`");
+            let diagnostic = self.report.error(Code::UnknownKey, self.span(found.key), message);
+            diagnostic.help("remove it: steps run one after the other, in the order written");
+            self.remove_entry(step, found);
+        }
+    }
+
+    /// `shell: ls -l`, `bash: …` and `shell: true` in a step.
+    pub(super) fn shell_key(&mut self, step: NodeId) {
+        let find = |keys: &[&str]| keys.iter().find_map(|key| self.document.entry_of(step, key));
+        let Some(shell) = find(SHELL_KEYS) else { return };
+        let (at, key) = (self.span(shell.key), self.document.key_text(shell.key).to_owned());
+        if let Some(script) = find(&["script"]).filter(|_| key == "shell") {
+            return self.script_beside_shell(step, shell, script);
+        }
+        let program = find(PROGRAM_KEYS).map(|program| self.document.key_text(program.key) == "exec");
+        if let Some(is_exec) = program {
+            if is_exec {
+                let message = format!("unknown key `{key}`");
+                self.report.error(Code::UnknownKey, at, message).help(format!("remove it: {NO_SHELL_HELP}"));
+            }
+            return self.remove_entry(step, shell);
+        }
+        let name = match key.as_str() {
+            "shell" => "sh",
+            "python" => "python3",
+            other => other,
+        };
+        self.command_key(step, shell, name);
+    }
+
+    /// A command under a key that is none, for a shell.
+    fn command_key(&mut self, step: NodeId, written: Entry, shell: &str) {
+        let (at, key) = (self.span(written.key), self.document.key_text(written.key).to_owned());
+        let command = self.document.string_of(written.value).map(str::to_owned);
+        let exec = command.as_deref().and_then(words).filter(|_| ["sh", "bash"].contains(&shell));
+        let is_block = command.as_deref().is_none_or(|command| command.contains('\n'));
+        let has_tags = command.as_deref().is_some_and(|command| command.contains("{{"));
+        let exec = exec.filter(|_| !is_block);
+        let text = match (&exec, &command) {
+            (Some(words), _) => {
+                format!("exec: [{}]", words.iter().map(|word| scalar(word)).collect::<Vec<_>>().join(", "))
+            }
+            (None, Some(command)) if !is_block => {
+                format!("script: {{ shell: {shell}, text: {} }}", flow_scalar(self.raw(written.value), command))
+            }
+            _ => format!("script: {{ shell: {shell}, text: … }}"),
+        };
+        let span = Span { end: self.span(written.value).end, ..at };
+        let is_certain = exec.is_some() || !is_block && !has_tags;
+        let help = match has_tags && exec.is_none() {
+            true => {
+                format!("write `script: {{ shell: {shell}, text: … }}`, where arguments are variables, as in \"$x\"")
+            }
+            false => format!("write `{text}`"),
+        };
+        let diagnostic = self.report.error(Code::UnknownKey, at, format!("unknown key `{key}`")).help(help);
+        if is_certain {
+            diagnostic.fix(span, text);
+        }
+        let meant = match exec {
+            Some(words) => {
+                let items = words.iter().map(|word| self.document.add_string(word, span)).collect();
+                Entry { key: self.document.add_string("exec", at), value: self.document.add_list(items, span) }
+            }
+            None => Entry { key: self.document.add_string("script", at), value: self.empty_script(at) },
+        };
+        self.replace_entry(step, written, meant);
+    }
+
+    fn remove_entry(&mut self, map: NodeId, removed: Entry) {
+        let mut entries = self.document.entries_of(map).unwrap_or_default();
+        entries.retain(|entry| entry.key != removed.key);
+        let node = self.document.add_map(entries, self.span(map));
+        self.document.replace(map, node);
+    }
+
+    /// A script with a shell and no text, from which no error follows.
+    fn empty_script(&mut self, at: Span) -> NodeId {
+        let [shell_key, shell, text_key, text] =
+            ["shell", "sh", "text", ""].map(|text| self.document.add_string(text, at));
+        self.document.add_map(vec![Entry { key: shell_key, value: shell }, Entry { key: text_key, value: text }], at)
+    }
+
+    /// `shell: bash` beside `script: …`.
+    fn script_beside_shell(&mut self, step: NodeId, shell: Entry, script: Entry) {
+        if self.document.string_of(script.value).is_some() {
+            let (at, name) = (self.span(shell.key), self.flow_text(shell.value));
+            let written = self.flow_text(script.value);
+            let is_short = !written.contains('\n');
+            let text = if is_short { written } else { "…".to_owned() };
+            let text = format!("script: {{ shell: {name}, text: {text} }}");
+            let fix = self.span_of_pair(step, shell, script).filter(|_| is_short);
+            let diagnostic = self.report.error(Code::UnknownKey, at, "unknown key `shell`");
+            diagnostic.help(format!("write `{text}`"));
+            if let Some(span) = fix {
+                diagnostic.fix(span, text);
+            }
+            let empty = self.empty_script(at);
+            self.document.replace(script.value, empty);
+            self.remove_entry(step, shell);
+        }
+    }
+
     pub(super) fn script(&mut self, script: NodeId) {
         if self.document.string_of(script).is_some() {
             return self.script_text(script);

@@ -206,6 +206,9 @@ impl<'a> Checker<'a> {
                 return error.help(format!("did you mean `{owner}.{wrong}`?")).replacement(format!("{owner}.{wrong}"));
             }
         }
+        if let ("result", Some(steps)) = (wrong, self.names.get("steps").and_then(Shape::fields)) {
+            return with_step_help(error, &steps.keys().map(String::as_str).collect::<Vec<_>>());
+        }
         if wrong == "now" && plain {
             return error.help("write `(now)`: it is a helper").replacement("(now)");
         }
@@ -216,6 +219,17 @@ impl<'a> Checker<'a> {
         }
         let error = error.did_you_mean(wrong, candidates);
         if error.help.is_none() && is_helper(wrong) { error.help(format!("`{wrong}` is a helper")) } else { error }
+    }
+}
+
+/// Adds what to write for the outcome of an earlier step.
+fn with_step_help(error: TemplateError, ids: &[&str]) -> TemplateError {
+    match ids {
+        [] => error.help("give the earlier step an `id`, and write `{{steps.ID.stdout}}` for its output"),
+        [only] => {
+            error.help(format!("write `steps.{only}`, the outcome of that step")).replacement(format!("steps.{only}"))
+        }
+        _ => error.help(format!("name the step, as in `{{{{steps.{}.stdout}}}}`", ids.last().unwrap_or(&"ID"))),
     }
 }
 

@@ -1,0 +1,65 @@
+//! Blocks of other template languages in the braces of Handlebars: `{{#for x in items}}`, `{{^x}}`.
+
+use std::ops::Range;
+
+use super::Compiler;
+use crate::diagnostic::Code;
+use crate::template::{TemplateError, TemplateSpan};
+use crate::value_types::is_identifier;
+use crate::yaml::Spanned;
+
+/// A block of another language.
+struct ForeignBlock<'t> {
+    range: Range<usize>,
+    /// What it names, for its body.
+    name: &'t str,
+    help: String,
+}
+
+impl Compiler<'_> {
+    /// The errors of a text without those that follow from its first block of another language, which is reported.
+    pub(super) fn without_foreign_block(
+        &mut self,
+        text: &Spanned<String>,
+        mut errors: Vec<TemplateError>,
+    ) -> Vec<TemplateError> {
+        let Some(block) = blocks(text).next() else { return errors };
+        let written = text.get(block.range.clone()).unwrap_or_default();
+        let span = self.span_within(text.location, block.range.clone());
+        self.error(Code::Template, span, format!("`{written}` is not Handlebars")).help(block.help);
+        errors.retain(|error| {
+            let TemplateSpan::Template(range) = &error.span else { return true };
+            let is_inside = block.range.start <= range.start && range.end <= block.range.end;
+            let is_name = text.get(range.clone()).is_some_and(|wrong| wrong.split('.').next() == Some(block.name));
+            !is_inside && !is_name && error.code != Code::Template
+        });
+        errors
+    }
+}
+
+fn blocks(text: &str) -> impl Iterator<Item = ForeignBlock<'_>> {
+    text.match_indices("{{").filter_map(|(start, _)| {
+        let end = start + text.get(start..)?.find("}}")? + 2;
+        let tag = text.get(start + 2..end - 2)?.trim();
+        let (name, help) = read(tag)?;
+        Some(ForeignBlock { range: start..end, name, help })
+    })
+}
+
+/// The name that a tag gives to an item, and what to write instead of the tag.
+fn read(tag: &str) -> Option<(&str, String)> {
+    if let Some(name) = tag.strip_prefix('^').map(str::trim).filter(|name| is_path(name)) {
+        return Some(("", format!("write `{{{{#unless {name}}}}}…{{{{/unless}}}}`")));
+    }
+    let words: Vec<&str> = tag.trim_start_matches('#').split_whitespace().collect();
+    let (item, list) = match *words.as_slice() {
+        ["for" | "each" | "foreach", item, "in" | "of", list] | ["each" | "foreach", list, "as", item] => (item, list),
+        _ => return None,
+    };
+    let is_block = is_identifier(item) && is_path(list);
+    is_block.then(|| (item, format!("write `{{{{#each {list} as |{item}|}}}}…{{{{/each}}}}`")))
+}
+
+fn is_path(text: &str) -> bool {
+    text.split('.').all(is_identifier)
+}

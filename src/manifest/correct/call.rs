@@ -1,0 +1,82 @@
+//! Steps that call a tool or a prompt of this server, as other formats write them.
+
+use super::Corrector;
+use super::action::ARGUMENT_KEYS;
+use crate::diagnostic::{Code, Span};
+use crate::yaml::{Entry, NodeId};
+
+/// How `tool` is called elsewhere.
+const CALL_KEYS: &[&str] = &["call", "call_tool", "callTool", "invoke", "uses", "use"];
+
+/// How the arguments of a call are called elsewhere.
+const INPUT_KEYS: &[&str] = &["with", "input", "inputs", "vars"];
+
+impl Corrector<'_> {
+    /// `tool: NAME` with `arguments` beside it, and `call: NAME`.
+    pub(super) fn call(&mut self, step: NodeId) {
+        let find = |keys: &[&str]| keys.iter().find_map(|key| self.document.entry_of(step, key));
+        let Some(call) = find(&["tool", "prompt"]).or_else(|| find(CALL_KEYS)) else { return };
+        let arguments = find(ARGUMENT_KEYS).or_else(|| find(INPUT_KEYS));
+        let key = self.document.key_text(call.key).to_owned();
+        let meant = if key == "prompt" { "prompt" } else { "tool" };
+        self.reference_keys(call.value);
+        let arguments = arguments.filter(|arguments| self.document.entries_of(arguments.value).is_some());
+        match (self.document.string_of(call.value).map(str::to_owned), arguments) {
+            (Some(_), Some(arguments)) => self.call_with_arguments(step, call, arguments, meant),
+            _ if key != meant => self.rename_key(step, call, meant),
+            _ => {}
+        }
+    }
+
+    /// `{ tool: search }` in the place of `{ name: search }`.
+    fn reference_keys(&mut self, reference: NodeId) {
+        let has_name = self.document.entry_of(reference, "name").is_some();
+        let find = |keys: &[&str]| keys.iter().find_map(|key| self.document.entry_of(reference, key));
+        let Some(name) = find(&["tool", "prompt"]).or_else(|| find(CALL_KEYS)).filter(|_| !has_name) else { return };
+        self.rename_key(reference, name, "name");
+    }
+
+    fn call_with_arguments(&mut self, step: NodeId, call: Entry, arguments: Entry, meant: &str) {
+        let wrong = if self.document.key_text(call.key) == meant { arguments } else { call };
+        let (at, key) = (self.span(wrong.key), self.document.key_text(wrong.key).to_owned());
+        let (name, values) = (self.flow_text(call.value), self.flow_text(arguments.value));
+        let is_short = !values.contains('\n');
+        let text = match is_short {
+            true => format!("{meant}: {{ name: {name}, arguments: {values} }}"),
+            false => format!("{meant}: {{ name: {name}, arguments: {{ … }} }}"),
+        };
+        let fix = self.span_of_pair(step, call, arguments).filter(|_| is_short);
+        let diagnostic = self.report.error(Code::UnknownKey, at, format!("unknown key `{key}`"));
+        diagnostic.help(format!("write `{text}`"));
+        if let Some(span) = fix {
+            diagnostic.fix(span, text);
+        }
+        let span = self.span(call.value);
+        let [name_key, arguments_key, meant] =
+            ["name", "arguments", meant].map(|text| self.document.add_string(text, at));
+        let name = self.document.add_copy(call.value);
+        let entries = vec![Entry { key: name_key, value: name }, Entry { key: arguments_key, value: arguments.value }];
+        let reference = self.document.add_map(entries, span);
+        let mut rest = self.document.entries_of(step).unwrap_or_default();
+        rest.retain(|entry| entry.key != arguments.key);
+        let map = self.document.add_map(rest, self.span(step));
+        self.document.replace(step, map);
+        self.replace_entry(step, call, Entry { key: meant, value: reference });
+    }
+
+    /// From the key of the first of two entries to the end of the second, if they are neighbours.
+    pub(super) fn span_of_pair(&self, map: NodeId, one: Entry, other: Entry) -> Option<Span> {
+        self.span_of_neighbours(&self.document.entries_of(map)?, one, other)
+    }
+
+    pub(super) fn span_of_neighbours(&self, entries: &[Entry], one: Entry, other: Entry) -> Option<Span> {
+        let position = |wanted: Entry| entries.iter().position(|entry| entry.key == wanted.key);
+        let (first, second) = match (position(one)?, position(other)?) {
+            (first, second) if first + 1 == second => (one, other),
+            (second, first) if first + 1 == second => (other, one),
+            _ => return None,
+        };
+        let span = Span { end: self.span(second.value).end, ..self.span(first.key) };
+        (!self.report.sources.text_of(span).contains('#')).then_some(span)
+    }
+}

@@ -1,0 +1,247 @@
+//! Keys that are indented too far or too little, and so stand in another map than they were meant for.
+//!
+//! They are recognized by what they hold: `text` beside prompts is a key of the one above, a map of the keys of a prompt
+//! in a prompt is the next one.
+
+use super::Corrector;
+use super::kind::MapKind;
+use crate::diagnostic::{Code, count_noun};
+use crate::manifest::Manifest;
+use crate::yaml::{Entry, NodeId, struct_keys};
+
+/// The first key of those that stand in the wrong column, and where they belong.
+struct Misplacement<'a> {
+    entries: &'a [Entry],
+    /// The column where they belong.
+    column: Option<usize>,
+    message: String,
+    help: String,
+}
+
+impl Corrector<'_> {
+    /// Moves what is indented wrongly to where it belongs, in the sections of a manifest and in their entries.
+    pub(super) fn indentation(&mut self, root: NodeId) {
+        for kind in MapKind::SECTIONS {
+            self.unindented_entries(root, kind);
+            if let Some(section) = self.document.entry_of(root, kind.section()) {
+                self.unindented_keys(section.value, kind);
+                self.nested_sections(root, section, kind);
+                self.nested_entries(section.value, kind);
+            }
+        }
+        self.entries_without_section(root);
+    }
+
+    /// Entries at the top of a file that has none of these sections.
+    fn entries_without_section(&mut self, root: NodeId) {
+        let known = struct_keys::<Manifest>();
+        for kind in [MapKind::Prompt, MapKind::Tool, MapKind::Resource] {
+            let is_entry = |entry: &Entry| {
+                let key = self.document.key_text(entry.key);
+                let has_content =
+                    kind.content_keys().iter().any(|key| self.document.entry_of(entry.value, key).is_some());
+                !known.contains(&key) && !key.starts_with("x-") && has_content && self.looks_like(entry.value, kind)
+            };
+            let entries = self.document.entries_of(root).unwrap_or_default();
+            let names: Vec<String> = entries
+                .iter()
+                .filter(|entry| is_entry(entry))
+                .map(|entry| self.document.key_text(entry.key).to_owned())
+                .collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            self.keys_below(root, kind.section(), &names);
+        }
+    }
+
+    /// Entries beside their section: `greet:` in the column of `prompts:`.
+    fn unindented_entries(&mut self, root: NodeId, kind: MapKind) {
+        let known = struct_keys::<Manifest>();
+        let entries = self.document.entries_of(root).unwrap_or_default();
+        let Some(at) = entries.iter().position(|entry| self.document.key_text(entry.key) == kind.section()) else {
+            return;
+        };
+        let is_entry = |entry: &&Entry| {
+            let key = self.document.key_text(entry.key);
+            !known.contains(&key) && !key.starts_with("x-") && self.looks_like(entry.value, kind)
+        };
+        let run: Vec<Entry> = entries.iter().skip(at + 1).take_while(is_entry).copied().collect();
+        let Some(section) = entries.get(at).copied() else { return };
+        let inside = self.document.entries_of(section.value).unwrap_or_default();
+        if run.is_empty() || self.lines_of(&run).is_none() || !self.is_map_or_null(section.value) {
+            return;
+        }
+        let column = inside
+            .first()
+            .map_or_else(|| self.column_of(section.key).map(|column| column + 2), |first| self.column_of(first.key));
+        self.report_unindented(&run, section.key, column);
+        self.move_entries(root, section.value, &run);
+    }
+
+    /// Keys of an entry beside its name.
+    pub(super) fn unindented_keys(&mut self, map: NodeId, kind: MapKind) {
+        let Some(entries) = self.document.entries_of(map) else { return };
+        for (at, owner) in entries.iter().enumerate() {
+            if !self.is_null(owner.value) {
+                continue;
+            }
+            let is_key = |entry: &&Entry| {
+                let key = self.document.key_text(entry.key);
+                kind.keys().contains(&key) && !self.is_null(entry.value) && self.is_value_of(entry.value, kind)
+            };
+            let run: Vec<Entry> = entries.iter().skip(at + 1).take_while(is_key).copied().collect();
+            if run.is_empty() || self.lines_of(&run).is_none() {
+                continue;
+            }
+            let column = self.column_of(owner.key).map(|column| column + 2);
+            self.report_unindented(&run, owner.key, column);
+            self.move_entries(map, owner.value, &run);
+            return self.unindented_keys(map, kind);
+        }
+    }
+
+    /// Whether a value is that of a key, and no entry of its own.
+    fn is_value_of(&self, value: NodeId, kind: MapKind) -> bool {
+        match kind {
+            MapKind::Argument => self.document.entries_of(value).is_none(),
+            _ => !self.looks_like(value, kind),
+        }
+    }
+
+    /// A section in another one, or in an entry of it: `tools:` below `prompts:`.
+    fn nested_sections(&mut self, root: NodeId, section: Entry, kind: MapKind) {
+        let mut maps = vec![section.value];
+        maps.extend(self.document.entries_of(section.value).unwrap_or_default().iter().map(|entry| entry.value));
+        for map in maps {
+            let keys = self.document.entries_of(map).unwrap_or_default();
+            let nested = |entry: &&Entry| {
+                let key = self.document.key_text(entry.key);
+                let other = MapKind::SECTIONS.into_iter().find(|other| other.section() == key && *other != kind);
+                other.is_some_and(|other| self.holds_entries(entry.value, other, kind))
+            };
+            let Some(found) = keys.iter().find(nested).copied() else { continue };
+            let is_last = keys.last().is_some_and(|last| last.key == found.key);
+            let outer = self.document.key_text(section.key).to_owned();
+            let name = self.document.key_text(found.key).to_owned();
+            self.report_misplacement(&Misplacement {
+                entries: &[found],
+                column: self.column_of(section.key).filter(|_| is_last),
+                message: format!("`{name}` is indented too far: it stands in `{outer}`"),
+                help: format!("write it in the column of `{outer}`"),
+            });
+            self.move_entries(map, root, &[found]);
+        }
+    }
+
+    /// Whether a map holds entries of a kind, and is none of the other kind itself.
+    fn holds_entries(&self, map: NodeId, kind: MapKind, outer: MapKind) -> bool {
+        let entries = self.document.entries_of(map).unwrap_or_default();
+        let is_entry = |entry: &Entry| {
+            !outer.keys().contains(&self.document.key_text(entry.key)) && self.looks_like(entry.value, kind)
+        };
+        !entries.is_empty() && entries.iter().all(is_entry)
+    }
+
+    /// Entries in the entry above: `thank:` in the column of the `text` of `greet`.
+    pub(super) fn nested_entries(&mut self, section: NodeId, kind: MapKind) {
+        for outer in self.document.entries_of(section).unwrap_or_default() {
+            let keys = self.document.entries_of(outer.value).unwrap_or_default();
+            let is_entry = |entry: &Entry| {
+                let key = self.document.key_text(entry.key);
+                !kind.keys().contains(&key) && !key.starts_with("x-") && self.looks_like(entry.value, kind)
+            };
+            let Some(at) = keys.iter().position(is_entry) else { continue };
+            let nested: Vec<Entry> = keys.iter().skip(at).copied().collect();
+            let is_last = nested.iter().all(is_entry);
+            let nested: Vec<Entry> = nested.into_iter().filter(is_entry).collect();
+            let (Some(first), Some(_)) = (nested.first(), self.lines_of(&nested)) else { continue };
+            let (name, owner) = (self.document.key_text(first.key), self.document.key_text(outer.key));
+            self.report_misplacement(&Misplacement {
+                entries: &nested,
+                column: self.column_of(outer.key).filter(|_| is_last),
+                message: format!("`{name}` is indented too far: it stands in `{owner}`"),
+                help: format!("write it in the column of `{owner}`"),
+            });
+            self.move_entries(outer.value, section, &nested);
+        }
+    }
+
+    /// Keys of an entry that stand in a map of it, such as `text` below `arguments`: the last ones of the map.
+    pub(super) fn nested_keys(
+        &mut self,
+        entry: NodeId,
+        outer: Entry,
+        map: NodeId,
+        is_key: impl Fn(&Self, Entry) -> bool,
+    ) {
+        let keys = self.document.entries_of(map).unwrap_or_default();
+        let Some(at) = keys.iter().position(|key| is_key(self, *key)) else { return };
+        let rest: Vec<Entry> = keys.iter().skip(at).copied().collect();
+        let nested: Vec<Entry> = rest.iter().copied().filter(|key| is_key(self, *key)).collect();
+        let (Some(first), Some(_)) = (nested.first(), self.lines_of(&nested)) else { return };
+        let (name, owner) = (self.document.key_text(first.key), self.document.key_text(outer.key));
+        self.report_misplacement(&Misplacement {
+            entries: &nested,
+            column: self.column_of(outer.key).filter(|_| nested.len() == rest.len()),
+            message: format!("`{name}` is indented too far: it stands in `{owner}`"),
+            help: format!("write it in the column of `{owner}`"),
+        });
+        self.move_entries(map, entry, &nested);
+    }
+
+    /// Entries that stand beside the key that they belong to.
+    pub(super) fn report_unindented(&mut self, entries: &[Entry], owner: NodeId, column: Option<usize>) {
+        let Some(first) = entries.first() else { return };
+        let (name, owner) = (self.document.key_text(first.key), self.document.key_text(owner));
+        let all = if entries.len() > 1 { "it, and what follows," } else { "it" };
+        self.report_misplacement(&Misplacement {
+            entries,
+            column,
+            message: format!("`{name}` is not indented below `{owner}`"),
+            help: match self.column_of(first.key).and_then(|from| column?.checked_sub(from)) {
+                Some(more) => format!("indent {all} by {}", count_noun(more, "more space")),
+                None => format!("indent {all} further than `{owner}`"),
+            },
+        });
+    }
+
+    fn report_misplacement(&mut self, found: &Misplacement<'_>) {
+        let Some(first) = found.entries.first() else { return };
+        let at = self.span(first.key);
+        let fix = self.lines_of(found.entries).and_then(|lines| {
+            let text = self.moved_lines(&lines, found.column?)?;
+            Some((lines.span, text))
+        });
+        let diagnostic = self.report.error(Code::Indentation, at, found.message.clone()).help(found.help.clone());
+        if let Some((span, text)) = fix {
+            diagnostic.fix(span, text);
+        }
+    }
+
+    /// Reads entries as those of another map, unless a name is there already.
+    pub(super) fn move_entries(&mut self, from: NodeId, to: NodeId, moved: &[Entry]) {
+        let is_moved = |entry: &Entry| moved.iter().any(|moved| moved.key == entry.key);
+        let mut rest = self.document.entries_of(from).unwrap_or_default();
+        rest.retain(|entry| !is_moved(entry));
+        let rest = self.document.add_map(rest, self.span(from));
+        self.document.replace(from, rest);
+        let mut entries = self.document.entries_of(to).unwrap_or_default();
+        for entry in moved {
+            let name = self.document.key_text(entry.key);
+            if !entries.iter().any(|other| self.document.key_text(other.key) == name) {
+                entries.push(*entry);
+            }
+        }
+        let all = self.document.add_map(entries, self.span(to));
+        self.document.replace(to, all);
+    }
+
+    fn is_map_or_null(&self, node: NodeId) -> bool {
+        self.is_null(node) || self.document.entries_of(node).is_some()
+    }
+
+    /// Whether a value is a map of keys of this kind alone.
+    pub(super) fn looks_like(&self, node: NodeId, kind: MapKind) -> bool {
+        let entries = self.document.entries_of(node).unwrap_or_default();
+        !entries.is_empty() && entries.iter().all(|entry| kind.keys().contains(&self.document.key_text(entry.key)))
+    }
+}
