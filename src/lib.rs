@@ -57,4 +57,5 @@ pub mod transport;
 pub mod test_run;
 pub mod openapi;
 pub mod help_text;
+pub mod client_config;
 pub mod cli;

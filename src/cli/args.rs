@@ -1,6 +1,7 @@
 //! The command-line arguments. Doc comments here are the texts of `--help`.
 
 mod after_help;
+mod install;
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -68,6 +69,9 @@ Examples:
   FOLIO_CACHE=/srv/packs folio fetch      to another cache
 
 Every file is checked against the digest in folio.lock.";
+
+use install::{INSTALL_HELP, UNINSTALL_HELP};
+pub use install::{InstallArgs, InstallTarget, UninstallArgs};
 
 /// The command line.
 #[derive(Debug, Parser)]
@@ -196,6 +200,12 @@ pub enum CliCommand {
     /// Fetch the packs of folio.lock into the cache
     #[command(after_help = FETCH_HELP)]
     Fetch(FetchArgs),
+    /// Add a server to the configuration of MCP clients
+    #[command(after_help = INSTALL_HELP)]
+    Install(InstallArgs),
+    /// Take a server out of the configuration of MCP clients
+    #[command(after_help = UNINSTALL_HELP)]
+    Uninstall(UninstallArgs),
     /// Print the script that completes this command line in a shell
     #[command(after_help = COMPLETIONS_HELP)]
     Completions(CompletionsArgs),

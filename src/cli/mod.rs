@@ -23,6 +23,7 @@ mod fetch;
 mod explain;
 mod get;
 mod init;
+mod install;
 mod init_command;
 mod init_openapi;
 mod init_template;
@@ -46,6 +47,7 @@ mod command_line_arguments;
 mod line_editor;
 mod missing_arguments;
 mod output;
+mod own_path;
 mod pack_acts;
 mod pack_project;
 mod question_answerer;
@@ -76,8 +78,8 @@ mod tests;
 pub use answer_pair::{AnswerPair, AnswerPairError};
 pub use args::{
     AddArgs, CallArgs, CandidatesArgs, CheckArgs, Cli, CliCommand, Color, CompletionsArgs, DevArgs, ExplainArgs,
-    FetchArgs, GetArgs, GlobalArgs, InitArgs, ListArgs, LockArgs, NewArgs, ReadArgs, RemoveArgs, RequestArgs,
-    ServeArgs, TestArgs, TestFormat, TrustArgs, UpdateArgs,
+    FetchArgs, GetArgs, GlobalArgs, InitArgs, InstallArgs, InstallTarget, ListArgs, LockArgs, NewArgs, ReadArgs,
+    RemoveArgs, RequestArgs, ServeArgs, TestArgs, TestFormat, TrustArgs, UninstallArgs, UpdateArgs,
 };
 pub use argument_pairs::{ArgumentPairError, ArgumentPairs};
 pub use entry_kind::EntryKind;
@@ -116,6 +118,8 @@ pub fn run(arguments: Cli, redactors: Redactors) -> anyhow::Result<Exit> {
         CliCommand::Trust(trust) => trust::run(&trust, &output),
         CliCommand::Lock(lock) => lock::run(&lock, &output),
         CliCommand::Fetch(fetch) => fetch::run(&fetch, &output),
+        CliCommand::Install(install) => install::run(&install, &output),
+        CliCommand::Uninstall(uninstall) => install::run_uninstall(&uninstall, &output),
         CliCommand::Candidates(candidates) => candidates::run(&candidates, &output),
         CliCommand::Completions(completions) => completions::run(&completions, &output),
     }
