@@ -131,17 +131,24 @@ impl HostLayout {
         let is_given = |name: &str| server.values.iter().any(|(given, _)| given == name);
         let mut updated = old.clone();
         for (key, value) in new {
-            let entry = updated.entry(key.as_str()).or_insert_with(|| value.clone());
-            match (entry, value) {
-                (Value::Object(map), Value::Object(new)) if self.variables_key() == Some(key.as_str()) => {
-                    let news = new.iter().filter(|(name, _)| is_given(name) || !is_known(name));
-                    map.extend(news.map(|(name, value)| (name.clone(), value.clone())));
+            let value = match value {
+                // What has a value is not passed on.
+                Value::Array(names) if self.is_names(key) => {
+                    let is_unknown = |name: &&Value| !name.as_str().is_some_and(is_known);
+                    names.iter().filter(is_unknown).cloned().collect()
                 }
-                (Value::Array(names), Value::Array(new)) if self.is_names(key) => {
-                    let is_new = |name: &&Value| !names.contains(name) && !name.as_str().is_some_and(is_known);
-                    let news: Vec<Value> = new.iter().filter(is_new).cloned().collect();
+                value => value.clone(),
+            };
+            match (updated.get_mut(key.as_str()), value) {
+                (Some(Value::Object(map)), Value::Object(new)) if self.variables_key() == Some(key.as_str()) => {
+                    map.extend(new.into_iter().filter(|(name, _)| is_given(name) || !is_known(name)));
+                }
+                (Some(Value::Array(names)), Value::Array(new)) if self.is_names(key) => {
+                    let news: Vec<Value> = new.into_iter().filter(|name| !names.contains(name)).collect();
                     names.extend(news);
                 }
+                (None, Value::Array(new)) if new.is_empty() => {}
+                (None, value) => drop(updated.insert(key.clone(), value)),
                 _ => {}
             }
         }

@@ -133,7 +133,7 @@ fn text_that_is_not_understood_is_refused_at_its_place() {
         (ConfigFormat::Json, "[]", (1, 1)),
         (ConfigFormat::Toml, "a = 1\nb\n", (2, 2)),
         (ConfigFormat::Toml, "mcpServers = { a = 1 }\n", (1, 14)),
-        (ConfigFormat::Yaml, "a: 1\nb: [\n", (3, 1)),
+        (ConfigFormat::Yaml, "a: 1\nb: [\n", (2, 4)),
         (ConfigFormat::Yaml, "mcpServers: [a]\n", (1, 1)),
     ] {
         let error = named_entries(format, text, SECTION)

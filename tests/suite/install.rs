@@ -367,7 +367,7 @@ fn broken_files_are_refused_unchanged_at_their_place() {
     for row in ROWS {
         let texts: &[(&[u8], &str)] = match row.file.rsplit('.').next().unwrap() {
             "toml" => &[(b"a = 1\nb\n", ":2:"), (b"a = \"\xff\"\n", "line 1"), (b"mcp_servers = 1\n", ":1:")],
-            "yaml" => &[(b"a: 1\nb: [\n", ":3:"), (b"\n\xff\n", "line 2"), (b"- a\n", ":1:1")],
+            "yaml" => &[(b"a: 1\nb: [\n", ":2:4"), (b"\n\xff\n", "line 2"), (b"- a\n", ":1:1")],
             _ => &[
                 (b"{\n  \"a\": 1\n  \"b\": 2 }", ":2:9"),
                 (b"{}\n\xff", "line 2"),
@@ -484,7 +484,7 @@ fn earlier_backups_stay_as_they_are() {
 fn edits_since_the_installation_stay() {
     for row in ROWS {
         let machine = Machine::new();
-        let text = &row.texts()[0];
+        let text = &format!("{}\n", row.texts()[0]);
         machine.write(row.file, text);
         machine.install(row.host);
         let edited = machine.read(row.file).replacen("mine", "mine, edited", 1);

@@ -1,7 +1,7 @@
 //! What an installation needs to know of the server.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 
@@ -80,10 +80,7 @@ fn declared_variables(loaded: &LoadedPacks) -> Vec<DeclaredVariable> {
 /// # Errors
 /// A path is not UTF-8.
 pub(super) fn launch(path: &Path) -> anyhow::Result<Launch> {
-    let absolute = match fs::canonicalize(path) {
-        Ok(real) => real,
-        Err(_) => std::path::absolute(path)?,
-    };
+    let absolute = real_path(&std::path::absolute(path)?);
     // The manifest of a folder is served by the name of the folder.
     let folder = absolute.parent().filter(|folder| {
         let first = MANIFEST_NAMES.iter().map(|name| folder.join(name)).find(|manifest| manifest.exists());
@@ -94,4 +91,12 @@ pub(super) fn launch(path: &Path) -> anyhow::Result<Launch> {
     let (program, manifest) = (text(&own_path())?, text(folder.unwrap_or(&absolute))?);
     ensure!(program.starts_with('/'), "cannot tell the path of this program");
     Ok(Launch::Program { program, manifest })
+}
+
+/// A path with the links of those of its folders resolved that exist.
+fn real_path(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| match (path.parent(), path.file_name()) {
+        (Some(folder), Some(name)) => real_path(folder).join(name),
+        _ => path.to_owned(),
+    })
 }
