@@ -36,6 +36,15 @@ pub struct NamedEntry {
     pub at: usize,
 }
 
+/// The maps around the entries of a file, from the top.
+#[derive(Debug, Clone, Copy)]
+pub struct ConfigSection<'a> {
+    /// How the file is written.
+    pub format: ConfigFormat,
+    /// The names of the maps.
+    pub maps: &'a [&'a str],
+}
+
 /// Where an entry stands: the maps around it, from the top, and its name.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EntryPath<'a> {
@@ -95,82 +104,81 @@ impl ConfigFormat {
     }
 }
 
-/// The entries of a section, in the order written.
-///
-/// # Errors
-/// The text is not of the format, or something else stands in the place of the section.
-pub fn named_entries(format: ConfigFormat, text: &str, section: &[&str]) -> Result<Vec<NamedEntry>, ConfigError> {
-    let whole = format.value(text)?;
-    let mut found = &whole;
-    for (depth, key) in section.iter().enumerate() {
-        let Some(map) = as_map(found) else { return Err(not_a_map(format, text, section.get(..depth))) };
-        match map.get(*key) {
-            Some(inner) => found = inner,
-            None => return Ok(Vec::new()),
+impl ConfigSection<'_> {
+    /// The entries of a text, in the order written.
+    ///
+    /// # Errors
+    /// The text is not of the format, or something else stands in the place of the section.
+    pub fn entries(self, text: &str) -> Result<Vec<NamedEntry>, ConfigError> {
+        let whole = self.format.value(text)?;
+        let mut found = &whole;
+        for (depth, key) in self.maps.iter().enumerate() {
+            let Some(map) = as_map(found) else { return Err(self.not_a_map(text, depth)) };
+            match map.get(*key) {
+                Some(inner) => found = inner,
+                None => return Ok(Vec::new()),
+            }
+        }
+        let Some(map) = as_map(found) else { return Err(self.not_a_map(text, self.maps.len())) };
+        let at = |name: &str| {
+            let path: Vec<&str> = self.maps.iter().copied().chain([name]).collect();
+            self.format.syntax().offset(text, &path).unwrap_or_default()
+        };
+        let entry =
+            |(name, value): (&String, &Value)| NamedEntry { name: name.clone(), value: value.clone(), at: at(name) };
+        Ok(map.iter().map(entry).collect())
+    }
+
+    /// A text with an entry that it does not have. Every byte of the former text stays, in its order.
+    ///
+    /// # Errors
+    /// The text is not of the format, or there is no place of which it is certain that nothing else changes its value.
+    pub fn insert(self, text: &str, name: &str, value: &Value) -> Result<String, ConfigError> {
+        let mut expected = self.format.value(text)?;
+        let after = self.format.syntax().insert(text, EntryPath { section: self.maps, name }, value)?;
+        put(&mut expected, self.maps, name, value);
+        match self.format.value(&after) {
+            Ok(found) if found == expected => Ok(after),
+            _ => Err(self.no_place(text)),
         }
     }
-    let Some(map) = as_map(found) else { return Err(not_a_map(format, text, Some(section))) };
-    let at = |name: &str| {
-        let path: Vec<&str> = section.iter().copied().chain([name]).collect();
-        format.syntax().offset(text, &path).unwrap_or_default()
-    };
-    Ok(map.iter().map(|(name, value)| NamedEntry { name: name.clone(), value: value.clone(), at: at(name) }).collect())
+
+    /// A text without an entry, and without the maps around it that are empty then.
+    ///
+    /// # Errors
+    /// The text is not of the format, or there are no bytes of which it is certain that they are the entry alone.
+    pub fn remove(self, text: &str, name: &str) -> Result<String, ConfigError> {
+        let mut expected = self.format.value(text)?;
+        let after = self.format.syntax().remove(text, EntryPath { section: self.maps, name })?;
+        take(&mut expected, self.maps, name);
+        let is_empty = |value: &Value| value.as_object().is_none_or(Map::is_empty);
+        let mut found = self.format.value(&after).map_err(|_| self.no_place(text))?;
+        // Empty maps with comments may stay.
+        take(&mut found, self.maps, name);
+        let is_right = found == expected || is_empty(&found) && is_empty(&expected);
+        if is_right { Ok(after) } else { Err(self.no_place(text)) }
+    }
+
+    fn not_a_map(self, text: &str, depth: usize) -> ConfigError {
+        match self.maps.get(..depth).unwrap_or_default() {
+            [] => ConfigError::new("it is not a map", Some(0)),
+            maps => {
+                let at = self.format.syntax().offset(text, maps);
+                ConfigError::new(format!("`{}` is not a map", maps.join(".")), at)
+            }
+        }
+    }
+
+    fn no_place(self, text: &str) -> ConfigError {
+        let message = format!("`{}` is written in a form that cannot be edited with certainty", self.maps.join("."));
+        ConfigError::new(message, self.format.syntax().offset(text, self.maps))
+    }
 }
 
 /// A map; nothing is an empty one.
 fn as_map(value: &Value) -> Option<&Map<String, Value>> {
     static EMPTY: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
     if value.is_null() { Some(&EMPTY) } else { value.as_object() }
-}
-
-fn not_a_map(format: ConfigFormat, text: &str, path: Option<&[&str]>) -> ConfigError {
-    match path.unwrap_or_default() {
-        [] => ConfigError::new("it is not a map", Some(0)),
-        path => {
-            let at = format.syntax().offset(text, path);
-            ConfigError::new(format!("`{}` is not a map", path.join(".")), at)
-        }
-    }
-}
-
-/// The text with an entry that it does not have. Every byte of the former text stays, in its order.
-///
-/// # Errors
-/// The text is not of the format, or there is no place of which it is certain that nothing else changes its value.
-pub fn insert_entry(
-    format: ConfigFormat,
-    text: &str,
-    section: &[&str],
-    (name, value): (&str, &Value),
-) -> Result<String, ConfigError> {
-    let mut expected = format.value(text)?;
-    let after = format.syntax().insert(text, EntryPath { section, name }, value)?;
-    put(&mut expected, section, name, value);
-    match format.value(&after) {
-        Ok(found) if found == expected => Ok(after),
-        _ => Err(no_place(format, text, section)),
-    }
-}
-
-/// The text without an entry, and without the maps around it that are empty then.
-///
-/// # Errors
-/// The text is not of the format, or there are no bytes of which it is certain that they are the entry alone.
-pub fn remove_entry(format: ConfigFormat, text: &str, section: &[&str], name: &str) -> Result<String, ConfigError> {
-    let mut expected = format.value(text)?;
-    let after = format.syntax().remove(text, EntryPath { section, name })?;
-    take(&mut expected, section, name);
-    let is_empty = |value: &Value| value.as_object().is_none_or(Map::is_empty);
-    let mut found = format.value(&after).map_err(|_| no_place(format, text, section))?;
-    // Empty maps with comments may stay.
-    take(&mut found, section, name);
-    let is_right = found == expected || is_empty(&found) && is_empty(&expected);
-    if is_right { Ok(after) } else { Err(no_place(format, text, section)) }
-}
-
-fn no_place(format: ConfigFormat, text: &str, section: &[&str]) -> ConfigError {
-    let message = format!("`{}` is written in a form that cannot be edited with certainty", section.join("."));
-    ConfigError::new(message, format.syntax().offset(text, section))
 }
 
 /// Puts an entry into a value.

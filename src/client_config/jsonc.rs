@@ -336,18 +336,22 @@ impl Removal<'_> {
         let comma = comma_after(self.text, property.range.end);
         let end = comma.map_or(property.range.end, |comma| comma + 1);
         if self.object.properties.len() == 1 {
-            return self.without(&[self.only_range(property, end)]);
+            return self.without(self.only_range(property, end));
         }
         let before = self.at.checked_sub(1).and_then(|before| self.object.properties.get(before));
         let earlier_comma = before.and_then(|before| comma_after(self.text, before.range.end));
         let start = self.start_of(property, earlier_comma);
         match (comma, earlier_comma) {
             // The last one: the comma before it goes too.
-            (None, Some(earlier)) => self.without(&[earlier..earlier + 1, start..end]),
-            _ if before.is_none() && !is_first_on_line(self.text, property.range.start) => {
-                self.without(&[start..skip_chars(self.text, end, &[' ', '\t'])])
+            (None, Some(earlier)) => {
+                let mut left = self.without(start..end);
+                left.replace_range(earlier..earlier + 1, "");
+                left
             }
-            _ => self.without(&[start..end]),
+            _ if before.is_none() && !is_first_on_line(self.text, property.range.start) => {
+                self.without(start..skip_chars(self.text, end, &[' ', '\t']))
+            }
+            _ => self.without(start..end),
         }
     }
 
@@ -371,12 +375,8 @@ impl Removal<'_> {
         if is_bare { open..close } else { start..end }
     }
 
-    /// The text without ranges, which ascend.
-    fn without(&self, ranges: &[std::ops::Range<usize>]) -> String {
-        let mut after = self.text.to_owned();
-        for range in ranges.iter().rev().filter(|range| self.text.get((*range).clone()).is_some()) {
-            after.replace_range(range.clone(), "");
-        }
-        after
+    fn without(&self, range: std::ops::Range<usize>) -> String {
+        let parts = [self.text.get(..range.start), self.text.get(range.end..)];
+        parts.into_iter().flatten().collect()
     }
 }

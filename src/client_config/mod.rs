@@ -15,5 +15,5 @@ mod yaml_maps;
 mod tests;
 
 pub use entry::{Launch, ServerEntry};
-pub use format::{ConfigError, ConfigFormat, NamedEntry, insert_entry, named_entries, remove_entry};
+pub use format::{ConfigError, ConfigFormat, ConfigSection, NamedEntry};
 pub use host::{ConfigPlace, HOSTS, Host, HostLayout, Scope, VariableSyntax};

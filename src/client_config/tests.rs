@@ -1,19 +1,25 @@
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::format::line_and_column;
-use super::{ConfigFormat, HOSTS, insert_entry, named_entries, remove_entry};
-
-const SECTION: &[&str] = &["mcpServers"];
+use super::{ConfigError, ConfigFormat, ConfigSection, HOSTS, NamedEntry};
 
 fn entry() -> Value {
     json!({ "command": "/bin/folio", "args": ["serve", "/desk"], "env": { "K": "a\u{7f}\"\\ü" } })
 }
 
+fn section(format: ConfigFormat) -> ConfigSection<'static> {
+    ConfigSection { format, maps: &["mcpServers"] }
+}
+
+fn entries(format: ConfigFormat, text: &str) -> Result<Vec<NamedEntry>, ConfigError> {
+    section(format).entries(text)
+}
+
 fn inserted(format: ConfigFormat, text: &str) -> String {
-    insert_entry(format, text, SECTION, ("new", &entry())).unwrap_or_else(|error| panic!("{error} in:\n{text}"))
+    section(format).insert(text, "new", &entry()).unwrap_or_else(|error| panic!("{error} in:\n{text}"))
 }
 
 const JSON: &[&str] = &[
@@ -73,7 +79,7 @@ fn entry_is_added_between_the_bytes_that_are_there() {
     for (format, text) in documents() {
         let after = inserted(format, text);
         assert!(keeps(text, &after), "{text}\n---\n{after}");
-        let found = named_entries(format, &after, SECTION).unwrap();
+        let found = entries(format, &after).unwrap();
         let new = found.iter().find(|found| found.name == "new").unwrap();
         assert_eq!(new.value, entry(), "{after}");
         let breaks = after.matches('\n').count();
@@ -85,10 +91,10 @@ fn entry_is_added_between_the_bytes_that_are_there() {
 fn second_entry_goes_without_a_trace() {
     for (format, text) in documents() {
         let one = inserted(format, text);
-        let two = insert_entry(format, &one, SECTION, ("second", &entry())).unwrap();
-        assert_eq!(remove_entry(format, &two, SECTION, "second").unwrap(), one);
-        let second = insert_entry(format, text, SECTION, ("second", &entry())).unwrap();
-        let left = remove_entry(format, &two, SECTION, "new").unwrap();
+        let two = section(format).insert(&one, "second", &entry()).unwrap();
+        assert_eq!(section(format).remove(&two, "second").unwrap(), one);
+        let second = section(format).insert(text, "second", &entry()).unwrap();
+        let left = section(format).remove(&two, "new").unwrap();
         assert_eq!(left, second, "from:\n{two}");
     }
 }
@@ -96,10 +102,10 @@ fn second_entry_goes_without_a_trace() {
 #[test]
 fn only_entry_goes_with_its_maps_but_not_with_comments() {
     for (format, text) in documents() {
-        let left = remove_entry(format, &inserted(format, text), SECTION, "new").unwrap();
+        let left = section(format).remove(&inserted(format, text), "new").unwrap();
         let comments = ["// nothing yet", "// mine", "/* none */", "# mine", "// c", "# of c"];
         assert!(comments.iter().all(|comment| left.contains(comment) == text.contains(comment)), "{text}\n---\n{left}");
-        assert!(named_entries(format, &left, SECTION).unwrap().iter().all(|found| found.name != "new"), "{left}");
+        assert!(entries(format, &left).unwrap().iter().all(|found| found.name != "new"), "{left}");
     }
 }
 
@@ -119,7 +125,7 @@ fn layout_of_the_file_is_taken_up() {
         ),
     ];
     for (before, after) in cases {
-        assert_eq!(insert_entry(ConfigFormat::Json, before, SECTION, ("new", &entry)).unwrap(), after);
+        assert_eq!(section(ConfigFormat::Json).insert(before, "new", &entry).unwrap(), after);
     }
 }
 
@@ -136,9 +142,7 @@ fn text_that_is_not_understood_is_refused_at_its_place() {
         (ConfigFormat::Yaml, "a: 1\nb: [\n", (2, 4)),
         (ConfigFormat::Yaml, "mcpServers: [a]\n", (1, 1)),
     ] {
-        let error = named_entries(format, text, SECTION)
-            .and_then(|_| insert_entry(format, text, SECTION, ("new", &entry())))
-            .expect_err(text);
+        let error = entries(format, text).and_then(|_| section(format).insert(text, "new", &entry())).expect_err(text);
         assert_eq!(error.line_and_column(text), Some(place), "{text}: {error}");
     }
     assert_eq!(line_and_column("ü\nöx", 5), (2, 2));
@@ -180,9 +184,9 @@ proptest! {
         let before = ConfigFormat::Json.value(&text).unwrap();
         let after = inserted(ConfigFormat::Json, &text);
         prop_assert!(keeps(&text, &after));
-        let two = insert_entry(ConfigFormat::Json, &after, SECTION, ("second", &entry())).unwrap();
-        prop_assert_eq!(&remove_entry(ConfigFormat::Json, &two, SECTION, "second").unwrap(), &after);
-        let left = remove_entry(ConfigFormat::Json, &after, SECTION, "new").unwrap();
+        let two = section(ConfigFormat::Json).insert(&after, "second", &entry()).unwrap();
+        prop_assert_eq!(&section(ConfigFormat::Json).remove(&two, "second").unwrap(), &after);
+        let left = section(ConfigFormat::Json).remove(&after, "new").unwrap();
         let left = ConfigFormat::Json.value(&left).unwrap();
         let others = |value: &Value| value.as_object().unwrap().iter().filter(|(_, v)| **v != json!({})).count();
         prop_assert_eq!(others(&left), others(&before));

@@ -7,9 +7,7 @@ use serde_json::Value;
 
 use super::config_file::{Backup, ConfigFile};
 use crate::cli::own_path::{is_same_file, own_path};
-use crate::client_config::{
-    ConfigError, Host, HostLayout, Launch, NamedEntry, Scope, ServerEntry, insert_entry, named_entries, remove_entry,
-};
+use crate::client_config::{ConfigError, ConfigSection, Host, HostLayout, Launch, NamedEntry, Scope, ServerEntry};
 use crate::diagnostic::one_line;
 
 /// The file of a host.
@@ -70,9 +68,13 @@ impl HostFile {
         let parsed = host.format.value(file.text());
         let value = parsed.map_err(|error| located(&error, &file, "cannot read it"))?;
         let layout = host.layout_of(&value);
-        let entries = named_entries(host.format, file.text(), layout.section);
+        let entries = ConfigSection { format: host.format, maps: layout.section }.entries(file.text());
         let entries = entries.map_err(|error| located(&error, &file, "cannot edit it"))?;
         Ok(HostFile { host, layout, file, entries })
+    }
+
+    fn section(&self) -> ConfigSection<'static> {
+        ConfigSection { format: self.host.format, maps: self.layout.section }
     }
 
     fn entry(&self, name: &str) -> Option<&NamedEntry> {
@@ -92,12 +94,12 @@ impl HostFile {
     /// # Errors
     /// The name is that of another server, or the file has no place for an entry.
     pub(super) fn install(&self, server: &ServerEntry) -> anyhow::Result<Change> {
-        let (host, section) = (self.host, self.layout.section);
+        let (host, section) = (self.host, self.section());
         let new = server.render(host, self.layout).ok_or_else(|| no_url(host))?;
         let fail = |error: ConfigError| located(&error, &self.file, "cannot edit it");
         let own = self.own_entries(None);
         let Some(old) = self.entry(&server.name) else {
-            let after = insert_entry(host.format, self.file.text(), section, (&server.name, &new)).map_err(fail)?;
+            let after = section.insert(self.file.text(), &server.name, &new).map_err(fail)?;
             return Ok(Change { value: new, after: Some(after), backup: self.past(&own), is_update: false });
         };
         let found = self.layout.launch_of(&old.value);
@@ -118,8 +120,8 @@ impl HostFile {
         let after = match after {
             Some(after) => after,
             None => {
-                let without = remove_entry(host.format, self.file.text(), section, &server.name).map_err(fail)?;
-                insert_entry(host.format, &without, section, (&server.name, &value)).map_err(fail)?
+                let without = section.remove(self.file.text(), &server.name).map_err(fail)?;
+                section.insert(&without, &server.name, &value).map_err(fail)?
             }
         };
         Ok(Change { value, after: Some(after), backup: self.past(&own), is_update: true })
@@ -156,7 +158,9 @@ impl HostFile {
         };
         let after = match after {
             Some(after) => after,
-            None => remove_entry(self.host.format, self.file.text(), self.layout.section, name)
+            None => self
+                .section()
+                .remove(self.file.text(), name)
                 .map_err(|error| located(&error, &self.file, "cannot edit it"))?,
         };
         Ok(self.file.backup_of(&after).cloned().map_or(Undo::Write(after), Undo::Restore))
@@ -174,12 +178,12 @@ impl HostFile {
 
     /// A text with entries, of which it may have some.
     fn with(&self, text: &str, entries: &[NamedEntry]) -> Option<String> {
-        let (format, section) = (self.host.format, self.layout.section);
-        let known = named_entries(format, text, section).ok()?;
+        let section = self.section();
+        let known = section.entries(text).ok()?;
         let missing = entries.iter().filter(|entry| !known.iter().any(|known| known.name == entry.name));
-        missing.into_iter().try_fold(text.to_owned(), |text, entry| {
-            insert_entry(format, &text, section, (&entry.name, &entry.value)).ok()
-        })
+        missing
+            .into_iter()
+            .try_fold(text.to_owned(), |text, entry| section.insert(&text, &entry.name, &entry.value).ok())
     }
 
     /// The text to which these entries were added.
@@ -199,11 +203,9 @@ impl HostFile {
             Origin::Absent => None,
             Origin::Text(text) => Some(text.to_owned()),
             Origin::Unknown => {
-                let (format, section) = (self.host.format, self.layout.section);
+                let section = self.section();
                 let with_values = own.iter().filter(|entry| self.has_values(&entry.value));
-                with_values
-                    .into_iter()
-                    .try_fold(text.to_owned(), |text, entry| remove_entry(format, &text, section, &entry.name).ok())
+                with_values.into_iter().try_fold(text.to_owned(), |text, entry| section.remove(&text, &entry.name).ok())
             }
         }
     }
@@ -238,7 +240,7 @@ impl HostFile {
                 *value = Value::from(format!("<value of {name}>"));
             }
         }
-        Ok(insert_entry(self.host.format, "", self.layout.section, (name, &shown))?)
+        Ok(self.section().insert("", name, &shown)?)
     }
 }
 
