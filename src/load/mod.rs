@@ -30,6 +30,7 @@ pub use foreign_pack::{FOREIGN_WORKSPACE, WORKSPACE_TEMPLATE};
 pub use location::{LocationError, MANIFEST_NAMES, ManifestLocation, NEW_MANIFEST_NAME, folder_argument};
 pub use locked_pack::{PackState, PackUse};
 pub use pack::WORKSPACE_VARIABLE;
+pub use secret_scan::looks_secret;
 pub use variable_command::CommandOutputs;
 
 /// The result of a load.
@@ -214,21 +215,22 @@ pub fn load(place: &ManifestLocation, environment: &EnvSource) -> LoadedPacks {
 /// The same with texts in the place of files.
 pub fn load_buffers(place: &ManifestLocation, environment: &EnvSource, buffers: &FileBuffers) -> LoadedPacks {
     let findings = LoadContext::with_buffers(buffers.clone());
-    load_into(findings, place, (environment, &CommandOutputs::default()))
+    load_into(findings, place, environment, &CommandOutputs::default())
 }
 
 /// The same with what the commands printed. Those that are declared are among the findings.
 pub fn load_with_commands(place: &ManifestLocation, environment: &EnvSource, commands: &CommandOutputs) -> LoadedPacks {
-    load_into(LoadContext::default(), place, (environment, commands))
+    load_into(LoadContext::default(), place, environment, commands)
 }
 
 fn load_into(
     mut findings: LoadContext,
     place: &ManifestLocation,
-    sources: (&EnvSource, &CommandOutputs),
+    environment: &EnvSource,
+    commands: &CommandOutputs,
 ) -> LoadedPacks {
-    findings.coverage = sources.0.records_coverage().then(LoadCoverage::default);
-    let (packs, uses) = pack::load_packs(place, sources, &mut findings);
+    findings.coverage = environment.records_coverage().then(LoadCoverage::default);
+    let (packs, uses) = pack::load_packs(place, environment, commands, &mut findings);
     secret_scan::warn_secrets_in_clear(&mut findings);
     LoadedPacks { findings, packs, uses }
 }

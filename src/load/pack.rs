@@ -65,7 +65,8 @@ pub(super) struct PackImport<'a> {
 /// Loads the served pack and all packs that it imports.
 pub(super) fn load_packs(
     place: &ManifestLocation,
-    (environment, commands): (&EnvSource, &CommandOutputs),
+    environment: &EnvSource,
+    commands: &CommandOutputs,
     findings: &mut LoadContext,
 ) -> (Vec<LoadedPack>, Vec<PackUse>) {
     for name in place.manifest_names() {
@@ -315,7 +316,7 @@ fn load_nested(
             let name = foreign_pack::folder_name(&path, &folder);
             let locked = locked_grants.or_else(|| request.locked_grants.clone());
             let place = ForeignPack { folder, name, path: &path, shown, prefix, importer: outer, locked };
-            packs.extend(foreign_pack::load((reference, &formats), place, &importer.pack, findings));
+            packs.extend(foreign_pack::load(reference, &formats, place, &importer.pack, findings));
             continue;
         }
         foreign_pack::refuse_keys(reference, findings);
