@@ -712,6 +712,17 @@ fn installed_entry_starts_the_server() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
 }
 
+#[test]
+fn client_without_prompts_is_told_of_their_tools() {
+    let machine = Machine::new();
+    let said = machine.install("codex");
+    assert!(said.contains("prompts are not shown") && said.contains("`list-prompts` and `get-prompt`"), "{said}");
+    assert!(!machine.install("cursor").contains("not shown"));
+    machine.write("desk/folio.yaml", &MANIFEST.replace("name: my.desk,", "name: my.desk, bridge: none,"));
+    let said = machine.ok(&["install", "codex", "-f", "../desk", "--name", "two"]);
+    assert!(said.contains("prompts are not shown") && !said.contains("list-prompts"), "{said}");
+}
+
 /// Lines of TOML or YAML with a map of servers among them.
 fn lines(head: &'static str, server: &'static str) -> impl Strategy<Value = String> {
     let comment = prop::sample::select(vec!["", "# c\n", "\n", "# d\n\n"]);

@@ -220,3 +220,36 @@ fn read_text(path: &Path) -> anyhow::Result<Option<(String, &'static str)>> {
         None => (text, ""),
     }))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn file_that_changed_meanwhile_is_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.json");
+        let absent = ConfigFile::read(path.clone()).unwrap();
+        fs::write(&path, "{}").unwrap();
+        assert!(absent.write("new", false).is_err());
+        let present = ConfigFile::read(path.clone()).unwrap();
+        fs::write(&path, "{ }").unwrap();
+        assert!(present.write("new", false).unwrap_err().to_string().contains("changed"));
+        assert!(present.delete().unwrap_err().to_string().contains("changed"));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "{ }");
+    }
+
+    #[test]
+    fn folder_with_something_else_stays_without_its_mark() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a/b/c.json");
+        ConfigFile::read(path.clone()).unwrap().write("{}", true).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        fs::write(folder.path().join("a/mine"), "").unwrap();
+        ConfigFile::read(path).unwrap().delete().unwrap();
+        let left: Vec<_> =
+            fs::read_dir(folder.path().join("a")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["mine"]);
+    }
+}

@@ -7,6 +7,7 @@ mod server_facts;
 use anyhow::{Context, ensure};
 
 use super::{Exit, InstallArgs, InstallTarget, Output, UninstallArgs};
+use crate::catalog::KnownClient;
 use crate::client_config::{Host, Launch, Scope, ServerEntry, VariableSyntax};
 use crate::diagnostic::one_line;
 use crate::load::ManifestLocation;
@@ -207,10 +208,18 @@ impl Installation<'_> {
         what.map(|what| format!("warning: {} may take a part of {what} for a variable", host.title)).collect()
     }
 
+    /// What the client does not show, and what the server offers it as tools for that.
     fn visibility_notes(&self, host: &Host) -> Vec<String> {
-        let lists = self.facts.lists();
-        let known = host.client.zip(lists).map(|(client, lists)| client.not_shown(lists)).unwrap_or_default();
-        known.into_iter().chain(host.not_shown).map(|what| format!("note: {what}")).collect()
+        let Some(lists) = self.facts.lists() else { return Vec::new() };
+        let known = host.client.map(|client| client.not_shown(lists)).unwrap_or_default();
+        let bridged = self.facts.bridged_for(host.client.map_or(host.title, KnownClient::info_name));
+        let has_resources = !lists.resources.is_empty() || !lists.resource_templates.is_empty();
+        let offered = [
+            (bridged.prompts && !lists.prompts.is_empty(), "its model gets prompts by `list-prompts` and `get-prompt`"),
+            (bridged.resources && has_resources, "its model gets resources by `list-resources` and `read-resource`"),
+        ];
+        let offered = offered.into_iter().filter(|(is_offered, _)| *is_offered).map(|(_, what)| what);
+        known.into_iter().chain(host.not_shown).chain(offered).map(|what| format!("note: {what}")).collect()
     }
 }
 

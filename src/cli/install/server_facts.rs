@@ -4,9 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
+use serde_json::Map;
 
 use crate::catalog::listing::Lists;
-use crate::catalog::{UnacceptedCatalog, build};
+use crate::catalog::{BridgedLists, UnacceptedCatalog, build};
 use crate::cli::environment::environment;
 use crate::cli::own_path::own_path;
 use crate::cli::{EnvPair, Exit, Output};
@@ -52,6 +53,12 @@ impl ServerFacts {
         let description = info.description.clone().or_else(|| info.title.clone()).unwrap_or_else(|| info.name.clone());
         let name = info.name.clone();
         Ok(Ok(ServerFacts { name, description, variables, catalog: Some(catalog) }))
+    }
+
+    /// What the server offers a client as tools, by the name of the client.
+    pub(super) fn bridged_for(&self, client: &str) -> BridgedLists {
+        let policy = self.catalog.as_ref().map(|catalog| catalog.server().bridge);
+        policy.map(|policy| policy.lists_for(client, &Map::new())).unwrap_or_default()
     }
 
     /// The lists of the server, where they are known.
