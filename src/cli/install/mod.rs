@@ -9,7 +9,7 @@ use anyhow::{Context, ensure};
 use super::{Exit, InstallArgs, InstallTarget, Output, UninstallArgs};
 use crate::catalog::KnownClient;
 use crate::client_config::{Host, Launch, Scope, ServerEntry, VariableSyntax};
-use crate::diagnostic::one_line;
+use crate::diagnostic::{one_line, sanitize};
 use crate::load::ManifestLocation;
 use host_file::{Change, HostFile, Undo, name_for};
 use server_facts::{ServerFacts, launch};
@@ -116,7 +116,7 @@ impl Installation<'_> {
         if change.after.is_some() {
             report.push(host.reload.to_owned());
         }
-        output.print(&report_text(&report))
+        output.print(&sanitize(&report_text(&report)))
     }
 
     /// The server as this client is told of it.
@@ -265,5 +265,5 @@ fn uninstall(file: &HostFile, name: &str, launch: &Launch, output: &Output) -> a
             }
         }
     };
-    output.print(&format!("{title}: removed `{name}` from {path}\n  {rest}\n"))
+    output.print(&sanitize(&format!("{title}: removed `{name}` from {path}\n  {rest}\n")))
 }
