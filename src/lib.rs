@@ -59,4 +59,5 @@ pub mod test_run;
 pub mod openapi;
 pub mod help_text;
 pub mod export;
+pub mod client_config;
 pub mod cli;

@@ -5,6 +5,7 @@
 
 use serde::Serialize;
 
+use super::listing::Lists;
 use crate::diagnostic::Code;
 
 use super::bridge::BridgedLists;
@@ -276,6 +277,23 @@ impl KnownClient {
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         self.profile().name
+    }
+
+    /// What it calls itself in `clientInfo`.
+    pub fn info_name(self) -> &'static str {
+        self.profile().info_names.first().copied().unwrap_or_default()
+    }
+
+    /// What it does not show of a server with these lists, in words.
+    pub fn not_shown(self, lists: &Lists) -> Vec<&'static str> {
+        let matters = |rule: &&Rule| match rule.limit {
+            Limit::Prompts => !lists.prompts.is_empty(),
+            Limit::Resources => !lists.resources.is_empty() || !lists.resource_templates.is_empty(),
+            Limit::ResourceTemplates => !lists.resource_templates.is_empty(),
+            Limit::ListChanges => true,
+            _ => false,
+        };
+        self.rules().iter().filter(matters).map(|rule| rule.outcome).collect()
     }
 
     pub(super) fn rules(self) -> &'static [Rule] {

@@ -2,6 +2,7 @@
 
 mod after_help;
 mod export;
+mod install;
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -75,6 +76,9 @@ Examples:
   FOLIO_CACHE=/srv/packs folio fetch      to another cache
 
 Every file is checked against the digest in folio.lock.";
+
+use install::{INSTALL_HELP, UNINSTALL_HELP};
+pub use install::{InstallArgs, InstallTarget, UninstallArgs};
 
 /// The command line.
 #[derive(Debug, Parser)]
@@ -206,6 +210,12 @@ pub enum CliCommand {
     /// Write a bundle, a server.json or a container image, for other people
     #[command(after_help = EXPORT_HELP)]
     Export(ExportArgs),
+    /// Add a server to the configuration of MCP clients
+    #[command(after_help = INSTALL_HELP)]
+    Install(InstallArgs),
+    /// Take a server out of the configuration of MCP clients
+    #[command(after_help = UNINSTALL_HELP)]
+    Uninstall(UninstallArgs),
     /// Print the script that completes this command line in a shell
     #[command(after_help = COMPLETIONS_HELP)]
     Completions(CompletionsArgs),

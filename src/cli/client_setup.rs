@@ -1,42 +1,38 @@
 //! What to paste into the configuration of a client.
 
-use std::ffi::OsStr;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use serde_json::Value;
-
+use super::own_path::own_path;
+use crate::client_config::{Host, Launch, ServerEntry};
 use crate::diagnostic::sanitize;
-use crate::world::{find_program, shell_quote};
+use crate::load::folder_argument;
+use crate::world::shell_quote;
 
 /// How the common clients start the server of a folder, with absolute paths: many start it elsewhere, with another PATH.
 pub(super) fn client_setup(name: &str, dir: &Path) -> String {
     let program = own_path();
-    let dir = fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
-    let [quoted_program, quoted_dir] = [&program, &dir].map(|path| shell_quote(path.as_os_str()));
-    let [json_program, json_dir] = [&program, &dir].map(|path| json_string(path));
-    let command = format!("\"command\": {json_program}, \"args\": [\"serve\", {json_dir}]");
+    let folder = fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
+    let [quoted_program, quoted_dir] = [&program, &folder].map(|path| shell_quote(path.as_os_str()));
+    let launch = Launch::Program {
+        program: program.to_string_lossy().into_owned(),
+        manifest: folder.to_string_lossy().into_owned(),
+    };
+    let argument = folder_argument(dir);
+    let file = if argument.is_empty() { argument } else { format!(" -f{argument}") };
+    let entry = ServerEntry::of(name, launch);
+    let [vscode, others] = ["vscode", "claude-desktop"].map(|host| pasted(host, &entry));
     format!(
-        "Then add it to a client.\n\n\
+        "Then add it to a client:\n  folio install claude-code{file}\n\n\
+         or cursor, vscode and others (`folio install --help`), or by hand:\n\n\
          Claude Code:\n  claude mcp add {name} -- {quoted_program} serve {quoted_dir}\n\n\
-         VS Code, in .vscode/mcp.json:\n  {{ \"servers\": {{ \"{name}\": {{ \"type\": \"stdio\", {command} }} }} }}\n\n\
-         Claude Desktop, Cursor, Gemini CLI and most others, in their configuration:\n  \
-         {{ \"mcpServers\": {{ \"{name}\": {{ {command} }} }} }}\n"
+         VS Code, in .vscode/mcp.json:\n  {vscode}\n\n\
+         Claude Desktop, Cursor, Gemini CLI and most others, in their configuration:\n  {others}\n"
     )
 }
 
-/// The path of this program: that by which `PATH` finds it, as a link often stays where an update moves its file.
-fn own_path() -> PathBuf {
-    let Ok(own) = std::env::current_exe() else { return PathBuf::from("folio") };
-    let search_path = std::env::var_os("PATH").unwrap_or_default();
-    let found =
-        own.file_name().into_iter().chain([OsStr::new("folio")]).find_map(|name| find_program(name, &search_path));
-    let is_own =
-        |path: &PathBuf| fs::canonicalize(path).is_ok_and(|path| fs::canonicalize(&own).is_ok_and(|own| own == path));
-    found.filter(is_own).unwrap_or(own)
-}
-
-/// A path as a string of JSON, with nothing in it that a terminal obeys.
-fn json_string(path: &Path) -> String {
-    sanitize(&Value::String(path.to_string_lossy().into_owned()).to_string()).into_owned()
+/// The entry for a host on one line, with nothing in it that a terminal obeys.
+fn pasted(host: &str, entry: &ServerEntry) -> String {
+    let line = Host::named(host).and_then(|host| entry.on_one_line(host)).unwrap_or_default();
+    sanitize(&line).into_owned()
 }

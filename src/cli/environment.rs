@@ -18,6 +18,13 @@ pub struct EnvPair {
 #[error("expected NAME=VALUE, with letters, digits and `_` in the name")]
 pub struct EnvPairError;
 
+impl EnvPair {
+    /// Its name and its value.
+    pub(super) fn parts(&self) -> (&str, &str) {
+        (&self.name, &self.value)
+    }
+}
+
 impl FromStr for EnvPair {
     type Err = EnvPairError;
 

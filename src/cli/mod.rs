@@ -25,6 +25,7 @@ mod fetch;
 mod explain;
 mod get;
 mod init;
+mod install;
 mod init_command;
 mod init_openapi;
 mod init_template;
@@ -48,6 +49,7 @@ mod command_line_arguments;
 mod line_editor;
 mod missing_arguments;
 mod output;
+mod own_path;
 mod pack_acts;
 mod pack_project;
 mod question_answerer;
@@ -79,8 +81,8 @@ pub use answer_pair::{AnswerPair, AnswerPairError};
 pub use args::{
     AddArgs, CallArgs, CandidatesArgs, CheckArgs, Cli, CliCommand, Color, CompletionsArgs, DevArgs, ExplainArgs,
     ExportArgs, ExportDockerArgs, ExportMcpbArgs, ExportServerJsonArgs, ExportTarget, FetchArgs, GetArgs, GlobalArgs,
-    InitArgs, ListArgs, LockArgs, NewArgs, ReadArgs, RemoveArgs, RequestArgs, ServeArgs, TestArgs, TestFormat,
-    TrustArgs, UpdateArgs,
+    InitArgs, InstallArgs, InstallTarget, ListArgs, LockArgs, NewArgs, ReadArgs, RemoveArgs, RequestArgs, ServeArgs,
+    TestArgs, TestFormat, TrustArgs, UninstallArgs, UpdateArgs,
 };
 pub use argument_pairs::{ArgumentPairError, ArgumentPairs};
 pub use entry_kind::EntryKind;
@@ -120,6 +122,8 @@ pub fn run(arguments: Cli, redactors: Redactors) -> anyhow::Result<Exit> {
         CliCommand::Lock(lock) => lock::run(&lock, &output),
         CliCommand::Fetch(fetch) => fetch::run(&fetch, &output),
         CliCommand::Export(export) => export::run(&export.target, &output),
+        CliCommand::Install(install) => install::run(&install, &output),
+        CliCommand::Uninstall(uninstall) => install::run_uninstall(&uninstall, &output),
         CliCommand::Candidates(candidates) => candidates::run(&candidates, &output),
         CliCommand::Completions(completions) => completions::run(&completions, &output),
     }

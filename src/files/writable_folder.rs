@@ -196,6 +196,16 @@ impl WritableFolder {
         self.write_target(path, existing)?.write(existing, None, fill)
     }
 
+    /// Makes a file of these bytes, whole or not at all, with these permissions from the beginning, if any are given.
+    ///
+    /// # Errors
+    /// The name is taken, or the file cannot be written.
+    pub fn create(&self, path: &str, mode: Option<u32>, bytes: &[u8]) -> Result<(), FileError> {
+        let write =
+            |file: &mut dyn Write| file.write_all(bytes).map_err(|source| FileError::write_failed(path, source));
+        self.locate(path)?.write(OverwritePolicy::Refuse, mode, |_, file| write(file))
+    }
+
     /// Adds to the end of a file, or makes a new one, and returns whether it is new. What is added is there whole or not at
     /// all, unless the server is killed meanwhile.
     pub fn append(&self, path: &str, bytes: &[u8]) -> Result<bool, FileError> {

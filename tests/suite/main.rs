@@ -51,6 +51,7 @@ mod http_faults;
 mod http_requests;
 mod init_command;
 mod init_templates;
+mod install;
 mod json_outputs;
 mod reload_under_load;
 mod limits;

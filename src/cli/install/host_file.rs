@@ -1,0 +1,292 @@
+//! The file of a host with the entries in it: what an installation changes, and what takes it back.
+
+use std::path::Path;
+
+use anyhow::{Context, anyhow, bail};
+use serde_json::Value;
+
+use super::config_file::{Backup, ConfigFile};
+use crate::cli::own_path::{is_same_file, own_path};
+use crate::client_config::{ConfigError, ConfigSection, Host, HostLayout, Launch, NamedEntry, Scope, ServerEntry};
+use crate::diagnostic::one_line;
+
+/// The file of a host.
+pub(super) struct HostFile {
+    pub(super) host: &'static Host,
+    pub(super) layout: &'static HostLayout,
+    pub(super) file: ConfigFile,
+    entries: Vec<NamedEntry>,
+}
+
+/// What an installation does to a file.
+#[derive(Debug)]
+pub(super) struct Change {
+    /// The value of the entry then.
+    pub(super) value: Value,
+    /// The text then; `None` if the file has the entry already.
+    pub(super) after: Option<String>,
+    /// What the file was, without what folio wrote; `None` if it has no past.
+    pub(super) backup: Option<String>,
+    pub(super) is_update: bool,
+}
+
+/// What takes an installation back.
+#[derive(Debug)]
+pub(super) enum Undo {
+    /// There is no such entry.
+    NotThere,
+    /// The file gets this text.
+    Write(String),
+    /// The file becomes what a backup has, which goes.
+    Restore(Backup),
+    /// Nobody had the file before.
+    Delete,
+}
+
+/// What a file was before folio wrote to it.
+#[derive(Debug)]
+enum Origin<'f> {
+    /// There was none.
+    Absent,
+    /// What this text has.
+    Text(&'f str),
+    /// Somebody else has changed it since.
+    Unknown,
+}
+
+impl HostFile {
+    /// Reads the file of a host.
+    ///
+    /// # Errors
+    /// The host has none in this scope, or it cannot be read or parsed.
+    pub(super) fn open(host: &'static Host, scope: Scope) -> anyhow::Result<HostFile> {
+        let place = host.place(scope).ok_or_else(|| no_scope(host, scope))?;
+        let project = std::env::current_dir().context("cannot tell the current folder")?;
+        let path = place.path(&|name| std::env::var_os(name), &project);
+        let path = path.context("there is no home folder\nhelp: set HOME")?;
+        let file = ConfigFile::read(path.clone()).with_context(|| format!("cannot edit `{}`", path.display()))?;
+        let parsed = host.format.value(file.text());
+        let value = parsed.map_err(|error| located(&error, &file, "cannot read it"))?;
+        let layout = host.layout_of(&value);
+        let entries = ConfigSection { format: host.format, maps: layout.section }.entries(file.text());
+        let entries = entries.map_err(|error| located(&error, &file, "cannot edit it"))?;
+        Ok(HostFile { host, layout, file, entries })
+    }
+
+    fn section(&self) -> ConfigSection<'static> {
+        ConfigSection { format: self.host.format, maps: self.layout.section }
+    }
+
+    fn entry(&self, name: &str) -> Option<&NamedEntry> {
+        self.entries.iter().find(|entry| entry.name == name)
+    }
+
+    /// The names of the entries that reach a server so.
+    pub(super) fn names_of(&self, launch: &Launch) -> Vec<&str> {
+        let is_same = |entry: &&NamedEntry| {
+            self.layout.launch_of(&entry.value).is_some_and(|found| is_same_launch(&found, launch))
+        };
+        self.entries.iter().filter(is_same).map(|entry| entry.name.as_str()).collect()
+    }
+
+    /// What an installation changes.
+    ///
+    /// # Errors
+    /// The name is that of another server, or the file has no place for an entry.
+    pub(super) fn install(&self, server: &ServerEntry) -> anyhow::Result<Change> {
+        let (host, section) = (self.host, self.section());
+        let new = server.render(host, self.layout).ok_or_else(|| no_url(host))?;
+        let fail = |error: ConfigError| located(&error, &self.file, "cannot edit it");
+        let own = self.own_entries(None);
+        let Some(old) = self.entry(&server.name) else {
+            let after = section.insert(self.file.text(), &server.name, &new).map_err(fail)?;
+            return Ok(Change { value: new, after: Some(after), backup: self.past(&own), is_update: false });
+        };
+        let found = self.layout.launch_of(&old.value);
+        if !found.is_some_and(|found| is_same_launch(&found, &server.launch)) {
+            return Err(self.not_ours(old, "choose another name with `--name`, or remove that one"));
+        }
+        let value = self.layout.update(&old.value, server, &new);
+        if value == old.value {
+            return Ok(Change { value, after: None, backup: None, is_update: true });
+        }
+        let mut updated = own.clone();
+        updated.iter_mut().filter(|entry| entry.name == server.name).for_each(|entry| entry.value = value.clone());
+        let after = match self.origin(&own) {
+            Origin::Absent => self.with("", &updated),
+            Origin::Text(text) => self.with(text, &updated),
+            Origin::Unknown => None,
+        };
+        let after = match after {
+            Some(after) => after,
+            None => {
+                let without = section.remove(self.file.text(), &server.name).map_err(fail)?;
+                section.insert(&without, &server.name, &value).map_err(fail)?
+            }
+        };
+        Ok(Change { value, after: Some(after), backup: self.past(&own), is_update: true })
+    }
+
+    /// What takes an installation back.
+    ///
+    /// # Errors
+    /// The entry is that of another server, or it cannot be told from what is around it.
+    pub(super) fn uninstall(&self, name: &str, launch: &Launch) -> anyhow::Result<Undo> {
+        let Some(entry) = self.entry(name) else { return Ok(Undo::NotThere) };
+        let own = self.own_entries(Some(name));
+        let origin = self.origin(&own);
+        let found = self.layout.launch_of(&entry.value);
+        let is_ours = match &found {
+            // A URL does not tell whose it is; the bytes around it may.
+            Some(Launch::Url(_)) if matches!(launch, Launch::Program { .. }) => !matches!(origin, Origin::Unknown),
+            Some(found) => is_same_launch(found, launch),
+            None => false,
+        };
+        if !is_ours {
+            let help = match &found {
+                Some(Launch::Url(_)) => "if it is yours, name its URL with `--http`",
+                _ => "remove it yourself, or choose another with `--name` or `-f`",
+            };
+            return Err(self.not_ours(entry, help));
+        }
+        let rest: Vec<NamedEntry> = own.iter().filter(|other| other.name != name).cloned().collect();
+        let after = match origin {
+            Origin::Absent if rest.is_empty() => return Ok(Undo::Delete),
+            Origin::Absent => self.with("", &rest),
+            Origin::Text(text) => self.with(text, &rest),
+            Origin::Unknown => None,
+        };
+        let after = match after {
+            Some(after) => after,
+            None => self
+                .section()
+                .remove(self.file.text(), name)
+                .map_err(|error| located(&error, &self.file, "cannot edit it"))?,
+        };
+        Ok(self.file.backup_of(&after).cloned().map_or(Undo::Write(after), Undo::Restore))
+    }
+
+    /// The entries that start this program, and the one with a name.
+    fn own_entries(&self, name: Option<&str>) -> Vec<NamedEntry> {
+        let own = own_path();
+        let is_own = |entry: &&NamedEntry| match self.layout.launch_of(&entry.value) {
+            Some(Launch::Program { program, .. }) => is_program(&program, &own),
+            _ => false,
+        };
+        self.entries.iter().filter(|entry| Some(entry.name.as_str()) == name || is_own(entry)).cloned().collect()
+    }
+
+    /// A text with entries, of which it may have some.
+    fn with(&self, text: &str, entries: &[NamedEntry]) -> Option<String> {
+        let section = self.section();
+        let known = section.entries(text).ok()?;
+        let missing = entries.iter().filter(|entry| !known.iter().any(|known| known.name == entry.name));
+        missing
+            .into_iter()
+            .try_fold(text.to_owned(), |text, entry| section.insert(&text, &entry.name, &entry.value).ok())
+    }
+
+    /// The text to which these entries were added.
+    fn origin(&self, own: &[NamedEntry]) -> Origin<'_> {
+        let is_origin = |text: &str| self.with(text, own).as_deref() == self.file.text.as_deref();
+        match self.file.backups.iter().find(|backup| is_origin(&backup.text)) {
+            Some(backup) => Origin::Text(&backup.text),
+            None if !own.is_empty() && is_origin("") => Origin::Absent,
+            None => Origin::Unknown,
+        }
+    }
+
+    /// What the file was, without the values that folio put into it: a backup is no place for them.
+    fn past(&self, own: &[NamedEntry]) -> Option<String> {
+        let text = self.file.text.as_deref()?;
+        match self.origin(own) {
+            Origin::Absent => None,
+            Origin::Text(text) => Some(text.to_owned()),
+            Origin::Unknown => {
+                let section = self.section();
+                let with_values = own.iter().filter(|entry| self.has_values(&entry.value));
+                with_values.into_iter().try_fold(text.to_owned(), |text, entry| section.remove(&text, &entry.name).ok())
+            }
+        }
+    }
+
+    /// Whether an entry has the value of a variable.
+    pub(super) fn has_value(&self, entry: &Value, name: &str) -> bool {
+        let value = self.layout.variables_key().and_then(|key| entry.get(key)?.get(name)).and_then(Value::as_str);
+        value.is_some_and(|value| Some(value) != self.host.variables.reference(name).as_deref())
+    }
+
+    fn has_values(&self, entry: &Value) -> bool {
+        let variables = self.layout.variables_key().and_then(|key| entry.get(key)).and_then(Value::as_object);
+        let is_value =
+            |(name, value): (&String, &Value)| value.as_str() != self.host.variables.reference(name).as_deref();
+        variables.is_some_and(|variables| variables.iter().any(is_value))
+    }
+
+    fn not_ours(&self, entry: &NamedEntry, help: &str) -> anyhow::Error {
+        let error = ConfigError { message: String::new(), at: Some(entry.at) };
+        let (line, column) = error.line_and_column(self.file.text()).unwrap_or((1, 1));
+        let (name, path) = (one_line(&entry.name), self.file.path.display());
+        anyhow!("`{name}` is another server, at {path}:{line}:{column}\nhelp: {help}")
+    }
+
+    /// The entry as a file of its own, with the values of variables hidden.
+    pub(super) fn shown(&self, name: &str, value: &Value) -> anyhow::Result<String> {
+        let mut shown = value.clone();
+        let key = self.layout.variables_key();
+        let variables = key.and_then(|key| shown.get_mut(key)).and_then(Value::as_object_mut);
+        for (name, value) in variables.into_iter().flatten() {
+            if value.as_str() != self.host.variables.reference(name).as_deref() {
+                *value = Value::from(format!("<value of {name}>"));
+            }
+        }
+        Ok(self.section().insert("", name, &shown)?)
+    }
+}
+
+fn located(error: &ConfigError, file: &ConfigFile, what: &str) -> anyhow::Error {
+    let path = file.path.display();
+    match error.line_and_column(file.text()) {
+        Some((line, column)) => anyhow!("{path}:{line}:{column}: {what}: {}", one_line(&error.message)),
+        None => anyhow!("{path}: {what}: {}", one_line(&error.message)),
+    }
+}
+
+fn no_scope(host: &Host, scope: Scope) -> anyhow::Error {
+    let title = host.title;
+    match scope {
+        Scope::User => anyhow!("{title} has no file for a user\nhelp: use `--project`, in the folder of its file"),
+        Scope::Project => anyhow!("{title} has no file for a project\nhelp: use `--user`"),
+    }
+}
+
+fn no_url(host: &Host) -> anyhow::Error {
+    anyhow!("the file of {} takes no URL\nhelp: add the URL in its settings, under Connectors", host.title)
+}
+
+/// Whether two entries reach one server.
+fn is_same_launch(one: &Launch, other: &Launch) -> bool {
+    match (one, other) {
+        (Launch::Url(one), Launch::Url(other)) => one == other,
+        (Launch::Program { program, manifest }, Launch::Program { program: own, manifest: served }) => {
+            is_program(program, Path::new(own)) && is_same_file(Path::new(manifest), Path::new(served))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a path is that of this program, or was.
+fn is_program(path: &str, own: &Path) -> bool {
+    let path = Path::new(path);
+    is_same_file(path, own) || path.symlink_metadata().is_err() && path.file_name() == own.file_name()
+}
+
+/// Refuses a name that a host does not take, and makes that of a server fit.
+pub(super) fn name_for(host: &Host, chosen: Option<&str>, server: &str) -> anyhow::Result<String> {
+    let Some(chosen) = chosen else { return Ok(host.fit_name(server)) };
+    if !host.takes_name(chosen) {
+        let more = if host.takes_underscore { ", `-` and `_`" } else { " and `-`" };
+        bail!("{} takes no name `{}`\nhelp: use up to 64 letters, digits{more}", host.title, one_line(chosen));
+    }
+    Ok(chosen.to_owned())
+}

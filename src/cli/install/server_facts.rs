@@ -1,0 +1,109 @@
+//! What an installation needs to know of the server.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, ensure};
+use serde_json::Map;
+
+use crate::catalog::listing::Lists;
+use crate::catalog::{BridgedLists, UnacceptedCatalog, build};
+use crate::cli::environment::environment;
+use crate::cli::own_path::own_path;
+use crate::cli::{EnvPair, Exit, Output};
+use crate::client_config::Launch;
+use crate::load::{LoadedPacks, MANIFEST_NAMES, ManifestLocation, load};
+use crate::manifest::{EnvEntry, EnvVariable};
+
+/// The server.
+pub(super) struct ServerFacts {
+    pub(super) name: String,
+    pub(super) description: String,
+    pub(super) variables: Vec<DeclaredVariable>,
+    catalog: Option<UnacceptedCatalog>,
+}
+
+/// A variable that the manifest reads from the environment.
+pub(super) struct DeclaredVariable {
+    pub(super) name: String,
+    pub(super) required: bool,
+}
+
+impl ServerFacts {
+    /// A server of which a URL is known alone.
+    pub(super) fn unknown(name: &str) -> ServerFacts {
+        ServerFacts { name: name.to_owned(), description: String::new(), variables: Vec::new(), catalog: None }
+    }
+
+    /// Loads and checks a manifest. Its errors are printed.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(super) fn load(path: &Path, env: &[EnvPair], output: &Output) -> anyhow::Result<Result<ServerFacts, Exit>> {
+        let place = ManifestLocation::resolve(path)?;
+        let loaded = load(&place, &environment(env, None));
+        let variables = declared_variables(&loaded);
+        let built = build(loaded);
+        output.add_secrets(&built);
+        let Some(catalog) = built.catalog.filter(|_| !built.report.has_errors()) else {
+            output.eprint_report(&built.report);
+            return Ok(Err(Exit::Failure));
+        };
+        let info = catalog.server();
+        let description = info.description.clone().or_else(|| info.title.clone()).unwrap_or_else(|| info.name.clone());
+        let name = info.name.clone();
+        Ok(Ok(ServerFacts { name, description, variables, catalog: Some(catalog) }))
+    }
+
+    /// What the server offers a client as tools, by the name of the client.
+    pub(super) fn bridged_for(&self, client: &str) -> BridgedLists {
+        let policy = self.catalog.as_ref().map(|catalog| catalog.server().bridge);
+        policy.map(|policy| policy.lists_for(client, &Map::new())).unwrap_or_default()
+    }
+
+    /// The lists of the server, where they are known.
+    pub(super) fn lists(&self) -> Option<&Lists> {
+        self.catalog.as_ref().map(|catalog| catalog.lists())
+    }
+}
+
+/// The variables of the served manifest, but for those that come from files and commands.
+fn declared_variables(loaded: &LoadedPacks) -> Vec<DeclaredVariable> {
+    let env = loaded.packs.first().map(|pack| pack.manifest.env.iter());
+    let declared = env.into_iter().flatten().map(|(name, entry)| {
+        let keys = match &entry.value {
+            EnvEntry::Keys(keys) => keys.clone(),
+            _ => EnvVariable::default(),
+        };
+        (name.value.clone(), keys)
+    });
+    let of_environment = declared.filter(|(_, keys)| keys.file.is_none() && keys.command.is_none());
+    let is_required = |keys: &EnvVariable| keys.required == Some(true) && keys.default.is_none();
+    of_environment.map(|(name, keys)| DeclaredVariable { name, required: is_required(&keys) }).collect()
+}
+
+/// How a host starts the server of a manifest, which need not exist any more.
+///
+/// # Errors
+/// A path is not UTF-8.
+pub(super) fn launch(path: &Path) -> anyhow::Result<Launch> {
+    let absolute = real_path(&std::path::absolute(path)?);
+    // The manifest of a folder is served by the name of the folder.
+    let folder = absolute.parent().filter(|folder| {
+        let first = MANIFEST_NAMES.iter().map(|name| folder.join(name)).find(|manifest| manifest.exists());
+        first.as_ref() == Some(&absolute)
+    });
+    let text =
+        |path: &Path| path.to_str().map(str::to_owned).with_context(|| format!("`{}` is not UTF-8", path.display()));
+    let (program, manifest) = (text(&own_path())?, text(folder.unwrap_or(&absolute))?);
+    ensure!(program.starts_with('/'), "cannot tell the path of this program");
+    Ok(Launch::Program { program, manifest })
+}
+
+/// A path with the links of those of its folders resolved that exist.
+fn real_path(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| match (path.parent(), path.file_name()) {
+        (Some(folder), Some(name)) => real_path(folder).join(name),
+        _ => path.to_owned(),
+    })
+}

@@ -1,0 +1,161 @@
+//! An entry of a server, as a host writes it, and whose entry one is.
+
+use serde_json::{Map, Value, json};
+
+use super::host::{Host, HostLayout, Slot, VariableSyntax};
+use super::jsonc::{inline, nested};
+
+/// How a host reaches the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Launch {
+    /// It starts `PROGRAM serve MANIFEST`.
+    Program {
+        /// The absolute path of folio.
+        program: String,
+        /// The absolute path of the manifest, or of its folder.
+        manifest: String,
+    },
+    /// It connects to a URL.
+    Url(String),
+}
+
+/// A server as a host is told of it.
+#[derive(Debug, Clone)]
+pub struct ServerEntry {
+    /// Its name there.
+    pub name: String,
+    /// A description, where a host wants one.
+    pub description: String,
+    /// How it is reached.
+    pub launch: Launch,
+    /// Variables with their values.
+    pub values: Vec<(String, String)>,
+    /// Variables that the host takes from its own environment.
+    pub passed_on: Vec<String>,
+}
+
+impl ServerEntry {
+    /// A server without variables.
+    pub fn of(name: &str, launch: Launch) -> ServerEntry {
+        let (name, description) = (name.to_owned(), String::new());
+        ServerEntry { name, description, launch, values: Vec::new(), passed_on: Vec::new() }
+    }
+
+    /// The entry as a file of JSON on one line, for a host that has one.
+    pub fn on_one_line(&self, host: &Host) -> Option<String> {
+        let entry = self.render(host, &host.layout)?;
+        Some(inline(&nested(host.layout.section, &self.name, &entry)))
+    }
+
+    /// The value of the entry; `None` for a host that cannot reach a server so.
+    pub fn render(&self, host: &Host, layout: &HostLayout) -> Option<Value> {
+        let slots = match self.launch {
+            Launch::Program { .. } => layout.stdio,
+            Launch::Url(_) => layout.http?,
+        };
+        let pairs = slots.iter().filter_map(|(key, slot)| Some(((*key).to_owned(), self.fill(slot, host)?)));
+        Some(Value::Object(pairs.collect()))
+    }
+
+    fn fill(&self, slot: &Slot, host: &Host) -> Option<Value> {
+        let (program, arguments, url) = match &self.launch {
+            Launch::Program { program, manifest } => (program.as_str(), json!(["serve", manifest]), ""),
+            Launch::Url(url) => ("", json!([]), url.as_str()),
+        };
+        Some(match slot {
+            Slot::Text(text) => json!(text),
+            Slot::Number(number) => json!(number),
+            Slot::True => json!(true),
+            Slot::AllTools => json!(["*"]),
+            Slot::Name => json!(self.name),
+            Slot::Description => json!(self.description),
+            Slot::Program => json!(program),
+            Slot::Arguments => arguments,
+            Slot::Words => {
+                [json!(program)].into_iter().chain(arguments.as_array().cloned().into_iter().flatten()).collect()
+            }
+            Slot::Url => json!(url),
+            Slot::Variables => return self.variables(host.variables),
+            Slot::VariableNames => return Some(json!(self.passed_on)).filter(|_| !self.passed_on.is_empty()),
+        })
+    }
+
+    /// The map of variables, unless it is empty.
+    fn variables(&self, syntax: VariableSyntax) -> Option<Value> {
+        let values = self.values.iter().map(|(name, value)| (name.clone(), json!(value)));
+        let passed_on = self.passed_on.iter().filter_map(|name| Some((name.clone(), json!(syntax.reference(name)?))));
+        let map: Map<String, Value> = values.chain(passed_on).collect();
+        (!map.is_empty()).then_some(Value::Object(map))
+    }
+}
+
+impl HostLayout {
+    /// How an entry reaches its server, as far as it is one of folio.
+    pub fn launch_of(&self, entry: &Value) -> Option<Launch> {
+        self.program_of(entry).or_else(|| {
+            let (key, _) = self.http?.iter().find(|(_, slot)| matches!(slot, Slot::Url))?;
+            Some(Launch::Url(entry.get(key)?.as_str()?.to_owned()))
+        })
+    }
+
+    fn program_of(&self, entry: &Value) -> Option<Launch> {
+        let mut words: Vec<&str> = Vec::new();
+        for (key, slot) in self.stdio {
+            match slot {
+                Slot::Program => words.push(entry.get(key)?.as_str()?),
+                Slot::Arguments | Slot::Words => {
+                    words.extend(entry.get(key)?.as_array()?.iter().filter_map(Value::as_str));
+                }
+                _ => {}
+            }
+        }
+        match words.as_slice() {
+            [program, "serve", manifest, ..] => {
+                Some(Launch::Program { program: (*program).to_owned(), manifest: (*manifest).to_owned() })
+            }
+            _ => None,
+        }
+    }
+
+    /// The key of the map of variables.
+    pub fn variables_key(&self) -> Option<&'static str> {
+        self.stdio.iter().find(|(_, slot)| matches!(slot, Slot::Variables)).map(|(key, _)| *key)
+    }
+
+    /// An entry with what a server has and it has not: its other keys, its arguments and its variables stay, and a value
+    /// that is given anew counts.
+    pub fn update(&self, old: &Value, server: &ServerEntry, new: &Value) -> Value {
+        let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else { return new.clone() };
+        let known = self.variables_key().and_then(|key| old.get(key)).and_then(Value::as_object);
+        let is_known = |name: &str| known.is_some_and(|known| known.contains_key(name));
+        let is_given = |name: &str| server.values.iter().any(|(given, _)| given == name);
+        let mut updated = old.clone();
+        for (key, value) in new {
+            let value = match value {
+                // What has a value is not passed on.
+                Value::Array(names) if self.is_names(key) => {
+                    let is_unknown = |name: &&Value| !name.as_str().is_some_and(is_known);
+                    names.iter().filter(is_unknown).cloned().collect()
+                }
+                value => value.clone(),
+            };
+            match (updated.get_mut(key.as_str()), value) {
+                (Some(Value::Object(map)), Value::Object(new)) if self.variables_key() == Some(key.as_str()) => {
+                    map.extend(new.into_iter().filter(|(name, _)| is_given(name) || !is_known(name)));
+                }
+                (Some(Value::Array(names)), Value::Array(new)) if self.is_names(key) => {
+                    let news: Vec<Value> = new.into_iter().filter(|name| !names.contains(name)).collect();
+                    names.extend(news);
+                }
+                (None, Value::Array(new)) if new.is_empty() => {}
+                (None, value) => drop(updated.insert(key.clone(), value)),
+                _ => {}
+            }
+        }
+        Value::Object(updated)
+    }
+
+    fn is_names(&self, key: &str) -> bool {
+        self.stdio.iter().any(|(known, slot)| *known == key && matches!(slot, Slot::VariableNames))
+    }
+}

@@ -1,0 +1,19 @@
+//! The configuration files of MCP clients: where each client keeps them, what an entry looks like there, and how one is
+//! added and removed so that every other byte stays.
+//!
+//! [`Host`] is a client that starts servers, as a row of a table. [`ConfigFormat`] is how its file is written. What is not
+//! here: reading and writing the files (cli/), and what clients make of prompts, resources and tools (catalog/).
+
+mod entry;
+mod format;
+mod host;
+mod jsonc;
+mod quoted;
+mod toml_tables;
+mod yaml_maps;
+#[cfg(test)]
+mod tests;
+
+pub use entry::{Launch, ServerEntry};
+pub use format::{ConfigError, ConfigFormat, ConfigSection, NamedEntry};
+pub use host::{ConfigPlace, HOSTS, Host, HostLayout, Scope, VariableSyntax};

@@ -1,0 +1,176 @@
+//! TOML: an entry is a table at the end of the file.
+
+use std::ops::Range;
+
+use serde_json::{Map, Value};
+use toml_edit::{Document, Item, TableLike, Value as Node};
+
+use super::format::{ConfigError, ConfigSyntax, EntryPath};
+use super::quoted::quoted;
+
+/// The format.
+pub(super) struct TomlTables;
+
+impl ConfigSyntax for TomlTables {
+    fn value(&self, text: &str) -> Result<Value, ConfigError> {
+        Ok(json_of_table(parse(text)?.as_table()))
+    }
+
+    fn offset(&self, text: &str, path: &[&str]) -> Option<usize> {
+        let document = parse(text).ok()?;
+        let mut table: &dyn TableLike = document.as_table();
+        let mut found = None;
+        for key in path {
+            let Some(item) = table.get(key) else { break };
+            found = start_of(item).or(found);
+            match item.as_table_like() {
+                Some(inner) => table = inner,
+                None => break,
+            }
+        }
+        found
+    }
+
+    fn insert(&self, text: &str, path: EntryPath<'_>, value: &Value) -> Result<String, ConfigError> {
+        parse(text)?;
+        let line_break = if text.contains("\r\n") { "\r\n" } else { "\n" };
+        let separator = match text {
+            "" => String::new(),
+            text if !text.ends_with('\n') => line_break.repeat(2),
+            _ => line_break.to_owned(),
+        };
+        let lines: String = lines(path, value).iter().map(|line| format!("{line}{line_break}")).collect();
+        Ok(format!("{text}{separator}{lines}"))
+    }
+
+    fn remove(&self, text: &str, path: EntryPath<'_>) -> Result<String, ConfigError> {
+        let document = parse(text)?;
+        let keys: Vec<&str> = path.section.iter().copied().chain([path.name]).collect();
+        let mut item = Some(document.as_item());
+        for key in &keys {
+            item = item.and_then(|item| item.as_table_like()).and_then(|table| table.get(key));
+        }
+        let Some(Item::Table(table)) = item.filter(|item| start_of(item).is_some()) else {
+            let message = format!("`{}` is no table of its own", keys.join("."));
+            return Err(ConfigError::new(message, self.offset(text, &keys)));
+        };
+        let mut ranges = Vec::new();
+        table_ranges(text, table, &mut ranges);
+        ranges.sort_by_key(|range: &Range<usize>| range.start);
+        let mut after = text.to_owned();
+        for range in ranges.into_iter().rev() {
+            after.replace_range(with_empty_line(text, range), "");
+        }
+        Ok(after)
+    }
+}
+
+fn parse(text: &str) -> Result<Document<&str>, ConfigError> {
+    Document::parse(text).map_err(|error| {
+        // Further lines quote the file, which may hold secrets.
+        let message = error.message().lines().next().unwrap_or("it is not valid TOML").to_owned();
+        ConfigError::new(message, Some(error.span().map_or(0, |span| span.start)))
+    })
+}
+
+/// Where an item is first written.
+fn start_of(item: &Item) -> Option<usize> {
+    let inner = || item.as_table_like().and_then(|table| table.iter().filter_map(|(_, item)| start_of(item)).min());
+    match item {
+        Item::Table(table) if table.is_implicit() || table.is_dotted() => inner(),
+        item => item.span().map(|span| span.start).or_else(inner),
+    }
+}
+
+fn json_of_table(table: &dyn TableLike) -> Value {
+    Value::Object(table.iter().map(|(key, item)| (key.to_owned(), json_of_item(item))).collect())
+}
+
+fn json_of_item(item: &Item) -> Value {
+    match item {
+        Item::Value(value) => json_of(value),
+        Item::Table(table) => json_of_table(table),
+        Item::ArrayOfTables(tables) => tables.iter().map(|table| json_of_table(table)).collect(),
+        Item::None => Value::Null,
+    }
+}
+
+fn json_of(value: &Node) -> Value {
+    match value {
+        Node::String(text) => Value::from(text.value().as_str()),
+        Node::Integer(number) => Value::from(*number.value()),
+        // JSON has no infinity.
+        Node::Float(number) => Value::from(number.value().to_string()),
+        Node::Boolean(flag) => Value::Bool(*flag.value()),
+        Node::Datetime(time) => Value::from(time.value().to_string()),
+        Node::Array(items) => items.iter().map(json_of).collect(),
+        Node::InlineTable(table) => json_of_table(table),
+    }
+}
+
+/// The lines of an entry.
+fn lines(path: EntryPath<'_>, value: &Value) -> Vec<String> {
+    let keys: Vec<String> = path.section.iter().copied().chain([path.name]).map(key).collect();
+    let map = value.as_object().into_iter().flatten();
+    let pairs = map.map(|(name, value)| format!("{} = {}", key(name), inline(value)));
+    [format!("[{}]", keys.join("."))].into_iter().chain(pairs).collect()
+}
+
+fn key(name: &str) -> String {
+    let is_bare = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    if is_bare { name.to_owned() } else { quoted(name) }
+}
+
+fn inline(value: &Value) -> String {
+    let pairs = |map: &Map<String, Value>| -> Vec<String> {
+        map.iter().map(|(name, value)| format!("{} = {}", key(name), inline(value))).collect()
+    };
+    match value {
+        Value::Object(map) if !map.is_empty() => format!("{{ {} }}", pairs(map).join(", ")),
+        Value::Array(items) => format!("[{}]", items.iter().map(inline).collect::<Vec<_>>().join(", ")),
+        Value::String(text) => quoted(text),
+        other => other.to_string(),
+    }
+}
+
+/// The lines of a table and of those in it, each from its header on.
+fn table_ranges(text: &str, table: &toml_edit::Table, found: &mut Vec<Range<usize>>) {
+    let header = table.span().filter(|_| !table.is_implicit() && !table.is_dotted());
+    if let Some(header) = header {
+        let end = own_end(table).unwrap_or(header.end).max(header.end);
+        let rest = text.get(end..).unwrap_or_default();
+        let line_end = end + rest.find('\n').map_or(rest.len(), |line_break| line_break + 1);
+        let line_start = text.get(..header.start).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
+        found.push(line_start..line_end);
+    }
+    for (_, item) in table.iter() {
+        match item {
+            Item::Table(inner) => table_ranges(text, inner, found),
+            Item::ArrayOfTables(tables) => tables.iter().for_each(|inner| table_ranges(text, inner, found)),
+            _ => {}
+        }
+    }
+}
+
+/// Where the last value ends that stands below a header.
+fn own_end(table: &toml_edit::Table) -> Option<usize> {
+    let ends = table.iter().filter_map(|(_, item)| match item {
+        Item::Value(value) => value.span().map(|span| span.end),
+        Item::Table(inner) if inner.is_dotted() => own_end(inner),
+        _ => None,
+    });
+    ends.max()
+}
+
+/// Lines with the empty one above them, where there is an empty one or nothing below; at the top, with the one below.
+fn with_empty_line(text: &str, lines: Range<usize>) -> Range<usize> {
+    let before = text.get(..lines.start).unwrap_or_default();
+    let above = before.strip_suffix('\n').unwrap_or_default();
+    let above = above.strip_suffix('\r').unwrap_or(above);
+    let below = text.get(lines.end..).and_then(|rest| rest.split_inclusive('\n').next()).unwrap_or_default();
+    match below.trim().is_empty() {
+        true if before.is_empty() => lines.start..lines.end + below.len(),
+        true if above.ends_with('\n') => above.len()..lines.end,
+        _ => lines,
+    }
+}

@@ -1,0 +1,103 @@
+//! YAML: an entry is added to a map at the top of the file, and taken out of it, by the reader of manifests.
+
+use serde_json::Value;
+
+use super::format::{ConfigError, ConfigSyntax, EntryPath};
+use super::quoted::quoted;
+use crate::diagnostic::{Report, Severity};
+use crate::pack_source::scalar;
+use crate::yaml::{self, NewEntry, decode, parse};
+
+/// The format.
+pub(super) struct YamlMaps;
+
+impl ConfigSyntax for YamlMaps {
+    fn value(&self, text: &str) -> Result<Value, ConfigError> {
+        let mut report = Report::default();
+        let document = decode(text.as_bytes(), "", &mut report).and_then(|file| parse(file, &mut report));
+        let error = report.diagnostics().iter().find(|diagnostic| diagnostic.severity == Severity::Error);
+        match (document, error) {
+            (Some(document), None) => Ok(document.json(document.root())),
+            (_, error) => {
+                let at = error.and_then(|error| error.span).map(|span| span.start as usize);
+                let message = error.map_or("it is not valid YAML", |error| error.message.as_str());
+                Err(ConfigError::new(message, Some(at.unwrap_or_default())))
+            }
+        }
+    }
+
+    fn offset(&self, text: &str, path: &[&str]) -> Option<usize> {
+        let mut report = Report::default();
+        let file = decode(text.as_bytes(), "", &mut report)?;
+        let document = parse(file, &mut report)?;
+        let (mut node, mut found) = (document.root(), None);
+        for key in path {
+            let entries = document.entries_of(node)?;
+            let Some(entry) = entries.iter().find(|entry| document.key_text(entry.key) == *key) else { break };
+            found = Some(document.location(entry.key).span().start as usize);
+            node = entry.value;
+        }
+        found
+    }
+
+    fn insert(&self, text: &str, path: EntryPath<'_>, value: &Value) -> Result<String, ConfigError> {
+        self.value(text)?;
+        let (lines, flow) = (lines(path.name, value), format!("{}: {}", scalar(path.name), inline(value)));
+        let entry = NewEntry { section: top(path)?, name: path.name, text: &lines, flow: Some(&flow) };
+        let insertion = yaml::insert_entry(text, &entry).map_err(|why| self.error(text, path, &why))?;
+        let mut after = text.to_owned();
+        after.insert_str(insertion.at.min(text.len()), &insertion.text);
+        Ok(after)
+    }
+
+    fn remove(&self, text: &str, path: EntryPath<'_>) -> Result<String, ConfigError> {
+        self.value(text)?;
+        let after = yaml::remove_entry(text, top(path)?, path.name).map_err(|why| self.error(text, path, &why))?;
+        after.ok_or_else(|| ConfigError::new(format!("`{}` is not there", path.name), None))
+    }
+}
+
+impl YamlMaps {
+    fn error(&self, text: &str, path: EntryPath<'_>, why: &yaml::InsertError) -> ConfigError {
+        ConfigError::new(why.to_string(), self.offset(text, path.section).or(Some(0)))
+    }
+}
+
+/// The map at the top.
+fn top<'a>(path: EntryPath<'a>) -> Result<&'a str, ConfigError> {
+    match path.section {
+        [section] => Ok(section),
+        other => Err(ConfigError::new(format!("`{}` is not at the top", other.join(".")), None)),
+    }
+}
+
+/// An entry with a key on each line.
+fn lines(name: &str, value: &Value) -> String {
+    let pairs = value.as_object().into_iter().flatten();
+    let pairs = pairs.map(|(key, value)| match value.as_object().filter(|map| !map.is_empty()) {
+        Some(map) => {
+            let inner = map.iter().map(|(key, value)| format!("    {}: {}\n", string(key), inline(value)));
+            format!("  {}:\n{}", string(key), inner.collect::<String>())
+        }
+        None => format!("  {}: {}\n", string(key), inline(value)),
+    });
+    format!("{}:\n{}", string(name), pairs.collect::<String>())
+}
+
+fn string(text: &str) -> String {
+    let plain = scalar(text);
+    if plain.starts_with('"') { quoted(text) } else { plain }
+}
+
+/// A value on one line.
+fn inline(value: &Value) -> String {
+    match value {
+        Value::Object(map) if !map.is_empty() => {
+            let pairs = map.iter().map(|(key, value)| format!("{}: {}", string(key), inline(value)));
+            format!("{{ {} }}", pairs.collect::<Vec<_>>().join(", "))
+        }
+        Value::Array(items) => format!("[{}]", items.iter().map(inline).collect::<Vec<_>>().join(", ")),
+        Value::String(text) => string(text),
+        other => other.to_string(),
+    }
+}
