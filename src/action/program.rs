@@ -26,6 +26,9 @@ use crate::yaml::{Location, Spanned};
 pub(super) const PROGRAM_SIBLING_KEYS: &[&str] =
     &["stdin", "cwd", "env", "okExit", "onExit", "sandbox", "parse", "stream"];
 
+/// Keeps Python from writing beside modules, which in the cache must stay as they were locked.
+const WITHOUT_BYTECODE: (&str, &str) = ("PYTHONDONTWRITEBYTECODE", "1");
+
 /// What errors about its output say of a program.
 const EFFECT: &str = "The program has run all the same.";
 
@@ -33,6 +36,8 @@ const EFFECT: &str = "The program has run all the same.";
 pub(super) struct ProgramOptions {
     cwd: WorkingFolder,
     env: Vec<(String, Template<EnvValue>)>,
+    /// Whether its pack is in the cache.
+    is_in_cache: bool,
     stdin: Option<Stdin>,
     sandboxes: Vec<Arc<SandboxRules>>,
     ok_exit: Vec<i32>,
@@ -122,6 +127,7 @@ impl ProgramOptions {
         Some(ProgramOptions {
             cwd: cwd?,
             env: env?,
+            is_in_cache: compiler.pack.locked.is_some(),
             stdin: stdin?,
             sandboxes: sandboxes?,
             ok_exit,
@@ -151,6 +157,10 @@ impl ProgramOptions {
         command.cwd_folder = cwd.open;
         command.step = context.step.map(str::to_owned);
         let mut prepared = PreparedCommand { command, arg_size: ArgSize::default() };
+        if self.is_in_cache {
+            let (name, value) = WITHOUT_BYTECODE;
+            prepared.env(name, value.to_owned(), None)?;
+        }
         for (name, template) in &self.env {
             let value = template.render(context.scope)?;
             let longest = value.longest_variable().map(str::to_owned);

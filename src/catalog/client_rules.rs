@@ -55,7 +55,7 @@ impl ClientRuleCheck<'_> {
     fn check(&mut self) {
         let lists = self.server.lists;
         match self.rule.limit {
-            Limit::Tools(_) | Limit::Prompts | Limit::ResourceTemplates => self.check_server(),
+            Limit::Tools(_) | Limit::Prompts | Limit::Resources | Limit::ResourceTemplates => self.check_server(),
             Limit::ToolName { .. } | Limit::RootKeywords(_) | Limit::PropertyName(_) => {
                 lists.tools.iter().for_each(|tool| self.check_tool(tool));
             }
@@ -87,7 +87,11 @@ impl ClientRuleCheck<'_> {
             }
             Limit::Prompts if !lists.prompts.is_empty() => {
                 self.warn(at.span(), &count_noun(lists.prompts.len(), "prompt"))
-                    .help("also offer it as a tool or a resource");
+                    .help("`server: { bridge: auto }`, the default, offers them to the model as tools");
+            }
+            Limit::Resources if !(lists.resources.is_empty() && lists.resource_templates.is_empty()) => {
+                self.warn(at.span(), &count_noun(lists.resources.len() + lists.resource_templates.len(), "resource"))
+                    .help("`server: { bridge: auto }`, the default, offers them to the model as tools");
             }
             Limit::ResourceTemplates if !lists.resource_templates.is_empty() => {
                 self.warn(at.span(), &count_noun(lists.resource_templates.len(), "resource template"))

@@ -1,10 +1,13 @@
 //! What is known of clients: how they name entries, and what they cut, drop or refuse.
 //!
-//! `check --clients` warns by this table, and the page of `folio dev` shows an entry by it as a client would.
+//! `check --clients` warns by this table, the page of `folio dev` shows an entry by it as a client would, and
+//! `server.bridge: auto` offers tools by it in place of lists.
 
 use serde::Serialize;
 
 use crate::diagnostic::Code;
+
+use super::bridge::BridgedLists;
 
 /// A client that is known by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +34,8 @@ pub enum KnownClient {
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct ClientProfile {
     name: &'static str,
+    /// What it calls itself in `clientInfo`.
+    info_names: &'static [&'static str],
     names: NamePatterns,
     rules: &'static [Rule],
 }
@@ -69,6 +74,8 @@ pub(super) enum Limit {
     PromptDescription,
     /// Any prompt.
     Prompts,
+    /// Any resource, and any template of resources.
+    Resources,
     /// Any template of resources.
     ResourceTemplates,
     /// Suggestions for arguments.
@@ -105,6 +112,7 @@ const COMBINATIONS: Rule = rule(
 const PROPERTY_NAMES: Rule = rule(Limit::PropertyName(64), "the API refuses such a property, and with it the request");
 
 const NO_PROMPTS: Rule = rule(Limit::Prompts, "prompts are not shown");
+const NO_RESOURCES: Rule = rule(Limit::Resources, "resources are not shown");
 const NO_TEMPLATES: Rule = rule(Limit::ResourceTemplates, "resource templates are not shown");
 const NO_COMPLETION: Rule = rule(Limit::Completion, "values are not suggested while one types");
 const NO_QUESTIONS: Rule = rule(Limit::Questions, "the user cannot be asked: a call that asks fails");
@@ -121,6 +129,7 @@ const GEMINI_TOOL: &str = "mcp_{server}_{name}";
 
 const CLAUDE_CODE: ClientProfile = ClientProfile {
     name: "claude-code",
+    info_names: &["claude-code"],
     names: NamePatterns { prompt: "/mcp__{server}__{name}", resource: "@{server}:{name}", tool: CLAUDE_CODE_TOOL },
     rules: &[
         rule(Limit::ToolName { pattern: CLAUDE_CODE_TOOL, max: 64 }, "names above 64 letters are refused"),
@@ -136,12 +145,14 @@ const CLAUDE_CODE: ClientProfile = ClientProfile {
 
 const CLAUDE_DESKTOP: ClientProfile = ClientProfile {
     name: "claude-desktop",
+    info_names: &["claude-ai"],
     names: BARE,
     rules: &[COMBINATIONS, PROPERTY_NAMES, NO_QUESTIONS, NO_STRUCTURE, NO_RELOADS],
 };
 
 const CURSOR: ClientProfile = ClientProfile {
     name: "cursor",
+    info_names: &["cursor-vscode"],
     names: BARE,
     rules: &[
         rule(
@@ -154,12 +165,14 @@ const CURSOR: ClientProfile = ClientProfile {
 
 const VS_CODE: ClientProfile = ClientProfile {
     name: "vscode",
+    info_names: &["Visual Studio Code", "Visual-Studio-Code"],
     names: NamePatterns { prompt: "/mcp.{server}.{name}", ..BARE },
     rules: &[rule(Limit::Tools(128), "a request has at most 128 tools"), BARE_MENU],
 };
 
 const COPILOT_CLI: ClientProfile = ClientProfile {
     name: "copilot-cli",
+    info_names: &["github-copilot-developer"],
     names: NamePatterns { tool: COPILOT_CLI_TOOL, ..BARE },
     rules: &[
         rule(
@@ -167,11 +180,13 @@ const COPILOT_CLI: ClientProfile = ClientProfile {
             "names above 64 letters are refused by the model's provider",
         ),
         NO_PROMPTS,
+        NO_RESOURCES,
     ],
 };
 
 const GEMINI: ClientProfile = ClientProfile {
     name: "gemini",
+    info_names: &["gemini-cli-mcp-client"],
     names: NamePatterns { prompt: "/{name}", resource: "@{server}:{name}", tool: GEMINI_TOOL },
     rules: &[
         rule(Limit::ToolName { pattern: GEMINI_TOOL, max: 63 }, "names above 63 letters are cut in the middle"),
@@ -184,11 +199,52 @@ const GEMINI: ClientProfile = ClientProfile {
     ],
 };
 
-const CODEX: ClientProfile =
-    ClientProfile { name: "codex", names: BARE, rules: &[NO_PROMPTS, NO_COMPLETION, NO_STRUCTURE, NO_RELOADS] };
+const CODEX: ClientProfile = ClientProfile {
+    name: "codex",
+    info_names: &["codex-mcp-client", "Codex"],
+    names: BARE,
+    rules: &[NO_PROMPTS, NO_COMPLETION, NO_STRUCTURE, NO_RELOADS],
+};
 
-const LIBRE_CHAT: ClientProfile =
-    ClientProfile { name: "librechat", names: BARE, rules: &[NO_PROMPTS, NO_TEMPLATES, NO_COMPLETION, NO_QUESTIONS] };
+const LIBRE_CHAT: ClientProfile = ClientProfile {
+    name: "librechat",
+    info_names: &["@librechat/api-client"],
+    names: BARE,
+    rules: &[NO_PROMPTS, NO_TEMPLATES, NO_COMPLETION, NO_QUESTIONS],
+};
+
+/// Other clients that show a model tools alone, by what they call themselves.
+const TOOLS_ALONE: &[&str] = &[
+    "@n8n/n8n-nodes-langchain.mcpClientTool",
+    "antigravity-client",
+    "ChatGPT",
+    "Cherry Studio",
+    "continue-cli-client",
+    "crush",
+    "Jan-Streamable-Client",
+];
+
+/// Other clients without prompts.
+const WITHOUT_PROMPTS: &[&str] = &["Cline", "Kilo-Code", "Roo-Code"];
+
+/// Other clients without resources.
+const WITHOUT_RESOURCES: &[&str] = &["Q-DEV-CLI", "Zed"];
+
+/// The lists that a client does not show, by what it calls itself in `clientInfo`; none if it is not known.
+pub(super) fn missing_lists(info_name: &str) -> BridgedLists {
+    if let Some(known) = KnownClient::ALL.iter().find(|client| client.profile().info_names.contains(&info_name)) {
+        let lacks = |list: fn(&Limit) -> bool| known.rules().iter().any(|rule| list(&rule.limit));
+        return BridgedLists {
+            prompts: lacks(|limit| matches!(limit, Limit::Prompts)),
+            resources: lacks(|limit| matches!(limit, Limit::Resources)),
+        };
+    }
+    let shows_tools_alone = TOOLS_ALONE.contains(&info_name);
+    BridgedLists {
+        prompts: shows_tools_alone || WITHOUT_PROMPTS.contains(&info_name),
+        resources: shows_tools_alone || WITHOUT_RESOURCES.contains(&info_name),
+    }
+}
 
 impl KnownClient {
     /// Every client, in the order of the list.

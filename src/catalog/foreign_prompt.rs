@@ -41,7 +41,7 @@ impl ForeignMessages {
             if let ForeignAction::Read(path) = action {
                 let mut rendered = String::new();
                 let values = ForeignValues { arguments: given, outcomes: &[] };
-                render_pieces(path, &values, (&mut rendered, budget))?;
+                render_pieces(path, &values, &mut rendered, budget)?;
                 arguments.insert(path_argument(nth), Value::from(rendered));
             }
         }

@@ -15,6 +15,7 @@ use crate::value_types;
 use crate::world::TracePropagation;
 use crate::yaml::Spanned;
 
+use super::bridge::BridgePolicy;
 use super::http_access::{HttpAccess, TokenDigest, normalize_origin};
 use super::icons::{check_icons, listed_icons};
 use super::listed_text::{listed_text, render_at_load};
@@ -120,6 +121,7 @@ pub(super) fn server_info(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> Opt
         cache_scope: written.cache_scope,
         extensions: written.extensions.as_ref().map(|map| map.value.clone()),
         experimental: written.experimental.as_ref().map(|map| map.value.clone()),
+        bridge: written.bridge.as_ref().map(BridgePolicy::new).unwrap_or_default(),
         ..ServerInfo::new(name.value.clone(), version)
     })
 }

@@ -9,6 +9,8 @@ use serde_json::{Map, Value};
 
 use crate::value_types::{CacheScope, Role, Theme};
 
+use super::bridge::BridgePolicy;
+
 /// A JSON object.
 pub type Object = Map<String, Value>;
 
@@ -50,6 +52,9 @@ pub struct ServerInfo {
     /// Experimental capabilities that the server declares.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub experimental: Option<Object>,
+    /// For whom prompts and resources are also offered as tools.
+    #[serde(skip)]
+    pub bridge: BridgePolicy,
 }
 
 impl ServerInfo {
@@ -68,6 +73,7 @@ impl ServerInfo {
             cache_scope: None,
             extensions: None,
             experimental: None,
+            bridge: BridgePolicy::Auto,
         }
     }
 }

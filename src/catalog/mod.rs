@@ -8,6 +8,7 @@ pub mod call_result;
 mod mcp_apps;
 mod blob;
 mod block;
+mod bridge;
 mod build;
 mod call_check;
 mod complete;
@@ -72,6 +73,7 @@ use listing::{Lists, Object, ServerInfo};
 use routes::{Route, Routes};
 
 pub use acceptance::{AcceptError, HttpUsage, SettingsAtStart, UnacceptedCatalog, Usage};
+pub use bridge::{BridgePolicy, BridgedLists};
 pub use build::{BuildOutcome, build, build_after, build_for_clients};
 pub use call_limit::format_wait;
 pub use clients::{ClientProfile, KnownClient};

@@ -254,7 +254,7 @@ impl WrittenSource {
 /// The folder of a plugin or a skill of a repository.
 fn find_named(name: &str, source: GitSource, project: &PackProject<'_>) -> anyhow::Result<NewSource> {
     let (paths, marketplace) = project.list_repository(&source, MARKETPLACE_FILE)?;
-    let plugins = marketplace.map_or(Ok(Vec::new()), |text| plugins(&text)).map_err(explain)?;
+    let plugins = marketplace.map(|text| plugins(&text)).unwrap_or_default();
     if let Some(plugin) = plugins.iter().find(|plugin| plugin.name == name) {
         return source_of(plugin, source).map(NewSource::Repository);
     }
@@ -281,13 +281,36 @@ fn find_named(name: &str, source: GitSource, project: &PackProject<'_>) -> anyho
 fn source_of(plugin: &Plugin, marketplace: GitSource) -> anyhow::Result<GitSource> {
     match &plugin.source {
         PluginSource::Folder(path) => {
-            Ok(GitSource { path: Some(path.clone()).filter(|path| !path.is_empty()), ..marketplace })
+            let path = check_folder(path).map_err(explain)?;
+            Ok(GitSource { path: Some(path).filter(|path| !path.is_empty()), ..marketplace })
         }
         PluginSource::Repository { url, rev, path } => {
+            let is_local = |url: &str| url.starts_with("file:");
+            ensure!(
+                !is_local(url) || is_local(&marketplace.url),
+                "plugin `{}` of a marketplace elsewhere is on this machine: `{}`",
+                one_line(&plugin.name),
+                one_line(url)
+            );
             GitSource::new(url, rev.as_deref(), path.as_deref()).map_err(explain)
         }
         PluginSource::Other(kind) => {
             bail!("plugin `{}` is not in a repository: its source is `{}`", one_line(&plugin.name), one_line(kind))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn marketplace_elsewhere_names_no_repository_of_this_machine() {
+        let source = PluginSource::Repository { url: "file:///srv/x".to_owned(), rev: None, path: None };
+        let plugin = Plugin { name: "x".to_owned(), source };
+        let marketplace = |url: &str| GitSource::new(url, None, None).unwrap();
+        assert!(source_of(&plugin, marketplace("https://example.com/x/y")).is_err());
+        assert_eq!(source_of(&plugin, marketplace("file:///srv/m")).unwrap().url, "file:///srv/x");
     }
 }

@@ -14,6 +14,7 @@ use super::{AnswerPair, EntryKind, EnvPair, InitTemplate, NewAction};
 use super::{Exit, Interval, ListenAddress, LogFile, LogFilter, LogFormat};
 use crate::catalog::KnownClient;
 use crate::diagnostic::{Code, Format};
+use crate::manifest::Grant;
 use after_help::{
     ABOUT, CALL_HELP, CANDIDATES_HELP, CHECK_HELP, COMPLETIONS_HELP, DEV_HELP, EXIT_STATUS_HELP, EXPLAIN_HELP,
     GET_HELP, INIT_HELP, LIST_HELP, NEW_HELP, READ_HELP, SCHEMA_HELP, SERVE_HELP, TEST_HELP,
@@ -503,7 +504,7 @@ pub struct AddArgs {
     #[arg(long)]
     pub prefix: Option<String>,
     /// What it may do, with commas
-    #[arg(long, value_name = "GRANT", value_delimiter = ',', value_parser = ["exec", "script", "http", "ask", "files", "read"])]
+    #[arg(long, value_name = "GRANT", value_delimiter = ',', value_parser = Grant::ALL.map(Grant::as_str))]
     pub allow: Vec<String>,
     /// The folder of a folio.yaml, or the file itself
     #[arg(short, long, value_name = "PATH", default_value = ".", value_hint = ValueHint::AnyPath)]

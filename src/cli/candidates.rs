@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::argument_completion::ArgumentCompletion;
 use super::entry_kind::EntryKind;
+use super::new::Target;
 use super::request::load_and_build;
 use super::{CandidatesArgs, Cli, Exit, Output};
 use crate::catalog::listing::Object;
@@ -16,6 +17,7 @@ use crate::diagnostic::one_line;
 use crate::load::ManifestLocation;
 use crate::schema::allowed_values;
 use crate::world::DryRunWorld;
+use crate::yaml::json_of;
 
 /// Prints each candidate on a line. Whatever is wrong, there is none.
 pub(super) fn run(arguments: &CandidatesArgs, output: &Output) -> anyhow::Result<Exit> {
@@ -28,7 +30,13 @@ pub(super) fn run(arguments: &CandidatesArgs, output: &Output) -> anyhow::Result
 fn candidates(line: &str, output: &Output) -> Option<Vec<String>> {
     let command = Cli::command();
     let typed = TypedLine::parse(line, &command)?;
-    let place = ManifestLocation::resolve(Path::new(typed.path.as_deref().unwrap_or("."))).ok()?;
+    let path = Path::new(typed.path.as_deref().unwrap_or("."));
+    if typed.names_pack() {
+        let mut found = pack_keys(path)?;
+        found.retain(|candidate| candidate.starts_with(&typed.last));
+        return Some(found);
+    }
+    let place = ManifestLocation::resolve(path).ok()?;
     let mut built = load_and_build(&place, output);
     let mut found = typed.values(built.catalog.as_deref()?);
     if found.is_empty() {
@@ -36,6 +44,12 @@ fn candidates(line: &str, output: &Output) -> Option<Vec<String>> {
     }
     found.retain(|candidate| candidate.starts_with(&typed.last));
     Some(found)
+}
+
+/// The keys of `packs` in a manifest.
+fn pack_keys(manifest: &Path) -> Option<Vec<String>> {
+    let document = json_of(&Target::find(manifest).ok()?.text)?;
+    Some(document.get("packs")?.as_object()?.keys().cloned().collect())
 }
 
 /// A command line up to the cursor.
@@ -78,6 +92,11 @@ impl TypedLine {
             }
         }
         (!typed.last.starts_with('-')).then_some(typed)
+    }
+
+    /// Whether the word at the cursor is the key of a pack.
+    fn names_pack(&self) -> bool {
+        self.positionals.is_empty() && ["remove", "trust", "update"].contains(&self.command.as_str())
     }
 
     /// What the catalog has for the word at the cursor.

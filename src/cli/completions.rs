@@ -69,7 +69,7 @@ const FISH_CANDIDATES: &str = r#"
 function __folio_candidates
     folio candidates -- (commandline -cp) 2>/dev/null
 end
-complete -c folio -n '__fish_seen_subcommand_from get call read' -a '(__folio_candidates)'
+complete -c folio -n '__fish_seen_subcommand_from get call read remove trust update' -a '(__folio_candidates)'
 "#;
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use crate::catalog::build;
 use crate::compile::{FileBuffers, LockedGrants, PackAct, PackVariable};
 use crate::diagnostic::{Report, Span};
 use crate::load::LoadedPack;
+use crate::manifest::Grant;
 use crate::openapi::entry;
 use crate::pack_source::{PackLock, PackTree};
 use crate::yaml::{Documents, Location, Spanned};
@@ -123,7 +124,7 @@ impl PackActs {
 
 /// Whether a title is that of a grant.
 pub(super) fn is_grant(title: &str) -> bool {
-    ["exec", "script", "http", "ask", "files", "read"].contains(&title)
+    Grant::ALL.iter().any(|grant| grant.as_str() == title)
 }
 
 /// The connections and folders of a pack, which its steps use by name.

@@ -11,7 +11,7 @@ use super::mock_text::{block_pair, flow_pair};
 use super::test::{TestRun, WantedTests, run_again};
 use super::{Exit, Output};
 use crate::compile::FileBuffers;
-use crate::diagnostic::{Code, FileId, one_line};
+use crate::diagnostic::{FileId, one_line};
 use crate::load::ManifestLocation;
 use crate::test_run::{Recording, TestStatus};
 use crate::yaml::{InsertError, WrittenPair, add_pair, pointer, replace_pair};
@@ -199,25 +199,5 @@ fn check_again(run: &TestRun, rerun: &Rerun<'_>, tests: &mut [RecordedTest<'_>])
             test.refusal = Some(format!("it fails with its mocks: {}", failure.clone().unwrap_or_default()));
         }
     }
-    refuse_secrets_in_clear(run, &again, tests);
     Ok(())
-}
-
-/// Refuses tests whose file would have a token in plain text that it did not have.
-fn refuse_secrets_in_clear(run: &TestRun, again: &TestRun, tests: &mut [RecordedTest<'_>]) {
-    let secrets = again.report.warnings().filter(|warning| warning.code == Code::Secret);
-    for span in secrets.filter_map(|warning| warning.span) {
-        let path = again.report.sources.get(span.file).map(|source| source.path());
-        let before = run.report.sources.iter().position(|source| Some(source.path()) == path);
-        let Some((number, source)) = before.and_then(|at| Some((at, run.report.sources.iter().nth(at)?))) else {
-            continue;
-        };
-        if source.text().contains(again.report.sources.text_of(span)) {
-            continue;
-        }
-        for test in tests.iter_mut().filter(|test| test.file.0 as usize == number && test.refusal.is_none()) {
-            let reason = "it printed or answered what looks like a secret: declare its variable under `env`";
-            test.refusal = Some(reason.to_owned());
-        }
-    }
 }

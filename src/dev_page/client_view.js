@@ -45,10 +45,13 @@ const CONCERNS = {
     completion: ({ listing }) => listing.arguments?.length > 0 && "completion",
   },
   template: {
+    resources: () => "left out",
     resourceTemplates: () => "left out",
     completion: () => "completion",
   },
-  resource: {},
+  resource: {
+    resources: () => "left out",
+  },
 };
 
 /** What a client makes of an entry, in sentences. */
@@ -61,9 +64,15 @@ export function notesIn(client, entry, { server, toolCount }) {
   return notes;
 }
 
+const LIST_LIMITS = {
+  prompt: ["prompts"],
+  resource: ["resources"],
+  template: ["resources", "resourceTemplates"],
+};
+
 /** Whether a client does not show an entry at all. */
 export const leavesOut = (client, { kind }) =>
-  client.rules.some((rule) => rule.kind === { prompt: "prompts", template: "resourceTemplates" }[kind]);
+  client.rules.some((rule) => LIST_LIMITS[kind]?.includes(rule.kind));
 
 /** A result as a client takes it, and in sentences what it leaves out. */
 export function resultIn(client, method, result) {

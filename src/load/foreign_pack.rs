@@ -83,14 +83,15 @@ pub(super) fn folder_name(written: &str, folder: &Folder) -> String {
 
 /// Loads the prompts of a folder in these formats.
 pub(super) fn load(
-    (reference, formats): (&Spanned<PackRef>, &Spanned<PackFormats>),
+    reference: &Spanned<PackRef>,
+    formats: &Spanned<PackFormats>,
     place: ForeignPack<'_>,
     importer: &Pack,
     findings: &mut LoadContext,
 ) -> Option<LoadedPack> {
     refuse_env(reference, findings);
-    let is_withheld = place.locked.as_ref().is_some_and(|locked| !locked.withheld.is_empty());
-    let acting = foreign_rights::read(reference, is_withheld, importer, findings);
+    let withheld = place.locked.as_ref().map(|locked| locked.withheld.clone()).unwrap_or_default();
+    let acting = foreign_rights::read(reference, &withheld, importer, findings);
     let names = formats.value.items();
     if names.is_empty() {
         findings.report.error(Code::MissingKey, formats.location.span(), "empty `format`");
@@ -108,7 +109,7 @@ pub(super) fn load(
         found.skills.extend(skills);
     }
     if found.prompts.is_empty() && found.skills.is_empty() && !report_marketplace(&place, findings) {
-        report_no_prompts(&claims, (reference, &place), findings);
+        report_no_prompts(&claims, reference, &place, findings);
     }
     let (foreign_prompts, foreign_skills) = name_and_select(found, &place, reference, findings);
     Some(LoadedPack {
@@ -248,7 +249,8 @@ fn read_file(path: String, place: &ForeignPack<'_>, findings: &mut LoadContext) 
 /// Says what was looked for.
 fn report_no_prompts(
     claims: &FormatClaims,
-    (reference, place): (&Spanned<PackRef>, &ForeignPack<'_>),
+    reference: &Spanned<PackRef>,
+    place: &ForeignPack<'_>,
     findings: &mut LoadContext,
 ) {
     let manifest = reference.format.is_none().then_some("folio.yaml");

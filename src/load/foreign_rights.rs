@@ -19,14 +19,16 @@ pub(super) struct ForeignRights {
     pub(super) workspace: Option<PathBuf>,
 }
 
-/// Reads `allow` and `workspace` of a pack.
+/// Reads `allow` and `workspace` of a pack. Grants that are withheld are checked like the others, and not given.
 pub(super) fn read(
     reference: &Spanned<PackRef>,
-    is_withheld: bool,
+    withheld: &BTreeSet<String>,
     importer: &Pack,
     findings: &mut LoadContext,
 ) -> ForeignRights {
-    let wanted = wanted_grants(reference, findings);
+    let is_withheld = |grant: &Grant| withheld.contains(grant.as_str());
+    let allowed = reference.allow.iter().flat_map(Allow::grants);
+    let wanted = used_grants(allowed.chain(Grant::ALL.into_iter().filter(is_withheld)).collect(), reference, findings);
     let (workspace, is_there) = match &reference.workspace {
         Some(written) => {
             let workspace = open_workspace(written, importer, findings);
@@ -35,24 +37,22 @@ pub(super) fn read(
         }
         None => (None, true),
     };
-    if !is_withheld {
-        check_workspace(reference, &wanted, findings);
-    }
+    check_workspace(reference, &wanted, findings);
     // Where the workspace is gone, nothing is done elsewhere.
     let needs = |grant: Grant| if grant == Grant::Read { FILES_GRANT } else { grant.as_str() };
-    let names = wanted.iter().filter(|_| is_there).map(|grant| needs(*grant).to_owned()).collect();
+    let granted = wanted.iter().filter(|grant| is_there && !is_withheld(grant));
+    let names = granted.map(|grant| needs(*grant).to_owned()).collect();
     let grants = importer.grants.restrict(names);
     let rights = PackRights {
         scripts: grants.allows(Grant::Script.as_str()),
         reads: grants.allows(FILES_GRANT) && workspace.is_some(),
-        is_withheld,
+        is_withheld: !withheld.is_empty(),
     };
     ForeignRights { rights, grants, sandboxes: pack_sandboxes(reference, importer, findings), workspace }
 }
 
-/// The grants of `allow`, of which prompts of other programs have a use for two.
-fn wanted_grants(reference: &Spanned<PackRef>, findings: &mut LoadContext) -> BTreeSet<Grant> {
-    let written: BTreeSet<Grant> = reference.allow.iter().flat_map(Allow::grants).collect();
+/// The grants for which prompts of other programs have a use; an error for each of the others.
+fn used_grants(written: BTreeSet<Grant>, reference: &Spanned<PackRef>, findings: &mut LoadContext) -> BTreeSet<Grant> {
     let (used, unused): (BTreeSet<Grant>, BTreeSet<Grant>) =
         written.into_iter().partition(|grant| matches!(grant, Grant::Script | Grant::Read));
     for grant in unused {

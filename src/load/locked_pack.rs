@@ -130,7 +130,7 @@ impl<'a> LockedPacks<'a> {
             let wanted = PackUse { key: key.clone(), source: source.clone(), allow: allow.clone(), state };
             self.uses.borrow_mut().push(wanted);
         };
-        let Some(locked) = self.locked(&key, &source, (at, findings)) else {
+        let Some(locked) = self.locked(&key, &source, at, findings) else {
             used(PackState::Unlocked);
             return None;
         };
@@ -139,7 +139,7 @@ impl<'a> LockedPacks<'a> {
         let folder = folder.ok()?;
         let granted = locked.grants();
         let withheld: BTreeSet<&str> = allow.difference(&granted).map(|grant| grant.as_str()).collect();
-        warn_of_withheld((&key, locked), &withheld, written.reference, findings);
+        warn_of_withheld(&key, locked, &withheld, written.reference, findings);
         let mut reference = written.reference.clone();
         reference.value.allow = reference.allow.as_ref().map(|allow| allow.restricted_to(&granted));
         let path = written.reference.path.clone().unwrap_or_else(|| written.url.clone());
@@ -157,12 +157,7 @@ impl<'a> LockedPacks<'a> {
 
 impl LockedPacks<'_> {
     /// What the lock says of a pack; reports one that it does not have.
-    fn locked(
-        &self,
-        key: &str,
-        source: &GitSource,
-        (at, findings): (Location, &mut LoadContext),
-    ) -> Option<&LockedPack> {
+    fn locked(&self, key: &str, source: &GitSource, at: Location, findings: &mut LoadContext) -> Option<&LockedPack> {
         let lock = self.lock.get_or_init(|| read_lock(self.folder, self.shown, findings)).as_ref()?;
         let (message, help) = match lock.packs.get(key) {
             Some(locked) if locked.source == *source => return Some(locked),
@@ -225,7 +220,8 @@ fn open_cached(key: &str, locked: &LockedPack, at: Location, findings: &mut Load
 
 /// Warns of a pack that is allowed more than it is granted as it is.
 fn warn_of_withheld(
-    (key, locked): (&str, &LockedPack),
+    key: &str,
+    locked: &LockedPack,
     withheld: &BTreeSet<&str>,
     reference: &Spanned<PackRef>,
     findings: &mut LoadContext,

@@ -33,6 +33,7 @@ pub use location::{LocationError, MANIFEST_NAMES, ManifestLocation, NEW_MANIFEST
 pub use locked_pack::{PackState, PackUse};
 pub use pack::WORKSPACE_VARIABLE;
 pub use parsed_file::ParsedFiles;
+pub use secret_scan::looks_secret;
 pub use variable_command::CommandOutputs;
 
 use parsed_file::ParsedFile;

@@ -320,7 +320,7 @@ fn load_nested(
             let name = foreign_pack::folder_name(&path, &folder);
             let locked = locked_grants.or_else(|| request.locked_grants.clone());
             let place = ForeignPack { folder, name, path: &path, shown, prefix, importer: outer, locked };
-            packs.extend(foreign_pack::load((reference, &formats), place, &importer.pack, findings));
+            packs.extend(foreign_pack::load(reference, &formats, place, &importer.pack, findings));
             continue;
         }
         foreign_pack::refuse_keys(reference, findings);

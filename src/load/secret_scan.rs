@@ -11,11 +11,24 @@ use crate::diagnostic::{Code, FileId, Span};
 const TOKEN_PATTERNS: &str = concat!(
     r"ghp_[A-Za-z0-9]{36}|github_pat_[A-Za-z0-9_]{22,}|gho_[A-Za-z0-9]{36}|glpat-[A-Za-z0-9_-]{20,}",
     r"|sk-(?:ant-|proj-)?[A-Za-z0-9_-]{32,}|AKIA[0-9A-Z]{16}|xox[baprs]-[A-Za-z0-9-]{20,}|AIza[0-9A-Za-z_-]{35}",
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----",
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----|eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}",
+);
+
+/// Credentials that stand in what servers and programs write, but in manifests as examples too.
+const CREDENTIAL_PATTERNS: &str = concat!(
+    r"://[^\s/:@]+:[^\s/@]+@|(?i:\bauthorization\W{1,4}(?:basic|bearer)\s+[a-z0-9+/=_.-]{8,})",
+    r"|\bBasic [A-Za-z0-9+/]{7,}={1,2}",
 );
 
 /// Every such token contains one of these literals; most files contain none.
-const TOKEN_LITERALS: &[&str] = &["ghp_", "github_pat_", "gho_", "glpat-", "sk-", "AKIA", "xox", "AIza", "PRIVATE KEY"];
+const TOKEN_LITERALS: &[&str] =
+    &["ghp_", "github_pat_", "gho_", "glpat-", "sk-", "AKIA", "xox", "AIza", "PRIVATE KEY", ".eyJ"];
+
+/// Whether a text contains what looks like a token, a key or a password.
+pub fn looks_secret(text: &str) -> bool {
+    let patterns = [TOKEN_PATTERNS, CREDENTIAL_PATTERNS].map(Regex::new);
+    patterns.iter().flatten().any(|pattern| pattern.is_match(text))
+}
 
 /// Warns of every text that looks like a secret.
 pub(super) fn warn_secrets_in_clear(findings: &mut LoadContext) {

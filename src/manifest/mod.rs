@@ -36,7 +36,7 @@ pub use mock::{MOCKED_ACTIONS, Mock, MockError, ProgramMock, ResponseMock};
 pub use prompt::{Message, Prompt, SYSTEM_ROLE, SYSTEM_ROLE_HELP};
 pub use resource::Resource;
 pub use schema::schema;
-pub use server::{EnvEntry, EnvVariable, Server, ServerLimits, TraceKey};
+pub use server::{Bridge, BridgeKind, BridgeMode, EnvEntry, EnvVariable, Server, ServerLimits, TraceKey};
 pub use test::{Expect, ExpectedMessage, ExpectedSent, SentParts, Test, TestCase};
 pub use tool::{
     CallCount, Concurrency, ConcurrencyKeys, RateLimit, ResultSpec, Task, TaskSupport, Tool, ToolAnnotations,
@@ -326,6 +326,9 @@ pub enum Grant {
 }
 
 impl Grant {
+    /// Every grant.
+    pub const ALL: [Grant; 6] = [Grant::Exec, Grant::Script, Grant::Http, Grant::Ask, Grant::Files, Grant::Read];
+
     /// Its name in the manifest.
     pub fn as_str(self) -> &'static str {
         match self {

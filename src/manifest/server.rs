@@ -41,8 +41,40 @@ pub struct Server {
     /// The trace headers of the client that are passed to programs and HTTP requests in addition to `traceparent`:
     /// `[tracestate, baggage]` or one of them. Clients control their content, so the default is none.
     pub trace: Option<Vec<TraceKey>>,
+    /// For clients that show a model nothing but tools: offers prompts as `list-prompts` and `get-prompt`, and resources as
+    /// `list-resources` and `read-resource`. `auto` offers them to clients that are known to lack the lists or declare it,
+    /// `[prompts, resources]` or one of them to every client, `none` to nobody. The default is `auto`.
+    pub bridge: Option<Bridge>,
     /// Limits of the whole server: `{ programs: 8 }`.
     pub limits: Option<Spanned<ServerLimits>>,
+}
+
+kind_enum! {
+    /// Which lists are offered as tools, and to whom: `auto`, `none`, or a list such as `[prompts]`.
+    pub enum Bridge {
+        "text" => Mode(BridgeMode),
+        "list" => Kinds(Vec<Spanned<BridgeKind>>),
+    }
+}
+
+/// Which clients get tools in place of lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum BridgeMode {
+    /// Those that are known to lack the lists, or declare it.
+    Auto,
+    /// Nobody.
+    None,
+}
+
+/// What is offered as tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum BridgeKind {
+    /// Prompts, as `list-prompts` and `get-prompt`.
+    Prompts,
+    /// Resources, as `list-resources` and `read-resource`.
+    Resources,
 }
 
 /// A trace header in addition to `traceparent`.

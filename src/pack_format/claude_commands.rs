@@ -52,7 +52,7 @@ pub(super) fn read_command(name: String, markdown: &Markdown<'_>, mut actions: A
             let mut find = |at| positions.variable_at(command.text, at, &mut used);
             return Some(actions.command(body, &command, &mut find));
         }
-        file_at(body, start, (&positions, &mut used), &mut actions)
+        file_at(body, start, &positions, &mut used, &mut actions)
             .or_else(|| positions.marker_at(body, start, &mut used))
     });
     text = actions.finish(text);
@@ -215,7 +215,8 @@ fn command_at(body: &str, start: usize) -> Option<WrittenCommand<'_>> {
 fn file_at(
     body: &str,
     start: usize,
-    (positions, used): (&Positions, &mut Vec<usize>),
+    positions: &Positions,
+    used: &mut Vec<usize>,
     actions: &mut ActionReader<'_>,
 ) -> Option<PlaceholderMatch> {
     let is_apart = body.get(..start)?.chars().next_back().is_none_or(char::is_whitespace);

@@ -64,7 +64,7 @@ fn read_command(file: &ForeignFile, rights: PackRights, report: &mut Report) -> 
     let path = path_below(&file.path, "commands", ".toml");
     let ends = block_ends(&body);
     let mut actions = ActionReader::new(file, None, rights, report);
-    let mut text = split(&body, &['!', '@', '{'], |start| marker_at(&body, start, (&ends, &mut actions)));
+    let mut text = split(&body, &['!', '@', '{'], |start| marker_at(&body, start, &ends, &mut actions));
     text = actions.finish(text);
     if !text.has_values() {
         let label = format!("/{} ", path.replace('/', ":"));
@@ -83,7 +83,8 @@ fn read_command(file: &ForeignFile, rights: PackRights, report: &mut Report) -> 
 fn marker_at(
     body: &str,
     start: usize,
-    (ends, actions): (&HashMap<usize, usize>, &mut ActionReader<'_>),
+    ends: &HashMap<usize, usize>,
+    actions: &mut ActionReader<'_>,
 ) -> Option<PlaceholderMatch> {
     let rest = body.get(start..)?;
     let end = ends.get(&(start + 1)).copied();

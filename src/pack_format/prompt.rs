@@ -192,7 +192,7 @@ impl ForeignText {
     /// The budget is exhausted.
     pub fn render(&self, values: &ForeignValues<'_>, budget: &Budget) -> Result<String, BudgetExceeded> {
         let mut text = String::new();
-        render_pieces(&self.pieces, values, (&mut text, budget))?;
+        render_pieces(&self.pieces, values, &mut text, budget)?;
         Ok(text)
     }
 
@@ -245,7 +245,8 @@ pub struct ForeignValues<'v> {
 pub fn render_pieces(
     pieces: &[TextPiece],
     values: &ForeignValues<'_>,
-    (text, budget): (&mut String, &Budget),
+    text: &mut String,
+    budget: &Budget,
 ) -> Result<(), BudgetExceeded> {
     for piece in pieces {
         match piece {
@@ -257,7 +258,7 @@ pub fn render_pieces(
             }
             TextPiece::Outcome { action, absent } => match values.outcomes.get(*action).and_then(Option::as_deref) {
                 Some(outcome) => push(text, outcome, budget)?,
-                None => render_pieces(absent, values, (text, budget))?,
+                None => render_pieces(absent, values, text, budget)?,
             },
             TextPiece::Appended { label, argument } => {
                 let value = argument_value(values.arguments, argument).filter(|value| !value.is_empty());

@@ -22,7 +22,26 @@ fn describe(path: &str, bytes: &[u8]) -> Option<String> {
     Some(format!("`{path}:{line}` contains hidden Unicode (U+{:04X})", u32::from(hidden)))
 }
 
-/// Whether a character is a tag, or changes the direction of a text.
+/// Whether a character is a tag, changes the direction of a text, or stands for nothing that is shown. Joiners, marks of
+/// direction and the selectors of emoji belong to scripts; the supplementary selectors can hold any text.
 fn is_hidden(character: char) -> bool {
-    matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{e0000}'..='\u{e007f}')
+    let changes_direction = matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let is_tag = matches!(character, '\u{e0000}'..='\u{e007f}' | '\u{e0100}'..='\u{e01ef}');
+    let is_blank = matches!(character, '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{206a}'..='\u{206f}' | '\u{3164}');
+    changes_direction || is_tag || is_blank
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_hidden;
+
+    #[test]
+    fn what_is_not_shown_is_hidden() {
+        for hidden in ['\u{e0041}', '\u{e0100}', '\u{200b}', '\u{202e}', '\u{2066}', '\u{2063}', '\u{3164}'] {
+            assert!(is_hidden(hidden), "{}", hidden.escape_unicode());
+        }
+        for shown in ['a', ' ', '\n', '\u{200d}', '\u{fe0f}', '\u{200f}', '\u{feff}', '\u{a0}', '👩'] {
+            assert!(!is_hidden(shown), "{}", shown.escape_unicode());
+        }
+    }
 }

@@ -64,28 +64,35 @@ impl FileStamps {
             return !self.differ_from(earlier);
         }
         let (now, before) = (&self.dependencies, &earlier.dependencies);
-        let files = unknown_paths((&now.files, &self.files), (&before.files, &earlier.files));
-        let folders = unknown_paths((&now.folders, &self.folders), (&before.folders, &earlier.folders));
+        let files = Stamped { paths: &now.files, stamps: &self.files }
+            .unknown_to(&Stamped { paths: &before.files, stamps: &earlier.files });
+        let folders = Stamped { paths: &now.folders, stamps: &self.folders }
+            .unknown_to(&Stamped { paths: &before.folders, stamps: &earlier.folders });
         let (Some(files), Some(folders)) = (files, folders) else { return false };
         let unknown = LoadDependencies { files, folders, workspace: None };
         WatchPlan::new(&unknown).path_names().all(|(folder, name)| is_older(folder, name, began))
     }
 }
 
-/// The paths that have no earlier stamp; `None` if another has a different one.
-fn unknown_paths<S: PartialEq>(
-    (paths, stamps): (&IndexSet<PathBuf>, &[S]),
-    (earlier, before): (&IndexSet<PathBuf>, &[S]),
-) -> Option<IndexSet<PathBuf>> {
-    let mut unknown = IndexSet::new();
-    for (path, stamp) in paths.iter().zip(stamps) {
-        match earlier.get_index_of(path).and_then(|at| before.get(at)) {
-            Some(before) if before == stamp => {}
-            Some(_) => return None,
-            None => _ = unknown.insert(path.clone()),
+/// Paths, and their stamps in the same order.
+struct Stamped<'a, S> {
+    paths: &'a IndexSet<PathBuf>,
+    stamps: &'a [S],
+}
+
+impl<S: PartialEq> Stamped<'_, S> {
+    /// The paths that have no stamp in `earlier`; `None` if one has another there.
+    fn unknown_to(&self, earlier: &Stamped<'_, S>) -> Option<IndexSet<PathBuf>> {
+        let mut unknown = IndexSet::new();
+        for (path, stamp) in self.paths.iter().zip(self.stamps) {
+            match earlier.paths.get_index_of(path).and_then(|at| earlier.stamps.get(at)) {
+                Some(before) if before == stamp => {}
+                Some(_) => return None,
+                None => _ = unknown.insert(path.clone()),
+            }
         }
+        Some(unknown)
     }
-    Some(unknown)
 }
 
 /// A hash of the names in a folder, in whatever order. Its modification time changes with every temporary file.

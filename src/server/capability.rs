@@ -67,6 +67,10 @@ impl DeclaredCapabilities {
         DeclaredCapabilities(declared.fold(0, |bits, bit| bits | bit))
     }
 
+    pub(crate) fn with(self, kind: CapabilityKind) -> DeclaredCapabilities {
+        DeclaredCapabilities(self.0 | kind.bit())
+    }
+
     pub(crate) fn without(self, kind: CapabilityKind) -> DeclaredCapabilities {
         DeclaredCapabilities(self.0 & !kind.bit())
     }
@@ -123,6 +127,12 @@ pub(crate) fn implementation(server: &listing::ServerInfo) -> Implementation {
     implementation
 }
 
+pub(crate) fn tools_capability(changes: ChangeCapabilities) -> ToolsCapability {
+    let mut tools = ToolsCapability::default();
+    tools.list_changed = changes.tools.then_some(true);
+    tools
+}
+
 fn capabilities(
     server: &listing::ServerInfo,
     kinds: DeclaredCapabilities,
@@ -142,11 +152,7 @@ fn capabilities(
     capabilities.extensions = if extensions.is_empty() { None } else { convert_via_json(&extensions) };
     capabilities.completions = kinds.has(CapabilityKind::Completions).then(Map::new);
     capabilities.logging = kinds.has(CapabilityKind::Logging).then(Map::new);
-    capabilities.tools = kinds.has(CapabilityKind::Tools).then(|| {
-        let mut tools = ToolsCapability::default();
-        tools.list_changed = flag(changes.tools);
-        tools
-    });
+    capabilities.tools = kinds.has(CapabilityKind::Tools).then(|| tools_capability(changes));
     capabilities.prompts = kinds.has(CapabilityKind::Prompts).then(|| {
         let mut prompts = PromptsCapability::default();
         prompts.list_changed = flag(changes.prompts);

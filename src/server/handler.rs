@@ -63,9 +63,10 @@ impl ServerHandler for ConnectionHandler {
         self.session.roots().take();
     }
 
-    async fn discover(&self, _: Context) -> Result<DiscoverResult, ErrorData> {
+    async fn discover(&self, context: Context) -> Result<DiscoverResult, ErrorData> {
         let served = self.live.snapshot();
-        let result = DiscoverResult::from_server_info(PROTOCOL_VERSIONS.to_vec(), served.config.clone());
+        let config = served.config_with(self.bridged_lists(&served, &context));
+        let result = DiscoverResult::from_server_info(PROTOCOL_VERSIONS.to_vec(), config);
         Ok(result.with_ttl_ms(served.ttl_ms).with_cache_scope(served.cache_scope))
     }
 

@@ -52,6 +52,15 @@ pub(crate) enum CallOutcome<T> {
 }
 
 impl<T> CallOutcome<T> {
+    /// The outcome with another answer.
+    pub(crate) fn map<R>(self, convert: impl FnOnce(T) -> R) -> CallOutcome<R> {
+        match self {
+            CallOutcome::Done(answer) => CallOutcome::Done(convert(answer)),
+            CallOutcome::InputRequired(required) => CallOutcome::InputRequired(required),
+            CallOutcome::Detached(checkpoint, arguments) => CallOutcome::Detached(checkpoint, arguments),
+        }
+    }
+
     /// The response to a request that cannot continue as a task.
     pub(crate) fn into_response<R>(
         self,

@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use rmcp::model::{ErrorData, PaginatedRequestParams};
+use serde::Serialize;
+
+use crate::digest::Digest;
 
 /// A list with the fingerprint of its value.
 pub(crate) struct PagedList<T> {
@@ -16,6 +19,25 @@ pub(crate) struct PagedList<T> {
 pub(crate) struct Page<T> {
     pub(crate) items: Vec<T>,
     pub(crate) next: Option<String>,
+}
+
+impl<T: Clone + Serialize> PagedList<T> {
+    /// The list with more entries at its end.
+    pub(crate) fn with(&self, more: Vec<T>) -> PagedList<T> {
+        let fingerprint = list_fingerprint(&[self.fingerprint, list_fingerprint(&more)]);
+        PagedList::new(self.items.iter().cloned().chain(more).collect(), fingerprint)
+    }
+
+    /// A list whose value is all that its entries serialize to.
+    pub(crate) fn of(items: Vec<T>) -> PagedList<T> {
+        let fingerprint = list_fingerprint(&items);
+        PagedList::new(items, fingerprint)
+    }
+
+    /// All entries.
+    pub(crate) fn items(&self) -> &[T] {
+        &self.items
+    }
 }
 
 impl<T: Clone> PagedList<T> {
@@ -58,6 +80,11 @@ impl<T: Clone> PagedList<T> {
         }
         if at == 0 || at >= self.items.len() { Err(invalid_cursor()) } else { Ok(at) }
     }
+}
+
+/// A number for the value of a list, the same in every process: a cursor belongs to it.
+pub(crate) fn list_fingerprint<T: Serialize>(list: &[T]) -> u64 {
+    Digest::new("list").chain_update(&serde_json::to_vec(list).unwrap_or_default()).finish_u64()
 }
 
 impl<T> Clone for PagedList<T> {

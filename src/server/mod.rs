@@ -5,6 +5,7 @@
 
 #![allow(deprecated, reason = "what 2026-07-28 deprecates, such as logging, it still has, and older versions too")]
 
+mod bridge;
 mod input_required;
 mod bytes_in_flight;
 mod call_log;

@@ -13,8 +13,15 @@ use rmcp::{
 use crate::catalog::call_result::{CallContext, PromptResult};
 
 use super::{
-    ConnectionHandler, cache_hints::CacheHints, call_log::CallTarget, capability::CapabilityKind, content,
-    downgrade::Downgrade, error, input_required::CallRequest, session::AdmittedRequest,
+    ConnectionHandler,
+    cache_hints::CacheHints,
+    call_log::CallTarget,
+    capability::CapabilityKind,
+    content,
+    downgrade::Downgrade,
+    error,
+    input_required::{CallOutcome, CallRequest},
+    session::AdmittedRequest,
 };
 
 pub(crate) fn list(
@@ -36,7 +43,25 @@ pub(crate) async fn get(
 ) -> Result<GetPromptResponse, ErrorData> {
     let admitted = server.admit(CapabilityKind::Prompts, context)?;
     let (served, spec_version) = (&admitted.snapshot, admitted.spec_version);
-    let name = request.name.as_str();
+    let outcome = render(server, request, &admitted, context).await?;
+    let complete = |answer: PromptResult| {
+        let mut result = GetPromptResult::new(content::messages(answer.messages, spec_version));
+        result.description = answer.description;
+        result.meta = served.result_meta(spec_version);
+        GetPromptResponse::Complete(result)
+    };
+    outcome.into_response(complete, GetPromptResponse::InputRequired)
+}
+
+/// Renders a prompt for a client.
+pub(crate) async fn render(
+    server: &ConnectionHandler,
+    request: GetPromptRequestParams,
+    admitted: &AdmittedRequest,
+    context: &RequestContext<RoleServer>,
+) -> Result<CallOutcome<PromptResult>, ErrorData> {
+    let AdmittedRequest { snapshot: served, spec_version } = admitted;
+    let (spec_version, name) = (*spec_version, request.name.as_str());
     let runs_actions = served.catalog.prompt_runs_actions(name);
     server.charge_call(spec_version, runs_actions).map_err(error::rate_limited)?;
     let call_request = CallRequest {
@@ -51,12 +76,5 @@ pub(crate) async fn get(
         Box::pin(async move { served.catalog.get_prompt(name, arguments, &call).await })
     };
     let refuse = |refusal| error::refusal_error_for(spec_version, refusal);
-    let complete = |answer: PromptResult| {
-        let mut result = GetPromptResult::new(content::messages(answer.messages, spec_version));
-        result.description = answer.description;
-        result.meta = served.result_meta(spec_version);
-        GetPromptResponse::Complete(result)
-    };
-    let outcome = server.run_call(call_request, &admitted, call, refuse).await?;
-    outcome.into_response(complete, GetPromptResponse::InputRequired)
+    server.run_call(call_request, admitted, call, refuse).await
 }

@@ -13,8 +13,16 @@ use rmcp::{
 use crate::catalog::call_result::{CallContext, ResourceResult};
 
 use super::{
-    ConnectionHandler, cache_hints::CacheHints, call_log::CallTarget, capability::CapabilityKind, content,
-    downgrade::Downgrade, error, input_required::CallRequest, session::AdmittedRequest, snapshot,
+    ConnectionHandler,
+    cache_hints::CacheHints,
+    call_log::CallTarget,
+    capability::CapabilityKind,
+    content,
+    downgrade::Downgrade,
+    error,
+    input_required::{CallOutcome, CallRequest},
+    session::AdmittedRequest,
+    snapshot,
 };
 
 pub(crate) fn list(
@@ -49,7 +57,29 @@ pub(crate) async fn read(
 ) -> Result<ReadResourceResponse, ErrorData> {
     let admitted = server.admit(CapabilityKind::Resources, context)?;
     let (served, spec_version) = (&admitted.snapshot, admitted.spec_version);
-    let uri = request.uri.as_str();
+    let outcome = read_contents(server, request, &admitted, context).await?;
+    let complete = |answer: ResourceResult| {
+        let mut result = ReadResourceResult::new(content::resource_contents(answer.contents, spec_version));
+        if spec_version.is_sessionless() {
+            let own_scope = answer.cache_scope.map(snapshot::cache_scope);
+            result.meta = Some(served.meta.clone());
+            result.ttl_ms = Some(answer.ttl_ms.unwrap_or(served.ttl_ms));
+            result.cache_scope = Some(own_scope.unwrap_or_else(|| served.cache_scope));
+        }
+        ReadResourceResponse::Complete(result)
+    };
+    outcome.into_response(complete, ReadResourceResponse::InputRequired)
+}
+
+/// Reads a resource for a client.
+pub(crate) async fn read_contents(
+    server: &ConnectionHandler,
+    request: ReadResourceRequestParams,
+    admitted: &AdmittedRequest,
+    context: &RequestContext<RoleServer>,
+) -> Result<CallOutcome<ResourceResult>, ErrorData> {
+    let AdmittedRequest { snapshot: served, spec_version } = admitted;
+    let (spec_version, uri) = (*spec_version, request.uri.as_str());
     let runs_actions = served.catalog.resource_runs_actions(uri);
     server.charge_call(spec_version, runs_actions).map_err(error::rate_limited)?;
     let call_request = CallRequest {
@@ -64,16 +94,5 @@ pub(crate) async fn read(
         Box::pin(async move { served.catalog.read_resource(uri, &call).await })
     };
     let refuse = |refusal| error::resource_error(spec_version, refusal, uri);
-    let complete = |answer: ResourceResult| {
-        let mut result = ReadResourceResult::new(content::resource_contents(answer.contents, spec_version));
-        if spec_version.is_sessionless() {
-            let own_scope = answer.cache_scope.map(snapshot::cache_scope);
-            result.meta = Some(served.meta.clone());
-            result.ttl_ms = Some(answer.ttl_ms.unwrap_or(served.ttl_ms));
-            result.cache_scope = Some(own_scope.unwrap_or_else(|| served.cache_scope));
-        }
-        ReadResourceResponse::Complete(result)
-    };
-    let outcome = server.run_call(call_request, &admitted, call, refuse).await?;
-    outcome.into_response(complete, ReadResourceResponse::InputRequired)
+    server.run_call(call_request, admitted, call, refuse).await
 }

@@ -18,10 +18,11 @@ use serde_json::Value;
 use tokio::sync::Notify;
 
 use crate::action::LogLevel;
+use crate::catalog::BridgedLists;
 use crate::spec_version::SpecVersion;
 
 use super::{
-    ConnectionHandler,
+    ConnectionHandler, bridge,
     capability::{CapabilityKind, DeclaredCapabilities},
     client_rate_limit::ClientRateLimiter,
     downgrade::Downgrade,
@@ -76,6 +77,8 @@ pub(crate) struct NegotiatedSession {
     pub(crate) capabilities: DeclaredCapabilities,
     /// The revisions that the client has seen.
     pub(crate) revisions: Revisions,
+    /// The lists that the client gets as tools.
+    pub(crate) bridged_lists: BridgedLists,
 }
 
 /// How often the client had announced a change of its roots before a request, to tell whether cached roots are current
@@ -150,15 +153,18 @@ pub(crate) fn initialize(
     }
     let served = server.live.snapshot();
     let spec_version = negotiate_version(&request.protocol_version);
+    let experimental = request.capabilities.experimental.as_ref();
+    let bridged_lists = bridge::lists_for(&request.client_info.name, experimental, &served);
     let session = NegotiatedSession {
         spec_version,
-        capabilities: served.capabilities.without(CapabilityKind::Tasks),
+        capabilities: served.capabilities_with(bridged_lists).without(CapabilityKind::Tasks),
         revisions: served.revisions,
+        bridged_lists,
     };
     if server.session.negotiated.set(session).is_err() {
         return Err(ErrorData::invalid_request("already initialized", None));
     }
-    let mut result = served.config.clone();
+    let mut result = served.config_with(bridged_lists);
     result.downgrade(spec_version);
     result.protocol_version = to_protocol_version(spec_version);
     if let Some(observer) = server.live.observer() {
@@ -211,7 +217,8 @@ impl ConnectionHandler {
             Some(session) if !spec_version.is_sessionless() => session.capabilities,
             _ => served.capabilities,
         };
-        if capabilities.has(kind) {
+        let is_bridged = || kind == CapabilityKind::Tools && self.bridged_lists(&served, context).any();
+        if capabilities.has(kind) || is_bridged() {
             Ok(AdmittedRequest { snapshot: served, spec_version })
         } else {
             Err(error::undeclared_capability(kind))

@@ -17,9 +17,9 @@ use super::{
     cache_hints::CacheHints,
     capability::CapabilityKind,
     downgrade::Downgrade,
-    list_pages::PagedList,
+    list_pages::{PagedList, list_fingerprint},
     session::AdmittedRequest,
-    snapshot::{self, list_fingerprint},
+    snapshot,
 };
 
 pub(crate) fn list(

@@ -12,15 +12,14 @@ use rmcp::model::{
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::action::{ChangeNotification, ListKind, LogLevel};
-use crate::catalog::{Catalog, has_mcp_headers, listing};
-use crate::digest::Digest;
+use crate::catalog::{BridgedLists, Catalog, has_mcp_headers, listing};
 use crate::spec_version::SpecVersion;
 use crate::value_types;
 
 use super::{
     Changes, ServeOptions,
-    capability::{self, ChangeCapabilities, DeclaredCapabilities},
-    list_pages::PagedList,
+    capability::{self, CapabilityKind, ChangeCapabilities, DeclaredCapabilities},
+    list_pages::{PagedList, list_fingerprint},
     structured_content::{self, OutputShape},
 };
 
@@ -140,6 +139,20 @@ impl CatalogSnapshot {
         Some(hasher.finish())
     }
 
+    /// What is declared to a client that gets these lists as tools.
+    pub(crate) fn capabilities_with(&self, bridged_lists: BridgedLists) -> DeclaredCapabilities {
+        if bridged_lists.any() { self.capabilities.with(CapabilityKind::Tools) } else { self.capabilities }
+    }
+
+    /// The response to `initialize` and `server/discover` for such a client.
+    pub(crate) fn config_with(&self, bridged_lists: BridgedLists) -> ServerConfig {
+        let mut config = self.config.clone();
+        if bridged_lists.any() {
+            config.capabilities.tools = Some(capability::tools_capability(self.change_capabilities));
+        }
+        config
+    }
+
     /// The `_meta` of a result: who answers, for versions without a session.
     pub(crate) fn result_meta(&self, spec_version: SpecVersion) -> Option<MetaObject> {
         spec_version.is_sessionless().then(|| self.meta.clone())
@@ -203,11 +216,6 @@ pub(crate) fn cache_scope(scope: value_types::CacheScope) -> CacheScope {
         value_types::CacheScope::Public => CacheScope::Public,
         value_types::CacheScope::Private => CacheScope::Private,
     }
-}
-
-/// A cursor belongs to a list of one value, in whichever process.
-pub(crate) fn list_fingerprint<T: Serialize>(list: &[T]) -> u64 {
-    Digest::new("list").chain_update(&serde_json::to_vec(list).unwrap_or_default()).finish_u64()
 }
 
 /// Sizes and times may change between two pages; which resources there are may not.

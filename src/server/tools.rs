@@ -14,7 +14,7 @@ use crate::catalog::call_result::{CallContext, ToolResult};
 use crate::spec_version::SpecVersion;
 
 use super::{
-    ConnectionHandler,
+    ConnectionHandler, bridge,
     cache_hints::CacheHints,
     call_log::CallTarget,
     capability::CapabilityKind,
@@ -35,7 +35,11 @@ pub(crate) fn list(
 ) -> Result<ListToolsResult, ErrorData> {
     let AdmittedRequest { snapshot, spec_version } = server.admit(CapabilityKind::Tools, context)?;
     let listing = if spec_version.is_sessionless() { &snapshot.tools } else { &snapshot.session_tools };
-    let page = listing.page(request, snapshot.page_size)?;
+    let lists = server.bridged_lists(&snapshot, context);
+    let page = match lists.any() {
+        true => bridge::with_tools(listing, lists, &snapshot).page(request, snapshot.page_size)?,
+        false => listing.page(request, snapshot.page_size)?,
+    };
     let mut result = ListToolsResult { tools: page.items, next_cursor: page.next, ..Default::default() };
     result.tools.downgrade(spec_version);
     Ok(result.with_cache_hints(&snapshot, spec_version))
@@ -47,6 +51,9 @@ pub(crate) async fn call(
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
     let admitted = server.admit(CapabilityKind::Tools, context)?;
+    if let Some(tool) = server.bridge_tool(&request.name, &admitted.snapshot, context) {
+        return bridge::call(server, tool, request, &admitted, context).await;
+    }
     let runs_actions = admitted.snapshot.catalog.tool_runs_actions(&request.name);
     if let Err(wait) = server.charge_call(admitted.spec_version, runs_actions) {
         let answer = ToolResult::failure(error::rate_limited(wait).message);

@@ -4,9 +4,9 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
 use crate::diagnostic::one_line;
-use crate::load::{LoadedPacks, is_variable_of_tests};
+use crate::load::{LoadedPacks, is_variable_of_tests, looks_secret};
 use crate::manifest::Mock;
-use crate::redact::Redactor;
+use crate::redact::{Redactor, SECRET_PLACEHOLDER};
 use crate::world::{MockReply, MockResponse, ProgramOutput, RecordedAction};
 
 use super::plan::PlannedTest;
@@ -54,7 +54,36 @@ pub(super) fn record(actions: &[RecordedAction], mut variables: Map<String, Valu
     if !variables.is_empty() {
         mocks.insert("env".to_owned(), Value::Object(variables));
     }
-    Recording::Mocks(mocks)
+    match mocks.values().find_map(|mock| find_secret(mock, "")) {
+        Some(key) => Recording::Refused(secret_refusal(&key)),
+        None => Recording::Mocks(mocks),
+    }
+}
+
+/// The key of a value that looks like a secret, though no variable declares it.
+fn find_secret(value: &Value, key: &str) -> Option<String> {
+    match value {
+        Value::String(text)
+            if looks_secret(text) || (names_secret(key) && text.len() >= 8 && text != SECRET_PLACEHOLDER) =>
+        {
+            Some(key.to_owned())
+        }
+        Value::Array(items) => items.iter().find_map(|item| find_secret(item, key)),
+        Value::Object(fields) => fields.iter().find_map(|(key, value)| find_secret(value, key)),
+        _ => None,
+    }
+}
+
+/// Whether a key is one of those under which servers write secrets; the token of a next page is none.
+fn names_secret(key: &str) -> bool {
+    let word: String = key.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    let is_secret = ["token", "secret", "password", "apikey", "privatekey"].iter().any(|end| word.ends_with(end));
+    is_secret && !["page", "next", "sync", "cursor", "continuation"].iter().any(|part| word.contains(part))
+}
+
+fn secret_refusal(key: &str) -> String {
+    let key = one_line(key);
+    format!("`{key}` has what looks like a secret: declare its variable under `env`, or write the mock yourself")
 }
 
 /// The mock of some actions: a list if there are several.
@@ -162,6 +191,23 @@ fn text(what: &str, bytes: &[u8], redactor: &Redactor) -> Result<String, String>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn undeclared_secrets_are_found() {
+        let jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P";
+        for (answer, key) in [
+            (json!({ "stdout": format!("token {jwt}\n") }), Some("stdout")),
+            (json!({ "json": { "access_token": "0123456789" } }), Some("access_token")),
+            (json!({ "json": [{ "dbPassword": "correct horse" }] }), Some("dbPassword")),
+            (json!({ "body": "see https://me:hunter22@example.com/x" }), Some("body")),
+            (json!({ "headers": { "x-auth": "Basic dXNlcjpwYXNzdw==" } }), Some("x-auth")),
+            (json!({ "json": { "access_token": "[secret]", "token": "abc", "nextPageToken": "CAUQAA0123" } }), None),
+            (json!({ "body": "https://example.com/a:b, basic training, mail me@example.com" }), None),
+        ] {
+            assert_eq!(find_secret(&answer, "").as_deref(), key, "{answer}");
+        }
+    }
 
     #[test]
     fn large_and_fractional_numbers_stay_text() {

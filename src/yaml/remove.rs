@@ -56,7 +56,7 @@ impl Layout<'_> {
         if children.len() == 1 {
             return Ok(self.lines_of(found, &root));
         }
-        if is_flow { Ok(self.flow_range(&children, at)) } else { Ok(self.child_lines(found, &root, (&children, at))) }
+        if is_flow { Ok(self.flow_range(&children, at)) } else { Ok(self.child_lines(found, &root, &children, at)) }
     }
 
     /// The lines of an entry at the top.
@@ -67,7 +67,7 @@ impl Layout<'_> {
     }
 
     /// The lines of an entry in another.
-    fn child_lines(&self, outer: &Entry, root: &[Entry], (children, at): (&[Entry], usize)) -> Option<Range<usize>> {
+    fn child_lines(&self, outer: &Entry, root: &[Entry], children: &[Entry], at: usize) -> Option<Range<usize>> {
         let child = children.get(at)?;
         let column = self.column_of(child)?;
         let start = self.line_start(self.start_of(child.key));

@@ -24,8 +24,16 @@ tools:
     run: { exec: [echo, \"{{text}}{{loud}}\"] }
 ";
 
+/// Completion needs neither the packs nor their lock.
+const PACKS: &str = "\
+folio: 1
+server: { name: packs }
+packs: { docs: { path: docs }, desk: { git: \"https://example.com/desk\" } }
+";
+
 fn desk() -> TestFolder {
-    TestFolder::new(&[("folio.yaml", DESK), ("other/folio.yaml", &DESK.replace("greet", "welcome"))])
+    let other = DESK.replace("greet", "welcome");
+    TestFolder::new(&[("folio.yaml", DESK), ("other/folio.yaml", &other), ("packs/folio.yaml", PACKS)])
 }
 
 /// The candidates of a line, as the scripts ask for them.
@@ -53,6 +61,9 @@ fn names_and_arguments_complete() {
         ("folio read desk://pages/{name} ", &["name="]),
         ("folio read desk://pages/{name} ", &["name="]),
         ("folio get --json --file=other w", &["welcome"]),
+        ("folio update -f packs ", &["docs", "desk"]),
+        ("folio remove -f packs do", &["docs"]),
+        ("folio trust -f packs docs ", &[]),
         ("folio call ", &["echo"]),
         ("folio call echo l", &["loud="]),
         ("folio call echo loud=t", &["loud=true"]),

@@ -328,10 +328,15 @@ impl TestServer {
     pub fn client_with(&self, version: &str, capabilities: Value) -> TestClient {
         let mut client = TestClient::new(self.wire(), version);
         client.capabilities = capabilities;
-        if !client.is_sessionless() {
-            client.initialize();
-            client.notify("notifications/initialized", Value::Null);
-        }
+        client.begin();
+        client
+    }
+
+    /// A client of any version that calls itself so.
+    pub fn client_named(&self, version: &str, name: &str) -> TestClient {
+        let mut client = TestClient::new(self.wire(), version);
+        client.name = name.to_owned();
+        client.begin();
         client
     }
 
@@ -520,6 +525,8 @@ pub struct TestClient {
     wire: ClientWire,
     pub version: String,
     pub initialize_result: Value,
+    /// What it calls itself.
+    pub name: String,
     /// What it says that it can.
     pub capabilities: Value,
     /// Notifications, and over HTTP whatever else came on streams.
@@ -539,6 +546,7 @@ impl TestClient {
             wire,
             version: version.to_owned(),
             initialize_result: Value::Null,
+            name: "suite".to_owned(),
             capabilities: json!({}),
             received,
             next: AtomicI64::new(1),
@@ -550,11 +558,19 @@ impl TestClient {
         self.version == SESSIONLESS_VERSION
     }
 
+    /// Begins a session, in versions that have one.
+    fn begin(&mut self) {
+        if !self.is_sessionless() {
+            self.initialize();
+            self.notify("notifications/initialized", Value::Null);
+        }
+    }
+
     fn initialize(&mut self) {
         let params = json!({
             "protocolVersion": self.version,
             "capabilities": self.capabilities,
-            "clientInfo": { "name": "suite", "version": "1" },
+            "clientInfo": { "name": self.name, "version": "1" },
         });
         match &mut self.wire {
             ClientWire::Pipe(_) | ClientWire::Sse { .. } => self.initialize_result = self.result("initialize", params),
@@ -592,6 +608,7 @@ impl TestClient {
                 params["_meta"][key] = value.clone();
             }
             params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = self.capabilities.clone();
+            params["_meta"]["io.modelcontextprotocol/clientInfo"]["name"] = json!(self.name);
         }
         params
     }

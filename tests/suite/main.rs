@@ -13,6 +13,7 @@
 
 mod acceptance;
 mod api;
+mod bridge;
 mod check;
 mod check_formats;
 mod harness;

@@ -725,6 +725,7 @@ fn plugins_and_skills_are_added_by_name() {
             { "name": "far", "source": { "source": "git-subdir", "url": other.url(), "path": "p", "ref": "main", "sha": sha } },
             { "name": "evil", "source": { "source": "url", "url": "ext::sh" } },
             { "name": "packaged", "source": { "source": "npm", "package": "x" } },
+            { "name": "outside", "source": "../../etc" },
         ],
     });
     let marketplace = marketplace.to_string();
@@ -750,7 +751,8 @@ fn plugins_and_skills_are_added_by_name() {
     }
     let desk = Desk::of(COMMENTED);
     for (name, why) in [
-        ("gone", "it has `near`, `far`, `evil`, `packaged`"),
+        ("gone", "it has `near`, `far`, `evil`, `packaged`, `outside`"),
+        ("outside", "escapes the repository"),
         ("evil", "begins with `https://`"),
         ("packaged", "its source is `npm`"),
         ("twin", "choose one with `--path`: a/twin, b/twin"),
@@ -869,18 +871,34 @@ fn commands_of_other_formats_run_once_they_are_trusted() {
 }
 
 #[test]
-fn trust_that_breaks_the_manifest_is_not_written() {
+fn grants_are_checked_before_they_are_trusted() {
     let upstream =
         Repository::new(&[("commands/look.md", "See @notes.txt and !`sh lib.sh`\n"), ("lib.sh", "echo x\n")]);
     let desk = Desk::locked(&format!("{}, allow: [read]", keys_of(&upstream)));
-    let before = desk.lock();
-    let refused = desk.fail(&["trust", "docs", "--yes"]);
-    assert!(refused.contains("missing key `workspace`") && refused.contains("cannot trust `docs`"), "{refused}");
-    assert!(refused.contains("script at commands/look.md:1") && refused.contains("file lib.sh"), "{refused}");
-    assert_eq!(desk.lock(), before);
-    desk.ok(&["check"]);
+    assert!(desk.fail(&["check"]).contains("missing key `workspace`"));
+    let desk = Desk::locked(&format!("{}, allow: [exec]", keys_of(&upstream)));
+    assert!(desk.fail(&["check"]).contains("`exec` is of no use to prompts of other programs"));
     let texts = Desk::locked(&keys_of(&upstream));
-    assert!(texts.fail(&["trust", "docs"]).contains("`allow: [read, script]`"));
+    let refused = texts.fail(&["trust", "docs"]);
+    assert!(refused.contains("`allow: [read, script]`"), "{refused}");
+    let allowed = "allow: [read], workspace: \"{{workspace}}\"";
+    let shown = Desk::locked(&format!("{}, {allowed}", keys_of(&upstream))).ok(&["trust", "docs", "--yes"]);
+    assert!(shown.contains("script at commands/look.md:1") && shown.contains("file lib.sh"), "{shown}");
+}
+
+/// As root, to whom a read-only folder is none.
+#[test]
+fn program_of_a_pack_leaves_its_cache_as_it_is() {
+    let upstream = Repository::new(&[
+        ("folio.yaml", &PACK.replace("[printf, seen]", "[python3, main.py]")),
+        ("main.py", "import words\nprint(words.SEEN, end='')\n"),
+        ("words.py", "SEEN = 'seen'\n"),
+    ]);
+    let desk = Desk::locked(&format!("{}, allow: [exec]", keys_of(&upstream)));
+    desk.ok(&["trust", "docs", "--yes"]);
+    for _ in 0..2 {
+        assert_eq!(desk.ok(&["call", "docs-look"]).trim(), "seen");
+    }
 }
 
 #[test]

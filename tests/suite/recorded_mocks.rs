@@ -171,7 +171,7 @@ fn what_no_mock_stands_in_for_is_not_recorded() {
         (
             "{ exec: [printf, 'AKIA%s', ABCDEFGHIJKLMNOP] }",
             "{ contains: AKIA }",
-            "it printed or answered what looks like a secret",
+            "`stdout` has what looks like a secret",
         ),
         ("{ exec: [sh, -c, 'kill -9 $$'] }", "{ isError: true }", "killed by signal 9"),
     ] {

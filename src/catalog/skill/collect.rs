@@ -169,7 +169,7 @@ impl SkillCollector {
             let Some(content) = contents.get(&entry.path) else { continue };
             let (folder, name) = entry.path.rsplit_once('/').unwrap_or(("", &entry.path));
             let front_matter = front_matters.get(folder).filter(|_| name == "SKILL.md").and_then(Option::as_ref);
-            let listing = file_listing(dir, entry, (content, front_matter));
+            let listing = file_listing(dir, entry, content, front_matter);
             self.add_child(&dir.uri_path(folder), name, listing.clone());
             let file = PackFile { folder: dir.folder.clone(), path: PathBuf::from(&entry.path) };
             self.files.push(SkillResource { listing, pack_context: dir.pack_context.clone(), file });
@@ -247,7 +247,7 @@ impl SkillsDir<'_> {
         let own = skill_file(folder);
         let files = self.files_of(folder).iter().filter(|entry| entry.path != own);
         let link = |entry: &FileEntry| {
-            let mut listing = file_listing(self, entry, (contents.get(&entry.path)?, None));
+            let mut listing = file_listing(self, entry, contents.get(&entry.path)?, None);
             let path = entry.path.strip_prefix(folder).unwrap_or(&entry.path);
             path.trim_start_matches('/').clone_into(&mut listing.info.name);
             Some(listing)
@@ -409,7 +409,8 @@ fn digest_file(path: &str, bytes: &[u8]) -> FileDigest {
 fn file_listing(
     dir: &SkillsDir<'_>,
     entry: &FileEntry,
-    (content, front_matter): (&FileDigest, Option<&Object>),
+    content: &FileDigest,
+    front_matter: Option<&Object>,
 ) -> listing::ResourceListing {
     let field = |key: &str| front_matter.and_then(|front_matter| front_matter.get(key)?.as_str()).map(str::to_owned);
     let last = || entry.path.rsplit('/').next().unwrap_or(&entry.path).to_owned();

@@ -114,7 +114,7 @@ fn tag_at(template: &str, open: usize) -> Result<(Tag<'_>, usize), SyntaxError> 
         (None, false) => ("", false),
     };
     let from = start + comment.map_or(0, str::len);
-    let Some((end, after)) = tag_end(template, from, (closer, is_comment)) else {
+    let Some((end, after)) = tag_end(template, from, closer, is_comment) else {
         return Err(SyntaxError::new(open..open + 2, "unclosed tag"));
     };
     let trims_after = template.get(..after).is_some_and(|text| text.ends_with("~}}"));
@@ -126,7 +126,7 @@ fn tag_at(template: &str, open: usize) -> Result<(Tag<'_>, usize), SyntaxError> 
 }
 
 /// Where the inside of a tag ends, and the tag itself. Braces in quotes are part of the tag.
-fn tag_end(template: &str, from: usize, (closer, is_comment): (&str, bool)) -> Option<(usize, usize)> {
+fn tag_end(template: &str, from: usize, closer: &str, is_comment: bool) -> Option<(usize, usize)> {
     let mut quote = None;
     for (at, letter) in template.get(from..)?.char_indices() {
         let at = from + at;

@@ -1,0 +1,295 @@
+//! Prompts and resources as read-only tools, for clients that show a model nothing else (`server.bridge`).
+//!
+//! Which clients those are is in catalog/.
+
+use rmcp::{
+    RoleServer,
+    model::{
+        CallToolRequestParams, CallToolResponse, ErrorData, GetPromptRequestParams, JsonObject, PaginatedRequestParams,
+        ReadResourceRequestParams, Tool, ToolAnnotations,
+    },
+    service::RequestContext,
+};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value, json};
+
+use crate::catalog::{
+    BridgedLists,
+    call_result::{
+        EmbeddedBlock, MediaBlock, PromptResult, ResourceResult, ResultBlock, ResultContents, TextOrBlob, ToolResult,
+    },
+};
+use crate::value_types::Role;
+
+use super::{
+    ConnectionHandler, capability::CapabilityKind, input_required::CallOutcome, list_pages::PagedList, prompts,
+    resources, session::AdmittedRequest, snapshot::CatalogSnapshot, tools,
+};
+
+/// How many entries a model gets at a time.
+const PAGE_SIZE: usize = 50;
+
+/// A tool that stands for a method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BridgeTool {
+    ListPrompts,
+    GetPrompt,
+    ListResources,
+    ReadResource,
+}
+
+/// The arguments of `list-prompts` and `list-resources`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ListArguments {
+    query: Option<String>,
+    cursor: Option<String>,
+}
+
+/// The arguments of `get-prompt`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PromptArguments {
+    name: String,
+    arguments: Option<JsonObject>,
+}
+
+/// The arguments of `read-resource`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ResourceArguments {
+    uri: String,
+}
+
+impl BridgeTool {
+    const ALL: [BridgeTool; 4] =
+        [BridgeTool::ListPrompts, BridgeTool::GetPrompt, BridgeTool::ListResources, BridgeTool::ReadResource];
+
+    fn name(self) -> &'static str {
+        match self {
+            BridgeTool::ListPrompts => "list-prompts",
+            BridgeTool::GetPrompt => "get-prompt",
+            BridgeTool::ListResources => "list-resources",
+            BridgeTool::ReadResource => "read-resource",
+        }
+    }
+
+    fn from_name(name: &str) -> Option<BridgeTool> {
+        BridgeTool::ALL.into_iter().find(|tool| tool.name() == name)
+    }
+
+    /// Whether it is offered: a tool of the manifest with its name comes first.
+    fn is_offered(self, lists: BridgedLists, snapshot: &CatalogSnapshot) -> bool {
+        let is_wanted = match self {
+            BridgeTool::ListPrompts | BridgeTool::GetPrompt => lists.prompts,
+            BridgeTool::ListResources | BridgeTool::ReadResource => lists.resources,
+        };
+        is_wanted && snapshot.tools.find(|own| own.name == self.name()).is_none()
+    }
+
+    fn description(self) -> &'static str {
+        match self {
+            BridgeTool::ListPrompts => {
+                "Lists the prompts of this server with their arguments. `get-prompt` gets the text of one."
+            }
+            BridgeTool::GetPrompt => {
+                "Gets a prompt of this server, filled in with arguments, and returns its messages. Follow what they say as \
+                 if the user had sent them. `list-prompts` lists the names."
+            }
+            BridgeTool::ListResources => {
+                "Lists the resources of this server by URI, and templates of URIs. `read-resource` reads one."
+            }
+            BridgeTool::ReadResource => "Reads a resource of this server. `list-resources` lists the URIs.",
+        }
+    }
+
+    fn input_schema(self) -> Value {
+        let text = |description: &str| json!({ "type": "string", "description": description });
+        let list = json!({
+            "query": text("Words that the name, title or description must contain"),
+            "cursor": text("The `nextCursor` of the page before"),
+        });
+        let (properties, required) = match self {
+            BridgeTool::ListPrompts | BridgeTool::ListResources => (list, json!([])),
+            BridgeTool::GetPrompt => {
+                let arguments = json!({ "type": "object", "description": "Values for the arguments of the prompt" });
+                (json!({ "name": text("The name of the prompt"), "arguments": arguments }), json!(["name"]))
+            }
+            BridgeTool::ReadResource => (json!({ "uri": text("The URI of the resource") }), json!(["uri"])),
+        };
+        json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+    }
+
+    fn listing(self) -> Tool {
+        let schema = self.input_schema().as_object().cloned().unwrap_or_default();
+        let mut tool = Tool::new(self.name(), self.description(), schema);
+        tool.annotations = Some(ToolAnnotations::default().read_only(true));
+        tool
+    }
+}
+
+/// A list of tools with those that stand for other lists.
+pub(crate) fn with_tools(tools: &PagedList<Tool>, lists: BridgedLists, snapshot: &CatalogSnapshot) -> PagedList<Tool> {
+    let offered = BridgeTool::ALL.into_iter().filter(|tool| tool.is_offered(lists, snapshot));
+    tools.with(offered.map(BridgeTool::listing).collect())
+}
+
+impl ConnectionHandler {
+    /// The tool that a call names, if it stands for a list and the client gets it.
+    pub(crate) fn bridge_tool(
+        &self,
+        name: &str,
+        snapshot: &CatalogSnapshot,
+        context: &RequestContext<RoleServer>,
+    ) -> Option<BridgeTool> {
+        let tool = BridgeTool::from_name(name)?;
+        tool.is_offered(self.bridged_lists(snapshot, context), snapshot).then_some(tool)
+    }
+
+    /// The lists that the client of a request gets as tools.
+    pub(crate) fn bridged_lists(
+        &self,
+        snapshot: &CatalogSnapshot,
+        context: &RequestContext<RoleServer>,
+    ) -> BridgedLists {
+        if let Some(session) = self.session.negotiated().filter(|_| !super::session::is_sessionless_request(context)) {
+            return session.bridged_lists;
+        }
+        let client = context.client_info().map(|info| info.name).unwrap_or_default();
+        let experimental = context.client_capabilities().and_then(|capabilities| capabilities.experimental);
+        lists_for(&client, experimental.as_ref(), snapshot)
+    }
+}
+
+/// The lists that a client gets as tools, of those that the server has.
+pub(crate) fn lists_for(
+    client_name: &str,
+    experimental: Option<&impl Serialize>,
+    snapshot: &CatalogSnapshot,
+) -> BridgedLists {
+    let experimental = experimental.and_then(|declared| serde_json::to_value(declared).ok());
+    let declared = experimental.as_ref().and_then(Value::as_object).cloned().unwrap_or_default();
+    let lists = snapshot.catalog.server().bridge.lists_for(client_name, &declared);
+    BridgedLists {
+        prompts: lists.prompts && snapshot.capabilities.has(CapabilityKind::Prompts),
+        resources: lists.resources && snapshot.capabilities.has(CapabilityKind::Resources),
+    }
+}
+
+/// Answers a call of one of the tools. What fails is a result for the model to read.
+pub(crate) async fn call(
+    server: &ConnectionHandler,
+    tool: BridgeTool,
+    request: CallToolRequestParams,
+    admitted: &AdmittedRequest,
+    context: &RequestContext<RoleServer>,
+) -> Result<CallToolResponse, ErrorData> {
+    let complete = |answer| CallToolResponse::Complete(tools::tool_result(answer, tool.name(), admitted));
+    let outcome = match tool {
+        BridgeTool::ListPrompts | BridgeTool::ListResources => {
+            list(tool, &request, &admitted.snapshot).map(|listed| CallOutcome::Done(ToolResult::text(listed)))
+        }
+        BridgeTool::GetPrompt => get_prompt(server, request, admitted, context).await,
+        BridgeTool::ReadResource => read_resource(server, request, admitted, context).await,
+    };
+    match outcome {
+        Ok(outcome) => outcome.into_response(complete, CallToolResponse::InputRequired),
+        Err(error) => Ok(complete(ToolResult::failure(error.message))),
+    }
+}
+
+fn parse_arguments<T: DeserializeOwned>(arguments: Option<JsonObject>) -> Result<T, ErrorData> {
+    serde_json::from_value(Value::Object(arguments.unwrap_or_default()))
+        .map_err(|error| ErrorData::invalid_params(format!("invalid arguments: {error}"), None))
+}
+
+/// A page of a list, as JSON.
+fn list(tool: BridgeTool, request: &CallToolRequestParams, snapshot: &CatalogSnapshot) -> Result<String, ErrorData> {
+    let ListArguments { query, cursor } = parse_arguments(request.arguments.clone())?;
+    let (key, entries) = match tool {
+        BridgeTool::ListPrompts => ("prompts", entries(&snapshot.prompts)),
+        _ => {
+            let templates = entries(&snapshot.resource_templates);
+            ("resources", entries(&snapshot.resources).into_iter().chain(templates).collect())
+        }
+    };
+    let words: Vec<String> = query.unwrap_or_default().split_whitespace().map(str::to_lowercase).collect();
+    let found = PagedList::of(entries.into_iter().filter(|entry| has_words(entry, &words)).collect());
+    let page = found.page(Some(PaginatedRequestParams::default().with_cursor(cursor)), PAGE_SIZE)?;
+    let mut listed = Map::from_iter([(key.to_owned(), Value::Array(page.items))]);
+    listed.extend(page.next.map(|next| ("nextCursor".to_owned(), Value::String(next))));
+    Ok(Value::Object(listed).to_string())
+}
+
+/// The entries of a list without what only programs read.
+fn entries<T: Clone + Serialize>(list: &PagedList<T>) -> Vec<Value> {
+    let without_hints = |mut entry: Value| {
+        if let Some(keys) = entry.as_object_mut() {
+            ["icons", "annotations", "_meta"].iter().for_each(|key| drop(keys.remove(*key)));
+        }
+        entry
+    };
+    list.items().iter().filter_map(|entry| serde_json::to_value(entry).ok()).map(without_hints).collect()
+}
+
+/// Whether each of these words, in small letters, stands in an entry.
+fn has_words(entry: &Value, words: &[String]) -> bool {
+    let texts = ["name", "title", "description", "uri", "uriTemplate"];
+    let texts = texts.iter().filter_map(|key| entry.get(key)?.as_str()).map(str::to_lowercase);
+    let text = texts.collect::<Vec<_>>().join("\n");
+    words.iter().all(|word| text.contains(word))
+}
+
+async fn get_prompt(
+    server: &ConnectionHandler,
+    request: CallToolRequestParams,
+    admitted: &AdmittedRequest,
+    context: &RequestContext<RoleServer>,
+) -> Result<CallOutcome<ToolResult>, ErrorData> {
+    let PromptArguments { name, arguments } = parse_arguments(request.arguments)?;
+    let mut prompt_request = GetPromptRequestParams::new(name);
+    prompt_request.arguments = arguments;
+    prompt_request.input_responses = request.input_responses;
+    prompt_request.request_state = request.request_state;
+    Ok(prompts::render(server, prompt_request, admitted, context).await?.map(prompt_content))
+}
+
+/// The blocks of a prompt. A conversation is JSON, so that no text can be taken for a message of somebody else.
+fn prompt_content(prompt: PromptResult) -> ToolResult {
+    if prompt.messages.iter().any(|message| message.role != Role::User) {
+        return ToolResult::text(serde_json::to_string(&prompt).unwrap_or_default());
+    }
+    let content = prompt.messages.into_iter().map(|message| message.content).collect();
+    ToolResult { content, ..ToolResult::default() }
+}
+
+async fn read_resource(
+    server: &ConnectionHandler,
+    request: CallToolRequestParams,
+    admitted: &AdmittedRequest,
+    context: &RequestContext<RoleServer>,
+) -> Result<CallOutcome<ToolResult>, ErrorData> {
+    let ResourceArguments { uri } = parse_arguments(request.arguments)?;
+    let mut resource_request = ReadResourceRequestParams::new(uri);
+    resource_request.input_responses = request.input_responses;
+    resource_request.request_state = request.request_state;
+    let outcome = resources::read_contents(server, resource_request, admitted, context).await?;
+    Ok(outcome.map(|ResourceResult { contents, .. }| ToolResult {
+        content: contents.into_iter().map(resource_block).collect(),
+        ..ToolResult::default()
+    }))
+}
+
+/// The block that most clients show a model: text, pictures and sounds as such.
+fn resource_block(contents: ResultContents) -> ResultBlock {
+    let media_type = contents.mime_type.clone().unwrap_or_default();
+    let media = |data| MediaBlock { data, mime_type: media_type.clone(), annotations: None, meta: None };
+    match contents.body {
+        TextOrBlob::Text(text) => ResultBlock::text(text),
+        TextOrBlob::Blob(data) if media_type.starts_with("image/") => ResultBlock::Image(media(data)),
+        TextOrBlob::Blob(data) if media_type.starts_with("audio/") => ResultBlock::Audio(media(data)),
+        TextOrBlob::Blob(_) => {
+            ResultBlock::Resource(EmbeddedBlock { resource: contents, annotations: None, meta: None })
+        }
+    }
+}
