@@ -13,7 +13,7 @@ use super::SandboxUse;
 use super::coverage::LoadCoverage;
 use crate::diagnostic::{FileId, Report, SourceFile};
 use crate::files::{FileError, FileStamp, Folder};
-use crate::yaml::{Documents, FinishedDocument, Location, decode};
+use crate::yaml::{Document, Documents, Location, decode};
 
 /// The findings of one load.
 #[derive(Debug, Default)]
@@ -126,7 +126,7 @@ impl LoadContext {
 
     /// Adds a file that an earlier load has decoded and parsed, unless this one has it already. It must get the id that
     /// it had.
-    pub fn add_decoded(&mut self, source: &Arc<SourceFile>, document: Option<&Arc<FinishedDocument>>) -> bool {
+    pub fn add_decoded(&mut self, source: &Arc<SourceFile>, document: Option<&Arc<Document>>) -> bool {
         let shown = source.path().to_string_lossy();
         if self.decoded.contains_key(shown.as_ref()) {
             return false;

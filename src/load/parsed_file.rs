@@ -9,7 +9,7 @@ use crate::compile::LoadContext;
 use crate::diagnostic::{FileId, SourceFile};
 use crate::files::FileStamp;
 use crate::manifest::Fragment;
-use crate::yaml::FinishedDocument;
+use crate::yaml::Document;
 
 /// A file without errors or warnings.
 pub(super) struct ParsedFile {
@@ -19,7 +19,7 @@ pub(super) struct ParsedFile {
     /// Its id, which stands in every location.
     pub(super) file: FileId,
     pub(super) source: Arc<SourceFile>,
-    pub(super) document: Option<Arc<FinishedDocument>>,
+    pub(super) document: Option<Arc<Document>>,
     pub(super) entries: Arc<Fragment>,
 }
 

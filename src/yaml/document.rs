@@ -1,8 +1,7 @@
 //! The tree of one file, and the trees of one load.
 
 use std::collections::HashMap;
-use std::ops::Deref;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use serde_json::Value;
 use serde_yaml::granit_parser::ScalarStyle;
@@ -215,57 +214,28 @@ impl Document {
     }
 }
 
-/// A tree that changes no more. Loads share it, and what was computed of it.
-#[derive(Debug)]
-pub struct FinishedDocument {
-    document: Document,
-    /// The digest of its root.
-    digest: OnceLock<[u8; 32]>,
-}
-
-impl FinishedDocument {
-    fn digest(&self, id: NodeId, digest: &mut Digest) {
-        if id != self.root {
-            return self.document.digest(id, digest);
-        }
-        let compute = || {
-            let mut whole = Digest::new("document");
-            self.document.digest(id, &mut whole);
-            whole.finish()
-        };
-        digest.update(self.digest.get_or_init(compute));
-    }
-}
-
-impl Deref for FinishedDocument {
-    type Target = Document;
-
-    fn deref(&self) -> &Document {
-        &self.document
-    }
-}
-
 /// The trees of one load.
 #[derive(Debug, Default)]
 pub struct Documents {
-    by_file: HashMap<FileId, Arc<FinishedDocument>>,
+    /// A later load may share them.
+    by_file: HashMap<FileId, Arc<Document>>,
 }
 
 impl Documents {
     /// Adds a tree and returns the location of its root.
     pub fn add(&mut self, document: Document) -> Location {
-        self.share(Arc::new(FinishedDocument { document, digest: OnceLock::new() }))
+        self.share(Arc::new(document))
     }
 
     /// Adds a tree of another load, whose file has the same id in this one.
-    pub fn share(&mut self, document: Arc<FinishedDocument>) -> Location {
+    pub fn share(&mut self, document: Arc<Document>) -> Location {
         let at = document.root_location();
         self.by_file.insert(document.file, document);
         at
     }
 
     /// The tree of a file.
-    pub fn get(&self, file: FileId) -> Option<&Arc<FinishedDocument>> {
+    pub fn get(&self, file: FileId) -> Option<&Arc<Document>> {
         self.by_file.get(&file)
     }
 

@@ -21,7 +21,7 @@ mod syntax_error;
 mod tests;
 
 pub use deserialize::{ExampleOf, from_document, from_document_with_examples, from_node};
-pub use document::{Document, Documents, FinishedDocument, Location, NodeId};
+pub use document::{Document, Documents, Location, NodeId};
 pub use edit::Entry;
 pub use insert::{InsertError, Insertion, NewEntry, insert_entry};
 pub use map_edit::{WrittenPair, add_pair, json_of, replace_pair};
