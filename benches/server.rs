@@ -1,4 +1,5 @@
 //! The built program over stdio, as the benches drive it.
+#![allow(dead_code, reason = "no bench does all of this")]
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -55,6 +56,19 @@ impl Server {
             let mut message: Value = serde_json::from_str(&line).unwrap();
             if message["id"] == id {
                 return message["result"].take();
+            }
+        }
+    }
+
+    /// Waits for a notification.
+    pub fn wait_for(&mut self, method: &str) {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            assert!(self.stdout.read_line(&mut line).unwrap() > 0, "the server has ended");
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if message["method"] == method {
+                return;
             }
         }
     }

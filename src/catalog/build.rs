@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 use crate::action::{check_connection, check_folder};
 use crate::compile::{Compiler, LoadContext, LoadCoverage, LoadDependencies, PackAct, PartKind, SandboxUse};
 use crate::diagnostic::{Code, Report};
-use crate::load::{EntryFile, LoadedPack, LoadedPacks};
+use crate::load::{EntryFile, LoadedPack, LoadedPacks, ParsedFiles};
 use crate::manifest::{Prompt, Skills};
 use crate::redact::Redactor;
 use crate::template::CoverageMarker;
@@ -55,6 +55,8 @@ pub struct BuildOutcome {
     pub acts: Vec<PackAct>,
     /// The parts of the manifest, where it is recorded which of them are reached.
     pub coverage: Option<LoadCoverage>,
+    /// The included files, for a later load.
+    pub parsed: ParsedFiles,
 }
 
 /// Builds the catalog of the loaded packs, or reports all of their errors.
@@ -93,6 +95,7 @@ fn build_catalog(loaded: LoadedPacks, clients: &[KnownClient], earlier: Option<&
         sandboxes: findings.sandboxes,
         acts: findings.acts,
         coverage: findings.coverage,
+        parsed: ParsedFiles::of(&packs),
     }
 }
 

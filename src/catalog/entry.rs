@@ -369,12 +369,13 @@ pub(super) fn entry_digest(at: Location, before: usize, compiler: &Compiler<'_>)
 
 /// Adds the source of an entry to a digest.
 pub(super) fn add_source(at: Location, findings: &LoadContext, digest: &mut Digest) {
-    findings.documents.digest(at, digest);
-    // Where a file is one entry, its text belongs to it.
+    // Where a file is one entry, its text is all of it.
     if findings.documents.get(at.file()).is_none_or(|document| document.root_location() == at) {
         let text = findings.report.sources.get(at.file()).map(|source| source.text());
         digest.update(text.map_or(b"", |text| text.as_bytes()));
+        return;
     }
+    findings.documents.digest(at, digest);
 }
 
 /// A digest of what all entries of a pack may use: its partials, and what it is called.

@@ -441,6 +441,6 @@ pub(super) fn check_argument(name: &Spanned<String>, argument: &Spanned<Argument
 
 /// Whether each value of an argument is one that the author wrote, a number or a boolean.
 fn is_closed(argument: &Argument) -> bool {
-    let kind = argument.kind.as_ref().and_then(Value::as_str);
+    let kind = argument.kind.as_deref().and_then(Value::as_str);
     argument.choices.is_some() || argument.constant.is_some() || matches!(kind, Some("integer" | "number" | "boolean"))
 }

@@ -12,7 +12,7 @@ use super::variable_commands::VariableCommands;
 use crate::catalog::{BuildOutcome, Catalog, Usage, build_after};
 use crate::compile::LoadDependencies;
 use crate::diagnostic::{self, Diagnostic, Report};
-use crate::load::{EnvSource, ManifestLocation};
+use crate::load::{EnvSource, ManifestLocation, ParsedFiles};
 use crate::reload::{LoadOutput, ReloadInfo, ReloadSource};
 use crate::server::LiveCatalog;
 
@@ -30,6 +30,8 @@ pub(super) struct ManifestReload {
     live: LiveCatalog,
     output: Output,
     last_dependencies: LoadDependencies,
+    /// The included files of the last load.
+    parsed: ParsedFiles,
     reported: ReportedWarnings,
     /// The session of an author at work, who is told more.
     dev: Option<Arc<DevSession>>,
@@ -46,6 +48,7 @@ impl ManifestReload {
             live,
             output,
             last_dependencies: LoadDependencies::default(),
+            parsed: ParsedFiles::default(),
             reported: ReportedWarnings::default(),
             dev: None,
             last_fingerprint: None,
@@ -58,16 +61,12 @@ impl ManifestReload {
     }
 
     /// Continues from the load that is served.
-    pub(super) fn continue_from(
-        self,
-        report: &Report,
-        said: ReportedWarnings,
-        watched: &LoadDependencies,
-    ) -> ManifestReload {
+    pub(super) fn continue_from(self, built: BuildOutcome, said: ReportedWarnings) -> ManifestReload {
         // What a broken manifest is served as is not what was loaded.
-        let served = Some(self.live.catalog()).filter(|_| !report.has_errors());
-        let last = Some(load_fingerprint(report, served.as_deref()));
-        ManifestReload { last_fingerprint: last, reported: said, last_dependencies: watched.clone(), ..self }
+        let served = Some(self.live.catalog()).filter(|_| !built.report.has_errors());
+        let last = Some(load_fingerprint(&built.report, served.as_deref()));
+        let BuildOutcome { reads, parsed, .. } = built;
+        ManifestReload { last_fingerprint: last, reported: said, last_dependencies: reads, parsed, ..self }
     }
 
     /// Reports why the served catalog stays.
@@ -114,8 +113,12 @@ impl ReloadSource for ManifestReload {
     type Outcome = BuildOutcome;
 
     fn load(&mut self, requested: bool) -> LoadOutput<BuildOutcome> {
-        let load = self.origin.commands.load(&self.origin.place, &self.origin.environment, requested);
-        let built = build_after(Handle::current().block_on(load), &self.live.catalog());
+        // Who asks for a load may know better than the stamps of the files.
+        let earlier = std::mem::take(&mut self.parsed).filter(!requested);
+        let ManifestOrigin { place, environment, commands } = &mut self.origin;
+        let load = commands.reload(place, environment, requested, &earlier);
+        let mut built = build_after(Handle::current().block_on(load), &self.live.catalog());
+        self.parsed = std::mem::take(&mut built.parsed).or(earlier);
         self.output.add_secrets(&built);
         let mut watch = built.reads.clone();
         if built.catalog.is_none() {
@@ -155,7 +158,7 @@ impl ReloadSource for ManifestReload {
 pub(super) fn load_fingerprint(report: &Report, catalog: Option<&Catalog>) -> u64 {
     let mut hasher = DefaultHasher::new();
     for source in report.sources.iter() {
-        source.path().hash(&mut hasher);
+        source.path().as_os_str().hash(&mut hasher);
         source.text().hash(&mut hasher);
     }
     diagnostic::render_lines(report).hash(&mut hasher);

@@ -225,7 +225,7 @@ fn start_watch(
     let watch = start.built.reads.clone();
     let load = ManifestReload::new(start.origin, usage, destination.live, destination.output)
         .with_dev(destination.dev)
-        .continue_from(&start.built.report, start.reported, &watch);
+        .continue_from(start.built, start.reported);
     let first = InitialLoad { started_at: start.started_at, watch };
     let poll = arguments.poll.map(|poll| poll.duration());
     let options =

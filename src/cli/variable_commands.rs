@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
 use crate::diagnostic::truncate;
-use crate::load::{CommandOutputs, EnvSource, LoadedPacks, ManifestLocation, load_with_commands};
+use crate::load::{CommandOutputs, EnvSource, LoadedPacks, ManifestLocation, ParsedFiles, load_again};
 use crate::redact::{InputEnd, Redactor};
 use crate::world::{ProgramCommand, ProgramOutput, RealWorld, World, WorldError, strip_escapes};
 
@@ -41,7 +41,18 @@ impl VariableCommands {
         environment: &EnvSource,
         refresh: bool,
     ) -> LoadedPacks {
-        let loaded = load_with_commands(place, environment, &self.outputs);
+        self.reload(place, environment, refresh, &ParsedFiles::default()).await
+    }
+
+    /// The same, without reading the included files of an `earlier` load again where they are the same.
+    pub(super) async fn reload(
+        &mut self,
+        place: &ManifestLocation,
+        environment: &EnvSource,
+        refresh: bool,
+        earlier: &ParsedFiles,
+    ) -> LoadedPacks {
+        let loaded = load_again(place, environment, &self.outputs, earlier);
         if loaded.findings.report.has_errors() {
             return loaded;
         }
@@ -60,7 +71,7 @@ impl VariableCommands {
             }
             outputs.insert(command, output);
         }
-        load_with_commands(place, environment, &outputs)
+        load_again(place, environment, &outputs, earlier)
     }
 
     /// What a command prints, or why it fails, without `secrets`.

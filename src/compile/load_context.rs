@@ -1,16 +1,19 @@
 //! The findings of one load: diagnostics, trees, and the files on which it depends.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
+
+use indexmap::IndexSet;
 
 use super::MAX_FILE_BYTES;
 use super::PackAct;
 use super::SandboxUse;
 use super::coverage::LoadCoverage;
-use crate::diagnostic::{FileId, Report};
-use crate::files::{FileError, Folder};
-use crate::yaml::{Documents, Location, decode};
+use crate::diagnostic::{FileId, Report, SourceFile};
+use crate::files::{FileError, FileStamp, Folder};
+use crate::yaml::{Document, Documents, Location, decode};
 
 /// The findings of one load.
 #[derive(Debug, Default)]
@@ -107,6 +110,35 @@ impl LoadContext {
         }
     }
 
+    /// The same with the stamp of the file, where that tells every later version from this one.
+    ///
+    /// # Errors
+    /// It is not there, is unreadable, or is too large.
+    pub fn read_stamped(&self, folder: &Folder, path: &Path) -> Result<(Vec<u8>, Option<FileStamp>), FileError> {
+        if let Some(text) = self.buffers.get(&folder.path().join(path)) {
+            return Ok((text.to_vec(), None));
+        }
+        let began = SystemTime::now();
+        let open = folder.open_file(path)?;
+        let stamp = Some(open.stamp()).filter(|stamp| !stamp.is_ambiguous_between(began, SystemTime::now()));
+        Ok((open.read(MAX_FILE_BYTES)?, stamp))
+    }
+
+    /// Adds a file that an earlier load has decoded and parsed, unless this one has it already. It must get the id that
+    /// it had.
+    pub fn add_decoded(&mut self, source: &Arc<SourceFile>, document: Option<&Arc<Document>>) -> bool {
+        let shown = source.path().to_string_lossy();
+        if self.decoded.contains_key(shown.as_ref()) {
+            return false;
+        }
+        let file = self.report.sources.share(source.clone());
+        self.decoded.insert(shown.into_owned(), file);
+        if let Some(document) = document {
+            self.documents.share(document.clone());
+        }
+        true
+    }
+
     /// Decodes a file, once even if it is read again.
     pub fn decode(&mut self, bytes: &[u8], shown: &str) -> Option<FileId> {
         if let Some(known) = self.decoded.get(shown) {
@@ -145,9 +177,9 @@ impl FileBuffers {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LoadDependencies {
     /// Files that were read or not found.
-    pub files: BTreeSet<PathBuf>,
+    pub files: IndexSet<PathBuf>,
     /// Folders whose entries matter.
-    pub folders: BTreeSet<PathBuf>,
+    pub folders: IndexSet<PathBuf>,
     /// The folder of `{{workspace}}`, if that is used.
     pub workspace: Option<PathBuf>,
 }

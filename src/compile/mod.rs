@@ -30,9 +30,9 @@ pub use schema::{LocatedJson, shape_of};
 pub use shell_variable::ShellVariableCheck;
 pub use template::{Exposure, JsonTemplate};
 
-use crate::diagnostic::{Code, Diagnostic, Span};
+use crate::diagnostic::{Code, Diagnostic, FileId, Span};
 use crate::digest::sha256;
-use crate::files::{FileError, Folder, normalize};
+use crate::files::{FileError, FileStamp, Folder, normalize};
 use crate::template::ScopeShape;
 use crate::value_types::{FileRef, TextOrFile};
 use crate::yaml::{Location, Spanned};
@@ -190,6 +190,22 @@ impl<'a> Compiler<'a> {
             }
             Err(error) => {
                 self.report_file_error(&error, written, at);
+                None
+            }
+        }
+    }
+
+    /// Reads and decodes a text of the pack by its path from there, which is then watched. Gives its stamp too, where that
+    /// tells every later version from this one.
+    pub fn read_source(&mut self, path: &Spanned<PathBuf>) -> Option<(FileId, Option<FileStamp>)> {
+        self.findings.dependencies.files.insert(self.pack.folder.path().join(&path.value));
+        match self.findings.read_stamped(&self.pack.folder, path) {
+            Ok((bytes, stamp)) => {
+                let shown = self.pack.display_path(path);
+                Some((self.findings.decode(&bytes, &shown)?, stamp))
+            }
+            Err(error) => {
+                self.report_file_error(&error, &path.to_string_lossy(), path.location);
                 None
             }
         }

@@ -98,7 +98,8 @@ impl SourceFile {
 /// Every file that one load has read, in that order.
 #[derive(Debug, Default, Clone)]
 pub struct SourceMap {
-    files: Vec<SourceFile>,
+    /// A later load may share them.
+    files: Vec<Arc<SourceFile>>,
 }
 
 impl SourceMap {
@@ -107,8 +108,19 @@ impl SourceMap {
         let text = text.into();
         let breaks = text.match_indices('\n').map(|(at, _)| at + 1);
         let lines = std::iter::once(0).chain(breaks).filter_map(|at| u32::try_from(at).ok()).collect();
-        self.files.push(SourceFile { path: path.into(), text, lines });
-        FileId(u32::try_from(self.files.len() - 1).unwrap_or(u32::MAX))
+        self.share(Arc::new(SourceFile { path: path.into(), text, lines }))
+    }
+
+    /// Adds a file of another map.
+    pub fn share(&mut self, file: Arc<SourceFile>) -> FileId {
+        let id = self.next_id();
+        self.files.push(file);
+        id
+    }
+
+    /// The id that the next file gets.
+    pub fn next_id(&self) -> FileId {
+        FileId(u32::try_from(self.files.len()).unwrap_or(u32::MAX))
     }
 
     /// Adds the files of another map, and returns by how much their ids grow.
@@ -119,13 +131,13 @@ impl SourceMap {
     }
 
     /// The file of an id. `None` only for an id of another `SourceMap`.
-    pub fn get(&self, file: FileId) -> Option<&SourceFile> {
+    pub fn get(&self, file: FileId) -> Option<&Arc<SourceFile>> {
         self.files.get(file.0 as usize)
     }
 
     /// The files, in the order of reading.
     pub fn iter(&self) -> impl Iterator<Item = &SourceFile> {
-        self.files.iter()
+        self.files.iter().map(AsRef::as_ref)
     }
 
     /// The text that a span covers.

@@ -13,6 +13,7 @@ use super::folder::FileStat;
 use super::glob::Globs;
 use super::open::OpenFile;
 use super::path::join;
+use super::stamp::FileStamp;
 use super::walk::{DirEntryKind, FolderBackend, WalkItem};
 
 /// An open folder on disk; the kernel resolves every path below it.
@@ -164,6 +165,7 @@ fn stat_of(meta: &Metadata) -> Option<FileStat> {
         size: if is_dir { 0 } else { meta.len() },
         modified: meta.modified().ok().map(cap_std::time::SystemTime::into_std),
         is_dir,
+        stamp: FileStamp::beneath_folder(meta),
     })
 }
 

@@ -11,6 +11,7 @@ use super::glob::Globs;
 use super::memory::MemoryFolder;
 use super::open::OpenFile;
 use super::path::normalize_to_slashes;
+use super::stamp::FileStamp;
 use super::walk::{self, FolderBackend, WalkOutcome};
 
 /// A folder as a capability: access to its contents and to nothing else. Cheap to clone.
@@ -30,6 +31,8 @@ pub struct FileStat {
     pub modified: Option<SystemTime>,
     /// Whether it is a folder.
     pub is_dir: bool,
+    /// What tells this version from others.
+    pub stamp: FileStamp,
 }
 
 /// A file that a walk found.
@@ -41,6 +44,8 @@ pub struct FileEntry {
     pub size: u64,
     /// When it was last written, where known.
     pub modified: Option<SystemTime>,
+    /// What tells this version from others.
+    pub stamp: FileStamp,
 }
 
 impl Folder {
@@ -120,8 +125,12 @@ impl Folder {
     /// folder is always one of them.
     pub fn folders_to_watch(&self, globs: &Globs) -> Result<Vec<PathBuf>, FileError> {
         let folders = self.walk_outcome(globs, usize::MAX)?.folders;
-        let absolute = |folder: String| if folder.is_empty() { self.path().into() } else { self.path().join(folder) };
-        Ok(folders.into_iter().map(absolute).collect())
+        Ok(folders.iter().map(|folder| self.path_of(folder)).collect())
+    }
+
+    /// The absolute path of a folder that a walk visited.
+    pub fn path_of(&self, folder: &str) -> PathBuf {
+        if folder.is_empty() { self.path().into() } else { self.path().join(folder) }
     }
 }
 

@@ -9,6 +9,7 @@ use super::folder::FileStat;
 use super::glob::Globs;
 use super::open::OpenFile;
 use super::path::{join, normalize_to_slashes};
+use super::stamp::FileStamp;
 use super::walk::{DirEntryKind, FolderBackend, WalkItem};
 
 /// A folder in memory.
@@ -71,10 +72,11 @@ impl FolderBackend for MemoryFolder {
 
     fn stat(&self, path: &str) -> Result<FileStat, FileError> {
         if self.folders.contains_key(path) {
-            return Ok(FileStat { size: 0, modified: None, is_dir: true });
+            return Ok(FileStat { size: 0, modified: None, is_dir: true, stamp: FileStamp::in_memory(b"") });
         }
         let bytes = self.files.get(path).ok_or_else(|| FileError::NotFound(display_path(path)))?;
-        Ok(FileStat { size: bytes.len() as u64, modified: None, is_dir: false })
+        let stamp = FileStamp::in_memory(bytes);
+        Ok(FileStat { size: bytes.len() as u64, modified: None, is_dir: false, stamp })
     }
 
     fn list(&self, folder: &str, globs: &Globs, each: &mut dyn FnMut(WalkItem<'_>)) -> Result<(), FileError> {

@@ -15,6 +15,7 @@ mod path;
 mod real_folder;
 mod remove;
 mod replace;
+mod stamp;
 mod walk;
 mod resolve;
 mod writable_folder;
@@ -29,6 +30,7 @@ pub use real_folder::open_real_folder;
 pub use remove::RemovalStep;
 pub use replace::is_temporary;
 pub use resolve::{ResolvedRoots, RootPathError};
+pub use stamp::{FileStamp, change_time, clock_granularity};
 pub use walk::WalkOutcome;
 pub use writable_folder::{FileInfo, FileKind, FolderName, FolderNames, OverwritePolicy, WritableFolder};
 

@@ -4,12 +4,14 @@ use cap_std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
 use super::error::{FileError, display_path};
+use super::stamp::FileStamp;
 
 /// A regular file that is open for reading, even after its path is replaced.
 #[derive(Debug)]
 pub struct OpenFile {
     path: String,
     size: u64,
+    stamp: FileStamp,
     source: FileContents,
 }
 
@@ -28,16 +30,23 @@ impl OpenFile {
         if !meta.is_file() {
             return Err(FileError::NotAFile(display_path(path)));
         }
-        Ok(Self { path: path.to_owned(), size: meta.len(), source: FileContents::Disk(file) })
+        let stamp = FileStamp::beneath_folder(&meta);
+        Ok(Self { path: path.to_owned(), size: meta.len(), stamp, source: FileContents::Disk(file) })
     }
 
     pub(super) fn in_memory(path: &str, bytes: Vec<u8>) -> Self {
-        Self { path: path.to_owned(), size: bytes.len() as u64, source: FileContents::Memory(bytes) }
+        let stamp = FileStamp::in_memory(&bytes);
+        Self { path: path.to_owned(), size: bytes.len() as u64, stamp, source: FileContents::Memory(bytes) }
     }
 
     /// Its size in bytes, where known before reading: files of `/proc` do not report it.
     pub fn size(&self) -> Option<u64> {
         (self.size > 0).then_some(self.size)
+    }
+
+    /// Its stamp when it was opened.
+    pub fn stamp(&self) -> FileStamp {
+        self.stamp
     }
 
     pub(super) fn metadata(&self) -> Option<cap_std::fs::Metadata> {

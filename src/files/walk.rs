@@ -144,7 +144,7 @@ impl Walk<'_> {
     fn visit_file(&mut self, item: &WalkItem<'_>) {
         if self.globs.matches_normalized(item.path) {
             let path = item.path.to_owned();
-            let entry = |stat: FileStat| FileEntry { path, size: stat.size, modified: stat.modified };
+            let entry = |FileStat { size, modified, stamp, .. }| FileEntry { path, size, modified, stamp };
             self.found.files.extend((item.stat)().filter(|stat| !stat.is_dir).map(entry));
         } else {
             self.found.used_excludes.extend(self.globs.matching_excludes(item.path));

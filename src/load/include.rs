@@ -1,38 +1,61 @@
 //! `include`: reads fragments and prompt files.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
-use super::EntryFile;
-use super::paths::file_stem;
+use super::parsed_file::ParsedFile;
+use super::paths::{FoundFile, file_stem};
+use super::{EntryFile, ParsedFiles};
 use crate::compile::{Compiler, LoadContext};
 use crate::diagnostic::{Code, FileId, Span};
-use crate::files::Globs;
+use crate::files::{FileStamp, Globs};
 use crate::manifest::{Fragment, Prompt, example_of, reshape_entries, reshape_prompt};
 use crate::value_types::{TextOrFile, is_identifier};
 use crate::yaml::{Location, Spanned, from_document_with_examples, parse, parse_front_matter};
 
-/// Reads an included file. `None` if it has no entries.
-pub(super) fn load_file(file: &Spanned<PathBuf>, compiler: &mut Compiler<'_>) -> Option<EntryFile> {
-    let path = &file.value;
+/// Reads an included file, or takes it from an `earlier` load. `None` if it has no entries.
+pub(super) fn load_file(found: &FoundFile, earlier: &ParsedFiles, compiler: &mut Compiler<'_>) -> Option<EntryFile> {
+    let path = &found.path.value;
     if is_readme(path) {
         return None;
     }
+    let base = path.parent().unwrap_or(Path::new("")).to_owned();
+    let absolute = compiler.pack.folder.path().join(path);
+    let same = found.stamp.and_then(|stamp| earlier.take_again(&absolute, stamp, compiler.findings));
+    if let Some(parsed) = same {
+        compiler.findings.dependencies.files.insert(absolute);
+        return Some(EntryFile { base, entries: parsed.entries.clone(), parsed: Some(parsed) });
+    }
+    let before = (compiler.findings.report.sources.next_id(), compiler.findings.report.diagnostics().len());
+    let (file, stamp, entries) = read_entries(found, compiler)?;
+    let entries = Arc::new(entries);
+    let LoadContext { report, documents, .. } = &compiler.findings;
+    let is_plain = before == (file, report.diagnostics().len());
+    let parsed = stamp.filter(|_| is_plain).zip(report.sources.get(file)).map(|(stamp, source)| {
+        let (source, document, entries) = (source.clone(), documents.get(file).cloned(), entries.clone());
+        Arc::new(ParsedFile { path: absolute, stamp, file, source, document, entries })
+    });
+    Some(EntryFile { base, entries, parsed })
+}
+
+/// Reads the entries of a file.
+fn read_entries(found: &FoundFile, compiler: &mut Compiler<'_>) -> Option<(FileId, Option<FileStamp>, Fragment)> {
+    let path = &found.path.value;
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     if !matches!(extension, "yaml" | "yml" | "md") {
         let words =
             format!("unsupported include `{}`: expected a fragment (`.yaml`) or a prompt file (`.md`)", path.display());
-        compiler.error(Code::BadValue, file.location, words);
+        compiler.error(Code::BadValue, found.path.location, words);
         return None;
     }
-    let text = compiler.read_text_file(&Spanned::new(path.to_string_lossy().into_owned(), file.location))?;
-    let file = text.location.file();
+    let (file, stamp) = compiler.read_source(&found.path)?;
     let entries = if extension == "md" {
         let (name, prompt) = read_prompt_file(file, path, compiler)?;
         Fragment { prompts: [(name, prompt)].into_iter().collect(), ..Fragment::default() }
     } else {
         read_fragment(file, compiler).unwrap_or_default()
     };
-    Some(EntryFile { base: path.parent().unwrap_or(Path::new("")).to_owned(), entries })
+    Some((file, stamp, entries))
 }
 
 /// Reports a README that is named without a glob; globs skip it.

@@ -9,6 +9,7 @@ mod foreign_rights;
 mod include;
 mod locked_pack;
 mod pack;
+mod parsed_file;
 mod paths;
 mod location;
 mod secret_scan;
@@ -18,6 +19,7 @@ mod variable_file;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::compile::{FileBuffers, LoadContext, LoadCoverage, Pack};
 use crate::manifest::{Fragment, Manifest};
@@ -30,8 +32,11 @@ pub use foreign_pack::{FOREIGN_WORKSPACE, WORKSPACE_TEMPLATE};
 pub use location::{LocationError, MANIFEST_NAMES, ManifestLocation, NEW_MANIFEST_NAME, folder_argument};
 pub use locked_pack::{PackState, PackUse};
 pub use pack::WORKSPACE_VARIABLE;
+pub use parsed_file::ParsedFiles;
 pub use secret_scan::looks_secret;
 pub use variable_command::CommandOutputs;
+
+use parsed_file::ParsedFile;
 
 /// The result of a load.
 pub struct LoadedPacks {
@@ -85,7 +90,9 @@ pub struct EntryFile {
     /// The folder of the file, relative to the pack's.
     pub base: std::path::PathBuf,
     /// Its prompts, resources, tools and tests.
-    pub entries: Fragment,
+    pub entries: Arc<Fragment>,
+    /// What a later load takes of it, while it is the same.
+    parsed: Option<Arc<ParsedFile>>,
 }
 
 /// The source of environment variables.
@@ -207,6 +214,16 @@ pub(crate) fn is_variable_of_tests(name: &str) -> bool {
 /// The variables of the process that every test has.
 const TEST_VARIABLES: [&str; 2] = ["PATH", WORKSPACE_VARIABLE];
 
+/// What a load reads beside files.
+#[derive(Clone, Copy)]
+struct LoadSources<'a> {
+    environment: &'a EnvSource,
+    /// What the commands of the served manifest printed.
+    commands: &'a CommandOutputs,
+    /// The files of an earlier load.
+    earlier: &'a ParsedFiles,
+}
+
 /// Loads the manifest at `place`, with the variables of `environment`. Those of commands are not set.
 pub fn load(place: &ManifestLocation, environment: &EnvSource) -> LoadedPacks {
     load_with_commands(place, environment, &CommandOutputs::default())
@@ -215,22 +232,28 @@ pub fn load(place: &ManifestLocation, environment: &EnvSource) -> LoadedPacks {
 /// The same with texts in the place of files.
 pub fn load_buffers(place: &ManifestLocation, environment: &EnvSource, buffers: &FileBuffers) -> LoadedPacks {
     let findings = LoadContext::with_buffers(buffers.clone());
-    load_into(findings, place, environment, &CommandOutputs::default())
+    let sources = LoadSources { environment, commands: &CommandOutputs::default(), earlier: &ParsedFiles::default() };
+    load_into(findings, place, sources)
 }
 
 /// The same with what the commands printed. Those that are declared are among the findings.
 pub fn load_with_commands(place: &ManifestLocation, environment: &EnvSource, commands: &CommandOutputs) -> LoadedPacks {
-    load_into(LoadContext::default(), place, environment, commands)
+    load_again(place, environment, commands, &ParsedFiles::default())
 }
 
-fn load_into(
-    mut findings: LoadContext,
+/// The same with included files of an `earlier` load, where they are the same.
+pub fn load_again(
     place: &ManifestLocation,
     environment: &EnvSource,
     commands: &CommandOutputs,
+    earlier: &ParsedFiles,
 ) -> LoadedPacks {
-    findings.coverage = environment.records_coverage().then(LoadCoverage::default);
-    let (packs, uses) = pack::load_packs(place, environment, commands, &mut findings);
+    load_into(LoadContext::default(), place, LoadSources { environment, commands, earlier })
+}
+
+fn load_into(mut findings: LoadContext, place: &ManifestLocation, sources: LoadSources<'_>) -> LoadedPacks {
+    findings.coverage = sources.environment.records_coverage().then(LoadCoverage::default);
+    let (packs, uses) = pack::load_packs(place, sources, &mut findings);
     secret_scan::warn_secrets_in_clear(&mut findings);
     LoadedPacks { findings, packs, uses }
 }

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use super::environment::{self, DeclaredVariables, VariableSources, is_unexpanded};
 use super::foreign_pack::{self, ForeignPack};
 use super::locked_pack::{LockedPacks, LockedReference, OpenedPack, PackUse, join_keys};
-use super::{CommandOutputs, EntryFile, EnvSource, LoadedPack, ManifestLocation, include, paths};
+use super::{CommandOutputs, EntryFile, EnvSource, LoadSources, LoadedPack, ManifestLocation, ParsedFiles};
+use super::{include, paths};
 use crate::compile::{Compiler, Environment, Grants, LoadContext, LockedGrants, Pack, SandboxRules};
 use crate::diagnostic::{Code, FileId, Span};
 use crate::files::{FileError, Folder};
@@ -39,6 +40,8 @@ struct PackRequest<'a> {
     search_path: Option<String>,
     /// What the commands of the served manifest printed.
     commands: &'a CommandOutputs,
+    /// The files of an earlier load.
+    earlier: &'a ParsedFiles,
     /// The packs that come from elsewhere.
     locked_packs: &'a LockedPacks<'a>,
     /// Its keys, from the served pack on, joined by `/`.
@@ -65,8 +68,7 @@ pub(super) struct PackImport<'a> {
 /// Loads the served pack and all packs that it imports.
 pub(super) fn load_packs(
     place: &ManifestLocation,
-    environment: &EnvSource,
-    commands: &CommandOutputs,
+    LoadSources { environment, commands, earlier }: LoadSources<'_>,
     findings: &mut LoadContext,
 ) -> (Vec<LoadedPack>, Vec<PackUse>) {
     for name in place.manifest_names() {
@@ -92,6 +94,7 @@ pub(super) fn load_packs(
         secrets: &[],
         search_path: environment.get("PATH"),
         commands,
+        earlier,
         locked_packs: &locked_packs,
         key: String::new(),
         locked_grants: None,
@@ -218,7 +221,7 @@ fn extract_entries(manifest: &mut Manifest) -> EntryFile {
         tools: std::mem::take(&mut manifest.tools),
         tests: std::mem::take(&mut manifest.tests),
     };
-    EntryFile { base: PathBuf::new(), entries }
+    EntryFile { base: PathBuf::new(), entries: Arc::new(entries), parsed: None }
 }
 
 fn load_includes(
@@ -232,7 +235,8 @@ fn load_includes(
     include.iter().flat_map(|paths| paths.items()).for_each(|path| include::refuse_readme(path, &mut compiler));
     let files = paths::resolve_files(include, &mut compiler);
     let own = |path: &Path| request.manifest_names.iter().any(|name| Path::new(name) == path);
-    files.iter().filter(|file| !own(&file.value)).filter_map(|file| include::load_file(file, &mut compiler)).collect()
+    let others = files.iter().filter(|file| !own(&file.path));
+    others.filter_map(|file| include::load_file(file, request.earlier, &mut compiler)).collect()
 }
 
 /// Reads the partials of the pack.
@@ -244,9 +248,9 @@ fn load_partials(manifest: &Manifest, pack: &mut Pack, findings: &mut LoadContex
     let mut partials: BTreeMap<String, FileId> = BTreeMap::new();
     let mut compiler = Compiler::new(findings, pack, Path::new(""));
     for file in paths::resolve_files(manifest.partials.as_ref(), &mut compiler) {
-        let name = paths::file_stem(&file.value);
-        let shown = file.value.to_string_lossy().into_owned();
-        let Some(text) = compiler.read_text_file(&Spanned::new(shown, file.location)) else { continue };
+        let name = paths::file_stem(&file.path);
+        let shown = file.path.to_string_lossy().into_owned();
+        let Some(text) = compiler.read_text_file(&Spanned::new(shown, file.path.location)) else { continue };
         if let Some(first) = partials.get(&name) {
             let first = Span::start_of(*first);
             compiler
@@ -333,6 +337,7 @@ fn load_nested(
             secrets: &secrets,
             search_path: request.search_path.clone(),
             commands: request.commands,
+            earlier: request.earlier,
             locked_packs: request.locked_packs,
             key: join_keys(&request.key, key),
             locked_grants: locked_grants.or_else(|| request.locked_grants.clone()),

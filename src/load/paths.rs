@@ -5,34 +5,47 @@ use std::path::{Path, PathBuf};
 
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
-use crate::files::Globs;
+use crate::files::{FileEntry, FileStamp, Globs};
 use crate::manifest::OneOrManyPaths;
 use crate::yaml::Spanned;
 
 /// How many files one glob may match.
 const MAX_GLOB_FILES: usize = 200_000;
 
-/// The files that paths and globs match, relative to the folder of the pack, each once, with the place of its path.
-pub(super) fn resolve_files(paths: Option<&OneOrManyPaths>, compiler: &mut Compiler<'_>) -> Vec<Spanned<PathBuf>> {
-    let mut found: Vec<Spanned<PathBuf>> = Vec::new();
+/// A file that a path or a glob matches.
+pub(super) struct FoundFile {
+    /// Its path from the folder of the pack, at the place of the path or glob.
+    pub(super) path: Spanned<PathBuf>,
+    /// Its stamp, unless it is not saved yet.
+    pub(super) stamp: Option<FileStamp>,
+}
+
+/// The files that paths and globs match, each once.
+pub(super) fn resolve_files(paths: Option<&OneOrManyPaths>, compiler: &mut Compiler<'_>) -> Vec<FoundFile> {
+    let mut found: Vec<FoundFile> = Vec::new();
     let mut known: HashSet<PathBuf> = HashSet::new();
     for written in paths.map(OneOrManyPaths::items).unwrap_or_default() {
         let named =
             if Globs::is_glob(written) { files_by_glob(written, compiler) } else { files_by_path(written, compiler) };
-        for path in named {
+        for (path, stamp) in named {
             if known.insert(path.clone()) {
-                found.push(Spanned::new(path, written.location));
+                found.push(FoundFile { path: Spanned::new(path, written.location), stamp });
             }
         }
     }
     found
 }
 
-fn files_by_path(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Vec<PathBuf> {
-    compiler.resolve_file(written, written.location).into_iter().collect()
+/// Paths, with the stamps of what is saved there.
+type StampedPaths = Vec<(PathBuf, Option<FileStamp>)>;
+
+fn files_by_path(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> StampedPaths {
+    let path = compiler.resolve_file(written, written.location);
+    let stamp = |path: &PathBuf| compiler.pack.folder.stat(path).ok().map(|stat| stat.stamp);
+    path.into_iter().map(|path| (path.clone(), stamp(&path))).collect()
 }
 
-fn files_by_glob(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Vec<PathBuf> {
+fn files_by_glob(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> StampedPaths {
     if compiler.resolve_path(written, written.location).is_none() {
         return Vec::new();
     }
@@ -44,10 +57,15 @@ fn files_by_glob(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Vec<
         }
     };
     let folder = compiler.pack.folder.clone();
-    watch_folders(&globs, compiler);
-    let mut found: Vec<String> = match folder.walk(&globs, MAX_GLOB_FILES) {
-        Ok(entries) => entries.into_iter().map(|entry| entry.path).collect(),
+    let mut found: StampedPaths = match folder.walk_outcome(&globs, MAX_GLOB_FILES) {
+        Ok(outcome) => {
+            let absolute = outcome.folders.iter().map(|below| folder.path_of(below));
+            compiler.findings.dependencies.folders.extend(absolute);
+            let stamped = |FileEntry { path, stamp, .. }| (PathBuf::from(path), Some(stamp));
+            outcome.files.into_iter().map(stamped).collect()
+        }
         Err(error) => {
+            watch_folders(&globs, compiler);
             compiler.error(Code::Unreadable, written.location, error.to_string());
             return Vec::new();
         }
@@ -56,18 +74,19 @@ fn files_by_glob(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Vec<
     if found.is_empty() {
         compiler.warning(Code::Glob, written.location, format!("glob `{}` matches no files", written.value));
     }
-    found.into_iter().map(PathBuf::from).collect()
+    found
 }
 
 /// Adds the files that an editor has not saved yet for the first time.
-fn add_buffers(found: &mut Vec<String>, globs: &Globs, compiler: &Compiler<'_>) {
+fn add_buffers(found: &mut StampedPaths, globs: &Globs, compiler: &Compiler<'_>) {
     let folder = compiler.pack.folder.path();
     let unsaved = compiler.findings.buffers.paths().filter_map(|path| path.strip_prefix(folder).ok()?.to_str());
-    let new: Vec<&str> =
-        unsaved.filter(|path| globs.matches(path) && !found.iter().any(|known| known == path)).collect();
+    let new: Vec<&str> = unsaved
+        .filter(|path| globs.matches(path) && !found.iter().any(|(known, _)| known == Path::new(path)))
+        .collect();
     if !new.is_empty() {
-        found.extend(new.into_iter().map(str::to_owned));
-        found.sort();
+        found.extend(new.into_iter().map(|path| (PathBuf::from(path), None)));
+        found.sort_by(|(one, _), (other, _)| one.as_os_str().cmp(other.as_os_str()));
     }
 }
 

@@ -17,6 +17,7 @@ pub const ARGUMENT_KEYWORDS: &[&str] = &["required", "complete", "allowDash", "w
 
 /// An argument: a JSON Schema (2020-12), with the extra keys `required`, `complete`, `allowDash` and `within`. The
 /// default `type` is `string`.
+// Most keywords are absent from most arguments: boxes keep what is moved and kept small.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Argument {
@@ -27,18 +28,18 @@ pub struct Argument {
     /// Whether a call without it is refused: `required: true`.
     pub required: Option<bool>,
     /// Its value when a call gives none.
-    pub default: Option<Value>,
+    pub default: Option<Box<Value>>,
     /// Its type. The default is that of its `enum` or `const`, or else `string`.
     #[serde(rename = "type")]
     #[schemars(with = "Option<TypeName>")]
-    pub kind: Option<Value>,
+    pub kind: Option<Box<Value>>,
     /// The allowed values, such as `[low, high]`. They are also offered as completions.
     #[serde(rename = "enum")]
     #[schemars(with = "Option<Vec<Value>>")]
-    pub choices: Option<Value>,
+    pub choices: Option<Box<Value>>,
     /// The only allowed value.
     #[serde(rename = "const")]
-    pub constant: Option<Value>,
+    pub constant: Option<Box<Value>>,
     /// The source of its completions, such as `[low, high]` or `{ glob: "docs/*.md" }`. Without it, completions are the
     /// values of an `enum` or a boolean, and the files that the path of a resource can name:
     /// `uri: "page://{name}"` with `file: "docs/{{name}}.md"`.
@@ -53,119 +54,119 @@ pub struct Argument {
     pub within: Option<Spanned<String>>,
     /// A regular expression that a string must match.
     #[schemars(with = "Option<String>")]
-    pub pattern: Option<Value>,
+    pub pattern: Option<Box<Value>>,
     /// The format of a string, such as `date`, `email`, `uri`.
     #[schemars(with = "Option<String>")]
-    pub format: Option<Value>,
+    pub format: Option<Box<Value>>,
     /// The minimum length of a string.
     #[schemars(with = "Option<u64>")]
-    pub min_length: Option<Value>,
+    pub min_length: Option<Box<Value>>,
     /// The maximum length of a string.
     #[schemars(with = "Option<u64>")]
-    pub max_length: Option<Value>,
+    pub max_length: Option<Box<Value>>,
     /// The minimum of a number.
     #[schemars(with = "Option<f64>")]
-    pub minimum: Option<Value>,
+    pub minimum: Option<Box<Value>>,
     /// The maximum of a number.
     #[schemars(with = "Option<f64>")]
-    pub maximum: Option<Value>,
+    pub maximum: Option<Box<Value>>,
     /// The exclusive minimum of a number.
     #[schemars(with = "Option<f64>")]
-    pub exclusive_minimum: Option<Value>,
+    pub exclusive_minimum: Option<Box<Value>>,
     /// The exclusive maximum of a number.
     #[schemars(with = "Option<f64>")]
-    pub exclusive_maximum: Option<Value>,
+    pub exclusive_maximum: Option<Box<Value>>,
     /// The number that the value must be a multiple of.
     #[schemars(with = "Option<f64>")]
-    pub multiple_of: Option<Value>,
+    pub multiple_of: Option<Box<Value>>,
     /// The schema of the items of a list: `{ type: string }`.
     #[schemars(with = "Option<Value>")]
-    pub items: Option<Value>,
+    pub items: Option<Box<Value>>,
     /// The minimum number of items.
     #[schemars(with = "Option<u64>")]
-    pub min_items: Option<Value>,
+    pub min_items: Option<Box<Value>>,
     /// The maximum number of items.
     #[schemars(with = "Option<u64>")]
-    pub max_items: Option<Value>,
+    pub max_items: Option<Box<Value>>,
     /// Whether all items must be different.
     #[schemars(with = "Option<bool>")]
-    pub unique_items: Option<Value>,
+    pub unique_items: Option<Box<Value>>,
     /// The schemas of an object's properties: `{ name: { type: string } }`.
     #[schemars(with = "Option<IndexMap<String, Value>>")]
-    pub properties: Option<Value>,
+    pub properties: Option<Box<Value>>,
     /// The schema of properties that are not listed.
-    pub additional_properties: Option<Value>,
+    pub additional_properties: Option<Box<Value>>,
     /// Examples for users and models: `[main, HEAD~1]`.
     #[schemars(with = "Option<Vec<Value>>")]
-    pub examples: Option<Value>,
+    pub examples: Option<Box<Value>>,
     /// Whether it is deprecated.
     #[schemars(with = "Option<bool>")]
-    pub deprecated: Option<Value>,
+    pub deprecated: Option<Box<Value>>,
     /// Whether its value is never shown in an error.
     #[schemars(with = "Option<bool>")]
-    pub write_only: Option<Value>,
+    pub write_only: Option<Box<Value>>,
     /// A reference to a schema: `#/…`, or a file of the pack.
     #[serde(rename = "$ref")]
     #[schemars(with = "Option<String>")]
-    pub reference: Option<Value>,
+    pub reference: Option<Box<Value>>,
     /// Schemas for `$ref`.
     #[serde(rename = "$defs")]
-    pub definitions: Option<Value>,
+    pub definitions: Option<Box<Value>>,
     /// A comment for other authors.
     #[serde(rename = "$comment")]
-    pub comment: Option<Value>,
+    pub comment: Option<Box<Value>>,
     /// The name of the HTTP header that carries the value (MCP 2026-07-28).
     #[serde(rename = "x-mcp-header")]
     #[schemars(with = "Option<String>")]
-    pub header: Option<Value>,
+    pub header: Option<Box<Value>>,
     /// The value must match at least one of these schemas.
-    pub any_of: Option<Value>,
+    pub any_of: Option<Box<Value>>,
     /// The value must match exactly one of these schemas.
-    pub one_of: Option<Value>,
+    pub one_of: Option<Box<Value>>,
     /// The value must match all of these schemas.
-    pub all_of: Option<Value>,
+    pub all_of: Option<Box<Value>>,
     /// The value must not match this schema.
-    pub not: Option<Value>,
+    pub not: Option<Box<Value>>,
     /// If the value matches this schema it must match `then`, else `else`.
     #[serde(rename = "if")]
-    pub condition: Option<Value>,
+    pub condition: Option<Box<Value>>,
     /// The schema of values that match `if`.
-    pub then: Option<Value>,
+    pub then: Option<Box<Value>>,
     /// The schema of values that do not match `if`.
     #[serde(rename = "else")]
-    pub otherwise: Option<Value>,
+    pub otherwise: Option<Box<Value>>,
     /// The schemas of the first items, in order.
-    pub prefix_items: Option<Value>,
+    pub prefix_items: Option<Box<Value>>,
     /// At least one item must match this schema.
-    pub contains: Option<Value>,
+    pub contains: Option<Box<Value>>,
     /// The minimum number of items that match `contains`.
-    pub min_contains: Option<Value>,
+    pub min_contains: Option<Box<Value>>,
     /// The maximum number of items that match `contains`.
-    pub max_contains: Option<Value>,
+    pub max_contains: Option<Box<Value>>,
     /// The schemas of properties, by regular expressions of their names.
-    pub pattern_properties: Option<Value>,
+    pub pattern_properties: Option<Box<Value>>,
     /// The schema of the names of properties.
-    pub property_names: Option<Value>,
+    pub property_names: Option<Box<Value>>,
     /// The minimum number of properties.
-    pub min_properties: Option<Value>,
+    pub min_properties: Option<Box<Value>>,
     /// The maximum number of properties.
-    pub max_properties: Option<Value>,
+    pub max_properties: Option<Box<Value>>,
     /// Properties that are required when another is present.
-    pub dependent_required: Option<Value>,
+    pub dependent_required: Option<Box<Value>>,
     /// Schemas that apply when a property is present.
-    pub dependent_schemas: Option<Value>,
+    pub dependent_schemas: Option<Box<Value>>,
     /// The schema of items that no other keyword covers.
-    pub unevaluated_items: Option<Value>,
+    pub unevaluated_items: Option<Box<Value>>,
     /// The schema of properties that no other keyword covers.
-    pub unevaluated_properties: Option<Value>,
+    pub unevaluated_properties: Option<Box<Value>>,
     /// The encoding of bytes in the string, such as `base64`.
-    pub content_encoding: Option<Value>,
+    pub content_encoding: Option<Box<Value>>,
     /// The media type of the string, such as `application/json`.
-    pub content_media_type: Option<Value>,
+    pub content_media_type: Option<Box<Value>>,
     /// The schema of the content of the string.
-    pub content_schema: Option<Value>,
+    pub content_schema: Option<Box<Value>>,
     /// Whether the value is only returned, never given.
-    pub read_only: Option<Value>,
+    pub read_only: Option<Box<Value>>,
 }
 
 /// The types of JSON.

@@ -1,146 +1,116 @@
 //! Detects changed files by their metadata, without reading them.
 
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs::{self, Metadata};
+use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use indexmap::IndexSet;
 
 use super::watch_plan::{WatchPlan, is_ignored};
 use crate::compile::LoadDependencies;
+use crate::files::{FileStamp, change_time, clock_granularity};
 
 /// The stamps of files and folders at one moment.
 #[derive(Debug, Clone)]
 pub(super) struct FileStamps {
-    taken_at: SystemTime,
-    files: BTreeMap<PathBuf, FileStamp>,
-    folders: BTreeMap<PathBuf, NamesFingerprint>,
-}
-
-impl PartialEq for FileStamps {
-    fn eq(&self, other: &FileStamps) -> bool {
-        self.files == other.files && self.folders == other.folders
-    }
+    /// The paths, whose stamps stand in the same order.
+    dependencies: Arc<LoadDependencies>,
+    files: Vec<Result<FileStamp, io::ErrorKind>>,
+    folders: Vec<NamesFingerprint>,
+    began: SystemTime,
+    ended: SystemTime,
 }
 
 impl FileStamps {
     /// No stamps.
     pub(super) fn empty() -> FileStamps {
-        FileStamps { taken_at: SystemTime::UNIX_EPOCH, files: BTreeMap::new(), folders: BTreeMap::new() }
+        FileStamps::read(Arc::default())
     }
 
     /// Reads the stamps of these paths.
-    pub(super) fn read(dependencies: &LoadDependencies) -> FileStamps {
-        FileStamps::read_paths(dependencies.files.iter(), dependencies.folders.iter())
+    pub(super) fn read(dependencies: Arc<LoadDependencies>) -> FileStamps {
+        let began = SystemTime::now();
+        let stamp =
+            |path: &PathBuf| fs::metadata(path).map(|metadata| (&metadata).into()).map_err(|error| error.kind());
+        let names = |path: &PathBuf| names_fingerprint(path).map_err(|error| error.kind());
+        let files = dependencies.files.iter().map(stamp).collect();
+        let folders = dependencies.folders.iter().map(names).collect();
+        FileStamps { dependencies, files, folders, began, ended: SystemTime::now() }
     }
 
     /// Reads the stamps of the same paths again.
     pub(super) fn reread(&self) -> FileStamps {
-        FileStamps::read_paths(self.files.keys(), self.folders.keys())
+        FileStamps::read(self.dependencies.clone())
     }
 
-    fn read_paths<'p>(
-        files: impl Iterator<Item = &'p PathBuf>,
-        folders: impl Iterator<Item = &'p PathBuf>,
-    ) -> FileStamps {
-        FileStamps {
-            files: files.map(|path| (path.clone(), FileStamp::read(path))).collect(),
-            folders: folders
-                .map(|path| (path.clone(), names_fingerprint(path).map_err(|error| error.kind())))
-                .collect(),
-            taken_at: SystemTime::now(),
-        }
+    /// Whether these paths have other stamps than they had `earlier`.
+    pub(super) fn differ_from(&self, earlier: &FileStamps) -> bool {
+        self.files != earlier.files || self.folders != earlier.folders
     }
 
-    /// Whether a file changed so shortly before its stamp was read that another change of the same size, within the same
-    /// tick of the clock of the file system, would give the same stamp.
+    /// Whether a file changed so shortly before its stamp was read that a later change may not show.
     pub(super) fn are_ambiguous(&self) -> bool {
-        self.files.values().any(|stamp| match stamp {
-            FileStamp::Missing(_) => false,
-            FileStamp::Present { changed, .. } => abs_difference(*changed, self.taken_at) < clock_granularity(*changed),
-        })
+        self.files.iter().flatten().any(|stamp| stamp.is_ambiguous_between(self.began, self.ended))
     }
 
     /// Whether nothing changed since a load began. Paths with an `earlier` stamp are compared; for the others, nothing on
     /// the way to them may have changed since the load `began`.
     pub(super) fn unchanged_since(&self, earlier: &FileStamps, began: SystemTime) -> bool {
-        let mut unknown = LoadDependencies::default();
-        for (path, stamp) in &self.files {
-            match earlier.files.get(path) {
-                Some(before) if before == stamp => {}
-                Some(_) => return false,
-                None => _ = unknown.files.insert(path.clone()),
-            }
+        if Arc::ptr_eq(&self.dependencies, &earlier.dependencies) {
+            return !self.differ_from(earlier);
         }
-        for (path, names) in &self.folders {
-            match earlier.folders.get(path) {
-                Some(before) if before == names => {}
-                Some(_) => return false,
-                None => _ = unknown.folders.insert(path.clone()),
-            }
-        }
+        let (now, before) = (&self.dependencies, &earlier.dependencies);
+        let files = Stamped { paths: &now.files, stamps: &self.files }
+            .unknown_to(&Stamped { paths: &before.files, stamps: &earlier.files });
+        let folders = Stamped { paths: &now.folders, stamps: &self.folders }
+            .unknown_to(&Stamped { paths: &before.folders, stamps: &earlier.folders });
+        let (Some(files), Some(folders)) = (files, folders) else { return false };
+        let unknown = LoadDependencies { files, folders, workspace: None };
         WatchPlan::new(&unknown).path_names().all(|(folder, name)| is_older(folder, name, began))
     }
 }
 
-/// The stamp of a file, with symlinks followed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum FileStamp {
-    Missing(io::ErrorKind),
-    Present { identity: FileIdentity, size: u64, modified: Option<SystemTime>, changed: SystemTime },
+/// Paths, and their stamps in the same order.
+struct Stamped<'a, S> {
+    paths: &'a IndexSet<PathBuf>,
+    stamps: &'a [S],
 }
 
-impl FileStamp {
-    fn read(path: &Path) -> FileStamp {
-        match fs::metadata(path) {
-            Err(error) => FileStamp::Missing(error.kind()),
-            Ok(metadata) => FileStamp::Present {
-                identity: FileIdentity::read(&metadata),
-                size: metadata.len(),
-                modified: metadata.modified().ok(),
-                changed: change_time(&metadata),
-            },
+impl<S: PartialEq> Stamped<'_, S> {
+    /// The paths that have no stamp in `earlier`; `None` if one has another there.
+    fn unknown_to(&self, earlier: &Stamped<'_, S>) -> Option<IndexSet<PathBuf>> {
+        let mut unknown = IndexSet::new();
+        for (path, stamp) in self.paths.iter().zip(self.stamps) {
+            match earlier.paths.get_index_of(path).and_then(|at| earlier.stamps.get(at)) {
+                Some(before) if before == stamp => {}
+                Some(_) => return None,
+                None => _ = unknown.insert(path.clone()),
+            }
         }
+        Some(unknown)
     }
 }
 
-/// A hash of the names in a folder. Its modification time changes with every temporary file.
+/// A hash of the names in a folder, in whatever order. Its modification time changes with every temporary file.
 type NamesFingerprint = Result<u64, io::ErrorKind>;
 
 fn names_fingerprint(path: &Path) -> io::Result<u64> {
-    let mut names = Vec::new();
+    let mut sum: u64 = 0;
     for entry in fs::read_dir(path)? {
         let entry = entry?;
-        if !is_ignored(&entry.file_name()) {
+        let name = entry.file_name();
+        if !is_ignored(&name) {
             let kind = entry.file_type()?;
-            names.push((entry.file_name(), kind.is_dir(), kind.is_symlink()));
+            let mut hasher = DefaultHasher::new();
+            (name, kind.is_dir(), kind.is_symlink()).hash(&mut hasher);
+            sum = sum.wrapping_add(hasher.finish());
         }
     }
-    names.sort();
-    let mut hasher = DefaultHasher::new();
-    names.hash(&mut hasher);
-    Ok(hasher.finish())
-}
-
-/// Device and inode of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct FileIdentity(u64, u64);
-
-impl FileIdentity {
-    fn read(metadata: &Metadata) -> FileIdentity {
-        use std::os::unix::fs::MetadataExt;
-        FileIdentity(metadata.dev(), metadata.ino())
-    }
-}
-
-/// The ctime of a file, which programs cannot set, unlike the mtime.
-fn change_time(metadata: &Metadata) -> SystemTime {
-    use std::os::unix::fs::MetadataExt;
-    let nanoseconds = u32::try_from(metadata.ctime_nsec()).unwrap_or(0);
-    let since = Duration::new(u64::try_from(metadata.ctime()).unwrap_or(0), nanoseconds);
-    SystemTime::UNIX_EPOCH.checked_add(since).unwrap_or(SystemTime::UNIX_EPOCH)
+    Ok(sum)
 }
 
 /// Whether a directory entry is older than the load that `began`. If it is gone, its folder counts.
@@ -151,20 +121,11 @@ fn is_older(folder: &Path, name: &OsStr, began: SystemTime) -> bool {
     })
 }
 
-/// How far the clock of the file system may lag behind: the tick of the kernel, or that of file systems with whole
-/// seconds (on FAT, even ones).
-fn clock_granularity(time: SystemTime) -> Duration {
-    let fraction = time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.subsec_nanos());
-    if fraction == 0 { Duration::from_secs(2) } else { Duration::from_millis(20) }
-}
-
-fn abs_difference(one: SystemTime, other: SystemTime) -> Duration {
-    one.duration_since(other).unwrap_or_else(|error| error.duration())
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+    use std::time::Duration;
 
     use proptest::prelude::{Strategy, prop_oneof};
     use proptest::{prop_assert, proptest};
@@ -223,11 +184,11 @@ mod tests {
             fs::create_dir(root.join("sub")).unwrap();
             first.iter().for_each(|act| apply_edit(root, act));
             let began = SystemTime::now();
-            let (stamps, before) = (FileStamps::read(&watch_set(root)), contents(root));
+            let (stamps, before) = (FileStamps::read(watch_set(root).into()), contents(root));
             then.iter().for_each(|act| apply_edit(root, act));
-            let (later, after) = (FileStamps::read(&watch_set(root)), contents(root));
+            let (later, after) = (FileStamps::read(watch_set(root).into()), contents(root));
             if before != after {
-                prop_assert!(stamps != later || stamps.are_ambiguous());
+                prop_assert!(later.differ_from(&stamps) || stamps.are_ambiguous());
                 prop_assert!(!later.unchanged_since(&FileStamps::empty(), began));
             }
         }
@@ -237,28 +198,12 @@ mod tests {
     fn transient_file_leaves_names_unchanged() {
         let temporary = tempfile::tempdir().unwrap();
         let set = LoadDependencies { folders: [temporary.path().to_path_buf()].into(), ..LoadDependencies::default() };
-        let stamps = FileStamps::read(&set);
+        let stamps = FileStamps::read(set.into());
         fs::write(temporary.path().join("4913"), "").unwrap();
-        assert_ne!(stamps, FileStamps::read(&set));
+        assert!(stamps.reread().differ_from(&stamps));
         fs::remove_file(temporary.path().join("4913")).unwrap();
         fs::write(temporary.path().join(".hidden"), "").unwrap();
-        assert_eq!(stamps, FileStamps::read(&set));
-    }
-
-    #[test]
-    fn stamps_are_ambiguous_within_clock_granularity() {
-        let second = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
-        let fresh = |changed, taken| {
-            let stamp = FileStamp::Present { identity: FileIdentity(1, 1), size: 0, modified: None, changed };
-            FileStamps { taken_at: taken, files: [(PathBuf::from("/a"), stamp)].into(), folders: BTreeMap::new() }
-                .are_ambiguous()
-        };
-        let fine = second + Duration::from_millis(1);
-        assert!(fresh(fine, fine + Duration::from_millis(4)));
-        assert!(!fresh(fine, fine + Duration::from_millis(50)));
-        assert!(fresh(second, second + Duration::from_secs(1)));
-        assert!(!fresh(second, second + Duration::from_secs(3)));
-        assert!(!fresh(second + Duration::from_secs(3600), second), "a clock that runs ahead");
+        assert!(!stamps.reread().differ_from(&stamps));
     }
 
     #[test]
@@ -266,7 +211,7 @@ mod tests {
         let temporary = tempfile::tempdir().unwrap();
         fs::write(temporary.path().join("a"), "").unwrap();
         let set = watch_set(temporary.path());
-        let stamps = FileStamps::read(&set);
+        let stamps = FileStamps::read(set.into());
         let later = SystemTime::now() + Duration::from_secs(5);
         assert!(stamps.unchanged_since(&FileStamps::empty(), later));
         assert!(!stamps.unchanged_since(&FileStamps::empty(), SystemTime::UNIX_EPOCH));
@@ -280,12 +225,12 @@ mod tests {
         let folder = LoadDependencies { folders: [path.clone()].into(), ..LoadDependencies::default() };
         let file = LoadDependencies { files: [path.clone()].into(), ..LoadDependencies::default() };
         let later = SystemTime::now() + Duration::from_secs(5);
-        for set in [&folder, &file] {
-            assert!(FileStamps::read(set).unchanged_since(&FileStamps::empty(), later));
+        for set in [folder, file].map(Arc::new) {
+            assert!(FileStamps::read(set.clone()).unchanged_since(&FileStamps::empty(), later));
             fs::create_dir_all(&path).unwrap();
             let began = SystemTime::now();
             fs::remove_dir_all(temporary.path().join("gone")).unwrap();
-            assert!(!FileStamps::read(set).unchanged_since(&FileStamps::empty(), began));
+            assert!(!FileStamps::read(set.clone()).unchanged_since(&FileStamps::empty(), began));
         }
     }
 
@@ -309,12 +254,13 @@ mod tests {
             }
             symlink("a", root.join("link")).unwrap();
             let set = LoadDependencies { files: [root.join("link/sub/file")].into(), ..LoadDependencies::default() };
+            let set = Arc::new(set);
             let mut began = SystemTime::now();
-            while !FileStamps::read(&set).unchanged_since(&FileStamps::empty(), began) {
+            while !FileStamps::read(set.clone()).unchanged_since(&FileStamps::empty(), began) {
                 began = SystemTime::now();
             }
             swap(root);
-            assert!(!FileStamps::read(&set).unchanged_since(&FileStamps::empty(), began));
+            assert!(!FileStamps::read(set.clone()).unchanged_since(&FileStamps::empty(), began));
         }
     }
 }

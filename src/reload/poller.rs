@@ -56,7 +56,7 @@ fn run_poller(incoming: &Receiver<FileStamps>, pace: PollPace, wakeup: &Wakeup) 
             }
             Err(RecvTimeoutError::Timeout) => {
                 let now = base.reread();
-                let moved = recheck || now != base;
+                let moved = recheck || now.differ_from(&base);
                 if moved {
                     wakeup.wake();
                 }
@@ -81,9 +81,10 @@ mod tests {
         let temporary = tempfile::tempdir().unwrap();
         let file = temporary.path().join("a");
         let set = LoadDependencies { files: [file.clone()].into(), ..LoadDependencies::default() };
+        let set = Arc::new(set);
         let fresh = || {
             std::fs::write(&file, "").unwrap();
-            Some(FileStamps::read(&set)).filter(FileStamps::are_ambiguous)
+            Some(FileStamps::read(set.clone())).filter(FileStamps::are_ambiguous)
         };
         let stamps = std::iter::repeat_with(fresh).flatten().next().unwrap();
         let wakeup = Arc::<Wakeup>::default();

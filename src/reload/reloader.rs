@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use tokio_util::sync::CancellationToken;
@@ -16,7 +17,7 @@ pub(super) struct Reloader<L> {
     load: L,
     watcher: FolderWatcher,
     shutdown: CancellationToken,
-    dependencies: LoadDependencies,
+    dependencies: Arc<LoadDependencies>,
     stamps: FileStamps,
     /// Whether files changed during the last load, so that a load is due whatever the stamps.
     reload_due: bool,
@@ -52,28 +53,42 @@ impl<L: ReloadSource> Reloader<L> {
         mut watcher: FolderWatcher,
         shutdown: CancellationToken,
     ) -> Reloader<L> {
-        watcher.watch(&first.watch);
-        let stamps = FileStamps::read(&first.watch);
+        let dependencies = Arc::new(first.watch);
+        watcher.watch(&dependencies);
+        let stamps = FileStamps::read(dependencies.clone());
         watcher.set_baseline(&stamps);
         let reload_due = !stamps.unchanged_since(&FileStamps::empty(), first.started_at);
         if reload_due {
             watcher.wake();
         }
-        Reloader { load, watcher, shutdown, dependencies: first.watch, stamps, reload_due }
+        Reloader { load, watcher, shutdown, dependencies, stamps, reload_due }
     }
 
     /// Loads and publishes if anything changed.
     pub(super) fn check(&mut self, trigger: Trigger) -> ReloadOutcome {
-        self.watcher.watch(&self.dependencies);
-        let before = self.stamps.reread();
-        let outcome = if trigger.requested || self.reload_due || self.stamps.are_ambiguous() || before != self.stamps {
-            self.reload(trigger, before)
-        } else {
-            self.stamps = before;
-            ReloadOutcome::Unchanged
+        let outcome = match self.stamps_before_load(trigger) {
+            Some(before) => self.reload(trigger, before),
+            None => ReloadOutcome::Unchanged,
         };
         self.watcher.set_baseline(&self.stamps);
         outcome
+    }
+
+    /// The present stamps, if a load is due.
+    fn stamps_before_load(&mut self, trigger: Trigger) -> Option<FileStamps> {
+        let is_due = trigger.requested || self.reload_due || self.stamps.are_ambiguous();
+        let now = self.stamps.reread();
+        if is_due || now.differ_from(&self.stamps) {
+            return Some(now);
+        }
+        // No load follows, after which what it depends on is watched. What changes once that is watched wakes the task.
+        self.watcher.watch(&self.dependencies);
+        let now = self.stamps.reread();
+        if now.differ_from(&self.stamps) {
+            return Some(now);
+        }
+        self.stamps = now;
+        None
     }
 
     fn reload(&mut self, trigger: Trigger, before: FileStamps) -> ReloadOutcome {
@@ -83,14 +98,20 @@ impl<L: ReloadSource> Reloader<L> {
         let LoadOutput { outcome, watch } = match loaded {
             Ok(loaded) => loaded,
             Err(panic) => {
+                self.watcher.watch(&self.dependencies);
                 self.stamps = before;
                 self.reload_due = false;
+                if self.stamps.reread().differ_from(&self.stamps) {
+                    self.watcher.wake();
+                }
                 return log_panic(&*panic);
             }
         };
-        self.watcher.watch(&watch);
-        self.dependencies = watch;
-        self.stamps = FileStamps::read(&self.dependencies);
+        if *self.dependencies != watch {
+            self.dependencies = Arc::new(watch);
+        }
+        self.watcher.watch(&self.dependencies);
+        self.stamps = FileStamps::read(self.dependencies.clone());
         self.reload_due = !self.stamps.unchanged_since(&before, began);
         if self.reload_due && !trigger.deadline_reached {
             return ReloadOutcome::Raced;

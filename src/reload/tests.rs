@@ -133,8 +133,8 @@ impl WatchTest {
     /// As `start`, once the files are beyond doubt; done when the watch stands, with nothing rung.
     async fn start_settled(self) -> RunningWatch {
         let files = ["folio.yaml", "prompts/a.md"].map(|name| self.root.join(name));
-        let set = LoadDependencies { files: files.into(), ..LoadDependencies::default() };
-        while file_stamps::FileStamps::read(&set).are_ambiguous() {
+        let set = Arc::new(LoadDependencies { files: files.into(), ..LoadDependencies::default() });
+        while file_stamps::FileStamps::read(set.clone()).are_ambiguous() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         let played = self.start();

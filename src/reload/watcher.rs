@@ -163,31 +163,35 @@ impl EventSource {
     fn watch(&mut self, set: &LoadDependencies, wakeup: &Wakeup) -> notify::Result<()> {
         let mut plan = WatchPlan::new(set);
         for _ in 0..MAX_PLAN_ATTEMPTS {
-            self.apply_plan(&plan, wakeup)?;
-            let again = WatchPlan::new(set);
-            if again == plan {
+            // What changed since a plan was built that applied already has woken the task.
+            if !self.apply_plan(&plan, wakeup)? {
                 return Ok(());
             }
-            plan = again;
+            plan = WatchPlan::new(set);
         }
         // Folders change faster than they can be watched: check again after a quiet period.
         wakeup.wake();
         Ok(())
     }
 
-    fn apply_plan(&mut self, plan: &WatchPlan, wakeup: &Wakeup) -> notify::Result<()> {
-        let lost = {
+    /// Returns whether another plan applied, or watches may have ended.
+    fn apply_plan(&mut self, plan: &WatchPlan, wakeup: &Wakeup) -> notify::Result<bool> {
+        let (lost, is_other) = {
             let mut state = wakeup.lock_state();
-            state.plan = plan.clone();
-            std::mem::take(&mut state.lost_watches)
+            let is_other = state.plan != *plan;
+            if is_other {
+                state.plan = plan.clone();
+            }
+            (std::mem::take(&mut state.lost_watches), is_other)
         };
         self.unwatch_stale(plan, &lost);
+        let mut has_watched = false;
         for (folder, needed) in plan.folders() {
             if !self.watched.contains(folder) {
-                self.watch_folder(folder, needed)?;
+                has_watched |= self.watch_folder(folder, needed)?;
             }
         }
-        Ok(())
+        Ok(is_other || has_watched)
     }
 
     /// Drops the watches that are no longer needed, and those of folders that were removed or moved.
@@ -204,14 +208,16 @@ impl EventSource {
         });
     }
 
-    fn watch_folder(&mut self, folder: &Path, needed: bool) -> notify::Result<()> {
+    /// Returns whether a plan that is built now may be another.
+    fn watch_folder(&mut self, folder: &Path, needed: bool) -> notify::Result<bool> {
         match self.backend.watch(folder, RecursiveMode::NonRecursive) {
             Ok(()) => {
                 self.watched.insert(folder.to_path_buf());
-                Ok(())
+                Ok(true)
             }
             // The folder was removed since the plan was built.
-            Err(_) if !needed || !folder.exists() => Ok(()),
+            Err(_) if !folder.exists() => Ok(true),
+            Err(_) if !needed => Ok(false),
             Err(error) => Err(error),
         }
     }

@@ -6,7 +6,9 @@ use std::{
     sync::Arc,
 };
 
-use rmcp::model::{CacheScope, JsonObject, MetaObject, Prompt, Resource, ResourceTemplate, ServerConfig, Skill, Tool};
+use rmcp::model::{
+    CacheScope, JsonObject, MetaObject, Prompt, PromptArgument, Resource, ResourceTemplate, ServerConfig, Skill, Tool,
+};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::action::{ChangeNotification, ListKind, LogLevel};
@@ -185,7 +187,7 @@ impl CatalogSnapshot {
             page_size: server.page_size.unwrap_or(DEFAULT_PAGE_SIZE).max(1),
             session_tools: session_tools.unwrap_or_else(|| tools.clone()),
             tools,
-            prompts: convert_list(&lists.prompts),
+            prompts: PagedList::new(lists.prompts.iter().map(prompt).collect(), list_fingerprint(&lists.prompts)),
             resources: PagedList::new(lists.resources.iter().map(resource).collect(), uris_fingerprint(lists)),
             resource_templates: convert_list(&lists.resource_templates),
             skills: convert_list(&lists.skills),
@@ -250,6 +252,25 @@ fn tool(listing: &listing::ToolListing) -> Tool {
     tool.icons = icons(&listing.icons);
     tool.meta = listing.meta.clone().map(MetaObject);
     tool
+}
+
+fn prompt(listing: &listing::PromptListing) -> Prompt {
+    let listing::PromptListing { name, title, description, arguments, icons: pictures, meta } = listing;
+    let arguments = (!arguments.is_empty()).then(|| arguments.iter().map(prompt_argument).collect());
+    let mut prompt = Prompt::new(name.clone(), description.clone(), arguments);
+    prompt.title = title.clone();
+    prompt.icons = icons(pictures);
+    prompt.meta = meta.clone().map(MetaObject);
+    prompt
+}
+
+fn prompt_argument(listing: &listing::PromptArgumentListing) -> PromptArgument {
+    let listing::PromptArgumentListing { name, title, description, required } = listing;
+    let mut argument = PromptArgument::new(name.clone());
+    argument.title = title.clone();
+    argument.description = description.clone();
+    argument.required = required.then_some(true);
+    argument
 }
 
 pub(crate) fn resource(listing: &listing::ResourceListing) -> Resource {

@@ -1,6 +1,7 @@
 //! The tree of one file, and the trees of one load.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 use serde_yaml::granit_parser::ScalarStyle;
@@ -216,19 +217,25 @@ impl Document {
 /// The trees of one load.
 #[derive(Debug, Default)]
 pub struct Documents {
-    by_file: HashMap<FileId, Document>,
+    /// A later load may share them.
+    by_file: HashMap<FileId, Arc<Document>>,
 }
 
 impl Documents {
     /// Adds a tree and returns the location of its root.
     pub fn add(&mut self, document: Document) -> Location {
+        self.share(Arc::new(document))
+    }
+
+    /// Adds a tree of another load, whose file has the same id in this one.
+    pub fn share(&mut self, document: Arc<Document>) -> Location {
         let at = document.root_location();
         self.by_file.insert(document.file, document);
         at
     }
 
     /// The tree of a file.
-    pub fn get(&self, file: FileId) -> Option<&Document> {
+    pub fn get(&self, file: FileId) -> Option<&Arc<Document>> {
         self.by_file.get(&file)
     }
 

@@ -14,7 +14,8 @@ use crate::catalog::call_result::CallContext;
 use crate::catalog::{BuildOutcome, Catalog, UnacceptedCatalog, build, build_after};
 use crate::diagnostic::render_lines;
 use crate::files::Folder;
-use crate::load::{EnvSource, LoadedPacks, ManifestLocation, load};
+use crate::load::{CommandOutputs, EnvSource, LoadedPacks, ManifestLocation, ParsedFiles, load, load_again};
+use crate::manifest::Fragment;
 
 /// What a prompt may be, below its name. Those of the first dozen are good wherever they are.
 const PROMPTS: &[&str] = &[
@@ -119,9 +120,10 @@ impl Written {
         files.into_iter().map(|(path, text)| (path.to_owned(), text.into_bytes())).collect()
     }
 
-    fn load(&self) -> LoadedPacks {
+    fn load(&self, earlier: &ParsedFiles) -> LoadedPacks {
         let variables: EnvSource = environment(&[("CITY", self.pick(2, &["", "Lima", "Bern"]))]);
-        load(&ManifestLocation::in_memory(Folder::in_memory(self.files())), &variables)
+        let place = ManifestLocation::in_memory(Folder::in_memory(self.files()));
+        load_again(&place, &variables, &CommandOutputs::default(), earlier)
     }
 }
 
@@ -159,21 +161,33 @@ fn shared(earlier: &Catalog, later: &Catalog) -> Vec<String> {
     same.map(|(name, _)| name.clone()).collect()
 }
 
+/// The entries of all files of a load.
+fn entries(loaded: &LoadedPacks) -> Vec<Arc<Fragment>> {
+    loaded.packs.iter().flat_map(|pack| &pack.entry_files).map(|file| file.entries.clone()).collect()
+}
+
 #[test]
 fn catalog_after_edits_is_that_of_a_fresh_load() {
-    let reused = AtomicUsize::new(0);
+    let (reused, reused_files) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let first = prop::array::uniform16(0..200_usize);
     let edits = prop::collection::vec((0..CHOICES, 0..200_usize), 1..10);
     proptest!(ProptestConfig::with_cases(32), |(first in first, edits in edits)| {
         let mut written = Written(first);
         let mut served: Option<Catalog> = None;
+        let (mut parsed, mut before) = (ParsedFiles::default(), Vec::new());
         for (choice, value) in std::iter::once((0, first[0])).chain(edits) {
             written.0[choice] = value;
-            let fresh = build(written.load());
-            let built = match &served {
-                Some(served) => build_after(written.load(), served),
-                None => build(written.load()),
+            let fresh = build(written.load(&ParsedFiles::default()));
+            let loaded = written.load(&parsed);
+            let now = entries(&loaded);
+            let same = now.iter().filter(|entries| before.iter().any(|before| Arc::ptr_eq(before, entries)));
+            reused_files.fetch_add(same.count(), Ordering::Relaxed);
+            before = now;
+            let mut built = match &served {
+                Some(served) => build_after(loaded, served),
+                None => build(loaded),
             };
+            parsed = std::mem::take(&mut built.parsed);
             prop_assert_eq!(describe(&built), describe(&fresh));
             if let Some(UnacceptedCatalog(catalog)) = built.catalog {
                 let shared = served.map_or(0, |served| shared(&served, &catalog).len());
@@ -183,6 +197,7 @@ fn catalog_after_edits_is_that_of_a_fresh_load() {
         }
     });
     assert!(reused.into_inner() > 60, "hardly any prompt is used again");
+    assert!(reused_files.into_inner() > 60, "hardly any file is used again");
 }
 
 /// The catalog of a manifest, after another one.
