@@ -170,7 +170,7 @@ impl Export {
             has_version: served.has_version,
             has_token: served.has_token,
             variable_files: served.variable_files,
-            reads: built.reads.files,
+            reads: built.reads.files.into_iter().collect(),
             has_locked_packs,
             redactor: here.redactor,
         }))
