@@ -14,7 +14,7 @@ const POINTER_BYTES: usize = 8;
 pub(super) struct ArgSize {
     bytes: usize,
     /// The bytes of each template variable.
-    shares: Vec<(String, usize)>,
+    bytes_by_argument: Vec<(String, usize)>,
 }
 
 impl ArgSize {
@@ -24,14 +24,14 @@ impl ArgSize {
     /// It is over a limit of the system.
     pub(super) fn add(&mut self, bytes: usize, of: Option<&str>) -> Result<(), ActionError> {
         if bytes >= MAX_ARG_STRLEN {
-            return Err(too_long(of, "a single argument or environment variable", MAX_ARG_STRLEN - 1));
+            return Err(too_long_error(of, "a single argument or environment variable", MAX_ARG_STRLEN - 1));
         }
         let bytes = bytes + 1 + POINTER_BYTES;
         self.bytes = self.bytes.saturating_add(bytes);
         if let Some(of) = of {
-            match self.shares.iter_mut().find(|(known, _)| known == of) {
+            match self.bytes_by_argument.iter_mut().find(|(known, _)| known == of) {
                 Some((_, share)) => *share += bytes,
-                None => self.shares.push((of.to_owned(), bytes)),
+                None => self.bytes_by_argument.push((of.to_owned(), bytes)),
             }
         }
         if self.bytes > max_total_bytes().saturating_sub(RESERVED_ENV_BYTES) {
@@ -43,9 +43,9 @@ impl ArgSize {
 
     /// The error for a total over the limit.
     pub(super) fn too_long_in_total(&self) -> ActionError {
-        let most = self.shares.iter().max_by_key(|(_, share)| share);
+        let most = self.bytes_by_argument.iter().max_by_key(|(_, share)| share);
         let of = most.map(|(of, _)| of.as_str());
-        too_long(
+        too_long_error(
             of,
             "all arguments and environment variables together",
             max_total_bytes().saturating_sub(RESERVED_ENV_BYTES),
@@ -53,7 +53,7 @@ impl ArgSize {
     }
 }
 
-fn too_long(of: Option<&str>, place: &'static str, limit: usize) -> ActionError {
+fn too_long_error(of: Option<&str>, place: &'static str, limit: usize) -> ActionError {
     let argument = of.unwrap_or("the command line").trim_start_matches("arguments.").to_owned();
     ActionError::ArgumentTooLong { argument, place, limit }
 }

@@ -8,18 +8,18 @@ use crate::value_types::is_identifier;
 use crate::yaml::Spanned;
 
 /// A compiled condition.
-pub(super) enum ConditionSpec {
+pub(super) enum CompiledCondition {
     /// The name of an argument.
     Argument(String),
     /// Exactly one `{{…}}`.
     Template(Template<ConditionSlot>),
 }
 
-impl ConditionSpec {
+impl CompiledCondition {
     /// Compiles a condition.
     pub(super) fn compile(text: &Spanned<String>, exposure: Exposure, compiler: &mut Compiler<'_>) -> Option<Self> {
         if is_identifier(text) {
-            return argument_shape(text, compiler).map(|_| ConditionSpec::Argument(text.value.clone()));
+            return argument_shape(text, compiler).map(|_| CompiledCondition::Argument(text.value.clone()));
         }
         if let Some(template) = comparison(text) {
             let quoted = format!("\"{template}\"");
@@ -29,14 +29,14 @@ impl ConditionSpec {
                 .fix(text.location.span(), quoted);
             return None;
         }
-        compiler.template(text, exposure).map(ConditionSpec::Template)
+        compiler.template(text, exposure).map(CompiledCondition::Template)
     }
 
     /// Whether it holds.
     pub(super) fn holds(&self, scope: &Scope) -> Result<bool, ActionError> {
         match self {
-            ConditionSpec::Argument(name) => Ok(scope.get(&["arguments", name]).is_some_and(is_truthy)),
-            ConditionSpec::Template(template) => Ok(template.render(scope)?),
+            CompiledCondition::Argument(name) => Ok(scope.get(&["arguments", name]).is_some_and(is_truthy)),
+            CompiledCondition::Template(template) => Ok(template.render(scope)?),
         }
     }
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::condition::{ConditionSpec, argument_shape};
+use super::condition::{CompiledCondition, argument_shape};
 use super::program::{self, PreparedCommand, ProgramOptions};
 use super::repeat::compile_list;
 use super::shell_words::warn_of_shell_words;
@@ -14,11 +14,11 @@ use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, C
 use crate::compile::{Compiler, Exposure, ShellVariableCheck};
 use crate::diagnostic::Code;
 use crate::template::{Argv, ListSlot, Scope, Shape, Template};
-use crate::value_types::{Scalar, is_identifier, kind_enum};
+use crate::value_types::{Scalar, is_identifier, yaml_kind_enum};
 use crate::world::{find_program, is_executable};
 use crate::yaml::{Location, Spanned};
 
-kind_enum! {
+yaml_kind_enum! {
     /// An argument of the program (a template), or arguments that depend on an argument of the tool.
     pub enum ExecElement {
         /// Exactly one argument, whatever its value contains; none if it is exactly one `{{…}}` whose value is absent.
@@ -61,7 +61,7 @@ enum ProgramTemplate {
 
 enum ArgvPart {
     Always(Template<Argv>),
-    If { condition: ConditionSpec, then: Vec<Template<Argv>>, otherwise: Vec<Template<Argv>> },
+    If { condition: CompiledCondition, then: Vec<Template<Argv>>, otherwise: Vec<Template<Argv>> },
     Each { list: ListSource, then: Vec<Template<Argv>> },
 }
 
@@ -310,7 +310,7 @@ fn compile_part(element: &Spanned<ExecElement>, compiler: &mut Compiler<'_>) -> 
     };
     match (&choice.condition, &choice.each, &choice.then) {
         (Some(condition), None, Some(then)) => {
-            let condition = ConditionSpec::compile(condition, Exposure::CommandLine, compiler);
+            let condition = CompiledCondition::compile(condition, Exposure::CommandLine, compiler);
             let then = compile_templates(then, compiler);
             let otherwise =
                 choice.otherwise.as_deref().map_or(Some(Vec::new()), |list| compile_templates(list, compiler));

@@ -7,10 +7,10 @@ use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::template::{Template, TextSlot};
-use crate::value_types::kind_enum;
+use crate::value_types::yaml_kind_enum;
 use crate::yaml::Spanned;
 
-kind_enum! {
+yaml_kind_enum! {
     /// An error message (a template), or a message with a code: `{ message: "not found", code: 404 }`.
     pub enum FailSpec {
         "text" => Text(String),
@@ -41,7 +41,7 @@ const INTERNAL_ERROR_CODE: i64 = -32603;
 
 impl ActionKind for FailAction {
     type Spec = FailSpec;
-    const HAS_READERS: bool = true;
+    const IS_FOR_DISPLAY: bool = true;
     const ENDS_RUN: bool = true;
 
     fn compile(node: ActionNode<'_, FailSpec>, compiler: &mut Compiler<'_>) -> Option<FailAction> {

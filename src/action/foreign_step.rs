@@ -8,15 +8,15 @@ use crate::value_types::TextOrFile;
 use crate::yaml::{Location, Spanned};
 
 /// The run of a prompt of another program.
-pub struct ForeignRun {
+pub struct ForeignRunBuilder {
     at: Location,
     steps: Vec<Spanned<Step>>,
 }
 
-impl ForeignRun {
+impl ForeignRunBuilder {
     /// No steps yet, of the prompt at this place.
-    pub fn new(at: Location) -> ForeignRun {
-        ForeignRun { at, steps: Vec::new() }
+    pub fn new(at: Location) -> ForeignRunBuilder {
+        ForeignRunBuilder { at, steps: Vec::new() }
     }
 
     /// Adds a script, which runs in `cwd`; the pack's folder is the default. It must not fail.

@@ -7,10 +7,10 @@ use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, C
 use crate::compile::{Compiler, Exposure, JsonTemplate};
 use crate::diagnostic::Code;
 use crate::template::{Shape, Template, TextSlot};
-use crate::value_types::{Json, kind_enum};
+use crate::value_types::{Json, yaml_kind_enum};
 use crate::yaml::Spanned;
 
-kind_enum! {
+yaml_kind_enum! {
     /// A message (a template), or a message with its level: `{ level: warning, data: "…" }`.
     pub enum LogSpec {
         "text" => Text(String),
@@ -57,17 +57,17 @@ pub enum LogLevel {
 pub struct LogAction {
     level: LogLevel,
     logger: Option<String>,
-    data: LogData,
+    data: LogPayload,
 }
 
-enum LogData {
+enum LogPayload {
     Text(Template<TextSlot>),
     Json(JsonTemplate),
 }
 
 impl ActionKind for LogAction {
     type Spec = LogSpec;
-    const HAS_READERS: bool = true;
+    const IS_FOR_DISPLAY: bool = true;
 
     fn outcome_shape() -> Shape {
         Shape::Object(std::sync::Arc::default())
@@ -77,7 +77,7 @@ impl ActionKind for LogAction {
         let message = match &node.spec.value {
             LogSpec::Text(text) => {
                 let text = Spanned::new(text.clone(), node.spec.location);
-                let data = LogData::Text(compiler.template(&text, Exposure::Client)?);
+                let data = LogPayload::Text(compiler.template(&text, Exposure::Client)?);
                 return Some(LogAction { level: LogLevel::default(), logger: None, data });
             }
             LogSpec::Keys(message) => message,
@@ -92,7 +92,7 @@ impl ActionKind for LogAction {
         Some(LogAction {
             level: message.level.unwrap_or_default(),
             logger: message.logger.as_ref().map(|logger| logger.value.clone()),
-            data: LogData::Json(compiler.json_template(&data.0, data.location, Exposure::Client)),
+            data: LogPayload::Json(compiler.json_template(&data.0, data.location, Exposure::Client)),
         })
     }
 
@@ -102,8 +102,8 @@ impl ActionKind for LogAction {
 
     async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
         let data = match &self.data {
-            LogData::Text(text) => text.render(context.scope)?.0.into(),
-            LogData::Json(data) => data.render(context.scope)?,
+            LogPayload::Text(text) => text.render(context.scope)?.0.into(),
+            LogPayload::Json(data) => data.render(context.scope)?,
         };
         let logger = self.logger.clone().unwrap_or_else(|| context.run.entry_name.to_owned());
         context.run.client.log(LogNotification { level: self.level, logger, data }).await;

@@ -43,7 +43,7 @@ pub use client::{
 pub use code_injection::{PROBE_VALUE, runs_value};
 pub use entries::{ArgumentTemplates, EntryFuture, EntryReference, PackEntries};
 pub use file::check_folder;
-pub use foreign_step::ForeignRun;
+pub use foreign_step::ForeignRunBuilder;
 pub use http::{check_connection, is_header_name, is_reserved_header};
 pub use log::LogLevel;
 pub use notify::ListKind;
@@ -66,7 +66,7 @@ pub trait ActionKind: Sized + Send + Sync {
     /// Whether it talks to the client, which a completion cannot.
     const TALKS_TO_CLIENT: bool = false;
     /// Whether what it renders is for people and models to read, who see the notes at the end of texts.
-    const HAS_READERS: bool = false;
+    const IS_FOR_DISPLAY: bool = false;
 
     /// The grant that a pack needs for this spec.
     fn required_grant(_: &Self::Spec, _: &Pack) -> Option<&'static str> {
@@ -251,8 +251,8 @@ macro_rules! actions {
             }
 
             /// Whether what it renders is for people and models to read.
-            pub(super) fn has_readers(&self) -> bool {
-                match self { $(Action::$variant(_) => <$type>::HAS_READERS,)+ }
+            pub(super) fn is_for_display(&self) -> bool {
+                match self { $(Action::$variant(_) => <$type>::IS_FOR_DISPLAY,)+ }
             }
 
             /// How it uses the client of its call.

@@ -7,13 +7,13 @@ use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, C
 use crate::compile::{Compiler, Exposure, Grants};
 use crate::diagnostic::{Code, truncate};
 use crate::template::{Shape, Template, UriSlot};
-use crate::value_types::kind_enum;
+use crate::value_types::yaml_kind_enum;
 use crate::yaml::Spanned;
 
 /// How much of a URI an error shows.
 const MAX_SHOWN: usize = 200;
 
-kind_enum! {
+yaml_kind_enum! {
     /// The kind of list that changed (`tools`, `prompts`, `resources`), or a resource: `{ updated: URI }`. A pack may only
     /// name its own resources.
     pub enum NotifySpec {

@@ -53,7 +53,7 @@ pub(super) fn check(step: &Step, compiler: &mut Compiler<'_>) {
 }
 
 /// Whether the run goes on after a failure of the step.
-pub(super) fn continues(on_fail: Option<&Spanned<OnFail>>) -> bool {
+pub(super) fn continues_on_failure(on_fail: Option<&Spanned<OnFail>>) -> bool {
     on_fail.is_some_and(|on_fail| on_fail.value == OnFail::Continue)
 }
 

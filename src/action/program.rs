@@ -30,7 +30,7 @@ pub(super) const PROGRAM_SIBLING_KEYS: &[&str] =
 const WITHOUT_BYTECODE: (&str, &str) = ("PYTHONDONTWRITEBYTECODE", "1");
 
 /// What errors about its output say of a program.
-const EFFECT: &str = "The program has run all the same.";
+const ALREADY_RUN_NOTE: &str = "The program has run all the same.";
 
 /// The options of a program: working directory, environment, stdin and exit codes.
 pub(super) struct ProgramOptions {
@@ -59,23 +59,27 @@ pub(super) struct PreparedCommand {
 }
 
 impl PreparedCommand {
-    /// Adds an argument; `longest` is the template variable with the longest value in it.
+    /// Adds an argument; `longest_argument` is the template variable with the longest value in it.
     ///
     /// # Errors
     /// It is too long.
-    pub(super) fn arg(&mut self, element: impl Into<OsString>, longest: Option<&str>) -> Result<(), ActionError> {
+    pub(super) fn arg(
+        &mut self,
+        element: impl Into<OsString>,
+        longest_argument: Option<&str>,
+    ) -> Result<(), ActionError> {
         let element = element.into();
-        self.arg_size.add(element.len(), longest)?;
+        self.arg_size.add(element.len(), longest_argument)?;
         self.command.args.push(element);
         Ok(())
     }
 
-    /// Adds an environment variable; `longest` is the template variable with the longest value in it.
+    /// Adds an environment variable; `longest_argument` is the template variable with the longest value in it.
     ///
     /// # Errors
     /// It is too long.
-    pub(super) fn env(&mut self, name: &str, value: String, longest: Option<&str>) -> Result<(), ActionError> {
-        self.arg_size.add(name.len() + 1 + value.len(), longest)?;
+    pub(super) fn env(&mut self, name: &str, value: String, longest_argument: Option<&str>) -> Result<(), ActionError> {
+        self.arg_size.add(name.len() + 1 + value.len(), longest_argument)?;
         self.command.env.push((name.to_owned(), value));
         Ok(())
     }
@@ -98,13 +102,13 @@ impl PreparedCommand {
 
 impl PreparedCommand {
     /// Marks its program as the shell of a script.
-    pub(super) fn for_script(mut self) -> PreparedCommand {
+    pub(super) fn mark_as_script(mut self) -> PreparedCommand {
         self.command.is_script = true;
         self
     }
 
     /// Runs it, and reports its lines as they come.
-    async fn run_reporting(mut self, context: &ActionContext<'_>) -> Result<ProgramOutput, ActionError> {
+    async fn run_with_progress(mut self, context: &ActionContext<'_>) -> Result<ProgramOutput, ActionError> {
         let latest = Arc::<LatestLine>::default();
         self.command.latest_line = Some(latest.clone());
         report_lines(&latest, context.run.client, self.run(context)).await
@@ -163,8 +167,8 @@ impl ProgramOptions {
         }
         for (name, template) in &self.env {
             let value = template.render(context.scope)?;
-            let longest = value.longest_variable().map(str::to_owned);
-            prepared.env(name, value.text, longest.as_deref())?;
+            let longest_argument = value.longest_variable().map(str::to_owned);
+            prepared.env(name, value.text, longest_argument.as_deref())?;
         }
         let command = &mut prepared.command;
         if let Some(stdin) = &self.stdin {
@@ -186,7 +190,7 @@ impl ProgramOptions {
         context: &ActionContext<'_>,
     ) -> Result<ActionOutcome, ActionError> {
         let finished = match self.streams && context.run.client.wants_progress() {
-            true => Box::pin(prepared.run_reporting(context)).await?,
+            true => Box::pin(prepared.run_with_progress(context)).await?,
             false => prepared.run(context).await?,
         };
         let size = finished.stdout.bytes.len() + finished.stderr.bytes.len();
@@ -232,7 +236,7 @@ impl ProgramOptions {
             _ => Some(exit_failure(program, &finished)),
         };
         let mut memory = HeldMemory::new(limits.budget);
-        let reserved = self.format.reserve(&finished.stdout.bytes, &mut memory, EFFECT);
+        let reserved = self.format.reserve(&finished.stdout.bytes, &mut memory, ALREADY_RUN_NOTE);
         let parse = |format: OutputFormat| format.parse(&finished.stdout, None, limits);
         let (json, body) = match failed {
             None => parse(reserved?)?,
@@ -280,7 +284,7 @@ fn compile_env(
 }
 
 fn output_limit_error(why: BudgetExceeded) -> ActionError {
-    ActionError::limit_error_after(why, EFFECT)
+    ActionError::limit_error_after(why, ALREADY_RUN_NOTE)
 }
 
 fn exit_failure(program: &str, finished: &ProgramOutput) -> String {

@@ -32,7 +32,7 @@ pub struct ProgressAction {
 
 impl ActionKind for ProgressAction {
     type Spec = ProgressSpec;
-    const HAS_READERS: bool = true;
+    const IS_FOR_DISPLAY: bool = true;
     const TALKS_TO_CLIENT: bool = true;
 
     fn outcome_shape() -> Shape {

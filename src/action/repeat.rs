@@ -26,7 +26,7 @@ const MAX_NOTES: usize = 20;
 const MAX_PARALLEL: u32 = 16;
 
 /// The list of a repeated step.
-pub(super) struct StepEach {
+pub(super) struct StepRepetition {
     list: Template<ListSlot>,
     parallel: usize,
 }
@@ -50,10 +50,10 @@ pub(super) fn compile_list(text: &Spanned<String>, compiler: &mut Compiler<'_>) 
     }
 }
 
-impl StepEach {
+impl StepRepetition {
     /// Compiles `each` and `parallel`, and returns them with the names in scope of the repeated step. `None` if there is
     /// an error.
-    pub(super) fn compile(step: &Step, compiler: &mut Compiler<'_>) -> Option<(Option<StepEach>, ScopeShape)> {
+    pub(super) fn compile(step: &Step, compiler: &mut Compiler<'_>) -> Option<(Option<StepRepetition>, ScopeShape)> {
         let names = compiler.scope_shape.clone();
         let parallel = compile_parallel(step, compiler);
         let Some(list) = &step.each else { return parallel.map(|_| (None, names)) };
@@ -65,7 +65,7 @@ impl StepEach {
             compile_list(list, compiler)?
         };
         let names = names.with_item(item, list.printed_paths());
-        Some((Some(StepEach { list, parallel: parallel? }), names))
+        Some((Some(StepRepetition { list, parallel: parallel? }), names))
     }
 
     /// Runs a step for each item; the first failure ends it.
@@ -81,7 +81,12 @@ impl StepEach {
                 items.len()
             )));
         }
-        let repetition = Repetition { step, context, began: Instant::now(), waited: context.run.client_wait.total() };
+        let repetition = RepeatedStepRun {
+            step,
+            context,
+            started_at: Instant::now(),
+            client_wait_at_start: context.run.client_wait.total(),
+        };
         let runs = items.into_iter().enumerate();
         let runs = runs.map(|(index, item)| -> BoxFuture<'_, _> {
             repetition.run_item(index, item).map(move |outcome| (index, outcome)).boxed()
@@ -101,22 +106,23 @@ impl StepEach {
 }
 
 /// A step that is being repeated.
-struct Repetition<'a> {
+struct RepeatedStepRun<'a> {
     step: &'a PlannedStep,
     context: &'a ActionContext<'a>,
-    began: Instant,
+    started_at: Instant,
     /// How long the call had waited for its client before.
-    waited: Duration,
+    client_wait_at_start: Duration,
 }
 
-impl Repetition<'_> {
+impl RepeatedStepRun<'_> {
     async fn run_item(&self, index: usize, item: Value) -> Result<ActionOutcome, ActionError> {
         let run = self.context.run;
         if run.cancel.is_cancelled() {
             return Err(WorldError::Cancelled.into());
         }
-        let waited = run.client_wait.total().saturating_sub(self.waited);
-        let timeout = self.context.timeout.saturating_sub(self.began.elapsed().saturating_sub(waited));
+        let client_wait_at_start = run.client_wait.total().saturating_sub(self.client_wait_at_start);
+        let timeout =
+            self.context.timeout.saturating_sub(self.started_at.elapsed().saturating_sub(client_wait_at_start));
         if timeout.is_zero() {
             return Err(WorldError::timed_out(self.context.timeout).into());
         }
@@ -137,15 +143,15 @@ impl Repetition<'_> {
 struct ItemOutcomes {
     outcomes: BTreeMap<usize, ActionOutcome>,
     /// Their size. Items that run at the same time release more of the budget than their own.
-    held: usize,
+    held_bytes: usize,
 }
 
 impl ItemOutcomes {
     fn insert(&mut self, index: usize, outcome: ActionOutcome, context: &ActionContext<'_>) -> Result<(), ActionError> {
         let note = outcome.note.as_ref().map_or(0, String::len);
         let size = memory_size(&outcome.value).saturating_add(outcome.body.size()).saturating_add(note);
-        self.held = self.held.saturating_add(size);
-        if self.held as u64 > MAX_MEMORY {
+        self.held_bytes = self.held_bytes.saturating_add(size);
+        if self.held_bytes as u64 > MAX_MEMORY {
             return Err(BudgetExceeded::Memory.into());
         }
         context.scope.budget().charge_memory(size)?;

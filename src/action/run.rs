@@ -3,19 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::condition::ConditionSpec;
+use super::condition::CompiledCondition;
 use super::keys::check_siblings;
-use super::repeat::StepEach;
+use super::repeat::StepRepetition;
 use super::run_plan::{PlannedStep, RunLimits, RunPlan};
 use super::stdin::check_questions;
 use super::{Action, ActionInfo, EntryReference, Step, on_fail};
 use crate::compile::{Compiler, Exposure, PartKind};
 use crate::diagnostic::Code;
 use crate::template::{CoverageMarker, ScopeShape, Shape, reserved_name_meaning};
-use crate::value_types::{TextOrFile, is_identifier, kind_enum};
+use crate::value_types::{TextOrFile, is_identifier, yaml_kind_enum};
 use crate::yaml::{Location, Spanned};
 
-kind_enum! {
+yaml_kind_enum! {
     /// One action, or a list of steps.
     pub enum Run {
         "map" => One(Box<Spanned<Step>>),
@@ -209,16 +209,16 @@ fn step_numbers(steps: &[Spanned<Step>]) -> BTreeMap<String, usize> {
 
 /// Compiles a step of a list, with its condition.
 fn compile_planned_step(step: &Spanned<Step>, compiler: &mut Compiler<'_>) -> Option<PlannedStep> {
-    let reads_from = compiler.steps_read.len();
+    let outcome_reads_start = compiler.steps_read.len();
     on_fail::check(step, compiler);
-    let repetition = StepEach::compile(step, compiler);
+    let repetition = StepRepetition::compile(step, compiler);
     let names = repetition.as_ref().map_or_else(
         // After an error in `each`, its names are still known.
         || compiler.scope_shape.clone().with_item(Shape::Any, &[]),
         |(_, names)| names.clone(),
     );
     compiler.with_scope_shape(names, |compiler| {
-        let when = step.when.as_ref().map(|when| ConditionSpec::compile(when, Exposure::Private, compiler));
+        let when = step.when.as_ref().map(|when| CompiledCondition::compile(when, Exposure::Private, compiler));
         let action = compile_step(step, false, compiler)?;
         let when = match when {
             Some(when) => Some(when?),
@@ -226,10 +226,20 @@ fn compile_planned_step(step: &Spanned<Step>, compiler: &mut Compiler<'_>) -> Op
         };
         let (each, _) = repetition?;
         let id = step.id.as_ref().map(|id| id.value.clone());
-        let continues = on_fail::continues(step.on_fail.as_ref());
+        let continues_on_failure = on_fail::continues_on_failure(step.on_fail.as_ref());
         let stdin_step = step.stdin.as_ref().and_then(|stdin| stdin.step()).map(|id| id.value.clone());
         let marker = mark_step(step, compiler);
-        Some(PlannedStep { id, when, each, continues, action, reads_from, stdin_step, keeps_stdout: false, marker })
+        Some(PlannedStep {
+            id,
+            when,
+            each,
+            continues_on_failure,
+            action,
+            outcome_reads_start,
+            stdin_step,
+            keeps_stdout: false,
+            marker,
+        })
     })
 }
 

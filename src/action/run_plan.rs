@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value};
 
 use super::checkpoint::MAX_CARRIED_OUTCOME_BYTES;
-use super::condition::ConditionSpec;
-use super::repeat::StepEach;
+use super::condition::CompiledCondition;
+use super::repeat::StepRepetition;
 use super::stdin::StepStdouts;
 use super::{
     Action, ActionContext, ActionError, ActionOutcome, Checkpoint, ClientUse, DeclaredQuestion, ListKind, OutcomeBody,
@@ -64,14 +64,14 @@ enum PlanSteps {
 /// One step of several.
 pub(super) struct PlannedStep {
     pub(super) id: Option<String>,
-    pub(super) when: Option<ConditionSpec>,
+    pub(super) when: Option<CompiledCondition>,
     /// The list that it is repeated for.
-    pub(super) each: Option<StepEach>,
+    pub(super) each: Option<StepRepetition>,
     /// Whether the run goes on after a failure.
-    pub(super) continues: bool,
+    pub(super) continues_on_failure: bool,
     pub(super) action: Action,
     /// Where the reads of this step begin in the entry's reads of outcomes.
-    pub(super) reads_from: usize,
+    pub(super) outcome_reads_start: usize,
     /// The id of the step whose stdout it reads.
     pub(super) stdin_step: Option<String>,
     /// Whether a later step reads its stdout.
@@ -393,7 +393,7 @@ impl StepRun<'_> {
         if time_left.is_zero() {
             return Err(WorldError::timed_out(self.context.timeout).into());
         }
-        scope.set_refuses_notes(!step.action.has_readers());
+        scope.set_refuses_notes(!step.action.is_for_display());
         let (began, waited) = (Instant::now(), run.client_wait.total());
         let resume = resumed.and_then(|checkpoint| checkpoint.inner.as_deref());
         let id = step.id.as_deref();
@@ -438,7 +438,7 @@ impl StepRun<'_> {
 
     /// The outcomes that this step, later steps, or the result, use.
     fn needed_outcomes(&self, at: usize, scope: &Scope) -> Map<String, Value> {
-        let from = self.steps.get(at).map_or(0, |step| step.reads_from);
+        let from = self.steps.get(at).map_or(0, |step| step.outcome_reads_start);
         let named: BTreeSet<Option<&str>> = self.reads.iter().skip(from).map(Option::as_deref).collect();
         let all = named.contains(&None);
         let outcomes = scope.steps().into_iter().flatten();
@@ -465,6 +465,6 @@ impl PlannedStep {
         context.scope.budget().return_unused();
         self.marker.iter().for_each(CoverageMarker::hit);
         let ended = self.action.execute(context).await;
-        if self.continues { on_fail::into_tolerated_outcome(ended) } else { ended }
+        if self.continues_on_failure { on_fail::into_tolerated_outcome(ended) } else { ended }
     }
 }

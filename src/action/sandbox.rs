@@ -17,10 +17,10 @@ pub(super) fn compile(step: &Step, compiler: &mut Compiler<'_>) -> Option<Vec<Ar
         rules.push(Arc::new(step_rules(written, step, compiler)?));
     }
     let action = step.actions().first().map(|action| action.key).unwrap_or_default();
-    let demanded: Vec<Arc<SandboxRules>> =
+    let sandbox_rules: Vec<Arc<SandboxRules>> =
         compiler.pack.sandboxes.iter().filter(|(grant, _)| grant == action).map(|(_, rules)| rules.clone()).collect();
-    for demand in demanded {
-        rules.push(Arc::new(with_pack_folder(&demand, step, compiler)));
+    for required_rules in sandbox_rules {
+        rules.push(Arc::new(with_pack_folder(&required_rules, step, compiler)));
     }
     if let (Some(written), true) = (&step.sandbox, rules.len() > MAX_SANDBOXES) {
         let words = format!("more than {MAX_SANDBOXES} sandboxes hold this program, with those of the importers");
@@ -48,16 +48,16 @@ fn step_rules(written: &Spanned<Sandbox>, step: &Step, compiler: &mut Compiler<'
 /// The working folder that a variable or an argument names.
 fn variable_cwd(cwd: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<SandboxPath> {
     if working_folder::is_argument(cwd, compiler) {
-        let shown = cwd.trim_matches(['{', '}', ' ']).to_owned();
-        return Some(SandboxPath { shown, place: SandboxPlace::WorkingFolder });
+        let display_path = cwd.trim_matches(['{', '}', ' ']).to_owned();
+        return Some(SandboxPath { display_path, place: SandboxPlace::WorkingFolder });
     }
     compiler.sandbox_variable(cwd)
 }
 
 /// What an importer demands of a pack, which may read its own folder, and that which the importer passes as `cwd`. The
 /// workspace and what an argument names are for packs that may read outside of themselves.
-fn with_pack_folder(demand: &SandboxRules, step: &Step, compiler: &mut Compiler<'_>) -> SandboxRules {
-    let mut rules = demand.clone();
+fn with_pack_folder(required_rules: &SandboxRules, step: &Step, compiler: &mut Compiler<'_>) -> SandboxRules {
+    let mut rules = required_rules.clone();
     rules.read.push(SandboxPath::below(compiler.pack.folder.path(), Path::new("")));
     if let Some(cwd) = step.cwd.as_ref().filter(|cwd| cwd.contains("{{")) {
         let is_passed = !working_folder::is_argument(cwd, compiler) && compiler.workspace(cwd).is_none();

@@ -14,7 +14,7 @@ use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, C
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
 use crate::template::Shape;
-use crate::value_types::{TextOrFile, is_identifier, kind_enum};
+use crate::value_types::{TextOrFile, is_identifier, yaml_kind_enum};
 use crate::yaml::Spanned;
 
 /// A script and its shell.
@@ -36,7 +36,7 @@ pub struct ScriptSpec {
     pub is_foreign: bool,
 }
 
-kind_enum! {
+yaml_kind_enum! {
     /// The name of a shell, or a custom command.
     pub enum Shell {
         "text" => Known(ShellName),
@@ -126,7 +126,7 @@ impl ActionKind for ScriptAction {
     }
 
     async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
-        let mut prepared = self.options.prepare(&self.program, context)?.for_script();
+        let mut prepared = self.options.prepare(&self.program, context)?.mark_as_script();
         for option in &self.shell_options {
             prepared.arg(option, None)?;
         }

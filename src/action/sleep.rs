@@ -40,7 +40,7 @@ impl ActionKind for SleepAction {
                 "invalid duration `{shown}`, expected a number and a unit, such as `250ms` or `10s`"
             ))
         })?;
-        let pause = if context.run.world.sleeps() { wanted.min(context.timeout) } else { Duration::ZERO };
+        let pause = if context.run.world.has_real_time() { wanted.min(context.timeout) } else { Duration::ZERO };
         tokio::select! {
             biased;
             () = context.run.cancel.cancelled() => return Err(WorldError::Cancelled.into()),

@@ -12,11 +12,11 @@ use crate::budget::BudgetExceeded;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::template::{RenderError, Scope, Shape, Template, TextSlot};
-use crate::value_types::{FileRef, TextOrFile, kind_enum};
+use crate::value_types::{FileRef, TextOrFile, yaml_kind_enum};
 use crate::world::CapturedBytes;
 use crate::yaml::{Location, Spanned};
 
-kind_enum! {
+yaml_kind_enum! {
     /// A template, `{ file: PATH }` for the content of a file, or `{ from: ID }` for the stdout of an earlier step.
     pub enum StdinSpec {
         "text" => Text(String),

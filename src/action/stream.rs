@@ -10,7 +10,7 @@ use super::{McpClient, ProgressUpdate};
 use crate::world::LatestLine;
 
 /// How long to wait between two messages.
-const PAUSE: Duration = Duration::from_millis(100);
+const MIN_REPORT_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Where output goes while its program runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -48,7 +48,7 @@ pub(super) async fn report_lines<T>(
         tokio::select! {
             biased;
             ended = &mut program => break ended,
-            () = tokio::time::sleep(PAUSE) => {}
+            () = tokio::time::sleep(MIN_REPORT_INTERVAL) => {}
         }
     };
     latest.complete();

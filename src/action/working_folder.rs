@@ -39,7 +39,7 @@ impl WorkingFolder {
             return Some(WorkingFolder::Folder(workspace));
         }
         if written.contains("{{") {
-            return WorkingFolder::of_template(written, compiler);
+            return WorkingFolder::from_template(written, compiler);
         }
         let path = compiler.resolve_path(written, written.location)?;
         let folder = compiler.pack.folder.path().join(&path);
@@ -56,7 +56,7 @@ impl WorkingFolder {
         }
     }
 
-    fn of_template(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<WorkingFolder> {
+    fn from_template(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<WorkingFolder> {
         let template: Template<TextSlot> = compiler.template(written, Exposure::Private)?;
         if let Some([env, name]) = template.single_path()
             && env == "env"
@@ -65,7 +65,7 @@ impl WorkingFolder {
             return Some(WorkingFolder::Variable(name.clone()));
         }
         if let Some(name) = path_argument(template.single_path(), compiler) {
-            check_is_given(&name, written, compiler)?;
+            check_has_value(&name, written, compiler)?;
             return Some(WorkingFolder::Argument(name));
         }
         let message = "invalid `cwd`, expected a path of the pack, or exactly one `{{env.NAME}}`, `{{workspace}}`, or an \
@@ -114,7 +114,7 @@ fn declared_argument(path: &[String], compiler: &Compiler<'_>) -> Option<String>
 }
 
 /// Reports an argument that a call may leave out, so that there is no folder.
-fn check_is_given(name: &str, written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<()> {
+fn check_has_value(name: &str, written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<()> {
     if compiler.path_arguments.get(name) == Some(&true) {
         return Some(());
     }

@@ -10,9 +10,9 @@ use tokio::task::block_in_place;
 use super::BudgetExceeded;
 
 /// From how many bytes on a message is read and written where it may block.
-const LARGE: u64 = 256 << 10;
+const LARGE_MESSAGE_BYTES: u64 = 256 << 10;
 /// The same for a text in which secrets are searched.
-const LARGE_WITH_SECRETS: u64 = 32 << 10;
+const LARGE_REDACTED_BYTES: u64 = 32 << 10;
 /// How many calls may block at once: each needs a thread.
 const MAX_BLOCKING_CALLS: usize = 128;
 /// How many bytes of values all calls may hold together.
@@ -74,12 +74,12 @@ impl Drop for BlockingPermit<'_> {
 
 /// Reads or writes a message of so many bytes; a large one where it may block.
 pub fn block_if_large<T>(bytes: u64, work: impl FnOnce() -> T) -> T {
-    if bytes < LARGE { work() } else { run_in_place(work) }
+    if bytes < LARGE_MESSAGE_BYTES { work() } else { run_in_place(work) }
 }
 
 /// Searches a text of so many bytes for secrets; a large one where it may block.
 pub fn block_if_large_with_secrets<T>(bytes: u64, work: impl FnOnce() -> T) -> T {
-    if bytes < LARGE_WITH_SECRETS { work() } else { run_in_place(work) }
+    if bytes < LARGE_REDACTED_BYTES { work() } else { run_in_place(work) }
 }
 
 /// Runs work on this thread while another one takes over its tasks. A runtime with one thread, as in a command with one

@@ -22,7 +22,7 @@ pub enum BudgetExceeded {
     )]
     Memory,
     /// Time.
-    #[error("timed out after {:?}", round_limit(*after))]
+    #[error("timed out after {:?}", round_for_display(*after))]
     Time {
         /// The timeout.
         after: Duration,
@@ -39,7 +39,7 @@ pub enum BudgetExceeded {
 }
 
 /// A time limit in words: what is left of a limit is not told to the nanosecond.
-pub fn round_limit(limit: Duration) -> Duration {
+pub fn round_for_display(limit: Duration) -> Duration {
     match limit.as_millis() {
         0..100 => limit,
         milliseconds => Duration::from_millis(u64::try_from((milliseconds + 5) / 10).unwrap_or(u64::MAX / 10) * 10),

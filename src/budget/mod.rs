@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 pub use capacity::{Capacity, block_if_large, block_if_large_with_secrets};
-pub use exceeded::{BudgetExceeded, round_limit};
+pub use exceeded::{BudgetExceeded, round_for_display};
 pub use held_memory::HeldMemory;
 pub use memory_size::{json_memory_size, memory_size};
 
@@ -32,7 +32,7 @@ pub const MAX_WORK: u64 = 1 << 29;
 pub const MAX_MEMORY: u64 = 128 << 20;
 
 /// How much work a call may do at a stretch on the async thread.
-const MAX_INLINE_STRETCH: u64 = 64 << 10;
+const MAX_UNINTERRUPTED_WORK: u64 = 64 << 10;
 /// How much work a call may do there in total.
 const MAX_INLINE_WORK: u64 = 1 << 20;
 /// How much a call may hold even if all calls together exceed their limit.
@@ -282,7 +282,7 @@ impl Budget {
         }
         let (done, mark) = (self.used.work.load(Relaxed), self.memory_mark());
         if done < MAX_INLINE_WORK {
-            let _guard = self.enter_thread(WorkThread::Inline, done.saturating_add(MAX_INLINE_STRETCH));
+            let _guard = self.enter_thread(WorkThread::Inline, done.saturating_add(MAX_UNINTERRUPTED_WORK));
             let result = work();
             if !self.used.needs_blocking_thread.swap(false, Relaxed) {
                 return Ok(result);
@@ -298,7 +298,7 @@ impl Budget {
     /// # Errors
     /// As those of [`Budget::run_repeatable`].
     pub fn run_sized<T>(&self, size: usize, work: impl FnOnce() -> T) -> Result<T, BudgetExceeded> {
-        let inline = !self.is_on_thread(WorkThread::Idle) || (size as u64) < MAX_INLINE_STRETCH;
+        let inline = !self.is_on_thread(WorkThread::Idle) || (size as u64) < MAX_UNINTERRUPTED_WORK;
         if inline { Ok(work()) } else { self.run_blocking(work) }
     }
 

@@ -26,7 +26,7 @@ fn released_memory_can_be_charged_again() {
 
 #[test]
 fn short_work_runs_once_and_long_work_twice() {
-    for (units, times) in [(1000, 1), (MAX_INLINE_STRETCH as usize + 1, 2)] {
+    for (units, times) in [(1000, 1), (MAX_UNINTERRUPTED_WORK as usize + 1, 2)] {
         let budget = Budget::default();
         let begun = Cell::new(0);
         let result = budget.run_repeatable(|| {
@@ -44,8 +44,8 @@ fn long_work_does_not_block_other_tasks() {
     let worked = runtime.spawn(async move {
         let other = tokio::spawn(async move { sender.send(()) });
         let budget = Budget::default();
-        let heard =
-            budget.run_sized(MAX_INLINE_STRETCH as usize, || receiver.recv_timeout(Duration::from_secs(20)).is_ok());
+        let heard = budget
+            .run_sized(MAX_UNINTERRUPTED_WORK as usize, || receiver.recv_timeout(Duration::from_secs(20)).is_ok());
         (heard, other.await.is_ok())
     });
     assert_eq!(runtime.block_on(worked).unwrap(), (Ok(true), true));
@@ -60,7 +60,7 @@ fn cancelled_or_late_call_is_refused() {
     assert_eq!(budget.with_timeout(Duration::from_secs(1)).charge_work(1), Ok(()));
     cancel.cancel();
     assert_eq!(
-        budget.run_repeatable(|| budget.charge_work(MAX_INLINE_STRETCH as usize + 1)).unwrap(),
+        budget.run_repeatable(|| budget.charge_work(MAX_UNINTERRUPTED_WORK as usize + 1)).unwrap(),
         Err(BudgetExceeded::Cancelled)
     );
 }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::diagnostic::{Code, Purpose};
+use crate::diagnostic::{Code, Operation};
 
 use super::Catalog;
 use super::build::BuildOutcome;
@@ -69,28 +69,28 @@ impl BuildOutcome {
     /// It is refused; the current catalog stays.
     pub fn accept(&mut self, usage: &Usage) -> Result<Arc<Catalog>, AcceptError> {
         match usage {
-            Usage::Local => self.report.enforce(&[Purpose::Use]),
-            Usage::Http(_) => self.report.enforce(&[Purpose::Use, Purpose::Http]),
+            Usage::Local => self.report.enforce(&[Operation::Use]),
+            Usage::Http(_) => self.report.enforce(&[Operation::Use, Operation::Http]),
         }
         if self.report.has_errors() {
             return Err(AcceptError::Invalid);
         }
         let UnacceptedCatalog(catalog) = self.catalog.take().ok_or(AcceptError::Invalid)?;
-        if let Usage::Http(http_usage) = usage {
-            self.check_http_usage(catalog.http_settings(), http_usage)?;
+        if let Usage::Http(http_serving_mode) = usage {
+            self.check_http_usage(catalog.http_settings(), http_serving_mode)?;
         }
         Ok(Arc::new(catalog))
     }
 
-    fn check_http_usage(&mut self, settings: &HttpSettings, http_usage: &HttpUsage) -> Result<(), AcceptError> {
-        if http_usage.needs_token() && settings.access.token.is_none() {
-            let message = format!("missing `token`: `{}` is reachable from other machines", http_usage.address);
+    fn check_http_usage(&mut self, settings: &HttpSettings, http_serving_mode: &HttpUsage) -> Result<(), AcceptError> {
+        if http_serving_mode.needs_token() && settings.access.token.is_none() {
+            let message = format!("missing `token`: `{}` is reachable from other machines", http_serving_mode.address);
             self.report
                 .error(Code::MissingKey, settings.key_span("token"), message)
                 .help("set `http.token`, or pass `--insecure`");
             return Err(AcceptError::Unprotected);
         }
-        for key in http_usage.settings_at_start.iter().flat_map(|at_start| at_start.changed_keys(settings)) {
+        for key in http_serving_mode.settings_at_start.iter().flat_map(|at_start| at_start.changed_keys(settings)) {
             let message = format!("change of `{key}` requires a restart");
             self.report
                 .warning(Code::Unused, settings.key_span(key), message)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::action::{check_connection, check_folder};
-use crate::compile::{Compiler, LoadContext, LoadCoverage, LoadDependencies, PackAct, PartKind, SandboxUse};
+use crate::compile::{Compiler, GrantUse, LoadContext, LoadCoverage, LoadDependencies, PartKind, SandboxUse};
 use crate::diagnostic::{Code, Report};
 use crate::load::{EntryFile, LoadedPack, LoadedPacks, ParsedFiles};
 use crate::manifest::{Prompt, Skills};
@@ -52,7 +52,7 @@ pub struct BuildOutcome {
     /// The programs that have a sandbox.
     pub sandboxes: Vec<SandboxUse>,
     /// What packs from elsewhere would do.
-    pub acts: Vec<PackAct>,
+    pub acts: Vec<GrantUse>,
     /// The parts of the manifest, where it is recorded which of them are reached.
     pub coverage: Option<LoadCoverage>,
     /// The included files, for a later load.
@@ -113,13 +113,13 @@ struct CatalogBuilder<'e> {
     resources: Vec<CompiledResource>,
     skills: SkillCollector,
     /// The first location of each name, by kind.
-    tool_places: IndexMap<String, Location>,
-    prompt_places: IndexMap<String, Location>,
-    resource_places: IndexMap<String, Location>,
+    tool_locations: IndexMap<String, Location>,
+    prompt_locations: IndexMap<String, Location>,
+    resource_locations: IndexMap<String, Location>,
     /// The first location of each URI.
     uris: IndexMap<String, Location>,
     /// Names of all entries, with errors or without grants too.
-    own_names: Vec<EntryNames>,
+    names_by_pack: Vec<EntryNames>,
     /// The URIs of all declared resources, with errors or without grants too.
     declared_uris: Vec<DeclaredUri>,
     /// Finds the secrets of all packs.
@@ -171,7 +171,8 @@ struct EntryNames {
 
 impl CatalogBuilder<'_> {
     fn add_pack(&mut self, pack: &LoadedPack, findings: &mut LoadContext) {
-        let pack_context = PackContext::new(pack, self.own_names.is_empty(), &findings.report.sources, &self.secrets);
+        let pack_context =
+            PackContext::new(pack, self.names_by_pack.is_empty(), &findings.report.sources, &self.secrets);
         let mut references = ReferenceCollector::default();
         let mut own = EntryNames::default();
         self.tests.clear();
@@ -181,7 +182,7 @@ impl CatalogBuilder<'_> {
             own.tools.extend(file.entries.tools.keys().map(|name| name.value.clone()));
             own.resources.extend(file.entries.resources.keys().map(|name| name.value.clone()));
             let uris = file.entries.resources.values().filter_map(|resource| resource.uri.as_ref());
-            let pack_number = self.own_names.len();
+            let pack_number = self.names_by_pack.len();
             self.declared_uris.extend(uris.filter_map(|uri| {
                 Some(DeclaredUri { pack: pack_number, template: UriTemplate::parse(uri).ok()?, at: uri.location })
             }));
@@ -200,7 +201,7 @@ impl CatalogBuilder<'_> {
         pack.pack.connections.iter().for_each(|(name, written)| check_connection(name, written, &mut compiler));
         pack.pack.folders.iter().for_each(|(name, written)| check_folder(name, written, &mut compiler));
         pack.manifest.skills.iter().for_each(|written| self.add_skills(written, &pack_context, &mut compiler));
-        self.own_names.push(own);
+        self.names_by_pack.push(own);
         self.pack_nodes.push(PackNode { pack_context, importer: pack.importer });
         self.references.push(references);
     }
@@ -218,7 +219,7 @@ impl CatalogBuilder<'_> {
         );
         for prompt in &pack_build.pack.foreign_prompts {
             let name = Spanned::new(prompt.name.clone(), prompt.at);
-            let (building, is_first) = start_entry(&name, pack_build, compiler, &mut self.prompt_places);
+            let (building, is_first) = start_entry(&name, pack_build, compiler, &mut self.prompt_locations);
             let links = links.remove(&prompt.at.file()).unwrap_or_default();
             if let Some(parts) = PromptParts::from_foreign(prompt, links, building).filter(|_| is_first) {
                 self.insert_prompt(Arc::new(parts), pack_build.pack_context);
@@ -232,7 +233,7 @@ impl CatalogBuilder<'_> {
             self.add_prompt(name, prompt, pack_build, &mut compiler);
         }
         for (name, resource) in &file.entries.resources {
-            let taken = &mut self.resource_places;
+            let taken = &mut self.resource_locations;
             let (building, is_first) = start_entry(name, pack_build, &mut compiler, taken);
             building.references.note_run(EntryId::resource(name), resource.run.as_ref());
             building.references.note_completions(&EntryId::resource(name), &resource.arguments);
@@ -245,7 +246,7 @@ impl CatalogBuilder<'_> {
             }
         }
         for (name, tool) in &file.entries.tools {
-            let (building, is_first) = start_entry(name, pack_build, &mut compiler, &mut self.tool_places);
+            let (building, is_first) = start_entry(name, pack_build, &mut compiler, &mut self.tool_locations);
             building.references.note_run(EntryId::tool(name), tool.run.as_ref());
             let built = CompiledTool::build(tool, building).filter(|_| is_first);
             let built = built.map(|mut tool| {
@@ -270,7 +271,7 @@ impl CatalogBuilder<'_> {
     ) {
         let qualified = pack_build.pack_context.qualified_name(name);
         let key = pack_build.key.prompt(&qualified, prompt, compiler);
-        let (building, is_first) = start_entry(name, pack_build, compiler, &mut self.prompt_places);
+        let (building, is_first) = start_entry(name, pack_build, compiler, &mut self.prompt_locations);
         building.references.note_run(EntryId::prompt(name), prompt.run.as_ref());
         building.references.note_completions(&EntryId::prompt(name), &prompt.arguments);
         let parts = match self.earlier_prompt(&qualified, key) {
@@ -337,7 +338,7 @@ impl CatalogBuilder<'_> {
                 }
                 None => {
                     self.uris.insert(uri.to_owned(), at);
-                    let pack = self.own_names.len();
+                    let pack = self.names_by_pack.len();
                     let template = UriTemplate::parse(uri);
                     self.declared_uris.extend(template.map(|template| DeclaredUri { pack, template, at }));
                 }
@@ -397,7 +398,13 @@ impl CatalogBuilder<'_> {
         lists: &'a Lists,
         packs: &'a [LoadedPack],
     ) -> LintedServer<'a> {
-        LintedServer { info, lists, packs, tool_places: &self.tool_places, prompt_places: &self.prompt_places }
+        LintedServer {
+            info,
+            lists,
+            packs,
+            tool_locations: &self.tool_locations,
+            prompt_locations: &self.prompt_locations,
+        }
     }
 
     fn build_lists(&self, from_skills: SkillListings, routes: &Routes) -> Lists {
@@ -484,7 +491,7 @@ fn start_entry<'a, 'c>(
     }
     compiler.scope_shape = pack_build.pack_context.names.clone();
     compiler.allow_dash.clear();
-    compiler.closed_arguments.clear();
+    compiler.fixed_value_arguments.clear();
     compiler.path_arguments.clear();
     compiler.argument_locations.clear();
     let before = compiler.findings.content_digests.len();

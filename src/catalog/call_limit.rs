@@ -42,7 +42,7 @@ struct Rate {
 struct CallUsage {
     /// When the calls of the last while began, oldest first.
     calls: VecDeque<Instant>,
-    turns: ConcurrencyQueue,
+    queue_state: ConcurrencyQueue,
 }
 
 /// An admitted call.
@@ -83,7 +83,7 @@ impl CallLimit {
     pub(super) fn inherit_usage(&self, earlier: &CallLimit) {
         // A catalog that is served already keeps its own count.
         if self.usage.set(earlier.usage().clone()).is_ok() {
-            lock(self.usage()).turns.set_limit(self.max_concurrent);
+            lock(self.usage()).queue_state.set_limit(self.max_concurrent);
         }
     }
 
@@ -91,9 +91,9 @@ impl CallLimit {
     pub(super) fn acquire(&self, name: &str, is_new: bool) -> Result<Admission, String> {
         let usage = self.usage();
         let mut current = lock(usage);
-        current.turns.set_limit(self.max_concurrent);
-        let must_wait = is_new && current.turns.is_full();
-        if must_wait && current.turns.waiting() >= self.queue {
+        current.queue_state.set_limit(self.max_concurrent);
+        let must_wait = is_new && current.queue_state.is_full();
+        if must_wait && current.queue_state.waiting() >= self.queue {
             return Err(self.refusal(name));
         }
         if let Some(rate) = self.rate.as_ref().filter(|_| is_new) {
@@ -102,10 +102,10 @@ impl CallLimit {
             })?;
         }
         if must_wait {
-            let position = current.turns.wait();
+            let position = current.queue_state.wait();
             return Ok(Admission::Waiting(QueuedCall { usage: usage.clone(), position, has_run: false }));
         }
-        current.turns.start();
+        current.queue_state.start();
         Ok(Admission::Running(ConcurrencyPermit { usage: usage.clone() }))
     }
 
@@ -123,7 +123,7 @@ impl CallLimit {
 
 impl Drop for ConcurrencyPermit {
     fn drop(&mut self) {
-        lock(&self.usage).turns.end();
+        lock(&self.usage).queue_state.end();
     }
 }
 
@@ -143,7 +143,7 @@ impl QueuedCall {
 impl Drop for QueuedCall {
     fn drop(&mut self) {
         if !self.has_run {
-            lock(&self.usage).turns.leave(&self.position);
+            lock(&self.usage).queue_state.leave(&self.position);
         }
     }
 }

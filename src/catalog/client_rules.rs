@@ -12,7 +12,7 @@ use crate::manifest::{Message, Prompt};
 use crate::value_types::{Block, BlockBody};
 use crate::yaml::Location;
 
-use super::clients::{KnownClient, Limit, Rule};
+use super::clients::{ClientLimit, KnownClient, Rule};
 use super::common_client_limits;
 use super::listing::{Lists, PromptListing, ServerInfo, ToolListing};
 
@@ -22,16 +22,16 @@ pub(super) struct LintedServer<'a> {
     pub(super) lists: &'a Lists,
     pub(super) packs: &'a [LoadedPack],
     /// The places of tools, by name.
-    pub(super) tool_places: &'a IndexMap<String, Location>,
+    pub(super) tool_locations: &'a IndexMap<String, Location>,
     /// The places of prompts, by name.
-    pub(super) prompt_places: &'a IndexMap<String, Location>,
+    pub(super) prompt_locations: &'a IndexMap<String, Location>,
 }
 
 /// Warns of what the named clients do not take; without names, of what most do not.
 pub(super) fn warn(clients: &[KnownClient], server: &LintedServer<'_>, findings: &mut LoadContext) {
     let Some(first) = server.packs.first() else { return };
     if clients.is_empty() {
-        let place_of = |tool: &str| server.tool_places.get(tool).copied().unwrap_or(first.at);
+        let place_of = |tool: &str| server.tool_locations.get(tool).copied().unwrap_or(first.at);
         common_client_limits::warn_of_long_names(server.info, server.lists, place_of, findings);
         common_client_limits::warn_of_many_tools(server.lists, first.at, findings);
     }
@@ -55,21 +55,23 @@ impl ClientRuleCheck<'_> {
     fn check(&mut self) {
         let lists = self.server.lists;
         match self.rule.limit {
-            Limit::Tools(_) | Limit::Prompts | Limit::Resources | Limit::ResourceTemplates => self.check_server(),
-            Limit::ToolName { .. } | Limit::RootKeywords(_) | Limit::PropertyName(_) => {
+            ClientLimit::Tools(_) | ClientLimit::Prompts | ClientLimit::Resources | ClientLimit::ResourceTemplates => {
+                self.check_server()
+            }
+            ClientLimit::ToolName { .. } | ClientLimit::RootKeywords(_) | ClientLimit::PropertyName(_) => {
                 lists.tools.iter().for_each(|tool| self.check_tool(tool));
             }
-            Limit::PromptTitle | Limit::RequiredArguments(_) | Limit::PromptDescription => {
+            ClientLimit::PromptTitle | ClientLimit::RequiredArguments(_) | ClientLimit::PromptDescription => {
                 lists.prompts.iter().for_each(|prompt| self.check_prompt(prompt));
             }
-            Limit::Messages(_) | Limit::FirstMessage => self.check_messages(),
+            ClientLimit::Messages(_) | ClientLimit::FirstMessage => self.check_messages(),
             // They are no error of the server: the page of `folio dev` shows them.
-            Limit::Completion
-            | Limit::Questions
-            | Limit::StructuredContent
-            | Limit::TextBesideStructured
-            | Limit::IgnoredKeywords(_)
-            | Limit::ListChanges => {}
+            ClientLimit::Completion
+            | ClientLimit::Questions
+            | ClientLimit::StructuredContent
+            | ClientLimit::TextBesideStructured
+            | ClientLimit::IgnoredKeywords(_)
+            | ClientLimit::ListChanges => {}
         }
     }
 
@@ -81,19 +83,19 @@ impl ClientRuleCheck<'_> {
     fn check_server(&mut self) {
         let (lists, at) = (self.server.lists, self.at);
         match self.rule.limit {
-            Limit::Tools(max) if lists.tools.len() > max => {
+            ClientLimit::Tools(max) if lists.tools.len() > max => {
                 self.warn(at.span(), &count_noun(lists.tools.len(), "tool"))
                     .help("split the server, or turn tools into prompts or resources");
             }
-            Limit::Prompts if !lists.prompts.is_empty() => {
+            ClientLimit::Prompts if !lists.prompts.is_empty() => {
                 self.warn(at.span(), &count_noun(lists.prompts.len(), "prompt"))
                     .help("`server: { bridge: auto }`, the default, offers them to the model as tools");
             }
-            Limit::Resources if !(lists.resources.is_empty() && lists.resource_templates.is_empty()) => {
+            ClientLimit::Resources if !(lists.resources.is_empty() && lists.resource_templates.is_empty()) => {
                 self.warn(at.span(), &count_noun(lists.resources.len() + lists.resource_templates.len(), "resource"))
                     .help("`server: { bridge: auto }`, the default, offers them to the model as tools");
             }
-            Limit::ResourceTemplates if !lists.resource_templates.is_empty() => {
+            ClientLimit::ResourceTemplates if !lists.resource_templates.is_empty() => {
                 self.warn(at.span(), &count_noun(lists.resource_templates.len(), "resource template"))
                     .help("offer what matters there as a tool, too");
             }
@@ -102,9 +104,9 @@ impl ClientRuleCheck<'_> {
     }
 
     fn check_tool(&mut self, tool: &ToolListing) {
-        let at = self.server.tool_places.get(&tool.name).unwrap_or(&self.at).span();
+        let at = self.server.tool_locations.get(&tool.name).unwrap_or(&self.at).span();
         match self.rule.limit {
-            Limit::ToolName { pattern, max } => {
+            ClientLimit::ToolName { pattern, max } => {
                 let whole = pattern.replace("{server}", &self.server.info.name).replace("{name}", &tool.name);
                 let length = whole.chars().count();
                 if length > max {
@@ -112,7 +114,7 @@ impl ClientRuleCheck<'_> {
                         .help("shorten the name of the server or of the tool");
                 }
             }
-            Limit::RootKeywords(keywords) => {
+            ClientLimit::RootKeywords(keywords) => {
                 let found: Vec<&str> =
                     keywords.iter().copied().filter(|keyword| tool.input_schema.contains_key(*keyword)).collect();
                 if !found.is_empty() {
@@ -123,7 +125,7 @@ impl ClientRuleCheck<'_> {
                     .help("write one object with all properties, and say in `description` which belong together");
                 }
             }
-            Limit::PropertyName(max) => {
+            ClientLimit::PropertyName(max) => {
                 let properties = tool.input_schema.get("properties").and_then(Value::as_object);
                 for name in properties.into_iter().flat_map(|properties| properties.keys()) {
                     let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.' | '-');
@@ -139,13 +141,13 @@ impl ClientRuleCheck<'_> {
 
     fn check_prompt(&mut self, prompt: &PromptListing) {
         let name = &prompt.name;
-        let at = self.server.prompt_places.get(name).unwrap_or(&self.at).span();
+        let at = self.server.prompt_locations.get(name).unwrap_or(&self.at).span();
         match self.rule.limit {
-            Limit::PromptTitle if prompt.title.as_ref().is_some_and(|title| title.contains(' ')) => {
+            ClientLimit::PromptTitle if prompt.title.as_ref().is_some_and(|title| title.contains(' ')) => {
                 self.warn(at, &format!("title of prompt `{name}` with a space"))
                     .help("leave the title out, and say in `description` what it says");
             }
-            Limit::RequiredArguments(max) => {
+            ClientLimit::RequiredArguments(max) => {
                 let required = prompt.arguments.iter().filter(|argument| argument.required).count();
                 if required > max {
                     self.warn(at, &format!("{required} required arguments of `{name}`")).help(
@@ -153,7 +155,7 @@ impl ClientRuleCheck<'_> {
                     );
                 }
             }
-            Limit::PromptDescription if prompt.description.is_none() => {
+            ClientLimit::PromptDescription if prompt.description.is_none() => {
                 self.warn(at, &format!("no description of prompt `{name}`")).help("write `description`");
             }
             _ => {}
@@ -174,12 +176,12 @@ impl ClientRuleCheck<'_> {
     fn check_messages_of(&mut self, name: &str, prompt: &Prompt, at: Location) {
         let Some(messages) = &prompt.messages else { return };
         match self.rule.limit {
-            Limit::Messages(max) if messages.value.len() > max => {
+            ClientLimit::Messages(max) if messages.value.len() > max => {
                 let count = count_noun(messages.value.len(), "message");
                 self.warn(at.span(), &format!("{count} of prompt `{name}`"))
                     .help("write all that matters into the first message");
             }
-            Limit::FirstMessage => {
+            ClientLimit::FirstMessage => {
                 let Some(first) = messages.value.first().filter(|first| !is_text(first)) else { return };
                 self.warn(first.location.span(), &format!("no text at the start of prompt `{name}`"))
                     .help("begin with a message of text");

@@ -52,7 +52,7 @@ pub struct NamePatterns {
 /// What a client does not take.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(tag = "kind", content = "value", rename_all = "camelCase")]
-pub(super) enum Limit {
+pub(super) enum ClientLimit {
     /// Names of tools that are longer than this, with that of the server.
     ToolName { pattern: &'static str, max: usize },
     /// More tools than this.
@@ -95,34 +95,36 @@ pub(super) enum Limit {
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct Rule {
     #[serde(flatten)]
-    pub(super) limit: Limit,
+    pub(super) limit: ClientLimit,
     pub(super) outcome: &'static str,
 }
 
 /// Shortens the rows.
-const fn rule(limit: Limit, outcome: &'static str) -> Rule {
+const fn rule(limit: ClientLimit, outcome: &'static str) -> Rule {
     Rule { limit, outcome }
 }
 
 /// Keywords that the API behind a client takes only below the root.
-const COMBINATIONS: Rule = rule(
-    Limit::RootKeywords(&["oneOf", "anyOf", "allOf", "$ref"]),
+const ROOT_COMBINATORS: Rule = rule(
+    ClientLimit::RootKeywords(&["oneOf", "anyOf", "allOf", "$ref"]),
     "the API rejects the schema, and the whole request with it",
 );
 
-const PROPERTY_NAMES: Rule = rule(Limit::PropertyName(64), "the API refuses such a property, and with it the request");
+const PROPERTY_NAMES: Rule =
+    rule(ClientLimit::PropertyName(64), "the API refuses such a property, and with it the request");
 
-const NO_PROMPTS: Rule = rule(Limit::Prompts, "prompts are not shown");
-const NO_RESOURCES: Rule = rule(Limit::Resources, "resources are not shown");
-const NO_TEMPLATES: Rule = rule(Limit::ResourceTemplates, "resource templates are not shown");
-const NO_COMPLETION: Rule = rule(Limit::Completion, "values are not suggested while one types");
-const NO_QUESTIONS: Rule = rule(Limit::Questions, "the user cannot be asked: a call that asks fails");
-const NO_STRUCTURE: Rule = rule(Limit::StructuredContent, "the model gets the text of a result alone");
-const NO_RELOADS: Rule = rule(Limit::ListChanges, "lists are read at the start: new names come when it starts again");
-const BARE_MENU: Rule = rule(Limit::PromptDescription, "the menu shows nothing but its name");
+const NO_PROMPTS: Rule = rule(ClientLimit::Prompts, "prompts are not shown");
+const NO_RESOURCES: Rule = rule(ClientLimit::Resources, "resources are not shown");
+const NO_TEMPLATES: Rule = rule(ClientLimit::ResourceTemplates, "resource templates are not shown");
+const NO_COMPLETION: Rule = rule(ClientLimit::Completion, "values are not suggested while one types");
+const NO_QUESTIONS: Rule = rule(ClientLimit::Questions, "the user cannot be asked: a call that asks fails");
+const NO_STRUCTURED_CONTENT: Rule = rule(ClientLimit::StructuredContent, "the model gets the text of a result alone");
+const NO_RELOADS: Rule =
+    rule(ClientLimit::ListChanges, "lists are read at the start: new names come when it starts again");
+const MENU_WITHOUT_DESCRIPTION: Rule = rule(ClientLimit::PromptDescription, "the menu shows nothing but its name");
 
 /// Names as they are.
-const BARE: NamePatterns = NamePatterns { prompt: "{name}", resource: "{name}", tool: "{name}" };
+const UNQUALIFIED: NamePatterns = NamePatterns { prompt: "{name}", resource: "{name}", tool: "{name}" };
 
 const CLAUDE_CODE_TOOL: &str = "mcp__{server}__{name}";
 const COPILOT_CLI_TOOL: &str = "{server}-{name}";
@@ -133,51 +135,54 @@ const CLAUDE_CODE: ClientProfile = ClientProfile {
     info_names: &["claude-code"],
     names: NamePatterns { prompt: "/mcp__{server}__{name}", resource: "@{server}:{name}", tool: CLAUDE_CODE_TOOL },
     rules: &[
-        rule(Limit::ToolName { pattern: CLAUDE_CODE_TOOL, max: 64 }, "names above 64 letters are refused"),
-        COMBINATIONS,
+        rule(ClientLimit::ToolName { pattern: CLAUDE_CODE_TOOL, max: 64 }, "names above 64 letters are refused"),
+        ROOT_COMBINATORS,
         PROPERTY_NAMES,
-        rule(Limit::PromptTitle, "it may become the slash command, which cannot be typed then"),
-        rule(Limit::RequiredArguments(1), "what is typed is split at spaces, and words that are left are dropped"),
-        BARE_MENU,
+        rule(ClientLimit::PromptTitle, "it may become the slash command, which cannot be typed then"),
+        rule(
+            ClientLimit::RequiredArguments(1),
+            "what is typed is split at spaces, and words that are left are dropped",
+        ),
+        MENU_WITHOUT_DESCRIPTION,
         NO_COMPLETION,
-        rule(Limit::TextBesideStructured, "the model gets the structured content of a result alone"),
+        rule(ClientLimit::TextBesideStructured, "the model gets the structured content of a result alone"),
     ],
 };
 
 const CLAUDE_DESKTOP: ClientProfile = ClientProfile {
     name: "claude-desktop",
     info_names: &["claude-ai"],
-    names: BARE,
-    rules: &[COMBINATIONS, PROPERTY_NAMES, NO_QUESTIONS, NO_STRUCTURE, NO_RELOADS],
+    names: UNQUALIFIED,
+    rules: &[ROOT_COMBINATORS, PROPERTY_NAMES, NO_QUESTIONS, NO_STRUCTURED_CONTENT, NO_RELOADS],
 };
 
 const CURSOR: ClientProfile = ClientProfile {
     name: "cursor",
     info_names: &["cursor-vscode"],
-    names: BARE,
+    names: UNQUALIFIED,
     rules: &[
         rule(
-            Limit::ToolName { pattern: "{server}{name}", max: 60 },
+            ClientLimit::ToolName { pattern: "{server}{name}", max: 60 },
             "tools whose name with that of the server is above 60 letters are dropped",
         ),
-        rule(Limit::Tools(40), "above 40 tools the model chooses badly"),
+        rule(ClientLimit::Tools(40), "above 40 tools the model chooses badly"),
     ],
 };
 
 const VS_CODE: ClientProfile = ClientProfile {
     name: "vscode",
     info_names: &["Visual Studio Code", "Visual-Studio-Code"],
-    names: NamePatterns { prompt: "/mcp.{server}.{name}", ..BARE },
-    rules: &[rule(Limit::Tools(128), "a request has at most 128 tools"), BARE_MENU],
+    names: NamePatterns { prompt: "/mcp.{server}.{name}", ..UNQUALIFIED },
+    rules: &[rule(ClientLimit::Tools(128), "a request has at most 128 tools"), MENU_WITHOUT_DESCRIPTION],
 };
 
 const COPILOT_CLI: ClientProfile = ClientProfile {
     name: "copilot-cli",
     info_names: &["github-copilot-developer"],
-    names: NamePatterns { tool: COPILOT_CLI_TOOL, ..BARE },
+    names: NamePatterns { tool: COPILOT_CLI_TOOL, ..UNQUALIFIED },
     rules: &[
         rule(
-            Limit::ToolName { pattern: COPILOT_CLI_TOOL, max: 64 },
+            ClientLimit::ToolName { pattern: COPILOT_CLI_TOOL, max: 64 },
             "names above 64 letters are refused by the model's provider",
         ),
         NO_PROMPTS,
@@ -190,11 +195,14 @@ const GEMINI: ClientProfile = ClientProfile {
     info_names: &["gemini-cli-mcp-client"],
     names: NamePatterns { prompt: "/{name}", resource: "@{server}:{name}", tool: GEMINI_TOOL },
     rules: &[
-        rule(Limit::ToolName { pattern: GEMINI_TOOL, max: 63 }, "names above 63 letters are cut in the middle"),
-        rule(Limit::FirstMessage, "a prompt works only if its first message is a text"),
-        rule(Limit::Messages(1), "the first message alone is sent"),
-        BARE_MENU,
-        rule(Limit::IgnoredKeywords(&["$schema", "additionalProperties"]), "these keywords are taken off schemas"),
+        rule(ClientLimit::ToolName { pattern: GEMINI_TOOL, max: 63 }, "names above 63 letters are cut in the middle"),
+        rule(ClientLimit::FirstMessage, "a prompt works only if its first message is a text"),
+        rule(ClientLimit::Messages(1), "the first message alone is sent"),
+        MENU_WITHOUT_DESCRIPTION,
+        rule(
+            ClientLimit::IgnoredKeywords(&["$schema", "additionalProperties"]),
+            "these keywords are taken off schemas",
+        ),
         NO_TEMPLATES,
         NO_COMPLETION,
     ],
@@ -203,19 +211,19 @@ const GEMINI: ClientProfile = ClientProfile {
 const CODEX: ClientProfile = ClientProfile {
     name: "codex",
     info_names: &["codex-mcp-client", "Codex"],
-    names: BARE,
-    rules: &[NO_PROMPTS, NO_COMPLETION, NO_STRUCTURE, NO_RELOADS],
+    names: UNQUALIFIED,
+    rules: &[NO_PROMPTS, NO_COMPLETION, NO_STRUCTURED_CONTENT, NO_RELOADS],
 };
 
 const LIBRE_CHAT: ClientProfile = ClientProfile {
     name: "librechat",
     info_names: &["@librechat/api-client"],
-    names: BARE,
+    names: UNQUALIFIED,
     rules: &[NO_PROMPTS, NO_TEMPLATES, NO_COMPLETION, NO_QUESTIONS],
 };
 
 /// Other clients that show a model tools alone, by what they call themselves.
-const TOOLS_ALONE: &[&str] = &[
+const TOOLS_ONLY: &[&str] = &[
     "@n8n/n8n-nodes-langchain.mcpClientTool",
     "antigravity-client",
     "ChatGPT",
@@ -234,16 +242,16 @@ const WITHOUT_RESOURCES: &[&str] = &["Q-DEV-CLI", "Zed"];
 /// The lists that a client does not show, by what it calls itself in `clientInfo`; none if it is not known.
 pub(super) fn missing_lists(info_name: &str) -> BridgedLists {
     if let Some(known) = KnownClient::ALL.iter().find(|client| client.profile().info_names.contains(&info_name)) {
-        let lacks = |list: fn(&Limit) -> bool| known.rules().iter().any(|rule| list(&rule.limit));
+        let lacks = |list: fn(&ClientLimit) -> bool| known.rules().iter().any(|rule| list(&rule.limit));
         return BridgedLists {
-            prompts: lacks(|limit| matches!(limit, Limit::Prompts)),
-            resources: lacks(|limit| matches!(limit, Limit::Resources)),
+            prompts: lacks(|limit| matches!(limit, ClientLimit::Prompts)),
+            resources: lacks(|limit| matches!(limit, ClientLimit::Resources)),
         };
     }
-    let shows_tools_alone = TOOLS_ALONE.contains(&info_name);
+    let shows_tools_only = TOOLS_ONLY.contains(&info_name);
     BridgedLists {
-        prompts: shows_tools_alone || WITHOUT_PROMPTS.contains(&info_name),
-        resources: shows_tools_alone || WITHOUT_RESOURCES.contains(&info_name),
+        prompts: shows_tools_only || WITHOUT_PROMPTS.contains(&info_name),
+        resources: shows_tools_only || WITHOUT_RESOURCES.contains(&info_name),
     }
 }
 
@@ -287,10 +295,10 @@ impl KnownClient {
     /// What it does not show of a server with these lists, in words.
     pub fn not_shown(self, lists: &Lists) -> Vec<&'static str> {
         let matters = |rule: &&Rule| match rule.limit {
-            Limit::Prompts => !lists.prompts.is_empty(),
-            Limit::Resources => !lists.resources.is_empty() || !lists.resource_templates.is_empty(),
-            Limit::ResourceTemplates => !lists.resource_templates.is_empty(),
-            Limit::ListChanges => true,
+            ClientLimit::Prompts => !lists.prompts.is_empty(),
+            ClientLimit::Resources => !lists.resources.is_empty() || !lists.resource_templates.is_empty(),
+            ClientLimit::ResourceTemplates => !lists.resource_templates.is_empty(),
+            ClientLimit::ListChanges => true,
             _ => false,
         };
         self.rules().iter().filter(matters).map(|rule| rule.outcome).collect()

@@ -15,12 +15,12 @@ const MAX_CLIENT_TOOLS: usize = 40;
 pub(super) fn warn_of_long_names(
     server: &ServerInfo,
     lists: &Lists,
-    place_of: impl Fn(&str) -> Location,
+    location_of: impl Fn(&str) -> Location,
     findings: &mut LoadContext,
 ) {
     for tool in &lists.tools {
         let whole = "mcp__".len() + server.name.len() + "__".len() + tool.name.len();
-        let place = place_of(&tool.name);
+        let place = location_of(&tool.name);
         if whole > MAX_CLIENT_TOOL_NAME_CHARS {
             let message = format!(
                 "`mcp__{}__{}` is {whole} characters long, and some clients truncate names at {MAX_CLIENT_TOOL_NAME_CHARS}",

@@ -65,8 +65,8 @@ impl ConcurrencyQueue {
     /// A call waits, behind all others.
     pub(super) fn wait(&mut self) -> QueuePosition {
         self.last += 1;
-        let (tell, position) = watch::channel(Some(self.waiting.len() + 1));
-        self.waiting.push_back((self.last, tell));
+        let (position_sender, position) = watch::channel(Some(self.waiting.len() + 1));
+        self.waiting.push_back((self.last, position_sender));
         QueuePosition { id: self.last, position }
     }
 
@@ -84,10 +84,10 @@ impl ConcurrencyQueue {
     fn advance(&mut self) {
         let count = self.waiting.len();
         while !self.is_full()
-            && let Some((_, tell)) = self.waiting.pop_front()
+            && let Some((_, position_sender)) = self.waiting.pop_front()
         {
             self.running += 1;
-            tell.send_replace(None);
+            position_sender.send_replace(None);
         }
         if self.waiting.len() < count {
             self.publish_positions();
@@ -95,8 +95,8 @@ impl ConcurrencyQueue {
     }
 
     fn publish_positions(&self) {
-        for (position, (_, tell)) in (1..).zip(&self.waiting) {
-            tell.send_if_modified(|told| told.replace(position) != Some(position));
+        for (position, (_, position_sender)) in (1..).zip(&self.waiting) {
+            position_sender.send_if_modified(|sent| sent.replace(position) != Some(position));
         }
     }
 }

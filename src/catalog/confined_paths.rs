@@ -12,7 +12,7 @@ use super::listing::Object;
 use super::path_limit::{ConfinedArgument, PathLimit};
 
 /// How many complaints are listed.
-const MAX_COMPLAINTS: usize = 20;
+const MAX_PATH_ERRORS: usize = 20;
 
 /// What it costs to ask the system for one folder on the way to a path.
 const FOLDER_COST_BYTES: usize = 512;
@@ -29,7 +29,7 @@ pub(super) fn resolve_paths(
     budget: &Budget,
 ) -> Result<Result<Object, Vec<String>>, BudgetExceeded> {
     let roots = AllowedFolders::from_client_roots(roots, budget)?;
-    let mut complaints = PathErrors::default();
+    let mut path_errors = PathErrors::default();
     for ConfinedArgument { name, limit } in confined {
         let Some(items) = arguments.get_mut(name).map(argument_items) else { continue };
         let own;
@@ -40,7 +40,7 @@ pub(super) fn resolve_paths(
                 &own
             }
             PathLimit::Unset(variable) if items.iter().any(|item| !item.is_null()) => {
-                complaints.push(format!("`{name}` is inside of no folder, as `{variable}` is not set"));
+                path_errors.push(format!("`{name}` is inside of no folder, as `{variable}` is not set"));
                 continue;
             }
             PathLimit::Folders { .. } | PathLimit::Unset(_) => continue,
@@ -48,12 +48,12 @@ pub(super) fn resolve_paths(
         for item in items.iter_mut().filter(|item| !item.is_null()) {
             match allowed.resolve(item, budget)? {
                 Ok(path) => *item = path.into(),
-                Err(error) => complaints.push(format!("`{name}` {error}")),
+                Err(error) => path_errors.push(format!("`{name}` {error}")),
             }
         }
     }
-    let complaints = complaints.into_lines();
-    Ok(if complaints.is_empty() { Ok(arguments) } else { Err(complaints) })
+    let path_errors = path_errors.into_lines();
+    Ok(if path_errors.is_empty() { Ok(arguments) } else { Err(path_errors) })
 }
 
 /// The values of an argument: itself, or those of a list.
@@ -78,17 +78,17 @@ pub(super) fn is_given<'a>(mut confined: impl Iterator<Item = &'a ConfinedArgume
 #[derive(Default)]
 struct PathErrors {
     lines: Vec<String>,
-    more: usize,
+    omitted_count: usize,
 }
 
 impl PathErrors {
     fn push(&mut self, line: String) {
-        if self.lines.len() < MAX_COMPLAINTS { self.lines.push(line) } else { self.more += 1 }
+        if self.lines.len() < MAX_PATH_ERRORS { self.lines.push(line) } else { self.omitted_count += 1 }
     }
 
     fn into_lines(self) -> Vec<String> {
-        let more = (self.more > 0).then(|| format!("and {} more", self.more));
-        self.lines.into_iter().chain(more).collect()
+        let omitted_count = (self.omitted_count > 0).then(|| format!("and {} more", self.omitted_count));
+        self.lines.into_iter().chain(omitted_count).collect()
     }
 }
 
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn every_list_item_must_be_inside_roots() {
-        let complaints = one(json!(["/a/b", "/c", "/d"]), &["file:///a"]).unwrap_err();
-        assert_eq!(complaints, vec!["`p` must be inside one of the client's roots"; 2]);
+        let path_errors = one(json!(["/a/b", "/c", "/d"]), &["file:///a"]).unwrap_err();
+        assert_eq!(path_errors, vec!["`p` must be inside one of the client's roots"; 2]);
     }
 }

@@ -402,7 +402,7 @@ pub(super) struct CheckedRun {
     /// The scope after it.
     pub(super) names: ScopeShape,
     /// Whether the pack lacks a grant for it.
-    pub(super) blocked: bool,
+    pub(super) lacks_grant: bool,
     /// Whether it had errors.
     pub(super) faulty: bool,
 }
@@ -429,7 +429,7 @@ impl RunKeys<'_> {
     pub(super) fn compile(self, compiler: &mut Compiler<'_>) -> CheckedRun {
         let Some(run) = self.run else {
             let names = compiler.scope_shape.clone();
-            return CheckedRun { plan: None, names, blocked: false, faulty: false };
+            return CheckedRun { plan: None, names, lacks_grant: false, faulty: false };
         };
         let mut limits = RunLimits::default();
         if let Some(timeout) = self.timeout {
@@ -440,16 +440,16 @@ impl RunKeys<'_> {
         }
         let compiled: RunCompilation = run.compile(self.wants_json, limits, compiler);
         let names = compiled.names_after(&compiler.scope_shape);
-        let blocked = run.missing_grants(compiler);
-        for (grant, at) in &blocked {
+        let lacks_grant = run.missing_grants(compiler);
+        for (grant, at) in &lacks_grant {
             let message = format!("missing grant `{grant}`: entries that need it are not listed");
             let help = compiler.grant_help(grant);
             compiler.note(Code::NotGranted, *at, message).help(help);
         }
-        let faulty = compiled.plan.is_none() && blocked.is_empty();
+        let faulty = compiled.plan.is_none() && lacks_grant.is_empty();
         // A run without its grants is dropped.
-        let plan = compiled.plan.filter(|_| blocked.is_empty());
-        CheckedRun { plan, names, blocked: !blocked.is_empty(), faulty }
+        let plan = compiled.plan.filter(|_| lacks_grant.is_empty());
+        CheckedRun { plan, names, lacks_grant: !lacks_grant.is_empty(), faulty }
     }
 }
 

@@ -66,9 +66,9 @@ pub(super) struct ReferenceCollector {
     /// What the run of each entry names, and where.
     runs: BTreeMap<EntryId, Vec<(EntryId, Location)>>,
     /// The entries whose runs ask the client.
-    asking: HashSet<EntryId>,
+    entries_that_ask: HashSet<EntryId>,
     /// What repeated steps call, and where.
-    repeated: Vec<(EntryId, Location)>,
+    calls_in_loops: Vec<(EntryId, Location)>,
 }
 
 impl ReferenceCollector {
@@ -106,12 +106,12 @@ impl ReferenceCollector {
     /// Notes what the run of an entry names.
     pub(super) fn note_run(&mut self, from: EntryId, run: Option<&Spanned<Run>>) {
         if run.is_some_and(|run| run.asks()) {
-            self.asking.insert(from.clone());
+            self.entries_that_ask.insert(from.clone());
         }
         for mention in run.iter().flat_map(|run| run.repeated_references()) {
             match mention {
-                EntryReference::Tool(name, _) => self.repeated.push((EntryId::tool(&name), name.location)),
-                EntryReference::Prompt(name, _) => self.repeated.push((EntryId::prompt(&name), name.location)),
+                EntryReference::Tool(name, _) => self.calls_in_loops.push((EntryId::tool(&name), name.location)),
+                EntryReference::Prompt(name, _) => self.calls_in_loops.push((EntryId::prompt(&name), name.location)),
                 EntryReference::Resource(_) => {}
             }
         }
@@ -161,14 +161,14 @@ impl ReferenceCollector {
 
     /// Reports repeated steps whose entries ask the client, directly or by what they call.
     fn check_repeated_questions(&self, findings: &mut LoadContext) {
-        for (node, at) in &self.repeated {
+        for (node, at) in &self.calls_in_loops {
             let mut seen: HashSet<&EntryId> = HashSet::new();
             let mut open = vec![node];
             while let Some(next) = open.pop() {
                 if !seen.insert(next) {
                     continue;
                 }
-                if self.asking.contains(next) {
+                if self.entries_that_ask.contains(next) {
                     let message = format!("`{}` asks the client, and cannot be repeated by `each`", next.name);
                     findings
                         .report

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::action::{ForeignRun, RunLimits, RunOutcome, RunPlan};
+use crate::action::{ForeignRunBuilder, RunLimits, RunOutcome, RunPlan};
 use crate::budget::{Budget, BudgetExceeded};
 use crate::compile::Compiler;
 use crate::load::{FOREIGN_WORKSPACE, WORKSPACE_TEMPLATE};
@@ -37,12 +37,12 @@ impl ForeignMessages {
     ) -> Result<Map<String, Value>, BudgetExceeded> {
         let Some(text) = self.text() else { return Ok(Map::new()) };
         let mut arguments = text.variable_values(given);
-        for (nth, action) in text.actions.iter().enumerate() {
+        for (index, action) in text.actions.iter().enumerate() {
             if let ForeignAction::Read(path) = action {
                 let mut rendered = String::new();
                 let values = ForeignValues { arguments: given, outcomes: &[] };
                 render_pieces(path, &values, &mut rendered, budget)?;
-                arguments.insert(path_argument(nth), Value::from(rendered));
+                arguments.insert(path_argument(index), Value::from(rendered));
             }
         }
         Ok(arguments)
@@ -51,9 +51,9 @@ impl ForeignMessages {
     /// What its actions found.
     pub(super) fn outcomes(&self, ended: &RunOutcome) -> Vec<Option<String>> {
         let actions = self.text().map(|text| text.actions.as_slice()).unwrap_or_default();
-        let outcome = |(nth, action): (usize, &ForeignAction)| {
+        let outcome = |(index, action): (usize, &ForeignAction)| {
             let field = if matches!(action, ForeignAction::Read(_)) { "text" } else { "stdout" };
-            let outcome = ended.steps.as_ref()?.get(&step_id(nth))?;
+            let outcome = ended.steps.as_ref()?.get(&step_id(index))?;
             Some(outcome.get(field)?.as_str()?.to_owned()).filter(|_| outcome.get("error").is_none_or(Value::is_null))
         };
         actions.iter().enumerate().map(outcome).collect()
@@ -85,16 +85,16 @@ pub(super) fn compile_actions(prompt: &ForeignPrompt, compiler: &mut Compiler<'_
     if text.actions.is_empty() {
         return None;
     }
-    let mut run = ForeignRun::new(prompt.at);
+    let mut run = ForeignRunBuilder::new(prompt.at);
     let mut arguments: Vec<String> = text.variables.iter().map(|variable| variable.name.clone()).collect();
-    for (nth, action) in text.actions.iter().enumerate() {
+    for (index, action) in text.actions.iter().enumerate() {
         match action {
             ForeignAction::Script(script) => {
-                run.add_script(&step_id(nth), script, WORKSPACE_TEMPLATE);
+                run.add_script(&step_id(index), script, WORKSPACE_TEMPLATE);
             }
             ForeignAction::Read(_) => {
-                run.add_read(&step_id(nth), &path_argument(nth), FOREIGN_WORKSPACE);
-                arguments.push(path_argument(nth));
+                run.add_read(&step_id(index), &path_argument(index), FOREIGN_WORKSPACE);
+                arguments.push(path_argument(index));
             }
         }
     }
@@ -103,12 +103,12 @@ pub(super) fn compile_actions(prompt: &ForeignPrompt, compiler: &mut Compiler<'_
     compiler.with_scope_shape(names, |compiler| run.compile(false, RunLimits::default(), compiler)).plan
 }
 
-fn step_id(nth: usize) -> String {
-    format!("action_{nth}")
+fn step_id(index: usize) -> String {
+    format!("action_{index}")
 }
 
-fn path_argument(nth: usize) -> String {
-    format!("path_{nth}")
+fn path_argument(index: usize) -> String {
+    format!("path_{index}")
 }
 
 /// A message as an answer has it.

@@ -27,8 +27,8 @@ impl TokenDigest {
 
     /// Whether a caller's token matches. The whole digests are compared, so that the time reveals neither the token nor
     /// its length.
-    pub fn matches(&self, shown: &[u8]) -> bool {
-        let pairs = self.0.iter().zip(sha256(shown));
+    pub fn matches(&self, presented: &[u8]) -> bool {
+        let pairs = self.0.iter().zip(sha256(presented));
         pairs.fold(0, |differing, (one, other)| differing | (one ^ other)) == 0
     }
 }
@@ -60,8 +60,8 @@ mod tests {
     fn token_matches_itself_only_and_is_never_printed() {
         let token = TokenDigest::new("open-sesame-4711");
         assert!(token.matches(b"open-sesame-4711"));
-        for shown in ["", "open-sesame-471", "open-sesame-47111", "Open-sesame-4711"] {
-            assert!(!token.matches(shown.as_bytes()), "{shown}");
+        for presented in ["", "open-sesame-471", "open-sesame-47111", "Open-sesame-4711"] {
+            assert!(!token.matches(presented.as_bytes()), "{presented}");
         }
         assert_eq!(format!("{token:?}"), "Token");
     }

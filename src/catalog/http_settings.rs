@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Map;
 
 use crate::compile::{Compiler, Exposure};
-use crate::diagnostic::{Code, Purpose, Span};
+use crate::diagnostic::{Code, Operation, Span};
 use crate::load::{LoadedPack, is_unexpanded};
 use crate::manifest::{self, TraceKey};
 use crate::template::{Scope, ScopeConstants, Template, TextSlot};
@@ -322,7 +322,7 @@ fn bearer_token(
                     format!("variable `{name}` is not set: the server has no token"),
                 )
                 .help("set it where the server is started; `serve --http` refuses to start without it")
-                .forbid(Purpose::Http);
+                .forbid(Operation::Http);
         }
         return Some(None);
     }

@@ -19,7 +19,7 @@ use super::argument_schema::{LISTED_TEXTS, WrittenArguments, compile_schema, obj
 use super::call_result::{Refusal, RefusalKind};
 use super::confined_paths;
 use super::entry::EntryContext;
-use super::listed_argument::ArgumentFacts;
+use super::listed_argument::ArgumentSummary;
 use super::listing::{Object, PromptArgumentListing};
 use super::path_limit::ConfinedArgument;
 
@@ -33,7 +33,7 @@ pub(super) struct Inputs {
     /// The arguments that must be paths inside of folders.
     confined_arguments: Vec<ConfinedArgument>,
     /// Whether arguments that are not declared are in scope too.
-    is_open: bool,
+    allows_additional: bool,
     /// Whether a call reached the entry, where that is recorded.
     pub(super) marker: Option<CoverageMarker>,
 }
@@ -54,8 +54,8 @@ impl From<BudgetExceeded> for BindError {
 }
 
 impl From<BindError> for Refusal {
-    fn from(misfit: BindError) -> Refusal {
-        match misfit {
+    fn from(bind_error: BindError) -> Refusal {
+        match bind_error {
             BindError::Violations(violations) => {
                 Refusal::new(RefusalKind::BadArguments, violations_message(&violations))
             }
@@ -97,14 +97,14 @@ impl Inputs {
         let arguments = written.arguments;
         let allowed = arguments.iter().filter(|(_, argument)| argument.allow_dash == Some(true));
         compiler.allow_dash = allowed.map(|(name, _)| name.value.clone()).collect();
-        let closed = arguments.iter().filter(|(_, argument)| is_closed(argument));
-        compiler.closed_arguments = closed.map(|(name, _)| name.value.clone()).collect();
+        let closed = arguments.iter().filter(|(_, argument)| has_fixed_values(argument));
+        compiler.fixed_value_arguments = closed.map(|(name, _)| name.value.clone()).collect();
         compiler.argument_locations = arguments.keys().map(|name| (name.value.clone(), name.location)).collect();
         let mut schema = object_schema(written, compiler);
         render_texts(&mut schema, arguments, compiler);
         add_to_scope(&schema, compiler);
-        let is_open = written.others.is_some_and(|others| others.value != Value::Bool(false));
-        if is_open {
+        let allows_additional = written.others.is_some_and(|others| others.value != Value::Bool(false));
+        if allows_additional {
             compiler.scope_shape = std::mem::take(&mut compiler.scope_shape).with_open_arguments();
         }
         for argument in arguments.values() {
@@ -121,7 +121,7 @@ impl Inputs {
         let is_sound = confined.len() == compiler.path_arguments.len();
         compile_schema(schema, written, compiler).filter(|_| is_sound).map(|schema| Inputs {
             confined_arguments: confined,
-            is_open,
+            allows_additional,
             ..Inputs::new(schema)
         })
     }
@@ -215,7 +215,7 @@ impl Inputs {
             required,
             schema,
             confined_arguments: Vec::new(),
-            is_open: false,
+            allows_additional: false,
             marker: None,
         }
     }
@@ -228,7 +228,7 @@ impl Inputs {
     /// The arguments as a prompt lists them.
     pub(super) fn prompt_arguments(&self) -> Vec<PromptArgumentListing> {
         let keyword = |name: &str, key: &str| self.schema.property_keyword(name, key).and_then(Value::as_str);
-        let facts = |name: &str| ArgumentFacts {
+        let facts = |name: &str| ArgumentSummary {
             description: keyword(name, "description"),
             choices: self.choices(name).unwrap_or_default(),
             default: self.schema.property_keyword(name, "default"),
@@ -288,7 +288,7 @@ impl Inputs {
         for name in &self.declared {
             bound.extend(values.shift_remove_entry(name));
         }
-        if self.is_open {
+        if self.allows_additional {
             bound.append(&mut values);
         }
         Ok(bound)
@@ -338,7 +338,7 @@ impl Inputs {
 
     /// Whether it takes an argument of that name.
     pub(super) fn takes(&self, name: &str) -> bool {
-        self.is_open || self.declared.iter().any(|declared| declared == name)
+        self.allows_additional || self.declared.iter().any(|declared| declared == name)
     }
 
     /// The names of its arguments.
@@ -440,7 +440,7 @@ pub(super) fn check_argument(name: &Spanned<String>, argument: &Spanned<Argument
 }
 
 /// Whether each value of an argument is one that the author wrote, a number or a boolean.
-fn is_closed(argument: &Argument) -> bool {
+fn has_fixed_values(argument: &Argument) -> bool {
     let kind = argument.kind.as_deref().and_then(Value::as_str);
     argument.choices.is_some() || argument.constant.is_some() || matches!(kind, Some("integer" | "number" | "boolean"))
 }

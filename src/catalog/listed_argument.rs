@@ -13,7 +13,7 @@ const MAX_CHOICES: usize = 20;
 const MAX_VALUE_CHARS: usize = 60;
 
 /// What the schema of an argument says.
-pub(super) struct ArgumentFacts<'a> {
+pub(super) struct ArgumentSummary<'a> {
     /// The author's words.
     pub(super) description: Option<&'a str>,
     /// The allowed values, where the schema lists them.
@@ -22,7 +22,7 @@ pub(super) struct ArgumentFacts<'a> {
     pub(super) default: Option<&'a Value>,
 }
 
-impl ArgumentFacts<'_> {
+impl ArgumentSummary<'_> {
     /// The author's words, and what they leave out: `Tone of the text (one of: formal, casual; default formal)`.
     pub(super) fn describe(&self) -> Option<String> {
         let additions: Vec<String> = [self.missing_choices(), self.missing_default()].into_iter().flatten().collect();
@@ -96,7 +96,7 @@ mod tests {
 
     fn described(description: Option<&str>, choices: &[&str], default: Value) -> Option<String> {
         let choices = choices.iter().map(|choice| (*choice).to_owned()).collect();
-        ArgumentFacts { description, choices, default: Some(&default) }.describe()
+        ArgumentSummary { description, choices, default: Some(&default) }.describe()
     }
 
     #[test]
@@ -138,7 +138,7 @@ mod tests {
     fn long_lists_and_values_are_cut() {
         let choices: Vec<String> = (0..100).map(|number| format!("v{number}")).collect();
         let long = Value::String("x".repeat(500));
-        let text = ArgumentFacts { description: None, choices, default: Some(&long) }.describe().unwrap_or_default();
+        let text = ArgumentSummary { description: None, choices, default: Some(&long) }.describe().unwrap_or_default();
         assert!(text.contains("v19, …; default xxx") && text.ends_with("x…") && text.len() < 250, "{text}");
     }
 }

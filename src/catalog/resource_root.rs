@@ -66,7 +66,7 @@ impl ResourceRoot {
 
     /// Leaves out the files whose paths hold a secret.
     pub(super) fn exclude_secret_files(&mut self, secrets: &Arc<Redactor>, at: Location, compiler: &mut Compiler<'_>) {
-        leave_out_secret_paths(&mut self.entries, secrets, at, compiler);
+        exclude_secret_paths(&mut self.entries, secrets, at, compiler);
         self.secrets = secrets.clone();
     }
 
@@ -91,7 +91,7 @@ impl ResourceRoot {
 
 /// Leaves out the files whose paths hold a secret: their names are sent whole, and a client could find out more of a
 /// hidden one by their order.
-pub(super) fn leave_out_secret_paths(
+pub(super) fn exclude_secret_paths(
     entries: &mut Vec<FileEntry>,
     secrets: &Redactor,
     at: Location,

@@ -44,7 +44,7 @@ impl Routes {
         let packs = pack_contexts.into_iter().map(|pack_context| {
             let own =
                 resources.iter().enumerate().filter(|(_, resource)| Arc::ptr_eq(&resource.pack_context, &pack_context));
-            let router = Router::new(own.map(|(nth, resource)| (resource.template.clone(), nth)));
+            let router = Router::new(own.map(|(index, resource)| (resource.template.clone(), index)));
             PackRoutes { pack_context, router }
         });
         Routes { packs: packs.collect(), skills }
@@ -58,15 +58,15 @@ impl Routes {
     fn find_with_pack(&self, uri: &str) -> Option<(&PackContext, Route<'_>)> {
         let skill = self.skills.file(uri);
         let mut packs = self.packs.iter().enumerate();
-        let (nth, pack, route) = packs.find_map(|(nth, pack)| Some((nth, pack, pack.find(uri, skill)?)))?;
-        (nth == 0 || !self.is_shadowed(nth, uri)).then_some((&*pack.pack_context, route))
+        let (index, pack, route) = packs.find_map(|(index, pack)| Some((index, pack, pack.find(uri, skill)?)))?;
+        (index == 0 || !self.is_shadowed(index, uri)).then_some((&*pack.pack_context, route))
     }
 
     /// Whether a pack before this one answers a URI that means the same.
-    fn is_shadowed(&self, nth: usize, uri: &str) -> bool {
+    fn is_shadowed(&self, index: usize, uri: &str) -> bool {
         let normalized = normalize_uri(uri);
         let skill = self.skills.file(&normalized);
-        normalized != uri && self.packs.iter().take(nth).any(|pack| pack.find(&normalized, skill).is_some())
+        normalized != uri && self.packs.iter().take(index).any(|pack| pack.find(&normalized, skill).is_some())
     }
 
     /// What answers a URI to the entries of one pack: those of the pack that is served reach everything, others what
@@ -87,7 +87,7 @@ impl Routes {
             |one: &ListedResource| !one.in_root_pack || times.get(one.listing.uri.as_str()).is_some_and(|n| *n > 1);
         let contested: Vec<bool> = listed.iter().map(is_contested).collect();
         let answers = |one: &ListedResource| match self.find(&one.listing.uri) {
-            Some(Route::Resource(nth, _)) => one.resource == Some(nth),
+            Some(Route::Resource(index, _)) => one.resource == Some(index),
             Some(Route::Skill(_)) => one.resource.is_none(),
             None => false,
         };
@@ -101,7 +101,7 @@ impl PackRoutes {
         if let Some(file) = skill.filter(|file| Arc::ptr_eq(&file.pack_context, &self.pack_context)) {
             return Some(Route::Skill(file));
         }
-        self.router.find(uri).map(|(nth, values)| Route::Resource(*nth, values))
+        self.router.find(uri).map(|(index, values)| Route::Resource(*index, values))
     }
 }
 
@@ -128,10 +128,10 @@ pub(super) fn warn_of_overlaps(written: &[DeclaredUri], findings: &mut LoadConte
     for pack in 1..=last {
         let earlier: Vec<&DeclaredUri> = written.iter().filter(|one| one.pack < pack).collect();
         let later: Vec<&DeclaredUri> = written.iter().filter(|one| one.pack == pack).collect();
-        for (later, (earlier, witness)) in overlaps(&earlier, &later) {
+        for (later, (earlier, example_uri)) in overlaps(&earlier, &later) {
             let message = match later.template.is_literal() {
-                true => format!("unreachable resource `{witness}`"),
-                false => format!("shadowed resource `{witness}` of `{}`", later.template.as_str()),
+                true => format!("unreachable resource `{example_uri}`"),
+                false => format!("shadowed resource `{example_uri}` of `{}`", later.template.as_str()),
             };
             findings
                 .report
@@ -150,17 +150,17 @@ fn overlaps<'w>(
 ) -> Vec<(&'w DeclaredUri, (&'w DeclaredUri, String))> {
     let (before, own) = (router(earlier), router(later));
     let mut found: BTreeMap<usize, (&DeclaredUri, String)> = BTreeMap::new();
-    for (nth, one) in later.iter().enumerate() {
+    for (index, one) in later.iter().enumerate() {
         let shared = sample_uris(&one.template).find_map(|uri| Some((*before.find(&uri)?.0, uri)));
         let shared = shared.and_then(|(by, uri)| Some((*earlier.get(by)?, uri)));
-        found.extend(shared.map(|shared| (nth, shared)));
+        found.extend(shared.map(|shared| (index, shared)));
     }
     for one in earlier {
-        for (nth, uri) in sample_uris(&one.template).filter_map(|uri| Some((*own.find(&uri)?.0, uri))) {
-            found.entry(nth).or_insert((one, uri));
+        for (index, uri) in sample_uris(&one.template).filter_map(|uri| Some((*own.find(&uri)?.0, uri))) {
+            found.entry(index).or_insert((one, uri));
         }
     }
-    let later_of = |(nth, shared): (usize, _)| Some((*later.get(nth)?, shared));
+    let later_of = |(index, shared): (usize, _)| Some((*later.get(index)?, shared));
     let are_two_literals = |(later, (earlier, _)): &(&DeclaredUri, (&DeclaredUri, String))| {
         later.template.is_literal() && earlier.template.is_literal()
     };
@@ -168,7 +168,7 @@ fn overlaps<'w>(
 }
 
 fn router(written: &[&DeclaredUri]) -> Router<usize> {
-    Router::new(written.iter().enumerate().map(|(nth, one)| (one.template.clone(), nth)))
+    Router::new(written.iter().enumerate().map(|(index, one)| (one.template.clone(), index)))
 }
 
 /// URIs that a template answers: of a literal the only one.

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::Value;
 
 use crate::action::{ActionError, OutcomeBody, RunLimits, RunPlan};
-use crate::budget::{Budget, round_limit};
+use crate::budget::{Budget, round_for_display};
 use crate::compile::{Compiler, LocatedJson};
 use crate::diagnostic::{Code, FileId, Severity};
 use crate::digest::sha256;
@@ -85,7 +85,7 @@ impl CompiledTool {
         let result = compiler.with_scope_shape(checked.names.clone(), |compiler| {
             CompiledResult::compile(written.result.as_ref(), compiler, references)
         });
-        if checked.blocked || checked.faulty {
+        if checked.lacks_grant || checked.faulty {
             return None;
         }
         let digest = entry_digest(written.location, contents_before, compiler);
@@ -181,7 +181,7 @@ impl CompiledTool {
             () = entry_context.call.cancel.cancelled() => Err(ActionError::from(WorldError::Cancelled).into()),
             permit = queued.wait(name, entry_context.call.client()) => Ok(Ok(Some(permit))),
             () = tokio::time::sleep(patience) => {
-                Ok(Err(format!("waited {:?} in the queue of `{name}`; try again later", round_limit(patience))))
+                Ok(Err(format!("waited {:?} in the queue of `{name}`; try again later", round_for_display(patience))))
             }
         }
     }
@@ -261,14 +261,14 @@ impl CompiledTool {
 
     fn check_output(&self, structured: Option<&Value>, budget: &Budget) -> Result<(), Refusal> {
         let Some(schema) = &self.output_schema else { return Ok(()) };
-        let misfit = |message: String| Refusal::new(RefusalKind::Internal, message);
+        let output_error = |message: String| Refusal::new(RefusalKind::Internal, message);
         let Some(value) = structured else {
-            return Err(misfit("missing structured content: the tool declares an `outputSchema`".to_owned()));
+            return Err(output_error("missing structured content: the tool declares an `outputSchema`".to_owned()));
         };
         match schema.violations(value, budget)? {
             violations if violations.is_empty() => Ok(()),
             violations => {
-                Err(misfit(format!("result does not match `outputSchema`:\n{}", violations_message(&violations))))
+                Err(output_error(format!("result does not match `outputSchema`:\n{}", violations_message(&violations))))
             }
         }
     }
@@ -433,8 +433,9 @@ fn is_hidden(written: &manifest::Tool) -> bool {
 /// Whether what the action puts out has to be JSON: where an `outputSchema` is to be met by it, and not by a value that
 /// `result` spells out.
 fn wants_json(written: &manifest::Tool) -> bool {
-    let spelled_out = |result: &manifest::ResultSpec| result.structured_content.is_some() && result.select.is_none();
-    written.output_schema.is_some() && !written.result.as_ref().is_some_and(|result| spelled_out(result))
+    let has_select_or_text =
+        |result: &manifest::ResultSpec| result.structured_content.is_some() && result.select.is_none();
+    written.output_schema.is_some() && !written.result.as_ref().is_some_and(|result| has_select_or_text(result))
 }
 
 /// The texts of a tool that clients list.

@@ -47,7 +47,7 @@ pub(super) struct ManifestCheck {
     pub(super) arguments: CheckArgs,
     pub(super) output: Output,
     environment: EnvSource,
-    places: Vec<ManifestLocation>,
+    locations: Vec<ManifestLocation>,
     /// The clients whose limits count.
     clients: Vec<KnownClient>,
     /// Texts in the place of files.
@@ -68,7 +68,7 @@ impl ManifestCheck {
             arguments: arguments.clone(),
             output: output.clone(),
             environment: environment(&[], arguments.workspace.as_deref()),
-            places: Vec::new(),
+            locations: Vec::new(),
             clients: named_clients(&arguments.clients),
             buffers: FileBuffers::default(),
         };
@@ -77,7 +77,7 @@ impl ManifestCheck {
                 true => check.read_stdin()?,
                 false => ManifestLocation::resolve(path)?,
             };
-            check.places.push(place);
+            check.locations.push(place);
         }
         Ok(check)
     }
@@ -108,7 +108,7 @@ impl ManifestCheck {
         let mut checked =
             CheckOutcome { report: Report::default(), watch: LoadDependencies::default(), sandboxes: String::new() };
         let mut redactors = Vec::new();
-        for place in &self.places {
+        for place in &self.locations {
             let built = build_for_clients(load_buffers(place, &self.environment, &self.buffers), &self.clients);
             if self.arguments.verbose {
                 checked.sandboxes.push_str(&list_sandboxes(&built));

@@ -66,7 +66,7 @@ fn try_fixes(
     fixes: &[Fix],
     fixed: &mut FixedFiles,
 ) -> Option<CheckOutcome> {
-    let edited = edit(&checked.report, fixes);
+    let edited = edited_files(&checked.report, fixes);
     let buffers = with_texts(&check.buffers, &edited);
     let before = std::mem::replace(&mut check.buffers, buffers);
     let next = check.check();
@@ -122,7 +122,7 @@ fn certain_fixes(report: &Report) -> Vec<Fix> {
 }
 
 /// The texts with the fixes applied, by the path of their file.
-fn edit(report: &Report, fixes: &[Fix]) -> BTreeMap<PathBuf, FixedFile> {
+fn edited_files(report: &Report, fixes: &[Fix]) -> BTreeMap<PathBuf, FixedFile> {
     let mut files: BTreeMap<PathBuf, FixedFile> = BTreeMap::new();
     for fix in fixes.iter().rev() {
         let Some(source) = report.sources.get(fix.span.file) else { continue };

@@ -39,11 +39,11 @@ pub(super) struct DevSession {
     /// Whether the last load failed.
     is_broken: AtomicBool,
     /// Whether a manifest was ever served, and not its errors alone.
-    was_good: AtomicBool,
+    had_valid_catalog: AtomicBool,
     /// The clients of single requests that were seen already.
-    seen: Mutex<HashSet<ClientName>>,
+    seen_clients: Mutex<HashSet<ClientName>>,
     /// The catalog whose schemas the page has.
-    shown: Mutex<Option<Arc<Catalog>>>,
+    shown_catalog: Mutex<Option<Arc<Catalog>>>,
 }
 
 /// A reload that is published.
@@ -61,9 +61,9 @@ impl DevSession {
             page,
             events: PageEvents::default(),
             is_broken: AtomicBool::new(false),
-            was_good: AtomicBool::new(false),
-            seen: Mutex::default(),
-            shown: Mutex::default(),
+            had_valid_catalog: AtomicBool::new(false),
+            seen_clients: Mutex::default(),
+            shown_catalog: Mutex::default(),
         }
     }
 
@@ -86,7 +86,7 @@ impl DevSession {
             Some(catalog) => catalog,
             None => problems_catalog(built)?,
         };
-        self.was_good.store(is_good, Ordering::Release);
+        self.had_valid_catalog.store(is_good, Ordering::Release);
         self.is_broken.store(!is_good, Ordering::Release);
         self.print_report(&built.report);
         if !is_good {
@@ -99,7 +99,7 @@ impl DevSession {
     /// Reports a reload.
     pub(super) fn report_reload(&self, built: &BuildOutcome, catalog: &Arc<Catalog>, reload: &PublishedReload<'_>) {
         let was_broken = self.is_broken.swap(false, Ordering::AcqRel);
-        self.was_good.store(true, Ordering::Release);
+        self.had_valid_catalog.store(true, Ordering::Release);
         let PublishedReload { changes, elapsed_ms, should_log } = reload;
         if was_broken || changes.has_changes() || *should_log {
             self.print_report(&built.report);
@@ -107,8 +107,8 @@ impl DevSession {
                 true => changes.to_string(),
                 false => "no list changed".to_owned(),
             };
-            let mended = if was_broken { "fixed, " } else { "" };
-            tracing::info!(target: "folio::reload", "{mended}reloaded in {elapsed_ms} ms: {words}");
+            let prefix = if was_broken { "fixed, " } else { "" };
+            tracing::info!(target: "folio::reload", "{prefix}reloaded in {elapsed_ms} ms: {words}");
             let event = json!({ "type": "reload", "changes": words, "fixed": was_broken, "elapsedMs": elapsed_ms });
             self.publish(event);
         }
@@ -120,7 +120,7 @@ impl DevSession {
         self.is_broken.store(true, Ordering::Release);
         self.output.eprint_report(&built.report);
         let counted = summary(&built.report);
-        if self.was_good.load(Ordering::Acquire) {
+        if self.had_valid_catalog.load(Ordering::Acquire) {
             tracing::error!(target: "folio::reload", "not reloaded: keeping the last good version");
             live.publish_log(LogLevel::Error, format!("not reloaded, keeping the last good version: {counted}"));
             self.publish_state(built, Some(&live.catalog()));
@@ -156,21 +156,21 @@ impl DevSession {
         if self.page.is_none() {
             return;
         }
-        let before = std::mem::replace(&mut *self.shown.lock(), catalog.cloned());
+        let before = std::mem::replace(&mut *self.shown_catalog.lock(), catalog.cloned());
         let state = state(built, catalog.map(AsRef::as_ref));
         let (whole, catalog, redactor) = (state.clone(), catalog.cloned(), built.redactor.clone());
         let change = || to_text(state, schema_changes(before.as_deref(), catalog.as_deref()), &redactor);
-        let (shown, secrets) = (catalog.clone(), redactor.clone());
-        let whole = move || to_text(whole.clone(), schema_changes(None, shown.as_deref()), &secrets);
+        let (shown_catalog, secrets) = (catalog.clone(), redactor.clone());
+        let whole = move || to_text(whole.clone(), schema_changes(None, shown_catalog.as_deref()), &secrets);
         self.events.publish_state(change, Arc::new(whole));
     }
 
     fn is_new(&self, client: &ClientName) -> bool {
-        let mut seen = self.seen.lock();
-        if seen.len() >= MAX_SEEN_CLIENTS {
-            seen.clear();
+        let mut seen_clients = self.seen_clients.lock();
+        if seen_clients.len() >= MAX_SEEN_CLIENTS {
+            seen_clients.clear();
         }
-        seen.insert(client.clone())
+        seen_clients.insert(client.clone())
     }
 }
 
@@ -184,10 +184,10 @@ impl RequestObserver for DevSession {
         if self.page.is_none() || is_preview {
             return;
         }
-        let mut shown = record.clone();
-        truncate_value(&mut shown.params);
-        truncate_value(&mut shown.answer);
-        let mut event = serde_json::to_value(shown).unwrap_or_default();
+        let mut shown_catalog = record.clone();
+        truncate_value(&mut shown_catalog.params);
+        truncate_value(&mut shown_catalog.answer);
+        let mut event = serde_json::to_value(shown_catalog).unwrap_or_default();
         set(&mut event, "type", "call");
         self.publish(event);
     }
@@ -256,9 +256,9 @@ fn schema_changes(before: Option<&Catalog>, now: Option<&Catalog>) -> Value {
     let change = |select: fn(&Catalog) -> Schemas<'_>| {
         let before = before.map(select).unwrap_or_default();
         let mut now = now.map(select).unwrap_or_default();
-        let gone: Vec<&str> = before.keys().filter(|name| !now.contains_key(*name)).copied().collect();
+        let removed: Vec<&str> = before.keys().filter(|name| !now.contains_key(*name)).copied().collect();
         now.retain(|name, schema| before.get(name).is_none_or(|old| !std::ptr::eq(*old, *schema) && *old != *schema));
-        json!({ "changed": now, "gone": gone })
+        json!({ "changed": now, "gone": removed })
     };
     json!({ "whole": before.is_none(), "prompts": change(prompt_schemas), "templates": change(template_schemas) })
 }

@@ -103,7 +103,7 @@ impl FormField<'_> {
     pub(super) fn choices(&self) -> Vec<EnumValue> {
         let titled = |holder: &Value| {
             let branches = ["oneOf", "anyOf"].iter().find_map(|key| holder.get(*key)?.as_array());
-            branches.into_iter().flatten().filter_map(EnumValue::of_constant).collect::<Vec<_>>()
+            branches.into_iter().flatten().filter_map(EnumValue::from_constant).collect::<Vec<_>>()
         };
         let items = self.keyword("items").filter(|_| self.is_list());
         let choices = titled(items.unwrap_or(self.json));
@@ -147,7 +147,7 @@ impl EnumValue {
         EnumValue { value: value.to_owned(), title: None }
     }
 
-    fn of_constant(branch: &Value) -> Option<EnumValue> {
+    fn from_constant(branch: &Value) -> Option<EnumValue> {
         let title = branch.get("title").and_then(Value::as_str).map(str::to_owned);
         Some(EnumValue { value: value_to_text(branch.get("const")?).into_owned(), title })
     }

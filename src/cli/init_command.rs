@@ -41,8 +41,9 @@ pub(super) fn run(command: &str, arguments: &InitArgs, schema: &str, output: &Ou
         return Err(anyhow!("`{word}` in `--command` would be part of a template"));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("could not start")?;
-    let Drafts { tools, unread } = runtime.block_on(draft_tools(&new_world(), &words, &arguments.only))?;
-    eprint_skipped(&unread, output);
+    let Drafts { tools, unparsed_subcommands } =
+        runtime.block_on(draft_tools(&new_world(), &words, &arguments.only))?;
+    eprint_skipped(&unparsed_subcommands, output);
     fs::create_dir_all(&arguments.dir)
         .with_context(|| format!("could not create the folder `{}`", arguments.dir.display()))?;
     let manifest = manifest(&server_name(&arguments.dir), command, &tools);
@@ -80,16 +81,16 @@ fn manifest(server: &str, command: &str, tools: &[String]) -> String {
 struct Drafts {
     tools: Vec<String>,
     /// The subcommands that were not asked any more.
-    unread: Vec<String>,
+    unparsed_subcommands: Vec<String>,
 }
 
 /// Says which subcommands have no tool, as there was no time left for them.
-fn eprint_skipped(unread: &[String], output: &Output) {
-    if unread.is_empty() {
+fn eprint_skipped(unparsed_subcommands: &[String], output: &Output) {
+    if unparsed_subcommands.is_empty() {
         return;
     }
-    let shown: Vec<String> = unread.iter().take(MAX_SHOWN_NAMES).map(|name| plain_line(name)).collect();
-    let others = match unread.len().saturating_sub(MAX_SHOWN_NAMES) {
+    let shown: Vec<String> = unparsed_subcommands.iter().take(MAX_SHOWN_NAMES).map(|name| plain_line(name)).collect();
+    let others = match unparsed_subcommands.len().saturating_sub(MAX_SHOWN_NAMES) {
         0 => String::new(),
         count => format!(" and {count} more"),
     };
@@ -117,12 +118,12 @@ async fn draft_tools(world: &dyn World, words: &[&str], only: &[String]) -> anyh
         let name =
             Names::default().claim(&[kebab(program, MAX_TOOL_NAME_CHARS), "run".to_owned()], MAX_TOOL_NAME_CHARS);
         let tool = draft_tool(&ToolDraft { name: &name, words, help: &help, about: "" });
-        return Ok(Drafts { tools: vec![tool], unread: Vec::new() });
+        return Ok(Drafts { tools: vec![tool], unparsed_subcommands: Vec::new() });
     }
     let (mut drafts, mut names) = (Drafts::default(), Names::default());
     for subcommand in select(&help.subcommands, only)? {
         if Instant::now() >= deadline {
-            drafts.unread.push(subcommand.name.clone());
+            drafts.unparsed_subcommands.push(subcommand.name.clone());
             continue;
         }
         let all: Vec<&str> = words.iter().copied().chain([subcommand.name.as_str()]).collect();
@@ -218,6 +219,6 @@ mod tests {
         assert_eq!(started.elapsed().as_secs(), 60);
         // Six times ten seconds.
         assert_eq!(drafts.tools.len(), 6);
-        assert_eq!(drafts.unread, ["c6", "c7", "c8"]);
+        assert_eq!(drafts.unparsed_subcommands, ["c6", "c7", "c8"]);
     }
 }

@@ -276,9 +276,9 @@ fn outcome_label(outcome: &EntryOutcome) -> &'static str {
     match outcome {
         EntryOutcome::Added => "added",
         EntryOutcome::Refreshed => "refreshed",
-        EntryOutcome::Kept => "kept, as it was changed by hand:",
+        EntryOutcome::KeptEdited => "kept, as it was changed by hand:",
         EntryOutcome::Deleted => "left out, as it was deleted by hand:",
-        EntryOutcome::Gone => "kept, but no longer in the description:",
-        EntryOutcome::Taken => "kept, as somebody else wrote one of that name:",
+        EntryOutcome::Orphaned => "kept, but no longer in the description:",
+        EntryOutcome::NameTaken => "kept, as somebody else wrote one of that name:",
     }
 }

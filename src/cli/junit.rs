@@ -22,9 +22,9 @@ pub(super) fn to_junit(run: &TestRun) -> String {
 }
 
 /// The document of a run that could not be: one test, the manifest, with an error.
-pub(super) fn failed_run_to_junit(no_run: &TestRunError<'_>) -> String {
+pub(super) fn failed_run_to_junit(run_error: &TestRunError<'_>) -> String {
     let counts = "tests=\"1\" failures=\"0\" errors=\"1\" skipped=\"0\" time=\"0.000\"";
-    let (message, text) = (escape(&no_run.message), escape(&render_lines(no_run.report)));
+    let (message, text) = (escape(&run_error.message), escape(&render_lines(run_error.report)));
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {counts}>\n  <testsuite name=\"folio\" {counts}>\n    \
          <testcase name=\"manifest\" classname=\"folio\" time=\"0.000\">\n      <error type=\"manifest\" \

@@ -61,12 +61,12 @@ impl ManifestReload {
     }
 
     /// Continues from the load that is served.
-    pub(super) fn continue_from(self, built: BuildOutcome, said: ReportedWarnings) -> ManifestReload {
+    pub(super) fn continue_from(self, built: BuildOutcome, already_reported: ReportedWarnings) -> ManifestReload {
         // What a broken manifest is served as is not what was loaded.
         let served = Some(self.live.catalog()).filter(|_| !built.report.has_errors());
         let last = Some(load_fingerprint(&built.report, served.as_deref()));
         let BuildOutcome { reads, parsed, .. } = built;
-        ManifestReload { last_fingerprint: last, reported: said, last_dependencies: reads, parsed, ..self }
+        ManifestReload { last_fingerprint: last, reported: already_reported, last_dependencies: reads, parsed, ..self }
     }
 
     /// Reports why the served catalog stays.

@@ -119,7 +119,7 @@ impl ArgumentPrompt<'_> {
             match self.terminal.ask_field(field, &candidates)? {
                 FieldAnswer::Value(value) => return Ok(Some(value)),
                 FieldAnswer::End => return Ok(None),
-                FieldAnswer::Empty | FieldAnswer::LeftOut => {
+                FieldAnswer::Empty | FieldAnswer::Skipped => {
                     self.terminal.print("  a value is needed; ^D ends\n");
                 }
             }

@@ -55,7 +55,7 @@ pub(super) struct Target {
     place: ManifestLocation,
     /// Its text, without a byte order mark.
     pub(super) text: String,
-    pub(super) mark: &'static str,
+    pub(super) byte_order_mark: &'static str,
 }
 
 impl Target {
@@ -69,14 +69,14 @@ impl Target {
         let read = || format!("cannot read `{}`", path.display());
         let bytes = fs::read(&path).with_context(read)?;
         let text = String::from_utf8(bytes).map_err(|_| anyhow!("it is not UTF-8")).with_context(read)?;
-        let (mark, text) = match text.strip_prefix(BYTE_ORDER_MARK) {
+        let (byte_order_mark, text) = match text.strip_prefix(BYTE_ORDER_MARK) {
             Some(bare) => (BYTE_ORDER_MARK, bare.to_owned()),
             None => ("", text),
         };
         // A manifest says its version; what a manifest includes does not.
         let is_manifest = text.lines().any(|line| line.starts_with("folio:"));
         let place = if given.is_dir() || is_manifest { place } else { ManifestLocation::of_file(given)? };
-        Ok(Target { path, place, text, mark })
+        Ok(Target { path, place, text, byte_order_mark })
     }
 
     pub(super) fn display_path(&self) -> String {
@@ -90,7 +90,7 @@ impl Target {
     /// The file is gone.
     pub(super) fn buffers(&self, text: &str) -> anyhow::Result<FileBuffers> {
         let mut buffers = FileBuffers::default();
-        buffers.insert(fs::canonicalize(&self.path)?, format!("{}{text}", self.mark).into_bytes());
+        buffers.insert(fs::canonicalize(&self.path)?, format!("{}{text}", self.byte_order_mark).into_bytes());
         Ok(buffers)
     }
 
@@ -213,13 +213,13 @@ impl EntryHeader {
     /// Something is missing or invalid.
     fn new(arguments: &NewArgs, catalog: &Catalog, output: &Output) -> anyhow::Result<EntryHeader> {
         let question = "Add a prompt, a tool or a resource?";
-        let kind = value_or_ask(arguments.kind, || ask(question, "prompt", parse_choice, output))?;
+        let kind = given_or_prompt(arguments.kind, || ask(question, "prompt", parse_choice, output))?;
         let kind = kind.ok_or_else(|| missing_error("kind of the entry"))?;
         let unused = |answer: &str| {
             let head = EntryHeader { kind, name: parse_name(answer)? };
             head.check_unused(catalog).map(|()| head.name)
         };
-        let name = value_or_ask(arguments.name.clone(), || ask("Its name", "", unused, output))?;
+        let name = given_or_prompt(arguments.name.clone(), || ask("Its name", "", unused, output))?;
         let name = name.ok_or_else(|| missing_error(&format!("name of the {}", kind.noun())))?;
         parse_name(&name).map_err(|help| anyhow!("invalid name `{}`\nhelp: {help}", one_line(&name)))?;
         Ok(EntryHeader { kind, name })
@@ -248,10 +248,10 @@ impl EntryHeader {
         ensure!(arguments.action.is_none() || is_tool, "`--action` is for tools, and this is a {}", kind.noun());
         let (question, words) = ("What it is, in a sentence", name_in_words(&name));
         let sentence = |answer: &str| Ok(answer.to_owned());
-        let description = value_or_ask(arguments.description, || ask(question, &words, sentence, output))?;
+        let description = given_or_prompt(arguments.description, || ask(question, &words, sentence, output))?;
         let question = "A program (exec), a script, an http request or a file?";
         let action = match arguments.action {
-            None if is_tool => value_or_ask(None, || ask(question, "exec", parse_choice, output))?,
+            None if is_tool => given_or_prompt(None, || ask(question, "exec", parse_choice, output))?,
             given => given,
         };
         let (description, action) = (description.unwrap_or(words), action.unwrap_or_default());
@@ -266,7 +266,7 @@ impl EntryHeader {
 }
 
 /// What is given, or answered on a terminal. In a script nothing is asked.
-fn value_or_ask<T>(given: Option<T>, answer: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<Option<T>> {
+fn given_or_prompt<T>(given: Option<T>, answer: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<Option<T>> {
     match given {
         None if can_ask() => answer().map(Some),
         given => Ok(given),

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::pack_project::PackProject;
 use crate::catalog::build;
-use crate::compile::{FileBuffers, LockedGrants, PackAct, PackVariable};
+use crate::compile::{FileBuffers, GrantUse, LockedGrants, PackVariable};
 use crate::diagnostic::{Report, Span};
 use crate::load::LoadedPack;
 use crate::manifest::Grant;
@@ -20,15 +20,15 @@ const INDENT: usize = 4;
 
 /// The acts of one pack.
 #[derive(Debug, Default)]
-pub(super) struct PackActs {
+pub(super) struct PackGrantUses {
     /// The steps that need a grant, and the settings that they use.
-    acts: Vec<Act>,
+    acts: Vec<ShownGrantUse>,
     /// The variables that it reads.
     variables: Vec<String>,
 }
 
 #[derive(Debug)]
-struct Act {
+struct ShownGrantUse {
     /// The grant that it needs, or the section of the settings.
     title: String,
     /// Its file in the pack.
@@ -39,15 +39,15 @@ struct Act {
 }
 
 /// Something that a pack does, and its place.
-struct FoundAct {
+struct FoundGrantUse {
     title: String,
     at: Span,
     value: Value,
 }
 
-impl PackActs {
+impl PackGrantUses {
     /// The acts of a pack with a lock, and with texts in the place of files, whether or not they are granted.
-    pub(super) fn of(project: &PackProject<'_>, lock: &PackLock, key: &str, texts: &FileBuffers) -> PackActs {
+    pub(super) fn of(project: &PackProject<'_>, lock: &PackLock, key: &str, texts: &FileBuffers) -> PackGrantUses {
         let loaded = project.load(lock, texts.clone());
         let mut variables = Vec::new();
         let mut found = Vec::new();
@@ -62,15 +62,15 @@ impl PackActs {
         }
         let built = build(loaded);
         let steps = built.acts.into_iter().filter(|act| act.key == key);
-        found.extend(steps.map(|PackAct { grant, at, value, .. }| FoundAct {
+        found.extend(steps.map(|GrantUse { grant, at, value, .. }| FoundGrantUse {
             title: grant.to_owned(),
             at: at.span(),
             value,
         }));
         found.sort_by(|one, other| (&one.title, one.at).cmp(&(&other.title, other.at)));
         found.dedup_by(|one, other| (&one.title, one.at) == (&other.title, other.at));
-        let acts = found.into_iter().map(|act| Act::new(act, &built.report)).collect();
-        PackActs { acts, variables }
+        let acts = found.into_iter().map(|act| ShownGrantUse::new(act, &built.report)).collect();
+        PackGrantUses { acts, variables }
     }
 
     /// What it does, for a person who is asked for it.
@@ -128,10 +128,10 @@ pub(super) fn is_grant(title: &str) -> bool {
 }
 
 /// The connections and folders of a pack, which its steps use by name.
-fn settings(pack: &LoadedPack, documents: &Documents) -> Vec<FoundAct> {
+fn settings(pack: &LoadedPack, documents: &Documents) -> Vec<FoundGrantUse> {
     let connections = pack.pack.connections.iter().map(|(name, setting)| ("connection", name, setting.location));
     let folders = pack.pack.folders.iter().map(|(name, setting)| ("folder", name, setting.location));
-    let found = |(kind, name, at): (&str, &Spanned<String>, Location)| FoundAct {
+    let found = |(kind, name, at): (&str, &Spanned<String>, Location)| FoundGrantUse {
         title: format!("{kind} `{}`", name.value),
         at: at.span(),
         value: documents.json(at),
@@ -139,9 +139,9 @@ fn settings(pack: &LoadedPack, documents: &Documents) -> Vec<FoundAct> {
     connections.chain(folders).map(found).collect()
 }
 
-impl Act {
-    fn new(act: FoundAct, report: &Report) -> Act {
-        let FoundAct { title, at, value } = act;
+impl ShownGrantUse {
+    fn new(act: FoundGrantUse, report: &Report) -> ShownGrantUse {
+        let FoundGrantUse { title, at, value } = act;
         let source = report.sources.get(at.file);
         let path = source.map(|source| source.path().display().to_string()).unwrap_or_default();
         // Messages have `KEY@COMMIT/PATH`.
@@ -155,6 +155,6 @@ impl Act {
             Value::Null => format!("{:INDENT$}{}\n", "", report.sources.text_of(at)),
             other => format!("{:INDENT$}{other}\n", ""),
         };
-        Act { title, file, line, text }
+        ShownGrantUse { title, file, line, text }
     }
 }

@@ -14,7 +14,7 @@ use super::{Exit, Output};
 use crate::catalog::build;
 use crate::compile::FileBuffers;
 use crate::diagnostic::{Code, Report, Severity, one_line};
-use crate::load::{LoadedPacks, ManifestLocation, PackState, PackUse, load_buffers};
+use crate::load::{LoadedPacks, LockablePack, ManifestLocation, PackState, load_buffers};
 use crate::pack_source::{
     ArchiveDownloads, ArchiveHosts, ArchivePackError, ArchiveSource, GitSource, LOCK_NAME, LockedPack, PackCache,
     PackLock, PackSource, PackTree, archive_sha256, fetch_pack, list_repository, remote_commit, suspicious_files,
@@ -88,7 +88,7 @@ impl<'o> PackProject<'o> {
     ///
     /// # Errors
     /// The manifest cannot be read.
-    pub(super) fn uses(&self, lock: &PackLock, buffers: &FileBuffers) -> anyhow::Result<Vec<PackUse>> {
+    pub(super) fn uses(&self, lock: &PackLock, buffers: &FileBuffers) -> anyhow::Result<Vec<LockablePack>> {
         let loaded = self.load(lock, buffers.clone());
         let Some(served) = loaded.packs.first() else {
             self.output.eprint_report(&loaded.findings.report);
@@ -105,17 +105,17 @@ impl<'o> PackProject<'o> {
     ///
     /// # Errors
     /// One cannot be fetched, or is not what the lock says.
-    pub(super) fn complete(&self, moves: &Moves<'_>, buffers: &FileBuffers) -> anyhow::Result<PackLock> {
+    pub(super) fn complete(&self, to_resolve: &Moves<'_>, buffers: &FileBuffers) -> anyhow::Result<PackLock> {
         let (mut lock, mut done) = (self.lock.clone(), BTreeSet::new());
         loop {
             let uses = self.uses(&lock, buffers)?;
-            let due: Vec<&PackUse> = uses.iter().filter(|wanted| !done.contains(&wanted.key)).collect();
+            let due: Vec<&LockablePack> = uses.iter().filter(|wanted| !done.contains(&wanted.key)).collect();
             if due.is_empty() {
                 lock.packs.retain(|key, _| uses.iter().any(|wanted| wanted.key == *key));
                 return Ok(lock);
             }
             for wanted in due {
-                let pack = self.resolve(wanted, lock.packs.get(&wanted.key), moves);
+                let pack = self.resolve(wanted, lock.packs.get(&wanted.key), to_resolve);
                 let pack = pack.with_context(|| format!("pack `{}`", wanted.key))?;
                 lock.packs.insert(wanted.key.clone(), pack);
                 done.insert(wanted.key.clone());
@@ -124,17 +124,22 @@ impl<'o> PackProject<'o> {
     }
 
     /// What the lock says of a pack, which is in the cache then.
-    fn resolve(&self, wanted: &PackUse, known: Option<&LockedPack>, moves: &Moves<'_>) -> anyhow::Result<LockedPack> {
+    fn resolve(
+        &self,
+        wanted: &LockablePack,
+        known: Option<&LockedPack>,
+        to_resolve: &Moves<'_>,
+    ) -> anyhow::Result<LockedPack> {
         let same = known.filter(|known| known.source == wanted.source);
         let Some(same) = same else {
             let why = if known.is_none() { "it is not in" } else { "it is from elsewhere in" };
-            ensure!(!matches!(moves, Moves::Nothing), "{why} {LOCK_NAME}\nhelp: run `folio lock`");
+            ensure!(!matches!(to_resolve, Moves::Nothing), "{why} {LOCK_NAME}\nhelp: run `folio lock`");
             // Another release of an archive: what it was granted counts for the same files alone.
             let granted = known.filter(|known| known.source.is_same_place(&wanted.source));
             let granted = granted.and_then(|known| known.granted.clone());
             return Ok(LockedPack { granted, ..self.fetch(wanted, None)? });
         };
-        if moves.includes(&wanted.key) && self.has_moved(same)? {
+        if to_resolve.includes(&wanted.key) && self.has_moved(same)? {
             let fetched = self.fetch(wanted, None)?;
             return Ok(LockedPack { granted: same.granted.clone(), ..fetched });
         }
@@ -206,7 +211,7 @@ impl<'o> PackProject<'o> {
     }
 
     /// Fetches a pack into the cache, and warns of what is suspicious in it.
-    fn fetch(&self, wanted: &PackUse, commit: Option<&str>) -> anyhow::Result<LockedPack> {
+    fn fetch(&self, wanted: &LockablePack, commit: Option<&str>) -> anyhow::Result<LockedPack> {
         self.output.eprint(&format!("fetching `{}` from {}\n", wanted.key, wanted.source.url()));
         let fetched = match &wanted.source {
             PackSource::Git(source) => {
@@ -223,7 +228,7 @@ impl<'o> PackProject<'o> {
     }
 
     /// Downloads an archive, which must be that of the manifest, and unpacks it.
-    fn fetch_archive(&self, wanted: &PackUse, source: &ArchiveSource) -> anyhow::Result<FetchedFiles> {
+    fn fetch_archive(&self, wanted: &LockablePack, source: &ArchiveSource) -> anyhow::Result<FetchedFiles> {
         let hosts = if wanted.is_foreign { ArchiveHosts::Public } else { ArchiveHosts::Any };
         let bytes = self.runtime.block_on(self.downloads.get(&source.url, hosts, &self.world))?;
         let found = archive_sha256(&bytes);
@@ -328,7 +333,7 @@ fn read_lock(path: &Path, output: &Output) -> anyhow::Result<PackLock> {
 }
 
 /// How the lock is not what the manifest says, of which these are the packs.
-pub(super) fn differences(lock: &PackLock, uses: &[PackUse]) -> Vec<String> {
+pub(super) fn differences(lock: &PackLock, uses: &[LockablePack]) -> Vec<String> {
     let mut found: Vec<String> = uses.iter().filter_map(|wanted| difference(lock, wanted)).collect();
     let state = |key: &str| uses.iter().find(|wanted| wanted.key == key).map(|wanted| wanted.state);
     for key in lock.packs.keys().filter(|key| state(key).is_none()) {
@@ -340,7 +345,7 @@ pub(super) fn differences(lock: &PackLock, uses: &[PackUse]) -> Vec<String> {
     found
 }
 
-fn difference(lock: &PackLock, PackUse { key, state, .. }: &PackUse) -> Option<String> {
+fn difference(lock: &PackLock, LockablePack { key, state, .. }: &LockablePack) -> Option<String> {
     match (state, lock.packs.get(key)) {
         (PackState::Unlocked, Some(locked)) => {
             Some(format!("{LOCK_NAME} has pack `{key}` from elsewhere: {}", locked.source))

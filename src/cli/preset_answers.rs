@@ -29,10 +29,10 @@ impl PresetAnswers {
         }
         let mut answers = IndexMap::new();
         for (key, pairs) in by_key {
-            let asked: Vec<_> = questions.iter().filter(|question| question.key == key).collect();
-            let first = asked.first().ok_or_else(|| unknown_question(key, questions))?;
+            let matching_questions: Vec<_> = questions.iter().filter(|question| question.key == key).collect();
+            let first = matching_questions.first().ok_or_else(|| unknown_question(key, questions))?;
             // Two steps may ask under one key.
-            let fitting = asked.iter().find_map(|question| answer_of(question, &pairs).ok());
+            let fitting = matching_questions.iter().find_map(|question| answer_of(question, &pairs).ok());
             let answer = fitting.map_or_else(|| answer_of(first, &pairs), Ok)?;
             answers.insert(key.to_owned(), answer);
         }
@@ -47,8 +47,8 @@ impl PresetAnswers {
 impl QuestionAnswerer for PresetAnswers {
     fn answer(&self, question: &ServerQuestion<'_>) -> Result<Option<Value>, String> {
         let Some((key, answer)) = question.key.and_then(|key| self.answers.get_key_value(key)) else { return Ok(None) };
-        let asked = question.params.get("requestedSchema").and_then(Value::as_object).and_then(Form::new);
-        if let (Some(form), Some(content)) = (asked, answer.get("content").and_then(Value::as_object)) {
+        let matching_questions = question.params.get("requestedSchema").and_then(Value::as_object).and_then(Form::new);
+        if let (Some(form), Some(content)) = (matching_questions, answer.get("content").and_then(Value::as_object)) {
             // Another step may ask for other fields under the same key.
             form.check(content).map_err(|error| format!("invalid answer to `{key}`: {error}"))?;
         }

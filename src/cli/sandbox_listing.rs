@@ -50,7 +50,7 @@ fn write_program(text: &mut String, listed: &SandboxUse, built: &BuildOutcome) {
 fn write_rules(text: &mut String, rules: &SandboxRules) {
     let paths = |paths: &[SandboxPath]| match paths {
         [] => "nothing".to_owned(),
-        paths => paths.iter().map(|path| path.shown.as_str()).collect::<Vec<_>>().join(", "),
+        paths => paths.iter().map(|path| path.display_path.as_str()).collect::<Vec<_>>().join(", "),
     };
     let network = match &rules.network {
         NetworkRules::Any => "any".to_owned(),
@@ -71,7 +71,7 @@ fn write_needs(text: &mut String, program: Option<&Path>, search_path: &OsString
     {
         let paths: Vec<&PathBuf> =
             needs.iter().filter(|need| need.access == access && need.path.exists()).map(|need| &need.path).collect();
-        let shown: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-        let _ = writeln!(text, "  {title}: {}", shown.join(" "));
+        let display_path: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        let _ = writeln!(text, "  {title}: {}", display_path.join(" "));
     }
 }

@@ -190,8 +190,8 @@ fn live_catalog(arguments: &ServeArgs, start: &LoadedServer, options: ServeOptio
 }
 
 /// Says where the server listens, and how to end it where nothing else says so.
-fn eprint_addresses(bound: &BoundServer, says_end: bool, output: &Output) {
-    let end = if says_end && io::stdin().is_terminal() { " (Ctrl-C ends it)" } else { "" };
+fn eprint_addresses(bound: &BoundServer, mentions_ctrl_c: bool, output: &Output) {
+    let end = if mentions_ctrl_c && io::stdin().is_terminal() { " (Ctrl-C ends it)" } else { "" };
     output.eprint(&format!("listening on {}{end}\n", bound.url()));
     if let Some(url) = bound.sse_url() {
         output.eprint(&format!("serving HTTP+SSE on {url}\n"));

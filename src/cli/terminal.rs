@@ -23,7 +23,7 @@ pub(super) struct Terminal<'a> {
 pub(super) enum FieldAnswer {
     Value(Value),
     /// An empty line for a field that may be left out.
-    LeftOut,
+    Skipped,
     /// An empty line for a field that is required.
     Empty,
     /// ^D.
@@ -96,7 +96,7 @@ impl Terminal<'_> {
             let complete = |typed: &str| choice_candidates(&field, typed);
             match self.ask_field(&field, &complete)? {
                 FieldAnswer::Value(value) => drop(content.insert(field.name.to_owned(), value)),
-                FieldAnswer::LeftOut => {}
+                FieldAnswer::Skipped => {}
                 FieldAnswer::Empty | FieldAnswer::End => return Ok(None),
             }
         }
@@ -171,7 +171,7 @@ fn empty_answer(field: &FormField<'_>) -> FieldAnswer {
     match field.default_value() {
         Some(default) => FieldAnswer::Value(default.clone()),
         None if field.is_required => FieldAnswer::Empty,
-        None => FieldAnswer::LeftOut,
+        None => FieldAnswer::Skipped,
     }
 }
 

@@ -143,8 +143,8 @@ impl TestRun {
     }
 
     /// How many outcomes are so.
-    pub(super) fn count(&self, is_so: impl Fn(&TestStatus) -> bool) -> usize {
-        self.outcomes.iter().filter(|outcome| is_so(&outcome.status)).count()
+    pub(super) fn count(&self, predicate: impl Fn(&TestStatus) -> bool) -> usize {
+        self.outcomes.iter().filter(|outcome| predicate(&outcome.status)).count()
     }
 
     pub(super) fn results(&self) -> impl Iterator<Item = (&PlannedTest, &TestOutcome)> {
@@ -180,7 +180,7 @@ pub(super) fn run_tests(
         record: arguments.record,
         update: arguments.update,
         coverage: wanted.coverage,
-        live_turn: Mutex::default(),
+        live_test_lock: Mutex::default(),
     };
     let began = Instant::now();
     let outcomes = run_all(&tests, &runner, job_count(arguments, tests.len()));
@@ -202,7 +202,7 @@ pub(super) fn run_again(place: &ManifestLocation, buffers: FileBuffers, wanted: 
         record: false,
         update: false,
         coverage: None,
-        live_turn: Mutex::default(),
+        live_test_lock: Mutex::default(),
     };
     let outcomes = run_all(&tests, &runner, 1);
     let (report, elapsed) = (std::mem::take(&mut loaded.findings.report), Duration::ZERO);

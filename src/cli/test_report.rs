@@ -25,11 +25,15 @@ pub(super) fn print_run(run: &TestRun, format: TestFormat, output: &Output) -> a
 }
 
 /// Prints that no test was run, for programs; people read it on stderr.
-pub(super) fn print_failed_run(no_run: &TestRunError<'_>, format: TestFormat, output: &Output) -> anyhow::Result<()> {
+pub(super) fn print_failed_run(
+    run_error: &TestRunError<'_>,
+    format: TestFormat,
+    output: &Output,
+) -> anyhow::Result<()> {
     match format {
         TestFormat::Text => Ok(()),
         TestFormat::Json => {
-            let problems: Value = serde_json::from_str(&render_json(no_run.report)).unwrap_or_default();
+            let problems: Value = serde_json::from_str(&render_json(run_error.report)).unwrap_or_default();
             let document = json!({
                 "passed": 0,
                 "failed": 0,
@@ -38,12 +42,12 @@ pub(super) fn print_failed_run(no_run: &TestRunError<'_>, format: TestFormat, ou
                 "elapsedMs": 0,
                 "obsoleteSnapshots": [],
                 "tests": [],
-                "error": no_run.message,
+                "error": run_error.message,
                 "problems": problems,
             });
             output.print(&format!("{}\n", serde_json::to_string_pretty(&document)?))
         }
-        TestFormat::Junit => output.print(&failed_run_to_junit(no_run)),
+        TestFormat::Junit => output.print(&failed_run_to_junit(run_error)),
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-use super::pack_acts::{PackActs, is_grant};
+use super::pack_acts::{PackGrantUses, is_grant};
 use super::pack_project::{Moves, PackProject, print_failure};
 use super::text_prompt::{ask, can_ask};
 use super::{Exit, Output, TrustArgs};
 use crate::compile::FileBuffers;
 use crate::diagnostic::{count_noun, nearest, one_line, sanitize};
-use crate::load::PackUse;
+use crate::load::LockablePack;
 use crate::pack_source::{Granted, LOCK_NAME, LockedPack, PackTree};
 
 /// How many of the files that are not shown are named.
@@ -28,7 +28,7 @@ pub(super) fn run(arguments: &TrustArgs, output: &Output) -> anyhow::Result<Exit
         return Ok(Exit::Failure);
     };
     if wanted.allow.is_empty() {
-        let acts = PackActs::of(&project, &lock, key, &FileBuffers::default());
+        let acts = PackGrantUses::of(&project, &lock, key, &FileBuffers::default());
         let help = match acts.grants().join(", ") {
             needed if needed.is_empty() => "help: it does nothing but show texts".to_owned(),
             needed => format!("help: write what it may do: `allow: [{needed}]`"),
@@ -40,7 +40,7 @@ pub(super) fn run(arguments: &TrustArgs, output: &Output) -> anyhow::Result<Exit
         output.print(&format!("`{key}` is trusted already\n"))?;
         return Ok(Exit::Success);
     }
-    let acts = PackActs::of(&project, &lock, key, &FileBuffers::default());
+    let acts = PackGrantUses::of(&project, &lock, key, &FileBuffers::default());
     let tree = project.cache.read(&locked.digest)?;
     output.print(&sanitize(&describe(wanted, locked, (&acts, &tree))))?;
     if !arguments.yes && !confirm(key, output)? {
@@ -55,11 +55,11 @@ pub(super) fn run(arguments: &TrustArgs, output: &Output) -> anyhow::Result<Exit
     Ok(Exit::Success)
 }
 
-fn names(wanted: &PackUse) -> String {
+fn names(wanted: &LockablePack) -> String {
     wanted.allow.iter().map(|grant| grant.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-fn unknown_pack(key: &str, uses: &[PackUse]) -> String {
+fn unknown_pack(key: &str, uses: &[LockablePack]) -> String {
     let help = match nearest(key, uses.iter().map(|wanted| wanted.key.as_str())) {
         Some(near) => format!("did you mean `{near}`?"),
         None => "packs by `path` are your own, and need no trust".to_owned(),
@@ -82,7 +82,7 @@ fn confirm(key: &str, output: &Output) -> anyhow::Result<bool> {
 }
 
 /// What a pack is, and what it would do.
-fn describe(wanted: &PackUse, locked: &LockedPack, (acts, tree): (&PackActs, &PackTree)) -> String {
+fn describe(wanted: &LockablePack, locked: &LockedPack, (acts, tree): (&PackGrantUses, &PackTree)) -> String {
     let LockedPack { digest, files, source, .. } = locked;
     let files = count_noun(usize::try_from(*files).unwrap_or(usize::MAX), "file");
     let mut text = format!("pack `{}` from {source}\n  {}, {files}, {digest}\n", wanted.key, locked.version());

@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use similar::TextDiff;
 
 use super::new::Target;
-use super::pack_acts::PackActs;
+use super::pack_acts::PackGrantUses;
 use super::pack_project::{Moves, PackProject, is_within, print_failure};
 use super::{Exit, Output, UpdateArgs};
 use crate::compile::FileBuffers;
@@ -14,7 +14,7 @@ use crate::diagnostic::{count_noun, nearest, one_line, sanitize};
 use crate::pack_source::{ArchiveHosts, LOCK_NAME, LockedPack, PackLock, PackSource, PackTree};
 
 /// How many digits of a commit, or of the SHA-256 of an archive, are shown.
-const SHORT_COMMIT: usize = 12;
+const SHORT_COMMIT_CHARS: usize = 12;
 
 /// Moves packs to where their revisions are now.
 pub(super) fn run(arguments: &UpdateArgs, output: &Output) -> anyhow::Result<Exit> {
@@ -135,8 +135,8 @@ impl Change<'_> {
         let tree = |lock: &PackLock| lock.packs.get(key).and_then(|pack| self.project.cache.read(&pack.digest).ok());
         let (Some(new), old) = (tree(self.after), tree(self.before)) else { return String::new() };
         let Some(old) = old else { return "  the files as they were are not in the cache\n".to_owned() };
-        let acts_before = PackActs::of(self.project, self.before, key, &FileBuffers::default());
-        let acts_after = PackActs::of(self.project, self.after, key, self.texts);
+        let acts_before = PackGrantUses::of(self.project, self.before, key, &FileBuffers::default());
+        let acts_after = PackGrantUses::of(self.project, self.after, key, self.texts);
         let mut text = unified("what it does", &acts_before.comparable(), &acts_after.comparable());
         let named: BTreeSet<&str> = acts_before
             .named_files(&old)
@@ -154,7 +154,7 @@ impl Change<'_> {
 }
 
 fn short(commit: &str) -> &str {
-    commit.get(..SHORT_COMMIT).unwrap_or(commit)
+    commit.get(..SHORT_COMMIT_CHARS).unwrap_or(commit)
 }
 
 /// The files that only one of two trees has, or that they have with other bytes.

@@ -10,7 +10,7 @@ use crate::yaml::Document;
 const MARK: &str = "# folio: allow";
 
 /// Codes of warnings that depend on the machine: a comment that allows one may have no effect here.
-const MACHINE_CODES: &[Code] = &[Code::MissingProgram, Code::UnsetVariable];
+const ENVIRONMENT_CODES: &[Code] = &[Code::MissingProgram, Code::UnsetVariable];
 
 /// One code of one comment.
 struct AllowedCode {
@@ -138,7 +138,7 @@ fn silence(report: &mut Report, allowed: &mut [AllowedCode]) {
 }
 
 fn warn_unused(allowed: &AllowedCode, report: &mut Report) {
-    if MACHINE_CODES.contains(&allowed.code) || allowed.code.is_of_client() {
+    if ENVIRONMENT_CODES.contains(&allowed.code) || allowed.code.is_of_client() {
         return;
     }
     let message = format!("unused `allow`: no warning `{}` here", allowed.code.as_str());

@@ -7,8 +7,8 @@ use std::time::SystemTime;
 
 use indexmap::IndexSet;
 
+use super::GrantUse;
 use super::MAX_FILE_BYTES;
-use super::PackAct;
 use super::SandboxUse;
 use super::coverage::LoadCoverage;
 use crate::diagnostic::{FileId, Report, SourceFile};
@@ -33,7 +33,7 @@ pub struct LoadContext {
     /// The programs that have a sandbox.
     pub sandboxes: Vec<SandboxUse>,
     /// What packs from elsewhere would do.
-    pub acts: Vec<PackAct>,
+    pub acts: Vec<GrantUse>,
     /// Texts that are read in the place of files.
     pub buffers: FileBuffers,
     /// The parts of the manifest, where it is recorded which of them are reached.
@@ -45,11 +45,11 @@ pub struct LoadContext {
 
 /// How much was found so far: the same before and after a compilation that reports, reads and registers nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FindingCounts([usize; 11]);
+pub struct LoadContextCounts([usize; 11]);
 
 impl LoadContext {
     /// How much was found so far.
-    pub fn counts(&self) -> FindingCounts {
+    pub fn counts(&self) -> LoadContextCounts {
         let LoadContext {
             report,
             // Each has a source.
@@ -65,7 +65,7 @@ impl LoadContext {
             decoded,
             programs,
         } = self;
-        FindingCounts([
+        LoadContextCounts([
             report.diagnostics().len(),
             files.len(),
             folders.len(),

@@ -21,9 +21,9 @@ use std::path::{Path, PathBuf};
 
 pub use coverage::{LoadCoverage, MarkedPart, PartKind};
 pub use folder_variable::{FolderVariable, MAX_NAMED_FOLDERS};
-pub use load_context::{FileBuffers, FindingCounts, LoadContext, LoadDependencies};
+pub use load_context::{FileBuffers, LoadContext, LoadContextCounts, LoadDependencies};
 pub use mime_type::MimeType;
-pub use pack::{Environment, FILES_GRANT, Grants, LockedGrants, Pack, PackAct, PackVariable};
+pub use pack::{Environment, FILES_GRANT, GrantUse, Grants, LockedGrants, Pack, PackVariable};
 pub use placeholder::TILDE_HELP;
 pub use sandbox::{NetworkRules, SandboxPath, SandboxPlace, SandboxRules, SandboxUse};
 pub use schema::{LocatedJson, shape_of};
@@ -53,7 +53,7 @@ pub struct Compiler<'a> {
     /// Arguments whose values may start with `-` in an argv element.
     pub allow_dash: BTreeSet<String>,
     /// Arguments whose values are all known at load, or numbers or booleans.
-    pub closed_arguments: BTreeSet<String>,
+    pub fixed_value_arguments: BTreeSet<String>,
     /// Arguments with `within`, and whether every call has a value for them.
     pub path_arguments: BTreeMap<String, bool>,
     /// The locations of the declared arguments.
@@ -71,7 +71,7 @@ impl<'a> Compiler<'a> {
             base,
             scope_shape: ScopeShape::new(),
             allow_dash: BTreeSet::new(),
-            closed_arguments: BTreeSet::new(),
+            fixed_value_arguments: BTreeSet::new(),
             path_arguments: BTreeMap::new(),
             argument_locations: BTreeMap::new(),
             steps_read: Vec::new(),
@@ -83,7 +83,7 @@ impl<'a> Compiler<'a> {
         if let Some(locked) = &self.pack.locked {
             let is_withheld = locked.withheld.contains(grant);
             let value = self.findings.documents.json(at);
-            self.findings.acts.push(PackAct { key: locked.key.clone(), grant, at, value, is_withheld });
+            self.findings.acts.push(GrantUse { key: locked.key.clone(), grant, at, value, is_withheld });
         }
         self.pack.grants.allows(grant)
     }

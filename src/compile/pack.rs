@@ -66,7 +66,7 @@ pub struct LockedGrants {
 
 /// Something in a pack from elsewhere that needs a grant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PackAct {
+pub struct GrantUse {
     /// The key of the pack in the lock.
     pub key: String,
     /// The grant.

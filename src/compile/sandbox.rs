@@ -27,7 +27,7 @@ pub struct SandboxRules {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SandboxPath {
     /// As written, or as shown.
-    pub shown: String,
+    pub display_path: String,
     /// Where it is.
     pub place: SandboxPlace,
 }
@@ -68,8 +68,8 @@ pub struct SandboxUse {
 impl SandboxPath {
     /// A path below a folder.
     pub fn below(root: &Path, path: &Path) -> SandboxPath {
-        let shown = if path.as_os_str().is_empty() { ".".into() } else { path.to_string_lossy().into_owned() };
-        SandboxPath { shown, place: SandboxPlace::Beneath(root.to_owned(), path.to_owned()) }
+        let display_path = if path.as_os_str().is_empty() { ".".into() } else { path.to_string_lossy().into_owned() };
+        SandboxPath { display_path, place: SandboxPlace::Beneath(root.to_owned(), path.to_owned()) }
     }
 }
 
@@ -94,7 +94,7 @@ impl Compiler<'_> {
         }
         if Path::new(written.as_str()).is_absolute() && self.pack.grants == Grants::All {
             let place = SandboxPlace::Anywhere(written.value.clone().into());
-            return Some(SandboxPath { shown: written.value.clone(), place });
+            return Some(SandboxPath { display_path: written.value.clone(), place });
         }
         let path = self.resolve_path(written, written.location)?;
         if self.pack.folder.stat(&path).is_err() {
@@ -103,7 +103,7 @@ impl Compiler<'_> {
             return None;
         }
         let place = SandboxPlace::Beneath(self.pack.folder.path().to_owned(), path);
-        Some(SandboxPath { shown: written.value.clone(), place })
+        Some(SandboxPath { display_path: written.value.clone(), place })
     }
 
     /// A path that is exactly one `{{env.NAME}}` or `{{workspace}}`.
@@ -111,7 +111,10 @@ impl Compiler<'_> {
     /// Variables of the outermost manifest, and those that an importer passes, name folders; a pack's own must not.
     pub fn sandbox_variable(&mut self, written: &Spanned<String>) -> Option<SandboxPath> {
         if let Some(workspace) = self.workspace(written) {
-            return Some(SandboxPath { shown: "workspace".to_owned(), place: SandboxPlace::Anywhere(workspace) });
+            return Some(SandboxPath {
+                display_path: "workspace".to_owned(),
+                place: SandboxPlace::Anywhere(workspace),
+            });
         }
         let template: Template<TextSlot> = self.template(written, Exposure::Private)?;
         let Some([env, name]) = template.single_path().filter(|path| path.first().is_some_and(|head| head == "env"))
@@ -130,7 +133,7 @@ impl Compiler<'_> {
             Some(value) => SandboxPlace::Anywhere(self.pack.folder.path().join(value)),
             None => SandboxPlace::Unset,
         };
-        Some(SandboxPath { shown: format!("{env}.{name}"), place })
+        Some(SandboxPath { display_path: format!("{env}.{name}"), place })
     }
 
     fn network_rules(&mut self, written: Option<&Spanned<Network>>) -> Option<NetworkRules> {

@@ -51,7 +51,7 @@ impl Severity {
 
 /// What a manifest is loaded for, beyond being checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Purpose {
+pub enum Operation {
     /// Its entries are used, by a client or from the command line.
     Use,
     /// It is served over HTTP.
@@ -96,7 +96,7 @@ pub struct Diagnostic {
     /// The fix to apply, where it is certain.
     pub fix: Option<Fix>,
     /// The purpose for which this warning is an error.
-    pub forbids: Option<Purpose>,
+    pub forbids: Option<Operation>,
 }
 
 impl Diagnostic {
@@ -107,7 +107,7 @@ impl Diagnostic {
     }
 
     /// Makes a warning an error where the manifest is loaded for `purpose`.
-    pub fn forbid(&mut self, purpose: Purpose) -> &mut Self {
+    pub fn forbid(&mut self, purpose: Operation) -> &mut Self {
         self.forbids = Some(purpose);
         self
     }
@@ -291,8 +291,8 @@ impl Report {
     }
 
     /// Turns the warnings and notes that forbid one of `purposes` into errors.
-    pub fn enforce(&mut self, purposes: &[Purpose]) {
-        let forbids = |purpose: Option<Purpose>| purpose.is_some_and(|purpose| purposes.contains(&purpose));
+    pub fn enforce(&mut self, purposes: &[Operation]) {
+        let forbids = |purpose: Option<Operation>| purpose.is_some_and(|purpose| purposes.contains(&purpose));
         self.diagnostics.extend(self.silenced.extract_if(.., |diagnostic| forbids(diagnostic.forbids)));
         for diagnostic in self.diagnostics.iter_mut().filter(|diagnostic| forbids(diagnostic.forbids)) {
             diagnostic.severity = Severity::Error;
@@ -304,9 +304,9 @@ impl Report {
         self.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Warning)
     }
 
-    /// The first diagnostic, at least as serious as `least`, whose message an earlier report has not, or not as often.
-    pub fn first_new(&self, earlier: &Report, least: Severity) -> Option<&Diagnostic> {
-        let counts = |diagnostic: &&Diagnostic| diagnostic.severity <= least;
+    /// The first diagnostic, at least as serious as `min_severity`, whose message an earlier report has not, or not as often.
+    pub fn first_new(&self, earlier: &Report, min_severity: Severity) -> Option<&Diagnostic> {
+        let counts = |diagnostic: &&Diagnostic| diagnostic.severity <= min_severity;
         let mut known: Vec<&str> = earlier.diagnostics.iter().filter(counts).map(|one| one.message.as_str()).collect();
         self.diagnostics.iter().filter(counts).find(|diagnostic| {
             let at = known.iter().position(|message| *message == diagnostic.message);

@@ -20,10 +20,10 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(sanitize(&joined).into_owned())
 }
 
-/// Gives the beginning of `text`, with `…` in place of what is beyond `most` characters: what a caller sent is shown to
+/// Gives the beginning of `text`, with `…` in place of what is beyond `max_chars` characters: what a caller sent is shown to
 /// it again, and not at any length.
-pub fn truncate(text: &str, most: usize) -> Cow<'_, str> {
-    match text.char_indices().nth(most) {
+pub fn truncate(text: &str, max_chars: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(max_chars) {
         Some((end, _)) => Cow::Owned(format!("{}…", text.get(..end).unwrap_or_default())),
         None => Cow::Borrowed(text),
     }

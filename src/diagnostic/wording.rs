@@ -5,13 +5,13 @@ const MAX_NAME_CHARS: usize = 64;
 /// How many candidates a name is compared with.
 const MAX_CANDIDATES: usize = 1000;
 
-/// The candidate that `wrong` was probably meant to be: at most a third of its letters away, at least one.
+/// The candidate that `misspelled` was probably meant to be: at most a third of its letters away, at least one.
 ///
-/// A comparison takes the product of both lengths, and a caller may choose `wrong`: overlong names are not compared.
-pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let length = name_length(wrong)?;
+/// A comparison takes the product of both lengths, and a caller may choose `misspelled`: overlong names are not compared.
+pub fn nearest<'a>(misspelled: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let length = name_length(misspelled)?;
     let max_distance = (length / 3).max(1);
-    let lower = wrong.to_lowercase();
+    let lower = misspelled.to_lowercase();
     let candidates: Vec<&str> = candidates.into_iter().take(MAX_CANDIDATES).collect();
     let near = candidates
         .iter()

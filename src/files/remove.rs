@@ -16,7 +16,7 @@ const MAX_REMOVED_DEPTH: usize = 128;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemovalStep {
     /// A name in a folder is looked at.
-    Look,
+    Inspect,
     /// A file or folder is removed.
     Remove,
 }
@@ -43,7 +43,7 @@ impl<E: From<FileError>> Removal<'_, E> {
         let below = self.below(depth)?;
         let folder = self.open(parent, name)?;
         for entry in folder.entries().map_err(|source| self.to_error(source))? {
-            (self.before)(RemovalStep::Look)?;
+            (self.before)(RemovalStep::Inspect)?;
             let entry = entry.map_err(|source| self.to_error(source))?;
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 self.check_depth(&folder, &entry.file_name(), below)?;

@@ -23,7 +23,7 @@ const LOCK_POLL: Duration = Duration::from_millis(1);
 const MAX_NAMES_TRIED: usize = 16;
 
 /// When a temporary file is one that a killed server has left: who still writes it has the folder locked.
-const LITTER_AGE: Duration = Duration::from_secs(60);
+const STALE_TEMPORARY_AGE: Duration = Duration::from_secs(60);
 /// At how many names of a folder each write looks for such files.
 const MAX_NAMES_SWEPT: usize = 1000;
 /// Of a file that gets the permissions of another one when it is whole.
@@ -63,14 +63,14 @@ impl Drop for TemporaryFile<'_> {
 struct OldFile {
     file: OpenFile,
     attributes: FileAttributes,
-    stamp: FileVersion,
+    version: FileVersion,
 }
 
 impl DirEntryName {
     /// Writes the file. It keeps the attributes of the file that it replaces; a new one has `mode`.
     pub(super) fn write<E: From<FileError>>(
         &self,
-        existing: OverwritePolicy,
+        overwrite: OverwritePolicy,
         mode: Option<u32>,
         fill: impl FnOnce(Option<OpenFile>, &mut dyn Write) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -78,8 +78,8 @@ impl DirEntryName {
         if lock.is_some() {
             self.remove_stale_files();
         }
-        let (old, attributes, stamp) = match self.old_file(existing)? {
-            Some(old) => (Some(old.file), Some(old.attributes), Some(old.stamp)),
+        let (old, attributes, version) = match self.old_file(overwrite)? {
+            Some(old) => (Some(old.file), Some(old.attributes), Some(old.version)),
             None => (None, mode.map(FileAttributes::of_mode), None),
         };
         let (mut temporary, mut file) = self.create_temporary(attributes.is_some())?;
@@ -90,10 +90,10 @@ impl DirEntryName {
         // The file is on the disk before it has its name.
         file.sync_all().map_err(|source| self.to_error(source))?;
         drop(file);
-        if existing == OverwritePolicy::ReplaceUnchanged {
-            self.check_unchanged(stamp)?;
+        if overwrite == OverwritePolicy::ReplaceUnchanged {
+            self.check_unchanged(version)?;
         }
-        self.rename_into_place(&mut temporary, existing)?;
+        self.rename_into_place(&mut temporary, overwrite)?;
         Ok(())
     }
 
@@ -147,9 +147,9 @@ impl DirEntryName {
         })
     }
 
-    fn check_unchanged(&self, stamp: Option<FileVersion>) -> Result<(), FileError> {
+    fn check_unchanged(&self, version: Option<FileVersion>) -> Result<(), FileError> {
         let now = self.parent.symlink_metadata(&self.name).ok().map(|meta| FileVersion::from_metadata(&meta));
-        if now == stamp { Ok(()) } else { Err(FileError::Changed(display_path(&self.path))) }
+        if now == version { Ok(()) } else { Err(FileError::Changed(display_path(&self.path))) }
     }
 
     /// Removes what writes that were killed have left in the folder, which is locked.
@@ -157,7 +157,7 @@ impl DirEntryName {
         let Ok(entries) = self.parent.entries() else { return };
         let is_old = |entry: &DirEntry| {
             let modified = entry.metadata().and_then(|meta| meta.modified());
-            modified.is_ok_and(|time| time.into_std().elapsed().is_ok_and(|age| age > LITTER_AGE))
+            modified.is_ok_and(|time| time.into_std().elapsed().is_ok_and(|age| age > STALE_TEMPORARY_AGE))
         };
         for entry in entries.take(MAX_NAMES_SWEPT).flatten() {
             if entry.file_name().to_str().is_some_and(is_temporary) && is_old(&entry) {
@@ -166,9 +166,13 @@ impl DirEntryName {
         }
     }
 
-    fn rename_into_place(&self, temporary: &mut TemporaryFile<'_>, existing: OverwritePolicy) -> Result<(), FileError> {
+    fn rename_into_place(
+        &self,
+        temporary: &mut TemporaryFile<'_>,
+        overwrite: OverwritePolicy,
+    ) -> Result<(), FileError> {
         let Some(name) = &temporary.name else { return Ok(()) };
-        match existing {
+        match overwrite {
             OverwritePolicy::Replace | OverwritePolicy::ReplaceUnchanged => {
                 self.parent.rename(name, &self.parent, &self.name)
             }
@@ -194,21 +198,21 @@ impl DirEntryName {
     }
 
     /// The file that is there.
-    fn old_file(&self, existing: OverwritePolicy) -> Result<Option<OldFile>, FileError> {
+    fn old_file(&self, overwrite: OverwritePolicy) -> Result<Option<OldFile>, FileError> {
         let fail = |source| FileError::from_io(&self.path, source);
         let exists = || FileError::Exists(display_path(&self.path));
         match self.regular_file() {
             Ok(None) => return Ok(None),
-            Err(FileError::NotAFile(_)) | Ok(Some(_)) if existing == OverwritePolicy::Refuse => return Err(exists()),
+            Err(FileError::NotAFile(_)) | Ok(Some(_)) if overwrite == OverwritePolicy::Refuse => return Err(exists()),
             Err(error) => return Err(error),
             Ok(Some(_)) => {}
         }
         accessat(&self.parent, self.name.as_str(), Access::WRITE_OK, AtFlags::EACCESS)
             .map_err(|error| fail(error.into()))?;
         let file = self.parent.open_with(&self.name, &read_options()).map_err(fail)?;
-        let stamp = FileVersion::from_metadata(&file.metadata().map_err(fail)?);
+        let version = FileVersion::from_metadata(&file.metadata().map_err(fail)?);
         let attributes = FileAttributes::of(&file).map_err(fail)?;
-        Ok(Some(OldFile { attributes, stamp, file: OpenFile::on_disk(&self.path, file)? }))
+        Ok(Some(OldFile { attributes, version, file: OpenFile::on_disk(&self.path, file)? }))
     }
 
     /// A file beside, which nobody else reads if it is `private`.
@@ -231,15 +235,15 @@ impl DirEntryName {
     }
 
     /// Gives the file or folder here the name of another place.
-    pub(super) fn rename(&self, target: &DirEntryName, existing: OverwritePolicy) -> Result<(), FileError> {
+    pub(super) fn rename(&self, target: &DirEntryName, overwrite: OverwritePolicy) -> Result<(), FileError> {
         let meta = self.parent.symlink_metadata(&self.name).map_err(|source| FileError::from_io(&self.path, source))?;
         let there = target.parent.symlink_metadata(&target.name).ok();
-        check_replaced(&meta, there.as_ref(), target, existing)?;
+        check_replaced(&meta, there.as_ref(), target, overwrite)?;
         if there.is_some_and(|there| is_other_link(&meta, &there)) && !self.is_same(target) {
             // The system renames no file to another name of itself, and says that it did.
             return self.parent.remove_file(&self.name).map_err(|source| self.to_error(source));
         }
-        match existing {
+        match overwrite {
             OverwritePolicy::Replace | OverwritePolicy::ReplaceUnchanged => {
                 self.parent.rename(&self.name, &target.parent, &target.name).map_err(|source| self.to_error(source))
             }
@@ -292,10 +296,10 @@ fn check_replaced(
     meta: &Metadata,
     there: Option<&Metadata>,
     target: &DirEntryName,
-    existing: OverwritePolicy,
+    overwrite: OverwritePolicy,
 ) -> Result<(), FileError> {
     let Some(there) = there else { return Ok(()) };
-    match existing {
+    match overwrite {
         OverwritePolicy::Refuse => Err(FileError::Exists(display_path(&target.path))),
         _ if there.is_dir() && !meta.is_dir() => Err(FileError::IsFolder(display_path(&target.path))),
         _ if !(there.is_dir() || there.is_file() || there.is_symlink()) => {

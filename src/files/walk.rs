@@ -77,11 +77,11 @@ struct PendingFolder {
 }
 
 /// Walks all folders in which `globs` could match. Only the root must be readable.
-pub(super) fn walk(tree: &dyn FolderBackend, globs: &Globs, limit: usize) -> Result<WalkOutcome, FileError> {
+pub(super) fn walk(backend: &dyn FolderBackend, globs: &Globs, limit: usize) -> Result<WalkOutcome, FileError> {
     let root = PendingFolder { folder: String::new(), linked: false };
-    let mut walk = Walk { tree, globs, limit, seen: 0, pending: vec![root], found: WalkOutcome::default() };
+    let mut walk = Walk { backend, globs, limit, seen: 0, pending: vec![root], found: WalkOutcome::default() };
     while let Some(here) = walk.pending.pop() {
-        match tree.list(&here.folder, globs, &mut |item| walk.visit(&here, &item)) {
+        match backend.list(&here.folder, globs, &mut |item| walk.visit(&here, &item)) {
             Err(_) if !here.folder.is_empty() => walk.found.skipped.push(here.folder.clone()),
             listed => listed?,
         }
@@ -101,7 +101,7 @@ fn check_limit(count: usize, limit: usize, what: &'static str) -> Result<(), Fil
 }
 
 struct Walk<'a> {
-    tree: &'a dyn FolderBackend,
+    backend: &'a dyn FolderBackend,
     globs: &'a Globs,
     limit: usize,
     seen: usize,
@@ -161,7 +161,7 @@ impl Walk<'_> {
 
     /// Whether a link leads to a folder around it, and so would repeat everything.
     fn is_loop(&self, here: &PendingFolder, link: &str) -> bool {
-        self.tree.resolve_links(link).is_none_or(|real| {
+        self.backend.resolve_links(link).is_none_or(|real| {
             let below = here.folder.strip_prefix(&real);
             real.is_empty() || below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         })

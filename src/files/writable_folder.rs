@@ -129,8 +129,8 @@ impl WritableFolder {
     /// Whether a path leads through a link to a hidden name. What is not there yet is where its folder is.
     pub fn leads_to_hidden(&self, path: &str) -> bool {
         let exists = |part: &&Path| self.path().join(part).symlink_metadata().is_ok();
-        let existing = Path::new(path).ancestors().find(exists).and_then(Path::to_str).unwrap_or_default();
-        Globs::new(&["**/*"], &[]).is_ok_and(|globs| self.0.is_hidden(existing, &globs))
+        let overwrite = Path::new(path).ancestors().find(exists).and_then(Path::to_str).unwrap_or_default();
+        Globs::new(&["**/*"], &[]).is_ok_and(|globs| self.0.is_hidden(overwrite, &globs))
     }
 
     /// Opens a regular file.
@@ -190,10 +190,10 @@ impl WritableFolder {
     pub fn write<E: From<FileError>>(
         &self,
         path: &str,
-        existing: OverwritePolicy,
+        overwrite: OverwritePolicy,
         fill: impl FnOnce(Option<OpenFile>, &mut dyn Write) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.write_target(path, existing)?.write(existing, None, fill)
+        self.write_target(path, overwrite)?.write(overwrite, None, fill)
     }
 
     /// Makes a file of these bytes, whole or not at all, with these permissions from the beginning, if any are given.
@@ -213,8 +213,8 @@ impl WritableFolder {
     }
 
     /// Where a file is written: a link is followed to the file that is replaced.
-    fn write_target(&self, path: &str, existing: OverwritePolicy) -> Result<DirEntryName, FileError> {
-        match existing {
+    fn write_target(&self, path: &str, overwrite: OverwritePolicy) -> Result<DirEntryName, FileError> {
+        match overwrite {
             OverwritePolicy::Replace | OverwritePolicy::ReplaceUnchanged => self.target_of_links(path),
             OverwritePolicy::Refuse => self.locate(path),
         }
@@ -225,11 +225,11 @@ impl WritableFolder {
         &self,
         from: OpenFile,
         to: &str,
-        existing: OverwritePolicy,
+        overwrite: OverwritePolicy,
         pump: impl FnOnce(&mut dyn Read, &mut dyn Write) -> Result<(), E>,
     ) -> Result<(), E> {
         let mode = from.mode();
-        self.write_target(to, existing)?.write(existing, mode, |_, file| pump(&mut from.into_reader(), file))
+        self.write_target(to, overwrite)?.write(overwrite, mode, |_, file| pump(&mut from.into_reader(), file))
     }
 
     /// Moves a file or folder into another folder or to another name; a link is moved itself.
@@ -238,10 +238,10 @@ impl WritableFolder {
         from: &str,
         target: &WritableFolder,
         to: &str,
-        existing: OverwritePolicy,
+        overwrite: OverwritePolicy,
     ) -> Result<(), FileError> {
         let (source, target) = (self.locate(from)?, target.locate(to)?);
-        source.rename(&target, existing)
+        source.rename(&target, overwrite)
     }
 
     /// Removes a file, a link itself, or an empty folder.
@@ -305,10 +305,10 @@ impl WritableFolder {
             return Err(FileError::IsFolder(display_path(path)));
         }
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-        self.place_in(folder, name, path)
+        self.entry_in(folder, name, path)
     }
 
-    fn place_in(&self, folder: &str, name: &str, path: &str) -> Result<DirEntryName, FileError> {
+    fn entry_in(&self, folder: &str, name: &str, path: &str) -> Result<DirEntryName, FileError> {
         let parent = self.0.access_beneath(folder, |folder| self.0.dir.open_dir(folder))?;
         Ok(DirEntryName { parent, name: name.to_owned(), path: path.to_owned() })
     }
@@ -326,7 +326,7 @@ impl WritableFolder {
             let (Some(around), Some(name)) = (around.to_str(), name.to_str()) else {
                 return Err(FileError::EscapesFolder(display_path(path)));
             };
-            place = self.place_in(around, name, path)?;
+            place = self.entry_in(around, name, path)?;
             folder = around.to_owned();
         }
         Err(FileError::NotFound(display_path(path)))

@@ -65,7 +65,7 @@ struct DraftParts {
     names: ArgumentNames,
     arguments: Map<String, Value>,
     elements: Vec<Value>,
-    reviews: Vec<String>,
+    review_notes: Vec<String>,
 }
 
 /// The tool as lines of YAML, with comments on what a person must look at.
@@ -75,30 +75,30 @@ pub fn draft_tool(draft: &ToolDraft<'_>) -> String {
     parts.elements.extend(draft.words.iter().map(|word| Value::from(*word)));
     draft.help.options.iter().for_each(|option| parts.add_option(option));
     draft.help.positionals.iter().for_each(|positional| parts.add_positional(positional));
-    let unread =
-        draft.help.unread.iter().map(|spec| format!("`{}` is left out: it could not be read", plain_line(spec)));
-    parts.reviews.extend(unread.chain(draft.help.reviews.clone()));
+    let unparsed =
+        draft.help.unparsed.iter().map(|spec| format!("`{}` is left out: it could not be read", plain_line(spec)));
+    parts.review_notes.extend(unparsed.chain(draft.help.review_notes.clone()));
     let mut tool = Map::new();
     let about = if draft.about.is_empty() { &draft.help.about } else { draft.about };
     let about = plain(about, TOOL_CHARS);
     let about = if about.is_empty() { format!("Run {}", plain_line(&draft.words.join(" "))) } else { about };
     tool.insert("description".to_owned(), as_template(&about).into());
-    tool.insert("annotations".to_owned(), annotations(draft, &mut parts.reviews));
+    tool.insert("annotations".to_owned(), annotations(draft, &mut parts.review_notes));
     if !parts.arguments.is_empty() {
         tool.insert("arguments".to_owned(), Value::Object(parts.arguments));
     }
     tool.insert("run".to_owned(), json!({ "exec": parts.elements }));
-    let comments: String = parts.reviews.iter().map(|review| format!("  # review: {review}\n")).collect();
+    let comments: String = parts.review_notes.iter().map(|review| format!("  # review: {review}\n")).collect();
     format!("{comments}{}", entry(draft.name, &Value::Object(tool), 2))
 }
 
 /// A tool destroys something unless a person says that it does not.
-fn annotations(draft: &ToolDraft<'_>, reviews: &mut Vec<String>) -> Value {
+fn annotations(draft: &ToolDraft<'_>, review_notes: &mut Vec<String>) -> Value {
     let named = draft.words.iter().flat_map(|word| word.split(['-', '_'])).skip(1);
     let is_destructive = |word: &str| DESTRUCTIVE_WORDS.contains(&word.to_ascii_lowercase().as_str());
     let by_name = named.into_iter().any(is_destructive);
     if !by_name {
-        reviews.push(
+        review_notes.push(
             "write `readOnlyHint: true` if it changes nothing, `destructiveHint: false` if it only adds".to_owned(),
         );
     }
@@ -112,7 +112,7 @@ impl DraftParts {
                 .iter()
                 .any(|attached| self.would_run_value(&option_elements(&option.spelling, "", *attached)))
         {
-            self.reviews.push(format!("`{}` is left out: its value may be code, or a program", option.spelling));
+            self.review_notes.push(format!("`{}` is left out: its value may be code, or a program", option.spelling));
             return;
         }
         let name = self.names.claim(option.spelling.trim_start_matches('-'), "option");
@@ -140,11 +140,11 @@ impl DraftParts {
         schema: &mut Map<String, Value>,
     ) -> Value {
         if value.is_optional {
-            self.reviews.push(format!("`{name}` cannot be given without a value, as `{}` can", option.spelling));
+            self.review_notes.push(format!("`{name}` cannot be given without a value, as `{}` can", option.spelling));
         }
         let one = value_schema(value);
         if one.get("type") == Some(&"integer".into()) && !option.is_repeated {
-            self.reviews.push(format!("`{name}` cannot be 0, which counts as not given"));
+            self.review_notes.push(format!("`{name}` cannot be 0, which counts as not given"));
         }
         if option.is_repeated {
             schema.insert("type".to_owned(), "array".into());
@@ -163,7 +163,7 @@ impl DraftParts {
     fn add_positional(&mut self, positional: &Positional) {
         let element = PROBE_VALUE.to_owned();
         if self.would_run_value(std::slice::from_ref(&element)) {
-            self.reviews.push(format!("`{}` is left out: it may be code, or a program", positional.name));
+            self.review_notes.push(format!("`{}` is left out: it may be code, or a program", positional.name));
             return;
         }
         self.command.push(element);

@@ -24,9 +24,9 @@ pub struct Help {
     /// Its subcommands.
     pub subcommands: Vec<Subcommand>,
     /// Lines that look like options and could not be read.
-    pub unread: Vec<String>,
+    pub unparsed: Vec<String>,
     /// What a person must look at beyond that.
-    pub reviews: Vec<String>,
+    pub review_notes: Vec<String>,
 }
 
 /// A positional argument.
@@ -52,8 +52,8 @@ pub struct Subcommand {
 /// Reads a help text. `words` are those that the program was started with, before `--help`.
 pub fn parse_help(text: &str, words: &[&str]) -> Help {
     let lines: Vec<&str> = text.lines().take(MAX_LINES).map(str::trim_end).collect();
-    let reviews = review_exit(&lines).into_iter().chain(review_extent(&lines)).collect();
-    let mut help = Help { about: about(&lines), reviews, ..Help::default() };
+    let review_notes = note_exit_status(&lines).into_iter().chain(note_if_abbreviated(&lines)).collect();
+    let mut help = Help { about: about(&lines), review_notes, ..Help::default() };
     add_positionals(&lines, words, &mut help);
     let mut in_commands = false;
     for (number, line) in lines.iter().enumerate() {
@@ -80,14 +80,16 @@ pub fn parse_help(text: &str, words: &[&str]) -> Help {
 /// Adds the positional arguments of the usage, as far as that can be believed.
 fn add_positionals(lines: &[&str], words: &[&str], help: &mut Help) {
     let Some(usage) = usage(lines) else {
-        help.reviews.push("no usage was found: add the positional arguments, if it has any".to_owned());
+        help.review_notes.push("no usage was found: add the positional arguments, if it has any".to_owned());
         return;
     };
     let found = usage.positionals(words);
-    help.reviews.extend(usage.review(words));
+    help.review_notes.extend(usage.review(words));
     match found.len() {
         0..=MAX_POSITIONALS => help.positionals = found,
-        count => help.reviews.push(format!("the usage seems to name {count} positional arguments: add those it has")),
+        count => {
+            help.review_notes.push(format!("the usage seems to name {count} positional arguments: add those it has"))
+        }
     }
 }
 
@@ -104,7 +106,7 @@ pub fn is_manual_page(text: &str) -> bool {
 }
 
 /// Says where exit status 1 has a meaning, which may be no failure.
-fn review_exit(lines: &[&str]) -> Option<String> {
+fn note_exit_status(lines: &[&str]) -> Option<String> {
     let speaks_of_one = |from: usize| {
         let below = lines.iter().skip(from).take(4).flat_map(|line| line.split_whitespace());
         below.into_iter().any(|word| word.trim_matches(|c: char| !c.is_ascii_alphanumeric()) == "1")
@@ -119,7 +121,7 @@ fn review_exit(lines: &[&str]) -> Option<String> {
 }
 
 /// Says where a help text is a part of all that there is to say.
-fn review_extent(lines: &[&str]) -> Option<String> {
+fn note_if_abbreviated(lines: &[&str]) -> Option<String> {
     let is_part = lines.iter().any(|line| line.to_ascii_lowercase().contains("not the full help"));
     is_part.then(|| "the help says that it is not the full one: add the options that are needed".to_owned())
 }
@@ -151,7 +153,7 @@ fn add_option(lines: &[&str], number: usize, help: &mut Help) {
     match parse_option(&spec, &about) {
         _ if is_help => {}
         Some(option) => help.options.push(option),
-        None if spec.split_whitespace().count() <= MAX_SPEC_WORDS => help.unread.push(spec),
+        None if spec.split_whitespace().count() <= MAX_SPEC_WORDS => help.unparsed.push(spec),
         // A sentence that begins with the name of an option.
         None => {}
     }

@@ -111,10 +111,10 @@ fn what_a_person_must_look_at_is_told() {
         ("Usage: add\n\nExit status:\n 0  if OK,\n 1  if minor problems", "okExit: [0, 1]"),
     ] {
         let words: &[&str] = if text.contains("pack") { &["pack", "add"] } else { &["add"] };
-        let reviews = parse_help(text, words).reviews;
-        assert!(reviews.len() == 1 && reviews[0].contains(told), "{text}: {reviews:?}");
+        let review_notes = parse_help(text, words).review_notes;
+        assert!(review_notes.len() == 1 && review_notes[0].contains(told), "{text}: {review_notes:?}");
     }
-    assert_eq!(parse_help("Usage: add [--code N]\n\nExit code of 12 is set", &["add"]).reviews, [""; 0]);
+    assert_eq!(parse_help("Usage: add [--code N]\n\nExit code of 12 is set", &["add"]).review_notes, [""; 0]);
 }
 
 #[test]
@@ -139,5 +139,5 @@ fn drawings_and_prose_are_no_options() {
     let text = "Usage: x\n\n   ---1----2\n   - an item\n   --deep\n      Goes deeper\n   --deep is given, and then much more follows it\n";
     let help = parse_help(text, &["x"]);
     let spellings: Vec<&str> = help.options.iter().map(|option| option.spelling.as_str()).collect();
-    assert_eq!((spellings, help.unread), (vec!["--deep"], Vec::new()));
+    assert_eq!((spellings, help.unparsed), (vec!["--deep"], Vec::new()));
 }

@@ -17,7 +17,7 @@ pub(super) struct UsageLine {
     /// The first line, and those that begin with `or:`, each with the lines that continue it.
     forms: Vec<String>,
     /// Whether placeholders stand in `<…>`, so that words without stand for themselves.
-    marks_placeholders: bool,
+    has_bracketed_placeholders: bool,
 }
 
 /// The first usage, or the first of a manual page's `SYNOPSIS`.
@@ -35,8 +35,8 @@ pub(super) fn usage(lines: &[&str]) -> Option<UsageLine> {
         forms.push(join_continuation(first, 0, below));
         forms.extend(other_forms(lines.get(start + 1..).unwrap_or_default()));
     }
-    let marks_placeholders = forms.iter().any(|form| form.contains('<') && form.contains('>'));
-    Some(UsageLine { forms, marks_placeholders })
+    let has_bracketed_placeholders = forms.iter().any(|form| form.contains('<') && form.contains('>'));
+    Some(UsageLine { forms, has_bracketed_placeholders })
 }
 
 /// The forms of a usage that begin with `or:`.
@@ -64,13 +64,13 @@ impl UsageLine {
     fn asks_for_words(&self, form: &str, words: &[&str]) -> bool {
         let groups = split_groups(form);
         let groups: Vec<&str> = groups.iter().skip(1).map(String::as_str).filter(|one| !words.contains(one)).collect();
-        self.marks_placeholders && has_literal(&groups)
+        self.has_bracketed_placeholders && has_literal(&groups)
     }
 
     /// What stands for positional arguments in the first form that asks for no further words.
     pub(super) fn positionals(&self, words: &[&str]) -> Vec<Positional> {
         let form = self.matching_forms(words).into_iter().find(|form| !self.asks_for_words(form, words));
-        form.map(|form| positionals(form, words, self.marks_placeholders)).unwrap_or_default()
+        form.map(|form| positionals(form, words, self.has_bracketed_placeholders)).unwrap_or_default()
     }
 
     /// What a person must look at: forms that take something else, or words that no tool writes.
@@ -80,7 +80,7 @@ impl UsageLine {
         let others: Vec<&str> = own.iter().filter(|form| Some(*form) != used).copied().collect();
         let is_other = |form: &&str| {
             self.asks_for_words(form, words)
-                || positionals(form, words, self.marks_placeholders) != self.positionals(words)
+                || positionals(form, words, self.has_bracketed_placeholders) != self.positionals(words)
         };
         let shown: Vec<String> = others
             .into_iter()
@@ -146,13 +146,13 @@ fn indent(line: &str) -> usize {
 }
 
 /// The words of a usage that stand for positional arguments. `words` are those of the command itself.
-fn positionals(usage: &str, words: &[&str], marks_placeholders: bool) -> Vec<Positional> {
+fn positionals(usage: &str, words: &[&str], has_bracketed_placeholders: bool) -> Vec<Positional> {
     let usage = usage.replace("[--]", " ");
     let groups = split_groups(&usage);
     // The first is the program, whatever it calls itself.
     let groups = groups.iter().skip(1).map(String::as_str).filter(|group| !words.contains(group));
     let mut found = Vec::new();
-    collect(groups, Occurrence { is_required: true, is_repeated: false, marks_placeholders }, &mut found);
+    collect(groups, Occurrence { is_required: true, is_repeated: false, has_bracketed_placeholders }, &mut found);
     found.dedup_by(|next, before| {
         before.is_repeated |= next.name == before.name;
         next.name == before.name
@@ -166,7 +166,7 @@ struct Occurrence {
     is_required: bool,
     is_repeated: bool,
     /// Whether placeholders stand in `<…>`.
-    marks_placeholders: bool,
+    has_bracketed_placeholders: bool,
 }
 
 fn collect<'g>(groups: impl Iterator<Item = &'g str>, outer: Occurrence, found: &mut Vec<Positional>) {
@@ -187,12 +187,14 @@ fn collect<'g>(groups: impl Iterator<Item = &'g str>, outer: Occurrence, found: 
                 let is_required = own.is_required && open == '(';
                 let groups = split_groups(inner.trim());
                 // What follows an optional word belongs to it.
-                if own.marks_placeholders && groups.first().is_some_and(|first| is_literal(first)) {
+                if own.has_bracketed_placeholders && groups.first().is_some_and(|first| is_literal(first)) {
                     continue;
                 }
                 collect(groups.iter().map(String::as_str), Occurrence { is_required, ..own }, found);
             }
-            None if !(skipped || own.marks_placeholders && is_literal(bare)) => found.extend(positional(bare, own)),
+            None if !(skipped || own.has_bracketed_placeholders && is_literal(bare)) => {
+                found.extend(positional(bare, own))
+            }
             _ => {}
         }
     }

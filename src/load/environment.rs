@@ -9,7 +9,7 @@ use super::pack::PackImport;
 use super::variable_command::{CommandOutputs, command_value};
 use super::{EnvSource, variable_file};
 use crate::compile::{Compiler, Environment, Exposure, LoadContext, Pack, PackVariable};
-use crate::diagnostic::{Code, Purpose};
+use crate::diagnostic::{Code, Operation};
 use crate::manifest::{EnvEntry, EnvVariable, Manifest};
 use crate::redact::{MIN_SECRET_CHARS, SAFE_SECRET_CHARS};
 use crate::template::{EnvValue, Scope, ScopeConstants, ScopeShape};
@@ -72,7 +72,7 @@ pub(super) fn resolve_variables(
                     format!("required variable `{}` is not set", name.value),
                 )
                 .help("set it in the environment of the server; `serve` refuses to start without it")
-                .forbid(Purpose::Use);
+                .forbid(Operation::Use);
         }
         found.environment.variables.insert(name.value.clone(), variable);
     }

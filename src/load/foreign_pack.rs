@@ -6,15 +6,15 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::LoadedPack;
-use super::foreign_rights::{self, ForeignRights};
+use super::foreign_rights::{self, ForeignGrants};
 use super::location::MANIFEST_NAMES;
-use crate::compile::{Environment, LoadContext, LockedGrants, Pack, PackAct};
+use crate::compile::{Environment, GrantUse, LoadContext, LockedGrants, Pack};
 use crate::diagnostic::Code;
 use crate::files::{FileError, Folder, Globs};
 use crate::manifest::{Allow, Grant, Manifest, PackFormatName, PackFormats, PackRef};
 use crate::pack_format::{
     ForeignAction, ForeignBody, ForeignFile, ForeignPrompt, ForeignSkill, FormatClaims, FormatFiles, PackFolder,
-    PackRights, TextPiece, UniqueNames,
+    PackGrants, TextPiece, UniqueNames,
 };
 use crate::template::Engine;
 use crate::value_types::{FolderSpec, NamedMap};
@@ -38,7 +38,7 @@ pub(super) struct ForeignPack<'a> {
     /// As the importer writes it.
     pub(super) path: &'a Spanned<String>,
     /// The prefix of its paths in messages.
-    pub(super) shown: String,
+    pub(super) display_path: String,
     /// The prefix of its names.
     pub(super) prefix: String,
     /// The number of the pack that imports it.
@@ -85,12 +85,12 @@ pub(super) fn folder_name(written: &str, folder: &Folder) -> String {
 pub(super) fn load(
     reference: &Spanned<PackRef>,
     formats: &Spanned<PackFormats>,
-    place: ForeignPack<'_>,
+    foreign_pack: ForeignPack<'_>,
     importer: &Pack,
     findings: &mut LoadContext,
 ) -> Option<LoadedPack> {
     refuse_env(reference, findings);
-    let withheld = place.locked.as_ref().map(|locked| locked.withheld.clone()).unwrap_or_default();
+    let withheld = foreign_pack.locked.as_ref().map(|locked| locked.withheld.clone()).unwrap_or_default();
     let acting = foreign_rights::read(reference, &withheld, importer, findings);
     let names = formats.value.items();
     if names.is_empty() {
@@ -98,29 +98,29 @@ pub(super) fn load(
         return None;
     }
     let is_auto = names.contains(&PackFormatName::Auto);
-    if is_auto && report_marketplace(&place, findings) {
+    if is_auto && report_marketplace(&foreign_pack, findings) {
         return None;
     }
     let claims = FormatClaims::new(names).ok()?;
     let mut found = FoundPrompts::default();
-    for files in claims.divide(&place.name, walk(&claims, &place, findings)?) {
-        let FoundPrompts { prompts, skills } = read_format(files, acting.rights, &place, findings);
+    for files in claims.assign_paths(&foreign_pack.name, walk(&claims, &foreign_pack, findings)?) {
+        let FoundPrompts { prompts, skills } = read_format(files, acting.rights, &foreign_pack, findings);
         found.prompts.extend(prompts);
         found.skills.extend(skills);
     }
-    if found.prompts.is_empty() && found.skills.is_empty() && !report_marketplace(&place, findings) {
-        report_no_prompts(&claims, reference, &place, findings);
+    if found.prompts.is_empty() && found.skills.is_empty() && !report_marketplace(&foreign_pack, findings) {
+        report_no_prompts(&claims, reference, &foreign_pack, findings);
     }
-    let (foreign_prompts, foreign_skills) = name_and_select(found, &place, reference, findings);
+    let (foreign_prompts, foreign_skills) = name_and_select(found, &foreign_pack, reference, findings);
     Some(LoadedPack {
-        pack: text_pack(&place, acting, importer),
-        prefix: place.prefix,
+        pack: text_pack(&foreign_pack, acting, importer),
+        prefix: foreign_pack.prefix,
         at: reference.location,
         manifest: Manifest::default(),
         entry_files: Vec::new(),
         foreign_prompts,
         foreign_skills,
-        importer: Some(place.importer),
+        importer: Some(foreign_pack.importer),
         unset_variables: Vec::new(),
     })
 }
@@ -160,32 +160,32 @@ fn refuse_env(reference: &Spanned<PackRef>, findings: &mut LoadContext) {
 /// Reads all files of one format.
 fn read_format(
     files: FormatFiles,
-    rights: PackRights,
-    place: &ForeignPack<'_>,
+    rights: PackGrants,
+    foreign_pack: &ForeignPack<'_>,
     findings: &mut LoadContext,
 ) -> FoundPrompts {
     let FormatFiles { format, is_auto, paths } = files;
-    let files: Vec<_> = paths.into_iter().filter_map(|path| read_file(path, place, findings)).collect();
+    let files: Vec<_> = paths.into_iter().filter_map(|path| read_file(path, foreign_pack, findings)).collect();
     let paths: HashMap<_, _> = files.iter().map(|file| (file.id, file.path.clone())).collect();
-    let mut folder = PackFolder { name: &place.name, files, is_auto, rights };
+    let mut folder = PackFolder { name: &foreign_pack.name, files, is_auto, rights };
     let path = |prompt: &ForeignPrompt| paths.get(&prompt.at.file()).cloned().unwrap_or_default();
     let prompts = format.read(&folder, &mut findings.report);
     let found = FoundPrompts {
         prompts: prompts.into_iter().map(|prompt| (path(&prompt), prompt)).collect(),
         skills: format.skills(&folder),
     };
-    if let Some(locked) = &place.locked {
-        folder.rights = PackRights { scripts: true, reads: true, is_withheld: false };
+    if let Some(locked) = &foreign_pack.locked {
+        folder.rights = PackGrants { scripts: true, reads: true, is_withheld: false };
         let reported = findings.report.diagnostics().len();
         let prompts = format.read(&folder, &mut findings.report);
         findings.report.truncate(reported);
-        findings.acts.extend(prompts.iter().flat_map(|prompt| acts_of(prompt, locked)));
+        findings.acts.extend(prompts.iter().flat_map(|prompt| grant_uses_of(prompt, locked)));
     }
     found
 }
 
 /// What a prompt of a pack from elsewhere does with all rights.
-fn acts_of(prompt: &ForeignPrompt, locked: &LockedGrants) -> Vec<PackAct> {
+fn grant_uses_of(prompt: &ForeignPrompt, locked: &LockedGrants) -> Vec<GrantUse> {
     let ForeignBody::Text(text) = &prompt.body else { return Vec::new() };
     let act = |(number, action): (usize, &ForeignAction)| {
         let (grant, value) = match action {
@@ -193,10 +193,10 @@ fn acts_of(prompt: &ForeignPrompt, locked: &LockedGrants) -> Vec<PackAct> {
             ForeignAction::Read(path) => (Grant::Read, path.iter().map(path_text).collect()),
         };
         let grant = grant.as_str();
-        PackAct {
+        GrantUse {
             key: locked.key.clone(),
             grant,
-            at: Location::text_from(prompt.at.file(), text.action_places.get(number).map_or(0, |at| at.start as usize)),
+            at: Location::text_from(prompt.at.file(), text.action_spans.get(number).map_or(0, |at| at.start as usize)),
             value: json!({ grant: value }),
             is_withheld: locked.withheld.contains(grant),
         }
@@ -213,31 +213,35 @@ fn path_text(piece: &TextPiece) -> &str {
 }
 
 /// The files that any format may read, whose folders are watched from now on.
-fn walk(claims: &FormatClaims, place: &ForeignPack<'_>, findings: &mut LoadContext) -> Option<Vec<String>> {
+fn walk(claims: &FormatClaims, foreign_pack: &ForeignPack<'_>, findings: &mut LoadContext) -> Option<Vec<String>> {
     let walked = claims
         .walk_globs()
         .map_err(|error| error.message)
-        .and_then(|globs| place.folder.walk_outcome(&globs, MAX_FILES).map_err(|error| error.to_string()));
+        .and_then(|globs| foreign_pack.folder.walk_outcome(&globs, MAX_FILES).map_err(|error| error.to_string()));
     let walked = match walked {
         Ok(walked) => walked,
         Err(error) => {
-            findings.report.error(Code::Unreadable, place.path.location.span(), error);
+            findings.report.error(Code::Unreadable, foreign_pack.path.location.span(), error);
             return None;
         }
     };
-    let root = place.folder.path();
+    let root = foreign_pack.folder.path();
     findings.dependencies.folders.extend(walked.folders.iter().map(|folder| root.join(folder)));
     Some(walked.files.into_iter().map(|entry| entry.path).collect())
 }
 
-fn read_file(path: String, place: &ForeignPack<'_>, findings: &mut LoadContext) -> Option<ForeignFile> {
-    findings.dependencies.files.insert(place.folder.path().join(&path));
-    let shown = format!("{}{path}", place.shown);
+fn read_file(path: String, foreign_pack: &ForeignPack<'_>, findings: &mut LoadContext) -> Option<ForeignFile> {
+    findings.dependencies.files.insert(foreign_pack.folder.path().join(&path));
+    let display_path = format!("{}{path}", foreign_pack.display_path);
     let before = findings.report.diagnostics().len();
-    let id = match findings.read(&place.folder, Path::new(&path)) {
-        Ok(bytes) => findings.decode(&bytes, &shown),
+    let id = match findings.read(&foreign_pack.folder, Path::new(&path)) {
+        Ok(bytes) => findings.decode(&bytes, &display_path),
         Err(error) => {
-            findings.report.error(Code::Unreadable, place.path.location.span(), format!("{shown}: {error}"));
+            findings.report.error(
+                Code::Unreadable,
+                foreign_pack.path.location.span(),
+                format!("{display_path}: {error}"),
+            );
             None
         }
     };
@@ -250,25 +254,26 @@ fn read_file(path: String, place: &ForeignPack<'_>, findings: &mut LoadContext) 
 fn report_no_prompts(
     claims: &FormatClaims,
     reference: &Spanned<PackRef>,
-    place: &ForeignPack<'_>,
+    foreign_pack: &ForeignPack<'_>,
     findings: &mut LoadContext,
 ) {
     if reference.format.as_ref().is_some_and(|formats| findings.report.has_unread(formats.location.span())) {
         return;
     }
     let manifest = reference.format.is_none().then_some("folio.yaml");
-    let looked_for: Vec<_> = manifest.into_iter().chain(claims.looked_for()).map(|glob| format!("`{glob}`")).collect();
-    let (shown, message) =
-        (&place.path.value, if manifest.is_some() { "no `folio.yaml` or prompts" } else { "no prompts" });
+    let expected_globs: Vec<_> =
+        manifest.into_iter().chain(claims.expected_globs()).map(|glob| format!("`{glob}`")).collect();
+    let (display_path, message) =
+        (&foreign_pack.path.value, if manifest.is_some() { "no `folio.yaml` or prompts" } else { "no prompts" });
     findings
         .report
-        .error(Code::NotFound, place.path.location.span(), format!("{message} in `{shown}`"))
-        .help(format!("looked for {}", looked_for.join(", ")));
+        .error(Code::NotFound, foreign_pack.path.location.span(), format!("{message} in `{display_path}`"))
+        .help(format!("looked for {}", expected_globs.join(", ")));
 }
 
 /// Reports the root of a marketplace, and where its plugins are. A root that is a plugin itself is none.
-fn report_marketplace(place: &ForeignPack<'_>, findings: &mut LoadContext) -> bool {
-    let plugins = plugins_of(place, findings);
+fn report_marketplace(foreign_pack: &ForeignPack<'_>, findings: &mut LoadContext) -> bool {
+    let plugins = plugins_of(foreign_pack, findings);
     let is_root = |source: &Option<String>| source.as_deref().is_some_and(|path| matches!(path, "." | "./" | ""));
     if plugins.is_empty() || plugins.iter().any(|(_, source)| is_root(source)) {
         return false;
@@ -276,18 +281,18 @@ fn report_marketplace(place: &ForeignPack<'_>, findings: &mut LoadContext) -> bo
     let named =
         |(name, source): &(String, Option<String>)| format!("`{name}` ({})", source.as_deref().unwrap_or("elsewhere"));
     let plugins: Vec<_> = plugins.iter().map(named).collect();
-    let message = format!("`{}` is a marketplace of plugins, not a folder of prompts", place.path.value);
+    let message = format!("`{}` is a marketplace of plugins, not a folder of prompts", foreign_pack.path.value);
     findings
         .report
-        .error(Code::NotFound, place.path.location.span(), message)
+        .error(Code::NotFound, foreign_pack.path.location.span(), message)
         .help(format!("write the path of a plugin: {}", plugins.join(", ")));
     true
 }
 
 /// The plugins of a marketplace, each with its place if it is in the same folder.
-fn plugins_of(place: &ForeignPack<'_>, findings: &mut LoadContext) -> Vec<(String, Option<String>)> {
-    findings.dependencies.files.insert(place.folder.path().join(MARKETPLACE));
-    let Ok(bytes) = findings.read(&place.folder, Path::new(MARKETPLACE)) else { return Vec::new() };
+fn plugins_of(foreign_pack: &ForeignPack<'_>, findings: &mut LoadContext) -> Vec<(String, Option<String>)> {
+    findings.dependencies.files.insert(foreign_pack.folder.path().join(MARKETPLACE));
+    let Ok(bytes) = findings.read(&foreign_pack.folder, Path::new(MARKETPLACE)) else { return Vec::new() };
     let marketplace: Value = serde_json::from_slice(&bytes).unwrap_or_default();
     let plugins = marketplace.get("plugins").and_then(Value::as_array).into_iter().flatten();
     let plugin = |plugin: &Value| {
@@ -300,12 +305,12 @@ fn plugins_of(place: &ForeignPack<'_>, findings: &mut LoadContext) -> Vec<(Strin
 /// Names all prompts, in the order of their paths, and keeps what `only` names.
 fn name_and_select(
     mut found: FoundPrompts,
-    place: &ForeignPack<'_>,
+    foreign_pack: &ForeignPack<'_>,
     reference: &Spanned<PackRef>,
     findings: &mut LoadContext,
 ) -> (Vec<ForeignPrompt>, Vec<ForeignSkill>) {
     found.prompts.sort_by(|(one, _), (other, _)| one.cmp(other));
-    let mut unique = UniqueNames::new(&place.prefix);
+    let mut unique = UniqueNames::new(&foreign_pack.prefix);
     let named =
         found.prompts.into_iter().map(|(_, prompt)| ForeignPrompt { name: unique.claim(&prompt.name), ..prompt });
     let named: Vec<ForeignPrompt> = named.collect();
@@ -337,15 +342,15 @@ fn name_glob(written: &Spanned<String>, findings: &mut LoadContext) -> Option<Gl
 }
 
 /// A pack without a manifest: no variables and no partials, and at most one folder to work in.
-fn text_pack(place: &ForeignPack<'_>, acting: ForeignRights, importer: &Pack) -> Pack {
+fn text_pack(foreign_pack: &ForeignPack<'_>, acting: ForeignGrants, importer: &Pack) -> Pack {
     let folder = acting.workspace.is_some().then(|| {
-        let named = |text: &str| Spanned::new(text.to_owned(), place.path.location);
+        let named = |text: &str| Spanned::new(text.to_owned(), foreign_pack.path.location);
         let path = FolderSpec::Path(WORKSPACE_TEMPLATE.to_owned());
-        (named(FOREIGN_WORKSPACE), Spanned::new(path, place.path.location))
+        (named(FOREIGN_WORKSPACE), Spanned::new(path, foreign_pack.path.location))
     });
     Pack {
-        folder: place.folder.clone(),
-        display_prefix: place.shown.clone(),
+        folder: foreign_pack.folder.clone(),
+        display_prefix: foreign_pack.display_path.clone(),
         engine: Engine::new(Vec::new()).0,
         partials: BTreeMap::new(),
         grants: acting.grants,

@@ -8,12 +8,12 @@ use super::pack::pack_sandboxes;
 use crate::compile::{Compiler, FILES_GRANT, FolderVariable, Grants, LoadContext, Pack, SandboxRules};
 use crate::diagnostic::Code;
 use crate::manifest::{Allow, Grant, PackRef};
-use crate::pack_format::PackRights;
+use crate::pack_format::PackGrants;
 use crate::yaml::Spanned;
 
 /// The rights of a pack, and what they are held to.
-pub(super) struct ForeignRights {
-    pub(super) rights: PackRights,
+pub(super) struct ForeignGrants {
+    pub(super) rights: PackGrants,
     pub(super) grants: Grants,
     pub(super) sandboxes: Vec<(String, Arc<SandboxRules>)>,
     pub(super) workspace: Option<PathBuf>,
@@ -25,7 +25,7 @@ pub(super) fn read(
     withheld: &BTreeSet<String>,
     importer: &Pack,
     findings: &mut LoadContext,
-) -> ForeignRights {
+) -> ForeignGrants {
     let is_withheld = |grant: &Grant| withheld.contains(grant.as_str());
     let allowed = reference.allow.iter().flat_map(Allow::grants);
     let wanted = used_grants(allowed.chain(Grant::ALL.into_iter().filter(is_withheld)).collect(), reference, findings);
@@ -43,12 +43,12 @@ pub(super) fn read(
     let granted = wanted.iter().filter(|grant| is_there && !is_withheld(grant));
     let names = granted.map(|grant| needs(*grant).to_owned()).collect();
     let grants = importer.grants.restrict(names);
-    let rights = PackRights {
+    let rights = PackGrants {
         scripts: grants.allows(Grant::Script.as_str()),
         reads: grants.allows(FILES_GRANT) && workspace.is_some(),
         is_withheld: !withheld.is_empty(),
     };
-    ForeignRights { rights, grants, sandboxes: pack_sandboxes(reference, importer, findings), workspace }
+    ForeignGrants { rights, grants, sandboxes: pack_sandboxes(reference, importer, findings), workspace }
 }
 
 /// The grants for which prompts of other programs have a use; an error for each of the others.

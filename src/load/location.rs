@@ -18,7 +18,7 @@ pub struct ManifestLocation {
     /// The name of the manifest, if a file was given.
     manifest: Option<String>,
     /// The folder in messages: empty, or with a `/` at its end.
-    shown: String,
+    display_path: String,
 }
 
 #[derive(Debug, Clone)]
@@ -92,14 +92,14 @@ impl ManifestLocation {
             return Ok(ManifestLocation {
                 source: ManifestFolder::Disk(absolute),
                 manifest: None,
-                shown: display_prefix(path),
+                display_path: display_prefix(path),
             });
         }
         std::fs::File::open(path).map_err(missing)?;
         let folder = absolute.parent().unwrap_or(Path::new("/")).to_owned();
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-        let shown = display_prefix(path.parent().unwrap_or(Path::new("")));
-        Ok(ManifestLocation { source: ManifestFolder::Disk(folder), manifest: name, shown })
+        let display_path = display_prefix(path.parent().unwrap_or(Path::new("")));
+        Ok(ManifestLocation { source: ManifestFolder::Disk(folder), manifest: name, display_path })
     }
 
     /// The manifest that a file belongs to, which need not exist: that of the nearest folder around it, or itself.
@@ -121,13 +121,13 @@ impl ManifestLocation {
         Ok(ManifestLocation {
             source: ManifestFolder::Disk(absolute),
             manifest: Some(name),
-            shown: display_prefix(file.parent().unwrap_or(Path::new(""))),
+            display_path: display_prefix(file.parent().unwrap_or(Path::new(""))),
         })
     }
 
     /// A folder in memory.
     pub fn in_memory(folder: Folder) -> ManifestLocation {
-        ManifestLocation { source: ManifestFolder::Memory(folder), manifest: None, shown: String::new() }
+        ManifestLocation { source: ManifestFolder::Memory(folder), manifest: None, display_path: String::new() }
     }
 
     /// Opens the folder as it is now.
@@ -156,7 +156,7 @@ impl ManifestLocation {
 
     /// The folder in messages.
     pub(super) fn display_prefix(&self) -> &str {
-        &self.shown
+        &self.display_path
     }
 }
 

@@ -15,11 +15,11 @@ use crate::pack_source::{
 use crate::yaml::{Location, Spanned};
 
 /// How many digits of a commit, or of the SHA-256 of an archive, messages show.
-const SHORT_COMMIT: usize = 8;
+const SHORT_COMMIT_CHARS: usize = 8;
 
 /// A pack that comes from elsewhere, as its importer has it.
 #[derive(Debug, Clone)]
-pub struct PackUse {
+pub struct LockablePack {
     /// Its key in the lock.
     pub key: String,
     /// Where it comes from.
@@ -51,10 +51,10 @@ pub enum PackState {
 pub(super) struct LockedPacks<'a> {
     folder: &'a Folder,
     /// The folder in messages.
-    shown: &'a str,
+    display_path: &'a str,
     /// Read when the first pack needs it; `None` inside if it is not valid.
     lock: OnceCell<Option<PackLock>>,
-    uses: RefCell<Vec<PackUse>>,
+    uses: RefCell<Vec<LockablePack>>,
 }
 
 /// An opened pack.
@@ -65,7 +65,7 @@ pub(super) struct OpenedPack {
     pub(super) path: Spanned<String>,
     pub(super) folder: Folder,
     /// The prefix of its paths in messages.
-    pub(super) shown: String,
+    pub(super) display_path: String,
     /// What it may do, if it comes from elsewhere.
     pub(super) grants: Option<LockedGrants>,
 }
@@ -141,12 +141,12 @@ pub(super) fn join_keys(outer: &str, inner: &str) -> String {
 }
 
 impl<'a> LockedPacks<'a> {
-    pub(super) fn new(folder: &'a Folder, shown: &'a str) -> LockedPacks<'a> {
-        LockedPacks { folder, shown, lock: OnceCell::new(), uses: RefCell::default() }
+    pub(super) fn new(folder: &'a Folder, display_path: &'a str) -> LockedPacks<'a> {
+        LockedPacks { folder, display_path, lock: OnceCell::new(), uses: RefCell::default() }
     }
 
     /// The packs that were asked for.
-    pub(super) fn into_uses(self) -> Vec<PackUse> {
+    pub(super) fn into_uses(self) -> Vec<LockablePack> {
         self.uses.into_inner()
     }
 
@@ -157,7 +157,7 @@ impl<'a> LockedPacks<'a> {
         let allow: BTreeSet<Grant> = written.reference.allow.iter().flat_map(Allow::grants).collect();
         let sha256 = written.reference.sha256.as_ref();
         let used = |state: PackState| {
-            self.uses.borrow_mut().push(PackUse {
+            self.uses.borrow_mut().push(LockablePack {
                 key: key.clone(),
                 source: source.clone(),
                 is_foreign: written.is_foreign,
@@ -179,13 +179,13 @@ impl<'a> LockedPacks<'a> {
         let mut reference = written.reference.clone();
         reference.value.allow = reference.allow.as_ref().map(|allow| allow.restricted_to(&granted));
         let path = written.reference.path.clone().unwrap_or_else(|| written.url.clone());
-        let short = locked.revision().get(..SHORT_COMMIT).unwrap_or_default();
-        let shown = format!("{key}@{short}/");
+        let short = locked.revision().get(..SHORT_COMMIT_CHARS).unwrap_or_default();
+        let display_path = format!("{key}@{short}/");
         Some(OpenedPack {
             reference,
             path,
             folder,
-            shown,
+            display_path,
             grants: Some(LockedGrants { key, withheld: withheld.into_iter().map(str::to_owned).collect() }),
         })
     }
@@ -194,7 +194,7 @@ impl<'a> LockedPacks<'a> {
 impl LockedPacks<'_> {
     /// What the lock says of a pack; reports one that it does not have.
     fn locked(&self, key: &str, source: &PackSource, at: Location, findings: &mut LoadContext) -> Option<&LockedPack> {
-        let lock = self.lock.get_or_init(|| read_lock(self.folder, self.shown, findings)).as_ref()?;
+        let lock = self.lock.get_or_init(|| read_lock(self.folder, self.display_path, findings)).as_ref()?;
         let (message, help) = match lock.packs.get(key) {
             Some(locked) if locked.source == *source => return Some(locked),
             Some(locked) => {
@@ -208,17 +208,17 @@ impl LockedPacks<'_> {
 }
 
 /// Reads the lock; no file is an empty one. `None` if it is not valid.
-fn read_lock(folder: &Folder, shown: &str, findings: &mut LoadContext) -> Option<PackLock> {
+fn read_lock(folder: &Folder, display_path: &str, findings: &mut LoadContext) -> Option<PackLock> {
     findings.dependencies.files.insert(folder.path().join(LOCK_NAME));
-    let shown = format!("{shown}{LOCK_NAME}");
+    let display_path = format!("{display_path}{LOCK_NAME}");
     match findings.read(folder, Path::new(LOCK_NAME)) {
         Ok(bytes) => {
-            let file = findings.decode(&bytes, &shown)?;
+            let file = findings.decode(&bytes, &display_path)?;
             PackLock::parse(file, &mut findings.report)
         }
         Err(FileError::NotFound(_)) => Some(PackLock::default()),
         Err(error) => {
-            findings.report.error(Code::Unreadable, None::<Span>, format!("{shown}: {error}"));
+            findings.report.error(Code::Unreadable, None::<Span>, format!("{display_path}: {error}"));
             None
         }
     }

@@ -30,7 +30,7 @@ use crate::yaml::Location;
 pub(crate) use environment::is_unexpanded;
 pub use foreign_pack::{FOREIGN_WORKSPACE, WORKSPACE_TEMPLATE};
 pub use location::{LocationError, MANIFEST_NAMES, ManifestLocation, NEW_MANIFEST_NAME, folder_argument};
-pub use locked_pack::{PackState, PackUse};
+pub use locked_pack::{LockablePack, PackState};
 pub use pack::WORKSPACE_VARIABLE;
 pub use parsed_file::ParsedFiles;
 pub use secret_scan::looks_secret;
@@ -45,7 +45,7 @@ pub struct LoadedPacks {
     /// The packs, the served one first; empty if its manifest cannot be read.
     pub packs: Vec<LoadedPack>,
     /// The packs that come from elsewhere, loaded or not.
-    pub uses: Vec<PackUse>,
+    pub uses: Vec<LockablePack>,
 }
 
 /// One pack.
@@ -160,7 +160,7 @@ impl EnvSource {
     }
 
     /// The variables of the served manifest, with those of a test of it.
-    fn of_served(&self) -> EnvSource {
+    fn for_served(&self) -> EnvSource {
         match self {
             EnvSource::Test(test) => {
                 let variables = test.variables_of(0, test.variables.clone());
@@ -171,7 +171,7 @@ impl EnvSource {
     }
 
     /// The variables of the pack with a number, with those of a test of it.
-    fn of_pack(&self, number: usize, passed: EnvSource) -> EnvSource {
+    fn for_pack(&self, number: usize, passed: EnvSource) -> EnvSource {
         match (self, passed) {
             (EnvSource::Test(test), EnvSource::Fixed(passed)) => {
                 let mut variables = test.variables.clone();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::environment::{self, DeclaredVariables, VariableSources, is_unexpanded};
 use super::foreign_pack::{self, ForeignPack};
-use super::locked_pack::{LockedPacks, LockedReference, OpenedPack, PackUse, join_keys};
+use super::locked_pack::{LockablePack, LockedPacks, LockedReference, OpenedPack, join_keys};
 use super::{CommandOutputs, EntryFile, EnvSource, LoadSources, LoadedPack, ManifestLocation, ParsedFiles};
 use super::{include, paths};
 use crate::compile::{Compiler, Environment, Grants, LoadContext, LockedGrants, Pack, SandboxRules};
@@ -29,7 +29,7 @@ const MAX_PACK_DEPTH: usize = 16;
 struct PackRequest<'a> {
     folder: Folder,
     manifest_names: Vec<&'a str>,
-    shown: String,
+    display_path: String,
     prefix: String,
     grants: Grants,
     /// What its programs are held to, by grant.
@@ -70,7 +70,7 @@ pub(super) fn load_packs(
     place: &ManifestLocation,
     LoadSources { environment, commands, earlier }: LoadSources<'_>,
     findings: &mut LoadContext,
-) -> (Vec<LoadedPack>, Vec<PackUse>) {
+) -> (Vec<LoadedPack>, Vec<LockablePack>) {
     for name in place.manifest_names() {
         findings.dependencies.files.insert(place.path().join(name));
     }
@@ -81,12 +81,12 @@ pub(super) fn load_packs(
             return (Vec::new(), Vec::new());
         }
     };
-    let served = environment.of_served();
+    let served = environment.for_served();
     let locked_packs = LockedPacks::new(&folder, place.display_prefix());
     let request = PackRequest {
         folder: folder.clone(),
         manifest_names: place.manifest_names(),
-        shown: place.display_prefix().to_owned(),
+        display_path: place.display_prefix().to_owned(),
         prefix: String::new(),
         grants: Grants::All,
         sandboxes: Vec::new(),
@@ -150,20 +150,20 @@ fn read_manifest_file(request: &PackRequest<'_>, findings: &mut LoadContext) -> 
     let mut missing = None;
     for name in &request.manifest_names {
         findings.dependencies.files.insert(request.folder.path().join(name));
-        let shown = format!("{}{name}", request.shown);
+        let display_path = format!("{}{name}", request.display_path);
         match findings.read(&request.folder, Path::new(name)) {
-            Ok(bytes) => return findings.decode(&bytes, &shown),
+            Ok(bytes) => return findings.decode(&bytes, &display_path),
             Err(error @ FileError::NotFound { .. }) => missing = missing.or(Some(error)),
             Err(error) => {
-                findings.report.error(Code::Unreadable, request.referenced_at, format!("{shown}: {error}"));
+                findings.report.error(Code::Unreadable, request.referenced_at, format!("{display_path}: {error}"));
                 return None;
             }
         }
     }
     let names = request.manifest_names.join("` or `");
-    let folder = match request.shown.trim_end_matches('/') {
+    let folder = match request.display_path.trim_end_matches('/') {
         "" => request.folder.path().display().to_string(),
-        shown => shown.to_owned(),
+        display_path => display_path.to_owned(),
     };
     findings.report.error(Code::NotFound, request.referenced_at, format!("no `{names}` in `{folder}`"));
     None
@@ -186,7 +186,7 @@ fn build_pack(request: &PackRequest<'_>, manifest: &Manifest, env: Environment) 
     let text = |value: Option<&str>| value.map_or(Value::Null, Value::from);
     Pack {
         folder: request.folder.clone(),
-        display_prefix: request.shown.clone(),
+        display_prefix: request.display_path.clone(),
         engine: new_engine(Vec::new(), request.process_env.records_coverage()).0,
         partials: BTreeMap::new(),
         grants: request.grants.clone(),
@@ -249,8 +249,8 @@ fn load_partials(manifest: &Manifest, pack: &mut Pack, findings: &mut LoadContex
     let mut compiler = Compiler::new(findings, pack, Path::new(""));
     for file in paths::resolve_files(manifest.partials.as_ref(), &mut compiler) {
         let name = paths::file_stem(&file.path);
-        let shown = file.path.to_string_lossy().into_owned();
-        let Some(text) = compiler.read_text_file(&Spanned::new(shown, file.path.location)) else { continue };
+        let display_path = file.path.to_string_lossy().into_owned();
+        let Some(text) = compiler.read_text_file(&Spanned::new(display_path, file.path.location)) else { continue };
         if let Some(first) = partials.get(&name) {
             let first = Span::start_of(*first);
             compiler
@@ -313,22 +313,22 @@ fn load_nested(
         let Some(importer) = packs.get(outer) else { return };
         let import = PackImport { key, reference };
         let Some(opened) = open_nested(import, request, &importer.pack, findings) else { continue };
-        let OpenedPack { reference, path, folder, shown, grants: locked_grants } = opened;
+        let OpenedPack { reference, path, folder, display_path, grants: locked_grants } = opened;
         let reference = &reference;
         let prefix = join_prefixes(&request.prefix, reference.prefix.as_ref().unwrap_or(key));
         if let Some(formats) = foreign_pack::formats_of(reference, &folder, findings) {
             let name = foreign_pack::folder_name(&path, &folder);
             let locked = locked_grants.or_else(|| request.locked_grants.clone());
-            let place = ForeignPack { folder, name, path: &path, shown, prefix, importer: outer, locked };
+            let place = ForeignPack { folder, name, path: &path, display_path, prefix, importer: outer, locked };
             packs.extend(foreign_pack::load(reference, &formats, place, &importer.pack, findings));
             continue;
         }
         foreign_pack::refuse_keys(reference, findings);
         let Some(outer_folders) = check_nesting(request, &folder, path.location, findings) else { continue };
         let (values, secrets) = environment::pack_env(&reference.env, &importer.pack, findings);
-        let values = request.process_env.of_pack(packs.len(), values);
+        let values = request.process_env.for_pack(packs.len(), values);
         let nested = PackRequest {
-            shown,
+            display_path,
             manifest_names: super::location::MANIFEST_NAMES.to_vec(),
             prefix,
             grants: importer.pack.grants.restrict(allowed_grants(reference)),
@@ -425,8 +425,9 @@ fn open_nested(
     compiler.findings.dependencies.files.insert(importer.folder.path().join(&relative));
     match importer.folder.subfolder(&relative) {
         Ok(folder) => {
-            let shown = format!("{}{}/", request.shown, path.trim_start_matches("./").trim_end_matches('/'));
-            Some(OpenedPack { reference: reference.clone(), path: path.clone(), folder, shown, grants: None })
+            let display_path =
+                format!("{}{}/", request.display_path, path.trim_start_matches("./").trim_end_matches('/'));
+            Some(OpenedPack { reference: reference.clone(), path: path.clone(), folder, display_path, grants: None })
         }
         Err(error) => {
             compiler.error(Code::NotFound, path.location, error.to_string());

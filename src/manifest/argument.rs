@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::action::Run;
-use crate::value_types::{Duration, NamedMap, Scalar, Size, kind_enum};
+use crate::value_types::{Duration, NamedMap, Scalar, Size, yaml_kind_enum};
 use crate::yaml::Spanned;
 
 /// Arguments by name.
@@ -182,7 +182,7 @@ pub enum TypeName {
     Null,
 }
 
-kind_enum! {
+yaml_kind_enum! {
     /// A list of completions, or their source. Values that the argument does not allow are left out.
     pub enum Complete {
         "list" => List(Vec<Spanned<Scalar>>),

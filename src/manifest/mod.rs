@@ -24,7 +24,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::value_types::{Connection, FolderSpec, NamedMap, Sandbox, Scalar, kind_enum};
+use crate::value_types::{Connection, FolderSpec, NamedMap, Sandbox, Scalar, yaml_kind_enum};
 use crate::yaml::Spanned;
 
 pub use argument::{ARGUMENT_KEYWORDS, Argument, Arguments, Complete, CompleteBody, CompletionMatch};
@@ -113,7 +113,7 @@ pub struct Fragment {
     pub tests: NamedMap<Spanned<Test>>,
 }
 
-kind_enum! {
+yaml_kind_enum! {
     /// A path or a glob, or several.
     pub enum OneOrManyPaths {
         "text" => One(Spanned<String>),
@@ -173,7 +173,7 @@ pub struct PackRef {
     pub env: NamedMap<Spanned<Scalar>>,
 }
 
-kind_enum! {
+yaml_kind_enum! {
     /// A format of prompts, or several.
     pub enum PackFormats {
         "text" => One(PackFormatName),
@@ -221,7 +221,7 @@ pub enum PackFormatName {
     VscodePrompts,
 }
 
-kind_enum! {
+yaml_kind_enum! {
     /// Permissions, or a map of permissions with what they are held to.
     pub enum Allow {
         "list" => List(Vec<Spanned<Grant>>),

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::value_types::{CacheScope, Icon, Scalar, Size, TextOrFile, kind_enum};
+use crate::value_types::{CacheScope, Icon, Scalar, Size, TextOrFile, yaml_kind_enum};
 use crate::yaml::Spanned;
 
 /// The name and the description of the server.
@@ -49,7 +49,7 @@ pub struct Server {
     pub limits: Option<Spanned<ServerLimits>>,
 }
 
-kind_enum! {
+yaml_kind_enum! {
     /// Which lists are offered as tools, and to whom: `auto`, `none`, or a list such as `[prompts]`.
     pub enum Bridge {
         "text" => Mode(BridgeMode),
@@ -104,7 +104,7 @@ pub struct ServerLimits {
     pub calls_per_second: Option<Spanned<u32>>,
 }
 
-kind_enum! {
+yaml_kind_enum! {
     /// A declaration of a variable. A bare value is parsed only for a helpful error.
     pub enum EnvEntry {
         "scalar" => Bare(Scalar),

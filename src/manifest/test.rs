@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::spec_version::SpecVersion;
-use crate::value_types::{Json, NamedMap, OneOrMany, kind_enum};
+use crate::value_types::{Json, NamedMap, OneOrMany, yaml_kind_enum};
 use crate::yaml::Spanned;
 
 /// A test: exactly one of `prompt`, `tool`, `resource`, and the expected answer. `folio test` runs it as a client would.
@@ -111,7 +111,7 @@ pub struct ExpectedMessage {
     pub assistant: Option<Spanned<Json>>,
 }
 
-kind_enum! {
+yaml_kind_enum! {
     /// One action among those that were sent, or all of them in order.
     pub enum ExpectedSent {
         "map" => One(Box<Spanned<SentParts>>),

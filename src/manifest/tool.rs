@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{Argument, Arguments};
 use crate::action::Run;
-use crate::value_types::{Block, Duration, Icon, Json, Size, TextOrFile, kind_enum};
+use crate::value_types::{Block, Duration, Icon, Json, Size, TextOrFile, yaml_kind_enum};
 use crate::yaml::Spanned;
 
 /// A tool: its arguments, its action and its result.
@@ -59,7 +59,7 @@ pub struct Tool {
     pub meta: Option<Map<String, Value>>,
 }
 
-kind_enum! {
+yaml_kind_enum! {
     /// A number of calls, or the same with a queue.
     pub enum Concurrency {
         "number" => Calls(CallCount),
@@ -124,7 +124,7 @@ pub struct RateLimit {
     pub per: Option<Spanned<Duration>>,
 }
 
-kind_enum! {
+yaml_kind_enum! {
     /// Whether a tool runs as a task, and from which step on.
     pub enum Task {
         "text" => Support(TaskSupport),

@@ -220,7 +220,7 @@ struct ImportBuilder<'d, 's> {
     tools: usize,
     /// How much is written of them.
     bytes: usize,
-    warned_of_server: bool,
+    has_warned_of_server: bool,
     /// The bases that were warned of.
     private_bases: HashSet<String>,
 }
@@ -228,7 +228,7 @@ struct ImportBuilder<'d, 's> {
 impl<'d, 's> ImportBuilder<'d, 's> {
     fn new(document: &'d ApiDocument, server: String, source: Option<&'s Url>) -> ImportBuilder<'d, 's> {
         let connections = ConnectionDrafts::new(&server);
-        let (fragments, warned_of_server, private_bases) = (IndexMap::new(), false, HashSet::new());
+        let (fragments, has_warned_of_server, private_bases) = (IndexMap::new(), false, HashSet::new());
         ImportBuilder {
             document,
             source,
@@ -237,7 +237,7 @@ impl<'d, 's> ImportBuilder<'d, 's> {
             fragments,
             tools: 0,
             bytes: 0,
-            warned_of_server,
+            has_warned_of_server,
             private_bases,
         }
     }
@@ -246,8 +246,8 @@ impl<'d, 's> ImportBuilder<'d, 's> {
         let base = base_url(operation, self.document, self.source);
         let requirement = self.requirement(operation, base.as_deref());
         let connection = self.connections.name_for(base.as_deref(), requirement);
-        if base.is_none() && !self.warned_of_server {
-            self.warned_of_server = true;
+        if base.is_none() && !self.has_warned_of_server {
+            self.has_warned_of_server = true;
             warn_no_server(self.document, &super::naming::variable_name(&[&self.server, "url"]));
         }
         self.check_base(operation, base.as_deref());

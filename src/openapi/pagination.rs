@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::document::{ApiDocument, ApiNode, object};
 use super::operation::{Operation, Success};
-use super::parameter::{Parameter, ParameterPlace};
+use super::parameter::{Parameter, ParameterLocation};
 
 /// How many pages one call gets: enough to find something, and not a whole database.
 const MAX_PAGES: u64 = 3;
@@ -37,7 +37,7 @@ pub(super) fn find_pagination<'d>(
     let answer = success.schema.and_then(|schema| document.resolve(schema));
     let parameters = operation.parameters(document);
     let query: Vec<&str> =
-        parameters.iter().filter(|known| known.place == ParameterPlace::Query).map(|known| known.name).collect();
+        parameters.iter().filter(|known| known.place == ParameterLocation::Query).map(|known| known.name).collect();
     // Without a list in it, an answer is no page, whatever it links to.
     let items = answer.and_then(|answer| item_list(answer, document))?;
     let answer = answer?;
@@ -52,7 +52,7 @@ pub(super) fn find_pagination<'d>(
         return Some(pages([("cursor", cursor.as_str()), ("parameter", parameter)], Some(items)));
     }
     let in_query = |names: &[&str]| {
-        parameters.iter().find(|known| known.place == ParameterPlace::Query && names.contains(&known.name))
+        parameters.iter().find(|known| known.place == ParameterLocation::Query && names.contains(&known.name))
     };
     let size = in_query(SIZE_PARAMETERS)?;
     let items = Some(items).filter(|items| !items.is_empty());

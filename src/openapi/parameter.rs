@@ -10,7 +10,7 @@ const MAX_PARAMETERS: usize = 500;
 
 /// Where a parameter goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum ParameterPlace {
+pub(super) enum ParameterLocation {
     Path,
     Query,
     Header,
@@ -44,7 +44,7 @@ pub(super) struct Parameter<'d> {
     pub(super) node: ApiNode<'d>,
     /// Its name in the request.
     pub(super) name: &'d str,
-    pub(super) place: ParameterPlace,
+    pub(super) place: ParameterLocation,
     pub(super) required: bool,
     pub(super) description: &'d str,
     /// Its schema: in Swagger 2 the parameter itself.
@@ -59,30 +59,30 @@ pub(super) struct Parameter<'d> {
     pub(super) keeps_slashes: bool,
 }
 
-impl ParameterPlace {
-    fn parse(written: &str) -> Option<ParameterPlace> {
+impl ParameterLocation {
+    fn parse(written: &str) -> Option<ParameterLocation> {
         Some(match written {
-            "path" => ParameterPlace::Path,
-            "query" => ParameterPlace::Query,
-            "header" => ParameterPlace::Header,
-            "cookie" => ParameterPlace::Cookie,
+            "path" => ParameterLocation::Path,
+            "query" => ParameterLocation::Query,
+            "header" => ParameterLocation::Header,
+            "cookie" => ParameterLocation::Cookie,
             _ => return None,
         })
     }
 
     pub(super) fn as_str(self) -> &'static str {
         match self {
-            ParameterPlace::Path => "path",
-            ParameterPlace::Query => "query",
-            ParameterPlace::Header => "header",
-            ParameterPlace::Cookie => "cookie",
+            ParameterLocation::Path => "path",
+            ParameterLocation::Query => "query",
+            ParameterLocation::Header => "header",
+            ParameterLocation::Cookie => "cookie",
         }
     }
 }
 
 impl PathStyle {
-    fn read(node: ApiNode<'_>, place: ParameterPlace) -> PathStyle {
-        match node.text("style").filter(|_| place == ParameterPlace::Path) {
+    fn read(node: ApiNode<'_>, place: ParameterLocation) -> PathStyle {
+        match node.text("style").filter(|_| place == ParameterLocation::Path) {
             Some("label") => PathStyle::Label,
             Some("matrix") => PathStyle::Matrix,
             _ => PathStyle::Simple,
@@ -132,12 +132,12 @@ fn read_parameter<'d>(node: ApiNode<'d>, document: &'d ApiDocument) -> Option<Pa
     if matches!(written, "body" | "formData") {
         return None;
     }
-    let Some(place) = ParameterPlace::parse(written) else {
+    let Some(place) = ParameterLocation::parse(written) else {
         let shown = crate::diagnostic::truncate(written, 40);
         document.warn(node, Code::Unimplemented, format!("unsupported parameter location `{shown}`"));
         return None;
     };
-    if place == ParameterPlace::Header && is_set_elsewhere(name) {
+    if place == ParameterLocation::Header && is_set_elsewhere(name) {
         return None;
     }
     let content = node.get("content").and_then(|content| content.entries().next());
@@ -149,7 +149,7 @@ fn read_parameter<'d>(node: ApiNode<'d>, document: &'d ApiDocument) -> Option<Pa
         node,
         name,
         place,
-        required: place == ParameterPlace::Path || node.flag("required") == Some(true),
+        required: place == ParameterLocation::Path || node.flag("required") == Some(true),
         description: node.text("description").unwrap_or_default(),
         schema,
         style: read_style(node, place, document),
@@ -168,20 +168,20 @@ fn is_set_elsewhere(name: &str) -> bool {
 
 /// How a list in a field of a form is written, from its encoding, or in Swagger 2 from itself.
 pub(super) fn form_style(node: ApiNode<'_>, document: &ApiDocument) -> ParameterStyle {
-    read_style(node, ParameterPlace::Query, document)
+    read_style(node, ParameterLocation::Query, document)
 }
 
-fn read_style(node: ApiNode<'_>, place: ParameterPlace, document: &ApiDocument) -> ParameterStyle {
+fn read_style(node: ApiNode<'_>, place: ParameterLocation, document: &ApiDocument) -> ParameterStyle {
     if document.version == Version::Swagger2 {
         return collection_style(node, place, document);
     }
-    let default = if matches!(place, ParameterPlace::Query | ParameterPlace::Cookie) { "form" } else { "simple" };
+    let default = if matches!(place, ParameterLocation::Query | ParameterLocation::Cookie) { "form" } else { "simple" };
     let style = node.text("style").unwrap_or(default);
     let explode = node.flag("explode").unwrap_or(style == "form");
     match style {
-        "form" if explode && place == ParameterPlace::Query => ParameterStyle::Repeated,
+        "form" if explode && place == ParameterLocation::Query => ParameterStyle::Repeated,
         "form" | "simple" => ParameterStyle::Joined(","),
-        "label" | "matrix" if place == ParameterPlace::Path => ParameterStyle::Joined(","),
+        "label" | "matrix" if place == ParameterLocation::Path => ParameterStyle::Joined(","),
         "spaceDelimited" => ParameterStyle::Joined(" "),
         "pipeDelimited" => ParameterStyle::Joined("|"),
         "deepObject" => ParameterStyle::DeepObject,
@@ -192,9 +192,9 @@ fn read_style(node: ApiNode<'_>, place: ParameterPlace, document: &ApiDocument) 
     }
 }
 
-fn collection_style(node: ApiNode<'_>, place: ParameterPlace, document: &ApiDocument) -> ParameterStyle {
+fn collection_style(node: ApiNode<'_>, place: ParameterLocation, document: &ApiDocument) -> ParameterStyle {
     match node.text("collectionFormat").unwrap_or("csv") {
-        "multi" if place == ParameterPlace::Query => ParameterStyle::Repeated,
+        "multi" if place == ParameterLocation::Query => ParameterStyle::Repeated,
         "csv" | "multi" => ParameterStyle::Joined(","),
         "ssv" => ParameterStyle::Joined(" "),
         "tsv" => ParameterStyle::Joined("\t"),

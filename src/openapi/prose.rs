@@ -15,7 +15,7 @@ pub(super) const ARGUMENT_CHARS: usize = 200;
 const MAX_READ_CHARS: usize = 8000;
 
 /// What is taken out, and what is left in its place. Each expression takes linear time.
-static NOISE: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
+static MARKUP_PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     let patterns = [
         (r"(?s)```.*?(?:```|$)", " "),
         (r"(?is)<(script|style)\b.*?</(script|style)\s*>", " "),
@@ -41,7 +41,7 @@ const ENTITIES: &[(&str, &str)] =
 /// [`as_template`].
 pub fn plain(text: &str, max_chars: usize) -> String {
     let mut text: String = text.chars().take(MAX_READ_CHARS).collect();
-    for (pattern, left) in NOISE.iter() {
+    for (pattern, left) in MARKUP_PATTERNS.iter() {
         text = pattern.replace_all(&text, *left).into_owned();
     }
     for (entity, letter) in ENTITIES {

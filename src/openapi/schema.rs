@@ -46,7 +46,7 @@ pub(super) struct Translator<'d> {
     pub(super) definitions: Map<String, Value>,
     names: HashMap<usize, String>,
     /// The targets of `$ref` that are being translated.
-    open: Vec<usize>,
+    in_progress: Vec<usize>,
     /// How many schemas were translated.
     count: usize,
     nesting: usize,
@@ -63,7 +63,7 @@ impl<'d> Translator<'d> {
             direction,
             definitions: Map::new(),
             names: HashMap::new(),
-            open: Vec::new(),
+            in_progress: Vec::new(),
             count: 0,
             nesting: 0,
             is_cut: false,
@@ -113,10 +113,10 @@ impl<'d> Translator<'d> {
         if let Some(name) = self.names.get(&id) {
             return reference_to(name);
         }
-        if self.open.contains(&id) {
+        if self.in_progress.contains(&id) {
             return reference_to(&self.name_definition(node, id));
         }
-        self.open.push(id);
+        self.in_progress.push(id);
         let (count, nesting) = (self.count, self.nesting);
         let deep = nesting >= MAX_INLINE_NESTING;
         if deep {
@@ -124,7 +124,7 @@ impl<'d> Translator<'d> {
         }
         let translated = self.translate(target);
         self.nesting = nesting;
-        self.open.pop();
+        self.in_progress.pop();
         if !deep && !self.names.contains_key(&id) && self.count - count <= MAX_INLINED {
             return translated;
         }
@@ -234,14 +234,14 @@ impl<'d> Translator<'d> {
     /// Schemas that hold for a part of a value.
     fn translate_parts(&mut self, node: ApiNode<'d>, schema: &mut Map<String, Value>) {
         for key in ["items", "contains", "additionalProperties", "propertyNames", "unevaluatedProperties"] {
-            let Some(inner) = node.get(key) else { continue };
-            match inner.value {
+            let Some(alternative) = node.get(key) else { continue };
+            match alternative.value {
                 // What an answer holds beyond what is described is not an error.
                 Value::Bool(_) if key == "items" || self.direction == Direction::Output => {}
                 Value::Bool(more) => _ = schema.insert(key.to_owned(), Value::Bool(*more)),
-                Value::Array(_) => self.translate_list(inner, "prefixItems", schema),
+                Value::Array(_) => self.translate_list(alternative, "prefixItems", schema),
                 _ => {
-                    let translated = self.translate(inner);
+                    let translated = self.translate(alternative);
                     schema.insert(key.to_owned(), translated);
                 }
             }
@@ -253,14 +253,15 @@ impl<'d> Translator<'d> {
             let translated = patterns
                 .entries()
                 .take(MAX_SCHEMAS)
-                .map(|(pattern, inner)| (pattern.to_owned(), self.translate(inner)))
+                .map(|(pattern, alternative)| (pattern.to_owned(), self.translate(alternative)))
                 .collect();
             schema.insert("patternProperties".to_owned(), Value::Object(translated));
         }
     }
 
     fn translate_list(&mut self, list: ApiNode<'d>, key: &str, schema: &mut Map<String, Value>) {
-        let translated: Vec<Value> = list.items().take(MAX_SCHEMAS).map(|inner| self.translate(inner)).collect();
+        let translated: Vec<Value> =
+            list.items().take(MAX_SCHEMAS).map(|alternative| self.translate(alternative)).collect();
         if !translated.is_empty() {
             schema.insert(key.to_owned(), Value::Array(translated));
         }
@@ -271,8 +272,11 @@ impl<'d> Translator<'d> {
         let mut found = Vec::new();
         for key in ["oneOf", "anyOf"] {
             let Some(list) = node.get(key) else { continue };
-            let mut translated: Vec<Value> =
-                list.items().take(MAX_SCHEMAS).map(|inner| self.translate_alternative(inner, node)).collect();
+            let mut translated: Vec<Value> = list
+                .items()
+                .take(MAX_SCHEMAS)
+                .map(|alternative| self.translate_alternative(alternative, node))
+                .collect();
             translated.dedup();
             if !translated.is_empty() {
                 found.push(translated);
@@ -292,11 +296,11 @@ impl<'d> Translator<'d> {
     }
 
     /// One of the alternatives of a schema, in which the property that tells them apart says that it is this one.
-    fn translate_alternative(&mut self, inner: ApiNode<'d>, whole: ApiNode<'d>) -> Value {
-        let translated = self.translate(inner);
+    fn translate_alternative(&mut self, alternative: ApiNode<'d>, whole: ApiNode<'d>) -> Value {
+        let translated = self.translate(alternative);
         let discriminator = Discriminator::read(whole).filter(|_| self.direction == Direction::Input);
-        let Some((discriminator, reference)) = discriminator.zip(inner.text("$ref")) else { return translated };
-        let Some(target) = self.document.resolve(inner) else { return translated };
+        let Some((discriminator, reference)) = discriminator.zip(alternative.text("$ref")) else { return translated };
+        let Some(target) = self.document.resolve(alternative) else { return translated };
         let opened = self.resolve_definition(&translated);
         // Alternatives in it have their own values.
         if opened.get("anyOf").is_some() {
@@ -349,7 +353,8 @@ impl<'d> Translator<'d> {
 
     fn translate_all_of(&mut self, node: ApiNode<'d>, schema: Map<String, Value>) -> Map<String, Value> {
         let Some(list) = node.get("allOf") else { return schema };
-        let translated: Vec<Value> = list.items().take(MAX_SCHEMAS).map(|inner| self.translate_part(inner)).collect();
+        let translated: Vec<Value> =
+            list.items().take(MAX_SCHEMAS).map(|alternative| self.translate_part(alternative)).collect();
         let own = (!schema.is_empty()).then(|| Value::Object(schema.clone()));
         let opened: Vec<Value> = translated.iter().map(|part| self.resolve_definition(part)).chain(own).collect();
         if let Some(merged) = merge_objects(&opened) {
@@ -444,7 +449,7 @@ fn collect_references(value: &Value, found: &mut Vec<String>) {
         Value::Object(map) => {
             let target = map.get("$ref").and_then(Value::as_str).and_then(|path| path.strip_prefix("#/$defs/"));
             found.extend(target.map(str::to_owned));
-            map.values().for_each(|inner| collect_references(inner, found));
+            map.values().for_each(|alternative| collect_references(alternative, found));
         }
         _ => {}
     }

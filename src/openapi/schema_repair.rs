@@ -41,7 +41,7 @@ pub(super) fn repair_schema(schema: &mut Value) -> Option<Vec<RemovedKeyword>> {
 }
 
 /// Whether a schema is right as it is, and can be satisfied.
-pub(super) fn is_sound(schema: &Value) -> bool {
+pub(super) fn is_satisfiable(schema: &Value) -> bool {
     Schema::compile(schema.clone(), &|_| None).is_ok()
         && !lint(schema).iter().any(|lint| lint.kind == LintKind::Unsatisfiable)
 }

@@ -8,7 +8,7 @@ use super::pagination::find_pagination;
 use super::prose;
 use super::request::RequestBuilder;
 use super::schema::{Direction, Translator, prune_definitions};
-use super::schema_repair::is_sound;
+use super::schema_repair::is_satisfiable;
 use crate::diagnostic::Code;
 
 /// How large an `outputSchema` may be, as JSON: every client is sent all of them.
@@ -85,7 +85,7 @@ fn output_schema<'d>(success: &Success<'d>, operation: &Operation<'d>, document:
     if schema.to_string().len() > MAX_OUTPUT_SCHEMA_BYTES {
         return None;
     }
-    if !is_sound(&schema) {
+    if !is_satisfiable(&schema) {
         document.warn(operation.node, Code::Schema, "contradictory response schema: the tool has no `outputSchema`");
         return None;
     }

@@ -36,13 +36,13 @@ pub enum EntryOutcome {
     /// It was written again, as the description changed.
     Refreshed,
     /// It was changed by hand, and stays as it is.
-    Kept,
+    KeptEdited,
     /// It was deleted by hand, and is not written again.
     Deleted,
     /// The description has it no more. It stays as it is.
-    Gone,
+    Orphaned,
     /// Somebody wrote an entry of that name, which stays as it is.
-    Taken,
+    NameTaken,
 }
 
 /// What is to be written.
@@ -236,7 +236,7 @@ impl<'i> Updater<'i> {
         let recorded = self.old.digest(path, key).or_else(|| self.old.digest(moved()?, key));
         let Some(recorded) = recorded else {
             if generated.is_some() && self.old.file_of(key).is_none() {
-                self.outcomes.push((EntryOutcome::Taken, key.to_owned()));
+                self.outcomes.push((EntryOutcome::NameTaken, key.to_owned()));
             }
             return None;
         };
@@ -245,7 +245,7 @@ impl<'i> Updater<'i> {
             self.new.insert(path, key.to_owned(), recorded.clone());
             let name = key.strip_prefix("tools/");
             if name.is_some_and(|name| !self.import.known_tools.iter().any(|known| known == name)) {
-                self.outcomes.push((EntryOutcome::Gone, key.to_owned()));
+                self.outcomes.push((EntryOutcome::Orphaned, key.to_owned()));
             }
             return None;
         };
@@ -256,7 +256,7 @@ impl<'i> Updater<'i> {
             return changed.then(|| generated.text.clone());
         }
         self.new.insert(path, key.to_owned(), recorded.clone());
-        self.outcomes.push((EntryOutcome::Kept, key.to_owned()));
+        self.outcomes.push((EntryOutcome::KeptEdited, key.to_owned()));
         None
     }
 

@@ -48,7 +48,7 @@ impl FormatClaims {
     }
 
     /// What is looked for, for a message.
-    pub fn looked_for(&self) -> BTreeSet<&'static str> {
+    pub fn expected_globs(&self) -> BTreeSet<&'static str> {
         let globs = self.0.iter().flat_map(|claim| match claim.is_auto {
             true => claim.format.auto_globs(),
             false => claim.format.globs(),
@@ -57,8 +57,8 @@ impl FormatClaims {
     }
 
     /// The paths that each format reads, of a folder with this name. The files of a skill are its own.
-    pub fn divide(&self, folder: &str, paths: Vec<String>) -> Vec<FormatFiles> {
-        let mut divided: Vec<FormatFiles> = Vec::new();
+    pub fn assign_paths(&self, folder: &str, paths: Vec<String>) -> Vec<FormatFiles> {
+        let mut assigned: Vec<FormatFiles> = Vec::new();
         let mut left = paths;
         for claim in &self.0 {
             let (taken, rest): (Vec<_>, Vec<_>) = left.into_iter().partition(|path| claim.takes(folder, path));
@@ -67,9 +67,9 @@ impl FormatClaims {
                 let skills: HashSet<&str> = taken.iter().map(|path| folder_of(path)).collect();
                 left.retain(|path| !is_in_a_skill(path, &skills));
             }
-            divided.push(FormatFiles { format: claim.format, is_auto: claim.is_auto, paths: taken });
+            assigned.push(FormatFiles { format: claim.format, is_auto: claim.is_auto, paths: taken });
         }
-        divided
+        assigned
     }
 }
 

@@ -4,7 +4,7 @@ use super::command_risk::reads_values_as_code;
 use super::markers::PlaceholderMatch;
 use super::prompt::{ActionValue, ForeignAction, ForeignText, TextPiece, ValueSource};
 use super::shell_context::{ShellContext, shell_contexts};
-use super::{ForeignFile, PackRights};
+use super::{ForeignFile, PackGrants};
 use crate::diagnostic::{Code, Report, Span};
 use crate::yaml::Location;
 
@@ -16,13 +16,13 @@ const MAX_SHOWN_CHARS: usize = 60;
 
 /// What the actions of one prompt need, as it is read.
 pub(super) struct ActionReader<'r> {
-    rights: PackRights,
+    rights: PackGrants,
     file: &'r ForeignFile,
     /// Where the text begins in its file, if it stands there as it is.
     body_start: Option<usize>,
     report: &'r mut Report,
     actions: Vec<ForeignAction>,
-    places: Vec<Span>,
+    spans: Vec<Span>,
     /// How many commands and files the text has so far.
     seen: usize,
     variables: Vec<ActionValue>,
@@ -49,7 +49,7 @@ impl<'r> ActionReader<'r> {
     pub(super) fn new(
         file: &'r ForeignFile,
         body_start: Option<usize>,
-        rights: PackRights,
+        rights: PackGrants,
         report: &'r mut Report,
     ) -> ActionReader<'r> {
         ActionReader {
@@ -58,7 +58,7 @@ impl<'r> ActionReader<'r> {
             body_start,
             report,
             actions: Vec::new(),
-            places: Vec::new(),
+            spans: Vec::new(),
             seen: 0,
             variables: Vec::new(),
         }
@@ -84,14 +84,14 @@ impl<'r> ActionReader<'r> {
             self.note(self.place(written.start..written.end, written.text), message, "script");
             return PlaceholderMatch::literal(body, written.start, written.end);
         }
-        let (mut variables, mut places) = (Vec::new(), Vec::new());
+        let (mut variables, mut spans) = (Vec::new(), Vec::new());
         let script = shell_script(written.text, written.has_markers_in_single_quotes, &mut |at| {
             let marker = find(at)?;
             variables.push(marker.variable.clone());
-            places.push(at);
+            spans.push(at);
             Some(marker)
         });
-        if !places.is_empty() && reads_values_as_code(written.text, &places) {
+        if !spans.is_empty() && reads_values_as_code(written.text, &spans) {
             self.warn_of_code(written);
             return PlaceholderMatch::literal(body, written.start, written.end);
         }
@@ -102,7 +102,7 @@ impl<'r> ActionReader<'r> {
         }
         let action = self.actions.len();
         self.actions.push(ForeignAction::Script(script));
-        self.places.push(self.place(written.start..written.end, written.text));
+        self.spans.push(self.place(written.start..written.end, written.text));
         PlaceholderMatch { end: written.end, piece: TextPiece::Outcome { action, absent: Vec::new() } }
     }
 
@@ -122,7 +122,7 @@ impl<'r> ActionReader<'r> {
             return false;
         }
         if self.rights.reads {
-            self.places.push(self.place(at, path));
+            self.spans.push(self.place(at, path));
         } else if path.contains(['/', '.']) {
             self.note(self.place(at, path), format!("file `{path}` not read: missing grant `read`"), "read");
         }
@@ -137,7 +137,7 @@ impl<'r> ActionReader<'r> {
 
     /// Adds what was read to the text.
     pub(super) fn finish(self, text: ForeignText) -> ForeignText {
-        ForeignText { actions: self.actions, action_places: self.places, variables: self.variables, ..text }
+        ForeignText { actions: self.actions, action_spans: self.spans, variables: self.variables, ..text }
     }
 
     /// Reports a command that is not run, as a value could be read as code.

@@ -54,12 +54,12 @@ const INTERPRETERS: &[&str] = &[
 const CODE_OPTIONS: &[&str] = &["-c", "-e", "-E", "-p", "-r", "-S", "--eval", "--print", "--command", "-Command"];
 
 /// Whether a value at one of these places of a command may be read as code.
-pub(super) fn reads_values_as_code(command: &str, places: &[usize]) -> bool {
-    let has_value = |range: &Range<usize>| places.iter().any(|place| range.contains(place));
+pub(super) fn reads_values_as_code(command: &str, positions: &[usize]) -> bool {
+    let has_value = |range: &Range<usize>| positions.iter().any(|position| range.contains(position));
     let simple = simple_commands(command).into_iter().filter(has_value);
     EXPRESSION_PARTS.iter().any(|part| command.contains(part))
         || has_complex_expansion(command)
-        || places.iter().any(|place| names_program(command, *place))
+        || positions.iter().any(|position| names_program(command, *position))
         || simple.filter_map(|range| command.get(range)).any(runs_code)
 }
 
@@ -78,8 +78,8 @@ fn simple_commands(command: &str) -> Vec<Range<usize>> {
 
 /// Whether what stands at a place is itself the name of a program: at the beginning of a command, or behind a word that
 /// runs another.
-fn names_program(command: &str, place: usize) -> bool {
-    let written = command.get(..place).unwrap_or_default();
+fn names_program(command: &str, position: usize) -> bool {
+    let written = command.get(..position).unwrap_or_default();
     let before = written.strip_suffix(['"', '\'']).unwrap_or(written).trim_end_matches([' ', '\t']);
     let word = before.rsplit(char::is_whitespace).next().unwrap_or_default();
     let last = shell_contexts(before).last().map(|(_, letter, context)| (letter, context));

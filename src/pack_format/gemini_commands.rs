@@ -8,7 +8,7 @@ use super::command::{ActionReader, CommandMarker, WrittenCommand};
 use super::markers::{PlaceholderMatch, split};
 use super::naming::path_below;
 use super::{
-    ActionValue, ForeignArgument, ForeignBody, ForeignFile, ForeignPrompt, PackFolder, PackFormat, PackRights,
+    ActionValue, ForeignArgument, ForeignBody, ForeignFile, ForeignPrompt, PackFolder, PackFormat, PackGrants,
     TextPiece, ValueSource,
 };
 use crate::diagnostic::{Code, Report, Span};
@@ -47,7 +47,7 @@ struct CommandFile {
     description: Option<String>,
 }
 
-fn read_command(file: &ForeignFile, rights: PackRights, report: &mut Report) -> Option<ForeignPrompt> {
+fn read_command(file: &ForeignFile, rights: PackGrants, report: &mut Report) -> Option<ForeignPrompt> {
     let command: CommandFile = match toml::from_str(&file.text) {
         Ok(command) => command,
         Err(error) => {

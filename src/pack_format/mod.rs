@@ -59,12 +59,12 @@ pub struct PackFolder<'p> {
     /// Whether the format was not named, so that other programs may mean these files.
     pub is_auto: bool,
     /// What its prompts may do.
-    pub rights: PackRights,
+    pub rights: PackGrants,
 }
 
 /// What the prompts of a pack may do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct PackRights {
+pub struct PackGrants {
     /// Whether their commands run.
     pub scripts: bool,
     /// Whether the files that they name are read.

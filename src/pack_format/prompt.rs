@@ -118,7 +118,7 @@ pub struct ForeignText {
     /// What is done before it is rendered.
     pub actions: Vec<ForeignAction>,
     /// Where these stand.
-    pub action_places: Vec<Span>,
+    pub action_spans: Vec<Span>,
     /// The environment variables of all its commands.
     pub variables: Vec<ActionValue>,
 }

@@ -18,29 +18,29 @@ pub(super) enum ShellContext {
 /// Each letter of a command with its offset and how it stands; a quote stands as what is before it.
 pub(super) fn shell_contexts(command: &str) -> impl Iterator<Item = (usize, char, ShellContext)> {
     let (mut quotes, mut is_escaped, mut is_comment, mut before) = (ShellContext::Plain, false, false, None);
-    command.char_indices().map(move |(at, letter)| {
-        is_comment = letter != '\n' && (is_comment || begins_comment(letter, before, is_escaped, quotes));
+    command.char_indices().map(move |(at, character)| {
+        is_comment = character != '\n' && (is_comment || begins_comment(character, before, is_escaped, quotes));
         let context = match (is_comment, is_escaped) {
             (true, _) => ShellContext::Comment,
             (_, true) => ShellContext::Escaped,
             _ => quotes,
         };
-        is_escaped = letter == '\\' && matches!(context, ShellContext::Plain | ShellContext::Double);
-        quotes = match (context, letter) {
+        is_escaped = character == '\\' && matches!(context, ShellContext::Plain | ShellContext::Double);
+        quotes = match (context, character) {
             (ShellContext::Plain, '\'') => ShellContext::Single,
             (ShellContext::Plain, '"') => ShellContext::Double,
             (ShellContext::Single, '\'') | (ShellContext::Double, '"') => ShellContext::Plain,
             _ => quotes,
         };
-        before = Some(letter);
-        (at, letter, context)
+        before = Some(character);
+        (at, character, context)
     })
 }
 
 /// Whether a comment begins with a letter: `#` at the beginning of a word.
-fn begins_comment(letter: char, before: Option<char>, is_escaped: bool, quotes: ShellContext) -> bool {
+fn begins_comment(character: char, before: Option<char>, is_escaped: bool, quotes: ShellContext) -> bool {
     let is_first = before.is_none_or(|before| before.is_whitespace() || ";|&()".contains(before));
-    letter == '#' && is_first && !is_escaped && quotes == ShellContext::Plain
+    character == '#' && is_first && !is_escaped && quotes == ShellContext::Plain
 }
 
 #[cfg(test)]

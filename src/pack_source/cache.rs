@@ -16,7 +16,7 @@ const CACHE_VARIABLE: &str = "FOLIO_CACHE";
 /// How the names of unfinished folders begin.
 const TEMPORARY_PREFIX: &str = ".tmp-";
 /// After this time nobody finishes them.
-const ABANDONED_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
+const TEMPORARY_MAX_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The cache of fetched packs.
 #[derive(Debug, Clone)]
@@ -125,7 +125,7 @@ impl PackCache {
     fn remove_abandoned(&self) {
         let is_old = |path: &Path| {
             let modified = path.symlink_metadata().and_then(|found| found.modified()).ok();
-            modified.and_then(|time| time.elapsed().ok()).is_some_and(|age| age > ABANDONED_AFTER)
+            modified.and_then(|time| time.elapsed().ok()).is_some_and(|age| age > TEMPORARY_MAX_AGE)
         };
         for entry in fs::read_dir(&self.packs).into_iter().flatten().flatten() {
             let is_temporary = entry.file_name().to_str().is_some_and(|name| name.starts_with(TEMPORARY_PREFIX));

@@ -92,12 +92,12 @@ struct WrittenPack {
     commit: Option<Spanned<String>>,
     digest: Option<Spanned<String>>,
     files: Option<u64>,
-    granted: Option<Spanned<WrittenGranted>>,
+    granted: Option<Spanned<WrittenTrustRecord>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-struct WrittenGranted {
+struct WrittenTrustRecord {
     digest: Option<Spanned<String>>,
     allow: Vec<Grant>,
 }
@@ -193,7 +193,7 @@ impl PackReader<'_> {
         source.map_err(|error| self.bad_value(url.location, error.to_string())).ok()
     }
 
-    fn granted(&mut self, written: &Spanned<WrittenGranted>) -> Option<Granted> {
+    fn granted(&mut self, written: &Spanned<WrittenTrustRecord>) -> Option<Granted> {
         self.at = written.location;
         let digest = self.required("digest", written.digest.as_ref())?;
         Some(Granted { digest: self.digest(digest)?, allow: written.allow.iter().copied().collect() })

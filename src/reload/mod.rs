@@ -36,7 +36,7 @@ pub trait ReloadSource: Send + 'static {
     fn load(&mut self, requested: bool) -> LoadOutput<Self::Outcome>;
 
     /// Publishes the outcome. Called only if no file changed while it was read, or after `WatchOptions::max_delay`.
-    fn publish(&mut self, outcome: Self::Outcome, round: ReloadInfo);
+    fn publish(&mut self, outcome: Self::Outcome, info: ReloadInfo);
 }
 
 /// The result of a load, and what to watch.

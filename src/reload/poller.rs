@@ -16,7 +16,7 @@ pub(super) struct Poller {
 
 /// The pace of polling.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct PollPace {
+pub(super) struct PollIntervals {
     /// The interval while nothing changes.
     pub(super) idle: Duration,
     /// The interval after a change, short enough to notice the next within the quiet period.
@@ -25,10 +25,11 @@ pub(super) struct PollPace {
 
 impl Poller {
     /// Starts the thread, which waits for its first baseline.
-    pub(super) fn start(pace: PollPace, wakeup: Arc<Wakeup>) -> Poller {
+    pub(super) fn start(intervals: PollIntervals, wakeup: Arc<Wakeup>) -> Poller {
         let (baselines, incoming) = channel();
-        let spawned =
-            thread::Builder::new().name("folio poll".to_owned()).spawn(move || run_poller(&incoming, pace, &wakeup));
+        let spawned = thread::Builder::new()
+            .name("folio poll".to_owned())
+            .spawn(move || run_poller(&incoming, intervals, &wakeup));
         if let Err(error) = spawned {
             tracing::error!("cannot start polling for changes: {error}");
         }
@@ -42,17 +43,17 @@ impl Poller {
     }
 }
 
-fn run_poller(incoming: &Receiver<FileStamps>, pace: PollPace, wakeup: &Wakeup) {
+fn run_poller(incoming: &Receiver<FileStamps>, intervals: PollIntervals, wakeup: &Wakeup) {
     let Ok(mut base) = incoming.recv() else { return };
     // A change that ambiguous stamps do not show is found by one more check.
     let mut recheck = base.are_ambiguous();
-    let mut pause = pace.idle;
+    let mut pause = intervals.idle;
     loop {
         match incoming.recv_timeout(pause) {
             Ok(newer) => {
                 base = newer;
                 recheck = base.are_ambiguous();
-                pause = pace.idle;
+                pause = intervals.idle;
             }
             Err(RecvTimeoutError::Timeout) => {
                 let now = base.reread();
@@ -60,7 +61,7 @@ fn run_poller(incoming: &Receiver<FileStamps>, pace: PollPace, wakeup: &Wakeup) 
                 if moved {
                     wakeup.wake();
                 }
-                pause = if moved { pace.after_change.min(pace.idle) } else { pace.idle };
+                pause = if moved { intervals.after_change.min(intervals.idle) } else { intervals.idle };
                 base = now;
                 recheck = false;
             }
@@ -88,8 +89,8 @@ mod tests {
         };
         let stamps = std::iter::repeat_with(fresh).flatten().next().unwrap();
         let wakeup = Arc::<Wakeup>::default();
-        let pace = PollPace { idle: Duration::from_millis(1), after_change: Duration::from_millis(1) };
-        let poller = Poller::start(pace, Arc::clone(&wakeup));
+        let intervals = PollIntervals { idle: Duration::from_millis(1), after_change: Duration::from_millis(1) };
+        let poller = Poller::start(intervals, Arc::clone(&wakeup));
         poller.set_baseline(&stamps);
         tokio::time::timeout(Duration::from_secs(10), wakeup.notified()).await.unwrap();
     }

@@ -94,7 +94,7 @@ impl<L: ReloadSource> Reloader<L> {
     fn reload(&mut self, trigger: Trigger, before: FileStamps) -> ReloadOutcome {
         let (began, clock) = (SystemTime::now(), Instant::now());
         let loaded = catch_unwind(AssertUnwindSafe(|| self.load.load(trigger.requested)));
-        let round = ReloadInfo { requested: trigger.requested, elapsed: clock.elapsed() };
+        let info = ReloadInfo { requested: trigger.requested, elapsed: clock.elapsed() };
         let LoadOutput { outcome, watch } = match loaded {
             Ok(loaded) => loaded,
             Err(panic) => {
@@ -119,14 +119,14 @@ impl<L: ReloadSource> Reloader<L> {
         if self.reload_due {
             self.watcher.wake();
         }
-        self.publish(outcome, round)
+        self.publish(outcome, info)
     }
 
-    fn publish(&mut self, outcome: L::Outcome, round: ReloadInfo) -> ReloadOutcome {
+    fn publish(&mut self, outcome: L::Outcome, info: ReloadInfo) -> ReloadOutcome {
         if self.shutdown.is_cancelled() {
             return ReloadOutcome::Unchanged;
         }
-        match catch_unwind(AssertUnwindSafe(|| self.load.publish(outcome, round))) {
+        match catch_unwind(AssertUnwindSafe(|| self.load.publish(outcome, info))) {
             Ok(()) => ReloadOutcome::Published,
             Err(panic) => log_panic(&*panic),
         }

@@ -25,7 +25,7 @@ struct FolderSourceLoad {
     root: PathBuf,
     published: watch::Sender<Vec<Texts>>,
     infos: Arc<Mutex<Vec<ReloadInfo>>>,
-    amidst: MidLoadHook,
+    mid_load_hook: MidLoadHook,
 }
 
 impl FolderSourceLoad {
@@ -45,7 +45,7 @@ impl FolderSourceLoad {
                 let name = path.strip_prefix(&self.root).unwrap().to_str().unwrap().to_owned();
                 loaded.outcome.insert(name, text);
             }
-            (self.amidst)();
+            (self.mid_load_hook)();
         }
     }
 }
@@ -60,8 +60,8 @@ impl ReloadSource for FolderSourceLoad {
         loaded
     }
 
-    fn publish(&mut self, texts: Texts, round: ReloadInfo) {
-        self.infos.lock().unwrap().push(round);
+    fn publish(&mut self, texts: Texts, info: ReloadInfo) {
+        self.infos.lock().unwrap().push(info);
         self.published.send_modify(|seen| seen.push(texts));
     }
 }
@@ -105,8 +105,8 @@ impl WatchTest {
         self
     }
 
-    fn mid_load(mut self, amidst: impl FnMut() + Send + 'static) -> WatchTest {
-        self.mid_load = Some(Box::new(amidst));
+    fn mid_load(mut self, mid_load_hook: impl FnMut() + Send + 'static) -> WatchTest {
+        self.mid_load = Some(Box::new(mid_load_hook));
         self
     }
 
@@ -118,11 +118,11 @@ impl WatchTest {
             root: self.root.clone(),
             published: seen,
             infos: Arc::clone(&rounds),
-            amidst: Box::new(|| ()),
+            mid_load_hook: Box::new(|| ()),
         };
         let began = SystemTime::now();
         let first = InitialLoad { started_at: began, watch: reader.load(false).watch };
-        reader.amidst = self.mid_load.unwrap_or_else(|| Box::new(|| ()));
+        reader.mid_load_hook = self.mid_load.unwrap_or_else(|| Box::new(|| ()));
         let shutdown = CancellationToken::new();
         let listen = self.listen.unwrap_or_else(|| Box::new(watcher::open_backend));
         let task = watch_task::WatchTask::new(self.options, shutdown.clone());
@@ -137,9 +137,9 @@ impl WatchTest {
         while file_stamps::FileStamps::read(set.clone()).are_ambiguous() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        let played = self.start();
-        played.reload().await;
-        played
+        let running = self.start();
+        running.reload().await;
+        running
     }
 }
 
@@ -169,79 +169,79 @@ impl RunningWatch {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn deleted_and_restored_files_are_noticed() {
-    let mut played = WatchTest::new().start();
+    let mut running = WatchTest::new().start();
     for _ in 0..2 {
-        fs::remove_file(played.root.join("folio.yaml")).unwrap();
-        played.wait_until("file gone", |texts| !texts.contains_key("folio.yaml")).await;
-        fs::write(played.root.join("folio.yaml"), "back").unwrap();
-        played.wait_for_text("file back", "folio.yaml", "back").await;
-        fs::remove_dir_all(&played.root).unwrap();
-        played.wait_until("folder gone", Texts::is_empty).await;
-        fs::create_dir_all(played.root.join("prompts")).unwrap();
-        fs::write(played.root.join("prompts/b.md"), "back").unwrap();
-        played.wait_for_text("folder back", "prompts/b.md", "back").await;
-        fs::write(played.root.join("folio.yaml"), "again").unwrap();
-        played.wait_for_text("file again", "folio.yaml", "again").await;
+        fs::remove_file(running.root.join("folio.yaml")).unwrap();
+        running.wait_until("file gone", |texts| !texts.contains_key("folio.yaml")).await;
+        fs::write(running.root.join("folio.yaml"), "back").unwrap();
+        running.wait_for_text("file back", "folio.yaml", "back").await;
+        fs::remove_dir_all(&running.root).unwrap();
+        running.wait_until("folder gone", Texts::is_empty).await;
+        fs::create_dir_all(running.root.join("prompts")).unwrap();
+        fs::write(running.root.join("prompts/b.md"), "back").unwrap();
+        running.wait_for_text("folder back", "prompts/b.md", "back").await;
+        fs::write(running.root.join("folio.yaml"), "again").unwrap();
+        running.wait_for_text("file again", "folio.yaml", "again").await;
     }
 }
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ancestor_folder_may_be_moved_away_and_back() {
-    let mut scene = WatchTest::new();
-    let top = scene.root.join("top");
+    let mut watch_test = WatchTest::new();
+    let top = watch_test.root.join("top");
     fs::create_dir_all(top.join("middle/served")).unwrap();
-    scene.root = top.join("middle/served");
-    fs::write(scene.root.join("folio.yaml"), "one").unwrap();
-    let mut played = scene.start();
+    watch_test.root = top.join("middle/served");
+    fs::write(watch_test.root.join("folio.yaml"), "one").unwrap();
+    let mut running = watch_test.start();
     for text in ["two", "three"] {
         fs::rename(&top, top.with_extension("away")).unwrap();
-        played.wait_until("gone", Texts::is_empty).await;
+        running.wait_until("gone", Texts::is_empty).await;
         fs::write(top.with_extension("away").join("middle/served/folio.yaml"), text).unwrap();
         fs::rename(top.with_extension("away"), &top).unwrap();
-        played.wait_for_text("back", "folio.yaml", text).await;
-        fs::write(played.root.join("folio.yaml"), "still heard").unwrap();
-        played.wait_for_text("still heard", "folio.yaml", "still heard").await;
+        running.wait_for_text("back", "folio.yaml", text).await;
+        fs::write(running.root.join("folio.yaml"), "still heard").unwrap();
+        running.wait_for_text("still heard", "folio.yaml", "still heard").await;
     }
 }
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ancestor_folder_may_be_swapped() {
-    let mut scene = WatchTest::new();
-    let [top, other] = ["top", "other"].map(|name| scene.root.join(name));
+    let mut watch_test = WatchTest::new();
+    let [top, other] = ["top", "other"].map(|name| watch_test.root.join(name));
     for (folder, text) in [(&top, "one"), (&other, "two")] {
         fs::create_dir_all(folder.join("middle/served")).unwrap();
         fs::write(folder.join("middle/served/folio.yaml"), text).unwrap();
     }
-    scene.root = top.join("middle/served");
-    let mut played = scene.start_settled().await;
+    watch_test.root = top.join("middle/served");
+    let mut running = watch_test.start_settled().await;
     fs::rename(&top, top.with_extension("away")).unwrap();
     fs::rename(&other, &top).unwrap();
-    played.wait_for_text("swapped", "folio.yaml", "two").await;
-    fs::write(played.root.join("folio.yaml"), "still heard").unwrap();
-    played.wait_for_text("still heard", "folio.yaml", "still heard").await;
+    running.wait_for_text("swapped", "folio.yaml", "two").await;
+    fs::write(running.root.join("folio.yaml"), "still heard").unwrap();
+    running.wait_for_text("still heard", "folio.yaml", "still heard").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn swapped_ancestor_symlink_is_noticed() {
-    let mut scene = WatchTest::new();
-    let releases = scene.root.join("releases");
+    let mut watch_test = WatchTest::new();
+    let releases = watch_test.root.join("releases");
     for release in ["one", "two", "three"] {
         fs::create_dir_all(releases.join(release).join("served")).unwrap();
         fs::write(releases.join(release).join("served/folio.yaml"), release).unwrap();
     }
-    let current = scene.root.join("current");
+    let current = watch_test.root.join("current");
     std::os::unix::fs::symlink("releases/one", &current).unwrap();
-    scene.root = current.join("served");
-    let mut played = scene.start();
+    watch_test.root = current.join("served");
+    let mut running = watch_test.start();
     for release in ["two", "three"] {
         let fresh = current.with_extension("new");
         std::os::unix::fs::symlink(releases.join(release), &fresh).unwrap();
         fs::rename(fresh, &current).unwrap();
-        played.wait_for_text("link swapped", "folio.yaml", release).await;
+        running.wait_for_text("link swapped", "folio.yaml", release).await;
         fs::write(releases.join(release).join("served/folio.yaml"), "edited").unwrap();
-        played.wait_for_text("edited behind the link", "folio.yaml", "edited").await;
+        running.wait_for_text("edited behind the link", "folio.yaml", "edited").await;
     }
 }
 
@@ -250,68 +250,68 @@ const START_DELAY: Duration = Duration::from_millis(300);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn edit_during_start_delay_is_noticed() {
-    let mut scene = WatchTest::new();
-    scene.options.start_delay = START_DELAY;
-    let mut played = scene.start();
-    fs::write(played.root.join("folio.yaml"), "two").unwrap();
-    played.wait_for_text("before the watch", "folio.yaml", "two").await;
-    fs::write(played.root.join("folio.yaml"), "three").unwrap();
-    played.wait_for_text("under the watch", "folio.yaml", "three").await;
+    let mut watch_test = WatchTest::new();
+    watch_test.options.start_delay = START_DELAY;
+    let mut running = watch_test.start();
+    fs::write(running.root.join("folio.yaml"), "two").unwrap();
+    running.wait_for_text("before the watch", "folio.yaml", "two").await;
+    fs::write(running.root.join("folio.yaml"), "three").unwrap();
+    running.wait_for_text("under the watch", "folio.yaml", "three").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sighup_during_start_delay_is_answered() {
-    let mut scene = WatchTest::new();
-    scene.options.start_delay = START_DELAY;
-    scene.options.reload_on_sighup = true;
-    let played = scene.start();
+    let mut watch_test = WatchTest::new();
+    watch_test.options.start_delay = START_DELAY;
+    watch_test.options.reload_on_sighup = true;
+    let running = watch_test.start();
     rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::HUP).unwrap();
-    played.wait_for_counts(|tally| tally.published > 0).await;
-    assert!(played.rounds.lock().unwrap()[0].requested);
+    running.wait_for_counts(|tally| tally.published > 0).await;
+    assert!(running.rounds.lock().unwrap()[0].requested);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn shutdown_does_not_wait_for_start_delay() {
-    let mut scene = WatchTest::new();
-    scene.options.start_delay = Duration::from_secs(3600);
-    let played = scene.start();
-    played.shutdown.cancel();
-    timeout(Duration::from_secs(20), played.watching.join()).await.unwrap();
+    let mut watch_test = WatchTest::new();
+    watch_test.options.start_delay = Duration::from_secs(3600);
+    let running = watch_test.start();
+    running.shutdown.cancel();
+    timeout(Duration::from_secs(20), running.watching.join()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn wakeup_without_change_does_not_reload() {
-    let mut scene = WatchTest::new();
+    let mut watch_test = WatchTest::new();
     // Long enough for the file to come and go within one quiet, however slow the machine.
-    scene.options.quiet_period = Duration::from_millis(200);
-    let played = scene.start_settled().await;
-    let before = *played.watching.counts().borrow();
-    fs::write(played.root.join("prompts/passing.md"), "").unwrap();
-    fs::remove_file(played.root.join("prompts/passing.md")).unwrap();
-    let after = played.wait_for_counts(|tally| tally.checks > before.checks).await;
+    watch_test.options.quiet_period = Duration::from_millis(200);
+    let running = watch_test.start_settled().await;
+    let before = *running.watching.counts().borrow();
+    fs::write(running.root.join("prompts/passing.md"), "").unwrap();
+    fs::remove_file(running.root.join("prompts/passing.md")).unwrap();
+    let after = running.wait_for_counts(|tally| tally.checks > before.checks).await;
     assert_eq!(after.published, before.published);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn recreated_folder_is_watched_again() {
-    let scene = WatchTest::new();
-    let folder = scene.root.join("empty");
+    let watch_test = WatchTest::new();
+    let folder = watch_test.root.join("empty");
     fs::create_dir(&folder).unwrap();
-    let mut played = scene.start_settled().await;
-    let before = *played.watching.counts().borrow();
+    let mut running = watch_test.start_settled().await;
+    let before = *running.watching.counts().borrow();
     fs::remove_dir(&folder).unwrap();
     fs::create_dir(&folder).unwrap();
-    played.wait_for_counts(|tally| tally.checks > before.checks).await;
+    running.wait_for_counts(|tally| tally.checks > before.checks).await;
     fs::write(folder.join("a.md"), "new").unwrap();
-    played.wait_for_text("heard again", "empty/a.md", "new").await;
+    running.wait_for_text("heard again", "empty/a.md", "new").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn raced_load_is_not_published() {
-    let scene = WatchTest::new();
-    let root = scene.root.clone();
+    let watch_test = WatchTest::new();
+    let root = watch_test.root.clone();
     let mut torn = 0;
-    let amidst = move || {
+    let mid_load_hook = move || {
         let (manifest, prompt) = (root.join("folio.yaml"), root.join("prompts/a.md"));
         let both = [&manifest, &prompt].map(|path| fs::read_to_string(path).unwrap());
         if both == ["two", "two"] && torn < 3 {
@@ -320,101 +320,101 @@ async fn raced_load_is_not_published() {
             fs::write(&prompt, "three").unwrap();
         }
     };
-    let mut played = scene.mid_load(amidst).start_settled().await;
-    fs::write(played.root.join("folio.yaml"), "two").unwrap();
-    fs::write(played.root.join("prompts/a.md"), "two").unwrap();
-    played.wait_until("three", |texts| texts["folio.yaml"] == "three" && texts["prompts/a.md"] == "three").await;
-    let mixed = played.seen.borrow().iter().any(|texts| texts["folio.yaml"] != texts["prompts/a.md"]);
-    assert!(!mixed, "{:?}", played.seen.borrow());
+    let mut running = watch_test.mid_load(mid_load_hook).start_settled().await;
+    fs::write(running.root.join("folio.yaml"), "two").unwrap();
+    fs::write(running.root.join("prompts/a.md"), "two").unwrap();
+    running.wait_until("three", |texts| texts["folio.yaml"] == "three" && texts["prompts/a.md"] == "three").await;
+    let mixed = running.seen.borrow().iter().any(|texts| texts["folio.yaml"] != texts["prompts/a.md"]);
+    assert!(!mixed, "{:?}", running.seen.borrow());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn constantly_changing_files_are_published() {
-    let mut scene = WatchTest::new();
-    scene.options.max_delay = Duration::from_millis(200);
-    let root = scene.root.clone();
+    let mut watch_test = WatchTest::new();
+    watch_test.options.max_delay = Duration::from_millis(200);
+    let root = watch_test.root.clone();
     let mut count = 0;
-    let amidst = move || {
+    let mid_load_hook = move || {
         count += 1;
         fs::write(root.join("growing.log"), "x".repeat(count)).unwrap();
     };
-    let mut played = scene.mid_load(amidst).start();
-    fs::write(played.root.join("folio.yaml"), "two").unwrap();
-    played.wait_for_text("amid constant writing", "folio.yaml", "two").await;
+    let mut running = watch_test.mid_load(mid_load_hook).start();
+    fs::write(running.root.join("folio.yaml"), "two").unwrap();
+    running.wait_for_text("amid constant writing", "folio.yaml", "two").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn slow_load_does_not_queue_reloads() {
-    let scene = WatchTest::new();
+    let watch_test = WatchTest::new();
     let (begun, beginnings) = mpsc::channel();
     let (go, gate) = mpsc::channel::<()>();
     let mut slow = true;
-    let amidst = move || {
+    let mid_load_hook = move || {
         if std::mem::take(&mut slow) {
             begun.send(()).unwrap();
             gate.recv().unwrap();
         }
     };
-    let mut played = scene.mid_load(amidst).start();
-    played.watching.reload_now();
+    let mut running = watch_test.mid_load(mid_load_hook).start();
+    running.watching.reload_now();
     tokio::task::spawn_blocking(move || beginnings.recv_timeout(Duration::from_secs(10)).unwrap()).await.unwrap();
     for number in 0..50 {
-        fs::write(played.root.join("folio.yaml"), format!("{number}")).unwrap();
-        played.watching.reload_now();
+        fs::write(running.root.join("folio.yaml"), format!("{number}")).unwrap();
+        running.watching.reload_now();
     }
-    fs::write(played.root.join("folio.yaml"), "last").unwrap();
+    fs::write(running.root.join("folio.yaml"), "last").unwrap();
     go.send(()).unwrap();
-    played.wait_for_text("after the slow one", "folio.yaml", "last").await;
-    assert!(played.watching.counts().borrow().checks <= 4, "{:?}", played.watching.counts().borrow());
+    running.wait_for_text("after the slow one", "folio.yaml", "last").await;
+    assert!(running.watching.counts().borrow().checks <= 4, "{:?}", running.watching.counts().borrow());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn shutdown_discards_a_running_load() {
-    let scene = WatchTest::new();
+    let watch_test = WatchTest::new();
     let (begun, beginnings) = mpsc::channel();
     let (go, gate) = mpsc::channel::<()>();
-    let amidst = move || {
+    let mid_load_hook = move || {
         let _ = begun.send(());
         let _ = gate.recv();
     };
-    let played = scene.mid_load(amidst).start();
-    played.watching.reload_now();
+    let running = watch_test.mid_load(mid_load_hook).start();
+    running.watching.reload_now();
     tokio::task::spawn_blocking(move || beginnings.recv_timeout(Duration::from_secs(10)).unwrap()).await.unwrap();
-    played.shutdown.cancel();
-    timeout(Duration::from_secs(20), played.watching.join()).await.unwrap();
+    running.shutdown.cancel();
+    timeout(Duration::from_secs(20), running.watching.join()).await.unwrap();
     drop(go);
     // The reader drops its end once the load has ended unheard.
-    let mut seen = played.seen;
+    let mut seen = running.seen;
     timeout(Duration::from_secs(10), async { while seen.changed().await.is_ok() {} }).await.unwrap();
     assert!(seen.borrow().is_empty(), "{:?}", seen.borrow());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn watch_survives_a_panicking_load() {
-    let scene = WatchTest::new();
-    let root = scene.root.clone();
-    let amidst = move || assert_ne!(fs::read_to_string(root.join("folio.yaml")).unwrap(), "a trap");
-    let mut played = scene.mid_load(amidst).start_settled().await;
-    let before = *played.watching.counts().borrow();
-    fs::write(played.root.join("folio.yaml"), "a trap").unwrap();
-    let after = played.wait_for_counts(|tally| tally.checks > before.checks).await;
+    let watch_test = WatchTest::new();
+    let root = watch_test.root.clone();
+    let mid_load_hook = move || assert_ne!(fs::read_to_string(root.join("folio.yaml")).unwrap(), "a trap");
+    let mut running = watch_test.mid_load(mid_load_hook).start_settled().await;
+    let before = *running.watching.counts().borrow();
+    fs::write(running.root.join("folio.yaml"), "a trap").unwrap();
+    let after = running.wait_for_counts(|tally| tally.checks > before.checks).await;
     assert_eq!(after.published, before.published);
-    fs::write(played.root.join("folio.yaml"), "no trap").unwrap();
-    played.wait_for_text("after the panic", "folio.yaml", "no trap").await;
+    fs::write(running.root.join("folio.yaml"), "no trap").unwrap();
+    running.wait_for_text("after the panic", "folio.yaml", "no trap").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requested_reload_is_published_without_change() {
-    let mut scene = WatchTest::new();
-    scene.options.reload_on_sighup = true;
-    let mut played = scene.start_settled().await;
-    let before = *played.watching.counts().borrow();
+    let mut watch_test = WatchTest::new();
+    watch_test.options.reload_on_sighup = true;
+    let mut running = watch_test.start_settled().await;
+    let before = *running.watching.counts().borrow();
     rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::HUP).unwrap();
-    played.wait_for_counts(|tally| tally.published > before.published).await;
-    assert!(played.rounds.lock().unwrap().last().unwrap().requested);
-    fs::write(played.root.join("folio.yaml"), "two").unwrap();
-    played.wait_for_text("not asked", "folio.yaml", "two").await;
-    assert!(!played.rounds.lock().unwrap().last().unwrap().requested);
+    running.wait_for_counts(|tally| tally.published > before.published).await;
+    assert!(running.rounds.lock().unwrap().last().unwrap().requested);
+    fs::write(running.root.join("folio.yaml"), "two").unwrap();
+    running.wait_for_text("not asked", "folio.yaml", "two").await;
+    assert!(!running.rounds.lock().unwrap().last().unwrap().requested);
 }
 
 /// A watcher whose system allows `left` more watches.
@@ -449,16 +449,16 @@ impl Watcher for LimitedBackend {
 async fn files_are_polled_without_a_backend_or_watches() {
     let limit = || notify::Error::new(notify::ErrorKind::MaxFilesWatch);
     for watches in [None, Some(0), Some(2)] {
-        let mut scene = WatchTest::new();
-        scene.listen = Some(Box::new(move |wakeup| {
+        let mut watch_test = WatchTest::new();
+        watch_test.listen = Some(Box::new(move |wakeup| {
             let left = watches.ok_or_else(limit)?;
             Ok(Box::new(LimitedBackend { left, inner: watcher::open_backend(wakeup)? }))
         }));
-        let mut played = scene.start();
+        let mut running = watch_test.start();
         for text in ["two", "three"] {
-            fs::create_dir_all(played.root.join("new/sub")).unwrap();
-            fs::write(played.root.join("new/sub/a.md"), text).unwrap();
-            played.wait_for_text("polled", "new/sub/a.md", text).await;
+            fs::create_dir_all(running.root.join("new/sub")).unwrap();
+            fs::write(running.root.join("new/sub/a.md"), text).unwrap();
+            running.wait_for_text("polled", "new/sub/a.md", text).await;
         }
     }
 }

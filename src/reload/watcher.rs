@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 use super::WatchOptions;
 use super::file_stamps::FileStamps;
-use super::poller::{PollPace, Poller};
+use super::poller::{PollIntervals, Poller};
 use super::watch_plan::WatchPlan;
 use crate::compile::LoadDependencies;
 
@@ -93,7 +93,7 @@ fn may_end_watches(kind: EventKind) -> bool {
 pub(super) struct FolderWatcher {
     wakeup: Arc<Wakeup>,
     source: ChangeSource,
-    pace: PollPace,
+    intervals: PollIntervals,
 }
 
 enum ChangeSource {
@@ -104,22 +104,22 @@ enum ChangeSource {
 impl FolderWatcher {
     /// Creates a watcher of nothing.
     pub(super) fn new(wakeup: Arc<Wakeup>, options: &WatchOptions, open: OpenBackend) -> FolderWatcher {
-        let pace = PollPace {
+        let intervals = PollIntervals {
             idle: options.poll_interval.unwrap_or(DEFAULT_POLL_INTERVAL),
             after_change: options.quiet_period / 2,
         };
-        let polling = |wakeup: &Arc<Wakeup>| ChangeSource::Poller(Poller::start(pace, Arc::clone(wakeup)));
+        let polling = |wakeup: &Arc<Wakeup>| ChangeSource::Poller(Poller::start(intervals, Arc::clone(wakeup)));
         let source = match options.poll_interval {
             Some(_) => polling(&wakeup),
             None => match open(Arc::clone(&wakeup)) {
                 Ok(backend) => ChangeSource::Events(EventSource { backend, watched: BTreeSet::new() }),
                 Err(error) => {
-                    warn_polling(&error, pace);
+                    warn_polling(&error, intervals);
                     polling(&wakeup)
                 }
             },
         };
-        FolderWatcher { wakeup, source, pace }
+        FolderWatcher { wakeup, source, intervals }
     }
 
     /// Wakes the watch task.
@@ -132,8 +132,8 @@ impl FolderWatcher {
     pub(super) fn watch(&mut self, set: &LoadDependencies) {
         let ChangeSource::Events(events) = &mut self.source else { return };
         if let Err(error) = events.watch(set, &self.wakeup) {
-            warn_polling(&error, self.pace);
-            self.source = ChangeSource::Poller(Poller::start(self.pace, Arc::clone(&self.wakeup)));
+            warn_polling(&error, self.intervals);
+            self.source = ChangeSource::Poller(Poller::start(self.intervals, Arc::clone(&self.wakeup)));
         }
     }
 
@@ -145,13 +145,13 @@ impl FolderWatcher {
     }
 }
 
-fn warn_polling(error: &notify::Error, pace: PollPace) {
+fn warn_polling(error: &notify::Error, intervals: PollIntervals) {
     let reason = match &error.kind {
         ErrorKind::MaxFilesWatch => "the system's limit of watches is reached".to_owned(),
         ErrorKind::Io(error) => error.to_string(),
         kind => format!("{kind:?}"),
     };
-    tracing::warn!("file watching unavailable, polling every {} ms: {reason}", pace.idle.as_millis());
+    tracing::warn!("file watching unavailable, polling every {} ms: {reason}", intervals.idle.as_millis());
 }
 
 struct EventSource {
@@ -288,8 +288,8 @@ mod tests {
         for lost in [Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan)), Err(notify::Error::generic("lost"))] {
             let wakeup = Arc::<Wakeup>::default();
             // A ring of its own, which nobody hears: all events are lost, but for the word that they are.
-            let deaf: OpenBackend = Box::new(|_| open_backend(Arc::default()));
-            let mut watcher = FolderWatcher::new(Arc::clone(&wakeup), &WatchOptions::default(), deaf);
+            let broken_backend: OpenBackend = Box::new(|_| open_backend(Arc::default()));
+            let mut watcher = FolderWatcher::new(Arc::clone(&wakeup), &WatchOptions::default(), broken_backend);
             watcher.watch(&set);
             wakeup.handle_event(lost);
             tokio::time::timeout(Duration::from_secs(10), wakeup.notified()).await.unwrap();

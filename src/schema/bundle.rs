@@ -55,14 +55,14 @@ struct FileReference {
 }
 
 struct Bundler<'r> {
-    refs: &'r ReferenceLoader<'r>,
+    load_reference: &'r ReferenceLoader<'r>,
     draft: Draft,
     documents: Vec<SchemaDocument>,
     seen: HashSet<SchemaLocation>,
     queue: VecDeque<PendingSchema>,
     errors: Vec<SchemaError>,
-    links: Vec<FileReference>,
-    edges: InPlaceGraph,
+    file_references: Vec<FileReference>,
+    graph: InPlaceGraph,
     compile_lazily: bool,
 }
 
@@ -70,20 +70,23 @@ struct Bundler<'r> {
 ///
 /// # Errors
 /// All errors of the schema and of what it refers to.
-pub(super) fn build_bundle(json: &Value, refs: &ReferenceLoader<'_>) -> Result<SchemaBundle, Vec<SchemaError>> {
+pub(super) fn build_bundle(
+    json: &Value,
+    load_reference: &ReferenceLoader<'_>,
+) -> Result<SchemaBundle, Vec<SchemaError>> {
     if !check::has_depth_within(json, 2 * MAX_DEPTH) {
         return Err(vec![SchemaError::new("", format!("schema nesting exceeds {MAX_DEPTH} levels"))]);
     }
     let root = SchemaDocument { path: String::new(), json: Arc::new(json.clone()) };
     let mut bundler = Bundler {
-        refs,
+        load_reference,
         draft: keyword::draft_of(json),
         documents: vec![root],
         seen: HashSet::new(),
         queue: VecDeque::new(),
         errors: Vec::new(),
-        links: Vec::new(),
-        edges: InPlaceGraph::default(),
+        file_references: Vec::new(),
+        graph: InPlaceGraph::default(),
         compile_lazily: true,
     };
     bundler.enqueue(PendingSchema {
@@ -97,83 +100,85 @@ pub(super) fn build_bundle(json: &Value, refs: &ReferenceLoader<'_>) -> Result<S
 }
 
 impl Bundler<'_> {
-    fn enqueue(&mut self, visit: PendingSchema) {
-        if self.seen.insert(visit.node.clone()) {
-            self.queue.push_back(visit);
+    fn enqueue(&mut self, pending: PendingSchema) {
+        if self.seen.insert(pending.node.clone()) {
+            self.queue.push_back(pending);
         }
     }
 
     fn visit_all(&mut self) {
-        while let Some(visit) = self.queue.pop_front() {
-            if visit.depth > MAX_DEPTH {
-                self.push_error(&visit, SchemaError::new("", format!("schema nesting exceeds {MAX_DEPTH} levels")));
+        while let Some(pending) = self.queue.pop_front() {
+            if pending.depth > MAX_DEPTH {
+                self.push_error(&pending, SchemaError::new("", format!("schema nesting exceeds {MAX_DEPTH} levels")));
                 return;
             }
             if self.seen.len() > MAX_SUBSCHEMAS {
                 self.push_error(
-                    &visit,
+                    &pending,
                     SchemaError::new("", format!("schema has more than {MAX_SUBSCHEMAS} subschemas")),
                 );
                 return;
             }
-            self.visit(visit);
+            self.pending(pending);
         }
     }
 
-    fn visit(&mut self, mut visit: PendingSchema) {
-        let Some(json) = self.documents.get(visit.node.document).map(|document| Arc::clone(&document.json)) else {
+    fn pending(&mut self, mut pending: PendingSchema) {
+        let Some(json) = self.documents.get(pending.node.document).map(|document| Arc::clone(&document.json)) else {
             return;
         };
-        let Some(value) = json.pointer(&visit.node.pointer) else { return };
+        let Some(value) = json.pointer(&pending.node.pointer) else { return };
         for error in check::keyword_errors(value, self.draft) {
-            self.push_error(&visit, error);
+            self.push_error(&pending, error);
         }
         let Some(schema) = value.as_object() else { return };
         self.note_compiler_keywords(schema);
         let has_id = schema.get("$id").and_then(Value::as_str).is_some_and(|id| !id.starts_with('#'));
         if has_id {
-            visit.base.clone_from(&visit.node.pointer);
+            pending.base.clone_from(&pending.node.pointer);
         }
         for child in keyword::direct_subschemas(schema, self.draft) {
-            let pointer = format!("{}{}", visit.node.pointer, child.tail);
-            let node = SchemaLocation { document: visit.node.document, pointer };
-            if child.applies == keyword::Applicator::InPlace {
-                let at = self.report_pointer(&visit, &child.tail);
-                self.edges.add(&visit.node, &node, at);
+            let pointer = format!("{}{}", pending.node.pointer, child.pointer_suffix);
+            let node = SchemaLocation { document: pending.node.document, pointer };
+            if child.application == keyword::Applicator::InPlace {
+                let at = self.report_pointer(&pending, &child.pointer_suffix);
+                self.graph.add(&pending.node, &node, at);
             }
-            let (base, report_at) = (visit.base.clone(), visit.report_at.clone());
-            self.enqueue(PendingSchema { node, depth: visit.depth + 1, base, report_at });
+            let (base, report_at) = (pending.base.clone(), pending.report_at.clone());
+            self.enqueue(PendingSchema { node, depth: pending.depth + 1, base, report_at });
         }
         for keyword in ["$ref", "$dynamicRef", "$recursiveRef"] {
             if let Some(reference) = schema.get(keyword).and_then(Value::as_str) {
-                self.follow_reference(&visit, keyword, reference);
+                self.follow_reference(&pending, keyword, reference);
             }
         }
     }
 
     /// Notes keywords that only the compiler can check.
     fn note_compiler_keywords(&mut self, schema: &Map<String, Value>) {
-        const PECULIAR: &[&str] = &["$id", "id", "$anchor", "$dynamicAnchor", "$vocabulary", "$schema"];
-        let peculiar = schema.keys().any(|name| PECULIAR.contains(&name.as_str()) || name.ends_with("Ref"))
-            || schema.contains_key("$ref")
-            || pattern::has_patterns(schema);
+        const KEYWORDS_NEEDING_EAGER_COMPILE: &[&str] =
+            &["$id", "id", "$anchor", "$dynamicAnchor", "$vocabulary", "$schema"];
+        let peculiar =
+            schema.keys().any(|name| KEYWORDS_NEEDING_EAGER_COMPILE.contains(&name.as_str()) || name.ends_with("Ref"))
+                || schema.contains_key("$ref")
+                || pattern::has_patterns(schema);
         self.compile_lazily &= !peculiar;
     }
 
-    fn follow_reference(&mut self, visit: &PendingSchema, keyword: &'static str, reference: &str) {
-        let found = match self.resolve_reference(visit, reference) {
+    fn follow_reference(&mut self, pending: &PendingSchema, keyword: &'static str, reference: &str) {
+        let found = match self.resolve_reference(pending, reference) {
             Ok(found) => found,
-            Err(error) => return self.push_error(visit, error.map_position(|_| format!("/{keyword}"))),
+            Err(error) => return self.push_error(pending, error.map_position(|_| format!("/{keyword}"))),
         };
         let Some((to, base)) = found else { return };
-        let at = self.report_pointer(visit, &format!("/{keyword}"));
-        self.edges.add(&visit.node, &to, at.clone());
+        let at = self.report_pointer(pending, &format!("/{keyword}"));
+        self.graph.add(&pending.node, &to, at.clone());
         if to.document != 0 {
-            if visit.node.document == 0 && !visit.base.is_empty() {
+            if pending.node.document == 0 && !pending.base.is_empty() {
                 let message = "unsupported reference to a file from a schema with its own `$id`";
-                return self.push_error(visit, SchemaError::new(format!("/{keyword}"), message));
+                return self.push_error(pending, SchemaError::new(format!("/{keyword}"), message));
             }
-            self.links.push(FileReference { from: visit.node.clone(), keyword, to: to.clone() });
+            self.file_references.push(FileReference { from: pending.node.clone(), keyword, to: to.clone() });
         }
         let report_at = (to.document != 0).then_some(at);
         self.enqueue(PendingSchema { node: to, depth: 0, base, report_at });
@@ -182,7 +187,7 @@ impl Bundler<'_> {
     /// The target of a reference, and the base of `#/…` there. `None` for a meta-schema, which every validator has.
     fn resolve_reference(
         &mut self,
-        visit: &PendingSchema,
+        pending: &PendingSchema,
         reference: &str,
     ) -> Result<Option<(SchemaLocation, String)>, SchemaError> {
         let (uri, fragment) = reference.split_once('#').unwrap_or((reference, ""));
@@ -190,11 +195,11 @@ impl Bundler<'_> {
             return Ok(None);
         }
         let (document, base) = if uri.is_empty() {
-            (visit.node.document, visit.base.clone())
-        } else if let Some(inside) = self.find_by_id(visit.node.document, uri) {
-            (visit.node.document, inside)
+            (pending.node.document, pending.base.clone())
+        } else if let Some(inside) = self.find_by_id(pending.node.document, uri) {
+            (pending.node.document, inside)
         } else {
-            (self.load_document(visit.node.document, uri)?, String::new())
+            (self.load_document(pending.node.document, uri)?, String::new())
         };
         let Some(json) = self.documents.get(document).map(|document| &document.json) else { return Ok(None) };
         let pointer =
@@ -205,11 +210,11 @@ impl Bundler<'_> {
     /// The schema of a document whose `$id` is `uri`.
     fn find_by_id(&self, document: usize, uri: &str) -> Option<String> {
         let json = &self.documents.get(document)?.json;
-        let is_it = |schema: &Map<String, Value>| {
+        let predicate = |schema: &Map<String, Value>| {
             let id = schema.get("$id").or_else(|| schema.get("id")).and_then(Value::as_str);
             id.is_some_and(|id| id.trim_end_matches('#') == uri)
         };
-        find_object(json, &is_it)
+        find_object(json, &predicate)
     }
 
     fn load_document(&mut self, from: usize, uri: &str) -> Result<usize, SchemaError> {
@@ -218,7 +223,7 @@ impl Bundler<'_> {
         if let Some(known) = self.documents.iter().skip(1).position(|document| document.path == path) {
             return Ok(known + 1);
         }
-        let Some(json) = (self.refs)(&path) else { return Err(missing_document(&path)) };
+        let Some(json) = (self.load_reference)(&path) else { return Err(missing_document(&path)) };
         if !check::has_depth_within(&json, 2 * MAX_DEPTH) {
             let message = format!("nesting of {} exceeds {MAX_DEPTH} levels", describe::quote_name(&path));
             return Err(SchemaError::new("", message));
@@ -234,21 +239,21 @@ impl Bundler<'_> {
         Ok(self.documents.len() - 1)
     }
 
-    fn report_pointer(&self, visit: &PendingSchema, tail: &str) -> String {
-        visit.report_at.clone().unwrap_or_else(|| format!("{}{tail}", visit.node.pointer))
+    fn report_pointer(&self, pending: &PendingSchema, pointer_suffix: &str) -> String {
+        pending.report_at.clone().unwrap_or_else(|| format!("{}{pointer_suffix}", pending.node.pointer))
     }
 
     /// Adds an error whose pointer is relative to the schema.
-    fn push_error(&mut self, visit: &PendingSchema, mut error: SchemaError) {
-        if let Some(document) = self.documents.get(visit.node.document).filter(|_| visit.node.document != 0) {
+    fn push_error(&mut self, pending: &PendingSchema, mut error: SchemaError) {
+        if let Some(document) = self.documents.get(pending.node.document).filter(|_| pending.node.document != 0) {
             error.message =
-                format!("in `{}` at `{}{}`: {}", document.path, visit.node.pointer, error.at, error.message);
+                format!("in `{}` at `{}{}`: {}", document.path, pending.node.pointer, error.at, error.message);
         }
-        self.errors.push(error.map_position(|tail| self.report_pointer(visit, &tail)));
+        self.errors.push(error.map_position(|pointer_suffix| self.report_pointer(pending, &pointer_suffix)));
     }
 
     fn finish(mut self) -> Result<SchemaBundle, Vec<SchemaError>> {
-        self.errors.extend(self.edges.errors());
+        self.errors.extend(self.graph.errors());
         if !self.errors.is_empty() {
             let patterns = self.documents.first().map(|root| pattern::pattern_errors(&root.json, self.draft));
             self.errors.extend(patterns.unwrap_or_default());
@@ -260,7 +265,7 @@ impl Bundler<'_> {
 
     /// The root with the referenced schemas of files under `$defs`.
     fn embed_documents(&self, mut root: Value) -> Value {
-        if self.links.is_empty() {
+        if self.file_references.is_empty() {
             return root;
         }
         let key = if self.draft <= Draft::Draft7 { "definitions" } else { "$defs" };
@@ -288,7 +293,7 @@ impl Bundler<'_> {
         let mut named: BTreeMap<&SchemaLocation, String> = BTreeMap::new();
         let mut used: HashSet<String> = taken.into_iter().flat_map(Map::keys).cloned().collect();
         let mut order = Vec::new();
-        for FileReference { to, .. } in &self.links {
+        for FileReference { to, .. } in &self.file_references {
             if named.contains_key(to) {
                 continue;
             }
@@ -309,7 +314,7 @@ impl Bundler<'_> {
         within: &str,
         references: &BTreeMap<&SchemaLocation, String>,
     ) {
-        for link in self.links.iter().filter(|link| link.from.document == document) {
+        for link in self.file_references.iter().filter(|link| link.from.document == document) {
             let place = link.from.pointer.strip_prefix(within).filter(|rest| rest.is_empty() || rest.starts_with('/'));
             let schema = place.and_then(|place| json.pointer_mut(place)).and_then(Value::as_object_mut);
             if let (Some(schema), Some(reference)) = (schema, references.get(&link.to)) {
@@ -336,11 +341,11 @@ fn resolve_fragment(json: &Value, base: &str, fragment: &str) -> Option<String> 
 }
 
 /// The pointer of the first object that matches.
-fn find_object(json: &Value, is_it: &dyn Fn(&Map<String, Value>) -> bool) -> Option<String> {
+fn find_object(json: &Value, predicate: &dyn Fn(&Map<String, Value>) -> bool) -> Option<String> {
     let mut queue = VecDeque::from([(String::new(), json)]);
     while let Some((place, value)) = queue.pop_front() {
         match value {
-            Value::Object(map) if is_it(map) => return Some(place),
+            Value::Object(map) if predicate(map) => return Some(place),
             Value::Object(map) => queue.extend(map.iter().map(|(key, value)| (pointer::join(&place, key), value))),
             Value::Array(list) => {
                 queue.extend(list.iter().enumerate().map(|(index, value)| (format!("{place}/{index}"), value)));

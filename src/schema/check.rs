@@ -40,8 +40,8 @@ pub(super) fn keyword_errors(schema: &Value, draft: Draft) -> Vec<SchemaError> {
             let known = schema.iter().filter_map(|(name, value)| Some((name, value, find_keyword(name, draft)?)));
             known
                 .flat_map(|(name, value, keyword)| {
-                    let tail = pointer::join("", name);
-                    KeywordCheck { name, value, tail, draft }.errors(keyword.takes)
+                    let pointer_suffix = pointer::join("", name);
+                    KeywordCheck { name, value, pointer_suffix, draft }.errors(keyword.value_kind)
                 })
                 .collect()
         }
@@ -57,13 +57,13 @@ pub(super) fn keyword_errors(schema: &Value, draft: Draft) -> Vec<SchemaError> {
 struct KeywordCheck<'v> {
     name: &'v str,
     value: &'v Value,
-    tail: String,
+    pointer_suffix: String,
     draft: Draft,
 }
 
 impl KeywordCheck<'_> {
-    fn errors(&self, takes: KeywordValue) -> Vec<SchemaError> {
-        match takes {
+    fn errors(&self, value_kind: KeywordValue) -> Vec<SchemaError> {
+        match value_kind {
             KeywordValue::Anything => Vec::new(),
             KeywordValue::Schema => self.schema(),
             KeywordValue::SchemaOrList => self.schema_or_list(),
@@ -71,9 +71,11 @@ impl KeywordCheck<'_> {
             KeywordValue::SchemaMap | KeywordValue::PatternMap => {
                 self.map("a map of names to schemas", |_, _| Vec::new())
             }
-            KeywordValue::Dependencies => self.map("a map of names to schemas or lists of names", |tail, value| {
-                if value.is_array() { self.names(tail, value) } else { Vec::new() }
-            }),
+            KeywordValue::Dependencies => {
+                self.map("a map of names to schemas or lists of names", |pointer_suffix, value| {
+                    if value.is_array() { self.names(pointer_suffix, value) } else { Vec::new() }
+                })
+            }
             KeywordValue::Types => self.types(),
             KeywordValue::Count => self.error_unless(is_count(self.value), "a non-negative integer"),
             KeywordValue::Limit if self.draft == Draft::Draft4 => {
@@ -86,24 +88,24 @@ impl KeywordCheck<'_> {
             KeywordValue::Text => self.text(),
             KeywordValue::Pattern => self.error_unless(self.value.is_string(), "a regular expression"),
             KeywordValue::Flag => self.error_unless(self.value.is_boolean(), "true or false"),
-            KeywordValue::Names => self.names(self.tail.clone(), self.value),
+            KeywordValue::Names => self.names(self.pointer_suffix.clone(), self.value),
             KeywordValue::NamesMap => {
-                self.map("a map of names to lists of names", |tail, value| self.names(tail, value))
+                self.map("a map of names to lists of names", |pointer_suffix, value| self.names(pointer_suffix, value))
             }
             KeywordValue::Choices => self.choices(),
             KeywordValue::List => self.error_unless(self.value.is_array(), "a list"),
         }
     }
 
-    fn unexpected(&self, takes: &str) -> SchemaError {
+    fn unexpected(&self, value_kind: &str) -> SchemaError {
         SchemaError::new(
-            &self.tail,
-            format!("invalid `{}`: {}, expected {takes}", self.name, describe::describe_value(self.value)),
+            &self.pointer_suffix,
+            format!("invalid `{}`: {}, expected {value_kind}", self.name, describe::describe_value(self.value)),
         )
     }
 
-    fn error_unless(&self, right: bool, takes: &str) -> Vec<SchemaError> {
-        if right { Vec::new() } else { vec![self.unexpected(takes)] }
+    fn error_unless(&self, right: bool, value_kind: &str) -> Vec<SchemaError> {
+        if right { Vec::new() } else { vec![self.unexpected(value_kind)] }
     }
 
     fn schema(&self) -> Vec<SchemaError> {
@@ -130,15 +132,15 @@ impl KeywordCheck<'_> {
         self.error_unless(right, "a list of at least one schema")
     }
 
-    fn map(&self, takes: &str, each: impl Fn(String, &Value) -> Vec<SchemaError>) -> Vec<SchemaError> {
-        let Some(map) = self.value.as_object() else { return vec![self.unexpected(takes)] };
-        map.iter().flat_map(|(key, value)| each(pointer::join(&self.tail, key), value)).collect()
+    fn map(&self, value_kind: &str, each: impl Fn(String, &Value) -> Vec<SchemaError>) -> Vec<SchemaError> {
+        let Some(map) = self.value.as_object() else { return vec![self.unexpected(value_kind)] };
+        map.iter().flat_map(|(key, value)| each(pointer::join(&self.pointer_suffix, key), value)).collect()
     }
 
     fn types(&self) -> Vec<SchemaError> {
         match self.value {
-            Value::Array(list) if !list.is_empty() => unique_items(&self.tail, list, type_error),
-            Value::String(_) | Value::Null => type_error(self.tail.clone(), self.value).into_iter().collect(),
+            Value::Array(list) if !list.is_empty() => unique_items(&self.pointer_suffix, list, type_error),
+            Value::String(_) | Value::Null => type_error(self.pointer_suffix.clone(), self.value).into_iter().collect(),
             _ => vec![self.unexpected("a type or a list of types")],
         }
     }
@@ -154,23 +156,23 @@ impl KeywordCheck<'_> {
         if self.name == "$schema" && draft_from_uri(text).is_none() {
             let message = format!("unsupported `$schema` {}", describe::quote_name(text));
             let help = "remove `$schema` for draft 2020-12; drafts 4, 6, 7, 2019-09 and 2020-12 are supported";
-            return vec![SchemaError::new(self.tail.as_str(), message).help(help)];
+            return vec![SchemaError::new(self.pointer_suffix.as_str(), message).help(help)];
         }
         Vec::new()
     }
 
-    fn names(&self, tail: String, value: &Value) -> Vec<SchemaError> {
+    fn names(&self, pointer_suffix: String, value: &Value) -> Vec<SchemaError> {
         let Some(list) = value.as_array() else {
             let error = SchemaError::new(
-                tail,
+                pointer_suffix,
                 format!("invalid `{}`: {}, expected a list of names", self.name, describe::describe_value(value)),
             );
             let help = "`required` is a list of property names beside `properties`";
             return vec![error.optional_help((self.name == "required").then_some(help))];
         };
-        unique_items(&tail, list, |tail, name| {
+        unique_items(&pointer_suffix, list, |pointer_suffix, name| {
             let message = || format!("invalid name: {}, expected a string", describe::describe_value(name));
-            (!name.is_string()).then(|| SchemaError::new(tail, message()))
+            (!name.is_string()).then(|| SchemaError::new(pointer_suffix, message()))
         })
     }
 
@@ -178,7 +180,7 @@ impl KeywordCheck<'_> {
         match self.value.as_array() {
             None => vec![self.unexpected("a list of values")],
             Some(list) if list.is_empty() => {
-                vec![SchemaError::new(self.tail.as_str(), "empty `enum` allows no value")]
+                vec![SchemaError::new(self.pointer_suffix.as_str(), "empty `enum` allows no value")]
             }
             Some(_) => Vec::new(),
         }
@@ -192,25 +194,26 @@ fn is_count(value: &Value) -> bool {
 
 /// The errors of the items of a list, which must be unique.
 fn unique_items(
-    tail: &str,
+    pointer_suffix: &str,
     list: &[Value],
     item_error: impl Fn(String, &Value) -> Option<SchemaError>,
 ) -> Vec<SchemaError> {
     let error = |(index, item): (usize, &Value)| {
-        let tail = format!("{tail}/{index}");
+        let pointer_suffix = format!("{pointer_suffix}/{index}");
         let is_duplicate = list.iter().take(index).any(|earlier| earlier == item);
         let duplicate =
-            || SchemaError::new(tail.as_str(), format!("duplicate value {}", describe::describe_value(item)));
-        item_error(tail.clone(), item).or_else(|| is_duplicate.then(duplicate))
+            || SchemaError::new(pointer_suffix.as_str(), format!("duplicate value {}", describe::describe_value(item)));
+        item_error(pointer_suffix.clone(), item).or_else(|| is_duplicate.then(duplicate))
     };
     list.iter().enumerate().filter_map(error).collect()
 }
 
-fn type_error(tail: String, value: &Value) -> Option<SchemaError> {
+fn type_error(pointer_suffix: String, value: &Value) -> Option<SchemaError> {
     let Some(name) = value.as_str() else {
         let help = value.is_null().then_some("write the type in quotes: `\"null\"`");
         return Some(
-            SchemaError::new(tail, format!("invalid type: {}", describe::describe_value(value))).optional_help(help),
+            SchemaError::new(pointer_suffix, format!("invalid type: {}", describe::describe_value(value)))
+                .optional_help(help),
         );
     };
     if TYPES.contains(&name) {
@@ -227,7 +230,7 @@ fn type_error(tail: String, value: &Value) -> Option<SchemaError> {
         _ => nearest(name, TYPES.iter().copied()),
     };
     let message = format!("unknown type {}, expected one of {}", describe::quote_name(name), quote_names(TYPES));
-    Some(SchemaError::new(tail, message).optional_help(meant.map(|meant| format!("did you mean `{meant}`?"))))
+    Some(SchemaError::new(pointer_suffix, message).optional_help(meant.map(|meant| format!("did you mean `{meant}`?"))))
 }
 
 /// The types that a schema declares.

@@ -21,18 +21,18 @@ pub(super) struct Explainer<'v> {
     value: &'v Value,
     secrets: &'v HashSet<String>,
     found: Vec<Violation>,
-    more: usize,
+    omitted_count: usize,
 }
 
 impl<'v> Explainer<'v> {
     pub(super) fn new(root: &'v Value, value: &'v Value, secrets: &'v HashSet<String>) -> Explainer<'v> {
-        Explainer { root, value, secrets, found: Vec::new(), more: 0 }
+        Explainer { root, value, secrets, found: Vec::new(), omitted_count: 0 }
     }
 
     /// Adds the violations of one error.
     pub(super) fn explain(&mut self, error: &ValidationError<'_>) {
         if self.found.len() >= MAX_EXPLAINED_ERRORS {
-            self.more += 1;
+            self.omitted_count += 1;
             return;
         }
         match error.kind() {
@@ -68,11 +68,11 @@ impl<'v> Explainer<'v> {
             violation.name.as_deref().map_or(0, |name| order.get(name).copied().unwrap_or(usize::MAX))
         });
         if self.found.len() > MAX_VIOLATIONS {
-            self.more += self.found.len() - MAX_VIOLATIONS;
+            self.omitted_count += self.found.len() - MAX_VIOLATIONS;
             self.found.truncate(MAX_VIOLATIONS);
         }
-        if self.more > 0 {
-            let message = format!("and {} more", self.more);
+        if self.omitted_count > 0 {
+            let message = format!("and {} more", self.omitted_count);
             self.found.push(Violation { pointer: String::new(), name: None, message });
         }
         self.found
@@ -126,7 +126,7 @@ impl<'v> Explainer<'v> {
             };
             self.push(pointer::join(at, name), format!("is not a known property{hint}"));
         }
-        self.more += unexpected.len().saturating_sub(MAX_EXPLAINED_ERRORS);
+        self.omitted_count += unexpected.len().saturating_sub(MAX_EXPLAINED_ERRORS);
     }
 
     /// The expectation, as the predicate of a message that starts with the position.

@@ -50,16 +50,16 @@ pub(super) enum Applicator {
 #[derive(Debug)]
 pub(super) struct Keyword {
     pub(super) name: &'static str,
-    pub(super) takes: KeywordValue,
-    pub(super) applies: Applicator,
+    pub(super) value_kind: KeywordValue,
+    pub(super) application: Applicator,
 }
 
-const fn keyword(name: &'static str, takes: KeywordValue) -> Keyword {
-    Keyword { name, takes, applies: Applicator::Subschema }
+const fn keyword(name: &'static str, value_kind: KeywordValue) -> Keyword {
+    Keyword { name, value_kind, application: Applicator::Subschema }
 }
 
-const fn in_place_keyword(name: &'static str, takes: KeywordValue) -> Keyword {
-    Keyword { name, takes, applies: Applicator::InPlace }
+const fn in_place_keyword(name: &'static str, value_kind: KeywordValue) -> Keyword {
+    Keyword { name, value_kind, application: Applicator::InPlace }
 }
 
 const KEYWORDS: &[Keyword] = &[
@@ -141,8 +141,8 @@ pub(super) fn find_keyword(name: &str, draft: Draft) -> Option<&'static Keyword>
 /// A direct subschema.
 pub(super) struct Subschema<'v> {
     /// The pointer from the outer schema.
-    pub(super) tail: String,
-    pub(super) applies: Applicator,
+    pub(super) pointer_suffix: String,
+    pub(super) application: Applicator,
     pub(super) value: &'v Value,
 }
 
@@ -151,20 +151,23 @@ pub(super) fn direct_subschemas<'v>(schema: &'v Map<String, Value>, draft: Draft
     let mut found = Vec::new();
     for (name, value) in schema {
         let Some(keyword) = find_keyword(name, draft) else { continue };
-        let tail = pointer::join("", name);
-        let mut push = |tail, value| found.push(Subschema { tail, applies: keyword.applies, value });
-        match (keyword.takes, value) {
-            (KeywordValue::Schema | KeywordValue::SchemaOrList, Value::Object(_) | Value::Bool(_)) => push(tail, value),
+        let pointer_suffix = pointer::join("", name);
+        let mut push =
+            |pointer_suffix, value| found.push(Subschema { pointer_suffix, application: keyword.application, value });
+        match (keyword.value_kind, value) {
+            (KeywordValue::Schema | KeywordValue::SchemaOrList, Value::Object(_) | Value::Bool(_)) => {
+                push(pointer_suffix, value)
+            }
             (KeywordValue::Schemas | KeywordValue::SchemaOrList, Value::Array(list)) => {
-                list.iter().enumerate().for_each(|(index, value)| push(format!("{tail}/{index}"), value));
+                list.iter().enumerate().for_each(|(index, value)| push(format!("{pointer_suffix}/{index}"), value));
             }
             (KeywordValue::SchemaMap | KeywordValue::PatternMap, Value::Object(map)) => {
-                map.iter().for_each(|(key, value)| push(pointer::join(&tail, key), value));
+                map.iter().for_each(|(key, value)| push(pointer::join(&pointer_suffix, key), value));
             }
             (KeywordValue::Dependencies, Value::Object(map)) => map
                 .iter()
                 .filter(|(_, value)| !value.is_array())
-                .for_each(|(key, value)| push(pointer::join(&tail, key), value)),
+                .for_each(|(key, value)| push(pointer::join(&pointer_suffix, key), value)),
             _ => {}
         }
     }
@@ -181,7 +184,7 @@ pub(super) fn subschemas(root: &Value, draft: Draft) -> Vec<(String, &Value)> {
             break;
         }
         let inner = schema.as_object().map(|schema| direct_subschemas(schema, draft)).unwrap_or_default();
-        found.extend(inner.into_iter().map(|child| (format!("{place}{}", child.tail), child.value)));
+        found.extend(inner.into_iter().map(|child| (format!("{place}{}", child.pointer_suffix), child.value)));
     }
     found
 }

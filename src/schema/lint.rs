@@ -125,13 +125,13 @@ const TYPE_KEYWORDS: &[(&[&str], &[&str])] = &[
 ];
 
 impl Linter<'_, '_> {
-    fn push(&mut self, kind: LintKind, tail: &str, message: String, help: Option<String>) {
-        let error = SchemaError::new(format!("{}{tail}", self.place), message).optional_help(help);
+    fn push(&mut self, kind: LintKind, pointer_suffix: &str, message: String, help: Option<String>) {
+        let error = SchemaError::new(format!("{}{pointer_suffix}", self.place), message).optional_help(help);
         self.found.push(Lint { kind, error });
     }
 
-    fn unsatisfiable(&mut self, tail: &str, message: String) {
-        self.push(LintKind::Unsatisfiable, tail, message, None);
+    fn unsatisfiable(&mut self, pointer_suffix: &str, message: String) {
+        self.push(LintKind::Unsatisfiable, pointer_suffix, message, None);
     }
 
     fn limits(&mut self) {
@@ -152,12 +152,12 @@ impl Linter<'_, '_> {
     fn choices(&mut self) {
         let choices = self.schema.get("enum").and_then(Value::as_array);
         for (index, choice) in choices.into_iter().flatten().enumerate() {
-            let tail = format!("/enum/{index}");
-            if self.check_declared_type(&tail, choice)
+            let pointer_suffix = format!("/enum/{index}");
+            if self.check_declared_type(&pointer_suffix, choice)
                 && choices.is_some_and(|list| list.iter().take(index).any(|earlier| earlier == choice))
             {
                 let message = format!("duplicate value {}", describe::describe_choice(choice));
-                self.push(LintKind::NoEffect, &tail, message, None);
+                self.push(LintKind::NoEffect, &pointer_suffix, message, None);
             }
         }
         let Some(constant) = self.schema.get("const") else { return };
@@ -166,11 +166,11 @@ impl Linter<'_, '_> {
         }
     }
 
-    fn check_declared_type(&mut self, tail: &str, value: &Value) -> bool {
+    fn check_declared_type(&mut self, pointer_suffix: &str, value: &Value) -> bool {
         let matches = has_declared_type(self.schema, value);
         if !matches {
             let message = format!("{} does not match type {}", describe::describe_choice(value), self.types());
-            self.unsatisfiable(tail, message);
+            self.unsatisfiable(pointer_suffix, message);
         }
         matches
     }

@@ -20,9 +20,9 @@ use crate::yaml::pointer;
 const MAX_BACKTRACKS: [(usize, usize); 5] =
     [(2 << 10, 100_000), (20 << 10, 10_000), (200 << 10, 1_000), (2 << 20, 100), (usize::MAX, 10)];
 /// The longest name, in bytes, that is matched by backtracking.
-const MAX_NAME: usize = 2 << 10;
+const MAX_NAME_PATTERN_BYTES: usize = 2 << 10;
 /// The largest automata, in bytes, of an expression with look-around, whose cost is not charged.
-const MAX_DELEGATE: usize = 1 << 20;
+const MAX_DELEGATE_BYTES: usize = 1 << 20;
 
 /// A validator, and the patterns of property names.
 pub(super) struct MeteredValidator {
@@ -113,7 +113,7 @@ impl Pattern {
     }
 
     fn charge_name(&self, name: &str) {
-        if matches!(self.engine, RegexEngine::Backtracking { .. }) && name.len() > MAX_NAME {
+        if matches!(self.engine, RegexEngine::Backtracking { .. }) && name.len() > MAX_NAME_PATTERN_BYTES {
             meter::end(LimitExceeded::Budget(BudgetExceeded::Work));
         }
         self.charge(name);
@@ -122,7 +122,7 @@ impl Pattern {
 
 fn backtracking_options(expression: &str, limit: usize) -> Option<fancy_regex::Regex> {
     let mut builder = fancy_regex::RegexBuilder::new(expression);
-    builder.backtrack_limit(limit).delegate_size_limit(MAX_DELEGATE).build().ok()
+    builder.backtrack_limit(limit).delegate_size_limit(MAX_DELEGATE_BYTES).build().ok()
 }
 
 impl<'i> Keyword<'i> for Pattern {
@@ -176,7 +176,7 @@ fn base_options<'i>(draft: Draft) -> ValidationOptions<'i> {
 fn with_look_around<'i>(draft: Draft) -> ValidationOptions<'i> {
     let [_, (_, limit), ..] = MAX_BACKTRACKS;
     base_options(draft)
-        .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(limit).size_limit(MAX_DELEGATE))
+        .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(limit).size_limit(MAX_DELEGATE_BYTES))
 }
 
 /// Whether a schema itself has patterns.
@@ -212,7 +212,7 @@ fn pattern_error(pointer: String, text: &str) -> Option<SchemaError> {
 /// Whether an expression is valid except for its size.
 fn is_too_large(text: &str) -> bool {
     let Ok(expression) = jsonschema_regex::to_rust_regex(text) else { return false };
-    let looking = || match fancy_regex::RegexBuilder::new(&expression).delegate_size_limit(MAX_DELEGATE).build() {
+    let looking = || match fancy_regex::RegexBuilder::new(&expression).delegate_size_limit(MAX_DELEGATE_BYTES).build() {
         Err(fancy_regex::Error::CompileError(error)) => {
             matches!(*error, fancy_regex::CompileError::InnerError(error) if error.size_limit().is_some())
         }

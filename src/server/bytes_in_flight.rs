@@ -77,7 +77,7 @@ impl BytesInFlight {
     /// The account of a new peer.
     pub(crate) fn new_peer(&self) -> PeerBytes {
         let peer = PeerBytesState {
-            account: self.clone(),
+            in_flight: self.clone(),
             number: self.inner.next_peer.fetch_add(1, Ordering::Relaxed),
             used: AtomicU64::new(0),
             waiting_bytes: AtomicU64::new(0),
@@ -152,7 +152,7 @@ pub(crate) struct PeerBytes {
 }
 
 struct PeerBytesState {
-    account: BytesInFlight,
+    in_flight: BytesInFlight,
     /// Tells it apart from earlier peers.
     number: u64,
     used: AtomicU64,
@@ -170,7 +170,7 @@ impl PeerBytes {
     }
 
     pub(crate) fn total(&self) -> &BytesInFlight {
-        &self.peer.account
+        &self.peer.in_flight
     }
 
     /// How large the answer of an entry is expected to be: as its last one, where that was large.
@@ -308,13 +308,13 @@ impl Reservation {
     }
 
     async fn wait_for_room(&self, bytes: u64) {
-        let (peer, account) = (&self.peer.peer, self.peer.total());
+        let (peer, in_flight) = (&self.peer.peer, self.peer.total());
         let _held = WaitingBytesGuard::new(self);
         self.peer.wait_for_share(|| self.fits_share(bytes, peer.waiting_bytes.load(Ordering::SeqCst))).await;
-        let fits = || self.fits(bytes, account.inner.waiting_bytes.load(Ordering::SeqCst));
+        let fits = || self.fits(bytes, in_flight.inner.waiting_bytes.load(Ordering::SeqCst));
         if !fits() {
-            let _turn = account.inner.queue.lock().await;
-            account.wait_until(fits).await;
+            let _turn = in_flight.inner.queue.lock().await;
+            in_flight.wait_until(fits).await;
         }
     }
 
@@ -325,9 +325,9 @@ impl Reservation {
     /// Whether there is room for so many more. Half is left for what is small, and for answers that are larger than was
     /// expected.
     fn fits(&self, bytes: u64, held_waiting: u64) -> bool {
-        let account = self.peer.total();
+        let in_flight = self.peer.total();
         self.bytes() + bytes <= SMALL_MESSAGE_BYTES
-            || has_room(account.used(), account.limit() / 2, bytes, held_waiting)
+            || has_room(in_flight.used(), in_flight.limit() / 2, bytes, held_waiting)
     }
 }
 
@@ -346,9 +346,9 @@ impl<'a> WaitingBytesGuard<'a> {
     fn new(reservation: &'a Reservation) -> WaitingBytesGuard<'a> {
         let held = WaitingBytesGuard { peer: &reservation.peer.peer, bytes: reservation.bytes() };
         held.peer.waiting_bytes.fetch_add(held.bytes, Ordering::SeqCst);
-        held.peer.account.inner.waiting_bytes.fetch_add(held.bytes, Ordering::SeqCst);
+        held.peer.in_flight.inner.waiting_bytes.fetch_add(held.bytes, Ordering::SeqCst);
         // The first waiter may have room as soon as all others wait.
-        held.peer.account.wake();
+        held.peer.in_flight.wake();
         held
     }
 }
@@ -356,7 +356,7 @@ impl<'a> WaitingBytesGuard<'a> {
 impl Drop for WaitingBytesGuard<'_> {
     fn drop(&mut self) {
         self.peer.waiting_bytes.fetch_sub(self.bytes, Ordering::SeqCst);
-        self.peer.account.inner.waiting_bytes.fetch_sub(self.bytes, Ordering::SeqCst);
+        self.peer.in_flight.inner.waiting_bytes.fetch_sub(self.bytes, Ordering::SeqCst);
     }
 }
 

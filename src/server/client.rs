@@ -60,7 +60,7 @@ struct ProgressState {
     total: Option<f64>,
     pace: Throttle,
     /// The newest update that was held back.
-    held: Option<ProgressUpdate>,
+    pending_update: Option<ProgressUpdate>,
     /// When the last was sent, or the call began.
     sent_at: Instant,
 }
@@ -121,7 +121,7 @@ impl RequestClient {
                 last_message: None,
                 total: None,
                 pace: Throttle::new(PROGRESS_BURST, PROGRESS_PER_SECOND),
-                held: None,
+                pending_update: None,
                 sent_at: Instant::now(),
             }),
             level: if spec_version.is_sessionless() {
@@ -165,9 +165,9 @@ impl RequestClient {
 
     /// Sends progress that was held back, at the end of a call.
     pub(crate) async fn flush_held(&self) {
-        let held = self.progress().held.take();
-        if let Some(held) = held {
-            self.send_progress(held).await;
+        let pending_update = self.progress().pending_update.take();
+        if let Some(pending_update) = pending_update {
+            self.send_progress(pending_update).await;
         }
         let Some(min_level) = self.min_log_level() else { return };
         let dropped = self.session.log_throttle().take_dropped();
@@ -350,10 +350,10 @@ impl McpClient for RequestClient {
                     return;
                 }
                 if state.pace.try_acquire().is_none() {
-                    state.held = Some(progressed);
+                    state.pending_update = Some(progressed);
                     return;
                 }
-                state.held = None;
+                state.pending_update = None;
                 state.sent_at = Instant::now();
             }
             self.send_progress(progressed).await;
@@ -361,7 +361,7 @@ impl McpClient for RequestClient {
     }
 
     fn notify(&self, notice: ChangeNotification) {
-        self.live.publish_notice(notice);
+        self.live.publish_notification(notice);
     }
 }
 

@@ -56,7 +56,7 @@ impl ServerHandler for ConnectionHandler {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        subscription::announce(self, context.peer);
+        subscription::start_change_notifications(self, context.peer);
     }
 
     async fn on_roots_list_changed(&self, _: NotificationContext<RoleServer>) {

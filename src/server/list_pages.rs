@@ -58,8 +58,8 @@ impl<T: Clone> PagedList<T> {
     }
 
     /// The first entry that is the one sought.
-    pub(crate) fn find(&self, sought: impl Fn(&T) -> bool) -> Option<&T> {
-        self.items.iter().find(|item| sought(item))
+    pub(crate) fn find(&self, predicate: impl Fn(&T) -> bool) -> Option<&T> {
+        self.items.iter().find(|item| predicate(item))
     }
 
     fn cursor(&self, at: usize) -> String {

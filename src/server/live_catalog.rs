@@ -48,8 +48,8 @@ pub struct LiveCatalog {
 }
 
 struct LiveState {
-    served: watch::Sender<Arc<CatalogSnapshot>>,
-    replacing: Mutex<()>,
+    current_snapshot: watch::Sender<Arc<CatalogSnapshot>>,
+    replace_lock: Mutex<()>,
     world: Arc<dyn World>,
     options: ServeOptions,
     shutdown: CancellationToken,
@@ -71,10 +71,10 @@ impl LiveCatalog {
         world.set_program_limit(catalog.limits().programs);
         let bytes = BytesInFlight::new(catalog.limits().bytes_in_flight);
         let redactors = Redactors::new(catalog.redactor().clone());
-        let served = watch::Sender::new(Arc::new(CatalogSnapshot::initial(catalog, options)));
+        let current_snapshot = watch::Sender::new(Arc::new(CatalogSnapshot::initial(catalog, options)));
         let inner = LiveState {
-            served,
-            replacing: Mutex::new(()),
+            current_snapshot,
+            replace_lock: Mutex::new(()),
             world,
             options,
             shutdown: CancellationToken::new(),
@@ -95,12 +95,12 @@ impl LiveCatalog {
     /// Serves `catalog` from now on, tells every session what is due to it, and returns which lists are different.
     /// Running requests finish on the catalog that they started with, and are not awaited.
     pub fn replace(&self, catalog: Arc<Catalog>) -> Changes {
-        let _one_at_a_time = self.inner.replacing.lock();
+        let _one_at_a_time = self.inner.replace_lock.lock();
         self.inner.world.set_program_limit(catalog.limits().programs);
         self.inner.bytes.set_limit(catalog.limits().bytes_in_flight);
         self.inner.redactors.replace(catalog.redactor().clone());
         let (next, changes) = CatalogSnapshot::after(&self.snapshot(), catalog, self.inner.options);
-        self.inner.served.send_replace(Arc::new(next));
+        self.inner.current_snapshot.send_replace(Arc::new(next));
         changes
     }
 
@@ -133,9 +133,9 @@ impl LiveCatalog {
 
     /// Sends a log message to every session that wants such.
     pub fn publish_log(&self, level: LogLevel, text: String) {
-        let _one_at_a_time = self.inner.replacing.lock();
+        let _one_at_a_time = self.inner.replace_lock.lock();
         let next = self.snapshot().with_log(level, text);
-        self.inner.served.send_replace(Arc::new(next));
+        self.inner.current_snapshot.send_replace(Arc::new(next));
     }
 
     /// Redacts the secrets of the served catalog and of earlier ones that still run.
@@ -157,15 +157,15 @@ impl LiveCatalog {
     }
 
     /// Notifies clients of a change that a step announces.
-    pub(crate) fn publish_notice(&self, notice: ChangeNotification) {
-        let _one_at_a_time = self.inner.replacing.lock();
-        let next = self.snapshot().with_notice(notice);
-        self.inner.served.send_replace(Arc::new(next));
+    pub(crate) fn publish_notification(&self, notice: ChangeNotification) {
+        let _one_at_a_time = self.inner.replace_lock.lock();
+        let next = self.snapshot().with_notification(notice);
+        self.inner.current_snapshot.send_replace(Arc::new(next));
     }
 
     /// Returns the catalog that is served at the moment.
     pub fn catalog(&self) -> Arc<Catalog> {
-        self.inner.served.borrow().catalog.clone()
+        self.inner.current_snapshot.borrow().catalog.clone()
     }
 
     /// Returns the handler of one new connection.
@@ -193,19 +193,20 @@ impl LiveCatalog {
     }
 
     pub(crate) fn snapshot(&self) -> Arc<CatalogSnapshot> {
-        self.inner.served.borrow().clone()
+        self.inner.current_snapshot.borrow().clone()
     }
 
     /// Notes what is served now. A transport on which requests wait puts it among the extensions of a request
     /// to listen, so that no change between its arrival and its beginning is lost.
     pub(crate) fn subscription_baseline(&self, requested: &SubscriptionFilter) -> SubscriptionBaseline {
-        let served = self.snapshot();
-        let prints = subscription::watchable_uris(requested).iter().map(|uri| served.fingerprint(uri)).collect();
-        SubscriptionBaseline { revisions: served.revisions, fingerprints: prints }
+        let current_snapshot = self.snapshot();
+        let prints =
+            subscription::watchable_uris(requested).iter().map(|uri| current_snapshot.fingerprint(uri)).collect();
+        SubscriptionBaseline { revisions: current_snapshot.revisions, fingerprints: prints }
     }
 
     pub(crate) fn subscribe(&self) -> watch::Receiver<Arc<CatalogSnapshot>> {
-        self.inner.served.subscribe()
+        self.inner.current_snapshot.subscribe()
     }
 
     pub(crate) fn world(&self) -> Arc<dyn World> {

@@ -103,7 +103,7 @@ impl MemorySize for ReadResourceResult {
 }
 
 /// Responses without a result are small.
-macro_rules! weight_of_responses {
+macro_rules! impl_memory_size_for_responses {
     ($($response:ident),+) => {$(
         impl MemorySize for $response {
             fn memory_size(&self) -> u64 {
@@ -116,10 +116,10 @@ macro_rules! weight_of_responses {
     )+};
 }
 
-weight_of_responses!(CallToolResponse, GetPromptResponse, ReadResourceResponse);
+impl_memory_size_for_responses!(CallToolResponse, GetPromptResponse, ReadResourceResponse);
 
 /// The texts of an entry that may be long.
-macro_rules! weight_of_lists {
+macro_rules! impl_memory_size_for_lists {
     ($($list:ident, $items:ident: $entry:ident);+) => {$(
         impl MemorySize for $entry {
             fn memory_size(&self) -> u64 {
@@ -135,7 +135,7 @@ macro_rules! weight_of_lists {
     )+};
 }
 
-weight_of_lists!(
+impl_memory_size_for_lists!(
     ListToolsResult, tools: Tool;
     ListPromptsResult, prompts: Prompt;
     ListResourcesResult, resources: Resource;

@@ -77,11 +77,11 @@ pub struct ConnectionHandler {
     /// The revisions when the connection was made.
     initial: Revisions,
     /// Whether its transport baselines subscription requests on arrival.
-    is_stamped: bool,
+    has_subscription_baselines: bool,
     /// Its client, once that is observed.
     client: OnceLock<ClientName>,
     disconnected: CancellationToken,
-    _gone: DropGuard,
+    _disconnect_guard: DropGuard,
 }
 
 impl ConnectionHandler {
@@ -92,16 +92,16 @@ impl ConnectionHandler {
             live,
             session: Arc::default(),
             initial: revisions,
-            is_stamped: false,
+            has_subscription_baselines: false,
             client: OnceLock::new(),
-            _gone: disconnected.clone().drop_guard(),
+            _disconnect_guard: disconnected.clone().drop_guard(),
             disconnected,
         }
     }
 
     /// The handler of a connection whose transport puts a [`SubscriptionBaseline`] on requests to listen.
     pub(crate) fn with_subscription_baselines(mut self) -> ConnectionHandler {
-        self.is_stamped = true;
+        self.has_subscription_baselines = true;
         self
     }
 

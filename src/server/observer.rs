@@ -94,7 +94,7 @@ impl ConnectionHandler {
 
     /// Tells of a client once for each connection. A connection that is one request has no end of its own.
     pub(crate) fn note_client(&self, client: &ClientName, observer: &dyn RequestObserver) {
-        if !self.is_stamped {
+        if !self.has_subscription_baselines {
             observer.on_client_request(client);
         } else if self.client.set(client.clone()).is_ok() {
             observer.on_client_connected(client);
@@ -104,7 +104,9 @@ impl ConnectionHandler {
 
 impl Drop for ConnectionHandler {
     fn drop(&mut self) {
-        if let (true, Some(client), Some(observer)) = (self.is_stamped, self.client.get(), self.live.observer()) {
+        if let (true, Some(client), Some(observer)) =
+            (self.has_subscription_baselines, self.client.get(), self.live.observer())
+        {
             observer.on_client_disconnected(client);
         }
     }

@@ -34,7 +34,7 @@ pub(crate) struct StateSealer {
     /// The first one seals, each opens.
     keys: Vec<LessSafeKey>,
     random: SystemRandom,
-    opened: Mutex<UsedStates>,
+    used_states: Mutex<UsedStates>,
 }
 
 /// States that were opened and have not expired.
@@ -43,7 +43,7 @@ struct UsedStates {
     /// How many are remembered.
     capacity: usize,
     /// The latest expiry of those that are forgotten: what expires no later may have been opened.
-    forgotten_until: u64,
+    evicted_until: u64,
 }
 
 /// Why a state is not opened.
@@ -66,7 +66,7 @@ impl StateSealer {
         if keys.is_empty() && random.fill(&mut own).is_ok() {
             keys.extend(derive_key(&own));
         }
-        StateSealer { keys, random, opened: Mutex::default() }
+        StateSealer { keys, random, used_states: Mutex::default() }
     }
 
     /// Seals `content` for the call that `binding` stands for. `None` where the system has no randomness.
@@ -98,33 +98,33 @@ impl StateSealer {
         if *version != FORMAT_VERSION {
             return Err(UnsealError::Invalid);
         }
-        let opened = self.keys.iter().find_map(|key| {
+        let used_states = self.keys.iter().find_map(|key| {
             let mut sealed = sealed.to_vec();
             let nonce = Nonce::assume_unique_for_key(*nonce);
-            key.open_in_place(nonce, Aad::from(binding), &mut sealed).ok().map(|opened| opened.to_vec())
+            key.open_in_place(nonce, Aad::from(binding), &mut sealed).ok().map(|used_states| used_states.to_vec())
         });
-        let opened = opened.ok_or(UnsealError::Invalid)?;
-        let (expiry, content) = opened.split_first_chunk::<EXPIRY_BYTES>().ok_or(UnsealError::Invalid)?;
+        let used_states = used_states.ok_or(UnsealError::Invalid)?;
+        let (expiry, content) = used_states.split_first_chunk::<EXPIRY_BYTES>().ok_or(UnsealError::Invalid)?;
         let expiry = u64::from_be_bytes(*expiry);
         if expiry <= unix_now() {
             return Err(UnsealError::Expired);
         }
-        let mut opened = self.opened.lock();
-        opened.remember(expiry, *nonce)?;
+        let mut used_states = self.used_states.lock();
+        used_states.remember(expiry, *nonce)?;
         Ok(content.to_vec())
     }
 }
 
 impl Default for UsedStates {
     fn default() -> UsedStates {
-        UsedStates { seen: BTreeSet::new(), capacity: MAX_OPENED_STATES, forgotten_until: 0 }
+        UsedStates { seen: BTreeSet::new(), capacity: MAX_OPENED_STATES, evicted_until: 0 }
     }
 }
 
 impl UsedStates {
     /// Remembers a state that is opened for the first time.
     fn remember(&mut self, expiry: u64, nonce: [u8; NONCE_LEN]) -> Result<(), UnsealError> {
-        if expiry <= self.forgotten_until {
+        if expiry <= self.evicted_until {
             return Err(UnsealError::Expired);
         }
         if !self.seen.insert((expiry, nonce)) {
@@ -134,7 +134,7 @@ impl UsedStates {
         let now = unix_now();
         while self.seen.len() > self.capacity || self.seen.first().is_some_and(|(first, _)| *first <= now) {
             let Some((first, _)) = self.seen.pop_first() else { break };
-            self.forgotten_until = self.forgotten_until.max(first);
+            self.evicted_until = self.evicted_until.max(first);
         }
         Ok(())
     }
@@ -202,11 +202,11 @@ mod tests {
 
     #[test]
     fn remembered_states_are_bounded() {
-        let mut opened = UsedStates::default();
+        let mut used_states = UsedStates::default();
         for number in 0..MAX_OPENED_STATES + 10 {
-            assert_eq!(opened.remember(unix_now() + 100 + number as u64, nonce(number)), Ok(()));
+            assert_eq!(used_states.remember(unix_now() + 100 + number as u64, nonce(number)), Ok(()));
         }
-        assert_eq!(opened.seen.len(), MAX_OPENED_STATES);
+        assert_eq!(used_states.seen.len(), MAX_OPENED_STATES);
     }
 
     fn nonce(number: usize) -> [u8; NONCE_LEN] {
@@ -235,10 +235,10 @@ mod tests {
     proptest! {
         /// However few are remembered, in whatever order they expire.
         #[test]
-        fn no_state_is_opened_twice(opened in prop::collection::vec((0..20_u64, 0..30_usize), 0..200)) {
+        fn no_state_is_opened_twice(used_states in prop::collection::vec((0..20_u64, 0..30_usize), 0..200)) {
             let mut memory = UsedStates { capacity: 8, ..UsedStates::default() };
             let mut taken = std::collections::HashSet::new();
-            for (after, number) in opened {
+            for (after, number) in used_states {
                 let state = (unix_now() + 1000 + after, nonce(number));
                 if memory.remember(state.0, state.1).is_ok() {
                     prop_assert!(taken.insert(state), "{state:?}");

@@ -35,7 +35,7 @@ use super::{
 /// The state of one connection. Requests of 2026-07-28 bring all they need and leave nothing here.
 pub(crate) struct Session {
     negotiated: OnceLock<NegotiatedSession>,
-    is_announcing: AtomicBool,
+    is_notifying_changes: AtomicBool,
     subscribed: Mutex<HashMap<String, SubscribedResource>>,
     /// What resources were when a stream was accepted that has not begun yet: what changes then is due to it. Only where
     /// a connection is one request, and this ends with it.
@@ -59,7 +59,7 @@ impl Default for Session {
     fn default() -> Session {
         Session {
             negotiated: OnceLock::default(),
-            is_announcing: AtomicBool::default(),
+            is_notifying_changes: AtomicBool::default(),
             subscribed: Mutex::default(),
             accepted_fingerprints: Mutex::default(),
             subscription_added: Notify::default(),
@@ -137,8 +137,8 @@ impl Session {
     }
 
     /// Starts to announce changes to this session; true once.
-    pub(crate) fn start_announcing(&self) -> bool {
-        !self.is_announcing.swap(true, Ordering::AcqRel)
+    pub(crate) fn start_notifying(&self) -> bool {
+        !self.is_notifying_changes.swap(true, Ordering::AcqRel)
     }
 }
 

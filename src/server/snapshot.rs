@@ -111,7 +111,7 @@ impl CatalogSnapshot {
     }
 
     /// The same catalog after a change that a step announces.
-    pub(crate) fn with_notice(&self, notice: ChangeNotification) -> CatalogSnapshot {
+    pub(crate) fn with_notification(&self, notice: ChangeNotification) -> CatalogSnapshot {
         let mut next = self.clone();
         next.revisions.generation += 1;
         match notice {

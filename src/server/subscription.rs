@@ -76,9 +76,9 @@ pub(crate) fn unsubscribe(
 }
 
 /// Starts to notify a session of changes, including those since `initialize`.
-pub(crate) fn announce(server: &ConnectionHandler, peer: Peer<RoleServer>) {
+pub(crate) fn start_change_notifications(server: &ConnectionHandler, peer: Peer<RoleServer>) {
     let notifies = server.live.snapshot().change_capabilities.any();
-    if server.session.negotiated().is_none() || !notifies || !server.session.start_announcing() {
+    if server.session.negotiated().is_none() || !notifies || !server.session.start_notifying() {
         return;
     }
     let (session, served) = (server.session.clone(), server.live.subscribe());
@@ -177,7 +177,7 @@ pub(crate) fn accept_filter(server: &ConnectionHandler, requested: &Subscription
         return None;
     }
     let uris = watchable_uris(requested);
-    if !server.is_stamped && served.capabilities.has(CapabilityKind::Resources) {
+    if !server.has_subscription_baselines && served.capabilities.has(CapabilityKind::Resources) {
         let fingerprints = uris.iter().map(|uri| (uri.clone(), served.fingerprint(uri)));
         server.session.accepted_fingerprints().extend(fingerprints);
     }

@@ -47,7 +47,7 @@ struct TaskEntry {
     /// How many rounds of questions wait for answers.
     open_rounds: usize,
     /// What it holds: its arguments and questions while it runs, then its outcome.
-    held: Reservation,
+    reservation: Reservation,
 }
 
 /// A task that is to begin.
@@ -70,7 +70,7 @@ impl Drop for OpenQuestions<'_> {
     fn drop(&mut self) {
         if let Some(entry) = self.tasks.entries().get_mut(self.id) {
             entry.open_rounds = entry.open_rounds.saturating_sub(1);
-            entry.held.shrink(self.bytes);
+            entry.reservation.shrink(self.bytes);
         }
     }
 }
@@ -101,7 +101,7 @@ impl Tasks {
             expires_at: now + new.ttl * 2,
             last_used: now,
             open_rounds: 0,
-            held: self.bytes.reserve(TASK_BYTES + new.bytes),
+            reservation: self.bytes.reserve(TASK_BYTES + new.bytes),
         };
         entries.insert(task.task_id.clone(), entry);
         Ok(task)
@@ -125,8 +125,8 @@ impl Tasks {
 
     /// Whether tasks would hold too much with so many bytes more. What is small is always taken.
     fn would_exceed(&self, entries: &IndexMap<String, TaskEntry>, bytes: u64) -> bool {
-        let held = || entries.values().map(|entry| entry.held.bytes()).sum::<u64>();
-        bytes > SMALL_MESSAGE_BYTES && held() + bytes > self.bytes.total().peer_share()
+        let reservation = || entries.values().map(|entry| entry.reservation.bytes()).sum::<u64>();
+        bytes > SMALL_MESSAGE_BYTES && reservation() + bytes > self.bytes.total().peer_share()
     }
 
     /// Keeps account of the questions of a task until they are answered.
@@ -139,7 +139,7 @@ impl Tasks {
         }
         if let Some(entry) = entries.get_mut(id) {
             entry.open_rounds += 1;
-            entry.held.grow(bytes);
+            entry.reservation.grow(bytes);
         }
         Ok(OpenQuestions { tasks: self, id, bytes })
     }
@@ -154,9 +154,9 @@ impl Tasks {
         };
         let mut entries = self.entries();
         if let Some(entry) = entries.get_mut(id) {
-            entry.held.resize(TASK_BYTES + weight);
+            entry.reservation.resize(TASK_BYTES + weight);
         }
-        while entries.values().map(|entry| entry.held.bytes()).sum::<u64>() > self.bytes.total().peer_share() {
+        while entries.values().map(|entry| entry.reservation.bytes()).sum::<u64>() > self.bytes.total().peer_share() {
             let ended = entries.iter().position(|(other, entry)| entry.has_ended() && other != id);
             let Some(ended) = ended else { return };
             entries.shift_remove_index(ended);
@@ -335,9 +335,9 @@ mod tests {
         let asking = run_forever(&tasks, small_task()).unwrap();
         assert!(tasks.hold_questions(&asking, 2 << 20).is_err());
         let before = tasks.bytes.used();
-        let held = tasks.hold_questions(&asking, 1 << 16).unwrap();
+        let reservation = tasks.hold_questions(&asking, 1 << 16).unwrap();
         assert_eq!(tasks.bytes.used(), before + (1 << 16));
-        drop(held);
+        drop(reservation);
         assert_eq!(tasks.bytes.used(), before);
     }
 

@@ -261,7 +261,7 @@ impl McpClient for TaskClient {
     }
 
     fn notify(&self, notice: ChangeNotification) {
-        self.live.publish_notice(notice);
+        self.live.publish_notification(notice);
     }
 }
 

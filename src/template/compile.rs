@@ -12,7 +12,7 @@ use super::check::{Rules, TemplateCheck, check};
 use super::coverage::Branch;
 use super::engine::Engine;
 use super::error::{AlteredValue, ComparedValues, TemplateError, TemplateSpan};
-use super::limit::MAX_OUTPUT;
+use super::limit::MAX_OUTPUT_BYTES;
 use super::lower::{LowerContext, label, lower};
 use super::missing_output;
 use super::plain_expression::{PlainExpression, plain_path};
@@ -95,8 +95,8 @@ impl<S: Slot> Template<S> {
     ) -> Result<Template<S>, Vec<TemplateError>> {
         let (nodes, mut errors) = parse(text);
         let rules = Rules {
-            rejects_nul: S::MODE != PrintMode::Plain,
-            encoded: S::MODE == PrintMode::Encoded,
+            rejects_nul: S::PRINT_MODE != PrintMode::Plain,
+            encoded: S::PRINT_MODE == PrintMode::Encoded,
             any_scope: false,
         };
         let mut checked = check(text, &nodes, names, &engine.partials, rules);
@@ -150,7 +150,7 @@ impl<S: Slot> Template<S> {
     /// # Errors
     /// A value is.
     pub fn check_output_notes(&self, scope: &Scope) -> Result<(), RenderError> {
-        if !scope.refuses_notes() || !S::CARRIES_TEXT {
+        if !scope.refuses_notes() || !S::OUTPUT_INCLUDES_TEXT {
             return Ok(());
         }
         self.reads.iter().try_for_each(|path| truncation_note::check(scope, path))
@@ -163,10 +163,10 @@ impl<S: Slot> Template<S> {
             return Ok(output);
         }
         let rendered = match &self.body {
-            CompiledBody::Pieces(pieces) => render_pieces(pieces, scope, S::MODE)?,
+            CompiledBody::Pieces(pieces) => render_pieces(pieces, scope, S::PRINT_MODE)?,
             CompiledBody::Handlebars(tree) => {
-                let (text, _) = tree.render(S::MODE, scope)?;
-                match S::MODE {
+                let (text, _) = tree.render(S::PRINT_MODE, scope)?;
+                match S::PRINT_MODE {
                     PrintMode::Plain => RenderedText { text, values: Vec::new() },
                     _ => split_marks(&text),
                 }
@@ -178,9 +178,9 @@ impl<S: Slot> Template<S> {
 
     /// The output from a value and not from its text, and its size.
     fn render_value(&self, scope: &Scope) -> Result<Option<(S::Output, usize)>, RenderError> {
-        let Some(label) = self.single_label().filter(|_| S::TYPED) else { return Ok(None) };
+        let Some(label) = self.single_label().filter(|_| S::RENDERS_FROM_VALUE) else { return Ok(None) };
         let value = match self.value(scope) {
-            Err(RenderError::OutputMismatch { .. }) if S::TESTS => Cow::Owned(Value::Null),
+            Err(RenderError::OutputMismatch { .. }) if S::IS_CONDITION => Cow::Owned(Value::Null),
             value => value?,
         };
         if value.is_null()
@@ -189,7 +189,7 @@ impl<S: Slot> Template<S> {
         {
             return Ok(Some((output, 0)));
         }
-        let size = if S::KEEPS_VALUE { memory_size(&value) } else { 0 };
+        let size = if S::OUTPUT_COPIES_VALUE { memory_size(&value) } else { 0 };
         scope.budget().charge_memory(size)?;
         let output = S::output_from_value(&value, label, &self.analysis).transpose()?;
         Ok(output.map(|output| (output, size)))
@@ -433,8 +433,8 @@ fn render_pieces(pieces: &[TemplatePiece], scope: &Scope, mode: PrintMode) -> Re
                 rendered.values.push(RenderedValue { range: start..rendered.text.len(), label: label.clone() });
             }
         }
-        if rendered.text.len() > MAX_OUTPUT {
-            return Err(RenderError::TooLarge { limit: MAX_OUTPUT });
+        if rendered.text.len() > MAX_OUTPUT_BYTES {
+            return Err(RenderError::TooLarge { limit: MAX_OUTPUT_BYTES });
         }
     }
     Ok(rendered)

@@ -1,11 +1,11 @@
 //! The limits of templates. Handlebars has none, and aborts the process on some inputs.
 
 /// The largest text of one template, in bytes.
-pub const MAX_TEMPLATE: usize = 1 << 20;
+pub const MAX_TEMPLATE_BYTES: usize = 1 << 20;
 /// The deepest nesting of blocks, partials, `else if`, parentheses and lists together.
 pub const MAX_NESTING: usize = 64;
 /// The largest output of a template, in bytes.
-pub const MAX_OUTPUT: usize = 16 << 20;
+pub const MAX_OUTPUT_BYTES: usize = 16 << 20;
 /// The iterations of all loops of one rendering.
 pub const MAX_ITERATIONS: u64 = 1_000_000;
 

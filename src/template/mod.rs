@@ -34,7 +34,7 @@ pub use coverage::{Branch, CoverageMarker};
 pub use engine::Engine;
 pub use error::{AlteredValue, ComparedValues, TemplateError, TemplateSpan};
 pub use helper::{HelperDoc, helpers, is_helper, is_helper_without_arguments};
-pub use limit::{MAX_ITERATIONS, MAX_NESTING, MAX_OUTPUT, MAX_TEMPLATE};
+pub use limit::{MAX_ITERATIONS, MAX_NESTING, MAX_OUTPUT_BYTES, MAX_TEMPLATE_BYTES};
 pub use output_pieces::{OutputPiece, output_pieces};
 pub use render::{RenderError, is_truthy, value_to_text};
 pub use scope::{FixedTime, Scope, ScopeConstants, reserved_name_meaning};

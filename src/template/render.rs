@@ -7,7 +7,7 @@ use handlebars::{Context, Handlebars, JsonTruthy, Output, RenderContext, RenderE
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::limit::{MAX_ITERATIONS, MAX_OUTPUT};
+use super::limit::{MAX_ITERATIONS, MAX_OUTPUT_BYTES};
 use super::missing_output::MissingValue;
 use crate::budget::{Budget, BudgetExceeded, memory_size};
 
@@ -261,8 +261,8 @@ impl Output for LimitedOutput<'_> {
 }
 
 fn check_output_size(written: usize, segment: &str) -> std::io::Result<()> {
-    if written + segment.len() > MAX_OUTPUT {
-        return Err(std::io::Error::other(RenderError::TooLarge { limit: MAX_OUTPUT }));
+    if written + segment.len() > MAX_OUTPUT_BYTES {
+        return Err(std::io::Error::other(RenderError::TooLarge { limit: MAX_OUTPUT_BYTES }));
     }
     Ok(())
 }

@@ -210,8 +210,8 @@ impl ScopeShape {
     /// Adds `this`, the element of a loop around the template, over a list that is made of the values at these paths: an
     /// element of secrets is as secret.
     #[must_use]
-    pub fn with_this(mut self, shape: Shape, list_made_of: &[Vec<String>]) -> ScopeShape {
-        let of_env = list_made_of.iter().filter(|path| path.first().is_none_or(|head| head == "env"));
+    pub fn with_this(mut self, shape: Shape, list_source_paths: &[Vec<String>]) -> ScopeShape {
+        let of_env = list_source_paths.iter().filter(|path| path.first().is_none_or(|head| head == "env"));
         self.this_made_of = of_env.cloned().collect();
         self.this = Some(shape);
         self
@@ -231,8 +231,8 @@ impl ScopeShape {
 
     /// The names within a loop over items of this shape: `this` and `index`.
     #[must_use]
-    pub fn with_item(self, item: Shape, list_made_of: &[Vec<String>]) -> ScopeShape {
-        self.with_this(item, list_made_of).with_name("index", Shape::Number)
+    pub fn with_item(self, item: Shape, list_source_paths: &[Vec<String>]) -> ScopeShape {
+        self.with_this(item, list_source_paths).with_name("index", Shape::Number)
     }
 
     /// The names in the run of a completion: also `typed`.

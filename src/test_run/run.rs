@@ -59,7 +59,7 @@ pub struct TestRunner<'a> {
     /// What the tests reach, where that is recorded.
     pub coverage: Option<&'a Mutex<Coverage>>,
     /// Held by the live test that runs: each has a supervisor of programs, whose end would end those of another.
-    pub live_turn: Mutex<()>,
+    pub live_test_lock: Mutex<()>,
 }
 
 /// The manifest, loaded for a test.
@@ -72,15 +72,15 @@ struct TestLoad {
 }
 
 /// How a test ended, and what was written or recorded meanwhile.
-struct Ended {
+struct TestRunOutcome {
     status: TestStatus,
     written: Option<PathBuf>,
     recording: Option<Recording>,
 }
 
-impl From<TestStatus> for Ended {
-    fn from(status: TestStatus) -> Ended {
-        Ended { status, written: None, recording: None }
+impl From<TestStatus> for TestRunOutcome {
+    fn from(status: TestStatus) -> TestRunOutcome {
+        TestRunOutcome { status, written: None, recording: None }
     }
 }
 
@@ -88,7 +88,7 @@ impl From<TestStatus> for Ended {
 struct CallRecord {
     answer: Response,
     /// The keys of the answers that the client never gave.
-    unasked: Vec<String>,
+    unasked_keys: Vec<String>,
     world: Arc<MockWorld>,
     /// What is not mocked, where that is recorded.
     recorder: Option<Arc<RecordingWorld>>,
@@ -99,15 +99,15 @@ impl TestRunner<'_> {
     /// Runs a test to its outcome.
     pub fn run(&self, test: &PlannedTest) -> TestOutcome {
         let began = Instant::now();
-        let Ended { status, written, recording } = self.run_to_end(test);
+        let TestRunOutcome { status, written, recording } = self.run_to_end(test);
         TestOutcome { status, elapsed: began.elapsed(), written, recording }
     }
 
-    fn run_to_end(&self, test: &PlannedTest) -> Ended {
+    fn run_to_end(&self, test: &PlannedTest) -> TestRunOutcome {
         if let Some(reason) = self.skip_reason(test) {
             return TestStatus::Skipped(reason.to_owned()).into();
         }
-        let _turn = test.is_live.then(|| self.live_turn.lock());
+        let _turn = test.is_live.then(|| self.live_test_lock.lock());
         let TestLoad { catalog, sources, coverage, variables } = match self.build_catalog(test) {
             Ok(loaded) => loaded,
             Err(failure) => return TestStatus::Failed(vec![failure]).into(),
@@ -132,7 +132,7 @@ impl TestRunner<'_> {
         let status = if failures.is_empty() { TestStatus::Passed } else { TestStatus::Failed(failures) };
         let recorder = called.recorder.filter(|_| status == TestStatus::Passed);
         let recording = recorder.map(|recorder| recording::record(&recorder.actions(), variables, redactor));
-        Ended { status, written, recording }
+        TestRunOutcome { status, written, recording }
     }
 
     /// Why a test is not run.
@@ -189,8 +189,8 @@ impl TestRunner<'_> {
             in_process::ask_as(&client, &live, test.method, test.params.clone()).await
         });
         runtime.shutdown_timeout(Duration::from_millis(200));
-        let unasked = answers.unused_keys().into_iter().map(str::to_owned).collect();
-        Ok(CallRecord { answer: Response::new(result), unasked, world, recorder, catalog })
+        let unasked_keys = answers.unused_keys().into_iter().map(str::to_owned).collect();
+        Ok(CallRecord { answer: Response::new(result), unasked_keys, world, recorder, catalog })
     }
 
     fn check(&self, test: &PlannedTest, called: &CallRecord) -> (Vec<TestFailure>, Option<PathBuf>) {
@@ -236,7 +236,7 @@ impl TestRunner<'_> {
                     (planned.at, format!("unused mock `{name}`"))
                 }
                 Mock::Answers(answers) if !planned.is_shared => {
-                    let Some(key) = called.unasked.iter().find(|key| answers.contains_key(*key)) else { continue };
+                    let Some(key) = called.unasked_keys.iter().find(|key| answers.contains_key(*key)) else { continue };
                     let at = self.documents.key_at(planned.at, &pointer::join("", key));
                     (at, format!("unused mock: the question `{key}` is never asked"))
                 }

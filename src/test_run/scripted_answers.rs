@@ -17,11 +17,11 @@ pub(super) struct ScriptedAnswers {
 
 impl ScriptedAnswers {
     pub(super) fn new(mocks: &IndexMap<String, PlannedMock>) -> ScriptedAnswers {
-        let books = mocks.values().filter_map(|planned| match &planned.mock {
+        let mock_answers = mocks.values().filter_map(|planned| match &planned.mock {
             Mock::Answers(answers) => Some(answers),
             _ => None,
         });
-        let answers = books.flatten().map(|(key, value)| (key.clone(), value.clone())).collect();
+        let answers = mock_answers.flatten().map(|(key, value)| (key.clone(), value.clone())).collect();
         ScriptedAnswers { answers, used: Mutex::default() }
     }
 

@@ -61,7 +61,7 @@ pub(super) struct Batches {
 
 #[derive(Default)]
 struct OpenBatch {
-    awaited: usize,
+    pending_count: usize,
     replies: Vec<BatchReply>,
     reservations: Vec<Arc<Reservation>>,
     bytes: u64,
@@ -111,7 +111,8 @@ impl Batches {
         self.last_number += 1;
         self.batch_of_request.extend(requests.iter().map(|id| (id.clone(), self.last_number)));
         let replies = errors.into_iter().map(BatchReply::Error).collect();
-        self.open.insert(self.last_number, OpenBatch { awaited: requests.len(), replies, ..OpenBatch::default() });
+        self.open
+            .insert(self.last_number, OpenBatch { pending_count: requests.len(), replies, ..OpenBatch::default() });
         Some(self.last_number)
     }
 
@@ -137,7 +138,7 @@ impl Batches {
 
     /// Returns a batch of which nothing is awaited any more.
     pub(super) fn take_finished(&mut self, batch: u64) -> Option<FinishedBatch> {
-        if self.open.get(&batch)?.awaited > 0 {
+        if self.open.get(&batch)?.pending_count > 0 {
             return None;
         }
         self.open.remove(&batch).map(|open| FinishedBatch {
@@ -149,7 +150,7 @@ impl Batches {
 
     fn settle(&mut self, batch: u64, answer: Option<HandlerResponse>) -> Option<FinishedBatch> {
         let open = self.open.get_mut(&batch)?;
-        open.awaited = open.awaited.saturating_sub(1);
+        open.pending_count = open.pending_count.saturating_sub(1);
         if let Some(answer) = answer {
             open.add_answer(answer);
         }

@@ -125,7 +125,7 @@ fn answer_round(client: &InProcessClient<'_>, questions: &Map<String, Value>) ->
 struct InProcessConnection {
     writer: WriteHalf<DuplexStream>,
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
-    serving: tokio::task::JoinHandle<()>,
+    server_task: tokio::task::JoinHandle<()>,
     _stop: DropGuard,
 }
 
@@ -135,12 +135,12 @@ impl InProcessConnection {
         let stop = CancellationToken::new();
         let guard = stop.clone().drop_guard();
         let live = live.clone();
-        let serving = tokio::spawn(async move {
+        let server_task = tokio::spawn(async move {
             let (reader, writer) = tokio::io::split(far);
             stdio::serve_on(&live, reader, writer, stop).await;
         });
         let (reader, writer) = tokio::io::split(near);
-        InProcessConnection { writer, lines: BufReader::new(reader).lines(), serving, _stop: guard }
+        InProcessConnection { writer, lines: BufReader::new(reader).lines(), server_task, _stop: guard }
     }
 
     /// Sends a request that stands for itself.
@@ -213,7 +213,7 @@ impl InProcessConnection {
 
     async fn close(self) {
         drop((self.writer, self.lines));
-        let _ = self.serving.await;
+        let _ = self.server_task.await;
     }
 }
 

@@ -12,9 +12,9 @@ pub(super) struct LineBuffer {
     /// Where the next line begins.
     start: usize,
     /// Up to where no newline was found.
-    searched: usize,
+    searched_bytes: usize,
     /// Whether the rest of a line that is too long is still to come.
-    skipping: bool,
+    is_skipping: bool,
 }
 
 /// What comes next.
@@ -30,7 +30,7 @@ pub(super) enum LineEvent {
 
 impl LineBuffer {
     pub(super) fn new() -> LineBuffer {
-        LineBuffer { bytes: Vec::with_capacity(16 * 1024), start: 0, searched: 0, skipping: false }
+        LineBuffer { bytes: Vec::with_capacity(16 * 1024), start: 0, searched_bytes: 0, is_skipping: false }
     }
 
     /// The bytes of a line that was just found.
@@ -41,7 +41,7 @@ impl LineBuffer {
     /// Where to read to. What was found before is forgotten.
     pub(super) fn read_buffer(&mut self) -> &mut Vec<u8> {
         self.bytes.drain(..self.start);
-        self.searched -= self.start;
+        self.searched_bytes -= self.start;
         self.start = 0;
         if self.bytes.is_empty() && self.bytes.capacity() > MAX_IDLE_BUFFER_BYTES {
             self.bytes = Vec::with_capacity(16 * 1024);
@@ -52,12 +52,12 @@ impl LineBuffer {
 
     pub(super) fn next(&mut self) -> LineEvent {
         loop {
-            let rest = self.bytes.get(self.searched..).unwrap_or_default();
+            let rest = self.bytes.get(self.searched_bytes..).unwrap_or_default();
             let Some(length) = memchr::memchr(b'\n', rest) else { return self.partial_line() };
-            let line = self.start..self.searched + length;
+            let line = self.start..self.searched_bytes + length;
             self.start = line.end + 1;
-            self.searched = self.start;
-            if std::mem::take(&mut self.skipping) || self.get(line.clone()).trim_ascii().is_empty() {
+            self.searched_bytes = self.start;
+            if std::mem::take(&mut self.is_skipping) || self.get(line.clone()).trim_ascii().is_empty() {
                 continue;
             }
             if line.len() > MAX_LINE_BYTES {
@@ -68,14 +68,14 @@ impl LineBuffer {
     }
 
     fn partial_line(&mut self) -> LineEvent {
-        self.searched = self.bytes.len();
-        if self.searched - self.start <= MAX_LINE_BYTES && !self.skipping {
+        self.searched_bytes = self.bytes.len();
+        if self.searched_bytes - self.start <= MAX_LINE_BYTES && !self.is_skipping {
             return LineEvent::NeedMore;
         }
         self.bytes.clear();
         self.start = 0;
-        self.searched = 0;
-        if std::mem::replace(&mut self.skipping, true) { LineEvent::NeedMore } else { LineEvent::TooLong }
+        self.searched_bytes = 0;
+        if std::mem::replace(&mut self.is_skipping, true) { LineEvent::NeedMore } else { LineEvent::TooLong }
     }
 }
 

@@ -38,7 +38,7 @@ const MESSAGE_BYTES: u64 = 2048;
 const ALLOCATION_BYTES: u64 = 32;
 
 /// Up to this size a coarse estimate will do.
-const COARSE_BYTES: u64 = 32 * 1024;
+const EXACT_COUNT_LIMIT_BYTES: u64 = 32 * 1024;
 
 impl Parser {
     /// How much memory a message takes at most that is written so.
@@ -48,7 +48,7 @@ impl Parser {
             Parser::Rmcp => &RMCP_COSTS,
         };
         let coarse = costs.upper_bound(bytes);
-        if coarse <= COARSE_BYTES { coarse } else { costs.of(bytes.len(), &Parts::count(bytes)) }
+        if coarse <= EXACT_COUNT_LIMIT_BYTES { coarse } else { costs.of(bytes.len(), &Parts::count(bytes)) }
     }
 }
 
@@ -58,8 +58,8 @@ impl PartCosts {
         let is_part = |byte: &u8| u8::from(matches!(byte, b',' | b':' | b'[' | b'{'));
         // Counts in bytes, of pieces that they can count, which the compiler makes vectors of.
         let parts: u64 = bytes.chunks(255).map(|piece| u64::from(piece.iter().map(is_part).sum::<u8>())).sum();
-        let dearest = self.array.max(self.object).max(self.element).max(self.member);
-        let part = dearest + self.escaped_byte * ALLOCATION_BYTES;
+        let max_part_cost = self.array.max(self.object).max(self.element).max(self.member);
+        let part = max_part_cost + self.escaped_byte * ALLOCATION_BYTES;
         MESSAGE_BYTES + bytes.len() as u64 * (self.byte + self.escaped_byte) + parts * part
     }
 

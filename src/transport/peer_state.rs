@@ -122,14 +122,14 @@ impl PeerState {
     /// Takes what a peer has sent, a message or a batch, and puts what the handler must see into `inbox`.
     pub(super) fn receive(
         &mut self,
-        sent: ReceivedPayload,
+        received: ReceivedPayload,
         inbox: &mut VecDeque<Incoming>,
     ) -> Result<ReceiveOutcome, MessageError> {
-        match sent {
+        match received {
             ReceivedPayload::Batch(list) => self.receive_batch(list, inbox),
-            ReceivedPayload::Message(read) => {
+            ReceivedPayload::Message(received) => {
                 let mut outcome = ReceiveOutcome::default();
-                inbox.extend(self.register(read, &mut outcome)?);
+                inbox.extend(self.register(received, &mut outcome)?);
                 Ok(outcome)
             }
         }
@@ -179,8 +179,8 @@ impl PeerState {
             return Err(MessageError::invalid_request(None, message));
         }
         let (mut outcome, mut requests, mut errors) = (ReceiveOutcome::default(), Vec::new(), Vec::new());
-        for read in list {
-            match read.and_then(|read| self.register(read, &mut outcome)) {
+        for received in list {
+            match received.and_then(|received| self.register(received, &mut outcome)) {
                 Ok(message) => {
                     if let Some(JsonRpcMessage::Request(request)) = &message {
                         requests.push(request.id.clone());
@@ -198,13 +198,13 @@ impl PeerState {
     /// Notes what a message asks or cancels, and returns it where the handler must see it.
     fn register(
         &mut self,
-        read: ReceivedMessage,
+        received: ReceivedMessage,
         outcome: &mut ReceiveOutcome,
     ) -> Result<Option<Incoming>, MessageError> {
-        let Some(mut message) = read.message else { return Ok(None) };
+        let Some(mut message) = received.message else { return Ok(None) };
         if let JsonRpcMessage::Request(request) = &mut message {
-            self.register_request(&request.id, request.request.method(), &read.reservation)?;
-            request.request.extensions_mut().insert(read.reservation);
+            self.register_request(&request.id, request.request.method(), &received.reservation)?;
+            request.request.extensions_mut().insert(received.reservation);
         } else if !self.cancel(&message, outcome) {
             return Ok(None);
         }
@@ -273,8 +273,8 @@ fn check_batchable(bytes: &[u8]) -> Result<(), MessageError> {
 }
 
 /// How much memory a message takes when it is parsed, where there may be so much for one.
-pub(super) fn checked_weight(bytes: &[u8], parser: Parser, account: &BytesInFlight) -> Result<u64, String> {
-    let (weight, most) = (parser.estimated_bytes(bytes), account.peer_share() * 2);
+pub(super) fn checked_weight(bytes: &[u8], parser: Parser, in_flight: &BytesInFlight) -> Result<u64, String> {
+    let (weight, most) = (parser.estimated_bytes(bytes), in_flight.peer_share() * 2);
     if weight > most {
         let (weight, most) = (weight.div_ceil(1 << 20), most >> 20);
         return Err(format!("message too large: up to {weight} MiB in memory (limit {most} MiB); send fewer values"));
@@ -359,7 +359,7 @@ mod tests {
             let (mut inbox, mut cancelled) = (VecDeque::new(), 0);
             for line in &lines {
                 let before = exchange.pending.cancelled();
-                match ReceivedPayload::receive_one(line, &exchange.bytes).and_then(|sent| exchange.receive(sent, &mut inbox)) {
+                match ReceivedPayload::receive_one(line, &exchange.bytes).and_then(|received| exchange.receive(received, &mut inbox)) {
                     Ok(_) => cancelled += exchange.pending.cancelled() - before,
                     Err(error) => {
                         let said = serde_json::to_string(&error).unwrap();

@@ -28,7 +28,7 @@ const ANSWER_DELAY_AFTER_PROGRESS: Duration = Duration::from_millis(5);
 
 /// What a message is to the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum WriteOrder {
+pub(super) enum QueuedKind {
     /// An answer, which must not be read together with progress.
     Answer,
     /// Progress.
@@ -69,16 +69,16 @@ struct WriteChunk {
 
 impl WriteChunk {
     /// Whether a message may be appended.
-    fn accepts(&self, order: WriteOrder) -> bool {
-        self.bytes.len() < MAX_WRITE_BYTES && !(self.has_progress && order == WriteOrder::Answer)
+    fn accepts(&self, kind: QueuedKind) -> bool {
+        self.bytes.len() < MAX_WRITE_BYTES && !(self.has_progress && kind == QueuedKind::Answer)
     }
 }
 
 impl WriteQueue {
     /// Adds a message as it is written.
-    fn add(&mut self, line: Vec<u8>, order: WriteOrder) {
-        let (has_progress, has_answer) = (order == WriteOrder::Progress, order == WriteOrder::Answer);
-        match self.pieces.back_mut().filter(|last| line.len() < MAX_WRITE_BYTES && last.accepts(order)) {
+    fn add(&mut self, line: Vec<u8>, kind: QueuedKind) {
+        let (has_progress, has_answer) = (kind == QueuedKind::Progress, kind == QueuedKind::Answer);
+        match self.pieces.back_mut().filter(|last| line.len() < MAX_WRITE_BYTES && last.accepts(kind)) {
             Some(last) => {
                 last.bytes.extend_from_slice(&line);
                 last.has_progress |= has_progress;
@@ -127,7 +127,7 @@ impl SendQueue {
     }
 
     /// Adds a message.
-    pub(super) fn push(&self, message: &impl Serialize, order: WriteOrder) {
+    pub(super) fn push(&self, message: &impl Serialize, kind: QueuedKind) {
         let Some(line) = self.serialize_line(message) else { return };
         let mut queue = self.queue();
         if queue.is_closed {
@@ -135,7 +135,7 @@ impl SendQueue {
         }
         queue.bytes += line.len();
         self.reservation.grow(line.len() as u64);
-        queue.add(line, order);
+        queue.add(line, kind);
         self.update_full(&queue);
         drop(queue);
         self.pushed.notify_one();
@@ -275,8 +275,8 @@ mod tests {
         let large =
             serde_json::value::RawValue::from_string(format!("\"{}\"", "x".repeat(MAX_QUEUED_BYTES - 16))).unwrap();
         for _ in 0..100 {
-            send_queue.push(&large, WriteOrder::Any);
-            send_queue.push(&"more than is full", WriteOrder::Any);
+            send_queue.push(&large, QueuedKind::Any);
+            send_queue.push(&"more than is full", QueuedKind::Any);
             tokio::time::timeout(Duration::from_secs(20), send_queue.wait_for_room())
                 .await
                 .expect("there is never any room");
@@ -288,9 +288,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn answer_is_delayed_after_progress() {
         let (send_queue, mut far) = send_queue(64 * 1024);
-        send_queue.push(&"progress", WriteOrder::Progress);
-        send_queue.push(&"answer", WriteOrder::Answer);
-        send_queue.push(&"next", WriteOrder::Answer);
+        send_queue.push(&"progress", QueuedKind::Progress);
+        send_queue.push(&"answer", QueuedKind::Answer);
+        send_queue.push(&"next", QueuedKind::Answer);
         let mut read = [0; 64];
         let count = far.read(&mut read).await.unwrap();
         assert_eq!(&read[..count], b"\"progress\"\n");
@@ -301,13 +301,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn queued_progress_is_written_before_its_answer() {
         let (send_queue, mut far) = send_queue(64 * 1024);
-        for (text, order) in [
-            ("pa", WriteOrder::Progress),
-            ("a", WriteOrder::Answer),
-            ("pb", WriteOrder::Progress),
-            ("b", WriteOrder::Answer),
+        for (text, kind) in [
+            ("pa", QueuedKind::Progress),
+            ("a", QueuedKind::Answer),
+            ("pb", QueuedKind::Progress),
+            ("b", QueuedKind::Answer),
         ] {
-            send_queue.push(&text, order);
+            send_queue.push(&text, kind);
         }
         for expected in ["\"pa\"\n", "\"a\"\n\"pb\"\n", "\"b\"\n"] {
             let mut read = [0; 64];
@@ -321,7 +321,7 @@ mod tests {
         let (near, _far) = tokio::io::duplex(16);
         let (peer, halt) = (BytesInFlight::new(256 << 20).new_peer(), CancellationToken::new());
         let (send_queue, task) = SendQueue::spawn(near, &peer, Redactors::default(), halt.clone());
-        send_queue.push(&"x".repeat(MAX_QUEUED_BYTES), WriteOrder::Answer);
+        send_queue.push(&"x".repeat(MAX_QUEUED_BYTES), QueuedKind::Answer);
         assert!(send_queue.is_full());
         send_queue.finish(task, Duration::from_millis(10)).await;
         assert_eq!((peer.used(), send_queue.is_full(), halt.is_cancelled()), (0, false, true));
@@ -330,7 +330,7 @@ mod tests {
     #[tokio::test]
     async fn queued_bytes_are_reserved_until_written() {
         let (send_queue, mut far) = send_queue(16);
-        send_queue.push(&"x".repeat(1000), WriteOrder::Answer);
+        send_queue.push(&"x".repeat(1000), QueuedKind::Answer);
         assert_eq!(send_queue.reservation.bytes(), 1003);
         let mut read = vec![0; 1003];
         far.read_exact(&mut read).await.unwrap();

@@ -22,7 +22,7 @@ use super::{
     line_buffer::{LineBuffer, LineEvent},
     message::{Incoming, MessageError},
     peer_state::{PeerState, ReceivedPayload},
-    send_queue::{SendQueue, WriteOrder},
+    send_queue::{QueuedKind, SendQueue},
     stdio_sockets,
 };
 
@@ -161,7 +161,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for PipeTransp
                 return std::future::pending().await;
             }
             if self.send_queue.is_full() {
-                self.wait_for_outbox().await;
+                self.wait_for_send_queue().await;
                 continue;
             }
             if self.exchange.pending().has_several() && !self.exchange.bytes().has_room() {
@@ -203,7 +203,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> PipeTransport<R> {
         }
     }
 
-    async fn wait_for_outbox(&mut self) {
+    async fn wait_for_send_queue(&mut self) {
         tokio::select! {
             () = self.halt.cancelled() => self.drain_after_halt(),
             () = self.send_queue.wait_for_room() => {}
@@ -244,7 +244,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> PipeTransport<R> {
         match sent.and_then(|sent| self.exchange.receive(sent, &mut self.inbox)) {
             Ok(taken) => {
                 let answered = taken.finished_batches.iter().filter(|whole| !whole.replies.is_empty());
-                answered.for_each(|whole| self.send_queue.push(&whole.replies, WriteOrder::Any));
+                answered.for_each(|whole| self.send_queue.push(&whole.replies, QueuedKind::Any));
             }
             Err(error) => self.send_error(error),
         }
@@ -252,27 +252,27 @@ impl<R: AsyncRead + Unpin + Send + 'static> PipeTransport<R> {
 
     /// Writes a message, or keeps it until the batch that it belongs to is answered.
     fn push(&mut self, message: TxJsonRpcMessage<RoleServer>) {
-        let order = write_order(&message);
+        let kind = queued_kind(&message);
         match self.exchange.route_answer(message) {
             ResponseRoute::Single(answer) => {
-                block_if_large(bytes(&answer.reservation), || self.send_queue.push(&answer.message, order));
+                block_if_large(bytes(&answer.reservation), || self.send_queue.push(&answer.message, kind));
             }
             ResponseRoute::BatchFinished(whole) => {
-                block_if_large(bytes(&whole.reservations), || self.send_queue.push(&whole.replies, order));
+                block_if_large(bytes(&whole.reservations), || self.send_queue.push(&whole.replies, kind));
             }
             ResponseRoute::Queued => {}
         }
     }
 
     fn send_error(&self, error: MessageError) {
-        self.send_queue.push(&error, WriteOrder::Any);
+        self.send_queue.push(&error, QueuedKind::Any);
     }
 }
 
 /// Writes a message once the peer has read what was written before.
 async fn push_when_read(send_queue: Arc<SendQueue>, message: TxJsonRpcMessage<RoleServer>) {
     send_queue.wait_for_room().await;
-    send_queue.push(&message, write_order(&message));
+    send_queue.push(&message, queued_kind(&message));
 }
 
 /// The sum of reserved bytes.
@@ -280,13 +280,13 @@ fn bytes<'r>(held: impl IntoIterator<Item = &'r Arc<Reservation>>) -> u64 {
     held.into_iter().map(|reservation| reservation.bytes()).sum()
 }
 
-fn write_order(message: &TxJsonRpcMessage<RoleServer>) -> WriteOrder {
+fn queued_kind(message: &TxJsonRpcMessage<RoleServer>) -> QueuedKind {
     match message {
-        JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => WriteOrder::Answer,
+        JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => QueuedKind::Answer,
         JsonRpcMessage::Notification(notification) => match notification.notification {
-            ServerNotification::ProgressNotification(_) => WriteOrder::Progress,
-            _ => WriteOrder::Any,
+            ServerNotification::ProgressNotification(_) => QueuedKind::Progress,
+            _ => QueuedKind::Any,
         },
-        JsonRpcMessage::Request(_) => WriteOrder::Any,
+        JsonRpcMessage::Request(_) => QueuedKind::Any,
     }
 }

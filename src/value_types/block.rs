@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Icon, kind_enum};
+use super::{Icon, yaml_kind_enum};
 use crate::yaml::Spanned;
 
 /// Who says a message. MCP has no `system`.
@@ -31,7 +31,7 @@ pub struct Annotations {
     pub last_modified: Option<Spanned<String>>,
 }
 
-kind_enum! {
+yaml_kind_enum! {
     /// A string (a template), or a content block.
     pub enum Block {
         /// A template.
@@ -71,7 +71,7 @@ pub struct BlockBody {
     pub meta: Option<Map<String, Value>>,
 }
 
-kind_enum! {
+yaml_kind_enum! {
     /// The path of a file, or a map with the source of the bytes.
     pub enum Media {
         "text" => Path(String),
@@ -79,7 +79,7 @@ kind_enum! {
     }
 }
 
-kind_enum! {
+yaml_kind_enum! {
     /// Bytes: base64 (a template), or a map with their source, such as `{ base64: "{{steps.chart.stdout}}" }`.
     pub enum Blob {
         "text" => Base64(String),
@@ -122,7 +122,7 @@ impl MediaSource {
     }
 }
 
-kind_enum! {
+yaml_kind_enum! {
     /// The URI of a resource of this server, or a resource in place.
     pub enum ResourceBody {
         "text" => Uri(String),
@@ -148,7 +148,7 @@ pub struct EmbeddedBody {
     pub file: Option<Spanned<String>>,
 }
 
-kind_enum! {
+yaml_kind_enum! {
     /// The URI of a resource, or a map with its name and more.
     pub enum ResourceLinkBody {
         "text" => Uri(String),

@@ -4,10 +4,10 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Json, NamedMap, kind_enum};
+use super::{Json, NamedMap, yaml_kind_enum};
 use crate::yaml::{Location, Spanned};
 
-kind_enum! {
+yaml_kind_enum! {
     /// The name of an entry of this server, or its name with arguments.
     pub enum EntryReferenceSpec {
         "text" => Name(String),

@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::kind_enum;
+use super::yaml_kind_enum;
 use crate::yaml::Spanned;
 
-kind_enum! {
+yaml_kind_enum! {
     /// A folder in which `file` reads, by its path; with keys, one in which it writes too: `{ path: notes, write: true }`.
     pub enum FolderSpec {
         "text" => Path(String),

@@ -31,7 +31,7 @@ pub use sandbox::{Network, NetworkMode, Port, Sandbox};
 pub type NamedMap<T> = IndexMap<Spanned<String>, T>;
 
 /// Declares an enum whose variant is the kind of YAML value, with its JSON Schema.
-macro_rules! kind_enum {
+macro_rules! yaml_kind_enum {
     ($(#[doc = $words:literal])+ pub enum $name:ident { $($(#[$doc:meta])* $kind:literal => $variant:ident($type:ty),)+ }) => {
         #[allow(missing_docs, reason = "a variant is named for what its kind of YAML holds")]
         $(#[doc = $words])+
@@ -51,7 +51,7 @@ macro_rules! kind_enum {
         }
     };
 }
-pub(crate) use kind_enum;
+pub(crate) use yaml_kind_enum;
 
 /// The content of a file: `{ file: PATH }`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -62,7 +62,7 @@ pub struct FileRef {
     pub file: Option<Spanned<String>>,
 }
 
-kind_enum! {
+yaml_kind_enum! {
     /// A string, or `{ file: PATH }` for the content of a file.
     pub enum TextOrFile {
         "text" => Text(String),
@@ -70,7 +70,7 @@ kind_enum! {
     }
 }
 
-kind_enum! {
+yaml_kind_enum! {
     /// One value, or a list of values.
     pub enum OneOrMany {
         "scalar" => One(Spanned<Scalar>),

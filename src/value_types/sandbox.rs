@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
-use super::{Scalar, kind_enum};
+use super::{Scalar, yaml_kind_enum};
 use crate::yaml::Spanned;
 
 /// What a program may reach, held by the operating system: `{ read: [data], write: [out], network: none }`.
@@ -35,7 +35,7 @@ pub struct Sandbox {
     pub required: Option<bool>,
 }
 
-kind_enum! {
+yaml_kind_enum! {
     /// `none`, `any`, or a list of TCP ports.
     pub enum Network {
         "text" => Mode(NetworkMode),

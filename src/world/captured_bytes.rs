@@ -179,10 +179,13 @@ mod tests {
     fn excerpt_has_head_and_tail() {
         assert_eq!(excerpt("  reason\n"), "reason");
         let usage = "  --flag  does something\n".repeat(400);
-        let shown = excerpt(&format!("error: no such file\n{usage}exit: 2\n"));
-        assert!(shown.starts_with("error: no such file\n  --flag") && shown.ends_with("\nexit: 2"), "{shown}");
-        assert!(shown.contains(" characters left out …]\n  --flag"), "{shown}");
-        assert!(shown.chars().count() < 2100);
+        let display_path = excerpt(&format!("error: no such file\n{usage}exit: 2\n"));
+        assert!(
+            display_path.starts_with("error: no such file\n  --flag") && display_path.ends_with("\nexit: 2"),
+            "{display_path}"
+        );
+        assert!(display_path.contains(" characters left out …]\n  --flag"), "{display_path}");
+        assert!(display_path.chars().count() < 2100);
         let long = excerpt(&"é".repeat(5000));
         assert_eq!(long.matches('é').count(), 2000);
         assert!(long.contains("[… 3000 characters left out …]"), "{long}");

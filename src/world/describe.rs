@@ -129,13 +129,13 @@ fn masked_url(url: &Url, request: &HttpRequest) -> String {
     if url.host_str().is_some_and(|host| Some(host) == request.secret_host.as_deref()) {
         return SECRET_PLACEHOLDER.to_owned();
     }
-    let mut shown = url.clone();
-    let _ = (shown.set_username(""), shown.set_password(None));
-    shown.set_query(None);
-    shown.set_fragment(None);
+    let mut display_path = url.clone();
+    let _ = (display_path.set_username(""), display_path.set_password(None));
+    display_path.set_query(None);
+    display_path.set_fragment(None);
     let query =
         url.query().map(|query| format!("?{}", query_text(query, &request.secret_parameters))).unwrap_or_default();
-    format!("{shown}{query}")
+    format!("{display_path}{query}")
 }
 
 fn query_text(query: &str, secret_parameters: &[String]) -> String {
@@ -180,8 +180,8 @@ fn part_text(part: &BodyPart, redactor: &Redactor) -> String {
 fn body_text(body: &[u8], redactor: &Redactor) -> String {
     let Ok(text) = std::str::from_utf8(body) else { return String::new() };
     let redacted = redactor.redact_text(text);
-    let shown = truncate(&redacted, MAX_BODY_CHARS);
-    sanitize(&shown).lines().map(|line| format!("    {line}\n")).collect()
+    let display_path = truncate(&redacted, MAX_BODY_CHARS);
+    sanitize(&display_path).lines().map(|line| format!("    {line}\n")).collect()
 }
 
 /// A value on one line.

@@ -47,7 +47,7 @@ impl World for DryRunWorld {
         Box::pin(std::future::ready(Err(error)))
     }
 
-    fn change_file(&self, change: &str) -> Result<(), WorldError> {
+    fn approve_file_change(&self, change: &str) -> Result<(), WorldError> {
         Err(self.record(format!("{}\n", super::describe::line(change, &self.redactor))))
     }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use crate::budget::{BudgetExceeded, round_limit};
+use crate::budget::{BudgetExceeded, round_for_display};
 use crate::diagnostic::truncate;
 use crate::redact::Redactor;
 
@@ -76,7 +76,7 @@ pub enum WorldError {
         reason: &'static str,
     },
     /// It timed out, and was killed.
-    #[error("timed out after {:?}", round_limit(*after))]
+    #[error("timed out after {:?}", round_for_display(*after))]
     TimedOut {
         /// The time limit.
         after: Duration,
@@ -85,7 +85,7 @@ pub enum WorldError {
     },
     /// It timed out while it waited for a free place.
     #[error(
-        "program limit reached: {limit} running (waited {after:?}); try again later, or raise `server.limits.programs`", after = round_limit(*after)
+        "program limit reached: {limit} running (waited {after:?}); try again later, or raise `server.limits.programs`", after = round_for_display(*after)
     )]
     ProgramLimit {
         /// How many programs may run at once.

@@ -199,30 +199,30 @@ pub(super) async fn send(clients: &HttpClients, request: HttpRequest) -> Result<
 pub(super) async fn within_limits(
     cancel: &CancellationToken,
     timeout: Duration,
-    exchange: impl Future<Output = Result<HttpResponse, WorldError>>,
+    in_flight: impl Future<Output = Result<HttpResponse, WorldError>>,
 ) -> Result<HttpResponse, WorldError> {
     tokio::select! {
         biased;
         () = cancel.cancelled() => Err(WorldError::Cancelled),
         () = tokio::time::sleep(timeout) => Err(WorldError::timed_out(timeout)),
-        response = exchange => response,
+        response = in_flight => response,
     }
 }
 
 async fn follow_redirects(clients: &HttpClients, mut request: HttpRequest) -> Result<HttpResponse, WorldError> {
-    let mut hop = OutgoingRequest::new(&mut request)?;
+    let mut outgoing = OutgoingRequest::new(&mut request)?;
     for redirects in 0..=MAX_REDIRECTS {
-        let answer = send_hop(clients, &hop, &request.host_policy).await;
+        let answer = send_hop(clients, &outgoing, &request.host_policy).await;
         let answer = if redirects == 0 { answer } else { answer.map_err(WorldError::after_redirect) }?;
-        let (answer, exchange) = (answer.response, answer.exchange);
+        let (answer, in_flight) = (answer.response, answer.in_flight);
         let Some(location) = redirect_location(&answer).filter(|_| request.follows_redirects) else {
             let reading = BodyReading { limit: request.read_limit(), decodes_text: request.decodes_text };
-            let response = read_response(answer, hop, reading).await?;
-            exchange.end();
+            let response = read_response(answer, outgoing, reading).await?;
+            in_flight.end();
             return Ok(response);
         };
-        exchange.end();
-        hop.follow(answer.status(), &location)?;
+        in_flight.end();
+        outgoing.follow(answer.status(), &location)?;
     }
     Err(WorldError::TooManyRedirects { limit: MAX_REDIRECTS })
 }
@@ -230,66 +230,70 @@ async fn follow_redirects(clients: &HttpClients, mut request: HttpRequest) -> Re
 /// The head of a response, of which the body is still to be read.
 struct ResponseHead<'c> {
     response: reqwest::Response,
-    exchange: InFlightRequest<'c>,
+    in_flight: InFlightRequest<'c>,
 }
 
-/// Sends a request to the server of `hop`. A connection that was kept from an earlier request may just be closed: if the
+/// Sends a request to the server of `outgoing`. A connection that was kept from an earlier request may just be closed: if the
 /// method is idempotent, or nothing was written, the request is then sent once more, on a new connection (RFC 9110,
 /// 9.2.2).
 async fn send_hop<'c>(
     clients: &'c HttpClients,
-    hop: &OutgoingRequest,
+    outgoing: &OutgoingRequest,
     allow: &HostPolicy,
 ) -> Result<ResponseHead<'c>, WorldError> {
-    let key = pool_key(hop, allow)?;
-    let mut exchange = clients.begin(key.clone(), &hop.tls)?;
-    let mut answer = send_by(&mut exchange, hop).await?;
+    let key = pool_key(outgoing, allow)?;
+    let mut in_flight = clients.begin(key.clone(), &outgoing.tls)?;
+    let mut answer = send_by(&mut in_flight, outgoing).await?;
     if let Err(error) = &answer
         && (is_unsent(error)
-            || exchange.client.has_answered.load(Ordering::Relaxed) && hop.may_resend_on_new_connection(error))
+            || in_flight.client.has_answered.load(Ordering::Relaxed) && outgoing.may_resend_on_new_connection(error))
     {
-        exchange = clients.begin(PoolKey { keeps_connections: false, ..key }, &hop.tls)?;
-        answer = send_by(&mut exchange, hop).await?;
+        in_flight = clients.begin(PoolKey { keeps_connections: false, ..key }, &outgoing.tls)?;
+        answer = send_by(&mut in_flight, outgoing).await?;
     }
-    let response = answer.map_err(|error| classify_error(&error, &hop.peer()))?;
-    Ok(ResponseHead { response, exchange })
+    let response = answer.map_err(|error| classify_error(&error, &outgoing.peer()))?;
+    Ok(ResponseHead { response, in_flight })
 }
 
-/// The client that may connect to the server of `hop`, or to its proxy.
-fn pool_key(hop: &OutgoingRequest, allow: &HostPolicy) -> Result<PoolKey, WorldError> {
-    let addresses = match &hop.proxy {
+/// The client that may connect to the server of `outgoing`, or to its proxy.
+fn pool_key(outgoing: &OutgoingRequest, allow: &HostPolicy) -> Result<PoolKey, WorldError> {
+    let addresses = match &outgoing.proxy {
         Some(proxy) => {
-            allow.check_proxied_url(&hop.url)?;
+            allow.check_proxied_url(&outgoing.url)?;
             proxy.allowed_addresses()?
         }
         None => {
-            allow.check_url(&hop.url)?;
-            allow.allowed_addresses(&hop.url)
+            allow.check_url(&outgoing.url)?;
+            allow.allowed_addresses(&outgoing.url)
         }
     };
-    let proxy = hop.proxy.as_ref().map(|proxy| proxy.url().clone());
-    let origin = hop.url.origin();
-    Ok(PoolKey { addresses, tls: hop.tls.key(), proxy, origin, keeps_connections: hop.keeps_connection })
+    let proxy = outgoing.proxy.as_ref().map(|proxy| proxy.url().clone());
+    let origin = outgoing.url.origin();
+    Ok(PoolKey { addresses, tls: outgoing.tls.key(), proxy, origin, keeps_connections: outgoing.keeps_connection })
 }
 
 async fn send_by(
-    exchange: &mut InFlightRequest<'_>,
-    hop: &OutgoingRequest,
+    in_flight: &mut InFlightRequest<'_>,
+    outgoing: &OutgoingRequest,
 ) -> Result<Result<reqwest::Response, reqwest::Error>, WorldError> {
-    let mut request = exchange.client.client.request(hop.method.clone(), hop.url.clone()).headers(hop.headers.clone());
-    if let Some(body) = &hop.body {
+    let mut request = in_flight
+        .client
+        .client
+        .request(outgoing.method.clone(), outgoing.url.clone())
+        .headers(outgoing.headers.clone());
+    if let Some(body) = &outgoing.body {
         let opened = body.open().await?;
         if let Some((length, content_type)) = opened.streamed {
             request = request.header(CONTENT_LENGTH, length).header(CONTENT_TYPE, content_type);
         }
         request = request.body(opened.body);
         if body.is_large() {
-            exchange.begin_transfer();
+            in_flight.begin_transfer();
         }
     }
     let reason = "it sends other data without an end";
-    let host = hop.peer().host;
-    exchange.send(request).await.map_err(|FloodError| WorldError::NoResponse { host: host.to_owned(), reason })
+    let host = outgoing.peer().host;
+    in_flight.send(request).await.map_err(|FloodError| WorldError::NoResponse { host: host.to_owned(), reason })
 }
 
 impl OutgoingRequest {
@@ -320,7 +324,7 @@ struct BodyReading {
 
 async fn read_response(
     mut answer: reqwest::Response,
-    hop: OutgoingRequest,
+    outgoing: OutgoingRequest,
     BodyReading { limit, decodes_text }: BodyReading,
 ) -> Result<HttpResponse, WorldError> {
     let status = answer.status().as_u16();
@@ -329,11 +333,11 @@ async fn read_response(
         headers.map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
     let headers = headers.collect();
     let length = content_length(&answer);
-    let has_body = hop.method != Method::HEAD && !matches!(status, 204 | 304);
-    let lookahead = hop.proxy.as_ref().map_or(0, |proxy| proxy.redactor().lookahead());
+    let has_body = outgoing.method != Method::HEAD && !matches!(status, 204 | 304);
+    let lookahead = outgoing.proxy.as_ref().map_or(0, |proxy| proxy.redactor().lookahead());
     let read_limit = usize::try_from(limit).unwrap_or(usize::MAX).saturating_add(lookahead);
     let (mut bytes, mut missing) = (Vec::new(), 0);
-    while let Some(chunk) = answer.chunk().await.map_err(|error| classify_error(&error, &hop.peer()))? {
+    while let Some(chunk) = answer.chunk().await.map_err(|error| classify_error(&error, &outgoing.peer()))? {
         let room = read_limit.saturating_sub(bytes.len()).min(chunk.len());
         bytes.extend_from_slice(chunk.get(..room).unwrap_or_default());
         missing += (chunk.len() - room) as u64;
@@ -349,7 +353,7 @@ async fn read_response(
     }
     // HTTP/2 servers may end a body early by a reset that is no error.
     if has_body && missing == 0 && length.is_some_and(|length| length > bytes.len() as u64) {
-        return Err(WorldError::InvalidResponse { host: hop.peer().host.to_owned() });
+        return Err(WorldError::InvalidResponse { host: outgoing.peer().host.to_owned() });
     }
     let content_type = answer.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let bytes = if decodes_text { decode_text(bytes, content_type) } else { bytes };
@@ -357,10 +361,10 @@ async fn read_response(
         status,
         headers,
         body: CapturedBytes::new(bytes, missing),
-        url: hop.url,
+        url: outgoing.url,
         source: ResponseSource::Server,
     };
-    Ok(match &hop.proxy {
+    Ok(match &outgoing.proxy {
         Some(proxy) => response.redact(proxy.redactor(), limit),
         None => response,
     })

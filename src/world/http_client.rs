@@ -35,7 +35,7 @@ const PING_TIMEOUT: Duration = Duration::from_secs(5);
 /// A client for each origin and set of allowed addresses, built on first use. They share no connections, so that none is
 /// used by a request that could not have opened it.
 pub(super) struct HttpClients {
-    kept: Mutex<ClientPool>,
+    pool: Mutex<ClientPool>,
     lookup: Arc<dyn HostLookup>,
 }
 
@@ -136,7 +136,7 @@ impl Drop for InFlightRequest<'_> {
 impl HttpClients {
     /// Clients that resolve names by `lookup`.
     pub(super) fn with_lookup(lookup: Arc<dyn HostLookup>) -> HttpClients {
-        HttpClients { kept: Mutex::default(), lookup }
+        HttpClients { pool: Mutex::default(), lookup }
     }
 
     /// Begins a request by the client for `key`, which is that of `tls`.
@@ -146,27 +146,27 @@ impl HttpClients {
     }
 
     fn get(&self, key: &PoolKey, tls: &TlsOptions) -> Result<Arc<HttpClient>, WorldError> {
-        let mut kept = self.kept.lock();
-        if let Some(found) = kept.by_key.get_mut(key).filter(|_| key.keeps_connections) {
+        let mut pool = self.pool.lock();
+        if let Some(found) = pool.by_key.get_mut(key).filter(|_| key.keeps_connections) {
             found.last_used = Instant::now();
             return Ok(found.client.clone());
         }
-        let config = kept.tls_config(&key.tls, tls).ok_or(WorldError::NoHttpClient)?;
+        let config = pool.tls_config(&key.tls, tls).ok_or(WorldError::NoHttpClient)?;
         let client = build_client(key, config, self.lookup.clone()).ok_or(WorldError::NoHttpClient)?;
         let client =
             Arc::new(HttpClient { client, has_answered: AtomicBool::default(), thread: ConnectionThread::start() });
         if key.keeps_connections && client.thread.is_running() {
-            kept.make_room();
-            kept.by_key.insert(key.clone(), PooledClient { client: client.clone(), last_used: Instant::now() });
+            pool.make_room();
+            pool.by_key.insert(key.clone(), PooledClient { client: client.clone(), last_used: Instant::now() });
         }
         Ok(client)
     }
 
     /// Keeps `client` no longer.
     fn remove(&self, key: &PoolKey, client: &Arc<HttpClient>) {
-        let mut kept = self.kept.lock();
-        if kept.by_key.get(key).is_some_and(|found| Arc::ptr_eq(&found.client, client)) {
-            kept.by_key.remove(key);
+        let mut pool = self.pool.lock();
+        if pool.by_key.get(key).is_some_and(|found| Arc::ptr_eq(&found.client, client)) {
+            pool.by_key.remove(key);
         }
     }
 }
@@ -187,7 +187,7 @@ impl ClientPool {
     /// Drops the client that was not used for the longest time, if there are too many.
     fn make_room(&mut self) {
         if self.by_key.len() >= MAX_CLIENTS {
-            let oldest = self.by_key.iter().min_by_key(|(_, kept)| kept.last_used).map(|(key, _)| key.clone());
+            let oldest = self.by_key.iter().min_by_key(|(_, pool)| pool.last_used).map(|(key, _)| key.clone());
             oldest.and_then(|key| self.by_key.remove(&key));
         }
     }

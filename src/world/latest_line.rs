@@ -19,13 +19,13 @@ const MAX_LINE_CHARS: usize = 300;
 /// The latest line that a program has printed, without secrets, escapes and blank lines. A carriage return ends a line too.
 #[derive(Default)]
 pub struct LatestLine {
-    state: Mutex<OutputEnd>,
+    state: Mutex<OutputTail>,
     changed: Notify,
 }
 
 /// The end of the output so far.
 #[derive(Default)]
-struct OutputEnd {
+struct OutputTail {
     bytes: Vec<u8>,
     /// Whether earlier bytes are dropped, with which a secret may begin.
     is_cut: bool,
@@ -61,7 +61,7 @@ impl LatestLine {
         self.state().latest_line()
     }
 
-    fn state(&self) -> MutexGuard<'_, OutputEnd> {
+    fn state(&self) -> MutexGuard<'_, OutputTail> {
         self.state.lock()
     }
 }
@@ -73,7 +73,7 @@ impl fmt::Debug for LatestLine {
     }
 }
 
-impl OutputEnd {
+impl OutputTail {
     /// How many bytes a secret may begin before a line.
     fn lookbehind(&self) -> usize {
         self.redactors.iter().map(|redactor| redactor.lookahead()).max().unwrap_or_default()
@@ -137,9 +137,9 @@ mod tests {
         let latest = output(None);
         let pushed =
             [("a", None), ("b\n", Some("ab")), ("\n \n", Some("ab")), ("c\rd", Some("c")), ("\x1b[1me\n", Some("de"))];
-        for (bytes, shown) in pushed {
+        for (bytes, display_path) in pushed {
             latest.push(bytes.as_bytes());
-            assert_eq!(latest.get().as_deref(), shown);
+            assert_eq!(latest.get().as_deref(), display_path);
         }
         latest.push(b"end");
         assert_eq!(latest.get().unwrap(), "de");
@@ -154,10 +154,10 @@ mod tests {
             let latest = output(Some(SECRET));
             for piece in printed.as_bytes().chunks(size) {
                 latest.push(piece);
-                let shown = latest.get().unwrap_or_default();
+                let display_path = latest.get().unwrap_or_default();
                 assert!(
-                    !["hunter", "22-9d", "41+x", "second", "of-it"].iter().any(|part| shown.contains(part)),
-                    "{shown}"
+                    !["hunter", "22-9d", "41+x", "second", "of-it"].iter().any(|part| display_path.contains(part)),
+                    "{display_path}"
                 );
             }
             assert_eq!(latest.get().unwrap(), "last");
@@ -175,7 +175,10 @@ mod tests {
             }
         }
         latest.push(b"\n");
-        let shown = latest.get().unwrap();
-        assert!(shown.chars().count() <= MAX_LINE_CHARS + 1 && shown.starts_with("xxx"), "{shown}");
+        let display_path = latest.get().unwrap();
+        assert!(
+            display_path.chars().count() <= MAX_LINE_CHARS + 1 && display_path.starts_with("xxx"),
+            "{display_path}"
+        );
     }
 }

@@ -84,14 +84,14 @@ pub struct SentAction {
 }
 
 impl SentAction {
-    fn of_program(command: &ProgramCommand) -> SentAction {
+    fn from_program(command: &ProgramCommand) -> SentAction {
         let words = command.args.iter().map(|word| String::from_utf8_lossy(word.as_bytes()).into_owned());
         let stdin = command.stdin.as_ref().map(|stdin| String::from_utf8_lossy(stdin).into_owned());
         let argv = std::iter::once(command.program.clone()).chain(words).collect();
         SentAction { argv: Some(argv), stdin, ..SentAction::default() }
     }
 
-    fn of_request(request: &HttpRequest) -> SentAction {
+    fn from_request(request: &HttpRequest) -> SentAction {
         let body = match &request.body {
             Some(RequestBody::Bytes(bytes)) => Some(bytes.clone()),
             Some(RequestBody::Multipart(_)) | None => None,
@@ -170,7 +170,7 @@ impl MockWorld {
 
 impl World for MockWorld {
     fn run_program(&self, command: ProgramCommand) -> BoxFuture<'_, Result<ProgramOutput, WorldError>> {
-        self.log().sent.push(SentAction::of_program(&command));
+        self.log().sent.push(SentAction::from_program(&command));
         let kind = if command.is_script { "script" } else { "exec" };
         let reply = self.reply(command.step.as_deref(), kind);
         if let (None, Some(real)) = (reply, &self.real) {
@@ -187,7 +187,7 @@ impl World for MockWorld {
     }
 
     fn send_request(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, WorldError>> {
-        self.log().sent.push(SentAction::of_request(&request));
+        self.log().sent.push(SentAction::from_request(&request));
         let reply = self.reply(request.step.as_deref(), "http");
         if let (None, Some(real)) = (reply, &self.real) {
             return real.send_request(request);
@@ -210,14 +210,14 @@ impl World for MockWorld {
         }
     }
 
-    fn change_file(&self, change: &str) -> Result<(), WorldError> {
+    fn approve_file_change(&self, change: &str) -> Result<(), WorldError> {
         match &self.real {
-            Some(real) => real.change_file(change),
+            Some(real) => real.approve_file_change(change),
             None => Err(self.refuse(format!("file action `{}`", line(change, &self.redactor)))),
         }
     }
 
-    fn sleeps(&self) -> bool {
+    fn has_real_time(&self) -> bool {
         self.real.is_some()
     }
 

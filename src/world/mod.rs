@@ -100,7 +100,7 @@ pub trait World: Send + Sync {
     ///
     /// # Errors
     /// Files are not to be changed.
-    fn change_file(&self, _change: &str) -> Result<(), WorldError> {
+    fn approve_file_change(&self, _change: &str) -> Result<(), WorldError> {
         Ok(())
     }
 
@@ -115,7 +115,7 @@ pub trait World: Send + Sync {
     }
 
     /// Whether pauses of actions take their time. In a test they do not.
-    fn sleeps(&self) -> bool {
+    fn has_real_time(&self) -> bool {
         true
     }
 

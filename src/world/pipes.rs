@@ -38,7 +38,7 @@ impl ParentPipes {
         limit: u64,
         budget: &Budget,
     ) -> io::Result<(ParentPipes, supervisor::ChildStdio)> {
-        let (feed, fed) = match stdin {
+        let (stdin_writer, fed) = match stdin {
             Some(bytes) => {
                 let (ours, theirs) = pipe()?;
                 (StdinWriter { pipe: Some(ours), bytes, written: 0 }, Some(theirs.into_blocking_fd()?))
@@ -47,7 +47,7 @@ impl ParentPipes {
         };
         let ((stdout, out), (stderr, err)) = (output_pipe()?, output_pipe()?);
         let ours = ParentPipes {
-            stdin: feed,
+            stdin: stdin_writer,
             stdout: OutputReader::new(stdout, limit, budget),
             stderr: OutputReader::new(stderr, limit, budget),
         };

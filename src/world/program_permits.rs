@@ -12,7 +12,7 @@ const DEFAULT_MAX_PROGRAMS: usize = 64;
 #[derive(Clone)]
 pub(super) struct ProgramPermits {
     semaphore: Arc<Semaphore>,
-    bound: Arc<Mutex<PermitLimit>>,
+    limit_state: Arc<Mutex<PermitLimit>>,
 }
 
 struct PermitLimit {
@@ -23,8 +23,11 @@ struct PermitLimit {
 
 impl Default for ProgramPermits {
     fn default() -> ProgramPermits {
-        let bound = PermitLimit { limit: DEFAULT_MAX_PROGRAMS, excess: 0 };
-        ProgramPermits { semaphore: Arc::new(Semaphore::new(DEFAULT_MAX_PROGRAMS)), bound: Arc::new(Mutex::new(bound)) }
+        let limit_state = PermitLimit { limit: DEFAULT_MAX_PROGRAMS, excess: 0 };
+        ProgramPermits {
+            semaphore: Arc::new(Semaphore::new(DEFAULT_MAX_PROGRAMS)),
+            limit_state: Arc::new(Mutex::new(limit_state)),
+        }
     }
 }
 
@@ -37,17 +40,17 @@ impl ProgramPermits {
     /// Sets the limit. Running programs are not affected.
     pub(super) fn set_limit(&self, limit: usize) {
         let limit = limit.clamp(1, Semaphore::MAX_PERMITS);
-        let mut bound = self.lock();
-        if limit < bound.limit {
-            let fewer = bound.limit - limit;
-            bound.excess += fewer - self.semaphore.forget_permits(fewer);
+        let mut limit_state = self.lock();
+        if limit < limit_state.limit {
+            let fewer = limit_state.limit - limit;
+            limit_state.excess += fewer - self.semaphore.forget_permits(fewer);
         } else {
-            let more = limit - bound.limit;
-            let kept = bound.excess.min(more);
-            bound.excess -= kept;
+            let more = limit - limit_state.limit;
+            let kept = limit_state.excess.min(more);
+            limit_state.excess -= kept;
             self.semaphore.add_permits(more - kept);
         }
-        bound.limit = limit;
+        limit_state.limit = limit;
     }
 
     /// Waits for a permit. Never `None`, as the semaphore is not closed.
@@ -57,7 +60,7 @@ impl ProgramPermits {
     }
 
     fn lock(&self) -> MutexGuard<'_, PermitLimit> {
-        self.bound.lock()
+        self.limit_state.lock()
     }
 }
 
@@ -69,9 +72,9 @@ pub(super) struct ProgramPermit {
 
 impl Drop for ProgramPermit {
     fn drop(&mut self) {
-        let mut bound = self.permits.lock();
-        if bound.excess > 0 {
-            bound.excess -= 1;
+        let mut limit_state = self.permits.lock();
+        if limit_state.excess > 0 {
+            limit_state.excess -= 1;
             self.permit.take().into_iter().for_each(OwnedSemaphorePermit::forget);
         }
     }

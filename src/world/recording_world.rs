@@ -104,10 +104,10 @@ impl World for RecordingWorld {
         self.world.access_token(request, rejected)
     }
 
-    fn change_file(&self, change: &str) -> Result<(), WorldError> {
+    fn approve_file_change(&self, change: &str) -> Result<(), WorldError> {
         let number = self.begin("file", format!("file action `{}`", line(change, &self.redactor)));
         self.end(number, Err("no mock stands in for a change of files".to_owned()));
-        self.world.change_file(change)
+        self.world.approve_file_change(change)
     }
 
     fn redactor(&self) -> Option<&Redactor> {
@@ -118,8 +118,8 @@ impl World for RecordingWorld {
         self.world.redact(text)
     }
 
-    fn sleeps(&self) -> bool {
-        self.world.sleeps()
+    fn has_real_time(&self) -> bool {
+        self.world.has_real_time()
     }
 
     fn needs_credentials(&self) -> bool {

@@ -138,8 +138,8 @@ impl World for RedactingWorld {
         })
     }
 
-    fn change_file(&self, change: &str) -> Result<(), WorldError> {
-        self.world.change_file(change)
+    fn approve_file_change(&self, change: &str) -> Result<(), WorldError> {
+        self.world.approve_file_change(change)
     }
 
     fn redactor(&self) -> Option<&Redactor> {
@@ -150,8 +150,8 @@ impl World for RedactingWorld {
         self.world.redact(self.redactor.redact_text(&text).into_owned())
     }
 
-    fn sleeps(&self) -> bool {
-        self.world.sleeps()
+    fn has_real_time(&self) -> bool {
+        self.world.has_real_time()
     }
 
     fn needs_credentials(&self) -> bool {

@@ -183,8 +183,8 @@ mod tests {
     }
 
     fn follow(mut request: HttpRequest, location: &str) -> Result<OutgoingRequest, WorldError> {
-        let mut hop = OutgoingRequest::new(&mut request)?;
-        hop.follow(StatusCode::FOUND, location).map(|()| hop)
+        let mut outgoing = OutgoingRequest::new(&mut request)?;
+        outgoing.follow(StatusCode::FOUND, location).map(|()| outgoing)
     }
 
     #[test]
@@ -198,8 +198,8 @@ mod tests {
             );
         }
         assert!(follow(request("https://a.example/", vec![HttpHeader::new("x", "1")]), "http://a.example/").is_ok());
-        let risen = follow(request("http://a.example/", secret), "https://a.example/").unwrap();
-        assert!(risen.headers.is_empty());
+        let upgraded = follow(request("http://a.example/", secret), "https://a.example/").unwrap();
+        assert!(upgraded.headers.is_empty());
     }
 
     #[test]

@@ -118,10 +118,10 @@ impl World for ReportingWorld {
         Box::pin(self.report(started, self.world.run_program(command), |output| program_end(output).into()))
     }
 
-    fn change_file(&self, change: &str) -> Result<(), WorldError> {
+    fn approve_file_change(&self, change: &str) -> Result<(), WorldError> {
         let action = super::describe::line(change, &self.redactor);
         (self.sink)(ActionReport::Start { action: &action, details: "" });
-        self.world.change_file(change)
+        self.world.approve_file_change(change)
     }
 
     fn redactor(&self) -> Option<&Redactor> {
@@ -157,8 +157,8 @@ impl World for ReportingWorld {
         }))
     }
 
-    fn sleeps(&self) -> bool {
-        self.world.sleeps()
+    fn has_real_time(&self) -> bool {
+        self.world.has_real_time()
     }
 
     fn needs_credentials(&self) -> bool {

@@ -99,12 +99,16 @@ impl ResponseCache {
         mut request: HttpRequest,
         slot: CacheSlot,
     ) -> Result<HttpResponse, WorldError> {
-        let kept = self.responses().find(&slot.key).filter(|kept| kept.covers(&slot)).map(|kept| kept.response.clone());
-        let kept = kept.filter(|kept| make_conditional(&mut request, kept));
+        let cached = self
+            .responses()
+            .find(&slot.key)
+            .filter(|cached| cached.covers(&slot))
+            .map(|cached| cached.response.clone());
+        let cached = cached.filter(|cached| make_conditional(&mut request, cached));
         let response = send(clients, request).await?;
-        if let Some(kept) = kept.filter(|_| response.status == 304) {
+        if let Some(cached) = cached.filter(|_| response.status == 304) {
             self.responses().mark_fresh(&slot.key);
-            return Ok(slot.truncate(&kept, ResponseSource::Revalidated));
+            return Ok(slot.truncate(&cached, ResponseSource::Revalidated));
         }
         if is_storable(&response) {
             self.responses().insert(slot.key, Arc::new(response.clone()), slot.lookahead);
@@ -113,7 +117,7 @@ impl ResponseCache {
     }
 
     fn find_fresh(&self, slot: &CacheSlot) -> Option<HttpResponse> {
-        let fresh = |kept: &&CachedResponse| kept.received.elapsed() < slot.max_age && kept.covers(slot);
+        let fresh = |cached: &&CachedResponse| cached.received.elapsed() < slot.max_age && cached.covers(slot);
         let response = self.responses().find(&slot.key).filter(fresh)?.response.clone();
         Some(slot.truncate(&response, ResponseSource::Cache))
     }
@@ -145,8 +149,8 @@ struct CacheSlot {
 
 impl CacheSlot {
     /// A kept response, as it would be read now.
-    fn truncate(&self, kept: &HttpResponse, source: ResponseSource) -> HttpResponse {
-        let mut response = HttpResponse { source, ..kept.clone() };
+    fn truncate(&self, cached: &HttpResponse, source: ResponseSource) -> HttpResponse {
+        let mut response = HttpResponse { source, ..cached.clone() };
         response.body.redact(&Redactor::default(), self.limit, InputEnd::Complete);
         response
     }
@@ -179,14 +183,14 @@ impl Drop for WaitingFetch<'_> {
 impl CachedResponses {
     fn find(&mut self, key: &Key) -> Option<&CachedResponse> {
         self.uses += 1;
-        let kept = self.by_key.get_mut(key)?;
-        kept.last_use = self.uses;
-        Some(kept)
+        let cached = self.by_key.get_mut(key)?;
+        cached.last_use = self.uses;
+        Some(cached)
     }
 
     /// The response is as good as new.
     fn mark_fresh(&mut self, key: &Key) {
-        self.by_key.get_mut(key).into_iter().for_each(|kept| kept.received = Instant::now());
+        self.by_key.get_mut(key).into_iter().for_each(|cached| cached.received = Instant::now());
     }
 
     fn insert(&mut self, key: Key, response: Arc<HttpResponse>, lookahead: u64) {
@@ -200,7 +204,7 @@ impl CachedResponses {
         let last_use = self.uses;
         self.by_key.insert(key, CachedResponse { response, lookahead, received: Instant::now(), last_use });
         while self.by_key.len() > MAX_RESPONSES || self.bytes > MAX_BYTES {
-            let Some(oldest) = self.by_key.iter().min_by_key(|(_, kept)| kept.last_use).map(|(key, _)| *key) else {
+            let Some(oldest) = self.by_key.iter().min_by_key(|(_, cached)| cached.last_use).map(|(key, _)| *key) else {
                 return;
             };
             self.remove(&oldest);
@@ -236,15 +240,15 @@ fn cache_key(request: &HttpRequest) -> Option<Key> {
     Some(sha256(format!("{:?}", (&request.method, request.url.as_str(), headers, limits)).as_bytes()))
 }
 
-/// Asks for a response only if it is not `kept`, which needs a validator (RFC 9110, 13.1).
-fn make_conditional(request: &mut HttpRequest, kept: &HttpResponse) -> bool {
+/// Asks for a response only if it is not `cached`, which needs a validator (RFC 9110, 13.1).
+fn make_conditional(request: &mut HttpRequest, cached: &HttpResponse) -> bool {
     let conditional = |header: &HttpHeader| header.name.to_ascii_lowercase().starts_with("if-");
     if request.headers.iter().any(conditional) {
         return false;
     }
     let before = request.headers.len();
     for (validator, condition) in [("etag", "If-None-Match"), ("last-modified", "If-Modified-Since")] {
-        request.headers.extend(kept.header(validator).map(|value| HttpHeader::new(condition, value)));
+        request.headers.extend(cached.header(validator).map(|value| HttpHeader::new(condition, value)));
     }
     request.headers.len() > before
 }

@@ -79,8 +79,8 @@ impl World for TracingWorld {
         self.world.run_program(command)
     }
 
-    fn sleeps(&self) -> bool {
-        self.world.sleeps()
+    fn has_real_time(&self) -> bool {
+        self.world.has_real_time()
     }
 
     fn needs_credentials(&self) -> bool {

@@ -49,7 +49,7 @@ pub(super) struct EntryAccess<'a, 'r> {
     pub(super) all: &'a [MapEntry],
     pub(super) entries: std::slice::Iter<'a, MapEntry>,
     pub(super) known: Option<&'static [&'static str]>,
-    pub(super) corrected: Vec<&'static str>,
+    pub(super) corrected_keys: Vec<&'static str>,
     pub(super) value: Option<NodeId>,
     pub(super) key: Option<NodeId>,
 }
@@ -60,7 +60,7 @@ impl<'a, 'r> EntryAccess<'a, 'r> {
         all: &'a [MapEntry],
         known: Option<&'static [&'static str]>,
     ) -> EntryAccess<'a, 'r> {
-        EntryAccess { reader, all, entries: all.iter(), known, corrected: Vec::new(), value: None, key: None }
+        EntryAccess { reader, all, entries: all.iter(), known, corrected_keys: Vec::new(), value: None, key: None }
     }
 
     /// The field of a struct that a key names, or was meant to name.
@@ -73,12 +73,12 @@ impl<'a, 'r> EntryAccess<'a, 'r> {
             return None;
         }
         self.report_unknown(key, self.reader.document.location(entry.key), known);
-        let meant = other_name(key, known).or_else(|| nearest(key, known.iter().copied()));
+        let meant = correct_key(key, known).or_else(|| nearest(key, known.iter().copied()));
         let Some(meant) = meant.filter(|meant| !self.is_taken(meant)) else {
             self.reader.report.borrow_mut().mark_incomplete(self.reader.location().span());
             return None;
         };
-        self.corrected.push(meant);
+        self.corrected_keys.push(meant);
         Some(meant)
     }
 
@@ -89,15 +89,16 @@ impl<'a, 'r> EntryAccess<'a, 'r> {
 
     /// Whether a key is written beside this one, or another one is read as it.
     fn is_taken(&self, name: &str) -> bool {
-        self.corrected.contains(&name) || self.all.iter().any(|other| self.reader.document.key_text(other.key) == name)
+        self.corrected_keys.contains(&name)
+            || self.all.iter().any(|other| self.reader.document.key_text(other.key) == name)
     }
 
     fn report_unknown(&self, key: &str, at: Location, known: &'static [&'static str]) {
         let is_plain = self.is_written_as(at, key);
         let mut report = self.reader.report.borrow_mut();
         let diagnostic = report.error(Code::UnknownKey, at, format!("unknown key `{key}`"));
-        match other_name(key, known) {
-            Some(name) if self.corrected.contains(&name) => {
+        match correct_key(key, known) {
+            Some(name) if self.corrected_keys.contains(&name) => {
                 diagnostic.help(format!("remove it: another key is read as `{name}`"))
             }
             Some(name) if self.is_taken(name) => diagnostic.help(format!("remove it: `{name}` is there already")),
@@ -157,7 +158,7 @@ const OTHER_NAMES: &[(&str, &[&str])] = &[
 ];
 
 /// The known key that is called by another name elsewhere.
-fn other_name(key: &str, known: &'static [&'static str]) -> Option<&'static str> {
+fn correct_key(key: &str, known: &'static [&'static str]) -> Option<&'static str> {
     let mut meant = OTHER_NAMES.iter().filter(|(_, others)| others.contains(&key)).map(|(name, _)| *name);
     meant.find_map(|meant| known.iter().find(|name| **name == meant)).copied()
 }

@@ -69,7 +69,7 @@ pub(super) struct MapEntry {
 #[derive(Debug, Clone)]
 pub(super) struct ScalarNode {
     /// The text, where the value is not a string.
-    spelling: Option<Box<str>>,
+    source_text: Option<Box<str>>,
     pub(super) style: ScalarStyle,
     pub(super) value: Value,
 }
@@ -77,12 +77,12 @@ pub(super) struct ScalarNode {
 impl ScalarNode {
     /// A scalar with this text and value.
     pub(super) fn new(text: &str, style: ScalarStyle, value: Value) -> ScalarNode {
-        let spelling = (!value.is_string()).then(|| text.into());
-        ScalarNode { spelling, style, value }
+        let source_text = (!value.is_string()).then(|| text.into());
+        ScalarNode { source_text, style, value }
     }
 
     pub(super) fn text(&self) -> &str {
-        self.spelling.as_deref().or(self.value.as_str()).unwrap_or_default()
+        self.source_text.as_deref().or(self.value.as_str()).unwrap_or_default()
     }
 }
 

@@ -119,8 +119,8 @@ impl Document {
     }
 
     /// Puts a value in the place of a node, which keeps its span.
-    pub fn replace(&mut self, node: NodeId, with: NodeId) {
-        let Some(kind) = self.node(with).map(|node| node.kind.clone()) else { return };
+    pub fn replace(&mut self, node: NodeId, replacement: NodeId) {
+        let Some(kind) = self.node(replacement).map(|node| node.kind.clone()) else { return };
         if let Some(node) = self.nodes.get_mut(node.0 as usize) {
             node.kind = kind;
         }

@@ -10,7 +10,7 @@ use super::parse::{decode, parse};
 use crate::diagnostic::Report;
 
 /// The indentation of an entry as it is given.
-const GIVEN_STEP: usize = 2;
+const DEFAULT_INDENT: usize = 2;
 
 /// An entry of a map at the top of a file, such as a prompt below `prompts`.
 #[derive(Debug, Clone, Copy)]
@@ -126,7 +126,7 @@ impl Layout<'_> {
         }
         let child_column = match children.first() {
             Some(first) => self.column_of(first).filter(|child| *child > column).ok_or_else(layout)?,
-            None => column + GIVEN_STEP,
+            None => column + DEFAULT_INDENT,
         };
         let lines = indented(entry.text, child_column, child_column - column);
         let at = self.end_of_content(self.region_of(found, &root), child_column);
@@ -154,7 +154,7 @@ impl Layout<'_> {
             None => self.end_of_content(0..self.text.len(), 0),
         };
         let mut lines = vec![format!("{}{}:", " ".repeat(column), entry.section)];
-        lines.extend(indented(entry.text, column + GIVEN_STEP, GIVEN_STEP));
+        lines.extend(indented(entry.text, column + DEFAULT_INDENT, DEFAULT_INDENT));
         self.insertion(at, self.is_spaced(root), &lines)
     }
 
@@ -191,7 +191,7 @@ impl Layout<'_> {
     }
 
     /// The line on which what stands behind an offset begins, or the end of the text.
-    pub(super) fn next_line_behind(&self, offset: usize) -> usize {
+    pub(super) fn next_line_after(&self, offset: usize) -> usize {
         self.document.next_start(offset).map_or(self.text.len(), |next| self.line_start(next).max(offset))
     }
 
@@ -273,7 +273,7 @@ impl NotBlockMap {
 fn indented(text: &str, column: usize, step: usize) -> Vec<String> {
     let indent = |line: &str| {
         let spaces = line.len() - line.trim_start_matches(' ').len();
-        let within = spaces / GIVEN_STEP * step + spaces % GIVEN_STEP;
+        let within = spaces / DEFAULT_INDENT * step + spaces % DEFAULT_INDENT;
         format!("{}{}", " ".repeat(column + within), line.trim_start_matches(' '))
     };
     text.lines().map(|line| if line.trim().is_empty() { String::new() } else { indent(line) }).collect()

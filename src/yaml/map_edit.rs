@@ -34,12 +34,17 @@ pub fn add_pair(text: &str, map: &str, pair: &WrittenPair<'_>) -> Result<String,
 ///
 /// # Errors
 /// As for [`add_pair`].
-pub fn replace_pair(text: &str, map: &str, key: &str, with: Option<&WrittenPair<'_>>) -> Result<String, InsertError> {
+pub fn replace_pair(
+    text: &str,
+    map: &str,
+    key: &str,
+    replacement: Option<&WrittenPair<'_>>,
+) -> Result<String, InsertError> {
     let change = |fields: &mut Map<String, Value>| {
         fields.shift_remove(key);
-        fields.extend(with.map(|pair| (pair.key.to_owned(), pair.value.clone())));
+        fields.extend(replacement.map(|pair| (pair.key.to_owned(), pair.value.clone())));
     };
-    edit(text, map, |found| found.replace(key, with), change)
+    edit(text, map, |found| found.replace(key, replacement), change)
 }
 
 /// The value of a YAML text, if it is valid.
@@ -113,7 +118,7 @@ impl<'a> MapText<'a> {
         let first = self.layout.start_of(self.entries.first()?.key);
         let column = first - self.layout.line_start(first);
         let end = self.layout.end_of(self.node);
-        let region = self.layout.line_start(first)..self.layout.next_line_behind(end);
+        let region = self.layout.line_start(first)..self.layout.next_line_after(end);
         let at = self.layout.end_of_content(region, column);
         let line_break = self.line_break();
         let is_whole = at == 0 || self.text().get(..at)?.ends_with('\n');
@@ -122,15 +127,15 @@ impl<'a> MapText<'a> {
         Some(TextChange { range: at..at, text: format!("{lead}{}{lines}{line_break}", " ".repeat(column)) })
     }
 
-    fn replace(&self, key: &str, with: Option<&WrittenPair<'_>>) -> Option<TextChange> {
+    fn replace(&self, key: &str, replacement: Option<&WrittenPair<'_>>) -> Option<TextChange> {
         let document = self.layout.document;
         let number = self.entries.iter().position(|entry| document.key_text(entry.key) == key)?;
         let entry = self.entries.get(number)?;
         let range = self.layout.start_of(entry.key)..self.layout.end_of(entry.value);
-        match (self.is_flow(), with) {
+        match (self.is_flow(), replacement) {
             (true, Some(pair)) => Some(TextChange { range, text: pair.flow.to_owned() }),
             (true, None) => self.remove_from_braces(number, range),
-            (false, _) => self.replace_lines(range, with),
+            (false, _) => self.replace_lines(range, replacement),
         }
     }
 
@@ -146,7 +151,7 @@ impl<'a> MapText<'a> {
     }
 
     /// Puts lines in the place of a pair on its own line. A comment behind it gets a line above.
-    fn replace_lines(&self, range: Range<usize>, with: Option<&WrittenPair<'_>>) -> Option<TextChange> {
+    fn replace_lines(&self, range: Range<usize>, replacement: Option<&WrittenPair<'_>>) -> Option<TextChange> {
         let line_start = self.layout.line_start(range.start);
         let indent = self.text().get(line_start..range.start)?;
         let behind = self.text().get(range.end..)?;
@@ -155,7 +160,7 @@ impl<'a> MapText<'a> {
         if !(comment.is_empty() || comment.starts_with('#')) {
             return None;
         }
-        let pair = with.map(|pair| self.indented(pair.block, range.start - line_start));
+        let pair = replacement.map(|pair| self.indented(pair.block, range.start - line_start));
         let lines: Vec<&str> =
             [comment, pair.as_deref().unwrap_or_default()].into_iter().filter(|line| !line.is_empty()).collect();
         let end = range.end + rest.len();

@@ -63,7 +63,7 @@ fn source(path: &Path) -> Source {
     let room = relative.components().nth(1).unwrap().as_os_str().to_str().unwrap();
     let room = room.trim_end_matches(".rs").to_owned();
     let written = fs::read_to_string(path).unwrap();
-    let code = without_tests(&blanked(&written));
+    let code = without_tests(&with_literals_blanked(&written));
     Source { path: relative.to_str().unwrap().to_owned(), room, code }
 }
 
@@ -74,7 +74,7 @@ impl Source {
 }
 
 /// Replaces what is in comments and literals by blanks.
-fn blanked(text: &str) -> String {
+fn with_literals_blanked(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out: Vec<u8> = Vec::with_capacity(bytes.len());
     let mut at = 0;
@@ -184,18 +184,18 @@ fn places<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a 
 }
 
 /// The rooms, in the order of the map.
-fn rooms() -> Vec<String> {
+fn modules() -> Vec<String> {
     let map = fs::read_to_string(root().join("src/lib.rs")).unwrap();
     map.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';').map(str::to_owned)).collect()
 }
 
 /// The rooms that a use of `crate::` names: one, or several in braces.
-fn named_rooms(code: &str, at: usize) -> Vec<String> {
+fn imported_modules(code: &str, at: usize) -> Vec<String> {
     let rest = code[at + "crate::".len()..].trim_start();
     let word =
         |text: &str| text.chars().take_while(|c| c.is_alphanumeric() || *c == '_' || *c == '*').collect::<String>();
     let Some(group) = rest.strip_prefix('{') else { return vec![word(rest)] };
-    let mut rooms = Vec::new();
+    let mut modules = Vec::new();
     let mut depth = 0;
     let mut begins = true;
     for (at, c) in group.char_indices() {
@@ -205,13 +205,13 @@ fn named_rooms(code: &str, at: usize) -> Vec<String> {
             '}' => depth -= 1,
             ',' if depth == 0 => begins = true,
             c if begins && !c.is_whitespace() => {
-                rooms.push(word(&group[at..]));
+                modules.push(word(&group[at..]));
                 begins = false;
             }
             _ => {}
         }
     }
-    rooms
+    modules
 }
 
 fn assert_none(what: &str, offenders: &[String]) {
@@ -220,9 +220,9 @@ fn assert_none(what: &str, offenders: &[String]) {
 
 #[test]
 fn module_uses_only_modules_above_it() {
-    let rooms = rooms();
-    assert!(rooms.len() > 10, "{rooms:?}");
-    let order = |room: &str| rooms.iter().position(|known| known == room);
+    let modules = modules();
+    assert!(modules.len() > 10, "{modules:?}");
+    let order = |room: &str| modules.iter().position(|known| known == room);
     let mut offenders = Vec::new();
     for source in sources().iter().filter(|source| !["lib", "main", "build"].contains(&source.room.as_str())) {
         let Some(here) = order(&source.room) else {
@@ -230,7 +230,7 @@ fn module_uses_only_modules_above_it() {
             continue;
         };
         for at in source.code.match_indices("crate::").map(|(at, _)| at) {
-            for room in named_rooms(&source.code, at) {
+            for room in imported_modules(&source.code, at) {
                 // A macro of the crate, or the room itself, is no import of another.
                 let fine = order(&room).is_some_and(|there| there <= here);
                 if !fine {
@@ -245,15 +245,15 @@ fn module_uses_only_modules_above_it() {
 #[test]
 fn every_crate_is_imported_by_its_modules_only() {
     let mut offenders = Vec::new();
-    let doors = doors();
+    let crate_owners = crate_owners();
     for source in sources() {
-        for Door { name, rooms } in &doors {
+        for CrateOwner { name, modules } in &crate_owners {
             // A room's own file or folder of that name is another thing, and so is one that is imported from a room.
             let room = root().join("src").join(&source.room);
             let imported =
                 source.code.contains(&format!("::{name};")) || source.code.contains(&format!("::{name}::{{self"));
             let own = imported || room.join(format!("{name}.rs")).is_file() || room.join(name).is_dir();
-            if rooms.contains(&source.room) || own {
+            if modules.contains(&source.room) || own {
                 continue;
             }
             for at in places(&source.code, name) {
@@ -270,39 +270,39 @@ fn every_crate_is_imported_by_its_modules_only() {
 }
 
 /// A dependency that is named in some rooms alone.
-struct Door {
+struct CrateOwner {
     name: String,
-    rooms: Vec<String>,
+    modules: Vec<String>,
 }
 
 /// The doors, by the comments of Cargo.toml: each is that of the dependencies below it.
-fn doors() -> Vec<Door> {
+fn crate_owners() -> Vec<CrateOwner> {
     let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
     let (_, dependencies) = manifest.split_once("[dependencies]\n").unwrap();
     let (dependencies, _) = dependencies.split_once("\n[").unwrap();
-    let (mut doors, mut comment) = (Vec::new(), String::new());
+    let (mut crate_owners, mut comment) = (Vec::new(), String::new());
     let mut lines = dependencies.lines().peekable();
     while let Some(line) = lines.next() {
         if line.starts_with('#') {
             comment.push_str(line);
             continue;
         }
-        let rooms = comment.split_once("Door").map(|(_, rooms)| rooms).unwrap_or_default();
-        let rooms: Vec<_> = rooms.split([' ', ',', '.', ':']).filter_map(|word| word.strip_suffix('/')).collect();
-        if let (Some((name, _)), false) = (line.split_once(" ="), rooms.is_empty()) {
-            let rooms = rooms.into_iter().map(str::to_owned).collect();
-            doors.push(Door { name: name.replace('-', "_"), rooms });
+        let modules = comment.split_once("Door").map(|(_, modules)| modules).unwrap_or_default();
+        let modules: Vec<_> = modules.split([' ', ',', '.', ':']).filter_map(|word| word.strip_suffix('/')).collect();
+        if let (Some((name, _)), false) = (line.split_once(" ="), modules.is_empty()) {
+            let modules = modules.into_iter().map(str::to_owned).collect();
+            crate_owners.push(CrateOwner { name: name.replace('-', "_"), modules });
         }
         if lines.peek().is_some_and(|next| next.starts_with('#')) {
             comment.clear();
         }
     }
-    assert!(doors.len() > 20, "the doors of Cargo.toml are not found");
-    doors
+    assert!(crate_owners.len() > 20, "the doors of Cargo.toml are not found");
+    crate_owners
 }
 
 #[test]
-fn processes_are_started_in_one_room() {
+fn processes_are_started_in_one_module() {
     let sources = sources();
     let starts = |code: &str| code.lines().any(|line| line.contains("process::") && line.contains("Command"));
     let in_tests = |source: &&Source| source.path.contains("/tests");
@@ -344,7 +344,7 @@ fn names_are_imported_from_their_module() {
 
 #[test]
 fn every_module_has_a_doc_comment() {
-    for room in rooms() {
+    for room in modules() {
         let text = fs::read_to_string(root().join("src").join(&room).join("mod.rs")).unwrap();
         assert!(text.starts_with("//!"), "src/{room}/mod.rs begins without a word on itself");
     }
@@ -427,20 +427,20 @@ fn repository_root_holds_only_listed_files() {
 #[test]
 fn function_line_counter_is_correct() {
     let text = "fn a() {\n  let x = '{'; // }\n  \"}\";\n  r#\"}\"#;\n}\n\ntrait T { fn none(); }\n#[cfg(test)]\nmod tests { fn not_me() {\n\n} }\nfn b<'a>(x: [u8; 3]) -> &'a str { x }\n";
-    let source = Source { path: "x".into(), room: "x".into(), code: without_tests(&blanked(text)) };
+    let source = Source { path: "x".into(), room: "x".into(), code: without_tests(&with_literals_blanked(text)) };
     let found: Vec<String> = functions(&source).into_iter().map(|(_, which)| which).collect();
     assert_eq!(found, ["x:1 a: 5 lines", "x:12 b: 1 lines"]);
 }
 
 #[test]
 fn import_parser_is_correct() {
-    for (code, rooms) in [
+    for (code, modules) in [
         ("crate::files::Folder", &["files"][..]),
         ("crate::{files::{a, b}, uri, yaml::{self}}", &["files", "uri", "yaml"]),
         ("crate::{\n  files::Folder,\n}", &["files"]),
         ("crate::*", &["*"]),
     ] {
-        assert_eq!(named_rooms(code, 0), rooms, "{code}");
+        assert_eq!(imported_modules(code, 0), modules, "{code}");
     }
     assert!(places("use rmcp::x; my_rmcp::y", "rmcp").eq([4]));
 }

@@ -60,7 +60,7 @@ fn post(client: &TestClient, body: &str) -> HttpResponse {
 }
 
 /// Goes through `part` on each wire, in one version.
-fn each(version: &str, part: impl Fn(&TestClient)) {
+fn for_each_wire(version: &str, part: impl Fn(&TestClient)) {
     let folder = TestFolder::with_manifest(DESK);
     part(&folder.stdio().client(version));
     part(&folder.http().client(version));
@@ -75,7 +75,7 @@ fn ids(answer: &Value) -> Vec<Value> {
 
 #[test]
 fn batch_is_answered_in_one_list() {
-    each("2025-03-26", |client| {
+    for_each_wire("2025-03-26", |client| {
         let answer = send(
             client,
             &json!([call(101, "a"), notification(), request(102, "ping"), request(103, "nope")]).to_string(),
@@ -91,7 +91,7 @@ fn batch_is_answered_in_one_list() {
 
 #[test]
 fn a_batch_of_notifications_or_answers_gets_no_answer() {
-    each("2025-03-26", |client| {
+    for_each_wire("2025-03-26", |client| {
         let answer = json!({ "jsonrpc": "2.0", "id": 7, "result": {} });
         tell(client, &json!([notification(), notification(), answer]).to_string());
         client.round_trip();
@@ -100,7 +100,7 @@ fn a_batch_of_notifications_or_answers_gets_no_answer() {
 
 #[test]
 fn invalid_batch_item_gets_error_and_rest_is_answered() {
-    each("2025-03-26", |client| {
+    for_each_wire("2025-03-26", |client| {
         let answer = send(
             client,
             &json!([1, {}, request(101, "ping"), { "jsonrpc": "2.0", "id": null, "method": "ping" }]).to_string(),
@@ -119,7 +119,7 @@ fn invalid_batch_item_gets_error_and_rest_is_answered() {
 
 #[test]
 fn empty_or_malformed_batch_gets_one_error() {
-    each("2025-03-26", |client| {
+    for_each_wire("2025-03-26", |client| {
         let many: Vec<Value> = (0..=MAX_BATCH_MESSAGES as i64).map(|id| request(1000 + id, "ping")).collect();
         for (body, code, says) in [
             ("[]".to_owned(), -32600, "empty batch"),
@@ -141,7 +141,7 @@ fn empty_or_malformed_batch_gets_one_error() {
 #[test]
 fn batch_in_other_version_is_refused() {
     for version in ["2024-11-05", "2025-06-18", "2025-11-25"] {
-        each(version, |client| {
+        for_each_wire(version, |client| {
             let answer = send(client, &json!([request(101, "ping")]).to_string());
             assert_eq!(
                 (&answer["error"]["code"], &answer["id"]),
@@ -170,7 +170,7 @@ fn batch_in_other_version_is_refused() {
 
 #[test]
 fn initialize_and_listen_are_refused_in_a_batch() {
-    each("2025-03-26", |client| {
+    for_each_wire("2025-03-26", |client| {
         let answer = send(
             client,
             &json!([request(101, "initialize"), request(102, "subscriptions/listen"), request(103, "ping")])
@@ -186,7 +186,7 @@ fn initialize_and_listen_are_refused_in_a_batch() {
 
 #[test]
 fn duplicate_id_in_batch_is_refused_once() {
-    each("2025-03-26", |client| {
+    for_each_wire("2025-03-26", |client| {
         let answer = send(client, &json!([request(101, "ping"), request(101, "ping")]).to_string());
         assert_eq!(ids(&answer), [json!(101), Value::Null]);
     });

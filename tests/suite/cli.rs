@@ -12,7 +12,7 @@ use crate::harness::*;
 const COMMANDS: [&str; 10] = ["serve", "check", "list", "get", "call", "read", "test", "schema", "init", "completions"];
 
 /// Runs in `folder`, and must end well.
-fn well(folder: &Path, arguments: &[&str]) -> String {
+fn run_ok(folder: &Path, arguments: &[&str]) -> String {
     let ran = run_folio(folder, arguments);
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{arguments:?}: {ran:?}");
     ran.out
@@ -28,16 +28,16 @@ fn refused(folder: &Path, arguments: &[&str], code: i32) -> String {
 
 #[test]
 fn help_lists_every_command() {
-    let help = well(Path::new("/"), &["--help"]);
+    let help = run_ok(Path::new("/"), &["--help"]);
     for command in COMMANDS {
         assert!(help.contains(command), "{command}");
         for flag in ["--help", "-h"] {
-            let of_it = well(Path::new("/"), &[command, flag]);
+            let of_it = run_ok(Path::new("/"), &[command, flag]);
             assert!(of_it.contains(&format!("Usage: folio {command}")), "{of_it}");
         }
     }
-    assert!(well(Path::new("/"), &["-h"]).len() < help.len());
-    let version = well(Path::new("/"), &["--version"]);
+    assert!(run_ok(Path::new("/"), &["-h"]).len() < help.len());
+    let version = run_ok(Path::new("/"), &["--version"]);
     assert_eq!(version, format!("folio {}\n", env!("CARGO_PKG_VERSION")));
 }
 
@@ -128,8 +128,8 @@ fn check_json_and_lines_formats() {
     }
     assert_eq!(lines.out.lines().count(), 2);
     let fine = TestFolder::with_manifest(DESK);
-    assert_eq!(well(fine.path(), &["check", "--format", "json"]).trim(), "[]");
-    assert_eq!(well(fine.path(), &["check", "--format", "lines"]), "");
+    assert_eq!(run_ok(fine.path(), &["check", "--format", "json"]).trim(), "[]");
+    assert_eq!(run_ok(fine.path(), &["check", "--format", "lines"]), "");
 }
 
 #[test]
@@ -142,11 +142,11 @@ fn color_flag_controls_ansi() {
 #[test]
 fn list_shows_what_a_client_sees() {
     let folder = TestFolder::with_manifest(DESK);
-    let text = well(folder.path(), &["list"]);
+    let text = run_ok(folder.path(), &["list"]);
     for name in ["greet", "count", "bare", "echo", "shout", "about://desk", "note://{id}"] {
         assert!(text.contains(name), "{name}: {text}");
     }
-    let lists: Value = serde_json::from_str(&well(folder.path(), &["list", "--json"])).unwrap();
+    let lists: Value = serde_json::from_str(&run_ok(folder.path(), &["list", "--json"])).unwrap();
     let server = folder.stdio();
     let client = server.session("2025-11-25");
     for of in ["tools", "prompts", "resources", "resourceTemplates"] {
@@ -158,13 +158,13 @@ fn list_shows_what_a_client_sees() {
 fn get_call_and_read_print_the_client_result() {
     let folder = TestFolder::with_manifest(DESK);
     let path = folder.path();
-    assert_eq!(well(path, &["get", "greet", "who=Ada"]).trim_end(), "Say a warm hello to Ada.");
-    assert_eq!(well(path, &["call", "echo", "text=hi", "times=2"]).trim_end(), "hi x2");
-    assert_eq!(well(path, &["call", "echo", "text=12"]).trim_end(), "12 x1");
-    assert_eq!(well(path, &["read", "note://one"]).trim_end(), "Note one");
+    assert_eq!(run_ok(path, &["get", "greet", "who=Ada"]).trim_end(), "Say a warm hello to Ada.");
+    assert_eq!(run_ok(path, &["call", "echo", "text=hi", "times=2"]).trim_end(), "hi x2");
+    assert_eq!(run_ok(path, &["call", "echo", "text=12"]).trim_end(), "12 x1");
+    assert_eq!(run_ok(path, &["read", "note://one"]).trim_end(), "Note one");
     let server = folder.stdio();
     let client = server.session("2025-11-25");
-    let whole = |arguments: &[&str]| serde_json::from_str::<Value>(&well(path, arguments)).unwrap();
+    let whole = |arguments: &[&str]| serde_json::from_str::<Value>(&run_ok(path, arguments)).unwrap();
     let got = client.result("prompts/get", json!({ "name": "count", "arguments": { "n": "2" } }));
     assert_eq!(whole(&["get", "count", "n=2", "--json"])["messages"], got["messages"]);
     let called = client.call("echo", json!({ "text": "a", "times": 3 }));
@@ -203,16 +203,16 @@ fn one_text_for_a_list_shows_what_to_write() {
     );
     let error = refused(folder.path(), &["call", "t", "tags=sf"], 2);
     assert_eq!(error, "error: argument `tags` of tool `t` is a list\nhelp: write `tags='[\"sf\"]'`\n");
-    assert_eq!(well(folder.path(), &["call", "t", "tags=[\"sf\"]"]).trim_end(), "sf");
+    assert_eq!(run_ok(folder.path(), &["call", "t", "tags=[\"sf\"]"]).trim_end(), "sf");
 }
 
 #[test]
 fn argument_value_from_file_or_stdin() {
     let folder = TestFolder::new(&[("folio.yaml", DESK), ("who.txt", "Grace")]);
-    assert_eq!(well(folder.path(), &["get", "greet", "who=@who.txt"]).trim_end(), "Say a warm hello to Grace.");
+    assert_eq!(run_ok(folder.path(), &["get", "greet", "who=@who.txt"]).trim_end(), "Say a warm hello to Grace.");
     let fed = run_folio_with_input(folder.path(), &["get", "greet", "who=@-"], b"Edsger");
     assert_eq!(fed.out.trim_end(), "Say a warm hello to Edsger.", "{fed:?}");
-    assert_eq!(well(folder.path(), &["get", "greet", "who=@@home"]).trim_end(), "Say a warm hello to @home.");
+    assert_eq!(run_ok(folder.path(), &["get", "greet", "who=@@home"]).trim_end(), "Say a warm hello to @home.");
     assert_eq!(run_folio(folder.path(), &["get", "greet", "who=@nowhere"]).code, Some(2));
 }
 
@@ -239,7 +239,7 @@ fn paths_resolve_from_any_working_directory() {
     ] {
         let from = folder.join(from);
         for arguments in [&["get", "p"][..], &["call", "where"], &["read", "r://r"]] {
-            let out = well(&from, &[arguments, &["-f", path]].concat());
+            let out = run_ok(&from, &[arguments, &["-f", path]].concat());
             assert_eq!(out.trim_end(), "found", "{arguments:?} -f {path}");
         }
         assert_eq!(run_folio(&from, &["check", path]).code, Some(0));
@@ -267,7 +267,7 @@ fn init_writes_valid_server_and_never_overwrites() {
 #[test]
 fn completions_are_scripts_for_every_shell() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
-        let script = well(Path::new("/"), &["completions", shell]);
+        let script = run_ok(Path::new("/"), &["completions", shell]);
         for command in COMMANDS {
             assert!(script.contains(command), "{command} in {shell}");
         }

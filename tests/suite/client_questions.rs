@@ -145,7 +145,7 @@ fn accept(content: Value) -> Value {
     json!({ "action": "accept", "content": content })
 }
 
-fn said(text: &str) -> Value {
+fn sampled_text(text: &str) -> Value {
     let content = json!({ "type": "text", "text": text });
     json!({ "role": "assistant", "content": content, "model": "tiny", "stopReason": "endTurn" })
 }
@@ -157,7 +157,7 @@ fn roots() -> Value {
 /// Answers every question as its reader would like it.
 fn any(method: &str, params: &Value) -> Value {
     match method {
-        "sampling/createMessage" => said("Good day"),
+        "sampling/createMessage" => sampled_text("Good day"),
         "roots/list" => roots(),
         _ => {
             let fields = params["requestedSchema"]["properties"].as_object().unwrap();
@@ -255,8 +255,9 @@ fn decline_or_cancel_ends_run_unless_on_decline() {
             let arguments = json!({ "file": file.to_str().unwrap() });
             failure(&client.call_with_answers("effects", arguments, |_, _| answer.clone()));
             assert_eq!(lines(&file), ["before"], "a step behind a question that was declined was taken");
-            let said = client.request_with_answers("prompts/get", json!({ "name": "about" }), |_, _| answer.clone());
-            assert_eq!(said["error"]["code"], -32603, "{said}");
+            let sampled_text =
+                client.request_with_answers("prompts/get", json!({ "name": "about" }), |_, _| answer.clone());
+            assert_eq!(sampled_text["error"]["code"], -32603, "{sampled_text}");
         }
     });
 }
@@ -319,12 +320,12 @@ fn sampling_asks_the_client_model() {
             let mut params = params.clone();
             params.as_object_mut().unwrap().remove("_meta");
             assert_eq!(params, expected);
-            said("Short")
+            sampled_text("Short")
         });
         assert_eq!(text(&result), "Short by tiny, endTurn");
         let with_tools = client.call_with_answers("tooled", json!({}), |_, params| {
             assert_eq!((&params["tools"][0]["name"], &params["toolChoice"]["mode"]), (&json!("t"), &json!("auto")));
-            said("Used")
+            sampled_text("Used")
         });
         if client.version.as_str() >= "2025-11-25" {
             assert_eq!(text(&with_tools), "Used");
@@ -395,7 +396,8 @@ fn questions_of_a_round_are_sent_together() {
             let keys: Vec<&str> = asked.as_object().unwrap().keys().map(String::as_str).collect();
             assert_eq!(keys.len(), 3, "{asked}");
             assert!(["name", "greeting", "all"].iter().all(|key| keys.contains(key)), "{keys:?}");
-            let responses = json!({ "name": accept(json!({ "name": "Ada" })), "greeting": said("Hi"), "all": roots() });
+            let responses =
+                json!({ "name": accept(json!({ "name": "Ada" })), "greeting": sampled_text("Hi"), "all": roots() });
             let answer = round(client, "several", json!({}), (responses, &state));
             assert_eq!(text(&answer["result"]), "Hi Ada of 2");
             return;
@@ -478,12 +480,15 @@ fn client_without_capability_is_never_asked() {
     for capabilities in [json!({}), json!({ "elicitation": { "url": {} } }), json!({ "sampling": {}, "roots": {} })] {
         on_every_version_and_wire(&folder, &capabilities, |client| {
             let expected = json!({ "elicitation": { "form": {} } });
-            let said = client.request_with_answers("tools/call", json!({ "name": "hello" }), never);
+            let sampled_text = client.request_with_answers("tools/call", json!({ "name": "hello" }), never);
             if client.is_sessionless() {
-                assert_eq!(said["error"]["code"], -32021, "{said}");
-                assert_eq!(said["error"]["data"]["requiredCapabilities"], expected, "{said}");
+                assert_eq!(sampled_text["error"]["code"], -32021, "{sampled_text}");
+                assert_eq!(sampled_text["error"]["data"]["requiredCapabilities"], expected, "{sampled_text}");
             } else {
-                assert!(failure(&said["result"]).contains("missing client capability: `elicitation`"), "{said}");
+                assert!(
+                    failure(&sampled_text["result"]).contains("missing client capability: `elicitation`"),
+                    "{sampled_text}"
+                );
             }
             for (method, params) in
                 [("prompts/get", json!({ "name": "about" })), ("resources/read", json!({ "uri": "more://x" }))]
@@ -561,7 +566,7 @@ fn optional_question_is_skipped_without_capability() {
     on_every_version_and_wire(&folder, &json!({ "sampling": {} }), |client| {
         let result = client.call_with_answers("optional", json!({}), |method, _| {
             assert_eq!(method, "sampling/createMessage");
-            said("Hi")
+            sampled_text("Hi")
         });
         assert!(text(&result).starts_with("/Hi/"), "{result}");
     });
@@ -732,18 +737,23 @@ fn an_id_whose_question_was_taken_back_is_free_again() {
         let deadline = Instant::now() + TEST_TIMEOUT;
         let question = loop {
             client.pipe().write_line(call.to_string());
-            let said = client.take(|said| said["method"] == "elicitation/create" || !said["error"].is_null());
-            if said["method"] == "elicitation/create" {
-                break said;
+            let sampled_text = client.take(|sampled_text| {
+                sampled_text["method"] == "elicitation/create" || !sampled_text["error"].is_null()
+            });
+            if sampled_text["method"] == "elicitation/create" {
+                break sampled_text;
             }
-            assert!(said["error"]["message"].as_str().unwrap().contains("duplicate request id"), "{said}");
+            assert!(
+                sampled_text["error"]["message"].as_str().unwrap().contains("duplicate request id"),
+                "{sampled_text}"
+            );
             assert!(Instant::now() < deadline, "the id is never free");
             std::thread::sleep(Duration::from_millis(50));
         };
         assert!(!questions.contains(&question["id"]), "an id of a question is used again");
         questions.push(question["id"].clone());
         client.pipe().write_line(cancel.to_string());
-        let taken_back = client.take(|said| said["method"] == "notifications/cancelled");
+        let taken_back = client.take(|sampled_text| sampled_text["method"] == "notifications/cancelled");
         assert_eq!(taken_back["params"]["requestId"], question["id"]);
     }
     client.round_trip();
@@ -853,7 +863,7 @@ fn call_in_a_batch_can_ask() {
         .write_line(json!([call(500), { "jsonrpc": "2.0", "id": 501, "method": "ping" }, call(502)]).to_string());
     for _ in 0..2 {
         let question = client.next_question();
-        client.answer_question(&question, &said("Short"));
+        client.answer_question(&question, &sampled_text("Short"));
     }
     let answers = client.take(Value::is_array);
     let mut ids: Vec<i64> = answers.as_array().unwrap().iter().filter_map(|answer| answer["id"].as_i64()).collect();
@@ -903,14 +913,15 @@ fn valid_answers_are_kept_and_others_asked_again() {
         let client = server.client_with(SESSIONLESS_VERSION, all());
         let (_, state) = first_round(&client, "several", json!({}));
         let responses =
-            json!({ "name": accept(json!({ "name": "Ada" })), "unasked": said("x"), "all": { "roots": 7 } });
+            json!({ "name": accept(json!({ "name": "Ada" })), "unasked": sampled_text("x"), "all": { "roots": 7 } });
         let answer = round(&client, "several", json!({}), (responses, &state));
         let asked = answer["result"]["inputRequests"].as_object().unwrap();
         let keys: Vec<&str> = asked.keys().map(String::as_str).collect();
         assert!(keys.len() == 2 && keys.contains(&"greeting") && keys.contains(&"all"), "{answer}");
         let state = answer["result"]["requestState"].clone();
         // An answer that was kept is not asked for any more, and a new one to it is no matter.
-        let responses = json!({ "greeting": said("Hi"), "all": roots(), "name": accept(json!({ "name": "Eve" })) });
+        let responses =
+            json!({ "greeting": sampled_text("Hi"), "all": roots(), "name": accept(json!({ "name": "Eve" })) });
         let answer = round(&client, "several", json!({}), (responses, &state));
         assert_eq!(text(&answer["result"]), "Hi Ada of 2");
         for nothing in [json!({}), json!({ "other": 1 }), json!({ "name": null }), json!({ "name": 12345 })] {
@@ -1145,8 +1156,8 @@ fn request_state_without_key_dies_with_process() {
     for (before, after) in [(None, None), (Some(KEY), None), (Some(KEY), Some(NEWER_KEY))] {
         let desk = TestFolder::new(&[]);
         let server = ask_first(&desk, before, true);
-        let said = server.log.text().contains("--state-key-file");
-        assert_eq!(said, before.is_none(), "{}", server.log.text());
+        let sampled_text = server.log.text().contains("--state-key-file");
+        assert_eq!(sampled_text, before.is_none(), "{}", server.log.text());
         let (_, state) = first_round(&server.client_with(SESSIONLESS_VERSION, all()), "invite", json!({}));
         server.signal("KILL");
         server.wait_for_exit(TEST_TIMEOUT).unwrap();

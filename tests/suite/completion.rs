@@ -80,8 +80,9 @@ fn resource_source_offers_listed_values() {
         assert_eq!(triage("page", ""), names);
         assert_eq!(names, ["a b%20?.md", "c:d.md", "how-to/restart.md", "policy.md"]);
         for page in &names {
-            let said = client.result("prompts/get", json!({ "name": "triage", "arguments": { "page": page } }));
-            assert_eq!(text_of(&said["messages"][0]["content"]["resource"]).as_str(), page.to_owned());
+            let check_diagnostics =
+                client.result("prompts/get", json!({ "name": "triage", "arguments": { "page": page } }));
+            assert_eq!(text_of(&check_diagnostics["messages"][0]["content"]["resource"]).as_str(), page.to_owned());
         }
         let uris: Vec<&str> = listed.iter().map(|one| one["uri"].as_str().unwrap()).collect();
         assert_eq!(triage("link", ""), uris);
@@ -177,14 +178,18 @@ prompts:
         assert!(all("open").is_empty());
         let listed = client.list("prompts")[0]["arguments"].clone();
         let words: Vec<&Value> = listed.as_array().unwrap().iter().map(|one| &one["description"]).take(5).collect();
-        let said = "How it is said (one of: warm, cool)";
+        let check_diagnostics = "How it is said (one of: warm, cool)";
         let own = "Its own words (one of: warm, cool)";
-        assert_eq!(json!(words), json!([said, own, said, said, "Whether (true or false)"]), "{listed}");
+        assert_eq!(
+            json!(words),
+            json!([check_diagnostics, own, check_diagnostics, check_diagnostics, "Whether (true or false)"]),
+            "{listed}"
+        );
     });
 }
 
 /// What `check` says of the argument `a` of a prompt beside some resources.
-fn said(complete: &str) -> Vec<Value> {
+fn check_diagnostics(complete: &str) -> Vec<Value> {
     let folder = desk();
     let head = DESK.split_once("prompts:").unwrap().0;
     let resources = DESK.split_once("resources:").unwrap().1;
@@ -222,12 +227,12 @@ fn empty_completion_source_is_reported() {
         ("{ complete: { glob: '*.rst', base: docs } }", "no files match this glob"),
         ("{ enum: [x, y], complete: [x, z] }", "unused completion `z`: `a` does not accept it"),
     ] {
-        let report = said(complete);
+        let report = check_diagnostics(complete);
         assert!(report.iter().any(|fault| fault["message"] == words), "{complete}: {report:#?}");
     }
-    let meant = said("{ complete: { resource: dosc } }");
+    let meant = check_diagnostics("{ complete: { resource: dosc } }");
     assert!(meant[0]["help"].as_str().unwrap().contains("did you mean `docs`"), "{meant:#?}");
-    assert_eq!(said("{ complete: { resource: docs } }"), Vec::<Value>::new());
+    assert_eq!(check_diagnostics("{ complete: { resource: docs } }"), Vec::<Value>::new());
 }
 
 /// The warnings of a manifest whose globs offer pages.
@@ -250,10 +255,10 @@ fn glob_offering_unreadable_files_is_reported() {
         )
     };
     let mend = "use `complete: { resource: docs }`, which offers only readable files".to_owned();
-    let said = |path: &str, uri: &str| format!("completion `{path}` leads to unreadable resource `{uri}`");
-    let from_here = said("docs/a b%20?.md", "docs://docs/a%20b%2520%3F.md");
+    let check_diagnostics = |path: &str, uri: &str| format!("completion `{path}` leads to unreadable resource `{uri}`");
+    let from_here = check_diagnostics("docs/a b%20?.md", "docs://docs/a%20b%2520%3F.md");
     assert_eq!(warned(&asks("glob: 'docs/*.md'")), [(from_here, mend.clone())]);
-    let draft = said("draft-new.md", "docs://draft-new.md");
+    let draft = check_diagnostics("draft-new.md", "docs://draft-new.md");
     assert_eq!(warned(&asks("glob: '*.md', base: docs")), [(draft, mend.clone())]);
     let linked = "messages: [{ user: { resourceLink: { uri: 'docs://{{path page}}', name: n } } }]";
     for body in [linked, "run: { read: 'docs://{{path page}}' }, text: '{{result.text}}'"] {
@@ -264,7 +269,7 @@ fn glob_offering_unreadable_files_is_reported() {
         };
         assert_eq!(
             warned(&written("glob: 'docs/*.md'")),
-            [(said("docs/a b%20?.md", "docs://docs/a%20b%2520%3F.md"), mend.clone())]
+            [(check_diagnostics("docs/a b%20?.md", "docs://docs/a%20b%2520%3F.md"), mend.clone())]
         );
         assert_eq!(warned(&written("glob: 'p*.md', base: docs")), []);
     }
@@ -274,7 +279,7 @@ fn glob_offering_unreadable_files_is_reported() {
             "resources: {{ page: {{ uri: 'page://{{name}}', arguments: {{ name: {{ complete: {{ {glob} }} }} }}, file: 'docs/{{{{name}}}}.md' }} }}\n"
         )
     };
-    let twice = said("docs/policy.md", "page://docs%2Fpolicy.md");
+    let twice = check_diagnostics("docs/policy.md", "page://docs%2Fpolicy.md");
     let without = "remove `complete`: the readable files complete it".to_owned();
     assert_eq!(warned(&own("glob: 'docs/p*.md'")), [(twice, without)]);
     assert_eq!(warned(&own("glob: 'p*.md', base: docs, stem: true")), []);
@@ -361,7 +366,7 @@ fn wrong_match_and_typed_are_reported() {
         ("{ complete: { glob: '*.md', base: docs, match: exact } }", "exact"),
         ("{ complete: { match: prefix } }", "`match` without values to match"),
     ] {
-        let report = said(complete);
+        let report = check_diagnostics(complete);
         let messages: Vec<_> = report.iter().map(|fault| fault["message"].as_str().unwrap()).collect();
         assert!(messages.iter().any(|message| message.contains(words)), "{complete}: {report:#?}");
     }

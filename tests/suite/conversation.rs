@@ -56,7 +56,7 @@ tools:
 const LISTS: [&str; 4] = ["tools/list", "prompts/list", "resources/list", "resources/templates/list"];
 
 /// Goes through `part` with a client of each version on each wire.
-pub fn each(manifest: &str, part: impl Fn(&TestClient)) {
+pub fn for_each_version_and_wire(manifest: &str, part: impl Fn(&TestClient)) {
     let folder = TestFolder::with_manifest(manifest);
     let web = folder.http();
     for version in SESSION_VERSIONS.iter().chain([&SESSIONLESS_VERSION]) {
@@ -69,7 +69,7 @@ pub fn each(manifest: &str, part: impl Fn(&TestClient)) {
 
 #[test]
 fn initialize_returns_server_info_and_capabilities() {
-    each(DESK, |client| {
+    for_each_version_and_wire(DESK, |client| {
         let hello = if client.is_sessionless() {
             client.result("server/discover", Value::Null)
         } else {
@@ -104,7 +104,7 @@ fn initialize_returns_server_info_and_capabilities() {
 #[test]
 fn undeclared_capability_method_is_not_found() {
     let only_a_prompt = "folio: 1\nserver: { name: one }\nprompts:\n  p: { text: Hi }\n";
-    each(only_a_prompt, |client| {
+    for_each_version_and_wire(only_a_prompt, |client| {
         let capabilities = match client.is_sessionless() {
             true => client.result("server/discover", Value::Null)["capabilities"].clone(),
             false => client.initialize_result["capabilities"].clone(),
@@ -127,7 +127,7 @@ fn undeclared_capability_method_is_not_found() {
         assert_eq!(client.names("prompts"), ["p"]);
     });
     let only_a_tool = "folio: 1\nserver: { name: one }\ntools:\n  t: { description: T, result: { text: x } }\n";
-    each(only_a_tool, |client| {
+    for_each_version_and_wire(only_a_tool, |client| {
         for (method, params) in [
             ("prompts/list", Value::Null),
             ("prompts/get", json!({ "name": "x" })),
@@ -161,7 +161,7 @@ fn requests_before_initialized_are_answered() {
 
 #[test]
 fn ping_returns_empty_result() {
-    each(DESK, |client| {
+    for_each_version_and_wire(DESK, |client| {
         if !client.is_sessionless() {
             assert_eq!(client.result("ping", Value::Null), json!({}), "{}", client.version);
         }
@@ -170,7 +170,7 @@ fn ping_returns_empty_result() {
 
 #[test]
 fn lists_are_paged_in_manifest_order() {
-    each(DESK, |client| {
+    for_each_version_and_wire(DESK, |client| {
         for (of, names) in [
             ("prompts", &["greet", "count", "bare"][..]),
             ("tools", &["echo", "shout", "fails"]),
@@ -193,7 +193,7 @@ fn lists_are_paged_in_manifest_order() {
 
 #[test]
 fn listed_entry_matches_manifest() {
-    each(DESK, |client| {
+    for_each_version_and_wire(DESK, |client| {
         let prompt = &client.list("prompts")[0];
         let title = if client.version.as_str() < "2025-06-18" { Value::Null } else { json!("Greeting") };
         assert_eq!(prompt["title"], title);
@@ -211,7 +211,7 @@ fn listed_entry_matches_manifest() {
 
 #[test]
 fn prompts_get_returns_messages() {
-    each(DESK, |client| {
+    for_each_version_and_wire(DESK, |client| {
         assert_eq!(client.get_text("greet", json!({ "who": "Ada" })), "Say a warm hello to Ada.");
         assert_eq!(
             client.get_text("greet", json!({ "who": "{{tone}}", "tone": "cool" })),
@@ -236,7 +236,7 @@ fn prompts_get_returns_messages() {
 
 #[test]
 fn unknown_prompt_or_argument_is_named_in_error() {
-    each(DESK, |client| {
+    for_each_version_and_wire(DESK, |client| {
         for (params, named) in [
             (json!({ "name": "nobody" }), "nobody"),
             (json!({ "name": "greet" }), "who"),
@@ -254,7 +254,7 @@ fn unknown_prompt_or_argument_is_named_in_error() {
 
 #[test]
 fn tools_call_returns_content() {
-    each(DESK, |client| {
+    for_each_version_and_wire(DESK, |client| {
         assert_eq!(client.call_text("echo", json!({ "text": "a", "times": 2 })), "a x2");
         assert_eq!(client.call_text("echo", json!({ "text": "a" })), "a x1");
         assert_eq!(client.call_text("shout", json!({ "text": "$(id) `id` ; \"" })), "$(id) `id` ; \"!");
@@ -266,7 +266,7 @@ fn tools_call_returns_content() {
 
 #[test]
 fn invalid_tool_arguments_are_all_in_an_error_result() {
-    each(DESK, |client| {
+    for_each_version_and_wire(DESK, |client| {
         let result = client.call("echo", json!({ "times": 9, "loud": true }));
         assert_eq!(result["isError"], true, "{result}");
         let text = text_of(&result["content"][0]);
@@ -283,7 +283,7 @@ fn invalid_tool_arguments_are_all_in_an_error_result() {
 
 #[test]
 fn resources_and_templates_are_read() {
-    each(DESK, |client| {
+    for_each_version_and_wire(DESK, |client| {
         let read = client.result("resources/read", json!({ "uri": "about://desk" }));
         let contents = json!([{ "uri": "about://desk", "mimeType": "text/plain", "text": "desk 1.2.3" }]);
         assert_eq!(read["contents"], contents);
@@ -297,7 +297,7 @@ fn resources_and_templates_are_read() {
 
 #[test]
 fn missing_resource_error_matches_version() {
-    each(DESK, |client| {
+    for_each_version_and_wire(DESK, |client| {
         let code = if client.is_sessionless() { -32602 } else { -32002 };
         for uri in ["about://nowhere", "free://only-one"] {
             let error = client.error("resources/read", json!({ "uri": uri }));
@@ -313,7 +313,7 @@ fn missing_resource_error_matches_version() {
 
 #[test]
 fn arguments_are_completed() {
-    each(DESK, |client| {
+    for_each_version_and_wire(DESK, |client| {
         let complete = |of: Value, name: &str, value: &str| {
             let result = client
                 .result("completion/complete", json!({ "ref": of, "argument": { "name": name, "value": value } }));
@@ -351,7 +351,7 @@ prompts:
 
 #[test]
 fn completion_uses_context_and_caps_at_100() {
-    each(COMPLETED, |client| {
+    for_each_version_and_wire(COMPLETED, |client| {
         let complete = |argument: &str, context: Value| {
             let mut wish =
                 json!({ "ref": { "type": "ref/prompt", "name": "p" }, "argument": { "name": argument, "value": "" } });
@@ -406,7 +406,7 @@ fn input_schema_is_listed_verbatim_and_enforced() {
 
 #[test]
 fn malformed_params_are_invalid_params() {
-    each(DESK, |client| {
+    for_each_version_and_wire(DESK, |client| {
         for (method, params) in [
             ("tools/call", json!({})),
             ("tools/call", json!({ "name": 7 })),
@@ -441,7 +441,7 @@ fn malformed_params_are_invalid_params() {
 
 #[test]
 fn unknown_method_is_method_not_found() {
-    each(DESK, |client| {
+    for_each_version_and_wire(DESK, |client| {
         for method in ["tools/lst", "nothing", "", "tasks/list", "logging/setLevel"] {
             let params = if method == "logging/setLevel" { json!({ "level": "info" }) } else { json!({}) };
             let error = client.error(method, params);
@@ -452,7 +452,7 @@ fn unknown_method_is_method_not_found() {
 
 #[test]
 fn session_methods_are_unknown_when_sessionless() {
-    each(DESK, |client| {
+    for_each_version_and_wire(DESK, |client| {
         if !client.is_sessionless() {
             return;
         }
@@ -482,7 +482,7 @@ fn pages(client: &TestClient, method: &str) -> Vec<Value> {
 
 #[test]
 fn cache_hints_only_in_sessionless_results() {
-    each(DESK, |client| {
+    for_each_version_and_wire(DESK, |client| {
         let mut results: Vec<Value> = LISTS.iter().flat_map(|method| pages(client, method)).collect();
         assert_eq!(results.len(), 8, "two pages of each list");
         if client.is_sessionless() {

@@ -319,7 +319,7 @@ fn ten_thousand_requests_leave_nothing_behind() {
 }
 
 /// A server that answers the first request of each connection, and closes it at the second.
-fn forgetful_server() -> (SocketAddr, Arc<AtomicUsize>) {
+fn connection_dropping_server() -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let requests = Arc::<AtomicUsize>::default();
@@ -348,7 +348,7 @@ fn idempotent_request_survives_a_connection_that_was_closed() {
         ("DELETE", ["fine", "fine", "fine"], 5),
         ("POST", ["fine", "invalid or incomplete response from `127.0.0.1`", "fine"], 3),
     ] {
-        let (address, counted) = forgetful_server();
+        let (address, counted) = connection_dropping_server();
         let api = FaultyServer { address };
         let (_folder, server) = api.folio(&format!(", method: {method}"));
         let client = server.client(SESSION_VERSIONS[3]);

@@ -256,7 +256,7 @@ fn make_node(path: &Path, kind: &[&str]) {
 }
 
 /// The folder `notes` with everything that may stand in it.
-fn grow(root: &Path) {
+fn create_hostile_tree(root: &Path) {
     let notes = root.join("notes");
     let _ = fs::remove_dir_all(&notes);
     fs::create_dir_all(notes.join("sub/.hidden")).unwrap();
@@ -325,7 +325,7 @@ pub(crate) fn tree_of(manifest: &str) -> TestFolder {
     fs::create_dir(folder.join("nodes")).unwrap();
     make_node(&folder.join("nodes/fifo"), &["p"]);
     make_node(&folder.join("nodes/device"), &["c", "1", "5"]);
-    grow(folder.path());
+    create_hostile_tree(folder.path());
     folder
 }
 
@@ -368,7 +368,7 @@ fn no_path_reaches_outside_of_its_folder() {
     for tool in TOOLS {
         for (path, readable) in PATHS {
             if !READING.contains(tool) {
-                grow(&root);
+                create_hostile_tree(&root);
             }
             let path = fill(path, root.to_str().unwrap());
             let result = client.call(tool, json!({ "path": path }));
@@ -399,14 +399,14 @@ fn links_are_moved_and_removed_themselves() {
         for (tool, at) in
             [("remove", path.to_owned()), ("moveFrom", root.join("notes").join(path).display().to_string())]
         {
-            grow(&root);
+            create_hostile_tree(&root);
             let result = client.call(tool, json!({ "path": at }));
             assert_eq!(result["isError"], false, "{tool} {path}: {result}");
             assert!(fs::symlink_metadata(root.join("notes").join(path)).is_err(), "{tool} {path}");
         }
     }
     assert_eq!(fs::read(root.join("notes/sub/b.md")).unwrap(), b"b");
-    grow(&root);
+    create_hostile_tree(&root);
     client.call("write", json!({ "path": "in-file" }));
     assert_eq!(fs::read_to_string(root.join("notes/sub/b.md")).unwrap(), "new");
     assert!(fs::symlink_metadata(root.join("notes/in-file")).unwrap().is_symlink());

@@ -105,7 +105,7 @@ fn large() -> Value {
     json!({ "uri": "f://large.txt" })
 }
 
-fn modern(method: &str, name: &str) -> String {
+fn sessionless_request(method: &str, name: &str) -> String {
     format!("MCP-Protocol-Version: {SESSIONLESS_VERSION}\r\nMcp-Method: {method}\r\nMcp-Name: {name}\r\n")
 }
 
@@ -115,11 +115,11 @@ fn with_meta(mut params: Value) -> Value {
 }
 
 /// Sessions that read one large answer after another.
-fn readers(server: &TestServer, over: &AtomicBool) {
+fn flood_with_readers(server: &TestServer, is_over: &AtomicBool) {
     for _ in 0..40 {
         let Some(headers) = session(server, "2025-11-25") else { continue };
         for id in 1..=4 {
-            if over.load(Ordering::Relaxed) {
+            if is_over.load(Ordering::Relaxed) {
                 return;
             }
             drain(post(server, &(headers.clone() + "Connection: close\r\n"), &message(id, "resources/read", large())));
@@ -128,22 +128,27 @@ fn readers(server: &TestServer, over: &AtomicBool) {
 }
 
 /// Large answers that nobody reads.
-fn deaf(server: &TestServer, over: &AtomicBool) {
-    let ask =
-        || post(server, &modern("resources/read", "f://large.txt"), &message(1, "resources/read", with_meta(large())));
+fn flood_with_unread_answers(server: &TestServer, is_over: &AtomicBool) {
+    let ask = || {
+        post(
+            server,
+            &sessionless_request("resources/read", "f://large.txt"),
+            &message(1, "resources/read", with_meta(large())),
+        )
+    };
     let mut held = Vec::new();
-    while !over.load(Ordering::Relaxed) && held.len() < 150 {
+    while !is_over.load(Ordering::Relaxed) && held.len() < 150 {
         let mut socket = ask();
         // One after another: what is measured is not how fast a debug build writes.
         let _ = socket.as_mut().map(|socket| socket.read(&mut [0; 1]));
         held.extend(socket);
     }
-    wait(over);
+    wait(is_over);
 }
 
 /// A batch of a few kilobytes with hundreds of megabytes of answers.
-fn batches(server: &TestServer, over: &AtomicBool) {
-    while !over.load(Ordering::Relaxed) {
+fn batches(server: &TestServer, is_over: &AtomicBool) {
+    while !is_over.load(Ordering::Relaxed) {
         let Some(headers) = session(server, "2025-03-26") else { continue };
         let batch: Vec<Value> = (1..=100).map(|id| message(id, "resources/read", large())).collect();
         drain(post(server, &(headers + "Connection: close\r\n"), &batch.into()));
@@ -151,9 +156,9 @@ fn batches(server: &TestServer, over: &AtomicBool) {
 }
 
 /// Heads and bodies that never end.
-fn halves(server: &TestServer, over: &AtomicBool) {
+fn flood_with_partial_requests(server: &TestServer, is_over: &AtomicBool) {
     let mut held = Vec::new();
-    while !over.load(Ordering::Relaxed) {
+    while !is_over.load(Ordering::Relaxed) {
         held.clear();
         for number in 0..1139 {
             let whole = head(server, "", 3 << 20);
@@ -169,9 +174,9 @@ fn halves(server: &TestServer, over: &AtomicBool) {
 }
 
 /// Sessions that never begin.
-fn beginners(server: &TestServer, over: &AtomicBool) {
+fn flood_with_uninitialized_sessions(server: &TestServer, is_over: &AtomicBool) {
     for _ in 0..1200 {
-        if over.load(Ordering::Relaxed) {
+        if is_over.load(Ordering::Relaxed) {
             return;
         }
         session(server, "2025-06-18");
@@ -179,11 +184,11 @@ fn beginners(server: &TestServer, over: &AtomicBool) {
 }
 
 /// Requests of long ids that are cancelled, and URIs without end.
-fn labels(server: &TestServer, over: &AtomicBool) {
+fn flood_with_long_ids(server: &TestServer, is_over: &AtomicBool) {
     let Some(headers) = session(server, "2025-11-25") else { return };
     let close = headers + "Connection: close\r\n";
     for number in 0..200 {
-        if over.load(Ordering::Relaxed) {
+        if is_over.load(Ordering::Relaxed) {
             return;
         }
         let id = format!("{number}{}", "i".repeat(3_900_000));
@@ -197,15 +202,15 @@ fn labels(server: &TestServer, over: &AtomicBool) {
 }
 
 /// Tasks that end at once, more than there may be.
-fn tasks(server: &TestServer, over: &AtomicBool) {
+fn tasks(server: &TestServer, is_over: &AtomicBool) {
     let mut params = with_meta(json!({ "name": "later" }));
     params["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
         json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } });
     for id in 0..1200 {
-        if over.load(Ordering::Relaxed) {
+        if is_over.load(Ordering::Relaxed) {
             return;
         }
-        let headers = modern("tools/call", "later") + "Connection: close\r\n";
+        let headers = sessionless_request("tools/call", "later") + "Connection: close\r\n";
         let said = drain(post(server, &headers, &message(id, "tools/call", params.clone())));
         assert!(said.is_empty() || !said.contains("tasks are") && !said.contains("tasks already"), "{said}");
     }
@@ -213,19 +218,19 @@ fn tasks(server: &TestServer, over: &AtomicBool) {
 
 /// Arrays in arrays, which take three hundred times their text: more than may be under way, and about as much, eight at
 /// a time.
-fn nested(server: &TestServer, over: &AtomicBool) {
+fn flood_with_nested_arrays(server: &TestServer, is_over: &AtomicBool) {
     let body = |count: usize| {
         let mut params = with_meta(json!({ "name": "small" }));
         params["_meta"]["padding"] = "@".into();
         let values = vec!["[[[[[[1]]]]]]"; count].join(",");
         message(1, "tools/call", params).to_string().replace("\"@\"", &format!("[{values}]"))
     };
-    let headers = modern("tools/call", "small") + "Connection: close\r\n";
+    let headers = sessionless_request("tools/call", "small") + "Connection: close\r\n";
     thread::scope(|scope| {
         for count in [292_857, 6000].into_iter().cycle().take(8) {
             let (body, headers) = (body(count), &headers);
             scope.spawn(move || {
-                while !over.load(Ordering::Relaxed) {
+                while !is_over.load(Ordering::Relaxed) {
                     drain(begin(server, &(head(server, headers, body.len()) + &body)));
                 }
             });
@@ -233,14 +238,14 @@ fn nested(server: &TestServer, over: &AtomicBool) {
     });
 }
 
-fn wait(over: &AtomicBool) {
-    while !over.load(Ordering::Relaxed) {
+fn wait(is_over: &AtomicBool) {
+    while !is_over.load(Ordering::Relaxed) {
         thread::sleep(Duration::from_millis(20));
     }
 }
 
 /// One who asks for little, again and again: the longest that it waited.
-fn honest(server: &TestServer, until: Instant) -> Duration {
+fn longest_honest_wait(server: &TestServer, until: Instant) -> Duration {
     let mut longest = Duration::ZERO;
     while Instant::now() < until {
         let began = Instant::now();
@@ -254,29 +259,30 @@ fn honest(server: &TestServer, until: Instant) -> Duration {
 type Attack = fn(&TestServer, &AtomicBool);
 
 const ATTACKS: [(&str, Attack); 8] = [
-    ("readers", readers),
-    ("deaf", deaf),
+    ("readers", flood_with_readers),
+    ("deaf", flood_with_unread_answers),
     ("batches", batches),
-    ("halves", halves),
-    ("beginners", beginners),
-    ("labels", labels),
+    ("halves", flood_with_partial_requests),
+    ("beginners", flood_with_uninitialized_sessions),
+    ("labels", flood_with_long_ids),
     ("tasks", tasks),
-    ("nested", nested),
+    ("nested", flood_with_nested_arrays),
 ];
 
 #[test]
 fn flood_uses_bounded_memory_and_serves_others() {
     let folder = folder();
     let server = limited(&folder).http_as_configured();
-    let over = AtomicBool::new(false);
+    let is_over = AtomicBool::new(false);
     let only = std::env::var("FOLIO_FLOOD").ok();
     let longest = thread::scope(|scope| {
         for (_, attack) in ATTACKS.iter().filter(|(name, _)| only.as_ref().is_none_or(|only| only == name)) {
-            scope.spawn(|| attack(&server, &over));
+            scope.spawn(|| attack(&server, &is_over));
         }
-        let longest =
-            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| honest(&server, Instant::now() + FLOOD_DURATION)));
-        over.store(true, Ordering::Relaxed);
+        let longest = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            longest_honest_wait(&server, Instant::now() + FLOOD_DURATION)
+        }));
+        is_over.store(true, Ordering::Relaxed);
         longest
     });
     let peak = peak(server.pid());
@@ -300,11 +306,11 @@ fn limited(folder: &TestFolder) -> ServeCommand {
 fn nested_arrays_use_bounded_memory() {
     let folder = folder();
     let server = folder.http();
-    let over = AtomicBool::new(false);
+    let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
-        scope.spawn(|| nested(&server, &over));
-        honest(&server, Instant::now() + Duration::from_secs(4));
-        over.store(true, Ordering::Relaxed);
+        scope.spawn(|| flood_with_nested_arrays(&server, &is_over));
+        longest_honest_wait(&server, Instant::now() + Duration::from_secs(4));
+        is_over.store(true, Ordering::Relaxed);
     });
     let peak = peak(server.pid());
     println!("flood of nested arrays: peak {} MiB", peak >> 20);
@@ -323,18 +329,18 @@ fn concurrent_large_uploads_all_complete() {
     let mut params = with_meta(json!({ "name": "small" }));
     params["_meta"]["padding"] = "x".repeat((4 << 20) - 1000).into();
     let body = message(1, "tools/call", params).to_string();
-    let headers = modern("tools/call", "small") + "Connection: close\r\n";
-    let halves = AtomicUsize::new(0);
+    let headers = sessionless_request("tools/call", "small") + "Connection: close\r\n";
+    let flood_with_partial_requests = AtomicUsize::new(0);
     let upload = || {
         let mut socket = begin(&server, &head(&server, &headers, body.len())).unwrap();
         socket.set_write_timeout(Some(TEST_TIMEOUT)).unwrap();
         socket.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
         let (half, rest) = body.split_at(2 << 20);
         let _ = socket.write_all(half.as_bytes());
-        halves.fetch_add(1, Ordering::Relaxed);
+        flood_with_partial_requests.fetch_add(1, Ordering::Relaxed);
         // Where sockets hold less than half, some are not through before others go on.
         let deadline = Instant::now() + Duration::from_secs(5);
-        while halves.load(Ordering::Relaxed) < UPLOADS && Instant::now() < deadline {
+        while flood_with_partial_requests.load(Ordering::Relaxed) < UPLOADS && Instant::now() < deadline {
             thread::sleep(Duration::from_millis(20));
         }
         let _ = socket.write_all(rest.as_bytes());
@@ -420,7 +426,7 @@ fn non_reading_client_times_out() {
     // More than the sockets of both sides hold.
     let said = said_within("writeTimeout: 200ms", |server| {
         let body = message(1, "resources/read", with_meta(large())).to_string();
-        let one = head(server, &modern("resources/read", "f://large.txt"), body.len()) + &body;
+        let one = head(server, &sessionless_request("resources/read", "f://large.txt"), body.len()) + &body;
         one.repeat(8)
     });
     assert!(
@@ -436,14 +442,15 @@ fn full_server_evicts_longest_waiting_connection() {
         TestFolder::with_manifest(&SERVER.replace("resources:", "http: { limits: { connections: 4 } }\nresources:"));
     folder.write("files/a.txt", "a");
     let server = folder.http();
-    let mut halves: Vec<TcpStream> = (0..4).map(|_| begin(&server, &head(&server, "", 3)).unwrap()).collect();
+    let mut flood_with_partial_requests: Vec<TcpStream> =
+        (0..4).map(|_| begin(&server, &head(&server, "", 3)).unwrap()).collect();
     assert_eq!(server.sessionless().call_text("small", json!({})), "fine");
     server.log.wait_for_line(0, |line| line.contains("connection limit reached"));
     let closed = |socket: &mut TcpStream| match socket.read(&mut [0; 8]) {
         Ok(count) => count == 0,
         Err(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
     };
-    assert_eq!(halves.iter_mut().filter_map(|socket| closed(socket).then_some(())).count(), 1);
+    assert_eq!(flood_with_partial_requests.iter_mut().filter_map(|socket| closed(socket).then_some(())).count(), 1);
 }
 
 #[test]

@@ -484,7 +484,7 @@ fn assert_no_faults(faults: &[String]) {
 }
 
 /// Whether a terminal obeys a character, or takes it for the end of a line.
-fn is_obeyed(c: char) -> bool {
+fn is_terminal_control(c: char) -> bool {
     c != '\t' && (c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202e}'))
 }
 
@@ -492,7 +492,7 @@ fn is_obeyed(c: char) -> bool {
 fn assert_own_lines(server: &TestServer) {
     for line in server.log.lines() {
         assert!(line.starts_with("20") && line.get(10..11) == Some("T"), "{line:?}");
-        assert!(!line.chars().any(is_obeyed), "{line:?}");
+        assert!(!line.chars().any(is_terminal_control), "{line:?}");
     }
 }
 
@@ -832,7 +832,7 @@ fn values_add_no_line_to_dry_run() {
             ["call", tool, "--dry-run"].into_iter().chain(pairs.iter().map(String::as_str)).collect();
         let ran = run_folio(folder.path(), &words);
         assert_eq!(ran.code, Some(0), "{tool}: {}{}", ran.out, ran.err);
-        assert!(!ran.out.chars().any(|c| c != '\n' && is_obeyed(c)), "{tool}: {:?}", ran.out);
+        assert!(!ran.out.chars().any(|c| c != '\n' && is_terminal_control(c)), "{tool}: {:?}", ran.out);
         ran.out
     };
     let program = run("program");

@@ -16,7 +16,7 @@ fn initialize(id: i64) -> Value {
 }
 
 /// A request of 2026-07-28 with its headers.
-fn modern(method: &str, mut params: Value) -> (Vec<(&str, &str)>, Value) {
+fn sessionless_request(method: &str, mut params: Value) -> (Vec<(&str, &str)>, Value) {
     params["_meta"] = sessionless_meta();
     let headers = vec![("MCP-Protocol-Version", SESSIONLESS_VERSION), ("Mcp-Method", method)];
     (headers, json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }))
@@ -104,7 +104,7 @@ fn sessionless_requests_leave_no_state() {
     let server = folder.http();
     let client = server.sessionless();
     for _ in 0..20 {
-        let (headers, body) = modern("tools/list", json!({}));
+        let (headers, body) = sessionless_request("tools/list", json!({}));
         let response = server.http_client().post(&headers, &body);
         assert_eq!((response.status, response.header("mcp-session-id")), (200, None));
         assert_eq!(client.call_text("echo", json!({ "text": "a" })), "a x1");
@@ -126,7 +126,7 @@ fn http_status_matches_error_code() {
         ("resources/read", json!({ "uri": "about://nowhere" }), 200, -32602),
         ("logging/setLevel", json!({ "level": "info" }), 404, -32601),
     ] {
-        let (mut headers, body) = modern(method, params);
+        let (mut headers, body) = sessionless_request(method, params);
         // With the headers that the specification asks for, and no others.
         let name = match method {
             "tools/call" => body["params"]["name"].as_str(),
@@ -143,7 +143,7 @@ fn http_status_matches_error_code() {
             "{method}: {answer}"
         );
     }
-    let (mut headers, mut body) = modern("tools/list", json!({}));
+    let (mut headers, mut body) = sessionless_request("tools/list", json!({}));
     body["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2099-01-01");
     headers[0].1 = "2099-01-01";
     let response = server.http_client().post(&headers, &body);
@@ -151,7 +151,7 @@ fn http_status_matches_error_code() {
     assert_eq!(response.json()["error"]["code"], -32022);
     for key in ["io.modelcontextprotocol/clientCapabilities", "io.modelcontextprotocol/protocolVersion"] {
         for wrong in [Value::Null, json!(7)] {
-            let (headers, mut body) = modern("tools/list", json!({}));
+            let (headers, mut body) = sessionless_request("tools/list", json!({}));
             body["params"]["_meta"][key] = wrong.clone();
             if wrong.is_null() {
                 body["params"]["_meta"].as_object_mut().unwrap().remove(key);
@@ -170,7 +170,7 @@ fn single_answer_is_json_and_notified_one_is_sse() {
     );
     let server = folder.http();
     let call = |meta: Value| {
-        let (mut headers, mut body) = modern("tools/call", json!({ "name": "t" }));
+        let (mut headers, mut body) = sessionless_request("tools/call", json!({ "name": "t" }));
         headers.push(("Mcp-Name", "t"));
         body["params"]["_meta"].as_object_mut().unwrap().extend(meta.as_object().unwrap().clone());
         server.http_client().post(&headers, &body)
@@ -194,7 +194,7 @@ fn mcp_name_header_base64_duplicate_and_missing() {
     let server = folder.http();
     let version = ("MCP-Protocol-Version", SESSIONLESS_VERSION);
     let method = ("Mcp-Method", "resources/read");
-    let (_, body) = modern("resources/read", json!({ "uri": "about://b%C3%A4r" }));
+    let (_, body) = sessionless_request("resources/read", json!({ "uri": "about://b%C3%A4r" }));
     let plain = ("Mcp-Name", "about://b%C3%A4r");
     for name in [plain, ("Mcp-Name", "=?base64?YWJvdXQ6Ly9iJUMzJUE0cg==?="), ("Mcp-Name", "  about://b%C3%A4r ")] {
         let response = server.http_client().post(&[version, method, name], &body);
@@ -223,7 +223,7 @@ fn mcp_name_header_base64_duplicate_and_missing() {
 fn headers_contradicting_body_are_refused() {
     let folder = TestFolder::with_manifest(DESK);
     let server = folder.http();
-    let (right, body) = modern("tools/call", json!({ "name": "echo", "arguments": { "text": "a" } }));
+    let (right, body) = sessionless_request("tools/call", json!({ "name": "echo", "arguments": { "text": "a" } }));
     let named = |name: &'static str| [right.clone(), vec![("Mcp-Name", name)]].concat();
     assert_eq!(server.http_client().post(&named("echo"), &body).status, 200);
     let wrong = [
@@ -247,7 +247,7 @@ fn session_headers_are_ignored_when_sessionless() {
     let server = folder.http();
     let session = server.session("2025-11-25");
     for id in ["nobody", session.session_id()] {
-        let (mut headers, body) = modern("tools/list", json!({}));
+        let (mut headers, body) = sessionless_request("tools/list", json!({}));
         headers.extend([("Mcp-Session-Id", id), ("Last-Event-ID", "1-1")]);
         let response = server.http_client().post(&headers, &body);
         assert_eq!((response.status, response.header("mcp-session-id")), (200, None), "{id}");
@@ -293,9 +293,9 @@ fn content_type_and_accept_are_required() {
     let deaf = [("Content-Type", "application/json"), ("Accept", "image/png")];
     assert_eq!(server.http_client().send("POST", &deaf, body.as_bytes()).status, 406);
     assert_eq!(server.http_client().send("PUT", &[], body.as_bytes()).status, 405);
-    let modern = [("MCP-Protocol-Version", SESSIONLESS_VERSION), ("Accept", "text/event-stream")];
+    let sessionless_request = [("MCP-Protocol-Version", SESSIONLESS_VERSION), ("Accept", "text/event-stream")];
     for method in ["GET", "DELETE"] {
-        assert_eq!(server.http_client().send(method, &modern, b"").status, 405, "{method}");
+        assert_eq!(server.http_client().send(method, &sessionless_request, b"").status, 405, "{method}");
     }
 }
 
@@ -306,7 +306,8 @@ fn body_over_4_mib_is_refused() {
     let client = server.sessionless();
     let long = "x".repeat(3 << 20);
     assert_eq!(client.call_text("echo", json!({ "text": long })).len(), long.len() + 3);
-    let (headers, body) = modern("tools/call", json!({ "name": "echo", "arguments": { "text": "x".repeat(5 << 20) } }));
+    let (headers, body) =
+        sessionless_request("tools/call", json!({ "name": "echo", "arguments": { "text": "x".repeat(5 << 20) } }));
     assert_eq!(server.http_client().post(&headers, &body).status, 413);
     client.round_trip();
 }
@@ -389,7 +390,7 @@ fn token_is_read_only_from_authorization_header() {
     ));
     let server = folder.serve_command().env("TOKEN", "open-sesame-4711").http();
     let mut web = server.http_client();
-    let (mut headers, body) = modern("tools/call", json!({ "name": "web" }));
+    let (mut headers, body) = sessionless_request("tools/call", json!({ "name": "web" }));
     headers.push(("Mcp-Name", "web"));
     for query in ["access_token", "token"] {
         web.path = format!("/mcp?{query}=open-sesame-4711");
@@ -448,7 +449,7 @@ fn disconnect_cancels_sessionless_request() {
         "folio: 1\nserver: {{ name: slow }}\ntools:\n  wait: {{ description: Waits, run: {{ exec: [sh, -c, \"sleep 60 & wait\", {marker}] }}, timeout: 2m }}\n"
     ));
     let server = folder.http();
-    let (mut headers, body) = modern("tools/call", json!({ "name": "wait" }));
+    let (mut headers, body) = sessionless_request("tools/call", json!({ "name": "wait" }));
     headers.push(("Mcp-Name", "wait"));
     let body = body.to_string();
     let mut socket = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
@@ -498,9 +499,9 @@ fn changes_reach_session_and_listen_streams() {
     let server = folder.http();
     let sessions: Vec<TestClient> = SESSION_VERSIONS.iter().map(|version| server.session(version)).collect();
     let _streams: Vec<SseStream> = sessions.iter().map(TestClient::open_stream).collect();
-    let modern = server.sessionless();
-    let all = modern.listen(json!({ "promptsListChanged": true, "toolsListChanged": true }));
-    let tools_only = modern.listen(json!({ "toolsListChanged": true }));
+    let sessionless_request = server.sessionless();
+    let all = sessionless_request.listen(json!({ "promptsListChanged": true, "toolsListChanged": true }));
+    let tools_only = sessionless_request.listen(json!({ "toolsListChanged": true }));
     folder.rename_over("folio.yaml", before.replace("  p:", "  q:"));
     for session in &sessions {
         session.wait_for("notifications/prompts/list_changed");
@@ -508,7 +509,7 @@ fn changes_reach_session_and_listen_streams() {
         session.assert_silent();
     }
     all.wait_for("notifications/prompts/list_changed");
-    modern.round_trip();
+    sessionless_request.round_trip();
     assert_eq!((all.notifications(), tools_only.notifications()), (vec![], vec![]));
 }
 
@@ -558,7 +559,7 @@ tools:
     );
     let server = folder.http();
     let arguments = json!({ "region": "n\u{f6}rd", "count": 3, "where": { "dry": true } });
-    let (mut headers, body) = modern("tools/call", json!({ "name": "t", "arguments": arguments }));
+    let (mut headers, body) = sessionless_request("tools/call", json!({ "name": "t", "arguments": arguments }));
     headers.push(("Mcp-Name", "t"));
     let region = ("mcp-param-region", "=?base64?bsO2cmQ=?=");
     let all = [region, ("Mcp-Param-Count", "3"), ("Mcp-Param-Dry-Run", "true")];
@@ -583,7 +584,7 @@ tools:
         }
     }
     let status = |arguments: Value, mirrored: &[(&str, &str)]| {
-        let (mut headers, body) = modern("tools/call", json!({ "name": "t", "arguments": arguments }));
+        let (mut headers, body) = sessionless_request("tools/call", json!({ "name": "t", "arguments": arguments }));
         headers.push(("Mcp-Name", "t"));
         headers.extend(mirrored);
         server.http_client().post(&headers, &body).status
@@ -598,7 +599,7 @@ tools:
     );
     assert_eq!(status(json!({ "count": 3 }), &[("Mcp-Param-Count", "3"), ("Mcp-Param-Of-Others", "x")]), 200);
     // What is not given is not repeated, and a session repeats nothing.
-    let (mut headers, body) = modern("tools/call", json!({ "name": "t", "arguments": {} }));
+    let (mut headers, body) = sessionless_request("tools/call", json!({ "name": "t", "arguments": {} }));
     headers.push(("Mcp-Name", "t"));
     assert_eq!(server.http_client().post(&headers, &body).status, 200);
     headers.push(("Mcp-Param-Region", "north"));
@@ -678,7 +679,7 @@ fn keep_alive_and_chunked_bodies_work() {
     let server = folder.http();
     let mut socket = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
     socket.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
-    let (headers, body) = modern("tools/list", json!({}));
+    let (headers, body) = sessionless_request("tools/list", json!({}));
     let body = body.to_string();
     let (one, other) = body.split_at(20);
     let mut head = format!(

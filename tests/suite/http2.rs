@@ -142,12 +142,12 @@ fn connection_that_fell_silent_is_not_used_again() {
 }
 
 /// A server of which the first connection reads nothing more once it has answered a request.
-fn start_deaf_server(authority: &Authority) -> SocketAddr {
+fn start_unresponsive_server(authority: &Authority) -> SocketAddr {
     let mut is_first = true;
-    accept_each(authority, move |acceptor, stream| serve_deaf(acceptor, stream, std::mem::take(&mut is_first)))
+    accept_each(authority, move |acceptor, stream| serve_unresponsive(acceptor, stream, std::mem::take(&mut is_first)))
 }
 
-async fn serve_deaf(acceptor: TlsAcceptor, stream: TcpStream, falls_silent: bool) -> Option<()> {
+async fn serve_unresponsive(acceptor: TlsAcceptor, stream: TcpStream, falls_silent: bool) -> Option<()> {
     let mut connection = h2::server::handshake(acceptor.accept(stream).await.ok()?).await.ok()?;
     while let Some(Ok((_, mut respond))) = connection.accept().await {
         respond.send_response(http::Response::new(()), false).ok()?.send_data("fine".into(), true).ok()?;
@@ -164,7 +164,7 @@ async fn serve_deaf(acceptor: TlsAcceptor, stream: TcpStream, falls_silent: bool
 fn silence_of_a_connection_costs_no_whole_timeout() {
     let authority = Authority::new();
     for (method, expected) in [("GET", "fine"), ("POST", "no response from `127.0.0.1`: its connection fell silent")] {
-        let server = start_deaf_server(&authority);
+        let server = start_unresponsive_server(&authority);
         let folder = TestFolder::with_manifest(&format!(
             "folio: 1\nserver: {{ name: two }}\nconnections: {{ c: {{ url: \"https://{server}\", tls: {{ ca: ca.pem }} }} }}\n\
              tools: {{ t: {{ description: T, timeout: 10m, run: {{ http: {{ use: c, url: /, method: {method} }} }} }} }}\n"

@@ -37,7 +37,7 @@ struct CountedServer {
 }
 
 /// A server that answers every request, and keeps connections open.
-fn faithful_server() -> CountedServer {
+fn keep_alive_server() -> CountedServer {
     start_server(|stream| {
         let mut reader = BufReader::new(stream);
         loop {
@@ -81,7 +81,7 @@ fn text(result: &Value) -> String {
 #[test]
 fn floods_are_ended_before_their_timeout() {
     // The first keep the thread of their connection within one read, which ends with many of them.
-    let (small, large, good) = (flooding_server(1), flooding_server(8000), faithful_server());
+    let (small, large, good) = (flooding_server(1), flooding_server(8000), keep_alive_server());
     let flood = |server: &CountedServer| tool(&format!("http://{}/", server.address), "10m");
     let good = tool(&format!("http://{}/", good.address), "60s");
     let folder = folder(json!({ "small": flood(&small), "large": flood(&large), "good": good }));
@@ -119,7 +119,7 @@ fn interim_responses_before_a_late_response_are_allowed() {
 
 #[test]
 fn redirect_to_another_origin_keeps_no_connection() {
-    let good = faithful_server();
+    let good = keep_alive_server();
     let next = format!("http://{}/", good.address);
     let first = Upstream::start(move |_, _| Reply::with_headers(302, &[("Location", &next)], ""));
     let folder = folder(json!({ "t": tool(&first.url(), "10s") }));
@@ -131,7 +131,7 @@ fn redirect_to_another_origin_keeps_no_connection() {
 
 #[test]
 fn connections_of_all_origins_are_bounded() {
-    let servers: Vec<CountedServer> = (0..40).map(|_| faithful_server()).collect();
+    let servers: Vec<CountedServer> = (0..40).map(|_| keep_alive_server()).collect();
     let tools = servers.iter().enumerate();
     let tools =
         tools.map(|(number, server)| (format!("t{number}"), tool(&format!("http://{}/", server.address), "10s")));

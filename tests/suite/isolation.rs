@@ -132,7 +132,7 @@ fn attacks() -> Vec<Attack> {
 }
 
 /// What the caller is told: an error, or the words of a tool that failed.
-fn told(answer: &Value) -> String {
+fn error_text(answer: &Value) -> String {
     let error = answer.pointer("/error/message").or_else(|| answer.pointer("/result/content/0/text"));
     error.and_then(Value::as_str).unwrap_or_else(|| panic!("{answer}")).to_owned()
 }
@@ -150,8 +150,8 @@ fn outcomes_of_earlier_steps_count_as_held_memory() {
     let server = folder.stdio();
     let client = server.client("2025-11-25");
     let call = |length: usize| json!({ "name": "holds", "arguments": { "text": "x".repeat(length) } });
-    assert_eq!(told(&client.request("tools/call", call(1000))), "held");
-    assert_eq!(told(&client.request("tools/call", call(1_200_000))), MEMORY);
+    assert_eq!(error_text(&client.request("tools/call", call(1000))), "held");
+    assert_eq!(error_text(&client.request("tools/call", call(1_200_000))), MEMORY);
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn outputs_that_are_parsed_count_as_held_memory() {
     for (tool, answer) in [("numbers", "500001"), ("large", MEMORY)] {
         let calls = (0..16).map(|_| ("tools/call", json!({ "name": tool, "arguments": {} })));
         let answers = client.request_all(calls);
-        let said: Vec<String> = answers.iter().map(told).collect();
+        let said: Vec<String> = answers.iter().map(error_text).collect();
         assert!(said.iter().any(|said| said.starts_with(answer)), "{tool}: {said:?}");
         let busy = "the server is busy with other calls; try again later";
         assert!(
@@ -187,12 +187,12 @@ fn calls_with_large_outputs_take_turns() {
     let server = folder.stdio();
     let client = server.client("2025-11-25");
     let answers = client.request_all((0..10).map(|_| ("tools/call", json!({ "name": "large", "arguments": {} }))));
-    assert_eq!(answers.iter().map(told).collect::<Vec<_>>(), vec!["17000000"; 10]);
+    assert_eq!(answers.iter().map(error_text).collect::<Vec<_>>(), vec!["17000000"; 10]);
     assert!(peak(&server) < 512, "{} MiB", peak(&server));
 }
 
 /// Attacks with one client while another one goes on, until the first has its answer.
-fn go_on_beside(attacker: &TestClient, honest: &TestClient, attack: &Attack) {
+fn assert_undelayed_during(attacker: &TestClient, honest: &TestClient, attack: &Attack) {
     let shown = attack.params["name"].clone();
     let id = attacker.send(attack.method, attack.params.clone());
     let began = Instant::now();
@@ -206,11 +206,11 @@ fn go_on_beside(attacker: &TestClient, honest: &TestClient, attack: &Attack) {
         first = false;
         assert!(began.elapsed() < 6 * TEST_TIMEOUT, "{shown} goes on and on");
     }
-    let told = told(&attacker.wait_for_answer(id));
+    let error_text = error_text(&attacker.wait_for_answer(id));
     // On a machine that stands still the time is over first.
     let mut outcomes = attack.outcome.iter().chain(&["timed out after 30s"]);
-    assert!(outcomes.any(|words| told.contains(words)), "{shown}: {told}");
-    assert!(told.len() < 1000, "{shown}: {} bytes", told.len());
+    assert!(outcomes.any(|words| error_text.contains(words)), "{shown}: {error_text}");
+    assert!(error_text.len() < 1000, "{shown}: {} bytes", error_text.len());
 }
 
 /// The most memory that the server has held, in MiB.
@@ -226,7 +226,7 @@ fn attack_on_same_pipe_does_not_delay_others() {
     let server = folder.stdio();
     let client = server.session("2025-11-25");
     for attack in attacks() {
-        go_on_beside(&client, &client, &attack);
+        assert_undelayed_during(&client, &client, &attack);
     }
     #[cfg(target_os = "linux")]
     assert!(peak(&server) < 1024, "{} MiB", peak(&server));
@@ -238,7 +238,7 @@ fn attack_in_other_session_does_not_delay_others() {
     let server = folder.http();
     let (attacker, honest) = (server.session("2025-11-25"), server.session("2025-11-25"));
     for attack in attacks() {
-        go_on_beside(&attacker, &honest, &attack);
+        assert_undelayed_during(&attacker, &honest, &attack);
     }
     #[cfg(target_os = "linux")]
     assert!(peak(&server) < 1024, "{} MiB", peak(&server));
@@ -263,7 +263,7 @@ fn large_arguments() -> Vec<String> {
 }
 
 /// Sends a request, and waits for its answer for longer than others do.
-fn patient(server: &TestServer, headers: &[(&str, &str)], body: &str) -> String {
+fn post_without_deadline(server: &TestServer, headers: &[(&str, &str)], body: &str) -> String {
     let mut socket = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
     socket.set_read_timeout(Some(6 * TEST_TIMEOUT)).unwrap();
     let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
@@ -287,7 +287,7 @@ fn send_large(server: &TestServer, sent: &AtomicUsize) {
     let read = "\"resources/read\",\"params\":{\"uri\":\"f://large\"}".to_owned();
     for (id, asked) in large_arguments().iter().map(call).chain([read]).enumerate() {
         let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":{asked}}}");
-        let answer = patient(server, &headers, &body);
+        let answer = post_without_deadline(server, &headers, &body);
         assert!(answer.starts_with("HTTP/1.1 200"), "{}", &answer[..answer.len().min(300)]);
         sent.fetch_add(1, Relaxed);
     }
@@ -316,7 +316,7 @@ fn large_messages_hold_up_nobody_else() {
 
 /// The time on a processor that the server has used.
 #[cfg(target_os = "linux")]
-fn worked(server: &TestServer) -> Duration {
+fn cpu_time(server: &TestServer) -> Duration {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", server.pid())).unwrap();
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
     let ticks: u64 = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
@@ -325,12 +325,12 @@ fn worked(server: &TestServer) -> Duration {
 
 /// Waits until the server rests, then gives the time on a processor that it has used.
 #[cfg(target_os = "linux")]
-fn worked_until_idle(server: &TestServer) -> Duration {
+fn cpu_time_until_idle(server: &TestServer) -> Duration {
     let deadline = Instant::now() + TEST_TIMEOUT;
-    let mut last = worked(server);
+    let mut last = cpu_time(server);
     loop {
         std::thread::sleep(Duration::from_millis(300));
-        let now = worked(server);
+        let now = cpu_time(server);
         if now.saturating_sub(last) < Duration::from_millis(50) {
             return now;
         }
@@ -348,14 +348,14 @@ fn cancelled_call_stops_using_cpu() {
     // Ends at the limit of work, after seconds.
     let words: Vec<String> = (0..3000).map(|number| format!("b{}", number * 7919 % 3000)).collect();
     let params = json!({ "name": "sorts", "arguments": { "text": words.join(",") } });
-    let before = worked_until_idle(&server);
+    let before = cpu_time_until_idle(&server);
     let whole = client.send("prompts/get", params.clone());
     client.wait_for_answer(whole);
-    let after_whole = worked_until_idle(&server);
+    let after_whole = cpu_time_until_idle(&server);
     let given_up = client.send("prompts/get", params);
     client.result("prompts/get", json!({ "name": "hello" }));
     client.cancel(given_up);
-    let (whole, cancelled) = (after_whole - before, worked_until_idle(&server) - after_whole);
+    let (whole, cancelled) = (after_whole - before, cpu_time_until_idle(&server) - after_whole);
     assert!(cancelled < whole / 2, "{cancelled:?} of {whole:?}");
     assert!(!client.has_answer(given_up), "what is given up is not answered");
 }

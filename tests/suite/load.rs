@@ -43,7 +43,7 @@ struct ServerUsage {
     kilobytes: usize,
 }
 
-fn held(server: &TestServer) -> ServerUsage {
+fn server_usage(server: &TestServer) -> ServerUsage {
     let pid = server.pid();
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let own = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
@@ -56,21 +56,21 @@ fn held(server: &TestServer) -> ServerUsage {
 /// The connections to a port that its server holds, in whatever state but those that the system ends by itself.
 fn connections(port: u16) -> usize {
     let table = fs::read_to_string("/proc/net/tcp").unwrap();
-    let (local, held) = (format!(":{port:04X}"), ["01", "08"]);
+    let (local, server_usage) = (format!(":{port:04X}"), ["01", "08"]);
     let fields = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-    fields.filter(|line| line[1].ends_with(&local) && held.contains(&line[3])).count()
+    fields.filter(|line| line[1].ends_with(&local) && server_usage.contains(&line[3])).count()
 }
 
 /// What the server holds before anybody came. One that has told of a change has opened what it keeps open.
-fn watching(folder: &TestFolder, server: &TestServer, idle: &str) -> ServerUsage {
+fn usage_while_watching(folder: &TestFolder, server: &TestServer, idle: &str) -> ServerUsage {
     changed(folder, server, idle, 1);
-    held(server)
+    server_usage(server)
 }
 
 /// What the server holds when the connections of its clients are closed, and it has no more files open than `before`.
-fn at_rest(server: &TestServer, before: ServerUsage) -> ServerUsage {
-    wait_until("the end of all connections", || held(server).files <= before.files);
-    held(server)
+fn usage_at_rest(server: &TestServer, before: ServerUsage) -> ServerUsage {
+    wait_until("the end of all connections", || server_usage(server).files <= before.files);
+    server_usage(server)
 }
 
 /// Fails if the server holds more than it did. What an allocator keeps for later is never quite the same, hence a
@@ -93,7 +93,7 @@ fn connect(server: &TestServer, method: &str, path: &str, headers: &[(String, St
 }
 
 /// Streams of every kind that nobody reads: of sessions, of 2026-07-28, and of HTTP+SSE.
-fn unread(server: &TestServer) -> Vec<TcpStream> {
+fn open_unread_streams(server: &TestServer) -> Vec<TcpStream> {
     let modern = server.sessionless();
     let params =
         modern.params(json!({ "notifications": { "toolsListChanged": true, "resourceSubscriptions": ["a://a"] } }));
@@ -112,7 +112,7 @@ fn unread(server: &TestServer) -> Vec<TcpStream> {
 }
 
 /// Whether nearly as many sessions can begin as may be. They are ended at once.
-fn room(server: &TestServer) -> bool {
+fn has_session_room(server: &TestServer) -> bool {
     let begin = |client: &TestClient| client.notify("notifications/initialized", Value::Null);
     let sessions: Vec<TestClient> =
         (0..MAX_SESSIONS - 5).map_while(|_| server.try_sse_client().inspect(begin)).collect();
@@ -145,17 +145,17 @@ fn assert_prompt(folder: &TestFolder, server: &TestServer, round: usize) {
 fn dead_clients_slow_nobody_and_leak_nothing() {
     let folder = TestFolder::with_manifest(&manifest(SHORT_SESSION_IDLE, 0));
     let server = folder.http();
-    let before = watching(&folder, &server, SHORT_SESSION_IDLE);
+    let before = usage_while_watching(&folder, &server, SHORT_SESSION_IDLE);
     let worst = |rounds: std::ops::Range<usize>| {
-        let streams = unread(&server);
-        wait_until("the streams", || held(&server).files >= streams.len());
+        let streams = open_unread_streams(&server);
+        wait_until("the streams", || server_usage(&server).files >= streams.len());
         rounds.for_each(|round| assert_prompt(&folder, &server, round));
         // What is closed with something unread in it is reset.
         drop(streams);
-        at_rest(&server, before);
+        usage_at_rest(&server, before);
         // Their sessions end when nobody has used them for a while.
-        wait_until("the end of their sessions", || room(&server));
-        at_rest(&server, before)
+        wait_until("the end of their sessions", || has_session_room(&server));
+        usage_at_rest(&server, before)
     };
     // The first time decides how much the allocator keeps.
     worst(2..4);
@@ -170,7 +170,7 @@ fn dead_clients_slow_nobody_and_leak_nothing() {
 fn dropped_sessions_free_their_memory() {
     let folder = TestFolder::with_manifest(&manifest(LONG_SESSION_IDLE, 0));
     let server = folder.http();
-    let before = watching(&folder, &server, LONG_SESSION_IDLE);
+    let before = usage_while_watching(&folder, &server, LONG_SESSION_IDLE);
     let round = || {
         for _ in 0..SESSIONS_OPENED {
             let session = server.session("2025-11-25");
@@ -179,7 +179,7 @@ fn dropped_sessions_free_their_memory() {
             assert_eq!(server.http_client().send("DELETE", &headers, b"").status, 204);
             server.open_sse_client("/sse", &[], "2024-11-05").close_stream();
         }
-        at_rest(&server, before)
+        usage_at_rest(&server, before)
     };
     let warm = round();
     let after = round();
@@ -232,9 +232,9 @@ fn thousands_of_file_actions_leave_nothing_behind() {
     };
     // Threads that wait for disks come and go, each with some memory of its own.
     call_all(ACTIONS / 2);
-    let warm = held(&server);
+    let warm = server_usage(&server);
     call_all(ACTIONS);
-    let after = held(&server);
+    let after = server_usage(&server);
     assert!(after.kilobytes <= warm.kilobytes + KILOBYTES_OF_THREADS, "{warm:?}, then {after:?}");
     assert!(after.files <= warm.files, "{warm:?}, then {after:?}");
     for nth in 0..AT_ONCE {

@@ -6,7 +6,7 @@ const HEAD: &str = "folio: 1\nserver: { name: t }\n";
 
 /// Checks a manifest with one fault, and looks for these parts of what is said.
 #[track_caller]
-fn assert_says(rest: &str, parts: &[&str]) {
+fn assert_suggests(rest: &str, parts: &[&str]) {
     let folder = TestFolder::with_manifest(&format!("{HEAD}{rest}\n"));
     folder.write("build.sh", "echo hello\n");
     folder.write("build.py", "print()\n");
@@ -25,12 +25,18 @@ fn tool(run: &str) -> String {
 
 #[test]
 fn keys_of_other_formats_in_a_step_have_their_names() {
-    assert_says(&tool("[{ if: x, exec: [ls] }]"), &["unknown key `if`", "write `when`"]);
+    assert_suggests(&tool("[{ if: x, exec: [ls] }]"), &["unknown key `if`", "write `when`"]);
     for timeout in ["10", "10 seconds", "10s"] {
         let run = format!("{{ exec: [ls], timeout: {timeout} }}");
-        assert_says(&tool(&run), &["unexpected key `timeout` for action `exec`", "write `timeout: 10s` next to `run`"]);
+        assert_suggests(
+            &tool(&run),
+            &["unexpected key `timeout` for action `exec`", "write `timeout: 10s` next to `run`"],
+        );
     }
-    assert_says(&tool("{ exec: [ls], timeout: soon }"), &["unexpected key `timeout`", "write `timeout` next to `run`"]);
+    assert_suggests(
+        &tool("{ exec: [ls], timeout: soon }"),
+        &["unexpected key `timeout`", "write `timeout` next to `run`"],
+    );
 }
 
 #[test]
@@ -44,75 +50,78 @@ fn program_with_arguments_is_shown_as_one_list() {
         ("{ command: \"ls {{x}}\" }", "write `exec: [ls, \"{{x}}\"]`"),
         ("{ command: \"ls {{x}} | wc\" }", "write `script: { shell: sh, text: … }`"),
     ] {
-        assert_says(&tool(run), &["error[unknown-key]: unknown key `", help]);
+        assert_suggests(&tool(run), &["error[unknown-key]: unknown key `", help]);
     }
 }
 
 #[test]
 fn body_of_json_is_shown_as_json() {
     let request = |more: &str| tool(&format!("{{ http: {{ method: POST, url: \"http://127.0.0.1/\", {more} }} }}"));
-    assert_says(&request("body: { a: \"{{x}}\" }"), &["found a map", "write `json: { a: \"{{x}}\" }`"]);
-    assert_says(&request("body: [\"{{x}}\"]"), &["found a list", "write `json: [\"{{x}}\"]`"]);
+    assert_suggests(&request("body: { a: \"{{x}}\" }"), &["found a map", "write `json: { a: \"{{x}}\" }`"]);
+    assert_suggests(&request("body: [\"{{x}}\"]"), &["found a list", "write `json: [\"{{x}}\"]`"]);
     let post = tool("{ http: { post: \"http://127.0.0.1/\", json: \"{{x}}\" } }");
-    assert_says(&post, &["unknown key `post`", "write `method: POST, url: \"http://127.0.0.1/\"`"]);
+    assert_suggests(&post, &["unknown key `post`", "write `method: POST, url: \"http://127.0.0.1/\"`"]);
 }
 
 #[test]
 fn script_of_a_file_is_shown_as_its_text() {
     let help = "write `{ shell: sh, text: { file: build.sh } }`";
-    assert_says(&tool("{ script: { file: build.sh } }"), &["unknown key `file`", help]);
-    assert_says(&tool("{ script: { file: build.py } }"), &["write `{ shell: python3, text: { file: build.py } }`"]);
-    assert_says(&tool("{ script: { shell: sh, file: build.sh } }"), &["write `text: { file: build.sh }`"]);
-    assert_says(&tool("{ script: { shell: sh, run: 'echo $x' } }"), &["unknown key `run`", "write `text`"]);
+    assert_suggests(&tool("{ script: { file: build.sh } }"), &["unknown key `file`", help]);
+    assert_suggests(&tool("{ script: { file: build.py } }"), &["write `{ shell: python3, text: { file: build.py } }`"]);
+    assert_suggests(&tool("{ script: { shell: sh, file: build.sh } }"), &["write `text: { file: build.sh }`"]);
+    assert_suggests(&tool("{ script: { shell: sh, run: 'echo $x' } }"), &["unknown key `run`", "write `text`"]);
 }
 
 #[test]
 fn json_schema_is_shown_as_arguments() {
     let schema = "{ type: object, properties: { who: { type: string }, n: { type: integer } }, required: [who] }";
     let help = "write `arguments: { who: { type: string, required: true }, n: { type: integer } }`";
-    assert_says(&format!("prompts: {{ p: {{ arguments: {schema}, text: \"{{{{who}}}} {{{{n}}}}\" }} }}"), &[help]);
+    assert_suggests(&format!("prompts: {{ p: {{ arguments: {schema}, text: \"{{{{who}}}} {{{{n}}}}\" }} }}"), &[help]);
     let tool = format!(
         "tools: {{ t: {{ description: d, arguments: {schema}, run: {{ exec: [ls, \"{{{{who}}}}\", \"{{{{n}}}}\"] }} }} }}"
     );
-    assert_says(&tool, &["expected the arguments by name, found a JSON Schema", help]);
+    assert_suggests(&tool, &["expected the arguments by name, found a JSON Schema", help]);
 }
 
 #[test]
 fn scalars_in_the_place_of_lists_and_units_are_shown() {
-    assert_says(&tool("{ exec: [ls, \"{{x}}\"], okExit: 0 }"), &["expected a list, found `0`", "write `[0]`"]);
-    assert_says(&tool("{ exec: [ls, \"{{x}}\"], okExit: \"1\" }"), &["write `[1]`"]);
+    assert_suggests(&tool("{ exec: [ls, \"{{x}}\"], okExit: 0 }"), &["expected a list, found `0`", "write `[0]`"]);
+    assert_suggests(&tool("{ exec: [ls, \"{{x}}\"], okExit: \"1\" }"), &["write `[1]`"]);
     let http = "{ http: { url: \"http://127.0.0.1/{{x}}\", expect: 404 } }";
-    assert_says(&tool(http), &["expected a list, found `404`", "write `[404]`"]);
-    assert_says("tools: { t: { description: d, timeout: 10, run: { exec: [ls] } } }", &["found `10`", "write `10s`"]);
-    assert_says("tools: { t: { description: d, maxOutput: 4096, run: { exec: [ls] } } }", &["write `4096B`"]);
-    assert_says("tools: { t: { description: d, maxOutput: 10KB, run: { exec: [ls] } } }", &["write `10KiB`"]);
-    assert_says("tools: { t: { description: d, timeout: 5 min, run: { exec: [ls] } } }", &["write `5m`"]);
+    assert_suggests(&tool(http), &["expected a list, found `404`", "write `[404]`"]);
+    assert_suggests(
+        "tools: { t: { description: d, timeout: 10, run: { exec: [ls] } } }",
+        &["found `10`", "write `10s`"],
+    );
+    assert_suggests("tools: { t: { description: d, maxOutput: 4096, run: { exec: [ls] } } }", &["write `4096B`"]);
+    assert_suggests("tools: { t: { description: d, maxOutput: 10KB, run: { exec: [ls] } } }", &["write `10KiB`"]);
+    assert_suggests("tools: { t: { description: d, timeout: 5 min, run: { exec: [ls] } } }", &["write `5m`"]);
 }
 
 #[test]
 fn names_are_shown_with_dashes() {
-    assert_says("prompts: { my prompt: { text: x } }", &["invalid name `my prompt`", "write `my-prompt`"]);
-    assert_says("prompts: { a.b/c: { text: x } }", &["write `a-b-c`"]);
+    assert_suggests("prompts: { my prompt: { text: x } }", &["invalid name `my prompt`", "write `my-prompt`"]);
+    assert_suggests("prompts: { a.b/c: { text: x } }", &["write `a-b-c`"]);
 }
 
 #[test]
 fn steps_out_of_order_are_told_from_unknown_ones() {
     let later =
         "[{ id: a, exec: [cat, \"{{steps.b.stdout}}\"] }, { id: b, exec: [date, \"{{steps.a.stdout}}{{x}}\"] }]";
-    assert_says(&tool(later), &["step `b` comes later", "move it before this step"]);
+    assert_suggests(&tool(later), &["step `b` comes later", "move it before this step"]);
     let own = "[{ id: a, exec: [cat, \"{{steps.a.stdout}}{{x}}\"] }]";
-    assert_says(&tool(own), &["step `a` is this one", "use its outcome in a later step"]);
+    assert_suggests(&tool(own), &["step `a` is this one", "use its outcome in a later step"]);
     let stdin = "[{ exec: [cat, \"{{x}}\"], stdin: { from: b } }, { id: b, exec: [date] }]";
-    assert_says(&tool(stdin), &["step `b` comes later"]);
-    assert_says(&tool("[{ id: a, exec: [cat, \"{{steps.c.stdout}}{{x}}\"] }]"), &["unknown field `c` of `steps`"]);
+    assert_suggests(&tool(stdin), &["step `b` comes later"]);
+    assert_suggests(&tool("[{ id: a, exec: [cat, \"{{steps.c.stdout}}{{x}}\"] }]"), &["unknown field `c` of `steps`"]);
 }
 
 #[test]
 fn unused_names_are_written_out_in_the_help() {
-    assert_says("prompts: { p: { arguments: { who: {} }, text: hi } }", &["use it as `{{who}}`, or remove it"]);
-    assert_says("env: { CITY: {} }", &["use it as `{{env.CITY}}`, or remove it"]);
+    assert_suggests("prompts: { p: { arguments: { who: {} }, text: hi } }", &["use it as `{{who}}`, or remove it"]);
+    assert_suggests("env: { CITY: {} }", &["use it as `{{env.CITY}}`, or remove it"]);
     let step = "[{ id: day, exec: [date] }, { exec: [ls, \"{{x}}\"] }]";
-    assert_says(&tool(step), &["use it as `{{steps.day}}`, or remove the `id`"]);
+    assert_suggests(&tool(step), &["use it as `{{steps.day}}`, or remove the `id`"]);
 }
 
 #[test]
@@ -120,7 +129,7 @@ fn variable_that_a_script_is_not_passed_is_unused() {
     let script =
         |more: &str| format!("env: {{ TOKEN: {{ secret: true }} }}\n{}", tool(&format!("{{ script: {more} }}")));
     let help = "write `env: { TOKEN: \"{{env.TOKEN}}\" }` beside it";
-    assert_says(&script("{ shell: sh, text: 'curl -H \"$TOKEN\" $x' }"), &["variable `TOKEN` is never used", help]);
+    assert_suggests(&script("{ shell: sh, text: 'curl -H \"$TOKEN\" $x' }"), &["variable `TOKEN` is never used", help]);
     let folder = TestFolder::with_manifest(&format!("{HEAD}{}\n", script("{ shell: sh, text: { file: get.sh } }")));
     folder.write("get.sh", "curl -H \"$TOKEN\" $x\n");
     let ran = run_folio(folder.path(), &["check"]);
@@ -173,6 +182,6 @@ fn faults_of_tests_are_shown_at_their_place() {
             &["duplicate test `a (n)`"],
         ),
     ] {
-        assert_says(&format!("{TESTED}{test} }}"), parts);
+        assert_suggests(&format!("{TESTED}{test} }}"), parts);
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::harness::*;
 
 /// What `check` says of a manifest: its messages and helps.
-fn said(folder: &TestFolder) -> Vec<(String, String)> {
+fn check_messages(folder: &TestFolder) -> Vec<(String, String)> {
     let ran = run_folio(folder.path(), &["check", "--format", "json"]);
     let report: Vec<Value> = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{ran:?}"));
     let text = |fault: &Value, key: &str| fault[key].as_str().unwrap_or_default().to_owned();
@@ -36,7 +36,7 @@ tests: { read: { resource: day, arguments: { n: "1" }, expect: { contains: "1" }
 #[test]
 fn resource_name_is_any_text_beside_its_key() {
     let folder = TestFolder::with_manifest(NAMED);
-    assert_eq!(said(&folder), []);
+    assert_eq!(check_messages(&folder), []);
     on_every_version_and_wire(&folder, &json!({}), |client| {
         assert_eq!(client.names("resources"), ["Policy: travel\n(2026) ✈", "plain"]);
         assert_eq!(template(client)["name"], "Any day");
@@ -56,7 +56,7 @@ fn equal_and_empty_resource_names_are_reported() {
         "folio: 1\nserver: { name: s }\nresources:\n  a: { uri: 'a://a', text: A }\n  \
          b: { uri: 'b://b', name: a, text: B }\n  c: { uri: 'c://c', name: ' ', text: C }\n",
     );
-    let messages: Vec<String> = said(&folder).into_iter().map(|(message, _)| message).collect();
+    let messages: Vec<String> = check_messages(&folder).into_iter().map(|(message, _)| message).collect();
     assert_eq!(messages, ["duplicate resource name `a`", "empty resource name"]);
 }
 
@@ -65,7 +65,7 @@ fn server_name_may_have_a_namespace() {
     let named = |name: &str| TestFolder::with_manifest(&format!("folio: 1\nserver: {{ name: '{name}' }}\n"));
     for name in ["io.github.me/desk", "desk.v2", "a/b", "a-b.c-d/e.f"] {
         let folder = named(name);
-        assert_eq!(said(&folder), [], "{name}");
+        assert_eq!(check_messages(&folder), [], "{name}");
         on_every_version_and_wire(&folder, &json!({}), |client| {
             if !client.is_sessionless() {
                 return;
@@ -76,7 +76,7 @@ fn server_name_may_have_a_namespace() {
         });
     }
     for name in ["/desk", "io.github.me/", "a/b/c", "a//b", "..", ".a", "a.", "a..b", "a/.b", "A", "a b", ""] {
-        let (message, help) = said(&named(name)).remove(0);
+        let (message, help) = check_messages(&named(name)).remove(0);
         assert_eq!(message, format!("invalid server name `{name}`"));
         assert!(help.contains("one `/` between"), "{help}");
     }
@@ -139,7 +139,9 @@ fn secrets_and_arguments_in_listed_texts_are_errors() {
     for place in places {
         let of = |variable: &str| {
             let entry = place.replace("{{V}}", &format!("{{{{{variable}}}}}"));
-            said(&TestFolder::with_manifest(&format!("folio: 1\nenv: {{ KEY: {{ secret: true }} }}\n{entry}\n")))
+            check_messages(&TestFolder::with_manifest(&format!(
+                "folio: 1\nenv: {{ KEY: {{ secret: true }} }}\n{entry}\n"
+            )))
         };
         let secret = of("env.KEY");
         assert!(secret.iter().any(|(message, _)| message.contains(key)), "{place}: {secret:?}");

@@ -19,7 +19,7 @@ fn marker(test: &str) -> String {
 }
 
 /// A server of which everything acts, by a program that sleeps.
-fn acting(marker: &str, seconds: u32, timeout: &str) -> TestFolder {
+fn sleeping_programs_folder(marker: &str, seconds: u32, timeout: &str) -> TestFolder {
     let run = format!("{{ exec: [sh, -c, \"sleep {seconds}; echo one\", {marker}] }}");
     TestFolder::with_manifest(&format!(
         "folio: 1\nserver: {{ name: s }}\ntools:\n  t: {{ description: T, run: {run}, timeout: {timeout} }}\nprompts:\n  p: {{ run: {run}, text: Hi, timeout: {timeout}, arguments: {{ a: {{ complete: {{ run: {run}, timeout: {timeout} }} }} }} }}\nresources:\n  r: {{ uri: \"r://r\", run: {run}, timeout: {timeout} }}\n"
@@ -56,7 +56,7 @@ pub(crate) fn supervisor(server: &TestServer) -> Option<i32> {
 }
 
 /// Whether a process leads a session.
-fn leads(pid: i32) -> bool {
+fn is_session_leader(pid: i32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let mut fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
     fields.nth(3).is_some_and(|session| session == pid.to_string())
@@ -70,7 +70,7 @@ pub(crate) fn lives(pid: i32) -> bool {
 #[test]
 fn program_limit_holds_for_every_caller() {
     let marker = marker("burst");
-    let folder = acting(&marker, 1, "4s");
+    let folder = sleeping_programs_folder(&marker, 1, "4s");
     let server = folder.stdio();
     let client = server.sessionless();
     let (sampled, most) = std::thread::scope(|scope| {
@@ -83,7 +83,7 @@ fn program_limit_holds_for_every_caller() {
             // A look at all processes takes a while: what two in a row have seen was alive all at once, between them.
             // A shell that is about to run another program is two processes for a moment: the leader of a session counts.
             let (before, after) = (processes_with_argument(&marker), processes_with_argument(&marker));
-            most = most.max(before.iter().filter(|pid| after.contains(pid) && leads(**pid)).count());
+            most = most.max(before.iter().filter(|pid| after.contains(pid) && is_session_leader(**pid)).count());
         }
         (sent.join().unwrap(), most)
     });
@@ -98,7 +98,7 @@ fn program_limit_holds_for_every_caller() {
 #[test]
 fn eof_ends_thousands_of_calls() {
     let marker = marker("eof");
-    let folder = acting(&marker, 600, "5m");
+    let folder = sleeping_programs_folder(&marker, 600, "5m");
     let server = folder.stdio();
     let client = server.sessionless();
     send_all(&client);
@@ -146,15 +146,15 @@ fn queued_program_starts_when_reload_raises_limit() {
 /// forks, with another limit and, where that is allowed, under another user. `$0` is the marker.
 pub(crate) const ESCAPE: &str = "prlimit --pid $$ --rttime=123456789 2>/dev/null; user='setpriv --reuid=65534 --clear-groups'; $user true 2>/dev/null || user=; (setsid sh -c 'prlimit --pid $$ --rttime=7654321:7654321; (setsid $1 sh -c \\\"sleep 600; :\\\" $0 & :)' $0 \\\"$user\\\" </dev/null >/dev/null 2>&1 &)";
 
-/// A server with `hold`, which escapes and goes on, and `leave`, which escapes and ends when there is a gate.
+/// A server with `hold`, which escapes and goes on, and `assert_leave_leaves_nothing`, which escapes and ends when there is a gate.
 fn escaping(marker: &str, programs: usize) -> TestFolder {
     TestFolder::with_manifest(&format!(
         "folio: 1\nserver: {{ name: s, limits: {{ programs: {programs} }} }}\ntools:\n  hold: {{ description: H, run: {{ exec: [sh, -c, \"{ESCAPE}; sleep 600\", {marker}-hold] }}, timeout: 5m }}\n  leave: {{ description: L, run: {{ exec: [sh, -c, \"{ESCAPE}; while ! [ -e gate ]; do sleep 0.02; done; echo left\", {marker}-leave] }}, timeout: 1m }}\n"
     ))
 }
 
-/// Calls `leave`: when it answers, nothing of it is left.
-fn leave(folder: &TestFolder, client: &TestClient, marker: &str) {
+/// Calls `assert_leave_leaves_nothing`: when it answers, nothing of it is left.
+fn assert_leave_leaves_nothing(folder: &TestFolder, client: &TestClient, marker: &str) {
     let marker = format!("{marker}-leave");
     let id = client.send("tools/call", json!({ "name": "leave" }));
     wait_until("the escape", || processes_with_argument(&marker).len() == 2);
@@ -175,7 +175,7 @@ fn daemonized_descendant_is_killed_with_its_call() {
     let held: Vec<i64> = (0..10).map(|_| client.send("tools/call", json!({ "name": "hold" }))).collect();
     wait_until("all of ten", || processes_with_argument(&hold).len() == 20);
     for _ in 0..5 {
-        leave(&folder, &client, &marker);
+        assert_leave_leaves_nothing(&folder, &client, &marker);
     }
     assert_eq!(processes_with_argument(&hold).len(), 20);
     for id in held {
@@ -218,7 +218,7 @@ fn killed_supervisor_leaves_nothing_and_is_replaced() {
     let said = client.wait_for_answer(id);
     assert_eq!(said["result"]["isError"], true, "{said}");
     wait_until("the end of all", || processes_with_argument(&hold).is_empty());
-    leave(&folder, &client, &marker);
+    assert_leave_leaves_nothing(&folder, &client, &marker);
     assert_ne!(supervisor(&server).unwrap(), first);
 }
 
@@ -233,11 +233,11 @@ fn orphans_are_reaped_when_folio_is_pid_1() {
     let folder = escaping(&marker, 64);
     let server = ServeCommand::wrapped_by(&alone, folder.path()).stdio();
     let client = server.session("2025-11-25");
-    leave(&folder, &client, &marker);
+    assert_leave_leaves_nothing(&folder, &client, &marker);
 }
 
 /// What runs a server as a user who is not root.
-fn not_root() -> &'static [&'static str] {
+fn unprivileged_wrapper() -> &'static [&'static str] {
     let root = rustix::process::getuid().is_root();
     if root { &["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] } else { &["env"] }
 }
@@ -248,14 +248,15 @@ fn program_cannot_ptrace_server() {
     let folder = TestFolder::with_manifest(&format!(
         "folio: 1\nserver: {{ name: s }}\nenv: {{ SECRET: {{ secret: true }} }}\ntools:\n  look: {{ description: L, run: {{ exec: [sh, -c, \"{look}\"] }} }}\n"
     ));
-    open_to_all(&folder);
-    let server = ServeCommand::wrapped_by(not_root(), folder.path()).env("SECRET", "hunter2-hunter2").stdio();
+    make_world_readable(&folder);
+    let server =
+        ServeCommand::wrapped_by(unprivileged_wrapper(), folder.path()).env("SECRET", "hunter2-hunter2").stdio();
     let client = server.session("2025-11-25");
     assert_eq!(client.call_text("look", json!({})).trim_end(), "end");
     client.pipe().assert_only_messages();
 }
 
-fn open_to_all(folder: &TestFolder) {
+fn make_world_readable(folder: &TestFolder) {
     use std::os::unix::fs::PermissionsExt;
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
 }
@@ -301,7 +302,7 @@ fn supervisor_command_is_hidden_from_help() {
 }
 
 /// What a process holds: memory in KiB, and descriptors where it may be asked.
-fn holdings(pid: i32) -> (u64, usize) {
+fn process_usage(pid: i32) -> (u64, usize) {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     let resident = resident.trim().trim_end_matches(" kB").parse().unwrap();
@@ -342,12 +343,12 @@ fn thousands_of_calls_leave_nothing_behind() {
     };
     call_all(calls / 10);
     let pids = [server.pid(), supervisor(&server).unwrap()];
-    let before = pids.map(holdings);
+    let before = pids.map(process_usage);
     let began = std::time::Instant::now();
     call_all(calls);
     eprintln!("{calls} calls in {:?}", began.elapsed());
     for ((pid, before), name) in pids.into_iter().zip(before).zip(["server", "supervisor"]) {
-        let after = holdings(pid);
+        let after = process_usage(pid);
         eprintln!("{name}, KiB and descriptors: {before:?} before, {after:?} after");
         assert!(after.0 < before.0 + (12 << 10), "{name}: {before:?} {after:?}");
         assert!(after.1 <= before.1 + 4, "{name}: {before:?} {after:?}");

@@ -145,7 +145,7 @@ impl Lists {
     }
 
     /// The kinds of which there must be word.
-    fn kinds_unlike(&self, other: &Lists) -> Vec<&'static str> {
+    fn changed_kinds(&self, other: &Lists) -> Vec<&'static str> {
         [
             ("prompts", self.prompts != other.prompts),
             ("resources", self.resources != other.resources),
@@ -181,7 +181,7 @@ impl ClientWatcher<'_> {
     }
 
     /// Takes every notice that is due; then there must be no other.
-    fn hears_exactly(&self, due: &[String], edit: &str) {
+    fn assert_receives_exactly(&self, due: &[String], edit: &str) {
         for method in due {
             self.wait_for(method);
         }
@@ -251,12 +251,12 @@ impl ReloadScenario<'_> {
         self.author.comment = number;
         if self.broken {
             // With one good edit in three followed by a broken one, a third of all are broken.
-            return if self.dice.below(3) == 0 { self.break_it(number) } else { self.mend() };
+            return if self.dice.below(3) == 0 { self.break_manifest(number) } else { self.fix_manifest() };
         }
-        if self.dice.below(3) == 0 { self.break_it(number) } else { self.good(number) }
+        if self.dice.below(3) == 0 { self.break_manifest(number) } else { self.write_valid_manifest(number) }
     }
 
-    fn break_it(&mut self, number: usize) -> Edit {
+    fn break_manifest(&mut self, number: usize) -> Edit {
         self.broken = true;
         let whole = self.author.manifest();
         let with = |text: &str| whole.replacen("prompts:\n", &format!("prompts:\n  bad: {{ text: \"{text}\" }}\n"), 1);
@@ -273,7 +273,7 @@ impl ReloadScenario<'_> {
     }
 
     /// Writes the author's mind again, which may have moved on since.
-    fn mend(&mut self) -> Edit {
+    fn fix_manifest(&mut self) -> Edit {
         self.broken = false;
         let change = if self.dice.below(2) == 0 { self.change() } else { "as it was".to_owned() };
         let text = self.author.manifest();
@@ -285,7 +285,7 @@ impl ReloadScenario<'_> {
         }
     }
 
-    fn good(&mut self, number: usize) -> Edit {
+    fn write_valid_manifest(&mut self, number: usize) -> Edit {
         match self.dice.below(12) {
             0 => self.in_fragment(number),
             1 => self.new_file(number),
@@ -474,13 +474,13 @@ fn watchers<'a>(pipes: &'a TestServer, web: &'a TestServer) -> Vec<ClientWatcher
         let listening = Some(client.listen(filter.clone()));
         watchers.push(ClientWatcher { who, client, listening, server });
     }
-    begun(&watchers);
+    wait_until_subscribed(&watchers);
     watchers
 }
 
 /// A stream that begins while the catalog is replaced, as may happen soon after the start, is told of its resources:
 /// it cannot tell what they were. That is over when the servers have reloaded once more.
-fn begun(watchers: &[ClientWatcher<'_>]) {
+fn wait_until_subscribed(watchers: &[ClientWatcher<'_>]) {
     for server in watchers.iter().map(|watcher| watcher.server) {
         let mark = server.log.line_count();
         server.signal("HUP");
@@ -513,7 +513,7 @@ fn edit_and_see(desk: &mut ReloadScenario<'_>, watchers: &[ClientWatcher<'_>]) -
             served = desk.author.clone();
         }
         let lists = served.lists();
-        let kinds = lists.kinds_unlike(&before);
+        let kinds = lists.changed_kinds(&before);
         let mut due: Vec<String> = kinds.iter().map(|kind| format!("notifications/{kind}/list_changed")).collect();
         due.extend(edit.updated.iter().map(|_| "notifications/resources/updated".to_owned()));
         if !kinds.is_empty() {
@@ -531,7 +531,7 @@ fn edit_and_see(desk: &mut ReloadScenario<'_>, watchers: &[ClientWatcher<'_>]) -
                 LogEvent::Updated => {}
                 LogEvent::Reloaded | LogEvent::Nothing => drop(watcher.server.log.wait_for_reload(mark)),
             }
-            watcher.hears_exactly(&due, &edit.what);
+            watcher.assert_receives_exactly(&due, &edit.what);
             assert_eq!(Lists::seen_by(&watcher.client), lists, "{}: {}", watcher.who, edit.what);
             let body = watcher.client.get_text("steady", json!({}));
             assert_eq!(body, served.prompts["steady"].body, "{}: {}", watcher.who, edit.what);

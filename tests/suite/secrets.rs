@@ -17,7 +17,7 @@ fn leaks(secret: &str, text: &str) -> bool {
 }
 
 /// Every way in which a text is looked through.
-fn readings(text: &str) -> Vec<String> {
+fn all_decodings(text: &str) -> Vec<String> {
     let inner = decodings(text);
     let innermost: Vec<String> = inner.iter().flat_map(|text| decodings(text)).collect();
     let mut all: Vec<String> = inner.iter().chain(&innermost).flat_map(|text| unescape(text)).collect();
@@ -63,7 +63,7 @@ fn decodings(text: &str) -> Vec<String> {
 
 #[track_caller]
 fn assert_hidden(text: &str) {
-    for reading in readings(text) {
+    for reading in all_decodings(text) {
         assert!(!leaks(SECRET, &reading) && !leaks(NUMBER, &reading), "{text}\nread as\n{reading}");
     }
 }
@@ -144,7 +144,7 @@ impl LeakyApi {
     }
 
     /// Goes through `part` on each wire, in a session and without one.
-    fn everywhere(&self, part: impl Fn(&TestClient)) {
+    fn for_each_wire(&self, part: impl Fn(&TestClient)) {
         let hook = self.api.url().replace("127.0.0.1", "localhost");
         let serve = || self.folder.serve_command().env("T", SECRET).env("N", NUMBER).env("HOOK", &hook);
         let (pipes, web) = (serve().stdio(), serve().http());
@@ -159,7 +159,7 @@ impl LeakyApi {
 
     /// Calls a tool everywhere with each of these numbers.
     fn calls(&self, tool: &str, numbers: impl IntoIterator<Item = i64> + Clone) {
-        self.everywhere(|client| {
+        self.for_each_wire(|client| {
             for n in numbers.clone() {
                 let answer = client.call(tool, json!({ "n": n }));
                 assert_hidden(&answer.to_string());
@@ -169,7 +169,7 @@ impl LeakyApi {
     }
 
     fn call(&self, tool: &str, check: impl Fn(&Value)) {
-        self.everywhere(|client| {
+        self.for_each_wire(|client| {
             let answer = client.call(tool, json!({}));
             assert_hidden(&answer.to_string());
             check(&answer);
@@ -220,7 +220,7 @@ fn secret_encoded_by_folio_is_redacted_when_echoed() {
 #[test]
 fn what_is_encoded_twice_is_hidden_wherever_it_leaves() {
     let leaky = LeakyApi::new();
-    leaky.everywhere(|client| {
+    leaky.for_each_wire(|client| {
         for how in ["header", "path", "lines", "nested", "groups", "fails"] {
             for tool in ["twice", "twice-said"] {
                 let answer = client.call(tool, json!({ "how": how }));
@@ -259,7 +259,7 @@ fn secret_is_redacted_in_binary_content() {
         });
     }
     leaky.call("inline", |_| {});
-    leaky.everywhere(|client| {
+    leaky.for_each_wire(|client| {
         let read = client.result("resources/read", json!({ "uri": "doc://blob" }));
         assert_hidden(&read.to_string());
         assert!(STANDARD.decode(read["contents"][0]["blob"].as_str().unwrap()).is_ok(), "{read}");

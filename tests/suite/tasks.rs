@@ -71,7 +71,7 @@ fn get(client: &TestClient, task: &str) -> Value {
 }
 
 /// Waits until a task stands so.
-fn until(client: &TestClient, task: &str, status: &str) -> Value {
+fn wait_for_status(client: &TestClient, task: &str, status: &str) -> Value {
     let deadline = Instant::now() + TEST_TIMEOUT;
     loop {
         let now = get(client, task);
@@ -121,10 +121,10 @@ fn task_outlives_its_request_and_keeps_outcome() {
 #[test]
 fn tool_error_completes_task_protocol_error_fails_it() {
     on_each_wire(|client, _| {
-        let ended = until(client, &begin(client, "fails", json!({})), "completed");
+        let ended = wait_for_status(client, &begin(client, "fails", json!({})), "completed");
         assert_eq!(ended["result"]["isError"], true, "{ended}");
         assert_eq!(text_of(&ended["result"]["content"][0]), "It went wrong");
-        let ended = until(client, &begin(client, "breaks", json!({})), "failed");
+        let ended = wait_for_status(client, &begin(client, "breaks", json!({})), "failed");
         assert_eq!((&ended["error"]["code"], &ended["error"]["message"]), (&json!(42), &json!("It broke")), "{ended}");
     });
 }
@@ -153,7 +153,7 @@ fn cancelling_a_task_ends_its_program() {
         wait_until("the child", || !processes_with_argument(&marker).is_empty());
         assert_eq!(client.result("tasks/cancel", json!({ "taskId": task }))["resultType"], "complete");
         wait_until("the end of the child", || processes_with_argument(&marker).is_empty());
-        until(client, &task, "cancelled");
+        wait_for_status(client, &task, "cancelled");
         client.result("tasks/cancel", json!({ "taskId": task }));
     });
 }
@@ -162,7 +162,7 @@ fn cancelling_a_task_ends_its_program() {
 fn expired_task_is_removed_and_its_program_killed() {
     on_each_wire(|client, _| {
         let task = begin(client, "brief", json!({}));
-        until(client, &task, "completed");
+        wait_for_status(client, &task, "completed");
         wait_until("the end of the task", || {
             client.request("tasks/get", json!({ "taskId": task }))["error"]["code"] == -32602
         });
@@ -200,7 +200,7 @@ fn task_takes_input_responses_one_by_one() {
     on_each_wire(|client, folder| {
         let file = folder.join(&format!("asked-{}", client.is_on_pipes()));
         let task = begin(client, "asks", json!({ "file": file.to_str().unwrap() }));
-        let waits = until(client, &task, "input_required");
+        let waits = wait_for_status(client, &task, "input_required");
         let asked = waits["inputRequests"].as_object().unwrap();
         assert_eq!(asked["name"]["params"]["message"], "Who are you?", "{waits}");
         assert!(asked.contains_key("sure"), "{waits}");
@@ -208,7 +208,7 @@ fn task_takes_input_responses_one_by_one() {
             |responses: Value| client.result("tasks/update", json!({ "taskId": task, "inputResponses": responses }));
         let accept = |content: Value| json!({ "action": "accept", "content": content });
         update(json!({ "sure": accept(json!({ "sure": true })), "unasked": accept(json!({})) }));
-        let waits = until(client, &task, "input_required");
+        let waits = wait_for_status(client, &task, "input_required");
         let keys: Vec<&String> = waits["inputRequests"].as_object().unwrap().keys().collect();
         assert_eq!(keys, ["name"], "{waits}");
         // One that does not fit is asked for again, under a key of its own.
@@ -223,14 +223,14 @@ fn task_takes_input_responses_one_by_one() {
         let mut responses = json!({});
         responses[&key] = accept(json!({ "name": "Ada" }));
         update(responses);
-        let ended = until(client, &task, "completed");
+        let ended = wait_for_status(client, &task, "completed");
         assert_eq!(text_of(&ended["result"]["content"][0]), "Ada true", "{ended}");
         assert_eq!(std::fs::read_to_string(file).unwrap(), "before\nafter\n");
 
         let task = begin(client, "declines", json!({}));
-        until(client, &task, "input_required");
+        wait_for_status(client, &task, "input_required");
         client.result("tasks/update", json!({ "taskId": task, "inputResponses": { "sure": { "action": "decline" } } }));
-        let ended = until(client, &task, "completed");
+        let ended = wait_for_status(client, &task, "completed");
         assert!(text_of(&ended["result"]["content"][0]).contains("declined"), "{ended}");
     });
 }
@@ -241,10 +241,10 @@ fn task_may_start_after_a_step() {
         let answer = |_: &str, _: &Value| json!({ "action": "accept", "content": { "name": "Ada" } });
         let begun = client.call_with_answers("behind", json!({}), answer);
         assert_eq!(begun["resultType"], "task", "{begun}");
-        let ended = until(client, begun["taskId"].as_str().unwrap(), "completed");
+        let ended = wait_for_status(client, begun["taskId"].as_str().unwrap(), "completed");
         assert_eq!(text_of(&ended["result"]["content"][0]), "for Ada");
         let task = begin(client, "speaks_before", json!({}));
-        let ended = until(client, &task, "completed");
+        let ended = wait_for_status(client, &task, "completed");
         assert_eq!(ended["result"]["content"][0]["text"], "said", "{ended}");
     });
     let folder = TestFolder::with_manifest(TASKS);

@@ -63,7 +63,7 @@ impl ElicitTemplate {
         ];
         check_exactly_one("elicit", elicit.location, &modes, compiler)?;
         let mode = match &elicit.url {
-            Some(url) => compile_page(url, compiler).map(ElicitMode::Url),
+            Some(url) => compile_elicit_url(url, compiler).map(ElicitMode::Url),
             None => compile_form(elicit, compiler).map(ElicitMode::Form),
         };
         Some(ElicitTemplate { message: message?, mode: mode? })
@@ -96,13 +96,13 @@ impl ElicitTemplate {
     pub(super) fn check_answer(
         &self,
         answer: &Value,
-        goes_on: bool,
+        continues_on_decline: bool,
         scope: &Scope,
     ) -> Result<AnswerVerdict, ActionError> {
         let action = answer.get("action").and_then(Value::as_str).unwrap_or_default();
         match action {
             "accept" => self.check_content(answer, scope.budget()),
-            "decline" | "cancel" if goes_on => Ok(AnswerVerdict::Accepted(json!({ "action": action }))),
+            "decline" | "cancel" if continues_on_decline => Ok(AnswerVerdict::Accepted(json!({ "action": action }))),
             "decline" => Ok(AnswerVerdict::Declined(format!("the user declined: {}", self.message.render(scope)?.0))),
             "cancel" => Ok(AnswerVerdict::Declined(format!("the user cancelled: {}", self.message.render(scope)?.0))),
             _ => Ok(AnswerVerdict::Invalid("invalid `action`, expected `accept`, `decline` or `cancel`".to_owned())),
@@ -162,7 +162,7 @@ pub(super) fn elicit_answer_shape(elicit: &Elicit) -> Shape {
     Shape::object(written.chain(raw).chain([("action".to_owned(), Shape::Text)]))
 }
 
-fn compile_page(url: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Template<UrlSlot>> {
+fn compile_elicit_url(url: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Template<UrlSlot>> {
     let template = compiler.template(url, Exposure::Client)?;
     page_url::check(url, &template, compiler).map(|()| template)
 }
@@ -179,7 +179,7 @@ fn compile_form(elicit: &Spanned<Elicit>, compiler: &mut Compiler<'_>) -> Option
             let schema = object_schema(fields.value.iter().map(|(name, field)| (name.as_str(), &field.0)));
             let base = compiler.base;
             let compiled = compiler.try_schema(schema, base);
-            return sound_schema(compiled, |pointer| strip_properties(pointer, fields.location), before, compiler);
+            return valid_schema(compiled, |pointer| strip_properties(pointer, fields.location), before, compiler);
         }
         (None, Some(raw)) => compiler.json_value(raw)?,
         (None, None) => return None,
@@ -201,11 +201,11 @@ fn compile_form(elicit: &Spanned<Elicit>, compiler: &mut Compiler<'_>) -> Option
     }
     let at = placed.location;
     let compiled = compiler.try_schema(placed.value, &placed.folder);
-    sound_schema(compiled, |pointer| (at, pointer.to_owned()), before, compiler)
+    valid_schema(compiled, |pointer| (at, pointer.to_owned()), before, compiler)
 }
 
 /// The schema, unless it or one of its fields has an error.
-fn sound_schema(
+fn valid_schema(
     compiled: Result<Schema, Vec<SchemaError>>,
     place: impl Fn(&str) -> (Location, String),
     before: usize,

@@ -72,7 +72,7 @@ enum AnswerVerdict {
 
 impl ActionKind for AskAction {
     type Spec = AskSpec;
-    const HAS_READERS: bool = true;
+    const IS_FOR_DISPLAY: bool = true;
     const SIBLING_KEYS: &'static [&'static str] = &["timeout"];
     const GRANT: Option<&'static str> = Some("ask");
     const TALKS_TO_CLIENT: bool = true;

@@ -37,10 +37,10 @@ const GIT_CODE_SETTINGS: &[&str] = &[
 pub(super) const GIT: ProgramSyntax = ProgramSyntax {
     names: &["git"],
     language: Language::Command,
-    program_names: &["--exec-path", "--config-env"],
-    operand_letters: "Cc",
-    operand_names: &["git-dir", "work-tree", "namespace"],
-    setting_letters: "c",
+    program_options: &["--exec-path", "--config-env"],
+    value_flags: "Cc",
+    value_options: &["git-dir", "work-tree", "namespace"],
+    setting_flags: "c",
     code_settings: GIT_CODE_SETTINGS,
     operands: Operands::Subcommand(&[]),
     subcommands: GIT_SUBCOMMANDS,
@@ -50,11 +50,8 @@ pub(super) const GIT: ProgramSyntax = ProgramSyntax {
 const GIT_SYNTAX: ProgramSyntax = ProgramSyntax { language: Language::Command, ..DEFAULT_SYNTAX };
 
 /// A subcommand that is told which program to run on the other side.
-const TRANSFER_SYNTAX: ProgramSyntax = ProgramSyntax {
-    program_names: &["--upload-pack", "--receive-pack", "--exec"],
-    operand_letters: "joX",
-    ..GIT_SYNTAX
-};
+const TRANSFER_SYNTAX: ProgramSyntax =
+    ProgramSyntax { program_options: &["--upload-pack", "--receive-pack", "--exec"], value_flags: "joX", ..GIT_SYNTAX };
 
 /// The subcommands with options that run code, or take settings or hooks.
 const GIT_SUBCOMMANDS: &[ProgramSyntax] = &[
@@ -64,41 +61,41 @@ const GIT_SUBCOMMANDS: &[ProgramSyntax] = &[
     },
     ProgramSyntax {
         names: &["clone"],
-        program_letters: "u",
-        program_names: &["--upload-pack", "--template"],
-        operand_letters: "objc",
-        setting_letters: "c",
-        setting_names: &["config"],
+        program_flags: "u",
+        program_options: &["--upload-pack", "--template"],
+        value_flags: "objc",
+        setting_flags: "c",
+        setting_options: &["config"],
         code_settings: GIT_CODE_SETTINGS,
         ..GIT_SYNTAX
     },
-    ProgramSyntax { names: &["init"], program_names: &["--template"], operand_letters: "b", ..GIT_SYNTAX },
+    ProgramSyntax { names: &["init"], program_options: &["--template"], value_flags: "b", ..GIT_SYNTAX },
     ProgramSyntax {
         names: &["grep"],
-        program_letters: "O",
-        program_names: &["--open-files-in-pager"],
-        operand_letters: "efmABC",
+        program_flags: "O",
+        program_options: &["--open-files-in-pager"],
+        value_flags: "efmABC",
         ..GIT_SYNTAX
     },
     ProgramSyntax {
         names: &["rebase"],
         language: Language::Shell,
-        code_letters: "x",
-        code_names: &["--exec"],
-        operand_letters: "CsX",
+        code_flags: "x",
+        code_options: &["--exec"],
+        value_flags: "CsX",
         ..GIT_SYNTAX
     },
     ProgramSyntax {
         names: &["difftool"],
-        program_letters: "x",
-        program_names: &["--extcmd"],
-        operand_letters: "t",
+        program_flags: "x",
+        program_options: &["--extcmd"],
+        value_flags: "t",
         ..GIT_SYNTAX
     },
     ProgramSyntax {
         names: &["filter-branch"],
         language: Language::Shell,
-        code_names: &[
+        code_options: &[
             "--setup",
             "--env-filter",
             "--tree-filter",
@@ -108,26 +105,26 @@ const GIT_SUBCOMMANDS: &[ProgramSyntax] = &[
             "--commit-filter",
             "--tag-name-filter",
         ],
-        operand_letters: "d",
+        value_flags: "d",
         ..GIT_SYNTAX
     },
     ProgramSyntax {
         names: &["send-email"],
-        program_names: &["--sendmail-cmd", "--smtp-server", "--to-cmd", "--cc-cmd", "--header-cmd"],
+        program_options: &["--sendmail-cmd", "--smtp-server", "--to-cmd", "--cc-cmd", "--header-cmd"],
         ..GIT_SYNTAX
     },
-    ProgramSyntax { names: &["shell"], language: Language::Shell, code_letters: "c", ..GIT_SYNTAX },
-    ProgramSyntax { names: &["daemon"], program_names: &["--access-hook"], ..GIT_SYNTAX },
+    ProgramSyntax { names: &["shell"], language: Language::Shell, code_flags: "c", ..GIT_SYNTAX },
+    ProgramSyntax { names: &["daemon"], program_options: &["--access-hook"], ..GIT_SYNTAX },
     ProgramSyntax {
         names: &["instaweb"],
-        program_letters: "dbm",
-        program_names: &["--httpd", "--browser", "--module-path"],
+        program_flags: "dbm",
+        program_options: &["--httpd", "--browser", "--module-path"],
         ..GIT_SYNTAX
     },
     ProgramSyntax {
         names: &["submodule"],
         language: Language::Shell,
-        operand_letters: "bj",
+        value_flags: "bj",
         operands: Operands::Subcommand(&["foreach"]),
         ..GIT_SYNTAX
     },

@@ -115,7 +115,7 @@ pub fn runs_value(words: &[String]) -> bool {
     let word = |text: &String| ArgvWord {
         text: text.replace(PROBE_VALUE, &value),
         may_start_with_dash: false,
-        is_closed: false,
+        has_fixed_values: false,
     };
     scan(words.iter().map(word).collect(), false).iter().any(|found| found.holds_value)
 }
@@ -174,7 +174,7 @@ fn expansions(element: &Spanned<ExecElement>, compiler: &Compiler<'_>) -> Vec<Ve
 /// One element as it is known at load: `{{env.NAME}}` is what it is now. `each` is the argument whose item `this` is.
 fn compile_item(source: &str, at: Location, each: Option<&str>, compiler: &Compiler<'_>) -> ArgvItem {
     let mut item = ArgvItem {
-        word: ArgvWord { text: String::new(), may_start_with_dash: false, is_closed: false },
+        word: ArgvWord { text: String::new(), may_start_with_dash: false, has_fixed_values: false },
         at,
         source: source.to_owned(),
         values: Vec::new(),
@@ -191,14 +191,14 @@ fn compile_item(source: &str, at: Location, each: Option<&str>, compiler: &Compi
             }
         }
     }
-    item.word.is_closed = item.values.iter().all(|value| is_closed(&value.path, compiler));
+    item.word.has_fixed_values = item.values.iter().all(|value| has_fixed_values(&value.path, compiler));
     let first = item.values.first().and_then(TemplateValue::argument);
     item.word.may_start_with_dash = first.is_some_and(|name| compiler.allow_dash.contains(name));
     item
 }
 
-fn is_closed(path: &[String], compiler: &Compiler<'_>) -> bool {
-    argument_name(path).is_some_and(|name| compiler.closed_arguments.contains(name))
+fn has_fixed_values(path: &[String], compiler: &Compiler<'_>) -> bool {
+    argument_name(path).is_some_and(|name| compiler.fixed_value_arguments.contains(name))
 }
 
 /// Whether a command runs a program that expands the values of its variables, as `make` does.

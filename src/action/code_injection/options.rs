@@ -5,7 +5,7 @@ use super::scan::VALUE_MARKER;
 use super::syntax::{Operands, ProgramSyntax};
 
 /// What one option asks for.
-pub(super) enum OptionOperand {
+pub(super) enum OptionArgument {
     /// So many of the next words, none of which is code.
     Skip(usize),
     /// Code: from this byte of the word on, or the next word.
@@ -18,99 +18,99 @@ pub(super) enum OptionOperand {
 
 /// The module of `python3 -mNAME`.
 pub(super) fn attached_module(row: &ProgramSyntax, text: &str) -> Option<String> {
-    let is_python = row.language == Language::Python && row.operand_letters.contains('m');
+    let is_python = row.language == Language::Python && row.value_flags.contains('m');
     let module = text.strip_prefix("-m").filter(|module| is_python && !module.is_empty());
     module.map(str::to_owned)
 }
 
 pub(super) fn is_option(text: &str, row: &ProgramSyntax) -> bool {
-    let plus = (row.operands == Operands::Shell || row.code_names.contains(&"+")) && text.starts_with('+');
+    let plus = (row.operands == Operands::Shell || row.code_options.contains(&"+")) && text.starts_with('+');
     text.len() > 1 && (text.starts_with('-') || plus)
 }
 
 /// The letters of a short option, up to a value.
-pub(super) fn short_letters(text: &str) -> &str {
+pub(super) fn short_flags(text: &str) -> &str {
     let known = text.split(VALUE_MARKER).next().unwrap_or_default();
     if known.starts_with("--") { "" } else { known }
 }
 
 /// The letter of a short option that takes what stands behind it.
-pub(super) fn operand_letter(row: &ProgramSyntax, text: &str) -> Option<char> {
-    short_letters(text).chars().skip(1).find(|&letter| {
-        [row.code_letters, row.program_letters, row.operand_letters, row.attached_letters]
+pub(super) fn value_flag(row: &ProgramSyntax, text: &str) -> Option<char> {
+    short_flags(text).chars().skip(1).find(|&letter| {
+        [row.code_flags, row.program_flags, row.value_flags, row.attached_value_flags]
             .iter()
             .any(|all| all.contains(letter))
     })
 }
 
-pub(super) fn option_operand(row: &ProgramSyntax, text: &str) -> OptionOperand {
-    if text.starts_with('+') && row.code_names.contains(&"+") {
-        return OptionOperand::Code(Some(1));
+pub(super) fn option_argument(row: &ProgramSyntax, text: &str) -> OptionArgument {
+    if text.starts_with('+') && row.code_options.contains(&"+") {
+        return OptionArgument::Code(Some(1));
     }
-    if row.code_names.contains(&text) {
-        return OptionOperand::Code(None);
+    if row.code_options.contains(&text) {
+        return OptionArgument::Code(None);
     }
     // A name with one dash is no cluster of letters.
     let (name, given) = text.split_once('=').map_or((text, None), |(name, _)| (name, Some(name.len() + 1)));
-    if row.program_names.contains(&name) {
-        return OptionOperand::Program(given);
+    if row.program_options.contains(&name) {
+        return OptionArgument::Program(given);
     }
     match text.strip_prefix("--") {
-        Some(long) => long_option_operand(row, long),
-        None => short_option_operand(row, text),
+        Some(long) => long_option_argument(row, long),
+        None => short_option_argument(row, text),
     }
 }
 
-fn long_option_operand(row: &ProgramSyntax, long: &str) -> OptionOperand {
+fn long_option_argument(row: &ProgramSyntax, long: &str) -> OptionArgument {
     let (name, given) = long.split_once('=').map_or((long, false), |(name, _)| (name, true));
     if name.contains(VALUE_MARKER) {
-        return OptionOperand::Unknown;
+        return OptionArgument::Unknown;
     }
     let is = |whole: &str| !name.is_empty() && whole.starts_with(name);
-    if row.code_names.iter().filter_map(|whole| whole.strip_prefix("--")).any(is) {
-        return OptionOperand::Code(given.then_some(name.len() + 3));
+    if row.code_options.iter().filter_map(|whole| whole.strip_prefix("--")).any(is) {
+        return OptionArgument::Code(given.then_some(name.len() + 3));
     }
-    if row.program_names.iter().filter_map(|whole| whole.strip_prefix("--")).any(is) {
-        return OptionOperand::Program(given.then_some(name.len() + 3));
+    if row.program_options.iter().filter_map(|whole| whole.strip_prefix("--")).any(is) {
+        return OptionArgument::Program(given.then_some(name.len() + 3));
     }
     match name {
-        _ if given => OptionOperand::Skip(0),
-        _ if row.operand_names.iter().chain(row.setting_names).copied().any(is) => OptionOperand::Skip(1),
-        _ if row.pair_names.contains(&name) => OptionOperand::Skip(2),
-        _ => OptionOperand::Skip(0),
+        _ if given => OptionArgument::Skip(0),
+        _ if row.value_options.iter().chain(row.setting_options).copied().any(is) => OptionArgument::Skip(1),
+        _ if row.two_value_options.contains(&name) => OptionArgument::Skip(2),
+        _ => OptionArgument::Skip(0),
     }
 }
 
-fn short_option_operand(row: &ProgramSyntax, text: &str) -> OptionOperand {
-    let has_long_names = row.program_names.iter().any(|name| !name.starts_with("--") && name.len() > 2);
+fn short_option_argument(row: &ProgramSyntax, text: &str) -> OptionArgument {
+    let has_long_names = row.program_options.iter().any(|name| !name.starts_with("--") && name.len() > 2);
     if has_long_names && is_assignment(text) {
         // `-run=NAME` is one option, and no cluster of letters.
-        return OptionOperand::Skip(0);
+        return OptionArgument::Skip(0);
     }
     for (at, letter) in text.char_indices().skip(1) {
         let rest = at + letter.len_utf8();
         if letter == VALUE_MARKER {
-            return OptionOperand::Unknown;
+            return OptionArgument::Unknown;
         }
-        if row.code_letters.contains(letter) {
-            return OptionOperand::Code((rest < text.len()).then_some(rest));
+        if row.code_flags.contains(letter) {
+            return OptionArgument::Code((rest < text.len()).then_some(rest));
         }
-        if row.program_letters.contains(letter) {
-            return OptionOperand::Program((rest < text.len()).then_some(rest));
+        if row.program_flags.contains(letter) {
+            return OptionArgument::Program((rest < text.len()).then_some(rest));
         }
-        if row.operand_letters.contains(letter) {
-            return OptionOperand::Skip(usize::from(rest == text.len()));
+        if row.value_flags.contains(letter) {
+            return OptionArgument::Skip(usize::from(rest == text.len()));
         }
-        if row.attached_letters.contains(letter) {
+        if row.attached_value_flags.contains(letter) {
             break;
         }
     }
-    OptionOperand::Skip(0)
+    OptionArgument::Skip(0)
 }
 
 /// Whether an option says which file holds the code.
 pub(super) fn is_file_option(row: &ProgramSyntax, text: &str) -> bool {
-    text.starts_with("--file") || text.starts_with("--from-file") || operand_letter(row, text) == Some('f')
+    text.starts_with("--file") || text.starts_with("--from-file") || value_flag(row, text) == Some('f')
 }
 
 /// Whether a word gives a variable a value.

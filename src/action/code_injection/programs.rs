@@ -16,7 +16,7 @@ pub(super) const PATTERN_PROGRAMS: &[&str] = &["grep", "egrep", "fgrep", "zgrep"
 /// What is known of a program that is not in the table.
 pub(super) const UNKNOWN_PROGRAM: &ProgramSyntax = &ProgramSyntax {
     language: Language::Unknown,
-    program_names: &[
+    program_options: &[
         "--exec-path",
         "--rsh",
         "--pager",

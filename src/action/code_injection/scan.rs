@@ -5,7 +5,7 @@ mod option;
 use std::ops::Range;
 
 use super::git::config_code_word;
-use super::options::{OptionOperand, is_assignment, is_option, option_operand};
+use super::options::{OptionArgument, is_assignment, is_option, option_argument};
 use super::programs::{PATTERN_PROGRAMS, UNKNOWN_PROGRAM, syntax_of};
 use super::syntax::{Operands, ProgramSyntax};
 use super::variables::runs_code;
@@ -21,7 +21,7 @@ pub(super) struct ArgvWord {
     /// Whether a value that it begins with may begin with `-`.
     pub(super) may_start_with_dash: bool,
     /// Whether each value in it is one of few that the author knows.
-    pub(super) is_closed: bool,
+    pub(super) has_fixed_values: bool,
 }
 
 /// What an element is to a program.
@@ -107,14 +107,14 @@ impl ProgramScan {
 }
 
 impl ArgvScan {
-    /// Reads a program and its words. `starter` is the row of the program that starts it.
-    fn scan_program(&mut self, range: Range<usize>, starter: Option<&'static ProgramSyntax>) {
+    /// Reads a program and its words. `starting_program` is the row of the program that starts it.
+    fn scan_program(&mut self, range: Range<usize>, starting_program: Option<&'static ProgramSyntax>) {
         if range.is_empty() {
             return;
         }
         if self.text(range.start).contains(VALUE_MARKER) {
             let (word, program) = (range.start, range.start.saturating_sub(1));
-            let chosen = starter.map(|row| CodeFinding {
+            let chosen = starting_program.map(|row| CodeFinding {
                 word,
                 role: ArgRole::Program,
                 program,
@@ -125,7 +125,7 @@ impl ArgvScan {
             return;
         }
         let Some(row) = syntax_of(self.text(range.start)) else { return self.scan_unknown(range) };
-        let reading = ProgramScan {
+        let program_scan = ProgramScan {
             syntax: row,
             program: range.start,
             options: true,
@@ -137,14 +137,14 @@ impl ArgvScan {
         if row.operands == Operands::Variables {
             // Those of `env NAME=VALUE make` too.
             for at in (0..range.start).filter(|&at| is_assignment(self.text(at))).collect::<Vec<_>>() {
-                self.scan_variable(&reading, at);
+                self.scan_variable(&program_scan, at);
             }
         }
         match row.operands {
             Operands::Embedded(flags) => self.scan_embedded(row, flags, words),
-            Operands::Anywhere => self.scan_anywhere(&reading, words),
-            Operands::PowerShell => self.scan_powershell(&reading, words),
-            _ => self.scan_words(reading, words),
+            Operands::Anywhere => self.scan_anywhere(&program_scan, words),
+            Operands::PowerShell => self.scan_powershell(&program_scan, words),
+            _ => self.scan_words(program_scan, words),
         }
     }
 
@@ -152,145 +152,155 @@ impl ArgvScan {
         self.words.get(at).map_or("", |word| &word.text)
     }
 
-    fn push(&mut self, reading: &ProgramScan, word: usize, role: ArgRole) {
+    fn push(&mut self, program_scan: &ProgramScan, word: usize, role: ArgRole) {
         let from = role.start();
         let holds_value = match role {
             ArgRole::Stdin => self.stdin_has_value,
             _ => self.text(word).get(from..).is_some_and(|text| text.contains(VALUE_MARKER)),
         };
-        self.found.push(CodeFinding { word, role, program: reading.program, syntax: reading.syntax, holds_value });
+        self.found.push(CodeFinding {
+            word,
+            role,
+            program: program_scan.program,
+            syntax: program_scan.syntax,
+            holds_value,
+        });
     }
 
-    fn push_code(&mut self, reading: &ProgramScan, words: Range<usize>) {
-        words.for_each(|word| self.push(reading, word, ArgRole::Code(0)));
+    fn push_code(&mut self, program_scan: &ProgramScan, words: Range<usize>) {
+        words.for_each(|word| self.push(program_scan, word, ArgRole::Code(0)));
     }
 
     /// Reads what stands behind a program, as most programs do.
-    fn scan_words(&mut self, mut reading: ProgramScan, range: Range<usize>) {
+    fn scan_words(&mut self, mut program_scan: ProgramScan, range: Range<usize>) {
         let mut at = range.start;
         while at < range.end {
-            if reading.options && self.text(at) == "--" {
-                reading.options = false;
+            if program_scan.options && self.text(at) == "--" {
+                program_scan.options = false;
                 at += 1;
-            } else if reading.options && self.text(at) == "-" && matches!(reading.syntax.operands, Operands::Program(_))
+            } else if program_scan.options
+                && self.text(at) == "-"
+                && matches!(program_scan.syntax.operands, Operands::Program(_))
             {
                 // `env -` is `env -i`.
                 at += 1;
-            } else if reading.options && is_option(self.text(at), reading.syntax) {
-                at = self.scan_option(&mut reading, at..range.end);
-            } else if let Some(next) = self.scan_operand(&mut reading, at..range.end) {
+            } else if program_scan.options && is_option(self.text(at), program_scan.syntax) {
+                at = self.scan_option(&mut program_scan, at..range.end);
+            } else if let Some(next) = self.scan_operand(&mut program_scan, at..range.end) {
                 at = next;
             } else {
                 return;
             }
         }
-        let reads_stdin = match reading.syntax.operands {
-            Operands::File | Operands::Shell => !reading.has_code && !reading.stdin && reading.operands == 0,
-            Operands::Joined(before) => reading.operands <= before && before > 0 && !reading.has_code,
-            Operands::Stdin => !reading.has_code && !reading.stdin,
+        let reads_stdin = match program_scan.syntax.operands {
+            Operands::File | Operands::Shell => {
+                !program_scan.has_code && !program_scan.stdin && program_scan.operands == 0
+            }
+            Operands::Joined(before) => program_scan.operands <= before && before > 0 && !program_scan.has_code,
+            Operands::Stdin => !program_scan.has_code && !program_scan.stdin,
             _ => false,
         };
         if reads_stdin {
-            self.push(&reading, reading.program, ArgRole::Stdin);
+            self.push(&program_scan, program_scan.program, ArgRole::Stdin);
         }
     }
 
     /// Reads the word at the beginning of `rest`, which is no option; gives the number of the next, if that matters.
-    fn scan_operand(&mut self, reading: &mut ProgramScan, rest: Range<usize>) -> Option<usize> {
+    fn scan_operand(&mut self, program_scan: &mut ProgramScan, rest: Range<usize>) -> Option<usize> {
         let at = rest.start;
         let chooses =
             self.words.get(at).is_some_and(|word| word.may_start_with_dash && word.text.starts_with(VALUE_MARKER));
-        if chooses && reading.options && !reading.expects_code_or_program() {
-            self.push(reading, at, ArgRole::Option);
+        if chooses && program_scan.options && !program_scan.expects_code_or_program() {
+            self.push(program_scan, at, ArgRole::Option);
         }
-        reading.operands += 1;
-        match reading.syntax.operands {
-            Operands::Code if !reading.has_code => {
-                self.push(reading, at, ArgRole::Code(0));
-                reading.has_code = true;
+        program_scan.operands += 1;
+        match program_scan.syntax.operands {
+            Operands::Code if !program_scan.has_code => {
+                self.push(program_scan, at, ArgRole::Code(0));
+                program_scan.has_code = true;
                 Some(at + 1)
             }
-            Operands::Joined(before) if reading.operands <= before => Some(at + 1),
-            Operands::Program(before) if reading.operands <= before => {
-                reading.options = false;
+            Operands::Joined(before) if program_scan.operands <= before => Some(at + 1),
+            Operands::Program(before) if program_scan.operands <= before => {
+                program_scan.options = false;
                 Some(at + 1)
             }
             Operands::Program(_) if is_assignment(self.text(at)) => {
                 let name = self.text(at).split('=').next().unwrap_or_default();
                 if runs_code(name) {
-                    self.push(reading, at, ArgRole::Setting(name.len()));
+                    self.push(program_scan, at, ArgRole::Setting(name.len()));
                 }
-                reading.options = false;
+                program_scan.options = false;
                 Some(at + 1)
             }
             Operands::Variables => {
-                self.scan_variable(reading, at);
+                self.scan_variable(program_scan, at);
                 Some(at + 1)
             }
             Operands::Mixed | Operands::Code | Operands::Stdin => Some(at + 1),
             // It may be absent, and the next word the first.
-            Operands::File | Operands::Shell if !reading.has_code && is_value(self.text(at)) => Some(at + 1),
+            Operands::File | Operands::Shell if !program_scan.has_code && is_value(self.text(at)) => Some(at + 1),
             _ => {
-                self.scan_last_operand(reading, rest);
+                self.scan_last_operand(program_scan, rest);
                 None
             }
         }
     }
 
     /// Reads `NAME=VALUE`, which a value that begins the word can be too.
-    fn scan_variable(&mut self, reading: &ProgramScan, at: usize) {
-        let Some(word) = self.words.get(at).filter(|word| !word.is_closed) else { return };
+    fn scan_variable(&mut self, program_scan: &ProgramScan, at: usize) {
+        let Some(word) = self.words.get(at).filter(|word| !word.has_fixed_values) else { return };
         let from = if is_assignment(&word.text) { word.text.find('=') } else { word.text.find(VALUE_MARKER) };
         if let Some(from) = from.filter(|_| is_assignment(&word.text) || word.text.starts_with(VALUE_MARKER)) {
-            self.push(reading, at, ArgRole::Setting(from));
+            self.push(program_scan, at, ArgRole::Setting(from));
         }
     }
 
     /// Reads the first word that is no option, where no option can follow it.
-    fn scan_last_operand(&mut self, reading: &mut ProgramScan, rest: Range<usize>) {
-        match reading.syntax.operands {
-            Operands::Shell if reading.has_code => self.push(reading, rest.start, ArgRole::Code(0)),
-            Operands::File | Operands::Shell if names_stdin(self.text(rest.start)) && !reading.has_code => {
-                self.push(reading, reading.program, ArgRole::Stdin);
+    fn scan_last_operand(&mut self, program_scan: &mut ProgramScan, rest: Range<usize>) {
+        match program_scan.syntax.operands {
+            Operands::Shell if program_scan.has_code => self.push(program_scan, rest.start, ArgRole::Code(0)),
+            Operands::File | Operands::Shell if names_stdin(self.text(rest.start)) && !program_scan.has_code => {
+                self.push(program_scan, program_scan.program, ArgRole::Stdin);
             }
             Operands::Joined(_) => {
-                self.push_code(reading, rest.clone());
+                self.push_code(program_scan, rest.clone());
                 if !rest.clone().any(|word| self.text(word).contains(VALUE_MARKER)) {
                     self.scan_program(rest, None);
                 }
             }
             Operands::Subcommand(names) if names.contains(&self.text(rest.start)) => {
-                self.scan_code_words(reading, rest.start + 1..rest.end);
+                self.scan_code_words(program_scan, rest.start + 1..rest.end);
             }
-            Operands::Subcommand(_) => self.scan_subcommand(reading, rest),
-            Operands::Program(_) => self.scan_program(rest, Some(reading.syntax)),
+            Operands::Subcommand(_) => self.scan_subcommand(program_scan, rest),
+            Operands::Program(_) => self.scan_program(rest, Some(program_scan.syntax)),
             Operands::Xargs => {
-                let rest = self.insert_stdin_words(reading.program + 1..rest.start, rest);
-                self.scan_program(rest, Some(reading.syntax));
+                let rest = self.insert_stdin_words(program_scan.program + 1..rest.start, rest);
+                self.scan_program(rest, Some(program_scan.syntax));
             }
             _ => {}
         }
     }
 
     /// Reads the words of a subcommand.
-    fn scan_subcommand(&mut self, reading: &ProgramScan, rest: Range<usize>) {
+    fn scan_subcommand(&mut self, program_scan: &ProgramScan, rest: Range<usize>) {
         let name = self.text(rest.start);
         if name.contains(VALUE_MARKER) {
-            return self.push(reading, rest.start, ArgRole::Program);
+            return self.push(program_scan, rest.start, ArgRole::Program);
         }
-        if name == "config" && reading.syntax.names.contains(&"git") {
+        if name == "config" && program_scan.syntax.names.contains(&"git") {
             let words: Vec<&str> = (rest.start + 1..rest.end).map(|at| self.text(at)).collect();
             if let Some(at) = config_code_word(&words) {
-                self.push(reading, rest.start + 1 + at, ArgRole::Setting(0));
+                self.push(program_scan, rest.start + 1 + at, ArgRole::Setting(0));
             }
             return;
         }
-        let Some(row) = reading.syntax.subcommands.iter().find(|row| row.names.contains(&name)) else {
+        let Some(row) = program_scan.syntax.subcommands.iter().find(|row| row.names.contains(&name)) else {
             return self.scan_unknown(rest);
         };
         let inner = ProgramScan {
             syntax: row,
-            program: reading.program,
+            program: program_scan.program,
             options: true,
             has_code: false,
             stdin: false,
@@ -300,13 +310,13 @@ impl ArgvScan {
     }
 
     /// Reads words of which all but the options are code.
-    fn scan_code_words(&mut self, reading: &mut ProgramScan, range: Range<usize>) {
+    fn scan_code_words(&mut self, program_scan: &mut ProgramScan, range: Range<usize>) {
         let mut at = range.start;
         while at < range.end {
-            if is_option(self.text(at), reading.syntax) {
-                at = self.scan_option(reading, at..range.end);
+            if is_option(self.text(at), program_scan.syntax) {
+                at = self.scan_option(program_scan, at..range.end);
             } else {
-                self.push(reading, at, ArgRole::Code(0));
+                self.push(program_scan, at, ArgRole::Code(0));
                 at += 1;
             }
         }
@@ -326,7 +336,7 @@ impl ArgvScan {
         for at in range.start + 1..range.end {
             let text = self.text(at);
             let attached = text.split_once('=').filter(|(name, _)| name.starts_with("--")).map(|(name, _)| name);
-            let names_program = |option: &str| UNKNOWN_PROGRAM.program_names.contains(&option);
+            let names_program = |option: &str| UNKNOWN_PROGRAM.program_options.contains(&option);
             let option = attached.unwrap_or_else(|| self.text(at - 1));
             if names_program(option) && text.contains(VALUE_MARKER) {
                 let role = ArgRole::ProgramOption(attached.map_or(0, |name| name.len() + 1));
@@ -353,7 +363,11 @@ impl ArgvScan {
         }
         let Some(replaced) = options.clone().find_map(|at| xargs_replacement(self.text(at), self.text(at + 1))) else {
             self.words.truncate(rest.end);
-            self.words.push(ArgvWord { text: VALUE_MARKER.to_string(), may_start_with_dash: true, is_closed: false });
+            self.words.push(ArgvWord {
+                text: VALUE_MARKER.to_string(),
+                may_start_with_dash: true,
+                has_fixed_values: false,
+            });
             return rest.start..self.words.len();
         };
         for word in self.words.iter_mut().take(rest.end).skip(rest.start) {
@@ -377,25 +391,25 @@ impl ArgvScan {
     }
 
     /// Reads the first known program, wherever it stands, and the options before it.
-    fn scan_anywhere(&mut self, reading: &ProgramScan, range: Range<usize>) {
+    fn scan_anywhere(&mut self, program_scan: &ProgramScan, range: Range<usize>) {
         let known = |at: &usize| !self.text(*at).starts_with('-') && syntax_of(self.text(*at)).is_some();
         let program = range.clone().find(known).unwrap_or(range.end);
         for at in range.start..program {
-            if !is_option(self.text(at), reading.syntax) {
+            if !is_option(self.text(at), program_scan.syntax) {
                 continue;
             }
-            let (from, role) = match option_operand(reading.syntax, self.text(at)) {
-                OptionOperand::Code(from) => (from, ArgRole::Code(from.unwrap_or(0))),
-                OptionOperand::Program(from) => (from, ArgRole::ProgramOption(from.unwrap_or(0))),
+            let (from, role) = match option_argument(program_scan.syntax, self.text(at)) {
+                OptionArgument::Code(from) => (from, ArgRole::Code(from.unwrap_or(0))),
+                OptionArgument::Program(from) => (from, ArgRole::ProgramOption(from.unwrap_or(0))),
                 _ => continue,
             };
-            self.push(reading, if from.is_some() { at } else { at + 1 }, role);
+            self.push(program_scan, if from.is_some() { at } else { at + 1 }, role);
         }
         self.scan_program(program..range.end, None);
     }
 
     /// Reads the words of PowerShell, whose options may be shortened and written in capitals.
-    fn scan_powershell(&mut self, reading: &ProgramScan, range: Range<usize>) {
+    fn scan_powershell(&mut self, program_scan: &ProgramScan, range: Range<usize>) {
         for at in range.clone() {
             let text = self.text(at).to_ascii_lowercase();
             let Some(name) = text.strip_prefix('-').filter(|name| !name.is_empty()) else {
@@ -405,16 +419,16 @@ impl ArgvScan {
                 continue;
             };
             if name.starts_with(VALUE_MARKER) {
-                self.push(reading, at, ArgRole::Option);
+                self.push(program_scan, at, ArgRole::Option);
             } else if "file".starts_with(name) {
                 return;
             } else if name == "cwa" || name.len() > 7 && "commandwithargs".starts_with(name) {
-                return self.push_code(reading, at + 1..range.end.min(at + 2));
+                return self.push_code(program_scan, at + 1..range.end.min(at + 2));
             } else if "command".starts_with(name) || "encodedcommand".starts_with(name) || name == "ec" {
-                return self.push_code(reading, at + 1..range.end);
+                return self.push_code(program_scan, at + 1..range.end);
             }
         }
-        self.push(reading, reading.program, ArgRole::Stdin);
+        self.push(program_scan, program_scan.program, ArgRole::Stdin);
     }
 }
 

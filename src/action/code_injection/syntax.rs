@@ -9,27 +9,27 @@ pub(super) struct ProgramSyntax {
     /// What its code is written in.
     pub(super) language: Language,
     /// Letters of short options that take code.
-    pub(super) code_letters: &'static str,
+    pub(super) code_flags: &'static str,
     /// Names of options that take code: with `--` as they may be shortened, else the whole word.
-    pub(super) code_names: &'static [&'static str],
+    pub(super) code_options: &'static [&'static str],
     /// Letters of short options that name a program to run, or a file of code or settings to read.
-    pub(super) program_letters: &'static str,
+    pub(super) program_flags: &'static str,
     /// Names of such options: with `--` as they may be shortened, else the whole word.
-    pub(super) program_names: &'static [&'static str],
+    pub(super) program_options: &'static [&'static str],
     /// Letters of short options that take something else.
-    pub(super) operand_letters: &'static str,
+    pub(super) value_flags: &'static str,
     /// Letters of short options that take the rest of their word.
-    pub(super) attached_letters: &'static str,
+    pub(super) attached_value_flags: &'static str,
     /// Names of long options that take something else.
-    pub(super) operand_names: &'static [&'static str],
+    pub(super) value_options: &'static [&'static str],
     /// Names of long options that take two words.
-    pub(super) pair_names: &'static [&'static str],
+    pub(super) two_value_options: &'static [&'static str],
     /// Letters of short options behind which no option comes.
-    pub(super) last_letters: &'static str,
-    /// Letters of short options that take `NAME=VALUE`; they are among `operand_letters`.
-    pub(super) setting_letters: &'static str,
+    pub(super) final_flags: &'static str,
+    /// Letters of short options that take `NAME=VALUE`; they are among `value_flags`.
+    pub(super) setting_flags: &'static str,
     /// Names of long options that take `NAME=VALUE`.
-    pub(super) setting_names: &'static [&'static str],
+    pub(super) setting_options: &'static [&'static str],
     /// Names of settings that are code, in lower case: `x.` is any that begins so, `.x` any that ends so.
     pub(super) code_settings: &'static [&'static str],
     /// What the words are that are no options.
@@ -90,17 +90,17 @@ impl ProgramSyntax {
 pub(super) const DEFAULT_SYNTAX: ProgramSyntax = ProgramSyntax {
     names: &[],
     language: Language::Command,
-    code_letters: "",
-    code_names: &[],
-    program_letters: "",
-    program_names: &[],
-    operand_letters: "",
-    attached_letters: "",
-    operand_names: &[],
-    pair_names: &[],
-    last_letters: "",
-    setting_letters: "",
-    setting_names: &[],
+    code_flags: "",
+    code_options: &[],
+    program_flags: "",
+    program_options: &[],
+    value_flags: "",
+    attached_value_flags: "",
+    value_options: &[],
+    two_value_options: &[],
+    final_flags: "",
+    setting_flags: "",
+    setting_options: &[],
     code_settings: &[],
     operands: Operands::Mixed,
     subcommands: &[],

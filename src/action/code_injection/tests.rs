@@ -9,7 +9,7 @@ fn value_roles(words: &[&str], fed: bool) -> Vec<ArgRole> {
     let word = |text: &&str| ArgvWord {
         text: text.trim_start_matches('^').replace('@', &VALUE_MARKER.to_string()),
         may_start_with_dash: text.starts_with('^'),
-        is_closed: false,
+        has_fixed_values: false,
     };
     let found = scan(words.iter().map(word).collect(), fed);
     found.into_iter().filter(|found| found.holds_value).map(|found| found.role).collect()

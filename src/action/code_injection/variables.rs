@@ -1,6 +1,6 @@
 //! The environment variables by which programs load or run code.
 
-use super::{expands_variables, is_closed};
+use super::{expands_variables, has_fixed_values};
 use crate::action::Step;
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
@@ -102,7 +102,7 @@ pub(in crate::action) fn check_env(step: &Step, compiler: &mut Compiler<'_>) {
     for (name, value) in step.env.iter().filter(|(name, _)| expands || runs_code(name)) {
         let text = value.to_text();
         let of_caller = output_pieces(&text).into_iter().find_map(|piece| match piece {
-            OutputPiece::Value(_, path) if expands && is_closed(&path, compiler) => None,
+            OutputPiece::Value(_, path) if expands && has_fixed_values(&path, compiler) => None,
             OutputPiece::Value(range, path) if path.first().is_none_or(|head| head != "steps") => Some(range),
             _ => None,
         });

@@ -140,7 +140,7 @@ impl CompiledFolder {
             return Err(ActionError::message(message));
         }
         if self.client_roots && (has_roots || self.source.is_empty()) {
-            let roots = ask_roots(context.run.client, context.run.client_wait).await.map_err(in_step)?;
+            let roots = ask_roots(context.run.client, context.run.client_wait).await.map_err(clear_wants_roots)?;
             let roots: Vec<PathBuf> =
                 roots.iter().filter_map(|root| file_uri_to_path(root)).take(MAX_NAMED_FOLDERS).collect();
             if !roots.is_empty() || self.source.is_empty() {
@@ -189,7 +189,7 @@ impl FolderLocation {
 
     fn compile(path: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<FolderLocation> {
         if path.contains("{{") {
-            return FolderLocation::of_variable(path, compiler);
+            return FolderLocation::from_variable(path, compiler);
         }
         if Path::new(path.as_str()).is_absolute() && compiler.pack.grants == Grants::All {
             return Some(FolderLocation::Outside(vec![PathBuf::from(path.as_str())]));
@@ -208,7 +208,7 @@ impl FolderLocation {
         }
     }
 
-    fn of_variable(path: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<FolderLocation> {
+    fn from_variable(path: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<FolderLocation> {
         let message = "invalid folder, expected a path of the pack, or exactly one `{{env.NAME}}` or `{{workspace}}`";
         let help = "an argument must not choose a folder; it may be a path beneath one";
         compiler.named_folders(path, message, help).map(|named| match named {
@@ -219,7 +219,7 @@ impl FolderLocation {
 }
 
 /// The question for roots, as that of a step.
-fn in_step(error: ActionError) -> ActionError {
+fn clear_wants_roots(error: ActionError) -> ActionError {
     match error {
         ActionError::Asks(mut pending) => {
             pending.checkpoint.wants_roots = false;

@@ -9,7 +9,7 @@ use crate::budget::Budget;
 use crate::files::{FileInfo, FileKind, FolderName, FolderNames, Globs, WritableFolder, not_utf8_message, rfc3339};
 use crate::redact::Redactor;
 
-use super::path::CallPath;
+use super::path::ResolvedPath;
 use super::spec::FileOperation;
 
 /// How many entries are listed where nothing else is said, and at most.
@@ -24,7 +24,7 @@ const ENTRY_BYTES: usize = 1024;
 pub(super) struct Listing<'a> {
     pub(super) folders: &'a [WritableFolder],
     pub(super) folder: &'a WritableFolder,
-    pub(super) path: &'a CallPath,
+    pub(super) path: &'a ResolvedPath,
     pub(super) globs: Globs,
     pub(super) hidden: bool,
     pub(super) budget: &'a Budget,

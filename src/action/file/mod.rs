@@ -29,7 +29,7 @@ pub use folder::check_folder;
 use folder::{CompiledFolder, needs_grant};
 use list::{DEFAULT_ENTRIES, Listing, MAX_ENTRIES};
 use operation_result::{OperationResult, ResultBody};
-use path::CallPath;
+use path::ResolvedPath;
 use read::{Lines, ReadOptions, ReadableFile};
 use spec::FileOperation;
 pub use spec::FileSpec;
@@ -137,7 +137,7 @@ impl FileAction {
     /// Does it, where it may block; a small file is read where it is opened, like a resource.
     fn perform(&self, paths: &[PathBuf], context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
         let folders = self.folder.open(paths, context.run.pack_folder)?;
-        let call = FileCall { action: self, folders: &folders, context };
+        let call = FileOperationRun { action: self, folders: &folders, context };
         let path = call.resolve(&self.path)?;
         let folder = call.folder(&path)?;
         match self.operation {
@@ -156,13 +156,13 @@ impl FileAction {
 }
 
 /// One call, with its folders open.
-struct FileCall<'a> {
+struct FileOperationRun<'a> {
     action: &'a FileAction,
     folders: &'a [WritableFolder],
     context: &'a ActionContext<'a>,
 }
 
-impl FileCall<'_> {
+impl FileOperationRun<'_> {
     fn scope(&self) -> &Scope {
         self.context.scope
     }
@@ -178,11 +178,11 @@ impl FileCall<'_> {
         self.budget().run_io(|| work()?.into_outcome(self.context))?
     }
 
-    fn resolve(&self, path: &Template<FolderPath>) -> Result<CallPath, ActionError> {
-        CallPath::resolve(&path.render(self.scope())?, self.folders, &self.action.folder)
+    fn resolve(&self, path: &Template<FolderPath>) -> Result<ResolvedPath, ActionError> {
+        ResolvedPath::resolve(&path.render(self.scope())?, self.folders, &self.action.folder)
     }
 
-    fn folder(&self, path: &CallPath) -> Result<&WritableFolder, ActionError> {
+    fn folder(&self, path: &ResolvedPath) -> Result<&WritableFolder, ActionError> {
         self.folders.get(path.folder).ok_or_else(|| ActionError::message("the folder is gone".to_owned()))
     }
 
@@ -198,7 +198,7 @@ impl FileCall<'_> {
         Ok(ReadOptions { lines, as_base64: self.flag(&options.base64)?, wants_json: self.action.wants_json })
     }
 
-    fn make_folder(&self, folder: &WritableFolder, path: &CallPath) -> Result<OperationResult, ActionError> {
+    fn make_folder(&self, folder: &WritableFolder, path: &ResolvedPath) -> Result<OperationResult, ActionError> {
         self.announce_change(path)?;
         if !path.relative.is_empty() {
             folder.create_folder(&path.relative)?;
@@ -206,7 +206,7 @@ impl FileCall<'_> {
         Ok(self.change_result(path, |shown| format!("made the folder {shown}")))
     }
 
-    fn list(&self, folder: &WritableFolder, path: &CallPath) -> Result<OperationResult, ActionError> {
+    fn list(&self, folder: &WritableFolder, path: &ResolvedPath) -> Result<OperationResult, ActionError> {
         let options = &self.action.options;
         let limit = self.count("limit", &options.limit)?.unwrap_or(DEFAULT_ENTRIES).min(MAX_ENTRIES);
         let recursive = self.flag(&options.recursive)?;
@@ -254,7 +254,7 @@ impl FileCall<'_> {
         })
     }
 
-    fn write(&self, folder: &WritableFolder, path: &CallPath) -> Result<OperationResult, ActionError> {
+    fn write(&self, folder: &WritableFolder, path: &ResolvedPath) -> Result<OperationResult, ActionError> {
         let existing = self.action.options.existing;
         let bytes = match &self.action.content {
             Some(NewContent::Edits(edits)) => return self.edit(folder, path, edits),
@@ -290,7 +290,7 @@ impl FileCall<'_> {
     fn edit(
         &self,
         folder: &WritableFolder,
-        path: &CallPath,
+        path: &ResolvedPath,
         edits: &JsonTemplate,
     ) -> Result<OperationResult, ActionError> {
         let edits = edit::parse_edits(&edits.render(self.scope())?)?;
@@ -328,7 +328,7 @@ impl FileCall<'_> {
         Ok(OperationResult { body, note, ..OperationResult::fields(fields) })
     }
 
-    fn transfer(&self, folder: &WritableFolder, path: &CallPath) -> Result<OperationResult, ActionError> {
+    fn transfer(&self, folder: &WritableFolder, path: &ResolvedPath) -> Result<OperationResult, ActionError> {
         let Some(to) = &self.action.to else { return Ok(OperationResult::fields([])) };
         let (to, existing) = (self.resolve(to)?, self.action.options.existing);
         self.announce_change(path)?;
@@ -345,7 +345,7 @@ impl FileCall<'_> {
         Ok(self.change_result(&to, |to| format!("{verb} {from} to {to}")))
     }
 
-    fn remove(&self, folder: &WritableFolder, path: &CallPath) -> Result<OperationResult, ActionError> {
+    fn remove(&self, folder: &WritableFolder, path: &ResolvedPath) -> Result<OperationResult, ActionError> {
         let recursive = self.flag(&self.action.options.recursive)?;
         self.announce_change(path)?;
         if recursive {
@@ -388,13 +388,13 @@ impl FileCall<'_> {
     }
 
     /// Says what is about to be changed.
-    fn announce_change(&self, path: &CallPath) -> Result<(), ActionError> {
+    fn announce_change(&self, path: &ResolvedPath) -> Result<(), ActionError> {
         let shown = path.display_path(self.folders, "");
-        Ok(self.context.run.world.change_file(&format!("{} {shown:?}", self.action.operation.key()))?)
+        Ok(self.context.run.world.approve_file_change(&format!("{} {shown:?}", self.action.operation.key()))?)
     }
 
     /// What a change found: the path that is there now, or was, and what was done to it in words.
-    fn change_result(&self, path: &CallPath, words: impl FnOnce(&str) -> String) -> OperationResult {
+    fn change_result(&self, path: &ResolvedPath, words: impl FnOnce(&str) -> String) -> OperationResult {
         let shown = path.display_path(self.folders, "");
         let note = Some(words(if shown.is_empty() { "." } else { &shown }));
         OperationResult { note, ..OperationResult::fields([("path", shown.into())]) }

@@ -57,7 +57,7 @@ impl OperationResult {
                 OutcomeBody::Text(value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned())
             }
             ResultBody::Contents { bytes, mime_type, reading } => {
-                let bytes = reading.public_bytes(bytes, context.run.max_output, redactor);
+                let bytes = reading.redacted_bytes(bytes, context.run.max_output, redactor);
                 let (name, content, body) = reading.contents(bytes, mime_type, context)?;
                 value.as_object_mut().map(|fields| fields.insert(name.to_owned(), content.into()));
                 body
@@ -69,7 +69,7 @@ impl OperationResult {
 
 impl ReadOptions {
     /// The lines that are wanted, without secrets: these are hidden first, as a line may hold a part of one.
-    fn public_bytes(&self, mut bytes: Vec<u8>, limit: u64, redactor: Option<&Redactor>) -> Vec<u8> {
+    fn redacted_bytes(&self, mut bytes: Vec<u8>, limit: u64, redactor: Option<&Redactor>) -> Vec<u8> {
         if let Some(redactor) = redactor {
             let limit = usize::try_from(limit).unwrap_or(usize::MAX);
             self.redact(redactor, &mut bytes, limit);

@@ -14,7 +14,7 @@ const MAX_SHOWN_CHARS: usize = 200;
 
 /// A path beneath one of the folders of a call.
 #[derive(Debug, Clone)]
-pub(super) struct CallPath {
+pub(super) struct ResolvedPath {
     /// The number of the folder.
     pub(super) folder: usize,
     /// The path in it, normalized; empty for the folder itself.
@@ -23,7 +23,7 @@ pub(super) struct CallPath {
     pub(super) is_absolute: bool,
 }
 
-impl CallPath {
+impl ResolvedPath {
     /// Finds the folder of a path.
     ///
     /// # Errors
@@ -32,7 +32,7 @@ impl CallPath {
         written: &FolderPathText,
         folders: &[WritableFolder],
         named: &CompiledFolder,
-    ) -> Result<CallPath, ActionError> {
+    ) -> Result<ResolvedPath, ActionError> {
         let hidden = named.hidden;
         let is_uri = written.is_value && written.text.get(..5).is_some_and(|head| head.eq_ignore_ascii_case("file:"));
         let path = match is_uri {
@@ -59,7 +59,7 @@ impl CallPath {
         if is_hidden || written.is_value && !hidden && leads_to_hidden(folders, folder, &relative) {
             return Err(invalid_path_error("names a hidden file (leading `.`)"));
         }
-        Ok(CallPath { folder, relative, is_absolute: path.is_absolute() })
+        Ok(ResolvedPath { folder, relative, is_absolute: path.is_absolute() })
     }
 
     /// The path of an entry beneath it, in the form in which the path was given.
@@ -112,14 +112,15 @@ fn locate(path: &Path, folders: &[WritableFolder]) -> Option<(usize, PathBuf)> {
         };
         folders.iter().enumerate().find_map(inside)
     };
-    below(path).or_else(|| below(&follow_around(path, folders)?)).or_else(|| {
+    below(path).or_else(|| below(&resolve_parent_links(path, folders)?)).or_else(|| {
         let real = ResolvedRoots::follow(folders.iter().map(WritableFolder::path)).resolve(path).ok()?;
         below(Path::new(&real)).filter(|(_, inside)| inside.as_os_str().is_empty())
     })
 }
 
 /// The path with the links around its last name followed: that may be a link that is removed or moved.
-fn follow_around(path: &Path, folders: &[WritableFolder]) -> Option<PathBuf> {
-    let around = ResolvedRoots::follow(folders.iter().map(WritableFolder::path)).resolve(path.parent()?).ok()?;
-    Some(Path::new(&around).join(path.file_name()?))
+fn resolve_parent_links(path: &Path, folders: &[WritableFolder]) -> Option<PathBuf> {
+    let resolved_parent =
+        ResolvedRoots::follow(folders.iter().map(WritableFolder::path)).resolve(path.parent()?).ok()?;
+    Some(Path::new(&resolved_parent).join(path.file_name()?))
 }

@@ -8,7 +8,7 @@ use crate::redact::{InputEnd, Redactor};
 
 use super::list::insert_size;
 use super::operation_result::{OperationResult, ResultBody};
-use super::path::CallPath;
+use super::path::ResolvedPath;
 
 /// Which part of a file is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,14 +49,14 @@ impl ReadOptions {
 /// A file that is open to be read.
 pub(super) struct ReadableFile<'a> {
     file: OpenFile,
-    path: &'a CallPath,
+    path: &'a ResolvedPath,
     reading: ReadOptions,
 }
 
 impl ReadableFile<'_> {
     pub(super) fn open<'a>(
         folder: &WritableFolder,
-        path: &'a CallPath,
+        path: &'a ResolvedPath,
         reading: ReadOptions,
     ) -> Result<ReadableFile<'a>, FileError> {
         Ok(ReadableFile { file: folder.open_file(&path.relative)?, path, reading })
@@ -112,7 +112,7 @@ fn last_lines(bytes: Vec<u8>, count: usize) -> Vec<u8> {
 /// What is known of a file or folder.
 pub(super) fn stat(
     folder: &WritableFolder,
-    path: &CallPath,
+    path: &ResolvedPath,
     folders: &[WritableFolder],
 ) -> Result<OperationResult, FileError> {
     let info: FileInfo = folder.info(&path.relative)?;

@@ -46,7 +46,7 @@ pub(super) struct OAuth2Credentials {
 struct ScopeTemplate {
     template: Template<TextSlot>,
     /// Whether it is one scope, as a caller's value may be part of it. What is written may be several, with blanks.
-    is_one: bool,
+    is_single_scope: bool,
 }
 
 impl ScopeTemplate {
@@ -54,13 +54,13 @@ impl ScopeTemplate {
         let template: Template<TextSlot> =
             compiler.template(&Spanned::new(written.to_owned(), at), Exposure::Private)?;
         let is_of_author = |path: &Vec<String>| path.first().is_some_and(|head| head == "env" || head == "server");
-        let is_one = !template.read_paths().iter().all(is_of_author);
-        Some(ScopeTemplate { template, is_one })
+        let is_single_scope = !template.read_paths().iter().all(is_of_author);
+        Some(ScopeTemplate { template, is_single_scope })
     }
 
     fn render(&self, scope: &Scope) -> Result<String, ActionError> {
         let text = self.template.render(scope)?.0;
-        match self.is_one && !text.bytes().all(is_scope_byte) {
+        match self.is_single_scope && !text.bytes().all(is_scope_byte) {
             true => Err(ActionError::message(NOT_ONE_SCOPE.to_owned())),
             false => Ok(text),
         }
@@ -111,7 +111,7 @@ impl HttpCredentials {
     /// Refuses a request whose credentials are not set: an API may answer it all the same, but as to a stranger.
     ///
     /// What an optional argument is, or a block or a helper such as `default` makes of a variable, may be empty.
-    pub(super) fn check_set(&self, context: &ActionContext<'_>) -> Result<(), ActionError> {
+    pub(super) fn check_variables_set(&self, context: &ActionContext<'_>) -> Result<(), ActionError> {
         if !context.run.world.needs_credentials() {
             return Ok(());
         }

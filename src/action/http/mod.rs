@@ -39,7 +39,7 @@ pub use request_error::RequestError;
 pub use spec::{HttpSpec, Method, Redirect};
 
 /// What errors about its response say of a request.
-const EFFECT: &str = "The request was sent all the same.";
+const ALREADY_SENT_NOTE: &str = "The request was sent all the same.";
 
 /// A compiled request.
 pub struct HttpAction {
@@ -106,11 +106,11 @@ fn output_format(node: &ActionNode<'_, HttpSpec>, compiler: &mut Compiler<'_>) -
 
 /// The error of a response that takes too much.
 fn response_limit_error(why: BudgetExceeded) -> ActionError {
-    ActionError::limit_error_after(why, EFFECT)
+    ActionError::limit_error_after(why, ALREADY_SENT_NOTE)
 }
 
 /// Charges a response as bytes and as texts, of which the outcome is charged later.
-fn hold_response(response: &HttpResponse, budget: &Budget) -> Result<HeldMemory, ActionError> {
+fn reserve_response_memory(response: &HttpResponse, budget: &Budget) -> Result<HeldMemory, ActionError> {
     let mut held = HeldMemory::new(budget);
     held.grow(response.body.bytes.len().saturating_mul(3)).map_err(response_limit_error)?;
     Ok(held)
@@ -205,13 +205,14 @@ impl ActionKind for HttpAction {
         if let Some(pagination) = &self.pagination {
             return Box::pin(self.fetch_pages(pagination, request, context)).await;
         }
-        let described = self.describe_request(&request, &**context.run.world);
-        let response = self.send_with_retries(request, &described, Instant::now() + context.timeout, context).await?;
+        let request_description = self.describe_request(&request, &**context.run.world);
+        let response =
+            self.send_with_retries(request, &request_description, Instant::now() + context.timeout, context).await?;
         let (size, values) = (response.body.bytes.len(), self.format.memory_size(&response.body.bytes));
         // And twice to show it.
         budget.reserve_when_free(size.saturating_mul(5).saturating_add(values)).await.map_err(response_limit_error)?;
-        let _held = hold_response(&response, budget)?;
-        budget.run_sized(size, || self.to_outcome(&described, response, context))?
+        let _held = reserve_response_memory(&response, budget)?;
+        budget.run_sized(size, || self.to_outcome(&request_description, response, context))?
     }
 }
 

@@ -18,7 +18,7 @@ use crate::yaml::Spanned;
 
 use super::query::set_query_parameter;
 use super::spec::Paginate;
-use super::{HttpAction, hold_response, response_limit_error};
+use super::{HttpAction, reserve_response_memory, response_limit_error};
 
 const DEFAULT_MAX_PAGES: u32 = 10;
 const MAX_PAGES: u32 = 1000;
@@ -214,13 +214,16 @@ impl PageReader<'_> {
             self.seen.insert(request.url.clone());
             self.report_progress().await;
             request.max_output = self.context.run.max_output.saturating_sub(self.bytes);
-            let described = self.action.describe_request(&request, &**self.context.run.world);
-            let response =
-                match self.action.send_with_retries(request.clone(), &described, self.deadline, self.context).await {
-                    Ok(response) if (200..300).contains(&response.status) => response,
-                    Ok(response) => return self.end_without_page(&described, response),
-                    Err(error) => return self.fail(error, None),
-                };
+            let request_description = self.action.describe_request(&request, &**self.context.run.world);
+            let response = match self
+                .action
+                .send_with_retries(request.clone(), &request_description, self.deadline, self.context)
+                .await
+            {
+                Ok(response) if (200..300).contains(&response.status) => response,
+                Ok(response) => return self.end_without_page(&request_description, response),
+                Err(error) => return self.fail(error, None),
+            };
             let next = match self.add_page(&response) {
                 Ok(next) => next,
                 Err(error) => return self.fail(error, None),
@@ -240,12 +243,12 @@ impl PageReader<'_> {
     }
 
     /// Ends with a response that is no page: an error, or one whose status is expected.
-    fn end_without_page(self, described: &str, response: HttpResponse) -> Result<ActionOutcome, ActionError> {
-        let _held = match hold_response(&response, self.context.scope.budget()) {
+    fn end_without_page(self, request_description: &str, response: HttpResponse) -> Result<ActionOutcome, ActionError> {
+        let _held = match reserve_response_memory(&response, self.context.scope.budget()) {
             Ok(held) => held,
             Err(error) => return self.fail(error, None),
         };
-        let outcome = self.action.to_outcome(described, response, self.context)?;
+        let outcome = self.action.to_outcome(request_description, response, self.context)?;
         match outcome.failure.clone() {
             _ if self.pages == 0 => Ok(outcome),
             Some(reason) => self.fail(ActionError::message(reason), Some(outcome)),

@@ -10,7 +10,7 @@ use crate::template::value_to_text;
 use crate::world::HttpResponse;
 
 use super::retry::{is_transient_status, retry_after};
-use super::{EFFECT, HttpAction};
+use super::{ALREADY_SENT_NOTE, HttpAction};
 
 /// How much of the body of an error response is shown.
 const MAX_ERROR_BODY_CHARS: usize = 2000;
@@ -36,10 +36,10 @@ impl HttpAction {
             || self.expected_statuses.iter().any(|pattern| pattern.matches(status))
     }
 
-    /// The outcome of a response to the request that `described` describes.
+    /// The outcome of a response to the request that `request_description` describes.
     pub(super) fn to_outcome(
         &self,
-        described: &str,
+        request_description: &str,
         response: HttpResponse,
         context: &ActionContext<'_>,
     ) -> Result<ActionOutcome, ActionError> {
@@ -50,7 +50,7 @@ impl HttpAction {
         let format = if is_success { self.format } else { OutputFormat::Detect };
         let limits = ParseLimits { budget: context.scope.budget(), max_output: context.run.max_output };
         let mut memory = HeldMemory::new(limits.budget);
-        let reserved = format.reserve(&response.body.bytes, &mut memory, EFFECT);
+        let reserved = format.reserve(&response.body.bytes, &mut memory, ALREADY_SENT_NOTE);
         let parsed = reserved.and_then(|format| format.parse(&response.body, mime_type, limits));
         let (json, body) =
             if is_success { parsed? } else { (parsed.ok().and_then(|(json, _)| json), OutcomeBody::None) };
@@ -63,7 +63,7 @@ impl HttpAction {
         let value = with_json(value, json);
         let failure = match is_success {
             true => None,
-            false => Some(self.error_message(described, &response, &value, context)?),
+            false => Some(self.error_message(request_description, &response, &value, context)?),
         };
         let is_bare = failure.is_none() && response.body.bytes.is_empty();
         let note = is_bare.then(|| format!("HTTP status {}", status_line(response.status)));
@@ -72,7 +72,7 @@ impl HttpAction {
 
     fn error_message(
         &self,
-        described: &str,
+        request_description: &str,
         response: &HttpResponse,
         outcome: &Value,
         context: &ActionContext<'_>,
@@ -81,7 +81,7 @@ impl HttpAction {
         if let Some(message) = self.error_messages.render(response.status, &scope)? {
             return Ok(message);
         }
-        let mut message = format!("{described} failed with HTTP status {}", status_line(response.status));
+        let mut message = format!("{request_description} failed with HTTP status {}", status_line(response.status));
         let reason = error_reason(response, outcome.get("json").unwrap_or(&Value::Null));
         if !reason.is_empty() {
             message.push_str(": ");

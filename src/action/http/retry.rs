@@ -72,7 +72,7 @@ impl RetryPolicy {
     }
 
     /// How long to wait before the request is sent again after `attempt` attempts; `None` if the result is final.
-    pub(super) fn delay(&self, attempt: u32, result: &Result<HttpResponse, ActionError>) -> Option<Duration> {
+    pub(super) fn retry_delay(&self, attempt: u32, result: &Result<HttpResponse, ActionError>) -> Option<Duration> {
         let retries = match result {
             Ok(response) => self.is_repeatable && self.statuses.iter().any(|status| status.matches(response.status)),
             Err(ActionError::World(error)) => error.is_transient() && (self.is_repeatable || error.is_unsent()),
@@ -81,8 +81,8 @@ impl RetryPolicy {
         if !retries || attempt >= self.attempts {
             return None;
         }
-        let asked = result.as_ref().ok().and_then(|response| retry_after(response, SystemTime::now()));
-        Some(asked.unwrap_or_else(|| jitter(self.backoff_after(attempt))))
+        let server_delay = result.as_ref().ok().and_then(|response| retry_after(response, SystemTime::now()));
+        Some(server_delay.unwrap_or_else(|| jitter(self.backoff_after(attempt))))
     }
 
     /// Twice as long after each attempt.
@@ -155,20 +155,20 @@ mod tests {
     #[test]
     fn only_repeatable_requests_are_repeated_after_response() {
         let busy = Ok(response(503, &[]));
-        assert!(policy(true).delay(1, &busy).is_some() && policy(false).delay(1, &busy).is_none());
-        assert!(policy(true).delay(3, &busy).is_none(), "the last attempt");
-        assert!(policy(true).delay(1, &Ok(response(500, &[]))).is_none());
+        assert!(policy(true).retry_delay(1, &busy).is_some() && policy(false).retry_delay(1, &busy).is_none());
+        assert!(policy(true).retry_delay(3, &busy).is_none(), "the last attempt");
+        assert!(policy(true).retry_delay(1, &Ok(response(500, &[]))).is_none());
         let failed = |error: WorldError| Err(ActionError::from(error));
         let unsent = failed(WorldError::Connect {
             host: "a".to_owned(),
             is_proxy: false,
             reason: "connection refused".to_owned(),
         });
-        assert!(policy(false).delay(1, &unsent).is_some(), "nothing was sent");
+        assert!(policy(false).retry_delay(1, &unsent).is_some(), "nothing was sent");
         let broken = failed(WorldError::InvalidResponse { host: "a".to_owned() });
-        assert!(policy(true).delay(1, &broken).is_some() && policy(false).delay(1, &broken).is_none());
+        assert!(policy(true).retry_delay(1, &broken).is_some() && policy(false).retry_delay(1, &broken).is_none());
         let private = failed(WorldError::PrivateAddress { host: "a".to_owned() });
-        assert!(policy(true).delay(1, &private).is_none());
+        assert!(policy(true).retry_delay(1, &private).is_none());
     }
 
     #[test]
@@ -178,8 +178,8 @@ mod tests {
         assert_eq!(policy.backoff_after(3), Duration::from_secs(16));
         assert_eq!(policy.backoff_after(30), super::MAX_BACKOFF);
         for _ in 0..100 {
-            let delay = jitter(Duration::from_secs(4));
-            assert!((Duration::from_secs(2)..=Duration::from_secs(4)).contains(&delay), "{delay:?}");
+            let retry_delay = jitter(Duration::from_secs(4));
+            assert!((Duration::from_secs(2)..=Duration::from_secs(4)).contains(&retry_delay), "{retry_delay:?}");
         }
     }
 }

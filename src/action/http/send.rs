@@ -21,7 +21,7 @@ const MAX_DESCRIPTION_CHARS: usize = 500;
 impl HttpAction {
     pub(super) fn build_request(&self, context: &ActionContext<'_>) -> Result<HttpRequest, ActionError> {
         let scope = context.scope;
-        self.credentials.check_set(context)?;
+        self.credentials.check_variables_set(context)?;
         let mut url = parse_url(&self.render_url(scope)?)?;
         add_query(&mut url, &QueryParameter::encode_all(&self.query, scope)?);
         let mut request = HttpRequest::new(self.method, url);
@@ -75,11 +75,11 @@ impl HttpAction {
         Ok(())
     }
 
-    /// Sends a request, and sends it again as its `retry` says, until `deadline`. `described` names it in errors.
+    /// Sends a request, and sends it again as its `retry` says, until `deadline`. `request_description` names it in errors.
     pub(super) async fn send_with_retries(
         &self,
         request: HttpRequest,
-        described: &str,
+        request_description: &str,
         deadline: Instant,
         context: &ActionContext<'_>,
     ) -> Result<HttpResponse, ActionError> {
@@ -87,19 +87,21 @@ impl HttpAction {
         loop {
             let result = self.send_authorized(request.clone(), deadline, context).await;
             let remaining = deadline.saturating_duration_since(Instant::now());
-            let Some(delay) = self.retry.delay(attempt, &result).filter(|delay| *delay < remaining) else {
-                return result.map_err(|error| self.name_request(error, described, attempt, context));
+            let Some(retry_delay) =
+                self.retry.retry_delay(attempt, &result).filter(|retry_delay| *retry_delay < remaining)
+            else {
+                return result.map_err(|error| self.wrap_request_error(error, request_description, attempt, context));
             };
-            self.wait_before_retry(delay, attempt, context).await?;
+            self.wait_before_retry(retry_delay, attempt, context).await?;
             attempt += 1;
         }
     }
 
     /// Names the request in an error, and its time limit rather than what was left of it.
-    fn name_request(
+    fn wrap_request_error(
         &self,
         error: ActionError,
-        described: &str,
+        request_description: &str,
         attempts: u32,
         context: &ActionContext<'_>,
     ) -> ActionError {
@@ -110,7 +112,7 @@ impl HttpAction {
             error => return error,
         };
         let is_repeatable = self.retry.is_repeatable;
-        Box::new(RequestError { request: described.to_owned(), attempts, is_repeatable, source }).into()
+        Box::new(RequestError { request: request_description.to_owned(), attempts, is_repeatable, source }).into()
     }
 
     /// How long the request may take.
@@ -121,16 +123,16 @@ impl HttpAction {
     /// Waits before another attempt, and tells the client.
     async fn wait_before_retry(
         &self,
-        delay: Duration,
+        retry_delay: Duration,
         attempt: u32,
         context: &ActionContext<'_>,
     ) -> Result<(), WorldError> {
         let (next, attempts) = (attempt + 1, self.retry.attempts);
-        let message = format!("trying again in {:.1} s ({next} of {attempts})", delay.as_secs_f64());
+        let message = format!("trying again in {:.1} s ({next} of {attempts})", retry_delay.as_secs_f64());
         let update = ProgressUpdate { progress: None, total: None, message: Some(message) };
         context.run.client.progress(update).await;
-        let delay = if context.run.world.sleeps() { delay } else { Duration::ZERO };
-        let elapsed = context.run.cancel.run_until_cancelled(tokio::time::sleep(delay)).await;
+        let retry_delay = if context.run.world.has_real_time() { retry_delay } else { Duration::ZERO };
+        let elapsed = context.run.cancel.run_until_cancelled(tokio::time::sleep(retry_delay)).await;
         elapsed.ok_or(WorldError::Cancelled)
     }
 
@@ -165,11 +167,11 @@ impl HttpAction {
 
     /// A request as messages describe it: `GET https://api.example/items`, without what is a credential.
     pub(super) fn describe_request(&self, request: &HttpRequest, world: &dyn World) -> String {
-        let described = match self.has_secret_query {
+        let request_description = match self.has_secret_query {
             true => request.describe_without_query(),
             false => request.describe(),
         };
-        truncate(&world.redact(described), MAX_DESCRIPTION_CHARS).into_owned()
+        truncate(&world.redact(request_description), MAX_DESCRIPTION_CHARS).into_owned()
     }
 }
 

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::value_types::{Auth, Duration, Json, NamedMap, OneOrMany, Retry, Scalar, TextOrFile, kind_enum};
+use crate::value_types::{Auth, Duration, Json, NamedMap, OneOrMany, Retry, Scalar, TextOrFile, yaml_kind_enum};
 use crate::yaml::Spanned;
 
 /// One HTTP request.
@@ -98,7 +98,7 @@ impl Method {
     }
 }
 
-kind_enum! {
+yaml_kind_enum! {
     /// A part of a multipart body: a text (a template), or a file: `{ file: logo.png }`.
     pub enum MultipartPart {
         "scalar" => Text(Spanned<Scalar>),

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 pub(super) struct KeyOrders<'v> {
     orders: Vec<ObjectOrder<'v>>,
     /// The objects that expressions made, so that no other gets the address of one.
-    made: Vec<Rcvar>,
+    created: Vec<Rcvar>,
     /// The keys of the last such object: an expression makes many alike.
     last_keys: Option<Arc<[String]>>,
 }
@@ -66,7 +66,7 @@ impl<'v> KeyOrders<'v> {
         let known = self.last_keys.take().filter(|known| known.iter().eq(keys()));
         let known = known.unwrap_or_else(|| keys().cloned().collect());
         self.orders.push(ObjectOrder { address: address(object), keys: Keys::Made(known.clone()) });
-        self.made.push(object.clone());
+        self.created.push(object.clone());
         self.last_keys = Some(known);
     }
 

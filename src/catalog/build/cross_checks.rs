@@ -56,7 +56,7 @@ impl CatalogBuilder<'_> {
     /// The names that entries of a pack can call: its own, and those of imported packs.
     fn reachable_names(&self, number: usize) -> EntryNames {
         let mut reach = EntryNames::default();
-        for (other, own) in self.own_names.iter().enumerate().filter(|(other, _)| self.imports(number, *other)) {
+        for (other, own) in self.names_by_pack.iter().enumerate().filter(|(other, _)| self.imports(number, *other)) {
             let (Some(PackNode { pack_context, .. }), Some(inner)) =
                 (self.pack_nodes.get(number), self.pack_nodes.get(other))
             else {
@@ -102,7 +102,7 @@ impl CatalogBuilder<'_> {
         let called: HashSet<&str> =
             self.references.first().into_iter().flat_map(ReferenceCollector::called_tools).collect();
         for name in hidden().map(|tool| &tool.listing.name).filter(|name| !called.contains(name.as_str())) {
-            let Some(at) = self.tool_places.get(name) else { continue };
+            let Some(at) = self.tool_locations.get(name) else { continue };
             findings
                 .report
                 .warning(Code::Unused, at.span(), format!("unused hidden tool `{name}`: no step calls it"))

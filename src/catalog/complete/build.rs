@@ -184,13 +184,13 @@ fn compile_run(from: &CompleteBody, run: &Spanned<Run>, compiler: &mut Compiler<
     }
     let read = compiler.findings.content_digests.len();
     let ready = compile_with_typed(keys, compiler);
-    let blocked = ready.blocked;
+    let lacks_grant = ready.lacks_grant;
     let plan = ready.into_plan(entry_digest(run.location, read, compiler), compiler);
     let select = transpose_checked(from.select.as_ref().map(|select| SelectExpression::compile(select, compiler)))?;
     match plan {
         Some(plan) => Some(CompletionSource::Run { plan: Box::new(plan), select }),
         // A source without its grants offers no values; its entry still loads.
-        None if blocked => Some(CompletionSource::Values(Vec::new())),
+        None if lacks_grant => Some(CompletionSource::Values(Vec::new())),
         None => None,
     }
 }

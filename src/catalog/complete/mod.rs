@@ -68,7 +68,7 @@ pub(super) struct ResourceCompletion {
 pub(super) struct CompletionQuery<'a> {
     pub(super) argument: &'a str,
     /// What the user has typed of it.
-    pub(super) typed: &'a str,
+    pub(super) typed_text: &'a str,
     /// The arguments already filled in.
     pub(super) given: &'a BTreeMap<String, String>,
     pub(super) entry_context: &'a EntryContext<'a>,
@@ -153,9 +153,9 @@ impl Catalog {
     pub async fn complete(&self, request: &CompletionRequest, call: &CallContext) -> Result<CompletionResult, Refusal> {
         let budget = call.budget();
         let entry_context = &EntryContext::new(call, self, &budget);
-        let (argument, typed) = (request.argument.as_str(), request.value.as_str());
-        let query = CompletionQuery { argument, typed, given: &request.context, entry_context };
-        let is_short = typed.chars().nth(MAX_TYPED_CHARS).is_none();
+        let (argument, typed_text) = (request.argument.as_str(), request.value.as_str());
+        let query = CompletionQuery { argument, typed_text, given: &request.context, entry_context };
+        let is_short = typed_text.chars().nth(MAX_TYPED_CHARS).is_none();
         let (values, matching) = match &request.target {
             CompletionTarget::Prompt(name) => {
                 let owner = self.find_completed_prompt(name, argument)?;
@@ -169,7 +169,7 @@ impl Catalog {
         };
         let values = values.unwrap_or_default();
         Ok(budget
-            .run_sized(work_size(&values), || match_values(&values, typed, matching, &self.redactor))
+            .run_sized(work_size(&values), || match_values(&values, typed_text, matching, &self.redactor))
             .unwrap_or_default())
     }
 
@@ -230,8 +230,8 @@ fn work_size(values: &[String]) -> usize {
 }
 
 /// At most 100 values that match the input. One with a secret is left out: that it matches would confirm what was typed.
-fn match_values(all: &[String], typed: &str, matching: CompletionMatch, secrets: &Redactor) -> CompletionResult {
-    let mut values = rank(all, typed, matching);
+fn match_values(all: &[String], typed_text: &str, matching: CompletionMatch, secrets: &Redactor) -> CompletionResult {
+    let mut values = rank(all, typed_text, matching);
     values.retain(|value| !secrets.finds_secret(value));
     let total = values.len();
     values.truncate(MAX_COMPLETION_VALUES);
@@ -246,7 +246,7 @@ async fn run_source(
 ) -> Option<Vec<String>> {
     let budget = query.entry_context.budget;
     let scope =
-        owner.pack_context.scope(owner.inputs.bind_partial(query.given, budget), budget).with_typed(query.typed);
+        owner.pack_context.scope(owner.inputs.bind_partial(query.given, budget), budget).with_typed(query.typed_text);
     let RunOutcome { outcome, steps, .. } =
         owner.pack_context.run("completion", plan, &scope, query.entry_context).await.ok()?;
     if outcome.failure.is_some() {

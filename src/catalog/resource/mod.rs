@@ -259,11 +259,11 @@ impl CompiledResource {
     ) -> Result<ReadOutcome, Refusal> {
         let path = values.values().next().cloned().unwrap_or_default();
         let given: Map<String, Value> = values.into_iter().map(|(name, value)| (name, Value::from(value))).collect();
-        let misfit_refusal = |misfit: BindError| Refusal::from(misfit).with_data(json!({ "uri": uri }));
+        let bind_refusal = |bind_error: BindError| Refusal::from(bind_error).with_data(json!({ "uri": uri }));
         let budget = entry_context.entry_budget(self.plan());
         let entry_context = &entry_context.with_budget(&budget);
         let bound = budget.run_sized(uri.len(), || self.inputs.bind_coerced(Some(given), &budget))?;
-        let arguments = bound.map_err(misfit_refusal)?;
+        let arguments = bound.map_err(bind_refusal)?;
         let ResolvedCall { arguments, entry_context, roots } = self.inputs.confine(arguments, entry_context).await?;
         let scope = self.pack_context.scope(arguments, &budget);
         if let ResourceContent::Run(run) = &self.content {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::catalog::entry::PackContext;
 use crate::catalog::file::PackFile;
 use crate::catalog::listing::{self, Annotations, Object, ResourceInfo};
-use crate::catalog::resource_root::leave_out_secret_paths;
+use crate::catalog::resource_root::exclude_secret_paths;
 use crate::compile::Compiler;
 use crate::diagnostic::{Code, FileId};
 use crate::digest::sha256;
@@ -258,7 +258,7 @@ impl SkillsDir<'_> {
     /// Leaves out files whose paths hold a secret, and has the others watched.
     fn watch(&mut self, compiler: &mut Compiler<'_>) {
         let secrets = &self.pack_context.secrets;
-        leave_out_secret_paths(&mut self.found.files, secrets, self.at, compiler);
+        exclude_secret_paths(&mut self.found.files, secrets, self.at, compiler);
         self.found.folders.retain(|folder| !secrets.finds_secret(folder));
         let dependencies = &mut compiler.findings.dependencies;
         let below = self.found.folders.iter().filter(|below| !below.is_empty());

@@ -169,14 +169,14 @@ impl Corrector<'_> {
         let help = if needs_shell { SCRIPT_HELP.to_owned() } else { format!("write `{text}`") };
         self.report.error(Code::UnknownKey, at, format!("unknown key `{key}`")).help(help);
         let list = self.document.add_list(items, self.span(program.value));
-        let meant = match exec {
+        let correction = match exec {
             Some(_) => list,
             None => {
                 let written = [Some(program.key), arguments.map(|arguments| arguments.key)];
                 self.with_exec(map, list, &written)
             }
         };
-        self.document.replace(map, meant);
+        self.document.replace(map, correction);
     }
 
     /// A step with `exec` in the place of these keys.
@@ -204,10 +204,10 @@ impl Corrector<'_> {
         let (span, split) = (self.span(node), words(&command));
         let elements = split.clone().unwrap_or_else(|| vec![first_word(&command)]);
         let items = elements.iter().map(|word| self.document.add_string(word, span)).collect();
-        let mut meant = self.document.add_list(items, span);
+        let mut correction = self.document.add_list(items, span);
         if is_run {
             let key = self.document.add_string("exec", span);
-            meant = self.document.add_map(vec![Entry { key, value: meant }], span);
+            correction = self.document.add_map(vec![Entry { key, value: correction }], span);
         }
         let expected = if is_run { "a map or a list" } else { "a list" };
         let diagnostic = self.report.error(Code::WrongType, span, format!("expected {expected}, found a string"));
@@ -218,15 +218,15 @@ impl Corrector<'_> {
             Some(words) => {
                 let list = format!("[{}]", words.iter().map(|word| scalar(word)).collect::<Vec<_>>().join(", "));
                 let text = if is_run { format!("{{ exec: {list} }}") } else { list };
-                let shown = format!("write `{text}`");
+                let suggestion_text = format!("write `{text}`");
                 suggest(
                     diagnostic,
                     span,
-                    &Correction { text, is_certain: !command.contains('\n'), node: meant },
-                    &shown,
+                    &Correction { text, is_certain: !command.contains('\n'), node: correction },
+                    &suggestion_text,
                 );
             }
         }
-        self.document.replace(node, meant);
+        self.document.replace(node, correction);
     }
 }

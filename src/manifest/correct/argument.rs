@@ -92,14 +92,18 @@ impl Corrector<'_> {
     /// A word that stands for one key of an argument.
     fn argument_as(&mut self, node: NodeId, (key, value): (&str, serde_json::Value), is_certain: bool) {
         let span = self.span(node);
-        let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let suggestion_text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let key_node = self.document.add_string(key, span);
         let value = match value.as_str() {
             Some(text) => self.document.add_string(text, span),
             None => self.document.add_plain(value, span),
         };
         let map = self.document.add_map(vec![Entry { key: key_node, value }], span);
-        self.replace(node, "a map", Correction { text: format!("{{ {key}: {shown} }}"), is_certain, node: map });
+        self.replace(
+            node,
+            "a map",
+            Correction { text: format!("{{ {key}: {suggestion_text} }}"), is_certain, node: map },
+        );
     }
 
     fn argument_keys(&mut self, argument: NodeId) {

@@ -20,15 +20,15 @@ impl Corrector<'_> {
             .iter()
             .map(|entry| format!("{}: {}", self.document.key_text(entry.key), self.flow_text(entry.value)))
             .collect();
-        let mut shown = texts.join(", ");
+        let mut suggestion_text = texts.join(", ");
         let lacks_name = parent == "server" && owner.is_none() && self.document.entry_of(map, "name").is_none();
         if lacks_name {
-            shown = format!("name: my-server, {shown}");
+            suggestion_text = format!("name: my-server, {suggestion_text}");
         }
-        let help = match shown.contains('\n') {
+        let help = match suggestion_text.contains('\n') {
             true => format!("write it below `{parent}`"),
-            false if owner.is_some() => format!("write `{shown}` in `{parent}`"),
-            false => format!("write `{parent}: {{ {shown} }}`"),
+            false if owner.is_some() => format!("write `{suggestion_text}` in `{parent}`"),
+            false => format!("write `{parent}: {{ {suggestion_text} }}`"),
         };
         let fix = self.text_below(&entries, &moved, parent).filter(|_| owner.is_none() && !lacks_name);
         let message = format!("unknown key `{name}`: it belongs to `{parent}`");

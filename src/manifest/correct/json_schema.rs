@@ -17,12 +17,12 @@ impl Corrector<'_> {
             lines.push(format!("{name}: {}", self.written_argument(property.value, is_required)));
             entries.push(Entry { key: property.key, value: self.argument_of(property.value, is_required) });
         }
-        let shown = lines.join(", ");
-        let help = match shown.contains('\n') {
+        let suggestion_text = lines.join(", ");
+        let help = match suggestion_text.contains('\n') {
             true => {
                 "write each of `properties` under `arguments`, as `NAME: { type: string, required: true }`".to_owned()
             }
-            false => format!("write `arguments: {{ {shown} }}`"),
+            false => format!("write `arguments: {{ {suggestion_text} }}`"),
         };
         let span = self.span(arguments);
         let at = self.document.entry_of(arguments, "properties").map_or(span, |entry| self.span(entry.key));

@@ -76,9 +76,9 @@ impl Corrector<'_> {
         } else {
             let words = "unexpected key `role`: a message is named after its role";
             let text = text.unwrap_or_else(|| format!("{key}: …"));
-            let shown = self.suggestion(message, &text);
+            let suggestion_text = self.suggestion(message, &text);
             let diagnostic = self.report.error(Code::UnknownKey, span, words);
-            suggest(diagnostic, whole, &Correction { text, is_certain, node }, &shown);
+            suggest(diagnostic, whole, &Correction { text, is_certain, node }, &suggestion_text);
         }
         self.document.replace(message, node);
     }

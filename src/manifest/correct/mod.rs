@@ -63,7 +63,7 @@ impl Corrector<'_> {
         self.each(root, "server", |reshaper, value| reshaper.text_as_key(value, "name"));
         self.each(root, "env", |reshaper, value| {
             reshaper.assignments(value);
-            reshaper.names_as_map(value, "env");
+            reshaper.named_list_as_map(value, "env");
         });
         self.each(root, "packs", Corrector::packs);
         self.each(root, "folders", Corrector::folder_list);
@@ -75,7 +75,7 @@ impl Corrector<'_> {
         for kind in [MapKind::Prompt, MapKind::Tool, MapKind::Resource] {
             self.each(root, kind.section(), |reshaper, entries| {
                 reshaper.texts_as_map(entries, kind);
-                reshaper.names_as_map(entries, kind.section());
+                reshaper.named_list_as_map(entries, kind.section());
                 for entry in reshaper.document.entries_of(entries).unwrap_or_default() {
                     if kind == MapKind::Prompt {
                         reshaper.prompt_text(entry.value);
@@ -99,7 +99,7 @@ impl Corrector<'_> {
         let written = ["arguments", "parameters", "params", "args", "inputs", "variables", "vars"];
         let arguments = written.into_iter().find(|key| self.document.entry_of(entry, key).is_some());
         self.each(entry, arguments.unwrap_or("arguments"), |reshaper, arguments| {
-            reshaper.names_as_map(arguments, "arguments");
+            reshaper.named_list_as_map(arguments, "arguments");
             reshaper.json_schema(arguments);
             for argument in reshaper.document.entries_of(arguments).unwrap_or_default() {
                 reshaper.argument(argument);
@@ -147,12 +147,12 @@ impl Corrector<'_> {
     }
 
     /// Reports a value of the wrong shape, and reads it as what is meant.
-    fn replace(&mut self, node: NodeId, expected: &str, meant: Correction) {
+    fn replace(&mut self, node: NodeId, expected: &str, correction: Correction) {
         let message = format!("expected {expected}, found {}", self.describe(node));
-        let (span, shown) = (self.span(node), self.suggestion(node, &meant.text));
+        let (span, suggestion_text) = (self.span(node), self.suggestion(node, &correction.text));
         let diagnostic = self.report.error(Code::WrongType, span, message);
-        suggest(diagnostic, span, &meant, &shown);
-        self.document.replace(node, meant.node);
+        suggest(diagnostic, span, &correction, &suggestion_text);
+        self.document.replace(node, correction.node);
     }
 
     /// The help that shows a text to write in the place of a node.
@@ -218,9 +218,9 @@ impl Corrector<'_> {
 }
 
 /// Shows what to write: in the place of the value where that is certain.
-fn suggest(diagnostic: &mut Diagnostic, span: Span, meant: &Correction, shown: &str) {
-    diagnostic.help(shown);
-    if meant.is_certain {
-        diagnostic.fix(span, meant.text.clone());
+fn suggest(diagnostic: &mut Diagnostic, span: Span, correction: &Correction, suggestion_text: &str) {
+    diagnostic.help(suggestion_text);
+    if correction.is_certain {
+        diagnostic.fix(span, correction.text.clone());
     }
 }

@@ -27,19 +27,19 @@ impl Corrector<'_> {
         let Some(texts) = texts.filter(|texts| texts.iter().any(|text| text.contains('='))) else { return };
         let span = self.span(list);
         let mut entries = Vec::new();
-        let mut shown = Vec::new();
+        let mut suggestion_text = Vec::new();
         for text in &texts {
             let (name, value) = text.split_once('=').unwrap_or((text, ""));
             let key = self.document.add_string(name, span);
             entries.push(Entry { key, value: self.document.add_map(Vec::new(), span) });
             let is_expanded = value.is_empty() || value.contains('$');
-            shown.push(match is_expanded {
+            suggestion_text.push(match is_expanded {
                 true => format!("{name}: {{}}"),
                 false => format!("{name}: {{ default: {} }}", scalar(value)),
             });
         }
         let node = self.document.add_map(entries, span);
-        let text = format!("{{ {} }}", shown.join(", "));
+        let text = format!("{{ {} }}", suggestion_text.join(", "));
         self.replace(list, "a map", Correction { text, is_certain: false, node });
     }
 
@@ -59,7 +59,7 @@ impl Corrector<'_> {
     }
 
     /// Reads a list of names, or of maps with a `name`, as a map under `key`.
-    pub(super) fn names_as_map(&mut self, list: NodeId, key: &str) {
+    pub(super) fn named_list_as_map(&mut self, list: NodeId, key: &str) {
         let Some(items) = self.document.items_of(list).filter(|items| !items.is_empty()) else { return };
         let named: Option<Vec<NamedItem>> = items.into_iter().map(|item| self.named_item(item)).collect();
         let Some(named) = named else { return };

@@ -29,7 +29,7 @@ impl Corrector<'_> {
     fn path_list(&mut self, packs: NodeId) {
         let Some(items) = self.document.items_of(packs).filter(|items| !items.is_empty()) else { return };
         let mut entries = Vec::new();
-        let mut shown = Vec::new();
+        let mut suggestion_text = Vec::new();
         for item in items {
             let place = self.document.entry_of(item, "path").or_else(|| self.document.entry_of(item, "git"));
             let named = self.document.entry_of(item, "name").map(|entry| entry.value);
@@ -46,13 +46,17 @@ impl Corrector<'_> {
             }
             let texts =
                 keys.iter().map(|key| format!("{}: {}", self.document.key_text(key.key), self.flow_text(key.value)));
-            shown.push(format!("{name}: {{ {} }}", texts.collect::<Vec<_>>().join(", ")));
+            suggestion_text.push(format!("{name}: {{ {} }}", texts.collect::<Vec<_>>().join(", ")));
             let value = self.document.add_map(keys, self.span(item));
             entries.push(Entry { key: self.document.add_string(&name, self.span(item)), value });
         }
-        let shown = shown.join(", ");
-        let is_certain = !self.raw(packs).contains(['\n', '#']) && !shown.contains('\n');
-        let text = if shown.contains('\n') { "{ NAME: { path: … } }".to_owned() } else { format!("{{ {shown} }}") };
+        let suggestion_text = suggestion_text.join(", ");
+        let is_certain = !self.raw(packs).contains(['\n', '#']) && !suggestion_text.contains('\n');
+        let text = if suggestion_text.contains('\n') {
+            "{ NAME: { path: … } }".to_owned()
+        } else {
+            format!("{{ {suggestion_text} }}")
+        };
         let node = self.document.add_map(entries, self.span(packs));
         self.replace(packs, "a map", Correction { text, is_certain, node });
     }

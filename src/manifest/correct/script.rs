@@ -224,11 +224,11 @@ impl Corrector<'_> {
             text = format!("shell: {}, {text}", shell_of(&path));
         }
         let node = self.document.add_map(entries, span);
-        let shown = if has_shell { format!("write `{text}`") } else { format!("write `{{ {text} }}`") };
+        let suggestion_text = if has_shell { format!("write `{text}`") } else { format!("write `{{ {text} }}`") };
         let place = Span { end: self.span(file.value).end, ..at };
         let is_certain = has_shell && self.document.scalar_of(file.value).is_some();
         let diagnostic = self.report.error(Code::UnknownKey, at, "unknown key `file`");
-        suggest(diagnostic, place, &Correction { text, is_certain, node }, &shown);
+        suggest(diagnostic, place, &Correction { text, is_certain, node }, &suggestion_text);
         self.document.replace(script, node);
     }
 }

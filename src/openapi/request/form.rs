@@ -21,8 +21,8 @@ impl<'d> RequestBuilder<'d> {
             let schema = described(self.translator.translate(field.node), &description);
             let (required, node) = (field.required, field.node);
             let new = NewArgument { wire_name: field.name, place: "form", schema, required, node };
-            let how = FieldEncoding::read(field.node, Some(field.node), body.kind, self.document);
-            self.add_field(new, how, &mut fields);
+            let field_encoding = FieldEncoding::read(field.node, Some(field.node), body.kind, self.document);
+            self.add_field(new, field_encoding, &mut fields);
         }
         let Some(node) = body.schema else { return fields };
         let translated = self.translator.translate(node);
@@ -30,30 +30,30 @@ impl<'d> RequestBuilder<'d> {
         for (name, schema) in whole.get("properties").and_then(Value::as_object).into_iter().flatten() {
             let encoding = body.encoding.and_then(|all| all.get(name));
             let node = find_property(node, name, self.document).unwrap_or(body.node);
-            let how = FieldEncoding::read(node, encoding, body.kind, self.document);
+            let field_encoding = FieldEncoding::read(node, encoding, body.kind, self.document);
             let (schema, required) = (schema.clone(), is_required(&whole, name));
-            let is_deep = how.style == ParameterStyle::DeepObject;
+            let is_deep = field_encoding.style == ParameterStyle::DeepObject;
             let deep = is_deep.then(|| field_names(&self.translator.resolve_definition(&schema)));
             let new = NewArgument { wire_name: name, place: "form", schema, required, node };
             match deep.filter(|names| !names.is_empty()) {
                 Some(names) => self.add_deep_field(new, &names, &mut fields),
-                None => self.add_field(new, how, &mut fields),
+                None => self.add_field(new, field_encoding, &mut fields),
             }
         }
         fields
     }
 
-    fn add_field(&mut self, new: NewArgument<'_, 'd>, how: FieldEncoding, fields: &mut TemplateFields) {
+    fn add_field(&mut self, new: NewArgument<'_, 'd>, field_encoding: FieldEncoding, fields: &mut TemplateFields) {
         let (name, node) = (new.wire_name.to_owned(), new.node);
-        let is_file = how.is_file || is_file(&new.schema, node);
+        let is_file = field_encoding.is_file || is_file(&new.schema, node);
         let shape = shape_of(&self.translator.resolve_definition(&new.schema));
         let argument = self.arguments.add(new);
         if is_file {
             self.document.warn(node, Code::Unimplemented, "unsupported file in a form: it is sent as a text");
             self.limits.push(format!("`{argument}` is sent as text, not as a file."));
         }
-        let template = match (shape, how.style) {
-            (ValueShape::Object, _) if how.kind == BodyKind::Multipart => {
+        let template = match (shape, field_encoding.style) {
+            (ValueShape::Object, _) if field_encoding.kind == BodyKind::Multipart => {
                 TemplateText::call(Some("json"), &argument, "")
             }
             (ValueShape::List, style @ ParameterStyle::Joined(_)) => joined(&argument, style),

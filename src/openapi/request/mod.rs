@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::argument::{NewArgument, ToolArguments};
 use super::document::{ApiDocument, object};
 use super::operation::Operation;
-use super::parameter::{Parameter, ParameterPlace};
+use super::parameter::{Parameter, ParameterLocation};
 use super::prose;
 use super::schema::{Direction, Translator};
 use super::template_text::{TemplateFields, TemplateText, fields_value};
@@ -38,7 +38,7 @@ pub(super) struct RequestBuilder<'d> {
     /// What a caller must know of how values are sent.
     pub(super) limits: Vec<String>,
     /// The query parameter that `paginate` counts.
-    paged_by: Option<String>,
+    page_parameter: Option<String>,
 }
 
 impl<'d> RequestBuilder<'d> {
@@ -53,13 +53,13 @@ impl<'d> RequestBuilder<'d> {
             cookies: Vec::new(),
             body: None,
             limits: Vec::new(),
-            paged_by: None,
+            page_parameter: None,
         }
     }
 
     /// Names the query parameter that `paginate` counts, from where a call says.
     pub(super) fn set_page_parameter(&mut self, parameter: Option<String>) {
-        self.paged_by = parameter;
+        self.page_parameter = parameter;
     }
 
     /// Adds all that an operation takes. `None` where there is something without which it cannot be called.
@@ -68,10 +68,10 @@ impl<'d> RequestBuilder<'d> {
         self.write_path(operation, &parameters);
         for parameter in &parameters {
             match parameter.place {
-                ParameterPlace::Path => {}
-                ParameterPlace::Query => self.add_query(parameter),
-                ParameterPlace::Header => self.add_header(parameter),
-                ParameterPlace::Cookie => self.add_cookie(parameter),
+                ParameterLocation::Path => {}
+                ParameterLocation::Query => self.add_query(parameter),
+                ParameterLocation::Header => self.add_header(parameter),
+                ParameterLocation::Cookie => self.add_cookie(parameter),
             }
         }
         let Some(body) = operation.body(self.document) else { return Some(()) };
@@ -121,7 +121,8 @@ impl<'d> RequestBuilder<'d> {
     fn add_parameter(&mut self, parameter: &Parameter<'d>, schema: Value) -> String {
         let (wire_name, place) = (parameter.name, parameter.place.as_str());
         // Where pages are counted, the first of them has a number, too.
-        let is_paged = parameter.place == ParameterPlace::Query && self.paged_by.as_deref() == Some(parameter.name);
+        let is_paged =
+            parameter.place == ParameterLocation::Query && self.page_parameter.as_deref() == Some(parameter.name);
         let required = parameter.required && !is_paged;
         self.arguments.add(NewArgument { wire_name, place, schema, required, node: parameter.node })
     }

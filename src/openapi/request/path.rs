@@ -5,7 +5,7 @@ use super::value::{ValueShape, placeholder, separator, shape_of};
 use crate::openapi::argument::NewArgument;
 use crate::openapi::document::object;
 use crate::openapi::operation::Operation;
-use crate::openapi::parameter::{Parameter, ParameterPlace, PathStyle};
+use crate::openapi::parameter::{Parameter, ParameterLocation, PathStyle};
 use crate::openapi::template_text::{EachText, TemplateText};
 
 impl<'d> RequestBuilder<'d> {
@@ -14,7 +14,7 @@ impl<'d> RequestBuilder<'d> {
         let mut rest = operation.path.split('#').next().unwrap_or_default();
         while let Some((text, name, after)) = split_placeholder(rest) {
             self.url.push(&encode_literal(text));
-            let found = parameters.iter().find(|known| known.place == ParameterPlace::Path && known.name == name);
+            let found = parameters.iter().find(|known| known.place == ParameterLocation::Path && known.name == name);
             let template = self.add_path_parameter(name, found, operation);
             self.url.push(&template);
             rest = after;

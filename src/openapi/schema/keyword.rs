@@ -140,12 +140,12 @@ pub(super) fn copy_values(node: ApiNode<'_>, direction: Direction, schema: &mut 
     }
     let single = node.value.get("example");
     let several = node.value.get("examples").and_then(Value::as_array).into_iter().flatten();
-    let told = |value: &&Value| value.is_string() || value.is_number() || value.is_array();
+    let is_shown = |value: &&Value| value.is_string() || value.is_number() || value.is_array();
     let short = |value: &Value| value.to_string().len() <= MAX_EXAMPLE_BYTES;
     let examples: Vec<Value> = single
         .into_iter()
         .chain(several)
-        .filter(told)
+        .filter(is_shown)
         .map(|value| as_declared(value, schema))
         .filter(short)
         .take(2)
@@ -166,17 +166,17 @@ fn copy_choices(node: ApiNode<'_>, direction: Direction, schema: &mut Map<String
     if choices.len() > max_choices {
         return;
     }
-    let mut settled: Vec<Value> = Vec::new();
+    let mut unique_choices: Vec<Value> = Vec::new();
     for choice in choices {
         let choice = as_declared(choice, schema);
-        if !settled.contains(&choice) {
-            settled.push(choice);
+        if !unique_choices.contains(&choice) {
+            unique_choices.push(choice);
         }
     }
-    if is_null_type(schema) && !settled.contains(&Value::Null) {
-        settled.push(Value::Null);
+    if is_null_type(schema) && !unique_choices.contains(&Value::Null) {
+        unique_choices.push(Value::Null);
     }
-    schema.insert("enum".to_owned(), Value::Array(settled));
+    schema.insert("enum".to_owned(), Value::Array(unique_choices));
 }
 
 /// A value as its type writes it: `1` is `"1"` where only texts are taken.

@@ -9,7 +9,7 @@ use super::tree::{Arguments, Expression, Path};
 const MAX_DEPTH: usize = 32;
 
 /// A name, its arguments, and the names that it gives to its block.
-pub(super) struct Head {
+pub(super) struct TagHead {
     /// As written.
     pub(super) name: String,
     pub(super) path: Path,
@@ -19,7 +19,7 @@ pub(super) struct Head {
     pub(super) names: Vec<String>,
 }
 
-impl Head {
+impl TagHead {
     pub(super) fn has_arguments(&self) -> bool {
         !self.arguments.params.is_empty() || !self.arguments.options.is_empty()
     }
@@ -41,8 +41,8 @@ impl Head {
 }
 
 /// Parses the inside of a tag that begins at `start` of the template.
-pub(super) fn parse_head(inside: &str, start: usize) -> Result<Head, SyntaxError> {
-    let mut reader = Reader { text: inside, at: 0, start, depth: 0 };
+pub(super) fn parse_head(inside: &str, start: usize) -> Result<TagHead, SyntaxError> {
+    let mut reader = TagReader { text: inside, at: 0, start, depth: 0 };
     let head = reader.head()?;
     reader.skip_blank();
     match reader.rest().is_empty() {
@@ -51,14 +51,14 @@ pub(super) fn parse_head(inside: &str, start: usize) -> Result<Head, SyntaxError
     }
 }
 
-struct Reader<'t> {
+struct TagReader<'t> {
     text: &'t str,
     at: usize,
     start: usize,
     depth: usize,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> TagReader<'t> {
     fn rest(&self) -> &'t str {
         self.text.get(self.at..).unwrap_or_default()
     }
@@ -81,7 +81,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn head(&mut self) -> Result<Head, SyntaxError> {
+    fn head(&mut self) -> Result<TagHead, SyntaxError> {
         self.skip_blank();
         let from = self.at;
         let first = self.value()?;
@@ -95,7 +95,7 @@ impl<'t> Reader<'t> {
             other => (name, Path::default(), Some(other)),
         };
         let (arguments, names) = self.arguments()?;
-        Ok(Head { name, path, literal, arguments, names })
+        Ok(TagHead { name, path, literal, arguments, names })
     }
 
     /// The arguments, and the names between bars.
@@ -130,7 +130,7 @@ impl<'t> Reader<'t> {
 
     /// The name of an option, up to its `=`.
     fn option_name(&mut self) -> Option<String> {
-        let length = self.rest().find(|letter| !is_of_name(letter))?;
+        let length = self.rest().find(|letter| !is_name_char(letter))?;
         let (name, rest) = self.rest().split_at_checked(length).filter(|(name, _)| !name.is_empty())?;
         let after = rest.trim_start().strip_prefix('=')?;
         self.at = self.text.len() - after.len();
@@ -186,7 +186,8 @@ impl<'t> Reader<'t> {
 
     /// A number, or a word that is a value.
     fn literal(&mut self) -> Option<Expression> {
-        let length = self.rest().find(|letter: char| !is_of_name(letter) && letter != '.').unwrap_or(self.rest().len());
+        let length =
+            self.rest().find(|letter: char| !is_name_char(letter) && letter != '.').unwrap_or(self.rest().len());
         let word = self.rest().get(..length)?;
         let value = match word {
             "true" => Some(Value::Bool(true)),
@@ -203,7 +204,7 @@ impl<'t> Reader<'t> {
         let mut path = Path { is_data: self.eat("@"), ..Path::default() };
         loop {
             if self.eat("..") {
-                path.ups += 1;
+                path.parent_steps += 1;
             } else if self.rest().starts_with('[') {
                 path.names.push(self.bracketed()?);
             } else if self.eat(".") {
@@ -212,7 +213,7 @@ impl<'t> Reader<'t> {
                 self.segment(&mut path)?;
             }
             let goes_on =
-                self.rest().chars().nth(1).is_some_and(|next| is_of_name(next) || matches!(next, '[' | '.' | '@'));
+                self.rest().chars().nth(1).is_some_and(|next| is_name_char(next) || matches!(next, '[' | '.' | '@'));
             if !(self.rest().starts_with(['.', '/']) && goes_on) {
                 self.eat("/");
                 return Ok(path);
@@ -230,7 +231,7 @@ impl<'t> Reader<'t> {
     }
 
     fn segment(&mut self, path: &mut Path) -> Result<(), SyntaxError> {
-        let length = self.rest().find(|letter| !is_of_name(letter)).unwrap_or(self.rest().len());
+        let length = self.rest().find(|letter| !is_name_char(letter)).unwrap_or(self.rest().len());
         let name = self.rest().get(..length).filter(|name| !name.is_empty()).ok_or_else(|| self.unexpected())?;
         self.at += length;
         match name {
@@ -242,6 +243,6 @@ impl<'t> Reader<'t> {
 }
 
 /// The letters of names: all but those with a meaning.
-fn is_of_name(letter: char) -> bool {
+fn is_name_char(letter: char) -> bool {
     !letter.is_whitespace() && !"!\"#%&'()*+,./;<=>@[\\]^`{|}~".contains(letter)
 }

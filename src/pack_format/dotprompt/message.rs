@@ -9,7 +9,7 @@ use crate::pack_format::{ForeignContent, ForeignMessage};
 use crate::value_types::Role;
 
 /// A message of the template: a role, and what it says.
-struct Turn {
+struct MessageDraft {
     role: DotpromptRole,
     parts: Vec<Segment>,
 }
@@ -51,9 +51,9 @@ fn join(said: &mut String, text: &str, is_neighbour: bool) {
 }
 
 /// The messages of the template. Blank text between two markers is none.
-fn turns(segments: Vec<Segment>) -> Vec<Turn> {
+fn turns(segments: Vec<Segment>) -> Vec<MessageDraft> {
     let mut turns = Vec::new();
-    let mut turn = Turn { role: DotpromptRole::User, parts: Vec::new() };
+    let mut turn = MessageDraft { role: DotpromptRole::User, parts: Vec::new() };
     for segment in segments {
         let next = match segment {
             Segment::Role(role) => role,
@@ -64,7 +64,7 @@ fn turns(segments: Vec<Segment>) -> Vec<Turn> {
                 continue;
             }
         };
-        turns.push(std::mem::replace(&mut turn, Turn { role: next, parts: Vec::new() }));
+        turns.push(std::mem::replace(&mut turn, MessageDraft { role: next, parts: Vec::new() }));
     }
     turns.push(turn);
     turns

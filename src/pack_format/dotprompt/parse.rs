@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::expression::{Head, parse_head};
+use super::expression::{TagHead, parse_head};
 use super::token::{SyntaxError, Tag, TagKind, Token, tokens};
 use super::tree::{Arguments, Block, BlockKind, DotpromptRole, Expression, Node, PartialCall};
 
@@ -64,7 +64,7 @@ impl Parser<'_, '_, '_> {
     }
 
     /// A block without its closing tag, which those that are chained by `else` share.
-    fn block(&mut self, head: &Head, tag: &Tag<'_>) -> Result<Block, SyntaxError> {
+    fn block(&mut self, head: &TagHead, tag: &Tag<'_>) -> Result<Block, SyntaxError> {
         let kind = block_kind(head, tag.span())?;
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -87,7 +87,7 @@ impl Parser<'_, '_, '_> {
         Ok(block)
     }
 
-    fn close(&mut self, head: &Head, open: &Tag<'_>) -> Result<(), SyntaxError> {
+    fn close(&mut self, head: &TagHead, open: &Tag<'_>) -> Result<(), SyntaxError> {
         match self.tokens.next() {
             Some(Token::Tag(tag)) if tag.kind == TagKind::Close => match tag.inside.trim() == head.name {
                 true => Ok(()),
@@ -111,7 +111,7 @@ impl Parser<'_, '_, '_> {
     }
 }
 
-fn block_kind(head: &Head, at: Range<usize>) -> Result<BlockKind, SyntaxError> {
+fn block_kind(head: &TagHead, at: Range<usize>) -> Result<BlockKind, SyntaxError> {
     let (kind, params) = match head.name.as_str() {
         "if" => (BlockKind::If, 1),
         "unless" => (BlockKind::Unless, 1),
@@ -129,11 +129,11 @@ fn block_kind(head: &Head, at: Range<usize>) -> Result<BlockKind, SyntaxError> {
     Ok(kind)
 }
 
-fn unknown_helper(head: &Head, at: Range<usize>) -> SyntaxError {
+fn unknown_helper(head: &TagHead, at: Range<usize>) -> SyntaxError {
     SyntaxError::new(at, format!("unknown helper `{}`", head.name))
 }
 
-fn value_node(head: Head, at: Range<usize>) -> Result<Option<Node>, SyntaxError> {
+fn value_node(head: TagHead, at: Range<usize>) -> Result<Option<Node>, SyntaxError> {
     let node = match head.name.as_str() {
         "history" => Node::History,
         "section" => Node::Section,
@@ -154,7 +154,7 @@ fn value_node(head: Head, at: Range<usize>) -> Result<Option<Node>, SyntaxError>
 }
 
 /// The role that a template names itself; a value could forge one.
-fn role(head: &Head) -> Option<DotpromptRole> {
+fn role(head: &TagHead) -> Option<DotpromptRole> {
     let [Expression::Literal(Some(name))] = head.arguments.params.as_slice() else { return None };
     match name.as_str()? {
         "system" => Some(DotpromptRole::System),

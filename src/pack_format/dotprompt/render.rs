@@ -22,7 +22,7 @@ pub(super) enum Segment {
 
 /// Renders nodes with the values of `root`.
 pub(super) fn render(nodes: &[Node], root: &Value, budget: &Budget) -> Result<Vec<Segment>, BudgetExceeded> {
-    let mut renderer = Renderer { segments: Vec::new(), indent: String::new(), owes_indent: false, budget };
+    let mut renderer = Renderer { segments: Vec::new(), indent: String::new(), needs_indent: false, budget };
     renderer.nodes(nodes, &Scope::new(root))?;
     Ok(renderer.segments)
 }
@@ -32,7 +32,7 @@ struct Renderer<'b> {
     /// The white space before each line of the partial that is rendered.
     indent: String,
     /// Whether the next text begins such a line.
-    owes_indent: bool,
+    needs_indent: bool,
     budget: &'b Budget,
 }
 
@@ -64,7 +64,7 @@ impl Renderer<'_> {
         }
         for line in text.split_inclusive('\n') {
             self.push(line)?;
-            self.owes_indent = line.ends_with('\n');
+            self.needs_indent = line.ends_with('\n');
         }
         Ok(())
     }
@@ -73,7 +73,7 @@ impl Renderer<'_> {
         if text.is_empty() {
             return Ok(());
         }
-        let indent = if std::mem::take(&mut self.owes_indent) { self.indent.as_str() } else { "" };
+        let indent = if std::mem::take(&mut self.needs_indent) { self.indent.as_str() } else { "" };
         self.budget.charge_work(indent.len() + text.len())?;
         self.budget.charge_memory(indent.len() + text.len())?;
         if !matches!(self.segments.last(), Some(Segment::Text(_))) {
@@ -145,7 +145,7 @@ impl Renderer<'_> {
     fn partial(&mut self, partial: &PartialCall, scope: &Scope<'_>) -> Result<(), BudgetExceeded> {
         let indent = self.indent.clone();
         self.indent.push_str(&partial.indent);
-        self.owes_indent |= !partial.indent.is_empty();
+        self.needs_indent |= !partial.indent.is_empty();
         match partial_context(partial, scope) {
             Some(context) => {
                 self.budget.charge_work(crate::budget::memory_size(&context))?;
@@ -153,7 +153,7 @@ impl Renderer<'_> {
             }
             None => self.nodes(&partial.nodes, scope)?,
         }
-        self.owes_indent = false;
+        self.needs_indent = false;
         self.indent = indent;
         Ok(())
     }

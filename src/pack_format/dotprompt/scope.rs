@@ -58,12 +58,14 @@ impl<'s> Scope<'s> {
 
     fn variable(&self, path: &Path) -> Option<Cow<'_, Value>> {
         let named = match path.names.split_first() {
-            Some((first, rest)) if path.ups == 0 && !path.is_this => self.named(first).map(|value| (value, rest)),
+            Some((first, rest)) if path.parent_steps == 0 && !path.is_this => {
+                self.named(first).map(|value| (value, rest))
+            }
             _ => None,
         };
         let (mut value, names) = match named {
             Some(found) => found,
-            None => (self.outer_scope(path.ups)?.context, path.names.as_slice()),
+            None => (self.outer_scope(path.parent_steps)?.context, path.names.as_slice()),
         };
         for (nth, name) in names.iter().enumerate() {
             match field(value, name)? {
@@ -79,8 +81,8 @@ impl<'s> Scope<'s> {
         own.or_else(|| self.outer?.named(name))
     }
 
-    fn outer_scope(&self, ups: usize) -> Option<&Scope<'s>> {
-        if ups == 0 { Some(self) } else { self.outer?.outer_scope(ups - 1) }
+    fn outer_scope(&self, parent_steps: usize) -> Option<&Scope<'s>> {
+        if parent_steps == 0 { Some(self) } else { self.outer?.outer_scope(parent_steps - 1) }
     }
 
     fn data(&self, path: &Path) -> Option<Cow<'_, Value>> {
@@ -92,7 +94,7 @@ impl<'s> Scope<'s> {
                 Cow::Owned(_) => None,
             });
         }
-        let item = self.items().nth(path.ups).filter(|_| rest.is_empty())?;
+        let item = self.items().nth(path.parent_steps).filter(|_| rest.is_empty())?;
         match first.as_str() {
             "key" => Some(Cow::Borrowed(item.key)),
             "index" => Some(Cow::Owned(Value::from(item.index))),

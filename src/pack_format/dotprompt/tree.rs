@@ -100,7 +100,7 @@ pub(super) struct Path {
     /// Whether it begins with `@`.
     pub(super) is_data: bool,
     /// How many `../` it begins with.
-    pub(super) ups: usize,
+    pub(super) parent_steps: usize,
     /// Whether it says that it is none of the names of a block, as in `this.x`.
     pub(super) is_this: bool,
     pub(super) names: Vec<String>,

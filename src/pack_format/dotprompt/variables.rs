@@ -12,95 +12,95 @@ pub(super) type Variables = IndexMap<String, bool>;
 
 /// The variables of these nodes.
 pub(super) fn variables(nodes: &[Node]) -> Variables {
-    let mut finder = Finder { found: Variables::new(), partials: HashSet::new() };
-    finder.nodes(nodes, &Place { is_root: true, names: Vec::new(), outer: None });
+    let mut finder = VariableCollector { found: Variables::new(), partials: HashSet::new() };
+    finder.nodes(nodes, &PathScope { is_root: true, names: Vec::new(), outer: None });
     finder.found
 }
 
-struct Finder {
+struct VariableCollector {
     found: Variables,
     /// The partials that were looked through: the tree, and whether at the root.
     partials: HashSet<(usize, bool, Vec<String>)>,
 }
 
 /// Where variables are looked up.
-struct Place<'p> {
+struct PathScope<'p> {
     /// Whether names are those of the caller's variables.
     is_root: bool,
     /// The names that mean something else here.
     names: Vec<String>,
-    outer: Option<&'p Place<'p>>,
+    outer: Option<&'p PathScope<'p>>,
 }
 
-impl<'p> Place<'p> {
-    fn inner(&'p self, is_root: bool, names: Vec<String>) -> Place<'p> {
-        Place { is_root, names, outer: Some(self) }
+impl<'p> PathScope<'p> {
+    fn inner(&'p self, is_root: bool, names: Vec<String>) -> PathScope<'p> {
+        PathScope { is_root, names, outer: Some(self) }
     }
 
     fn has_name(&self, name: &str) -> bool {
         self.names.iter().any(|own| own == name) || self.outer.is_some_and(|outer| outer.has_name(name))
     }
 
-    fn outer(&self, ups: usize) -> Option<&Place<'p>> {
-        if ups == 0 { Some(self) } else { self.outer?.outer(ups - 1) }
+    fn outer(&self, parent_steps: usize) -> Option<&PathScope<'p>> {
+        if parent_steps == 0 { Some(self) } else { self.outer?.outer(parent_steps - 1) }
     }
 }
 
-impl Finder {
-    fn nodes(&mut self, nodes: &[Node], place: &Place<'_>) {
+impl VariableCollector {
+    fn nodes(&mut self, nodes: &[Node], path_scope: &PathScope<'_>) {
         for node in nodes {
             match node {
-                Node::Value(expression) => self.expression(expression, place, false),
-                Node::Block(block) => self.block(block, place),
-                Node::Partial(partial) => self.partial(partial, place),
+                Node::Value(expression) => self.expression(expression, path_scope, false),
+                Node::Block(block) => self.block(block, path_scope),
+                Node::Partial(partial) => self.partial(partial, path_scope),
                 Node::Media { url, content_type } => {
-                    self.expression(url, place, false);
-                    content_type.iter().for_each(|expression| self.expression(expression, place, false));
+                    self.expression(url, path_scope, false);
+                    content_type.iter().for_each(|expression| self.expression(expression, path_scope, false));
                 }
                 Node::Text(_) | Node::Role(_) | Node::History | Node::Section => {}
             }
         }
     }
 
-    fn block(&mut self, block: &Block, place: &Place<'_>) {
+    fn block(&mut self, block: &Block, path_scope: &PathScope<'_>) {
         let enters = matches!(block.kind, BlockKind::Each | BlockKind::With | BlockKind::Section);
-        block.arguments.params.iter().for_each(|param| self.expression(param, place, enters));
-        block.arguments.options.iter().for_each(|(_, option)| self.expression(option, place, false));
+        block.arguments.params.iter().for_each(|param| self.expression(param, path_scope, enters));
+        block.arguments.options.iter().for_each(|(_, option)| self.expression(option, path_scope, false));
         match enters {
-            true => self.nodes(&block.body, &place.inner(false, block.names.clone())),
-            false => self.nodes(&block.body, place),
+            true => self.nodes(&block.body, &path_scope.inner(false, block.names.clone())),
+            false => self.nodes(&block.body, path_scope),
         }
-        self.nodes(&block.otherwise, place);
+        self.nodes(&block.otherwise, path_scope);
     }
 
-    fn partial(&mut self, partial: &PartialCall, place: &Place<'_>) {
-        partial.options.iter().for_each(|(_, option)| self.expression(option, place, false));
-        partial.context.iter().for_each(|context| self.expression(context, place, true));
-        let is_root = place.is_root && partial.context.as_ref().is_none_or(is_this);
+    fn partial(&mut self, partial: &PartialCall, path_scope: &PathScope<'_>) {
+        partial.options.iter().for_each(|(_, option)| self.expression(option, path_scope, false));
+        partial.context.iter().for_each(|context| self.expression(context, path_scope, true));
+        let is_root = path_scope.is_root && partial.context.as_ref().is_none_or(is_this);
         let names: Vec<String> = partial.options.iter().map(|(name, _)| name.clone()).collect();
         if self.partials.insert((Arc::as_ptr(&partial.nodes) as usize, is_root, names.clone())) {
-            self.nodes(&partial.nodes, &place.inner(is_root, names));
+            self.nodes(&partial.nodes, &path_scope.inner(is_root, names));
         }
     }
 
-    fn expression(&mut self, expression: &Expression, place: &Place<'_>, is_entered: bool) {
+    fn expression(&mut self, expression: &Expression, path_scope: &PathScope<'_>, is_entered: bool) {
         match expression {
             Expression::Literal(_) => {}
-            Expression::Path(path) => self.path(path, place, is_entered),
-            Expression::Json(value, _) => self.expression(value, place, false),
+            Expression::Path(path) => self.path(path, path_scope, is_entered),
+            Expression::Json(value, _) => self.expression(value, path_scope, false),
             Expression::Lookup(object, key) => {
-                self.expression(object, place, true);
-                self.expression(key, place, false);
+                self.expression(object, path_scope, true);
+                self.expression(key, path_scope, false);
             }
         }
     }
 
-    fn path(&mut self, path: &Path, place: &Place<'_>, is_entered: bool) {
+    fn path(&mut self, path: &Path, path_scope: &PathScope<'_>, is_entered: bool) {
         let names = match path.names.split_first() {
             Some((first, rest)) if path.is_data && first == "root" => rest,
             _ if path.is_data => return,
-            Some((first, _)) if path.ups == 0 && !path.is_this && place.has_name(first) => return,
-            _ if place.outer(path.ups).is_some_and(|place| place.is_root) => &path.names,
+            Some((first, _)) if path.parent_steps == 0 && !path.is_this && path_scope.has_name(first) => return,
+            _ if path_scope.outer(path.parent_steps).is_some_and(|path_scope| path_scope.is_root) => &path.names,
             _ => return,
         };
         if let Some((name, rest)) = names.split_first() {
@@ -110,5 +110,5 @@ impl Finder {
 }
 
 fn is_this(expression: &Expression) -> bool {
-    matches!(expression, Expression::Path(path) if path.names.is_empty() && path.ups == 0 && !path.is_data)
+    matches!(expression, Expression::Path(path) if path.names.is_empty() && path.parent_steps == 0 && !path.is_data)
 }

@@ -83,17 +83,17 @@ const SAVE_METHODS: &[(&str, &str, Save)] = &[
     }),
 ];
 
-async fn assert_every_save_is_noticed(scene: fn() -> WatchTest) {
+async fn assert_every_save_is_noticed(watch_test: fn() -> WatchTest) {
     for (what, name, save) in SAVE_METHODS {
-        let mut played = scene().start();
+        let mut running = watch_test().start();
         for text in ["two", "three", "other", "five"] {
-            save(&played.root, text);
-            played.wait_for_text(what, name, text).await;
+            save(&running.root, text);
+            running.wait_for_text(what, name, text).await;
             let still = format!("{text}, and still heard");
-            fs::write(played.root.join(name), &still).unwrap();
-            played.wait_for_text(what, name, &still).await;
+            fs::write(running.root.join(name), &still).unwrap();
+            running.wait_for_text(what, name, &still).await;
         }
-        played.shutdown.cancel();
+        running.shutdown.cancel();
     }
 }
 

@@ -39,12 +39,12 @@ impl ResponseReservation {
     pub(crate) fn charge<T: MemorySize>(self, answer: Result<T, ErrorData>) -> Result<T, ErrorData> {
         // It is in memory twice while it is written.
         let weight = answer.memory_size() * 2;
-        let account = self.reservation.peer.total();
+        let in_flight = self.reservation.peer.total();
         if weight > SMALL_MESSAGE_BYTES || self.expected > 0 {
             self.reservation.peer.remember_size(self.method, &self.name, weight);
         }
         self.reservation.shrink(self.expected);
-        if weight > SMALL_MESSAGE_BYTES && account.would_exceed(weight) {
+        if weight > SMALL_MESSAGE_BYTES && in_flight.would_exceed(weight) {
             return Err(Busy.into());
         }
         self.reservation.grow(weight);

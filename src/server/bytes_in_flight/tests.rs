@@ -7,32 +7,32 @@ const LIMIT: u64 = 64 << 20;
 
 #[tokio::test]
 async fn dropped_reservation_admits_waiter() {
-    let account = BytesInFlight::new(LIMIT);
-    let (one, other) = (account.new_peer(), account.new_peer());
+    let in_flight = BytesInFlight::new(LIMIT);
+    let (one, other) = (in_flight.new_peer(), in_flight.new_peer());
     let large = one.reserve(LIMIT);
     let waits = other.reserve(1);
     let mut admitted = Box::pin(waits.admit(SMALL_MESSAGE_BYTES * 2));
     assert!(admitted.as_mut().now_or_never().is_none());
     drop(large);
     admitted.await.unwrap();
-    assert_eq!(account.used(), SMALL_MESSAGE_BYTES * 2 + 1);
+    assert_eq!(in_flight.used(), SMALL_MESSAGE_BYTES * 2 + 1);
     drop(waits);
-    assert_eq!((account.used(), one.used(), other.used()), (0, 0, 0));
+    assert_eq!((in_flight.used(), one.used(), other.used()), (0, 0, 0));
 }
 
 #[tokio::test]
 async fn small_reservation_never_waits_for_peers() {
-    let account = BytesInFlight::new(LIMIT);
-    let _large = account.new_peer().reserve(LIMIT * 2);
-    let small = account.new_peer().reserve(0);
+    let in_flight = BytesInFlight::new(LIMIT);
+    let _large = in_flight.new_peer().reserve(LIMIT * 2);
+    let small = in_flight.new_peer().reserve(0);
     assert!(small.admit(SMALL_MESSAGE_BYTES).now_or_never().is_some());
-    assert!(account.new_peer().reserve(0).admit(SMALL_MESSAGE_BYTES + 1).now_or_never().is_none());
+    assert!(in_flight.new_peer().reserve(0).admit(SMALL_MESSAGE_BYTES + 1).now_or_never().is_none());
 }
 
 #[test]
 fn large_answer_to_one_peer_is_not_expected_by_another() {
-    let account = BytesInFlight::new(LIMIT);
-    let (one, other) = (account.new_peer(), account.new_peer());
+    let in_flight = BytesInFlight::new(LIMIT);
+    let (one, other) = (in_flight.new_peer(), in_flight.new_peer());
     for (method, of_other) in [("tools/call", 0), ("prompts/get", 0), ("resources/read", LIMIT)] {
         one.remember_size(method, "x", LIMIT);
         assert_eq!((one.expected_size(method, "x"), other.expected_size(method, "x")), (LIMIT, of_other), "{method}");
@@ -43,22 +43,22 @@ fn large_answer_to_one_peer_is_not_expected_by_another() {
 
 #[tokio::test]
 async fn peer_waits_for_its_own_share_only() {
-    let account = BytesInFlight::new(LIMIT);
-    let peer = account.new_peer();
+    let in_flight = BytesInFlight::new(LIMIT);
+    let peer = in_flight.new_peer();
     let alone = peer.reserve(10);
     assert!(alone.admit(LIMIT).now_or_never().is_some(), "it is all there is");
     assert!(peer.wait_for_room().now_or_never().is_none());
     assert!(peer.reserve(10).admit(10).now_or_never().is_none());
-    assert!(account.new_peer().reserve(10).admit(10).now_or_never().is_some());
+    assert!(in_flight.new_peer().reserve(10).admit(10).now_or_never().is_some());
     drop(alone);
     assert!(peer.wait_for_room().now_or_never().is_some());
 }
 
 #[tokio::test]
 async fn waiters_are_admitted_in_order() {
-    let account = BytesInFlight::new(LIMIT);
-    let all = account.new_peer().reserve(LIMIT);
-    let (large, less) = (account.new_peer().reserve(0), account.new_peer().reserve(0));
+    let in_flight = BytesInFlight::new(LIMIT);
+    let all = in_flight.new_peer().reserve(LIMIT);
+    let (large, less) = (in_flight.new_peer().reserve(0), in_flight.new_peer().reserve(0));
     let mut first = Box::pin(large.admit(LIMIT / 3));
     let mut second = Box::pin(less.admit(SMALL_MESSAGE_BYTES + 1));
     assert!(first.as_mut().now_or_never().is_none() && second.as_mut().now_or_never().is_none());
@@ -72,22 +72,22 @@ async fn waiters_are_admitted_in_order() {
 
 #[tokio::test]
 async fn deadlocked_waiters_proceed_one_by_one() {
-    let account = BytesInFlight::new(LIMIT);
-    let peers: Vec<_> = (0..16).map(|_| account.new_peer()).collect();
+    let in_flight = BytesInFlight::new(LIMIT);
+    let peers: Vec<_> = (0..16).map(|_| in_flight.new_peer()).collect();
     let requests: Vec<_> = peers.iter().map(|peer| peer.reserve(LIMIT / 16)).collect();
-    run_all(&account, requests).await;
-    let peer = account.new_peer();
-    run_all(&account, (0..16).map(|_| peer.reserve(LIMIT / 16)).collect()).await;
-    assert_eq!(account.inner.waiting_bytes.load(Ordering::SeqCst), 0);
+    run_all(&in_flight, requests).await;
+    let peer = in_flight.new_peer();
+    run_all(&in_flight, (0..16).map(|_| peer.reserve(LIMIT / 16)).collect()).await;
+    assert_eq!(in_flight.inner.waiting_bytes.load(Ordering::SeqCst), 0);
 }
 
 /// Each waits for as much again as it has, and is over when it gets that.
-async fn run_all(account: &BytesInFlight, requests: Vec<Reservation>) {
+async fn run_all(in_flight: &BytesInFlight, requests: Vec<Reservation>) {
     let waiting = requests.into_iter().map(|request| async move {
         request.admit(request.bytes()).await.expect("they wait for each other");
         tokio::task::yield_now().await;
-        assert!(account.used() <= LIMIT * 3 / 2, "they are all let in at once: {}", account.used());
+        assert!(in_flight.used() <= LIMIT * 3 / 2, "they are all let in at once: {}", in_flight.used());
     });
     tokio::time::timeout(ADMISSION_TIMEOUT / 2, futures_util::future::join_all(waiting)).await.expect("nobody goes on");
-    assert_eq!(account.used(), 0);
+    assert_eq!(in_flight.used(), 0);
 }

@@ -254,7 +254,7 @@ impl<'a> Checker<'a> {
         }
         let shape = field_shape(&object.shape, name).unwrap_or(Cow::Owned(Shape::Any));
         let mut found = TypedValue::field_of(shape, &object, name);
-        found.made_of.extend(object.given);
+        found.source_paths.extend(object.given);
         found
     }
 
@@ -286,7 +286,7 @@ impl<'a> Checker<'a> {
     fn record_comparison(&mut self, call: &CallNode, given: &[TypedValue<'a>]) {
         let paths: Vec<Vec<String>> = given.iter().flat_map(TypedValue::paths).cloned().collect();
         let is_fixed = |path: &[String]| path.first().is_some_and(|head| head == "env" || head == "server");
-        if paths.iter().any(|path| is_of_env(path)) && paths.iter().any(|path| !is_fixed(path)) {
+        if paths.iter().any(|path| is_env_path(path)) && paths.iter().any(|path| !is_fixed(path)) {
             let place = self.span(call.helper.span.clone());
             self.outcome.compared.push(ComparedValues { paths, helper: call.helper.text.clone(), place });
         }
@@ -305,14 +305,14 @@ impl<'a> Checker<'a> {
         };
         // The manifest has the names of what is secret. A number or a boolean may tell of a secret that it is made of.
         let holds = row.doc.name != "keys";
-        let paths = given.iter().flat_map(TypedValue::paths).filter(|path| holds || !is_of_env(path));
-        let made_of = paths.collect::<BTreeSet<_>>().into_iter().cloned().collect();
-        TypedValue { made_of, ..TypedValue::with_origin(shape, None) }
+        let paths = given.iter().flat_map(TypedValue::paths).filter(|path| holds || !is_env_path(path));
+        let source_paths = paths.collect::<BTreeSet<_>>().into_iter().cloned().collect();
+        TypedValue { source_paths, ..TypedValue::with_origin(shape, None) }
     }
 }
 
 /// Whether a value is of `env`, or contains it.
-pub(super) fn is_of_env(path: &[String]) -> bool {
+pub(super) fn is_env_path(path: &[String]) -> bool {
     path.first().is_none_or(|head| head == "env")
 }
 

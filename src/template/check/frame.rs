@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::call::is_of_env;
+use super::call::is_env_path;
 use crate::template::shape::{ScopeShape, Shape};
 use crate::template::syntax::TemplateNode;
 
@@ -13,7 +13,7 @@ pub(super) struct TypedValue<'a> {
     /// Its path; `None` for a computed value, and for an element of a value that is read as a whole.
     pub origin: Option<Vec<String>>,
     /// The paths of the values that it is computed from, or is an element of.
-    pub made_of: Vec<Vec<String>>,
+    pub source_paths: Vec<Vec<String>>,
     /// For the scope of a partial, the paths of its named arguments.
     pub given: Vec<Vec<String>>,
 }
@@ -24,32 +24,32 @@ impl<'a> TypedValue<'a> {
     }
 
     pub fn with_origin(shape: Cow<'a, Shape>, origin: Option<Vec<String>>) -> TypedValue<'a> {
-        TypedValue { shape, origin, made_of: Vec::new(), given: Vec::new() }
+        TypedValue { shape, origin, source_paths: Vec::new(), given: Vec::new() }
     }
 
     /// An element of `whole`, or a value computed from it.
     pub fn derived_from(shape: Cow<'a, Shape>, whole: &TypedValue<'_>) -> TypedValue<'a> {
-        TypedValue { made_of: whole.paths().cloned().collect(), ..TypedValue::with_origin(shape, None) }
+        TypedValue { source_paths: whole.paths().cloned().collect(), ..TypedValue::with_origin(shape, None) }
     }
 
     /// A key of `whole`, whose caller may have chosen it; the manifest has those of `env`.
     pub fn key_of(shape: Shape, whole: &TypedValue<'_>) -> TypedValue<'static> {
-        let made_of = whole.paths().filter(|path| !is_of_env(path)).cloned().collect();
-        TypedValue { made_of, ..TypedValue::computed(shape) }
+        let source_paths = whole.paths().filter(|path| !is_env_path(path)).cloned().collect();
+        TypedValue { source_paths, ..TypedValue::computed(shape) }
     }
 
     /// A field of `whole`.
     pub fn field_of(shape: Cow<'a, Shape>, whole: &TypedValue<'_>, name: &str) -> TypedValue<'a> {
         let below = |path: &Vec<String>| path.iter().cloned().chain([name.to_owned()]).collect();
         TypedValue {
-            made_of: whole.made_of.clone(),
+            source_paths: whole.source_paths.clone(),
             ..TypedValue::with_origin(shape, whole.origin.as_ref().map(below))
         }
     }
 
     /// The paths of all values that it may contain.
     pub fn paths(&self) -> impl Iterator<Item = &Vec<String>> {
-        self.origin.iter().chain(&self.made_of).chain(&self.given)
+        self.origin.iter().chain(&self.source_paths).chain(&self.given)
     }
 
     /// Whether this is the whole scope.
@@ -67,7 +67,7 @@ pub(super) struct Locals {
 
 /// The text of the checked nodes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct TextRef<'a> {
+pub(super) struct SourceText<'a> {
     /// The partial; `None` for the template.
     pub partial: Option<&'a str>,
     pub text: &'a str,
@@ -79,7 +79,7 @@ pub(super) struct InlinePartial<'a> {
     pub name: &'a str,
     pub at: usize,
     pub body: &'a [TemplateNode],
-    pub site: TextRef<'a>,
+    pub site: SourceText<'a>,
 }
 
 /// One scope of Handlebars.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::Checker;
-use super::frame::{InlinePartial, ScopeFrame, TextRef, TypedValue};
+use super::frame::{InlinePartial, ScopeFrame, SourceText, TypedValue};
 use crate::diagnostic::Code;
 use crate::template::shape::Shape;
 use crate::template::syntax::{Expression, PartialCall, TemplateNode};
@@ -13,7 +13,7 @@ const PARTIAL_BLOCK: &str = "@partial-block";
 /// The target of a partial name.
 struct PartialTarget<'a> {
     body: &'a [TemplateNode],
-    site: TextRef<'a>,
+    site: SourceText<'a>,
     key: (Option<&'a str>, usize),
     has_errors: bool,
 }
@@ -31,7 +31,7 @@ impl<'a> Checker<'a> {
             return Some(PartialTarget { body: inline.body, site: inline.site, key, has_errors: false });
         }
         let (name, partial) = self.partials.get_key_value(name)?;
-        let site = TextRef { partial: Some(name), text: &partial.text };
+        let site = SourceText { partial: Some(name), text: &partial.text };
         Some(PartialTarget {
             body: &partial.nodes,
             site,

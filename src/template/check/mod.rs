@@ -17,7 +17,7 @@ use super::error::{AlteredValue, ComparedValues, TemplateError, TemplateSpan};
 use super::limit::{MAX_ERRORS, MAX_EXPANSION};
 use super::shape::ScopeShape;
 use super::syntax::TemplateNode;
-use frame::{ScopeFrame, TextRef};
+use frame::{ScopeFrame, SourceText};
 
 /// The rules for all templates of one slot.
 #[derive(Debug, Clone, Copy, Default)]
@@ -68,7 +68,7 @@ pub(super) fn check(
         rules,
         outcome: TemplateCheck::default(),
         frames: vec![ScopeFrame::root(names, rules.any_scope)],
-        current_text: TextRef { partial: None, text: source },
+        current_text: SourceText { partial: None, text: source },
         used_at: 0..0,
         active: Vec::new(),
         block_size: None,
@@ -88,7 +88,7 @@ struct Checker<'a> {
     /// The scopes around, innermost last.
     frames: Vec<ScopeFrame<'a>>,
     /// The text that is walked.
-    current_text: TextRef<'a>,
+    current_text: SourceText<'a>,
     /// The use of the walked partial in the template.
     used_at: Range<usize>,
     /// The partials that are walked, by their text and position there.

@@ -65,7 +65,7 @@ impl<'a> Checker<'a> {
         let Some(name) = path.names.first() else { return Ok(TypedValue::computed(Shape::Any)) };
         let (locals, loop_key) =
             self.frame_above(path.parent_steps).map(|(_, frame)| (frame.locals, frame.key.clone())).unzip();
-        let (locals, loop_key) = (locals.unwrap_or_default(), loop_key.map(|key| key.made_of).unwrap_or_default());
+        let (locals, loop_key) = (locals.unwrap_or_default(), loop_key.map(|key| key.source_paths).unwrap_or_default());
         let is_key = name.text == "key";
         let shape = match name.text.as_str() {
             "index" if locals.index => Shape::Number,
@@ -74,8 +74,8 @@ impl<'a> Checker<'a> {
             _ if self.rules.any_scope => Shape::Any,
             _ => return Err(Box::new(self.unknown_local(path, &name.text, locals.index))),
         };
-        let made_of = if is_key { loop_key } else { Vec::new() };
-        Ok(TypedValue { made_of, ..TypedValue::computed(shape) })
+        let source_paths = if is_key { loop_key } else { Vec::new() };
+        Ok(TypedValue { source_paths, ..TypedValue::computed(shape) })
     }
 
     fn unknown_local(&mut self, path: &PathNode, name: &str, in_loop: bool) -> TemplateError {
@@ -130,8 +130,8 @@ impl<'a> Checker<'a> {
                 self.outcome.outer_this_paths.insert(path.span.start);
             }
             let origin = Some(vec!["this".to_owned()]);
-            let made_of = self.names.this_source_paths().to_vec();
-            return Ok((TypedValue { made_of, ..TypedValue::with_origin(Cow::Borrowed(shape), origin) }, names));
+            let source_paths = self.names.this_source_paths().to_vec();
+            return Ok((TypedValue { source_paths, ..TypedValue::with_origin(Cow::Borrowed(shape), origin) }, names));
         }
         if this.is_root() && names.is_empty() && !self.rules.any_scope {
             let message = "`this` is not a value at the top level";

@@ -6,7 +6,7 @@ use handlebars::{Context, Handlebars, Helper, HelperDef, PathAndJson, RenderCont
 use serde_json::Value;
 
 use crate::budget::memory_size;
-use crate::template::limit::MAX_OUTPUT;
+use crate::template::limit::MAX_OUTPUT_BYTES;
 use crate::template::render::{RenderError, charge_memory, charge_work, value_to_text};
 
 /// The value of a helper.
@@ -90,8 +90,8 @@ pub(super) fn text_value(text: impl Into<String>) -> HelperValue {
 /// Charges for a text before it is allocated, and rejects one over the output limit.
 pub(super) fn charge_output(given: &dyn HelperParams, size: Option<usize>) -> Result<(), RenderError> {
     match size {
-        Some(size) if size <= MAX_OUTPUT => given.charge_memory(size),
-        _ => Err(RenderError::TooLarge { limit: MAX_OUTPUT }),
+        Some(size) if size <= MAX_OUTPUT_BYTES => given.charge_memory(size),
+        _ => Err(RenderError::TooLarge { limit: MAX_OUTPUT_BYTES }),
     }
 }
 

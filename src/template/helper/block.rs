@@ -24,8 +24,8 @@ struct Iteration<'v> {
 }
 
 fn each(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
-    let Some(over) = call.helper.param(0) else { return Ok(()) };
-    let length = match over.value() {
+    let Some(collection) = call.helper.param(0) else { return Ok(()) };
+    let length = match collection.value() {
         Value::Array(list) => list.len(),
         Value::Object(fields) => fields.len(),
         _ => 0,
@@ -33,15 +33,15 @@ fn each(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
     if length == 0 {
         return call.render(call.helper.inverse());
     }
-    call.rendering.push_block(block_context(over)?);
-    call.with_limit(|call| match over.value() {
+    call.rendering.push_block(block_context(collection)?);
+    call.with_limit(|call| match collection.value() {
         Value::Array(list) => list.iter().enumerate().try_for_each(|(index, value)| {
             let step = index.to_string();
-            Iteration { step, key: None, index, last: index + 1 == length, value }.render(call, over)
+            Iteration { step, key: None, index, last: index + 1 == length, value }.render(call, collection)
         }),
         Value::Object(fields) => fields.iter().enumerate().try_for_each(|(index, (key, value))| {
             let step = key.clone();
-            Iteration { step, key: Some(key), index, last: index + 1 == length, value }.render(call, over)
+            Iteration { step, key: Some(key), index, last: index + 1 == length, value }.render(call, collection)
         }),
         _ => Ok(()),
     })?;
@@ -50,23 +50,27 @@ fn each(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
 }
 
 impl Iteration<'_> {
-    fn render<'reg: 'rc, 'rc>(&self, call: &mut RenderCall<'_, 'reg, 'rc>, over: &PathAndJson<'rc>) -> HelperResult {
+    fn render<'reg: 'rc, 'rc>(
+        &self,
+        call: &mut RenderCall<'_, 'reg, 'rc>,
+        collection: &PathAndJson<'rc>,
+    ) -> HelperResult {
         count_iteration()?;
         if let Some(block) = call.rendering.block_mut() {
-            self.enter(block, over)?;
-            block.set_block_params(self.params(call.helper, over)?);
+            self.enter(block, collection)?;
+            block.set_block_params(self.params(call.helper, collection)?);
         }
         call.render(call.helper.template())
     }
 
-    fn enter(&self, block: &mut BlockContext<'_>, over: &PathAndJson<'_>) -> Result<(), RenderError> {
+    fn enter(&self, block: &mut BlockContext<'_>, collection: &PathAndJson<'_>) -> Result<(), RenderError> {
         block.set_local_var("first", Value::Bool(self.index == 0));
         block.set_local_var("last", Value::Bool(self.last));
         block.set_local_var("index", Value::from(self.index));
         if let Some(key) = self.key {
             block.set_local_var("key", Value::from(key));
         }
-        match (over.context_path(), self.index) {
+        match (collection.context_path(), self.index) {
             (None, _) => {
                 charge_copy(self.value)?;
                 block.set_base_value(self.value.clone());
@@ -87,13 +91,13 @@ impl Iteration<'_> {
     fn params<'rc>(
         &self,
         helper: &Helper<'rc>,
-        over: &PathAndJson<'_>,
+        collection: &PathAndJson<'_>,
     ) -> Result<BlockParams<'rc>, handlebars::RenderError> {
         let mut params = BlockParams::new();
         if let Some(name) = helper.block_param() {
-            add_param(&mut params, name, over, self.value)?;
+            add_param(&mut params, name, collection, self.value)?;
         } else if let Some((name, key)) = helper.block_param_pair() {
-            add_param(&mut params, name, over, self.value)?;
+            add_param(&mut params, name, collection, self.value)?;
             params.add_value(key, self.key.map_or(Value::from(self.index), Value::from))?;
         }
         Ok(params)

@@ -21,38 +21,38 @@ const MAX_WHOLE_FLOAT: f64 = 1e18;
 const MAX_DECIMALS: usize = 20;
 
 #[derive(Clone, Copy)]
-enum Num {
+enum HelperNumber {
     Integer(i128),
     Float(f64),
 }
 
-impl Num {
+impl HelperNumber {
     fn float(self) -> f64 {
         match self {
-            Num::Integer(integer) => integer as f64,
-            Num::Float(float) => float,
+            HelperNumber::Integer(integer) => integer as f64,
+            HelperNumber::Float(float) => float,
         }
     }
 
     fn into_value(self, helper: &'static str) -> HelperValue {
         let number = match self {
-            Num::Integer(integer) => i64::try_from(integer)
+            HelperNumber::Integer(integer) => i64::try_from(integer)
                 .map(Number::from)
                 .or_else(|_| u64::try_from(integer).map(Number::from))
                 .ok()
                 .or_else(|| Number::from_f64(integer as f64)),
             // Exact, as an integer is written; a larger float has no exact one.
-            Num::Float(float) if float.fract() == 0.0 && float.abs() < MAX_WHOLE_FLOAT => {
+            HelperNumber::Float(float) if float.fract() == 0.0 && float.abs() < MAX_WHOLE_FLOAT => {
                 Some(Number::from(float as i64))
             }
-            Num::Float(float) => Number::from_f64(float),
+            HelperNumber::Float(float) => Number::from_f64(float),
         };
         number.map(Value::Number).ok_or(RenderError::Helper { helper, reason: "the result is not a number" })
     }
 }
 
 /// A number, or text that is one.
-fn to_num(value: &Value) -> Option<Num> {
+fn to_num(value: &Value) -> Option<HelperNumber> {
     let parsed;
     let number = match value {
         Value::Number(number) => number,
@@ -62,10 +62,10 @@ fn to_num(value: &Value) -> Option<Num> {
         }
         _ => return None,
     };
-    number.as_i128().map(Num::Integer).or_else(|| number.as_f64().map(Num::Float))
+    number.as_i128().map(HelperNumber::Integer).or_else(|| number.as_f64().map(HelperNumber::Float))
 }
 
-fn param_num(helper: &'static str, given: &dyn HelperParams, place: usize) -> Result<Num, RenderError> {
+fn param_num(helper: &'static str, given: &dyn HelperParams, place: usize) -> Result<HelperNumber, RenderError> {
     given.charge_work(32)?;
     to_num(param_or_null(given, place)).ok_or(RenderError::Helper { helper, reason: "expected numbers" })
 }
@@ -73,13 +73,13 @@ fn param_num(helper: &'static str, given: &dyn HelperParams, place: usize) -> Re
 /// An operation on integers, if its result is one, and on floats.
 type ArithmeticOp = (fn(i128, i128) -> Option<i128>, fn(f64, f64) -> f64);
 
-fn operate(one: Num, other: Num, (integers, floats): ArithmeticOp) -> Num {
-    if let (Num::Integer(one), Num::Integer(other)) = (one, other)
+fn operate(one: HelperNumber, other: HelperNumber, (integers, floats): ArithmeticOp) -> HelperNumber {
+    if let (HelperNumber::Integer(one), HelperNumber::Integer(other)) = (one, other)
         && let Some(exact) = integers(one, other)
     {
-        return Num::Integer(exact);
+        return HelperNumber::Integer(exact);
     }
-    Num::Float(floats(one.float(), other.float()))
+    HelperNumber::Float(floats(one.float(), other.float()))
 }
 
 fn fold(helper: &'static str, given: &dyn HelperParams, operation: ArithmeticOp) -> HelperValue {
@@ -112,13 +112,13 @@ fn round(given: &dyn HelperParams) -> HelperValue {
     let number = param_num("round", given, 0)?;
     let decimals = as_count(param_or_null(given, 1)).unwrap_or(0).min(MAX_DECIMALS);
     match number {
-        Num::Integer(_) => number.into_value("round"),
-        Num::Float(float) if decimals > 0 => {
+        HelperNumber::Integer(_) => number.into_value("round"),
+        HelperNumber::Float(float) if decimals > 0 => {
             let rounded = format!("{float:.decimals$}").parse().unwrap_or(float);
-            Num::Float(rounded).into_value("round")
+            HelperNumber::Float(rounded).into_value("round")
         }
-        Num::Float(float) if float.abs() >= MAX_WHOLE_FLOAT => Num::Float(float).into_value("round"),
-        Num::Float(float) => Num::Integer(float.round() as i128).into_value("round"),
+        HelperNumber::Float(float) if float.abs() >= MAX_WHOLE_FLOAT => HelperNumber::Float(float).into_value("round"),
+        HelperNumber::Float(float) => HelperNumber::Integer(float.round() as i128).into_value("round"),
     }
 }
 
@@ -127,10 +127,10 @@ fn number(given: &dyn HelperParams) -> HelperValue {
     let number = param_num("number", given, 0)?;
     let decimals = given.option("decimals").and_then(as_count).map(|decimals| decimals.min(MAX_DECIMALS));
     let digits = match (number, decimals) {
-        (Num::Integer(integer), None | Some(0)) => integer.to_string(),
-        (Num::Integer(integer), Some(decimals)) => format!("{integer}.{}", "0".repeat(decimals)),
-        (Num::Float(float), None) => float.to_string(),
-        (Num::Float(float), Some(decimals)) => format!("{float:.decimals$}"),
+        (HelperNumber::Integer(integer), None | Some(0)) => integer.to_string(),
+        (HelperNumber::Integer(integer), Some(decimals)) => format!("{integer}.{}", "0".repeat(decimals)),
+        (HelperNumber::Float(float), None) => float.to_string(),
+        (HelperNumber::Float(float), Some(decimals)) => format!("{float:.decimals$}"),
     };
     // There is one zero.
     let digits = match digits.strip_prefix('-') {

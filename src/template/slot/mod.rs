@@ -33,23 +33,23 @@ pub trait Slot: Sized + Debug + 'static {
     type Analysis: Debug + Default;
 
     #[doc(hidden)]
-    const MODE: PrintMode;
+    const PRINT_MODE: PrintMode;
 
     /// Whether exactly one `{{…}}` renders to an output from its value and not from its text.
     #[doc(hidden)]
-    const TYPED: bool = false;
+    const RENDERS_FROM_VALUE: bool = false;
 
     /// Whether it only asks whether there is a value: an output of another form is null to it, and no error.
     #[doc(hidden)]
-    const TESTS: bool = false;
+    const IS_CONDITION: bool = false;
 
     /// Whether a text may become a part of its output.
     #[doc(hidden)]
-    const CARRIES_TEXT: bool = true;
+    const OUTPUT_INCLUDES_TEXT: bool = true;
 
     /// Whether the output from a value contains a copy of it.
     #[doc(hidden)]
-    const KEEPS_VALUE: bool = Self::TYPED;
+    const OUTPUT_COPIES_VALUE: bool = Self::RENDERS_FROM_VALUE;
 
     /// Checks the template as a whole. Returns the interpolation that is not encoded, if any.
     #[doc(hidden)]

@@ -36,7 +36,7 @@ pub struct LiteralPath {
 impl Slot for FilePath {
     type Output = PathText;
     type Analysis = LiteralPath;
-    const MODE: PrintMode = PrintMode::Marked;
+    const PRINT_MODE: PrintMode = PrintMode::Marked;
 
     fn analyze(template: &ParsedTemplate<'_>, errors: &mut Vec<TemplateError>) -> (LiteralPath, Option<Range<usize>>) {
         errors.extend(hidden_name_errors(template));
@@ -88,8 +88,8 @@ pub struct FolderPathText {
 impl Slot for FolderPath {
     type Output = FolderPathText;
     type Analysis = LiteralPath;
-    const MODE: PrintMode = PrintMode::Marked;
-    const TYPED: bool = true;
+    const PRINT_MODE: PrintMode = PrintMode::Marked;
+    const RENDERS_FROM_VALUE: bool = true;
 
     fn analyze(template: &ParsedTemplate<'_>, errors: &mut Vec<TemplateError>) -> (LiteralPath, Option<Range<usize>>) {
         FilePath::analyze(template, errors)

@@ -24,7 +24,7 @@ pub struct PlainText(pub String);
 impl Slot for TextSlot {
     type Output = PlainText;
     type Analysis = ();
-    const MODE: PrintMode = PrintMode::Plain;
+    const PRINT_MODE: PrintMode = PrintMode::Plain;
 
     fn output_from_text(rendered: RenderedText, (): &()) -> Result<PlainText, RenderError> {
         Ok(PlainText(rendered.text))
@@ -56,7 +56,7 @@ impl Base64Text {
 impl Slot for Base64 {
     type Output = Base64Text;
     type Analysis = ();
-    const MODE: PrintMode = PrintMode::Marked;
+    const PRINT_MODE: PrintMode = PrintMode::Marked;
 
     fn analyze(template: &ParsedTemplate<'_>, errors: &mut Vec<TemplateError>) -> ((), Option<Range<usize>>) {
         let is_literal = template.nodes.iter().all(|node| matches!(node, TemplateNode::Text(_)));
@@ -79,8 +79,8 @@ pub enum Argv {}
 impl Slot for Argv {
     type Output = Option<RenderedText>;
     type Analysis = ();
-    const MODE: PrintMode = PrintMode::Marked;
-    const TYPED: bool = true;
+    const PRINT_MODE: PrintMode = PrintMode::Marked;
+    const RENDERS_FROM_VALUE: bool = true;
 
     fn output_from_value(value: &Value, _: &str, (): &()) -> Option<Result<Self::Output, RenderError>> {
         value.is_null().then_some(Ok(None))
@@ -98,7 +98,7 @@ pub enum EnvValue {}
 impl Slot for EnvValue {
     type Output = RenderedText;
     type Analysis = ();
-    const MODE: PrintMode = PrintMode::Marked;
+    const PRINT_MODE: PrintMode = PrintMode::Marked;
 
     fn output_from_text(rendered: RenderedText, (): &()) -> Result<RenderedText, RenderError> {
         Ok(rendered)
@@ -119,9 +119,9 @@ const CONTROL_CHARACTER_REASON: &str = "contains a line break or control charact
 impl Slot for HeaderSlot {
     type Output = Option<HeaderText>;
     type Analysis = ();
-    const MODE: PrintMode = PrintMode::Marked;
-    const TYPED: bool = true;
-    const KEEPS_VALUE: bool = false;
+    const PRINT_MODE: PrintMode = PrintMode::Marked;
+    const RENDERS_FROM_VALUE: bool = true;
+    const OUTPUT_COPIES_VALUE: bool = false;
 
     fn output_from_value(value: &Value, _: &str, (): &()) -> Option<Result<Self::Output, RenderError>> {
         value.is_null().then_some(Ok(None))

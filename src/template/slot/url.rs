@@ -49,8 +49,8 @@ impl Template<UrlSlot> {
 impl Slot for UrlSlot {
     type Output = UrlText;
     type Analysis = UrlBase;
-    const MODE: PrintMode = PrintMode::Encoded;
-    const TYPED: bool = true;
+    const PRINT_MODE: PrintMode = PrintMode::Encoded;
+    const RENDERS_FROM_VALUE: bool = true;
 
     fn analyze(template: &ParsedTemplate<'_>, errors: &mut Vec<TemplateError>) -> (UrlBase, Option<Range<usize>>) {
         match url_base(template) {
@@ -247,8 +247,8 @@ pub struct UriText(pub String);
 impl Slot for UriSlot {
     type Output = UriText;
     type Analysis = ();
-    const MODE: PrintMode = PrintMode::Encoded;
-    const TYPED: bool = true;
+    const PRINT_MODE: PrintMode = PrintMode::Encoded;
+    const RENDERS_FROM_VALUE: bool = true;
 
     fn output_from_value(value: &Value, label: &str, (): &()) -> Option<Result<UriText, RenderError>> {
         Some(url_from_value(value, label).map(UriText))

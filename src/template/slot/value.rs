@@ -22,8 +22,8 @@ pub struct JsonValue(pub Option<Value>);
 impl Slot for JsonLeaf {
     type Output = JsonValue;
     type Analysis = ();
-    const MODE: PrintMode = PrintMode::Plain;
-    const TYPED: bool = true;
+    const PRINT_MODE: PrintMode = PrintMode::Plain;
+    const RENDERS_FROM_VALUE: bool = true;
 
     fn output_from_value(value: &Value, _: &str, (): &()) -> Option<Result<JsonValue, RenderError>> {
         Some(Ok(JsonValue((!value.is_null()).then(|| value.clone()))))
@@ -83,8 +83,8 @@ fn joined_list(text: &str, expression: &Expression) -> Option<JoinedList> {
 impl Slot for QueryValue {
     type Output = QueryValues;
     type Analysis = Option<JoinedList>;
-    const MODE: PrintMode = PrintMode::Plain;
-    const TYPED: bool = true;
+    const PRINT_MODE: PrintMode = PrintMode::Plain;
+    const RENDERS_FROM_VALUE: bool = true;
 
     fn analyze(
         template: &ParsedTemplate<'_>,
@@ -135,9 +135,9 @@ pub struct ListItems(pub Vec<Value>);
 impl Slot for ListSlot {
     type Output = ListItems;
     type Analysis = ();
-    const MODE: PrintMode = PrintMode::Plain;
-    const TYPED: bool = true;
-    const CARRIES_TEXT: bool = false;
+    const PRINT_MODE: PrintMode = PrintMode::Plain;
+    const RENDERS_FROM_VALUE: bool = true;
+    const OUTPUT_INCLUDES_TEXT: bool = false;
 
     fn analyze(template: &ParsedTemplate<'_>, errors: &mut Vec<TemplateError>) -> ((), Option<Range<usize>>) {
         check_single(template, errors, "list", "write the value of a list, such as `{{steps.ID.json}}`")
@@ -163,10 +163,10 @@ pub enum NumberSlot {}
 impl Slot for NumberSlot {
     type Output = Option<Number>;
     type Analysis = ();
-    const MODE: PrintMode = PrintMode::Plain;
-    const TYPED: bool = true;
-    const CARRIES_TEXT: bool = false;
-    const KEEPS_VALUE: bool = false;
+    const PRINT_MODE: PrintMode = PrintMode::Plain;
+    const RENDERS_FROM_VALUE: bool = true;
+    const OUTPUT_INCLUDES_TEXT: bool = false;
+    const OUTPUT_COPIES_VALUE: bool = false;
 
     fn analyze(template: &ParsedTemplate<'_>, errors: &mut Vec<TemplateError>) -> ((), Option<Range<usize>>) {
         if template.single_interpolation().is_none() && errors.is_empty() {
@@ -202,11 +202,11 @@ pub enum ConditionSlot {}
 impl Slot for ConditionSlot {
     type Output = bool;
     type Analysis = ();
-    const MODE: PrintMode = PrintMode::Plain;
-    const TYPED: bool = true;
-    const CARRIES_TEXT: bool = false;
-    const KEEPS_VALUE: bool = false;
-    const TESTS: bool = true;
+    const PRINT_MODE: PrintMode = PrintMode::Plain;
+    const RENDERS_FROM_VALUE: bool = true;
+    const OUTPUT_INCLUDES_TEXT: bool = false;
+    const OUTPUT_COPIES_VALUE: bool = false;
+    const IS_CONDITION: bool = true;
 
     fn analyze(template: &ParsedTemplate<'_>, errors: &mut Vec<TemplateError>) -> ((), Option<Range<usize>>) {
         let help = "write a value such as `{{flag}}`, `{{not flag}}` or `{{eq kind \"bug\"}}`";

@@ -5,12 +5,12 @@ use super::open_block::{OpenBlock, OpenKind};
 use super::tree::{CallArguments, CallNode, Expression, Ident, Interpolation, PartialCall, TemplateNode, TextNode};
 use crate::diagnostic::Code;
 use crate::template::error::TemplateError;
-use crate::template::limit::{MAX_ERRORS, MAX_TEMPLATE};
+use crate::template::limit::{MAX_ERRORS, MAX_TEMPLATE_BYTES};
 
 /// Parses a whole template. Invalid tags are reported and left out of the tree.
 pub(in crate::template) fn parse(source: &str) -> (Vec<TemplateNode>, Vec<TemplateError>) {
-    if source.len() > MAX_TEMPLATE {
-        let message = format!("template exceeds {MAX_TEMPLATE} bytes");
+    if source.len() > MAX_TEMPLATE_BYTES {
+        let message = format!("template exceeds {MAX_TEMPLATE_BYTES} bytes");
         return (Vec::new(), vec![TemplateError::at_range(0..source.len(), Code::TooLarge, message)]);
     }
     let mut parser = TemplateParser { cursor: Cursor::new(source), open: Vec::new(), nodes: Vec::new() };

@@ -1,7 +1,7 @@
 //! Limits: no template and no value ends the process.
 
 use super::*;
-use crate::template::{MAX_ITERATIONS, MAX_OUTPUT, MAX_TEMPLATE};
+use crate::template::{MAX_ITERATIONS, MAX_OUTPUT_BYTES, MAX_TEMPLATE_BYTES};
 
 /// Runs on a stack of the size that a worker of the server has.
 fn on_a_small_stack(test: impl FnOnce() + Send + 'static) {
@@ -96,7 +96,7 @@ fn deeper_nesting_is_refused_before_parsing() {
             "{{#if flag}}".repeat(80_000),
             "{{#> x}}".repeat(80_000),
             "{{[".repeat(80_000),
-            "a".repeat(MAX_TEMPLATE + 1),
+            "a".repeat(MAX_TEMPLATE_BYTES + 1),
         ] {
             assert!(!errors::<TextSlot>(&text).is_empty());
         }
@@ -141,7 +141,7 @@ fn exponential_partials_are_refused() {
 #[test]
 fn output_is_capped() {
     let big = "x".repeat(1 << 20);
-    let too_large = Err(RenderError::TooLarge { limit: MAX_OUTPUT });
+    let too_large = Err(RenderError::TooLarge { limit: MAX_OUTPUT_BYTES });
     let many = json!({ "diff": big, "tags": vec!["a"; 40], "limit": 99_000_000 });
     for text in [
         "{{#each tags}}{{@root.diff}}{{/each}}",

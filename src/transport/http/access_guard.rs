@@ -90,16 +90,16 @@ impl AccessGuard {
     }
 
     /// Checks the `Authorization` header in constant time.
-    pub(super) fn check_token(&self, shown: Option<&HeaderValue>, access: &HttpAccess) -> Result<(), AccessDenial> {
+    pub(super) fn check_token(&self, presented: Option<&HeaderValue>, access: &HttpAccess) -> Result<(), AccessDenial> {
         let Some(token) = &access.token else {
             return if self.needs_token { Err(AccessDenial::Token) } else { Ok(()) };
         };
-        let shown = shown.map_or(&[][..], HeaderValue::as_bytes);
-        let shown = match shown.split_at_checked(7) {
+        let presented = presented.map_or(&[][..], HeaderValue::as_bytes);
+        let presented = match presented.split_at_checked(7) {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case(b"bearer ") => rest.trim_ascii(),
             _ => return Err(AccessDenial::Token),
         };
-        if token.matches(shown) { Ok(()) } else { Err(AccessDenial::Token) }
+        if token.matches(presented) { Ok(()) } else { Err(AccessDenial::Token) }
     }
 
     fn is_known_host(&self, host: &Authority, access: &HttpAccess) -> bool {
@@ -246,15 +246,16 @@ mod tests {
     #[test]
     fn token_must_match_exactly() {
         let guard = guard("127.0.0.1:8080");
-        let identify = |shown: &str| {
+        let identify = |presented: &str| {
             let mut headers = HeaderMap::new();
-            headers.insert(header::AUTHORIZATION, shown.parse().unwrap());
+            headers.insert(header::AUTHORIZATION, presented.parse().unwrap());
             guard.check_token(headers.get(header::AUTHORIZATION), &access())
         };
         assert_eq!((identify("Bearer secret"), identify("bearer secret")), (Ok(()), Ok(())));
-        for shown in ["Bearer secre", "Bearer secrets", "Bearer Secret", "Bearer ", "Bearer", "Basic secret", "secret"]
+        for presented in
+            ["Bearer secre", "Bearer secrets", "Bearer Secret", "Bearer ", "Bearer", "Basic secret", "secret"]
         {
-            assert_eq!(identify(shown), Err(AccessDenial::Token), "{shown}");
+            assert_eq!(identify(presented), Err(AccessDenial::Token), "{presented}");
         }
         assert_eq!(guard.check_token(None, &access()), Err(AccessDenial::Token));
         assert_eq!(

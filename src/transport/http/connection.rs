@@ -49,7 +49,7 @@ pub(super) struct HttpConnection {
     limits: HttpLimits,
     bytes: PeerBytes,
     /// What hyper has taken of answers, and the peer has not.
-    unwritten: Reservation,
+    unwritten_bytes: Reservation,
     state: Mutex<ConnectionState>,
     closed: AtomicBool,
     task: AtomicWaker,
@@ -79,7 +79,7 @@ impl HttpConnection {
     pub(super) fn new(bytes: PeerBytes, limits: HttpLimits) -> HttpConnection {
         HttpConnection {
             limits,
-            unwritten: bytes.reserve(0),
+            unwritten_bytes: bytes.reserve(0),
             bytes,
             // Whoever connects has something to ask.
             state: Mutex::new(ConnectionState { phase: Phase::Head, since: Instant::now(), stalled_since: None }),
@@ -141,7 +141,7 @@ impl HttpConnection {
     }
 
     fn note_written(&self, bytes: usize) {
-        self.unwritten.shrink(bytes as u64 * WRITE_BUFFER_FACTOR);
+        self.unwritten_bytes.shrink(bytes as u64 * WRITE_BUFFER_FACTOR);
         self.state().stalled_since = None;
     }
 
@@ -232,7 +232,7 @@ impl http_body::Body for CountingBody {
         if let Some(Ok(frame)) = &frame
             && let Some(data) = frame.data_ref()
         {
-            self.connection.unwritten.grow(data.len() as u64 * WRITE_BUFFER_FACTOR);
+            self.connection.unwritten_bytes.grow(data.len() as u64 * WRITE_BUFFER_FACTOR);
         }
         if frame.is_none() || self.body.is_end_stream() {
             self.reservation = None;

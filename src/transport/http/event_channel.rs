@@ -113,7 +113,7 @@ impl ChannelState {
     }
 
     /// Drops read events that exceed the limits.
-    fn trim_read(&mut self, bytes: &PeerBytes) {
+    fn remove_delivered(&mut self, bytes: &PeerBytes) {
         while self.delivered_count() > MAX_REPLAY_EVENTS
             || self.delivered_count() > 0 && (self.delivered_bytes() > MAX_REPLAY_BYTES || !bytes.total().has_spare())
         {
@@ -141,7 +141,7 @@ impl ChannelState {
 /// The next event of a reader, if any.
 enum NextEvent {
     Event(Event),
-    PendingRequests,
+    Pending,
     End,
 }
 
@@ -244,16 +244,12 @@ impl EventChannel {
         {
             let id = self.event_id(state.next);
             state.next += 1;
-            state.trim_read(&self.bytes);
+            state.remove_delivered(&self.bytes);
             drop(state);
             self.changed.notify_waiters();
             return NextEvent::Event(Event { id, payload, bytes });
         }
-        if state.finished_at.is_some() || self.session_end.is_cancelled() {
-            NextEvent::End
-        } else {
-            NextEvent::PendingRequests
-        }
+        if state.finished_at.is_some() || self.session_end.is_cancelled() { NextEvent::End } else { NextEvent::Pending }
     }
 
     fn event_id(&self, index: u64) -> String {
@@ -326,7 +322,7 @@ impl EventReader {
             match self.channel.next_event(self.reader) {
                 NextEvent::Event(event) => return Some(event),
                 NextEvent::End => return None,
-                NextEvent::PendingRequests => {}
+                NextEvent::Pending => {}
             }
             tokio::select! {
                 () = changed => {}

@@ -17,19 +17,19 @@ use super::{
 };
 
 /// A response that is a stream: `first`, then what `reader` reads. A comment is sent after each `keep_alive` without
-/// events. `held` is dropped with the stream.
+/// events. `guard` is dropped with the stream.
 pub(super) fn event_stream_response<H: Send + 'static>(
     first: Bytes,
     reader: EventReader,
     keep_alive: Duration,
-    held: H,
+    guard: H,
 ) -> Response {
-    let rest = stream::unfold((reader, held), move |(mut reader, held)| async move {
+    let rest = stream::unfold((reader, guard), move |(mut reader, guard)| async move {
         let piece = match tokio::time::timeout(keep_alive, reader.next()).await {
             Ok(event) => encode_event(&event?),
             Err(_) => Bytes::from_static(b": \n\n"),
         };
-        Some((piece, (reader, held)))
+        Some((piece, (reader, guard)))
     });
     let pieces = stream::once(async move { first }).chain(rest);
     let mut response =

@@ -432,7 +432,7 @@ fn protocol_version(headers: &HeaderMap) -> Option<&str> {
 
 /// Whether the method was removed from the version of the request: rmcp would start a session, or require a header.
 /// rmcp itself refuses unknown versions.
-fn is_removed(method: &str, headers: &HeaderMap) -> bool {
+fn is_removed_method(method: &str, headers: &HeaderMap) -> bool {
     let known = protocol_version(headers) == Some(ProtocolVersion::V_2026_07_28.as_str());
     known && is_session_method(method) || method == "initialize" && is_sessionless(headers)
 }
@@ -443,12 +443,12 @@ fn check_message(http_server: &HttpServer, headers: &HeaderMap, bytes: &Bytes) -
     let envelope = message::parse_envelope(bytes).map_err(bad)?;
     let MessageKind::Request { id, method } = &envelope.kind else { return Ok(()) };
     let (id, initialize) = (id.clone(), method == "initialize");
-    if is_removed(method, headers) {
+    if is_removed_method(method, headers) {
         let message = format!("unknown method `{}`", crate::diagnostic::truncate(method, 64));
         return Err(RefusedMessage(StatusCode::NOT_FOUND, MessageError::method_not_found(id, message)));
     }
-    if let Some(complaint) = untyped_complaint(envelope.parse(bytes).map_err(bad)?.as_ref())
-        && (initialize || !is_custom(bytes))
+    if let Some(complaint) = untyped_error(envelope.parse(bytes).map_err(bad)?.as_ref())
+        && (initialize || !is_untyped_request(bytes))
     {
         return Err(bad(MessageError::invalid_params(id, complaint)));
     }
@@ -464,7 +464,7 @@ fn check_message(http_server: &HttpServer, headers: &HeaderMap, bytes: &Bytes) -
 }
 
 /// What is wrong with the parameters of a request that is of no type.
-fn untyped_complaint(message: Option<&Incoming>) -> Option<String> {
+fn untyped_error(message: Option<&Incoming>) -> Option<String> {
     let Some(JsonRpcMessage::Request(request)) = message else { return None };
     let ClientRequest::CustomRequest(custom) = &request.request else { return None };
     let complaint = params_error(&custom.method, custom.params.as_ref());
@@ -473,7 +473,7 @@ fn untyped_complaint(message: Option<&Incoming>) -> Option<String> {
 
 /// Whether rmcp takes the message for a request that it has no type for, which the handler explains. It would take
 /// parameters that do not fit for none at all where none are needed.
-fn is_custom(bytes: &[u8]) -> bool {
+fn is_untyped_request(bytes: &[u8]) -> bool {
     match serde_json::from_slice(bytes) {
         Ok(Incoming::Request(request)) => matches!(request.request, ClientRequest::CustomRequest(_)),
         _ => false,

@@ -49,7 +49,7 @@ pub(super) struct SessionStreams {
 struct RequestStream {
     channel: Arc<EventChannel>,
     /// How many answers are still to come.
-    awaited: usize,
+    pending_count: usize,
     tokens: Vec<ProgressToken>,
 }
 
@@ -90,7 +90,7 @@ impl SessionStreams {
         self.last_number += 1;
         let channel = EventChannel::new(self.last_number, self.standalone.session_end().clone(), self.bytes.clone());
         self.opened
-            .insert(self.last_number, RequestStream { channel: channel.clone(), awaited: 0, tokens: Vec::new() });
+            .insert(self.last_number, RequestStream { channel: channel.clone(), pending_count: 0, tokens: Vec::new() });
         (self.last_number, channel)
     }
 
@@ -103,7 +103,7 @@ impl SessionStreams {
     pub(super) fn register(&mut self, message: &Incoming, number: u64) {
         let JsonRpcMessage::Request(request) = message else { return };
         let Some(opened) = self.opened.get_mut(&number) else { return };
-        opened.awaited += 1;
+        opened.pending_count += 1;
         self.stream_of_request.insert(request.id.clone(), number);
         if let Some(token) = request.request.get_meta().get_progress_token() {
             opened.tokens.push(token.clone());
@@ -167,8 +167,8 @@ impl SessionStreams {
     pub(super) fn release_request(&mut self, id: &RequestId) {
         let Some(number) = self.stream_of_request.remove(id) else { return };
         if let Some(opened) = self.opened.get_mut(&number) {
-            opened.awaited -= 1;
-            if opened.awaited == 0 {
+            opened.pending_count -= 1;
+            if opened.pending_count == 0 {
                 self.finish(number);
             }
         }

@@ -119,14 +119,15 @@ fn path_flags() -> OFlags {
 }
 
 fn open_path(path: &SandboxPath, cwd: Option<&OwnedFd>) -> Result<OwnedFd, WorldError> {
-    let unset = || WorldError::SandboxPath { path: path.shown.clone(), reason: "not set".into() };
+    let unset = || WorldError::SandboxPath { path: path.display_path.clone(), reason: "not set".into() };
     let opened = match &path.place {
         SandboxPlace::Anywhere(place) => open(place, path_flags(), Mode::empty()).map_err(io::Error::from),
         SandboxPlace::Beneath(root, relative) => open_beneath(root, relative).map_err(io::Error::from),
         SandboxPlace::WorkingFolder => cwd.ok_or_else(unset)?.try_clone(),
         SandboxPlace::Unset => return Err(unset()),
     };
-    opened.map_err(|error| WorldError::SandboxPath { path: path.shown.clone(), reason: error.kind().to_string() })
+    opened
+        .map_err(|error| WorldError::SandboxPath { path: path.display_path.clone(), reason: error.kind().to_string() })
 }
 
 /// Opens a path below a folder, which no link leaves, whatever a program has made of it.

@@ -172,11 +172,11 @@ pub(super) fn filter(rules: CallRules) -> CallFilter {
         load(ARCHITECTURE_OFFSET),
         jump(libc::BPF_JEQ, architecture, 1, 0),
         // Programs of another architecture have other calls.
-        returns(libc::SECCOMP_RET_KILL_PROCESS),
+        return_action(libc::SECCOMP_RET_KILL_PROCESS),
         load(CALL_OFFSET),
     ];
     #[cfg(target_arch = "x86_64")]
-    filter.extend([jump(libc::BPF_JGE, FIRST_X32_CALL, 0, 1), refuses(libc::ENOSYS)]);
+    filter.extend([jump(libc::BPF_JGE, FIRST_X32_CALL, 0, 1), deny(libc::ENOSYS)]);
     let calls = match rules.sockets {
         SocketRules::Any => &[],
         SocketRules::TcpAndUdp => TCP_AND_UDP_RULES,
@@ -185,12 +185,12 @@ pub(super) fn filter(rules: CallRules) -> CallFilter {
     calls.iter().for_each(|(call, allowed)| push_call(&mut filter, *call, rule(allowed)));
     if rules.keeps_attributes {
         let calls = ATTRIBUTE_CALLS.iter().chain(OLDER_ATTRIBUTE_CALLS);
-        calls.for_each(|call| push_call(&mut filter, *call, vec![refuses(libc::EACCES)]));
+        calls.for_each(|call| push_call(&mut filter, *call, vec![deny(libc::EACCES)]));
         push_call(&mut filter, libc::SYS_ioctl, rule(NO_ATTRIBUTE_COMMANDS));
     }
     // As on a system that has none, which programs expect.
-    push_call(&mut filter, libc::SYS_io_uring_setup, vec![refuses(libc::ENOSYS)]);
-    filter.push(returns(libc::SECCOMP_RET_ALLOW));
+    push_call(&mut filter, libc::SYS_io_uring_setup, vec![deny(libc::ENOSYS)]);
+    filter.push(return_action(libc::SECCOMP_RET_ALLOW));
     filter
 }
 
@@ -230,9 +230,9 @@ fn rule(allowed: &[&[ArgCondition]]) -> CallFilter {
             decision.push(instruction(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, condition.mask));
             decision.push(jump(libc::BPF_JEQ, condition.value.cast_unsigned(), then, otherwise));
         }
-        decision.push(returns(libc::SECCOMP_RET_ALLOW));
+        decision.push(return_action(libc::SECCOMP_RET_ALLOW));
     }
-    decision.push(refuses(libc::EACCES));
+    decision.push(deny(libc::EACCES));
     decision
 }
 
@@ -249,10 +249,10 @@ fn jump(test: u32, value: u32, then: u8, otherwise: u8) -> libc::sock_filter {
     libc::sock_filter { jt: then, jf: otherwise, ..instruction(libc::BPF_JMP | test | libc::BPF_K, value) }
 }
 
-fn returns(action: u32) -> libc::sock_filter {
+fn return_action(action: u32) -> libc::sock_filter {
     instruction(libc::BPF_RET | libc::BPF_K, action)
 }
 
-fn refuses(errno: i32) -> libc::sock_filter {
-    returns(libc::SECCOMP_RET_ERRNO | errno.cast_unsigned())
+fn deny(errno: i32) -> libc::sock_filter {
+    return_action(libc::SECCOMP_RET_ERRNO | errno.cast_unsigned())
 }

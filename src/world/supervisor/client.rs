@@ -21,11 +21,11 @@ use super::wire::{ChildStdio, QueuedRequest, REPLY_BYTES, StartRequest, Supervis
 use crate::world::program_permits::ProgramPermit;
 
 /// After how many checks without a reply the supervisor is given up.
-const MOST_SILENT: u32 = 15;
+const MAX_SILENT_CHECKS: u32 = 15;
 /// After how many checks in a row that find it stopped the supervisor is given up.
-const MOST_STOPPED: u32 = 10;
+const MAX_STOPPED_CHECKS: u32 = 10;
 /// How long to wait before a request is sent again.
-const PAUSE: Duration = Duration::from_millis(5);
+const RESEND_DELAY: Duration = Duration::from_millis(5);
 
 /// The supervisor as a process.
 pub(super) struct SupervisorProcess {
@@ -47,7 +47,7 @@ pub(super) struct SupervisorClient {
     /// The supervisor, if it is a process.
     pid: Option<Pid>,
     /// How often to check that it responds.
-    pulse: Duration,
+    check_interval: Duration,
     state: Mutex<SupervisorState>,
     changed: Condvar,
 }
@@ -59,17 +59,17 @@ struct SupervisorState {
     /// Requests that are not sent completely.
     waiting: VecDeque<QueuedRequest>,
     /// The number of checks since the last reply.
-    silent: u32,
+    silent_checks: u32,
     /// The number of checks in a row that found it stopped.
-    stopped: u32,
+    stopped_checks: u32,
     /// Whether the checking thread is awake.
-    watched: bool,
+    is_watching: bool,
     /// Why it was given up, if so.
     reason: Option<&'static str>,
     /// Whether its socket is closed.
-    ended: bool,
+    is_socket_closed: bool,
     /// Whether it and all its programs are gone.
-    over: bool,
+    has_exited: bool,
 }
 
 /// The waiters for a program.
@@ -86,11 +86,17 @@ impl SupervisorClient {
     pub(super) fn new(
         socket: UnixStream,
         pid: Option<Pid>,
-        pulse: Duration,
+        check_interval: Duration,
         on_close: impl FnOnce() + Send + 'static,
     ) -> io::Result<Arc<SupervisorClient>> {
         let reader = socket.try_clone()?;
-        let link = Arc::new(SupervisorClient { socket, pid, pulse, state: Mutex::default(), changed: Condvar::new() });
+        let link = Arc::new(SupervisorClient {
+            socket,
+            pid,
+            check_interval,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        });
         let reader_client = link.clone();
         super::spawn_thread("folio-replies", move || {
             reader_client.read_replies(reader);
@@ -104,14 +110,14 @@ impl SupervisorClient {
 
     /// Whether the supervisor and all its programs are gone.
     pub(super) fn is_closed(&self) -> bool {
-        self.state().over
+        self.state().has_exited
     }
 
     /// Waits until they are gone, at most for `most`.
     pub(super) fn wait_until_closed(&self, most: Duration) -> bool {
         let mut state = self.state();
-        self.changed.wait_while_for(&mut state, |state| !state.over, most);
-        state.over
+        self.changed.wait_while_for(&mut state, |state| !state.has_exited, most);
+        state.has_exited
     }
 
     /// Tells the supervisor that its server exits.
@@ -120,8 +126,8 @@ impl SupervisorClient {
     }
 
     /// Gives up the supervisor and all its programs.
-    pub(super) fn give_up(&self, reason: &'static str) {
-        self.state().give_up(&self.socket, reason);
+    pub(super) fn abandon(&self, reason: &'static str) {
+        self.state().abandon(&self.socket, reason);
     }
 
     /// Starts a program. Wait for it with [`ProcessTree::wait_exited`].
@@ -132,13 +138,15 @@ impl SupervisorClient {
         permit: ProgramPermit,
     ) -> ProcessTree {
         let (notify_exited, exited) = oneshot::channel();
-        let (tell_gone, gone) = oneshot::channel();
+        let (notify_reaped, gone) = oneshot::channel();
         let mut state = self.state();
         state.last += 1;
         let id = state.last;
         // If the supervisor is gone, the waiters are dropped here.
-        if !state.over {
-            state.alive.insert(id, ProgramWaiters { _permit: permit, exited: Some(notify_exited), gone: tell_gone });
+        if !state.has_exited {
+            state
+                .alive
+                .insert(id, ProgramWaiters { _permit: permit, exited: Some(notify_exited), gone: notify_reaped });
             self.send(&mut state, QueuedRequest::start(id, start, pipes));
         }
         drop(state);
@@ -157,8 +165,8 @@ impl SupervisorClient {
     fn send(&self, state: &mut SupervisorState, request: QueuedRequest) {
         state.waiting.push_back(request);
         state.flush(&self.socket);
-        if !state.watched || !state.waiting.is_empty() {
-            state.watched = true;
+        if !state.is_watching || !state.waiting.is_empty() {
+            state.is_watching = true;
             self.changed.notify_all();
         }
     }
@@ -167,12 +175,12 @@ impl SupervisorClient {
     fn watch(&self) {
         let mut state = self.state();
         let mut looked = Instant::now();
-        while !state.ended {
+        while !state.is_socket_closed {
             let rest = match (state.waiting.is_empty(), state.alive.is_empty()) {
-                (false, _) => PAUSE,
-                (true, false) => self.pulse.saturating_sub(looked.elapsed()),
+                (false, _) => RESEND_DELAY,
+                (true, false) => self.check_interval.saturating_sub(looked.elapsed()),
                 (true, true) => {
-                    (state.watched, state.silent, state.stopped) = (false, 0, 0);
+                    (state.is_watching, state.silent_checks, state.stopped_checks) = (false, 0, 0);
                     self.changed.wait(&mut state);
                     looked = Instant::now();
                     continue;
@@ -180,7 +188,7 @@ impl SupervisorClient {
             };
             self.changed.wait_for(&mut state, rest);
             state.flush(&self.socket);
-            if looked.elapsed() >= self.pulse {
+            if looked.elapsed() >= self.check_interval {
                 looked = Instant::now();
                 self.check_health(&mut state);
             }
@@ -190,11 +198,11 @@ impl SupervisorClient {
     /// Continues a supervisor that a program has stopped, and pings it. Checks are counted instead of time, as the machine
     /// may be suspended in between.
     fn check_health(&self, state: &mut SupervisorState) {
-        state.stopped = if self.resume(state) { state.stopped + 1 } else { 0 };
-        state.silent += 1;
-        match state.silent {
-            _ if state.stopped >= MOST_STOPPED => state.give_up(&self.socket, "was stopped repeatedly"),
-            MOST_SILENT.. => state.give_up(&self.socket, "does not respond"),
+        state.stopped_checks = if self.resume(state) { state.stopped_checks + 1 } else { 0 };
+        state.silent_checks += 1;
+        match state.silent_checks {
+            _ if state.stopped_checks >= MAX_STOPPED_CHECKS => state.abandon(&self.socket, "was stopped repeatedly"),
+            MAX_SILENT_CHECKS.. => state.abandon(&self.socket, "does not respond"),
             1 => self.send(state, QueuedRequest::ping()),
             _ => {}
         }
@@ -203,9 +211,9 @@ impl SupervisorClient {
     /// Continues the supervisor, and returns whether it was stopped.
     fn resume(&self, state: &SupervisorState) -> bool {
         // Until its socket is closed it is not reaped, and its pid is valid.
-        let Some(pid) = self.pid.filter(|_| !state.ended) else { return false };
-        let stopped = waitid(WaitId::Pid(pid), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG);
-        matches!(stopped, Ok(Some(_))) && kill_process(pid, Signal::CONT).is_ok()
+        let Some(pid) = self.pid.filter(|_| !state.is_socket_closed) else { return false };
+        let stopped_checks = waitid(WaitId::Pid(pid), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG);
+        matches!(stopped_checks, Ok(Some(_))) && kill_process(pid, Signal::CONT).is_ok()
     }
 
     /// Reads replies until the socket is closed.
@@ -213,18 +221,18 @@ impl SupervisorClient {
         let mut bytes = [0; REPLY_BYTES];
         while socket.read_exact(&mut bytes).is_ok() {
             let mut state = self.state();
-            state.silent = 0;
+            state.silent_checks = 0;
             if let Some((id, reply)) = SupervisorReply::from_bytes(bytes) {
                 state.read_replies(id, reply);
             }
         }
-        self.state().ended = true;
+        self.state().is_socket_closed = true;
         self.changed.notify_all();
     }
 
     fn mark_closed(&self) {
         let mut state = self.state();
-        state.over = true;
+        state.has_exited = true;
         let (listeners, unsent) = (std::mem::take(&mut state.alive), std::mem::take(&mut state.waiting));
         drop(state);
         self.changed.notify_all();
@@ -256,11 +264,11 @@ impl SupervisorState {
         self.waiting.clear();
         // With a broken pipe the reading thread ends too, and the supervisor has time to exit.
         if error.kind() != io::ErrorKind::BrokenPipe {
-            self.give_up(socket, "cannot be reached");
+            self.abandon(socket, "cannot be reached");
         }
     }
 
-    fn give_up(&mut self, socket: &UnixStream, reason: &'static str) {
+    fn abandon(&mut self, socket: &UnixStream, reason: &'static str) {
         self.reason = Some(reason);
         let _ = socket.shutdown(Shutdown::Both);
     }

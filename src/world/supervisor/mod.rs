@@ -41,9 +41,9 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(100);
 /// How long the server then waits for leftover programs.
 const FINAL_SWEEP_TIMEOUT: Duration = Duration::from_millis(800);
 /// How often the server checks that the supervisor responds.
-const PULSE: Duration = Duration::from_millis(200);
+const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 /// How long a thread may take to kill all programs: longer than `KILL_TIMEOUT`.
-const THREAD_END: Duration = Duration::from_secs(10);
+const THREAD_EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Runs as a supervisor if these arguments ask for it; `None` otherwise.
 pub fn run_supervisor(arguments: impl IntoIterator<Item = OsString>) -> Option<io::Result<()>> {
@@ -78,8 +78,8 @@ impl Supervisor {
 
     /// A supervisor at the other end of `socket`, whose successor is not found.
     #[cfg(test)]
-    pub(super) fn with_socket(socket: UnixStream, pulse: Duration) -> Supervisor {
-        let link = SupervisorClient::new(socket, None, pulse, || {}).ok();
+    pub(super) fn with_socket(socket: UnixStream, check_interval: Duration) -> Supervisor {
+        let link = SupervisorClient::new(socket, None, check_interval, || {}).ok();
         Supervisor { program: Some("/absent".into()), client: Mutex::new(link) }
     }
 
@@ -102,7 +102,7 @@ impl Supervisor {
         let Some(link) = self.lock_client().take() else { return };
         link.close();
         if !link.wait_until_closed(SHUTDOWN_TIMEOUT) {
-            link.give_up("did not exit");
+            link.abandon("did not exit");
             link.wait_until_closed(FINAL_SWEEP_TIMEOUT);
         }
     }
@@ -117,13 +117,15 @@ impl Supervisor {
         let link = match &self.program {
             Some(program) => {
                 let process = spawn_supervisor_process(program, theirs)?;
-                SupervisorClient::new(ours, Some(Pid::from_child(&process.child)), PULSE, || process.clean_up())?
+                SupervisorClient::new(ours, Some(Pid::from_child(&process.child)), CHECK_INTERVAL, || {
+                    process.clean_up()
+                })?
             }
             None => {
                 let ended = spawn_supervisor_thread(theirs)?;
                 // Two such threads would kill each other's programs as orphans.
-                SupervisorClient::new(ours, None, PULSE, move || {
-                    let _ = ended.recv_timeout(THREAD_END);
+                SupervisorClient::new(ours, None, CHECK_INTERVAL, move || {
+                    let _ = ended.recv_timeout(THREAD_EXIT_TIMEOUT);
                 })?
             }
         };

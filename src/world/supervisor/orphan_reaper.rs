@@ -77,8 +77,8 @@ impl OrphanReaper {
 
     /// Waits until there are no orphans.
     pub(super) async fn wait_until_reaped(&self) {
-        let (told, gone) = oneshot::channel();
-        self.waiting.borrow_mut().push(told);
+        let (notify_reaped, gone) = oneshot::channel();
+        self.waiting.borrow_mut().push(notify_reaped);
         self.sweep_requested.notify_one();
         let _ = gone.await;
     }

@@ -51,16 +51,16 @@ async fn read_request(stream: &mut TcpStream) -> String {
     let mut text = Vec::new();
     loop {
         let read = stream.read_buf(&mut text).await.unwrap_or(0);
-        let shown = String::from_utf8_lossy(&text).into_owned();
-        if let Some((head, body)) = shown.split_once("\r\n\r\n") {
+        let display_path = String::from_utf8_lossy(&text).into_owned();
+        if let Some((head, body)) = display_path.split_once("\r\n\r\n") {
             let length =
                 head.to_lowercase().lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
             if body.len() >= length.unwrap_or(0) || read == 0 {
-                return shown;
+                return display_path;
             }
         }
         if read == 0 {
-            return shown;
+            return display_path;
         }
     }
 }

@@ -24,17 +24,17 @@ struct SleeperCase {
 }
 
 /// Leaves processes behind in one way; their sleeping time is found in no other process.
-fn sleeper_case(way: (&str, &str), case: u32, then: &str) -> SleeperCase {
-    let kind = SPAWN_METHODS.iter().position(|(name, _)| *name == way.0).unwrap();
+fn sleeper_case(spawn_method: (&str, &str), case: u32, then: &str) -> SleeperCase {
+    let kind = SPAWN_METHODS.iter().position(|(name, _)| *name == spawn_method.0).unwrap();
     let time = format!("8{:07}{case}{kind}", std::process::id());
-    let script = format!("{}\n{then}", way.1);
+    let script = format!("{}\n{then}", spawn_method.1);
     let command = ProgramCommand {
         args: vec!["-c".into(), script.into()],
         env: vec![("T".into(), time.clone())],
         timeout: Duration::from_secs(60),
         ..ProgramCommand::new("bash", "/")
     };
-    SleeperCase { time, count: way.1.matches("sleep $T").count(), command }
+    SleeperCase { time, count: spawn_method.1.matches("sleep $T").count(), command }
 }
 
 /// The sleepers of a scene that are alive: a zombie has no command line.
@@ -59,53 +59,53 @@ const WAIT_FOR_SLEEPERS: &str =
 #[tokio::test(flavor = "multi_thread")]
 async fn no_process_is_left_after_exit() {
     let world = RealWorld::new();
-    for way in SPAWN_METHODS {
-        let mut scene = sleeper_case(way, 1, WAIT_FOR_SLEEPERS);
+    for spawn_method in SPAWN_METHODS {
+        let mut scene = sleeper_case(spawn_method, 1, WAIT_FOR_SLEEPERS);
         scene.command.env.push(("N".into(), scene.count.to_string()));
         let finished = world.run_program(scene.command).await.unwrap();
-        assert_eq!((finished.exit_code, sleepers(&scene.time)), (Some(0), 0), "{}: {finished:?}", way.0);
+        assert_eq!((finished.exit_code, sleepers(&scene.time)), (Some(0), 0), "{}: {finished:?}", spawn_method.0);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_process_is_left_after_timeout() {
     let world = RealWorld::new();
-    for way in SPAWN_METHODS {
-        let mut scene = sleeper_case(way, 2, "sleep $T");
+    for spawn_method in SPAWN_METHODS {
+        let mut scene = sleeper_case(spawn_method, 2, "sleep $T");
         scene.command.timeout = Duration::from_millis(400);
         let ended = world.run_program(scene.command).await;
-        assert!(matches!(ended, Err(WorldError::TimedOut { .. })), "{}", way.0);
-        assert_eq!(sleepers(&scene.time), 0, "{}", way.0);
+        assert!(matches!(ended, Err(WorldError::TimedOut { .. })), "{}", spawn_method.0);
+        assert_eq!(sleepers(&scene.time), 0, "{}", spawn_method.0);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_process_is_left_after_cancellation() {
     let world = RealWorld::new();
-    for way in SPAWN_METHODS {
-        let scene = sleeper_case(way, 3, "sleep $T");
+    for spawn_method in SPAWN_METHODS {
+        let scene = sleeper_case(spawn_method, 3, "sleep $T");
         let (cancel, count) = (scene.command.cancel.clone(), scene.count + 1);
         let seen = async {
-            wait_until(way.0, || sleepers(&scene.time) == count).await;
+            wait_until(spawn_method.0, || sleepers(&scene.time) == count).await;
             cancel.cancel();
         };
         let (ended, ()) = tokio::join!(world.run_program(scene.command), seen);
-        assert!(matches!(ended, Err(WorldError::Cancelled)), "{}", way.0);
-        assert_eq!(sleepers(&scene.time), 0, "{}", way.0);
+        assert!(matches!(ended, Err(WorldError::Cancelled)), "{}", spawn_method.0);
+        assert_eq!(sleepers(&scene.time), 0, "{}", spawn_method.0);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_process_is_left_after_drop() {
     let world = RealWorld::new();
-    for way in SPAWN_METHODS {
-        let scene = sleeper_case(way, 4, "sleep $T");
-        let seen = wait_until(way.0, || sleepers(&scene.time) == scene.count + 1);
+    for spawn_method in SPAWN_METHODS {
+        let scene = sleeper_case(spawn_method, 4, "sleep $T");
+        let seen = wait_until(spawn_method.0, || sleepers(&scene.time) == scene.count + 1);
         tokio::select! {
             ended = world.run_program(scene.command) => panic!("{ended:?}"),
             () = seen => {}
         }
-        wait_until(&format!("the end of {}", way.0), || sleepers(&scene.time) == 0).await;
+        wait_until(&format!("the end of {}", spawn_method.0), || sleepers(&scene.time) == 0).await;
     }
 }
 
@@ -125,8 +125,8 @@ async fn end_of_one_program_leaves_others_running() {
     let world = RealWorld::new();
     let mut long = Vec::new();
     let stop = CancellationToken::new();
-    for way in SPAWN_METHODS {
-        let mut scene = sleeper_case(way, 6, "sleep $T");
+    for spawn_method in SPAWN_METHODS {
+        let mut scene = sleeper_case(spawn_method, 6, "sleep $T");
         scene.command.cancel = stop.clone();
         long.push(scene);
     }

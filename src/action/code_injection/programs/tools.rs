@@ -9,48 +9,48 @@ pub(super) const TOOLS: &[ProgramSyntax] = &[
     GIT,
     ProgramSyntax {
         names: &["gcc", "g++", "cc", "c++", "clang", "clang++"],
-        program_names: &["-wrapper", "-specs", "-fplugin"],
+        program_options: &["-wrapper", "-specs", "-fplugin"],
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
         names: &["vim", "vi", "nvim", "view", "ex", "gvim", "vimdiff"],
         language: Language::Other,
-        code_letters: "c",
-        code_names: &["--cmd", "+"],
-        program_letters: "uUS",
-        operand_letters: "iTwW",
+        code_flags: "c",
+        code_options: &["--cmd", "+"],
+        program_flags: "uUS",
+        value_flags: "iTwW",
         operands: Operands::Stdin,
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
         names: &["emacs", "emacsclient"],
         language: Language::Other,
-        code_letters: "e",
-        code_names: &["--eval", "-eval", "--execute", "-execute"],
-        program_letters: "l",
-        program_names: &["--load", "-load", "--script", "--funcall"],
+        code_flags: "e",
+        code_options: &["--eval", "-eval", "--execute", "-execute"],
+        program_flags: "l",
+        program_options: &["--load", "-load", "--script", "--funcall"],
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
         names: &["gdb"],
         language: Language::Other,
-        code_names: &["-ex", "--ex", "-eval-command", "--eval-command", "-iex", "--init-eval-command"],
-        program_names: &["-x", "-command", "--command", "-ix", "--init-command"],
+        code_options: &["-ex", "--ex", "-eval-command", "--eval-command", "-iex", "--init-eval-command"],
+        program_options: &["-x", "-command", "--command", "-ix", "--init-command"],
         operands: Operands::Stdin,
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
         names: &["lldb"],
         language: Language::Other,
-        code_letters: "oOk",
-        code_names: &["--one-line", "--one-line-before-file", "--one-line-on-crash"],
+        code_flags: "oOk",
+        code_options: &["--one-line", "--one-line-before-file", "--one-line-on-crash"],
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
         names: &["tar", "gtar", "bsdtar"],
         language: Language::Shell,
-        code_letters: "IF",
-        code_names: &[
+        code_flags: "IF",
+        code_options: &[
             "--to-command",
             "--use-compress-program",
             "--checkpoint-action",
@@ -59,117 +59,117 @@ pub(super) const TOOLS: &[ProgramSyntax] = &[
             "--rsh-command",
             "--rmt-command",
         ],
-        operand_letters: "fCTXbgHKLNV",
+        value_flags: "fCTXbgHKLNV",
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
         names: &["rsync"],
         language: Language::Shell,
-        code_letters: "e",
-        code_names: &["--rsh", "--rsync-path"],
-        program_letters: "M",
-        program_names: &["--remote-option"],
-        operand_letters: "fBT",
+        code_flags: "e",
+        code_options: &["--rsh", "--rsync-path"],
+        program_flags: "M",
+        program_options: &["--remote-option"],
+        value_flags: "fBT",
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
         names: &["curl"],
-        program_letters: "K",
-        program_names: &["--config", "--engine"],
-        operand_letters: "AbcCdDeEFhHmoPQrtTuUwxXyYz",
+        program_flags: "K",
+        program_options: &["--config", "--engine"],
+        value_flags: "AbcCdDeEFhHmoPQrtTuUwxXyYz",
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
         names: &["wget"],
-        program_letters: "e",
-        program_names: &["--execute", "--config", "--use-askpass"],
-        operand_letters: "oaBitOTwQPUlARDIX",
+        program_flags: "e",
+        program_options: &["--execute", "--config", "--use-askpass"],
+        value_flags: "oaBitOTwQPUlARDIX",
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
         names: &["rg"],
-        program_names: &["--pre", "--hostname-bin"],
-        operand_letters: "efgtTmABCjMrdE",
+        program_options: &["--pre", "--hostname-bin"],
+        value_flags: "efgtTmABCjMrdE",
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
         names: &["ag", "ack", "ugrep", "bat", "batcat", "delta"],
-        program_names: &["--pager", "--filter"],
-        operand_letters: "efgtmABCjMNOl",
+        program_options: &["--pager", "--filter"],
+        value_flags: "efgtmABCjMNOl",
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
         names: &["man"],
-        program_letters: "PC",
-        program_names: &["--pager", "--html", "--config-file"],
-        operand_letters: "LmMsSeRErp",
+        program_flags: "PC",
+        program_options: &["--pager", "--html", "--config-file"],
+        value_flags: "LmMsSeRErp",
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
         names: &["less"],
         language: Language::Other,
-        code_names: &["+"],
-        program_letters: "k",
-        program_names: &["--lesskey-file", "--lesskey-src", "--lesskey-content"],
-        operand_letters: "bhjoOpPtTxyzD",
+        code_options: &["+"],
+        program_flags: "k",
+        program_options: &["--lesskey-file", "--lesskey-src", "--lesskey-content"],
+        value_flags: "bhjoOpPtTxyzD",
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
         names: &["make", "gmake"],
         language: Language::Shell,
-        code_letters: "E",
-        code_names: &["--eval"],
-        program_letters: "f",
-        program_names: &["--file", "--makefile"],
-        operand_letters: "CIoW",
-        attached_letters: "jlO",
+        code_flags: "E",
+        code_options: &["--eval"],
+        program_flags: "f",
+        program_options: &["--file", "--makefile"],
+        value_flags: "CIoW",
+        attached_value_flags: "jlO",
         operands: Operands::Variables,
         ..DEFAULT_SYNTAX
     },
-    ProgramSyntax { names: &["cargo"], program_names: &["--config"], operand_letters: "CFjpZ", ..DEFAULT_SYNTAX },
+    ProgramSyntax { names: &["cargo"], program_options: &["--config"], value_flags: "CFjpZ", ..DEFAULT_SYNTAX },
     ProgramSyntax {
         names: &["go"],
-        program_names: &["-exec", "-toolexec", "-vettool", "-overlay", "-modfile"],
+        program_options: &["-exec", "-toolexec", "-vettool", "-overlay", "-modfile"],
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
         names: &["sort", "gsort"],
-        program_names: &["--compress-program"],
-        operand_letters: "kSTto",
+        program_options: &["--compress-program"],
+        value_flags: "kSTto",
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
         names: &["split", "gsplit"],
         language: Language::Shell,
-        code_names: &["--filter"],
-        operand_letters: "abClnt",
+        code_options: &["--filter"],
+        value_flags: "abClnt",
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
         names: &["zip"],
-        program_names: &["-TT", "--unzip-command"],
-        operand_letters: "bnPtx",
+        program_options: &["-TT", "--unzip-command"],
+        value_flags: "bnPtx",
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
         names: &["hg"],
         language: Language::Shell,
-        code_letters: "e",
-        code_names: &["--ssh"],
-        program_names: &["--config", "--remotecmd"],
-        operand_letters: "RmurdIXbtlNUo",
+        code_flags: "e",
+        code_options: &["--ssh"],
+        program_options: &["--config", "--remotecmd"],
+        value_flags: "RmurdIXbtlNUo",
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
         names: &["svn"],
-        program_names: &["--config-option", "--config-dir", "--diff-cmd", "--diff3-cmd", "--editor-cmd"],
-        operand_letters: "rmFcx",
+        program_options: &["--config-option", "--config-dir", "--diff-cmd", "--diff3-cmd", "--editor-cmd"],
+        value_flags: "rmFcx",
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
         names: &["helm"],
-        program_names: &["--post-renderer", "--kubeconfig"],
-        operand_letters: "fno",
+        program_options: &["--post-renderer", "--kubeconfig"],
+        value_flags: "fno",
         ..DEFAULT_SYNTAX
     },
 ];

@@ -8,9 +8,9 @@ const WRAPPER_SYNTAX: ProgramSyntax = ProgramSyntax { operands: Operands::Progra
 
 const SSH_SYNTAX: ProgramSyntax = ProgramSyntax {
     language: Language::Remote,
-    program_letters: "FI",
-    operand_letters: "BbcDEeiJLlmOoPpQRSWw",
-    setting_letters: "o",
+    program_flags: "FI",
+    value_flags: "BbcDEeiJLlmOoPpQRSWw",
+    setting_flags: "o",
     code_settings: &[
         "proxycommand",
         "localcommand",
@@ -53,64 +53,64 @@ const TMUX_CODE_COMMANDS: &[&str] = &[
 /// Programs that start the program, or the command of a shell, among their words.
 pub(super) const WRAPPERS: &[ProgramSyntax] = &[
     ProgramSyntax { names: &["ssh", "slogin", "dbclient"], ..SSH_SYNTAX },
-    ProgramSyntax { names: &["autossh"], operand_letters: "BbcDEeiJLlMmOoPpQRSWw", ..SSH_SYNTAX },
+    ProgramSyntax { names: &["autossh"], value_flags: "BbcDEeiJLlMmOoPpQRSWw", ..SSH_SYNTAX },
     ProgramSyntax {
         names: &["mosh"],
-        code_names: &["--ssh", "--server", "--client"],
-        operand_letters: "p",
+        code_options: &["--ssh", "--server", "--client"],
+        value_flags: "p",
         ..SSH_SYNTAX
     },
     ProgramSyntax {
         names: &["scp"],
-        program_letters: "SDF",
-        operand_letters: "ciJloPX",
+        program_flags: "SDF",
+        value_flags: "ciJloPX",
         operands: Operands::Mixed,
         ..SSH_SYNTAX
     },
     ProgramSyntax {
         names: &["sftp"],
-        program_letters: "SDFbs",
-        operand_letters: "BciJloPRX",
+        program_flags: "SDFbs",
+        value_flags: "BciJloPRX",
         operands: Operands::Mixed,
         ..SSH_SYNTAX
     },
     ProgramSyntax {
         names: &["tmux"],
         language: Language::Shell,
-        operand_letters: "LSftscnFxyeTbp",
+        value_flags: "LSftscnFxyeTbp",
         operands: Operands::Subcommand(TMUX_CODE_COMMANDS),
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
         names: &["hyperfine"],
         language: Language::Shell,
-        code_letters: "pcsC",
-        code_names: &["--prepare", "--cleanup", "--setup", "--conclude"],
-        operand_letters: "wmMrSniPDLu",
-        operand_names: &["warmup", "min-runs", "max-runs", "runs", "shell", "command-name", "export-json"],
+        code_flags: "pcsC",
+        code_options: &["--prepare", "--cleanup", "--setup", "--conclude"],
+        value_flags: "wmMrSniPDLu",
+        value_options: &["warmup", "min-runs", "max-runs", "runs", "shell", "command-name", "export-json"],
         operands: Operands::Joined(0),
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
         names: &["watch"],
         language: Language::Shell,
-        operand_letters: "nq",
-        operand_names: &["interval", "equexit"],
+        value_flags: "nq",
+        value_options: &["interval", "equexit"],
         operands: Operands::Joined(0),
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
         names: &["at", "batch"],
         language: Language::Shell,
-        program_letters: "f",
-        operand_letters: "qt",
+        program_flags: "f",
+        value_flags: "qt",
         operands: Operands::Stdin,
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
         names: &["crontab"],
         language: Language::Shell,
-        operand_letters: "u",
+        value_flags: "u",
         operands: Operands::File,
         ..DEFAULT_SYNTAX
     },
@@ -118,32 +118,32 @@ pub(super) const WRAPPERS: &[ProgramSyntax] = &[
     ProgramSyntax {
         names: &["parallel"],
         language: Language::Shell,
-        operand_letters: "jIdnNLa",
+        value_flags: "jIdnNLa",
         operands: Operands::Joined(0),
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
         names: &["su", "runuser"],
         language: Language::Shell,
-        code_letters: "c",
-        code_names: &["--command", "--session-command"],
-        operand_letters: "gGsuw",
+        code_flags: "c",
+        code_options: &["--command", "--session-command"],
+        value_flags: "gGsuw",
         operands: Operands::Anywhere,
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
         names: &["script"],
         language: Language::Shell,
-        code_letters: "c",
-        code_names: &["--command"],
-        operand_letters: "BEIOTm",
+        code_flags: "c",
+        code_options: &["--command"],
+        value_flags: "BEIOTm",
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
         names: &["xargs", "gxargs"],
-        operand_letters: "adEILnPsJRS",
-        attached_letters: "eil",
-        operand_names: &[
+        value_flags: "adEILnPsJRS",
+        attached_value_flags: "eil",
+        value_options: &[
             "arg-file",
             "delimiter",
             "max-args",
@@ -167,16 +167,16 @@ pub(super) const WRAPPERS: &[ProgramSyntax] = &[
     },
     ProgramSyntax {
         names: &["env", "genv"],
-        code_letters: "S",
-        code_names: &["--split-string"],
-        operand_letters: "uC",
-        operand_names: &["unset", "chdir"],
+        code_flags: "S",
+        code_options: &["--split-string"],
+        value_flags: "uC",
+        value_options: &["unset", "chdir"],
         ..WRAPPER_SYNTAX
     },
     ProgramSyntax {
         names: &["sudo"],
-        operand_letters: "CDghpRrtTUu",
-        operand_names: &[
+        value_flags: "CDghpRrtTUu",
+        value_options: &[
             "user",
             "group",
             "chdir",
@@ -193,66 +193,66 @@ pub(super) const WRAPPERS: &[ProgramSyntax] = &[
     ProgramSyntax {
         names: &["sg"],
         language: Language::Shell,
-        code_letters: "c",
+        code_flags: "c",
         operands: Operands::Joined(1),
         ..DEFAULT_SYNTAX
     },
-    ProgramSyntax { names: &["pkexec"], operand_names: &["user"], ..WRAPPER_SYNTAX },
-    ProgramSyntax { names: &["entr"], language: Language::Shell, code_letters: "s", ..WRAPPER_SYNTAX },
-    ProgramSyntax { names: &["rlwrap"], operand_letters: "bCDfHlmoOPqstz", ..WRAPPER_SYNTAX },
-    ProgramSyntax { names: &["proot"], operand_letters: "rRbSwqvkim", ..WRAPPER_SYNTAX },
-    ProgramSyntax { names: &["sshpass"], operand_letters: "pfdP", ..WRAPPER_SYNTAX },
-    ProgramSyntax { names: &["command"], operand_letters: "vV", ..WRAPPER_SYNTAX },
-    ProgramSyntax { names: &["doas"], operand_letters: "Cu", ..WRAPPER_SYNTAX },
+    ProgramSyntax { names: &["pkexec"], value_options: &["user"], ..WRAPPER_SYNTAX },
+    ProgramSyntax { names: &["entr"], language: Language::Shell, code_flags: "s", ..WRAPPER_SYNTAX },
+    ProgramSyntax { names: &["rlwrap"], value_flags: "bCDfHlmoOPqstz", ..WRAPPER_SYNTAX },
+    ProgramSyntax { names: &["proot"], value_flags: "rRbSwqvkim", ..WRAPPER_SYNTAX },
+    ProgramSyntax { names: &["sshpass"], value_flags: "pfdP", ..WRAPPER_SYNTAX },
+    ProgramSyntax { names: &["command"], value_flags: "vV", ..WRAPPER_SYNTAX },
+    ProgramSyntax { names: &["doas"], value_flags: "Cu", ..WRAPPER_SYNTAX },
     ProgramSyntax {
         names: &["timeout", "gtimeout"],
-        operand_letters: "ks",
-        operand_names: &["kill-after", "signal"],
+        value_flags: "ks",
+        value_options: &["kill-after", "signal"],
         operands: Operands::Program(1),
         ..DEFAULT_SYNTAX
     },
-    ProgramSyntax { names: &["nice", "gnice"], operand_letters: "n", operand_names: &["adjustment"], ..WRAPPER_SYNTAX },
+    ProgramSyntax { names: &["nice", "gnice"], value_flags: "n", value_options: &["adjustment"], ..WRAPPER_SYNTAX },
     ProgramSyntax {
         names: &["nohup", "setsid", "busybox", "toybox", "fakeroot", "unbuffer", "caffeinate"],
         ..WRAPPER_SYNTAX
     },
     ProgramSyntax {
         names: &["stdbuf", "gstdbuf"],
-        operand_letters: "ioe",
-        operand_names: &["input", "output", "error"],
+        value_flags: "ioe",
+        value_options: &["input", "output", "error"],
         ..WRAPPER_SYNTAX
     },
     ProgramSyntax {
         names: &["time", "gtime"],
-        operand_letters: "fo",
-        operand_names: &["format", "output"],
+        value_flags: "fo",
+        value_options: &["format", "output"],
         ..WRAPPER_SYNTAX
     },
     ProgramSyntax {
         names: &["ionice"],
-        operand_letters: "cnpPu",
-        operand_names: &["class", "classdata"],
+        value_flags: "cnpPu",
+        value_options: &["class", "classdata"],
         ..WRAPPER_SYNTAX
     },
     ProgramSyntax {
         names: &["chroot"],
         operands: Operands::Program(1),
-        operand_names: &["userspec", "groups"],
+        value_options: &["userspec", "groups"],
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax { names: &["taskset"], operands: Operands::Program(1), ..DEFAULT_SYNTAX },
-    ProgramSyntax { names: &["chrt"], operand_letters: "DPT", operands: Operands::Program(1), ..DEFAULT_SYNTAX },
+    ProgramSyntax { names: &["chrt"], value_flags: "DPT", operands: Operands::Program(1), ..DEFAULT_SYNTAX },
     ProgramSyntax {
         names: &["unshare"],
-        operand_letters: "GRSw",
-        operand_names: &["setuid", "setgid", "root", "wd"],
+        value_flags: "GRSw",
+        value_options: &["setuid", "setgid", "root", "wd"],
         ..WRAPPER_SYNTAX
     },
-    ProgramSyntax { names: &["strace", "ltrace"], operand_letters: "abeEIoOpPsSuX", ..WRAPPER_SYNTAX },
+    ProgramSyntax { names: &["strace", "ltrace"], value_flags: "abeEIoOpPsSuX", ..WRAPPER_SYNTAX },
     ProgramSyntax {
         names: &["flock"],
-        operand_letters: "wE",
-        operand_names: &["timeout", "wait", "conflict-exit-code"],
+        value_flags: "wE",
+        value_options: &["timeout", "wait", "conflict-exit-code"],
         operands: Operands::Program(1),
         ..DEFAULT_SYNTAX
     },
@@ -266,28 +266,28 @@ pub(super) const WRAPPERS: &[ProgramSyntax] = &[
     ProgramSyntax {
         names: &["npx", "npm", "pnpm", "bunx"],
         language: Language::Shell,
-        code_letters: "c",
-        code_names: &["--call"],
-        program_names: &["--script-shell", "--shell", "--userconfig", "--globalconfig", "--node-options"],
+        code_flags: "c",
+        code_options: &["--call"],
+        program_options: &["--script-shell", "--shell", "--userconfig", "--globalconfig", "--node-options"],
         operands: Operands::Anywhere,
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
         names: &["nix-shell", "nix"],
         language: Language::Shell,
-        code_names: &["--run", "--command"],
+        code_options: &["--run", "--command"],
         operands: Operands::Anywhere,
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
         names: &["docker", "podman", "nerdctl"],
-        program_names: &["--entrypoint", "--config", "--hooks-dir", "--conmon", "--runtime", "--init-path"],
+        program_options: &["--entrypoint", "--config", "--hooks-dir", "--conmon", "--runtime", "--init-path"],
         operands: Operands::Anywhere,
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
         names: &["kubectl", "oc"],
-        program_names: &["--kubeconfig"],
+        program_options: &["--kubeconfig"],
         operands: Operands::Anywhere,
         ..DEFAULT_SYNTAX
     },

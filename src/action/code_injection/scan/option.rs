@@ -5,26 +5,26 @@ use std::ops::Range;
 use super::{ArgRole, ArgvScan, ProgramScan, VALUE_MARKER, names_stdin};
 use crate::action::code_injection::Language;
 use crate::action::code_injection::options::{
-    OptionOperand, attached_module, is_file_option, operand_letter, option_operand, short_letters,
+    OptionArgument, attached_module, is_file_option, option_argument, short_flags, value_flag,
 };
 use crate::action::code_injection::syntax::Operands;
 
 impl ArgvScan {
     /// Reads the option at the beginning of `rest`; gives the number of the word behind it.
-    pub(super) fn scan_option(&mut self, reading: &mut ProgramScan, rest: Range<usize>) -> usize {
-        let (at, row, text) = (rest.start, reading.syntax, self.text(rest.start).to_owned());
-        self.note_option_letters(reading, &text);
+    pub(super) fn scan_option(&mut self, program_scan: &mut ProgramScan, rest: Range<usize>) -> usize {
+        let (at, row, text) = (rest.start, program_scan.syntax, self.text(rest.start).to_owned());
+        self.note_option_letters(program_scan, &text);
         if let Some(module) = attached_module(row, &text) {
             self.words.iter_mut().skip(at).take(1).for_each(|word| word.text.clone_from(&module));
             self.scan_program(rest.clone(), None);
-            reading.has_code = true;
+            program_scan.has_code = true;
             return rest.end;
         }
         let names_file = row.operands == Operands::Code && is_file_option(row, &text);
-        match option_operand(row, &text) {
-            OptionOperand::Skip(count) => {
-                reading.has_code |= names_file;
-                self.scan_setting(reading, at + count);
+        match option_argument(row, &text) {
+            OptionArgument::Skip(count) => {
+                program_scan.has_code |= names_file;
+                self.scan_setting(program_scan, at + count);
                 if count == 1 && text.ends_with('m') && row.language == Language::Python {
                     // A module may take code, as a program does.
                     self.scan_program(at + 1..rest.end, None);
@@ -32,23 +32,23 @@ impl ArgvScan {
                 }
                 at + 1 + count
             }
-            OptionOperand::Unknown => {
-                self.push(reading, at, ArgRole::Option);
+            OptionArgument::Unknown => {
+                self.push(program_scan, at, ArgRole::Option);
                 at + 1
             }
-            OptionOperand::Code(from) => {
-                reading.has_code = true;
+            OptionArgument::Code(from) => {
+                program_scan.has_code = true;
                 let word = if from.is_some() { at } else { at + 1 };
                 if word < rest.end {
-                    self.push(reading, word, ArgRole::Code(from.unwrap_or(0)));
+                    self.push(program_scan, word, ArgRole::Code(from.unwrap_or(0)));
                 }
                 word + 1
             }
-            OptionOperand::Program(from) => {
-                reading.has_code |= names_file;
+            OptionArgument::Program(from) => {
+                program_scan.has_code |= names_file;
                 let word = if from.is_some() { at } else { at + 1 };
                 if word < rest.end {
-                    self.push_option_program(reading, word, from.unwrap_or(0));
+                    self.push_option_program(program_scan, word, from.unwrap_or(0));
                 }
                 word + 1
             }
@@ -56,33 +56,33 @@ impl ArgvScan {
     }
 
     /// Notes what the letters of an option say of the words that follow.
-    fn note_option_letters(&mut self, reading: &mut ProgramScan, text: &str) {
-        let row = reading.syntax;
-        reading.has_code |= row.operands == Operands::Shell && short_letters(text).contains('c');
-        if operand_letter(row, text).is_some_and(|letter| row.last_letters.contains(letter)) {
-            (reading.options, reading.has_code) = (false, true);
+    fn note_option_letters(&mut self, program_scan: &mut ProgramScan, text: &str) {
+        let row = program_scan.syntax;
+        program_scan.has_code |= row.operands == Operands::Shell && short_flags(text).contains('c');
+        if value_flag(row, text).is_some_and(|letter| row.final_flags.contains(letter)) {
+            (program_scan.options, program_scan.has_code) = (false, true);
         }
-        if row.operands == Operands::Shell && short_letters(text).contains('s') {
-            self.push(reading, reading.program, ArgRole::Stdin);
-            reading.stdin = true;
+        if row.operands == Operands::Shell && short_flags(text).contains('s') {
+            self.push(program_scan, program_scan.program, ArgRole::Stdin);
+            program_scan.stdin = true;
         }
     }
 
     /// Adds a program or a file that an option names, or stdin where it names that.
-    fn push_option_program(&mut self, reading: &ProgramScan, word: usize, from: usize) {
+    fn push_option_program(&mut self, program_scan: &ProgramScan, word: usize, from: usize) {
         let is_stdin = self.text(word).get(from..).is_some_and(names_stdin);
         let role = if is_stdin { ArgRole::Stdin } else { ArgRole::ProgramOption(from) };
-        self.push(reading, if is_stdin { reading.program } else { word }, role);
+        self.push(program_scan, if is_stdin { program_scan.program } else { word }, role);
     }
 
     /// Reads `NAME=VALUE` behind an option, in its own word or the next.
-    fn scan_setting(&mut self, reading: &ProgramScan, word: usize) {
-        let (row, text) = (reading.syntax, self.text(word));
+    fn scan_setting(&mut self, program_scan: &ProgramScan, word: usize) {
+        let (row, text) = (program_scan.syntax, self.text(word));
         let is_letter = |option: &str| {
-            let letter = operand_letter(row, option).filter(|_| option.starts_with('-'));
-            letter.filter(|letter| row.setting_letters.contains(*letter))
+            let letter = value_flag(row, option).filter(|_| option.starts_with('-'));
+            letter.filter(|letter| row.setting_flags.contains(*letter))
         };
-        let is_name = |option: &str| option.strip_prefix("--").is_some_and(|name| row.setting_names.contains(&name));
+        let is_name = |option: &str| option.strip_prefix("--").is_some_and(|name| row.setting_options.contains(&name));
         let attached = is_letter(text).and_then(|letter| text.find(letter)).map(|at| at + 1);
         let named = text.split_once('=').filter(|(option, _)| is_name(option)).map(|(option, _)| option.len() + 1);
         let from = attached.or(named).unwrap_or(0);
@@ -93,7 +93,7 @@ impl ArgvScan {
         let setting = text.get(from..).unwrap_or_default();
         let name = setting.split(['=', ' ']).next().unwrap_or_default();
         if name.contains(VALUE_MARKER) || row.is_code_setting(name) {
-            self.push(reading, word, ArgRole::Setting(from));
+            self.push(program_scan, word, ArgRole::Setting(from));
         }
     }
 }
