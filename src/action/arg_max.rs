@@ -35,14 +35,14 @@ impl ArgSize {
             }
         }
         if self.bytes > max_total_bytes().saturating_sub(RESERVED_ENV_BYTES) {
-            Err(self.too_long_in_total())
+            Err(self.total_too_long_error())
         } else {
             Ok(())
         }
     }
 
     /// The error for a total over the limit.
-    pub(super) fn too_long_in_total(&self) -> ActionError {
+    pub(super) fn total_too_long_error(&self) -> ActionError {
         let most = self.bytes_by_argument.iter().max_by_key(|(_, share)| share);
         let of = most.map(|(of, _)| of.as_str());
         too_long_error(

@@ -271,7 +271,7 @@ fn literal_program(text: &str, at: Location, compiler: &mut Compiler<'_>) -> Opt
 pub(super) fn warn_if_not_on_path(program: &str, at: Location, compiler: &mut Compiler<'_>) {
     let search_path = compiler.pack.search_path.clone().unwrap_or_default();
     let find = || find_program(program.as_ref(), search_path.as_ref()).is_some();
-    if !compiler.findings.has_program(program, &search_path, find) {
+    if !compiler.load_context.has_program(program, &search_path, find) {
         let words: Vec<&str> = program.split_whitespace().collect();
         let is_command = words.len() > 1
             && words.first().is_some_and(|first| find_program(first.as_ref(), search_path.as_ref()).is_some());

@@ -8,7 +8,7 @@ use crate::yaml::{Location, Spanned, nearest_duration};
 /// Reports keys that belong to another action than that of the step.
 pub(super) fn check_siblings(step: &Spanned<Step>, compiler: &mut Compiler<'_>) {
     let Some(action) = step.actions().first().copied() else { return };
-    for (name, at) in compiler.findings.documents.keys_of(step.location) {
+    for (name, at) in compiler.load_context.documents.keys_of(step.location) {
         let owners = ACTIONS.iter().filter(|other| other.sibling_keys.contains(&name.as_str()));
         let owners: Vec<String> = owners.map(|other| format!("`{}`", other.key)).collect();
         if owners.is_empty() || action.sibling_keys.contains(&name.as_str()) {
@@ -25,8 +25,8 @@ pub(super) fn check_siblings(step: &Spanned<Step>, compiler: &mut Compiler<'_>) 
 
 /// The value of `timeout` as it would be next to `run`, if it is a duration but for its unit.
 fn timeout_text(step: &Spanned<Step>, compiler: &Compiler<'_>) -> String {
-    let at = compiler.findings.documents.value_at(step.location, "/timeout");
-    let written = compiler.findings.report.sources.text_of(at.span());
+    let at = compiler.load_context.documents.value_at(step.location, "/timeout");
+    let written = compiler.load_context.report.sources.text_of(at.span());
     nearest_duration(written).map(|near| format!(": {near}")).unwrap_or_default()
 }
 

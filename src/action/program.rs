@@ -30,7 +30,7 @@ pub(super) const PROGRAM_SIBLING_KEYS: &[&str] =
 const WITHOUT_BYTECODE: (&str, &str) = ("PYTHONDONTWRITEBYTECODE", "1");
 
 /// What errors about its output say of a program.
-const ALREADY_RUN_NOTE: &str = "The program has run all the same.";
+const ALREADY_RUN_NOTE: &str = "The program did run.";
 
 /// The options of a program: working directory, environment, stdin and exit codes.
 pub(super) struct ProgramOptions {
@@ -92,7 +92,7 @@ impl PreparedCommand {
         let PreparedCommand { command, arg_size } = self;
         context.run.world.run_program(command).await.map_err(|error| match error {
             WorldError::SpawnFailed { source, .. } if source.kind() == ErrorKind::ArgumentListTooLong => {
-                arg_size.too_long_in_total()
+                arg_size.total_too_long_error()
             }
             WorldError::BudgetExceeded(why) => output_limit_error(why),
             other => other.into(),
@@ -150,7 +150,7 @@ impl ProgramOptions {
     pub(super) fn list_sandbox(&self, name: Option<&str>, at: Location, compiler: &mut Compiler<'_>) {
         if !self.sandboxes.is_empty() {
             let listed = SandboxUse { at, program: name.map(str::to_owned), rules: self.sandboxes.clone() };
-            compiler.findings.sandboxes.push(listed);
+            compiler.load_context.sandboxes.push(listed);
         }
     }
 

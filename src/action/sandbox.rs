@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{Step, working_folder};
-use crate::compile::{Compiler, FILES_GRANT, SandboxPath, SandboxPlace, SandboxRules};
+use crate::compile::{Compiler, FILES_GRANT, SandboxPath, SandboxRules, SandboxTarget};
 use crate::diagnostic::Code;
 use crate::value_types::Sandbox;
 use crate::world::MAX_SANDBOXES;
@@ -23,7 +23,7 @@ pub(super) fn compile(step: &Step, compiler: &mut Compiler<'_>) -> Option<Vec<Ar
         rules.push(Arc::new(with_pack_folder(&required_rules, step, compiler)));
     }
     if let (Some(written), true) = (&step.sandbox, rules.len() > MAX_SANDBOXES) {
-        let words = format!("more than {MAX_SANDBOXES} sandboxes hold this program, with those of the importers");
+        let words = format!("more than {MAX_SANDBOXES} sandboxes apply to this program, with those of its importers");
         compiler.error(Code::Nesting, written.location, words).help("remove it, or import the pack from further out");
         return None;
     }
@@ -49,7 +49,7 @@ fn step_rules(written: &Spanned<Sandbox>, step: &Step, compiler: &mut Compiler<'
 fn variable_cwd(cwd: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<SandboxPath> {
     if working_folder::is_argument(cwd, compiler) {
         let display_path = cwd.trim_matches(['{', '}', ' ']).to_owned();
-        return Some(SandboxPath { display_path, place: SandboxPlace::WorkingFolder });
+        return Some(SandboxPath { display_path, place: SandboxTarget::WorkingFolder });
     }
     compiler.sandbox_variable(cwd)
 }

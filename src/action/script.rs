@@ -40,7 +40,7 @@ yaml_kind_enum! {
     /// The name of a shell, or a custom command.
     pub enum Shell {
         "text" => Known(ShellName),
-        "map" => Own(CustomShell),
+        "map" => Custom(CustomShell),
     }
 }
 
@@ -217,7 +217,7 @@ fn shell_command(shell: &Spanned<Shell>, compiler: &mut Compiler<'_>) -> Option<
             let (program, options) = name.command();
             (program.to_owned(), options.iter().map(OsString::from).collect())
         }
-        Shell::Own(own) => {
+        Shell::Custom(own) => {
             let command = own.command.as_ref().map(|command| command.value.as_slice()).unwrap_or_default();
             let Some((program, options)) = command.split_first() else {
                 compiler.error(Code::MissingKey, shell.location, "missing program in `command`");

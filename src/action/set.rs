@@ -84,7 +84,7 @@ impl NamedValue {
             let template = compiler.json_template(value, at, Exposure::Client);
             return Some(NamedValue { template, select: None });
         };
-        let place = |key: &str, compiler: &Compiler<'_>| compiler.findings.documents.value_at(at, key);
+        let place = |key: &str, compiler: &Compiler<'_>| compiler.load_context.documents.value_at(at, key);
         let Some(from) = from else {
             compiler
                 .error(Code::MissingKey, at, "missing key `from` beside `select`")

@@ -12,16 +12,16 @@ use super::http_settings::HttpSettings;
 
 /// How a catalog will be used.
 #[derive(Debug, Clone)]
-pub enum Usage {
+pub enum ServingMode {
     /// Over a pipe, or by one request from the command line.
     Local,
     /// Over HTTP.
-    Http(HttpUsage),
+    Http(HttpServingMode),
 }
 
 /// How a catalog will be served over HTTP.
 #[derive(Debug, Clone)]
-pub struct HttpUsage {
+pub struct HttpServingMode {
     /// The listen address.
     pub address: SocketAddr,
     /// Whether other machines may send requests without a token.
@@ -67,22 +67,26 @@ impl BuildOutcome {
     ///
     /// # Errors
     /// It is refused; the current catalog stays.
-    pub fn accept(&mut self, usage: &Usage) -> Result<Arc<Catalog>, AcceptError> {
+    pub fn accept(&mut self, usage: &ServingMode) -> Result<Arc<Catalog>, AcceptError> {
         match usage {
-            Usage::Local => self.report.enforce(&[Operation::Use]),
-            Usage::Http(_) => self.report.enforce(&[Operation::Use, Operation::Http]),
+            ServingMode::Local => self.report.enforce(&[Operation::Use]),
+            ServingMode::Http(_) => self.report.enforce(&[Operation::Use, Operation::Http]),
         }
         if self.report.has_errors() {
             return Err(AcceptError::Invalid);
         }
         let UnacceptedCatalog(catalog) = self.catalog.take().ok_or(AcceptError::Invalid)?;
-        if let Usage::Http(http_serving_mode) = usage {
+        if let ServingMode::Http(http_serving_mode) = usage {
             self.check_http_usage(catalog.http_settings(), http_serving_mode)?;
         }
         Ok(Arc::new(catalog))
     }
 
-    fn check_http_usage(&mut self, settings: &HttpSettings, http_serving_mode: &HttpUsage) -> Result<(), AcceptError> {
+    fn check_http_usage(
+        &mut self,
+        settings: &HttpSettings,
+        http_serving_mode: &HttpServingMode,
+    ) -> Result<(), AcceptError> {
         if http_serving_mode.needs_token() && settings.access.token.is_none() {
             let message = format!("missing `token`: `{}` is reachable from other machines", http_serving_mode.address);
             self.report
@@ -101,7 +105,7 @@ impl BuildOutcome {
     }
 }
 
-impl HttpUsage {
+impl HttpServingMode {
     /// Whether every request needs a token.
     pub fn needs_token(&self) -> bool {
         !self.address.ip().is_loopback() && !self.insecure

@@ -82,7 +82,7 @@ pub(super) fn render_texts(schema: &mut Value, arguments: &Arguments, compiler: 
 
 /// The JSON Schema in an argument, with the type of its choices; without a keyword for values the type is `string`.
 fn property_schema(argument: &Spanned<Argument>, compiler: &Compiler<'_>) -> Value {
-    let mut schema = match compiler.findings.documents.json(argument.location) {
+    let mut schema = match compiler.load_context.documents.json(argument.location) {
         Value::Object(schema) => schema,
         _ => Map::new(),
     };
@@ -128,7 +128,7 @@ pub(super) fn compile_schema(
         faulty.insert(split_argument_pointer(&error.at).0);
         report_at_argument(error, written, Severity::Error, compiler);
     }
-    // What cannot be satisfied is said of the arguments that are schemas at all.
+    // Checks only the arguments whose schema compiles.
     for lint in lints.into_iter().filter(|lint| !faulty.contains(&split_argument_pointer(&lint.error.at).0)) {
         let severity = if lint.kind == LintKind::Unsatisfiable { Severity::Error } else { Severity::Warning };
         report_at_argument(&lint.error, written, severity, compiler);

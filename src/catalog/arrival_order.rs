@@ -1,4 +1,4 @@
-//! The order in which the calls of one peer came: their tasks begin in any.
+//! Keeps the calls of one peer in the order of their arrival, though their tasks may start in any.
 
 use std::collections::HashMap;
 
@@ -11,20 +11,20 @@ pub struct ArrivalOrder {
 }
 
 /// The place of a call behind the one that came before it. It is left when the call is admitted, or this is dropped.
-pub struct ArrivalPlace {
+pub struct ArrivalTurn {
     earlier: Option<CancellationToken>,
     left: CancellationToken,
 }
 
 impl ArrivalOrder {
     /// The place of a call that has just come.
-    pub fn place(&mut self, tool: &str) -> ArrivalPlace {
+    pub fn place(&mut self, tool: &str) -> ArrivalTurn {
         let left = CancellationToken::new();
-        ArrivalPlace { earlier: self.last.insert(tool.to_owned(), left.clone()), left }
+        ArrivalTurn { earlier: self.last.insert(tool.to_owned(), left.clone()), left }
     }
 }
 
-impl ArrivalPlace {
+impl ArrivalTurn {
     /// Waits until the call that came before has left its place.
     pub(super) async fn wait_for_earlier(&self) {
         if let Some(earlier) = &self.earlier {
@@ -38,7 +38,7 @@ impl ArrivalPlace {
     }
 }
 
-impl Drop for ArrivalPlace {
+impl Drop for ArrivalTurn {
     fn drop(&mut self) {
         self.leave();
     }

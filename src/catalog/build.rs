@@ -75,26 +75,26 @@ pub fn build_after(loaded: LoadedPacks, earlier: &Catalog) -> BuildOutcome {
 }
 
 fn build_catalog(loaded: LoadedPacks, clients: &[KnownClient], earlier: Option<&Catalog>) -> BuildOutcome {
-    let LoadedPacks { mut findings, packs, .. } = loaded;
+    let LoadedPacks { mut load_context, packs, .. } = loaded;
     let secrets = Arc::new(build_redactor(&packs));
     let mut builder = CatalogBuilder { secrets: secrets.clone(), earlier, ..CatalogBuilder::default() };
     for pack in &packs {
-        builder.add_pack(pack, &mut findings);
+        builder.add_pack(pack, &mut load_context);
     }
-    let catalog = builder.finish(&packs, clients, &mut findings);
-    unused::warn(&packs, &mut findings);
-    findings.report.sort_and_dedup();
-    findings.apply_allow_comments();
-    let catalog = catalog.filter(|_| !findings.report.has_errors()).map(UnacceptedCatalog);
+    let catalog = builder.finish(&packs, clients, &mut load_context);
+    unused::warn(&packs, &mut load_context);
+    load_context.report.sort_and_dedup();
+    load_context.apply_allow_comments();
+    let catalog = catalog.filter(|_| !load_context.report.has_errors()).map(UnacceptedCatalog);
     let redactor = catalog.as_ref().map_or(secrets, |catalog| catalog.redactor().clone());
     BuildOutcome {
         catalog,
-        report: findings.report,
-        reads: findings.dependencies,
+        report: load_context.report,
+        reads: load_context.dependencies,
         redactor,
-        sandboxes: findings.sandboxes,
-        acts: findings.acts,
-        coverage: findings.coverage,
+        sandboxes: load_context.sandboxes,
+        acts: load_context.acts,
+        coverage: load_context.coverage,
         parsed: ParsedFiles::of(&packs),
     }
 }
@@ -170,13 +170,13 @@ struct EntryNames {
 }
 
 impl CatalogBuilder<'_> {
-    fn add_pack(&mut self, pack: &LoadedPack, findings: &mut LoadContext) {
+    fn add_pack(&mut self, pack: &LoadedPack, load_context: &mut LoadContext) {
         let pack_context =
-            PackContext::new(pack, self.names_by_pack.is_empty(), &findings.report.sources, &self.secrets);
+            PackContext::new(pack, self.names_by_pack.is_empty(), &load_context.report.sources, &self.secrets);
         let mut references = ReferenceCollector::default();
         let mut own = EntryNames::default();
         self.tests.clear();
-        let (steps, key) = (step_actions(pack), PackKey::new(pack, &findings.report.sources));
+        let (steps, key) = (step_actions(pack), PackKey::new(pack, &load_context.report.sources));
         for file in &pack.entry_files {
             own.prompts.extend(file.entries.prompts.keys().map(|name| name.value.clone()));
             own.tools.extend(file.entries.tools.keys().map(|name| name.value.clone()));
@@ -188,9 +188,9 @@ impl CatalogBuilder<'_> {
             }));
             let mut pack_build =
                 PackBuild { pack, pack_context: &pack_context, references: &mut references, steps: &steps, key: &key };
-            self.add_file(file, &mut pack_build, findings);
+            self.add_file(file, &mut pack_build, load_context);
         }
-        let mut compiler = Compiler::new(findings, &pack.pack, std::path::Path::new(""));
+        let mut compiler = Compiler::new(load_context, &pack.pack, std::path::Path::new(""));
         own.prompts.extend(pack.foreign_prompts.iter().map(|prompt| prompt.name.clone()));
         let mut pack_build =
             PackBuild { pack, pack_context: &pack_context, references: &mut references, steps: &steps, key: &key };
@@ -214,7 +214,7 @@ impl CatalogBuilder<'_> {
         compiler: &mut Compiler<'_>,
     ) {
         // The folder that they may read is no key of the author's, who need not use it.
-        compiler.findings.used_keys.extend(
+        compiler.load_context.used_keys.extend(
             pack_build.pack.pack.folders.keys().map(|name| name.location).filter(|_| pack_build.pack.is_foreign()),
         );
         for prompt in &pack_build.pack.foreign_prompts {
@@ -227,8 +227,8 @@ impl CatalogBuilder<'_> {
         }
     }
 
-    fn add_file(&mut self, file: &EntryFile, pack_build: &mut PackBuild<'_>, findings: &mut LoadContext) {
-        let mut compiler = Compiler::new(findings, &pack_build.pack.pack, &file.base);
+    fn add_file(&mut self, file: &EntryFile, pack_build: &mut PackBuild<'_>, load_context: &mut LoadContext) {
+        let mut compiler = Compiler::new(load_context, &pack_build.pack.pack, &file.base);
         for (name, prompt) in &file.entries.prompts {
             self.add_prompt(name, prompt, pack_build, &mut compiler);
         }
@@ -277,10 +277,10 @@ impl CatalogBuilder<'_> {
         let parts = match self.earlier_prompt(&qualified, key) {
             Some(earlier) => Some(earlier),
             None => {
-                let before = building.compiler.findings.counts();
+                let before = building.compiler.load_context.counts();
                 let built = PromptParts::build(prompt, building);
                 built.map(|mut parts| {
-                    parts.key = key.filter(|_| compiler.findings.counts() == before);
+                    parts.key = key.filter(|_| compiler.load_context.counts() == before);
                     parts.inputs.marker = mark_entry(PartKind::Prompt, name, compiler);
                     Arc::new(parts)
                 })
@@ -347,10 +347,15 @@ impl CatalogBuilder<'_> {
     }
 
     /// Runs the checks that need all entries, and creates the catalog.
-    fn finish(mut self, packs: &[LoadedPack], clients: &[KnownClient], findings: &mut LoadContext) -> Option<Catalog> {
+    fn finish(
+        mut self,
+        packs: &[LoadedPack],
+        clients: &[KnownClient],
+        load_context: &mut LoadContext,
+    ) -> Option<Catalog> {
         let first = packs.first()?;
         let base = std::path::Path::new("");
-        let mut compiler = Compiler::new(findings, &first.pack, base);
+        let mut compiler = Compiler::new(load_context, &first.pack, base);
         let server_info = server_info(first, &mut compiler);
         compiler.scope_shape = pack_names(&first.pack);
         let listening = http_settings(first, &mut compiler);
@@ -359,22 +364,22 @@ impl CatalogBuilder<'_> {
         let pack_contexts = self.pack_nodes.iter().map(|pack| pack.pack_context.clone()).collect();
         let routes = Routes::new(pack_contexts, &self.resources, std::mem::take(&mut self.skills).finish());
         let lists = self.build_lists(skills, &routes);
-        self.check_references(&lists, &routes, findings);
-        self.check_calls(findings);
-        self.warn_of_unused_tools(findings);
-        self.check_completions(&routes, findings);
-        warn_of_overlaps(&self.declared_uris, findings);
+        self.check_references(&lists, &routes, load_context);
+        self.check_calls(load_context);
+        self.warn_of_unused_tools(load_context);
+        self.check_completions(&routes, load_context);
+        warn_of_overlaps(&self.declared_uris, load_context);
         let answered = |uri: &str| match routes.find(uri)? {
             Route::Resource(nth, _) => {
                 self.resources.get(nth).map(|resource| resource.listing(uri.to_owned()).info.mime_type)
             }
             Route::Skill(_) => None,
         };
-        packs.iter().for_each(|pack| mcp_apps::check(pack, &answered, findings));
+        packs.iter().for_each(|pack| mcp_apps::check(pack, &answered, load_context));
         let server_info = server_info?;
-        client_rules::warn(clients, &self.linted_server(&server_info, &lists, packs), findings);
+        client_rules::warn(clients, &self.linted_server(&server_info, &lists, packs), load_context);
         let (keys, partials) =
-            (entry_digests::key_digests(first, findings), entry_digests::partial_digests(packs, findings));
+            (entry_digests::key_digests(first, load_context), entry_digests::partial_digests(packs, load_context));
         // What is found in folders is named by whoever writes there.
         let written = self.resources.iter().flat_map(CompiledResource::written_names);
         let redactor = Redactor::join([&*self.secrets]).with_public_names(lists.names().chain(written));
@@ -494,7 +499,7 @@ fn start_entry<'a, 'c>(
     compiler.fixed_value_arguments.clear();
     compiler.path_arguments.clear();
     compiler.argument_locations.clear();
-    let before = compiler.findings.content_digests.len();
+    let before = compiler.load_context.content_digests.len();
     (
         EntryBuildContext {
             compiler,

@@ -13,11 +13,11 @@ use super::inputs::Inputs;
 use super::listing::Object;
 
 /// Reports arguments that the entry does not take, that do not fit, or that are missing.
-pub(super) fn check(call: &DeclaredCall, inputs: &Inputs, findings: &mut LoadContext) {
+pub(super) fn check(call: &DeclaredCall, inputs: &Inputs, load_context: &mut LoadContext) {
     let entry = call.node.name();
     for name in call.arguments.keys().filter(|name| !inputs.takes(name)) {
         let message = format!("unknown argument `{}` of `{entry}`", name.value);
-        let diagnostic = findings.report.error(Code::UnknownVariable, name.location.span(), message);
+        let diagnostic = load_context.report.error(Code::UnknownVariable, name.location.span(), message);
         diagnostic.did_you_mean(name, name.location.span(), inputs.names());
         if diagnostic.help.is_none() {
             let names: Vec<&str> = inputs.names().collect();
@@ -38,16 +38,16 @@ pub(super) fn check(call: &DeclaredCall, inputs: &Inputs, findings: &mut LoadCon
     for violation in inputs.known_violations(known, &templated, !call.node.is_tool()) {
         let given = violation.name.as_deref().and_then(|name| call.arguments.get(name));
         let at = given.map_or(call.at, |value| value.location);
-        findings.report.error(Code::BadValue, at.span(), format!("`{entry}`: {}", violation.message));
+        load_context.report.error(Code::BadValue, at.span(), format!("`{entry}`: {}", violation.message));
     }
 }
 
 /// Reports an entry that its pack may not run, so that it is not there.
-pub(super) fn report_not_granted(call: &DeclaredCall, findings: &mut LoadContext) {
+pub(super) fn report_not_granted(call: &DeclaredCall, load_context: &mut LoadContext) {
     let message = format!("`{}` is not available: its pack lacks a grant", call.node.name());
-    let (report, at) = (&mut findings.report, call.at.span());
+    let (report, at) = (&mut load_context.report, call.at.span());
     // A pack that changed elsewhere must not end the server.
-    match findings.acts.iter().any(|act| act.is_withheld) {
+    match load_context.acts.iter().any(|act| act.is_withheld) {
         false => report
             .error(Code::NotGranted, at, message)
             .help("add the grant to the `allow` of the pack; `folio check` lists what it needs"),

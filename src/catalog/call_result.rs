@@ -13,7 +13,7 @@ use crate::budget::{Budget, Capacity};
 use crate::value_types::{CacheScope, Role};
 use crate::world::World;
 
-use super::arrival_order::ArrivalPlace;
+use super::arrival_order::ArrivalTurn;
 use super::listing::{Annotations, Object, ResourceListing};
 
 /// The context of a call.
@@ -32,7 +32,7 @@ pub struct CallContext {
     /// The capacity that all calls of the server share.
     pub capacity: Arc<Capacity>,
     /// Its place among the calls of its peer.
-    pub place: Option<Arc<ArrivalPlace>>,
+    pub place: Option<Arc<ArrivalTurn>>,
 }
 
 impl CallContext {
@@ -60,7 +60,7 @@ impl CallContext {
 
     /// Sets its place among the calls of its peer.
     #[must_use]
-    pub fn with_place(self, place: Option<Arc<ArrivalPlace>>) -> CallContext {
+    pub fn with_place(self, place: Option<Arc<ArrivalTurn>>) -> CallContext {
         CallContext { place, ..self }
     }
 

@@ -1,6 +1,6 @@
 //! `check --clients`: what named clients cut, drop or refuse of a server.
 //!
-//! What is known of clients is in clients.rs. What is true of most of them is in client_limits.rs.
+//! What is known of clients is in clients.rs, and the limits that most of them share in common_client_limits.rs.
 
 use indexmap::IndexMap;
 use serde_json::Value;
@@ -28,16 +28,16 @@ pub(super) struct LintedServer<'a> {
 }
 
 /// Warns of what the named clients do not take; without names, of what most do not.
-pub(super) fn warn(clients: &[KnownClient], server: &LintedServer<'_>, findings: &mut LoadContext) {
+pub(super) fn warn(clients: &[KnownClient], server: &LintedServer<'_>, load_context: &mut LoadContext) {
     let Some(first) = server.packs.first() else { return };
     if clients.is_empty() {
         let place_of = |tool: &str| server.tool_locations.get(tool).copied().unwrap_or(first.at);
-        common_client_limits::warn_of_long_names(server.info, server.lists, place_of, findings);
-        common_client_limits::warn_of_many_tools(server.lists, first.at, findings);
+        common_client_limits::warn_of_long_names(server.info, server.lists, place_of, load_context);
+        common_client_limits::warn_of_many_tools(server.lists, first.at, load_context);
     }
-    let at = findings.documents.key_at(first.at, "/server");
+    let at = load_context.documents.key_at(first.at, "/server");
     for (client, rule) in clients.iter().flat_map(|client| client.rules().iter().map(move |rule| (*client, rule))) {
-        ClientRuleCheck { client, rule, server, at, report: &mut findings.report }.check();
+        ClientRuleCheck { client, rule, server, at, report: &mut load_context.report }.check();
     }
 }
 
@@ -179,7 +179,7 @@ impl ClientRuleCheck<'_> {
             ClientLimit::Messages(max) if messages.value.len() > max => {
                 let count = count_noun(messages.value.len(), "message");
                 self.warn(at.span(), &format!("{count} of prompt `{name}`"))
-                    .help("write all that matters into the first message");
+                    .help("put everything important in the first message");
             }
             ClientLimit::FirstMessage => {
                 let Some(first) = messages.value.first().filter(|first| !is_text(first)) else { return };

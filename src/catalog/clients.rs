@@ -116,11 +116,11 @@ const PROPERTY_NAMES: Rule =
 const NO_PROMPTS: Rule = rule(ClientLimit::Prompts, "prompts are not shown");
 const NO_RESOURCES: Rule = rule(ClientLimit::Resources, "resources are not shown");
 const NO_TEMPLATES: Rule = rule(ClientLimit::ResourceTemplates, "resource templates are not shown");
-const NO_COMPLETION: Rule = rule(ClientLimit::Completion, "values are not suggested while one types");
+const NO_COMPLETION: Rule = rule(ClientLimit::Completion, "completion values are not suggested");
 const NO_QUESTIONS: Rule = rule(ClientLimit::Questions, "the user cannot be asked: a call that asks fails");
 const NO_STRUCTURED_CONTENT: Rule = rule(ClientLimit::StructuredContent, "the model gets the text of a result alone");
 const NO_RELOADS: Rule =
-    rule(ClientLimit::ListChanges, "lists are read at the start: new names come when it starts again");
+    rule(ClientLimit::ListChanges, "lists are read once at startup: new names appear after a restart");
 const MENU_WITHOUT_DESCRIPTION: Rule = rule(ClientLimit::PromptDescription, "the menu shows nothing but its name");
 
 /// Names as they are.
@@ -138,11 +138,8 @@ const CLAUDE_CODE: ClientProfile = ClientProfile {
         rule(ClientLimit::ToolName { pattern: CLAUDE_CODE_TOOL, max: 64 }, "names above 64 letters are refused"),
         ROOT_COMBINATORS,
         PROPERTY_NAMES,
-        rule(ClientLimit::PromptTitle, "it may become the slash command, which cannot be typed then"),
-        rule(
-            ClientLimit::RequiredArguments(1),
-            "what is typed is split at spaces, and words that are left are dropped",
-        ),
+        rule(ClientLimit::PromptTitle, "it may replace the slash command, which then cannot be typed"),
+        rule(ClientLimit::RequiredArguments(1), "input is split at spaces, and extra words are dropped"),
         MENU_WITHOUT_DESCRIPTION,
         NO_COMPLETION,
         rule(ClientLimit::TextBesideStructured, "the model gets the structured content of a result alone"),

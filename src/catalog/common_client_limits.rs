@@ -16,7 +16,7 @@ pub(super) fn warn_of_long_names(
     server: &ServerInfo,
     lists: &Lists,
     location_of: impl Fn(&str) -> Location,
-    findings: &mut LoadContext,
+    load_context: &mut LoadContext,
 ) {
     for tool in &lists.tools {
         let whole = "mcp__".len() + server.name.len() + "__".len() + tool.name.len();
@@ -26,7 +26,7 @@ pub(super) fn warn_of_long_names(
                 "`mcp__{}__{}` is {whole} characters long, and some clients truncate names at {MAX_CLIENT_TOOL_NAME_CHARS}",
                 server.name, tool.name
             );
-            findings
+            load_context
                 .report
                 .warning(Code::ClientCompatibility, place.span(), message)
                 .help("shorten the name of the server or of the tool");
@@ -35,13 +35,13 @@ pub(super) fn warn_of_long_names(
 }
 
 /// Warns of more tools than some client will take.
-pub(super) fn warn_of_many_tools(lists: &Lists, at: Location, findings: &mut LoadContext) {
+pub(super) fn warn_of_many_tools(lists: &Lists, at: Location, load_context: &mut LoadContext) {
     if lists.tools.len() > MAX_CLIENT_TOOLS {
         let message = format!(
-            "{} tools declared, and above {MAX_CLIENT_TOOLS} some clients choose badly or drop the rest",
+            "{} tools declared: above {MAX_CLIENT_TOOLS}, some clients choose poorly or ignore the rest",
             lists.tools.len()
         );
-        findings
+        load_context
             .report
             .warning(Code::ClientCompatibility, at.span(), message)
             .help("split the server, or turn tools into prompts or resources");

@@ -1,4 +1,4 @@
-//! Whose turn it is to run: as many as may at once, and the others first come, first served.
+//! A FIFO queue of the calls above a concurrency limit.
 
 use std::collections::VecDeque;
 

@@ -40,7 +40,7 @@ pub(super) fn resolve_paths(
                 &own
             }
             PathLimit::Unset(variable) if items.iter().any(|item| !item.is_null()) => {
-                path_errors.push(format!("`{name}` is inside of no folder, as `{variable}` is not set"));
+                path_errors.push(format!("`{name}` cannot be checked: `{variable}` is not set"));
                 continue;
             }
             PathLimit::Folders { .. } | PathLimit::Unset(_) => continue,

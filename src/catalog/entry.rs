@@ -360,22 +360,22 @@ fn block_text(block: &ResultBlock) -> Option<&str> {
 
 /// A digest of what was written: the entry at `at`, and the files that were read for it since there were `before`.
 pub(super) fn entry_digest(at: Location, before: usize, compiler: &Compiler<'_>) -> u64 {
-    let findings = &compiler.findings;
+    let load_context = &compiler.load_context;
     let mut digest = Digest::new("entry");
-    add_source(at, findings, &mut digest);
-    findings.content_digests.iter().skip(before).for_each(|content| digest.update(content));
+    add_source(at, load_context, &mut digest);
+    load_context.content_digests.iter().skip(before).for_each(|content| digest.update(content));
     digest.finish_u64()
 }
 
 /// Adds the source of an entry to a digest.
-pub(super) fn add_source(at: Location, findings: &LoadContext, digest: &mut Digest) {
+pub(super) fn add_source(at: Location, load_context: &LoadContext, digest: &mut Digest) {
     // Where a file is one entry, its text is all of it.
-    if findings.documents.get(at.file()).is_none_or(|document| document.root_location() == at) {
-        let text = findings.report.sources.get(at.file()).map(|source| source.text());
+    if load_context.documents.get(at.file()).is_none_or(|document| document.root_location() == at) {
+        let text = load_context.report.sources.get(at.file()).map(|source| source.text());
         digest.update(text.map_or(b"", |text| text.as_bytes()));
         return;
     }
-    findings.documents.digest(at, digest);
+    load_context.documents.digest(at, digest);
 }
 
 /// A digest of what all entries of a pack may use: its partials, and what it is called.
@@ -456,7 +456,7 @@ impl RunKeys<'_> {
 /// Reports a timeout of zero, and limits without a run.
 pub(super) fn check_limits(keys: &RunKeys<'_>, at: Location, compiler: &mut Compiler<'_>) {
     if keys.timeout.is_some_and(|timeout| timeout.to_std().is_zero()) {
-        let place = compiler.findings.documents.value_at(at, "/timeout");
+        let place = compiler.load_context.documents.value_at(at, "/timeout");
         compiler.error(Code::BadValue, place, "`timeout` must be greater than zero").help("such as `10s`");
     }
     if keys.run.is_some() {

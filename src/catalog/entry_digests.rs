@@ -45,22 +45,22 @@ impl Catalog {
 }
 
 /// The digests of the keys of a manifest that hold no entries.
-pub(super) fn key_digests(pack: &LoadedPack, findings: &LoadContext) -> Vec<(String, u64)> {
-    let keys = findings.documents.keys_of(pack.at).into_iter();
+pub(super) fn key_digests(pack: &LoadedPack, load_context: &LoadContext) -> Vec<(String, u64)> {
+    let keys = load_context.documents.keys_of(pack.at).into_iter();
     let others = keys.map(|(key, _)| key).filter(|key| !ENTRY_KEYS.contains(&key.as_str()));
     let digest = |key: &str| {
         let mut digest = Digest::new("key");
-        findings.documents.digest(findings.documents.value_at(pack.at, &format!("/{key}")), &mut digest);
+        load_context.documents.digest(load_context.documents.value_at(pack.at, &format!("/{key}")), &mut digest);
         digest.finish_u64()
     };
     others.map(|key| (key.clone(), digest(&key))).collect()
 }
 
 /// The digests of the partials of all packs.
-pub(super) fn partial_digests(packs: &[LoadedPack], findings: &LoadContext) -> Vec<(String, u64)> {
+pub(super) fn partial_digests(packs: &[LoadedPack], load_context: &LoadContext) -> Vec<(String, u64)> {
     let all = packs.iter().flat_map(|pack| pack.pack.partials.iter().map(move |(name, file)| (pack, name, file)));
     let digest = |file| {
-        findings
+        load_context
             .report
             .sources
             .get(file)

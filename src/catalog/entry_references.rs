@@ -141,26 +141,26 @@ impl ReferenceCollector {
     }
 
     /// Reports what does not exist, and runs that come back to themselves.
-    pub(super) fn check(&self, known: &KnownEntries<'_>, findings: &mut LoadContext) {
+    pub(super) fn check(&self, known: &KnownEntries<'_>, load_context: &mut LoadContext) {
         for uri in self.uris.iter().filter(|uri| !(known.has_route)(uri)) {
-            report_missing("resource", uri, known.uris, findings);
+            report_missing("resource", uri, known.uris, load_context);
         }
-        self.warn_of_links(known, findings);
+        self.warn_of_links(known, load_context);
         for kind in ["tool", "prompt", "resource"] {
             let names = known.names_of_kind(kind);
             let set: HashSet<&str> = names.iter().map(String::as_str).collect();
             for (node, at) in self.mentions.iter().filter(|(node, _)| node.kind == kind) {
                 if !set.contains(node.name.as_str()) {
-                    report_missing(kind, &Spanned::new(node.name.clone(), *at), names, findings);
+                    report_missing(kind, &Spanned::new(node.name.clone(), *at), names, load_context);
                 }
             }
         }
-        self.check_cycles(findings);
-        self.check_repeated_questions(findings);
+        self.check_cycles(load_context);
+        self.check_repeated_questions(load_context);
     }
 
     /// Reports repeated steps whose entries ask the client, directly or by what they call.
-    fn check_repeated_questions(&self, findings: &mut LoadContext) {
+    fn check_repeated_questions(&self, load_context: &mut LoadContext) {
         for (node, at) in &self.calls_in_loops {
             let mut seen: HashSet<&EntryId> = HashSet::new();
             let mut open = vec![node];
@@ -170,7 +170,7 @@ impl ReferenceCollector {
                 }
                 if self.entries_that_ask.contains(next) {
                     let message = format!("`{}` asks the client, and cannot be repeated by `each`", next.name);
-                    findings
+                    load_context
                         .report
                         .error(Code::Conflict, at.span(), message)
                         .help("ask for everything in one step, before the step with `each`");
@@ -182,9 +182,9 @@ impl ReferenceCollector {
     }
 
     /// Warns of missing files, which may yet appear, and of unknown links, which may belong to another server.
-    fn warn_of_links(&self, known: &KnownEntries<'_>, findings: &mut LoadContext) {
+    fn warn_of_links(&self, known: &KnownEntries<'_>, load_context: &mut LoadContext) {
         let mut warn = |uri: &Spanned<String>, message: String| {
-            let diagnostic = findings.report.warning(Code::UnknownReference, uri.location.span(), message);
+            let diagnostic = load_context.report.warning(Code::UnknownReference, uri.location.span(), message);
             diagnostic.did_you_mean(uri, uri.location.span(), known.uris.iter().map(String::as_str));
         };
         for uri in self.uris.iter().chain(&self.links).filter(|uri| (known.resource_exists)(uri) == Some(false)) {
@@ -195,13 +195,13 @@ impl ReferenceCollector {
         }
     }
 
-    fn check_cycles(&self, findings: &mut LoadContext) {
+    fn check_cycles(&self, load_context: &mut LoadContext) {
         let mut seen = BTreeMap::new();
         for start in self.runs.keys() {
             let Some((cycle, at)) = self.find_cycle(start, &mut seen) else { continue };
             let names: Vec<String> = cycle.iter().chain(cycle.first()).map(|node| format!("`{}`", node.name)).collect();
             let message = format!("cyclic run: {}", names.join(" → "));
-            findings
+            load_context
                 .report
                 .error(Code::Cycle, at.span(), message)
                 .help("remove one of these steps; the run would never end");
@@ -288,8 +288,8 @@ impl KnownEntries<'_> {
     }
 }
 
-fn report_missing(what: &str, name: &Spanned<String>, known: &[String], findings: &mut LoadContext) {
+fn report_missing(what: &str, name: &Spanned<String>, known: &[String], load_context: &mut LoadContext) {
     let (message, span) = (format!("unknown {what} `{}`", name.value), name.location.span());
-    let diagnostic = findings.report.error(Code::UnknownReference, span, message);
+    let diagnostic = load_context.report.error(Code::UnknownReference, span, message);
     diagnostic.did_you_mean(name, span, known.iter().map(String::as_str));
 }

@@ -93,7 +93,7 @@ fn decode_body(bytes: Vec<u8>, name: &str) -> (TextOrBlob, String) {
     (body, mime_type)
 }
 
-/// Warns of what is no MIME type: `text/markdown` is one, `markdown` none.
+/// Warns of invalid MIME types, such as `markdown`.
 pub(super) fn check_mime_type(written: Option<&Spanned<String>>, compiler: &mut Compiler<'_>) {
     let Some(written) = written.filter(|written| !is_mime_type(written)) else { return };
     compiler

@@ -26,7 +26,7 @@ pub(super) fn listed_icons(written: Option<&[value_types::Icon]>) -> Vec<Icon> {
 pub(super) fn check_icons(written: Option<&[value_types::Icon]>, at: Location, compiler: &mut Compiler<'_>) {
     for (nth, icon) in written.unwrap_or_default().iter().enumerate() {
         let place = |key: &str, compiler: &Compiler<'_>| {
-            compiler.findings.documents.value_at(at, &format!("/icons/{nth}/{key}"))
+            compiler.load_context.documents.value_at(at, &format!("/icons/{nth}/{key}"))
         };
         let mime_type = icon.mime_type.clone().map(|text| Spanned::new(text, place("mimeType", compiler)));
         check_mime_type(mime_type.as_ref(), compiler);
@@ -38,7 +38,7 @@ pub(super) fn check_icons(written: Option<&[value_types::Icon]>, at: Location, c
         }
         match &icon.src {
             None => {
-                let place = compiler.findings.documents.value_at(at, &format!("/icons/{nth}"));
+                let place = compiler.load_context.documents.value_at(at, &format!("/icons/{nth}"));
                 compiler.error(Code::MissingKey, place, "missing key `src` in icon");
             }
             Some(src) if !src.starts_with("https:") && !src.starts_with("data:") => {

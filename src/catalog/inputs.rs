@@ -108,7 +108,7 @@ impl Inputs {
             compiler.scope_shape = std::mem::take(&mut compiler.scope_shape).with_open_arguments();
         }
         for argument in arguments.values() {
-            let mut written = compiler.findings.documents.json(argument.location);
+            let mut written = compiler.load_context.documents.json(argument.location);
             // Those of the argument itself are templates.
             LISTED_TEXTS.iter().for_each(|key| drop(written.as_object_mut().and_then(|keys| keys.remove(*key))));
             compiler.warn_unexpanded_schema(&written, argument.location);
@@ -166,7 +166,7 @@ impl Inputs {
         add_to_scope(&located.value, compiler);
         compiler.argument_locations = properties_of(&located.value)
             .map(|(name, _)| {
-                (name.clone(), compiler.findings.documents.key_at(located.location, &property_pointer(name)))
+                (name.clone(), compiler.load_context.documents.key_at(located.location, &property_pointer(name)))
             })
             .collect();
         warn_of_shadowed_names(located, &located.value, "", compiler);
@@ -406,7 +406,7 @@ fn warn_of_shadowed_names(located: &LocatedJson, schema: &Value, pointer: &str, 
     for (name, _) in properties_of(schema) {
         let Some(meaning) = reserved_name_meaning(name) else { continue };
         let at = format!("{pointer}{}", property_pointer(name));
-        let at = compiler.findings.documents.key_at(located.location, &at);
+        let at = compiler.load_context.documents.key_at(located.location, &at);
         compiler
             .warning(Code::BadName, at, format!("shadowed argument `{name}`: in templates `{name}` is {meaning}"))
             .help(format!("write `{{{{arguments.{name}}}}}` for the argument"));
@@ -432,7 +432,7 @@ pub(super) fn check_name(name: &Spanned<String>, compiler: &mut Compiler<'_>) {
 /// Checks the keys of an argument besides its schema.
 pub(super) fn check_argument(name: &Spanned<String>, argument: &Spanned<Argument>, compiler: &mut Compiler<'_>) {
     if argument.required == Some(true) && argument.default.is_some() {
-        let at = compiler.findings.documents.key_at(argument.location, "/default");
+        let at = compiler.load_context.documents.key_at(argument.location, "/default");
         compiler
             .warning(Code::Unused, at, format!("unused `default` of required argument `{}`", name.value))
             .help("remove `required` or `default`");

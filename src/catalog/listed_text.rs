@@ -13,7 +13,7 @@ use super::entry::pack_names;
 
 /// The text behind a key of the map at `at`.
 pub(super) fn listed_text(text: Option<&str>, at: Location, key: &str, compiler: &mut Compiler<'_>) -> Option<String> {
-    let at = compiler.findings.documents.value_at(at, &format!("/{key}"));
+    let at = compiler.load_context.documents.value_at(at, &format!("/{key}"));
     render_at_load(&Spanned::new(text?.to_owned(), at), compiler)
 }
 

@@ -85,7 +85,7 @@ fn check_expectations(name: &Spanned<String>, test: &Test, compiler: &mut Compil
 }
 
 fn check_expect(expect: &Spanned<Expect>, compiler: &mut Compiler<'_>) {
-    if compiler.findings.documents.keys_of(expect.location).is_empty() {
+    if compiler.load_context.documents.keys_of(expect.location).is_empty() {
         compiler
             .error(Code::MissingKey, expect.location, "empty `expect`: the test cannot fail")
             .help("write an expectation, such as `contains: …`");
@@ -169,14 +169,14 @@ fn check_mocks(mocks: &NamedMap<Spanned<Json>>, compiler: &mut Compiler<'_>, ste
 fn parse_mock(name: &str, value: &Json, steps: &StepActions<'_>) -> Result<Mock, MockError> {
     let actions = steps.get(name).into_iter().flatten().filter(|action| MOCKED_ACTIONS.contains(action));
     let mut read = actions.map(|action| Mock::parse(action, &value.0));
-    // A step may be missing for it is broken, or be of an action that nothing stands in for.
+    // The step may be missing because it has errors, or its action cannot be mocked.
     let Some(first) = read.next() else { return Mock::parse(name, &value.0) };
     if first.is_ok() || read.any(|read| read.is_ok()) { Mock::parse(name, &value.0) } else { first }
 }
 
 /// Reports what is wrong with a mock, at the part that is wrong.
 fn report_mock(name: &Spanned<String>, value: &Spanned<Json>, error: &MockError, compiler: &mut Compiler<'_>) {
-    let documents = &compiler.findings.documents;
+    let documents = &compiler.load_context.documents;
     match &error.unknown_key {
         Some(key) => {
             let at = documents.key_at(value.location, &error.pointer);
@@ -201,7 +201,7 @@ fn report_mock(name: &Spanned<String>, value: &Spanned<Json>, error: &MockError,
 fn check_variables<'v>(names: impl Iterator<Item = &'v String>, value: &Spanned<Json>, compiler: &mut Compiler<'_>) {
     let declared: Vec<String> = compiler.pack.env.variables.keys().cloned().collect();
     for name in names.filter(|name| !is_variable_of_tests(name) && !declared.contains(name)) {
-        let at = compiler.findings.documents.key_at(value.location, &pointer::join("", name));
+        let at = compiler.load_context.documents.key_at(value.location, &pointer::join("", name));
         let diagnostic = compiler.error(Code::UnknownReference, at, format!("undeclared variable `{name}`"));
         diagnostic.did_you_mean(name, at.span(), declared.iter().map(String::as_str));
         if diagnostic.help.is_none() {

@@ -17,51 +17,56 @@ const APP_MIME_TYPE: &str = "text/html;profile=mcp-app";
 type MimeTypeLookup<'a> = dyn Fn(&str) -> Option<Option<String>> + 'a;
 
 /// Warns of what hosts of apps will not take, and reports capabilities that are none.
-pub(super) fn check(pack: &LoadedPack, mime_type_of: &MimeTypeLookup<'_>, findings: &mut LoadContext) {
+pub(super) fn check(pack: &LoadedPack, mime_type_of: &MimeTypeLookup<'_>, load_context: &mut LoadContext) {
     for file in &pack.entry_files {
         for tool in file.entries.tools.values() {
-            check_tool_ui(tool.meta.as_ref(), tool.location, mime_type_of, findings);
+            check_tool_ui(tool.meta.as_ref(), tool.location, mime_type_of, load_context);
         }
         for resource in file.entries.resources.values() {
             let uri = resource.uri.as_ref().map(|uri| uri.value.as_str()).unwrap_or_default();
-            check_resource_ui(uri, resource.meta.as_ref(), resource.location, findings);
+            check_resource_ui(uri, resource.meta.as_ref(), resource.location, load_context);
         }
     }
     let server = pack.manifest.server.as_ref();
     let settings = server.into_iter().flat_map(|server| [&server.extensions, &server.experimental]);
-    settings.flatten().for_each(|map| check_capability_map(map, findings));
+    settings.flatten().for_each(|map| check_capability_map(map, load_context));
     let extensions_by_hand = server.and_then(|server| server.extensions.as_ref());
     if let Some(extensions) =
         extensions_by_hand.filter(|extensions| extensions.contains_key("io.modelcontextprotocol/skills"))
     {
-        let at = findings.documents.key_at(extensions.location, "/io.modelcontextprotocol~1skills");
+        let at = load_context.documents.key_at(extensions.location, "/io.modelcontextprotocol~1skills");
         let message = "redundant extension `io.modelcontextprotocol/skills`: `skills` declares it";
-        findings.report.warning(Code::Unused, at, message).help("write `skills: { dir: skills }` at the top level");
+        load_context.report.warning(Code::Unused, at, message).help("write `skills: { dir: skills }` at the top level");
     }
 }
 
 /// Each capability is a map of settings: of anything else the whole would be lost.
-fn check_capability_map(map: &Spanned<Object>, findings: &mut LoadContext) {
+fn check_capability_map(map: &Spanned<Object>, load_context: &mut LoadContext) {
     for (name, _) in map.iter().filter(|(_, settings)| !settings.is_object()) {
         let pointer = join_pointer("", name);
-        let at = findings.documents.value_at(map.location, &pointer);
+        let at = load_context.documents.value_at(map.location, &pointer);
         let message = format!("invalid type for `{name}`, expected a map");
-        findings.report.error(Code::WrongType, at, message).help("write `{}` for no settings");
+        load_context.report.error(Code::WrongType, at, message).help("write `{}` for no settings");
     }
 }
 
-fn check_tool_ui(meta: Option<&Object>, at: Location, mime_type_of: &MimeTypeLookup<'_>, findings: &mut LoadContext) {
+fn check_tool_ui(
+    meta: Option<&Object>,
+    at: Location,
+    mime_type_of: &MimeTypeLookup<'_>,
+    load_context: &mut LoadContext,
+) {
     let Some(meta) = meta else { return };
     let old = meta.get("ui/resourceUri").map(|uri| (uri, "/_meta/ui~1resourceUri"));
     let new = meta.get("ui").and_then(|ui| ui.get("resourceUri")).map(|uri| (uri, "/_meta/ui/resourceUri"));
     for (uri, pointer) in [old, new].into_iter().flatten() {
-        let place = findings.documents.value_at(at, pointer);
-        check_app_uri(uri, place, mime_type_of, findings);
+        let place = load_context.documents.value_at(at, pointer);
+        check_app_uri(uri, place, mime_type_of, load_context);
     }
     let Some(ui) = meta.get("ui") else { return };
     let mut warn = |pointer: &str, message: &str, help: &str| {
-        let place = findings.documents.value_at(at, pointer);
-        findings.report.warning(Code::ClientCompatibility, place, message).help(help);
+        let place = load_context.documents.value_at(at, pointer);
+        load_context.report.warning(Code::ClientCompatibility, place, message).help(help);
     };
     if !ui.is_object() {
         warn("/_meta/ui", "invalid type for `ui`, expected a map", "write `ui: { resourceUri: \"ui://…\" }`");
@@ -76,9 +81,9 @@ fn check_tool_ui(meta: Option<&Object>, at: Location, mime_type_of: &MimeTypeLoo
     }
 }
 
-fn check_app_uri(uri: &Value, place: Location, mime_type_of: &MimeTypeLookup<'_>, findings: &mut LoadContext) {
+fn check_app_uri(uri: &Value, place: Location, mime_type_of: &MimeTypeLookup<'_>, load_context: &mut LoadContext) {
     let mut warn = |message: String, help: &str| {
-        findings.report.warning(Code::ClientCompatibility, place, message).help(help);
+        load_context.report.warning(Code::ClientCompatibility, place, message).help(help);
     };
     let Some(uri) = uri.as_str().filter(|uri| uri.starts_with("ui://")) else {
         return warn("invalid `resourceUri`, expected a `ui://` URI".to_owned(), "such as `ui://desk/board`");
@@ -96,11 +101,11 @@ fn check_app_uri(uri: &Value, place: Location, mime_type_of: &MimeTypeLookup<'_>
 /// What may stand in the `ui` of a resource.
 const CSP_KEYS: &[&str] = &["connectDomains", "resourceDomains", "frameDomains", "baseUriDomains"];
 
-fn check_resource_ui(uri: &str, meta: Option<&Object>, at: Location, findings: &mut LoadContext) {
+fn check_resource_ui(uri: &str, meta: Option<&Object>, at: Location, load_context: &mut LoadContext) {
     let Some(ui) = meta.and_then(|meta| meta.get("ui")) else { return };
     let mut warn = |pointer: &str, message: String, help: &str| {
-        let place = findings.documents.value_at(at, pointer);
-        findings.report.warning(Code::ClientCompatibility, place, message).help(help);
+        let place = load_context.documents.value_at(at, pointer);
+        load_context.report.warning(Code::ClientCompatibility, place, message).help(help);
     };
     if !uri.starts_with("ui://") {
         warn("/_meta/ui", "unused `ui`: only `ui://` resources are apps".to_owned(), "remove it");

@@ -72,7 +72,7 @@ use inputs::Inputs;
 use listing::{Lists, Object, ServerInfo};
 use routes::{Route, Routes};
 
-pub use acceptance::{AcceptError, HttpUsage, SettingsAtStart, UnacceptedCatalog, Usage};
+pub use acceptance::{AcceptError, HttpServingMode, ServingMode, SettingsAtStart, UnacceptedCatalog};
 pub use bridge::{BridgePolicy, BridgedLists};
 pub use build::{BuildOutcome, build, build_after, build_for_clients};
 pub use call_limit::format_wait;

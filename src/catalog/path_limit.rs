@@ -31,7 +31,7 @@ pub(super) enum PathLimit {
 /// Reports that a pack may not know what is outside of it. Where nobody has confirmed its grant yet, no path is inside.
 fn report_outside(outside: &str, within: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<PathLimit> {
     let (is_withheld, help) = (compiler.is_withheld(FILES_GRANT), compiler.grant_help(FILES_GRANT));
-    let message = format!("missing grant `files`: the {outside} outside of the pack");
+    let message = format!("missing grant `files`: the {outside} outside the pack");
     if is_withheld {
         compiler.warning(Code::NotGranted, within.location, format!("{message}, so no path is inside")).help(help);
         return Some(PathLimit::Folders { paths: Vec::new(), shown: "a folder of a trusted pack".to_owned() });
@@ -86,7 +86,7 @@ impl PathLimit {
                 Some(PathLimit::Folders { paths, shown })
             }
             FolderVariable::Unset(variable) => {
-                let message = format!("variable `{variable}` is not set, so no path is inside of it");
+                let message = format!("variable `{variable}` is not set, so every path is rejected");
                 compiler
                     .note(Code::UnsetVariable, within.location, message)
                     .help("set it to a folder where the server is started");

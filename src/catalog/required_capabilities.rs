@@ -122,7 +122,7 @@ fn check_capability(name: &str, value: &Value, at: Location, compiler: &mut Comp
         return;
     };
     let Some(settings) = value.as_object() else {
-        let place = compiler.findings.documents.value_at(at, &pointer(&[name]));
+        let place = compiler.load_context.documents.value_at(at, &pointer(&[name]));
         compiler
             .error(Code::WrongType, place, format!("invalid type for `{name}`, expected a map"))
             .help(format!("write `{name}: {{}}`"));
@@ -133,7 +133,7 @@ fn check_capability(name: &str, value: &Value, at: Location, compiler: &mut Comp
         TASKS_CAPABILITY => check_tasks(settings, at, compiler),
         _ => {
             for inner in settings.keys().filter(|inner| !known.contains(&inner.as_str())) {
-                let place = compiler.findings.documents.key_at(at, &pointer(&[name, inner]));
+                let place = compiler.load_context.documents.key_at(at, &pointer(&[name, inner]));
                 compiler
                     .error(Code::UnknownKey, place, format!("unknown setting `{inner}` of capability `{name}`"))
                     .did_you_mean(inner, place.span(), known.iter().copied());
@@ -145,7 +145,7 @@ fn check_capability(name: &str, value: &Value, at: Location, compiler: &mut Comp
 /// In 2025-11-25 clients declare in `tasks` which of their own requests may be tasks; this server makes none.
 fn check_tasks(settings: &Object, at: Location, compiler: &mut Compiler<'_>) {
     for inner in settings.keys() {
-        let place = compiler.findings.documents.key_at(at, &pointer(&[TASKS_CAPABILITY, inner]));
+        let place = compiler.load_context.documents.key_at(at, &pointer(&[TASKS_CAPABILITY, inner]));
         compiler
             .error(Code::UnknownKey, place, format!("unknown setting `{inner}` of capability `{TASKS_CAPABILITY}`"))
             .help(format!(
@@ -164,7 +164,7 @@ fn check_identifiers(name: &str, settings: &Object, at: Location, compiler: &mut
     }
     for (identifier, value) in settings {
         if !value.is_object() {
-            let place = compiler.findings.documents.value_at(at, &pointer(&[name, identifier]));
+            let place = compiler.load_context.documents.value_at(at, &pointer(&[name, identifier]));
             let help = format!("write `{identifier}: {{}}`");
             compiler
                 .error(Code::WrongType, place, format!("invalid type for `{identifier}`, expected a map"))
@@ -177,7 +177,7 @@ fn check_identifiers(name: &str, settings: &Object, at: Location, compiler: &mut
 }
 
 fn check_extension(identifier: &str, at: Location, compiler: &mut Compiler<'_>) {
-    let place = compiler.findings.documents.key_at(at, &pointer(&["extensions", identifier]));
+    let place = compiler.load_context.documents.key_at(at, &pointer(&["extensions", identifier]));
     if identifier.split_once('/').is_none_or(|(prefix, name)| prefix.is_empty() || name.is_empty()) {
         let own = format!("io.modelcontextprotocol/{identifier}");
         let message = format!("invalid extension identifier `{identifier}`: missing prefix");

@@ -38,7 +38,7 @@ impl ResourceRoot {
         let folder = resolve_folder(root, compiler)?;
         let globs = globs?;
         for watched in folder.folders_to_watch(&globs).unwrap_or_default() {
-            compiler.findings.dependencies.folders.insert(watched);
+            compiler.load_context.dependencies.folders.insert(watched);
         }
         let walked = match folder.walk_outcome(&globs, MAX_ROOT_FILES) {
             Ok(walked) => walked,
@@ -59,7 +59,7 @@ impl ResourceRoot {
             compiler.warning(Code::Glob, root.location, "no files match this `root`");
         }
         for entry in &entries {
-            compiler.findings.dependencies.files.insert(folder.path().join(&entry.path));
+            compiler.load_context.dependencies.files.insert(folder.path().join(&entry.path));
         }
         Some(ResourceRoot { folder, globs, entries, secrets: Arc::default() })
     }
@@ -174,7 +174,7 @@ fn compile_globs(written: &manifest::Resource, compiler: &mut Compiler<'_>) -> O
 fn resolve_folder(root: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Folder> {
     if !root.contains("{{") {
         let path = compiler.resolve_path(root, root.location)?;
-        compiler.findings.dependencies.folders.insert(compiler.pack.folder.path().join(&path));
+        compiler.load_context.dependencies.folders.insert(compiler.pack.folder.path().join(&path));
         return report_unopened(compiler.pack.folder.subfolder(&path), root, compiler);
     }
     if let Some(workspace) = compiler.workspace(root) {
@@ -207,7 +207,7 @@ fn resolve_folder(root: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option
         return Some(Folder::in_memory(std::collections::BTreeMap::new()));
     };
     let path: PathBuf = compiler.pack.folder.path().join(compiler.base).join(Path::new(&value));
-    compiler.findings.dependencies.folders.insert(path.clone());
+    compiler.load_context.dependencies.folders.insert(path.clone());
     open_outside(&path, root, compiler)
 }
 
@@ -223,7 +223,7 @@ fn open_workspace(workspace: &Path, root: &Spanned<String>, compiler: &mut Compi
         compiler.error(Code::NotGranted, root.location, message).help(help);
         return None;
     }
-    compiler.findings.dependencies.folders.insert(workspace.to_owned());
+    compiler.load_context.dependencies.folders.insert(workspace.to_owned());
     open_outside(workspace, root, compiler)
 }
 

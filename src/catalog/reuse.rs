@@ -51,12 +51,12 @@ impl PackKey {
 
     /// The key of a prompt, with its name for clients; `None` if it must be compiled.
     pub(super) fn prompt(&self, name: &str, prompt: &Spanned<Prompt>, compiler: &Compiler<'_>) -> Option<PromptKey> {
-        if !is_plain(prompt) || compiler.findings.coverage.is_some() {
+        if !is_plain(prompt) || compiler.load_context.coverage.is_some() {
             return None;
         }
         let mut digest = self.0.clone().chain_update(name.as_bytes());
         digest.update(compiler.base.as_os_str().as_encoded_bytes());
-        add_source(prompt.location, compiler.findings, &mut digest);
+        add_source(prompt.location, compiler.load_context, &mut digest);
         Some(PromptKey(digest.finish()))
     }
 }

@@ -123,7 +123,7 @@ pub(super) struct DeclaredUri {
 }
 
 /// Warns of URIs of a pack that an entry of an earlier pack serves, as far as samples show.
-pub(super) fn warn_of_overlaps(written: &[DeclaredUri], findings: &mut LoadContext) {
+pub(super) fn warn_of_overlaps(written: &[DeclaredUri], load_context: &mut LoadContext) {
     let last = written.iter().map(|one| one.pack).max().unwrap_or_default();
     for pack in 1..=last {
         let earlier: Vec<&DeclaredUri> = written.iter().filter(|one| one.pack < pack).collect();
@@ -133,10 +133,10 @@ pub(super) fn warn_of_overlaps(written: &[DeclaredUri], findings: &mut LoadConte
                 true => format!("unreachable resource `{example_uri}`"),
                 false => format!("shadowed resource `{example_uri}` of `{}`", later.template.as_str()),
             };
-            findings
+            load_context
                 .report
                 .warning(Code::Duplicate, later.at.span(), message)
-                .note(earlier.at.span(), "served by this entry, whose pack comes first")
+                .note(earlier.at.span(), "this entry takes precedence: its pack comes first")
                 .help("use different schemes or prefixes");
         }
     }

@@ -1,4 +1,4 @@
-//! Limits of the whole server (`server.limits`). Limits of one tool are in `tool_limit`.
+//! Limits of the whole server (`server.limits`). Limits of one tool are in `call_limit`.
 
 use crate::compile::Compiler;
 use crate::diagnostic::Code;

@@ -337,8 +337,9 @@ fn compile_inputs(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>
         (None, Some(schema)) => {
             let placed = compiler.json_value(schema)?;
             let inputs = Inputs::from_schema(&placed, compiler)?;
-            let place =
-                |pointer: &str, compiler: &Compiler<'_>| compiler.findings.documents.value_at(placed.location, pointer);
+            let place = |pointer: &str, compiler: &Compiler<'_>| {
+                compiler.load_context.documents.value_at(placed.location, pointer)
+            };
             mcp_header::check(inputs.schema(), place, compiler);
             Some(inputs)
         }
@@ -365,7 +366,7 @@ fn compile_inputs(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>
 /// Where an author wrote what a pointer into the whole schema leads to.
 fn argument_position(pointer: &str, written: WrittenArguments<'_>, compiler: &Compiler<'_>) -> Location {
     let place = written.locate(pointer).unwrap_or_else(|| (Location::start_of(FileId(0)), String::new()));
-    compiler.findings.documents.value_at(place.0, &place.1)
+    compiler.load_context.documents.value_at(place.0, &place.1)
 }
 
 /// Whether arguments that are not declared are allowed, or their schema.
@@ -417,7 +418,7 @@ fn check_keys(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) {
     if let (true, Some(task)) = (is_hidden(written), &written.task) {
         compiler
             .error(Code::Conflict, task.location, "`task` cannot be used with `hidden`")
-            .help("remove it: steps call a hidden tool, and no client");
+            .help("remove it: hidden tools are called by steps, never by clients");
     }
     if !is_hidden(written) && written.description.as_ref().is_none_or(|text| text.trim().is_empty()) {
         compiler

@@ -22,11 +22,11 @@ struct Unused {
 }
 
 /// Warns of all packs. Where something else is wrong, what uses a name may not have been read.
-pub(super) fn warn(packs: &[LoadedPack], findings: &mut LoadContext) {
-    if findings.report.has_errors() {
+pub(super) fn warn(packs: &[LoadedPack], load_context: &mut LoadContext) {
+    if load_context.report.has_errors() {
         return;
     }
-    let sources = &findings.report.sources;
+    let sources = &load_context.report.sources;
     let mut unused = Vec::new();
     for pack in packs {
         variables(pack, sources, &mut unused);
@@ -39,7 +39,7 @@ pub(super) fn warn(packs: &[LoadedPack], findings: &mut LoadContext) {
         pack.entry_files.iter().for_each(|file| entries(file, &shared, &mut unused));
     }
     for Unused { span, message, help } in unused {
-        findings.report.warning(Code::Unused, span, message).help(help);
+        load_context.report.warning(Code::Unused, span, message).help(help);
     }
 }
 
@@ -69,7 +69,7 @@ fn variables(pack: &LoadedPack, sources: &SourceMap, unused: &mut Vec<Unused>) {
         }
         let help = match is_in_script {
             true => format!(
-                "a script has only what it is passed: write `env: {{ {0}: \"{{{{env.{0}}}}}\" }}` beside it",
+                "a script gets only the variables in its `env`: write `env: {{ {0}: \"{{{{env.{0}}}}}\" }}` beside it",
                 name.value
             ),
             false => format!("use it as `{{{{env.{}}}}}`, or remove it", name.value),

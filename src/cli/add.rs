@@ -4,7 +4,7 @@ use anyhow::ensure;
 
 use super::add_source::locate;
 use super::new::Target;
-use super::pack_project::{Moves, PackProject, print_failure};
+use super::pack_project::{PackProject, PacksToResolve, print_failure};
 use super::{AddArgs, Exit, Output};
 use crate::catalog::{BuildOutcome, build};
 use crate::compile::FileBuffers;
@@ -61,7 +61,7 @@ impl Addition<'_> {
     /// Writes the lock and the manifest, unless the manifest is worse with them.
     fn add(&self, text: &str) -> anyhow::Result<Exit> {
         let Addition { project, target, draft } = self;
-        let lock = project.complete(&Moves::New, &target.buffers(text)?)?;
+        let lock = project.complete(&PacksToResolve::New, &target.buffers(text)?)?;
         let before = build(project.load(&project.lock, FileBuffers::default()));
         let after = build(project.load(&lock, target.buffers(text)?));
         if after.report.first_new(&before.report, Severity::Error).is_some() {
@@ -135,7 +135,7 @@ impl PackDraft {
 
     fn warn_of_trust(&self, lock: &PackLock, output: &Output) {
         if self.has_grants && lock.packs.contains_key(&self.key) {
-            output.eprint(&format!("it has texts only, until `folio trust {}`\n", self.key));
+            output.eprint(&format!("only its texts are served until you run `folio trust {}`\n", self.key));
         }
     }
 }

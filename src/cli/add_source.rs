@@ -199,7 +199,7 @@ fn folder_below(folder: &Path, project: &PackProject<'_>) -> anyhow::Result<Stri
             folder.display()
         );
     };
-    ensure!(!below.as_os_str().is_empty(), "a manifest is no pack of itself");
+    ensure!(!below.as_os_str().is_empty(), "a manifest cannot be a pack of itself");
     below.to_str().map(str::to_owned).context("its path is not UTF-8")
 }
 

@@ -195,10 +195,10 @@ pub enum CliCommand {
     /// Remove a pack from a manifest
     #[command(after_help = REMOVE_HELP)]
     Remove(RemoveArgs),
-    /// Move packs to where their branches and tags are now
+    /// Update packs to the current commits of their branches and tags
     #[command(after_help = UPDATE_HELP)]
     Update(UpdateArgs),
-    /// Show what a pack would do, and let it
+    /// Show what a pack would do, and trust it if you agree
     #[command(after_help = TRUST_HELP)]
     Trust(TrustArgs),
     /// Write folio.lock: the commit and the digest of each pack with `git` or `url`
@@ -219,7 +219,7 @@ pub enum CliCommand {
     /// Print the script that completes this command line in a shell
     #[command(after_help = COMPLETIONS_HELP)]
     Completions(CompletionsArgs),
-    /// Print what may stand at the end of a command line, for the scripts of `completions`
+    /// Print completions of a partial command line, for the scripts of `completions`
     #[command(hide = true, after_help = CANDIDATES_HELP)]
     Candidates(CandidatesArgs),
 }
@@ -242,7 +242,7 @@ pub struct ServeArgs {
     /// Look for changes at this interval, where the file system reports no changes, such as 500ms [default: 1s]
     #[arg(long, value_name = "INTERVAL", num_args = 0..=1, default_missing_value = "1s")]
     pub poll: Option<Interval>,
-    /// Listen on an address that other machines reach, without a token
+    /// Allow an address that other machines reach, without a token
     #[arg(long, requires = "http")]
     pub insecure: bool,
     /// Keep pending calls across a restart: a file of keys that encrypt them, one per line, 32 characters or more; the
@@ -476,7 +476,7 @@ pub struct InitArgs {
     /// Take only these: tags, operationIds, subcommands, names of tools, or globs of these or of paths
     #[arg(long, value_name = "PATTERN", num_args = 1..)]
     pub only: Vec<String>,
-    /// Write again what an earlier import wrote; what was changed by hand stays
+    /// Update an earlier import, and keep entries that were edited by hand
     #[arg(long, requires = "openapi", conflicts_with = "command")]
     pub update: bool,
 }
@@ -578,7 +578,7 @@ pub struct LockArgs {
     /// The folder of a folio.yaml, or the file itself
     #[arg(short, long, value_name = "PATH", default_value = ".", value_hint = ValueHint::AnyPath)]
     pub file: PathBuf,
-    /// Write nothing and fetch nothing: say whether folio.lock is what the manifest says
+    /// Check that folio.lock matches the manifest, without writing or fetching
     #[arg(long)]
     pub check: bool,
     /// Write nothing: say which branches and tags are at another commit now

@@ -12,7 +12,7 @@ use super::new::Target;
 use super::request::load_and_build;
 use super::{CandidatesArgs, Cli, Exit, Output};
 use crate::catalog::listing::Object;
-use crate::catalog::{Catalog, Usage};
+use crate::catalog::{Catalog, ServingMode};
 use crate::diagnostic::one_line;
 use crate::load::ManifestLocation;
 use crate::schema::allowed_values;
@@ -40,7 +40,7 @@ fn candidates(line: &str, output: &Output) -> Option<Vec<String>> {
     let mut built = load_and_build(&place, output);
     let mut found = typed.values(built.catalog.as_deref()?);
     if found.is_empty() {
-        found = built.accept(&Usage::Local).map(|catalog| typed.completions(catalog)).unwrap_or_default();
+        found = built.accept(&ServingMode::Local).map(|catalog| typed.completions(catalog)).unwrap_or_default();
     }
     found.retain(|candidate| candidate.starts_with(&typed.last));
     Some(found)

@@ -85,7 +85,7 @@ impl ManifestCheck {
     /// Reads stdin in the place of a file, and finds the manifest of that file.
     fn read_stdin(&mut self) -> anyhow::Result<ManifestLocation> {
         let file = self.arguments.stdin_path.as_deref().unwrap_or(Path::new("folio.yaml"));
-        let place = ManifestLocation::of_file(file)?;
+        let place = ManifestLocation::from_file(file)?;
         let mut text = Vec::new();
         std::io::stdin().take(MAX_STDIN_BYTES + 1).read_to_end(&mut text).context("could not read stdin")?;
         anyhow::ensure!(text.len() as u64 <= MAX_STDIN_BYTES, "stdin is larger than {MAX_STDIN_BYTES} bytes");

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::Output;
 use super::dev::PageOptions;
 use crate::action::LogLevel;
-use crate::catalog::{BuildOutcome, Catalog, ClientProfile, KnownClient, Usage, build};
+use crate::catalog::{BuildOutcome, Catalog, ClientProfile, KnownClient, ServingMode, build};
 use crate::dev_page::PageEvents;
 use crate::diagnostic::{Report, TerminalStyle, one_line, render_frames, render_json, render_text, summary};
 use crate::files::Folder;
@@ -328,5 +328,5 @@ fn problems_catalog(built: &BuildOutcome) -> anyhow::Result<Arc<Catalog>> {
         ("problems.txt".to_owned(), built.redactor.redact_text(&text).into_owned().into_bytes()),
     ]);
     let place = ManifestLocation::in_memory(Folder::in_memory(files));
-    build(load(&place, &EnvSource::Process)).accept(&Usage::Local).ok().context("the errors cannot be served")
+    build(load(&place, &EnvSource::Process)).accept(&ServingMode::Local).ok().context("the errors cannot be served")
 }

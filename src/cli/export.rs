@@ -241,7 +241,7 @@ struct ServedKeys {
 
 impl ServedKeys {
     fn of(served: &LoadedPack, loaded: &LoadedPacks) -> ServedKeys {
-        let source = loaded.findings.report.sources.get(served.at.file());
+        let source = loaded.load_context.report.sources.get(served.at.file());
         let name = source.and_then(|source| source.path().file_name()).map(|name| name.to_string_lossy().into_owned());
         let keys = &served.manifest;
         let files = keys.env.iter().filter_map(|(name, entry)| match &entry.value {

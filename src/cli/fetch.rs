@@ -1,6 +1,6 @@
 //! `folio fetch`.
 
-use super::pack_project::{Moves, PackProject, print_failure};
+use super::pack_project::{PackProject, PacksToResolve, print_failure};
 use super::{Exit, FetchArgs, Output};
 use crate::compile::FileBuffers;
 use crate::diagnostic::count_noun;
@@ -8,7 +8,7 @@ use crate::diagnostic::count_noun;
 /// Fetches the packs of the lock that are not in the cache.
 pub(super) fn run(arguments: &FetchArgs, output: &Output) -> anyhow::Result<Exit> {
     let project = PackProject::open(&arguments.file, output)?;
-    match project.complete(&Moves::Nothing, &FileBuffers::default()) {
+    match project.complete(&PacksToResolve::Nothing, &FileBuffers::default()) {
         Ok(lock) => {
             output.print(&format!("{} in the cache\n", count_noun(lock.packs.len(), "pack")))?;
             Ok(Exit::Success)

@@ -16,7 +16,7 @@ use super::get::{print_messages, request};
 use super::request::{CallEnvironment, UnsentRequestError, load_and_build, print_refusal};
 use super::terminal::Terminal;
 use super::{Exit, GetArgs, Output};
-use crate::catalog::{BuildOutcome, Usage};
+use crate::catalog::{BuildOutcome, ServingMode};
 use crate::compile::LoadDependencies;
 use crate::load::ManifestLocation;
 use crate::reload::{self, InitialLoad, LoadOutput, ReloadInfo, ReloadSource, WatchOptions};
@@ -95,7 +95,7 @@ impl PromptReload {
 
     /// Renders the prompt and prints it, or why there is none.
     fn render(&mut self, mut built: BuildOutcome, terminal: Option<&Terminal<'_>>) -> anyhow::Result<Exit> {
-        let Ok(catalog) = built.accept(&Usage::Local) else {
+        let Ok(catalog) = built.accept(&ServingMode::Local) else {
             self.output.eprint_report(&built.report);
             return Ok(Exit::Failure);
         };

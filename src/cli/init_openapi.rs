@@ -227,7 +227,7 @@ fn check_written(arguments: &InitArgs, output: &Output) -> anyhow::Result<bool> 
     }
     output.eprint(&render_text(&built.report, output.error_style()));
     let words = match arguments.update {
-        true => "error: the folder does not load with what would be written: it is as it was\n",
+        true => "error: the folder would not load with the result: nothing is changed\n",
         false => "error: the generated manifest does not load; this is a bug in the import, and nothing was written\n",
     };
     output.eprint(words);

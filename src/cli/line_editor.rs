@@ -1,5 +1,5 @@
 //! Edits one line at the terminal, with completion on Tab, for the arguments of an entry and the fields of a form. Plain
-//! questions are in `ask`.
+//! questions are in `text_prompt`.
 
 use std::borrow::Cow;
 

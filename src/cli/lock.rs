@@ -1,6 +1,6 @@
 //! `folio lock`.
 
-use super::pack_project::{Moves, PackProject, differences, print_failure};
+use super::pack_project::{PackProject, PacksToResolve, differences, print_failure};
 use super::{Exit, LockArgs, Output};
 use crate::compile::FileBuffers;
 use crate::diagnostic::count_noun;
@@ -15,7 +15,7 @@ pub(super) fn run(arguments: &LockArgs, output: &Output) -> anyhow::Result<Exit>
     if arguments.remote {
         return compare_with_remotes(&project);
     }
-    let lock = match project.complete(&Moves::New, &FileBuffers::default()) {
+    let lock = match project.complete(&PacksToResolve::New, &FileBuffers::default()) {
         Ok(lock) => lock,
         Err(error) => return Ok(print_failure(&error, output)),
     };

@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 use super::Output;
 use super::dev_session::{DevSession, PublishedReload};
 use super::variable_commands::VariableCommands;
-use crate::catalog::{BuildOutcome, Catalog, Usage, build_after};
+use crate::catalog::{BuildOutcome, Catalog, ServingMode, build_after};
 use crate::compile::LoadDependencies;
 use crate::diagnostic::{self, Diagnostic, Report};
 use crate::load::{EnvSource, ManifestLocation, ParsedFiles};
@@ -26,7 +26,7 @@ pub(super) struct ManifestOrigin {
 /// Loads the manifest again, and replaces the served catalog.
 pub(super) struct ManifestReload {
     origin: ManifestOrigin,
-    usage: Usage,
+    usage: ServingMode,
     live: LiveCatalog,
     output: Output,
     last_dependencies: LoadDependencies,
@@ -41,7 +41,7 @@ pub(super) struct ManifestReload {
 
 impl ManifestReload {
     /// Reloads what `live` serves.
-    pub(super) fn new(origin: ManifestOrigin, usage: Usage, live: LiveCatalog, output: Output) -> ManifestReload {
+    pub(super) fn new(origin: ManifestOrigin, usage: ServingMode, live: LiveCatalog, output: Output) -> ManifestReload {
         ManifestReload {
             origin,
             usage,

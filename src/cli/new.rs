@@ -75,7 +75,7 @@ impl Target {
         };
         // A manifest says its version; what a manifest includes does not.
         let is_manifest = text.lines().any(|line| line.starts_with("folio:"));
-        let place = if given.is_dir() || is_manifest { place } else { ManifestLocation::of_file(given)? };
+        let place = if given.is_dir() || is_manifest { place } else { ManifestLocation::from_file(given)? };
         Ok(Target { path, place, text, byte_order_mark })
     }
 

@@ -53,7 +53,7 @@ impl PackGrantUses {
         let mut found = Vec::new();
         let is_of_key = |locked: &LockedGrants| locked.key == key;
         for pack in loaded.packs.iter().filter(|pack| pack.pack.locked.as_ref().is_some_and(is_of_key)) {
-            found.extend(settings(pack, &loaded.findings.documents));
+            found.extend(settings(pack, &loaded.load_context.documents));
             let default =
                 |variable: &PackVariable| variable.default.as_ref().map(|value| format!(" (default `{value}`)"));
             let of_pack = pack.pack.env.variables.iter();

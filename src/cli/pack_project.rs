@@ -37,8 +37,8 @@ pub(super) struct PackProject<'o> {
     pub(super) output: &'o Output,
 }
 
-/// Which packs take the commit that their revision has now.
-pub(super) enum Moves<'k> {
+/// Which packs are resolved to the current commit of their revision.
+pub(super) enum PacksToResolve<'k> {
     /// None: each is in the lock.
     Nothing,
     /// Those that are not in the lock.
@@ -47,12 +47,12 @@ pub(super) enum Moves<'k> {
     Updated(Option<&'k str>),
 }
 
-impl Moves<'_> {
+impl PacksToResolve<'_> {
     fn includes(&self, key: &str) -> bool {
         match self {
-            Moves::Nothing | Moves::New => false,
-            Moves::Updated(None) => true,
-            Moves::Updated(Some(chosen)) => is_within(key, chosen),
+            PacksToResolve::Nothing | PacksToResolve::New => false,
+            PacksToResolve::Updated(None) => true,
+            PacksToResolve::Updated(Some(chosen)) => is_within(key, chosen),
         }
     }
 }
@@ -71,7 +71,7 @@ impl<'o> PackProject<'o> {
         let place = ManifestLocation::resolve(path)?;
         let lock = read_lock(&place.path().join(LOCK_NAME), output)?;
         let cache = PackCache::locate(|name| std::env::var_os(name));
-        let cache = cache.context("there is no folder for the cache of packs\nhelp: set FOLIO_CACHE to a folder")?;
+        let cache = cache.context("no folder for the cache of packs\nhelp: set FOLIO_CACHE to a folder")?;
         let (world, runtime, downloads) = (new_world(), build_runtime()?, ArchiveDownloads::default());
         Ok(PackProject { place, lock, cache, world, runtime, downloads, output })
     }
@@ -91,11 +91,11 @@ impl<'o> PackProject<'o> {
     pub(super) fn uses(&self, lock: &PackLock, buffers: &FileBuffers) -> anyhow::Result<Vec<LockablePack>> {
         let loaded = self.load(lock, buffers.clone());
         let Some(served) = loaded.packs.first() else {
-            self.output.eprint_report(&loaded.findings.report);
+            self.output.eprint_report(&loaded.load_context.report);
             bail!("cannot read the manifest");
         };
-        if is_unreadable(&loaded.findings.report, served.at.file()) {
-            self.output.eprint_report(&loaded.findings.report);
+        if is_unreadable(&loaded.load_context.report, served.at.file()) {
+            self.output.eprint_report(&loaded.load_context.report);
             bail!("the manifest has errors");
         }
         Ok(loaded.uses)
@@ -105,7 +105,7 @@ impl<'o> PackProject<'o> {
     ///
     /// # Errors
     /// One cannot be fetched, or is not what the lock says.
-    pub(super) fn complete(&self, to_resolve: &Moves<'_>, buffers: &FileBuffers) -> anyhow::Result<PackLock> {
+    pub(super) fn complete(&self, to_resolve: &PacksToResolve<'_>, buffers: &FileBuffers) -> anyhow::Result<PackLock> {
         let (mut lock, mut done) = (self.lock.clone(), BTreeSet::new());
         loop {
             let uses = self.uses(&lock, buffers)?;
@@ -128,12 +128,12 @@ impl<'o> PackProject<'o> {
         &self,
         wanted: &LockablePack,
         known: Option<&LockedPack>,
-        to_resolve: &Moves<'_>,
+        to_resolve: &PacksToResolve<'_>,
     ) -> anyhow::Result<LockedPack> {
         let same = known.filter(|known| known.source == wanted.source);
         let Some(same) = same else {
             let why = if known.is_none() { "it is not in" } else { "it is from elsewhere in" };
-            ensure!(!matches!(to_resolve, Moves::Nothing), "{why} {LOCK_NAME}\nhelp: run `folio lock`");
+            ensure!(!matches!(to_resolve, PacksToResolve::Nothing), "{why} {LOCK_NAME}\nhelp: run `folio lock`");
             // Another release of an archive: what it was granted counts for the same files alone.
             let granted = known.filter(|known| known.source.is_same_place(&wanted.source));
             let granted = granted.and_then(|known| known.granted.clone());
@@ -332,7 +332,7 @@ fn read_lock(path: &Path, output: &Output) -> anyhow::Result<PackLock> {
     }
 }
 
-/// How the lock is not what the manifest says, of which these are the packs.
+/// The differences between the lock and the manifest, whose packs these are.
 pub(super) fn differences(lock: &PackLock, uses: &[LockablePack]) -> Vec<String> {
     let mut found: Vec<String> = uses.iter().filter_map(|wanted| difference(lock, wanted)).collect();
     let state = |key: &str| uses.iter().find(|wanted| wanted.key == key).map(|wanted| wanted.state);
@@ -348,7 +348,7 @@ pub(super) fn differences(lock: &PackLock, uses: &[LockablePack]) -> Vec<String>
 fn difference(lock: &PackLock, LockablePack { key, state, .. }: &LockablePack) -> Option<String> {
     match (state, lock.packs.get(key)) {
         (PackState::Unlocked, Some(locked)) => {
-            Some(format!("{LOCK_NAME} has pack `{key}` from elsewhere: {}", locked.source))
+            Some(format!("{LOCK_NAME} has another source for pack `{key}`: {}", locked.source))
         }
         (PackState::Unlocked, None) => Some(format!("pack `{key}` is not in {LOCK_NAME}")),
         (PackState::Changed, _) => Some(format!("pack `{key}` was changed in the cache")),

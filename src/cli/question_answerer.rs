@@ -1,4 +1,4 @@
-//! Who answers the questions of a call: `--answer`, the person at the terminal, or nobody.
+//! Answers the questions of a call: from `--answer`, at the terminal, or not at all.
 
 use serde_json::{Map, Value, json};
 

@@ -19,7 +19,7 @@ use super::question_answerer::{NoAnswers, QuestionAnswerer, client_capabilities,
 use super::terminal::Terminal;
 use super::variable_commands::VariableCommands;
 use super::{Exit, Output, RequestArgs};
-use crate::catalog::{BuildOutcome, Catalog, Usage, build};
+use crate::catalog::{BuildOutcome, Catalog, ServingMode, build};
 use crate::diagnostic::sanitize;
 use crate::load::{EnvSource, LoadedPacks, ManifestLocation, load};
 use crate::server::{LiveCatalog, ServeOptions};
@@ -100,7 +100,7 @@ impl Request<'_> {
             true => load_and_build(&place, self.output),
             false => run_commands_and_build(&place, self.output)?,
         };
-        let Ok(catalog) = built.accept(&Usage::Local) else {
+        let Ok(catalog) = built.accept(&ServingMode::Local) else {
             self.output.eprint_report(&built.report);
             return Ok(Exit::Failure);
         };
@@ -314,7 +314,7 @@ pub(super) fn send_without_questions(
 fn send_as(client: &InProcessClient<'_>, request: LiveRequest) -> anyhow::Result<Result<Value, InProcessError>> {
     let LiveRequest { catalog, world, method, params } = request;
     let runtime = build_runtime()?;
-    let options = ServeOptions { watching: false, declare_all: true };
+    let options = ServeOptions { watching: false, declare_all_capabilities: true };
     let answer = runtime.block_on(async {
         fail_writes_beyond_limit();
         let live = LiveCatalog::new(catalog, world, options);

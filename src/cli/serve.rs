@@ -19,7 +19,7 @@ use super::request::{build_loaded, new_world};
 use super::sandbox_listing::warn_of_gaps;
 use super::variable_commands::VariableCommands;
 use super::{Exit, ListenAddress, Output, ServeArgs};
-use crate::catalog::{AcceptError, BuildOutcome, Catalog, HttpSettings, HttpUsage, SettingsAtStart, Usage};
+use crate::catalog::{AcceptError, BuildOutcome, Catalog, HttpServingMode, HttpSettings, ServingMode, SettingsAtStart};
 use crate::diagnostic::one_line;
 use crate::load::{ManifestLocation, WORKSPACE_VARIABLE};
 use crate::reload::{self, InitialLoad, WatchHandle};
@@ -98,10 +98,10 @@ async fn load_and_serve(
 }
 
 /// How the manifest will be used, which does not matter if it has errors.
-async fn usage(arguments: &ServeArgs, listening: Option<&HttpSettings>) -> anyhow::Result<Usage> {
-    let (Some(flag), Some(listening)) = (&arguments.http, listening) else { return Ok(Usage::Local) };
+async fn usage(arguments: &ServeArgs, listening: Option<&HttpSettings>) -> anyhow::Result<ServingMode> {
+    let (Some(flag), Some(listening)) = (&arguments.http, listening) else { return Ok(ServingMode::Local) };
     let address = http::resolve(&listen_address(flag.as_ref(), listening)).await?;
-    Ok(Usage::Http(HttpUsage { address, insecure: arguments.insecure, settings_at_start: None }))
+    Ok(ServingMode::Http(HttpServingMode { address, insecure: arguments.insecure, settings_at_start: None }))
 }
 
 /// A loaded manifest that is ready to be served.
@@ -112,7 +112,7 @@ struct LoadedServer {
     /// The outcome of the load, without its catalog.
     built: BuildOutcome,
     reported: ReportedWarnings,
-    usage: Usage,
+    usage: ServingMode,
     started_at: SystemTime,
     /// The keys that encrypt pending calls.
     state_keys: Vec<Vec<u8>>,
@@ -138,14 +138,14 @@ fn build_runtime(arguments: &ServeArgs) -> anyhow::Result<Runtime> {
 
 async fn serve(invocation: &Invocation<'_>, start: LoadedServer, stop: CancellationToken) -> anyhow::Result<()> {
     let Invocation { arguments, dev, output } = invocation;
-    let options = ServeOptions { watching: !arguments.no_watch, declare_all: dev.is_some() };
+    let options = ServeOptions { watching: !arguments.no_watch, declare_all_capabilities: dev.is_some() };
     let live = live_catalog(arguments, &start, options);
     // The address is bound first, as this can fail.
     let bound = match &start.usage {
-        Usage::Http(endpoint) => {
+        ServingMode::Http(endpoint) => {
             Some(http::bind(http_options(arguments, endpoint, start.catalog.http_settings())).await?)
         }
-        Usage::Local => None,
+        ServingMode::Local => None,
     };
     stop_on_signals(stop.clone(), dev.is_some() && io::stdin().is_terminal())?;
     if let Some(dev) = dev {
@@ -183,7 +183,7 @@ fn live_catalog(arguments: &ServeArgs, start: &LoadedServer, options: ServeOptio
     if !start.state_keys.is_empty() {
         live.set_state_keys(&start.state_keys);
     }
-    if matches!(start.usage, Usage::Http(_)) {
+    if matches!(start.usage, ServingMode::Http(_)) {
         live.confine_roots(workspace(arguments).as_deref());
     }
     live
@@ -234,8 +234,8 @@ fn start_watch(
 }
 
 /// How reloaded catalogs will be used: some settings stay until the next start.
-fn reload_usage(arguments: &ServeArgs, start: &LoadedServer) -> Usage {
-    let Usage::Http(endpoint) = &start.usage else { return Usage::Local };
+fn reload_usage(arguments: &ServeArgs, start: &LoadedServer) -> ServingMode {
+    let ServingMode::Http(endpoint) = &start.usage else { return ServingMode::Local };
     let listening = start.catalog.http_settings();
     let flag = arguments.http.as_ref().is_some_and(Option::is_some);
     let started = SettingsAtStart {
@@ -243,7 +243,7 @@ fn reload_usage(arguments: &ServeArgs, start: &LoadedServer) -> Usage {
         path: Some(listening.path.clone()),
         sse: (!arguments.sse).then_some(listening.sse),
     };
-    Usage::Http(HttpUsage { settings_at_start: Some(started), ..endpoint.clone() })
+    ServingMode::Http(HttpServingMode { settings_at_start: Some(started), ..endpoint.clone() })
 }
 
 /// The address of the flag, else of the manifest, else the default.
@@ -252,7 +252,7 @@ fn listen_address(flag: Option<&ListenAddress>, listening: &HttpSettings) -> Str
     flag.map(ToString::to_string).or_else(written).unwrap_or_else(|| HttpOptions::default().listen)
 }
 
-fn http_options(arguments: &ServeArgs, endpoint: &HttpUsage, listening: &HttpSettings) -> HttpOptions {
+fn http_options(arguments: &ServeArgs, endpoint: &HttpServingMode, listening: &HttpSettings) -> HttpOptions {
     let default = HttpOptions::default();
     HttpOptions {
         listen: endpoint.address.to_string(),

@@ -16,7 +16,7 @@ use super::test_report::{print_failed_run, print_run};
 use super::test_watch;
 use super::variable_commands::VariableCommands;
 use super::{Exit, Output, TestArgs, TestFormat};
-use crate::catalog::{Catalog, Usage};
+use crate::catalog::{Catalog, ServingMode};
 use crate::compile::FileBuffers;
 use crate::diagnostic::{Report, one_line, sanitize};
 use crate::load::{EnvSource, LoadedPacks, MANIFEST_NAMES, ManifestLocation, TestEnvironment, load, load_buffers};
@@ -76,7 +76,7 @@ fn run_manifest(arguments: &TestArgs, output: &Output) -> anyhow::Result<Exit> {
     run.coverage = coverage.map(Mutex::into_inner);
     print_run(&run, arguments.format, output)?;
     if run.tests.is_empty() {
-        output.eprint(&no_tests(built.accept(&Usage::Local).ok().as_deref()));
+        output.eprint(&no_tests(built.accept(&ServingMode::Local).ok().as_deref()));
     }
     if arguments.record {
         // The outcomes are printed: an error is no other document of them.
@@ -175,7 +175,7 @@ pub(super) fn run_tests(
     let worlds = CliTestWorlds { place, buffers: FileBuffers::default(), output: wanted.output.clone() };
     let runner = TestRunner {
         worlds: &worlds,
-        documents: &loaded.findings.documents,
+        documents: &loaded.load_context.documents,
         live: arguments.live || arguments.record,
         record: arguments.record,
         update: arguments.update,
@@ -184,8 +184,8 @@ pub(super) fn run_tests(
     };
     let began = Instant::now();
     let outcomes = run_all(&tests, &runner, job_count(arguments, tests.len()));
-    loaded.findings.report.truncate(0);
-    let (report, elapsed, filtered) = (loaded.findings.report, began.elapsed(), all - tests.len());
+    loaded.load_context.report.truncate(0);
+    let (report, elapsed, filtered) = (loaded.load_context.report, began.elapsed(), all - tests.len());
     Ok(Some(TestRun { report, tests, outcomes, filtered, obsolete, elapsed, coverage: None }))
 }
 
@@ -197,7 +197,7 @@ pub(super) fn run_again(place: &ManifestLocation, buffers: FileBuffers, wanted: 
     let worlds = CliTestWorlds { place, buffers, output: wanted.output.clone() };
     let runner = TestRunner {
         worlds: &worlds,
-        documents: &loaded.findings.documents,
+        documents: &loaded.load_context.documents,
         live: false,
         record: false,
         update: false,
@@ -205,7 +205,7 @@ pub(super) fn run_again(place: &ManifestLocation, buffers: FileBuffers, wanted: 
         live_test_lock: Mutex::default(),
     };
     let outcomes = run_all(&tests, &runner, 1);
-    let (report, elapsed) = (std::mem::take(&mut loaded.findings.report), Duration::ZERO);
+    let (report, elapsed) = (std::mem::take(&mut loaded.load_context.report), Duration::ZERO);
     TestRun { report, tests, outcomes, filtered: 0, obsolete: ObsoleteSnapshots::default(), elapsed, coverage: None }
 }
 

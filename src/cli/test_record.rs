@@ -88,7 +88,7 @@ fn recorded_tests(run: &TestRun) -> Vec<RecordedTest<'_>> {
     let mut tests: Vec<RecordedTest<'_>> = tests.into_values().collect();
     for test in tests.iter_mut().filter(|test| test.refusal.is_none()) {
         if test.cases.values().all(|mocks| mocks.is_empty()) {
-            test.refusal = Some("nothing in it acts on the world, so that it needs no `live: true`".to_owned());
+            test.refusal = Some("it has no side effects, and needs no `live: true`".to_owned());
         }
     }
     tests

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use super::pack_acts::{PackGrantUses, is_grant};
-use super::pack_project::{Moves, PackProject, print_failure};
+use super::pack_project::{PackProject, PacksToResolve, print_failure};
 use super::text_prompt::{ask, can_ask};
 use super::{Exit, Output, TrustArgs};
 use crate::compile::FileBuffers;
 use crate::diagnostic::{count_noun, nearest, one_line, sanitize};
 use crate::load::LockablePack;
-use crate::pack_source::{Granted, LOCK_NAME, LockedPack, PackTree};
+use crate::pack_source::{LOCK_NAME, LockedPack, PackTree, TrustRecord};
 
 /// How many of the files that are not shown are named.
 const MAX_OTHER_FILES: usize = 50;
@@ -17,7 +17,7 @@ const MAX_OTHER_FILES: usize = 50;
 /// Shows what a pack would do, and lets it.
 pub(super) fn run(arguments: &TrustArgs, output: &Output) -> anyhow::Result<Exit> {
     let mut project = PackProject::open(&arguments.file, output)?;
-    let lock = match project.complete(&Moves::Nothing, &FileBuffers::default()) {
+    let lock = match project.complete(&PacksToResolve::Nothing, &FileBuffers::default()) {
         Ok(lock) => lock,
         Err(error) => return Ok(print_failure(&error, output)),
     };
@@ -30,7 +30,7 @@ pub(super) fn run(arguments: &TrustArgs, output: &Output) -> anyhow::Result<Exit
     if wanted.allow.is_empty() {
         let acts = PackGrantUses::of(&project, &lock, key, &FileBuffers::default());
         let help = match acts.grants().join(", ") {
-            needed if needed.is_empty() => "help: it does nothing but show texts".to_owned(),
+            needed if needed.is_empty() => "help: it only serves texts, and needs no trust".to_owned(),
             needed => format!("help: write what it may do: `allow: [{needed}]`"),
         };
         output.eprint(&format!("error: pack `{key}` has texts only: the manifest allows it nothing\n{help}\n"));
@@ -46,7 +46,7 @@ pub(super) fn run(arguments: &TrustArgs, output: &Output) -> anyhow::Result<Exit
     if !arguments.yes && !confirm(key, output)? {
         return Ok(Exit::Failure);
     }
-    let granted = Granted { digest: locked.digest, allow: wanted.allow.clone() };
+    let granted = TrustRecord { digest: locked.digest, allow: wanted.allow.clone() };
     let mut trusted = lock.clone();
     trusted.packs.entry(key.to_owned()).and_modify(|pack| pack.granted = Some(granted));
     project.write_lock(&trusted)?;
@@ -70,7 +70,9 @@ fn unknown_pack(key: &str, uses: &[LockablePack]) -> String {
 /// Asks, where somebody is there to answer.
 fn confirm(key: &str, output: &Output) -> anyhow::Result<bool> {
     if !can_ask() {
-        output.eprint("error: nobody is there to ask\nhelp: read the above, and confirm it with `--yes`\n");
+        output.eprint(
+            "error: not a terminal, so nobody can confirm\nhelp: read the above, and confirm it with `--yes`\n",
+        );
         return Ok(false);
     }
     let answer = |text: &str| match text.to_lowercase().as_str() {
@@ -94,7 +96,7 @@ fn describe(wanted: &LockablePack, locked: &LockedPack, (acts, tree): (&PackGran
                 let lines: String = content.lines().map(|line| format!("    {line}\n")).collect();
                 let _ = writeln!(text, "file {path}\n{lines}");
             }
-            Err(_) => drop(writeln!(text, "file {path}: {} bytes that are no text\n", bytes.len())),
+            Err(_) => drop(writeln!(text, "file {path}: {} bytes, not text\n", bytes.len())),
         }
     }
     let allowed: Vec<&str> = wanted.allow.iter().map(|grant| grant.as_str()).collect();
@@ -102,7 +104,7 @@ fn describe(wanted: &LockablePack, locked: &LockedPack, (acts, tree): (&PackGran
     if !others.is_empty() {
         let (shown, rest) = others.split_at(others.len().min(MAX_OTHER_FILES));
         let more = if rest.is_empty() { String::new() } else { format!(", and {} more", rest.len()) };
-        let _ = writeln!(text, "files not shown, which what it runs may read: {}{more}\n", shown.join(", "));
+        let _ = writeln!(text, "other files that its programs can read: {}{more}\n", shown.join(", "));
     }
     for (grant, count) in acts.counts().into_iter().filter(|(title, _)| is_grant(title) && !allowed.contains(title)) {
         let _ = writeln!(text, "not allowed, and left out: {} with `{grant}`", count_noun(count, "step"));

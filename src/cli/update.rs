@@ -7,7 +7,7 @@ use similar::TextDiff;
 
 use super::new::Target;
 use super::pack_acts::PackGrantUses;
-use super::pack_project::{Moves, PackProject, is_within, print_failure};
+use super::pack_project::{PackProject, PacksToResolve, is_within, print_failure};
 use super::{Exit, Output, UpdateArgs};
 use crate::compile::FileBuffers;
 use crate::diagnostic::{count_noun, nearest, one_line, sanitize};
@@ -32,7 +32,7 @@ pub(super) fn run(arguments: &UpdateArgs, output: &Output) -> anyhow::Result<Exi
         Err(error) => return Ok(print_failure(&error, output)),
     };
     let texts = target.buffers(&text)?;
-    let lock = match project.complete(&Moves::Updated(key), &texts) {
+    let lock = match project.complete(&PacksToResolve::Updated(key), &texts) {
         Ok(lock) => lock,
         Err(error) => return Ok(print_failure(&error, output)),
     };
@@ -134,7 +134,7 @@ impl Change<'_> {
     fn diff(&self, key: &str) -> String {
         let tree = |lock: &PackLock| lock.packs.get(key).and_then(|pack| self.project.cache.read(&pack.digest).ok());
         let (Some(new), old) = (tree(self.after), tree(self.before)) else { return String::new() };
-        let Some(old) = old else { return "  the files as they were are not in the cache\n".to_owned() };
+        let Some(old) = old else { return "  the previous version is not in the cache\n".to_owned() };
         let acts_before = PackGrantUses::of(self.project, self.before, key, &FileBuffers::default());
         let acts_after = PackGrantUses::of(self.project, self.after, key, self.texts);
         let mut text = unified("what it does", &acts_before.comparable(), &acts_after.comparable());

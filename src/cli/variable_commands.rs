@@ -53,12 +53,12 @@ impl VariableCommands {
         earlier: &ParsedFiles,
     ) -> LoadedPacks {
         let loaded = load_again(place, environment, &self.outputs, earlier);
-        if loaded.findings.report.has_errors() {
+        if loaded.load_context.report.has_errors() {
             return loaded;
         }
-        self.outputs.retain(&loaded.findings.commands);
+        self.outputs.retain(&loaded.load_context.commands);
         let is_due = |command: &&Vec<String>| refresh || !self.outputs.contains(command);
-        let due: Vec<Vec<String>> = loaded.findings.commands.iter().filter(is_due).cloned().collect();
+        let due: Vec<Vec<String>> = loaded.load_context.commands.iter().filter(is_due).cloned().collect();
         if due.is_empty() {
             return loaded;
         }

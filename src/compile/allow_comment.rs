@@ -138,7 +138,7 @@ fn silence(report: &mut Report, allowed: &mut [AllowedCode]) {
 }
 
 fn warn_unused(allowed: &AllowedCode, report: &mut Report) {
-    if ENVIRONMENT_CODES.contains(&allowed.code) || allowed.code.is_of_client() {
+    if ENVIRONMENT_CODES.contains(&allowed.code) || allowed.code.is_client_code() {
         return;
     }
     let message = format!("unused `allow`: no warning `{}` here", allowed.code.as_str());

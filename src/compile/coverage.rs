@@ -75,14 +75,14 @@ impl LoadCoverage {
 impl Compiler<'_> {
     /// Marks a part, if the load records what is reached.
     pub fn mark(&mut self, kind: PartKind, at: Location, label: impl Into<String>) -> Option<CoverageMarker> {
-        self.findings.coverage.as_mut().map(|coverage| coverage.mark(kind, at, label))
+        self.load_context.coverage.as_mut().map(|coverage| coverage.mark(kind, at, label))
     }
 
     /// Compiles what no test can reach, and so is no part of what is recorded.
-    pub fn without_marks<R>(&mut self, work: impl FnOnce(&mut Compiler<'_>) -> R) -> R {
-        let coverage = self.findings.coverage.take();
+    pub fn without_coverage<R>(&mut self, work: impl FnOnce(&mut Compiler<'_>) -> R) -> R {
+        let coverage = self.load_context.coverage.take();
         let result = work(self);
-        self.findings.coverage = coverage;
+        self.load_context.coverage = coverage;
         result
     }
 
@@ -96,7 +96,7 @@ impl Compiler<'_> {
 
     /// Adds a branch of a template, or of a partial.
     pub fn add_branch(&mut self, at: Span, branch: &Branch) {
-        if let Some(coverage) = &mut self.findings.coverage {
+        if let Some(coverage) = &mut self.load_context.coverage {
             coverage.add_branch(at, &branch.label, &branch.marker);
         }
     }

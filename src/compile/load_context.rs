@@ -1,4 +1,4 @@
-//! The findings of one load: diagnostics, trees, and the files on which it depends.
+//! The context of one load: diagnostics, trees, and the files on which it depends.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::diagnostic::{FileId, Report, SourceFile};
 use crate::files::{FileError, FileStamp, Folder};
 use crate::yaml::{Document, Documents, Location, decode};
 
-/// The findings of one load.
+/// The context of one load.
 #[derive(Debug, Default)]
 pub struct LoadContext {
     /// The diagnostics and their sources.

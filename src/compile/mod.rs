@@ -1,6 +1,6 @@
 //! Compiles the values of a manifest: templates, JSON Schemas and files.
 //!
-//! A [`Compiler`] holds the scope, files and grants of one entry, and reports into the findings of the load.
+//! A [`Compiler`] holds the scope, files and grants of one entry, and reports into the context of the load.
 //! What is not here: the parts of an entry (catalog/, action/).
 
 mod shell_variable;
@@ -25,7 +25,7 @@ pub use load_context::{FileBuffers, LoadContext, LoadContextCounts, LoadDependen
 pub use mime_type::MimeType;
 pub use pack::{Environment, FILES_GRANT, GrantUse, Grants, LockedGrants, Pack, PackVariable};
 pub use placeholder::TILDE_HELP;
-pub use sandbox::{NetworkRules, SandboxPath, SandboxPlace, SandboxRules, SandboxUse};
+pub use sandbox::{NetworkRules, SandboxPath, SandboxRules, SandboxTarget, SandboxUse};
 pub use schema::{LocatedJson, shape_of};
 pub use shell_variable::ShellVariableCheck;
 pub use template::{Exposure, JsonTemplate};
@@ -42,8 +42,8 @@ pub const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// Compiles the values of one entry.
 pub struct Compiler<'a> {
-    /// The findings of the load.
-    pub findings: &'a mut LoadContext,
+    /// The context of the load.
+    pub load_context: &'a mut LoadContext,
     /// The pack that the entry belongs to.
     pub pack: &'a Pack,
     /// The folder of the file of the entry, relative to the pack.
@@ -64,9 +64,9 @@ pub struct Compiler<'a> {
 
 impl<'a> Compiler<'a> {
     /// A compiler for the entries of one file.
-    pub fn new(findings: &'a mut LoadContext, pack: &'a Pack, base: &'a Path) -> Compiler<'a> {
+    pub fn new(load_context: &'a mut LoadContext, pack: &'a Pack, base: &'a Path) -> Compiler<'a> {
         Compiler {
-            findings,
+            load_context,
             pack,
             base,
             scope_shape: ScopeShape::new(),
@@ -82,8 +82,8 @@ impl<'a> Compiler<'a> {
     pub fn has_grant(&mut self, grant: &'static str, at: Location) -> bool {
         if let Some(locked) = &self.pack.locked {
             let is_withheld = locked.withheld.contains(grant);
-            let value = self.findings.documents.json(at);
-            self.findings.acts.push(GrantUse { key: locked.key.clone(), grant, at, value, is_withheld });
+            let value = self.load_context.documents.json(at);
+            self.load_context.acts.push(GrantUse { key: locked.key.clone(), grant, at, value, is_withheld });
         }
         self.pack.grants.allows(grant)
     }
@@ -117,22 +117,22 @@ impl<'a> Compiler<'a> {
 
     /// The location of a key of the map at `at`, or that of the map.
     pub fn key_location(&self, at: Location, key: &str) -> Location {
-        self.findings.documents.key_at(at, &format!("/{key}"))
+        self.load_context.documents.key_at(at, &format!("/{key}"))
     }
 
     /// Reports an error.
     pub fn error(&mut self, code: Code, at: impl Into<Span>, message: impl Into<String>) -> &mut Diagnostic {
-        self.findings.report.error(code, at.into(), message)
+        self.load_context.report.error(code, at.into(), message)
     }
 
     /// Reports a warning.
     pub fn warning(&mut self, code: Code, at: impl Into<Span>, message: impl Into<String>) -> &mut Diagnostic {
-        self.findings.report.warning(code, at.into(), message)
+        self.load_context.report.warning(code, at.into(), message)
     }
 
     /// Reports a note.
     pub fn note(&mut self, code: Code, at: impl Into<Span>, message: impl Into<String>) -> &mut Diagnostic {
-        self.findings.report.note(code, at.into(), message)
+        self.load_context.report.note(code, at.into(), message)
     }
 
     /// A path of this file, relative to the pack; reports one that escapes the pack.
@@ -175,17 +175,17 @@ impl<'a> Compiler<'a> {
         if name.trim() != "workspace" {
             return None;
         }
-        self.findings.dependencies.workspace = Some(self.pack.workspace.clone());
+        self.load_context.dependencies.workspace = Some(self.pack.workspace.clone());
         Some(self.pack.workspace.clone())
     }
 
     /// The bytes of a file of the pack, which is then watched.
     pub fn read_file(&mut self, written: &str, at: Location) -> Option<Vec<u8>> {
         let path = self.resolve_path(written, at)?;
-        self.findings.dependencies.files.insert(self.pack.folder.path().join(&path));
-        match self.findings.read(&self.pack.folder, &path) {
+        self.load_context.dependencies.files.insert(self.pack.folder.path().join(&path));
+        match self.load_context.read(&self.pack.folder, &path) {
             Ok(bytes) => {
-                self.findings.content_digests.push(sha256(&bytes));
+                self.load_context.content_digests.push(sha256(&bytes));
                 Some(bytes)
             }
             Err(error) => {
@@ -198,11 +198,11 @@ impl<'a> Compiler<'a> {
     /// Reads and decodes a text of the pack by its path from there, which is then watched. Gives its stamp too, where that
     /// tells every later version from this one.
     pub fn read_source(&mut self, path: &Spanned<PathBuf>) -> Option<(FileId, Option<FileStamp>)> {
-        self.findings.dependencies.files.insert(self.pack.folder.path().join(&path.value));
-        match self.findings.read_stamped(&self.pack.folder, path) {
+        self.load_context.dependencies.files.insert(self.pack.folder.path().join(&path.value));
+        match self.load_context.read_stamped(&self.pack.folder, path) {
             Ok((bytes, stamp)) => {
                 let shown = self.pack.display_path(path);
-                Some((self.findings.decode(&bytes, &shown)?, stamp))
+                Some((self.load_context.decode(&bytes, &shown)?, stamp))
             }
             Err(error) => {
                 self.report_file_error(&error, &path.to_string_lossy(), path.location);
@@ -217,10 +217,10 @@ impl<'a> Compiler<'a> {
         if !path.is_absolute() || self.pack.grants != Grants::All {
             return self.read_file(written, written.location);
         }
-        self.findings.dependencies.files.insert(path.to_owned());
+        self.load_context.dependencies.files.insert(path.to_owned());
         match Folder::read_anywhere(path, MAX_FILE_BYTES) {
             Ok(bytes) => {
-                self.findings.content_digests.push(sha256(&bytes));
+                self.load_context.content_digests.push(sha256(&bytes));
                 Some(bytes)
             }
             Err(error) => {
@@ -234,8 +234,8 @@ impl<'a> Compiler<'a> {
     pub fn resolve_file(&mut self, written: &str, at: Location) -> Option<PathBuf> {
         let path = self.resolve_path(written, at)?;
         let absolute = self.pack.folder.path().join(&path);
-        let is_buffer = self.findings.buffers.get(&absolute).is_some();
-        self.findings.dependencies.files.insert(absolute);
+        let is_buffer = self.load_context.buffers.get(&absolute).is_some();
+        self.load_context.dependencies.files.insert(absolute);
         match self.pack.folder.stat(&path) {
             Err(_) if is_buffer => Some(path),
             Ok(stat) if stat.is_dir => {
@@ -301,8 +301,8 @@ impl<'a> Compiler<'a> {
     pub fn read_text_file(&mut self, path: &Spanned<String>) -> Option<Spanned<String>> {
         let bytes = self.read_file(path, path.location)?;
         let shown = self.pack.display_path(&self.resolve_path(path, path.location)?);
-        let file = self.findings.decode(&bytes, &shown)?;
-        let text = self.findings.report.sources.get(file)?.text().to_string();
+        let file = self.load_context.decode(&bytes, &shown)?;
+        let text = self.load_context.report.sources.get(file)?.text().to_string();
         Some(Spanned::new(text, Location::start_of(file)))
     }
 }

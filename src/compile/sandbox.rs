@@ -29,12 +29,12 @@ pub struct SandboxPath {
     /// As written, or as shown.
     pub display_path: String,
     /// Where it is.
-    pub place: SandboxPlace,
+    pub place: SandboxTarget,
 }
 
 /// Where a path leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SandboxPlace {
+pub enum SandboxTarget {
     /// Below a folder, which no link leaves.
     Beneath(PathBuf, PathBuf),
     /// Anywhere.
@@ -69,7 +69,7 @@ impl SandboxPath {
     /// A path below a folder.
     pub fn below(root: &Path, path: &Path) -> SandboxPath {
         let display_path = if path.as_os_str().is_empty() { ".".into() } else { path.to_string_lossy().into_owned() };
-        SandboxPath { display_path, place: SandboxPlace::Beneath(root.to_owned(), path.to_owned()) }
+        SandboxPath { display_path, place: SandboxTarget::Beneath(root.to_owned(), path.to_owned()) }
     }
 }
 
@@ -93,16 +93,16 @@ impl Compiler<'_> {
             return self.sandbox_variable(written);
         }
         if Path::new(written.as_str()).is_absolute() && self.pack.grants == Grants::All {
-            let place = SandboxPlace::Anywhere(written.value.clone().into());
+            let place = SandboxTarget::Anywhere(written.value.clone().into());
             return Some(SandboxPath { display_path: written.value.clone(), place });
         }
         let path = self.resolve_path(written, written.location)?;
         if self.pack.folder.stat(&path).is_err() {
             self.error(Code::NotFound, written.location, format!("file or folder `{}` not found", written.value))
-                .help("create it: a sandbox opens what exists");
+                .help("create it first: a sandbox can only open what exists");
             return None;
         }
-        let place = SandboxPlace::Beneath(self.pack.folder.path().to_owned(), path);
+        let place = SandboxTarget::Beneath(self.pack.folder.path().to_owned(), path);
         Some(SandboxPath { display_path: written.value.clone(), place })
     }
 
@@ -113,7 +113,7 @@ impl Compiler<'_> {
         if let Some(workspace) = self.workspace(written) {
             return Some(SandboxPath {
                 display_path: "workspace".to_owned(),
-                place: SandboxPlace::Anywhere(workspace),
+                place: SandboxTarget::Anywhere(workspace),
             });
         }
         let template: Template<TextSlot> = self.template(written, Exposure::Private)?;
@@ -130,8 +130,8 @@ impl Compiler<'_> {
         self.check_folder_variable(name, written.location)?;
         let value = self.pack.env.variables.get(name).and_then(|variable| variable.value.as_deref());
         let place = match value {
-            Some(value) => SandboxPlace::Anywhere(self.pack.folder.path().join(value)),
-            None => SandboxPlace::Unset,
+            Some(value) => SandboxTarget::Anywhere(self.pack.folder.path().join(value)),
+            None => SandboxTarget::Unset,
         };
         Some(SandboxPath { display_path: format!("{env}.{name}"), place })
     }
@@ -155,7 +155,7 @@ impl Compiler<'_> {
         let message = format!("invalid port `{text}` in `network`, expected a number from 1 to 65535");
         let diagnostic = self.error(Code::BadValue, written.location, message);
         match text.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok()) {
-            Some(port) => diagnostic.help(format!("write `{port}`: the system holds ports, and knows no host names")),
+            Some(port) => diagnostic.help(format!("write `{port}`: a sandbox restricts ports, not host names")),
             None => diagnostic.help("for example `network: [443]`"),
         };
         None
@@ -171,7 +171,7 @@ impl Compiler<'_> {
             };
             if holds_manifest {
                 self.warning(Code::Unsafe, path.location, format!("`{}` holds the manifest", path.value))
-                    .help("write a folder below it, such as `out`: who writes a manifest decides what it may do");
+                    .help("write a folder below it, such as `out`: a program that can write the manifest could allow itself anything");
             }
         }
     }

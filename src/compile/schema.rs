@@ -32,14 +32,14 @@ impl Compiler<'_> {
             return Some(LocatedJson { value: json.0.clone(), location: json.location, folder: self.base.to_owned() });
         };
         let path = path.to_owned();
-        let at = self.findings.documents.value_at(json.location, "/file");
+        let at = self.load_context.documents.value_at(json.location, "/file");
         let text = self.read_text_file(&Spanned::new(path.clone(), at))?;
         let is_json = Path::new(&path).extension().is_some_and(|extension| extension == "json");
         let parser = if is_json { parse_json } else { parse };
-        let document = parser(text.location.file(), &mut self.findings.report)?;
+        let document = parser(text.location.file(), &mut self.load_context.report)?;
         let value = document.json(document.root());
         let folder = self.base.join(&path).parent().map(Path::to_owned).unwrap_or_default();
-        Some(LocatedJson { value, location: self.findings.documents.add(document), folder })
+        Some(LocatedJson { value, location: self.load_context.documents.add(document), folder })
     }
 
     /// Compiles a schema and reports its errors.
@@ -74,8 +74,8 @@ impl Compiler<'_> {
             }
         };
         let compiled = Schema::compile(schema, &refs);
-        self.findings.dependencies.files.extend(read_paths.into_inner());
-        self.findings.content_digests.extend(digests.into_inner());
+        self.load_context.dependencies.files.extend(read_paths.into_inner());
+        self.load_context.content_digests.extend(digests.into_inner());
         compiled
     }
 
@@ -83,7 +83,7 @@ impl Compiler<'_> {
     pub fn warn_unexpanded_schema(&mut self, schema: &Value, at: Location) {
         let Some(keywords) = schema.as_object() else { return };
         for (key, value) in keywords {
-            let below = self.findings.documents.value_at(at, &pointer::join("", key));
+            let below = self.load_context.documents.value_at(at, &pointer::join("", key));
             match key.as_str() {
                 "title" | "description" | "default" | "const" | "enum" | "examples" | "enumNames" | "complete" => {
                     self.warn_unexpanded_texts(value, below);
@@ -102,7 +102,7 @@ impl Compiler<'_> {
     /// The same for the schemas in a map or list.
     pub fn warn_unexpanded_schemas(&mut self, schemas: &Value, at: Location) {
         for (key, schema) in children(schemas) {
-            let below = self.findings.documents.value_at(at, &pointer::join("", &key));
+            let below = self.load_context.documents.value_at(at, &pointer::join("", &key));
             self.warn_unexpanded_schema(schema, below);
         }
     }
@@ -112,7 +112,7 @@ impl Compiler<'_> {
             Value::String(text) => self.warn_unexpanded(&Spanned::new(text.clone(), at)),
             Value::Array(items) => {
                 for (index, item) in items.iter().enumerate() {
-                    self.warn_unexpanded_texts(item, self.findings.documents.value_at(at, &format!("/{index}")));
+                    self.warn_unexpanded_texts(item, self.load_context.documents.value_at(at, &format!("/{index}")));
                 }
             }
             _ => {}
@@ -121,8 +121,8 @@ impl Compiler<'_> {
 
     /// Reports an error of a schema at `location`.
     pub fn report_schema_error(&mut self, error: SchemaError, location: Location, severity: Severity) {
-        let span = self.findings.documents.value_at(location, &error.at).span();
-        self.findings.report.add_located(severity, Code::Schema, span, error);
+        let span = self.load_context.documents.value_at(location, &error.at).span();
+        self.load_context.report.add_located(severity, Code::Schema, span, error);
     }
 }
 

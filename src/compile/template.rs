@@ -101,7 +101,7 @@ impl Compiler<'_> {
 
     /// The span in the file of a range of a string.
     pub fn span_within(&self, at: Location, range: std::ops::Range<usize>) -> Span {
-        self.findings.documents.span_within(&self.findings.report.sources, at, range)
+        self.load_context.documents.span_within(&self.load_context.report.sources, at, range)
     }
 
     fn check_secrets(&mut self, reads: &[Vec<String>], at: Location, exposure: Exposure) {
@@ -122,7 +122,7 @@ impl Compiler<'_> {
             ),
             Exposure::Private | Exposure::Credential | Exposure::Variable => return,
         };
-        self.findings.report.add(severity, Code::Secret, at, message).help(help);
+        self.load_context.report.add(severity, Code::Secret, at, message).help(help);
     }
 
     /// Warns of a variable that is a credential and no secret.
@@ -180,13 +180,13 @@ impl Compiler<'_> {
             }
             Value::Array(items) => {
                 let mut item = |(index, item): (usize, &Value)| {
-                    self.json_template(item, self.findings.documents.value_at(at, &format!("/{index}")), exposure)
+                    self.json_template(item, self.load_context.documents.value_at(at, &format!("/{index}")), exposure)
                 };
                 JsonTemplate::List(items.iter().enumerate().map(&mut item).collect())
             }
             Value::Object(fields) => {
                 let mut field = |(key, value): (&String, &Value)| {
-                    let location = self.findings.documents.value_at(at, &pointer::join("", key));
+                    let location = self.load_context.documents.value_at(at, &pointer::join("", key));
                     (key.clone(), self.json_template(value, location, exposure))
                 };
                 JsonTemplate::Map(fields.iter().map(&mut field).collect())

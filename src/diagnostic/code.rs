@@ -21,7 +21,7 @@ macro_rules! codes {
             }
 
             /// Whether it is of one client, and so found by `check --clients` alone.
-            pub fn is_of_client(self) -> bool {
+            pub fn is_client_code(self) -> bool {
                 self.as_str().starts_with("client-") && self != Code::ClientCompatibility
             }
 

@@ -26,11 +26,11 @@ impl FileAttributes {
         let value = |name: CString| Some((getxattr_to_end(file, &name).ok()?, name));
         let extended = names.into_iter().filter(|name| name.as_c_str() != CAPABILITIES).filter_map(value);
         let extended = extended.map(|(value, name)| (name, value)).collect();
-        Ok(FileAttributes { owner: Some((meta.uid(), meta.gid())), extended, ..FileAttributes::of_mode(meta.mode()) })
+        Ok(FileAttributes { owner: Some((meta.uid(), meta.gid())), extended, ..FileAttributes::with_mode(meta.mode()) })
     }
 
     /// The permissions alone.
-    pub(super) fn of_mode(mode: u32) -> FileAttributes {
+    pub(super) fn with_mode(mode: u32) -> FileAttributes {
         FileAttributes { mode: mode & PERMISSION_BITS, owner: None, extended: Vec::new() }
     }
 

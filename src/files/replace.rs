@@ -80,7 +80,7 @@ impl DirEntryName {
         }
         let (old, attributes, version) = match self.old_file(overwrite)? {
             Some(old) => (Some(old.file), Some(old.attributes), Some(old.version)),
-            None => (None, mode.map(FileAttributes::of_mode), None),
+            None => (None, mode.map(FileAttributes::with_mode), None),
         };
         let (mut temporary, mut file) = self.create_temporary(attributes.is_some())?;
         fill(old, &mut file)?;

@@ -92,7 +92,7 @@ impl UsageLine {
         Some(match used {
             Some(_) => format!("the usage has other forms, such as {shown}: write a tool for each that is needed"),
             None => {
-                format!("the usage asks for further words, such as in {shown}: write a tool for each that is needed")
+                format!("the usage requires more words, such as in {shown}: write a tool for each that you need")
             }
         })
     }
@@ -160,7 +160,7 @@ fn positionals(usage: &str, words: &[&str], has_bracketed_placeholders: bool) ->
     found
 }
 
-/// How often what stands in a bracket is given.
+/// How often a group in brackets may occur.
 #[derive(Clone, Copy)]
 struct Occurrence {
     is_required: bool,

@@ -38,12 +38,12 @@ pub(super) struct VariableSources<'a> {
 pub(super) fn resolve_variables(
     manifest: &Manifest,
     sources: &VariableSources<'_>,
-    findings: &mut LoadContext,
+    load_context: &mut LoadContext,
 ) -> DeclaredVariables {
     let mut found = DeclaredVariables { environment: Environment::default(), unset: Vec::new() };
     for (name, entry) in &manifest.env {
         if !is_identifier(name) {
-            findings
+            load_context
                 .report
                 .error(
                     Code::BadName,
@@ -52,19 +52,20 @@ pub(super) fn resolve_variables(
                 )
                 .help("use letters, digits and `_`");
         }
-        let declared = declaration(name, entry, findings);
-        check_source(name, &declared, sources.is_served, findings);
+        let declared = declaration(name, entry, load_context);
+        check_source(name, &declared, sources.is_served, load_context);
         let sourced = match sources.environment.replaces(name) {
             true => None,
-            false => sourced_variable(name, &declared, sources, findings),
+            false => sourced_variable(name, &declared, sources, load_context),
         };
         let is_sourced = sourced.is_some();
-        let mut variable = sourced.unwrap_or_else(|| resolve_variable(name, &declared, sources.environment, findings));
+        let mut variable =
+            sourced.unwrap_or_else(|| resolve_variable(name, &declared, sources.environment, load_context));
         variable.secret |= sources.secrets.contains(&name.value);
-        check_secret_length(name, &variable, findings);
+        check_secret_length(name, &variable, load_context);
         if variable.value.is_none() && declared.required == Some(true) && !is_sourced {
             found.unset.push(name.value.clone());
-            findings
+            load_context
                 .report
                 .note(
                     Code::UnsetVariable,
@@ -80,12 +81,12 @@ pub(super) fn resolve_variables(
 }
 
 /// The declaration of a variable; one without keys is empty.
-fn declaration(name: &Spanned<String>, entry: &Spanned<EnvEntry>, findings: &mut LoadContext) -> EnvVariable {
+fn declaration(name: &Spanned<String>, entry: &Spanned<EnvEntry>, load_context: &mut LoadContext) -> EnvVariable {
     match &entry.value {
         EnvEntry::Keys(variable) => variable.clone(),
         EnvEntry::Null(()) => EnvVariable::default(),
         EnvEntry::Bare(Scalar(value)) => {
-            findings
+            load_context
                 .report
                 .error(
                     Code::WrongType,
@@ -99,10 +100,10 @@ fn declaration(name: &Spanned<String>, entry: &Spanned<EnvEntry>, findings: &mut
 }
 
 /// Reports a `file` or `command` with what excludes it, and in a pack.
-fn check_source(name: &Spanned<String>, declared: &EnvVariable, is_served: bool, findings: &mut LoadContext) {
+fn check_source(name: &Spanned<String>, declared: &EnvVariable, is_served: bool, load_context: &mut LoadContext) {
     let file = declared.file.as_ref().map(|file| ("file", file.location));
     let command = declared.command.as_ref().map(|command| ("command", command.location));
-    let report = &mut findings.report;
+    let report = &mut load_context.report;
     let Some((key, at)) = file.or(command) else { return };
     if let (Some(_), Some((_, command))) = (file, command) {
         report.error(Code::Conflict, command.span(), "`command` cannot be used with `file`").help("remove one of them");
@@ -129,13 +130,13 @@ fn sourced_variable(
     name: &Spanned<String>,
     declared: &EnvVariable,
     sources: &VariableSources<'_>,
-    findings: &mut LoadContext,
+    load_context: &mut LoadContext,
 ) -> Option<PackVariable> {
     let value = match (&declared.file, &declared.command) {
         (None, None) => return None,
         _ if !sources.is_served => None,
-        (Some(file), _) => variable_file::read_variable(file, findings),
-        (None, Some(command)) => command_value(name, command, sources.commands, findings),
+        (Some(file), _) => variable_file::read_variable(file, load_context),
+        (None, Some(command)) => command_value(name, command, sources.commands, load_context),
     };
     Some(PackVariable { value, secret: declared.secret != Some(false), default: None, is_external: true })
 }
@@ -146,19 +147,19 @@ pub(crate) fn is_unexpanded(value: &str) -> bool {
 }
 
 /// Reports short secrets: redacting them would spoil unrelated text.
-fn check_secret_length(name: &Spanned<String>, variable: &PackVariable, findings: &mut LoadContext) {
+fn check_secret_length(name: &Spanned<String>, variable: &PackVariable, load_context: &mut LoadContext) {
     let Some(value) = variable.value.as_deref().filter(|_| variable.secret) else { return };
     let length = value.trim().chars().count();
     let message = format!("secret `{}` is too short: {length} characters", name.value);
     let place = name.location.span();
     if length < MIN_SECRET_CHARS {
         let help = format!("use {SAFE_SECRET_CHARS} characters or more: a shorter value cannot be redacted");
-        findings.report.error(Code::Secret, place, message).help(help);
+        load_context.report.error(Code::Secret, place, message).help(help);
     } else if length < SAFE_SECRET_CHARS {
         let help = format!(
             "use {SAFE_SECRET_CHARS} characters or more: a shorter value is also redacted where it occurs by chance"
         );
-        findings.report.warning(Code::Secret, place, message).help(help);
+        load_context.report.warning(Code::Secret, place, message).help(help);
     }
 }
 
@@ -166,12 +167,12 @@ fn resolve_variable(
     name: &Spanned<String>,
     declared: &EnvVariable,
     values: &EnvSource,
-    findings: &mut LoadContext,
+    load_context: &mut LoadContext,
 ) -> PackVariable {
     let secret = declared.secret == Some(true);
     let default = declared.default.as_ref().map(|default| default.value.0.clone());
     if let (true, Some(default)) = (secret, &declared.default) {
-        findings
+        load_context
             .report
             .warning(
                 Code::Secret,
@@ -184,7 +185,7 @@ fn resolve_variable(
     let unexpanded = given.as_deref().is_some_and(is_unexpanded);
     if unexpanded {
         let words = format!("unexpanded value of `{}`: `${{…}}`", name.value);
-        findings
+        load_context
             .report
             .warning(Code::UnsetVariable, name.location.span(), words)
             .help("set the variable: an unexpanded value counts as not set");
@@ -195,12 +196,12 @@ fn resolve_variable(
 }
 
 /// The variables that an importer passes to a pack, rendered from its own.
-pub(super) fn pack_env(
+pub(super) fn pack_environment(
     written: &NamedMap<Spanned<Scalar>>,
     importer: &Pack,
-    findings: &mut LoadContext,
+    load_context: &mut LoadContext,
 ) -> (EnvSource, Vec<String>) {
-    let mut compiler = Compiler::new(findings, importer, std::path::Path::new(""));
+    let mut compiler = Compiler::new(load_context, importer, std::path::Path::new(""));
     compiler.scope_shape = ScopeShape::new().with_name("env", importer.env.shape());
     let scope =
         Scope::new(Map::new(), Arc::new(ScopeConstants { env: importer.env.values(), ..ScopeConstants::default() }));
@@ -225,12 +226,12 @@ pub(super) fn warn_undeclared(
     written: &NamedMap<Spanned<Scalar>>,
     pack: &Environment,
     at: Location,
-    findings: &mut LoadContext,
+    load_context: &mut LoadContext,
 ) {
     for name in written.keys().filter(|name| !pack.variables.contains_key(&name.value)) {
         let message = format!("undeclared variable `{}` in the `env` of a pack", name.value);
         let place = name.location.span();
-        findings
+        load_context
             .report
             .warning(Code::Unused, place, message)
             .did_you_mean(name, place, pack.variables.keys().map(String::as_str))
@@ -243,7 +244,7 @@ pub(super) fn note_not_passed(
     import: PackImport<'_>,
     pack: &Environment,
     process_env: &EnvSource,
-    findings: &mut LoadContext,
+    load_context: &mut LoadContext,
 ) {
     let PackImport { key, reference } = import;
     for name in pack.variables.keys().filter(|name| !reference.env.contains_key(name.as_str())) {
@@ -251,7 +252,7 @@ pub(super) fn note_not_passed(
             continue;
         }
         let words = format!("variable `{name}` is set but not passed to the pack `{}`", key.value);
-        findings
+        load_context
             .report
             .note(Code::UnsetVariable, key.location.span(), words)
             .help(format!("declare `{name}` under `env`, and write `env: {{ {name}: \"{{{{env.{name}}}}}\" }}` here"));

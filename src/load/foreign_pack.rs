@@ -59,14 +59,14 @@ struct FoundPrompts {
 pub(super) fn formats_of(
     reference: &Spanned<PackRef>,
     folder: &Folder,
-    findings: &mut LoadContext,
+    load_context: &mut LoadContext,
 ) -> Option<Spanned<PackFormats>> {
     if reference.format.is_some() {
         return reference.format.clone();
     }
     let mut has_manifest = false;
     for name in MANIFEST_NAMES {
-        findings.dependencies.files.insert(folder.path().join(name));
+        load_context.dependencies.files.insert(folder.path().join(name));
         has_manifest |= !matches!(folder.stat(Path::new(name)), Err(FileError::NotFound { .. }));
     }
     (!has_manifest).then(|| Spanned::new(PackFormats::One(PackFormatName::Auto), reference.location))
@@ -87,31 +87,31 @@ pub(super) fn load(
     formats: &Spanned<PackFormats>,
     foreign_pack: ForeignPack<'_>,
     importer: &Pack,
-    findings: &mut LoadContext,
+    load_context: &mut LoadContext,
 ) -> Option<LoadedPack> {
-    refuse_env(reference, findings);
+    refuse_env(reference, load_context);
     let withheld = foreign_pack.locked.as_ref().map(|locked| locked.withheld.clone()).unwrap_or_default();
-    let acting = foreign_rights::read(reference, &withheld, importer, findings);
+    let acting = foreign_rights::read(reference, &withheld, importer, load_context);
     let names = formats.value.items();
     if names.is_empty() {
-        findings.report.error(Code::MissingKey, formats.location.span(), "empty `format`");
+        load_context.report.error(Code::MissingKey, formats.location.span(), "empty `format`");
         return None;
     }
     let is_auto = names.contains(&PackFormatName::Auto);
-    if is_auto && report_marketplace(&foreign_pack, findings) {
+    if is_auto && report_marketplace(&foreign_pack, load_context) {
         return None;
     }
     let claims = FormatClaims::new(names).ok()?;
     let mut found = FoundPrompts::default();
-    for files in claims.assign_paths(&foreign_pack.name, walk(&claims, &foreign_pack, findings)?) {
-        let FoundPrompts { prompts, skills } = read_format(files, acting.rights, &foreign_pack, findings);
+    for files in claims.assign_paths(&foreign_pack.name, walk(&claims, &foreign_pack, load_context)?) {
+        let FoundPrompts { prompts, skills } = read_format(files, acting.rights, &foreign_pack, load_context);
         found.prompts.extend(prompts);
         found.skills.extend(skills);
     }
-    if found.prompts.is_empty() && found.skills.is_empty() && !report_marketplace(&foreign_pack, findings) {
-        report_no_prompts(&claims, reference, &foreign_pack, findings);
+    if found.prompts.is_empty() && found.skills.is_empty() && !report_marketplace(&foreign_pack, load_context) {
+        report_no_prompts(&claims, reference, &foreign_pack, load_context);
     }
-    let (foreign_prompts, foreign_skills) = name_and_select(found, &foreign_pack, reference, findings);
+    let (foreign_prompts, foreign_skills) = name_and_select(found, &foreign_pack, reference, load_context);
     Some(LoadedPack {
         pack: text_pack(&foreign_pack, acting, importer),
         prefix: foreign_pack.prefix,
@@ -126,7 +126,7 @@ pub(super) fn load(
 }
 
 /// Reports keys of a pack with a manifest that are for prompts of other programs.
-pub(super) fn refuse_keys(reference: &Spanned<PackRef>, findings: &mut LoadContext) {
+pub(super) fn refuse_keys(reference: &Spanned<PackRef>, load_context: &mut LoadContext) {
     let reads = reference.allow.iter().flat_map(Allow::grants).any(|grant| grant == Grant::Read);
     for (key, word, is_written, help) in [
         ("only", "only", reference.only.is_some(), "the manifest of a pack names the prompts that it serves"),
@@ -139,18 +139,18 @@ pub(super) fn refuse_keys(reference: &Spanned<PackRef>, findings: &mut LoadConte
         ("allow", "read", reads, "write `files` for files outside of the pack"),
     ] {
         if is_written {
-            let at = findings.documents.key_at(reference.location, &format!("/{key}"));
+            let at = load_context.documents.key_at(reference.location, &format!("/{key}"));
             let message = format!("`{word}` cannot be used without `format`");
-            findings.report.error(Code::Conflict, at.span(), message).help(help);
+            load_context.report.error(Code::Conflict, at.span(), message).help(help);
         }
     }
 }
 
 /// Reports variables, which texts have no use for.
-fn refuse_env(reference: &Spanned<PackRef>, findings: &mut LoadContext) {
+fn refuse_env(reference: &Spanned<PackRef>, load_context: &mut LoadContext) {
     if !reference.env.is_empty() {
-        let at = findings.documents.key_at(reference.location, "/env");
-        findings
+        let at = load_context.documents.key_at(reference.location, "/env");
+        load_context
             .report
             .error(Code::Conflict, at.span(), "`env` cannot be used with `format`")
             .help("prompts of other programs read no variables");
@@ -162,24 +162,24 @@ fn read_format(
     files: FormatFiles,
     rights: PackGrants,
     foreign_pack: &ForeignPack<'_>,
-    findings: &mut LoadContext,
+    load_context: &mut LoadContext,
 ) -> FoundPrompts {
     let FormatFiles { format, is_auto, paths } = files;
-    let files: Vec<_> = paths.into_iter().filter_map(|path| read_file(path, foreign_pack, findings)).collect();
+    let files: Vec<_> = paths.into_iter().filter_map(|path| read_file(path, foreign_pack, load_context)).collect();
     let paths: HashMap<_, _> = files.iter().map(|file| (file.id, file.path.clone())).collect();
     let mut folder = PackFolder { name: &foreign_pack.name, files, is_auto, rights };
     let path = |prompt: &ForeignPrompt| paths.get(&prompt.at.file()).cloned().unwrap_or_default();
-    let prompts = format.read(&folder, &mut findings.report);
+    let prompts = format.read(&folder, &mut load_context.report);
     let found = FoundPrompts {
         prompts: prompts.into_iter().map(|prompt| (path(&prompt), prompt)).collect(),
         skills: format.skills(&folder),
     };
     if let Some(locked) = &foreign_pack.locked {
         folder.rights = PackGrants { scripts: true, reads: true, is_withheld: false };
-        let reported = findings.report.diagnostics().len();
-        let prompts = format.read(&folder, &mut findings.report);
-        findings.report.truncate(reported);
-        findings.acts.extend(prompts.iter().flat_map(|prompt| grant_uses_of(prompt, locked)));
+        let reported = load_context.report.diagnostics().len();
+        let prompts = format.read(&folder, &mut load_context.report);
+        load_context.report.truncate(reported);
+        load_context.acts.extend(prompts.iter().flat_map(|prompt| grant_uses_of(prompt, locked)));
     }
     found
 }
@@ -213,7 +213,7 @@ fn path_text(piece: &TextPiece) -> &str {
 }
 
 /// The files that any format may read, whose folders are watched from now on.
-fn walk(claims: &FormatClaims, foreign_pack: &ForeignPack<'_>, findings: &mut LoadContext) -> Option<Vec<String>> {
+fn walk(claims: &FormatClaims, foreign_pack: &ForeignPack<'_>, load_context: &mut LoadContext) -> Option<Vec<String>> {
     let walked = claims
         .walk_globs()
         .map_err(|error| error.message)
@@ -221,23 +221,23 @@ fn walk(claims: &FormatClaims, foreign_pack: &ForeignPack<'_>, findings: &mut Lo
     let walked = match walked {
         Ok(walked) => walked,
         Err(error) => {
-            findings.report.error(Code::Unreadable, foreign_pack.path.location.span(), error);
+            load_context.report.error(Code::Unreadable, foreign_pack.path.location.span(), error);
             return None;
         }
     };
     let root = foreign_pack.folder.path();
-    findings.dependencies.folders.extend(walked.folders.iter().map(|folder| root.join(folder)));
+    load_context.dependencies.folders.extend(walked.folders.iter().map(|folder| root.join(folder)));
     Some(walked.files.into_iter().map(|entry| entry.path).collect())
 }
 
-fn read_file(path: String, foreign_pack: &ForeignPack<'_>, findings: &mut LoadContext) -> Option<ForeignFile> {
-    findings.dependencies.files.insert(foreign_pack.folder.path().join(&path));
+fn read_file(path: String, foreign_pack: &ForeignPack<'_>, load_context: &mut LoadContext) -> Option<ForeignFile> {
+    load_context.dependencies.files.insert(foreign_pack.folder.path().join(&path));
     let display_path = format!("{}{path}", foreign_pack.display_path);
-    let before = findings.report.diagnostics().len();
-    let id = match findings.read(&foreign_pack.folder, Path::new(&path)) {
-        Ok(bytes) => findings.decode(&bytes, &display_path),
+    let before = load_context.report.diagnostics().len();
+    let id = match load_context.read(&foreign_pack.folder, Path::new(&path)) {
+        Ok(bytes) => load_context.decode(&bytes, &display_path),
         Err(error) => {
-            findings.report.error(
+            load_context.report.error(
                 Code::Unreadable,
                 foreign_pack.path.location.span(),
                 format!("{display_path}: {error}"),
@@ -245,8 +245,8 @@ fn read_file(path: String, foreign_pack: &ForeignPack<'_>, findings: &mut LoadCo
             None
         }
     };
-    findings.report.downgrade_from(before, "file skipped");
-    let text = findings.report.sources.get(id?)?.text().clone();
+    load_context.report.downgrade_from(before, "file skipped");
+    let text = load_context.report.sources.get(id?)?.text().clone();
     Some(ForeignFile { path, id: id?, text })
 }
 
@@ -255,9 +255,9 @@ fn report_no_prompts(
     claims: &FormatClaims,
     reference: &Spanned<PackRef>,
     foreign_pack: &ForeignPack<'_>,
-    findings: &mut LoadContext,
+    load_context: &mut LoadContext,
 ) {
-    if reference.format.as_ref().is_some_and(|formats| findings.report.has_unread(formats.location.span())) {
+    if reference.format.as_ref().is_some_and(|formats| load_context.report.has_unread(formats.location.span())) {
         return;
     }
     let manifest = reference.format.is_none().then_some("folio.yaml");
@@ -265,15 +265,15 @@ fn report_no_prompts(
         manifest.into_iter().chain(claims.expected_globs()).map(|glob| format!("`{glob}`")).collect();
     let (display_path, message) =
         (&foreign_pack.path.value, if manifest.is_some() { "no `folio.yaml` or prompts" } else { "no prompts" });
-    findings
+    load_context
         .report
         .error(Code::NotFound, foreign_pack.path.location.span(), format!("{message} in `{display_path}`"))
         .help(format!("looked for {}", expected_globs.join(", ")));
 }
 
 /// Reports the root of a marketplace, and where its plugins are. A root that is a plugin itself is none.
-fn report_marketplace(foreign_pack: &ForeignPack<'_>, findings: &mut LoadContext) -> bool {
-    let plugins = plugins_of(foreign_pack, findings);
+fn report_marketplace(foreign_pack: &ForeignPack<'_>, load_context: &mut LoadContext) -> bool {
+    let plugins = plugins_of(foreign_pack, load_context);
     let is_root = |source: &Option<String>| source.as_deref().is_some_and(|path| matches!(path, "." | "./" | ""));
     if plugins.is_empty() || plugins.iter().any(|(_, source)| is_root(source)) {
         return false;
@@ -282,7 +282,7 @@ fn report_marketplace(foreign_pack: &ForeignPack<'_>, findings: &mut LoadContext
         |(name, source): &(String, Option<String>)| format!("`{name}` ({})", source.as_deref().unwrap_or("elsewhere"));
     let plugins: Vec<_> = plugins.iter().map(named).collect();
     let message = format!("`{}` is a marketplace of plugins, not a folder of prompts", foreign_pack.path.value);
-    findings
+    load_context
         .report
         .error(Code::NotFound, foreign_pack.path.location.span(), message)
         .help(format!("write the path of a plugin: {}", plugins.join(", ")));
@@ -290,9 +290,9 @@ fn report_marketplace(foreign_pack: &ForeignPack<'_>, findings: &mut LoadContext
 }
 
 /// The plugins of a marketplace, each with its place if it is in the same folder.
-fn plugins_of(foreign_pack: &ForeignPack<'_>, findings: &mut LoadContext) -> Vec<(String, Option<String>)> {
-    findings.dependencies.files.insert(foreign_pack.folder.path().join(MARKETPLACE));
-    let Ok(bytes) = findings.read(&foreign_pack.folder, Path::new(MARKETPLACE)) else { return Vec::new() };
+fn plugins_of(foreign_pack: &ForeignPack<'_>, load_context: &mut LoadContext) -> Vec<(String, Option<String>)> {
+    load_context.dependencies.files.insert(foreign_pack.folder.path().join(MARKETPLACE));
+    let Ok(bytes) = load_context.read(&foreign_pack.folder, Path::new(MARKETPLACE)) else { return Vec::new() };
     let marketplace: Value = serde_json::from_slice(&bytes).unwrap_or_default();
     let plugins = marketplace.get("plugins").and_then(Value::as_array).into_iter().flatten();
     let plugin = |plugin: &Value| {
@@ -307,7 +307,7 @@ fn name_and_select(
     mut found: FoundPrompts,
     foreign_pack: &ForeignPack<'_>,
     reference: &Spanned<PackRef>,
-    findings: &mut LoadContext,
+    load_context: &mut LoadContext,
 ) -> (Vec<ForeignPrompt>, Vec<ForeignSkill>) {
     found.prompts.sort_by(|(one, _), (other, _)| one.cmp(other));
     let mut unique = UniqueNames::new(&foreign_pack.prefix);
@@ -315,7 +315,7 @@ fn name_and_select(
         found.prompts.into_iter().map(|(_, prompt)| ForeignPrompt { name: unique.claim(&prompt.name), ..prompt });
     let named: Vec<ForeignPrompt> = named.collect();
     let Some(only) = &reference.only else { return (named, found.skills) };
-    let globs: Vec<Globs> = only.iter().filter_map(|glob| name_glob(glob, findings)).collect();
+    let globs: Vec<Globs> = only.iter().filter_map(|glob| name_glob(glob, load_context)).collect();
     let is_named = |name: &str| globs.iter().any(|glob| glob.matches(name));
     // A skill is named by its prompt, or by its folder where it is none.
     let names: HashMap<_, _> = named.iter().map(|prompt| (prompt.at.file(), prompt.name.clone())).collect();
@@ -324,18 +324,18 @@ fn name_and_select(
         let is_used = named.iter().any(|prompt| glob.matches(&prompt.name));
         if !is_used && !found.skills.iter().any(|skill| glob.matches(&name(skill))) {
             let message = format!("glob `{}` matches no prompts", written.value);
-            findings.report.warning(Code::Glob, written.location.span(), message);
+            load_context.report.warning(Code::Glob, written.location.span(), message);
         }
     }
     let skills = found.skills.into_iter().filter(|skill| is_named(&name(skill))).collect();
     (named.into_iter().filter(|prompt| is_named(&prompt.name)).collect(), skills)
 }
 
-fn name_glob(written: &Spanned<String>, findings: &mut LoadContext) -> Option<Globs> {
+fn name_glob(written: &Spanned<String>, load_context: &mut LoadContext) -> Option<Globs> {
     match Globs::new(&[written.as_str()], &[]) {
         Ok(globs) => Some(globs),
         Err(error) => {
-            findings.report.error(Code::Glob, written.location.span(), error.message);
+            load_context.report.error(Code::Glob, written.location.span(), error.message);
             None
         }
     }

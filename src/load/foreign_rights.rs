@@ -24,20 +24,21 @@ pub(super) fn read(
     reference: &Spanned<PackRef>,
     withheld: &BTreeSet<String>,
     importer: &Pack,
-    findings: &mut LoadContext,
+    load_context: &mut LoadContext,
 ) -> ForeignGrants {
     let is_withheld = |grant: &Grant| withheld.contains(grant.as_str());
     let allowed = reference.allow.iter().flat_map(Allow::grants);
-    let wanted = used_grants(allowed.chain(Grant::ALL.into_iter().filter(is_withheld)).collect(), reference, findings);
+    let wanted =
+        used_grants(allowed.chain(Grant::ALL.into_iter().filter(is_withheld)).collect(), reference, load_context);
     let (workspace, is_there) = match &reference.workspace {
         Some(written) => {
-            let workspace = open_workspace(written, importer, findings);
+            let workspace = open_workspace(written, importer, load_context);
             let is_there = workspace.is_some();
             (workspace, is_there)
         }
         None => (None, true),
     };
-    check_workspace(reference, &wanted, findings);
+    check_workspace(reference, &wanted, load_context);
     // Where the workspace is gone, nothing is done elsewhere.
     let needs = |grant: Grant| if grant == Grant::Read { FILES_GRANT } else { grant.as_str() };
     let granted = wanted.iter().filter(|grant| is_there && !is_withheld(grant));
@@ -48,17 +49,21 @@ pub(super) fn read(
         reads: grants.allows(FILES_GRANT) && workspace.is_some(),
         is_withheld: !withheld.is_empty(),
     };
-    ForeignGrants { rights, grants, sandboxes: pack_sandboxes(reference, importer, findings), workspace }
+    ForeignGrants { rights, grants, sandboxes: pack_sandboxes(reference, importer, load_context), workspace }
 }
 
 /// The grants for which prompts of other programs have a use; an error for each of the others.
-fn used_grants(written: BTreeSet<Grant>, reference: &Spanned<PackRef>, findings: &mut LoadContext) -> BTreeSet<Grant> {
+fn used_grants(
+    written: BTreeSet<Grant>,
+    reference: &Spanned<PackRef>,
+    load_context: &mut LoadContext,
+) -> BTreeSet<Grant> {
     let (used, unused): (BTreeSet<Grant>, BTreeSet<Grant>) =
         written.into_iter().partition(|grant| matches!(grant, Grant::Script | Grant::Read));
     for grant in unused {
-        let at = findings.documents.key_at(reference.location, "/allow");
-        let message = format!("`{}` is of no use to prompts of other programs", grant.as_str());
-        findings
+        let at = load_context.documents.key_at(reference.location, "/allow");
+        let message = format!("`{}` has no effect on prompts of other programs", grant.as_str());
+        load_context
             .report
             .error(Code::Conflict, at.span(), message)
             .help("write `script` for their commands, and `read` for the files that they name");
@@ -66,18 +71,18 @@ fn used_grants(written: BTreeSet<Grant>, reference: &Spanned<PackRef>, findings:
     used
 }
 
-fn check_workspace(reference: &Spanned<PackRef>, wanted: &BTreeSet<Grant>, findings: &mut LoadContext) {
+fn check_workspace(reference: &Spanned<PackRef>, wanted: &BTreeSet<Grant>, load_context: &mut LoadContext) {
     match &reference.workspace {
         None if wanted.contains(&Grant::Read) => {
-            let at = findings.documents.key_at(reference.location, "/allow");
-            findings
+            let at = load_context.documents.key_at(reference.location, "/allow");
+            load_context
                 .report
                 .error(Code::MissingKey, at.span(), "missing key `workspace`, below which files are read")
                 .help("write `workspace: \"{{workspace}}\"` for the folder that the client's user works on");
         }
         Some(workspace) if wanted.is_empty() => {
             let message = "`workspace` has no effect without `allow`";
-            findings
+            load_context
                 .report
                 .warning(Code::Unused, workspace.location.span(), message)
                 .help("add `allow: [read]` for files, and `allow: [script]` for commands");
@@ -87,8 +92,8 @@ fn check_workspace(reference: &Spanned<PackRef>, wanted: &BTreeSet<Grant>, findi
 }
 
 /// The path of the workspace, if there is one.
-fn open_workspace(written: &Spanned<String>, importer: &Pack, findings: &mut LoadContext) -> Option<PathBuf> {
-    let mut compiler = Compiler::new(findings, importer, Path::new(""));
+fn open_workspace(written: &Spanned<String>, importer: &Pack, load_context: &mut LoadContext) -> Option<PathBuf> {
+    let mut compiler = Compiler::new(load_context, importer, Path::new(""));
     if !written.contains("{{") {
         let inside = compiler.resolve_path(written, written.location)?;
         return match importer.folder.stat(&inside) {
@@ -100,7 +105,7 @@ fn open_workspace(written: &Spanned<String>, importer: &Pack, findings: &mut Loa
         };
     }
     let message = "invalid `workspace`: expected a path, or exactly one `{{env.NAME}}` or `{{workspace}}`";
-    match compiler.named_folders(written, message, "no other text may stand beside it")? {
+    match compiler.named_folders(written, message, "it must not contain any other text")? {
         FolderVariable::Paths(paths) => paths.into_iter().next(),
         FolderVariable::Unset(variable) => {
             let message = format!("variable `{variable}` is not set, so no files are read and no commands run");

@@ -21,15 +21,15 @@ pub(super) fn load_file(found: &FoundFile, earlier: &ParsedFiles, compiler: &mut
     }
     let base = path.parent().unwrap_or(Path::new("")).to_owned();
     let absolute = compiler.pack.folder.path().join(path);
-    let same = found.stamp.and_then(|stamp| earlier.take_again(&absolute, stamp, compiler.findings));
+    let same = found.stamp.and_then(|stamp| earlier.take_again(&absolute, stamp, compiler.load_context));
     if let Some(parsed) = same {
-        compiler.findings.dependencies.files.insert(absolute);
+        compiler.load_context.dependencies.files.insert(absolute);
         return Some(EntryFile { base, entries: parsed.entries.clone(), parsed: Some(parsed) });
     }
-    let before = (compiler.findings.report.sources.next_id(), compiler.findings.report.diagnostics().len());
+    let before = (compiler.load_context.report.sources.next_id(), compiler.load_context.report.diagnostics().len());
     let (file, stamp, entries) = read_entries(found, compiler)?;
     let entries = Arc::new(entries);
-    let LoadContext { report, documents, .. } = &compiler.findings;
+    let LoadContext { report, documents, .. } = &compiler.load_context;
     let is_plain = before == (file, report.diagnostics().len());
     let parsed = stamp.filter(|_| is_plain).zip(report.sources.get(file)).map(|(stamp, source)| {
         let (source, document, entries) = (source.clone(), documents.get(file).cloned(), entries.clone());
@@ -72,22 +72,22 @@ fn is_readme(path: &Path) -> bool {
 }
 
 fn read_fragment(file: FileId, compiler: &mut Compiler<'_>) -> Option<Fragment> {
-    let mut document = parse(file, &mut compiler.findings.report)?;
+    let mut document = parse(file, &mut compiler.load_context.report)?;
     if document.is_empty() {
         return None;
     }
-    reshape_entries(&mut document, &mut compiler.findings.report);
-    let fragment: Fragment = from_document_with_examples(&document, example_of, &mut compiler.findings.report)?;
-    compiler.findings.documents.add(document);
-    fragment.folio.iter().for_each(|version| check_version(version, compiler.findings));
+    reshape_entries(&mut document, &mut compiler.load_context.report);
+    let fragment: Fragment = from_document_with_examples(&document, example_of, &mut compiler.load_context.report)?;
+    compiler.load_context.documents.add(document);
+    fragment.folio.iter().for_each(|version| check_version(version, compiler.load_context));
     Some(fragment)
 }
 
 /// Reports a version of the manifest language that is not supported.
-pub(super) fn check_version(version: &Spanned<i64>, findings: &mut LoadContext) {
+pub(super) fn check_version(version: &Spanned<i64>, load_context: &mut LoadContext) {
     if version.value != 1 {
         let words = format!("unsupported manifest version `{}`, expected `1`", version.value);
-        findings.report.error(Code::Version, version.location.span(), words).help("use a newer version of folio");
+        load_context.report.error(Code::Version, version.location.span(), words).help("use a newer version of folio");
     }
 }
 
@@ -97,17 +97,17 @@ fn read_prompt_file(
     path: &Path,
     compiler: &mut Compiler<'_>,
 ) -> Option<(Spanned<String>, Spanned<Prompt>)> {
-    let (prompt, at, body) = match parse_front_matter(file, &mut compiler.findings.report) {
+    let (prompt, at, body) = match parse_front_matter(file, &mut compiler.load_context.report) {
         None => {
             refuse_late_front_matter(file, compiler)?;
             (Prompt::default(), Location::start_of(file), 0)
         }
         Some((None, _)) => return None,
         Some((Some(mut document), body)) => {
-            reshape_prompt(&mut document, &mut compiler.findings.report);
-            let prompt =
-                from_document_with_examples(&document, example_of, &mut compiler.findings.report).unwrap_or_default();
-            (prompt, compiler.findings.documents.add(document), body)
+            reshape_prompt(&mut document, &mut compiler.load_context.report);
+            let prompt = from_document_with_examples(&document, example_of, &mut compiler.load_context.report)
+                .unwrap_or_default();
+            (prompt, compiler.load_context.documents.add(document), body)
         }
     };
     let mut prompt: Prompt = prompt;
@@ -122,7 +122,7 @@ fn read_prompt_file(
             .help("write a prompt with several messages in a `.yaml` file");
         prompt.messages = None;
     }
-    let whole = compiler.findings.report.sources.get(file)?.text().clone();
+    let whole = compiler.load_context.report.sources.get(file)?.text().clone();
     let body = skip_blank_lines(&whole, body);
     let text = whole.get(body..).unwrap_or_default().to_owned();
     if text.trim().is_empty() && prompt.text.is_none() {
@@ -135,7 +135,7 @@ fn read_prompt_file(
 
 /// Reports front matter after empty lines or spaces, where it would be text.
 fn refuse_late_front_matter(file: FileId, compiler: &mut Compiler<'_>) -> Option<()> {
-    let whole = compiler.findings.report.sources.get(file)?.text().clone();
+    let whole = compiler.load_context.report.sources.get(file)?.text().clone();
     let start = skip_blank_lines(&whole, 0);
     let mut lines = whole.get(start..)?.lines();
     let Some(first) = lines.next().filter(|line| line.trim() == "---") else { return Some(()) };

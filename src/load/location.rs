@@ -106,7 +106,7 @@ impl ManifestLocation {
     ///
     /// # Errors
     /// Its folder does not exist, or cannot be read.
-    pub fn of_file(file: &Path) -> Result<ManifestLocation, LocationError> {
+    pub fn from_file(file: &Path) -> Result<ManifestLocation, LocationError> {
         let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if !MANIFEST_NAMES.contains(&name.as_str()) {

@@ -88,21 +88,21 @@ impl LockedReference<'_> {
     }
 
     /// Where it comes from; reports what is wrong with that.
-    fn source(&self, findings: &mut LoadContext) -> Option<PackSource> {
+    fn source(&self, load_context: &mut LoadContext) -> Option<PackSource> {
         if self.is_foreign && !self.url.starts_with("https://") {
             let message = "a pack of another repository has its own packs over `https://` only";
-            findings.report.error(Code::Unsafe, self.url.location.span(), message);
+            load_context.report.error(Code::Unsafe, self.url.location.span(), message);
             return None;
         }
         match self.reference.git {
-            Some(_) => self.repository(findings).map(PackSource::Git),
-            None => self.archive(findings).map(PackSource::Archive),
+            Some(_) => self.repository(load_context).map(PackSource::Git),
+            None => self.archive(load_context).map(PackSource::Archive),
         }
     }
 
-    fn repository(&self, findings: &mut LoadContext) -> Option<GitSource> {
+    fn repository(&self, load_context: &mut LoadContext) -> Option<GitSource> {
         let PackRef { rev, path, .. } = &self.reference.value;
-        let mut report = |at: Location, error: SourceError| report_source(at, &error, findings);
+        let mut report = |at: Location, error: SourceError| report_source(at, &error, load_context);
         check_url(self.url).map_err(|error| report(self.url.location, error)).ok()?;
         let valid_rev = rev.as_ref().map(|rev| check_revision(rev).map_err(|error| report(rev.location, error)));
         let valid_path = path.as_ref().map(|path| check_folder(path).map_err(|error| report(path.location, error)));
@@ -111,15 +111,15 @@ impl LockedReference<'_> {
         GitSource::new(self.url, rev.as_ref().map(|rev| rev.as_str()), path.as_ref().map(|path| path.as_str())).ok()
     }
 
-    fn archive(&self, findings: &mut LoadContext) -> Option<ArchiveSource> {
+    fn archive(&self, load_context: &mut LoadContext) -> Option<ArchiveSource> {
         let PackRef { sha256, path, .. } = &self.reference.value;
         let Some(sha256) = sha256 else {
             let message = format!("missing key `sha256` in the pack `{}`", self.name.value);
             let help = "write what `sha256sum` prints for the archive; `folio add URL` writes it too";
-            findings.report.error(Code::MissingKey, self.reference.location.span(), message).help(help);
+            load_context.report.error(Code::MissingKey, self.reference.location.span(), message).help(help);
             return None;
         };
-        let mut report = |at: Location, error: SourceError| report_source(at, &error, findings);
+        let mut report = |at: Location, error: SourceError| report_source(at, &error, load_context);
         check_archive_url(self.url).map_err(|error| report(self.url.location, error)).ok()?;
         check_sha256(sha256).map_err(|error| report(sha256.location, error)).ok()?;
         let folder = path.as_ref().map(|path| check_archive_folder(path).map_err(|error| report(path.location, error)));
@@ -128,8 +128,8 @@ impl LockedReference<'_> {
     }
 }
 
-fn report_source(at: Location, error: &SourceError, findings: &mut LoadContext) {
-    let diagnostic = findings.report.error(Code::BadValue, at.span(), error.to_string());
+fn report_source(at: Location, error: &SourceError, load_context: &mut LoadContext) {
+    let diagnostic = load_context.report.error(Code::BadValue, at.span(), error.to_string());
     if let Some(help) = error.help() {
         diagnostic.help(help);
     }
@@ -151,8 +151,8 @@ impl<'a> LockedPacks<'a> {
     }
 
     /// Opens a pack in the cache; reports one that is not locked or not there.
-    pub(super) fn open(&self, written: &LockedReference<'_>, findings: &mut LoadContext) -> Option<OpenedPack> {
-        let source = written.source(findings)?;
+    pub(super) fn open(&self, written: &LockedReference<'_>, load_context: &mut LoadContext) -> Option<OpenedPack> {
+        let source = written.source(load_context)?;
         let (key, at) = (written.key(), written.url.location);
         let allow: BTreeSet<Grant> = written.reference.allow.iter().flat_map(Allow::grants).collect();
         let sha256 = written.reference.sha256.as_ref();
@@ -166,16 +166,16 @@ impl<'a> LockedPacks<'a> {
                 state,
             });
         };
-        let Some(locked) = self.locked(&key, &source, at, findings) else {
+        let Some(locked) = self.locked(&key, &source, at, load_context) else {
             used(PackState::Unlocked);
             return None;
         };
-        let folder = open_cached(&key, locked, at, findings);
+        let folder = open_cached(&key, locked, at, load_context);
         used(*folder.as_ref().map_or_else(|state| state, |_| &PackState::Cached));
         let folder = folder.ok()?;
         let granted = locked.grants();
         let withheld: BTreeSet<&str> = allow.difference(&granted).map(|grant| grant.as_str()).collect();
-        warn_of_withheld(&key, locked, &withheld, written.reference, findings);
+        warn_of_withheld(&key, locked, &withheld, written.reference, load_context);
         let mut reference = written.reference.clone();
         reference.value.allow = reference.allow.as_ref().map(|allow| allow.restricted_to(&granted));
         let path = written.reference.path.clone().unwrap_or_else(|| written.url.clone());
@@ -193,64 +193,76 @@ impl<'a> LockedPacks<'a> {
 
 impl LockedPacks<'_> {
     /// What the lock says of a pack; reports one that it does not have.
-    fn locked(&self, key: &str, source: &PackSource, at: Location, findings: &mut LoadContext) -> Option<&LockedPack> {
-        let lock = self.lock.get_or_init(|| read_lock(self.folder, self.display_path, findings)).as_ref()?;
+    fn locked(
+        &self,
+        key: &str,
+        source: &PackSource,
+        at: Location,
+        load_context: &mut LoadContext,
+    ) -> Option<&LockedPack> {
+        let lock = self.lock.get_or_init(|| read_lock(self.folder, self.display_path, load_context)).as_ref()?;
         let (message, help) = match lock.packs.get(key) {
             Some(locked) if locked.source == *source => return Some(locked),
-            Some(locked) => {
-                (format!("{LOCK_NAME} has pack `{key}` from elsewhere: {}", locked.source), "`folio lock` replaces it")
-            }
+            Some(locked) => (
+                format!("{LOCK_NAME} has another source for pack `{key}`: {}", locked.source),
+                "`folio lock` replaces it",
+            ),
             None => (format!("pack `{key}` is not in {LOCK_NAME}"), "`folio lock` adds it"),
         };
-        findings.report.error(Code::NotFound, at.span(), message).help(help);
+        load_context.report.error(Code::NotFound, at.span(), message).help(help);
         None
     }
 }
 
 /// Reads the lock; no file is an empty one. `None` if it is not valid.
-fn read_lock(folder: &Folder, display_path: &str, findings: &mut LoadContext) -> Option<PackLock> {
-    findings.dependencies.files.insert(folder.path().join(LOCK_NAME));
+fn read_lock(folder: &Folder, display_path: &str, load_context: &mut LoadContext) -> Option<PackLock> {
+    load_context.dependencies.files.insert(folder.path().join(LOCK_NAME));
     let display_path = format!("{display_path}{LOCK_NAME}");
-    match findings.read(folder, Path::new(LOCK_NAME)) {
+    match load_context.read(folder, Path::new(LOCK_NAME)) {
         Ok(bytes) => {
-            let file = findings.decode(&bytes, &display_path)?;
-            PackLock::parse(file, &mut findings.report)
+            let file = load_context.decode(&bytes, &display_path)?;
+            PackLock::parse(file, &mut load_context.report)
         }
         Err(FileError::NotFound(_)) => Some(PackLock::default()),
         Err(error) => {
-            findings.report.error(Code::Unreadable, None::<Span>, format!("{display_path}: {error}"));
+            load_context.report.error(Code::Unreadable, None::<Span>, format!("{display_path}: {error}"));
             None
         }
     }
 }
 
 /// Opens the folder of a pack in the cache, and takes its texts from what was checked.
-fn open_cached(key: &str, locked: &LockedPack, at: Location, findings: &mut LoadContext) -> Result<Folder, PackState> {
+fn open_cached(
+    key: &str,
+    locked: &LockedPack,
+    at: Location,
+    load_context: &mut LoadContext,
+) -> Result<Folder, PackState> {
     let Some(cache) = PackCache::locate(|name| std::env::var_os(name)) else {
-        findings
+        load_context
             .report
-            .error(Code::NotFound, at.span(), "there is no folder for the cache of packs")
+            .error(Code::NotFound, at.span(), "no folder for the cache of packs")
             .help("set FOLIO_CACHE to a folder");
         return Err(PackState::Missing);
     };
     let path = cache.folder_of(&locked.digest);
-    findings.dependencies.files.insert(path.clone());
+    load_context.dependencies.files.insert(path.clone());
     let opened =
         cache.read(&locked.digest).and_then(|tree| Ok((tree, Folder::open(&path).map_err(|_| CacheError::Changed)?)));
     let (code, message, state) = match opened {
         Ok((tree, folder)) => {
             for (file, bytes) in tree.into_files() {
-                findings.buffers.insert(folder.path().join(file), bytes);
+                load_context.buffers.insert(folder.path().join(file), bytes);
             }
             return Ok(folder);
         }
         Err(CacheError::Missing) => (Code::NotFound, format!("pack `{key}` is not fetched"), PackState::Missing),
         Err(CacheError::Changed) => {
-            let message = format!("pack `{key}` was changed in the cache: it is not what {LOCK_NAME} says");
+            let message = format!("pack `{key}` in the cache does not match {LOCK_NAME}");
             (Code::Unsafe, message, PackState::Changed)
         }
     };
-    findings.report.error(code, at.span(), message).help("`folio fetch` fetches it");
+    load_context.report.error(code, at.span(), message).help("`folio fetch` fetches it");
     Err(state)
 }
 
@@ -260,7 +272,7 @@ fn warn_of_withheld(
     locked: &LockedPack,
     withheld: &BTreeSet<&str>,
     reference: &Spanned<PackRef>,
-    findings: &mut LoadContext,
+    load_context: &mut LoadContext,
 ) {
     if withheld.is_empty() {
         return;
@@ -268,9 +280,9 @@ fn warn_of_withheld(
     let names = withheld.iter().copied().collect::<Vec<_>>().join("`, `");
     let has_changed = locked.granted.as_ref().is_some_and(|granted| granted.digest != locked.digest);
     let why = if has_changed { "changed since it was trusted" } else { "is not trusted" };
-    let at = findings.documents.key_at(reference.location, "/allow");
-    findings
+    let at = load_context.documents.key_at(reference.location, "/allow");
+    load_context
         .report
-        .warning(Code::NotGranted, at.span(), format!("pack `{key}` {why}: what needs `{names}` is left out"))
+        .warning(Code::NotGranted, at.span(), format!("pack `{key}` {why}: entries that need `{names}` are not served"))
         .help(format!("`folio trust {key}` shows what it would do, and asks"));
 }

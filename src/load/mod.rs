@@ -41,7 +41,7 @@ use parsed_file::ParsedFile;
 /// The result of a load.
 pub struct LoadedPacks {
     /// The diagnostics, the documents and the files that were read.
-    pub findings: LoadContext,
+    pub load_context: LoadContext,
     /// The packs, the served one first; empty if its manifest cannot be read.
     pub packs: Vec<LoadedPack>,
     /// The packs that come from elsewhere, loaded or not.
@@ -231,12 +231,12 @@ pub fn load(place: &ManifestLocation, environment: &EnvSource) -> LoadedPacks {
 
 /// The same with texts in the place of files.
 pub fn load_buffers(place: &ManifestLocation, environment: &EnvSource, buffers: &FileBuffers) -> LoadedPacks {
-    let findings = LoadContext::with_buffers(buffers.clone());
+    let load_context = LoadContext::with_buffers(buffers.clone());
     let sources = LoadSources { environment, commands: &CommandOutputs::default(), earlier: &ParsedFiles::default() };
-    load_into(findings, place, sources)
+    load_into(load_context, place, sources)
 }
 
-/// The same with what the commands printed. Those that are declared are among the findings.
+/// The same with what the commands printed. The context of the load lists those that are declared.
 pub fn load_with_commands(place: &ManifestLocation, environment: &EnvSource, commands: &CommandOutputs) -> LoadedPacks {
     load_again(place, environment, commands, &ParsedFiles::default())
 }
@@ -251,9 +251,9 @@ pub fn load_again(
     load_into(LoadContext::default(), place, LoadSources { environment, commands, earlier })
 }
 
-fn load_into(mut findings: LoadContext, place: &ManifestLocation, sources: LoadSources<'_>) -> LoadedPacks {
-    findings.coverage = sources.environment.records_coverage().then(LoadCoverage::default);
-    let (packs, uses) = pack::load_packs(place, sources, &mut findings);
-    secret_scan::warn_secrets_in_clear(&mut findings);
-    LoadedPacks { findings, packs, uses }
+fn load_into(mut load_context: LoadContext, place: &ManifestLocation, sources: LoadSources<'_>) -> LoadedPacks {
+    load_context.coverage = sources.environment.records_coverage().then(LoadCoverage::default);
+    let (packs, uses) = pack::load_packs(place, sources, &mut load_context);
+    secret_scan::warn_secrets_in_clear(&mut load_context);
+    LoadedPacks { load_context, packs, uses }
 }

@@ -69,15 +69,19 @@ pub(super) struct PackImport<'a> {
 pub(super) fn load_packs(
     place: &ManifestLocation,
     LoadSources { environment, commands, earlier }: LoadSources<'_>,
-    findings: &mut LoadContext,
+    load_context: &mut LoadContext,
 ) -> (Vec<LoadedPack>, Vec<LockablePack>) {
     for name in place.manifest_names() {
-        findings.dependencies.files.insert(place.path().join(name));
+        load_context.dependencies.files.insert(place.path().join(name));
     }
     let folder = match place.open() {
         Ok(folder) => folder,
         Err(error) => {
-            findings.report.error(Code::Unreadable, None, format!("cannot open the folder of the manifest: {error}"));
+            load_context.report.error(
+                Code::Unreadable,
+                None,
+                format!("cannot open the folder of the manifest: {error}"),
+            );
             return (Vec::new(), Vec::new());
         }
     };
@@ -104,19 +108,23 @@ pub(super) fn load_packs(
         outer_folders: Vec::new(),
     };
     let mut packs = Vec::new();
-    load_pack(request, findings, &mut packs);
+    load_pack(request, load_context, &mut packs);
     (packs, locked_packs.into_uses())
 }
 
-fn load_pack(request: PackRequest<'_>, findings: &mut LoadContext, packs: &mut Vec<LoadedPack>) -> Option<Location> {
-    let file = read_manifest_file(&request, findings)?;
-    let mut document = parse(file, &mut findings.report)?;
-    reshape_entries(&mut document, &mut findings.report);
-    let mut manifest: Manifest = from_document_with_examples(&document, example_of, &mut findings.report)?;
-    let at = findings.documents.add(document);
+fn load_pack(
+    request: PackRequest<'_>,
+    load_context: &mut LoadContext,
+    packs: &mut Vec<LoadedPack>,
+) -> Option<Location> {
+    let file = read_manifest_file(&request, load_context)?;
+    let mut document = parse(file, &mut load_context.report)?;
+    reshape_entries(&mut document, &mut load_context.report);
+    let mut manifest: Manifest = from_document_with_examples(&document, example_of, &mut load_context.report)?;
+    let at = load_context.documents.add(document);
     // What is no map is reported as such.
-    if findings.documents.is_map(at) {
-        check_version(&manifest, file, findings);
+    if load_context.documents.is_map(at) {
+        check_version(&manifest, file, load_context);
     }
     let sources = VariableSources {
         environment: request.env,
@@ -124,11 +132,11 @@ fn load_pack(request: PackRequest<'_>, findings: &mut LoadContext, packs: &mut V
         is_served: request.importer.is_none(),
         commands: request.commands,
     };
-    let DeclaredVariables { environment, unset } = environment::resolve_variables(&manifest, &sources, findings);
+    let DeclaredVariables { environment, unset } = environment::resolve_variables(&manifest, &sources, load_context);
     let mut pack = build_pack(&request, &manifest, environment);
-    load_partials(&manifest, &mut pack, findings);
+    load_partials(&manifest, &mut pack, load_context);
     let mut files = vec![extract_entries(&mut manifest)];
-    files.extend(load_includes(&manifest, &pack, &request, findings));
+    files.extend(load_includes(&manifest, &pack, &request, load_context));
     let inner = std::mem::take(&mut manifest.packs);
     packs.push(LoadedPack {
         pack,
@@ -141,21 +149,21 @@ fn load_pack(request: PackRequest<'_>, findings: &mut LoadContext, packs: &mut V
         importer: request.importer,
         unset_variables: unset,
     });
-    load_nested(&inner, packs.len() - 1, &request, findings, packs);
+    load_nested(&inner, packs.len() - 1, &request, load_context, packs);
     Some(at)
 }
 
 /// Reads the manifest of a pack under the first name that exists.
-fn read_manifest_file(request: &PackRequest<'_>, findings: &mut LoadContext) -> Option<FileId> {
+fn read_manifest_file(request: &PackRequest<'_>, load_context: &mut LoadContext) -> Option<FileId> {
     let mut missing = None;
     for name in &request.manifest_names {
-        findings.dependencies.files.insert(request.folder.path().join(name));
+        load_context.dependencies.files.insert(request.folder.path().join(name));
         let display_path = format!("{}{name}", request.display_path);
-        match findings.read(&request.folder, Path::new(name)) {
-            Ok(bytes) => return findings.decode(&bytes, &display_path),
+        match load_context.read(&request.folder, Path::new(name)) {
+            Ok(bytes) => return load_context.decode(&bytes, &display_path),
             Err(error @ FileError::NotFound { .. }) => missing = missing.or(Some(error)),
             Err(error) => {
-                findings.report.error(Code::Unreadable, request.referenced_at, format!("{display_path}: {error}"));
+                load_context.report.error(Code::Unreadable, request.referenced_at, format!("{display_path}: {error}"));
                 return None;
             }
         }
@@ -165,19 +173,19 @@ fn read_manifest_file(request: &PackRequest<'_>, findings: &mut LoadContext) -> 
         "" => request.folder.path().display().to_string(),
         display_path => display_path.to_owned(),
     };
-    findings.report.error(Code::NotFound, request.referenced_at, format!("no `{names}` in `{folder}`"));
+    load_context.report.error(Code::NotFound, request.referenced_at, format!("no `{names}` in `{folder}`"));
     None
 }
 
-fn check_version(manifest: &Manifest, file: FileId, findings: &mut LoadContext) {
+fn check_version(manifest: &Manifest, file: FileId, load_context: &mut LoadContext) {
     match &manifest.folio {
         None => {
-            findings
+            load_context
                 .report
                 .error(Code::MissingKey, Span::start_of(file), "missing key `folio`")
                 .help("add `folio: 1`, the version of this language");
         }
-        Some(version) => include::check_version(version, findings),
+        Some(version) => include::check_version(version, load_context),
     }
 }
 
@@ -228,9 +236,9 @@ fn load_includes(
     manifest: &Manifest,
     pack: &Pack,
     request: &PackRequest<'_>,
-    findings: &mut LoadContext,
+    load_context: &mut LoadContext,
 ) -> Vec<EntryFile> {
-    let mut compiler = Compiler::new(findings, pack, Path::new(""));
+    let mut compiler = Compiler::new(load_context, pack, Path::new(""));
     let include = manifest.include.as_ref();
     include.iter().flat_map(|paths| paths.items()).for_each(|path| include::refuse_readme(path, &mut compiler));
     let files = paths::resolve_files(include, &mut compiler);
@@ -240,13 +248,13 @@ fn load_includes(
 }
 
 /// Reads the partials of the pack.
-fn load_partials(manifest: &Manifest, pack: &mut Pack, findings: &mut LoadContext) {
+fn load_partials(manifest: &Manifest, pack: &mut Pack, load_context: &mut LoadContext) {
     if manifest.partials.is_none() {
         return;
     }
     let mut texts: Vec<(String, String)> = Vec::new();
     let mut partials: BTreeMap<String, FileId> = BTreeMap::new();
-    let mut compiler = Compiler::new(findings, pack, Path::new(""));
+    let mut compiler = Compiler::new(load_context, pack, Path::new(""));
     for file in paths::resolve_files(manifest.partials.as_ref(), &mut compiler) {
         let name = paths::file_stem(&file.path);
         let display_path = file.path.to_string_lossy().into_owned();
@@ -269,12 +277,12 @@ fn load_partials(manifest: &Manifest, pack: &mut Pack, findings: &mut LoadContex
             }
             TemplateSpan::Template(_) => None,
         };
-        let diagnostic = findings.report.error(error.code, span, error.message);
+        let diagnostic = load_context.report.error(error.code, span, error.message);
         if let Some(help) = error.help {
             diagnostic.help(help);
         }
     }
-    let mut compiler = Compiler::new(findings, pack, Path::new(""));
+    let mut compiler = Compiler::new(load_context, pack, Path::new(""));
     for (name, branch) in engine.partial_branches() {
         let Some(file) = partials.get(name) else { continue };
         compiler.add_branch(Span::new(*file, branch.range.start, branch.range.end), branch);
@@ -306,33 +314,33 @@ fn load_nested(
     inner: &NamedMap<Spanned<PackRef>>,
     outer: usize,
     request: &PackRequest<'_>,
-    findings: &mut LoadContext,
+    load_context: &mut LoadContext,
     packs: &mut Vec<LoadedPack>,
 ) {
     for (key, reference) in inner {
         let Some(importer) = packs.get(outer) else { return };
         let import = PackImport { key, reference };
-        let Some(opened) = open_nested(import, request, &importer.pack, findings) else { continue };
+        let Some(opened) = open_nested(import, request, &importer.pack, load_context) else { continue };
         let OpenedPack { reference, path, folder, display_path, grants: locked_grants } = opened;
         let reference = &reference;
         let prefix = join_prefixes(&request.prefix, reference.prefix.as_ref().unwrap_or(key));
-        if let Some(formats) = foreign_pack::formats_of(reference, &folder, findings) {
+        if let Some(formats) = foreign_pack::formats_of(reference, &folder, load_context) {
             let name = foreign_pack::folder_name(&path, &folder);
             let locked = locked_grants.or_else(|| request.locked_grants.clone());
             let place = ForeignPack { folder, name, path: &path, display_path, prefix, importer: outer, locked };
-            packs.extend(foreign_pack::load(reference, &formats, place, &importer.pack, findings));
+            packs.extend(foreign_pack::load(reference, &formats, place, &importer.pack, load_context));
             continue;
         }
-        foreign_pack::refuse_keys(reference, findings);
-        let Some(outer_folders) = check_nesting(request, &folder, path.location, findings) else { continue };
-        let (values, secrets) = environment::pack_env(&reference.env, &importer.pack, findings);
+        foreign_pack::refuse_keys(reference, load_context);
+        let Some(outer_folders) = check_nesting(request, &folder, path.location, load_context) else { continue };
+        let (values, secrets) = environment::pack_environment(&reference.env, &importer.pack, load_context);
         let values = request.process_env.for_pack(packs.len(), values);
         let nested = PackRequest {
             display_path,
             manifest_names: super::location::MANIFEST_NAMES.to_vec(),
             prefix,
             grants: importer.pack.grants.restrict(allowed_grants(reference)),
-            sandboxes: pack_sandboxes(reference, &importer.pack, findings),
+            sandboxes: pack_sandboxes(reference, &importer.pack, load_context),
             env: &values,
             secrets: &secrets,
             search_path: request.search_path.clone(),
@@ -348,10 +356,10 @@ fn load_nested(
             folder,
         };
         let at = packs.len();
-        let manifest = load_pack(nested, findings, packs);
+        let manifest = load_pack(nested, load_context, packs);
         if let (Some(pack), Some(manifest)) = (packs.get(at), manifest) {
-            environment::warn_undeclared(&reference.env, &pack.pack.env, manifest, findings);
-            environment::note_not_passed(import, &pack.pack.env, request.process_env, findings);
+            environment::warn_undeclared(&reference.env, &pack.pack.env, manifest, load_context);
+            environment::note_not_passed(import, &pack.pack.env, request.process_env, load_context);
         }
     }
 }
@@ -361,17 +369,17 @@ fn check_nesting(
     importer: &PackRequest<'_>,
     folder: &Folder,
     at: Location,
-    findings: &mut LoadContext,
+    load_context: &mut LoadContext,
 ) -> Option<Vec<PathBuf>> {
     let mut outer_folders = importer.outer_folders.clone();
     outer_folders.push(importer.folder.path().to_owned());
     if outer_folders.iter().any(|outer| outer == folder.path()) {
-        findings.report.error(Code::Cycle, at.span(), "cyclic pack: it imports itself");
+        load_context.report.error(Code::Cycle, at.span(), "cyclic pack: it imports itself");
         return None;
     }
     if outer_folders.len() > MAX_PACK_DEPTH {
         let message = format!("packs nested deeper than {MAX_PACK_DEPTH} levels");
-        findings.report.error(Code::Cycle, at.span(), message);
+        load_context.report.error(Code::Cycle, at.span(), message);
         return None;
     }
     Some(outer_folders)
@@ -387,9 +395,9 @@ fn allowed_grants(reference: &PackRef) -> BTreeSet<String> {
 pub(super) fn pack_sandboxes(
     reference: &PackRef,
     importer: &Pack,
-    findings: &mut LoadContext,
+    load_context: &mut LoadContext,
 ) -> Vec<(String, Arc<SandboxRules>)> {
-    let mut compiler = Compiler::new(findings, importer, Path::new(""));
+    let mut compiler = Compiler::new(load_context, importer, Path::new(""));
     compiler.scope_shape = ScopeShape::new().with_name("env", importer.env.shape());
     let mut sandboxes = importer.sandboxes.clone();
     if let Some(Allow::Limited(limits)) = &reference.allow {
@@ -405,16 +413,16 @@ fn open_nested(
     import: PackImport<'_>,
     request: &PackRequest<'_>,
     importer: &Pack,
-    findings: &mut LoadContext,
+    load_context: &mut LoadContext,
 ) -> Option<OpenedPack> {
     let PackImport { key, reference } = import;
-    report_misplaced(reference, findings);
+    report_misplaced(reference, load_context);
     if let Some(url) = reference.git.as_ref().or(reference.url.as_ref()) {
         let is_foreign = request.locked_grants.is_some();
         let written = LockedReference { name: key, reference, url, outer_key: &request.key, is_foreign };
-        return request.locked_packs.open(&written, findings);
+        return request.locked_packs.open(&written, load_context);
     }
-    let mut compiler = Compiler::new(findings, importer, Path::new(""));
+    let mut compiler = Compiler::new(load_context, importer, Path::new(""));
     let Some(path) = &reference.path else {
         compiler
             .error(Code::MissingKey, reference.location, format!("missing key `path` in the pack `{}`", key.value))
@@ -422,7 +430,7 @@ fn open_nested(
         return None;
     };
     let relative = compiler.resolve_path(path, path.location)?;
-    compiler.findings.dependencies.files.insert(importer.folder.path().join(&relative));
+    compiler.load_context.dependencies.files.insert(importer.folder.path().join(&relative));
     match importer.folder.subfolder(&relative) {
         Ok(folder) => {
             let display_path =
@@ -437,7 +445,7 @@ fn open_nested(
 }
 
 /// Reports keys of one source of a pack beside those of another.
-fn report_misplaced(reference: &PackRef, findings: &mut LoadContext) {
+fn report_misplaced(reference: &PackRef, load_context: &mut LoadContext) {
     let PackRef { git, rev, url, sha256, .. } = reference;
     let misplaced = [
         (rev.as_ref().filter(|_| git.is_none()), "`rev` cannot be used without `git`"),
@@ -445,7 +453,7 @@ fn report_misplaced(reference: &PackRef, findings: &mut LoadContext) {
         (url.as_ref().filter(|_| git.is_some()), "`url` cannot be used with `git`"),
     ];
     for (written, message) in misplaced.into_iter().filter_map(|(written, message)| Some((written?, message))) {
-        findings.report.error(Code::Conflict, written.location.span(), message);
+        load_context.report.error(Code::Conflict, written.location.span(), message);
     }
 }
 

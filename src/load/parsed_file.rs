@@ -53,10 +53,10 @@ impl ParsedFiles {
         &self,
         path: &PathBuf,
         stamp: FileStamp,
-        findings: &mut LoadContext,
+        load_context: &mut LoadContext,
     ) -> Option<Arc<ParsedFile>> {
-        let known = self.by_id.get(&findings.report.sources.next_id())?;
-        let is_same = known.path == *path && known.stamp == stamp && findings.buffers.get(path).is_none();
-        (is_same && findings.add_decoded(&known.source, known.document.as_ref())).then(|| known.clone())
+        let known = self.by_id.get(&load_context.report.sources.next_id())?;
+        let is_same = known.path == *path && known.stamp == stamp && load_context.buffers.get(path).is_none();
+        (is_same && load_context.add_decoded(&known.source, known.document.as_ref())).then(|| known.clone())
     }
 }

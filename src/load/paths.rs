@@ -60,7 +60,7 @@ fn files_by_glob(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Stam
     let mut found: StampedPaths = match folder.walk_outcome(&globs, MAX_GLOB_FILES) {
         Ok(outcome) => {
             let absolute = outcome.folders.iter().map(|below| folder.path_of(below));
-            compiler.findings.dependencies.folders.extend(absolute);
+            compiler.load_context.dependencies.folders.extend(absolute);
             let stamped = |FileEntry { path, stamp, .. }| (PathBuf::from(path), Some(stamp));
             outcome.files.into_iter().map(stamped).collect()
         }
@@ -80,7 +80,7 @@ fn files_by_glob(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Stam
 /// Adds the files that an editor has not saved yet for the first time.
 fn add_buffers(found: &mut StampedPaths, globs: &Globs, compiler: &Compiler<'_>) {
     let folder = compiler.pack.folder.path();
-    let unsaved = compiler.findings.buffers.paths().filter_map(|path| path.strip_prefix(folder).ok()?.to_str());
+    let unsaved = compiler.load_context.buffers.paths().filter_map(|path| path.strip_prefix(folder).ok()?.to_str());
     let new: Vec<&str> = unsaved
         .filter(|path| globs.matches(path) && !found.iter().any(|(known, _)| known == Path::new(path)))
         .collect();
@@ -93,7 +93,7 @@ fn add_buffers(found: &mut StampedPaths, globs: &Globs, compiler: &Compiler<'_>)
 /// Watches the folders in which matching files may appear.
 pub(super) fn watch_folders(globs: &Globs, compiler: &mut Compiler<'_>) {
     let folders = compiler.pack.folder.folders_to_watch(globs).unwrap_or_default();
-    compiler.findings.dependencies.folders.extend(folders);
+    compiler.load_context.dependencies.folders.extend(folders);
 }
 
 /// The name of a prompt or a partial from its file name.

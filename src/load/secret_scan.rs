@@ -31,11 +31,11 @@ pub fn looks_secret(text: &str) -> bool {
 }
 
 /// Warns of every text that looks like a secret.
-pub(super) fn warn_secrets_in_clear(findings: &mut LoadContext) {
+pub(super) fn warn_secrets_in_clear(load_context: &mut LoadContext) {
     let (mut found, forms) = (Vec::new(), LazyCell::new(|| Regex::new(TOKEN_PATTERNS)));
     for number in 0.. {
         let file = FileId(number);
-        let Some(source) = findings.report.sources.get(file) else { break };
+        let Some(source) = load_context.report.sources.get(file) else { break };
         let text = source.text();
         if !TOKEN_LITERALS.iter().any(|hint| text.contains(hint)) {
             continue;
@@ -44,7 +44,7 @@ pub(super) fn warn_secrets_in_clear(findings: &mut LoadContext) {
         found.extend(forms.find_iter(text).map(|hit| Span::new(file, hit.start(), hit.end())));
     }
     for span in found {
-        findings
+        load_context
             .report
             .warning(Code::Secret, span, "possible secret in plain text")
             .help("declare a variable under `env` with `secret: true`, and write `{{env.NAME}}`");

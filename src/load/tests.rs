@@ -48,7 +48,7 @@ fn lists_order_is_manifest_then_includes_then_packs() {
         ],
         &[],
     );
-    assert_eq!(render_lines(&found.findings.report), "");
+    assert_eq!(render_lines(&found.load_context.report), "");
     assert_eq!(prompt_names(&found), ["own", "z", "c", "d", "a", "packed"]);
 }
 
@@ -57,7 +57,7 @@ fn a_file_that_two_patterns_name_is_included_once() {
     let manifest = with_head("include: [\"*.md\", p.md, \"./p.md\"]\n");
     let found = load_files(&[("folio.yaml", &manifest), ("p.md", "p")], &[]);
     assert_eq!(prompt_names(&found), ["p"]);
-    assert_eq!(render_lines(&found.findings.report), "");
+    assert_eq!(render_lines(&found.load_context.report), "");
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn the_manifest_does_not_include_itself() {
     let manifest = with_head("include: \"*.yaml\"\nprompts: { p: { text: x } }\n");
     let found = load_files(&[("folio.yaml", &manifest), ("q.yaml", "prompts: { q: { text: x } }")], &[]);
     assert_eq!(prompt_names(&found), ["p", "q"]);
-    assert_eq!(render_lines(&found.findings.report), "");
+    assert_eq!(render_lines(&found.load_context.report), "");
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn empty_and_unexpanded_variables_count_as_unset() {
     assert_eq!(value("D"), None);
     assert!(!variables.contains_key("X"));
     assert_eq!(found.packs[0].unset_variables, ["E"]);
-    let codes: Vec<Code> = found.findings.report.diagnostics().iter().map(|diagnostic| diagnostic.code).collect();
+    let codes: Vec<Code> = found.load_context.report.diagnostics().iter().map(|diagnostic| diagnostic.code).collect();
     assert_eq!(codes, [Code::UnsetVariable, Code::UnsetVariable]);
 }
 
@@ -113,7 +113,7 @@ fn read_and_missing_paths_are_watched() {
         "include: [gone.yaml, \"p/*.md\", \"new/**/*.md\"]\npartials: parts/x.hbs\npacks: { q: { path: q } }\n",
     );
     let found = load_files(&[("folio.yaml", &manifest), ("p/a.md", "a"), ("parts/x.hbs", "x")], &[]);
-    let reads = &found.findings.dependencies;
+    let reads = &found.load_context.dependencies;
     for file in ["folio.yaml", "gone.yaml", "p/a.md", "parts/x.hbs", "q"] {
         assert!(reads.files.contains(&Path::new("/").join(file)), "{file}: {reads:?}");
     }
@@ -132,7 +132,7 @@ fn prompt_file_without_front_matter_is_all_text() {
         &[("folio.yaml", &manifest), ("a.md", "\n\nJust {{text}}.\n"), ("b.md", "---\ntitle: B\n---\n\n---\nrest\n")],
         &[],
     );
-    assert_eq!(render_lines(&found.findings.report), "");
+    assert_eq!(render_lines(&found.load_context.report), "");
     let files: Vec<_> = found.packs[0].entry_files.iter().flat_map(|file| file.entries.prompts.values()).collect();
     let text = |nth: usize| match &files[nth].text.as_ref().unwrap().value {
         crate::value_types::TextOrFile::Text(text) => text.clone(),

@@ -33,23 +33,23 @@ pub(super) fn command_value(
     name: &str,
     command: &Spanned<Vec<Spanned<Scalar>>>,
     outputs: &CommandOutputs,
-    findings: &mut LoadContext,
+    load_context: &mut LoadContext,
 ) -> Option<String> {
     let arguments: Vec<String> = command.value.iter().map(|element| element.value.0.clone()).collect();
     if arguments.first().is_none_or(|program| program.is_empty()) {
-        findings
+        load_context
             .report
             .error(Code::MissingKey, command.location.span(), "missing program in `command`")
             .help("write `command: [program, argument, …]`");
         return None;
     }
     let output = outputs.0.get(&arguments).cloned();
-    findings.commands.push(arguments);
+    load_context.commands.push(arguments);
     match output? {
         Ok(value) => Some(value),
         Err(reason) => {
             let message = format!("command of `{name}` failed: {reason}");
-            findings.report.error(Code::UnsetVariable, command.location.span(), message);
+            load_context.report.error(Code::UnsetVariable, command.location.span(), message);
             None
         }
     }

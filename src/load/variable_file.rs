@@ -14,30 +14,30 @@ const MAX_VALUE_BYTES: u64 = 64 << 10;
 const OPEN_ATTEMPTS: usize = 3;
 
 /// Reads the value of a variable, or reports why it cannot be read. The file is watched either way.
-pub(super) fn read_variable(path: &Spanned<String>, findings: &mut LoadContext) -> Option<String> {
+pub(super) fn read_variable(path: &Spanned<String>, load_context: &mut LoadContext) -> Option<String> {
     let (file, place) = (Path::new(path.as_str()), path.location.span());
     if !file.is_absolute() {
-        findings
+        load_context
             .report
             .error(Code::BadValue, place, format!("relative path `{}` of a secret", path.value))
             .help("write an absolute path, such as `/run/secrets/token`");
         return None;
     }
-    findings.dependencies.files.insert(file.to_owned());
+    load_context.dependencies.files.insert(file.to_owned());
     let bytes = match read(file) {
         Ok(bytes) => bytes,
         Err(error) => {
-            findings.report.error(code_of(&error), place, error.to_string());
+            load_context.report.error(code_of(&error), place, error.to_string());
             return None;
         }
     };
     let Ok(text) = String::from_utf8(bytes) else {
-        findings.report.error(Code::Encoding, place, format!("file `{}` is not UTF-8", path.value));
+        load_context.report.error(Code::Encoding, place, format!("file `{}` is not UTF-8", path.value));
         return None;
     };
     let value = text.trim_end_matches(['\r', '\n']);
     if value.is_empty() {
-        findings.report.error(Code::BadValue, place, format!("file `{}` is empty", path.value));
+        load_context.report.error(Code::BadValue, place, format!("file `{}` is empty", path.value));
         return None;
     }
     Some(value.to_owned())

@@ -20,7 +20,7 @@ const IDENTIFIER: &str = "^(<<|[A-Za-z_][A-Za-z0-9_]*)$";
 const IDENTIFIER_HELP: &str = "invalid name: use letters, digits and `_`, and start with a letter or `_`";
 
 /// Adds what editors read.
-pub(super) fn for_editors(schema: &mut Schema) {
+pub(super) fn add_editor_keywords(schema: &mut Schema) {
     let Some(object) = schema.as_object_mut() else { return };
     merge_choices(object);
     name_choices(object);
@@ -62,7 +62,7 @@ fn name_choices(object: &mut Map<String, Value>) {
     object.insert("markdownEnumDescriptions".to_owned(), Value::Array(descriptions));
 }
 
-/// Leaves the hover of a key to its own description, which otherwise stands behind that of the choice that matches.
+/// Makes editors show the description of the key itself rather than that of the choice that matches.
 fn hide_choice_descriptions(object: &mut Map<String, Value>) {
     let Some(Value::Array(choices)) = object.get_mut("anyOf") else { return };
     for choice in choices.iter_mut().filter_map(Value::as_object_mut).filter(|choice| choice.contains_key("$ref")) {
@@ -90,7 +90,7 @@ fn require_one(object: &mut Map<String, Value>) {
     object.insert("allOf".to_owned(), excluded.take(names.len().saturating_sub(1)).collect());
 }
 
-/// That each key is known: another one is likely that which is missing, and red already.
+/// Requires each key to be known: an unknown one is probably the missing key misspelled, and reported already.
 fn has_known_keys(object: &Map<String, Value>) -> Value {
     let properties = object.get("properties").and_then(Value::as_object);
     let keys: Vec<&str> = properties.into_iter().flat_map(Map::keys).map(String::as_str).collect();

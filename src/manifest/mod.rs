@@ -196,7 +196,7 @@ impl PackFormats {
 #[serde(rename_all = "kebab-case")]
 pub enum PackFormatName {
     /// Skills, `**/NAME/SKILL.md`: the text, then links to the files of the skill, which are resources under
-    /// `skill://PREFIX/`. Markers as in `claude-commands`. `user-invocable: false` is no prompt.
+    /// `skill://PREFIX/`. Markers as in `claude-commands`. Skills with `user-invocable: false` are not listed as prompts.
     AgentSkills,
     /// All that is found: skills, commands below `commands/`, `*.prompt.md`, patterns below `patterns/`, `*.prompt` with front
     /// matter, and `prompts.csv`.
@@ -222,7 +222,7 @@ pub enum PackFormatName {
 }
 
 yaml_kind_enum! {
-    /// Permissions, or a map of permissions with what they are held to.
+    /// Permissions: a list, or a map from each permission to its restrictions.
     pub enum Allow {
         "list" => List(Vec<Spanned<Grant>>),
         "map" => Limited(Box<GrantLimits>),

@@ -5,7 +5,7 @@ use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use super::editor::for_editors;
+use super::editor::add_editor_keywords;
 use super::{Fragment, Manifest};
 
 /// The JSON Schema of the manifest, for editors: draft 2020-12, pretty, with a final newline.
@@ -13,7 +13,7 @@ pub fn schema() -> String {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
     let mut schema = root_schema(&mut generator);
     RecursiveTransform(simplify).transform(&mut schema);
-    RecursiveTransform(for_editors).transform(&mut schema);
+    RecursiveTransform(add_editor_keywords).transform(&mut schema);
     let text = serde_json::to_string_pretty(&schema).unwrap_or_default();
     format!("{text}\n")
 }

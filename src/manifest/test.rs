@@ -25,7 +25,7 @@ pub struct Test {
     /// The arguments, such as `{ who: Ada }`.
     #[schemars(with = "IndexMap<String, Json>")]
     pub arguments: NamedMap<Spanned<Json>>,
-    /// What stands in for the outside, by step id, or by action. Programs: `{ exec: { exit: 1, stderr: not found } }`, or
+    /// Mocks of programs, requests and questions, by step id or by action. Programs: `{ exec: { exit: 1, stderr: not found } }`, or
     /// `script`. Requests: `{ http: { status: 404, json: { message: none } } }`. Both also take a list, one answer after
     /// the other: `{ http: [{ status: 503 }, { json: [1, 2] }] }`. Answers of the user: `{ ask: { confirm: { sure: true }
     /// } }` or `{ ask: { confirm: { action: decline } } }`; of the client's model: `{ ask: { summary: Short. } }`; its

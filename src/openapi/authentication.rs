@@ -187,7 +187,7 @@ fn warn_untranslated(what: &str, at: ApiNode<'_>, document: &ApiDocument) {
 }
 
 const CALLED_WITHOUT_HELP: &str =
-    "what asks for it is called without credentials: write `auth` into the connection by hand";
+    "operations that require it are called without credentials: write `auth` into the connection";
 
 impl Credentials {
     /// The variables that hold it.

@@ -130,7 +130,7 @@ pub fn import(source: &Source, options: &ImportOptions) -> Result<Import, Import
 fn warn_many_tools(tools: usize, report: &mut Report) {
     if tools > MANY_TOOLS {
         let words =
-            format!("too many tools ({tools}): from {MANY_TOOLS} on some clients choose badly or drop the rest");
+            format!("too many tools ({tools}): from {MANY_TOOLS} on, some clients choose poorly or ignore the rest");
         report.warning(crate::diagnostic::Code::ClientCompatibility, None, words).help("choose some with `--only`");
     }
 }

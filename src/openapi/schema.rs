@@ -15,7 +15,7 @@ use super::prose;
 use crate::diagnostic::Code;
 use keyword::{copy_limits, copy_values, is_null_type, is_nullable, name_types};
 
-/// From how many schemas on what a `$ref` names is put into `$defs`.
+/// The number of schemas from which on the targets of `$ref` are put into `$defs`.
 const MAX_INLINED: usize = 24;
 /// How deeply schemas may stand in each other; what is deeper may be anything.
 const MAX_NESTING: usize = 10;

@@ -170,7 +170,7 @@ impl<'r> ActionReader<'r> {
 
 impl ActionValue {
     /// The variable with the value of an argument, under its name.
-    pub(super) fn of_argument(name: &str) -> ActionValue {
+    pub(super) fn from_argument(name: &str) -> ActionValue {
         ActionValue { name: name.to_owned(), sources: vec![ValueSource::Argument(name.to_owned())] }
     }
 }
@@ -241,7 +241,7 @@ mod tests {
                 let is_marker = command.as_bytes().get(at) == Some(&b'%');
                 is_marker.then(|| CommandMarker {
                     end: at + 1,
-                    variable: ActionValue::of_argument("args"),
+                    variable: ActionValue::from_argument("args"),
                     is_words: false,
                 })
             };

@@ -1,4 +1,4 @@
-//! Markdown with front matter, as clean as people leave it.
+//! Reads Markdown with front matter, leniently.
 
 use serde_json::{Map, Value};
 

@@ -92,7 +92,7 @@ fn marker_at(
         let text = body.get(start + 2..end - 1)?;
         let mut find = |at| {
             let is_marker = text.get(at..)?.starts_with(MARKER);
-            let variable = ActionValue::of_argument(ARGS);
+            let variable = ActionValue::from_argument(ARGS);
             is_marker.then_some(CommandMarker { end: at + MARKER.len(), variable, is_words: false })
         };
         let command = WrittenCommand { text, start, end, has_markers_in_single_quotes: true };

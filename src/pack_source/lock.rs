@@ -39,12 +39,12 @@ pub struct LockedPack {
     /// How many files it has.
     pub files: u64,
     /// What it may do.
-    pub granted: Option<Granted>,
+    pub granted: Option<TrustRecord>,
 }
 
 /// What a pack may do while it has one digest.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Granted {
+pub struct TrustRecord {
     /// The digest of the files that were granted it.
     pub digest: TreeDigest,
     /// The grants.
@@ -193,10 +193,10 @@ impl PackReader<'_> {
         source.map_err(|error| self.bad_value(url.location, error.to_string())).ok()
     }
 
-    fn granted(&mut self, written: &Spanned<WrittenTrustRecord>) -> Option<Granted> {
+    fn granted(&mut self, written: &Spanned<WrittenTrustRecord>) -> Option<TrustRecord> {
         self.at = written.location;
         let digest = self.required("digest", written.digest.as_ref())?;
-        Some(Granted { digest: self.digest(digest)?, allow: written.allow.iter().copied().collect() })
+        Some(TrustRecord { digest: self.digest(digest)?, allow: written.allow.iter().copied().collect() })
     }
 
     fn required<'w>(&mut self, key: &str, value: Option<&'w Spanned<String>>) -> Option<&'w Spanned<String>> {
@@ -233,7 +233,7 @@ fn write_pack(text: &mut String, pack: &LockedPack) {
         let _ = writeln!(text, "    {key}: {}", scalar(value));
     }
     let _ = writeln!(text, "    files: {files}");
-    if let Some(Granted { digest, allow }) = granted {
+    if let Some(TrustRecord { digest, allow }) = granted {
         let allow: Vec<&str> = allow.iter().map(|grant| grant.as_str()).collect();
         let _ =
             writeln!(text, "    granted: {{ digest: {}, allow: [{}] }}", scalar(&digest.to_string()), allow.join(", "));
@@ -270,7 +270,7 @@ mod tests {
         let digest: TreeDigest = DIGEST.parse().unwrap();
         for (rev, commit) in [("v1.2.0", "3f2a"), ("1e5", "1234"), ("true", "1e10"), ("a#b", "12ab")] {
             let source = GitSource::new("https://github.com/acme/docs", Some(rev), Some("prompts/ü")).unwrap();
-            let granted = Granted { digest, allow: [Grant::Exec, Grant::Http].into() };
+            let granted = TrustRecord { digest, allow: [Grant::Exec, Grant::Http].into() };
             let commit = format!("{commit:0<40}");
             let source = PackSource::Git(source);
             let pack = LockedPack { source, commit: Some(commit), digest, files: 12, granted: Some(granted) };

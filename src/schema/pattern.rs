@@ -199,7 +199,8 @@ pub(super) fn pattern_errors(root: &Value, draft: Draft) -> Vec<SchemaError> {
 fn pattern_error(pointer: String, text: &str) -> Option<SchemaError> {
     build_validator(&json!({ "pattern": text }), Draft::Draft202012).err()?;
     if is_too_large(text) {
-        let message = format!("regular expression {} is too large: its counts multiply", describe::quote_name(text));
+        let message =
+            format!("regular expression {} is too large: its nested counts multiply", describe::quote_name(text));
         let help = "lower its counts, and limit the length with `maxLength`";
         return Some(SchemaError::new(pointer, message).help(help));
     }

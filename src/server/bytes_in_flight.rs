@@ -86,7 +86,7 @@ impl BytesInFlight {
         PeerBytes { peer: Arc::new(peer) }
     }
 
-    /// Whether what could be let go may be kept: most of the bytes are for what has to be.
+    /// Whether there is room to keep what could be dropped: most of the bytes are for what cannot.
     pub(crate) fn has_spare(&self) -> bool {
         self.used() <= self.limit() / 4
     }
@@ -288,7 +288,7 @@ impl Reservation {
         Ok(())
     }
 
-    /// Waits for room until the reservation has this size. What is small waits for nobody.
+    /// Waits until the reservation has this size. Small ones never wait.
     pub(crate) async fn admit_size(&self, bytes: u64) -> Result<(), Busy> {
         let more = bytes.saturating_sub(self.bytes());
         if more > 0 && bytes > SMALL_MESSAGE_BYTES {
@@ -331,7 +331,7 @@ impl Reservation {
     }
 }
 
-/// Whether so many bytes more are within the limit, or little goes on beside what waits, which cannot wait for itself.
+/// Whether so many more bytes fit the limit, or only waiting requests are left, which must not wait for themselves.
 fn has_room(used: u64, limit: u64, bytes: u64, held_waiting: u64) -> bool {
     used + bytes <= limit || used <= held_waiting + limit / 4
 }

@@ -51,7 +51,7 @@ pub(crate) struct DeclaredCapabilities(u8);
 
 impl DeclaredCapabilities {
     pub(crate) fn from_catalog(catalog: &Catalog, options: ServeOptions) -> DeclaredCapabilities {
-        let (lists, all) = (catalog.lists(), options.declare_all);
+        let (lists, all) = (catalog.lists(), options.declare_all_capabilities);
         let has_resources = !(lists.resources.is_empty() && lists.resource_templates.is_empty());
         let kinds = [
             (CapabilityKind::Tools, all || !lists.tools.is_empty()),

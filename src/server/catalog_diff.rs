@@ -133,7 +133,7 @@ impl Changes {
         ]
     }
 
-    /// Every name with its sign and its noun: what is another first, then what is new, then what is gone.
+    /// Every changed name with its sign and its noun: first what changed, then what was added, then what was removed.
     fn rows(&self) -> Vec<ChangeRow<'_>> {
         let mut rows = Vec::new();
         for sign in ['~', '+', '-'] {

@@ -164,7 +164,7 @@ impl RequestClient {
     }
 
     /// Sends progress that was held back, at the end of a call.
-    pub(crate) async fn flush_held(&self) {
+    pub(crate) async fn flush_pending_update(&self) {
         let pending_update = self.progress().pending_update.take();
         if let Some(pending_update) = pending_update {
             self.send_progress(pending_update).await;

@@ -129,7 +129,7 @@ impl ConnectionHandler {
                 client.forget_answers();
                 outcome = client.with_heartbeat(self.run(context, call(arguments.clone(), fresh_call))).await;
             }
-            client.flush_held().await;
+            client.flush_pending_update().await;
             log.finish(&outcome);
             match outcome {
                 Ok(answer) => Ok(CallOutcome::Done(answer)),

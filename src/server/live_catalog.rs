@@ -32,12 +32,12 @@ pub struct ServeOptions {
     pub watching: bool,
     /// Whether tools, prompts, resources and completion are declared though the catalog holds none: for an
     /// author at work, whose session is older than the first tool.
-    pub declare_all: bool,
+    pub declare_all_capabilities: bool,
 }
 
 impl Default for ServeOptions {
     fn default() -> ServeOptions {
-        ServeOptions { watching: true, declare_all: false }
+        ServeOptions { watching: true, declare_all_capabilities: false }
     }
 }
 
@@ -92,7 +92,7 @@ impl LiveCatalog {
         LiveCatalog { inner: Arc::new(inner) }
     }
 
-    /// Serves `catalog` from now on, tells every session what is due to it, and returns which lists are different.
+    /// Serves `catalog` from now on, notifies every session of the changes that concern it, and returns which lists are different.
     /// Running requests finish on the catalog that they started with, and are not awaited.
     pub fn replace(&self, catalog: Arc<Catalog>) -> Changes {
         let _one_at_a_time = self.inner.replace_lock.lock();

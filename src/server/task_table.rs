@@ -130,7 +130,7 @@ impl Tasks {
     }
 
     /// Keeps account of the questions of a task until they are answered.
-    pub(super) fn hold_questions<'a>(&'a self, id: &'a str, bytes: u64) -> Result<OpenQuestions<'a>, ErrorData> {
+    pub(super) fn reserve_questions<'a>(&'a self, id: &'a str, bytes: u64) -> Result<OpenQuestions<'a>, ErrorData> {
         let mut entries = self.entries();
         while self.would_exceed(&entries, bytes) {
             if !remove_ended_task(&mut entries) {
@@ -333,9 +333,9 @@ mod tests {
         assert!(tasks.bytes.used() <= tasks.bytes.total().peer_share());
         assert!(run_forever(&tasks, small_task()).is_ok());
         let asking = run_forever(&tasks, small_task()).unwrap();
-        assert!(tasks.hold_questions(&asking, 2 << 20).is_err());
+        assert!(tasks.reserve_questions(&asking, 2 << 20).is_err());
         let before = tasks.bytes.used();
-        let reservation = tasks.hold_questions(&asking, 1 << 16).unwrap();
+        let reservation = tasks.reserve_questions(&asking, 1 << 16).unwrap();
         assert_eq!(tasks.bytes.used(), before + (1 << 16));
         drop(reservation);
         assert_eq!(tasks.bytes.used(), before);
@@ -351,7 +351,7 @@ mod tests {
         let all: Vec<String> = (1..MAX_TASKS).map(|_| run_forever(&tasks, of(&greedy)).unwrap()).collect();
         assert!(run_forever(&tasks, of(&honest)).is_err(), "none waits");
         let _questions: Vec<_> =
-            [&first].into_iter().chain(&all).map(|id| tasks.hold_questions(id, 1).unwrap()).collect();
+            [&first].into_iter().chain(&all).map(|id| tasks.reserve_questions(id, 1).unwrap()).collect();
         assert!(run_forever(&tasks, of(&greedy)).is_err(), "it has more than its share");
         assert!(tasks.get(&first).is_ok());
         assert!(run_forever(&tasks, of(&honest)).is_ok());

@@ -233,7 +233,7 @@ impl McpClient for TaskClient {
         Box::pin(async move {
             let tasks = self.live.tasks();
             let bytes = round.questions.iter().map(question_bytes).sum();
-            let held = tasks.hold_questions(self.context.task_id(), bytes);
+            let held = tasks.reserve_questions(self.context.task_id(), bytes);
             let _held = held.map_err(|error| AskError::Refused(error.message.into_owned()))?;
             let questions = join_all(round.questions.iter().map(|question| self.ask_one(question)));
             let questions = tasks.poll_as_round(questions);

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::{LiveCatalog, ServeOptions};
 use crate::{
-    catalog::{Catalog, Usage, build},
+    catalog::{Catalog, ServingMode, build},
     files::Folder,
     load::{ManifestLocation, load},
     world::{HttpRequest, HttpResponse, ProgramCommand, ProgramOutput, World, WorldError},
@@ -50,7 +50,7 @@ pub(crate) fn build_catalog_with(manifest: &str, variables: &[(&str, &str)]) -> 
     let files = BTreeMap::from([("folio.yaml".to_owned(), manifest.as_bytes().to_vec())]);
     let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let mut built = build(load(&ManifestLocation::in_memory(Folder::in_memory(files)), &variables));
-    let accepted = built.accept(&Usage::Local);
+    let accepted = built.accept(&ServingMode::Local);
     accepted.unwrap_or_else(|_| panic!("{:#?}", built.report.diagnostics()))
 }
 

@@ -175,7 +175,7 @@ impl Rewriter<'_> {
         let start = &path.span.start;
         let raw = self.raw_path(path);
         let lenient =
-            self.context.checked.lenient_paths.contains(start) || self.context.partial && !path.names.is_empty();
+            self.context.checked.unchecked_paths.contains(start) || self.context.partial && !path.names.is_empty();
         if lenient && !path.local { format!("({GET} {})", Value::String(raw)) } else { raw }
     }
 }

@@ -43,7 +43,7 @@ fn shared_digest(loaded: &LoadedPacks, catalog: &Catalog) -> u64 {
         digest.update(name.as_bytes());
         digest.update(&part.to_be_bytes());
     }
-    let documents = &loaded.findings.documents;
+    let documents = &loaded.load_context.documents;
     for pack in &loaded.packs {
         for (key, _) in documents.keys_of(pack.at).iter().filter(|(key, _)| !OWN_KEYS.contains(&key.as_str())) {
             digest.update(key.as_bytes());

@@ -110,7 +110,7 @@ pub fn plan_tests(loaded: &LoadedPacks) -> Vec<PlannedTest> {
         for file in &pack.entry_files {
             for (name, test) in &file.entries.tests {
                 let mut written = Digest::new("test");
-                loaded.findings.documents.digest(test.location, &mut written);
+                loaded.load_context.documents.digest(test.location, &mut written);
                 let written = written.finish_u64();
                 let planner = TestPlanner { pack, number, file, name, test, written, base: &base };
                 planner.add_to(&mut planned);

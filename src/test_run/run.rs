@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Builder;
 
-use crate::catalog::{Catalog, Usage, build};
+use crate::catalog::{Catalog, ServingMode, build};
 use crate::compile::LoadCoverage;
 use crate::diagnostic::{Severity, SourceMap};
 use crate::load::{EnvSource, LoadedPacks, TestEnvironment};
@@ -152,7 +152,7 @@ impl TestRunner<'_> {
         let loaded = self.worlds.load(&EnvSource::Test(environment), test.is_live);
         let variables = if self.record { recording::seen_variables(&loaded, test) } else { Map::new() };
         let mut built = build(loaded);
-        let accepted = built.accept(&Usage::Local).map_err(|_| {
+        let accepted = built.accept(&ServingMode::Local).map_err(|_| {
             let errors = built.report.diagnostics().iter().filter(|found| found.severity == Severity::Error);
             let lines: String = errors.map(|error| format!("+{}\n", error.message)).collect();
             let lines = built.redactor.redact_text(&lines).into_owned();
@@ -183,7 +183,7 @@ impl TestRunner<'_> {
             answer: &answer,
             progress: None,
         };
-        let options = ServeOptions { watching: false, declare_all: true };
+        let options = ServeOptions { watching: false, declare_all_capabilities: true };
         let result = runtime.block_on(async {
             let live = LiveCatalog::new(catalog.clone(), world.clone(), options);
             in_process::ask_as(&client, &live, test.method, test.params.clone()).await

@@ -53,7 +53,7 @@ impl Parser {
 }
 
 impl PartCosts {
-    /// As if each part was the dearest one, and all strings had escapes.
+    /// An upper bound: as if each part had the highest cost, and all strings had escapes.
     fn upper_bound(&self, bytes: &[u8]) -> u64 {
         let is_part = |byte: &u8| u8::from(matches!(byte, b',' | b':' | b'[' | b'{'));
         // Counts in bytes, of pieces that they can count, which the compiler makes vectors of.

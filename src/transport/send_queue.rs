@@ -26,11 +26,11 @@ const MAX_WRITE_BYTES: usize = 1024 * 1024;
 /// before it passes on what came in the same read.
 const ANSWER_DELAY_AFTER_PROGRESS: Duration = Duration::from_millis(5);
 
-/// What a message is to the one before it.
+/// How a message relates to the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum QueuedKind {
-    /// An answer, which must not be read together with progress.
-    Answer,
+    /// A response, which must not be read together with progress.
+    Response,
     /// Progress.
     Progress,
     /// Anything else.
@@ -70,14 +70,14 @@ struct WriteChunk {
 impl WriteChunk {
     /// Whether a message may be appended.
     fn accepts(&self, kind: QueuedKind) -> bool {
-        self.bytes.len() < MAX_WRITE_BYTES && !(self.has_progress && kind == QueuedKind::Answer)
+        self.bytes.len() < MAX_WRITE_BYTES && !(self.has_progress && kind == QueuedKind::Response)
     }
 }
 
 impl WriteQueue {
     /// Adds a message as it is written.
     fn add(&mut self, line: Vec<u8>, kind: QueuedKind) {
-        let (has_progress, has_answer) = (kind == QueuedKind::Progress, kind == QueuedKind::Answer);
+        let (has_progress, has_answer) = (kind == QueuedKind::Progress, kind == QueuedKind::Response);
         match self.pieces.back_mut().filter(|last| line.len() < MAX_WRITE_BYTES && last.accepts(kind)) {
             Some(last) => {
                 last.bytes.extend_from_slice(&line);
@@ -264,7 +264,7 @@ mod tests {
         (send_queue, far)
     }
 
-    /// On two threads, what is said and what is written go on at once: who waits for room is let in all the same.
+    /// Pushing and writing run on two threads: a sender that waits for room still makes progress.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn room_waiter_is_woken_across_threads() {
         let (send_queue, mut far) = send_queue(MAX_QUEUED_BYTES);
@@ -289,8 +289,8 @@ mod tests {
     async fn answer_is_delayed_after_progress() {
         let (send_queue, mut far) = send_queue(64 * 1024);
         send_queue.push(&"progress", QueuedKind::Progress);
-        send_queue.push(&"answer", QueuedKind::Answer);
-        send_queue.push(&"next", QueuedKind::Answer);
+        send_queue.push(&"answer", QueuedKind::Response);
+        send_queue.push(&"next", QueuedKind::Response);
         let mut read = [0; 64];
         let count = far.read(&mut read).await.unwrap();
         assert_eq!(&read[..count], b"\"progress\"\n");
@@ -303,9 +303,9 @@ mod tests {
         let (send_queue, mut far) = send_queue(64 * 1024);
         for (text, kind) in [
             ("pa", QueuedKind::Progress),
-            ("a", QueuedKind::Answer),
+            ("a", QueuedKind::Response),
             ("pb", QueuedKind::Progress),
-            ("b", QueuedKind::Answer),
+            ("b", QueuedKind::Response),
         ] {
             send_queue.push(&text, kind);
         }
@@ -321,7 +321,7 @@ mod tests {
         let (near, _far) = tokio::io::duplex(16);
         let (peer, halt) = (BytesInFlight::new(256 << 20).new_peer(), CancellationToken::new());
         let (send_queue, task) = SendQueue::spawn(near, &peer, Redactors::default(), halt.clone());
-        send_queue.push(&"x".repeat(MAX_QUEUED_BYTES), QueuedKind::Answer);
+        send_queue.push(&"x".repeat(MAX_QUEUED_BYTES), QueuedKind::Response);
         assert!(send_queue.is_full());
         send_queue.finish(task, Duration::from_millis(10)).await;
         assert_eq!((peer.used(), send_queue.is_full(), halt.is_cancelled()), (0, false, true));
@@ -330,7 +330,7 @@ mod tests {
     #[tokio::test]
     async fn queued_bytes_are_reserved_until_written() {
         let (send_queue, mut far) = send_queue(16);
-        send_queue.push(&"x".repeat(1000), QueuedKind::Answer);
+        send_queue.push(&"x".repeat(1000), QueuedKind::Response);
         assert_eq!(send_queue.reservation.bytes(), 1003);
         let mut read = vec![0; 1003];
         far.read_exact(&mut read).await.unwrap();

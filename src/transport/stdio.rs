@@ -224,7 +224,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> PipeTransport<R> {
         self.start_drain(if stopped { ANSWER_GRACE } else { Duration::ZERO }, stopped);
     }
 
-    /// Waits for what is all but answered, then ends everything. It is called again after each answer.
+    /// Waits for responses that are nearly done, then ends everything. It is called again after each response.
     async fn finish_drain(&mut self, parting: DrainDeadline) -> Option<Incoming> {
         let done = match parting.waits_for_streams {
             true => self.exchange.pending().is_empty(),
@@ -282,7 +282,7 @@ fn bytes<'r>(held: impl IntoIterator<Item = &'r Arc<Reservation>>) -> u64 {
 
 fn queued_kind(message: &TxJsonRpcMessage<RoleServer>) -> QueuedKind {
     match message {
-        JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => QueuedKind::Answer,
+        JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => QueuedKind::Response,
         JsonRpcMessage::Notification(notification) => match notification.notification {
             ServerNotification::ProgressNotification(_) => QueuedKind::Progress,
             _ => QueuedKind::Any,

@@ -64,7 +64,7 @@ pub struct AccessToken {
     replaceable_at: Instant,
     pub(super) expires_at: Instant,
     /// Whether it was fetched for an earlier request.
-    pub(super) is_kept: bool,
+    pub(super) is_cached: bool,
 }
 
 impl AccessToken {
@@ -81,7 +81,7 @@ impl AccessToken {
             key: request.key(),
             redactor: Arc::default(),
             refresh_at: Instant::now(),
-            is_kept: false,
+            is_cached: false,
             replaceable_at: Instant::now(),
             expires_at: Instant::now(),
         }
@@ -119,7 +119,7 @@ impl TokenCache {
             _ => token.refresh_at > Instant::now(),
         };
         if let Some(token) = slot.as_ref().filter(usable) {
-            return Ok(AccessToken { is_kept: true, ..token.clone() });
+            return Ok(AccessToken { is_cached: true, ..token.clone() });
         }
         let replaceable_at = match (rejected, slot.take()) {
             (Some(_), _) => Instant::now() + REPLACEMENT_PAUSE,
@@ -127,7 +127,7 @@ impl TokenCache {
         };
         if !self.live.has_room(&request.scope(), request.key()) {
             return Err(
-                request.failure(format!("its client has {MAX_CLIENT_TOKENS} tokens, or too long ones, already"))
+                request.failure(format!("its client has {MAX_CLIENT_TOKENS} tokens, or too long ones, in the cache"))
             );
         }
         let timeout = request.limits.timeout.saturating_sub(started.elapsed());
@@ -241,7 +241,7 @@ impl TokenRequest {
             redactor: Arc::new(run_redaction(8 * parsed.access_token.len(), || Redactor::new([&*parsed.access_token]))),
             replaceable_at: Instant::now(),
             refresh_at: Instant::now() + lifetime.saturating_sub(MAX_REFRESH_MARGIN.min(lifetime / 5)),
-            is_kept: false,
+            is_cached: false,
             expires_at: Instant::now() + lifetime,
         })
     }

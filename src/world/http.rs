@@ -291,7 +291,7 @@ async fn send_by(
             in_flight.begin_transfer();
         }
     }
-    let reason = "it sends other data without an end";
+    let reason = "it keeps sending data that is not a response";
     let host = outgoing.peer().host;
     in_flight.send(request).await.map_err(|FloodError| WorldError::NoResponse { host: host.to_owned(), reason })
 }

@@ -96,7 +96,7 @@ pub trait World: Send + Sync {
         Box::pin(async move { request.fetch(self).await })
     }
 
-    /// Says that a file is about to be changed, such as ``write `a.md` ``, which an error prevents.
+    /// Asks whether a file may be changed, such as ``write `a.md` ``: an error prevents the change.
     ///
     /// # Errors
     /// Files are not to be changed.
@@ -104,7 +104,7 @@ pub trait World: Send + Sync {
         Ok(())
     }
 
-    /// What hides secrets in what actions find by other means, if there are secrets.
+    /// The redactor of values that actions read from elsewhere, if there are secrets.
     fn redactor(&self) -> Option<&Redactor> {
         None
     }

@@ -106,7 +106,7 @@ impl World for RecordingWorld {
 
     fn approve_file_change(&self, change: &str) -> Result<(), WorldError> {
         let number = self.begin("file", format!("file action `{}`", line(change, &self.redactor)));
-        self.end(number, Err("no mock stands in for a change of files".to_owned()));
+        self.end(number, Err("changes of files cannot be mocked".to_owned()));
         self.world.approve_file_change(change)
     }
 
@@ -133,7 +133,7 @@ impl World for RecordingWorld {
 
 fn program_reply(output: &ProgramOutput) -> Result<MockReply, String> {
     if let Some(signal) = output.signal {
-        return Err(format!("it was killed by signal {signal}, which no mock is"));
+        return Err(format!("it was killed by signal {signal}, which a mock cannot express"));
     }
     check_whole(&output.stdout)?;
     check_whole(&output.stderr)?;
@@ -142,9 +142,9 @@ fn program_reply(output: &ProgramOutput) -> Result<MockReply, String> {
 
 fn response_reply(response: &HttpResponse) -> Result<MockReply, String> {
     check_whole(&response.body)?;
-    let is_kept = |name: &str| !IGNORED_HEADERS.iter().any(|ignored| name.eq_ignore_ascii_case(ignored));
+    let is_cached = |name: &str| !IGNORED_HEADERS.iter().any(|ignored| name.eq_ignore_ascii_case(ignored));
     let mut headers: Vec<(String, String)> = Vec::new();
-    for (name, value) in response.headers.iter().filter(|(name, _)| is_kept(name)) {
+    for (name, value) in response.headers.iter().filter(|(name, _)| is_cached(name)) {
         let is_credential = HttpHeader::new(name, value).is_credential();
         let value = if is_credential { SECRET_PLACEHOLDER } else { value };
         match headers.iter_mut().find(|(known, _)| known == name) {

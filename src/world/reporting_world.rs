@@ -152,7 +152,7 @@ impl World for ReportingWorld {
         let action = format!("get access token from {}", url_text(&request.url, &request.limits, &self.redactor));
         let work = self.world.access_token(request, rejected);
         Box::pin(self.report(action.into(), work, |token| {
-            let end = if token.is_kept { "ok, fetched earlier" } else { "ok" };
+            let end = if token.is_cached { "ok, fetched earlier" } else { "ok" };
             end.to_owned().into()
         }))
     }

@@ -15,7 +15,7 @@ pub fn shell_quote(word: &OsStr) -> String {
     }
 }
 
-/// Whether a terminal obeys a character, or shows nothing.
+/// Whether a character is a control character of terminals, or invisible.
 fn needs_escape(char: char) -> bool {
     let mut buffer = [0; 4];
     let text: &str = char.encode_utf8(&mut buffer);

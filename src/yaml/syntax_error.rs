@@ -68,7 +68,7 @@ pub(super) fn explain(text: &str, message: &str, at: usize, open: Option<usize>)
 
 fn plain_help(message: &str) -> Option<&'static str> {
     const HELP: &[(&str, &str)] = &[
-        ("misplaced bracket", "remove it: nothing is open that it closes"),
+        ("misplaced bracket", "remove it: there is no matching opening bracket"),
         ("mapping values are not allowed", "quote a text with `: ` in it"),
         ("expected ',' or", "separate entries by commas, and quote a text with `: `, `,` or a bracket in it"),
         ("did not find expected key", "indent all keys of a map by the same number of spaces"),

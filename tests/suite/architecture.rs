@@ -38,7 +38,7 @@ fn root() -> PathBuf {
 /// A source file without its comments, literals and tests; lines stay where they are.
 struct Source {
     path: String,
-    room: String,
+    module: String,
     code: String,
 }
 
@@ -60,11 +60,11 @@ fn sources() -> Vec<Source> {
 
 fn source(path: &Path) -> Source {
     let relative = path.strip_prefix(root()).unwrap();
-    let room = relative.components().nth(1).unwrap().as_os_str().to_str().unwrap();
-    let room = room.trim_end_matches(".rs").to_owned();
+    let module = relative.components().nth(1).unwrap().as_os_str().to_str().unwrap();
+    let module = module.trim_end_matches(".rs").to_owned();
     let written = fs::read_to_string(path).unwrap();
     let code = without_tests(&with_literals_blanked(&written));
-    Source { path: relative.to_str().unwrap().to_owned(), room, code }
+    Source { path: relative.to_str().unwrap().to_owned(), module, code }
 }
 
 impl Source {
@@ -222,19 +222,19 @@ fn assert_none(what: &str, offenders: &[String]) {
 fn module_uses_only_modules_above_it() {
     let modules = modules();
     assert!(modules.len() > 10, "{modules:?}");
-    let order = |room: &str| modules.iter().position(|known| known == room);
+    let order = |module: &str| modules.iter().position(|known| known == module);
     let mut offenders = Vec::new();
-    for source in sources().iter().filter(|source| !["lib", "main", "build"].contains(&source.room.as_str())) {
-        let Some(here) = order(&source.room) else {
+    for source in sources().iter().filter(|source| !["lib", "main", "build"].contains(&source.module.as_str())) {
+        let Some(here) = order(&source.module) else {
             offenders.push(format!("{}: its room is not on the map", source.path));
             continue;
         };
         for at in source.code.match_indices("crate::").map(|(at, _)| at) {
-            for room in imported_modules(&source.code, at) {
+            for module in imported_modules(&source.code, at) {
                 // A macro of the crate, or the room itself, is no import of another.
-                let fine = order(&room).is_some_and(|there| there <= here);
+                let fine = order(&module).is_some_and(|there| there <= here);
                 if !fine {
-                    offenders.push(format!("{}:{}: `crate::{room}`", source.path, line_of(&source.code, at)));
+                    offenders.push(format!("{}:{}: `crate::{module}`", source.path, line_of(&source.code, at)));
                 }
             }
         }
@@ -249,11 +249,11 @@ fn every_crate_is_imported_by_its_modules_only() {
     for source in sources() {
         for CrateOwner { name, modules } in &crate_owners {
             // A room's own file or folder of that name is another thing, and so is one that is imported from a room.
-            let room = root().join("src").join(&source.room);
+            let module = root().join("src").join(&source.module);
             let imported =
                 source.code.contains(&format!("::{name};")) || source.code.contains(&format!("::{name}::{{self"));
-            let own = imported || room.join(format!("{name}.rs")).is_file() || room.join(name).is_dir();
-            if modules.contains(&source.room) || own {
+            let own = imported || module.join(format!("{name}.rs")).is_file() || module.join(name).is_dir();
+            if modules.contains(&source.module) || own {
                 continue;
             }
             for at in places(&source.code, name) {
@@ -309,7 +309,7 @@ fn processes_are_started_in_one_module() {
     let starting: Vec<&Source> = sources.iter().filter(|source| starts(&source.code) && !in_tests(source)).collect();
     assert!(!starting.is_empty());
     for source in starting {
-        assert_eq!(source.room, "world", "{}", source.path);
+        assert_eq!(source.module, "world", "{}", source.path);
     }
 }
 
@@ -344,9 +344,9 @@ fn names_are_imported_from_their_module() {
 
 #[test]
 fn every_module_has_a_doc_comment() {
-    for room in modules() {
-        let text = fs::read_to_string(root().join("src").join(&room).join("mod.rs")).unwrap();
-        assert!(text.starts_with("//!"), "src/{room}/mod.rs begins without a word on itself");
+    for module in modules() {
+        let text = fs::read_to_string(root().join("src").join(&module).join("mod.rs")).unwrap();
+        assert!(text.starts_with("//!"), "src/{module}/mod.rs begins without a word on itself");
     }
 }
 
@@ -427,7 +427,7 @@ fn repository_root_holds_only_listed_files() {
 #[test]
 fn function_line_counter_is_correct() {
     let text = "fn a() {\n  let x = '{'; // }\n  \"}\";\n  r#\"}\"#;\n}\n\ntrait T { fn none(); }\n#[cfg(test)]\nmod tests { fn not_me() {\n\n} }\nfn b<'a>(x: [u8; 3]) -> &'a str { x }\n";
-    let source = Source { path: "x".into(), room: "x".into(), code: without_tests(&with_literals_blanked(text)) };
+    let source = Source { path: "x".into(), module: "x".into(), code: without_tests(&with_literals_blanked(text)) };
     let found: Vec<String> = functions(&source).into_iter().map(|(_, which)| which).collect();
     assert_eq!(found, ["x:1 a: 5 lines", "x:12 b: 1 lines"]);
 }

@@ -88,7 +88,7 @@ fn every_code_has_a_fixture() {
     // What a failing test is, `check` does not say.
     // Limits of clients are found by `check --clients`.
     let all = Code::ALL.iter().filter(|code| !matches!(code, Code::Unimplemented | Code::FailedTest));
-    let all = all.filter(|code| !code.is_of_client());
+    let all = all.filter(|code| !code.is_client_code());
     let mut codes: Vec<&str> = all.map(|code| code.as_str()).collect();
     codes.sort_unstable();
     assert_eq!(folders, codes);

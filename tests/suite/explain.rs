@@ -36,7 +36,7 @@ fn folder(page: &str, title: &str) -> TestFolder {
 
 /// What `check` finds: codes with severities.
 fn found(folder: &TestFolder, code: Code) -> Vec<(String, String)> {
-    let client = code.as_str().strip_prefix("client-").filter(|_| code.is_of_client());
+    let client = code.as_str().strip_prefix("client-").filter(|_| code.is_client_code());
     let clients: Vec<&str> = client.into_iter().flat_map(|client| ["--clients", client]).collect();
     let ran = run_folio(folder.path(), &[&["check", "--format", "json"][..], &clients].concat());
     let all: serde_json::Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}{}", ran.out, ran.err));

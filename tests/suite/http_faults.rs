@@ -91,7 +91,7 @@ fn floods_are_ended_before_their_timeout() {
     assert_eq!(client.call_text("good", json!({})), "fine");
     for call in floods {
         let result = &client.wait_for_answer(call)["result"];
-        let words = "failed: no response from `127.0.0.1`: it sends other data without an end";
+        let words = "failed: no response from `127.0.0.1`: it keeps sending data that is not a response";
         assert!(text(result).contains(words), "{result}");
     }
     wait_until("a flooded connection to be closed", || large.open.load(Ordering::SeqCst) == 0);

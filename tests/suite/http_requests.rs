@@ -628,7 +628,7 @@ fn errors_say_what_was_asked_and_whether_to_try_again() {
         message("/problem"),
         format!(
             "GET {url}/problem?q=a+b&key=[secret] failed with HTTP status 422 Unprocessable Entity: Invalid: `name` is empty\n\
-             Trying again without a change will not help."
+             Retrying the same request will not help."
         )
     );
     assert_eq!(
@@ -642,7 +642,7 @@ fn errors_say_what_was_asked_and_whether_to_try_again() {
         message("/"),
         format!(
             "GET {url}/?q=a+b&key=[secret] failed with HTTP status 404 Not Found\n\
-             Trying again without a change will not help."
+             Retrying the same request will not help."
         )
     );
 }
@@ -1107,7 +1107,7 @@ fn error_without_response_names_the_request() {
         called(&format!("{{ method: POST, url: \"{url}/a?token=abc\", timeout: 200ms }}")),
         format!(
             "POST {url}/a?token=[secret] timed out after 200ms\n\
-             It may have been carried out: look before you try again."
+             The request may have been processed: check before you retry."
         )
     );
     let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();

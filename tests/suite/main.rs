@@ -81,7 +81,7 @@ mod secrets;
 mod shutdown;
 mod skills;
 mod sse;
-mod mends;
+mod suggested_fixes;
 mod mistakes;
 mod multipart;
 mod manifest_tests;

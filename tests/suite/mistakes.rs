@@ -131,7 +131,7 @@ fn each_code_has_a_mistake() {
     // What needs a program of the machine, a folder in the place of a file, or a description of an API.
     let elsewhere = [Code::Unimplemented, Code::Unreadable, Code::FailedTest];
     let all = cases("mistakes.txt");
-    for code in Code::ALL.iter().filter(|code| !elsewhere.contains(code) && !code.is_of_client()) {
+    for code in Code::ALL.iter().filter(|code| !elsewhere.contains(code) && !code.is_client_code()) {
         let mark = format!("[{}]:", code.as_str());
         assert!(all.iter().any(|case| case.expected.contains(&mark)), "no mistake is called {mark}");
     }

@@ -951,7 +951,7 @@ fn pack_format_errors_are_reported_at_their_place() {
         (
             "format: fabric, allow: [exec]",
             vec![("a/system.md", "A")],
-            vec!["`exec` is of no use to prompts of other programs", "`script`", "`read`"],
+            vec!["`exec` has no effect on prompts of other programs", "`script`", "`read`"],
         ),
         ("format: fabric, allow: [read]", vec![("a/system.md", "A")], vec!["missing key `workspace`"]),
         ("allow: [read], workspace: gone", vec![("commands/a.md", "A")], vec!["folder `gone` not found"]),

@@ -807,11 +807,11 @@ fn pack_acts_only_while_its_files_are_trusted() {
     assert_eq!(desk.ok(&["get", "docs-hi"]).trim(), "Hello", "texts load at once");
     assert!(!tools(&desk).contains("docs-look"));
     let checked = desk.ok(&["check"]);
-    assert!(checked.contains("pack `docs` is not trusted: what needs `exec` is left out"), "{checked}");
+    assert!(checked.contains("pack `docs` is not trusted: entries that need `exec` are not served"), "{checked}");
     assert!(checked.contains("`folio trust docs`") && !checked.contains("add `allow"), "{checked}");
     let shown = desk.fail(&["trust", "docs"]);
     assert!(shown.contains("exec at folio.yaml:6\n    exec: [printf, seen]"), "{shown}");
-    assert!(shown.contains("nobody is there to ask"), "{shown}");
+    assert!(shown.contains("not a terminal"), "{shown}");
     assert!(!desk.lock().contains("granted"));
     desk.ok(&["trust", "docs", "--yes"]);
     assert_eq!(desk.ok(&["call", "docs-look"]).trim(), "seen");
@@ -877,7 +877,7 @@ fn grants_are_checked_before_they_are_trusted() {
     let desk = Desk::locked(&format!("{}, allow: [read]", keys_of(&upstream)));
     assert!(desk.fail(&["check"]).contains("missing key `workspace`"));
     let desk = Desk::locked(&format!("{}, allow: [exec]", keys_of(&upstream)));
-    assert!(desk.fail(&["check"]).contains("`exec` is of no use to prompts of other programs"));
+    assert!(desk.fail(&["check"]).contains("`exec` has no effect on prompts of other programs"));
     let texts = Desk::locked(&keys_of(&upstream));
     let refused = texts.fail(&["trust", "docs"]);
     assert!(refused.contains("`allow: [read, script]`"), "{refused}");

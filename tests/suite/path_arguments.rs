@@ -155,7 +155,7 @@ fn unset_variable_holds_no_path() {
     let server = ServeCommand::new(&folder.join("server")).flag("--no-watch").stdio();
     let client = server.client(SESSION_VERSIONS[3]);
     let (failed, words) = called(&client, "dirs", json!({ "path": "file" }));
-    assert_eq!((failed, words.as_str()), (true, "`path` is inside of no folder, as `DIRS` is not set"));
+    assert_eq!((failed, words.as_str()), (true, "`path` cannot be checked: `DIRS` is not set"));
     assert_eq!(called(&client, "dirs", json!({})), (false, "path ".to_owned()));
 }
 

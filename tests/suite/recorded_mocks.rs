@@ -160,7 +160,7 @@ fn what_no_mock_stands_in_for_is_not_recorded() {
         (
             "{ file: { write: out.txt, in: here, text: hello } }",
             "{ matches: out }",
-            "no mock stands in for a change of files",
+            "changes of files cannot be mocked",
         ),
         (
             "{ exec: [seq, '20000'] }",

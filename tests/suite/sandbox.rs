@@ -484,7 +484,7 @@ fn bad_sandbox_is_reported_in_its_place() {
             .join("\n")
     };
     for (sandbox, expected) in [
-        ("{ network: [\"api.example:443\"] }", "write `443`: the system holds ports, and knows no host names"),
+        ("{ network: [\"api.example:443\"] }", "write `443`: a sandbox restricts ports, not host names"),
         ("{ network: [0] }", "invalid port `0` in `network`"),
         ("{ network: some }", "some"),
         ("{ network: 443 }", "expected one of `none`, `any`"),

@@ -168,7 +168,7 @@ fn compile_elicit_url(url: &Spanned<String>, compiler: &mut Compiler<'_>) -> Opt
 }
 
 fn compile_form(elicit: &Spanned<Elicit>, compiler: &mut Compiler<'_>) -> Option<Schema> {
-    let before = compiler.findings.report.diagnostics().len();
+    let before = compiler.load_context.report.diagnostics().len();
     let placed = match (&elicit.schema, &elicit.requested_schema) {
         (Some(fields), _) => {
             for (name, field) in &fields.value {
@@ -194,7 +194,7 @@ fn compile_form(elicit: &Spanned<Elicit>, compiler: &mut Compiler<'_>) -> Option
     compiler.warn_unexpanded_schema(&placed.value, placed.location);
     for (name, field) in &properties {
         let pointer = format!("/properties/{}", name.replace('~', "~0").replace('/', "~1"));
-        let documents = &compiler.findings.documents;
+        let documents = &compiler.load_context.documents;
         let (key, value) = (documents.key_at(placed.location, &pointer), documents.value_at(placed.location, &pointer));
         check_field_name(name, key, compiler);
         check_field(field, value, compiler);
@@ -216,14 +216,14 @@ fn valid_schema(
             let lints = lint(&Value::Object((**schema.json()).clone())).into_iter();
             lints.map(|lint| lint.error).collect()
         }
-        Err(errors) if compiler.findings.report.diagnostics().len() == before => errors.clone(),
+        Err(errors) if compiler.load_context.report.diagnostics().len() == before => errors.clone(),
         Err(_) => Vec::new(),
     };
     for error in errors {
         let (at, pointer) = place(&error.at);
         compiler.report_schema_error(error.map_position(|_| pointer), at, Severity::Error);
     }
-    let is_valid = compiler.findings.report.diagnostics().len() == before;
+    let is_valid = compiler.load_context.report.diagnostics().len() == before;
     compiled.ok().filter(|_| is_valid)
 }
 
@@ -266,7 +266,7 @@ fn check_field_name(name: &str, at: Location, compiler: &mut Compiler<'_>) {
     if name == "action" {
         compiler
             .error(Code::BadName, at, "reserved field name `action`")
-            .help("every answer has an `action`: `accept`, `decline` or `cancel`");
+            .help("answers already have an `action`: `accept`, `decline` or `cancel`");
     }
 }
 
@@ -297,7 +297,7 @@ fn check_field(field: &Value, at: Location, compiler: &mut Compiler<'_>) {
     if let Some(format) = field.get("format").and_then(Value::as_str)
         && !FORM_FIELD_FORMATS.contains(&format)
     {
-        let place = compiler.findings.documents.value_at(at, "/format");
+        let place = compiler.load_context.documents.value_at(at, "/format");
         compiler
             .error(Code::BadValue, place, format!("unknown format `{format}` of a form field"))
             .help(format!("use one of `{}`, or a `pattern`", FORM_FIELD_FORMATS.join(" ")));

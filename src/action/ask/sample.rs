@@ -147,7 +147,7 @@ fn static_preferences(
     let mut sound = true;
     for key in PRIORITIES {
         let Some(value) = fields.get(key) else { continue };
-        let at = compiler.findings.documents.value_at(written.location, &format!("/{key}"));
+        let at = compiler.load_context.documents.value_at(written.location, &format!("/{key}"));
         let share = NumberKey { name: key, kind: NumberKind::Fraction };
         match numbers.compile(share, &Spanned::new(value, at), compiler) {
             Some(None) => drop(fields.shift_remove(key)),

@@ -98,9 +98,9 @@ fn compile_folder(
     };
     let (key, folder) = find_folder(name, compiler)?;
     // Its errors are reported once, at the folder.
-    let before = compiler.findings.report.diagnostics().len();
+    let before = compiler.load_context.report.diagnostics().len();
     let compiled = CompiledFolder::compile(key, folder, compiler);
-    compiler.findings.report.truncate(before);
+    compiler.load_context.report.truncate(before);
     let compiled = compiled?;
     if operation.changes() && !compiled.write {
         compiler
@@ -169,7 +169,7 @@ fn compile_edits(edits: &Spanned<Json>, compiler: &mut Compiler<'_>) -> Option<J
         let keys: Vec<&str> = item.as_object().into_iter().flatten().map(|(key, _)| key.as_str()).collect();
         let known = keys.iter().all(|key| EDIT_KEYS.contains(key));
         if keys.len() != 2 || !known || !keys.iter().any(|key| key.starts_with("old")) {
-            let at = compiler.findings.documents.value_at(edits.location, &format!("/{number}"));
+            let at = compiler.load_context.documents.value_at(edits.location, &format!("/{number}"));
             report_edits(at, compiler);
             return None;
         }

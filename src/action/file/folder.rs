@@ -40,7 +40,7 @@ pub(super) fn find_folder<'a>(
 ) -> Option<(&'a Spanned<String>, &'a Spanned<FolderSpec>)> {
     let pack = compiler.pack;
     if let Some((key, folder)) = pack.folders.get_key_value(name.value.as_str()) {
-        compiler.findings.used_keys.insert(key.location);
+        compiler.load_context.used_keys.insert(key.location);
         return Some((key, folder));
     }
     let known: Vec<&str> = pack.folders.keys().map(|name| name.value.as_str()).collect();
@@ -60,9 +60,9 @@ pub(super) fn find_folder<'a>(
 
 /// Checks a folder by itself.
 pub fn check_folder(name: &Spanned<String>, folder: &Spanned<FolderSpec>, compiler: &mut Compiler<'_>) {
-    let before = compiler.findings.report.diagnostics().len();
+    let before = compiler.load_context.report.diagnostics().len();
     let compiled = CompiledFolder::compile(name, folder, compiler);
-    if compiled.is_none() && compiler.findings.report.diagnostics().len() == before {
+    if compiled.is_none() && compiler.load_context.report.diagnostics().len() == before {
         compiler.error(Code::BadValue, folder.location, format!("invalid folder `{}`", name.value));
     }
     if let Some(CompiledFolder { source: FolderLocation::Unset(variable), client_roots, .. }) = &compiled {
@@ -73,7 +73,7 @@ pub fn check_folder(name: &Spanned<String>, folder: &Spanned<FolderSpec>, compil
             .help("set it to a folder where the server is started");
     }
     // Where something is wrong, what uses it may not have been read.
-    if !compiler.findings.used_keys.contains(&name.location) && !compiler.findings.report.has_errors() {
+    if !compiler.load_context.used_keys.contains(&name.location) && !compiler.load_context.report.has_errors() {
         compiler
             .warning(Code::Unused, name.location, format!("folder `{}` is never used", name.value))
             .help(format!("write `in: {}` in a `file`", name.value));
@@ -218,7 +218,7 @@ impl FolderLocation {
     }
 }
 
-/// The question for roots, as that of a step.
+/// The question for roots, as one that a step asks.
 fn clear_wants_roots(error: ActionError) -> ActionError {
     match error {
         ActionError::Asks(mut pending) => {

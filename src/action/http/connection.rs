@@ -19,7 +19,7 @@ pub(super) fn find_connection<'a>(spec: &HttpSpec, compiler: &mut Compiler<'a>) 
     let Some(name) = &spec.connection else { return Some(None) };
     let pack = compiler.pack;
     if let Some((key, connection)) = pack.connections.get_key_value(name.value.as_str()) {
-        compiler.findings.used_keys.insert(key.location);
+        compiler.load_context.used_keys.insert(key.location);
         return Some(Some(&connection.value));
     }
     let known = pack.connections.keys().map(|name| name.value.as_str());
@@ -88,7 +88,7 @@ pub fn check_connection(name: &Spanned<String>, connection: &Spanned<Connection>
     RetryPolicy::compile(None, connection.retry.as_ref(), "GET", compiler);
     allow_hosts(connection.allow.as_ref(), compiler);
     // Where something is wrong, what uses it may not have been read.
-    if !compiler.findings.used_keys.contains(&name.location) && !compiler.findings.report.has_errors() {
+    if !compiler.load_context.used_keys.contains(&name.location) && !compiler.load_context.report.has_errors() {
         compiler
             .warning(Code::Unused, name.location, format!("connection `{}` is never used", name.value))
             .help(format!("write `use: {}` in a request", name.value));

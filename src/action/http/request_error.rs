@@ -27,7 +27,7 @@ impl RequestError {
     fn hint(&self) -> Option<&'static str> {
         match self.source.is_transient() {
             true if !self.is_repeatable && !self.source.is_unsent() => {
-                Some("It may have been carried out: look before you try again.")
+                Some("The request may have been processed: check before you retry.")
             }
             true => Some("Trying again later may help."),
             false => None,
@@ -66,7 +66,7 @@ mod tests {
         let timed_out = || WorldError::timed_out(Duration::from_secs(1));
         assert_eq!(
             say(timed_out(), false, 1),
-            "POST https://api.example/items timed out after 1s\nIt may have been carried out: look before you try again."
+            "POST https://api.example/items timed out after 1s\nThe request may have been processed: check before you retry."
         );
         assert_eq!(
             say(timed_out(), true, 3),

@@ -117,7 +117,7 @@ fn retry_hint(response: &HttpResponse) -> Option<String> {
     if is_transient_status(response.status) {
         return Some("Trying again later may help.".to_owned());
     }
-    (400..500).contains(&response.status).then(|| "Trying again without a change will not help.".to_owned())
+    (400..500).contains(&response.status).then(|| "Retrying the same request will not help.".to_owned())
 }
 
 /// What the body of an error response says.

@@ -16,25 +16,25 @@ use super::{CatalogBuilder, EntryNames, PackNode};
 
 impl CatalogBuilder<'_> {
     /// Checks completions from resources.
-    pub(super) fn check_completions(&self, routes: &Routes, findings: &mut LoadContext) {
+    pub(super) fn check_completions(&self, routes: &Routes, load_context: &mut LoadContext) {
         let served = ResourceLookup { resources: &self.resources, routes };
         for prompt in self.prompts.values() {
-            complete::check_sources(prompt.completion_owner(), &self.resources, findings);
+            complete::check_sources(prompt.completion_owner(), &self.resources, load_context);
             served.check_sources(
                 prompt.completion_owner(),
                 &|argument, value| prompt.embedded_uris_with(argument, value),
-                findings,
+                load_context,
             );
         }
         for resource in &self.resources {
-            complete::check_sources(resource.completion_owner(), &self.resources, findings);
+            complete::check_sources(resource.completion_owner(), &self.resources, load_context);
             let uri_with = |variable: &str, value: &str| resource.uri_with(variable, value).into_iter().collect();
-            served.check_sources(resource.completion_owner(), &uri_with, findings);
+            served.check_sources(resource.completion_owner(), &uri_with, load_context);
         }
     }
 
     /// Checks references between entries, within a pack and to the packs that it imports.
-    pub(super) fn check_references(&self, lists: &Lists, routes: &Routes, findings: &mut LoadContext) {
+    pub(super) fn check_references(&self, lists: &Lists, routes: &Routes, load_context: &mut LoadContext) {
         let has = |uri: &str| match routes.find(uri)? {
             Route::Resource(nth, values) => self.resources.get(nth).map(|resource| resource.file_exists(&values)),
             Route::Skill(_) => None,
@@ -48,7 +48,7 @@ impl CatalogBuilder<'_> {
             let EntryNames { tools, prompts, resources } = &self.reachable_names(number);
             references.check(
                 &KnownEntries { has_route: &answers, resource_exists: &has, uris: &uris, tools, prompts, resources },
-                findings,
+                load_context,
             );
         }
     }
@@ -77,16 +77,16 @@ impl CatalogBuilder<'_> {
     }
 
     /// Checks the arguments that steps and tests pass to entries.
-    pub(super) fn check_calls(&self, findings: &mut LoadContext) {
+    pub(super) fn check_calls(&self, load_context: &mut LoadContext) {
         // An entry that is missing without an error lacks a grant.
-        let all_sound = !findings.report.has_errors();
+        let all_sound = !load_context.report.has_errors();
         for (number, (references, PackNode { pack_context, .. })) in
             self.references.iter().zip(&self.pack_nodes).enumerate()
         {
             for call in references.calls() {
                 match self.find_inputs(&call.node, &pack_context.qualified_name(call.node.name())) {
-                    Some(inputs) => call_check::check(call, inputs, findings),
-                    None if all_sound && number == 0 => call_check::report_not_granted(call, findings),
+                    Some(inputs) => call_check::check(call, inputs, load_context),
+                    None if all_sound && number == 0 => call_check::report_not_granted(call, load_context),
                     None => {}
                 }
             }
@@ -94,7 +94,7 @@ impl CatalogBuilder<'_> {
     }
 
     /// Warns of hidden tools of the served manifest that no step calls.
-    pub(super) fn warn_of_unused_tools(&self, findings: &mut LoadContext) {
+    pub(super) fn warn_of_unused_tools(&self, load_context: &mut LoadContext) {
         let hidden = || self.tools.values().filter(|tool| tool.is_hidden && tool.pack_context.is_root_pack());
         if hidden().next().is_none() {
             return;
@@ -103,7 +103,7 @@ impl CatalogBuilder<'_> {
             self.references.first().into_iter().flat_map(ReferenceCollector::called_tools).collect();
         for name in hidden().map(|tool| &tool.listing.name).filter(|name| !called.contains(name.as_str())) {
             let Some(at) = self.tool_locations.get(name) else { continue };
-            findings
+            load_context
                 .report
                 .warning(Code::Unused, at.span(), format!("unused hidden tool `{name}`: no step calls it"))
                 .help(format!("call it in a step, as `tool: {name}`, or remove `hidden`"));

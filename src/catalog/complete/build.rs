@@ -182,7 +182,7 @@ fn compile_run(from: &CompleteBody, run: &Spanned<Run>, compiler: &mut Compiler<
             .help("use other actions; completions cannot talk to the client");
         return None;
     }
-    let read = compiler.findings.content_digests.len();
+    let read = compiler.load_context.content_digests.len();
     let ready = compile_with_typed(keys, compiler);
     let lacks_grant = ready.lacks_grant;
     let plan = ready.into_plan(entry_digest(run.location, read, compiler), compiler);
@@ -201,7 +201,8 @@ fn compile_with_typed(keys: RunKeys<'_>, compiler: &mut Compiler<'_>) -> Checked
     compiler.allow_dash.remove("typed");
     let names = compiler.scope_shape.clone().with_typed();
     // No test asks for completions.
-    let ready = compiler.without_marks(|compiler| compiler.with_scope_shape(names, |compiler| keys.compile(compiler)));
+    let ready =
+        compiler.without_coverage(|compiler| compiler.with_scope_shape(names, |compiler| keys.compile(compiler)));
     compiler.allow_dash = allow_dash;
     ready
 }

@@ -41,18 +41,18 @@ pub(in crate::catalog) fn find_variable<'a>(
 pub(in crate::catalog) fn check_sources(
     owner: CompletionOwner<'_>,
     resources: &[CompiledResource],
-    findings: &mut LoadContext,
+    load_context: &mut LoadContext,
 ) {
     for (argument, source) in owner.sources {
         let CompletionSource::Resource(completion) = &source.source else { continue };
         let Some(resource) = find_resource(resources, completion, owner.pack_context) else { continue };
         match find_variable(resource, completion, argument) {
-            Some(variable) => check_uri(completion, variable, resource, findings),
-            None => report_no_variable(completion, resource, findings),
+            Some(variable) => check_uri(completion, variable, resource, load_context),
+            None => report_no_variable(completion, resource, load_context),
         }
         if is_circular(resource, find_variable(resource, completion, argument), resources) {
             let message = format!("cyclic completion: `{}` completes itself", *completion.name);
-            findings
+            load_context
                 .report
                 .error(Code::Cycle, completion.name.location.span(), message)
                 .help("take its values from `glob`, `run` or a list");
@@ -60,24 +60,24 @@ pub(in crate::catalog) fn check_sources(
     }
 }
 
-fn report_no_variable(completion: &ResourceCompletion, resource: &CompiledResource, findings: &mut LoadContext) {
+fn report_no_variable(completion: &ResourceCompletion, resource: &CompiledResource, load_context: &mut LoadContext) {
     let completed: Vec<&str> = resource.completed_variables().collect();
     let name = &*completion.name;
     match (&completion.variable, completed.as_slice()) {
         (_, []) => {
             let message = format!("resource `{name}` has no completed variables");
             let help = "write a `root`, variables in its `file`, or a `complete`";
-            findings.report.error(Code::UnknownVariable, completion.name.location.span(), message).help(help);
+            load_context.report.error(Code::UnknownVariable, completion.name.location.span(), message).help(help);
         }
         (Some(variable), _) => {
             let message = format!("unknown completed variable `{}` of resource `{name}`", **variable);
-            let error = findings.report.error(Code::UnknownVariable, variable.location.span(), message);
+            let error = load_context.report.error(Code::UnknownVariable, variable.location.span(), message);
             error.did_you_mean(variable, variable.location.span(), completed);
         }
         (None, several) => {
             let message = format!("ambiguous variable of resource `{name}`");
             let each: Vec<String> = several.iter().map(|variable| format!("`variable: {variable}`")).collect();
-            findings
+            load_context
                 .report
                 .error(Code::Conflict, completion.name.location.span(), message)
                 .help(format!("write {}", each.join(" or ")));
@@ -86,12 +86,17 @@ fn report_no_variable(completion: &ResourceCompletion, resource: &CompiledResour
 }
 
 /// A whole URI can only be completed if it needs no other variable.
-fn check_uri(completion: &ResourceCompletion, variable: &str, resource: &CompiledResource, findings: &mut LoadContext) {
+fn check_uri(
+    completion: &ResourceCompletion,
+    variable: &str,
+    resource: &CompiledResource,
+    load_context: &mut LoadContext,
+) {
     let mut names = resource.template.variables().iter().map(|variable| variable.name.as_str());
     let Some(other) = names.find(|name| *name != variable && resource.inputs.requires(name)) else { return };
     if completion.uri {
         let message = format!("cannot complete the URI of `{}`: it also requires `{other}`", *completion.name);
-        let error = findings.report.error(Code::Conflict, completion.name.location.span(), message);
+        let error = load_context.report.error(Code::Conflict, completion.name.location.span(), message);
         error.help("remove `uri`, and build the URI from several arguments");
     }
 }
@@ -130,7 +135,7 @@ impl<'a> ResourceLookup<'a> {
         self,
         owner: CompletionOwner<'_>,
         uris_with: &dyn Fn(&str, &str) -> Vec<String>,
-        findings: &mut LoadContext,
+        load_context: &mut LoadContext,
     ) {
         for (argument, source) in owner.sources {
             let CompletionSource::Files(files) = &source.source else { continue };
@@ -138,7 +143,7 @@ impl<'a> ResourceLookup<'a> {
             let mut unreadable = paths.filter_map(|path| self.find_unreadable(path, &|path| uris_with(argument, path)));
             let Some(UnreadableFile { path, uri, resource }) = unreadable.next() else { continue };
             let message = format!("completion `{path}` leads to unreadable resource `{uri}`");
-            let error = findings.report.warning(Code::UnknownReference, files.at.span(), message);
+            let error = load_context.report.warning(Code::UnknownReference, files.at.span(), message);
             error.help(suggest_fix(resource, owner, argument));
         }
     }

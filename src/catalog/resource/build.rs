@@ -93,7 +93,7 @@ fn compile_uri(written: &Spanned<manifest::Resource>, compiler: &mut Compiler<'_
         Err(error) => error,
     };
     let span = compiler.span_within(uri.location, error.at.clone());
-    compiler.findings.report.add_located(Severity::Error, Code::Uri, span, error);
+    compiler.load_context.report.add_located(Severity::Error, Code::Uri, span, error);
     None
 }
 
@@ -257,7 +257,7 @@ fn file_template(file: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<
     let before = file.split("{{").next().unwrap_or_default();
     let literal = before.rfind('/').map_or("", |slash| before.get(..slash).unwrap_or_default());
     let folder = compiler.resolve_path(literal, file.location)?;
-    compiler.findings.dependencies.folders.insert(compiler.pack.folder.path().join(&folder));
+    compiler.load_context.dependencies.folders.insert(compiler.pack.folder.path().join(&folder));
     match compiler.pack.folder.subfolder(&folder) {
         Ok(folder) => {
             let literal = PathBuf::from(literal);

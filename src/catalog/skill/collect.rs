@@ -196,7 +196,7 @@ impl SkillCollector {
         self.children.entry(folder.to_owned()).or_default().insert(name.to_owned(), listing);
     }
 
-    /// Shows every folder in the one above it, up to those that stand in none.
+    /// Lists each folder in its parent, up to those at the top.
     fn add_parent_folders(&mut self) {
         let mut pending: Vec<String> = self.children.keys().cloned().collect();
         while let Some(path) = pending.pop() {
@@ -260,7 +260,7 @@ impl SkillsDir<'_> {
         let secrets = &self.pack_context.secrets;
         exclude_secret_paths(&mut self.found.files, secrets, self.at, compiler);
         self.found.folders.retain(|folder| !secrets.finds_secret(folder));
-        let dependencies = &mut compiler.findings.dependencies;
+        let dependencies = &mut compiler.load_context.dependencies;
         let below = self.found.folders.iter().filter(|below| !below.is_empty());
         dependencies.folders.extend(below.map(|below| self.folder.path().join(below)));
         dependencies.files.extend(self.found.files.iter().map(|entry| self.folder.path().join(&entry.path)));
@@ -280,10 +280,10 @@ impl SkillsDir<'_> {
         let path = format!("{folder}/SKILL.md");
         let name = folder.rsplit('/').next().unwrap_or(folder);
         let shown = compiler.pack.display_path(&self.path.join(&path));
-        let before = compiler.findings.report.diagnostics().len();
-        let bytes = compiler.findings.read_up_to(MAX_SKILL_BYTES, &self.folder, Path::new(&path));
-        let file = bytes.map(|bytes| compiler.findings.decode(&bytes, &shown));
-        compiler.findings.report.downgrade_from(before, "skill skipped");
+        let before = compiler.load_context.report.diagnostics().len();
+        let bytes = compiler.load_context.read_up_to(MAX_SKILL_BYTES, &self.folder, Path::new(&path));
+        let file = bytes.map(|bytes| compiler.load_context.decode(&bytes, &shown));
+        compiler.load_context.report.downgrade_from(before, "skill skipped");
         let file = match file {
             Ok(file) => file?,
             Err(error) => return self.skip_skill(folder, &error.to_string(), compiler),
@@ -345,7 +345,7 @@ fn open_skills_dir<'a>(
         return None;
     };
     let path = compiler.resolve_path(dir, dir.location)?;
-    compiler.findings.dependencies.folders.insert(compiler.pack.folder.path().join(&path));
+    compiler.load_context.dependencies.folders.insert(compiler.pack.folder.path().join(&path));
     let Ok(folder) = compiler.pack.folder.subfolder(&path) else {
         compiler.error(Code::NotFound, dir.location, format!("no such folder: `{}`", dir.value));
         return None;

@@ -25,20 +25,20 @@ pub(super) struct SkillRules<'a> {
 /// Parses and checks the front matter of a SKILL.md. `None` if the skill is invalid, with a warning.
 pub(super) fn check_front_matter(file: FileId, rules: &SkillRules<'_>, compiler: &mut Compiler<'_>) -> Option<Object> {
     let effect = rules.effect;
-    let before = compiler.findings.report.diagnostics().len();
-    let parsed = parse_front_matter(file, &mut compiler.findings.report);
+    let before = compiler.load_context.report.diagnostics().len();
+    let parsed = parse_front_matter(file, &mut compiler.load_context.report);
     if rules.is_parsed {
-        compiler.findings.report.truncate(before);
+        compiler.load_context.report.truncate(before);
     }
-    compiler.findings.report.downgrade_from(before, effect);
+    compiler.load_context.report.downgrade_from(before, effect);
     let Some((document, _)) = parsed else {
         compiler
             .warning(Code::Skill, Span::start_of(file), format!("missing front matter: {effect}"))
             .help("start with `---`, `name: …`, `description: …`, `---`, a line each");
         return None;
     };
-    let at = compiler.findings.documents.add(document?);
-    let Value::Object(front_matter) = compiler.findings.documents.json(at) else {
+    let at = compiler.load_context.documents.add(document?);
+    let Value::Object(front_matter) = compiler.load_context.documents.json(at) else {
         compiler.warning(Code::Skill, at, format!("invalid type for front matter, expected a map: {effect}"));
         return None;
     };
@@ -118,7 +118,7 @@ impl FrontMatterCheck<'_, '_> {
 
     fn warn_invalid(&mut self, key: &str, message: &str, help: &str) {
         self.is_valid = false;
-        let place = self.compiler.findings.documents.value_at(self.at, &format!("/{key}"));
+        let place = self.compiler.load_context.documents.value_at(self.at, &format!("/{key}"));
         self.compiler.warning(Code::Skill, place, format!("{message}: {}", self.effect)).help(help);
     }
 }

@@ -67,10 +67,11 @@ fn apply_edit(root: &Path, edit: &FileEdit) {
 /// All that comes of a load but its trees.
 fn describe(loaded: &LoadedPacks) -> String {
     let entries = loaded.packs.iter().flat_map(|pack| &pack.entry_files).map(|file| (&file.base, &file.entries));
-    let sources: Vec<_> = loaded.findings.report.sources.iter().map(|source| (source.path(), source.text())).collect();
+    let sources: Vec<_> =
+        loaded.load_context.report.sources.iter().map(|source| (source.path(), source.text())).collect();
     let entries: Vec<_> = entries.collect();
-    let report = render_lines(&loaded.findings.report);
-    format!("{sources:#?}\n{entries:#?}\n{:#?}\n{report}", loaded.findings.dependencies)
+    let report = render_lines(&loaded.load_context.report);
+    format!("{sources:#?}\n{entries:#?}\n{:#?}\n{report}", loaded.load_context.dependencies)
 }
 
 /// Loads until all files are taken from the load before that have no faults.
@@ -79,7 +80,7 @@ fn load_until_taken(mut load: impl FnMut() -> LoadedPacks) {
     loop {
         let loaded = load();
         let included: Vec<_> = loaded.packs.iter().flat_map(|pack| &pack.entry_files).skip(1).collect();
-        let is_done = loaded.findings.report.has_errors() || included.iter().all(|file| file.parsed.is_some());
+        let is_done = loaded.load_context.report.has_errors() || included.iter().all(|file| file.parsed.is_some());
         if is_done {
             return;
         }

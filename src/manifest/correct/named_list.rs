@@ -1,4 +1,4 @@
-//! Lists of what has a `name`, where a map by name is due.
+//! Lists of maps with a `name`, where a map by name is expected.
 
 use std::ops::Range;
 

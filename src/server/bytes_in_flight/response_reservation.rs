@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rmcp::{RoleServer, model::ErrorData, service::RequestContext};
 
-use crate::catalog::arrival_order::ArrivalPlace;
+use crate::catalog::arrival_order::ArrivalTurn;
 use crate::server::memory_size::MemorySize;
 
 use super::{Busy, Reservation, SMALL_MESSAGE_BYTES};
@@ -29,7 +29,7 @@ impl ResponseReservation {
         let expected = reservation.peer.expected_size(method, name);
         if !reservation.try_admit(expected) {
             // A call that waits for memory must not keep those waiting that hold some.
-            context.extensions.get::<Arc<ArrivalPlace>>().inspect(|place| place.leave());
+            context.extensions.get::<Arc<ArrivalTurn>>().inspect(|place| place.leave());
             Box::pin(context.ct.run_until_cancelled(reservation.admit(expected))).await.unwrap_or(Err(Busy))?;
         }
         Ok(Some(ResponseReservation { reservation, method, name: name.to_owned(), expected }))

@@ -45,7 +45,7 @@ pub(super) struct TemplateCheck {
     /// The paths whose values rendering needs: the read paths, and objects around them.
     pub required_paths: BTreeSet<Vec<String>>,
     /// The positions of variables with paths through values of unknown shape.
-    pub lenient_paths: HashSet<usize>,
+    pub unchecked_paths: HashSet<usize>,
     /// The paths of variables that read an output as JSON, by their positions.
     pub output_paths: BTreeMap<usize, Vec<String>>,
     /// The positions of variables that mean the `this` of a loop around the template.

@@ -94,7 +94,7 @@ impl<'a> Checker<'a> {
         let (mut value, names) = self.path_start(path)?;
         for name in names {
             if value.shape.has_unknown_field(&name.text) && self.in_template() {
-                self.outcome.lenient_paths.insert(path.span.start);
+                self.outcome.unchecked_paths.insert(path.span.start);
             }
             value = match self.field_of(&value, name) {
                 Some(next) => next,

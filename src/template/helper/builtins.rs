@@ -100,7 +100,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
         ..block(
             "each",
             "{{#each xs as |x index|}}…{{else}}…{{/each}}",
-            "Prints the block once for each element of a list or object, which is `this`; knows @index, @key, @first and @last",
+            "Renders the block once for each element of a list or object, as `this`; sets @index, @key, @first and @last",
         )
     },
     Signature {

@@ -50,7 +50,7 @@ impl Liveness {
         Some(JsonRpcMessage::request(ServerRequest::PingRequest(PingRequest::default()), id))
     }
 
-    /// Whether an answer is one to a question of ours, which is no business of the handler's.
+    /// Whether a response answers a request of ours, which the handler must not see.
     pub(super) fn take_pong(&mut self, id: &RequestId) -> bool {
         let ours = matches!(id, RequestId::String(id) if id.starts_with(PING_ID_PREFIX));
         if ours {

@@ -45,7 +45,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::block_if_large;
-use crate::catalog::{Catalog, HttpAccess, HttpUsage};
+use crate::catalog::{Catalog, HttpAccess, HttpServingMode};
 use crate::server::{ConnectionHandler, LiveCatalog, PeerBytes, Reservation, is_session_method, params_error};
 
 pub use self::dev_page::DevPage;
@@ -210,7 +210,8 @@ impl BoundServer {
 
     /// Whether every request needs a token.
     fn needs_token(&self) -> bool {
-        HttpUsage { address: self.address, insecure: self.options.insecure, settings_at_start: None }.needs_token()
+        HttpServingMode { address: self.address, insecure: self.options.insecure, settings_at_start: None }
+            .needs_token()
     }
 
     /// Serves until `stop` is cancelled; then ends streams with their result, cancels what is running, and returns

@@ -52,12 +52,12 @@ async fn capabilities_match_the_catalog() {
         "tools": { "listChanged": true },
     });
     assert_eq!(capabilities(&live_catalog(TEST_MANIFEST)).await, desk);
-    let still = ServeOptions { watching: false, declare_all: false };
+    let still = ServeOptions { watching: false, declare_all_capabilities: false };
     let expected = json!({ "completions": {}, "prompts": {}, "resources": {}, "tools": {} });
     assert_eq!(capabilities(&live_catalog_with(TEST_MANIFEST, still)).await, expected);
     let empty = "{ folio: 1, server: { name: e, version: '1' } }";
     assert_eq!(capabilities(&live_catalog(empty)).await, json!({}));
-    let all = ServeOptions { watching: true, declare_all: true };
+    let all = ServeOptions { watching: true, declare_all_capabilities: true };
     let mut everything = desk;
     everything["logging"] = json!({});
     assert_eq!(capabilities(&live_catalog_with(empty, all)).await, everything);

@@ -198,7 +198,7 @@ async fn session_keeps_negotiated_capabilities() {
 
 #[tokio::test]
 async fn no_watch_declares_no_subscriptions() {
-    let live = live_catalog_with(TEST_MANIFEST, ServeOptions { watching: false, declare_all: false });
+    let live = live_catalog_with(TEST_MANIFEST, ServeOptions { watching: false, declare_all_capabilities: false });
     let mut client = PipeClient::session(&live, "2025-11-25").await;
     assert_eq!(error_code(&client.ask("resources/subscribe", json!({ "uri": "desk://notes" })).await), -32601);
     let listen = json!({ "notifications": { "toolsListChanged": true } });

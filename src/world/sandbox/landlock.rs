@@ -11,7 +11,7 @@ use landlock::{
 use rustix::fs::{Mode, OFlags, ResolveFlags, fstat, open, openat2};
 
 use super::needs::{NeedAccess, ProgramNeed};
-use crate::compile::{NetworkRules, SandboxPath, SandboxPlace, SandboxRules};
+use crate::compile::{NetworkRules, SandboxPath, SandboxRules, SandboxTarget};
 use crate::world::error::WorldError;
 
 /// The rights that programs are held to. The kernel holds those that it knows.
@@ -121,10 +121,10 @@ fn path_flags() -> OFlags {
 fn open_path(path: &SandboxPath, cwd: Option<&OwnedFd>) -> Result<OwnedFd, WorldError> {
     let unset = || WorldError::SandboxPath { path: path.display_path.clone(), reason: "not set".into() };
     let opened = match &path.place {
-        SandboxPlace::Anywhere(place) => open(place, path_flags(), Mode::empty()).map_err(io::Error::from),
-        SandboxPlace::Beneath(root, relative) => open_beneath(root, relative).map_err(io::Error::from),
-        SandboxPlace::WorkingFolder => cwd.ok_or_else(unset)?.try_clone(),
-        SandboxPlace::Unset => return Err(unset()),
+        SandboxTarget::Anywhere(place) => open(place, path_flags(), Mode::empty()).map_err(io::Error::from),
+        SandboxTarget::Beneath(root, relative) => open_beneath(root, relative).map_err(io::Error::from),
+        SandboxTarget::WorkingFolder => cwd.ok_or_else(unset)?.try_clone(),
+        SandboxTarget::Unset => return Err(unset()),
     };
     opened
         .map_err(|error| WorldError::SandboxPath { path: path.display_path.clone(), reason: error.kind().to_string() })

@@ -223,7 +223,7 @@ impl SupervisorClient {
             let mut state = self.state();
             state.silent_checks = 0;
             if let Some((id, reply)) = SupervisorReply::from_bytes(bytes) {
-                state.read_replies(id, reply);
+                state.handle_reply(id, reply);
             }
         }
         self.state().is_socket_closed = true;
@@ -273,7 +273,7 @@ impl SupervisorState {
         let _ = socket.shutdown(Shutdown::Both);
     }
 
-    fn read_replies(&mut self, id: u64, reply: SupervisorReply) {
+    fn handle_reply(&mut self, id: u64, reply: SupervisorReply) {
         match reply {
             SupervisorReply::Pong => {}
             SupervisorReply::Failed(errno) => {

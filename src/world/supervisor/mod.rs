@@ -84,7 +84,7 @@ impl Supervisor {
     }
 
     /// Starts a program, which keeps `permit` until all its descendants are gone. Dropping the tree kills it.
-    pub(super) fn spawn_supervisor_process(
+    pub(super) fn start_program(
         &self,
         start: &StartRequest,
         pipes: ChildStdio,
