@@ -13,7 +13,7 @@ pub(super) const PROGRAM_KEYS: &[&str] = &["exec", "command", "cmd", "program"];
 pub(super) const ARGUMENT_KEYS: &[&str] = &["args", "arguments", "argv", "params"];
 
 /// Keys of a tool, a prompt or a resource that its actions have not.
-const ENTRY_KEYS: &[&str] = &["maxOutput", "outputSchema", "result"];
+const ENTRY_KEYS: &[&str] = &["maxOutput", "outputSchema", "result", "select"];
 
 /// Keys of a tool, a prompt or a resource that nothing in a run is called.
 const LISTED_KEYS: &[&str] =
@@ -78,9 +78,11 @@ impl Corrector<'_> {
                 reshaper.command(exec, false);
             }
         });
+        self.each(step, "http", Corrector::misplaced_keys);
         self.each(step, "http", Corrector::request);
         self.each(step, "script", Corrector::script);
         self.each(step, "okExit", Corrector::exit_code);
+        self.each(step, "ask", Corrector::unnamed_question);
         if self.document.entry_of(step, "ask").is_none() {
             self.each(step, "timeout", Corrector::misplaced_timeout);
         }
@@ -106,7 +108,10 @@ impl Corrector<'_> {
             if is_misplaced {
                 let at = self.document.location(entry.key).span();
                 let diagnostic = self.report.error(Code::UnknownKey, at, format!("unknown key `{key}`"));
-                diagnostic.help(format!("write `{key}` beside `run`"));
+                diagnostic.help(match key {
+                    "select" => "write `result: { select: … }` beside `run`".to_owned(),
+                    key => format!("write `{key}` beside `run`"),
+                });
             }
             !is_misplaced
         });

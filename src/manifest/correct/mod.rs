@@ -18,6 +18,7 @@ mod message;
 mod named_list;
 mod pack;
 mod prompt_keys;
+mod question;
 mod request;
 mod script;
 mod text;
