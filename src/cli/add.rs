@@ -8,7 +8,9 @@ use super::pack_project::{PackProject, PacksToResolve, print_failure};
 use super::{AddArgs, Exit, Output};
 use crate::catalog::{BuildOutcome, build};
 use crate::compile::FileBuffers;
-use crate::diagnostic::{Severity, count_noun};
+use crate::diagnostic::{Code, Report, Severity, count_noun};
+use crate::load::WORKSPACE_TEMPLATE;
+use crate::manifest::Grant;
 use crate::pack_source::{PackLock, scalar};
 use crate::yaml::{InsertError, NewEntry, insert_entry};
 
@@ -72,12 +74,15 @@ impl Addition<'_> {
         // A lock of more than the manifest has is harmless.
         project.write_lock(&lock)?;
         target.write(text)?;
-        project.output.print(&self.summary(&lock, (&before, &after)))?;
-        draft.warn_of_trust(&lock, project.output);
+        project.output.print(&self.summary(&lock, &before, &after))?;
+        match lock.packs.contains_key(&draft.key) && draft.has_grants {
+            true => draft.warn_of_trust(project.output),
+            false => warn_of_missing_grants(&before.report, &after.report, project.output),
+        }
         Ok(Exit::Success)
     }
 
-    fn summary(&self, lock: &PackLock, (before, after): (&BuildOutcome, &BuildOutcome)) -> String {
+    fn summary(&self, lock: &PackLock, before: &BuildOutcome, after: &BuildOutcome) -> String {
         let counts = |built: &BuildOutcome| {
             let lists = built.catalog.as_deref().map(|catalog| catalog.lists());
             lists.map(|lists| [lists.prompts.len(), lists.resources.len(), lists.tools.len()]).unwrap_or_default()
@@ -89,6 +94,18 @@ impl Addition<'_> {
         let version = lock.packs.get(&self.draft.key).map(|pack| format!(" at {}", pack.version()));
         let (key, shown) = (&self.draft.key, self.target.display_path());
         format!("added pack `{key}`{} to {shown}: {what}\n", version.unwrap_or_default())
+    }
+}
+
+/// Says what of a pack needs a grant that it does not have.
+fn warn_of_missing_grants(before: &Report, after: &Report, output: &Output) {
+    let count = |report: &Report| report.diagnostics().iter().filter(|one| one.code == Code::NotGranted).count();
+    let missing = count(after).saturating_sub(count(before));
+    if missing > 0 {
+        output.eprint(&format!(
+            "{} without a grant: `folio check` lists what needs one\n",
+            count_noun(missing, "action")
+        ));
     }
 }
 
@@ -118,6 +135,9 @@ impl PackDraft {
         if !arguments.allow.is_empty() {
             keys.push(("allow", format!("[{}]", arguments.allow.join(", "))));
         }
+        if arguments.allow.iter().any(|grant| grant == Grant::Read.as_str()) {
+            keys.push(("workspace", scalar(WORKSPACE_TEMPLATE)));
+        }
         Ok(PackDraft { key, keys, has_grants: !arguments.allow.is_empty() })
     }
 
@@ -133,10 +153,8 @@ impl PackDraft {
         format!("{}: {{ {} }}", scalar(&self.key), keys.join(", "))
     }
 
-    fn warn_of_trust(&self, lock: &PackLock, output: &Output) {
-        if self.has_grants && lock.packs.contains_key(&self.key) {
-            output.eprint(&format!("only its texts are served until you run `folio trust {}`\n", self.key));
-        }
+    fn warn_of_trust(&self, output: &Output) {
+        output.eprint(&format!("only its texts are served until you run `folio trust {}`\n", self.key));
     }
 }
 

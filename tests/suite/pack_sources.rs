@@ -902,6 +902,19 @@ fn program_of_a_pack_leaves_its_cache_as_it_is() {
 }
 
 #[test]
+fn added_pack_of_commands_has_what_it_needs() {
+    let upstream = Repository::new(&[("commands/look.md", "See @notes.txt and !`ls`\n")]);
+    let desk = Desk::of(COMMENTED);
+    let ran = desk.run(&["add", &upstream.url(), "--as", "texts"]);
+    assert!(ran.code == Some(0) && ran.err.contains("2 actions without a grant"), "{ran:?}");
+    let ran = desk.run(&["add", &upstream.url(), "--as", "acts", "--allow", "read,script"]);
+    assert!(ran.code == Some(0) && ran.err.contains("until you run `folio trust acts`"), "{ran:?}");
+    let manifest = fs::read_to_string(desk.folder.join("folio.yaml")).unwrap();
+    assert!(manifest.contains("    allow: [read, script]\n    workspace: \"{{workspace}}\"\n"), "{manifest}");
+    desk.ok(&["check"]);
+}
+
+#[test]
 fn running_server_takes_away_what_is_not_trusted() {
     let upstream = Repository::new(&[("folio.yaml", PACK)]);
     let own = "tools: { own: { description: Own, run: { exec: [ls] } } }";
