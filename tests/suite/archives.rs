@@ -257,7 +257,7 @@ fn locked_archive_is_served_from_the_cache_alone() {
         desk.tamper("folio.yaml", &PACK.replace("Hello", "Evil"));
         for arguments in [&["check"][..], &["get", "docs-hi"], &["lock", "--check"]] {
             let ran = desk.run(arguments);
-            assert!((ran.out + &ran.err).contains("pack `docs` was changed in the cache"), "{arguments:?}");
+            assert!((ran.out + &ran.err).contains("pack `docs` in the cache does not match folio.lock"), "{arguments:?}");
         }
     }
 }

@@ -289,7 +289,7 @@ fn lock_is_checked_offline() {
     assert_eq!(check().code, Some(0));
     for (edited, why) in [
         (manifest.replace("docs:", "other:"), "pack `other` is not in folio.lock"),
-        (manifest.replace("docs: {", "docs: { rev: v2,"), "folio.lock has pack `docs` from elsewhere"),
+        (manifest.replace("docs: {", "docs: { rev: v2,"), "folio.lock has another source for pack `docs`"),
         (manifest.replace("packs:", "x-packs:"), "folio.lock has pack `docs`, and the manifest has not"),
     ] {
         desk.folder.write("folio.yaml", &edited);
@@ -299,7 +299,7 @@ fn lock_is_checked_offline() {
     }
     desk.folder.write("folio.yaml", &manifest);
     desk.tamper("folio.yaml", PACK.replace("Hello", "Evil").as_str());
-    assert!(check().err.contains("pack `docs` was changed in the cache"));
+    assert!(check().err.contains("pack `docs` in the cache does not match folio.lock"));
 }
 
 #[test]
@@ -324,7 +324,7 @@ fn changed_cache_is_never_loaded() {
         for arguments in [&["check"][..], &["get", "docs-hi"], &["serve"]] {
             let ran = desk.run(arguments);
             assert_ne!(ran.code, Some(0), "{ran:?}");
-            assert!((ran.out + &ran.err).contains("pack `docs` was changed in the cache"), "{arguments:?}");
+            assert!((ran.out + &ran.err).contains("pack `docs` in the cache does not match folio.lock"), "{arguments:?}");
         }
         desk.ok(&["fetch"]);
         assert_eq!(desk.ok(&["get", "docs-hi"]).trim(), "Hello");
@@ -656,7 +656,7 @@ fn folder_is_added_by_its_path() {
     let inner = desk.run(&["add", "Re View", "--as", "other", "-f", ".."]);
     assert_eq!(inner.code, Some(2), "{inner:?}");
     assert!(desk.fail(&["add", "/tmp"]).contains("is not below the folder of the manifest"));
-    assert!(desk.fail(&["add", "."]).contains("no pack of itself"));
+    assert!(desk.fail(&["add", "."]).contains("cannot be a pack of itself"));
 }
 
 #[test]
@@ -954,7 +954,7 @@ fn trust_is_for_the_grants_that_were_shown() {
     desk.folder.write("folio.yaml", manifest.replace("[exec]", "{ exec: {}, script: { sandbox: { network: none } } }"));
     let listed = tools(&desk);
     assert!(listed.contains("docs-look") && !listed.contains("docs-say"), "{listed}");
-    assert!(desk.ok(&["check"]).contains("what needs `script` is left out"));
+    assert!(desk.ok(&["check"]).contains("entries that need `script` are not served"));
     desk.ok(&["trust", "docs", "--yes"]);
     assert!(tools(&desk).contains("docs-say"));
     // What the lock grants beyond the manifest counts as little.

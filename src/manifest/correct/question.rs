@@ -20,7 +20,7 @@ impl Corrector<'_> {
         }
         let at = self.span(ask);
         let written = self.flow_text(ask);
-        let (mut text, mut node) = (written, ask);
+        let (mut text, mut node) = (written, self.document.add_copy(ask));
         if is_text {
             let message = self.document.add_string("message", at);
             (text, node) = (format!("{{ message: {text} }}"), self.map_of(message, node));
@@ -32,7 +32,7 @@ impl Corrector<'_> {
         let answer = self.document.add_string("answer", at);
         let node = self.map_of(answer, node);
         let text = format!("{{ answer: {text} }}");
-        let is_certain = !text.contains('\n');
+        let is_certain = !is_text && !text.contains('\n');
         let diagnostic = self.report.error(Code::WrongType, at, "missing name of a question");
         super::suggest(diagnostic, at, &Correction { text: text.clone(), is_certain, node }, &help(&text, is_certain));
         self.document.replace(ask, node);
