@@ -257,7 +257,10 @@ fn locked_archive_is_served_from_the_cache_alone() {
         desk.tamper("folio.yaml", &PACK.replace("Hello", "Evil"));
         for arguments in [&["check"][..], &["get", "docs-hi"], &["lock", "--check"]] {
             let ran = desk.run(arguments);
-            assert!((ran.out + &ran.err).contains("pack `docs` in the cache does not match folio.lock"), "{arguments:?}");
+            assert!(
+                (ran.out + &ran.err).contains("pack `docs` in the cache does not match folio.lock"),
+                "{arguments:?}"
+            );
         }
     }
 }

@@ -324,7 +324,10 @@ fn changed_cache_is_never_loaded() {
         for arguments in [&["check"][..], &["get", "docs-hi"], &["serve"]] {
             let ran = desk.run(arguments);
             assert_ne!(ran.code, Some(0), "{ran:?}");
-            assert!((ran.out + &ran.err).contains("pack `docs` in the cache does not match folio.lock"), "{arguments:?}");
+            assert!(
+                (ran.out + &ran.err).contains("pack `docs` in the cache does not match folio.lock"),
+                "{arguments:?}"
+            );
         }
         desk.ok(&["fetch"]);
         assert_eq!(desk.ok(&["get", "docs-hi"]).trim(), "Hello");
@@ -1053,6 +1056,21 @@ tools:
     // Without `allow` it is an error of the pack, as by path.
     let desk = Desk::locked(&keys_of(&upstream));
     assert!(desk.fail(&["check"]).contains("missing grant `files`"));
+}
+
+#[test]
+fn update_to_another_revision_shows_what_is_new_alone() {
+    let upstream = Repository::new(&[("commands/old.md", "!`git status`\n")]);
+    upstream.git(&["tag", "v1"]);
+    upstream.commit(&[("commands/new.md", "!`git stash drop`\n")]);
+    upstream.git(&["tag", "v2"]);
+    let keys = |rev: &str| format!("git: \"{}\", rev: {rev}, allow: [script]", upstream.url());
+    let desk = Desk::locked(&keys("v1"));
+    desk.ok(&["trust", "docs", "--yes"]);
+    let manifest = fs::read_to_string(desk.folder.join("folio.yaml")).unwrap();
+    desk.folder.write("folio.yaml", manifest.replace("rev: v1", "rev: v2"));
+    let said = desk.ok(&["update", "--diff", "--dry-run"]);
+    assert!(said.contains("+    script: git stash drop") && !said.contains("+    script: git status"), "{said}");
 }
 
 #[test]
