@@ -256,9 +256,9 @@ enum BridgeEntry<'a> {
     Template(&'a ResourceTemplate),
 }
 
-impl BridgeEntry<'_> {
+impl<'a> BridgeEntry<'a> {
     /// What a query is looked for in.
-    fn texts(self) -> [Option<&str>; 4] {
+    fn texts(self) -> [Option<&'a str>; 4] {
         match self {
             BridgeEntry::Prompt(one) => [Some(&one.name), one.title.as_deref(), one.description.as_deref(), None],
             BridgeEntry::Resource(one) => {
