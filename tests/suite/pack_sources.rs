@@ -324,7 +324,10 @@ fn changed_cache_is_never_loaded() {
         for arguments in [&["check"][..], &["get", "docs-hi"], &["serve"]] {
             let ran = desk.run(arguments);
             assert_ne!(ran.code, Some(0), "{ran:?}");
-            assert!((ran.out + &ran.err).contains("pack `docs` in the cache does not match folio.lock"), "{arguments:?}");
+            assert!(
+                (ran.out + &ran.err).contains("pack `docs` in the cache does not match folio.lock"),
+                "{arguments:?}"
+            );
         }
         desk.ok(&["fetch"]);
         assert_eq!(desk.ok(&["get", "docs-hi"]).trim(), "Hello");
