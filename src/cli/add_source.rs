@@ -194,10 +194,12 @@ fn folder_below(folder: &Path, project: &PackProject<'_>) -> anyhow::Result<Stri
     let real = |path: &Path| fs::canonicalize(path).with_context(|| format!("cannot read `{}`", path.display()));
     let (folder, root) = (real(folder)?, real(project.place.path())?);
     let Ok(below) = folder.strip_prefix(&root) else {
-        bail!(
-            "`{}` is not below the folder of the manifest\nhelp: add a repository on this machine by its URL: `file://{0}`",
-            folder.display()
-        );
+        let shown = folder.display();
+        let help = match folder.join(".git").exists() {
+            true => format!("add the repository by its URL: `folio add file://{shown}`"),
+            false => format!("move the manifest above it, or add an archive of it: `tar czf pack.tar.gz -C {shown} .`"),
+        };
+        bail!("`{shown}` is not below the folder of the manifest\nhelp: {help}");
     };
     ensure!(!below.as_os_str().is_empty(), "a manifest cannot be a pack of itself");
     below.to_str().map(str::to_owned).context("its path is not UTF-8")

@@ -71,8 +71,8 @@ fn start_browser(address: &str) {
     }
     match open_page(address) {
         Ok(file) => drop(tokio::spawn(async move {
+            let _file = file;
             tokio::time::sleep(REDIRECT_LIFETIME).await;
-            let _ = fs::remove_file(file);
         })),
         Err(error) => {
             tracing::warn!(target: "folio::dev", "no browser could be started ({error}): open the page yourself");
@@ -80,9 +80,18 @@ fn start_browser(address: &str) {
     }
 }
 
+/// The file that leads a browser to the page, which goes when the browser has read it, or the server ends.
+struct RedirectFile(PathBuf);
+
+impl Drop for RedirectFile {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
 /// Starts the browser by way of a file for the user alone: the arguments of a program are seen by everybody on the
 /// machine, and the address holds the token.
-fn open_page(address: &str) -> io::Result<PathBuf> {
+fn open_page(address: &str) -> io::Result<RedirectFile> {
     let folder = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
     let name = random_token().ok_or(io::ErrorKind::Unsupported)?;
     let path = folder.join(format!("folio-dev-{name}.html"));
@@ -90,6 +99,7 @@ fn open_page(address: &str) -> io::Result<PathBuf> {
     writeln!(file, "<!doctype html><meta http-equiv=\"refresh\" content=\"0;url={address}\">")?;
     let mut url = OsString::from("file://");
     url.push(&path);
+    let file = RedirectFile(path);
     open_in_browser(&url)?;
-    Ok(path)
+    Ok(file)
 }

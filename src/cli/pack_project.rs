@@ -351,7 +351,7 @@ fn difference(lock: &PackLock, LockablePack { key, state, .. }: &LockablePack) -
             Some(format!("{LOCK_NAME} has another source for pack `{key}`: {}", locked.source))
         }
         (PackState::Unlocked, None) => Some(format!("pack `{key}` is not in {LOCK_NAME}")),
-        (PackState::Changed, _) => Some(format!("pack `{key}` was changed in the cache")),
+        (PackState::Changed, _) => Some(format!("pack `{key}` in the cache does not match {LOCK_NAME}")),
         (PackState::Missing | PackState::Cached, _) => None,
     }
 }

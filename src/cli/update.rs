@@ -130,12 +130,23 @@ impl Change<'_> {
         }
     }
 
+    /// The lock before, with the source of a pack as the manifest has it now: after a new `rev`, only what is new is new.
+    fn lock_before(&self, key: &str) -> PackLock {
+        let mut lock = self.before.clone();
+        let uses = self.project.uses(self.before, &FileBuffers::default()).unwrap_or_default();
+        let wanted = uses.into_iter().find(|wanted| wanted.key == key);
+        if let (Some(pack), Some(wanted)) = (lock.packs.get_mut(key), wanted) {
+            pack.source = wanted.source;
+        }
+        lock
+    }
+
     /// What is different in a pack: first what it does, then its files.
     fn diff(&self, key: &str) -> String {
         let tree = |lock: &PackLock| lock.packs.get(key).and_then(|pack| self.project.cache.read(&pack.digest).ok());
         let (Some(new), old) = (tree(self.after), tree(self.before)) else { return String::new() };
         let Some(old) = old else { return "  the previous version is not in the cache\n".to_owned() };
-        let acts_before = PackGrantUses::of(self.project, self.before, key, &FileBuffers::default());
+        let acts_before = PackGrantUses::of(self.project, &self.lock_before(key), key, &FileBuffers::default());
         let acts_after = PackGrantUses::of(self.project, self.after, key, self.texts);
         let mut text = unified("what it does", &acts_before.comparable(), &acts_after.comparable());
         let named: BTreeSet<&str> = acts_before

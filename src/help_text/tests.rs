@@ -103,7 +103,7 @@ fn what_a_person_must_look_at_is_told() {
         ("Adds things.\n\n  -q  quiet", "no usage was found"),
         (
             "usage: pack add list [<x>]\n   or: pack add pop",
-            "the usage asks for further words, such as in `pack add list [<x>]`",
+            "the usage requires more words, such as in `pack add list [<x>]`",
         ),
         ("usage: pack add [-v]\n   or: pack add set <x>", "the usage has other forms, such as `pack add set <x>`"),
         ("Usage: add\n\nThis is not the full help, this menu is split", "is not the full one"),

@@ -268,7 +268,7 @@ fn report_no_prompts(
     load_context
         .report
         .error(Code::NotFound, foreign_pack.path.location.span(), format!("{message} in `{display_path}`"))
-        .help(format!("looked for {}", expected_globs.join(", ")));
+        .help(format!("looked for {}; `format` names the format of other files", expected_globs.join(", ")));
 }
 
 /// Reports the root of a marketplace, and where its plugins are. A root that is a plugin itself is none.

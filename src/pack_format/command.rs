@@ -1,8 +1,9 @@
 //! Commands and files in the text of a prompt: done with a right, else left untouched and listed.
 
-use super::command_risk::reads_values_as_code;
+use super::command_risk::guarded_values;
 use super::markers::PlaceholderMatch;
 use super::prompt::{ActionValue, ForeignAction, ForeignText, TextPiece, ValueSource};
+use super::shell_commands::{MarkerPlace, WordValue};
 use super::shell_context::{ShellContext, shell_contexts};
 use super::{ForeignFile, PackGrants};
 use crate::diagnostic::{Code, Report, Span};
@@ -84,16 +85,20 @@ impl<'r> ActionReader<'r> {
             self.note(self.place(written.start..written.end, written.text), message, "script");
             return PlaceholderMatch::literal(body, written.start, written.end);
         }
-        let (mut variables, mut spans) = (Vec::new(), Vec::new());
-        let script = shell_script(written.text, written.has_markers_in_single_quotes, &mut |at| {
+        let (mut variables, mut places) = (Vec::new(), Vec::new());
+        let mut script = shell_script(written.text, written.has_markers_in_single_quotes, &mut |at| {
             let marker = find(at)?;
             variables.push(marker.variable.clone());
-            spans.push(at);
+            let name = marker.variable.name.clone();
+            places.push(MarkerPlace { range: at..marker.end, name, is_words: marker.is_words });
             Some(marker)
         });
-        if !spans.is_empty() && reads_values_as_code(written.text, &spans) {
-            self.warn_of_code(written);
-            return PlaceholderMatch::literal(body, written.start, written.end);
+        if !places.is_empty() {
+            let Some(guarded) = guarded_values(written.text, &places) else {
+                self.warn_of_code(written);
+                return PlaceholderMatch::literal(body, written.start, written.end);
+            };
+            script = split_values(&places) + &guards(&guarded) + &script;
         }
         for variable in variables {
             if !self.variables.contains(&variable) {
@@ -185,7 +190,7 @@ fn shown_command(text: &str) -> String {
 /// so that no value becomes code.
 fn shell_script(command: &str, in_single: bool, find: &mut dyn FnMut(usize) -> Option<CommandMarker>) -> String {
     let mut script = String::with_capacity(command.len());
-    let (mut split, mut done) = (Vec::new(), 0);
+    let mut done = 0;
     for (at, letter, context) in shell_contexts(command) {
         if at < done {
             continue;
@@ -199,16 +204,34 @@ fn shell_script(command: &str, in_single: bool, find: &mut dyn FnMut(usize) -> O
             script.push(letter);
             continue;
         };
-        let name = &marker.variable.name;
-        if marker.is_words && context == ShellContext::Plain && !split.contains(name) {
-            split.push(name.clone());
-        }
         script.push_str(&reference(&marker, context));
         done = marker.end;
     }
-    // Several words, and none of them a glob.
-    let split = split.iter().map(|name| format!("set -f; {name}_words=(${{{name}}}); set +f\n"));
-    split.collect::<String>() + &script
+    script
+}
+
+/// What splits the values that are several words, and takes none of them as a glob.
+fn split_values(places: &[MarkerPlace]) -> String {
+    let mut names: Vec<&str> = places.iter().filter(|place| place.is_words).map(|place| place.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.iter().map(|name| format!("set -f; {name}_words=(${{{name}}}); set +f\n")).collect()
+}
+
+/// What fails if one of these values begins with `-`, so that the program could read it as an option.
+fn guards(guarded: &[WordValue]) -> String {
+    let mut lines = Vec::new();
+    for WordValue { name, is_words, .. } in guarded {
+        let value = if *is_words { format!("{name}_words[@]") } else { name.clone() };
+        let line = format!(
+            "for {name}_word in \"${{{value}}}\"; do case \"${{{name}_word}}\" in -*) \
+             echo 'a value begins with `-`: it could be an option' >&2; exit 2;; esac; done\n"
+        );
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines.concat()
 }
 
 /// A variable of the shell, as it must be written at a place.

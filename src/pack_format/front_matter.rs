@@ -87,11 +87,10 @@ fn read_front_matter(file: &ForeignFile, start: usize, report: &mut Report) -> (
         (Some(Value::Object(keys)), None) => (keys, body),
         (Some(Value::Null), None) => (Map::new(), body),
         (_, place) => {
-            report.warning(
-                Code::Syntax,
-                place.unwrap_or(opening),
-                "front matter is not a map in YAML: read line by line",
-            );
+            let message = "front matter is not a map in YAML: read line by line";
+            report
+                .warning(Code::Syntax, place.unwrap_or(opening), message)
+                .help("put values with `: `, or with a special character at the beginning, in quotes");
             (keys_by_line(file.text.get(start..body).unwrap_or_default()), body)
         }
     }

@@ -9,6 +9,7 @@ mod claim;
 mod claude_commands;
 mod command;
 mod command_risk;
+mod shell_commands;
 mod shell_context;
 mod csv;
 mod dotprompt;

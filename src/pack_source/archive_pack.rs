@@ -67,6 +67,9 @@ pub enum ArchivePackError {
 }
 
 fn folder_help(top: &str, path: &str) -> String {
+    if path == top || path.starts_with(&format!("{top}/")) {
+        return format!("\nhelp: everything in it is below `{top}`");
+    }
     format!("\nhelp: everything in it is below `{top}`: write `path: {top}/{path}`")
 }
 

@@ -6,7 +6,7 @@ use rmcp::{
     RoleServer,
     model::{
         CallToolRequestParams, CallToolResponse, ErrorData, GetPromptRequestParams, JsonObject, PaginatedRequestParams,
-        ReadResourceRequestParams, Tool, ToolAnnotations,
+        Prompt, ReadResourceRequestParams, Resource, ResourceTemplate, Tool, ToolAnnotations,
     },
     service::RequestContext,
 };
@@ -22,12 +22,21 @@ use crate::catalog::{
 use crate::value_types::Role;
 
 use super::{
-    ConnectionHandler, capability::CapabilityKind, input_required::CallOutcome, list_pages::PagedList, prompts,
-    resources, session::AdmittedRequest, snapshot::CatalogSnapshot, tools,
+    ConnectionHandler,
+    capability::CapabilityKind,
+    input_required::CallOutcome,
+    list_pages::{PagedList, list_fingerprint},
+    prompts, resources,
+    session::AdmittedRequest,
+    snapshot::CatalogSnapshot,
+    tools,
 };
 
 /// How many entries a model gets at a time.
 const PAGE_SIZE: usize = 50;
+/// How long a query may be, as each word is looked for in each entry.
+const MAX_QUERY_BYTES: usize = 256;
+const MAX_QUERY_WORDS: usize = 16;
 
 /// A tool that stands for a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -206,38 +215,82 @@ fn parse_arguments<T: DeserializeOwned>(arguments: Option<JsonObject>) -> Result
 /// A page of a list, as JSON.
 fn list(tool: BridgeTool, request: &CallToolRequestParams, snapshot: &CatalogSnapshot) -> Result<String, ErrorData> {
     let ListArguments { query, cursor } = parse_arguments(request.arguments.clone())?;
+    let words = query_words(query.unwrap_or_default())?;
     let (key, entries) = match tool {
-        BridgeTool::ListPrompts => ("prompts", entries(&snapshot.prompts)),
-        _ => {
-            let templates = entries(&snapshot.resource_templates);
-            ("resources", entries(&snapshot.resources).into_iter().chain(templates).collect())
-        }
+        BridgeTool::ListPrompts => ("prompts", snapshot.prompts.items().iter().map(BridgeEntry::Prompt).collect()),
+        _ => ("resources", resource_entries(snapshot)),
     };
-    let words: Vec<String> = query.unwrap_or_default().split_whitespace().map(str::to_lowercase).collect();
-    let found = PagedList::of(entries.into_iter().filter(|entry| has_words(entry, &words)).collect());
-    let page = found.page(Some(PaginatedRequestParams::default().with_cursor(cursor)), PAGE_SIZE)?;
-    let mut listed = Map::from_iter([(key.to_owned(), Value::Array(page.items))]);
+    let found = entries.into_iter().filter(|entry| entry.has_words(&words)).collect();
+    let lists = [&snapshot.prompts.fingerprint(), &snapshot.resources.fingerprint()].map(u64::to_string);
+    let fingerprint = list_fingerprint(&[&lists[..], &words].concat());
+    let page = PagedList::new(found, fingerprint)
+        .page(Some(PaginatedRequestParams::default().with_cursor(cursor)), PAGE_SIZE)?;
+    let items = page.items.into_iter().filter_map(BridgeEntry::to_json).collect();
+    let mut listed = Map::from_iter([(key.to_owned(), Value::Array(items))]);
     listed.extend(page.next.map(|next| ("nextCursor".to_owned(), Value::String(next))));
     Ok(Value::Object(listed).to_string())
 }
 
-/// The entries of a list without what only programs read.
-fn entries<T: Clone + Serialize>(list: &PagedList<T>) -> Vec<Value> {
-    let without_hints = |mut entry: Value| {
-        if let Some(keys) = entry.as_object_mut() {
-            ["icons", "annotations", "_meta"].iter().for_each(|key| drop(keys.remove(*key)));
-        }
-        entry
-    };
-    list.items().iter().filter_map(|entry| serde_json::to_value(entry).ok()).map(without_hints).collect()
+/// The different words of a query, in small letters.
+fn query_words(query: String) -> Result<Vec<String>, ErrorData> {
+    let mut words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
+    words.sort_unstable();
+    words.dedup();
+    if query.len() > MAX_QUERY_BYTES || words.len() > MAX_QUERY_WORDS {
+        let message = format!("`query` is longer than {MAX_QUERY_WORDS} words or {MAX_QUERY_BYTES} bytes");
+        return Err(ErrorData::invalid_params(message, None));
+    }
+    Ok(words)
 }
 
-/// Whether each of these words, in small letters, stands in an entry.
-fn has_words(entry: &Value, words: &[String]) -> bool {
-    let texts = ["name", "title", "description", "uri", "uriTemplate"];
-    let texts = texts.iter().filter_map(|key| entry.get(key)?.as_str()).map(str::to_lowercase);
-    let text = texts.collect::<Vec<_>>().join("\n");
-    words.iter().all(|word| text.contains(word))
+fn resource_entries(snapshot: &CatalogSnapshot) -> Vec<BridgeEntry<'_>> {
+    let resources = snapshot.resources.items().iter().map(BridgeEntry::Resource);
+    resources.chain(snapshot.resource_templates.items().iter().map(BridgeEntry::Template)).collect()
+}
+
+/// An entry of a list.
+#[derive(Clone, Copy)]
+enum BridgeEntry<'a> {
+    Prompt(&'a Prompt),
+    Resource(&'a Resource),
+    Template(&'a ResourceTemplate),
+}
+
+impl<'a> BridgeEntry<'a> {
+    /// What a query is looked for in.
+    fn texts(self) -> [Option<&'a str>; 4] {
+        match self {
+            BridgeEntry::Prompt(one) => [Some(&one.name), one.title.as_deref(), one.description.as_deref(), None],
+            BridgeEntry::Resource(one) => {
+                [Some(&one.name), one.title.as_deref(), one.description.as_deref(), Some(&one.uri)]
+            }
+            BridgeEntry::Template(one) => {
+                [Some(&one.name), one.title.as_deref(), one.description.as_deref(), Some(&one.uri_template)]
+            }
+        }
+    }
+
+    /// Whether each of these words, in small letters, stands in it.
+    fn has_words(self, words: &[String]) -> bool {
+        if words.is_empty() {
+            return true;
+        }
+        let text = self.texts().into_iter().flatten().map(str::to_lowercase).collect::<Vec<_>>().join("\n");
+        words.iter().all(|word| text.contains(word))
+    }
+
+    /// Its JSON without what only programs read.
+    fn to_json(self) -> Option<Value> {
+        let mut json = match self {
+            BridgeEntry::Prompt(one) => serde_json::to_value(one),
+            BridgeEntry::Resource(one) => serde_json::to_value(one),
+            BridgeEntry::Template(one) => serde_json::to_value(one),
+        }
+        .ok()?;
+        let keys = json.as_object_mut()?;
+        ["icons", "annotations", "_meta"].iter().for_each(|key| drop(keys.remove(*key)));
+        Some(json)
+    }
 }
 
 async fn get_prompt(

@@ -27,16 +27,17 @@ impl<T: Clone + Serialize> PagedList<T> {
         let fingerprint = list_fingerprint(&[self.fingerprint, list_fingerprint(&more)]);
         PagedList::new(self.items.iter().cloned().chain(more).collect(), fingerprint)
     }
+}
 
-    /// A list whose value is all that its entries serialize to.
-    pub(crate) fn of(items: Vec<T>) -> PagedList<T> {
-        let fingerprint = list_fingerprint(&items);
-        PagedList::new(items, fingerprint)
-    }
-
+impl<T> PagedList<T> {
     /// All entries.
     pub(crate) fn items(&self) -> &[T] {
         &self.items
+    }
+
+    /// A number for its value.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        self.fingerprint
     }
 }
 

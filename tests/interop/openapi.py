@@ -64,7 +64,7 @@ def unpack(package, member, folder):
 def complaints(binary, folder):
     """What a strict check says, but for notes, for keys that are not acted on yet, and for how many tools there are."""
     _, out, err = run(binary, "check", str(folder), "--strict", "--format", "lines")
-    quiet = (": note[", "[unimplemented]", "some clients choose badly")
+    quiet = (": note[", "[unimplemented]", "some clients choose poorly")
     return [line for line in (out + err).splitlines() if not any(word in line for word in quiet)]
 
 

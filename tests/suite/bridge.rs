@@ -192,6 +192,7 @@ fn long_list_comes_in_pages_and_is_searched() {
         }
     }
     assert_eq!(names, (0..120).map(|n| json!(format!("p{n}"))).collect::<Vec<_>>());
+    assert!(failure(&client, "list-prompts", json!({ "query": "desc ".repeat(100) })).contains("256 bytes"));
     let found = listed(&client, "list-prompts", json!({ "query": "NUMBER 11" }));
     assert_eq!(found["prompts"].as_array().unwrap().len(), 11, "{found}");
 }

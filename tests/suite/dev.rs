@@ -4,6 +4,7 @@ use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread;
@@ -313,4 +314,7 @@ fn browser_is_led_to_the_page_without_the_token_in_its_arguments() {
     let redirect = fs::read_to_string(file).unwrap();
     assert!(redirect.contains(&format!("url=http://127.0.0.1:{}/#{token}", page.port)), "{redirect}");
     assert_eq!(fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
+    server.pipe().close();
+    assert!(server.wait_for_exit(Duration::from_secs(20)).is_some_and(|status| status.success()));
+    assert!(!Path::new(file).exists(), "it goes with the server");
 }

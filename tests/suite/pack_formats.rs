@@ -629,20 +629,29 @@ fn values_are_never_read_as_code() {
         ("test", "!`[[ $1 -eq 1 ]] && echo one`"),
         ("shell", "!`bash -c \"echo $ARGUMENTS\"`"),
         ("here", "```!\ncat <<END\n$1\nEND\n```"),
+        ("pipe", "!`echo \"$ARGUMENTS\" | sh`"),
+        ("find", "!`find . $ARGUMENTS`"),
+        ("assign", "!`FOO=bar $ARGUMENTS`"),
     ] {
         folder.write(&format!("foreign/commands/{name}.md"), hint(text));
     }
+    folder.write("foreign/commands/log.md", hint("!`git log $ARGUMENTS`"));
     folder.write("foreign/commands/words.md", hint("!`printf '<%s>' $ARGUMENTS`"));
     folder.write("foreign/commands/comment.md", hint("```!\n# don't\nprintf '%s' \"$ARGUMENTS\" # or '\n```"));
     let client = client(&folder);
     let hostile = "a[$(touch ../pwned)]";
-    for name in ["sum", "test", "shell", "here"] {
-        let text = client.get_text(&format!("x-{name}"), json!({ "arguments": hostile }));
-        assert!(text.contains('`'), "{name}: {text}");
+    for name in ["sum", "test", "shell", "here", "pipe", "find", "assign"] {
+        for value in [hostile, "touch ../pwned", ". -maxdepth 0 -exec touch ../pwned ;"] {
+            let text = client.get_text(&format!("x-{name}"), json!({ "arguments": value }));
+            assert!(text.contains('`'), "{name}: {text}");
+        }
     }
+    let failed = client
+        .request("prompts/get", json!({ "name": "x-log", "arguments": { "arguments": "HEAD --output=../pwned" } }));
+    assert!(failed["error"]["message"].as_str().unwrap().contains("a value begins with `-`"), "{failed}");
     assert!(!folder.path().join("pwned").exists());
     let (_, checked) = check(&folder);
-    assert_eq!(checked.matches("not run: it may read a value as code").count(), 4, "{checked}");
+    assert_eq!(checked.matches("not run: it may read a value as code").count(), 7, "{checked}");
     assert_eq!(client.get_text("x-words", json!({ "arguments": "a * b" })).trim_end(), "<a><*><b>");
     assert_eq!(client.get_text("x-comment", json!({ "arguments": "it's" })).trim_end(), "it's");
 }

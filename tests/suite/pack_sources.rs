@@ -1059,6 +1059,21 @@ tools:
 }
 
 #[test]
+fn update_to_another_revision_shows_what_is_new_alone() {
+    let upstream = Repository::new(&[("commands/old.md", "!`git status`\n")]);
+    upstream.git(&["tag", "v1"]);
+    upstream.commit(&[("commands/new.md", "!`git stash drop`\n")]);
+    upstream.git(&["tag", "v2"]);
+    let keys = |rev: &str| format!("git: \"{}\", rev: {rev}, allow: [script]", upstream.url());
+    let desk = Desk::locked(&keys("v1"));
+    desk.ok(&["trust", "docs", "--yes"]);
+    let manifest = fs::read_to_string(desk.folder.join("folio.yaml")).unwrap();
+    desk.folder.write("folio.yaml", manifest.replace("rev: v1", "rev: v2"));
+    let said = desk.ok(&["update", "--diff", "--dry-run"]);
+    assert!(said.contains("+    script: git stash drop") && !said.contains("+    script: git status"), "{said}");
+}
+
+#[test]
 fn update_that_breaks_the_manifest_is_not_written() {
     let upstream = Repository::new(&[("folio.yaml", PACK)]);
     let desk = Desk::locked(&keys_of(&upstream));

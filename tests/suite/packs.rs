@@ -153,7 +153,7 @@ tools:
     let report = run_folio(folder.path(), &["check"]);
     let said = report.out + &report.err;
     assert_eq!(report.code, Some(1), "{said}");
-    assert!(said.contains("missing grant `files`: the roots of the client are outside of the pack"), "{said}");
+    assert!(said.contains("missing grant `files`: the roots of the client are outside the pack"), "{said}");
     assert!(said.contains("cannot notify of a list in a pack"), "{said}");
     folder.write("folio.yaml", host.replace("./p }", "./p, allow: [files] }"));
     folder.write("p/folio.yaml", pack.replace("notify: tools", "log: x"));

@@ -206,7 +206,9 @@ impl Corrector<'_> {
     /// A program with its arguments in one text.
     fn command(&mut self, node: NodeId, is_run: bool) {
         let command = self.document.string_of(node).unwrap_or_default().to_owned();
-        let (span, split) = (self.span(node), words(&command));
+        // Lines are commands of a shell.
+        let is_one_line = !command.trim().contains('\n');
+        let (span, split) = (self.span(node), words(&command).filter(|_| is_one_line));
         let elements = split.clone().unwrap_or_else(|| vec![first_word(&command)]);
         let items = elements.iter().map(|word| self.document.add_string(word, span)).collect();
         let mut correction = self.document.add_list(items, span);
