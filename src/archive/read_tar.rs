@@ -26,6 +26,29 @@ pub(super) fn visit_tar<E: From<ArchiveError>>(
     skipped: &mut SkippedPaths,
 ) -> Result<(), E> {
     let mut archive = Archive::new(reader);
+    visit_entries(&mut archive, visit, skipped)?;
+    Ok(check_end(archive.into_inner())?)
+}
+
+/// Reads what is behind the end, where tar has zeros alone: to the end, as the checks of gzip are there.
+fn check_end(mut rest: impl Read) -> Result<(), ArchiveError> {
+    let mut buffer = [0; 8192];
+    loop {
+        match rest.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(count) if buffer.iter().take(count).all(|byte| *byte == 0) => {}
+            Ok(_) => return Err(ArchiveError::malformed("something is behind its end")),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn visit_entries<E: From<ArchiveError>>(
+    archive: &mut Archive<impl Read>,
+    visit: Visitor<'_, E>,
+    skipped: &mut SkippedPaths,
+) -> Result<(), E> {
     let entries = archive.entries().map_err(ArchiveError::from)?.raw(true);
     let mut extension = Extension::default();
     for (nth, entry) in entries.enumerate() {

@@ -29,17 +29,20 @@ pub(super) fn visit_zip<E: From<ArchiveError>>(
         return Err(ArchiveError::Overlap.into());
     }
     for nth in 0..archive.len() {
-        check_readable(&mut archive, nth)?;
+        check_readable(&mut archive, nth, bytes)?;
         let file = archive.by_index(nth).map_err(ArchiveError::malformed)?;
         visit_entry(file, visit, skipped)?;
     }
     Ok(())
 }
 
-/// Refuses what the crate has no reader for.
-fn check_readable(archive: &mut ZipArchive<Cursor<&[u8]>>, nth: usize) -> Result<(), ArchiveError> {
+/// Refuses what the crate has no reader for, and an entry with two names: readers do not agree on which counts.
+fn check_readable(archive: &mut ZipArchive<Cursor<&[u8]>>, nth: usize, bytes: &[u8]) -> Result<(), ArchiveError> {
     let raw = archive.by_index_raw(nth).map_err(ArchiveError::malformed)?;
     let path = path_text(raw.name_raw())?;
+    if local_name(bytes, raw.header_start()) != Some(raw.name_raw()) {
+        return Err(ArchiveError::malformed(format!("`{path}` has another name before its bytes")));
+    }
     if raw.encrypted() {
         return Err(ArchiveError::Unsupported { path, what: "encrypted" });
     }
@@ -47,6 +50,13 @@ fn check_readable(archive: &mut ZipArchive<Cursor<&[u8]>>, nth: usize) -> Result
         CompressionMethod::Stored | CompressionMethod::Deflated => Ok(()),
         _ => Err(ArchiveError::Unsupported { path, what: "compressed by another method than deflate" }),
     }
+}
+
+/// The name in the header before the bytes of an entry.
+fn local_name(bytes: &[u8], header_start: u64) -> Option<&[u8]> {
+    let header = bytes.get(usize::try_from(header_start).ok()?..)?;
+    let length = u16::from_le_bytes([*header.get(26)?, *header.get(27)?]);
+    header.get(30..)?.get(..usize::from(length))
 }
 
 fn visit_entry<E: From<ArchiveError>>(

@@ -14,8 +14,9 @@ use super::{Exit, ExportDockerArgs, ExportMcpbArgs, ExportServerJsonArgs, Export
 use crate::catalog::build;
 use crate::diagnostic::{count_noun, one_line};
 use crate::export::{
-    BundleParts, DOCKERFILE_HEADER, ExportedFile, ExportedVariable, Platform, ServerDescription, ServerJsonParts,
-    cached_packs, collect_folder, docker_context, exported_variables, mcpb_bundle, platform_of, server_json,
+    BundleParts, DOCKER_CONTEXT, DOCKERFILE_HEADER, ExportedFile, ExportedVariable, FolderChoice, Platform,
+    ServerDescription, ServerJsonParts, cached_packs, collect_folder, docker_context, exported_variables, mcpb_bundle,
+    platform_of, server_json,
 };
 use crate::files::{Folder, OverwritePolicy, WritableFolder};
 use crate::load::{EnvSource, LoadedPack, LoadedPacks, MANIFEST_NAMES, ManifestLocation, load};
@@ -26,7 +27,7 @@ use crate::redact::Redactor;
 /// How large a program or a bundle may be that is read.
 const MAX_FILE_BYTES: u64 = 1 << 30;
 /// How many names a message shows.
-const MAX_SHOWN: usize = 10;
+const MAX_SHOWN: usize = 6;
 
 /// Writes a server for other people.
 pub(super) fn run(target: &ExportTarget, output: &Output) -> anyhow::Result<Exit> {
@@ -82,8 +83,14 @@ fn export_server_json(arguments: &ExportServerJsonArgs, output: &Output) -> anyh
         (Some(path), Some(url)) => Some((url.clone(), archive_sha256(&read_file(path)?))),
         _ => None,
     };
-    let (name, image, remote) = (arguments.name.clone(), arguments.image.clone(), arguments.remote.clone());
+    let name = arguments.name.clone().unwrap_or_else(|| export.server.info.name.clone());
+    let (image, remote) = (arguments.image.clone(), arguments.remote.clone());
+    let is_empty = bundle.is_none() && image.is_none() && remote.is_none();
     let written = server_json(&export.server, &ServerJsonParts { name, bundle, image, remote })?;
+    if is_empty {
+        output
+            .eprint("note: it names no way to get the server: add `--mcpb FILE --url URL`, `--image` or `--remote`\n");
+    }
     let text = format!("{written:#}\n");
     match &arguments.output {
         Some(path) => {
@@ -100,6 +107,7 @@ fn export_docker(arguments: &ExportDockerArgs, output: &Output) -> anyhow::Resul
     check_export_folder(dir, arguments.force)?;
     let Some(export) = Export::open(&arguments.file, output)? else { return Ok(Exit::Failure) };
     let real = std::path::absolute(dir)?;
+    // The folder that a link leads to is written, and the link stays.
     let real = fs::canonicalize(&real).unwrap_or(real);
     ensure!(!export.root.starts_with(&real), "`{}` contains the manifest\nhelp: choose another folder", dir.display());
     ensure!(
@@ -108,10 +116,10 @@ fn export_docker(arguments: &ExportDockerArgs, output: &Output) -> anyhow::Resul
     );
     let Program { bytes, platform } = Program::read(arguments.program.as_deref())?;
     ensure!(platform == Platform::Linux, "the program is not for Linux\nhelp: name one with `--program`");
-    let ServerFiles { folder, packs } = export.files(dir, output)?;
+    let ServerFiles { folder, packs } = export.files(&real, output)?;
     let is_open = !export.has_token;
     let files = docker_context(&export.server, bytes, (export.manifest.as_deref(), is_open), (folder, packs));
-    write_folder(dir, &files)?;
+    write_folder(&real, &files)?;
     let (shown, count) = (dir.display(), count_noun(files.len(), "file"));
     output.print(&format!(
         "wrote {shown}: {count}\n\nTry it:\n  docker build -t {} {shown}\n",
@@ -148,6 +156,7 @@ struct ServerFiles {
 impl Export {
     /// Loads a server, without the variables of this machine. `None`, once that has been said, where it has errors.
     fn open(path: &Path, output: &Output) -> anyhow::Result<Option<Export>> {
+        let path = &real_manifest_path(path);
         let place = ManifestLocation::resolve(path)?;
         // What is written says nothing of this machine, whose secrets are looked for in the files.
         let here = build(load(&place, &EnvSource::Process));
@@ -196,9 +205,12 @@ impl Export {
         let real = parent.zip(written.file_name()).map(|(parent, name)| parent.join(name));
         let below = real.as_ref().and_then(|real| real.strip_prefix(&self.root).ok()).and_then(Path::to_str);
         let unwanted: Vec<String> = below.map(str::to_owned).into_iter().collect();
-        let contents = collect_folder(&folder, &unwanted, &self.redactor)?;
+        let variable_files: Vec<PathBuf> = self.variable_files.iter().map(|(_, file)| file.clone()).collect();
+        let reads = self.reads.iter().filter(|path| !variable_files.contains(path)).cloned().collect();
+        let choice = FolderChoice { reads: &reads, unwanted: &unwanted };
+        let contents = collect_folder(&folder, &choice, &self.redactor)?;
         let (packs, mut elsewhere) = self.packs(output)?;
-        elsewhere.extend(self.variable_files.iter().map(|(_, file)| file.clone()));
+        elsewhere.extend(variable_files);
         let missing = contents.missing(&self.root, &self.reads, &elsewhere);
         if let Some(first) = missing.first() {
             bail!(
@@ -206,10 +218,9 @@ impl Export {
                 first.display()
             );
         }
-        let left_out: Vec<String> = contents.left_out.iter().filter(|path| !unwanted.contains(path)).cloned().collect();
-        if !left_out.is_empty() {
-            let (shown, rest) = left_out.split_at(left_out.len().min(MAX_SHOWN));
-            let more = if rest.is_empty() { "" } else { ", …" };
+        if !contents.left_out.is_empty() {
+            let (shown, rest) = contents.left_out.split_at(contents.left_out.len().min(MAX_SHOWN));
+            let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
             output.eprint(&format!("left out: `{}`{more}\n", one_line(&shown.join("`, `"))));
         }
         Ok(ServerFiles { folder: contents.files, packs })
@@ -293,18 +304,37 @@ fn refuse_existing(path: &Path, force: bool) -> anyhow::Result<()> {
 fn write_file(path: &Path, bytes: &[u8], force: bool) -> anyhow::Result<()> {
     let failed = || format!("cannot write `{}`", path.display());
     let name = path.file_name().and_then(|name| name.to_str()).with_context(failed)?;
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let parent = path.parent().map_or(Path::new("."), parent_or_here);
     let existing = if force { OverwritePolicy::Replace } else { OverwritePolicy::Refuse };
     let folder = WritableFolder::open(parent).with_context(failed)?;
     let fill = |_, file: &mut dyn Write| -> anyhow::Result<()> { Ok(file.write_all(bytes)?) };
     folder.write(name, existing, fill).with_context(failed)
 }
 
+/// The path of a manifest or of its folder without `..` and links in that of the folder, by which all its files are known.
+fn real_manifest_path(path: &Path) -> PathBuf {
+    let real = match (path.is_dir(), path.parent(), path.file_name()) {
+        (false, Some(parent), Some(name)) => {
+            std::path::absolute(parent_or_here(parent)).and_then(fs::canonicalize).map(|parent| parent.join(name))
+        }
+        _ => fs::canonicalize(path),
+    };
+    let is_same = |real: &PathBuf| std::path::absolute(path).is_ok_and(|absolute| absolute == *real);
+    real.ok().filter(|real| !is_same(real)).unwrap_or_else(|| path.to_owned())
+}
+
+fn parent_or_here(parent: &Path) -> &Path {
+    if parent.as_os_str().is_empty() { Path::new(".") } else { parent }
+}
+
 /// Checks that a folder is not there, is empty, or is what an export has written.
 fn check_export_folder(dir: &Path, force: bool) -> anyhow::Result<()> {
     let shown = dir.display();
     let is_empty = match fs::read_dir(dir) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            ensure!(dir.symlink_metadata().is_err(), "`{shown}` is a link that leads nowhere");
+            true
+        }
         Err(error) => return Err(error).with_context(|| format!("cannot read `{shown}`")),
         Ok(mut entries) => entries.next().is_none(),
     };
@@ -313,7 +343,16 @@ fn check_export_folder(dir: &Path, force: bool) -> anyhow::Result<()> {
     }
     ensure!(force, "`{shown}` is not empty\nhelp: replace an earlier export with `--force`");
     let is_ours = fs::read_to_string(dir.join("Dockerfile")).is_ok_and(|text| text.starts_with(DOCKERFILE_HEADER));
-    ensure!(is_ours, "`{shown}` has files that no export has written\nhelp: choose another folder, or remove it");
+    let foreign = fs::read_dir(dir)?.find_map(|entry| {
+        let name = entry.ok()?.file_name();
+        (!DOCKER_CONTEXT.iter().any(|own| name == *own)).then_some(name)
+    });
+    let example = foreign.map(|name| format!(": `{}`", one_line(&name.to_string_lossy())));
+    ensure!(
+        is_ours && example.is_none(),
+        "`{shown}` has files that no export has written{}\nhelp: choose another folder, or move them out of it",
+        example.unwrap_or_default()
+    );
     Ok(())
 }
 

@@ -32,8 +32,6 @@ pub struct NamedEntry {
     pub name: String,
     /// Its value.
     pub value: Value,
-    /// Where it stands in the text.
-    pub at: usize,
 }
 
 /// The maps around the entries of a file, from the top.
@@ -120,13 +118,14 @@ impl ConfigSection<'_> {
             }
         }
         let Some(map) = as_map(found) else { return Err(self.not_a_map(text, self.maps.len())) };
-        let at = |name: &str| {
-            let path: Vec<&str> = self.maps.iter().copied().chain([name]).collect();
-            self.format.syntax().offset(text, &path).unwrap_or_default()
-        };
-        let entry =
-            |(name, value): (&String, &Value)| NamedEntry { name: name.clone(), value: value.clone(), at: at(name) };
+        let entry = |(name, value): (&String, &Value)| NamedEntry { name: name.clone(), value: value.clone() };
         Ok(map.iter().map(entry).collect())
+    }
+
+    /// The offset of an entry. The whole text is read for it.
+    pub fn offset(self, text: &str, name: &str) -> Option<usize> {
+        let path: Vec<&str> = self.maps.iter().copied().chain([name]).collect();
+        self.format.syntax().offset(text, &path)
     }
 
     /// A text with an entry that it does not have. Every byte of the former text stays, in its order.

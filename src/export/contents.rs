@@ -16,8 +16,8 @@ const MAX_TOTAL_BYTES: u64 = 256 << 20;
 /// A file with patterns of what is left out, as `mcpb pack` reads it.
 const IGNORE_FILE: &str = ".mcpbignore";
 
-/// What is never exported: what belongs to other programs, and where secrets are.
-const LEFT_OUT: [&str; 24] = [
+/// What is never exported, in lower case: what belongs to other programs, and where secrets are.
+const LEFT_OUT: [&str; 42] = [
     "**/.git",
     "**/.hg",
     "**/.svn",
@@ -25,27 +25,48 @@ const LEFT_OUT: [&str; 24] = [
     "**/.env.*",
     "**/*.env",
     "**/.netrc",
+    "**/_netrc",
     "**/.npmrc",
     "**/.pypirc",
+    "**/.pgpass",
+    "**/.htpasswd",
+    "**/.git-credentials",
     "**/.ssh",
-    "**/id_rsa",
-    "**/id_ecdsa",
-    "**/id_ed25519",
+    "**/.aws",
+    "**/.docker",
+    "**/.gnupg",
+    "**/.kube",
+    "**/.terraform",
+    "**/*.tfstate",
+    "**/*.tfstate.*",
+    "**/*.tfvars",
+    "**/id_{rsa,dsa,ecdsa,ecdsa_sk,ed25519,ed25519_sk}",
     "**/*.key",
     "**/*.p12",
     "**/*.pfx",
+    "**/*.jks",
+    "**/*.keystore",
+    "**/*.ppk",
+    "**/*.kdbx",
+    "**/secrets.{yml,yaml,json,toml}",
+    "**/*~",
+    "**/*.sw[op]",
+    "**/*.bak",
     "**/node_modules",
     "**/__pycache__",
     "**/.venv",
-    "**/.DS_Store",
+    "**/.ds_store",
     "target",
     "**/*.mcpb",
     "**/.mcpbignore",
     "**/.vscode",
 ];
+/// Hidden files and folders, of which those are exported that the server reads.
+const HIDDEN: &str = "**/.*";
 
-/// How private keys begin, behind the name of their kind.
-const PRIVATE_KEY: &str = "PRIVATE KEY-----";
+/// What private keys have in them.
+const PRIVATE_KEYS: [&str; 4] =
+    ["PRIVATE KEY-----", "PRIVATE KEY BLOCK-----", "PuTTY-User-Key-File-", "AGE-SECRET-KEY-1"];
 
 /// A file that is exported.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +84,7 @@ pub struct ExportedFile {
 pub struct FolderContents {
     /// The files, in the order of their paths.
     pub files: Vec<ExportedFile>,
-    /// What is left out: patterns, and paths of links and private keys.
+    /// The paths that are left out: first links and private keys, and hidden names last.
     pub left_out: Vec<String>,
 }
 
@@ -92,43 +113,101 @@ pub enum ContentsError {
     },
 }
 
+/// What belongs to a folder and what does not, beside what never does.
+#[derive(Debug)]
+pub struct FolderChoice<'a> {
+    /// The absolute paths that the server reads: hidden ones are exported too.
+    pub reads: &'a BTreeSet<PathBuf>,
+    /// Paths from the folder that are not exported.
+    pub unwanted: &'a [String],
+}
+
 /// The files of the folder of a manifest.
 ///
 /// # Errors
 /// One cannot be read, or has a secret.
 pub fn collect_folder(
     folder: &Folder,
-    unwanted: &[String],
+    choice: &FolderChoice<'_>,
     redactor: &Redactor,
 ) -> Result<FolderContents, ContentsError> {
-    let mut patterns = LEFT_OUT.map(str::to_owned).to_vec();
+    let mut patterns = LEFT_OUT.map(in_any_case).to_vec();
     patterns.extend(ignored_patterns(folder)?);
-    patterns.extend(unwanted.iter().map(|path| Globs::escape(path)));
-    let excluded: Vec<&str> = patterns.iter().map(String::as_str).collect();
-    let globs = Globs::new(&["**"], &excluded).map_err(|error| ContentsError::Pattern(error.to_string()))?;
-    let walked = folder.walk_outcome(&globs.with_hidden_without_links(), MAX_FILES)?;
+    patterns.extend(choice.unwanted.iter().map(|path| Globs::escape(path)));
+    let shared = file_globs(&patterns)?;
+    patterns.push(HIDDEN.to_owned());
+    let walked = folder.walk_outcome(&file_globs(&patterns)?, MAX_FILES)?;
+    let mut paths: BTreeSet<String> = walked.files.into_iter().map(|entry| entry.path).collect();
+    paths.extend(hidden_reads(folder.path(), choice.reads).filter(|path| shared.matches(path)));
     let mut contents = FolderContents { left_out: walked.skipped, ..FolderContents::default() };
-    contents.left_out.extend(walked.used_excludes.iter().filter_map(|nth| patterns.get(*nth)).map(|it| shown(it)));
+    let is_kept = |path: &String| paths.contains(path) || choice.unwanted.contains(path) || path == IGNORE_FILE;
+    let mut excluded = Vec::new();
+    for path in walked.excluded.into_iter().filter(|path| !is_kept(path)) {
+        excluded.extend(without_exported(folder, path, &paths)?);
+    }
+    excluded.sort_by_cached_key(|path| (is_hidden(path), path.clone()));
     let mut left = MAX_TOTAL_BYTES;
-    for entry in walked.files {
-        left = left.checked_sub(entry.size).ok_or(ContentsError::TooLarge)?;
-        let bytes = folder.read(Path::new(&entry.path), MAX_TOTAL_BYTES)?;
+    for path in paths {
+        let bytes = folder.read(Path::new(&path), left).map_err(|error| match error {
+            FileError::TooLarge { .. } => ContentsError::TooLarge,
+            other => other.into(),
+        })?;
+        left = left.checked_sub(bytes.len() as u64).ok_or(ContentsError::TooLarge)?;
         let text = String::from_utf8_lossy(&bytes);
-        if text.contains(PRIVATE_KEY) {
-            contents.left_out.push(entry.path);
+        if PRIVATE_KEYS.iter().any(|words| text.contains(words)) {
+            contents.left_out.push(path);
         } else if redactor.finds_secret(&text) {
-            return Err(ContentsError::Secret(entry.path));
+            return Err(ContentsError::Secret(path));
         } else {
-            let is_program = is_program(&folder.path().join(&entry.path));
-            contents.files.push(ExportedFile { path: entry.path, bytes, is_program });
+            let is_program = is_program(&folder.path().join(&path));
+            contents.files.push(ExportedFile { path, bytes, is_program });
         }
     }
+    contents.left_out.append(&mut excluded);
     Ok(contents)
 }
 
-/// A pattern as people write it.
-fn shown(pattern: &str) -> String {
-    pattern.strip_prefix("**/").unwrap_or(pattern).to_owned()
+/// What is left out of an excluded path: all of it, or the files in it that are not exported.
+fn without_exported(folder: &Folder, path: String, exported: &BTreeSet<String>) -> Result<Vec<String>, ContentsError> {
+    let below = format!("{path}/");
+    if !exported.range(below.clone()..).next().is_some_and(|first| first.starts_with(&below)) {
+        return Ok(vec![path]);
+    }
+    let files = folder.subfolder(Path::new(&path))?.walk(&file_globs(&[])?, MAX_FILES)?;
+    let files = files.into_iter().map(|entry| format!("{below}{}", entry.path));
+    Ok(files.filter(|file| !exported.contains(file)).collect())
+}
+
+fn file_globs(excluded: &[String]) -> Result<Globs, ContentsError> {
+    let excluded: Vec<&str> = excluded.iter().map(String::as_str).collect();
+    let globs = Globs::new(&["**"], &excluded).map_err(|error| ContentsError::Pattern(error.to_string()))?;
+    Ok(globs.with_hidden_without_links())
+}
+
+/// A pattern in lower case, for names in any: file systems of other people make no difference.
+fn in_any_case(pattern: &str) -> String {
+    let mut found = String::new();
+    let mut is_class = false;
+    for letter in pattern.chars() {
+        is_class = letter == '[' || is_class && letter != ']';
+        match letter {
+            'a'..='z' if is_class => found.extend([letter, letter.to_ascii_uppercase()]),
+            'a'..='z' => found.extend(['[', letter, letter.to_ascii_uppercase(), ']']),
+            other => found.push(other),
+        }
+    }
+    found
+}
+
+/// The hidden files among those that a server reads, from its folder, but for links.
+fn hidden_reads<'a>(root: &'a Path, reads: &'a BTreeSet<PathBuf>) -> impl Iterator<Item = String> + 'a {
+    let is_own = |path: &&PathBuf| path.is_file() && fs::canonicalize(path).is_ok_and(|real| real == **path);
+    let below = reads.iter().filter(is_own).filter_map(move |path| path.strip_prefix(root).ok()?.to_str());
+    below.filter(|path| is_hidden(path)).map(str::to_owned)
+}
+
+fn is_hidden(path: &str) -> bool {
+    path.split('/').any(|name| name.starts_with('.'))
 }
 
 fn is_program(path: &Path) -> bool {

@@ -10,9 +10,9 @@ mod mcpb;
 mod program;
 mod server_json;
 
-pub use contents::{ContentsError, ExportedFile, FolderContents, cached_packs, collect_folder};
+pub use contents::{ContentsError, ExportedFile, FolderChoice, FolderContents, cached_packs, collect_folder};
 pub use description::{ExportedVariable, ServerDescription, exported_variables};
-pub use docker::{DOCKERFILE_HEADER, docker_context};
+pub use docker::{DOCKER_CONTEXT, DOCKERFILE_HEADER, docker_context};
 pub use mcpb::{BundleParts, mcpb_bundle, mcpb_manifest};
 pub use program::{Platform, ProgramError, platform_of};
 pub use server_json::{ServerJsonError, ServerJsonParts, server_json};

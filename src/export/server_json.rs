@@ -29,7 +29,9 @@ pub struct ServerJsonParts {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ServerJsonError {
     /// The name has no namespace, or other characters.
-    #[error("invalid name `{0}`: expected a namespace and a name, such as `io.github.me/desk`")]
+    #[error(
+        "invalid name `{0}`: expected a namespace and a name, such as `io.github.me/desk`\nhelp: write it as `server.name`, or with `--name`"
+    )]
     Name(String),
     /// The version is a range, or says nothing.
     #[error("invalid version `{0}`: a registry takes one version, such as `1.0.2`")]

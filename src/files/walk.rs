@@ -68,6 +68,8 @@ pub struct WalkOutcome {
     pub not_utf8: usize,
     /// The indexes of the exclude patterns that left something out.
     pub used_excludes: BTreeSet<usize>,
+    /// The files and folders that exclude patterns left out, sorted, where links are not followed.
+    pub excluded: Vec<String>,
 }
 
 /// A folder to list, and whether a link led to it.
@@ -93,6 +95,7 @@ pub(super) fn walk(backend: &dyn FolderBackend, globs: &Globs, limit: usize) -> 
     found.files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     found.folders.sort_unstable();
     found.skipped.sort_unstable();
+    found.excluded.sort_unstable();
     Ok(found)
 }
 
@@ -147,15 +150,23 @@ impl Walk<'_> {
             let entry = |FileStat { size, modified, stamp, .. }| FileEntry { path, size, modified, stamp };
             self.found.files.extend((item.stat)().filter(|stat| !stat.is_dir).map(entry));
         } else {
-            self.found.used_excludes.extend(self.globs.matching_excludes(item.path));
+            self.exclude(item.path);
         }
+    }
+
+    fn exclude(&mut self, path: &str) {
+        let patterns = self.globs.matching_excludes(path);
+        if !patterns.is_empty() && !self.globs.follow_links {
+            self.found.excluded.push(path.to_owned());
+        }
+        self.found.used_excludes.extend(patterns);
     }
 
     fn enqueue_folder(&mut self, path: &str, linked: bool) {
         if self.globs.could_match_in(path) {
             self.pending.push(PendingFolder { folder: path.to_owned(), linked });
         } else {
-            self.found.used_excludes.extend(self.globs.matching_excludes(path));
+            self.exclude(path);
         }
     }
 

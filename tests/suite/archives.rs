@@ -418,7 +418,19 @@ fn damaged_archives_are_refused() {
     assert_refused(&gz(&zip_of(&[("a", "x")])), "it is no archive");
     assert_refused(&packed[..packed.len() / 2], "the archive is damaged");
     assert_refused(&tar[..700], "the archive is damaged");
+    assert_refused(&packed[..packed.len() - 4], "the archive is damaged");
+    let mut wrong_sum = packed.clone();
+    let at = wrong_sum.len() - 8;
+    wrong_sum[at] ^= 1;
+    assert_refused(&wrong_sum, "the archive is damaged");
+    assert_refused(&[packed.as_slice(), b"JUNK"].concat(), "the archive is damaged");
+    assert_refused(&[packed.as_slice(), &packed].concat(), "something is behind its end");
+    assert_refused(&[tar.as_slice(), &tar].concat(), "something is behind its end");
+    assert_files(&gz(&[tar.as_slice(), &[0; 9216]].concat()), &["folio.yaml"]);
     assert_refused(&[0; 1024], "no files");
+    let mut two_names = zip_of(&[("aaaa.md", "x")]);
+    two_names[30] = b'z';
+    assert_refused(&two_names, "has another name before its bytes");
     let zipped = zip_of(&[("a", "some text"), ("b", "x")]);
     assert_refused(&zipped[..zipped.len() - 30], "the archive is damaged");
     // Two sizes of one entry, of which another reader takes the other.

@@ -149,17 +149,15 @@ fn secrets_and_what_is_nobody_elses_are_left_out() {
     desk.folder.write("notes/a.txt", "x");
     desk.folder.write("notes/b.txt", "x");
     desk.folder.write("deep/drafts/a.txt", "x");
-    desk.folder.write(".skills/pdf/SKILL.md", "kept");
     desk.folder.write(".mcpbignore", "# ours\nnotes/a.txt\ndrafts/\n\nout\n");
     std::os::unix::fs::symlink("/etc/passwd", desk.folder.join("link")).unwrap();
     let said = desk.ok(&MCPB);
-    for word in ["`.env`", "`.git`", "`link`"] {
-        assert!(said.contains(word), "{said}");
-    }
+    assert!(said.contains("\nleft out: `link`, `certificates.pem`, `deep/drafts`, "), "{said}");
+    assert!(said.contains(" more\n") && !said.contains("out/desk.mcpb`"), "{said}");
     let mut found = names(&bundle(&desk.folder.join("out/desk.mcpb")));
     found.retain(|name| name.starts_with("server/manifest/"));
     let found: Vec<&str> = found.iter().map(|name| name.trim_start_matches("server/manifest/")).collect();
-    assert_eq!(found, [".skills/pdf/SKILL.md", "folio.yaml", "notes/b.txt", "prompts/greet.md"]);
+    assert_eq!(found, ["folio.yaml", "notes/b.txt", "prompts/greet.md"]);
     // A secret of this machine that stands in a file.
     desk.folder.write("notes/b.txt", "the token is a-secret-value, is it not");
     let ran = output(desk.command(&[&MCPB[..], &["--force"]].concat()).env("API_TOKEN", "a-secret-value"));
@@ -170,17 +168,106 @@ fn secrets_and_what_is_nobody_elses_are_left_out() {
     assert!(desk.fail(&[&MCPB[..], &["--force"]].concat()).contains("`!` is not supported"));
 }
 
+fn exported_paths(desk: &Desk) -> Vec<String> {
+    let mut found = names(&bundle(&desk.folder.join("out/desk.mcpb")));
+    found.retain(|name| name.starts_with("server/manifest/"));
+    found.iter().map(|name| name.trim_start_matches("server/manifest/").to_owned()).collect()
+}
+
+#[test]
+fn files_that_often_have_secrets_are_left_out() {
+    let desk = desk();
+    for path in [
+        ".git-credentials",
+        ".gitmodules",
+        ".aws/credentials",
+        ".docker/config.json",
+        ".config/gh/hosts.yml",
+        ".envrc",
+        ".mcp.json",
+        ".a.swp",
+        "x.swp",
+        "backup.env~",
+        "_netrc",
+        "terraform.tfstate",
+        "terraform.tfstate.backup",
+        "secrets.yaml",
+        "prompts/Secrets.YML",
+        "id_ed25519_sk",
+        "ID_RSA",
+        "a.jks",
+        "a.keystore",
+        "putty.ppk",
+        "a.KEY",
+        "prod.ENV",
+    ] {
+        desk.folder.write(path, "hidden");
+    }
+    desk.folder.write("pgp.asc", "-----BEGIN PGP PRIVATE KEY BLOCK-----\nx\n");
+    desk.folder.write("putty.txt", "PuTTY-User-Key-File-3: ssh-ed25519\n");
+    desk.folder.write("age.txt", "AGE-SECRET-KEY-1QQQQ\n");
+    desk.folder.write("id_card.md", "kept");
+    desk.folder.write(".mcpbignore", "out\n");
+    desk.ok(&MCPB);
+    assert_eq!(exported_paths(&desk), ["folio.yaml", "id_card.md", "prompts/greet.md"]);
+}
+
+#[test]
+fn hidden_files_that_the_server_reads_are_exported() {
+    let skill = "---\nname: pdf\ndescription: Reads PDF\n---\nRead it.";
+    let desk = Desk::of(&format!(
+        "{MANIFEST}skills: {{ dir: skills/.curated }}\nprompts: {{ p: {{ text: {{ file: .notes/p.md }} }} }}\n"
+    ));
+    desk.folder.write("prompts/greet.md", PROMPT);
+    desk.folder.write("out/program", PROGRAM);
+    desk.folder.write("skills/.curated/pdf/SKILL.md", skill);
+    desk.folder.write("skills/.curated/pdf/scripts/run.py", "pass");
+    desk.folder.write(".notes/p.md", "Hello");
+    desk.folder.write(".notes/other.md", "x");
+    desk.folder.write(".mcpbignore", "out\n");
+    let said = desk.ok(&MCPB);
+    assert!(said.contains("\nleft out: `out`, `.notes/other.md`\n"), "{said}");
+    assert_eq!(
+        exported_paths(&desk),
+        [
+            ".notes/p.md",
+            "folio.yaml",
+            "prompts/greet.md",
+            "skills/.curated/pdf/SKILL.md",
+            "skills/.curated/pdf/scripts/run.py",
+        ]
+    );
+}
+
+#[test]
+fn manifest_is_found_by_any_path() {
+    let desk = desk();
+    std::os::unix::fs::symlink(desk.folder.path(), desk.folder.join("out/link")).unwrap();
+    for path in ["prompts/..", "out/link", "prompts/../folio.yaml", "out/link/folio.yaml"] {
+        desk.ok(&[&MCPB[..], &["--force", "-f", path]].concat());
+        assert!(exported_paths(&desk).contains(&"folio.yaml".to_owned()), "{path}");
+    }
+}
+
 #[test]
 fn server_that_needs_other_files_is_not_exported() {
     for (manifest, files, why) in [
         (
-            "include: .env.d/*.md\nprompts: { p: { description: D, file: secret.key } }\n",
+            "include: .env.d/*.md\nprompts: { p: { description: D, text: { file: secret.key } } }\n",
             vec!["secret.key"],
-            "secret.key",
+            "secret.key`, which is not exported",
         ),
-        ("prompts: { p: { description: D, file: target/p.md } }\n", vec!["target/p.md"], "target/p.md"),
+        (
+            "prompts: { p: { description: D, text: { file: target/p.md } } }\n",
+            vec!["target/p.md"],
+            "target/p.md`, which is not exported",
+        ),
         ("env: { T: { file: /etc/passwd } }\n", vec![], "`T` is read from `/etc/passwd`"),
-        ("prompts: { p: { description: D, file: ../x.md } }\n", vec![], "nothing is exported: the manifest has errors"),
+        (
+            "prompts: { p: { description: D, text: { file: ../x.md } } }\n",
+            vec![],
+            "nothing is exported: the manifest has errors",
+        ),
         ("prompts: { p: { text: [ } }\n", vec![], "nothing is exported: the manifest has errors"),
         ("packs: { p: { git: \"https://x/y\" } }\n", vec![], "is not in folio.lock"),
     ] {
@@ -346,6 +433,13 @@ fn server_json_follows_the_schema_of_registries() {
 #[test]
 fn server_json_that_no_registry_takes_is_refused() {
     let desk = desk();
+    // Without `--name` it is that of the server.
+    let own = desk.run(&["export", "server.json"]);
+    assert_eq!(assert_valid(&own)["name"], "io.github.ada/desk");
+    assert!(own.err.starts_with("note: it names no way to get the server"), "{own:?}");
+    assert_eq!(desk.run(&["export", "server.json", "--remote", "https://desk.example/mcp"]).err, "");
+    desk.folder.write("folio.yaml", MANIFEST.replace("io.github.ada/", ""));
+    assert!(desk.fail(&["export", "server.json"]).contains("`server.name`, or with `--name`"));
     let export = |name: &str| desk.fail(&["export", "server.json", "--name", name]);
     assert!(export("desk").contains("invalid name `desk`"));
     assert!(export("a/b/c").contains("invalid name"));
@@ -390,4 +484,21 @@ fn container_serves_over_http_and_not_as_root() {
     let own = desk.fail(&["export", "docker", "-o", "prompts", "--force", "--program", "out/program"]);
     assert!(own.contains("has files that no export has written"), "{own}");
     assert!(desk.folder.join("prompts/greet.md").exists());
+    desk.folder.write("image/compose.yaml", "mine");
+    let beside = desk.fail(&[&docker[..], &["--force"]].concat());
+    assert!(beside.contains("`image` has files that no export has written: `compose.yaml`"), "{beside}");
+    assert_eq!(fs::read_to_string(desk.folder.join("image/compose.yaml")).unwrap(), "mine");
+}
+
+#[test]
+fn container_is_written_where_a_link_leads() {
+    let desk = desk();
+    fs::create_dir(desk.folder.join("real")).unwrap();
+    std::os::unix::fs::symlink("real", desk.folder.join("link")).unwrap();
+    std::os::unix::fs::symlink("gone", desk.folder.join("dangling")).unwrap();
+    let docker = ["export", "docker", "--insecure", "--program", "out/program", "-o"];
+    desk.ok(&[&docker[..], &["link"]].concat());
+    assert!(desk.folder.join("link").is_symlink() && desk.folder.join("real/Dockerfile").exists());
+    assert!(!desk.folder.join("real/manifest/real").exists());
+    assert!(desk.fail(&[&docker[..], &["dangling"]].concat()).contains("`dangling` is a link that leads nowhere"));
 }

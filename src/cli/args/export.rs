@@ -7,10 +7,11 @@ use clap::{Args, Subcommand, ValueHint};
 pub(super) const EXPORT_HELP: &str = "\
 Examples:
   folio export mcpb -o desk.mcpb                                a bundle that Claude Desktop installs by a click
-  folio export server.json --name io.github.me/desk             what registries of MCP servers know of it
+  folio export server.json                                      what registries of MCP servers know of it
   folio export docker -o image                                  a Dockerfile and its context
 
-Secrets, `.env` files, private keys and what belongs to Git are never exported. `.mcpbignore` in the folder of the manifest \
+Secrets, `.env` files, private keys, what belongs to Git and hidden files that the server does not read are never exported. \
+`.mcpbignore` in the folder of the manifest \
 names more, one pattern on a line.";
 
 const MCPB_HELP: &str = "\
@@ -80,9 +81,9 @@ pub struct ExportMcpbArgs {
 /// `folio export server.json`.
 #[derive(Debug, Args)]
 pub struct ExportServerJsonArgs {
-    /// Its name in the registry, such as io.github.me/desk
+    /// Its name in the registry, such as io.github.me/desk [default: `server.name`]
     #[arg(long)]
-    pub name: String,
+    pub name: Option<String>,
     /// The file to write [default: stdout]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,

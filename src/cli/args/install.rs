@@ -28,7 +28,8 @@ Examples:
   folio uninstall cursor zed -f ~/desk
   folio uninstall vscode --project --name desk
 
-A file that nobody has changed since is then what it was before, byte for byte.";
+A file that nobody has changed since is then what it was before, byte for byte. Where the manifest is gone, \
+`-f` names the folder where it was, and `--name` the server.";
 
 /// `folio install`.
 #[derive(Debug, Args)]

@@ -224,7 +224,8 @@ impl HostFile {
     }
 
     fn not_ours(&self, entry: &NamedEntry, help: &str) -> anyhow::Error {
-        let error = ConfigError { message: String::new(), at: Some(entry.at) };
+        let at = self.section().offset(self.file.text(), &entry.name);
+        let error = ConfigError { message: String::new(), at };
         let (line, column) = error.line_and_column(self.file.text()).unwrap_or((1, 1));
         let (name, path) = (one_line(&entry.name), self.file.path.display());
         anyhow!("`{name}` is another server, at {path}:{line}:{column}\nhelp: {help}")

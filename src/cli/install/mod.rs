@@ -4,12 +4,12 @@ mod config_file;
 mod host_file;
 mod server_facts;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 
 use super::{Exit, InstallArgs, InstallTarget, Output, UninstallArgs};
 use crate::catalog::KnownClient;
 use crate::client_config::{Host, Launch, Scope, ServerEntry, VariableSyntax};
-use crate::diagnostic::{one_line, sanitize};
+use crate::diagnostic::{nearest, one_line, sanitize};
 use crate::load::ManifestLocation;
 use host_file::{Change, HostFile, Undo, name_for};
 use server_facts::{ServerFacts, launch};
@@ -19,6 +19,9 @@ pub(super) fn run(arguments: &InstallArgs, output: &Output) -> anyhow::Result<Ex
     let target = &arguments.target;
     let launch = launch_of(target)?;
     let is_remote = target.http.is_some() && ManifestLocation::resolve(&target.file).is_err();
+    if target.http.is_some() && target.name.is_none() {
+        check_has_name(target)?;
+    }
     let facts = match &target.name {
         Some(name) if is_remote => ServerFacts::unknown(name),
         _ => match ServerFacts::load(&target.file, &arguments.env, output)? {
@@ -30,13 +33,17 @@ pub(super) fn run(arguments: &InstallArgs, output: &Output) -> anyhow::Result<Ex
         },
     };
     let installation = Installation { arguments, facts, launch };
-    each_host(target, output, "installed in", |host, scope| installation.install(host, scope, output))
+    installation.warn_of_undeclared(output);
+    each_host(target, output, |host, scope| installation.install(host, scope, output))
 }
 
 /// Takes a server out of each client.
 pub(super) fn run_uninstall(arguments: &UninstallArgs, output: &Output) -> anyhow::Result<Exit> {
     let target = &arguments.target;
     let launch = launch_of(target)?;
+    if target.name.is_none() {
+        check_has_name(target)?;
+    }
     let server = match &target.name {
         Some(_) => String::new(),
         None => match ServerFacts::load(&target.file, &[], output).context("cannot tell the name of the server")? {
@@ -48,10 +55,18 @@ pub(super) fn run_uninstall(arguments: &UninstallArgs, output: &Output) -> anyho
             }
         },
     };
-    each_host(target, output, "taken out of", |host, scope| {
+    each_host(target, output, |host, scope| {
         let name = name_for(host, target.name.as_deref(), &server)?;
         uninstall(&HostFile::open(host, scope)?, &name, &launch, output)
     })
+}
+
+/// Checks that there is a manifest, whose name is that of the server.
+fn check_has_name(target: &InstallTarget) -> anyhow::Result<()> {
+    let Err(error) = ManifestLocation::resolve(&target.file) else { return Ok(()) };
+    let error = error.to_string();
+    let what = error.split("\nhelp:").next().unwrap_or_default();
+    bail!("cannot tell the name of the server: {what}\nhelp: use `--name`, and `-f` for the folder where it was")
 }
 
 fn launch_of(target: &InstallTarget) -> anyhow::Result<Launch> {
@@ -66,26 +81,23 @@ fn launch_of(target: &InstallTarget) -> anyhow::Result<Launch> {
 fn each_host(
     target: &InstallTarget,
     output: &Output,
-    done: &str,
     act: impl Fn(&'static Host, Scope) -> anyhow::Result<()>,
 ) -> anyhow::Result<Exit> {
-    let (mut succeeded, mut failed) = (Vec::new(), Vec::new());
+    let (mut succeeded, mut failed) = (0, Vec::new());
     for (nth, name) in target.hosts.iter().enumerate() {
         let Some(host) = Host::named(name).filter(|_| !target.hosts.iter().take(nth).any(|other| other == name)) else {
             continue;
         };
         match act(host, target.scope().unwrap_or(host.default_scope())) {
-            Ok(()) => succeeded.push(host.name),
+            Ok(()) => succeeded += 1,
             Err(error) => {
                 output.eprint_error(&error.context(host.name));
                 failed.push(host.name);
             }
         }
     }
-    if succeeded.len() + failed.len() > 1 {
-        let list = |names: &[&str]| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-        let failures = if failed.is_empty() { String::new() } else { format!("; failed: {}", failed.join(", ")) };
-        output.eprint(&format!("{done}: {}{failures}\n", list(&succeeded)));
+    if succeeded + failed.len() > 1 && !failed.is_empty() {
+        output.eprint(&format!("failed: {}\n", failed.join(", ")));
     }
     Ok(if failed.is_empty() { Exit::Success } else { Exit::Failure })
 }
@@ -117,6 +129,19 @@ impl Installation<'_> {
             report.push(host.reload.to_owned());
         }
         output.print(&sanitize(&report_text(&report)))
+    }
+
+    /// Says which given variables the manifest does not declare: folio reads some itself, and programs may read others.
+    fn warn_of_undeclared(&self, output: &Output) {
+        let Some(declared) = &self.facts.declared else { return };
+        for (name, _) in self.arguments.env.iter().map(|pair| pair.parts()) {
+            if name.starts_with("FOLIO_") || declared.iter().any(|known| known == name) {
+                continue;
+            }
+            let known = nearest(name, declared.iter().map(String::as_str));
+            let hint = known.map(|known| format!(": did you mean `{known}`?")).unwrap_or_default();
+            output.eprint(&sanitize(&format!("warning: the manifest does not declare `{name}`{hint}\n")));
+        }
     }
 
     /// The server as this client is told of it.

@@ -20,6 +20,8 @@ pub(super) struct ServerFacts {
     pub(super) name: String,
     pub(super) description: String,
     pub(super) variables: Vec<DeclaredVariable>,
+    /// The names of all variables of the manifest and its packs, if there is one.
+    pub(super) declared: Option<Vec<String>>,
     catalog: Option<UnacceptedCatalog>,
 }
 
@@ -32,7 +34,8 @@ pub(super) struct DeclaredVariable {
 impl ServerFacts {
     /// A server of which a URL is known alone.
     pub(super) fn unknown(name: &str) -> ServerFacts {
-        ServerFacts { name: name.to_owned(), description: String::new(), variables: Vec::new(), catalog: None }
+        let (description, variables) = (String::new(), Vec::new());
+        ServerFacts { name: name.to_owned(), description, variables, declared: None, catalog: None }
     }
 
     /// Loads and checks a manifest. Its errors are printed.
@@ -43,6 +46,8 @@ impl ServerFacts {
         let place = ManifestLocation::resolve(path)?;
         let loaded = load(&place, &environment(env, None));
         let variables = declared_variables(&loaded);
+        let packs = loaded.packs.iter();
+        let declared = packs.flat_map(|pack| pack.manifest.env.iter().map(|(name, _)| name.value.clone())).collect();
         let built = build(loaded);
         output.add_secrets(&built);
         let Some(catalog) = built.catalog.filter(|_| !built.report.has_errors()) else {
@@ -52,7 +57,7 @@ impl ServerFacts {
         let info = catalog.server();
         let description = info.description.clone().or_else(|| info.title.clone()).unwrap_or_else(|| info.name.clone());
         let name = info.name.clone();
-        Ok(Ok(ServerFacts { name, description, variables, catalog: Some(catalog) }))
+        Ok(Ok(ServerFacts { name, description, variables, declared: Some(declared), catalog: Some(catalog) }))
     }
 
     /// What the server offers a client as tools, by the name of the client.
