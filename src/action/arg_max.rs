@@ -18,20 +18,20 @@ pub(super) struct ArgSize {
 }
 
 impl ArgSize {
-    /// Counts one string; `of` is the template variable with the longest value in it.
+    /// Counts one string; `argument` is the template variable with the longest value in it.
     ///
     /// # Errors
     /// It is over a limit of the system.
-    pub(super) fn add(&mut self, bytes: usize, of: Option<&str>) -> Result<(), ActionError> {
+    pub(super) fn add(&mut self, bytes: usize, argument: Option<&str>) -> Result<(), ActionError> {
         if bytes >= MAX_ARG_STRLEN {
-            return Err(too_long_error(of, "a single argument or environment variable", MAX_ARG_STRLEN - 1));
+            return Err(too_long_error(argument, "a single argument or environment variable", MAX_ARG_STRLEN - 1));
         }
         let bytes = bytes + 1 + POINTER_BYTES;
         self.bytes = self.bytes.saturating_add(bytes);
-        if let Some(of) = of {
-            match self.bytes_by_argument.iter_mut().find(|(known, _)| known == of) {
+        if let Some(argument) = argument {
+            match self.bytes_by_argument.iter_mut().find(|(known, _)| known == argument) {
                 Some((_, share)) => *share += bytes,
-                None => self.bytes_by_argument.push((of.to_owned(), bytes)),
+                None => self.bytes_by_argument.push((argument.to_owned(), bytes)),
             }
         }
         if self.bytes > max_total_bytes().saturating_sub(RESERVED_ENV_BYTES) {
@@ -43,18 +43,18 @@ impl ArgSize {
 
     /// The error for a total over the limit.
     pub(super) fn total_too_long_error(&self) -> ActionError {
-        let most = self.bytes_by_argument.iter().max_by_key(|(_, share)| share);
-        let of = most.map(|(of, _)| of.as_str());
+        let longest = self.bytes_by_argument.iter().max_by_key(|(_, share)| share);
+        let argument = longest.map(|(argument, _)| argument.as_str());
         too_long_error(
-            of,
+            argument,
             "all arguments and environment variables together",
             max_total_bytes().saturating_sub(RESERVED_ENV_BYTES),
         )
     }
 }
 
-fn too_long_error(of: Option<&str>, place: &'static str, limit: usize) -> ActionError {
-    let argument = of.unwrap_or("the command line").trim_start_matches("arguments.").to_owned();
+fn too_long_error(argument: Option<&str>, place: &'static str, limit: usize) -> ActionError {
+    let argument = argument.unwrap_or("the command line").trim_start_matches("arguments.").to_owned();
     ActionError::ArgumentTooLong { argument, place, limit }
 }
 

@@ -14,7 +14,7 @@ use super::notify::ListKind;
 /// The client of one call.
 pub trait McpClient: Send + Sync {
     /// Whether it has declared a capability.
-    fn has_capability(&self, need: ClientCapability) -> bool;
+    fn has_capability(&self, capability: ClientCapability) -> bool;
 
     /// Its declared capabilities as in MCP, or `None` without a client.
     fn declared_capabilities(&self) -> Option<Map<String, Value>>;
@@ -40,7 +40,7 @@ pub trait McpClient: Send + Sync {
     fn progress(&self, progress: ProgressUpdate) -> BoxFuture<'_, ()>;
 
     /// Notifies all clients of a change.
-    fn notify(&self, notice: ChangeNotification);
+    fn notify(&self, notification: ChangeNotification);
 }
 
 /// No client: it has no capabilities, and ignores notifications.
@@ -115,8 +115,8 @@ impl ClientCapability {
     #[must_use]
     pub fn capabilities(needs: &[ClientCapability]) -> Map<String, Value> {
         let mut all = Map::new();
-        for need in needs {
-            let (name, modes) = need.capability();
+        for capability in needs {
+            let (name, modes) = capability.capability();
             let slot = all.entry(name).or_insert_with(|| json!({}));
             if let (Value::Object(slot), Value::Object(modes)) = (slot, modes) {
                 slot.extend(modes);
@@ -128,12 +128,12 @@ impl ClientCapability {
     /// The inverse of [`ClientCapability::capabilities`].
     #[must_use]
     pub fn from_capabilities(capabilities: Option<&Value>) -> Vec<ClientCapability> {
-        let written = |need: &ClientCapability| {
-            let (name, modes) = need.capability();
+        let written = |capability: &ClientCapability| {
+            let (name, modes) = capability.capability();
             let there = capabilities?.get(name)?.as_object()?;
             let modes = modes.as_object()?;
             let plain = modes.is_empty() && (there.is_empty() || name != "sampling");
-            (plain || modes.keys().any(|mode| there.contains_key(mode))).then_some(*need)
+            (plain || modes.keys().any(|mode| there.contains_key(mode))).then_some(*capability)
         };
         ClientCapability::ALL.iter().filter_map(written).collect()
     }

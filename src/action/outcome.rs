@@ -177,7 +177,7 @@ pub enum ActionError {
 }
 
 fn missing_capabilities_message(needs: &[ClientCapability]) -> String {
-    let names: Vec<String> = needs.iter().map(|need| format!("`{}`", need.name())).collect();
+    let names: Vec<String> = needs.iter().map(|capability| format!("`{}`", capability.name())).collect();
     format!("missing client capability: {}", names.join(", "))
 }
 

@@ -293,9 +293,9 @@ fn exit_failure(program: &str, finished: &ProgramOutput) -> String {
         (None, Some(signal)) => format!("`{program}` was killed by signal {signal}"),
         (None, None) => format!("`{program}` ended with an unknown status"),
     };
-    let said = if finished.stderr.bytes.trim_ascii().is_empty() { &finished.stdout } else { &finished.stderr };
-    match excerpt(&said.to_display_text()) {
-        said if said.is_empty() => how,
-        said => format!("{how}:\n{said}"),
+    let output = if finished.stderr.bytes.trim_ascii().is_empty() { &finished.stdout } else { &finished.stderr };
+    match excerpt(&output.to_display_text()) {
+        output if output.is_empty() => how,
+        output => format!("{how}:\n{output}"),
     }
 }

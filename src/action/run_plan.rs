@@ -404,7 +404,7 @@ impl StepRun<'_> {
         let stdout = outcome.as_mut().ok().and_then(|outcome| outcome.stdout.take());
         scope.budget().release_to(mark, outcome.as_ref().map_or(0, ActionOutcome::memory_size));
         if let (Some(stdout), Some(id)) = (stdout, step.id.as_ref().filter(|_| step.keeps_stdout)) {
-            stdouts.keep(id, stdout, scope)?;
+            stdouts.insert(id, stdout, scope)?;
         }
         let waited = run.client_wait.total().saturating_sub(waited);
         *time_left = time_left.saturating_sub(began.elapsed().saturating_sub(waited));

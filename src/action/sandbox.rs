@@ -49,7 +49,7 @@ fn step_rules(written: &Spanned<Sandbox>, step: &Step, compiler: &mut Compiler<'
 fn variable_cwd(cwd: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<SandboxPath> {
     if working_folder::is_argument(cwd, compiler) {
         let display_path = cwd.trim_matches(['{', '}', ' ']).to_owned();
-        return Some(SandboxPath { display_path, place: SandboxTarget::WorkingFolder });
+        return Some(SandboxPath { display_path, target: SandboxTarget::WorkingFolder });
     }
     compiler.sandbox_variable(cwd)
 }

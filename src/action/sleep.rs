@@ -58,7 +58,7 @@ fn parse_duration(text: &str) -> Option<Duration> {
     if let Some(milliseconds) = parse_milliseconds(text) {
         return Some(Duration::from_millis(milliseconds));
     }
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let digits = text.trim_end_matches(|character: char| character.is_ascii_alphabetic());
     let unit = text.strip_prefix(digits).and_then(|unit| parse_milliseconds(&format!("1{unit}")))?;
     let number: f64 = digits.parse().ok()?;
     Duration::try_from_secs_f64(number * Duration::from_millis(unit).as_secs_f64()).ok()

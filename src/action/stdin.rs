@@ -58,7 +58,7 @@ pub struct StepStdouts(BTreeMap<String, Arc<CapturedBytes>>);
 
 impl StepStdouts {
     /// Keeps the stdout of a step, charged to the call.
-    pub(super) fn keep(&mut self, id: &str, stdout: CapturedBytes, scope: &Scope) -> Result<(), ActionError> {
+    pub(super) fn insert(&mut self, id: &str, stdout: CapturedBytes, scope: &Scope) -> Result<(), ActionError> {
         scope.budget().charge_memory(stdout.bytes.len())?;
         self.0.insert(id.to_owned(), Arc::new(stdout));
         Ok(())

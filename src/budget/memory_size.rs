@@ -15,10 +15,10 @@ pub fn memory_size(value: &Value) -> usize {
         Value::String(text) => VALUE_OVERHEAD_BYTES + text.len(),
         Value::Array(items) => items.iter().map(memory_size).sum::<usize>() + VALUE_OVERHEAD_BYTES,
         Value::Object(fields) => {
-            let own = if fields.is_empty() { 0 } else { MIN_FIELDS_BYTES };
+            let fields_bytes = if fields.is_empty() { 0 } else { MIN_FIELDS_BYTES };
             fields.iter().map(|(key, field)| key.len() + FIELD_OVERHEAD_BYTES + memory_size(field)).sum::<usize>()
                 + VALUE_OVERHEAD_BYTES
-                + own
+                + fields_bytes
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => VALUE_OVERHEAD_BYTES,
     }

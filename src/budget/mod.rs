@@ -45,7 +45,7 @@ const CHECK_INTERVAL: u64 = 64 << 10;
 /// The limits of one call. Clones share the usage.
 #[derive(Debug, Clone)]
 pub struct Budget {
-    used: Arc<BudgetUsage>,
+    usage: Arc<BudgetUsage>,
     /// The deadline since the start of the call, without waits for the client.
     deadline: Duration,
     /// The timeout of its entry.
@@ -113,7 +113,7 @@ impl Default for Budget {
 impl Budget {
     /// The budget of a new call, which `cancel` ends.
     pub fn new(cancel: CancellationToken, capacity: Arc<Capacity>) -> Budget {
-        let used = BudgetUsage {
+        let usage = BudgetUsage {
             started: Instant::now(),
             client_wait: ClientWait::default(),
             cancel,
@@ -126,25 +126,25 @@ impl Budget {
             capacity,
             overcommit: Mutex::default(),
         };
-        Budget { used: Arc::new(used), deadline: Duration::MAX, timeout: Duration::MAX }
+        Budget { usage: Arc::new(usage), deadline: Duration::MAX, timeout: Duration::MAX }
     }
 
     /// The same budget with a timeout from now on.
     #[must_use]
     pub fn with_timeout(&self, timeout: Duration) -> Budget {
         let until = self.elapsed().saturating_add(timeout);
-        let used = self.used.clone();
-        if until < self.deadline { Budget { used, deadline: until, timeout } } else { Budget { used, ..*self } }
+        let usage = self.usage.clone();
+        if until < self.deadline { Budget { usage, deadline: until, timeout } } else { Budget { usage, ..*self } }
     }
 
     /// The waits for the client.
     pub fn client_wait(&self) -> &ClientWait {
-        &self.used.client_wait
+        &self.usage.client_wait
     }
 
     /// The elapsed time, without waits for the client.
     fn elapsed(&self) -> Duration {
-        self.used.started.elapsed().saturating_sub(self.used.client_wait.total())
+        self.usage.started.elapsed().saturating_sub(self.usage.client_wait.total())
     }
 
     /// Charges work.
@@ -153,8 +153,8 @@ impl Budget {
     /// A limit is exceeded, or the work must move off the async thread, as [`Budget::run_repeatable`] does.
     pub fn charge_work(&self, units: usize) -> Result<(), BudgetExceeded> {
         let units = units as u64;
-        let done = self.used.work.fetch_add(units, Relaxed).saturating_add(units);
-        if done < self.used.next_check.load(Relaxed) { Ok(()) } else { self.check_limits(done) }
+        let done = self.usage.work.fetch_add(units, Relaxed).saturating_add(units);
+        if done < self.usage.next_check.load(Relaxed) { Ok(()) } else { self.check_limits(done) }
     }
 
     /// Charges memory before it is allocated, and the work to fill it.
@@ -163,7 +163,7 @@ impl Budget {
     /// As those of [`Budget::charge_work`]. Nothing is charged then but the work.
     pub fn charge_memory(&self, bytes: usize) -> Result<(), BudgetExceeded> {
         self.charge_work(bytes)?;
-        if self.used.memory.load(Relaxed).saturating_add(bytes as u64) > MAX_MEMORY {
+        if self.usage.memory.load(Relaxed).saturating_add(bytes as u64) > MAX_MEMORY {
             return Err(BudgetExceeded::Memory);
         }
         if self.try_hold(bytes as u64) { Ok(()) } else { Err(BudgetExceeded::Busy) }
@@ -187,7 +187,7 @@ impl Budget {
     /// # Errors
     /// The call is cancelled, or its time ends before there is room.
     pub async fn reserve_when_free(&self, bytes: usize) -> Result<(), BudgetExceeded> {
-        let free = MAX_MEMORY.saturating_sub(self.used.memory.load(Relaxed));
+        let free = MAX_MEMORY.saturating_sub(self.usage.memory.load(Relaxed));
         let bytes = bytes.min(usize::try_from(free).unwrap_or(usize::MAX));
         self.wait_for_room(bytes as u64).await?;
         self.release(bytes);
@@ -195,16 +195,16 @@ impl Budget {
     }
 
     async fn wait_for_room(&self, bytes: u64) -> Result<(), BudgetExceeded> {
-        let mut overcommit = pin!(self.used.capacity.acquire_overcommit());
+        let mut overcommit = pin!(self.usage.capacity.acquire_overcommit());
         while !self.try_hold(bytes) {
             if self.elapsed() > self.deadline {
                 return Err(BudgetExceeded::Busy);
             }
             tokio::select! {
-                () = self.used.cancel.cancelled() => return Err(BudgetExceeded::Cancelled),
+                () = self.usage.cancel.cancelled() => return Err(BudgetExceeded::Cancelled),
                 permit = &mut overcommit => {
-                    *self.used.overcommit.lock() = Some(permit);
-                    self.hold(bytes);
+                    *self.usage.overcommit.lock() = Some(permit);
+                    self.reserve_unchecked(bytes);
                     return Ok(());
                 }
                 () = tokio::time::sleep(ROOM_CHECK_INTERVAL) => {}
@@ -215,60 +215,60 @@ impl Budget {
 
     /// Holds more memory: `false` if it would be too much for all calls together.
     fn try_hold(&self, bytes: u64) -> bool {
-        let held = self.used.memory.load(Relaxed).saturating_add(bytes);
-        let growth = held.saturating_sub(self.used.reserved.load(Relaxed));
+        let held = self.usage.memory.load(Relaxed).saturating_add(bytes);
+        let growth = held.saturating_sub(self.usage.reserved.load(Relaxed));
         let is_guaranteed = growth == 0 || held <= MIN_GUARANTEED_MEMORY && bytes < CHECK_INTERVAL;
-        if is_guaranteed || self.used.overcommit.lock().is_some() {
-            self.hold(bytes);
+        if is_guaranteed || self.usage.overcommit.lock().is_some() {
+            self.reserve_unchecked(bytes);
             return true;
         }
-        if !self.used.capacity.try_add_held(growth) {
+        if !self.usage.capacity.try_add_held(growth) {
             return false;
         }
-        self.used.reserved.fetch_add(growth, Relaxed);
-        self.used.memory.fetch_add(bytes, Relaxed);
+        self.usage.reserved.fetch_add(growth, Relaxed);
+        self.usage.memory.fetch_add(bytes, Relaxed);
         true
     }
 
     /// Holds more memory, although it may be too much.
-    fn hold(&self, bytes: u64) {
-        let held = self.used.memory.fetch_add(bytes, Relaxed).saturating_add(bytes);
-        let growth = held.saturating_sub(self.used.reserved.fetch_max(held, Relaxed));
-        self.used.capacity.add_held(growth);
+    fn reserve_unchecked(&self, bytes: u64) {
+        let held = self.usage.memory.fetch_add(bytes, Relaxed).saturating_add(bytes);
+        let growth = held.saturating_sub(self.usage.reserved.fetch_max(held, Relaxed));
+        self.usage.capacity.add_held(growth);
     }
 
     /// Whether the call may hold so much more.
     fn has_memory_for(&self, bytes: usize) -> bool {
-        self.used.memory.load(Relaxed).saturating_add(bytes as u64) <= MAX_MEMORY
+        self.usage.memory.load(Relaxed).saturating_add(bytes as u64) <= MAX_MEMORY
     }
 
     /// Releases memory. The call may charge it again, whatever other calls hold, until
     /// [`return_unused`](Budget::return_unused).
     pub fn release(&self, bytes: usize) {
         let left = |held: u64| Some(held.saturating_sub(bytes as u64));
-        let _ = self.used.memory.fetch_update(Relaxed, Relaxed, left);
+        let _ = self.usage.memory.fetch_update(Relaxed, Relaxed, left);
     }
 
     /// The memory held now.
     pub fn memory_mark(&self) -> MemoryMark {
-        MemoryMark(self.used.memory.load(Relaxed))
+        MemoryMark(self.usage.memory.load(Relaxed))
     }
 
     /// Releases the memory since `mark`, except for `kept` bytes.
     pub fn release_to(&self, mark: MemoryMark, kept: usize) {
         let after = mark.0.saturating_add(kept as u64);
-        self.used.memory.store(after, Relaxed);
-        let growth = after.saturating_sub(self.used.reserved.fetch_max(after, Relaxed));
-        self.used.capacity.add_held(growth);
+        self.usage.memory.store(after, Relaxed);
+        let growth = after.saturating_sub(self.usage.reserved.fetch_max(after, Relaxed));
+        self.usage.capacity.add_held(growth);
     }
 
     /// Lets other calls have the memory that this one has released, before it waits for something else.
     pub fn return_unused(&self) {
-        let held = self.used.memory.load(Relaxed);
-        let before = self.used.reserved.swap(held, Relaxed);
-        self.used.capacity.remove_held(before.saturating_sub(held));
+        let held = self.usage.memory.load(Relaxed);
+        let before = self.usage.reserved.swap(held, Relaxed);
+        self.usage.capacity.remove_held(before.saturating_sub(held));
         // Whoever waits now does not wait for this one too.
-        *self.used.overcommit.lock() = None;
+        *self.usage.overcommit.lock() = None;
     }
 
     /// Runs repeatable work: for a short stretch on the async thread, and if that is not enough, again from the start
@@ -280,15 +280,15 @@ impl Budget {
         if !self.is_on_thread(WorkThread::Idle) {
             return Ok(work());
         }
-        let (done, mark) = (self.used.work.load(Relaxed), self.memory_mark());
+        let (done, mark) = (self.usage.work.load(Relaxed), self.memory_mark());
         if done < MAX_INLINE_WORK {
             let _guard = self.enter_thread(WorkThread::Inline, done.saturating_add(MAX_UNINTERRUPTED_WORK));
             let result = work();
-            if !self.used.needs_blocking_thread.swap(false, Relaxed) {
+            if !self.usage.needs_blocking_thread.swap(false, Relaxed) {
                 return Ok(result);
             }
         }
-        self.used.work.store(done, Relaxed);
+        self.usage.work.store(done, Relaxed);
         self.release_to(mark, 0);
         self.run_blocking(work)
     }
@@ -311,55 +311,55 @@ impl Budget {
     }
 
     fn run_blocking<T>(&self, work: impl FnOnce() -> T) -> Result<T, BudgetExceeded> {
-        let _permit = self.used.capacity.acquire()?;
-        let _guard = self.enter_thread(WorkThread::Blocking, self.used.work.load(Relaxed));
+        let _permit = self.usage.capacity.acquire()?;
+        let _guard = self.enter_thread(WorkThread::Blocking, self.usage.work.load(Relaxed));
         Ok(run_in_place(work))
     }
 
     fn is_on_thread(&self, thread: WorkThread) -> bool {
-        self.used.thread.load(Relaxed) == thread as u8
+        self.usage.thread.load(Relaxed) == thread as u8
     }
 
     /// Records the thread of the work from now on, and the work at the next check.
     fn enter_thread(&self, thread: WorkThread, next_check: u64) -> ThreadGuard<'_> {
         ThreadGuard {
-            used: &self.used,
-            outer_thread: self.used.thread.swap(thread as u8, Relaxed),
-            outer_check: self.used.next_check.swap(next_check, Relaxed),
+            usage: &self.usage,
+            outer_thread: self.usage.thread.swap(thread as u8, Relaxed),
+            outer_check: self.usage.next_check.swap(next_check, Relaxed),
         }
     }
 
     #[cold]
     fn check_limits(&self, done: u64) -> Result<(), BudgetExceeded> {
         if self.is_on_thread(WorkThread::Inline) {
-            self.used.needs_blocking_thread.store(true, Relaxed);
+            self.usage.needs_blocking_thread.store(true, Relaxed);
             return Err(BudgetExceeded::NeedsBlockingThread);
         }
         if done > MAX_WORK {
             return Err(BudgetExceeded::Work);
         }
-        if self.used.cancel.is_cancelled() {
+        if self.usage.cancel.is_cancelled() {
             return Err(BudgetExceeded::Cancelled);
         }
         if self.elapsed() > self.deadline {
             return Err(BudgetExceeded::Time { after: self.timeout });
         }
-        self.used.next_check.store(done + CHECK_INTERVAL, Relaxed);
+        self.usage.next_check.store(done + CHECK_INTERVAL, Relaxed);
         Ok(())
     }
 }
 
 /// Restores the thread of the outer work when dropped.
 struct ThreadGuard<'u> {
-    used: &'u BudgetUsage,
+    usage: &'u BudgetUsage,
     outer_thread: u8,
     outer_check: u64,
 }
 
 impl Drop for ThreadGuard<'_> {
     fn drop(&mut self) {
-        self.used.thread.store(self.outer_thread, Relaxed);
-        self.used.next_check.store(self.outer_check, Relaxed);
+        self.usage.thread.store(self.outer_thread, Relaxed);
+        self.usage.next_check.store(self.outer_check, Relaxed);
     }
 }
 

@@ -89,9 +89,9 @@ fn released_memory_stays_reserved_until_it_is_returned() {
     calls[0].release(HALF);
     assert_eq!(calls[1].run_io(|| calls[1].charge_memory(1 << 20)).unwrap(), Err(BudgetExceeded::Busy));
     // Another one goes beyond what all may hold.
-    calls[3].used.capacity.add_held(1 << 20);
+    calls[3].usage.capacity.add_held(1 << 20);
     calls[0].run_io(|| calls[0].charge_memory(HALF)).unwrap().unwrap();
-    calls[3].used.capacity.remove_held(1 << 20);
+    calls[3].usage.capacity.remove_held(1 << 20);
     calls[0].release(HALF);
     calls[0].return_unused();
     calls[1].run_io(|| calls[1].charge_memory(HALF)).unwrap().unwrap();
@@ -104,7 +104,7 @@ fn calls_that_wait_for_memory_go_on_one_by_one() {
     runtime.block_on(async {
         let ends = calls_that_fill_the_server().into_iter().map(|call| {
             tokio::spawn(async move {
-                call.used.next_check.store(u64::MAX, Relaxed);
+                call.usage.next_check.store(u64::MAX, Relaxed);
                 // As two steps at once do.
                 tokio::join!(call.charge_memory_when_free(HALF / 2), call.charge_memory_when_free(HALF / 2))
             })
@@ -119,7 +119,7 @@ fn calls_that_wait_for_memory_go_on_one_by_one() {
 fn call_that_waits_for_something_else_gives_the_permit_back() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let calls = calls_that_fill_the_server();
-    calls.iter().for_each(|call| call.used.next_check.store(u64::MAX, Relaxed));
+    calls.iter().for_each(|call| call.usage.next_check.store(u64::MAX, Relaxed));
     runtime.block_on(async {
         assert_eq!(calls[0].charge_memory_when_free(HALF / 2).await, Ok(()));
         calls[0].return_unused();
@@ -132,12 +132,12 @@ fn call_that_waits_for_something_else_gives_the_permit_back() {
 fn call_that_waits_for_memory_ends_with_its_time() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let calls = calls_that_fill_the_server();
-    calls.iter().for_each(|call| call.used.next_check.store(u64::MAX, Relaxed));
+    calls.iter().for_each(|call| call.usage.next_check.store(u64::MAX, Relaxed));
     let late = calls[1].with_timeout(Duration::from_millis(100));
     runtime.block_on(async {
         assert_eq!(calls[0].charge_memory_when_free(HALF).await, Ok(()));
         assert_eq!(late.charge_memory_when_free(HALF).await, Err(BudgetExceeded::Busy));
-        calls[1].used.cancel.cancel();
+        calls[1].usage.cancel.cancel();
         assert_eq!(calls[1].charge_memory_when_free(HALF).await, Err(BudgetExceeded::Cancelled));
     });
 }

@@ -123,13 +123,14 @@ pub(super) fn compile_schema(
     let lints = lint(&schema);
     let base = compiler.base;
     let compiled = compiler.try_schema(schema, base);
-    let mut faulty: BTreeSet<String> = BTreeSet::new();
+    let mut names_with_errors: BTreeSet<String> = BTreeSet::new();
     for error in compiled.as_ref().err().into_iter().flatten() {
-        faulty.insert(split_argument_pointer(&error.at).0);
+        names_with_errors.insert(split_argument_pointer(&error.at).0);
         report_at_argument(error, written, Severity::Error, compiler);
     }
     // Checks only the arguments whose schema compiles.
-    for lint in lints.into_iter().filter(|lint| !faulty.contains(&split_argument_pointer(&lint.error.at).0)) {
+    for lint in lints.into_iter().filter(|lint| !names_with_errors.contains(&split_argument_pointer(&lint.error.at).0))
+    {
         let severity = if lint.kind == LintKind::Unsatisfiable { Severity::Error } else { Severity::Warning };
         report_at_argument(&lint.error, written, severity, compiler);
     }

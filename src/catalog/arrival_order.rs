@@ -13,14 +13,14 @@ pub struct ArrivalOrder {
 /// The place of a call behind the one that came before it. It is left when the call is admitted, or this is dropped.
 pub struct ArrivalTurn {
     earlier: Option<CancellationToken>,
-    left: CancellationToken,
+    admitted: CancellationToken,
 }
 
 impl ArrivalOrder {
     /// The place of a call that has just come.
     pub fn place(&mut self, tool: &str) -> ArrivalTurn {
-        let left = CancellationToken::new();
-        ArrivalTurn { earlier: self.last.insert(tool.to_owned(), left.clone()), left }
+        let admitted = CancellationToken::new();
+        ArrivalTurn { earlier: self.last.insert(tool.to_owned(), admitted.clone()), admitted }
     }
 }
 
@@ -34,7 +34,7 @@ impl ArrivalTurn {
 
     /// Leaves the place, so that later calls need not wait.
     pub fn leave(&self) {
-        self.left.cancel();
+        self.admitted.cancel();
     }
 }
 

@@ -47,13 +47,13 @@ pub struct BuildOutcome {
     /// All diagnostics, sorted by location.
     pub report: Report,
     /// The files on which all of it depends.
-    pub reads: LoadDependencies,
+    pub dependencies: LoadDependencies,
     /// Redacts the secrets of the packs, with or without a catalog.
     pub redactor: Arc<Redactor>,
     /// The programs that have a sandbox.
     pub sandboxes: Vec<SandboxUse>,
     /// What packs from elsewhere would do.
-    pub acts: Vec<GrantUse>,
+    pub grant_uses: Vec<GrantUse>,
     /// The parts of the manifest, where it is recorded which of them are reached.
     pub coverage: Option<LoadCoverage>,
     /// The included files, for a later load.
@@ -91,12 +91,12 @@ fn build_catalog(loaded: LoadedPacks, clients: &[KnownClient], earlier: Option<&
     BuildOutcome {
         catalog,
         report: load_context.report,
-        reads: load_context.dependencies,
+        dependencies: load_context.dependencies,
         redactor,
         sandboxes: load_context.sandboxes,
-        acts: load_context.acts,
+        grant_uses: load_context.grant_uses,
         coverage: load_context.coverage,
-        parsed: ParsedFiles::of(&packs),
+        parsed: ParsedFiles::from_packs(&packs),
     }
 }
 
@@ -175,13 +175,13 @@ impl CatalogBuilder<'_> {
         let pack_context =
             PackContext::new(pack, self.names_by_pack.is_empty(), &load_context.report.sources, &self.secrets);
         let mut references = ReferenceCollector::default();
-        let mut own = EntryNames::default();
+        let mut entry_names = EntryNames::default();
         self.tests.clear();
         let (steps, key) = (step_actions(pack), PackKey::new(pack, &load_context.report.sources));
         for file in &pack.entry_files {
-            own.prompts.extend(file.entries.prompts.keys().map(|name| name.value.clone()));
-            own.tools.extend(file.entries.tools.keys().map(|name| name.value.clone()));
-            own.resources.extend(file.entries.resources.keys().map(|name| name.value.clone()));
+            entry_names.prompts.extend(file.entries.prompts.keys().map(|name| name.value.clone()));
+            entry_names.tools.extend(file.entries.tools.keys().map(|name| name.value.clone()));
+            entry_names.resources.extend(file.entries.resources.keys().map(|name| name.value.clone()));
             let uris = file.entries.resources.values().filter_map(|resource| resource.uri.as_ref());
             let pack_number = self.names_by_pack.len();
             self.declared_uris.extend(uris.filter_map(|uri| {
@@ -192,7 +192,7 @@ impl CatalogBuilder<'_> {
             self.add_file(file, &mut pack_build, load_context);
         }
         let mut compiler = Compiler::new(load_context, &pack.pack, std::path::Path::new(""));
-        own.prompts.extend(pack.foreign_prompts.iter().map(|prompt| prompt.name.clone()));
+        entry_names.prompts.extend(pack.foreign_prompts.iter().map(|prompt| prompt.name.clone()));
         let mut pack_build =
             PackBuild { pack, pack_context: &pack_context, references: &mut references, steps: &steps, key: &key };
         let links = self.skills.add_foreign_pack(pack, &pack_context, &mut compiler);
@@ -202,7 +202,7 @@ impl CatalogBuilder<'_> {
         pack.pack.connections.iter().for_each(|(name, written)| check_connection(name, written, &mut compiler));
         pack.pack.folders.iter().for_each(|(name, written)| check_folder(name, written, &mut compiler));
         pack.manifest.skills.iter().for_each(|written| self.add_skills(written, &pack_context, &mut compiler));
-        self.names_by_pack.push(own);
+        self.names_by_pack.push(entry_names);
         self.pack_nodes.push(PackNode { pack_context, importer: pack.importer });
         self.references.push(references);
     }
@@ -378,7 +378,7 @@ impl CatalogBuilder<'_> {
 
     fn build_lists(&self, from_skills: SkillListings, routes: &Routes) -> Lists {
         let SkillListings { skills, files } = from_skills;
-        let own = self.resources.iter().enumerate().flat_map(|(nth, resource)| {
+        let from_resources = self.resources.iter().enumerate().flat_map(|(nth, resource)| {
             let in_root_pack = resource.pack_context.is_root_pack();
             resource.listings().into_iter().map(move |listing| ListedResource {
                 listing,
@@ -390,7 +390,7 @@ impl CatalogBuilder<'_> {
         Lists {
             tools: self.tools.values().filter(|tool| !tool.is_hidden).map(|tool| tool.listing.clone()).collect(),
             prompts: self.prompts.values().map(|prompt| prompt.listing.clone()).collect(),
-            resources: routes.retain_reachable(own.chain(files).collect()),
+            resources: routes.retain_reachable(from_resources.chain(files).collect()),
             skills,
             resource_templates: self.resources.iter().filter_map(CompiledResource::template_listing).collect(),
         }

@@ -47,7 +47,7 @@ pub(super) fn report_not_granted(call: &DeclaredCall, load_context: &mut LoadCon
     let message = format!("`{}` is not available: its pack lacks a grant", call.node.name());
     let (report, at) = (&mut load_context.report, call.at.span());
     // A pack that changed elsewhere must not end the server.
-    match load_context.acts.iter().any(|act| act.is_withheld) {
+    match load_context.grant_uses.iter().any(|grant_use| grant_use.is_withheld) {
         false => report
             .error(Code::NotGranted, at, message)
             .help("add the grant to the `allow` of the pack; `folio check` lists what it needs"),

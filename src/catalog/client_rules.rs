@@ -128,7 +128,8 @@ impl ClientRuleCheck<'_> {
             ClientLimit::PropertyName(max) => {
                 let properties = tool.input_schema.get("properties").and_then(Value::as_object);
                 for name in properties.into_iter().flat_map(|properties| properties.keys()) {
-                    let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.' | '-');
+                    let is_allowed =
+                        |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '.' | '-');
                     if name.len() > max || !name.chars().all(is_allowed) {
                         self.warn(at, &format!("argument `{name}` of `{}`", tool.name))
                             .help(format!("use 1 to {max} letters, digits, `_`, `.` and `-`"));

@@ -31,8 +31,14 @@ struct Scorer {
     letters: Vec<char>,
 }
 
-/// Whether it is the same, begins with it, holds it; then how well its letters lie.
-type Score = (bool, bool, bool, u32);
+/// How well a candidate matches: what decides stands first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Score {
+    is_equal: bool,
+    is_prefix: bool,
+    is_substring: bool,
+    fuzzy: u32,
+}
 
 impl Scorer {
     fn new(typed: &str, matching: CompletionMatch) -> Scorer {
@@ -47,14 +53,16 @@ impl Scorer {
 
     fn score(&mut self, candidate: &str) -> Option<Score> {
         let lower = candidate.to_lowercase();
-        let (same, begins, holds) = (lower == self.typed, lower.starts_with(&self.typed), lower.contains(&self.typed));
+        let (is_equal, is_prefix) = (lower == self.typed, lower.starts_with(&self.typed));
+        let is_substring = lower.contains(&self.typed);
         if self.matching == CompletionMatch::Prefix {
-            return begins.then_some((same, begins, holds, 0));
+            return is_prefix.then_some(Score { is_equal, is_prefix, is_substring, fuzzy: 0 });
         }
         let letters = Utf32Str::new(candidate, &mut self.letters);
         let fuzzy = self.pattern.score(letters, &mut self.matcher);
         // White space in what was typed separates words for the matcher; a text that holds it whole matches anyway.
-        if holds { Some((same, begins, holds, fuzzy.unwrap_or(0))) } else { Some((false, false, false, fuzzy?)) }
+        let fuzzy = if is_substring { fuzzy.unwrap_or(0) } else { fuzzy? };
+        Some(Score { is_equal, is_prefix, is_substring, fuzzy })
     }
 }
 

@@ -35,8 +35,8 @@ pub(super) fn resolve_paths(
         let own;
         let allowed = match limit {
             PathLimit::Roots => &roots,
-            PathLimit::Folders { paths, shown } if items.iter().any(|item| !item.is_null()) => {
-                own = AllowedFolders::new(paths.clone(), shown, budget)?;
+            PathLimit::Folders { paths, folder_list } if items.iter().any(|item| !item.is_null()) => {
+                own = AllowedFolders::new(paths.clone(), folder_list, budget)?;
                 &own
             }
             PathLimit::Unset(variable) if items.iter().any(|item| !item.is_null()) => {
@@ -108,8 +108,8 @@ impl AllowedFolders {
         Ok(AllowedFolders { roots: follow(&roots, budget)?, base: None, outside })
     }
 
-    fn new(paths: Vec<PathBuf>, shown: &str, budget: &Budget) -> Result<AllowedFolders, BudgetExceeded> {
-        let outside = format!("must be inside {shown}");
+    fn new(paths: Vec<PathBuf>, folder_list: &str, budget: &Budget) -> Result<AllowedFolders, BudgetExceeded> {
+        let outside = format!("must be inside {folder_list}");
         Ok(AllowedFolders { roots: follow(&paths, budget)?, base: paths.into_iter().next(), outside })
     }
 

@@ -55,10 +55,10 @@ pub(super) fn qualified_name(prefix: &str, name: &str) -> String {
 }
 
 impl PackContext {
-    /// The context of a pack; `served` is whether it is the root pack.
+    /// The context of a pack; `is_root_pack` says which pack it is.
     pub(super) fn new(
         LoadedPack { pack, prefix, .. }: &LoadedPack,
-        served: bool,
+        is_root_pack: bool,
         sources: &SourceMap,
         secrets: &Arc<Redactor>,
     ) -> Arc<PackContext> {
@@ -68,7 +68,7 @@ impl PackContext {
             names: pack_names(pack),
             secrets: secrets.clone(),
             prefix: prefix.clone(),
-            is_root_pack: served,
+            is_root_pack,
             digest: pack_digest(pack, sources),
         })
     }
@@ -171,21 +171,21 @@ impl<'a> EntryContext<'a> {
 
     /// The budget of an entry: its own timeout, limited by the time left to its caller.
     pub(super) fn entry_budget(&self, plan: Option<&RunPlan>) -> Budget {
-        let own = plan.map_or_else(RunLimits::default, |plan| plan.limits).timeout;
-        self.budget.with_timeout(self.timeout.map_or(own, |left| left.min(own)))
+        let run_timeout = plan.map_or_else(RunLimits::default, |plan| plan.limits).timeout;
+        self.budget.with_timeout(self.timeout.map_or(run_timeout, |left| left.min(run_timeout)))
     }
 
     /// The time that is left to an entry with this timeout.
-    pub(super) fn time_left(&self, own: time::Duration) -> time::Duration {
-        self.timeout.map_or(own, |left| left.min(own))
+    pub(super) fn time_left(&self, run_timeout: time::Duration) -> time::Duration {
+        self.timeout.map_or(run_timeout, |left| left.min(run_timeout))
     }
 
     /// The context of an entry with this timeout that has waited.
-    pub(super) fn after_waiting(&self, waited: time::Duration, own: time::Duration) -> EntryContext<'a> {
+    pub(super) fn after_waiting(&self, waited: time::Duration, run_timeout: time::Duration) -> EntryContext<'a> {
         if waited.is_zero() {
             return *self;
         }
-        EntryContext { timeout: Some(self.time_left(own).saturating_sub(waited)), ..*self }
+        EntryContext { timeout: Some(self.time_left(run_timeout).saturating_sub(waited)), ..*self }
     }
 
     /// The context with another budget.
@@ -404,7 +404,7 @@ pub(super) struct CheckedRun {
     /// Whether the pack lacks a grant for it.
     pub(super) lacks_grant: bool,
     /// Whether it had errors.
-    pub(super) faulty: bool,
+    pub(super) has_errors: bool,
 }
 
 impl CheckedRun {
@@ -429,7 +429,7 @@ impl RunKeys<'_> {
     pub(super) fn compile(self, compiler: &mut Compiler<'_>) -> CheckedRun {
         let Some(run) = self.run else {
             let names = compiler.scope_shape.clone();
-            return CheckedRun { plan: None, names, lacks_grant: false, faulty: false };
+            return CheckedRun { plan: None, names, lacks_grant: false, has_errors: false };
         };
         let mut limits = RunLimits::default();
         if let Some(timeout) = self.timeout {
@@ -446,10 +446,10 @@ impl RunKeys<'_> {
             let help = compiler.grant_help(grant);
             compiler.note(Code::NotGranted, *at, message).help(help);
         }
-        let faulty = compiled.plan.is_none() && lacks_grant.is_empty();
+        let has_errors = compiled.plan.is_none() && lacks_grant.is_empty();
         // A run without its grants is dropped.
         let plan = compiled.plan.filter(|_| lacks_grant.is_empty());
-        CheckedRun { plan, names, lacks_grant: !lacks_grant.is_empty(), faulty }
+        CheckedRun { plan, names, lacks_grant: !lacks_grant.is_empty(), has_errors }
     }
 }
 

@@ -5,7 +5,7 @@ const MAX_ENTRY_NAME_CHARS: usize = 64;
 
 /// A name as it could be written, with `-` in the place of other letters; `None` if that would say less.
 pub(super) fn suggest_name(name: &str) -> Option<String> {
-    let words = name.split(|letter: char| !letter.is_alphanumeric() && letter != '_' && letter != '-');
+    let words = name.split(|character: char| !character.is_alphanumeric() && character != '_' && character != '-');
     let plain = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-");
     let fits = !plain.is_empty() && plain.len() <= MAX_ENTRY_NAME_CHARS && plain != name;
     (fits && plain.is_ascii()).then_some(plain)
@@ -21,7 +21,7 @@ pub struct InvalidEntryName;
 /// # Errors
 /// It is empty, too long, or has other characters than clients take.
 pub fn check_entry_name(name: &str) -> Result<(), InvalidEntryName> {
-    let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+    let is_allowed = |character: char| character.is_ascii_alphanumeric() || character == '_' || character == '-';
     let is_right = !name.is_empty() && name.len() <= MAX_ENTRY_NAME_CHARS && name.chars().all(is_allowed);
     if is_right { Ok(()) } else { Err(InvalidEntryName) }
 }

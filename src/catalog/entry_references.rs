@@ -61,7 +61,7 @@ pub(super) struct ReferenceCollector {
     uris: Vec<Spanned<String>>,
     /// URIs of links, which may lead to other servers.
     links: Vec<Spanned<String>>,
-    mentions: Vec<(EntryId, Location)>,
+    references: Vec<(EntryId, Location)>,
     calls: Vec<DeclaredCall>,
     /// What the run of each entry names, and where.
     runs: BTreeMap<EntryId, Vec<(EntryId, Location)>>,
@@ -84,7 +84,7 @@ impl ReferenceCollector {
 
     /// Notes that an entry of the same pack is named.
     pub(super) fn note_entry(&mut self, node: EntryId, at: Location) {
-        self.mentions.push((node, at));
+        self.references.push((node, at));
     }
 
     /// Notes what an entry is given.
@@ -124,7 +124,7 @@ impl ReferenceCollector {
                     continue;
                 }
             };
-            self.mentions.push((node.clone(), at));
+            self.references.push((node.clone(), at));
             self.calls.push(DeclaredCall { node: node.clone(), at, arguments: given, has_templates: true });
             self.runs.entry(from.clone()).or_default().push((node, at));
         }
@@ -149,7 +149,7 @@ impl ReferenceCollector {
         for kind in ["tool", "prompt", "resource"] {
             let names = known.names_of_kind(kind);
             let set: HashSet<&str> = names.iter().map(String::as_str).collect();
-            for (node, at) in self.mentions.iter().filter(|(node, _)| node.kind == kind) {
+            for (node, at) in self.references.iter().filter(|(node, _)| node.kind == kind) {
                 if !set.contains(node.name.as_str()) {
                     report_missing(kind, &Spanned::new(node.name.clone(), *at), names, load_context);
                 }

@@ -49,11 +49,11 @@ impl ForeignMessages {
     }
 
     /// What its actions found.
-    pub(super) fn outcomes(&self, ended: &RunOutcome) -> Vec<Option<String>> {
+    pub(super) fn outcomes(&self, run: &RunOutcome) -> Vec<Option<String>> {
         let actions = self.text().map(|text| text.actions.as_slice()).unwrap_or_default();
         let outcome = |(index, action): (usize, &ForeignAction)| {
             let field = if matches!(action, ForeignAction::Read(_)) { "text" } else { "stdout" };
-            let outcome = ended.steps.as_ref()?.get(&step_id(index))?;
+            let outcome = run.steps.as_ref()?.get(&step_id(index))?;
             Some(outcome.get(field)?.as_str()?.to_owned()).filter(|_| outcome.get("error").is_none_or(Value::is_null))
         };
         actions.iter().enumerate().map(outcome).collect()

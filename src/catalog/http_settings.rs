@@ -162,7 +162,7 @@ fn warn_of_others(written: &Spanned<String>, address: SocketAddr, compiler: &mut
 }
 
 fn check_endpoint_path(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<String> {
-    let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || "/-._~".contains(letter);
+    let is_allowed = |character: char| character.is_ascii_alphanumeric() || "/-._~".contains(character);
     if !written.starts_with('/') || !written.chars().all(is_allowed) {
         compiler
             .error(Code::BadValue, written.location, format!("invalid path `{}`", written.value))
@@ -207,8 +207,8 @@ fn is_host(host: &str) -> bool {
         (None, Some((name, port))) => (name, port),
         (None, None) => (host, "0"),
     };
-    let is_name =
-        !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || "-._".contains(letter));
+    let is_name = !name.is_empty()
+        && name.chars().all(|character| character.is_ascii_alphanumeric() || "-._".contains(character));
     host == "*" || is_name && port.parse::<u16>().is_ok()
 }
 

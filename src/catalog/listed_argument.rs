@@ -41,12 +41,12 @@ impl ArgumentSummary<'_> {
         if self.choices.is_empty() || self.choices.iter().all(|choice| self.mentions(choice)) {
             return None;
         }
-        let shown: Vec<String> = self.choices.iter().take(MAX_CHOICES).map(|choice| display_value(choice)).collect();
-        Some(match shown.as_slice() {
+        let choices: Vec<String> = self.choices.iter().take(MAX_CHOICES).map(|choice| display_value(choice)).collect();
+        Some(match choices.as_slice() {
             [only] => format!("only: {only}"),
             [yes, no] if [yes, no] == ["true", "false"] => "true or false".to_owned(),
-            _ if self.choices.len() > MAX_CHOICES => format!("one of: {}, …", shown.join(", ")),
-            _ => format!("one of: {}", shown.join(", ")),
+            _ if self.choices.len() > MAX_CHOICES => format!("one of: {}, …", choices.join(", ")),
+            _ => format!("one of: {}", choices.join(", ")),
         })
     }
 

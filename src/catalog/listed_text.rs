@@ -35,7 +35,7 @@ pub(super) fn render_at_load(text: &Spanned<String>, compiler: &mut Compiler<'_>
 
 /// The values known at load. The title of the server may be a template of the others.
 pub(super) fn pack_constants(pack: &Pack) -> ScopeConstants {
-    let constants = ScopeConstants { env: pack.env.values(), server: pack.server.clone(), now: pack.now };
+    let constants = ScopeConstants { env: pack.env.values(), server: pack.server.clone(), fixed_time: pack.fixed_time };
     let Some(title) = pack.server.get("title").and_then(Value::as_str).filter(|title| title.contains("{{")) else {
         return constants;
     };
@@ -46,7 +46,7 @@ pub(super) fn pack_constants(pack: &Pack) -> ScopeConstants {
     if let (Some(fields), Some(title)) = (server.as_object_mut(), rendered) {
         fields.insert("title".to_owned(), Value::String(title.0));
     }
-    ScopeConstants { env, server, now: pack.now }
+    ScopeConstants { env, server, fixed_time: pack.fixed_time }
 }
 
 /// Reports values that are unknown at load; returns whether there are any.

@@ -63,15 +63,15 @@ struct HeaderChecker {
 }
 
 impl HeaderChecker {
-    fn check_schema(&mut self, schema: &Map<String, Value>, pointer: String, reached: SchemaPosition) {
+    fn check_schema(&mut self, schema: &Map<String, Value>, pointer: String, position: SchemaPosition) {
         if let Some(header) = schema.get(MCP_HEADER_KEYWORD) {
-            self.check_header(header, schema, format!("{pointer}/{MCP_HEADER_KEYWORD}"), reached);
+            self.check_header(header, schema, format!("{pointer}/{MCP_HEADER_KEYWORD}"), position);
         }
         for (key, value) in schema {
             let pointer = join_pointer(&pointer, key);
             match key.as_str() {
                 "properties" => {
-                    let inner = if reached == SchemaPosition::Nested {
+                    let inner = if position == SchemaPosition::Nested {
                         SchemaPosition::Nested
                     } else {
                         SchemaPosition::Property
@@ -88,10 +88,10 @@ impl HeaderChecker {
         }
     }
 
-    fn check_each(&mut self, schemas: &Value, pointer: &str, reached: SchemaPosition) {
+    fn check_each(&mut self, schemas: &Value, pointer: &str, position: SchemaPosition) {
         for (name, schema) in schemas.as_object().into_iter().flatten() {
             if let Value::Object(schema) = schema {
-                self.check_schema(schema, join_pointer(pointer, name), reached);
+                self.check_schema(schema, join_pointer(pointer, name), position);
             }
         }
     }
@@ -106,11 +106,11 @@ impl HeaderChecker {
         }
     }
 
-    fn check_header(&mut self, header: &Value, schema: &Map<String, Value>, pointer: String, reached: SchemaPosition) {
+    fn check_header(&mut self, header: &Value, schema: &Map<String, Value>, pointer: String, position: SchemaPosition) {
         let mut error = |message: String, help| {
             self.errors.push(HeaderError { pointer: pointer.clone(), message, help });
         };
-        if reached != SchemaPosition::Property {
+        if position != SchemaPosition::Property {
             return error(
                 "`x-mcp-header` is only allowed on an argument or a property of one".to_owned(),
                 "put it on a property that is reached through `properties` only",
@@ -136,6 +136,6 @@ impl HeaderChecker {
 }
 
 /// The characters of a header name (RFC 9110, 5.6.2).
-fn is_token(letter: char) -> bool {
-    letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter)
+fn is_token(character: char) -> bool {
+    character.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(character)
 }

@@ -23,7 +23,7 @@ pub(super) enum PathLimit {
     /// The client's roots.
     Roots,
     /// Folders; `shown` is what they are in messages.
-    Folders { paths: Vec<PathBuf>, shown: String },
+    Folders { paths: Vec<PathBuf>, folder_list: String },
     /// Nothing, as this variable is not set.
     Unset(String),
 }
@@ -34,7 +34,7 @@ fn report_outside(outside: &str, within: &Spanned<String>, compiler: &mut Compil
     let message = format!("missing grant `files`: the {outside} outside the pack");
     if is_withheld {
         compiler.warning(Code::NotGranted, within.location, format!("{message}, so no path is inside")).help(help);
-        return Some(PathLimit::Folders { paths: Vec::new(), shown: "a folder of a trusted pack".to_owned() });
+        return Some(PathLimit::Folders { paths: Vec::new(), folder_list: "a folder of a trusted pack".to_owned() });
     }
     compiler.error(Code::NotGranted, within.location, message).help(help);
     None
@@ -81,9 +81,9 @@ impl PathLimit {
         match compiler.named_folders(within, message, help)? {
             FolderVariable::Paths(paths) => {
                 let variable = within.trim_matches(['{', '}', ' ']);
-                let shown =
+                let folder_list =
                     if is_workspace { "the workspace".to_owned() } else { format!("the folder of `{variable}`") };
-                Some(PathLimit::Folders { paths, shown })
+                Some(PathLimit::Folders { paths, folder_list })
             }
             FolderVariable::Unset(variable) => {
                 let message = format!("variable `{variable}` is not set, so every path is rejected");

@@ -95,7 +95,7 @@ impl PromptParts {
         let checked = keys.compile(compiler);
         let body =
             compiler.with_scope_shape(checked.names.clone(), |compiler| compile_body(written, compiler, references));
-        if checked.lacks_grant || checked.faulty {
+        if checked.lacks_grant || checked.has_errors {
             return None;
         }
         let digest = entry_digest(written.location, contents_before, compiler);

@@ -37,10 +37,10 @@ impl PackKey {
             connections: _,
             folders: _,
             workspace,
-            now,
+            fixed_time,
             search_path,
         } = &loaded.pack;
-        let seen = format!("{:?}", (display_prefix, grants, env, server, workspace, now, search_path));
+        let seen = format!("{:?}", (display_prefix, grants, env, server, workspace, fixed_time, search_path));
         let mut digest = Digest::new("prompts of a pack").chain_update(seen.as_bytes());
         for (name, file) in partials {
             digest.update(name.as_bytes());

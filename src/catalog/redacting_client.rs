@@ -39,8 +39,8 @@ impl RedactingClient<'_> {
 }
 
 impl McpClient for RedactingClient<'_> {
-    fn has_capability(&self, need: ClientCapability) -> bool {
-        self.client.has_capability(need)
+    fn has_capability(&self, capability: ClientCapability) -> bool {
+        self.client.has_capability(capability)
     }
 
     fn declared_capabilities(&self) -> Option<Map<String, Value>> {
@@ -68,12 +68,12 @@ impl McpClient for RedactingClient<'_> {
         self.client.wants_progress()
     }
 
-    fn progress(&self, mut progressed: ProgressUpdate) -> BoxFuture<'_, ()> {
-        progressed.message.iter_mut().for_each(|message| self.redact_text(message));
-        self.client.progress(progressed)
+    fn progress(&self, mut update: ProgressUpdate) -> BoxFuture<'_, ()> {
+        update.message.iter_mut().for_each(|message| self.redact_text(message));
+        self.client.progress(update)
     }
 
-    fn notify(&self, notice: ChangeNotification) {
-        self.client.notify(notice);
+    fn notify(&self, notification: ChangeNotification) {
+        self.client.notify(notification);
     }
 }

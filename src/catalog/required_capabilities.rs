@@ -46,8 +46,12 @@ impl RequiredCapabilities {
     /// Refuses a client that has not declared them; calls without a client pass.
     pub(super) fn check_client(&self, name: &str, client: &dyn McpClient) -> Result<(), Refusal> {
         let Some(declared) = client.declared_capabilities() else { return Ok(()) };
-        let missing: Object =
-            self.0.iter().filter(|(key, _)| !has_capability(&declared, key, &self.0)).map(clone_pair).collect();
+        let missing: Object = self
+            .0
+            .iter()
+            .filter(|(key, _)| !has_capability(&declared, key, &self.0))
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect();
         if missing.is_empty() {
             return Ok(());
         }
@@ -69,38 +73,34 @@ fn to_client_capabilities(mut required: Object) -> Object {
     required
 }
 
-fn clone_pair((key, value): (&String, &Value)) -> (String, Value) {
-    (key.clone(), value.clone())
-}
-
 /// Whether a capability is declared with everything that is required in it.
 fn has_capability(declared: &Object, key: &str, required: &Object) -> bool {
-    let Some(there) = declared.get(key) else { return false };
+    let Some(declared) = declared.get(key) else { return false };
     let none = Map::new();
     let settings = |value: Option<&Value>| value.and_then(Value::as_object).unwrap_or(&none).clone();
-    let (mut there, mut wanted) = (settings(Some(there)), settings(required.get(key)));
+    let (mut declared, mut wanted) = (settings(Some(declared)), settings(required.get(key)));
     if key == "elicitation" {
         // Said without a mode, it is that of forms.
-        for one in [&mut there, &mut wanted].into_iter().filter(|one| one.is_empty()) {
+        for one in [&mut declared, &mut wanted].into_iter().filter(|one| one.is_empty()) {
             one.insert("form".to_owned(), json!({}));
         }
     }
-    satisfies_all(&there, &wanted)
+    satisfies_all(&declared, &wanted)
 }
 
-fn satisfies_all(there: &Object, wanted: &Object) -> bool {
-    wanted.iter().all(|(name, value)| satisfies(there.get(name), value))
+fn satisfies_all(declared: &Object, required: &Object) -> bool {
+    required.iter().all(|(name, value)| satisfies(declared.get(name), value))
 }
 
 /// Whether a setting is as it is wanted. One that is wanted to be `false` may be absent, and a list may hold more.
-fn satisfies(there: Option<&Value>, wanted: &Value) -> bool {
-    match (there, wanted) {
-        (there, Value::Bool(false)) => there.is_none_or(|there| there == wanted),
-        (Some(Value::Bool(there)), Value::Bool(_) | Value::Object(_) | Value::Null) => *there,
-        (Some(Value::Object(there)), Value::Object(wanted)) => satisfies_all(there, wanted),
+fn satisfies(declared: Option<&Value>, required: &Value) -> bool {
+    match (declared, required) {
+        (declared, Value::Bool(false)) => declared.is_none_or(|declared| declared == required),
+        (Some(Value::Bool(declared)), Value::Bool(_) | Value::Object(_) | Value::Null) => *declared,
+        (Some(Value::Object(declared)), Value::Object(required)) => satisfies_all(declared, required),
         (Some(Value::Object(_)), Value::Bool(true) | Value::Null) => true,
-        (Some(Value::Array(there)), Value::Array(wanted)) => wanted.iter().all(|one| there.contains(one)),
-        (there, wanted) => there == Some(wanted),
+        (Some(Value::Array(declared)), Value::Array(required)) => required.iter().all(|one| declared.contains(one)),
+        (declared, required) => declared == Some(required),
     }
 }
 
@@ -179,10 +179,10 @@ fn check_identifiers(name: &str, settings: &Object, at: Location, compiler: &mut
 fn check_extension(identifier: &str, at: Location, compiler: &mut Compiler<'_>) {
     let place = compiler.load_context.documents.key_at(at, &pointer(&["extensions", identifier]));
     if identifier.split_once('/').is_none_or(|(prefix, name)| prefix.is_empty() || name.is_empty()) {
-        let own = format!("io.modelcontextprotocol/{identifier}");
+        let prefixed = format!("io.modelcontextprotocol/{identifier}");
         let message = format!("invalid extension identifier `{identifier}`: missing prefix");
         let diagnostic = compiler.error(Code::UnknownKey, place, message);
-        match nearest(&own, MCP_EXTENSIONS.iter().copied()) {
+        match nearest(&prefixed, MCP_EXTENSIONS.iter().copied()) {
             Some(near) => diagnostic.help(format!("did you mean `{near}`?")).suggest(place.span(), near),
             None => diagnostic.help("such as `com.example/name`"),
         };

@@ -99,10 +99,10 @@ pub(super) fn exclude_secret_paths(
 ) {
     let before = entries.len();
     entries.retain(|entry| !secrets.finds_secret(&entry.path));
-    let left_out = before - entries.len();
-    if left_out > 0 {
+    let secret_count = before - entries.len();
+    if secret_count > 0 {
         compiler
-            .warning(Code::Secret, at, format!("files left out, as their paths hold a secret: {left_out}"))
+            .warning(Code::Secret, at, format!("files left out, as their paths hold a secret: {secret_count}"))
             .help("rename them");
     }
 }

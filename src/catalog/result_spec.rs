@@ -98,12 +98,12 @@ impl CompiledResult {
     ///
     /// # Errors
     /// What `select` and templates refuse.
-    pub(super) fn render(&self, ended: Option<RunOutcome>, scope: Scope) -> Result<RenderedResult, Refusal> {
-        let scope = match &ended {
-            Some(ended) => ended.extend_scope(scope),
+    pub(super) fn render(&self, run: Option<RunOutcome>, scope: Scope) -> Result<RenderedResult, Refusal> {
+        let scope = match &run {
+            Some(run) => run.extend_scope(scope),
             None => scope,
         };
-        let body = ended.map_or(OutcomeBody::None, |ended| ended.outcome.body);
+        let body = run.map_or(OutcomeBody::None, |run| run.outcome.body);
         let selected = match &self.select {
             Some(select) => Some(apply_select(select, &body, &scope)?),
             None => None,

@@ -52,7 +52,7 @@ pub(super) fn server_info(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> Opt
 }
 
 fn check_server_name(name: &Spanned<String>, compiler: &mut Compiler<'_>) {
-    let is_allowed = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+    let is_allowed = |character: char| character.is_ascii_lowercase() || character.is_ascii_digit() || character == '-';
     let is_part = |part: &str| !part.is_empty() && part.chars().all(is_allowed);
     let is_one_namespace = name.matches('/').count() <= 1;
     if name.len() > 64 || !is_one_namespace || !name.split(['/', '.']).all(is_part) {

@@ -24,19 +24,19 @@ pub(super) fn claim_names(
     taken: &mut IndexMap<String, Location>,
     compiler: &mut Compiler<'_>,
 ) {
-    let mut claim = |what: &str, shown: &str, called: String, at: Location| {
+    let mut claim = |what: &str, label: &str, called: String, at: Location| {
         if let Some(first) = taken.insert(called, at) {
-            let message = format!("duplicate {what} `{shown}`");
+            let message = format!("duplicate {what} `{label}`");
             compiler.error(Code::Duplicate, at, message).note(first.span(), "first defined here");
         }
     };
     claim("test", name, name.value.clone(), name.location);
     for (number, case) in test.cases.iter().enumerate() {
-        let (shown, at) = match &case.name {
+        let (label, at) = match &case.name {
             Some(own) => (own.value.clone(), own.location),
             None => ((number + 1).to_string(), case.location),
         };
-        claim("case", &shown, test.case_name(name, number), at);
+        claim("case", &label, test.case_name(name, number), at);
     }
 }
 

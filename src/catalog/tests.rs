@@ -109,8 +109,9 @@ impl CatalogFixture {
 
     fn complete(&self, of: CompletionTarget, argument: &str, typed: &str, context: &[(&str, &str)]) -> Vec<String> {
         let context = context.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let wish = CompletionRequest { target: of, argument: argument.to_owned(), value: typed.to_owned(), context };
-        block_on(self.catalog.complete(&wish, &self.call_context())).unwrap().values
+        let completion =
+            CompletionRequest { target: of, argument: argument.to_owned(), value: typed.to_owned(), context };
+        block_on(self.catalog.complete(&completion, &self.call_context())).unwrap().values
     }
 }
 

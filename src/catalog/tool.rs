@@ -85,7 +85,7 @@ impl CompiledTool {
         let result = compiler.with_scope_shape(checked.names.clone(), |compiler| {
             CompiledResult::compile(written.result.as_ref(), compiler, references)
         });
-        if checked.lacks_grant || checked.faulty {
+        if checked.lacks_grant || checked.has_errors {
             return None;
         }
         let digest = entry_digest(written.location, contents_before, compiler);
@@ -205,9 +205,10 @@ impl CompiledTool {
         let note = ended.outcome.note.take().filter(|_| self.result.shows_note());
         let size = ended.size();
         let has_acted = ended.had_side_effects;
-        let shown = || self.tool_content(self.result.render(Some(ended), scope)?, entry_context.budget);
-        let shown = entry_context.budget.run_sized(size, shown)?;
-        let mut content = shown.map_err(|refusal| if has_acted { self.warn_of_effects(refusal) } else { refusal })?;
+        let rendered = || self.tool_content(self.result.render(Some(ended), scope)?, entry_context.budget);
+        let rendered = entry_context.budget.run_sized(size, rendered)?;
+        let mut content =
+            rendered.map_err(|refusal| if has_acted { self.warn_of_effects(refusal) } else { refusal })?;
         if note.is_some() {
             content.content.retain(|block| !is_empty_text(block));
         }
@@ -224,8 +225,8 @@ impl CompiledTool {
         refusal
     }
 
-    fn tool_content(&self, shown: RenderedResult, budget: &Budget) -> Result<ToolContent, Refusal> {
-        let (content, structured) = match shown {
+    fn tool_content(&self, rendered: RenderedResult, budget: &Budget) -> Result<ToolContent, Refusal> {
+        let (content, structured) = match rendered {
             RenderedResult::Unchanged(body) => self.body_content(body),
             RenderedResult::Value(value) => (vec![value_block(&value)], self.as_structured(value)),
             RenderedResult::Text(text, structured) => {

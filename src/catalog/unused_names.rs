@@ -88,8 +88,8 @@ fn script_spans(pack: &LoadedPack, sources: &SourceMap) -> Vec<Span> {
                 TextOrFile::Text(_) => spans.push(text.location.span()),
                 TextOrFile::File(named) => spans.extend(named.file.iter().filter_map(|path| {
                     let path = normalize(&file.base.join(&path.value).to_string_lossy()).ok()?;
-                    let shown = pack.pack.display_path(&path);
-                    let number = sources.iter().position(|source| source.path() == Path::new(&shown))?;
+                    let display_path = pack.pack.display_path(&path);
+                    let number = sources.iter().position(|source| source.path() == Path::new(&display_path))?;
                     let length = sources.iter().nth(number)?.text().len();
                     Some(Span::new(FileId(u32::try_from(number).ok()?), 0, length))
                 })),
@@ -273,7 +273,7 @@ fn is_use(text: &str, at: usize, name: &str) -> bool {
 
 /// Where a text has a name as a word.
 fn find_words<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = usize> + 't {
-    let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let is_word = |character: char| character.is_alphanumeric() || character == '_';
     text.match_indices(name).map(|(at, _)| at).filter(move |at| {
         let before = text.get(..*at).and_then(|before| before.chars().next_back());
         let after = text.get(at + name.len()..).and_then(|after| after.chars().next());

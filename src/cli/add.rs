@@ -41,7 +41,7 @@ pub(super) fn run(arguments: &AddArgs, output: &Output) -> anyhow::Result<Exit> 
 }
 
 fn refusal(why: &InsertError, draft: &PackDraft, target: &Target) -> String {
-    let shown = target.display_path();
+    let display_path = target.display_path();
     if *why == InsertError::Exists {
         return format!(
             "error: the manifest has a pack `{0}` already\nhelp: choose another key with `--as`, or `folio update {0}`\n",
@@ -49,7 +49,7 @@ fn refusal(why: &InsertError, draft: &PackDraft, target: &Target) -> String {
         );
     }
     let text: String = draft.lines().lines().map(|line| format!("  {line}\n")).collect();
-    format!("error: cannot add to `{shown}`: {why}\nhelp: write this yourself:\n\npacks:\n{text}")
+    format!("error: cannot add to `{display_path}`: {why}\nhelp: write this yourself:\n\npacks:\n{text}")
 }
 
 /// A pack that is being added.
@@ -92,8 +92,8 @@ impl Addition<'_> {
         let what: Vec<String> = nouns.map(|(count, noun)| count_noun(count, noun)).collect();
         let what = if what.is_empty() { "nothing new is listed".to_owned() } else { what.join(", ") };
         let version = lock.packs.get(&self.draft.key).map(|pack| format!(" at {}", pack.version()));
-        let (key, shown) = (&self.draft.key, self.target.display_path());
-        format!("added pack `{key}`{} to {shown}: {what}\n", version.unwrap_or_default())
+        let (key, display_path) = (&self.draft.key, self.target.display_path());
+        format!("added pack `{key}`{} to {display_path}: {what}\n", version.unwrap_or_default())
     }
 }
 

@@ -10,9 +10,9 @@ use super::AddArgs;
 use super::pack_project::PackProject;
 use crate::diagnostic::{one_line, quote_names};
 use crate::pack_source::{
-    ArchiveListing, ArchiveSource, GitSource, MARKETPLACE_FILE, PackSource, Plugin, PluginSource, SourceError,
-    archive_sha256, check_archive_folder, check_archive_url, check_folder, check_sha256, list_archive, plugins,
-    repository_url, scalar,
+    ArchiveListing, ArchiveSource, GitSource, MARKETPLACE_FILE, PackSource, Plugin, PluginSource, RepositoryListing,
+    SourceError, archive_sha256, check_archive_folder, check_archive_url, check_folder, check_sha256, list_archive,
+    plugins, repository_url, scalar,
 };
 
 /// How many names a message shows.
@@ -81,7 +81,7 @@ pub(super) fn locate(arguments: &AddArgs, project: &PackProject<'_>) -> anyhow::
     let (rev, path) = (arguments.rev.clone().or(written.rev), arguments.path.clone().or(written.path));
     let source = GitSource::new(&written.url, rev.as_deref(), path.as_deref()).map_err(explain)?;
     let Some(name) = &arguments.name else { return Ok(NewSource::Repository(source)) };
-    let (paths, marketplace) = project.list_repository(&source, MARKETPLACE_FILE)?;
+    let RepositoryListing { paths, text: marketplace } = project.list_repository(&source, MARKETPLACE_FILE)?;
     let below = source.path.clone();
     let found = find_named(name, &PackListing { place: &source.url, paths, marketplace, below })?;
     found.into_source(PackSource::Git(source))
@@ -194,12 +194,14 @@ fn folder_below(folder: &Path, project: &PackProject<'_>) -> anyhow::Result<Stri
     let real = |path: &Path| fs::canonicalize(path).with_context(|| format!("cannot read `{}`", path.display()));
     let (folder, root) = (real(folder)?, real(project.place.path())?);
     let Ok(below) = folder.strip_prefix(&root) else {
-        let shown = folder.display();
+        let display_path = folder.display();
         let help = match folder.join(".git").exists() {
-            true => format!("add the repository by its URL: `folio add file://{shown}`"),
-            false => format!("move the manifest above it, or add an archive of it: `tar czf pack.tar.gz -C {shown} .`"),
+            true => format!("add the repository by its URL: `folio add file://{display_path}`"),
+            false => format!(
+                "move the manifest above it, or add an archive of it: `tar czf pack.tar.gz -C {display_path} .`"
+            ),
         };
-        bail!("`{shown}` is not below the folder of the manifest\nhelp: {help}");
+        bail!("`{display_path}` is not below the folder of the manifest\nhelp: {help}");
     };
     ensure!(!below.as_os_str().is_empty(), "a manifest cannot be a pack of itself");
     below.to_str().map(str::to_owned).context("its path is not UTF-8")

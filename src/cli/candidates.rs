@@ -33,7 +33,7 @@ fn candidates(line: &str, output: &Output) -> Option<Vec<String>> {
     let path = Path::new(typed.path.as_deref().unwrap_or("."));
     if typed.names_pack() {
         let mut found = pack_keys(path)?;
-        found.retain(|candidate| candidate.starts_with(&typed.last));
+        found.retain(|candidate| candidate.starts_with(&typed.word_at_cursor));
         return Some(found);
     }
     let place = ManifestLocation::resolve(path).ok()?;
@@ -42,7 +42,7 @@ fn candidates(line: &str, output: &Output) -> Option<Vec<String>> {
     if found.is_empty() {
         found = built.accept(&ServingMode::Local).map(|catalog| typed.completions(catalog)).unwrap_or_default();
     }
-    found.retain(|candidate| candidate.starts_with(&typed.last));
+    found.retain(|candidate| candidate.starts_with(&typed.word_at_cursor));
     Some(found)
 }
 
@@ -62,14 +62,14 @@ struct TypedLine {
     /// The other arguments, but for options.
     positionals: Vec<String>,
     /// The word at the cursor.
-    last: String,
+    word_at_cursor: String,
 }
 
 impl TypedLine {
     /// `None` where no name of a manifest may stand.
     fn parse(line: &str, folio: &Command) -> Option<TypedLine> {
         let mut words = last_command(line);
-        let last = words.pop()?;
+        let word_at_cursor = words.pop()?;
         // Assignments before the program.
         let mut words = words.into_iter().skip_while(|word| is_assignment(word)).skip(1);
         let global: Vec<&Arg> = folio.get_arguments().collect();
@@ -81,7 +81,7 @@ impl TypedLine {
             }
         };
         let known: Vec<&Arg> = folio.find_subcommand(&command)?.get_arguments().chain(global).collect();
-        let mut typed = TypedLine { command, path: None, positionals: Vec::new(), last };
+        let mut typed = TypedLine { command, path: None, positionals: Vec::new(), word_at_cursor };
         while let Some(word) = words.next() {
             match option_of(&word, &known) {
                 Some(true) if word == "-f" || word == "--file" => typed.path = Some(words.next()?),
@@ -91,7 +91,7 @@ impl TypedLine {
                 None => typed.positionals.push(word),
             }
         }
-        (!typed.last.starts_with('-')).then_some(typed)
+        (!typed.word_at_cursor.starts_with('-')).then_some(typed)
     }
 
     /// Whether the word at the cursor is the key of a pack.
@@ -124,7 +124,9 @@ impl TypedLine {
 
     /// The values of an argument as the server completes them, where that needs no program and no request.
     fn completions(&self, catalog: Arc<Catalog>) -> Vec<String> {
-        let (Some(kind), Some((argument, typed))) = (self.kind(), self.last.split_once('=')) else { return Vec::new() };
+        let (Some(kind), Some((argument, typed))) = (self.kind(), self.word_at_cursor.split_once('=')) else {
+            return Vec::new();
+        };
         let [name, given @ ..] = self.positionals.as_slice() else { return Vec::new() };
         let given = given.iter().filter_map(|pair| pair.split_once('='));
         let given = given.map(|(name, value)| (name.to_owned(), value.into())).collect();
@@ -137,7 +139,7 @@ impl TypedLine {
     /// `name=` of each argument that is not given, or its allowed values where the name is written.
     fn arguments(&self, schema: &Object, given: &[String]) -> Vec<String> {
         let properties = schema.get("properties").and_then(Value::as_object);
-        if let Some((name, _)) = self.last.split_once('=') {
+        if let Some((name, _)) = self.word_at_cursor.split_once('=') {
             return choices(schema, name).into_iter().map(|choice| format!("{name}={choice}")).collect();
         }
         let is_given = |name: &str| given.iter().any(|pair| pair.split('=').next() == Some(name));
@@ -169,8 +171,9 @@ fn option_of(word: &str, known: &[&Arg]) -> Option<bool> {
 }
 
 fn is_assignment(word: &str) -> bool {
-    let is_name =
-        |name: &str| !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+    let is_name = |name: &str| {
+        !name.is_empty() && name.chars().all(|character| character.is_ascii_alphanumeric() || character == '_')
+    };
     word.split_once('=').is_some_and(|(name, _)| is_name(name))
 }
 
@@ -183,20 +186,20 @@ fn literal_start(template: &str) -> String {
 fn last_command(line: &str) -> Vec<String> {
     let (mut words, mut quote, mut is_open) = (vec![String::new()], None, false);
     let mut letters = line.chars();
-    while let Some(letter) = letters.next() {
-        match (quote, letter) {
-            (Some(open), letter) if letter == open => quote = None,
-            (None, '"' | '\'') => (quote, is_open) = (Some(letter), true),
+    while let Some(character) = letters.next() {
+        match (quote, character) {
+            (Some(open), character) if character == open => quote = None,
+            (None, '"' | '\'') => (quote, is_open) = (Some(character), true),
             (None, '|' | ';' | '&' | '(' | '\n') => (words, is_open) = (vec![String::new()], false),
-            (None, letter) if letter.is_whitespace() => {
+            (None, character) if character.is_whitespace() => {
                 let is_word = is_open || words.last().is_some_and(|word| !word.is_empty());
                 words.extend(is_word.then(String::new));
                 is_open = false;
             }
-            (quote, letter) => {
-                let is_escape = letter == '\\' && quote != Some('\'');
-                let letter = if is_escape { letters.next() } else { Some(letter) };
-                words.last_mut().into_iter().for_each(|word| word.extend(letter));
+            (quote, character) => {
+                let is_escape = character == '\\' && quote != Some('\'');
+                let character = if is_escape { letters.next() } else { Some(character) };
+                words.last_mut().into_iter().for_each(|word| word.extend(character));
             }
         }
     }
@@ -225,7 +228,10 @@ mod tests {
     fn options_are_not_positionals() {
         let parse = |line: &str| TypedLine::parse(line, &Cli::command());
         let typed = parse("T=1 folio --log-level off get -f desk --json greet who=Ada to").unwrap();
-        assert_eq!((typed.command.as_str(), typed.path.as_deref(), typed.last.as_str()), ("get", Some("desk"), "to"));
+        assert_eq!(
+            (typed.command.as_str(), typed.path.as_deref(), typed.word_at_cursor.as_str()),
+            ("get", Some("desk"), "to")
+        );
         assert_eq!(typed.positionals, ["greet", "who=Ada"]);
         assert_eq!(parse("folio call --file=x ").unwrap().path.as_deref(), Some("x"));
         for line in ["folio", "folio ge", "folio get -", "folio get -f ", "folio get --log-format ", "folio nonsense "]

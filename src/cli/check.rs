@@ -113,9 +113,9 @@ impl ManifestCheck {
             if self.arguments.verbose {
                 checked.sandboxes.push_str(&list_sandboxes(&built));
             }
-            checked.watch.files.extend(built.reads.files);
-            checked.watch.folders.extend(built.reads.folders);
-            checked.watch.workspace = checked.watch.workspace.or(built.reads.workspace);
+            checked.watch.files.extend(built.dependencies.files);
+            checked.watch.folders.extend(built.dependencies.folders);
+            checked.watch.workspace = checked.watch.workspace.or(built.dependencies.workspace);
             checked.report.append(built.report);
             redactors.push(built.redactor);
         }

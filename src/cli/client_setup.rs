@@ -20,7 +20,7 @@ pub(super) fn client_setup(name: &str, dir: &Path) -> String {
     };
     let argument = folder_argument(dir);
     let file = if argument.is_empty() { argument } else { format!(" -f{argument}") };
-    let entry = ServerEntry::of(name, launch);
+    let entry = ServerEntry::new(name, launch);
     let [vscode, others] = ["vscode", "claude-desktop"].map(|host| pasted(host, &entry));
     format!(
         "Then add it to a client:\n  folio install claude-code{file}\n\n\

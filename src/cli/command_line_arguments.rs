@@ -49,21 +49,21 @@ fn reads_stdin(word: &str) -> bool {
 
 /// An object in JSON or YAML.
 fn read_object(path: &Path, output: &Output) -> anyhow::Result<Map<String, Value>> {
-    let shown = if path == Path::new("-") { "stdin".to_owned() } else { path.display().to_string() };
+    let source_name = if path == Path::new("-") { "stdin".to_owned() } else { path.display().to_string() };
     let mut bytes = Vec::new();
     let read = match path == Path::new("-") {
         true => std::io::stdin().read_to_end(&mut bytes).map(|_| ()),
         false => std::fs::read(path).map(|read| bytes = read),
     };
-    read.with_context(|| format!("cannot read `--args` from `{shown}`"))?;
+    read.with_context(|| format!("cannot read `--args` from `{source_name}`"))?;
     let mut report = Report::default();
-    let parsed = yaml::decode(&bytes, &shown, &mut report).and_then(|file| yaml::parse(file, &mut report));
+    let parsed = yaml::decode(&bytes, &source_name, &mut report).and_then(|file| yaml::parse(file, &mut report));
     let document = parsed.filter(|_| !report.has_errors()).ok_or_else(|| {
         output.eprint_report(&report);
-        anyhow!("invalid `--args`: `{shown}` is neither JSON nor YAML")
+        anyhow!("invalid `--args`: `{source_name}` is neither JSON nor YAML")
     })?;
     match document.json(document.root()) {
         Value::Object(arguments) => Ok(arguments),
-        _ => bail!("invalid `--args`, expected an object of arguments in `{shown}`"),
+        _ => bail!("invalid `--args`, expected an object of arguments in `{source_name}`"),
     }
 }

@@ -23,11 +23,11 @@ pub(super) fn coverage_text(coverage: &Coverage) -> String {
 
 /// The shares by kind, and the gaps.
 pub(super) fn coverage_json(coverage: &Coverage) -> Value {
-    let mut shown: Map<String, Value> = Map::new();
+    let mut fields: Map<String, Value> = Map::new();
     for kind in PartKind::ALL {
         let (reached, total) = (coverage.reached_count(kind), coverage.total(kind));
         let share = json!({ "reached": reached, "total": total, "percent": percent(coverage, kind) });
-        shown.insert(kind.plural().to_owned(), share);
+        fields.insert(kind.plural().to_owned(), share);
     }
     let gap = |gap: &ManifestPart| {
         json!({
@@ -37,8 +37,8 @@ pub(super) fn coverage_json(coverage: &Coverage) -> Value {
             "message": gap_message(gap),
         })
     };
-    shown.insert("gaps".to_owned(), coverage.gaps().map(gap).collect());
-    Value::Object(shown)
+    fields.insert("gaps".to_owned(), coverage.gaps().map(gap).collect());
+    Value::Object(fields)
 }
 
 /// The share that is reached, rounded down: it is 100 where all is.

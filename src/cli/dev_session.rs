@@ -37,7 +37,7 @@ pub(super) struct DevSession {
     page: Option<PageOptions>,
     events: PageEvents,
     /// Whether the last load failed.
-    is_broken: AtomicBool,
+    has_errors: AtomicBool,
     /// Whether a manifest was ever served, and not its errors alone.
     had_valid_catalog: AtomicBool,
     /// The clients of single requests that were seen already.
@@ -60,7 +60,7 @@ impl DevSession {
             output,
             page,
             events: PageEvents::default(),
-            is_broken: AtomicBool::new(false),
+            has_errors: AtomicBool::new(false),
             had_valid_catalog: AtomicBool::new(false),
             seen_clients: Mutex::default(),
             shown_catalog: Mutex::default(),
@@ -87,7 +87,7 @@ impl DevSession {
             None => problems_catalog(built)?,
         };
         self.had_valid_catalog.store(is_good, Ordering::Release);
-        self.is_broken.store(!is_good, Ordering::Release);
+        self.has_errors.store(!is_good, Ordering::Release);
         self.print_report(&built.report);
         if !is_good {
             tracing::error!(target: "folio::dev", "manifest has errors: serving only `{PROBLEMS_URI}` until they are fixed");
@@ -98,7 +98,7 @@ impl DevSession {
 
     /// Reports a reload.
     pub(super) fn report_reload(&self, built: &BuildOutcome, catalog: &Arc<Catalog>, reload: &PublishedReload<'_>) {
-        let was_broken = self.is_broken.swap(false, Ordering::AcqRel);
+        let was_broken = self.has_errors.swap(false, Ordering::AcqRel);
         self.had_valid_catalog.store(true, Ordering::Release);
         let PublishedReload { changes, elapsed_ms, should_log } = reload;
         if was_broken || changes.has_changes() || *should_log {
@@ -117,7 +117,7 @@ impl DevSession {
 
     /// Reports that a manifest is broken, and serves its errors, if there was never anything else.
     pub(super) fn report_rejection(&self, built: &BuildOutcome, live: &LiveCatalog) {
-        self.is_broken.store(true, Ordering::Release);
+        self.has_errors.store(true, Ordering::Release);
         self.output.eprint_report(&built.report);
         let counted = summary(&built.report);
         if self.had_valid_catalog.load(Ordering::Acquire) {

@@ -14,9 +14,9 @@ use super::{Exit, ExportDockerArgs, ExportMcpbArgs, ExportServerJsonArgs, Export
 use crate::catalog::build;
 use crate::diagnostic::{count_noun, one_line};
 use crate::export::{
-    BundleParts, DOCKER_CONTEXT, DOCKERFILE_HEADER, ExportedFile, ExportedVariable, FolderChoice, Platform,
-    ServerDescription, ServerJsonParts, cached_packs, collect_folder, docker_context, exported_variables, mcpb_bundle,
-    platform_of, server_json,
+    BundleParts, DOCKER_CONTEXT, DOCKERFILE_HEADER, DockerFiles, ExportedFile, ExportedVariable, FolderChoice,
+    Platform, ServerDescription, ServerJsonParts, cached_packs, collect_folder, docker_context, exported_variables,
+    mcpb_bundle, platform_of, server_json,
 };
 use crate::files::{Folder, OverwritePolicy, WritableFolder};
 use crate::load::{EnvSource, LoadedPack, LoadedPacks, MANIFEST_NAMES, ManifestLocation, load};
@@ -59,10 +59,11 @@ fn export_mcpb(arguments: &ExportMcpbArgs, output: &Output) -> anyhow::Result<Ex
     let parts = BundleParts { program: bytes, platform, author, manifest: export.manifest.clone(), folder, packs };
     let bundle = mcpb_bundle(&export.server, parts)?;
     write_file(&arguments.output, &bundle, arguments.force)?;
-    let (shown, size) = (arguments.output.display(), bundle.len().div_ceil(1024));
+    let (display_path, size) = (arguments.output.display(), bundle.len().div_ceil(1024));
     let (name, version) = (export.server.short_name(), &export.server.info.version);
     let files = count_noun(count, "file");
-    output.print(&format!("wrote {shown}: {name} {version} for {}, {files}, {size} KiB\n", platform.as_str()))?;
+    output
+        .print(&format!("wrote {display_path}: {name} {version} for {}, {files}, {size} KiB\n", platform.as_str()))?;
     Ok(Exit::Success)
 }
 
@@ -117,12 +118,12 @@ fn export_docker(arguments: &ExportDockerArgs, output: &Output) -> anyhow::Resul
     let Program { bytes, platform } = Program::read(arguments.program.as_deref())?;
     ensure!(platform == Platform::Linux, "the program is not for Linux\nhelp: name one with `--program`");
     let ServerFiles { folder, packs } = export.files(&real, output)?;
-    let is_open = !export.has_token;
-    let files = docker_context(&export.server, bytes, (export.manifest.as_deref(), is_open), (folder, packs));
+    let contents = DockerFiles { program: bytes, manifest: export.manifest.as_deref(), folder, packs };
+    let files = docker_context(&export.server, contents, !export.has_token);
     write_folder(&real, &files)?;
-    let (shown, count) = (dir.display(), count_noun(files.len(), "file"));
+    let (display_path, count) = (dir.display(), count_noun(files.len(), "file"));
     output.print(&format!(
-        "wrote {shown}: {count}\n\nTry it:\n  docker build -t {} {shown}\n",
+        "wrote {display_path}: {count}\n\nTry it:\n  docker build -t {} {display_path}\n",
         export.server.short_name()
     ))?;
     Ok(Exit::Success)
@@ -164,7 +165,7 @@ impl Export {
         let kept = ["PATH", "HOME"].into_iter().filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?)));
         let loaded = load(&place, &EnvSource::Fixed(kept.collect()));
         let has_locked_packs = !loaded.uses.is_empty();
-        let served = loaded.packs.first().map(|served| ServedKeys::of(served, &loaded));
+        let served = loaded.packs.first().map(|served| ServedKeys::collect(served, &loaded));
         let built = build(loaded);
         let (Some(catalog), Some(served)) = (built.catalog.as_deref(), served) else {
             output.eprint_report(&built.report);
@@ -179,7 +180,7 @@ impl Export {
             has_version: served.has_version,
             has_token: served.has_token,
             variable_files: served.variable_files,
-            reads: built.reads.files.into_iter().collect(),
+            reads: built.dependencies.files.into_iter().collect(),
             has_locked_packs,
             redactor: here.redactor,
         }))
@@ -251,7 +252,7 @@ struct ServedKeys {
 }
 
 impl ServedKeys {
-    fn of(served: &LoadedPack, loaded: &LoadedPacks) -> ServedKeys {
+    fn collect(served: &LoadedPack, loaded: &LoadedPacks) -> ServedKeys {
         let source = loaded.load_context.report.sources.get(served.at.file());
         let name = source.and_then(|source| source.path().file_name()).map(|name| name.to_string_lossy().into_owned());
         let keys = &served.manifest;

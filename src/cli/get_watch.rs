@@ -141,7 +141,7 @@ impl ReloadSource for PromptReload {
 
     fn load(&mut self, _: bool) -> LoadOutput<BuildOutcome> {
         let built = load_and_build(&self.place, &self.output);
-        let mut watch = built.reads.clone();
+        let mut watch = built.dependencies.clone();
         if built.report.has_errors() {
             // A broken manifest may not reach the file with the fix, so earlier dependencies stay watched.
             watch.files.extend(self.last.files.iter().cloned());

@@ -89,15 +89,15 @@ fn eprint_skipped(unparsed_subcommands: &[String], output: &Output) {
     if unparsed_subcommands.is_empty() {
         return;
     }
-    let shown: Vec<String> = unparsed_subcommands.iter().take(MAX_SHOWN_NAMES).map(|name| plain_line(name)).collect();
+    let listed: Vec<String> = unparsed_subcommands.iter().take(MAX_SHOWN_NAMES).map(|name| plain_line(name)).collect();
     let others = match unparsed_subcommands.len().saturating_sub(MAX_SHOWN_NAMES) {
         0 => String::new(),
         count => format!(" and {count} more"),
     };
     let seconds = ALL_HELP_TIMEOUT.as_secs();
-    let shown = shown.join("`, `");
+    let listed = listed.join("`, `");
     output.eprint(&format!(
-        "warning: no tool for `{shown}`{others}: the help of all subcommands took more than {seconds} s\n\
+        "warning: no tool for `{listed}`{others}: the help of all subcommands took more than {seconds} s\n\
          help: choose some with `--only`\n"
     ));
 }

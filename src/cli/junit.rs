@@ -66,13 +66,13 @@ fn test_case(run: &TestRun, test: &PlannedTest, outcome: &TestOutcome) -> String
 /// A text within XML 1.0: what it cannot hold becomes a replacement character.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
+    for character in text.chars() {
+        match character {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
-            '\t' | '\n' | '\r' => escaped.push_str(&format!("&#{};", u32::from(letter))),
+            '\t' | '\n' | '\r' => escaped.push_str(&format!("&#{};", u32::from(character))),
             '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
             other => escaped.push(other),
         }

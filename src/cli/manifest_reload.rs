@@ -65,8 +65,14 @@ impl ManifestReload {
         // What a broken manifest is served as is not what was loaded.
         let served = Some(self.live.catalog()).filter(|_| !built.report.has_errors());
         let last = Some(load_fingerprint(&built.report, served.as_deref()));
-        let BuildOutcome { reads, parsed, .. } = built;
-        ManifestReload { last_fingerprint: last, reported: already_reported, last_dependencies: reads, parsed, ..self }
+        let BuildOutcome { dependencies, parsed, .. } = built;
+        ManifestReload {
+            last_fingerprint: last,
+            reported: already_reported,
+            last_dependencies: dependencies,
+            parsed,
+            ..self
+        }
     }
 
     /// Reports why the served catalog stays.
@@ -120,7 +126,7 @@ impl ReloadSource for ManifestReload {
         let mut built = build_after(Handle::current().block_on(load), &self.live.catalog());
         self.parsed = std::mem::take(&mut built.parsed).or(earlier);
         self.output.add_secrets(&built);
-        let mut watch = built.reads.clone();
+        let mut watch = built.dependencies.clone();
         if built.catalog.is_none() {
             // A broken manifest may not reach the file with the fix, so earlier dependencies stay watched.
             watch.files.extend(self.last_dependencies.files.iter().cloned());

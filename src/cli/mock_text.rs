@@ -82,8 +82,8 @@ fn has_lines(value: &Value) -> bool {
 
 /// Whether a text has several lines, which YAML reads as they are.
 fn is_lines(text: &str) -> bool {
-    let is_plain = |letter: char| {
-        letter == '\n' || !(letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}' | '\u{feff}'))
+    let is_plain = |character: char| {
+        character == '\n' || !(character.is_control() || matches!(character, '\u{2028}' | '\u{2029}' | '\u{feff}'))
     };
     text.trim_end_matches('\n').contains('\n')
         && !text.ends_with("\n\n")

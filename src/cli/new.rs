@@ -124,13 +124,13 @@ impl Target {
         let (entry, lines) = (draft.text(), insertion.text.split_inclusive('\n'));
         let above: usize = lines.take_while(|line| Some(line.trim()) != entry.lines().next()).map(str::len).sum();
         let line = text.get(..insertion.at + above).unwrap_or_default().matches('\n').count() + 1;
-        let shown = self.display_path();
+        let display_path = self.display_path();
         let folder = match self.place.path() == std::env::current_dir().unwrap_or_default() {
             true => String::new(),
             false => format!(" -f {}", shell_quote(self.place.path().as_os_str())),
         };
         output.print(&format!(
-            "added {} `{}` at {shown}:{line}\n\nTry it:\n  folio {}{folder}\n",
+            "added {} `{}` at {display_path}:{line}\n\nTry it:\n  folio {}{folder}\n",
             draft.kind.noun(),
             draft.name,
             draft.first_command()
@@ -259,7 +259,7 @@ impl EntryHeader {
         let needs_folder = is_tool && action == NewAction::File && shared.folder.is_none();
         ensure!(
             !needs_folder,
-            "a tool that reads files needs a folder\nhelp: add `folders: {{ notes: notes }}` to the manifest first"
+            "a tool that reads files needs a folder\nhelp: add `folders: {{ notes }}` to the manifest first"
         );
         Ok(EntryDraft { kind, name, description, action, server: catalog.server().name.clone(), shared })
     }

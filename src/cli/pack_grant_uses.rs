@@ -15,14 +15,14 @@ use crate::openapi::entry;
 use crate::pack_source::{PackLock, PackTree};
 use crate::yaml::{Documents, Location, Spanned};
 
-/// How far the acts stand from the left.
+/// How far the uses are indented.
 const INDENT: usize = 4;
 
-/// The acts of one pack.
+/// The uses of grants in one pack.
 #[derive(Debug, Default)]
 pub(super) struct PackGrantUses {
     /// The steps that need a grant, and the settings that they use.
-    acts: Vec<ShownGrantUse>,
+    grant_uses: Vec<ShownGrantUse>,
     /// The variables that it reads.
     variables: Vec<String>,
 }
@@ -46,8 +46,8 @@ struct FoundGrantUse {
 }
 
 impl PackGrantUses {
-    /// The acts of a pack with a lock, and with texts in the place of files, whether or not they are granted.
-    pub(super) fn of(project: &PackProject<'_>, lock: &PackLock, key: &str, texts: &FileBuffers) -> PackGrantUses {
+    /// The uses in a pack with a lock, and with texts in place of files, whether or not they are granted.
+    pub(super) fn load(project: &PackProject<'_>, lock: &PackLock, key: &str, texts: &FileBuffers) -> PackGrantUses {
         let loaded = project.load(lock, texts.clone());
         let mut variables = Vec::new();
         let mut found = Vec::new();
@@ -61,7 +61,7 @@ impl PackGrantUses {
                 .extend(of_pack.map(|(name, variable)| format!("{name}{}", default(variable).unwrap_or_default())));
         }
         let built = build(loaded);
-        let steps = built.acts.into_iter().filter(|act| act.key == key);
+        let steps = built.grant_uses.into_iter().filter(|grant_use| grant_use.key == key);
         found.extend(steps.map(|GrantUse { grant, at, value, .. }| FoundGrantUse {
             title: grant.to_owned(),
             at: at.span(),
@@ -69,15 +69,15 @@ impl PackGrantUses {
         }));
         found.sort_by(|one, other| (&one.title, one.at).cmp(&(&other.title, other.at)));
         found.dedup_by(|one, other| (&one.title, one.at) == (&other.title, other.at));
-        let acts = found.into_iter().map(|act| ShownGrantUse::new(act, &built.report)).collect();
-        PackGrantUses { acts, variables }
+        let grant_uses = found.into_iter().map(|grant_use| ShownGrantUse::new(grant_use, &built.report)).collect();
+        PackGrantUses { grant_uses, variables }
     }
 
     /// What it does, for a person who is asked for it.
     pub(super) fn describe(&self) -> String {
         let mut text = String::new();
-        for act in &self.acts {
-            let _ = writeln!(text, "{} at {}:{}\n{}", act.title, act.file, act.line, act.text);
+        for grant_use in &self.grant_uses {
+            let _ = writeln!(text, "{} at {}:{}\n{}", grant_use.title, grant_use.file, grant_use.line, grant_use.text);
         }
         if !self.variables.is_empty() {
             let _ = writeln!(text, "variables that it may read: {}\n", self.variables.join(", "));
@@ -87,7 +87,10 @@ impl PackGrantUses {
 
     /// The same for a comparison: without lines, which move.
     pub(super) fn comparable(&self) -> String {
-        let lines = self.acts.iter().map(|act| format!("{} in {}\n{}\n", act.title, act.file, act.text));
+        let lines = self
+            .grant_uses
+            .iter()
+            .map(|grant_use| format!("{} in {}\n{}\n", grant_use.title, grant_use.file, grant_use.text));
         let variables = self.variables.iter().map(|name| format!("variable {name}\n"));
         lines.chain(variables).collect()
     }
@@ -95,11 +98,11 @@ impl PackGrantUses {
     /// How many steps need each grant.
     pub(super) fn counts(&self) -> BTreeMap<&str, usize> {
         let mut counts = BTreeMap::new();
-        self.acts.iter().for_each(|act| *counts.entry(act.title.as_str()).or_default() += 1);
+        self.grant_uses.iter().for_each(|grant_use| *counts.entry(grant_use.title.as_str()).or_default() += 1);
         counts
     }
 
-    /// The grants that the acts need.
+    /// The grants that the uses need.
     pub(super) fn grants(&self) -> Vec<&str> {
         self.counts().into_keys().filter(|title| is_grant(title)).collect()
     }
@@ -109,14 +112,14 @@ impl PackGrantUses {
         self.named_files(tree).iter().any(|(named, _)| *named == path)
     }
 
-    /// The files of a pack that its acts name, such as scripts and partials.
+    /// The files of a pack that its uses name, such as scripts and partials.
     pub(super) fn named_files<'t>(&self, tree: &'t PackTree) -> Vec<(&'t str, &'t [u8])> {
         let is_named = |path: &str| {
             let name = path.rsplit('/').next().unwrap_or(path);
             let stem = name.split('.').next().filter(|stem| !stem.is_empty()).unwrap_or(name);
             let names = |text: &str| text.contains(name) || text.contains("{{>") && text.contains(stem);
             // What prompts of other programs read is below another folder.
-            self.acts.iter().filter(|act| act.title != "read").any(|act| names(&act.text))
+            self.grant_uses.iter().filter(|grant_use| grant_use.title != "read").any(|grant_use| names(&grant_use.text))
         };
         tree.files().filter(|(path, _)| is_named(path)).collect()
     }
@@ -140,8 +143,8 @@ fn settings(pack: &LoadedPack, documents: &Documents) -> Vec<FoundGrantUse> {
 }
 
 impl ShownGrantUse {
-    fn new(act: FoundGrantUse, report: &Report) -> ShownGrantUse {
-        let FoundGrantUse { title, at, value } = act;
+    fn new(grant_use: FoundGrantUse, report: &Report) -> ShownGrantUse {
+        let FoundGrantUse { title, at, value } = grant_use;
         let source = report.sources.get(at.file);
         let path = source.map(|source| source.path().display().to_string()).unwrap_or_default();
         // Messages have `KEY@COMMIT/PATH`.

@@ -17,8 +17,8 @@ use crate::diagnostic::{Code, Report, Severity, one_line};
 use crate::load::{LoadedPacks, LockablePack, ManifestLocation, PackState, load_buffers};
 use crate::pack_source::{
     ArchiveDownloads, ArchiveHosts, ArchivePackError, ArchiveSource, GitSource, LOCK_NAME, LockedPack, PackCache,
-    PackLock, PackSource, PackTree, archive_sha256, fetch_pack, list_repository, remote_commit, suspicious_files,
-    unpack_archive,
+    PackLock, PackSource, PackTree, RepositoryListing, archive_sha256, fetch_pack, list_repository, remote_commit,
+    suspicious_files, unpack_archive,
 };
 use crate::world::RealWorld;
 
@@ -167,7 +167,7 @@ impl<'o> PackProject<'o> {
 
     /// The commit of a revision now; `None` where it is gone.
     fn remote_commit(&self, source: &GitSource) -> anyhow::Result<Option<String>> {
-        Ok(self.runtime.block_on(remote_commit(source, (&self.world, &self.cache)))?)
+        Ok(self.runtime.block_on(remote_commit(&self.world, &self.cache, source))?)
     }
 
     /// The commit or the SHA-256 that a pack has now where it comes from; `None` where it is gone.
@@ -201,13 +201,9 @@ impl<'o> PackProject<'o> {
     ///
     /// # Errors
     /// It cannot be fetched.
-    pub(super) fn list_repository(
-        &self,
-        source: &GitSource,
-        file: &str,
-    ) -> anyhow::Result<(Vec<String>, Option<Vec<u8>>)> {
+    pub(super) fn list_repository(&self, source: &GitSource, file: &str) -> anyhow::Result<RepositoryListing> {
         self.output.eprint(&format!("looking into {}\n", source.url));
-        Ok(self.runtime.block_on(list_repository(source, file, (&self.world, &self.cache)))?)
+        Ok(self.runtime.block_on(list_repository(&self.world, &self.cache, source, file))?)
     }
 
     /// Fetches a pack into the cache, and warns of what is suspicious in it.
@@ -215,7 +211,7 @@ impl<'o> PackProject<'o> {
         self.output.eprint(&format!("fetching `{}` from {}\n", wanted.key, wanted.source.url()));
         let fetched = match &wanted.source {
             PackSource::Git(source) => {
-                let fetched = self.runtime.block_on(fetch_pack(source, commit, (&self.world, &self.cache)))?;
+                let fetched = self.runtime.block_on(fetch_pack(&self.world, &self.cache, source, commit))?;
                 let what = "links and submodules";
                 FetchedFiles { commit: Some(fetched.commit), tree: fetched.tree, skipped: fetched.skipped, what }
             }

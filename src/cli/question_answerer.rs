@@ -23,13 +23,13 @@ impl QuestionAnswerer for NoAnswers {
     fn answer(&self, question: &ServerQuestion<'_>) -> Result<Option<Value>, String> {
         let key = question.key.unwrap_or_default();
         let message = question.params.get("message").and_then(Value::as_str);
-        let said = message.map(|message| format!(": {message}")).unwrap_or_default();
+        let suffix = message.map(|message| format!(": {message}")).unwrap_or_default();
         let usage = match question.method {
             "roots/list" => return current_folder_roots().map(Some).map_err(|error| error.to_string()),
             "sampling/createMessage" => vec![format!("{key}=TEXT")],
             _ => elicitation_usage(key, question.params),
         };
-        Err(format!("no answer to question `{key}`{said}\nhelp: pass {}", quote_answers(&usage)))
+        Err(format!("no answer to question `{key}`{suffix}\nhelp: pass {}", quote_answers(&usage)))
     }
 }
 

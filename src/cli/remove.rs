@@ -11,16 +11,16 @@ use crate::yaml::remove_entry;
 pub(super) fn run(arguments: &RemoveArgs, output: &Output) -> anyhow::Result<Exit> {
     let project = PackProject::open(&arguments.file, output)?;
     let target = Target::find(&arguments.file)?;
-    let (key, shown) = (arguments.key.as_str(), target.display_path());
+    let (key, display_path) = (arguments.key.as_str(), target.display_path());
     let text = match remove_entry(&target.text, "packs", key) {
         Ok(Some(text)) => text,
         Ok(None) => {
-            output.eprint(&format!("error: no pack `{}` in `{shown}`\n", one_line(key)));
+            output.eprint(&format!("error: no pack `{}` in `{display_path}`\n", one_line(key)));
             return Ok(Exit::Failure);
         }
         Err(why) => {
             let help = format!("help: remove `{}` from `packs` yourself, and run `folio lock`", one_line(key));
-            output.eprint(&format!("error: cannot edit `{shown}`: {why}\n{help}\n"));
+            output.eprint(&format!("error: cannot edit `{display_path}`: {why}\n{help}\n"));
             return Ok(Exit::Failure);
         }
     };
@@ -28,6 +28,6 @@ pub(super) fn run(arguments: &RemoveArgs, output: &Output) -> anyhow::Result<Exi
     lock.packs.retain(|known, _| !is_within(known, key));
     target.write(&text)?;
     let locked = if project.write_lock(&lock)? { format!(" and {LOCK_NAME}") } else { String::new() };
-    output.print(&format!("removed pack `{key}` from {shown}{locked}\n"))?;
+    output.print(&format!("removed pack `{key}` from {display_path}{locked}\n"))?;
     Ok(Exit::Success)
 }

@@ -75,12 +75,12 @@ async fn load_and_serve(
     let settings = built.catalog.as_deref().map(Catalog::http_settings).or(default.as_ref());
     let usage = usage(arguments, settings).await?;
     let accepted = built.accept(&usage);
-    let mut said = ReportedWarnings::default();
+    let mut reported = ReportedWarnings::default();
     let catalog = match (accepted, dev) {
         (Ok(catalog), Some(dev)) => dev.start(&built, Some(catalog))?,
         (Err(AcceptError::Invalid), Some(dev)) => dev.start(&built, None)?,
         (Ok(catalog), None) => {
-            said.log_new(&built.report);
+            reported.log_new(&built.report);
             catalog
         }
         (Err(refused), _) => {
@@ -91,8 +91,7 @@ async fn load_and_serve(
     warn_of_gaps(&built);
     let keys = super::state_keys::read_state_keys(arguments)?;
     let origin = ManifestOrigin { place, environment, commands };
-    let start =
-        LoadedServer { origin, state_keys: keys, catalog, built, reported: said, usage, started_at: began, world };
+    let start = LoadedServer { origin, state_keys: keys, catalog, built, reported, usage, started_at: began, world };
     serve(invocation, start, stop).await?;
     Ok(Exit::Success)
 }
@@ -136,14 +135,14 @@ fn build_runtime(arguments: &ServeArgs) -> anyhow::Result<Runtime> {
     builder.enable_all().build().context("could not start the runtime")
 }
 
-async fn serve(invocation: &Invocation<'_>, start: LoadedServer, stop: CancellationToken) -> anyhow::Result<()> {
+async fn serve(invocation: &Invocation<'_>, server: LoadedServer, stop: CancellationToken) -> anyhow::Result<()> {
     let Invocation { arguments, dev, output } = invocation;
     let options = ServeOptions { watching: !arguments.no_watch, declare_all_capabilities: dev.is_some() };
-    let live = live_catalog(arguments, &start, options);
+    let live = live_catalog(arguments, &server, options);
     // The address is bound first, as this can fail.
-    let bound = match &start.usage {
+    let bound = match &server.usage {
         ServingMode::Http(endpoint) => {
-            Some(http::bind(http_options(arguments, endpoint, start.catalog.http_settings())).await?)
+            Some(http::bind(http_options(arguments, endpoint, server.catalog.http_settings())).await?)
         }
         ServingMode::Local => None,
     };
@@ -154,7 +153,7 @@ async fn serve(invocation: &Invocation<'_>, start: LoadedServer, stop: Cancellat
     }
     let output = Output::clone(output);
     let destination = ReloadDestination { live: live.clone(), output: output.clone(), dev: dev.clone() };
-    let watching = (!arguments.no_watch).then(|| start_watch(arguments, start, destination, stop.clone()));
+    let watching = (!arguments.no_watch).then(|| start_watch(arguments, server, destination, stop.clone()));
     match bound {
         Some(bound) => {
             eprint_addresses(&bound, dev.is_none(), &output);
@@ -175,15 +174,15 @@ async fn serve(invocation: &Invocation<'_>, start: LoadedServer, stop: Cancellat
 }
 
 /// What connections see of the manifest.
-fn live_catalog(arguments: &ServeArgs, start: &LoadedServer, options: ServeOptions) -> LiveCatalog {
-    if start.state_keys.is_empty() && start.catalog.asks_client() {
+fn live_catalog(arguments: &ServeArgs, server: &LoadedServer, options: ServeOptions) -> LiveCatalog {
+    if server.state_keys.is_empty() && server.catalog.asks_client() {
         tracing::info!(target: "folio::serve", "pending questions are lost on exit; use `--state-key-file` to keep them");
     }
-    let live = LiveCatalog::new(start.catalog.clone(), start.world.clone(), options);
-    if !start.state_keys.is_empty() {
-        live.set_state_keys(&start.state_keys);
+    let live = LiveCatalog::new(server.catalog.clone(), server.world.clone(), options);
+    if !server.state_keys.is_empty() {
+        live.set_state_keys(&server.state_keys);
     }
-    if matches!(start.usage, ServingMode::Http(_)) {
+    if matches!(server.usage, ServingMode::Http(_)) {
         live.confine_roots(workspace(arguments).as_deref());
     }
     live
@@ -217,16 +216,16 @@ struct ReloadDestination {
 /// Starts to watch and reload.
 fn start_watch(
     arguments: &ServeArgs,
-    start: LoadedServer,
+    server: LoadedServer,
     destination: ReloadDestination,
     stop: CancellationToken,
 ) -> WatchHandle {
-    let usage = reload_usage(arguments, &start);
-    let watch = start.built.reads.clone();
-    let load = ManifestReload::new(start.origin, usage, destination.live, destination.output)
+    let usage = reload_usage(arguments, &server);
+    let watch = server.built.dependencies.clone();
+    let load = ManifestReload::new(server.origin, usage, destination.live, destination.output)
         .with_dev(destination.dev)
-        .continue_from(start.built, start.reported);
-    let first = InitialLoad { started_at: start.started_at, watch };
+        .continue_from(server.built, server.reported);
+    let first = InitialLoad { started_at: server.started_at, watch };
     let poll = arguments.poll.map(|poll| poll.duration());
     let options =
         reload::WatchOptions { poll_interval: poll, start_delay: WATCH_START_DELAY, ..reload::WatchOptions::default() };
@@ -234,9 +233,9 @@ fn start_watch(
 }
 
 /// How reloaded catalogs will be used: some settings stay until the next start.
-fn reload_usage(arguments: &ServeArgs, start: &LoadedServer) -> ServingMode {
-    let ServingMode::Http(endpoint) = &start.usage else { return ServingMode::Local };
-    let listening = start.catalog.http_settings();
+fn reload_usage(arguments: &ServeArgs, server: &LoadedServer) -> ServingMode {
+    let ServingMode::Http(endpoint) = &server.usage else { return ServingMode::Local };
+    let listening = server.catalog.http_settings();
     let flag = arguments.http.as_ref().is_some_and(Option::is_some);
     let started = SettingsAtStart {
         listen: (!flag).then_some(listening.listen),

@@ -131,9 +131,9 @@ impl RecordedTest<'_> {
         let mut text = text.to_owned();
         for (case, mocks) in self.cases.iter().filter(|(_, mocks)| !mocks.is_empty()) {
             let at = case.map_or(at.to_owned(), |number| format!("{at}/cases/{number}"));
-            let there = document.pointer(&at).and_then(|declared| declared.get("mock"));
-            text = match there {
-                Some(there) => add_mocks(text, &format!("{at}/mock"), there, mocks)?,
+            let mocks_at = document.pointer(&at).and_then(|declared| declared.get("mock"));
+            text = match mocks_at {
+                Some(mocks_at) => add_mocks(text, &format!("{at}/mock"), mocks_at, mocks)?,
                 None => with_pair("mock", &to_value(mocks), |pair| add_pair(&text, &at, pair))?,
             };
         }
@@ -151,12 +151,12 @@ impl RecordedTest<'_> {
 fn add_mocks(
     mut text: String,
     at: &str,
-    there: &Value,
+    mocks_at: &Value,
     mocks: &IndexMap<String, Value>,
 ) -> Result<String, InsertError> {
     for (name, value) in mocks {
         let own = format!("{at}/env");
-        text = match (there.get(name), value) {
+        text = match (mocks_at.get(name), value) {
             (Some(Value::Object(_)), Value::Object(variables)) if name == "env" => {
                 let mut text = text;
                 for (name, value) in variables {

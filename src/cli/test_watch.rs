@@ -144,7 +144,7 @@ impl ReloadSource for TestReload {
         let declared = load(&self.place, &EnvSource::Test(TestEnvironment::default()));
         let environment = EnvSource::Test(test_environment(&declared));
         let built = build_loaded(load(&self.place, &environment), &self.output);
-        let mut watch = built.reads.clone();
+        let mut watch = built.dependencies.clone();
         if built.report.has_errors() {
             // A broken manifest may not reach the file with the fix, so earlier dependencies stay watched.
             watch.files.extend(self.last.files.iter().cloned());

@@ -22,9 +22,9 @@ pub(super) fn ask<T>(
     check: impl Fn(&str) -> Result<T, String>,
     output: &Output,
 ) -> anyhow::Result<T> {
-    let shown = if default.is_empty() { String::new() } else { format!(" [{default}]") };
+    let hint = if default.is_empty() { String::new() } else { format!(" [{default}]") };
     loop {
-        output.eprint(&format!("{question}{shown}: "));
+        output.eprint(&format!("{question}{hint}: "));
         let mut line = String::new();
         let count = io::stdin().lock().read_line(&mut line).context("cannot read the answer")?;
         anyhow::ensure!(count > 0, "no answer: nothing is written");

@@ -28,8 +28,8 @@ pub(super) fn run(arguments: &TrustArgs, output: &Output) -> anyhow::Result<Exit
         return Ok(Exit::Failure);
     };
     if wanted.allow.is_empty() {
-        let acts = PackGrantUses::of(&project, &lock, key, &FileBuffers::default());
-        let help = match acts.grants().join(", ") {
+        let grant_uses = PackGrantUses::load(&project, &lock, key, &FileBuffers::default());
+        let help = match grant_uses.grants().join(", ") {
             needed if needed.is_empty() => "help: it only serves texts, and needs no trust".to_owned(),
             needed => format!("help: write what it may do: `allow: [{needed}]`"),
         };
@@ -40,9 +40,9 @@ pub(super) fn run(arguments: &TrustArgs, output: &Output) -> anyhow::Result<Exit
         output.print(&format!("`{key}` is trusted already\n"))?;
         return Ok(Exit::Success);
     }
-    let acts = PackGrantUses::of(&project, &lock, key, &FileBuffers::default());
+    let grant_uses = PackGrantUses::load(&project, &lock, key, &FileBuffers::default());
     let tree = project.cache.read(&locked.digest)?;
-    output.print(&sanitize(&describe(wanted, locked, (&acts, &tree))))?;
+    output.print(&sanitize(&describe(wanted, locked, &grant_uses, &tree)))?;
     if !arguments.yes && !confirm(key, output)? {
         return Ok(Exit::Failure);
     }
@@ -84,13 +84,13 @@ fn confirm(key: &str, output: &Output) -> anyhow::Result<bool> {
 }
 
 /// What a pack is, and what it would do.
-fn describe(wanted: &LockablePack, locked: &LockedPack, (acts, tree): (&PackGrantUses, &PackTree)) -> String {
+fn describe(wanted: &LockablePack, locked: &LockedPack, grant_uses: &PackGrantUses, tree: &PackTree) -> String {
     let LockedPack { digest, files, source, .. } = locked;
     let files = count_noun(usize::try_from(*files).unwrap_or(usize::MAX), "file");
     let mut text = format!("pack `{}` from {source}\n  {}, {files}, {digest}\n", wanted.key, locked.version());
     let _ = writeln!(text, "  allowed: {}\n", names(wanted));
-    text.push_str(&acts.describe());
-    for (path, bytes) in acts.named_files(tree) {
+    text.push_str(&grant_uses.describe());
+    for (path, bytes) in grant_uses.named_files(tree) {
         match std::str::from_utf8(bytes) {
             Ok(content) => {
                 let lines: String = content.lines().map(|line| format!("    {line}\n")).collect();
@@ -100,13 +100,15 @@ fn describe(wanted: &LockablePack, locked: &LockedPack, (acts, tree): (&PackGran
         }
     }
     let allowed: Vec<&str> = wanted.allow.iter().map(|grant| grant.as_str()).collect();
-    let others: Vec<&str> = tree.files().map(|(path, _)| path).filter(|path| !acts.shows(path, tree)).collect();
+    let others: Vec<&str> = tree.files().map(|(path, _)| path).filter(|path| !grant_uses.shows(path, tree)).collect();
     if !others.is_empty() {
-        let (shown, rest) = others.split_at(others.len().min(MAX_OTHER_FILES));
+        let (listed, rest) = others.split_at(others.len().min(MAX_OTHER_FILES));
         let more = if rest.is_empty() { String::new() } else { format!(", and {} more", rest.len()) };
-        let _ = writeln!(text, "other files that its programs can read: {}{more}\n", shown.join(", "));
+        let _ = writeln!(text, "other files that its programs can read: {}{more}\n", listed.join(", "));
     }
-    for (grant, count) in acts.counts().into_iter().filter(|(title, _)| is_grant(title) && !allowed.contains(title)) {
+    for (grant, count) in
+        grant_uses.counts().into_iter().filter(|(title, _)| is_grant(title) && !allowed.contains(title))
+    {
         let _ = writeln!(text, "not allowed, and left out: {} with `{grant}`", count_noun(count, "step"));
     }
     text

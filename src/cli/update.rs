@@ -146,15 +146,11 @@ impl Change<'_> {
         let tree = |lock: &PackLock| lock.packs.get(key).and_then(|pack| self.project.cache.read(&pack.digest).ok());
         let (Some(new), old) = (tree(self.after), tree(self.before)) else { return String::new() };
         let Some(old) = old else { return "  the previous version is not in the cache\n".to_owned() };
-        let acts_before = PackGrantUses::of(self.project, &self.lock_before(key), key, &FileBuffers::default());
-        let acts_after = PackGrantUses::of(self.project, self.after, key, self.texts);
-        let mut text = unified("what it does", &acts_before.comparable(), &acts_after.comparable());
-        let named: BTreeSet<&str> = acts_before
-            .named_files(&old)
-            .into_iter()
-            .chain(acts_after.named_files(&new))
-            .map(|(path, _)| path)
-            .collect();
+        let before = PackGrantUses::load(self.project, &self.lock_before(key), key, &FileBuffers::default());
+        let after = PackGrantUses::load(self.project, self.after, key, self.texts);
+        let mut text = unified("what it does", &before.comparable(), &after.comparable());
+        let named: BTreeSet<&str> =
+            before.named_files(&old).into_iter().chain(after.named_files(&new)).map(|(path, _)| path).collect();
         let (first, rest): (Vec<&str>, Vec<&str>) =
             changed_paths(&old, &new).into_iter().partition(|path| named.contains(path));
         for path in first.into_iter().chain(rest) {

@@ -36,7 +36,7 @@ pub struct ServerEntry {
 
 impl ServerEntry {
     /// A server without variables.
-    pub fn of(name: &str, launch: Launch) -> ServerEntry {
+    pub fn new(name: &str, launch: Launch) -> ServerEntry {
         let (name, description) = (name.to_owned(), String::new());
         ServerEntry { name, description, launch, values: Vec::new(), passed_on: Vec::new() }
     }

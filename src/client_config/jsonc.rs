@@ -49,7 +49,7 @@ impl ConfigSyntax for Jsonc {
     }
 
     fn insert(&self, text: &str, path: EntryPath<'_>, value: &Value) -> Result<String, ConfigError> {
-        let style = Style::of(text);
+        let style = Style::detect(text);
         match parse(text)? {
             None => Ok(style.new_file(text, &nested(path.section, path.name, value))),
             Some(Node::Object(root)) => {
@@ -91,7 +91,7 @@ fn parse(text: &str) -> Result<Option<Node<'_>>, ConfigError> {
     let parsed = parse_to_ast(text, &collect, &OPTIONS).map_err(|error| {
         let message = error.kind().to_string();
         let mut letters = message.chars();
-        let first = letters.next().map(|letter| letter.to_ascii_lowercase());
+        let first = letters.next().map(|character| character.to_ascii_lowercase());
         ConfigError::new(first.into_iter().chain(letters).collect::<String>(), Some(error.range().start))
     })?;
     if let Some(Node::Object(root)) = &parsed.value {
@@ -147,7 +147,7 @@ struct Style {
 }
 
 impl Style {
-    fn of(text: &str) -> Style {
+    fn detect(text: &str) -> Style {
         let line_break = if text.contains("\r\n") { "\r\n" } else { "\n" };
         let indents = text.lines().map(|line| line.len() - line.trim_start_matches([' ', '\t']).len());
         let first = text.lines().zip(indents).find(|(line, indent)| {

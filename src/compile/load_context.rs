@@ -33,7 +33,7 @@ pub struct LoadContext {
     /// The programs that have a sandbox.
     pub sandboxes: Vec<SandboxUse>,
     /// What packs from elsewhere would do.
-    pub acts: Vec<GrantUse>,
+    pub grant_uses: Vec<GrantUse>,
     /// Texts that are read in the place of files.
     pub buffers: FileBuffers,
     /// The parts of the manifest, where it is recorded which of them are reached.
@@ -59,7 +59,7 @@ impl LoadContext {
             used_keys,
             commands,
             sandboxes,
-            acts,
+            grant_uses,
             buffers: _,
             coverage: _,
             decoded,
@@ -74,7 +74,7 @@ impl LoadContext {
             used_keys.len(),
             commands.len(),
             sandboxes.len(),
-            acts.len(),
+            grant_uses.len(),
             decoded.len(),
             programs.len(),
         ])

@@ -83,7 +83,7 @@ impl<'a> Compiler<'a> {
         if let Some(locked) = &self.pack.locked {
             let is_withheld = locked.withheld.contains(grant);
             let value = self.load_context.documents.json(at);
-            self.load_context.acts.push(GrantUse { key: locked.key.clone(), grant, at, value, is_withheld });
+            self.load_context.grant_uses.push(GrantUse { key: locked.key.clone(), grant, at, value, is_withheld });
         }
         self.pack.grants.allows(grant)
     }

@@ -29,7 +29,7 @@ pub struct SandboxPath {
     /// As written, or as shown.
     pub display_path: String,
     /// Where it is.
-    pub place: SandboxTarget,
+    pub target: SandboxTarget,
 }
 
 /// Where a path leads.
@@ -69,7 +69,7 @@ impl SandboxPath {
     /// A path below a folder.
     pub fn below(root: &Path, path: &Path) -> SandboxPath {
         let display_path = if path.as_os_str().is_empty() { ".".into() } else { path.to_string_lossy().into_owned() };
-        SandboxPath { display_path, place: SandboxTarget::Beneath(root.to_owned(), path.to_owned()) }
+        SandboxPath { display_path, target: SandboxTarget::Beneath(root.to_owned(), path.to_owned()) }
     }
 }
 
@@ -93,8 +93,8 @@ impl Compiler<'_> {
             return self.sandbox_variable(written);
         }
         if Path::new(written.as_str()).is_absolute() && self.pack.grants == Grants::All {
-            let place = SandboxTarget::Anywhere(written.value.clone().into());
-            return Some(SandboxPath { display_path: written.value.clone(), place });
+            let target = SandboxTarget::Anywhere(written.value.clone().into());
+            return Some(SandboxPath { display_path: written.value.clone(), target });
         }
         let path = self.resolve_path(written, written.location)?;
         if self.pack.folder.stat(&path).is_err() {
@@ -102,8 +102,8 @@ impl Compiler<'_> {
                 .help("create it first: a sandbox can only open what exists");
             return None;
         }
-        let place = SandboxTarget::Beneath(self.pack.folder.path().to_owned(), path);
-        Some(SandboxPath { display_path: written.value.clone(), place })
+        let target = SandboxTarget::Beneath(self.pack.folder.path().to_owned(), path);
+        Some(SandboxPath { display_path: written.value.clone(), target })
     }
 
     /// A path that is exactly one `{{env.NAME}}` or `{{workspace}}`.
@@ -113,7 +113,7 @@ impl Compiler<'_> {
         if let Some(workspace) = self.workspace(written) {
             return Some(SandboxPath {
                 display_path: "workspace".to_owned(),
-                place: SandboxTarget::Anywhere(workspace),
+                target: SandboxTarget::Anywhere(workspace),
             });
         }
         let template: Template<TextSlot> = self.template(written, Exposure::Private)?;
@@ -129,11 +129,11 @@ impl Compiler<'_> {
         };
         self.check_folder_variable(name, written.location)?;
         let value = self.pack.env.variables.get(name).and_then(|variable| variable.value.as_deref());
-        let place = match value {
+        let target = match value {
             Some(value) => SandboxTarget::Anywhere(self.pack.folder.path().join(value)),
             None => SandboxTarget::Unset,
         };
-        Some(SandboxPath { display_path: format!("{env}.{name}"), place })
+        Some(SandboxPath { display_path: format!("{env}.{name}"), target })
     }
 
     fn network_rules(&mut self, written: Option<&Spanned<Network>>) -> Option<NetworkRules> {

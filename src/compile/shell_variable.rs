@@ -97,7 +97,7 @@ impl Compiler<'_> {
         if any_form && (self.is_argument(name) || self.argument_locations.contains_key(name)) {
             return Some(format!("{{{{{name}}}}}"));
         }
-        let capitals = name.len() > 1 && name.chars().all(|letter| !letter.is_ascii_lowercase());
+        let capitals = name.len() > 1 && name.chars().all(|character| !character.is_ascii_lowercase());
         let variable = match check {
             ShellVariableCheck::Body => false,
             ShellVariableCheck::Listed | ShellVariableCheck::Literal => {
@@ -125,8 +125,8 @@ fn variables(text: &str) -> impl Iterator<Item = ShellVariable<'_>> {
         }
         let braces = rest.starts_with('{');
         let from = usize::from(braces);
-        let word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-        let name = rest.get(from..)?.split(|letter| !word(letter)).next().filter(|name| is_identifier(name))?;
+        let word = |character: char| character.is_ascii_alphanumeric() || character == '_';
+        let name = rest.get(from..)?.split(|character| !word(character)).next().filter(|name| is_identifier(name))?;
         let end = from + name.len();
         if braces && !rest.get(end..)?.starts_with('}') {
             return None;

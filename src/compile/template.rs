@@ -89,8 +89,8 @@ impl Compiler<'_> {
     }
 
     /// The span in a file, and that of the use of the partial that it is in.
-    fn spans_of(&self, place: TemplateSpan, at: Location) -> (Span, Option<Span>) {
-        match place {
+    fn spans_of(&self, span: TemplateSpan, at: Location) -> (Span, Option<Span>) {
+        match span {
             TemplateSpan::Template(range) => (self.span_within(at, range), None),
             TemplateSpan::Partial { name, range, used_at } => match self.pack.partials.get(&name) {
                 Some(file) => (Span::new(*file, range.start, range.end), Some(self.span_within(at, used_at))),
@@ -140,7 +140,7 @@ impl Compiler<'_> {
         for altered in altered.iter().filter(|_| is_exposed) {
             let Some(secret) = self.find_secret(std::slice::from_ref(&altered.path)) else { continue };
             let helper = &altered.helper;
-            let (span, used_at) = self.spans_of(altered.place.clone(), at);
+            let (span, used_at) = self.spans_of(altered.span.clone(), at);
             let message = format!("{secret} cannot be redacted after `{helper}` changes it");
             let diagnostic = self.error(Code::Secret, span, message);
             diagnostic
@@ -156,7 +156,7 @@ impl Compiler<'_> {
         // Where clients read the text, the secret is refused as such.
         for compared in compared.iter().filter(|_| exposure != Exposure::Client) {
             let Some(secret) = self.find_secret(&compared.paths) else { continue };
-            let (span, used_at) = self.spans_of(compared.place.clone(), at);
+            let (span, used_at) = self.spans_of(compared.span.clone(), at);
             let message = format!("`{}` compares {secret} with a value that a caller may choose", compared.helper);
             let diagnostic = self.error(Code::Secret, span, message);
             diagnostic.help("a caller could find the secret by many calls: compare it with constants only");

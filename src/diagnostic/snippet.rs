@@ -71,10 +71,10 @@ fn excerpts(sources: &SourceMap, diagnostic: &Diagnostic) -> Vec<Excerpt> {
 
 fn source_snippet(excerpt: &Excerpt) -> Element<'_> {
     let snippet = Snippet::source(excerpt.text()).path(excerpt.path()).line_start(excerpt.first_line());
-    snippet.annotations(excerpt.marks().map(annotation)).into()
+    snippet.annotations(excerpt.marks().map(|(range, mark)| annotation(range, mark))).into()
 }
 
-fn annotation((range, mark): (std::ops::Range<usize>, &Mark)) -> Annotation<'_> {
+fn annotation(range: std::ops::Range<usize>, mark: &Mark) -> Annotation<'_> {
     let kind = if mark.primary { AnnotationKind::Primary } else { AnnotationKind::Context };
     kind.span(range).label(mark.label.as_deref())
 }

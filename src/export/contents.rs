@@ -188,11 +188,11 @@ fn file_globs(excluded: &[String]) -> Result<Globs, ContentsError> {
 fn in_any_case(pattern: &str) -> String {
     let mut found = String::new();
     let mut is_class = false;
-    for letter in pattern.chars() {
-        is_class = letter == '[' || is_class && letter != ']';
-        match letter {
-            'a'..='z' if is_class => found.extend([letter, letter.to_ascii_uppercase()]),
-            'a'..='z' => found.extend(['[', letter, letter.to_ascii_uppercase(), ']']),
+    for character in pattern.chars() {
+        is_class = character == '[' || is_class && character != ']';
+        match character {
+            'a'..='z' if is_class => found.extend([character, character.to_ascii_uppercase()]),
+            'a'..='z' => found.extend(['[', character, character.to_ascii_uppercase(), ']']),
             other => found.push(other),
         }
     }

@@ -13,25 +13,33 @@ pub const DOCKER_CONTEXT: [&str; 4] = ["Dockerfile", "folio", "manifest", "cache
 /// The port on which it listens.
 const PORT: u16 = 8080;
 
+/// What is copied into an image.
+pub struct DockerFiles<'a> {
+    /// The bytes of the program.
+    pub program: Vec<u8>,
+    /// The name of the manifest's file, if it is not `folio.yaml`.
+    pub manifest: Option<&'a str>,
+    /// The folder of the manifest.
+    pub folder: Vec<ExportedFile>,
+    /// The cache of its packs.
+    pub packs: Vec<ExportedFile>,
+}
+
 /// The files of a context: a Dockerfile, the program, the folder of the manifest and its packs.
-pub fn docker_context(
-    server: &ServerDescription,
-    program: Vec<u8>,
-    (manifest, is_open): (Option<&str>, bool),
-    (folder, packs): (Vec<ExportedFile>, Vec<ExportedFile>),
-) -> Vec<ExportedFile> {
-    let dockerfile = dockerfile(server, manifest, (is_open, !packs.is_empty()));
+pub fn docker_context(server: &ServerDescription, files: DockerFiles<'_>, is_open: bool) -> Vec<ExportedFile> {
+    let DockerFiles { program, manifest, folder, packs } = files;
+    let dockerfile = dockerfile(server, manifest, is_open, !packs.is_empty());
     let below = |name: &'static str, files: Vec<ExportedFile>| {
         files.into_iter().map(move |file| ExportedFile { path: format!("{name}/{}", file.path), ..file })
     };
-    let own = [
+    let generated = [
         ExportedFile { path: "Dockerfile".to_owned(), bytes: dockerfile.into_bytes(), is_program: false },
         ExportedFile { path: "folio".to_owned(), bytes: program, is_program: true },
     ];
-    own.into_iter().chain(below("manifest", folder)).chain(below("cache", packs)).collect()
+    generated.into_iter().chain(below("manifest", folder)).chain(below("cache", packs)).collect()
 }
 
-fn dockerfile(server: &ServerDescription, manifest: Option<&str>, (is_open, has_packs): (bool, bool)) -> String {
+fn dockerfile(server: &ServerDescription, manifest: Option<&str>, is_open: bool, has_packs: bool) -> String {
     let path = manifest.map_or_else(|| "/srv/manifest".to_owned(), |name| format!("/srv/manifest/{name}"));
     let mut arguments = vec!["serve".to_owned(), path, "--http".to_owned(), format!("0.0.0.0:{PORT}")];
     arguments.push("--no-watch".to_owned());

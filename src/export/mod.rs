@@ -12,7 +12,7 @@ mod server_json;
 
 pub use contents::{ContentsError, ExportedFile, FolderChoice, FolderContents, cached_packs, collect_folder};
 pub use description::{ExportedVariable, ServerDescription, exported_variables};
-pub use docker::{DOCKER_CONTEXT, DOCKERFILE_HEADER, docker_context};
+pub use docker::{DOCKER_CONTEXT, DOCKERFILE_HEADER, DockerFiles, docker_context};
 pub use mcpb::{BundleParts, mcpb_bundle, mcpb_manifest};
 pub use program::{Platform, ProgramError, platform_of};
 pub use server_json::{ServerJsonError, ServerJsonParts, server_json};

@@ -20,7 +20,7 @@ pub(super) struct FileAttributes {
 
 impl FileAttributes {
     /// Those of a file.
-    pub(super) fn of(file: &File) -> io::Result<FileAttributes> {
+    pub(super) fn read(file: &File) -> io::Result<FileAttributes> {
         let meta = file.metadata()?;
         let names = flistxattr_to_end(file).unwrap_or_default();
         let value = |name: CString| Some((getxattr_to_end(file, &name).ok()?, name));

@@ -114,9 +114,9 @@ impl FolderBackend for DiskFolder {
             let Some(name) = name.to_str() else {
                 let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
                 let kind = if is_folder { DirEntryKind::NotUtf8Folder } else { DirEntryKind::NotUtf8File };
-                let shown = name.to_string_lossy();
-                if globs.may_match_name(&shown) {
-                    each(WalkItem { path: &join(folder, &shown), kind, stat: &|| None });
+                let name_text = name.to_string_lossy();
+                if globs.may_match_name(&name_text) {
+                    each(WalkItem { path: &join(folder, &name_text), kind, stat: &|| None });
                 }
                 continue;
             };

@@ -98,7 +98,7 @@ impl Folder {
 
     /// Whether a path leads through a link to a hidden name that is not its own.
     pub fn links_to_hidden(&self, path: &str) -> bool {
-        let is_own = |name: &str| path.split('/').any(|own| own == name);
+        let is_own = |name: &str| path.split('/').any(|segment| segment == name);
         let real = self.backend.has_link(path).then(|| self.backend.resolve_links(path)).flatten();
         real.is_some_and(|real| real.split('/').any(|name| name.starts_with('.') && !is_own(name)))
     }

@@ -98,13 +98,13 @@ pub fn mime_by_name(path: &str) -> Option<&'static str> {
     let path = Path::new(path);
     let name = path.file_name()?.to_str()?.to_ascii_lowercase();
     let extension = path.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase);
-    let own = extension.as_deref().and_then(|extension| lookup(EXTENSION_OVERRIDES, extension));
-    lookup(FILE_NAME_TYPES, &name).or(own).or_else(|| mime_guess::from_ext(&extension?).first_raw())
+    let overridden = extension.as_deref().and_then(|extension| lookup(EXTENSION_OVERRIDES, extension));
+    lookup(FILE_NAME_TYPES, &name).or(overridden).or_else(|| mime_guess::from_ext(&extension?).first_raw())
 }
 
 /// Whether a text is a MIME type (RFC 6838), with parameters or without.
 pub fn is_mime_type(text: &str) -> bool {
-    let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || "!#$&-^_.+".contains(letter);
+    let is_allowed = |character: char| character.is_ascii_alphanumeric() || "!#$&-^_.+".contains(character);
     let part = |part: &str| !part.is_empty() && part.chars().all(is_allowed);
     let essence = text.split(';').next().unwrap_or_default().trim_end();
     essence.split_once('/').is_some_and(|(kind, name)| part(kind) && part(name))

@@ -211,7 +211,7 @@ impl DirEntryName {
             .map_err(|error| fail(error.into()))?;
         let file = self.parent.open_with(&self.name, &read_options()).map_err(fail)?;
         let version = FileVersion::from_metadata(&file.metadata().map_err(fail)?);
-        let attributes = FileAttributes::of(&file).map_err(fail)?;
+        let attributes = FileAttributes::read(&file).map_err(fail)?;
         Ok(Some(OldFile { attributes, version, file: OpenFile::on_disk(&self.path, file)? }))
     }
 
@@ -237,9 +237,9 @@ impl DirEntryName {
     /// Gives the file or folder here the name of another place.
     pub(super) fn rename(&self, target: &DirEntryName, overwrite: OverwritePolicy) -> Result<(), FileError> {
         let meta = self.parent.symlink_metadata(&self.name).map_err(|source| FileError::from_io(&self.path, source))?;
-        let there = target.parent.symlink_metadata(&target.name).ok();
-        check_replaced(&meta, there.as_ref(), target, overwrite)?;
-        if there.is_some_and(|there| is_other_link(&meta, &there)) && !self.is_same(target) {
+        let existing = target.parent.symlink_metadata(&target.name).ok();
+        check_replaced(&meta, existing.as_ref(), target, overwrite)?;
+        if existing.is_some_and(|existing| is_other_link(&meta, &existing)) && !self.is_same(target) {
             // The system renames no file to another name of itself, and says that it did.
             return self.parent.remove_file(&self.name).map_err(|source| self.to_error(source));
         }
@@ -294,15 +294,15 @@ impl DirEntryName {
 /// Whether what is there may be replaced.
 fn check_replaced(
     meta: &Metadata,
-    there: Option<&Metadata>,
+    existing: Option<&Metadata>,
     target: &DirEntryName,
     overwrite: OverwritePolicy,
 ) -> Result<(), FileError> {
-    let Some(there) = there else { return Ok(()) };
+    let Some(existing) = existing else { return Ok(()) };
     match overwrite {
         OverwritePolicy::Refuse => Err(FileError::Exists(display_path(&target.path))),
-        _ if there.is_dir() && !meta.is_dir() => Err(FileError::IsFolder(display_path(&target.path))),
-        _ if !(there.is_dir() || there.is_file() || there.is_symlink()) => {
+        _ if existing.is_dir() && !meta.is_dir() => Err(FileError::IsFolder(display_path(&target.path))),
+        _ if !(existing.is_dir() || existing.is_file() || existing.is_symlink()) => {
             Err(FileError::NotAFile(display_path(&target.path)))
         }
         _ => Ok(()),
@@ -310,8 +310,8 @@ fn check_replaced(
 }
 
 /// Whether both are names of one file.
-fn is_other_link(one: &Metadata, other: &Metadata) -> bool {
-    !one.is_dir() && one.nlink() > 1 && (one.dev(), one.ino()) == (other.dev(), other.ino())
+fn is_other_link(left: &Metadata, right: &Metadata) -> bool {
+    !left.is_dir() && left.nlink() > 1 && (left.dev(), left.ino()) == (right.dev(), right.ino())
 }
 
 /// Writes it all, and counts what is written before it fails.

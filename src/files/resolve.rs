@@ -229,15 +229,15 @@ mod tests {
         prop::collection::vec((0..5u8, name, walk()), 3..9)
     }
 
-    fn grow(top: &Path, tree: &[(u8, String, String)]) {
-        let _ = fs::create_dir(top.join("a"));
+    fn grow(base: &Path, tree: &[(u8, String, String)]) {
+        let _ = fs::create_dir(base.join("a"));
         for (kind, name, target) in tree {
             // What cannot be made, as something else stands in its place, is left out.
             let _ = match kind {
-                0 => fs::create_dir_all(top.join(name)),
-                1 => fs::write(top.join(name), "x"),
-                2 => symlink(top.join(target), top.join(name)),
-                _ => symlink(target, top.join(name)),
+                0 => fs::create_dir_all(base.join(name)),
+                1 => fs::write(base.join(name), "x"),
+                2 => symlink(base.join(target), base.join(name)),
+                _ => symlink(target, base.join(name)),
             };
         }
     }
@@ -255,14 +255,14 @@ mod tests {
             walks in prop::collection::vec(walk(), PATHS),
         ) {
             let dir = tempfile::tempdir().unwrap();
-            let top = fs::canonicalize(dir.path()).unwrap().join("x/".repeat(DEPTH));
-            fs::create_dir_all(&top).unwrap();
-            grow(&top, &tree);
-            let root = top.join("a");
+            let base = fs::canonicalize(dir.path()).unwrap().join("x/".repeat(DEPTH));
+            fs::create_dir_all(&base).unwrap();
+            grow(&base, &tree);
+            let root = base.join("a");
             let Some(real) = place(&root) else { return Ok(()) };
             let roots = [root.clone()];
             for walk in &walks {
-                let path = if walk.len() % 5 == 0 { top.join(walk) } else { root.join(walk) };
+                let path = if walk.len() % 5 == 0 { base.join(walk) } else { root.join(walk) };
                 // A `/` or `/.` behind a file is no error here.
                 let there = place(&path.components().collect::<PathBuf>());
                 match resolve_within(&path, &roots) {

@@ -82,14 +82,14 @@ struct PendingFolder {
 pub(super) fn walk(backend: &dyn FolderBackend, globs: &Globs, limit: usize) -> Result<WalkOutcome, FileError> {
     let root = PendingFolder { folder: String::new(), linked: false };
     let mut walk = Walk { backend, globs, limit, seen: 0, pending: vec![root], found: WalkOutcome::default() };
-    while let Some(here) = walk.pending.pop() {
-        match backend.list(&here.folder, globs, &mut |item| walk.visit(&here, &item)) {
-            Err(_) if !here.folder.is_empty() => walk.found.skipped.push(here.folder.clone()),
+    while let Some(current) = walk.pending.pop() {
+        match backend.list(&current.folder, globs, &mut |item| walk.visit(&current, &item)) {
+            Err(_) if !current.folder.is_empty() => walk.found.skipped.push(current.folder.clone()),
             listed => listed?,
         }
         check_limit(walk.found.files.len(), limit, "matching files")?;
         check_limit(walk.seen, MAX_WALKED_NAMES, "files")?;
-        walk.found.folders.push(here.folder);
+        walk.found.folders.push(current.folder);
     }
     let mut found = walk.found;
     found.files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
@@ -114,20 +114,20 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     /// Beyond the limits, nothing more is kept.
-    fn visit(&mut self, here: &PendingFolder, item: &WalkItem<'_>) {
+    fn visit(&mut self, current: &PendingFolder, item: &WalkItem<'_>) {
         self.seen += 1;
         if self.seen > MAX_WALKED_NAMES || self.found.files.len() > self.limit {
             return;
         }
         match item.kind {
             DirEntryKind::File => self.visit_file(item),
-            DirEntryKind::Folder => self.enqueue_folder(item.path, here.linked),
+            DirEntryKind::Folder => self.enqueue_folder(item.path, current.linked),
             DirEntryKind::Other => self.skip(item.path),
             DirEntryKind::NotUtf8File => self.skip_name(item.path, self.globs.matches_normalized(item.path)),
             DirEntryKind::NotUtf8Folder => self.skip_name(item.path, self.globs.could_match_in(item.path)),
             DirEntryKind::LinkToFile | DirEntryKind::LinkToFolder if !self.globs.follow_links => self.skip(item.path),
             DirEntryKind::LinkToFile => self.visit_file(item),
-            DirEntryKind::LinkToFolder if here.linked || self.is_loop(here, item.path) => {}
+            DirEntryKind::LinkToFolder if current.linked || self.is_loop(current, item.path) => {}
             DirEntryKind::LinkToFolder => self.enqueue_folder(item.path, true),
         }
     }
@@ -171,9 +171,9 @@ impl Walk<'_> {
     }
 
     /// Whether a link leads to a folder around it, and so would repeat everything.
-    fn is_loop(&self, here: &PendingFolder, link: &str) -> bool {
+    fn is_loop(&self, current: &PendingFolder, link: &str) -> bool {
         self.backend.resolve_links(link).is_none_or(|real| {
-            let below = here.folder.strip_prefix(&real);
+            let below = current.folder.strip_prefix(&real);
             real.is_empty() || below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         })
     }

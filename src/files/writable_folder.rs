@@ -246,10 +246,10 @@ impl WritableFolder {
 
     /// Removes a file, a link itself, or an empty folder.
     pub fn remove(&self, path: &str) -> Result<(), FileError> {
-        let place = self.locate(path)?;
-        match self.is_folder(&place)? {
-            false => place.parent.remove_file(&place.name).map_err(|source| FileError::write_failed(path, source)),
-            true => place.remove_folder(),
+        let entry = self.locate(path)?;
+        match self.is_folder(&entry)? {
+            false => entry.parent.remove_file(&entry.name).map_err(|source| FileError::write_failed(path, source)),
+            true => entry.remove_folder(),
         }
     }
 
@@ -259,16 +259,16 @@ impl WritableFolder {
         path: &str,
         before: &mut dyn FnMut(RemovalStep) -> Result<(), E>,
     ) -> Result<(), E> {
-        let place = self.locate(path)?;
-        match self.is_folder(&place)? {
+        let entry = self.locate(path)?;
+        match self.is_folder(&entry)? {
             false => Ok(self.remove(path)?),
-            true => Removal { path, before }.run(&place.parent, place.name.as_ref()),
+            true => Removal { path, before }.run(&entry.parent, entry.name.as_ref()),
         }
     }
 
-    fn is_folder(&self, place: &DirEntryName) -> Result<bool, FileError> {
-        let meta = place.parent.symlink_metadata(&place.name);
-        meta.map(|meta| meta.is_dir()).map_err(|source| FileError::from_io(&place.path, source))
+    fn is_folder(&self, entry: &DirEntryName) -> Result<bool, FileError> {
+        let meta = entry.parent.symlink_metadata(&entry.name);
+        meta.map(|meta| meta.is_dir()).map_err(|source| FileError::from_io(&entry.path, source))
     }
 
     /// Makes a folder and those around it, all or none; one that exists is none of its errors.
@@ -276,20 +276,20 @@ impl WritableFolder {
         let mut made = Vec::new();
         let outcome = self.create_folders(path, &mut made);
         if outcome.is_err() {
-            made.iter().rev().for_each(|place: &DirEntryName| drop(place.parent.remove_dir(&place.name)));
+            made.iter().rev().for_each(|entry: &DirEntryName| drop(entry.parent.remove_dir(&entry.name)));
         }
         outcome
     }
 
-    fn create_folders(&self, path: &str, new: &mut Vec<DirEntryName>) -> Result<(), FileError> {
+    fn create_folders(&self, path: &str, created: &mut Vec<DirEntryName>) -> Result<(), FileError> {
         for (end, _) in path.match_indices('/').chain([(path.len(), "")]) {
             let Some(folder) = path.get(..end).filter(|folder| !folder.is_empty()) else { continue };
-            let place = self.locate(folder)?;
-            match place.parent.create_dir_with(&place.name, &DirBuilder::new()) {
+            let entry = self.locate(folder)?;
+            match entry.parent.create_dir_with(&entry.name, &DirBuilder::new()) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 made => {
                     made.map_err(|source| FileError::write_failed(folder, source))?;
-                    new.push(place);
+                    created.push(entry);
                 }
             }
         }
@@ -315,10 +315,10 @@ impl WritableFolder {
 
     /// The place of the file that a path leads to, which need not exist.
     fn target_of_links(&self, path: &str) -> Result<DirEntryName, FileError> {
-        let mut place = self.locate(path)?;
+        let mut entry = self.locate(path)?;
         let mut folder = path.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned());
         for _ in 0..MAX_LINKS {
-            let Ok(target) = place.parent.read_link_contents(&place.name) else { return Ok(place) };
+            let Ok(target) = entry.parent.read_link_contents(&entry.name) else { return Ok(entry) };
             let target = self.beneath(&folder, target).ok_or_else(|| FileError::EscapesFolder(display_path(path)))?;
             let (Some(around), Some(name)) = (target.parent(), target.file_name()) else {
                 return Err(FileError::IsFolder(display_path(path)));
@@ -326,7 +326,7 @@ impl WritableFolder {
             let (Some(around), Some(name)) = (around.to_str(), name.to_str()) else {
                 return Err(FileError::EscapesFolder(display_path(path)));
             };
-            place = self.entry_in(around, name, path)?;
+            entry = self.entry_in(around, name, path)?;
             folder = around.to_owned();
         }
         Err(FileError::NotFound(display_path(path)))

@@ -45,8 +45,8 @@ pub(super) fn parse_option(spec: &str, about: &str) -> Option<CommandOption> {
     found.retain(|(spelling, _)| is_spelling(spelling));
     let value = last_value(&found);
     // Several names of one option, or one that turns off what another turns on.
-    let rank = |(spelling, own): &&(&str, Option<OptionValue>)| {
-        (spelling.starts_with("--"), own.is_some() || !spelling.starts_with("--no-"))
+    let rank = |(spelling, option_value): &&(&str, Option<OptionValue>)| {
+        (spelling.starts_with("--"), option_value.is_some() || !spelling.starts_with("--no-"))
     };
     let best = found.iter().map(|one| rank(&one)).max()?;
     let (spelling, _) = found.iter().find(|one| rank(one) == best)?;

@@ -207,8 +207,8 @@ fn subcommand(lines: &[&str], number: usize) -> Option<Subcommand> {
 /// The first sentences at the margin that are neither usage nor a heading; of a manual page, what its `NAME` says.
 fn about(lines: &[&str]) -> String {
     if let Some(name) = lines.iter().position(|line| *line == "NAME") {
-        let said = lines.get(name + 1).and_then(|line| line.split_once(" - "));
-        return said.map(|(_, about)| about.trim().to_owned()).unwrap_or_default();
+        let name_line = lines.get(name + 1).and_then(|line| line.split_once(" - "));
+        return name_line.map(|(_, about)| about.trim().to_owned()).unwrap_or_default();
     }
     let is_prose = |line: &&&str| {
         !line.is_empty()

@@ -82,17 +82,17 @@ impl UsageLine {
             self.asks_for_words(form, words)
                 || positionals(form, words, self.has_bracketed_placeholders) != self.positionals(words)
         };
-        let shown: Vec<String> = others
+        let listed: Vec<String> = others
             .into_iter()
             .filter(is_other)
             .take(MAX_SHOWN_FORMS)
             .map(|form| format!("`{}`", plain_line(truncate(form, MAX_SHOWN_BYTES).as_ref())))
             .collect();
-        let shown = Some(shown.join(", ")).filter(|shown| !shown.is_empty())?;
+        let listed = Some(listed.join(", ")).filter(|listed| !listed.is_empty())?;
         Some(match used {
-            Some(_) => format!("the usage has other forms, such as {shown}: write a tool for each that is needed"),
+            Some(_) => format!("the usage has other forms, such as {listed}: write a tool for each that is needed"),
             None => {
-                format!("the usage requires more words, such as in {shown}: write a tool for each that you need")
+                format!("the usage requires more words, such as in {listed}: write a tool for each that you need")
             }
         })
     }
@@ -217,15 +217,15 @@ fn strip_bracket(group: &str) -> Option<(char, &str)> {
 fn split_groups(text: &str) -> Vec<String> {
     let mut depth = 0_usize;
     let mut groups: Vec<String> = vec![String::new()];
-    for letter in text.chars() {
-        depth = match letter {
+    for character in text.chars() {
+        depth = match character {
             '[' | '<' | '{' | '(' => depth + 1,
             ']' | '>' | '}' | ')' => depth.saturating_sub(1),
             _ => depth,
         };
-        match letter {
+        match character {
             ' ' if depth == 0 => groups.push(String::new()),
-            _ => groups.last_mut().into_iter().for_each(|group| group.push(letter)),
+            _ => groups.last_mut().into_iter().for_each(|group| group.push(character)),
         }
     }
     // `FILE ...` is `FILE...`.

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::LoadedPack;
-use super::foreign_rights::{self, ForeignGrants};
+use super::foreign_grants::{self, ForeignGrants};
 use super::location::MANIFEST_NAMES;
 use crate::compile::{Environment, GrantUse, LoadContext, LockedGrants, Pack};
 use crate::diagnostic::Code;
@@ -91,7 +91,7 @@ pub(super) fn load(
 ) -> Option<LoadedPack> {
     refuse_env(reference, load_context);
     let withheld = foreign_pack.locked.as_ref().map(|locked| locked.withheld.clone()).unwrap_or_default();
-    let acting = foreign_rights::read(reference, &withheld, importer, load_context);
+    let allowed = foreign_grants::read(reference, &withheld, importer, load_context);
     let names = formats.value.items();
     if names.is_empty() {
         load_context.report.error(Code::MissingKey, formats.location.span(), "empty `format`");
@@ -104,7 +104,7 @@ pub(super) fn load(
     let claims = FormatClaims::new(names).ok()?;
     let mut found = FoundPrompts::default();
     for files in claims.assign_paths(&foreign_pack.name, walk(&claims, &foreign_pack, load_context)?) {
-        let FoundPrompts { prompts, skills } = read_format(files, acting.rights, &foreign_pack, load_context);
+        let FoundPrompts { prompts, skills } = read_format(files, allowed.pack_grants, &foreign_pack, load_context);
         found.prompts.extend(prompts);
         found.skills.extend(skills);
     }
@@ -113,7 +113,7 @@ pub(super) fn load(
     }
     let (foreign_prompts, foreign_skills) = name_and_select(found, &foreign_pack, reference, load_context);
     Some(LoadedPack {
-        pack: text_pack(&foreign_pack, acting, importer),
+        pack: text_pack(&foreign_pack, allowed, importer),
         prefix: foreign_pack.prefix,
         at: reference.location,
         manifest: Manifest::default(),
@@ -160,14 +160,14 @@ fn refuse_env(reference: &Spanned<PackRef>, load_context: &mut LoadContext) {
 /// Reads all files of one format.
 fn read_format(
     files: FormatFiles,
-    rights: PackGrants,
+    grants: PackGrants,
     foreign_pack: &ForeignPack<'_>,
     load_context: &mut LoadContext,
 ) -> FoundPrompts {
     let FormatFiles { format, is_auto, paths } = files;
     let files: Vec<_> = paths.into_iter().filter_map(|path| read_file(path, foreign_pack, load_context)).collect();
     let paths: HashMap<_, _> = files.iter().map(|file| (file.id, file.path.clone())).collect();
-    let mut folder = PackFolder { name: &foreign_pack.name, files, is_auto, rights };
+    let mut folder = PackFolder { name: &foreign_pack.name, files, is_auto, grants };
     let path = |prompt: &ForeignPrompt| paths.get(&prompt.at.file()).cloned().unwrap_or_default();
     let prompts = format.read(&folder, &mut load_context.report);
     let found = FoundPrompts {
@@ -175,16 +175,16 @@ fn read_format(
         skills: format.skills(&folder),
     };
     if let Some(locked) = &foreign_pack.locked {
-        folder.rights = PackGrants { scripts: true, reads: true, is_withheld: false };
+        folder.grants = PackGrants { scripts: true, reads: true, is_withheld: false };
         let reported = load_context.report.diagnostics().len();
         let prompts = format.read(&folder, &mut load_context.report);
         load_context.report.truncate(reported);
-        load_context.acts.extend(prompts.iter().flat_map(|prompt| grant_uses_of(prompt, locked)));
+        load_context.grant_uses.extend(prompts.iter().flat_map(|prompt| grant_uses_of(prompt, locked)));
     }
     found
 }
 
-/// What a prompt of a pack from elsewhere does with all rights.
+/// What a prompt of a pack from elsewhere does with all grants.
 fn grant_uses_of(prompt: &ForeignPrompt, locked: &LockedGrants) -> Vec<GrantUse> {
     let ForeignBody::Text(text) = &prompt.body else { return Vec::new() };
     let act = |(number, action): (usize, &ForeignAction)| {
@@ -342,8 +342,8 @@ fn name_glob(written: &Spanned<String>, load_context: &mut LoadContext) -> Optio
 }
 
 /// A pack without a manifest: no variables and no partials, and at most one folder to work in.
-fn text_pack(foreign_pack: &ForeignPack<'_>, acting: ForeignGrants, importer: &Pack) -> Pack {
-    let folder = acting.workspace.is_some().then(|| {
+fn text_pack(foreign_pack: &ForeignPack<'_>, allowed: ForeignGrants, importer: &Pack) -> Pack {
+    let folder = allowed.workspace.is_some().then(|| {
         let named = |text: &str| Spanned::new(text.to_owned(), foreign_pack.path.location);
         let path = FolderSpec::Path(WORKSPACE_TEMPLATE.to_owned());
         (named(FOREIGN_WORKSPACE), Spanned::new(path, foreign_pack.path.location))
@@ -353,15 +353,15 @@ fn text_pack(foreign_pack: &ForeignPack<'_>, acting: ForeignGrants, importer: &P
         display_prefix: foreign_pack.display_path.clone(),
         engine: Engine::new(Vec::new()).0,
         partials: BTreeMap::new(),
-        grants: acting.grants,
+        grants: allowed.grants,
         locked: None,
-        sandboxes: acting.sandboxes,
+        sandboxes: allowed.sandboxes,
         env: Environment::default(),
         server: json!({ "name": null, "title": null, "version": null }),
         connections: NamedMap::new(),
         folders: folder.into_iter().collect(),
-        workspace: acting.workspace.unwrap_or_else(|| importer.workspace.clone()),
-        now: importer.now,
+        workspace: allowed.workspace.unwrap_or_else(|| importer.workspace.clone()),
+        fixed_time: importer.fixed_time,
         search_path: importer.search_path.clone(),
     }
 }

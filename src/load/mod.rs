@@ -5,7 +5,7 @@
 
 mod environment;
 mod foreign_pack;
-mod foreign_rights;
+mod foreign_grants;
 mod include;
 mod locked_pack;
 mod pack;
@@ -118,8 +118,8 @@ pub struct TestEnvironment {
     pub mocked: BTreeMap<String, String>,
     /// The number of the pack that the test is of, which alone has them.
     pub pack: usize,
-    /// The time of `now`, if it stands still.
-    pub now: Option<FixedTime>,
+    /// The time of `fixed_time`, if it stands still.
+    pub fixed_time: Option<FixedTime>,
     /// Whether the other variables of the process are set too.
     pub inherits: bool,
     /// Whether it is recorded what of the manifest is reached.
@@ -131,12 +131,12 @@ impl EnvSource {
     pub(crate) fn get(&self, name: &str) -> Option<String> {
         match self {
             EnvSource::Process => std::env::var(name).ok(),
-            EnvSource::ProcessWith(own) => own.get(name).cloned().or_else(|| std::env::var(name).ok()),
+            EnvSource::ProcessWith(value) => value.get(name).cloned().or_else(|| std::env::var(name).ok()),
             EnvSource::Fixed(variables) => variables.get(name).cloned(),
             EnvSource::Test(test) => {
                 let inherits = test.inherits || TEST_VARIABLES.contains(&name);
-                let own = test.mocked.get(name).or_else(|| test.variables.get(name)).cloned();
-                own.or_else(|| std::env::var(name).ok().filter(|_| inherits))
+                let value = test.mocked.get(name).or_else(|| test.variables.get(name)).cloned();
+                value.or_else(|| std::env::var(name).ok().filter(|_| inherits))
             }
         }
     }
@@ -151,10 +151,10 @@ impl EnvSource {
         matches!(self, EnvSource::Test(test) if test.records_coverage)
     }
 
-    /// The time of `now`, if it stands still.
+    /// The time of `fixed_time`, if it stands still.
     fn now(&self) -> Option<FixedTime> {
         match self {
-            EnvSource::Test(test) => test.now,
+            EnvSource::Test(test) => test.fixed_time,
             _ => None,
         }
     }

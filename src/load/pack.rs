@@ -209,7 +209,7 @@ fn build_pack(request: &PackRequest<'_>, manifest: &Manifest, env: Environment) 
         connections: manifest.connections.clone(),
         folders: manifest.folders.clone(),
         workspace: workspace(request.process_env),
-        now: request.process_env.now(),
+        fixed_time: request.process_env.now(),
         search_path: request.search_path.clone(),
     }
 }
@@ -242,8 +242,8 @@ fn load_includes(
     let include = manifest.include.as_ref();
     include.iter().flat_map(|paths| paths.items()).for_each(|path| include::refuse_readme(path, &mut compiler));
     let files = paths::resolve_files(include, &mut compiler);
-    let own = |path: &Path| request.manifest_names.iter().any(|name| Path::new(name) == path);
-    let others = files.iter().filter(|file| !own(&file.path));
+    let is_manifest = |path: &Path| request.manifest_names.iter().any(|name| Path::new(name) == path);
+    let others = files.iter().filter(|file| !is_manifest(&file.path));
     others.filter_map(|file| include::load_file(file, request.earlier, &mut compiler)).collect()
 }
 

@@ -31,7 +31,7 @@ pub struct ParsedFiles {
 
 impl ParsedFiles {
     /// Those of some packs.
-    pub fn of(packs: &[LoadedPack]) -> ParsedFiles {
+    pub fn from_packs(packs: &[LoadedPack]) -> ParsedFiles {
         let files = packs.iter().flat_map(|pack| &pack.entry_files).filter_map(|file| file.parsed.clone());
         ParsedFiles { by_id: files.map(|parsed| (parsed.file, parsed)).collect() }
     }

@@ -152,15 +152,15 @@ impl TypeFormatter<'_> {
         if let Some((_, name)) = QUANTITY_PATTERNS.iter().find(|(end, _)| pattern.ends_with(end)) {
             return (*name).to_owned();
         }
-        let mut shown = self.describe_kind(schema);
+        let mut description = self.describe_kind(schema);
         for (key, sign) in [("minimum", "≥"), ("maximum", "≤"), ("pattern", "as")] {
             match schema.get(key) {
-                Some(Value::String(pattern)) => drop(write!(shown, " {sign} `{}`", escape_pipes(pattern))),
-                Some(bound) => drop(write!(shown, " {sign} {bound}")),
+                Some(Value::String(pattern)) => drop(write!(description, " {sign} `{}`", escape_pipes(pattern))),
+                Some(bound) => drop(write!(description, " {sign} {bound}")),
                 None => {}
             }
         }
-        shown
+        description
     }
 
     fn describe_kind(&self, schema: &Value) -> String {
@@ -168,8 +168,8 @@ impl TypeFormatter<'_> {
             return self.describe_reference(name.rsplit('/').next().unwrap_or_default());
         }
         if let Some(choices) = ["anyOf", "oneOf"].iter().find_map(|key| schema.get(*key)).and_then(Value::as_array) {
-            let shown: Vec<String> = choices.iter().map(|choice| self.describe(choice)).collect();
-            return shown.join(" or ");
+            let description: Vec<String> = choices.iter().map(|choice| self.describe(choice)).collect();
+            return description.join(" or ");
         }
         if let Some(value) = schema.get("const") {
             return literal(value);

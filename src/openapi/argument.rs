@@ -26,7 +26,7 @@ pub(super) struct NewArgument<'a, 'd> {
     /// Its name in the request.
     pub(super) wire_name: &'a str,
     /// What it is part of, such as `query`.
-    pub(super) place: &'static str,
+    pub(super) location: &'static str,
     pub(super) schema: Value,
     pub(super) required: bool,
     pub(super) node: ApiNode<'d>,
@@ -35,7 +35,7 @@ pub(super) struct NewArgument<'a, 'd> {
 impl<'d> ToolArguments<'d> {
     /// Adds an argument, and returns its name.
     pub(super) fn add(&mut self, new: NewArgument<'_, 'd>) -> String {
-        let name = self.names.claim(new.wire_name, new.place);
+        let name = self.names.claim(new.wire_name, new.location);
         let mut schema = new.schema;
         if new.required {
             self.required.push(name.clone().into());

@@ -103,8 +103,8 @@ fn find_scheme(name: &str, at: ApiNode<'_>, document: &ApiDocument) -> Option<Sc
         _ => document.root().get("components").and_then(|components| components.get("securitySchemes")),
     };
     let Some(node) = schemes.and_then(|schemes| schemes.get(name)) else {
-        let shown = description_text::plain_line(crate::diagnostic::truncate(name, 40).as_ref());
-        document.warn_with_help(at, format!("unknown security scheme `{shown}`"), CALLED_WITHOUT_HELP);
+        let label = description_text::plain_line(crate::diagnostic::truncate(name, 40).as_ref());
+        document.warn_with_help(at, format!("unknown security scheme `{label}`"), CALLED_WITHOUT_HELP);
         return None;
     };
     let node = document.resolve(node)?;
@@ -121,20 +121,20 @@ fn credentials(node: ApiNode<'_>, document: &ApiDocument) -> Option<Credentials>
         ("http", Some("bearer"), _) => Some(Credentials::Bearer),
         ("http", Some("basic"), _) | ("basic", ..) => Some(Credentials::Basic),
         ("apiKey", _, Some("header")) if is_bearer(name, node) => Some(Credentials::Bearer),
-        ("apiKey", _, Some(place @ ("header" | "query" | "cookie"))) => api_key(place, node, document),
+        ("apiKey", _, Some(location @ ("header" | "query" | "cookie"))) => api_key(location, node, document),
         ("oauth2", ..) => client_credentials(node, document),
         _ => {
-            let shown = format!("{kind} {}", node.text("scheme").unwrap_or_default());
-            warn_untranslated(&format!("security scheme `{}`", description_text::plain_line(&shown)), node, document);
+            let label = format!("{kind} {}", node.text("scheme").unwrap_or_default());
+            warn_untranslated(&format!("security scheme `{}`", description_text::plain_line(&label)), node, document);
             None
         }
     }
 }
 
 /// A key in a place. `None` where no request can hold its name.
-fn api_key(place: &str, node: ApiNode<'_>, document: &ApiDocument) -> Option<Credentials> {
+fn api_key(location: &str, node: ApiNode<'_>, document: &ApiDocument) -> Option<Credentials> {
     let name = node.text("name").unwrap_or_default();
-    let text = match place {
+    let text = match location {
         "query" => TemplateText::literal(name).filter(|_| !name.is_empty()).map(Credentials::Query),
         _ if !is_header_name(name) => None,
         // The names of cookies have the letters of those of headers.
@@ -142,16 +142,16 @@ fn api_key(place: &str, node: ApiNode<'_>, document: &ApiDocument) -> Option<Cre
         _ => TemplateText::literal(name).map(Credentials::Header),
     };
     if text.is_none() {
-        let shown = description_text::plain_line(crate::diagnostic::truncate(name, 40).as_ref());
-        warn_untranslated(&format!("name `{shown}` of a security scheme"), node, document);
+        let label = description_text::plain_line(crate::diagnostic::truncate(name, 40).as_ref());
+        warn_untranslated(&format!("name `{label}` of a security scheme"), node, document);
     }
     text
 }
 
 /// Whether a key in `Authorization` is what everybody calls a bearer token.
 fn is_bearer(name: &str, node: ApiNode<'_>) -> bool {
-    let said = node.text("description").unwrap_or_default().to_ascii_lowercase();
-    name.eq_ignore_ascii_case("authorization") && said.contains("bearer")
+    let description = node.text("description").unwrap_or_default().to_ascii_lowercase();
+    name.eq_ignore_ascii_case("authorization") && description.contains("bearer")
 }
 
 fn client_credentials(node: ApiNode<'_>, document: &ApiDocument) -> Option<Credentials> {
@@ -166,8 +166,8 @@ fn client_credentials(node: ApiNode<'_>, document: &ApiDocument) -> Option<Crede
             Version::Swagger2 => node.text("flow").into_iter().collect(),
             _ => node.get("flows").into_iter().flat_map(ApiNode::entries).map(|(name, _)| name).collect(),
         };
-        let shown = description_text::plain_line(&flows.join("`, `"));
-        warn_untranslated(&format!("OAuth flow `{shown}`"), node, document);
+        let label = description_text::plain_line(&flows.join("`, `"));
+        warn_untranslated(&format!("OAuth flow `{label}`"), node, document);
     }
     Some(Credentials::OAuth2 { token_url: token_url? })
 }

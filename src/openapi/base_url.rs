@@ -101,7 +101,7 @@ pub(super) fn is_foreign_private(base: &str, source: Option<&Url>) -> bool {
 pub(super) fn warn_private_server(operation: &Operation<'_>, base: &str, document: &ApiDocument) {
     let servers = operation.inherited("servers", document).and_then(|servers| servers.items().next());
     let at = servers.or_else(|| document.root().get("host")).unwrap_or(operation.node);
-    let shown = crate::diagnostic::truncate(base, 120);
-    let message = format!("private server address `{shown}`: tools send requests to it from this network");
+    let truncated = crate::diagnostic::truncate(base, 120);
+    let message = format!("private server address `{truncated}`: tools send requests to it from this network");
     document.warn_with_help(at, message, "import it only if you trust who wrote the description");
 }

@@ -44,8 +44,8 @@ pub fn plain(text: &str, max_chars: usize) -> String {
     for (pattern, left) in MARKUP_PATTERNS.iter() {
         text = pattern.replace_all(&text, *left).into_owned();
     }
-    for (entity, letter) in ENTITIES {
-        text = text.replace(entity, letter);
+    for (entity, character) in ENTITIES {
+        text = text.replace(entity, character);
     }
     let paragraph = text.split("\n\n").map(one_line).find(|paragraph| paragraph.chars().any(char::is_alphanumeric));
     shorten(&paragraph.unwrap_or_default(), max_chars)

@@ -42,7 +42,7 @@ pub(super) struct ApiDocument {
     /// Descriptions in plain words, by the addresses of the values that have them.
     pub(super) prose: RefCell<HashMap<usize, String>>,
     /// How many schemas were translated for all tools together.
-    pub(super) schemas: Cell<usize>,
+    pub(super) schema_count: Cell<usize>,
     /// The schemas that are built on others, once they were asked for.
     subtypes: OnceCell<SubtypeNames>,
 }
@@ -98,8 +98,8 @@ impl<'d> ApiNode<'d> {
 
 impl ApiDocument {
     pub(super) fn new(version: Version, files: Vec<DocumentFile>, documents: Documents) -> ApiDocument {
-        let (warnings, prose, schemas) = (RefCell::default(), RefCell::default(), Cell::default());
-        ApiDocument { version, files, documents, warnings, prose, schemas, subtypes: OnceCell::new() }
+        let (warnings, prose, schema_count) = (RefCell::default(), RefCell::default(), Cell::default());
+        ApiDocument { version, files, documents, warnings, prose, schema_count, subtypes: OnceCell::new() }
     }
 
     /// The schemas of a file, by their names.
@@ -161,15 +161,15 @@ impl ApiDocument {
     }
 
     fn warn_unresolved(&self, at: ApiNode<'_>, reference: &str) {
-        let shown = crate::diagnostic::truncate(reference, 120);
+        let truncated = crate::diagnostic::truncate(reference, 120);
         let at = at.get("$ref").unwrap_or(at);
         match reference.contains("://") {
             true => self.warn_with_help(
                 at,
-                format!("remote `$ref` `{shown}` is not fetched"),
+                format!("remote `$ref` `{truncated}` is not fetched"),
                 "save the file beside the description, and refer to it by its name",
             ),
-            false => self.warn(at, Code::UnknownReference, format!("unresolved `$ref` `{shown}`")),
+            false => self.warn(at, Code::UnknownReference, format!("unresolved `$ref` `{truncated}`")),
         }
     }
 
@@ -238,15 +238,15 @@ fn group(warnings: Vec<Warning>) -> Vec<(Warning, usize)> {
 }
 
 /// Fills in the JSON pointers of the values that are asked for by their addresses.
-fn find_pointers(value: &Value, here: &mut String, wanted: &mut HashMap<usize, Option<String>>) {
+fn find_pointers(value: &Value, pointer: &mut String, wanted: &mut HashMap<usize, Option<String>>) {
     if let Some(found) = wanted.get_mut(&std::ptr::from_ref(value).addr()) {
-        *found = Some(here.clone());
+        *found = Some(pointer.clone());
     }
     let mut visit = |key: &str, inner: &Value| {
-        let length = here.len();
-        push_segment(here, key);
-        find_pointers(inner, here, wanted);
-        here.truncate(length);
+        let length = pointer.len();
+        push_segment(pointer, key);
+        find_pointers(inner, pointer, wanted);
+        pointer.truncate(length);
     };
     match value {
         Value::Array(items) => items.iter().enumerate().for_each(|(index, item)| visit(&index.to_string(), item)),

@@ -280,13 +280,13 @@ pub(super) fn manifest(
     document: &ApiDocument,
 ) -> GeneratedFile {
     let info = document.root().get("info");
-    let said = |key: &str| info.and_then(|info| info.text(key)).unwrap_or_default();
+    let field = |key: &str| info.and_then(|info| info.text(key)).unwrap_or_default();
     let mut keys = Map::new();
     keys.insert("name".to_owned(), server.into());
     for (key, text) in [
-        ("title", description_text::plain_line(&description_text::plain(said("title"), 80))),
-        ("version", description_text::plain_line(said("version"))),
-        ("description", description_text::as_template(&description_text::summarize("", said("description")))),
+        ("title", description_text::plain_line(&description_text::plain(field("title"), 80))),
+        ("version", description_text::plain_line(field("version"))),
+        ("description", description_text::as_template(&description_text::summarize("", field("description")))),
     ] {
         if !text.is_empty() {
             keys.insert(key.to_owned(), text.into());

@@ -45,20 +45,20 @@ impl Names {
 pub fn kebab(text: &str, max_chars: usize) -> String {
     let mut name = String::new();
     let letters: Vec<char> = text.chars().take(4 * MAX_NAME_CHARS).collect();
-    for (at, letter) in letters.iter().enumerate() {
+    for (at, character) in letters.iter().enumerate() {
         let before = at.checked_sub(1).and_then(|before| letters.get(before)).copied().unwrap_or(' ');
         let after = letters.get(at + 1).copied().unwrap_or(' ');
-        if !letter.is_ascii_alphanumeric() {
+        if !character.is_ascii_alphanumeric() {
             push_dash(&mut name);
             continue;
         }
         // `listPets` and `HTTPServer` have a word that begins here.
-        let begins = letter.is_ascii_uppercase() && (before.is_ascii_lowercase() || before.is_ascii_digit());
-        let ends_capitals = letter.is_ascii_uppercase() && before.is_ascii_uppercase() && after.is_ascii_lowercase();
+        let begins = character.is_ascii_uppercase() && (before.is_ascii_lowercase() || before.is_ascii_digit());
+        let ends_capitals = character.is_ascii_uppercase() && before.is_ascii_uppercase() && after.is_ascii_lowercase();
         if begins || ends_capitals {
             push_dash(&mut name);
         }
-        name.push(letter.to_ascii_lowercase());
+        name.push(character.to_ascii_lowercase());
     }
     truncate_name(&name, max_chars).to_owned()
 }
@@ -164,16 +164,16 @@ pub struct ArgumentNames {
 
 impl ArgumentNames {
     /// The name under which templates and clients know a parameter: its own, wherever that can be.
-    pub fn claim(&mut self, wire_name: &str, place: &str) -> String {
-        let own = identifier(wire_name);
-        for name in [own.clone(), format!("{place}_{own}").trim_end_matches('_').to_owned()] {
+    pub fn claim(&mut self, wire_name: &str, location: &str) -> String {
+        let base = identifier(wire_name);
+        for name in [base.clone(), format!("{location}_{base}").trim_end_matches('_').to_owned()] {
             if is_free(&name) && self.existing.insert(name.clone()) {
                 return name;
             }
         }
         loop {
             self.last_number += 1;
-            let name = format!("{place}_{own}_{}", self.last_number + 1).replace("__", "_");
+            let name = format!("{location}_{base}_{}", self.last_number + 1).replace("__", "_");
             if self.existing.insert(name.clone()) {
                 return name;
             }

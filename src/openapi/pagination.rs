@@ -37,7 +37,7 @@ pub(super) fn find_pagination<'d>(
     let answer = success.schema.and_then(|schema| document.resolve(schema));
     let parameters = operation.parameters(document);
     let query: Vec<&str> =
-        parameters.iter().filter(|known| known.place == ParameterLocation::Query).map(|known| known.name).collect();
+        parameters.iter().filter(|known| known.location == ParameterLocation::Query).map(|known| known.name).collect();
     // Without a list in it, an answer is no page, whatever it links to.
     let items = answer.and_then(|answer| item_list(answer, document))?;
     let answer = answer?;
@@ -52,7 +52,7 @@ pub(super) fn find_pagination<'d>(
         return Some(pages([("cursor", cursor.as_str()), ("parameter", parameter)], Some(items)));
     }
     let in_query = |names: &[&str]| {
-        parameters.iter().find(|known| known.place == ParameterLocation::Query && names.contains(&known.name))
+        parameters.iter().find(|known| known.location == ParameterLocation::Query && names.contains(&known.name))
     };
     let size = in_query(SIZE_PARAMETERS)?;
     let items = Some(items).filter(|items| !items.is_empty());

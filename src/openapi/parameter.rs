@@ -44,7 +44,7 @@ pub(super) struct Parameter<'d> {
     pub(super) node: ApiNode<'d>,
     /// Its name in the request.
     pub(super) name: &'d str,
-    pub(super) place: ParameterLocation,
+    pub(super) location: ParameterLocation,
     pub(super) required: bool,
     pub(super) description: &'d str,
     /// Its schema: in Swagger 2 the parameter itself.
@@ -81,8 +81,8 @@ impl ParameterLocation {
 }
 
 impl PathStyle {
-    fn read(node: ApiNode<'_>, place: ParameterLocation) -> PathStyle {
-        match node.text("style").filter(|_| place == ParameterLocation::Path) {
+    fn read(node: ApiNode<'_>, location: ParameterLocation) -> PathStyle {
+        match node.text("style").filter(|_| location == ParameterLocation::Path) {
             Some("label") => PathStyle::Label,
             Some("matrix") => PathStyle::Matrix,
             _ => PathStyle::Simple,
@@ -107,7 +107,7 @@ pub(super) fn read_parameters<'d>(
             break;
         }
         let Some(parameter) = read_parameter(node, document) else { continue };
-        let same = |other: &Parameter<'_>| other.place == parameter.place && other.name == parameter.name;
+        let same = |other: &Parameter<'_>| other.location == parameter.location && other.name == parameter.name;
         match found.iter_mut().find(|other| same(other)) {
             Some(inherited) => *inherited = parameter,
             None => found.push(parameter),
@@ -132,12 +132,12 @@ fn read_parameter<'d>(node: ApiNode<'d>, document: &'d ApiDocument) -> Option<Pa
     if matches!(written, "body" | "formData") {
         return None;
     }
-    let Some(place) = ParameterLocation::parse(written) else {
-        let shown = crate::diagnostic::truncate(written, 40);
-        document.warn(node, Code::Unimplemented, format!("unsupported parameter location `{shown}`"));
+    let Some(location) = ParameterLocation::parse(written) else {
+        let truncated = crate::diagnostic::truncate(written, 40);
+        document.warn(node, Code::Unimplemented, format!("unsupported parameter location `{truncated}`"));
         return None;
     };
-    if place == ParameterLocation::Header && is_set_elsewhere(name) {
+    if location == ParameterLocation::Header && is_set_elsewhere(name) {
         return None;
     }
     let content = node.get("content").and_then(|content| content.entries().next());
@@ -148,12 +148,12 @@ fn read_parameter<'d>(node: ApiNode<'d>, document: &'d ApiDocument) -> Option<Pa
     Some(Parameter {
         node,
         name,
-        place,
-        required: place == ParameterLocation::Path || node.flag("required") == Some(true),
+        location,
+        required: location == ParameterLocation::Path || node.flag("required") == Some(true),
         description: node.text("description").unwrap_or_default(),
         schema,
-        style: read_style(node, place, document),
-        path_style: PathStyle::read(node, place),
+        style: read_style(node, location, document),
+        path_style: PathStyle::read(node, location),
         explodes: node.flag("explode") == Some(true),
         is_json: content.is_some_and(|(media_type, _)| is_json(media_type)),
         keeps_slashes: node.flag("x-multi-segment") == Some(true) || node.flag("allowReserved") == Some(true),
@@ -171,17 +171,18 @@ pub(super) fn form_style(node: ApiNode<'_>, document: &ApiDocument) -> Parameter
     read_style(node, ParameterLocation::Query, document)
 }
 
-fn read_style(node: ApiNode<'_>, place: ParameterLocation, document: &ApiDocument) -> ParameterStyle {
+fn read_style(node: ApiNode<'_>, location: ParameterLocation, document: &ApiDocument) -> ParameterStyle {
     if document.version == Version::Swagger2 {
-        return collection_style(node, place, document);
+        return collection_style(node, location, document);
     }
-    let default = if matches!(place, ParameterLocation::Query | ParameterLocation::Cookie) { "form" } else { "simple" };
+    let default =
+        if matches!(location, ParameterLocation::Query | ParameterLocation::Cookie) { "form" } else { "simple" };
     let style = node.text("style").unwrap_or(default);
     let explode = node.flag("explode").unwrap_or(style == "form");
     match style {
-        "form" if explode && place == ParameterLocation::Query => ParameterStyle::Repeated,
+        "form" if explode && location == ParameterLocation::Query => ParameterStyle::Repeated,
         "form" | "simple" => ParameterStyle::Joined(","),
-        "label" | "matrix" if place == ParameterLocation::Path => ParameterStyle::Joined(","),
+        "label" | "matrix" if location == ParameterLocation::Path => ParameterStyle::Joined(","),
         "spaceDelimited" => ParameterStyle::Joined(" "),
         "pipeDelimited" => ParameterStyle::Joined("|"),
         "deepObject" => ParameterStyle::DeepObject,
@@ -192,9 +193,9 @@ fn read_style(node: ApiNode<'_>, place: ParameterLocation, document: &ApiDocumen
     }
 }
 
-fn collection_style(node: ApiNode<'_>, place: ParameterLocation, document: &ApiDocument) -> ParameterStyle {
+fn collection_style(node: ApiNode<'_>, location: ParameterLocation, document: &ApiDocument) -> ParameterStyle {
     match node.text("collectionFormat").unwrap_or("csv") {
-        "multi" if place == ParameterLocation::Query => ParameterStyle::Repeated,
+        "multi" if location == ParameterLocation::Query => ParameterStyle::Repeated,
         "csv" | "multi" => ParameterStyle::Joined(","),
         "ssv" => ParameterStyle::Joined(" "),
         "tsv" => ParameterStyle::Joined("\t"),
@@ -207,7 +208,7 @@ fn collection_style(node: ApiNode<'_>, place: ParameterLocation, document: &ApiD
 }
 
 fn warn_style(style: &str, at: ApiNode<'_>, document: &ApiDocument) {
-    let shown = crate::diagnostic::truncate(style, 40);
-    let message = format!("unsupported parameter style `{shown}`");
+    let truncated = crate::diagnostic::truncate(style, 40);
+    let message = format!("unsupported parameter style `{truncated}`");
     document.warn_with_help(at, message, "it is written as `simple`: elements with commas between them");
 }

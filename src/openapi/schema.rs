@@ -51,7 +51,7 @@ pub(super) struct Translator<'d> {
     count: usize,
     nesting: usize,
     /// Whether something was too deep or too much.
-    pub(super) is_cut: bool,
+    pub(super) is_truncated: bool,
     /// Whether the next schema is what others are built on, and none of these stands for it.
     is_base: bool,
 }
@@ -66,7 +66,7 @@ impl<'d> Translator<'d> {
             in_progress: Vec::new(),
             count: 0,
             nesting: 0,
-            is_cut: false,
+            is_truncated: false,
             is_base: false,
         }
     }
@@ -74,11 +74,11 @@ impl<'d> Translator<'d> {
     /// Translates a schema.
     pub(super) fn translate(&mut self, node: ApiNode<'d>) -> Value {
         if self.is_over_limit() || self.nesting >= MAX_NESTING {
-            self.is_cut = true;
+            self.is_truncated = true;
             return Value::Object(Map::new());
         }
         self.count += 1;
-        self.document.schemas.update(|count| count + 1);
+        self.document.schema_count.update(|count| count + 1);
         self.nesting += 1;
         let translated = match node.value {
             Value::Bool(false) => object([("not", Value::Object(Map::new()))]),
@@ -92,7 +92,7 @@ impl<'d> Translator<'d> {
 
     /// Whether nothing more may be translated.
     fn is_over_limit(&self) -> bool {
-        self.count >= MAX_SCHEMAS || self.document.schemas.get() >= MAX_ALL_SCHEMAS
+        self.count >= MAX_SCHEMAS || self.document.schema_count.get() >= MAX_ALL_SCHEMAS
     }
 
     fn translate_reference(&mut self, node: ApiNode<'d>) -> Value {
@@ -188,7 +188,7 @@ impl<'d> Translator<'d> {
         let mut properties = Map::new();
         for (name, property) in node.get("properties").into_iter().flat_map(ApiNode::entries) {
             if self.is_over_limit() {
-                self.is_cut = true;
+                self.is_truncated = true;
                 break;
             }
             if name.len() > MAX_PROPERTY_BYTES {
@@ -229,8 +229,8 @@ impl<'d> Translator<'d> {
     /// Whether a property is part of answers alone, or of requests alone, and this is the other.
     fn is_excluded(&self, property: ApiNode<'d>) -> bool {
         let key = if self.direction == Direction::Input { "readOnly" } else { "writeOnly" };
-        let said = |node: ApiNode<'_>| node.flag(key) == Some(true);
-        said(property) || property.get("$ref").is_some() && self.document.resolve(property).is_some_and(said)
+        let is_set = |node: ApiNode<'_>| node.flag(key) == Some(true);
+        is_set(property) || property.get("$ref").is_some() && self.document.resolve(property).is_some_and(is_set)
     }
 
     /// Schemas that hold for a part of a value.
@@ -357,8 +357,8 @@ impl<'d> Translator<'d> {
         let Some(list) = node.get("allOf") else { return schema };
         let translated: Vec<Value> =
             list.items().take(MAX_SCHEMAS).map(|alternative| self.translate_part(alternative)).collect();
-        let own = (!schema.is_empty()).then(|| Value::Object(schema.clone()));
-        let opened: Vec<Value> = translated.iter().map(|part| self.resolve_definition(part)).chain(own).collect();
+        let rest = (!schema.is_empty()).then(|| Value::Object(schema.clone()));
+        let opened: Vec<Value> = translated.iter().map(|part| self.resolve_definition(part)).chain(rest).collect();
         if let Some(merged) = merge_objects(&opened) {
             return merged;
         }

@@ -37,13 +37,13 @@ struct Loader<'s> {
     files: Vec<DocumentFile>,
     documents: Documents,
     /// How many bytes may still be read.
-    left: u64,
+    remaining_bytes: u64,
 }
 
 /// Loads a description. `None` where it is none: then the report says why.
 pub(super) fn load(source: &Source, report: &mut Report) -> Option<ApiDocument> {
-    let left = MAX_DESCRIPTION_BYTES.saturating_sub(source.bytes.len() as u64);
-    let mut loader = Loader { source, report, files: Vec::new(), documents: Documents::default(), left };
+    let remaining_bytes = MAX_DESCRIPTION_BYTES.saturating_sub(source.bytes.len() as u64);
+    let mut loader = Loader { source, report, files: Vec::new(), documents: Documents::default(), remaining_bytes };
     let own_name = source.name.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
     loader.add(own_name, &source.name, &source.bytes)?;
     let root = loader.files.first()?;
@@ -53,9 +53,9 @@ pub(super) fn load(source: &Source, report: &mut Report) -> Option<ApiDocument> 
 }
 
 impl Loader<'_> {
-    fn add(&mut self, path: String, shown: &str, bytes: &[u8]) -> Option<()> {
+    fn add(&mut self, path: String, display_path: &str, bytes: &[u8]) -> Option<()> {
         let before = self.report.diagnostics().len();
-        let file = decode(bytes, shown, self.report)?;
+        let file = decode(bytes, display_path, self.report)?;
         let is_json = bytes.iter().find(|byte| !byte.is_ascii_whitespace()).is_some_and(|first| *first == b'{');
         let parser = if is_json { parse_json } else { parse };
         let document = parser(file, self.report)?;
@@ -87,8 +87,8 @@ impl Loader<'_> {
         if let Some(bytes) = self.source.fetched.get(&path) {
             return self.add(path, &shown, bytes);
         }
-        let bytes = self.source.folder.as_ref()?.read(Path::new(&path), self.left).ok()?;
-        self.left = self.left.saturating_sub(bytes.len() as u64);
+        let bytes = self.source.folder.as_ref()?.read(Path::new(&path), self.remaining_bytes).ok()?;
+        self.remaining_bytes = self.remaining_bytes.saturating_sub(bytes.len() as u64);
         self.add(path, &shown, &bytes)
     }
 }
@@ -97,8 +97,8 @@ impl Loader<'_> {
 pub(super) fn referenced_files(path: &str, bytes: &[u8]) -> Vec<String> {
     let mut report = Report::default();
     let source = Source { name: path.to_owned(), bytes: Vec::new(), folder: None, fetched: HashMap::new(), url: None };
-    let (files, documents, left) = (Vec::new(), Documents::default(), 0);
-    let mut loader = Loader { source: &source, report: &mut report, files, documents, left };
+    let (files, documents, remaining_bytes) = (Vec::new(), Documents::default(), 0);
+    let mut loader = Loader { source: &source, report: &mut report, files, documents, remaining_bytes };
     let mut found = Vec::new();
     if loader.add(path.to_owned(), path, bytes).is_some() {
         loader.files.iter().for_each(|file| find_files(&file.value, &file.path, &mut found));
@@ -121,9 +121,9 @@ fn find_files(value: &Value, from: &str, found: &mut Vec<String>) {
 }
 
 fn version_of(value: &Value, root: Location, report: &mut Report) -> Option<Version> {
-    let said = |key: &str| value.get(key).map(|said| said.as_str().map_or_else(|| said.to_string(), str::to_owned));
+    let field = |key: &str| value.get(key).map(|field| field.as_str().map_or_else(|| field.to_string(), str::to_owned));
     let span = Span::start_of(root.file());
-    let version = match (said("openapi"), said("swagger")) {
+    let version = match (field("openapi"), field("swagger")) {
         (Some(version), _) if version.starts_with("3.") => {
             warn_unknown_version(&version, span, report);
             Version::OpenApi3

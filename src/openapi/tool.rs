@@ -22,7 +22,7 @@ pub(super) fn build_tool<'d>(operation: &Operation<'d>, connection: &str, docume
     request.set_page_parameter(pagination.as_ref().and_then(|pages| pages.get("page")?.as_str().map(str::to_owned)));
     request.add_operation(operation)?;
     let (arguments, translator) = (std::mem::take(&mut request.arguments), &mut request.translator);
-    if translator.is_cut {
+    if translator.is_truncated {
         document.warn(
             operation.node,
             Code::TooLarge,
@@ -31,7 +31,7 @@ pub(super) fn build_tool<'d>(operation: &Operation<'d>, connection: &str, docume
     }
     let definitions = std::mem::take(&mut translator.definitions);
     let mut tool = Map::new();
-    tool.insert("description".to_owned(), description(operation, &request.limits).into());
+    tool.insert("description".to_owned(), description(operation, &request.limitations).into());
     tool.extend(annotations(operation.method).map(|hints| ("annotations".to_owned(), hints)));
     tool.extend(arguments.into_key(definitions, document).map(|(key, value)| (key.to_owned(), value)));
     let mut http = Map::new();
@@ -47,13 +47,13 @@ pub(super) fn build_tool<'d>(operation: &Operation<'d>, connection: &str, docume
 }
 
 /// What a tool does, and what of the operation it cannot do.
-fn description(operation: &Operation<'_>, limits: &[String]) -> String {
+fn description(operation: &Operation<'_>, limitations: &[String]) -> String {
     let text = description_text::summarize(operation.summary, operation.description);
     let mut text = match text.is_empty() {
         true => description_text::plain_line(&format!("{} {}", operation.method, operation.path)),
         false => text,
     };
-    for limit in limits {
+    for limit in limitations {
         text.push_str(if text.ends_with(['.', '!', '?', '…']) { " " } else { ". " });
         text.push_str(limit);
     }
@@ -74,7 +74,7 @@ fn output_schema<'d>(success: &Success<'d>, operation: &Operation<'d>, document:
     let mut translator = Translator::new(document, Direction::Output);
     let translated = translator.translate(success.schema?);
     let Value::Object(mut schema) = translator.resolve_definition(&translated) else { return None };
-    if translator.is_cut || schema.get("type").is_none_or(|kind| kind != "object") || schema.len() == 1 {
+    if translator.is_truncated || schema.get("type").is_none_or(|kind| kind != "object") || schema.len() == 1 {
         return None;
     }
     if !translator.definitions.is_empty() {

@@ -133,13 +133,13 @@ pub(super) fn scalar(text: &str, in_flow: bool) -> String {
 
 fn is_plain(text: &str, in_flow: bool) -> bool {
     let starts = text.starts_with(|first: char| first.is_alphabetic() || matches!(first, '_' | '/' | '$' | '('));
-    let letter = |c: char| {
+    let character = |c: char| {
         c.is_alphanumeric()
             || matches!(c, ' ' | '_' | '-' | '.' | '/' | '(' | ')' | '$' | '+' | '\'' | ';' | '=' | '…' | '’' | '–')
             || (!in_flow && matches!(c, ',' | '!' | '?' | '"' | '&' | '*' | '%' | '<' | '>'))
     };
     let colons = text.split(": ").count() == 1 && !text.ends_with(':') && !(in_flow && text.contains(':'));
-    let lettered = text.chars().all(|c| letter(c) || c == ':');
+    let lettered = text.chars().all(|c| character(c) || c == ':');
     starts && lettered && colons && !text.ends_with(' ') && !text.contains("  ") && !is_other_value(text)
 }
 
@@ -153,31 +153,31 @@ fn is_other_value(text: &str) -> bool {
 fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
-    for letter in text.chars() {
-        match letter {
+    for character in text.chars() {
+        match character {
             '"' => out.push_str("\\\""),
             '\\' => out.push_str("\\\\"),
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
             ' ' => out.push(' '),
-            letter if is_hidden(letter) => out.push_str(&escape(letter)),
-            letter => out.push(letter),
+            character if is_hidden(character) => out.push_str(&escape(character)),
+            character => out.push(character),
         }
     }
     out.push('"');
     out
 }
 
-fn is_hidden(letter: char) -> bool {
-    letter.is_control()
-        || letter.is_whitespace()
-        || matches!(letter, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+fn is_hidden(character: char) -> bool {
+    character.is_control()
+        || character.is_whitespace()
+        || matches!(character, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff0}'..='\u{ffff}' | '\u{e0000}'..='\u{e007f}')
 }
 
-fn escape(letter: char) -> String {
-    match u32::from(letter) {
+fn escape(character: char) -> String {
+    match u32::from(character) {
         code @ 0..=0xff => format!("\\x{code:02x}"),
         code @ 0..=0xffff => format!("\\u{code:04x}"),
         code => format!("\\U{code:08x}"),

@@ -35,7 +35,7 @@ impl PackFormat for AgentSkills {
                 return None;
             }
             let name = skill_name(folder_of(&file.path), folder.name);
-            Some(read_command(name, &markdown, ActionReader::new(file, Some(markdown.start), folder.rights, report)))
+            Some(read_command(name, &markdown, ActionReader::new(file, Some(markdown.start), folder.grants, report)))
         };
         folder.files.iter().filter_map(&mut read).collect()
     }

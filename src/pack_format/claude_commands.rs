@@ -35,7 +35,7 @@ impl PackFormat for ClaudeCommands {
         let mut read = |file: &ForeignFile| {
             let markdown = read_markdown(file, report)?;
             let name = path_below(&file.path, "commands", ".md").to_owned();
-            Some(read_command(name, &markdown, ActionReader::new(file, Some(markdown.start), folder.rights, report)))
+            Some(read_command(name, &markdown, ActionReader::new(file, Some(markdown.start), folder.grants, report)))
         };
         folder.files.iter().filter_map(&mut read).collect()
     }
@@ -221,7 +221,7 @@ fn file_at(
 ) -> Option<PlaceholderMatch> {
     let is_apart = body.get(..start)?.chars().next_back().is_none_or(char::is_whitespace);
     let rest = body.get(start..)?.strip_prefix('@').filter(|_| is_apart)?;
-    let written = rest.split(|letter: char| letter.is_whitespace() || letter == '`').next()?;
+    let written = rest.split(|character: char| character.is_whitespace() || character == '`').next()?;
     let path = written.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', '"', '\'', '*', '>']);
     let end = start + 1 + path.len();
     if path.is_empty() || !actions.may_read(path, start..end) {

@@ -3,7 +3,7 @@
 use super::command_risk::guarded_values;
 use super::markers::PlaceholderMatch;
 use super::prompt::{ActionValue, ForeignAction, ForeignText, TextPiece, ValueSource};
-use super::shell_commands::{MarkerPlace, WordValue};
+use super::shell_commands::{ValueMarker, WordValue};
 use super::shell_context::{ShellContext, shell_contexts};
 use super::{ForeignFile, PackGrants};
 use crate::diagnostic::{Code, Report, Span};
@@ -17,7 +17,7 @@ const MAX_SHOWN_CHARS: usize = 60;
 
 /// What the actions of one prompt need, as it is read.
 pub(super) struct ActionReader<'r> {
-    rights: PackGrants,
+    grants: PackGrants,
     file: &'r ForeignFile,
     /// Where the text begins in its file, if it stands there as it is.
     body_start: Option<usize>,
@@ -50,11 +50,11 @@ impl<'r> ActionReader<'r> {
     pub(super) fn new(
         file: &'r ForeignFile,
         body_start: Option<usize>,
-        rights: PackGrants,
+        grants: PackGrants,
         report: &'r mut Report,
     ) -> ActionReader<'r> {
         ActionReader {
-            rights,
+            grants,
             file,
             body_start,
             report,
@@ -80,25 +80,25 @@ impl<'r> ActionReader<'r> {
         if !self.admits_another() {
             return PlaceholderMatch::literal(body, written.start, written.end);
         }
-        if !self.rights.scripts {
+        if !self.grants.scripts {
             let message = format!("command `{}` not run: missing grant `script`", shown_command(written.text));
-            self.note(self.place(written.start..written.end, written.text), message, "script");
+            self.note(self.span_of(written.start..written.end, written.text), message, "script");
             return PlaceholderMatch::literal(body, written.start, written.end);
         }
-        let (mut variables, mut places) = (Vec::new(), Vec::new());
+        let (mut variables, mut markers) = (Vec::new(), Vec::new());
         let mut script = shell_script(written.text, written.has_markers_in_single_quotes, &mut |at| {
             let marker = find(at)?;
             variables.push(marker.variable.clone());
             let name = marker.variable.name.clone();
-            places.push(MarkerPlace { range: at..marker.end, name, is_words: marker.is_words });
+            markers.push(ValueMarker { range: at..marker.end, name, is_words: marker.is_words });
             Some(marker)
         });
-        if !places.is_empty() {
-            let Some(guarded) = guarded_values(written.text, &places) else {
+        if !markers.is_empty() {
+            let Some(guarded) = guarded_values(written.text, &markers) else {
                 self.warn_of_code(written);
                 return PlaceholderMatch::literal(body, written.start, written.end);
             };
-            script = split_values(&places) + &guards(&guarded) + &script;
+            script = split_values(&markers) + &guards(&guarded) + &script;
         }
         for variable in variables {
             if !self.variables.contains(&variable) {
@@ -107,7 +107,7 @@ impl<'r> ActionReader<'r> {
         }
         let action = self.actions.len();
         self.actions.push(ForeignAction::Script(script));
-        self.spans.push(self.place(written.start..written.end, written.text));
+        self.spans.push(self.span_of(written.start..written.end, written.text));
         PlaceholderMatch { end: written.end, piece: TextPiece::Outcome { action, absent: Vec::new() } }
     }
 
@@ -126,12 +126,12 @@ impl<'r> ActionReader<'r> {
         if !self.admits_another() {
             return false;
         }
-        if self.rights.reads {
-            self.spans.push(self.place(at, path));
+        if self.grants.reads {
+            self.spans.push(self.span_of(at, path));
         } else if path.contains(['/', '.']) {
-            self.note(self.place(at, path), format!("file `{path}` not read: missing grant `read`"), "read");
+            self.note(self.span_of(at, path), format!("file `{path}` not read: missing grant `read`"), "read");
         }
-        self.rights.reads
+        self.grants.reads
     }
 
     /// The piece for a file with this path; without the file, `absent` stands there.
@@ -148,14 +148,14 @@ impl<'r> ActionReader<'r> {
     /// Reports a command that is not run, as a value could be read as code.
     fn warn_of_code(&mut self, written: &WrittenCommand<'_>) {
         let message = format!("command `{}` not run: it may read a value as code", shown_command(written.text));
-        let place = self.place(written.start..written.end, written.text);
+        let place = self.span_of(written.start..written.end, written.text);
         self.report
             .warning(Code::Unsafe, place, message)
             .help("write it as a `script` of a folder with a `folio.yaml`");
     }
 
     /// The place of a part of the text. One that does not stand in its file as it is may still be found there.
-    fn place(&self, at: std::ops::Range<usize>, text: &str) -> Span {
+    fn span_of(&self, at: std::ops::Range<usize>, text: &str) -> Span {
         let found = || self.file.text.find(text).map(|start| Span::new(self.file.id, start, start + text.len()));
         match self.body_start {
             Some(start) => Span::new(self.file.id, start + at.start, start + at.end),
@@ -164,12 +164,12 @@ impl<'r> ActionReader<'r> {
     }
 
     /// Lists what is not done.
-    fn note(&mut self, place: Span, message: String, grant: &str) {
-        let help = match self.rights.is_withheld {
+    fn note(&mut self, span: Span, message: String, grant: &str) {
+        let help = match self.grants.is_withheld {
             true => "`folio trust` shows what the pack would do, and asks".to_owned(),
             false => format!("add `allow: [{grant}]` where the pack is imported"),
         };
-        self.report.note(Code::NotGranted, place, message).help(help);
+        self.report.note(Code::NotGranted, span, message).help(help);
     }
 }
 
@@ -191,7 +191,7 @@ fn shown_command(text: &str) -> String {
 fn shell_script(command: &str, in_single: bool, find: &mut dyn FnMut(usize) -> Option<CommandMarker>) -> String {
     let mut script = String::with_capacity(command.len());
     let mut done = 0;
-    for (at, letter, context) in shell_contexts(command) {
+    for (at, character, context) in shell_contexts(command) {
         if at < done {
             continue;
         }
@@ -201,7 +201,7 @@ fn shell_script(command: &str, in_single: bool, find: &mut dyn FnMut(usize) -> O
             ShellContext::Escaped | ShellContext::Comment => false,
         };
         let Some(marker) = may_find.then(|| find(at)).flatten() else {
-            script.push(letter);
+            script.push(character);
             continue;
         };
         script.push_str(&reference(&marker, context));
@@ -211,8 +211,8 @@ fn shell_script(command: &str, in_single: bool, find: &mut dyn FnMut(usize) -> O
 }
 
 /// What splits the values that are several words, and takes none of them as a glob.
-fn split_values(places: &[MarkerPlace]) -> String {
-    let mut names: Vec<&str> = places.iter().filter(|place| place.is_words).map(|place| place.name.as_str()).collect();
+fn split_values(markers: &[ValueMarker]) -> String {
+    let mut names: Vec<&str> = markers.iter().filter(|place| place.is_words).map(|place| place.name.as_str()).collect();
     names.sort_unstable();
     names.dedup();
     names.iter().map(|name| format!("set -f; {name}_words=(${{{name}}}); set +f\n")).collect()

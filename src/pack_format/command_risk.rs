@@ -1,7 +1,7 @@
 //! Which commands take values as data: those of programs that are known to, or scripts of the pack's author. All others must
 //! not get values.
 
-use super::shell_commands::{MarkerPlace, SimpleCommand, Word, WordValue, simple_commands};
+use super::shell_commands::{SimpleCommand, ValueMarker, Word, WordValue, simple_commands};
 
 /// Programs of which no argument is code or the name of a file to write.
 const PLAIN_PROGRAMS: &[&str] = &[
@@ -154,7 +154,7 @@ const SYSTEM_FOLDERS: &[&str] = &["/usr/bin/", "/bin/", "/usr/local/bin/"];
 
 /// The values that must not begin with `-`, if the command takes all its values as data. None if a value may be read as
 /// code, or if the command is not understood.
-pub(super) fn guarded_values(command: &str, markers: &[MarkerPlace]) -> Option<Vec<WordValue>> {
+pub(super) fn guarded_values(command: &str, markers: &[ValueMarker]) -> Option<Vec<WordValue>> {
     let mut guarded = Vec::new();
     for simple in simple_commands(command, markers)? {
         guarded.extend(judge(&simple)?);
@@ -199,7 +199,7 @@ fn is_own_script(program: &Word) -> bool {
     let is_in_pack = path.starts_with("${CLAUDE_") && program.prefix.is_empty() && path.contains("}/");
     let name = path.rsplit('/').next().unwrap_or_default();
     let is_interpreter =
-        INTERPRETERS.contains(&name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.'));
+        INTERPRETERS.contains(&name.trim_end_matches(|character: char| character.is_ascii_digit() || character == '.'));
     let is_own = is_in_pack || is_relative && !program.has_variable;
     program.values.is_empty() && is_own && !path.contains("..") && !path.contains(['*', '?', '[']) && !is_interpreter
 }
@@ -216,7 +216,7 @@ fn prints_values(arguments: &[Word]) -> bool {
     let Some(format) = arguments.first().and_then(Word::literal) else { return false };
     let conversions = format.split('%').skip(1);
     let is_harmless = |rest: &str| {
-        let kind = rest.trim_start_matches(|letter: char| letter.is_ascii_digit() || ".-+ #".contains(letter));
+        let kind = rest.trim_start_matches(|character: char| character.is_ascii_digit() || ".-+ #".contains(character));
         kind.is_empty() || kind.starts_with(['s', 'd', 'q', 'b', 'c', 'x', 'i', 'u', 'f', 'g', 'e'])
     };
     // `%%` leaves an empty part, and what follows it is text, which is judged all the same.
@@ -258,7 +258,7 @@ fn finds_value(arguments: &[Word]) -> bool {
 fn is_plain_sed(arguments: &[Word]) -> bool {
     let mut scripts = arguments.iter().filter(|word| !["-n", "-E", "-r"].contains(&word.text.as_str()));
     let Some(script) = scripts.next().and_then(Word::literal) else { return false };
-    let by_number = script.chars().all(|letter| letter.is_ascii_digit() || ",$pd".contains(letter));
+    let by_number = script.chars().all(|character| character.is_ascii_digit() || ",$pd".contains(character));
     let substitutes = script.strip_prefix('s').and_then(|rest| {
         let mark = rest.chars().next().filter(char::is_ascii_punctuation)?;
         let parts: Vec<&str> = rest.split(mark).collect();

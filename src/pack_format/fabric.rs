@@ -78,7 +78,7 @@ fn read_pattern(file: &ForeignFile, descriptions: &HashMap<&str, &str>, report: 
 fn word_at(body: &str, start: usize) -> Option<(&str, usize)> {
     let (word, end) = braced(body, start, "{{")?;
     let after = body.get(end..)?.strip_prefix('}')?;
-    let is_of_word = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+    let is_of_word = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
     let is_word = !word.is_empty() && word.chars().all(is_of_word) && !after.starts_with('}');
     is_word.then(|| (word, body.len() - after.len()))
 }

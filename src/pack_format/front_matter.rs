@@ -115,7 +115,7 @@ fn keys_by_line(front_matter: &str) -> Map<String, Value> {
 }
 
 fn is_key(text: &str) -> bool {
-    let is_of_key = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_' | '.');
+    let is_of_key = |character: char| character.is_alphanumeric() || matches!(character, '-' | '_' | '.');
     !text.trim().is_empty() && text.trim().chars().all(is_of_key)
 }
 

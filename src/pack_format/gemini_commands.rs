@@ -36,7 +36,7 @@ impl PackFormat for GeminiCommands {
     }
 
     fn read(&self, folder: &PackFolder<'_>, report: &mut Report) -> Vec<ForeignPrompt> {
-        folder.files.iter().filter_map(|file| read_command(file, folder.rights, report)).collect()
+        folder.files.iter().filter_map(|file| read_command(file, folder.grants, report)).collect()
     }
 }
 
@@ -47,7 +47,7 @@ struct CommandFile {
     description: Option<String>,
 }
 
-fn read_command(file: &ForeignFile, rights: PackGrants, report: &mut Report) -> Option<ForeignPrompt> {
+fn read_command(file: &ForeignFile, grants: PackGrants, report: &mut Report) -> Option<ForeignPrompt> {
     let command: CommandFile = match toml::from_str(&file.text) {
         Ok(command) => command,
         Err(error) => {
@@ -63,7 +63,7 @@ fn read_command(file: &ForeignFile, rights: PackGrants, report: &mut Report) -> 
     };
     let path = path_below(&file.path, "commands", ".toml");
     let ends = block_ends(&body);
-    let mut actions = ActionReader::new(file, None, rights, report);
+    let mut actions = ActionReader::new(file, None, grants, report);
     let mut text = split(&body, &['!', '@', '{'], |start| marker_at(&body, start, &ends, &mut actions));
     text = actions.finish(text);
     if !text.has_values() {

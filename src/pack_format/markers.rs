@@ -74,5 +74,5 @@ pub(super) fn braced<'t>(text: &'t str, start: usize, open: &str) -> Option<(&'t
 
 /// Whether a text goes on with a letter of a word.
 pub(super) fn continues_word(text: &str) -> bool {
-    text.starts_with(|letter: char| letter.is_alphanumeric() || letter == '_')
+    text.starts_with(|character: char| character.is_alphanumeric() || character == '_')
 }

@@ -60,7 +60,7 @@ pub struct PackFolder<'p> {
     /// Whether the format was not named, so that other programs may mean these files.
     pub is_auto: bool,
     /// What its prompts may do.
-    pub rights: PackGrants,
+    pub grants: PackGrants,
 }
 
 /// What the prompts of a pack may do.

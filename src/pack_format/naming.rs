@@ -72,16 +72,16 @@ pub(super) fn path_below<'p>(path: &'p str, folder: &str, extension: &str) -> &'
 fn replace_others(text: &str, filler: char) -> String {
     let mut name = String::with_capacity(text.len());
     let mut replaced = false;
-    for letter in text.chars() {
-        if !letter.is_ascii_alphanumeric() && letter != '-' && letter != '_' {
+    for character in text.chars() {
+        if !character.is_ascii_alphanumeric() && character != '-' && character != '_' {
             replaced = true;
             continue;
         }
-        if replaced && letter != filler && !name.is_empty() && !name.ends_with(filler) {
+        if replaced && character != filler && !name.is_empty() && !name.ends_with(filler) {
             name.push(filler);
         }
         replaced = false;
-        name.push(letter);
+        name.push(character);
     }
     name
 }

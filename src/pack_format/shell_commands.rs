@@ -6,7 +6,7 @@ use std::str::CharIndices;
 
 /// Where the marker of a value stands, and whether the value is several words if the command does not quote it.
 #[derive(Debug, Clone)]
-pub(super) struct MarkerPlace {
+pub(super) struct ValueMarker {
     pub(super) range: Range<usize>,
     /// The variable with the value.
     pub(super) name: String,
@@ -53,21 +53,21 @@ impl Word {
         self.values.iter().any(|value| value.is_words)
     }
 
-    fn push(&mut self, letter: char) {
+    fn push(&mut self, character: char) {
         if self.values.is_empty() && !self.has_variable {
-            self.prefix.push(letter);
+            self.prefix.push(character);
         }
-        self.text.push(letter);
+        self.text.push(character);
     }
 
-    fn push_value(&mut self, marker: &MarkerPlace, is_quoted: bool) {
+    fn push_value(&mut self, marker: &ValueMarker, is_quoted: bool) {
         let (is_words, is_first) = (marker.is_words && !is_quoted, self.text.is_empty() || self.has_variable);
         self.values.push(WordValue { name: marker.name.clone(), is_words, is_leading: is_words || is_first });
     }
 }
 
 /// The simple commands of a script, which `|`, `&&`, `||`, `;` and line breaks join. None if the script has anything else.
-pub(super) fn simple_commands(command: &str, markers: &[MarkerPlace]) -> Option<Vec<SimpleCommand>> {
+pub(super) fn simple_commands(command: &str, markers: &[ValueMarker]) -> Option<Vec<SimpleCommand>> {
     let letters = command.char_indices().peekable();
     let mut reader = Reader {
         command,
@@ -76,10 +76,10 @@ pub(super) fn simple_commands(command: &str, markers: &[MarkerPlace]) -> Option<
         commands: Vec::new(),
         current: SimpleCommand::default(),
     };
-    while let Some((at, letter)) = reader.letters.peek().copied() {
-        match letter {
+    while let Some((at, character)) = reader.letters.peek().copied() {
+        match character {
             ' ' | '\t' => reader.skip(1),
-            '#' => while reader.letters.next_if(|(_, letter)| *letter != '\n').is_some() {},
+            '#' => while reader.letters.next_if(|(_, character)| *character != '\n').is_some() {},
             '\n' | ';' | '|' | '&' => reader.operator(at)?,
             _ => reader.argument(at)?,
         }
@@ -94,7 +94,7 @@ const REDIRECTIONS: &[&str] =
 
 struct Reader<'c> {
     command: &'c str,
-    markers: Peekable<std::slice::Iter<'c, MarkerPlace>>,
+    markers: Peekable<std::slice::Iter<'c, ValueMarker>>,
     letters: Peekable<CharIndices<'c>>,
     commands: Vec<SimpleCommand>,
     current: SimpleCommand,
@@ -151,11 +151,11 @@ impl Reader<'_> {
             return Some(());
         }
         let mut word = Word::default();
-        while let Some((at, letter)) = self.letters.peek().copied() {
+        while let Some((at, character)) = self.letters.peek().copied() {
             if self.value(at, &mut word, false) {
                 continue;
             }
-            match letter {
+            match character {
                 ' ' | '\t' | '\n' | ';' | '|' | '&' => break,
                 '\'' => self.single_quoted(&mut word)?,
                 '"' => self.double_quoted(&mut word)?,
@@ -184,12 +184,12 @@ impl Reader<'_> {
     fn single_quoted(&mut self, word: &mut Word) -> Option<()> {
         self.skip(1);
         loop {
-            let (at, letter) = *self.letters.peek()?;
+            let (at, character) = *self.letters.peek()?;
             if self.value(at, word, true) {
                 continue;
             }
             self.skip(1);
-            match letter {
+            match character {
                 '\'' => return Some(()),
                 other => word.push(other),
             }
@@ -199,11 +199,11 @@ impl Reader<'_> {
     fn double_quoted(&mut self, word: &mut Word) -> Option<()> {
         self.skip(1);
         loop {
-            let (at, letter) = *self.letters.peek()?;
+            let (at, character) = *self.letters.peek()?;
             if self.value(at, word, true) {
                 continue;
             }
-            match letter {
+            match character {
                 '$' => {
                     self.variable(at, word)?;
                     continue;
@@ -212,7 +212,7 @@ impl Reader<'_> {
                 '\\' if self.rest(at + 1).starts_with(['$', '`', '"', '\\', '\n']) => return None,
                 _ => self.skip(1),
             }
-            match letter {
+            match character {
                 '"' => return Some(()),
                 other => word.push(other),
             }
@@ -224,16 +224,19 @@ impl Reader<'_> {
         let rest = self.rest(at + 1);
         let is_braced = rest.starts_with('{');
         let named = rest.strip_prefix('{').unwrap_or(rest);
-        let is_in_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-        let name = named.split(|letter| !is_in_name(letter)).next().unwrap_or_default().to_owned();
+        let is_in_name = |character: char| character.is_ascii_alphanumeric() || character == '_';
+        let name = named.split(|character| !is_in_name(character)).next().unwrap_or_default().to_owned();
         if !is_braced && (rest.is_empty() || rest.starts_with([' ', '\n', '|'])) {
             word.push('$');
             self.skip(1);
             return Some(());
         }
         let is_closed = !is_braced || named.get(name.len()..)?.starts_with('}');
-        let is_capital = |letter: char| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_';
-        if !is_closed || !name.starts_with(|letter: char| letter.is_ascii_uppercase()) || !name.chars().all(is_capital)
+        let is_capital =
+            |character: char| character.is_ascii_uppercase() || character.is_ascii_digit() || character == '_';
+        if !is_closed
+            || !name.starts_with(|character: char| character.is_ascii_uppercase())
+            || !name.chars().all(is_capital)
         {
             return None;
         }

@@ -6,23 +6,23 @@ use std::str::Chars;
 /// The words of a text. A quote that is never closed ends with the text.
 pub(super) fn split(text: &str) -> Vec<String> {
     let mut words = Vec::new();
-    let mut letters = text.chars().peekable();
+    let mut chars = text.chars().peekable();
     loop {
-        while letters.next_if(|letter| letter.is_whitespace()).is_some() {}
-        if letters.peek().is_none() {
+        while chars.next_if(|character| character.is_whitespace()).is_some() {}
+        if chars.peek().is_none() {
             return words;
         }
-        words.push(next_word(&mut letters));
+        words.push(next_word(&mut chars));
     }
 }
 
-fn next_word(letters: &mut Peekable<Chars<'_>>) -> String {
+fn next_word(chars: &mut Peekable<Chars<'_>>) -> String {
     let mut word = String::new();
-    while let Some(letter) = letters.next_if(|letter| !letter.is_whitespace()) {
-        match letter {
-            '\'' => word.extend(letters.by_ref().take_while(|inside| *inside != '\'')),
-            '"' => push_quoted(&mut word, letters),
-            '\\' => word.extend(letters.next()),
+    while let Some(character) = chars.next_if(|character| !character.is_whitespace()) {
+        match character {
+            '\'' => word.extend(chars.by_ref().take_while(|inside| *inside != '\'')),
+            '"' => push_quoted(&mut word, chars),
+            '\\' => word.extend(chars.next()),
             other => word.push(other),
         }
     }
@@ -30,11 +30,11 @@ fn next_word(letters: &mut Peekable<Chars<'_>>) -> String {
 }
 
 /// What stands in double quotes, where a backslash keeps its meaning before `"` and itself alone.
-fn push_quoted(word: &mut String, letters: &mut Peekable<Chars<'_>>) {
-    while let Some(letter) = letters.next() {
-        match letter {
+fn push_quoted(word: &mut String, chars: &mut Peekable<Chars<'_>>) {
+    while let Some(character) = chars.next() {
+        match character {
             '"' => return,
-            '\\' => word.push(letters.next_if(|next| matches!(next, '"' | '\\')).unwrap_or('\\')),
+            '\\' => word.push(chars.next_if(|next| matches!(next, '"' | '\\')).unwrap_or('\\')),
             other => word.push(other),
         }
     }

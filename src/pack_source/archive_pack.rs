@@ -159,9 +159,9 @@ impl ArchivePaths {
         if has_drive(path) {
             return Err(TreeError::Path { path: path.to_owned() });
         }
-        let own = path.split_once('/').map(|(top, _)| top);
-        let is_same = self.top.as_ref().is_none_or(|top| top.as_deref() == own);
-        self.top = Some(own.filter(|_| is_same).map(str::to_owned));
+        let top_folder = path.split_once('/').map(|(top, _)| top);
+        let is_same = self.top.as_ref().is_none_or(|top| top.as_deref() == top_folder);
+        self.top = Some(top_folder.filter(|_| is_same).map(str::to_owned));
         self.limits.claim_path(path)
     }
 
@@ -172,7 +172,7 @@ impl ArchivePaths {
 
 /// Whether a path is absolute on systems with drives: `C:/x`.
 fn has_drive(path: &str) -> bool {
-    matches!(path.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic())
+    matches!(path.as_bytes(), [character, b':', ..] if character.is_ascii_alphabetic())
 }
 
 /// Downloads archives; the last one is kept, as it is often looked into before it is fetched.

@@ -39,7 +39,7 @@ impl PackCache {
     /// The folder of `FOLIO_CACHE`, else that of the system. `None` where there is no home.
     pub fn locate(variable: impl Fn(&str) -> Option<OsString>) -> Option<PackCache> {
         let folder_of = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let own = variable(CACHE_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
+        let from_variable = variable(CACHE_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
         let system = || match cfg!(target_os = "macos") {
             true => Some(folder_of("HOME")?.join("Library/Caches/folio")),
             false => {
@@ -47,7 +47,7 @@ impl PackCache {
                 caches.map(|caches| caches.join("folio"))
             }
         };
-        let folder = own.or_else(system)?;
+        let folder = from_variable.or_else(system)?;
         Some(PackCache { packs: std::path::absolute(folder).ok()?.join("packs") })
     }
 

@@ -116,16 +116,26 @@ pub struct FetchedPack {
     pub skipped: Vec<String>,
 }
 
+/// The files of a repository.
+#[derive(Debug)]
+pub struct RepositoryListing {
+    /// The paths of all files.
+    pub paths: Vec<String>,
+    /// The text of the file that was asked for, if there is one.
+    pub text: Option<Vec<u8>>,
+}
+
 /// Fetches the folder of a source, at `commit` or where its revision is now.
 ///
 /// # Errors
 /// git fails, or the files are no pack.
 pub async fn fetch_pack(
+    world: &dyn World,
+    cache: &PackCache,
     source: &GitSource,
     commit: Option<&str>,
-    at: (&dyn World, &PackCache),
 ) -> Result<FetchedPack, FetchError> {
-    let (repository, commit) = fetch_commit(source, commit, at).await?;
+    let (repository, commit) = fetch_commit(world, cache, source, commit).await?;
     let listing = repository.list(&commit, source.path.as_deref()).await?;
     let tree = repository.read(&listing.files).await?;
     Ok(FetchedPack { commit, tree, skipped: listing.skipped })
@@ -136,31 +146,33 @@ pub async fn fetch_pack(
 /// # Errors
 /// git fails, or there are too many files.
 pub async fn list_repository(
+    world: &dyn World,
+    cache: &PackCache,
     source: &GitSource,
     file: &str,
-    at: (&dyn World, &PackCache),
-) -> Result<(Vec<String>, Option<Vec<u8>>), FetchError> {
-    let (repository, commit) = fetch_commit(source, None, at).await?;
+) -> Result<RepositoryListing, FetchError> {
+    let (repository, commit) = fetch_commit(world, cache, source, None).await?;
     let mut command = repository.git("ls-tree", &["-r", "-z", "--name-only", "--full-tree", &commit], LOCAL_TIMEOUT);
     command.max_output = MAX_LISTING_BYTES;
-    let printed = repository.run("ls-tree", command).await?;
-    if printed.stdout.is_truncated() {
+    let output = repository.run("ls-tree", command).await?;
+    if output.stdout.is_truncated() {
         return Err(TreeError::TooManyFiles.into());
     }
-    let paths = printed.stdout.bytes.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+    let paths = output.stdout.bytes.split(|byte| *byte == 0).filter(|path| !path.is_empty());
     let paths: Vec<String> = paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect();
     let mut command = repository.git("cat-file", &["blob", &format!("{commit}:{file}")], LOCAL_TIMEOUT);
     command.max_output = MAX_LISTING_BYTES;
     let text = repository.world.run_program(command).await?;
     let is_whole = text.exit_code == Some(0) && !text.stdout.is_truncated();
-    Ok((paths, is_whole.then_some(text.stdout.bytes)))
+    Ok(RepositoryListing { paths, text: is_whole.then_some(text.stdout.bytes) })
 }
 
 /// Fetches a commit, or that of a revision, into a repository of our own.
 async fn fetch_commit<'w>(
+    world: &'w dyn World,
+    cache: &PackCache,
     source: &GitSource,
     commit: Option<&str>,
-    (world, cache): (&'w dyn World, &PackCache),
 ) -> Result<(Repository<'w>, String), FetchError> {
     let repository = Repository::create(world, cache).await?;
     let wanted = commit.or(source.rev.as_deref()).unwrap_or("HEAD");
@@ -183,8 +195,9 @@ async fn fetch_commit<'w>(
 /// # Errors
 /// git fails.
 pub async fn remote_commit(
+    world: &dyn World,
+    cache: &PackCache,
     source: &GitSource,
-    (world, cache): (&dyn World, &PackCache),
 ) -> Result<Option<String>, FetchError> {
     if let Some(commit) = source.fixed_commit() {
         return Ok(Some(commit.to_owned()));
@@ -193,8 +206,8 @@ pub async fn remote_commit(
     let rev = source.rev.as_deref().unwrap_or("HEAD");
     let peeled = format!("{rev}^{{}}");
     let command = repository.git("ls-remote", &["--quiet", "--", &source.url, rev, &peeled], TRANSFER_TIMEOUT);
-    let printed = repository.run("ls-remote", command).await?;
-    let text = String::from_utf8_lossy(&printed.stdout.bytes).into_owned();
+    let output = repository.run("ls-remote", command).await?;
+    let text = String::from_utf8_lossy(&output.stdout.bytes).into_owned();
     let refs: HashMap<&str, &str> =
         text.lines().filter_map(|line| line.split_once('\t')).map(|(id, name)| (name, id)).collect();
     // In the order of git itself.
@@ -243,13 +256,13 @@ impl<'w> Repository<'w> {
 
     /// The ssh of the user, which asks nothing.
     async fn ssh_command(&self) -> Result<String, FetchError> {
-        let own = std::env::var("GIT_SSH_COMMAND").ok().filter(|command| !command.trim().is_empty());
-        let command = match own {
-            Some(own) => own,
+        let from_env = std::env::var("GIT_SSH_COMMAND").ok().filter(|command| !command.trim().is_empty());
+        let command = match from_env {
+            Some(from_env) => from_env,
             None => {
                 let config = self.git("config", &["--get", "core.sshCommand"], LOCAL_TIMEOUT);
-                let printed = self.world.run_program(config).await?;
-                let text = String::from_utf8_lossy(&printed.stdout.bytes).trim().to_owned();
+                let output = self.world.run_program(config).await?;
+                let text = String::from_utf8_lossy(&output.stdout.bytes).trim().to_owned();
                 if text.is_empty() { "ssh".to_owned() } else { text }
             }
         };
@@ -274,8 +287,8 @@ impl<'w> Repository<'w> {
         if output.exit_code == Some(0) {
             return Ok(output);
         }
-        let said = output.stderr.to_display_text();
-        let message = truncate(said.trim(), MAX_MESSAGE_CHARS);
+        let stderr = output.stderr.to_display_text();
+        let message = truncate(stderr.trim(), MAX_MESSAGE_CHARS);
         let message = message.strip_prefix("fatal: ").unwrap_or(&message);
         Err(FetchError::Git { command: name, message: sanitize(message).into_owned() })
     }
@@ -292,8 +305,8 @@ impl<'w> Repository<'w> {
     async fn commit_of(&self, tip: &str) -> Result<String, FetchError> {
         let peeled = format!("{tip}^{{commit}}");
         let command = self.git("rev-parse", &["--verify", "--quiet", "--end-of-options", &peeled], LOCAL_TIMEOUT);
-        let printed = self.run("rev-parse", command).await?;
-        let text = String::from_utf8_lossy(&printed.stdout.bytes);
+        let output = self.run("rev-parse", command).await?;
+        let text = String::from_utf8_lossy(&output.stdout.bytes);
         let commit = text.lines().last().unwrap_or_default().to_owned();
         if super::source::is_commit(&commit) { Ok(commit) } else { Err(FetchError::Output("rev-parse")) }
     }
@@ -308,11 +321,11 @@ impl<'w> Repository<'w> {
         }
         let mut command = self.git("ls-tree", &["-r", "-z", "-l", "--full-tree", &tree], LOCAL_TIMEOUT);
         command.max_output = MAX_LISTING_BYTES;
-        let printed = self.run("ls-tree", command).await?;
-        if printed.stdout.is_truncated() {
+        let output = self.run("ls-tree", command).await?;
+        if output.stdout.is_truncated() {
             return Err(TreeError::TooManyFiles.into());
         }
-        parse_listing(&printed.stdout.bytes)
+        parse_listing(&output.stdout.bytes)
     }
 
     /// Reads files, each object once.
@@ -322,8 +335,8 @@ impl<'w> Repository<'w> {
         let mut command = self.git("cat-file", &["--batch"], LOCAL_TIMEOUT);
         command.max_output = sizes.values().map(|size| size + MAX_HEADER_BYTES).sum();
         command.stdin = Some(sizes.keys().map(|object| format!("{object}\n")).collect::<String>().into_bytes());
-        let printed = self.run("cat-file", command).await?;
-        let objects = parse_objects(&printed.stdout.bytes).ok_or(FetchError::Output("cat-file"))?;
+        let output = self.run("cat-file", command).await?;
+        let objects = parse_objects(&output.stdout.bytes).ok_or(FetchError::Output("cat-file"))?;
         let mut tree = PackTree::default();
         for file in files {
             let bytes = objects.get(file.object.as_str()).filter(|bytes| bytes.len() as u64 == file.size);
@@ -343,9 +356,9 @@ fn environment() -> Vec<(String, String)> {
 }
 
 /// Reads what `ls-tree -r -z -l` prints: `MODE TYPE OBJECT SIZE\tPATH\0`.
-fn parse_listing(printed: &[u8]) -> Result<Listing, FetchError> {
+fn parse_listing(output: &[u8]) -> Result<Listing, FetchError> {
     let (mut listing, mut limits) = (Listing::default(), TreeLimits::default());
-    for entry in printed.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()) {
+    for entry in output.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()) {
         let tab = entry.iter().position(|byte| *byte == b'\t').ok_or(FetchError::Output("ls-tree"))?;
         let (head, path) = entry.split_at(tab);
         let path = String::from_utf8_lossy(path.get(1..).unwrap_or_default()).into_owned();
@@ -365,16 +378,16 @@ fn parse_listing(printed: &[u8]) -> Result<Listing, FetchError> {
 }
 
 /// Reads what `cat-file --batch` prints: `OBJECT blob SIZE\n`, the bytes, and a line break.
-fn parse_objects(mut printed: &[u8]) -> Option<HashMap<&str, &[u8]>> {
+fn parse_objects(mut output: &[u8]) -> Option<HashMap<&str, &[u8]>> {
     let mut objects = HashMap::new();
-    while !printed.is_empty() {
-        let end = printed.iter().position(|byte| *byte == b'\n')?;
-        let header = std::str::from_utf8(printed.get(..end)?).ok()?;
+    while !output.is_empty() {
+        let end = output.iter().position(|byte| *byte == b'\n')?;
+        let header = std::str::from_utf8(output.get(..end)?).ok()?;
         let (object, rest) = header.split_once(' ')?;
         let size: usize = rest.strip_prefix("blob ")?.parse().ok()?;
         let start = end + 1;
-        objects.insert(object, printed.get(start..start.checked_add(size)?)?);
-        printed = printed.get(start + size + 1..)?;
+        objects.insert(object, output.get(start..start.checked_add(size)?)?);
+        output = output.get(start + size + 1..)?;
     }
     Some(objects)
 }
@@ -385,8 +398,8 @@ mod tests {
     use super::*;
 
     fn listed(entries: &[&str]) -> Result<Vec<String>, String> {
-        let printed: String = entries.iter().map(|entry| format!("{entry}\0")).collect();
-        let listing = parse_listing(printed.as_bytes()).map_err(|error| error.to_string())?;
+        let output: String = entries.iter().map(|entry| format!("{entry}\0")).collect();
+        let listing = parse_listing(output.as_bytes()).map_err(|error| error.to_string())?;
         Ok(listing.files.into_iter().map(|file| file.path).collect())
     }
 

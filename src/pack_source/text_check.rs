@@ -40,8 +40,8 @@ mod tests {
         for hidden in ['\u{e0041}', '\u{e0100}', '\u{200b}', '\u{202e}', '\u{2066}', '\u{2063}', '\u{3164}'] {
             assert!(is_hidden(hidden), "{}", hidden.escape_unicode());
         }
-        for shown in ['a', ' ', '\n', '\u{200d}', '\u{fe0f}', '\u{200f}', '\u{feff}', '\u{a0}', '👩'] {
-            assert!(!is_hidden(shown), "{}", shown.escape_unicode());
+        for visible in ['a', ' ', '\n', '\u{200d}', '\u{fe0f}', '\u{200f}', '\u{feff}', '\u{a0}', '👩'] {
+            assert!(!is_hidden(visible), "{}", visible.escape_unicode());
         }
     }
 }

@@ -30,12 +30,12 @@ struct FolderWatch {
 
 impl WatchPlan {
     /// Resolves every path from the root, through its symlinks, as far as it exists.
-    pub(super) fn new(set: &LoadDependencies) -> WatchPlan {
+    pub(super) fn new(dependencies: &LoadDependencies) -> WatchPlan {
         let mut survey = PlanBuilder::default();
-        for file in &set.files {
+        for file in &dependencies.files {
             survey.add_file(file);
         }
-        for folder in &set.folders {
+        for folder in &dependencies.folders {
             survey.add_folder(folder);
         }
         survey.plan

@@ -129,9 +129,9 @@ impl FolderWatcher {
 
     /// Watches the folders that these dependencies need, and no others. To be called before stamps are read, so that
     /// later changes wake the task.
-    pub(super) fn watch(&mut self, set: &LoadDependencies) {
+    pub(super) fn watch(&mut self, dependencies: &LoadDependencies) {
         let ChangeSource::Events(events) = &mut self.source else { return };
-        if let Err(error) = events.watch(set, &self.wakeup) {
+        if let Err(error) = events.watch(dependencies, &self.wakeup) {
             warn_polling(&error, self.intervals);
             self.source = ChangeSource::Poller(Poller::start(self.intervals, Arc::clone(&self.wakeup)));
         }
@@ -160,14 +160,14 @@ struct EventSource {
 }
 
 impl EventSource {
-    fn watch(&mut self, set: &LoadDependencies, wakeup: &Wakeup) -> notify::Result<()> {
-        let mut plan = WatchPlan::new(set);
+    fn watch(&mut self, dependencies: &LoadDependencies, wakeup: &Wakeup) -> notify::Result<()> {
+        let mut plan = WatchPlan::new(dependencies);
         for _ in 0..MAX_PLAN_ATTEMPTS {
             // What changed since a plan was built that applied already has woken the task.
             if !self.apply_plan(&plan, wakeup)? {
                 return Ok(());
             }
-            plan = WatchPlan::new(set);
+            plan = WatchPlan::new(dependencies);
         }
         // Folders change faster than they can be watched: check again after a quiet period.
         wakeup.wake();
@@ -263,13 +263,13 @@ mod tests {
     async fn folder_created_while_watching_starts_is_watched() {
         let temporary = tempfile::tempdir().unwrap();
         let awaited = temporary.path().canonicalize().unwrap().join("new/sub");
-        let set = LoadDependencies { files: [awaited.join("a")].into(), ..LoadDependencies::default() };
+        let dependencies = LoadDependencies { files: [awaited.join("a")].into(), ..LoadDependencies::default() };
         let wakeup = Arc::<Wakeup>::default();
         let overtaken = awaited.clone();
         let open: OpenBackend =
             Box::new(|wakeup| Ok(Box::new(RacingBackend { awaited: overtaken, inner: open_backend(wakeup)? })));
         let mut watcher = FolderWatcher::new(Arc::clone(&wakeup), &WatchOptions::default(), open);
-        watcher.watch(&set);
+        watcher.watch(&dependencies);
         tokio::select! {
             biased;
             () = wakeup.notified() => panic!("the plan was not made again"),
@@ -284,13 +284,13 @@ mod tests {
         let temporary = tempfile::tempdir().unwrap();
         let folder = temporary.path().canonicalize().unwrap().join("folder");
         fs::create_dir(&folder).unwrap();
-        let set = LoadDependencies { folders: [folder.clone()].into(), ..LoadDependencies::default() };
+        let dependencies = LoadDependencies { folders: [folder.clone()].into(), ..LoadDependencies::default() };
         for lost in [Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan)), Err(notify::Error::generic("lost"))] {
             let wakeup = Arc::<Wakeup>::default();
             // A ring of its own, which nobody hears: all events are lost, but for the word that they are.
             let broken_backend: OpenBackend = Box::new(|_| open_backend(Arc::default()));
             let mut watcher = FolderWatcher::new(Arc::clone(&wakeup), &WatchOptions::default(), broken_backend);
-            watcher.watch(&set);
+            watcher.watch(&dependencies);
             wakeup.handle_event(lost);
             tokio::time::timeout(Duration::from_secs(10), wakeup.notified()).await.unwrap();
             let lost = wakeup.lock_state().lost_watches.clone();

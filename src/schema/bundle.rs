@@ -289,9 +289,9 @@ impl Bundler<'_> {
         root
     }
 
-    fn definition_names(&self, taken: Option<&Map<String, Value>>) -> Vec<(&SchemaLocation, String)> {
+    fn definition_names(&self, names: Option<&Map<String, Value>>) -> Vec<(&SchemaLocation, String)> {
         let mut named: BTreeMap<&SchemaLocation, String> = BTreeMap::new();
-        let mut used: HashSet<String> = taken.into_iter().flat_map(Map::keys).cloned().collect();
+        let mut used: HashSet<String> = names.into_iter().flat_map(Map::keys).cloned().collect();
         let mut order = Vec::new();
         for FileReference { to, .. } in &self.file_references {
             if named.contains_key(to) {
@@ -315,8 +315,9 @@ impl Bundler<'_> {
         references: &BTreeMap<&SchemaLocation, String>,
     ) {
         for link in self.file_references.iter().filter(|link| link.from.document == document) {
-            let place = link.from.pointer.strip_prefix(within).filter(|rest| rest.is_empty() || rest.starts_with('/'));
-            let schema = place.and_then(|place| json.pointer_mut(place)).and_then(Value::as_object_mut);
+            let pointer =
+                link.from.pointer.strip_prefix(within).filter(|rest| rest.is_empty() || rest.starts_with('/'));
+            let schema = pointer.and_then(|pointer| json.pointer_mut(pointer)).and_then(Value::as_object_mut);
             if let (Some(schema), Some(reference)) = (schema, references.get(&link.to)) {
                 if link.keyword != "$ref" {
                     schema.remove(link.keyword);
@@ -343,12 +344,12 @@ fn resolve_fragment(json: &Value, base: &str, fragment: &str) -> Option<String> 
 /// The pointer of the first object that matches.
 fn find_object(json: &Value, predicate: &dyn Fn(&Map<String, Value>) -> bool) -> Option<String> {
     let mut queue = VecDeque::from([(String::new(), json)]);
-    while let Some((place, value)) = queue.pop_front() {
+    while let Some((pointer, value)) = queue.pop_front() {
         match value {
-            Value::Object(map) if predicate(map) => return Some(place),
-            Value::Object(map) => queue.extend(map.iter().map(|(key, value)| (pointer::join(&place, key), value))),
+            Value::Object(map) if predicate(map) => return Some(pointer),
+            Value::Object(map) => queue.extend(map.iter().map(|(key, value)| (pointer::join(&pointer, key), value))),
             Value::Array(list) => {
-                queue.extend(list.iter().enumerate().map(|(index, value)| (format!("{place}/{index}"), value)));
+                queue.extend(list.iter().enumerate().map(|(index, value)| (format!("{pointer}/{index}"), value)));
             }
             _ => {}
         }
@@ -400,7 +401,8 @@ fn file_stem(path: &str) -> &str {
 }
 
 fn unused_name(wanted: &str, used: &HashSet<String>) -> String {
-    let plain = |letter: char| if letter.is_ascii_alphanumeric() || "._-".contains(letter) { letter } else { '_' };
+    let plain =
+        |character: char| if character.is_ascii_alphanumeric() || "._-".contains(character) { character } else { '_' };
     let base: String = wanted.chars().map(plain).collect();
     let base = if base.is_empty() { "schema".to_owned() } else { base };
     let numbered = (2..).map(|number| format!("{base}-{number}"));
@@ -409,9 +411,9 @@ fn unused_name(wanted: &str, used: &HashSet<String>) -> String {
 
 /// Removes the identifiers and anchors of an embedded schema.
 fn strip_identifiers(entry: &mut Value, draft: Draft) {
-    let places: Vec<String> = keyword::subschemas(entry, draft).into_iter().map(|(place, _)| place).collect();
-    for place in places {
-        if let Some(schema) = entry.pointer_mut(&place).and_then(Value::as_object_mut) {
+    let pointers: Vec<String> = keyword::subschemas(entry, draft).into_iter().map(|(pointer, _)| pointer).collect();
+    for pointer in pointers {
+        if let Some(schema) = entry.pointer_mut(&pointer).and_then(Value::as_object_mut) {
             for key in ["$id", "id", "$schema", "$anchor", "$dynamicAnchor", "$recursiveAnchor"] {
                 schema.remove(key);
             }

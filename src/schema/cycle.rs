@@ -12,7 +12,7 @@ const MAX_APPLIED_SCHEMAS: u64 = 100_000;
 /// Which schemas apply to the same value, and the pointers by which they do.
 #[derive(Debug, Default)]
 pub(super) struct InPlaceGraph {
-    from: HashMap<SchemaLocation, Vec<(SchemaLocation, String)>>,
+    edges: HashMap<SchemaLocation, Vec<(SchemaLocation, String)>>,
     /// The schemas in the order of discovery, for errors in a stable order.
     order: Vec<SchemaLocation>,
 }
@@ -21,22 +21,22 @@ pub(super) struct InPlaceGraph {
 type Weights<'e> = HashMap<&'e SchemaLocation, u64>;
 
 impl InPlaceGraph {
-    /// Adds that `to` applies to the same value as `from`, by `at` in the root document.
+    /// Adds that `to` applies to the same value as `edges`, by `at` in the root document.
     pub(super) fn add(&mut self, from: &SchemaLocation, to: &SchemaLocation, at: String) {
-        if !self.from.contains_key(from) {
+        if !self.edges.contains_key(from) {
             self.order.push(from.clone());
         }
-        self.from.entry(from.clone()).or_default().push((to.clone(), at));
+        self.edges.entry(from.clone()).or_default().push((to.clone(), at));
     }
 
     /// An error for each reference that closes a cycle or expands too much.
     pub(super) fn errors(&self) -> Vec<SchemaError> {
-        let mut weights = Weights::new();
-        self.order.iter().flat_map(|start| self.errors_from(start, &mut weights)).collect()
+        let mut sizes = Weights::new();
+        self.order.iter().flat_map(|start| self.errors_from(start, &mut sizes)).collect()
     }
 
-    fn errors_from<'e>(&'e self, start: &'e SchemaLocation, weights: &mut Weights<'e>) -> Vec<SchemaError> {
-        if weights.contains_key(start) {
+    fn errors_from<'e>(&'e self, start: &'e SchemaLocation, sizes: &mut Weights<'e>) -> Vec<SchemaError> {
+        if sizes.contains_key(start) {
             return Vec::new();
         }
         let mut errors = Vec::new();
@@ -45,13 +45,13 @@ impl InPlaceGraph {
         while let Some((node, next)) = path.last_mut() {
             match next.next() {
                 Some((to, at)) if open.contains(to) => errors.push(cycle_error(at)),
-                Some((to, _)) if !weights.contains_key(to) => {
+                Some((to, _)) if !sizes.contains_key(to) => {
                     open.insert(to);
                     path.push((to, self.successors(to).iter()));
                 }
                 Some(_) => {}
                 None => {
-                    errors.extend(self.count_applied(node, weights));
+                    errors.extend(self.count_applied(node, sizes));
                     open.remove(*node);
                     path.pop();
                 }
@@ -61,12 +61,12 @@ impl InPlaceGraph {
     }
 
     /// Counts the schemas that apply with this one; the first over the limit is an error.
-    fn count_applied<'e>(&self, node: &'e SchemaLocation, weights: &mut Weights<'e>) -> Option<SchemaError> {
+    fn count_applied<'e>(&self, node: &'e SchemaLocation, sizes: &mut Weights<'e>) -> Option<SchemaError> {
         let next = self.successors(node);
-        let inner = || next.iter().filter_map(|(to, _)| weights.get(to).copied());
-        let weight = inner().fold(1, u64::saturating_add);
-        let is_first = weight > MAX_APPLIED_SCHEMAS && inner().all(|weight| weight <= MAX_APPLIED_SCHEMAS);
-        weights.insert(node, weight);
+        let inner = || next.iter().filter_map(|(to, _)| sizes.get(to).copied());
+        let size = inner().fold(1, u64::saturating_add);
+        let is_first = size > MAX_APPLIED_SCHEMAS && inner().all(|size| size <= MAX_APPLIED_SCHEMAS);
+        sizes.insert(node, size);
         next.first().filter(|_| is_first).map(|(_, at)| {
             let message = format!("schema expands to more than {MAX_APPLIED_SCHEMAS} subschemas for one value");
             SchemaError::new(at.as_str(), message)
@@ -74,7 +74,7 @@ impl InPlaceGraph {
     }
 
     fn successors(&self, node: &SchemaLocation) -> &[(SchemaLocation, String)] {
-        self.from.get(node).map_or(&[], Vec::as_slice)
+        self.edges.get(node).map_or(&[], Vec::as_slice)
     }
 }
 

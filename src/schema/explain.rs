@@ -164,10 +164,11 @@ impl<'v> Explainer<'v> {
     }
 
     fn contains_expectation(&self, error: &ValidationError<'_>) -> String {
-        let place = error.schema_path().as_str();
-        let limit = self.root.pointer(place).and_then(Value::as_u64).and_then(|limit| usize::try_from(limit).ok());
-        match limit.filter(|_| !place.ends_with("/contains")) {
-            Some(limit) if place.ends_with("/maxContains") => {
+        let schema_path = error.schema_path().as_str();
+        let limit =
+            self.root.pointer(schema_path).and_then(Value::as_u64).and_then(|limit| usize::try_from(limit).ok());
+        match limit.filter(|_| !schema_path.ends_with("/contains")) {
+            Some(limit) if schema_path.ends_with("/maxContains") => {
                 format!("must contain at most {} matching `contains`", count_noun(limit, "item"))
             }
             Some(limit) => format!("must contain at least {} matching `contains`", count_noun(limit, "item")),
@@ -190,12 +191,12 @@ impl<'v> Explainer<'v> {
     }
 
     /// A position in the value, such as `items[2].name`.
-    fn display_pointer(&self, place: &str) -> String {
+    fn display_pointer(&self, schema_path: &str) -> String {
         let mut current = Some(self.value);
         let mut written = String::new();
-        for segment in pointer::segments(place) {
+        for segment in pointer::segments(schema_path) {
             let is_index = current.is_some_and(Value::is_array);
-            let simple = segment.chars().all(|letter| letter.is_alphanumeric() || "_-$".contains(letter));
+            let simple = segment.chars().all(|character| character.is_alphanumeric() || "_-$".contains(character));
             written.push_str(&match (is_index, simple) {
                 (true, _) => format!("[{segment}]"),
                 (false, true) if written.is_empty() => segment.clone(),
@@ -211,7 +212,7 @@ impl<'v> Explainer<'v> {
 /// The expectation of a size, with the actual size.
 fn size_expectation(kind: &Kind, value: &Value) -> Option<String> {
     let plural = |limit: &u64, noun: &str| count_noun(usize::try_from(*limit).unwrap_or(usize::MAX), noun);
-    let (bound, got) = match kind {
+    let (bound, unit) = match kind {
         Kind::MinLength { limit } => (format!("must be at least {} long", plural(limit, "character")), "character"),
         Kind::MaxLength { limit } => (format!("must be at most {} long", plural(limit, "character")), "character"),
         Kind::MinItems { limit } => (format!("must have at least {}", plural(limit, "item")), "item"),
@@ -227,7 +228,7 @@ fn size_expectation(kind: &Kind, value: &Value) -> Option<String> {
         Value::Object(map) => map.len(),
         _ => return Some(bound),
     };
-    Some(format!("{bound}; it has {}", count_noun(size, got)))
+    Some(format!("{bound}; it has {}", count_noun(size, unit)))
 }
 
 /// An error that only the compiler finds.

@@ -178,13 +178,13 @@ pub(super) fn direct_subschemas<'v>(schema: &'v Map<String, Value>, draft: Draft
 pub(super) fn subschemas(root: &Value, draft: Draft) -> Vec<(String, &Value)> {
     let mut found = vec![(String::new(), root)];
     let mut next = 0;
-    while let Some((place, schema)) = found.get(next).cloned() {
+    while let Some((at, schema)) = found.get(next).cloned() {
         next += 1;
         if found.len() > MAX_SUBSCHEMAS {
             break;
         }
         let inner = schema.as_object().map(|schema| direct_subschemas(schema, draft)).unwrap_or_default();
-        found.extend(inner.into_iter().map(|child| (format!("{place}{}", child.pointer_suffix), child.value)));
+        found.extend(inner.into_iter().map(|child| (format!("{at}{}", child.pointer_suffix), child.value)));
     }
     found
 }
@@ -212,25 +212,25 @@ pub(super) fn draft_from_uri(uri: &str) -> Option<Draft> {
 pub fn unknown_keywords(schema: &Value, extra: &[&str]) -> Vec<SchemaError> {
     let draft = draft_of(schema);
     let mut errors = Vec::new();
-    for (place, schema) in subschemas(schema, draft) {
-        let allowed = if place.is_empty() { extra } else { &[] };
+    for (at, schema) in subschemas(schema, draft) {
+        let allowed = if at.is_empty() { extra } else { &[] };
         let names = schema.as_object().into_iter().flat_map(Map::keys);
         errors.extend(
             names
                 .filter(|name| !name.starts_with("x-") && !allowed.contains(&name.as_str()))
                 .filter(|name| find_keyword(name, draft).is_none())
-                .map(|name| unknown_keyword(&place, name, allowed)),
+                .map(|name| unknown_keyword(&at, name, allowed)),
         );
     }
     errors
 }
 
-fn unknown_keyword(place: &str, name: &str, allowed: &[&str]) -> SchemaError {
+fn unknown_keyword(at: &str, name: &str, allowed: &[&str]) -> SchemaError {
     let names = KEYWORDS.iter().map(|keyword| keyword.name).chain(allowed.iter().copied());
     let help = replacement_hint(name)
         .map(str::to_owned)
         .or_else(|| Some(format!("did you mean `{}`?", nearest(name, names)?)));
-    SchemaError::new(pointer::join(place, name), format!("unknown JSON Schema keyword `{name}`")).optional_help(help)
+    SchemaError::new(pointer::join(at, name), format!("unknown JSON Schema keyword `{name}`")).optional_help(help)
 }
 
 /// The help for keywords of other dialects.

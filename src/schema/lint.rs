@@ -37,10 +37,10 @@ pub fn lint(schema: &Value) -> Vec<Lint> {
     let draft = keyword::draft_of(schema);
     let mut found = Vec::new();
     let validators = OnceCell::new();
-    for (place, inner) in keyword::subschemas(schema, draft) {
+    for (pointer, inner) in keyword::subschemas(schema, draft) {
         if let Some(map) = inner.as_object() {
             let mut linting =
-                Linter { root: schema, draft, place, schema: map, validators: &validators, found: &mut found };
+                Linter { root: schema, draft, pointer, schema: map, validators: &validators, found: &mut found };
             linting.limits();
             linting.choices();
             linting.required();
@@ -55,7 +55,7 @@ pub fn lint(schema: &Value) -> Vec<Lint> {
 struct Linter<'v, 'f> {
     root: &'v Value,
     draft: Draft,
-    place: String,
+    pointer: String,
     schema: &'v Map<String, Value>,
     /// The validators of all subschemas, compiled on first use.
     validators: &'f OnceCell<Option<ValidatorMap>>,
@@ -126,7 +126,7 @@ const TYPE_KEYWORDS: &[(&[&str], &[&str])] = &[
 
 impl Linter<'_, '_> {
     fn push(&mut self, kind: LintKind, pointer_suffix: &str, message: String, help: Option<String>) {
-        let error = SchemaError::new(format!("{}{pointer_suffix}", self.place), message).optional_help(help);
+        let error = SchemaError::new(format!("{}{pointer_suffix}", self.pointer), message).optional_help(help);
         self.found.push(Lint { kind, error });
     }
 
@@ -220,7 +220,7 @@ impl Linter<'_, '_> {
             return fits;
         }
         let all = self.validators.get_or_init(|| pattern::build_subschema_validators(self.root, self.draft));
-        let own = all.as_ref().and_then(|all| all.get(&format!("#{}", self.place)));
+        let own = all.as_ref().and_then(|all| all.get(&format!("#{}", self.pointer)));
         let fits = |validator: &Validator| {
             let limits = meter::Limits { checks: meter::MAX_CHECKS, budget: &Budget::default() };
             meter::run_metered(limits, || validator.is_valid(value)).unwrap_or(true)

@@ -95,15 +95,15 @@ pub(super) fn end(why: LimitExceeded) -> ! {
 
 /// Adds the counting keyword to each subschema, where the schema may refer to itself.
 pub(super) fn add_meter(schema: &Value, draft: Draft) -> Option<Value> {
-    let places: Vec<String> = keyword::subschemas(schema, draft).into_iter().map(|(place, _)| place).collect();
+    let pointers: Vec<String> = keyword::subschemas(schema, draft).into_iter().map(|(pointer, _)| pointer).collect();
     let refers = |schema: &Value| ["$ref", "$dynamicRef", "$recursiveRef"].iter().any(|key| schema.get(key).is_some());
-    let all = || places.iter().filter_map(|place| schema.pointer(place));
+    let all = || pointers.iter().filter_map(|pointer| schema.pointer(pointer));
     if !all().any(refers) {
         return None;
     }
     let mut metered = schema.clone();
-    for place in &places {
-        if let Some(Value::Object(inner)) = metered.pointer_mut(place) {
+    for pointer in &pointers {
+        if let Some(Value::Object(inner)) = metered.pointer_mut(pointer) {
             inner.shift_insert(0, KEYWORD.to_owned(), Value::Bool(true));
         }
     }

@@ -187,10 +187,10 @@ pub(super) fn has_patterns(schema: &Map<String, Value>) -> bool {
 /// The invalid patterns of a document.
 pub(super) fn pattern_errors(root: &Value, draft: Draft) -> Vec<SchemaError> {
     let schemas = keyword::subschemas(root, draft);
-    let expressions = schemas.iter().flat_map(|(place, schema)| {
-        let own = schema.get("pattern").and_then(Value::as_str).map(|text| (pointer::join(place, "pattern"), text));
+    let expressions = schemas.iter().flat_map(|(at, schema)| {
+        let own = schema.get("pattern").and_then(Value::as_str).map(|text| (pointer::join(at, "pattern"), text));
         let keys = schema.get("patternProperties").and_then(Value::as_object).into_iter().flat_map(Map::keys);
-        let names = pointer::join(place, "patternProperties");
+        let names = pointer::join(at, "patternProperties");
         own.into_iter().chain(keys.map(move |key| (pointer::join(&names, key), key.as_str())))
     });
     expressions.filter_map(|(pointer, text)| pattern_error(pointer, text)).collect()

@@ -93,7 +93,7 @@ impl BridgeTool {
             BridgeTool::ListPrompts | BridgeTool::GetPrompt => lists.prompts,
             BridgeTool::ListResources | BridgeTool::ReadResource => lists.resources,
         };
-        is_wanted && snapshot.tools.find(|own| own.name == self.name()).is_none()
+        is_wanted && snapshot.tools.find(|tool| tool.name == self.name()).is_none()
     }
 
     fn description(self) -> &'static str {

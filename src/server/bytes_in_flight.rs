@@ -183,17 +183,17 @@ impl PeerBytes {
     }
 
     /// Remembers how large the answer of an entry was.
-    fn remember_size(&self, method: &str, name: &str, weight: u64) {
+    fn remember_size(&self, method: &str, name: &str, bytes: u64) {
         let entry = self.entry_key(method, name);
         let mut sizes = self.total().sizes();
-        if weight <= SMALL_MESSAGE_BYTES {
+        if bytes <= SMALL_MESSAGE_BYTES {
             sizes.remove(&entry);
             return;
         }
         if sizes.len() >= MAX_REMEMBERED_SIZES {
             sizes.clear();
         }
-        sizes.insert(entry, weight);
+        sizes.insert(entry, bytes);
     }
 
     /// The key of an entry. What one peer gets by its arguments says nothing about what others ask for.

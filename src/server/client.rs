@@ -58,7 +58,7 @@ struct ProgressState {
     last_message: Option<String>,
     /// The last total.
     total: Option<f64>,
-    pace: Throttle,
+    throttle: Throttle,
     /// The newest update that was held back.
     pending_update: Option<ProgressUpdate>,
     /// When the last was sent, or the call began.
@@ -68,19 +68,19 @@ struct ProgressState {
 impl ProgressState {
     /// Gives an update its number and its total. False for one that says nothing new. Progress must increase: a new
     /// message increases it a little.
-    fn advance(&mut self, progressed: &mut ProgressUpdate) -> bool {
-        let is_new = progressed.message.is_some() && progressed.message != self.last_message;
-        let value = match (progressed.progress, self.last) {
+    fn advance(&mut self, update: &mut ProgressUpdate) -> bool {
+        let is_new = update.message.is_some() && update.message != self.last_message;
+        let value = match (update.progress, self.last) {
             (Some(value), Some(last)) if value <= last && !is_new => return false,
             (Some(value), Some(last)) if value <= last => next_progress(last),
             (Some(value), _) => value,
             (None, last) => last.map_or(0.0, next_progress),
         };
-        progressed.progress = Some(value);
-        progressed.total = progressed.total.or(self.total);
-        (self.last, self.total) = (Some(value), progressed.total);
+        update.progress = Some(value);
+        update.total = update.total.or(self.total);
+        (self.last, self.total) = (Some(value), update.total);
         if is_new {
-            self.last_message.clone_from(&progressed.message);
+            self.last_message.clone_from(&update.message);
         }
         true
     }
@@ -120,7 +120,7 @@ impl RequestClient {
                 last: None,
                 last_message: None,
                 total: None,
-                pace: Throttle::new(PROGRESS_BURST, PROGRESS_PER_SECOND),
+                throttle: Throttle::new(PROGRESS_BURST, PROGRESS_PER_SECOND),
                 pending_update: None,
                 sent_at: Instant::now(),
             }),
@@ -187,8 +187,8 @@ impl RequestClient {
     /// Asks in place, all questions at once.
     async fn ask_in_session(&self, round: &QuestionRound) -> Result<Map<String, Value>, AskError> {
         let mut answers = Map::new();
-        let asked = join_all(round.questions.iter().map(|question| self.ask_one(question, round))).await;
-        for (question, answer) in round.questions.iter().zip(asked) {
+        let guard = join_all(round.questions.iter().map(|question| self.ask_one(question, round))).await;
+        for (question, answer) in round.questions.iter().zip(guard) {
             answers.insert(question.key.clone(), answer?);
         }
         Ok(answers)
@@ -220,17 +220,17 @@ impl RequestClient {
             .reset_timeout_on_progress()
             .with_max_total_timeout(round.timeout * MAX_TIMEOUT_FACTOR);
         let handle = self.peer.send_request_with_option(request, options).await.map_err(unanswered_reason)?;
-        let mut asked = RequestGuard { peer: self.peer.clone(), id: Some(handle.id.clone()) };
+        let mut guard = RequestGuard { peer: self.peer.clone(), id: Some(handle.id.clone()) };
         // Its own task ends and cleans up even if the answer is no longer awaited.
         let answer = tokio::spawn(handle.await_response());
         tokio::select! {
             biased;
             () = self.cancel.cancelled() => {
-                asked.cancel().await;
+                guard.cancel().await;
                 Err(AskError::Cancelled)
             }
             answer = answer => {
-                asked.id = None;
+                guard.id = None;
                 let answer = answer.map_err(|_| AskError::Cancelled)?.map_err(unanswered_reason)?;
                 let answer = serde_json::to_value(answer).unwrap_or_default();
                 Ok(question::normalize_answer(&question.kind, answer, self.spec_version))
@@ -250,11 +250,11 @@ impl RequestClient {
         }
     }
 
-    async fn send_progress(&self, progressed: ProgressUpdate) {
+    async fn send_progress(&self, update: ProgressUpdate) {
         let Some(token) = self.token.clone() else { return };
-        let mut params = ProgressNotificationParam::new(token, progressed.progress.unwrap_or_default());
-        params.total = progressed.total;
-        params.message = progressed.message.filter(|_| self.spec_version >= SpecVersion::V2025_03_26);
+        let mut params = ProgressNotificationParam::new(token, update.progress.unwrap_or_default());
+        params.total = update.total;
+        params.message = update.message.filter(|_| self.spec_version >= SpecVersion::V2025_03_26);
         tokio::select! {
             () = self.cancel.cancelled() => {}
             _ = self.peer.notify_progress(params) => {}
@@ -299,8 +299,8 @@ impl Drop for RequestGuard {
 const MAX_TIMEOUT_FACTOR: u32 = 6;
 
 impl McpClient for RequestClient {
-    fn has_capability(&self, need: ClientCapability) -> bool {
-        question::is_supported(need, self.capabilities.as_ref(), self.spec_version)
+    fn has_capability(&self, capability: ClientCapability) -> bool {
+        question::is_supported(capability, self.capabilities.as_ref(), self.spec_version)
     }
 
     fn declared_capabilities(&self) -> Option<Map<String, Value>> {
@@ -339,29 +339,29 @@ impl McpClient for RequestClient {
         self.token.is_some()
     }
 
-    fn progress(&self, mut progressed: ProgressUpdate) -> BoxFuture<'_, ()> {
+    fn progress(&self, mut update: ProgressUpdate) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             if self.token.is_none() {
                 return;
             }
             {
                 let mut state = self.progress();
-                if !state.advance(&mut progressed) {
+                if !state.advance(&mut update) {
                     return;
                 }
-                if state.pace.try_acquire().is_none() {
-                    state.pending_update = Some(progressed);
+                if state.throttle.try_acquire().is_none() {
+                    state.pending_update = Some(update);
                     return;
                 }
                 state.pending_update = None;
                 state.sent_at = Instant::now();
             }
-            self.send_progress(progressed).await;
+            self.send_progress(update).await;
         })
     }
 
-    fn notify(&self, notice: ChangeNotification) {
-        self.live.publish_notification(notice);
+    fn notify(&self, notification: ChangeNotification) {
+        self.live.publish_notification(notification);
     }
 }
 

@@ -19,13 +19,15 @@ pub(crate) async fn complete(
 ) -> Result<CompleteResult, ErrorData> {
     let AdmittedRequest { snapshot, spec_version } = server.admit(CapabilityKind::Completions, context)?;
     server.rate_limiter(spec_version).take(RequestCost::Completion).map_err(error::rate_limited)?;
-    let wish = completion_request(request)?;
-    if snapshot.catalog.completion_runs_actions(&wish) {
+    let completion = completion_request(request)?;
+    if snapshot.catalog.completion_runs_actions(&completion) {
         server.charge_call(spec_version, true).map_err(error::rate_limited)?;
     }
     let call = server.call_context(context, &snapshot);
-    let completions =
-        server.run(context, Box::pin(snapshot.catalog.complete(&wish, &call))).await.map_err(error::refusal_error)?;
+    let completions = server
+        .run(context, Box::pin(snapshot.catalog.complete(&completion, &call)))
+        .await
+        .map_err(error::refusal_error)?;
     let mut info = CompletionInfo::default();
     info.has_more = Some(completions.has_more || completions.values.len() > CompletionInfo::MAX_VALUES);
     info.total = completions.total.and_then(|total| u32::try_from(total).ok());

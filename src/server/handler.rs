@@ -26,13 +26,13 @@ type Context = RequestContext<RoleServer>;
 type PageRequest = Option<PaginatedRequestParams>;
 
 /// Keeps account of an answer until its transport has delivered it.
-fn charge_answer<T: MemorySize>(
+fn charge_response<T: MemorySize>(
     reservation: Option<ResponseReservation>,
-    answer: Result<T, ErrorData>,
+    outcome: Result<T, ErrorData>,
 ) -> Result<T, ErrorData> {
     match reservation {
-        Some(reservation) => reservation.charge(answer),
-        None => answer,
+        Some(reservation) => reservation.charge(outcome),
+        None => outcome,
     }
 }
 
@@ -81,15 +81,15 @@ impl ServerHandler for ConnectionHandler {
     async fn list_tools(&self, request: PageRequest, context: Context) -> Result<ListToolsResult, ErrorData> {
         let observed = self.observe("tools/list", &request, &context);
         let reservation = ResponseReservation::acquire(&context, "tools/list", "").await?;
-        let answer = tools::list(self, request, &context);
-        observer::finish(observed, charge_answer(reservation, answer))
+        let outcome = tools::list(self, request, &context);
+        observer::finish(observed, charge_response(reservation, outcome))
     }
 
     async fn call_tool(&self, request: CallToolRequestParams, context: Context) -> Result<CallToolResponse, ErrorData> {
         let observed = self.observe("tools/call", &request, &context);
         let reservation = ResponseReservation::acquire(&context, "tools/call", &request.name).await?;
-        let answer = Box::pin(tools::call(self, request, &context)).await;
-        observer::finish(observed, charge_answer(reservation, answer))
+        let outcome = Box::pin(tools::call(self, request, &context)).await;
+        observer::finish(observed, charge_response(reservation, outcome))
     }
 
     /// Only what rmcp needs to compare headers with arguments, and only where there are any.
@@ -101,8 +101,8 @@ impl ServerHandler for ConnectionHandler {
     async fn list_prompts(&self, request: PageRequest, context: Context) -> Result<ListPromptsResult, ErrorData> {
         let observed = self.observe("prompts/list", &request, &context);
         let reservation = ResponseReservation::acquire(&context, "prompts/list", "").await?;
-        let answer = prompts::list(self, request, &context);
-        observer::finish(observed, charge_answer(reservation, answer))
+        let outcome = prompts::list(self, request, &context);
+        observer::finish(observed, charge_response(reservation, outcome))
     }
 
     async fn get_prompt(
@@ -112,15 +112,15 @@ impl ServerHandler for ConnectionHandler {
     ) -> Result<GetPromptResponse, ErrorData> {
         let observed = self.observe("prompts/get", &request, &context);
         let reservation = ResponseReservation::acquire(&context, "prompts/get", &request.name).await?;
-        let answer = Box::pin(prompts::get(self, request, &context)).await;
-        observer::finish(observed, charge_answer(reservation, answer))
+        let outcome = Box::pin(prompts::get(self, request, &context)).await;
+        observer::finish(observed, charge_response(reservation, outcome))
     }
 
     async fn list_resources(&self, request: PageRequest, context: Context) -> Result<ListResourcesResult, ErrorData> {
         let observed = self.observe("resources/list", &request, &context);
         let reservation = ResponseReservation::acquire(&context, "resources/list", "").await?;
-        let answer = resources::list(self, request, &context);
-        observer::finish(observed, charge_answer(reservation, answer))
+        let outcome = resources::list(self, request, &context);
+        observer::finish(observed, charge_response(reservation, outcome))
     }
 
     async fn list_resource_templates(
@@ -130,8 +130,8 @@ impl ServerHandler for ConnectionHandler {
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         let observed = self.observe("resources/templates/list", &request, &context);
         let reservation = ResponseReservation::acquire(&context, "resources/templates/list", "").await?;
-        let answer = resources::list_templates(self, request, &context);
-        observer::finish(observed, charge_answer(reservation, answer))
+        let outcome = resources::list_templates(self, request, &context);
+        observer::finish(observed, charge_response(reservation, outcome))
     }
 
     async fn read_resource(
@@ -141,22 +141,22 @@ impl ServerHandler for ConnectionHandler {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let observed = self.observe("resources/read", &request, &context);
         let reservation = ResponseReservation::acquire(&context, "resources/read", &request.uri).await?;
-        let answer = Box::pin(resources::read(self, request, &context)).await;
-        observer::finish(observed, charge_answer(reservation, answer))
+        let outcome = Box::pin(resources::read(self, request, &context)).await;
+        observer::finish(observed, charge_response(reservation, outcome))
     }
 
     async fn list_skills(&self, request: PageRequest, context: Context) -> Result<ListSkillsResult, ErrorData> {
         let observed = self.observe("skills/list", &request, &context);
         let reservation = ResponseReservation::acquire(&context, "skills/list", "").await?;
-        let answer = skills::list(self, request, &context);
-        observer::finish(observed, charge_answer(reservation, answer))
+        let outcome = skills::list(self, request, &context);
+        observer::finish(observed, charge_response(reservation, outcome))
     }
 
     async fn get_skill(&self, request: GetSkillRequestParams, context: Context) -> Result<GetSkillResult, ErrorData> {
         let observed = self.observe("skills/get", &request, &context);
         let reservation = ResponseReservation::acquire(&context, "skills/get", &request.uri).await?;
-        let answer = skills::get(self, &request.uri, &context);
-        observer::finish(observed, charge_answer(reservation, answer))
+        let outcome = skills::get(self, &request.uri, &context);
+        observer::finish(observed, charge_response(reservation, outcome))
     }
 
     async fn read_resource_directory(
@@ -166,15 +166,15 @@ impl ServerHandler for ConnectionHandler {
     ) -> Result<ReadResourceDirectoryResult, ErrorData> {
         let observed = self.observe("resources/directory/read", &request, &context);
         let reservation = ResponseReservation::acquire(&context, "resources/directory/read", &request.uri).await?;
-        let answer = skills::read_directory(self, request, &context);
-        observer::finish(observed, charge_answer(reservation, answer))
+        let outcome = skills::read_directory(self, request, &context);
+        observer::finish(observed, charge_response(reservation, outcome))
     }
 
     async fn complete(&self, request: CompleteRequestParams, context: Context) -> Result<CompleteResult, ErrorData> {
         let observed = self.observe("completion/complete", &request, &context);
         let reservation = ResponseReservation::acquire(&context, "completion/complete", &request.argument.name).await?;
-        let answer = Box::pin(completion::complete(self, request, &context)).await;
-        observer::finish(observed, charge_answer(reservation, answer))
+        let outcome = Box::pin(completion::complete(self, request, &context)).await;
+        observer::finish(observed, charge_response(reservation, outcome))
     }
 
     async fn subscribe(&self, request: SubscribeRequestParams, context: Context) -> Result<(), ErrorData> {
@@ -195,8 +195,8 @@ impl ServerHandler for ConnectionHandler {
 
     async fn get_task(&self, request: GetTaskParams, context: Context) -> Result<GetTaskResult, ErrorData> {
         let reservation = ResponseReservation::acquire(&context, "tasks/get", &request.task_id).await?;
-        let answer = tasks::get(self, &request);
-        charge_answer(reservation, answer)
+        let outcome = tasks::get(self, &request);
+        charge_response(reservation, outcome)
     }
 
     async fn update_task(&self, request: UpdateTaskParams, _: Context) -> Result<(), ErrorData> {

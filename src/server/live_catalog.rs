@@ -55,7 +55,7 @@ struct LiveState {
     shutdown: CancellationToken,
     running: AtomicUsize,
     idle: Notify,
-    seal: OnceLock<StateSealer>,
+    state_sealer: OnceLock<StateSealer>,
     root_limit: OnceLock<ResolvedRoots>,
     tasks: Tasks,
     rate_limiter: ClientRateLimiter,
@@ -80,7 +80,7 @@ impl LiveCatalog {
             shutdown: CancellationToken::new(),
             running: AtomicUsize::new(0),
             idle: Notify::new(),
-            seal: OnceLock::new(),
+            state_sealer: OnceLock::new(),
             root_limit: OnceLock::new(),
             tasks: Tasks::new(bytes.new_peer()),
             rate_limiter: ClientRateLimiter::sessionless(),
@@ -108,7 +108,7 @@ impl LiveCatalog {
     /// call goes on in another process that has the same ones. Without it a key of its own ends with the process.
     /// Only the first such call has an effect, and only before the first question.
     pub fn set_state_keys(&self, keys: &[Vec<u8>]) {
-        let _ = self.inner.seal.set(StateSealer::new(keys));
+        let _ = self.inner.state_sealer.set(StateSealer::new(keys));
     }
 
     /// Lets clients give roots inside `workspace` alone, or none: those of other machines have no folders here to give.
@@ -143,8 +143,8 @@ impl LiveCatalog {
         &self.inner.redactors
     }
 
-    pub(crate) fn seal(&self) -> &StateSealer {
-        self.inner.seal.get_or_init(|| StateSealer::new(&[]))
+    pub(crate) fn state_sealer(&self) -> &StateSealer {
+        self.inner.state_sealer.get_or_init(|| StateSealer::new(&[]))
     }
 
     /// What all calls use together.
@@ -157,9 +157,9 @@ impl LiveCatalog {
     }
 
     /// Notifies clients of a change that a step announces.
-    pub(crate) fn publish_notification(&self, notice: ChangeNotification) {
+    pub(crate) fn publish_notification(&self, notification: ChangeNotification) {
         let _one_at_a_time = self.inner.replace_lock.lock();
-        let next = self.snapshot().with_notification(notice);
+        let next = self.snapshot().with_notification(notification);
         self.inner.current_snapshot.send_replace(Arc::new(next));
     }
 

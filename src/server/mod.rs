@@ -141,9 +141,13 @@ impl ConnectionHandler {
     }
 
     /// Charges a request to the rate limit of its client, or returns how long to wait.
-    fn charge_call(&self, spec_version: SpecVersion, acts: bool) -> Result<(), Duration> {
+    fn charge_call(&self, spec_version: SpecVersion, runs_actions: bool) -> Result<(), Duration> {
         let calls = || self.live.catalog().limits().calls_per_second;
-        self.rate_limiter(spec_version).take(if acts { RequestCost::Action(calls()) } else { RequestCost::Plain })
+        self.rate_limiter(spec_version).take(if runs_actions {
+            RequestCost::Action(calls())
+        } else {
+            RequestCost::Plain
+        })
     }
 
     /// The rate limit of the client; sessionless clients share one.

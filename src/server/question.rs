@@ -8,13 +8,13 @@ use crate::spec_version::SpecVersion;
 
 /// Whether a client of this version with these capabilities can be asked.
 pub(crate) fn is_supported(
-    need: ClientCapability,
+    capability: ClientCapability,
     capabilities: Option<&ClientCapabilities>,
     spec_version: SpecVersion,
 ) -> bool {
     let Some(capabilities) = capabilities else { return false };
     let elicitation = capabilities.elicitation.as_ref();
-    match need {
+    match capability {
         // One that names no mode means forms.
         ClientCapability::ElicitationForm => {
             let form = elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none());
@@ -243,6 +243,9 @@ mod tests {
     }
 
     fn supported_needs(capabilities: &ClientCapabilities, spec_version: SpecVersion) -> Vec<ClientCapability> {
-        ClientCapability::ALL.into_iter().filter(|need| is_supported(*need, Some(capabilities), spec_version)).collect()
+        ClientCapability::ALL
+            .into_iter()
+            .filter(|capability| is_supported(*capability, Some(capabilities), spec_version))
+            .collect()
     }
 }

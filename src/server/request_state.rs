@@ -61,10 +61,10 @@ impl StateSealer {
     /// Seals with the first of `secrets`, or with a random key.
     pub(crate) fn new(secrets: &[Vec<u8>]) -> StateSealer {
         let random = SystemRandom::new();
-        let mut own = [0; KEY_BYTES];
+        let mut random_key = [0; KEY_BYTES];
         let mut keys: Vec<LessSafeKey> = secrets.iter().filter_map(|secret| derive_key(secret)).collect();
-        if keys.is_empty() && random.fill(&mut own).is_ok() {
-            keys.extend(derive_key(&own));
+        if keys.is_empty() && random.fill(&mut random_key).is_ok() {
+            keys.extend(derive_key(&random_key));
         }
         StateSealer { keys, random, used_states: Mutex::default() }
     }

@@ -111,10 +111,10 @@ impl CatalogSnapshot {
     }
 
     /// The same catalog after a change that a step announces.
-    pub(crate) fn with_notification(&self, notice: ChangeNotification) -> CatalogSnapshot {
+    pub(crate) fn with_notification(&self, notification: ChangeNotification) -> CatalogSnapshot {
         let mut next = self.clone();
         next.revisions.generation += 1;
-        match notice {
+        match notification {
             ChangeNotification::ListChanged(ListKind::Tools) => next.revisions.tools += 1,
             ChangeNotification::ListChanged(ListKind::Prompts) => next.revisions.prompts += 1,
             ChangeNotification::ListChanged(ListKind::Resources) => next.revisions.resources += 1,
@@ -132,10 +132,10 @@ impl CatalogSnapshot {
     /// A number that changes when a resource changes, if that is known; `None` if no resource serves the URI. Only
     /// compared within this process.
     pub(crate) fn fingerprint(&self, uri: &str) -> Option<u64> {
-        let (own, update_counts) = (self.catalog.fingerprint(uri), self.update_counts.get(uri));
-        let Some(update_counts) = update_counts else { return own };
+        let (fingerprint, update_counts) = (self.catalog.fingerprint(uri), self.update_counts.get(uri));
+        let Some(update_counts) = update_counts else { return fingerprint };
         let mut hasher = DefaultHasher::new();
-        (own, update_counts).hash(&mut hasher);
+        (fingerprint, update_counts).hash(&mut hasher);
         Some(hasher.finish())
     }
 

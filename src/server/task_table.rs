@@ -147,14 +147,14 @@ impl Tasks {
     /// Keeps account of an outcome, in place of what the task held. The oldest tasks that have ended are forgotten where
     /// all of them hold too much.
     pub(super) fn record_outcome(&self, id: &str, outcome: &Result<CallToolResult, TaskExit>) {
-        let weight = match outcome {
+        let bytes = match outcome {
             Ok(result) => result.memory_size(),
             Err(TaskExit::Error(error)) => error.memory_size(),
             Err(TaskExit::Cancelled) => 0,
         };
         let mut entries = self.entries();
         if let Some(entry) = entries.get_mut(id) {
-            entry.reservation.resize(TASK_BYTES + weight);
+            entry.reservation.resize(TASK_BYTES + bytes);
         }
         while entries.values().map(|entry| entry.reservation.bytes()).sum::<u64>() > self.bytes.total().peer_share() {
             let ended = entries.iter().position(|(other, entry)| entry.has_ended() && other != id);
@@ -232,8 +232,8 @@ fn remove_waiting_task(entries: &mut IndexMap<String, TaskEntry>) -> bool {
 /// Whether who begins a task has less than half of all: one that fills the table makes no room in it for itself.
 fn is_within_share(entries: &IndexMap<String, TaskEntry>, new: &NewTask) -> bool {
     let Some(owner) = &new.owner else { return false };
-    let own = entries.values().filter(|entry| entry.owner.as_ref().is_some_and(|other| other.is_same(owner)));
-    own.count() < MAX_TASKS / 2
+    let owned = entries.values().filter(|entry| entry.owner.as_ref().is_some_and(|other| other.is_same(owner)));
+    owned.count() < MAX_TASKS / 2
 }
 
 #[cfg(test)]

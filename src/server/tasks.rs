@@ -221,8 +221,8 @@ impl McpClient for TaskClient {
         super::client::declared_capabilities(self.capabilities.as_ref())
     }
 
-    fn has_capability(&self, need: ClientCapability) -> bool {
-        question::is_supported(need, self.capabilities.as_ref(), SpecVersion::V2026_07_28)
+    fn has_capability(&self, capability: ClientCapability) -> bool {
+        question::is_supported(capability, self.capabilities.as_ref(), SpecVersion::V2026_07_28)
     }
 
     fn allows_root(&self, root: &Path) -> bool {
@@ -233,8 +233,8 @@ impl McpClient for TaskClient {
         Box::pin(async move {
             let tasks = self.live.tasks();
             let bytes = round.questions.iter().map(question_bytes).sum();
-            let held = tasks.reserve_questions(self.context.task_id(), bytes);
-            let _held = held.map_err(|error| AskError::Refused(error.message.into_owned()))?;
+            let pending = tasks.reserve_questions(self.context.task_id(), bytes);
+            let _held = pending.map_err(|error| AskError::Refused(error.message.into_owned()))?;
             let questions = join_all(round.questions.iter().map(|question| self.ask_one(question)));
             let questions = tasks.poll_as_round(questions);
             let answers = tokio::time::timeout(round.timeout, questions).await.map_err(|_| AskError::TimedOut)?;
@@ -252,16 +252,15 @@ impl McpClient for TaskClient {
         true
     }
 
-    fn progress(&self, progressed: ProgressUpdate) -> BoxFuture<'_, ()> {
-        let total = progressed.total.map(|total| format!(" of {total}")).unwrap_or_default();
-        let message =
-            progressed.message.unwrap_or_else(|| format!("{}{total}", progressed.progress.unwrap_or_default()));
+    fn progress(&self, update: ProgressUpdate) -> BoxFuture<'_, ()> {
+        let total = update.total.map(|total| format!(" of {total}")).unwrap_or_default();
+        let message = update.message.unwrap_or_else(|| format!("{}{total}", update.progress.unwrap_or_default()));
         self.context.set_status_message(truncate(&message, MAX_STATUS_CHARS));
         Box::pin(std::future::ready(()))
     }
 
-    fn notify(&self, notice: ChangeNotification) {
-        self.live.publish_notification(notice);
+    fn notify(&self, notification: ChangeNotification) {
+        self.live.publish_notification(notification);
     }
 }
 

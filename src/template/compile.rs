@@ -64,7 +64,7 @@ struct HandlebarsBody {
     /// The shortest paths that cover everything that is read.
     required_paths: Vec<Vec<String>>,
     /// The label, where the template is exactly one expression.
-    sole_label: Option<String>,
+    label: Option<String>,
     /// The paths that read an output as JSON.
     output_paths: Vec<Vec<String>>,
     /// Its branches, where they are recorded.
@@ -101,11 +101,11 @@ impl<S: Slot> Template<S> {
         };
         let mut checked = check(text, &nodes, names, &engine.partials, rules);
         errors.append(&mut checked.errors);
-        let sole = single_interpolation(&nodes).and_then(|interpolation| match &interpolation.expression {
+        let variable = single_interpolation(&nodes).and_then(|interpolation| match &interpolation.expression {
             Expression::Path(path) => plain_path(path, &checked),
             _ => None,
         });
-        let template = ParsedTemplate { text, nodes: &nodes, variable: sole.as_deref() };
+        let template = ParsedTemplate { text, nodes: &nodes, variable: variable.as_deref() };
         let (analysis, base) = S::analyze(&template, &mut errors);
         if !errors.is_empty() {
             return Err(sort_errors(errors));
@@ -128,7 +128,7 @@ impl<S: Slot> Template<S> {
             printed,
             altered,
             compared,
-            single_path: sole,
+            single_path: variable,
             analysis,
             slot: PhantomData,
         })
@@ -202,7 +202,7 @@ impl<S: Slot> Template<S> {
                 [TemplatePiece::Interpolation { label, .. }] => Some(label),
                 _ => None,
             },
-            CompiledBody::Handlebars(tree) => tree.sole_label.as_deref(),
+            CompiledBody::Handlebars(tree) => tree.label.as_deref(),
         }
     }
 
@@ -319,14 +319,13 @@ fn handlebars_body(
     let mut tree = lower(template.text, template.nodes, &context)?;
     let recorder = engine.recorder.as_ref();
     let branches = recorder.map(|recorder| recorder.mark(&mut tree, template.text, template.nodes));
-    let sole_label =
-        template.single_interpolation().map(|interpolation| label(template.text, &interpolation.expression));
+    let label = template.single_interpolation().map(|interpolation| label(template.text, &interpolation.expression));
     let output_paths: BTreeSet<Vec<String>> = checked.output_paths.values().cloned().collect();
     Ok(HandlebarsBody {
         engine: Arc::clone(engine),
         tree,
         required_paths: minimal_paths(checked),
-        sole_label,
+        label,
         output_paths: output_paths.into_iter().collect(),
         branches: branches.unwrap_or_default(),
     })

@@ -27,7 +27,7 @@ pub struct ComparedValues {
     /// The helper.
     pub helper: String,
     /// The name of the helper in the text.
-    pub place: TemplateSpan,
+    pub span: TemplateSpan,
 }
 
 /// A value that a helper changes so that it cannot be redacted, as `truncate` does.
@@ -38,7 +38,7 @@ pub struct AlteredValue {
     /// The helper.
     pub helper: String,
     /// The argument of the helper.
-    pub place: TemplateSpan,
+    pub span: TemplateSpan,
 }
 
 /// A range of bytes in the text of a template or of a partial.
@@ -58,8 +58,8 @@ pub enum TemplateSpan {
 }
 
 impl TemplateError {
-    pub(super) fn new(place: TemplateSpan, code: Code, message: impl Into<String>) -> TemplateError {
-        TemplateError { span: place, code, message: message.into(), help: None, replacement: None }
+    pub(super) fn new(span: TemplateSpan, code: Code, message: impl Into<String>) -> TemplateError {
+        TemplateError { span, code, message: message.into(), help: None, replacement: None }
     }
 
     pub(super) fn at_range(range: Range<usize>, code: Code, message: impl Into<String>) -> TemplateError {

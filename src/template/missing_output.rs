@@ -42,8 +42,8 @@ pub(super) fn may_mismatch(path: &[String]) -> bool {
 
 /// Why a path has no value, where that is because of an output.
 pub(super) fn no_value<S: AsRef<str>>(scope: &Scope, path: &[S]) -> Option<MissingValue> {
-    path.iter().enumerate().find_map(|(place, name)| {
-        let (owner, below) = (path.get(..place)?, path.get(place + 1..)?);
+    path.iter().enumerate().find_map(|(index, name)| {
+        let (owner, below) = (path.get(..index)?, path.get(index + 1..)?);
         match name.as_ref() {
             JSON_FIELD => no_json(scope, owner, below),
             TEXT_FIELD => no_text(scope, owner).map(MissingValue::Mismatch),

@@ -95,8 +95,8 @@ struct HelperArguments<'v> {
 }
 
 impl HelperParams for HelperArguments<'_> {
-    fn param(&self, place: usize) -> Option<&Value> {
-        self.params.get(place).map(Cow::as_ref)
+    fn param(&self, index: usize) -> Option<&Value> {
+        self.params.get(index).map(Cow::as_ref)
     }
 
     fn option(&self, name: &str) -> Option<&Value> {

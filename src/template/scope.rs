@@ -50,7 +50,7 @@ pub struct ScopeConstants {
     /// `name`, `title` and `version` of the server, as an object.
     pub server: Value,
     /// The time of `now`, if it stands still.
-    pub now: Option<FixedTime>,
+    pub fixed_time: Option<FixedTime>,
 }
 
 /// The values in scope of one rendering. Arguments are `NAME` and `arguments.NAME`.
@@ -81,7 +81,7 @@ impl Scope {
     /// The same with the budget of a call.
     pub fn with_budget(arguments: Map<String, Value>, constants: Arc<ScopeConstants>, budget: &Budget) -> Scope {
         let arguments = Arc::new(Value::Object(arguments));
-        let now = constants.now.map(|FixedTime(now)| now);
+        let now = constants.fixed_time.map(|FixedTime(now)| now);
         Scope {
             arguments,
             constants,

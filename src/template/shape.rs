@@ -131,7 +131,7 @@ pub struct ScopeShape {
     root: Shape,
     this: Option<Shape>,
     /// The paths in `env` of the values that `this` is made of.
-    this_made_of: Vec<Vec<String>>,
+    this_sources: Vec<Vec<String>>,
     /// The ids of all steps of the run around the template, with their numbers.
     step_numbers: Arc<BTreeMap<String, usize>>,
     /// The number of the step that the template belongs to.
@@ -143,7 +143,7 @@ impl Default for ScopeShape {
         ScopeShape {
             root: Shape::Object(Arc::default()),
             this: None,
-            this_made_of: Vec::new(),
+            this_sources: Vec::new(),
             step_numbers: Arc::default(),
             step_number: 0,
         }
@@ -212,7 +212,7 @@ impl ScopeShape {
     #[must_use]
     pub fn with_this(mut self, shape: Shape, list_source_paths: &[Vec<String>]) -> ScopeShape {
         let of_env = list_source_paths.iter().filter(|path| path.first().is_none_or(|head| head == "env"));
-        self.this_made_of = of_env.cloned().collect();
+        self.this_sources = of_env.cloned().collect();
         self.this = Some(shape);
         self
     }
@@ -255,7 +255,7 @@ impl ScopeShape {
     }
 
     pub(super) fn this_source_paths(&self) -> &[Vec<String>] {
-        &self.this_made_of
+        &self.this_sources
     }
 
     pub(super) fn this(&self) -> Option<&Shape> {

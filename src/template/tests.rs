@@ -49,7 +49,7 @@ fn fixed() -> Arc<ScopeConstants> {
     Arc::new(ScopeConstants {
         env: json!({ "TOKEN": "t0k", "API": "https://api.example" }),
         server: json!({ "name": "demo", "version": "1" }),
-        now: None,
+        fixed_time: None,
     })
 }
 
@@ -94,7 +94,7 @@ fn errors_with<S: Slot>(partials: &[(&str, &str)], text: &str) -> Vec<String> {
 }
 
 fn line(error: &TemplateError, text: &str, partials: &[(&str, &str)]) -> String {
-    let place = match &error.span {
+    let span = match &error.span {
         TemplateSpan::Template(range) => format!("{:?}", &text[range.clone()]),
         TemplateSpan::Partial { name, range, used_at } => {
             let (_, partial) = partials.iter().find(|(known, _)| known == name).unwrap();
@@ -102,5 +102,5 @@ fn line(error: &TemplateError, text: &str, partials: &[(&str, &str)]) -> String 
         }
     };
     let help = error.help.as_deref().map(|help| format!(" | {help}")).unwrap_or_default();
-    format!("{} at {place}: {}{help}", error.code.as_str(), error.message)
+    format!("{} at {span}: {}{help}", error.code.as_str(), error.message)
 }

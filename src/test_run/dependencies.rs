@@ -19,7 +19,7 @@ pub fn test_fingerprints(tests: &[PlannedTest], loaded: &LoadedPacks, catalog: &
     let entries = entries(loaded, catalog);
     let fingerprint = |test: &PlannedTest| {
         let mut digest = Digest::new("test");
-        [shared, test.written].iter().for_each(|part| digest.update(&part.to_be_bytes()));
+        [shared, test.digest].iter().for_each(|part| digest.update(&part.to_be_bytes()));
         let start = test.entry.iter().map(|name| (entry_kind(test.method), name.as_str()));
         for name in reached_entries(start, &entries) {
             let part = entries.get(&name).map_or(0, |entry| entry.digest);
@@ -38,8 +38,8 @@ fn entry_kind(method: &str) -> &'static str {
 /// What every test may depend on: partials, resources, and the keys of all manifests that hold no entries.
 fn shared_digest(loaded: &LoadedPacks, catalog: &Catalog) -> u64 {
     let mut digest = Digest::new("shared");
-    let written = catalog.digests();
-    for (name, part) in written.partials.iter().chain(&written.resources).chain(&written.resource_templates) {
+    let digests = catalog.digests();
+    for (name, part) in digests.partials.iter().chain(&digests.resources).chain(&digests.resource_templates) {
         digest.update(name.as_bytes());
         digest.update(&part.to_be_bytes());
     }
@@ -64,9 +64,9 @@ struct TestedEntry {
 type EntryName = (&'static str, String);
 
 fn entries(loaded: &LoadedPacks, catalog: &Catalog) -> BTreeMap<EntryName, TestedEntry> {
-    let written = catalog.digests();
-    let tools = written.tools.iter().map(|(name, digest)| (("tool", (*name).to_owned()), *digest));
-    let prompts = written.prompts.iter().map(|(name, digest)| (("prompt", (*name).to_owned()), *digest));
+    let digests = catalog.digests();
+    let tools = digests.tools.iter().map(|(name, digest)| (("tool", (*name).to_owned()), *digest));
+    let prompts = digests.prompts.iter().map(|(name, digest)| (("prompt", (*name).to_owned()), *digest));
     let of_digest = |digest| TestedEntry { digest, calls: Vec::new() };
     let mut found: BTreeMap<EntryName, TestedEntry> =
         tools.chain(prompts).map(|(name, digest)| (name, of_digest(digest))).collect();

@@ -36,7 +36,7 @@ pub struct PlannedTest {
     pub(super) is_live: bool,
     pub(super) expects: Vec<Spanned<Expect>>,
     /// The digest of the test as it is written.
-    pub(super) written: u64,
+    pub(super) digest: u64,
     pub(super) snapshot: PathBuf,
 }
 
@@ -109,10 +109,10 @@ pub fn plan_tests(loaded: &LoadedPacks) -> Vec<PlannedTest> {
     for (number, pack) in loaded.packs.iter().enumerate() {
         for file in &pack.entry_files {
             for (name, test) in &file.entries.tests {
-                let mut written = Digest::new("test");
-                loaded.load_context.documents.digest(test.location, &mut written);
-                let written = written.finish_u64();
-                let planner = TestPlanner { pack, number, file, name, test, written, base: &base };
+                let mut digest = Digest::new("test");
+                loaded.load_context.documents.digest(test.location, &mut digest);
+                let digest = digest.finish_u64();
+                let planner = TestPlanner { pack, number, file, name, test, digest, base: &base };
                 planner.add_to(&mut planned);
             }
         }
@@ -127,7 +127,7 @@ struct TestPlanner<'a> {
     file: &'a EntryFile,
     name: &'a Spanned<String>,
     test: &'a Test,
-    written: u64,
+    digest: u64,
     base: &'a TestEnvironment,
 }
 
@@ -191,7 +191,7 @@ impl TestPlanner<'_> {
             mocks,
             environment,
             is_live,
-            written: self.written,
+            digest: self.digest,
             expects: self.test.expect.iter().chain(&case.expect).cloned().collect(),
             snapshot: snapshot_path(&folder, &name),
             name,
@@ -205,11 +205,11 @@ impl TestPlanner<'_> {
             Some(Mock::Env(own)) => own.clone().into_iter().collect(),
             _ => BTreeMap::new(),
         };
-        let now = match mock_of("now") {
+        let fixed_time = match mock_of("now") {
             Some(Mock::Now(time)) => time.parse().ok(),
             _ => None,
         };
-        TestEnvironment { variables, mocked, pack: self.number, now, inherits: is_live, records_coverage: false }
+        TestEnvironment { variables, mocked, pack: self.number, fixed_time, inherits: is_live, records_coverage: false }
     }
 
     fn subject(&self, case: &TestCase) -> Option<TestTarget> {

@@ -165,11 +165,11 @@ fn exact_json(body: &str) -> Option<Value> {
 /// The numbers and marks of a JSON text.
 fn outside_strings(json: &str) -> String {
     let (mut in_string, mut escaped) = (false, false);
-    let is_outside = |letter: &char| {
+    let is_outside = |character: &char| {
         let was_in_string = in_string;
-        in_string ^= *letter == '"' && !escaped;
-        escaped = was_in_string && *letter == '\\' && !escaped;
-        !was_in_string && !letter.is_whitespace()
+        in_string ^= *character == '"' && !escaped;
+        escaped = was_in_string && *character == '\\' && !escaped;
+        !was_in_string && !character.is_whitespace()
     };
     json.chars().filter(is_outside).collect()
 }

@@ -195,7 +195,7 @@ impl TestRunner<'_> {
 
     fn check(&self, test: &PlannedTest, called: &CallRecord) -> (Vec<TestFailure>, Option<PathBuf>) {
         let not_mocked = called.world.not_mocked().into_iter().chain(called.answer.missing_answer().map(str::to_owned));
-        let acting: Vec<TestFailure> = not_mocked
+        let failures: Vec<TestFailure> = not_mocked
             .map(|action| {
                 let failure =
                     TestFailure::new(test.at, format!("the test would act on the world: no mock for {action}"));
@@ -205,8 +205,8 @@ impl TestRunner<'_> {
                 )
             })
             .collect();
-        if !acting.is_empty() {
-            return (acting, None);
+        if !failures.is_empty() {
+            return (failures, None);
         }
         let mut failures = expectation::check(&test.expects, &called.answer, self.documents, test.at);
         let sent =

@@ -24,9 +24,9 @@ const MAX_BYTES: u64 = 64 << 20;
 
 /// The path of the snapshot of a test in a folder.
 pub(super) fn snapshot_path(folder: &Path, test: &str) -> PathBuf {
-    let allowed = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
+    let allowed = |character: char| character.is_ascii_alphanumeric() || matches!(character, '-' | '_');
     let plain: String =
-        test.chars().map(|letter| if allowed(letter) { letter } else { '-' }).take(MAX_NAME_CHARS).collect();
+        test.chars().map(|character| if allowed(character) { character } else { '-' }).take(MAX_NAME_CHARS).collect();
     let name = match plain == test {
         true => plain,
         // Names that differ in other letters alone have files of their own.

@@ -23,19 +23,19 @@ const MAX_BATCH_ANSWER_BYTES: u64 = 32 * 1024 * 1024;
 /// The answer to one message of a batch.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub(super) enum BatchReply {
+pub(super) enum BatchResponse {
     /// A message of the handler.
     Message(Arc<TxJsonRpcMessage<RoleServer>>),
     /// What was wrong with it.
     Error(MessageError),
 }
 
-impl BatchReply {
+impl BatchResponse {
     /// The answer by itself.
     pub(super) fn message(&self) -> Arc<TxJsonRpcMessage<RoleServer>> {
         match self {
-            BatchReply::Message(message) => message.clone(),
-            BatchReply::Error(error) => Arc::new(error.clone().into_message()),
+            BatchResponse::Message(message) => message.clone(),
+            BatchResponse::Error(error) => Arc::new(error.clone().into_message()),
         }
     }
 }
@@ -45,7 +45,7 @@ impl BatchReply {
 pub(super) struct FinishedBatch {
     /// Its number.
     pub(super) batch: u64,
-    pub(super) replies: Vec<BatchReply>,
+    pub(super) responses: Vec<BatchResponse>,
     /// What the replies take.
     pub(super) reservations: Vec<Arc<Reservation>>,
 }
@@ -62,25 +62,25 @@ pub(super) struct Batches {
 #[derive(Default)]
 struct OpenBatch {
     pending_count: usize,
-    replies: Vec<BatchReply>,
+    responses: Vec<BatchResponse>,
     reservations: Vec<Arc<Reservation>>,
     bytes: u64,
 }
 
 impl OpenBatch {
     /// Adds an answer, or an error if the answers are too large.
-    fn add_answer(&mut self, answer: HandlerResponse) {
-        let bytes = answer.reservation.as_ref().map_or(0, |reservation| reservation.bytes());
+    fn add_response(&mut self, response: HandlerResponse) {
+        let bytes = response.reservation.as_ref().map_or(0, |reservation| reservation.bytes());
         if self.bytes + bytes <= MAX_BATCH_ANSWER_BYTES {
             self.bytes += bytes;
-            self.reservations.extend(answer.reservation);
-            self.replies.push(BatchReply::Message(Arc::new(answer.message)));
+            self.reservations.extend(response.reservation);
+            self.responses.push(BatchResponse::Message(Arc::new(response.message)));
             return;
         }
-        let id = answered_request(&answer.message).cloned();
+        let id = answered_request(&response.message).cloned();
         let max = MAX_BATCH_ANSWER_BYTES >> 20;
         let message = format!("batch response exceeds {max} MiB; send the request on its own");
-        self.replies.push(BatchReply::Error(MessageError::busy(id, message)));
+        self.responses.push(BatchResponse::Error(MessageError::busy(id, message)));
     }
 }
 
@@ -110,21 +110,21 @@ impl Batches {
         }
         self.last_number += 1;
         self.batch_of_request.extend(requests.iter().map(|id| (id.clone(), self.last_number)));
-        let replies = errors.into_iter().map(BatchReply::Error).collect();
+        let responses = errors.into_iter().map(BatchResponse::Error).collect();
         self.open
-            .insert(self.last_number, OpenBatch { pending_count: requests.len(), replies, ..OpenBatch::default() });
+            .insert(self.last_number, OpenBatch { pending_count: requests.len(), responses, ..OpenBatch::default() });
         Some(self.last_number)
     }
 
     /// Takes in an answer.
-    pub(super) fn answer(&mut self, answer: HandlerResponse) -> ResponseRoute {
+    pub(super) fn route(&mut self, response: HandlerResponse) -> ResponseRoute {
         // Few peers ever send a batch.
         if self.open.is_empty() {
-            return ResponseRoute::Single(answer);
+            return ResponseRoute::Single(response);
         }
-        let batch = answered_request(&answer.message).and_then(|id| self.batch_of_request.remove(id));
-        let Some(batch) = batch else { return ResponseRoute::Single(answer) };
-        match self.settle(batch, Some(answer)) {
+        let batch = answered_request(&response.message).and_then(|id| self.batch_of_request.remove(id));
+        let Some(batch) = batch else { return ResponseRoute::Single(response) };
+        match self.finish_part(batch, Some(response)) {
             Some(finished) => ResponseRoute::BatchFinished(finished),
             None => ResponseRoute::Queued,
         }
@@ -133,7 +133,7 @@ impl Batches {
     /// Notes that a request will not be answered.
     pub(super) fn cancel(&mut self, id: &RequestId) -> Option<FinishedBatch> {
         let batch = self.batch_of_request.remove(id)?;
-        self.settle(batch, None)
+        self.finish_part(batch, None)
     }
 
     /// Returns a batch of which nothing is awaited any more.
@@ -143,16 +143,16 @@ impl Batches {
         }
         self.open.remove(&batch).map(|open| FinishedBatch {
             batch,
-            replies: open.replies,
+            responses: open.responses,
             reservations: open.reservations,
         })
     }
 
-    fn settle(&mut self, batch: u64, answer: Option<HandlerResponse>) -> Option<FinishedBatch> {
+    fn finish_part(&mut self, batch: u64, response: Option<HandlerResponse>) -> Option<FinishedBatch> {
         let open = self.open.get_mut(&batch)?;
         open.pending_count = open.pending_count.saturating_sub(1);
-        if let Some(answer) = answer {
-            open.add_answer(answer);
+        if let Some(response) = response {
+            open.add_response(response);
         }
         self.take_finished(batch)
     }

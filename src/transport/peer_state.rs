@@ -58,7 +58,7 @@ impl ReceivedPayload {
                 return ReceivedMessage::parse(bytes, peer).map(ReceivedPayload::Message);
             }
             let invalid = |message| MessageError::invalid_request(None, message);
-            checked_weight(bytes, Parser::Folio, peer.total()).map_err(invalid)?;
+            checked_estimate(bytes, Parser::Folio, peer.total()).map_err(invalid)?;
             let list = batch::parse_batch(bytes)?;
             let messages = list.0.iter().map(|message| message.get().as_bytes());
             Ok(ReceivedPayload::Batch(
@@ -73,10 +73,10 @@ impl ReceivedPayload {
 impl ReceivedMessage {
     fn parse(bytes: &[u8], peer: &PeerBytes) -> Result<ReceivedMessage, MessageError> {
         let envelope = message::parse_envelope(bytes)?;
-        let weight = checked_weight(bytes, envelope.kind.parser(), peer.total());
-        let weight =
-            weight.map_err(|message| MessageError::invalid_request(envelope.kind.request_id().cloned(), message))?;
-        let reservation = Arc::new(peer.reserve(weight));
+        let estimate = checked_estimate(bytes, envelope.kind.parser(), peer.total());
+        let estimate =
+            estimate.map_err(|message| MessageError::invalid_request(envelope.kind.request_id().cloned(), message))?;
+        let reservation = Arc::new(peer.reserve(estimate));
         Ok(ReceivedMessage { message: envelope.parse(bytes)?, reservation })
     }
 }
@@ -111,7 +111,7 @@ impl PeerState {
         &self.bytes
     }
 
-    pub(super) fn forget_ended(&mut self) {
+    pub(super) fn remove_ended(&mut self) {
         self.pending.remove_ended();
     }
 
@@ -154,14 +154,14 @@ impl PeerState {
     }
 
     /// Routes a message of the handler: to the peer, or into a batch.
-    pub(super) fn route_answer(&mut self, message: TxJsonRpcMessage<RoleServer>) -> ResponseRoute {
+    pub(super) fn route_response(&mut self, message: TxJsonRpcMessage<RoleServer>) -> ResponseRoute {
         let reservation = batch::answered_request(&message).and_then(|id| self.pending.complete(id));
         if let JsonRpcMessage::Response(response) = &message
             && let ServerResult::InitializeResult(agreed) = &response.result
         {
             self.version = Some(agreed.protocol_version.clone());
         }
-        self.batches.answer(HandlerResponse { message, reservation })
+        self.batches.route(HandlerResponse { message, reservation })
     }
 
     /// Removes any pending request.
@@ -273,17 +273,17 @@ fn check_batchable(bytes: &[u8]) -> Result<(), MessageError> {
 }
 
 /// How much memory a message takes when it is parsed, where there may be so much for one.
-pub(super) fn checked_weight(bytes: &[u8], parser: Parser, in_flight: &BytesInFlight) -> Result<u64, String> {
-    let (weight, most) = (parser.estimated_bytes(bytes), in_flight.peer_share() * 2);
-    if weight > most {
-        let (weight, most) = (weight.div_ceil(1 << 20), most >> 20);
-        return Err(format!("message too large: up to {weight} MiB in memory (limit {most} MiB); send fewer values"));
+pub(super) fn checked_estimate(bytes: &[u8], parser: Parser, in_flight: &BytesInFlight) -> Result<u64, String> {
+    let (estimate, most) = (parser.estimated_bytes(bytes), in_flight.peer_share() * 2);
+    if estimate > most {
+        let (estimate, most) = (estimate.div_ceil(1 << 20), most >> 20);
+        return Err(format!("message too large: up to {estimate} MiB in memory (limit {most} MiB); send fewer values"));
     }
-    Ok(weight)
+    Ok(estimate)
 }
 
-fn admission_error(id: &RequestId, full: &AdmissionError) -> MessageError {
-    match full {
+fn admission_error(id: &RequestId, error: &AdmissionError) -> MessageError {
+    match error {
         AdmissionError::DuplicateId => id_in_use(id),
         AdmissionError::TooManyRequests => {
             MessageError::busy(Some(id.clone()), format!("too many pending requests (limit {MAX_PENDING_REQUESTS})"))
@@ -354,13 +354,13 @@ mod tests {
         #[test]
         fn any_input_is_received_or_refused(lines in prop::collection::vec(mutated_message(), 1..4)) {
             let live = LIVE.with(Clone::clone);
-            let mut exchange = PeerState::new(live);
-            exchange.version = Some(ProtocolVersion::V_2025_03_26);
+            let mut peer_state = PeerState::new(live);
+            peer_state.version = Some(ProtocolVersion::V_2025_03_26);
             let (mut inbox, mut cancelled) = (VecDeque::new(), 0);
             for line in &lines {
-                let before = exchange.pending.cancelled();
-                match ReceivedPayload::receive_one(line, &exchange.bytes).and_then(|received| exchange.receive(received, &mut inbox)) {
-                    Ok(_) => cancelled += exchange.pending.cancelled() - before,
+                let before = peer_state.pending.cancelled();
+                match ReceivedPayload::receive_one(line, &peer_state.bytes).and_then(|received| peer_state.receive(received, &mut inbox)) {
+                    Ok(_) => cancelled += peer_state.pending.cancelled() - before,
                     Err(error) => {
                         let said = serde_json::to_string(&error).unwrap();
                         prop_assert!(said.len() < 2000 + line.len(), "{}", said);
@@ -368,12 +368,12 @@ mod tests {
                 }
             }
             let mut left = 0;
-            while exchange.take_any_pending().is_some() {
+            while peer_state.take_any_pending().is_some() {
                 left += 1;
             }
             prop_assert_eq!(left + cancelled, request_count(&inbox));
-            let bytes = exchange.bytes.clone();
-            drop((inbox, exchange));
+            let bytes = peer_state.bytes.clone();
+            drop((inbox, peer_state));
             prop_assert_eq!(bytes.used(), 0);
         }
     }

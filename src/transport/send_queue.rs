@@ -45,7 +45,7 @@ pub(super) struct SendQueue {
     reservation: Reservation,
     redactors: Redactors,
     /// Cancelled when the peer takes nothing any more.
-    halt: CancellationToken,
+    abort: CancellationToken,
 }
 
 #[derive(Default)]
@@ -99,12 +99,12 @@ impl WriteQueue {
 }
 
 impl SendQueue {
-    /// Begins to write to `writer`. When the peer no longer takes anything, `halt` is cancelled.
+    /// Begins to write to `writer`. When the peer no longer takes anything, `abort` is cancelled.
     pub(super) fn spawn<W: AsyncWrite + Unpin + Send + 'static>(
         writer: W,
         peer: &PeerBytes,
         redactors: Redactors,
-        halt: CancellationToken,
+        abort: CancellationToken,
     ) -> (Arc<SendQueue>, JoinHandle<()>) {
         let send_queue = Arc::new(SendQueue {
             queue: Mutex::default(),
@@ -112,7 +112,7 @@ impl SendQueue {
             full: watch::Sender::new(false),
             reservation: peer.reserve(0),
             redactors,
-            halt,
+            abort,
         });
         let task = tokio::spawn({
             let send_queue = send_queue.clone();
@@ -196,7 +196,7 @@ impl SendQueue {
         self.reservation.shrink(self.reservation.bytes());
         self.update_full(&queue);
         drop(queue);
-        self.halt.cancel();
+        self.abort.cancel();
     }
 
     /// Updates `full` while the queue is locked.
@@ -319,12 +319,12 @@ mod tests {
     #[tokio::test]
     async fn unread_bytes_are_released_on_finish() {
         let (near, _far) = tokio::io::duplex(16);
-        let (peer, halt) = (BytesInFlight::new(256 << 20).new_peer(), CancellationToken::new());
-        let (send_queue, task) = SendQueue::spawn(near, &peer, Redactors::default(), halt.clone());
+        let (peer, abort) = (BytesInFlight::new(256 << 20).new_peer(), CancellationToken::new());
+        let (send_queue, task) = SendQueue::spawn(near, &peer, Redactors::default(), abort.clone());
         send_queue.push(&"x".repeat(MAX_QUEUED_BYTES), QueuedKind::Response);
         assert!(send_queue.is_full());
         send_queue.finish(task, Duration::from_millis(10)).await;
-        assert_eq!((peer.used(), send_queue.is_full(), halt.is_cancelled()), (0, false, true));
+        assert_eq!((peer.used(), send_queue.is_full(), abort.is_cancelled()), (0, false, true));
     }
 
     #[tokio::test]

@@ -67,19 +67,19 @@ where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let halt = stop.child_token();
-    let exchange = PeerState::new(live.clone());
-    let (send_queue, writing) = SendQueue::spawn(writer, exchange.bytes(), live.redactors().clone(), halt.clone());
+    let abort = stop.child_token();
+    let peer_state = PeerState::new(live.clone());
+    let (send_queue, writing) = SendQueue::spawn(writer, peer_state.bytes(), live.redactors().clone(), abort.clone());
     let running = CancellationToken::new();
     let pipe = PipeTransport {
         reader,
         lines: LineBuffer::new(),
         inbox: VecDeque::new(),
-        exchange,
+        peer_state,
         send_queue: send_queue.clone(),
         cancel_calls: running.clone(),
         stop,
-        halt,
+        abort,
         input_ended: false,
         drain: None,
     };
@@ -104,12 +104,12 @@ struct PipeTransport<R> {
     lines: LineBuffer,
     /// What of the last line the handler has not seen yet.
     inbox: VecDeque<Incoming>,
-    exchange: PeerState,
+    peer_state: PeerState,
     send_queue: Arc<SendQueue>,
     cancel_calls: CancellationToken,
     stop: CancellationToken,
     /// Cancelled with `stop`, and when the peer no longer reads.
-    halt: CancellationToken,
+    abort: CancellationToken,
     /// Whether all that the peer has sent is in `lines`.
     input_ended: bool,
     /// Set when reading stops: the deadline of pending answers.
@@ -146,17 +146,17 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for PipeTransp
 
     async fn receive(&mut self) -> Option<Incoming> {
         loop {
-            if let Some(parting) = self.drain {
-                return self.finish_drain(parting).await;
+            if let Some(deadline) = self.drain {
+                return self.finish_drain(deadline).await;
             }
-            if self.halt.is_cancelled() {
-                self.drain_after_halt();
+            if self.abort.is_cancelled() {
+                self.drain_after_abort();
                 continue;
             }
             if let Some(message) = self.inbox.pop_front() {
                 return Some(message);
             }
-            if self.exchange.pending().is_initializing() {
+            if self.peer_state.pending().is_initializing() {
                 // It is called again when `initialize` is answered.
                 return std::future::pending().await;
             }
@@ -164,7 +164,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for PipeTransp
                 self.wait_for_send_queue().await;
                 continue;
             }
-            if self.exchange.pending().has_several() && !self.exchange.bytes().has_room() {
+            if self.peer_state.pending().has_several() && !self.peer_state.bytes().has_room() {
                 self.wait_for_share().await;
             }
             match self.lines.next() {
@@ -191,7 +191,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> PipeTransport<R> {
         let read = tokio::select! {
             biased;
             read = self.reader.read_buf(self.lines.read_buffer()) => read,
-            () = self.halt.cancelled() => return self.drain_after_halt(),
+            () = self.abort.cancelled() => return self.drain_after_abort(),
         };
         if let Err(error) = &read {
             tracing::debug!(%error, "read failed");
@@ -205,7 +205,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> PipeTransport<R> {
 
     async fn wait_for_send_queue(&mut self) {
         tokio::select! {
-            () = self.halt.cancelled() => self.drain_after_halt(),
+            () = self.abort.cancelled() => self.drain_after_abort(),
             () = self.send_queue.wait_for_room() => {}
         }
     }
@@ -214,24 +214,24 @@ impl<R: AsyncRead + Unpin + Send + 'static> PipeTransport<R> {
     async fn wait_for_share(&mut self) {
         tokio::select! {
             biased;
-            () = self.exchange.bytes().wait_for_room() => {}
-            () = self.halt.cancelled() => {}
+            () = self.peer_state.bytes().wait_for_room() => {}
+            () = self.abort.cancelled() => {}
         }
     }
 
-    fn drain_after_halt(&mut self) {
+    fn drain_after_abort(&mut self) {
         let stopped = self.stop.is_cancelled();
         self.start_drain(if stopped { ANSWER_GRACE } else { Duration::ZERO }, stopped);
     }
 
     /// Waits for responses that are nearly done, then ends everything. It is called again after each response.
-    async fn finish_drain(&mut self, parting: DrainDeadline) -> Option<Incoming> {
-        let done = match parting.waits_for_streams {
-            true => self.exchange.pending().is_empty(),
-            false => self.exchange.pending().has_only_streams(),
+    async fn finish_drain(&mut self, deadline: DrainDeadline) -> Option<Incoming> {
+        let done = match deadline.waits_for_streams {
+            true => self.peer_state.pending().is_empty(),
+            false => self.peer_state.pending().has_only_streams(),
         };
         if !done {
-            tokio::time::sleep_until(parting.until).await;
+            tokio::time::sleep_until(deadline.until).await;
         }
         self.send_queue.close();
         self.cancel_calls.cancel();
@@ -240,11 +240,11 @@ impl<R: AsyncRead + Unpin + Send + 'static> PipeTransport<R> {
 
     /// Parses a line, and answers its errors.
     fn receive_line(&mut self, line: Range<usize>) {
-        let sent = ReceivedPayload::receive_one(self.lines.get(line), self.exchange.bytes());
-        match sent.and_then(|sent| self.exchange.receive(sent, &mut self.inbox)) {
+        let sent = ReceivedPayload::receive_one(self.lines.get(line), self.peer_state.bytes());
+        match sent.and_then(|sent| self.peer_state.receive(sent, &mut self.inbox)) {
             Ok(taken) => {
-                let answered = taken.finished_batches.iter().filter(|whole| !whole.replies.is_empty());
-                answered.for_each(|whole| self.send_queue.push(&whole.replies, QueuedKind::Any));
+                let answered = taken.finished_batches.iter().filter(|whole| !whole.responses.is_empty());
+                answered.for_each(|whole| self.send_queue.push(&whole.responses, QueuedKind::Any));
             }
             Err(error) => self.send_error(error),
         }
@@ -253,12 +253,12 @@ impl<R: AsyncRead + Unpin + Send + 'static> PipeTransport<R> {
     /// Writes a message, or keeps it until the batch that it belongs to is answered.
     fn push(&mut self, message: TxJsonRpcMessage<RoleServer>) {
         let kind = queued_kind(&message);
-        match self.exchange.route_answer(message) {
-            ResponseRoute::Single(answer) => {
-                block_if_large(bytes(&answer.reservation), || self.send_queue.push(&answer.message, kind));
+        match self.peer_state.route_response(message) {
+            ResponseRoute::Single(response) => {
+                block_if_large(bytes(&response.reservation), || self.send_queue.push(&response.message, kind));
             }
             ResponseRoute::BatchFinished(whole) => {
-                block_if_large(bytes(&whole.reservations), || self.send_queue.push(&whole.replies, kind));
+                block_if_large(bytes(&whole.reservations), || self.send_queue.push(&whole.responses, kind));
             }
             ResponseRoute::Queued => {}
         }
@@ -276,8 +276,8 @@ async fn push_when_read(send_queue: Arc<SendQueue>, message: TxJsonRpcMessage<Ro
 }
 
 /// The sum of reserved bytes.
-fn bytes<'r>(held: impl IntoIterator<Item = &'r Arc<Reservation>>) -> u64 {
-    held.into_iter().map(|reservation| reservation.bytes()).sum()
+fn bytes<'r>(reservations: impl IntoIterator<Item = &'r Arc<Reservation>>) -> u64 {
+    reservations.into_iter().map(|reservation| reservation.bytes()).sum()
 }
 
 fn queued_kind(message: &TxJsonRpcMessage<RoleServer>) -> QueuedKind {

@@ -24,9 +24,9 @@ fn decode_unreserved(uri: &str) -> String {
     let mut out = pieces.next().unwrap_or_default().to_owned();
     for piece in pieces {
         let byte = piece.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok()).map(char::from);
-        match (byte.filter(|letter| is_unreserved(*letter)), piece.get(2..)) {
-            (Some(letter), Some(rest)) => {
-                out.push(letter);
+        match (byte.filter(|character| is_unreserved(*character)), piece.get(2..)) {
+            (Some(character), Some(rest)) => {
+                out.push(character);
                 out.push_str(rest);
             }
             _ => {

@@ -92,7 +92,7 @@ impl AccessToken {
 #[derive(Default)]
 pub(super) struct TokenCache {
     clients: Mutex<HashMap<TokenScope, TokenSlots>>,
-    pub(super) live: ValidTokens,
+    pub(super) valid_tokens: ValidTokens,
 }
 
 /// The tokens of a client, by the requests that they were fetched for.
@@ -125,7 +125,7 @@ impl TokenCache {
             (Some(_), _) => Instant::now() + REPLACEMENT_PAUSE,
             (None, old) => old.map_or_else(Instant::now, |old| old.replaceable_at),
         };
-        if !self.live.has_room(&request.scope(), request.key()) {
+        if !self.valid_tokens.has_room(&request.scope(), request.key()) {
             return Err(
                 request.failure(format!("its client has {MAX_CLIENT_TOKENS} tokens, or too long ones, in the cache"))
             );
@@ -135,14 +135,14 @@ impl TokenCache {
         let response = send(request.to_http()).await.map_err(WorldError::for_token)?;
         let token = request.read_token(&response).map_err(|error| self.redact_reason(error, &request))?;
         let token = AccessToken { replaceable_at, ..token };
-        self.live.add(token.clone());
+        self.valid_tokens.add(token.clone());
         Ok(slot.insert(token).clone())
     }
 
     /// The error without the tokens that the issuer repeats.
     fn redact_reason(&self, mut error: WorldError, request: &TokenRequest) -> WorldError {
         if let (WorldError::Token { reason, .. }, Some(redactor)) =
-            (&mut error, self.live.redactor(&request.scope(), None))
+            (&mut error, self.valid_tokens.redactor(&request.scope(), None))
         {
             redactor.redact_in_place(reason);
         }

@@ -9,11 +9,18 @@ use super::describe::{program_details, program_line, request_details, request_li
 use super::{AccessToken, HttpRequest, HttpResponse, ProgramCommand, ProgramOutput, TokenRequest, World, WorldError};
 use crate::redact::Redactor;
 
+/// The first action of a call, in lines.
+#[derive(Default)]
+struct FirstAction {
+    /// The request for the access token that it needs, or nothing.
+    token_request: String,
+    action: Option<String>,
+}
+
 /// Describes the first action of a call.
 pub struct DryRunWorld {
     redactor: Arc<Redactor>,
-    /// The access token that the action needs, and the action.
-    first: Mutex<(String, Option<String>)>,
+    first: Mutex<FirstAction>,
 }
 
 impl DryRunWorld {
@@ -25,11 +32,11 @@ impl DryRunWorld {
     /// The first action, in lines; `None` if there was none.
     pub fn first_action(&self) -> Option<String> {
         let first = self.first.lock();
-        first.1.as_ref().map(|action| format!("{}{action}", first.0))
+        first.action.as_ref().map(|action| format!("{}{action}", first.token_request))
     }
 
     fn record(&self, action: String) -> WorldError {
-        self.first.lock().1.get_or_insert(action);
+        self.first.lock().action.get_or_insert(action);
         WorldError::Cancelled
     }
 }
@@ -62,8 +69,9 @@ impl World for DryRunWorld {
         _: Option<&'a AccessToken>,
     ) -> BoxFuture<'a, Result<AccessToken, WorldError>> {
         let mut first = self.first.lock();
-        if first.1.is_none() {
-            first.0 = format!("get access token from {}\n", url_text(&request.url, &request.limits, &self.redactor));
+        if first.action.is_none() {
+            first.token_request =
+                format!("get access token from {}\n", url_text(&request.url, &request.limits, &self.redactor));
         }
         Box::pin(std::future::ready(Ok(AccessToken::placeholder(&request))))
     }

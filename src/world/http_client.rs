@@ -250,9 +250,9 @@ impl Resolve for Resolver {
         Box::pin(async move {
             let all = looked_up.await.map_err(lookup_error)?;
             let found = !all.is_empty();
-            let dialled: Vec<_> = all.into_iter().filter(|address| allowed.includes(*address)).collect();
-            match dialled.is_empty() {
-                false => Ok(Box::new(dialled.into_iter().map(|address| SocketAddr::new(address, 0))) as Addrs),
+            let reachable: Vec<_> = all.into_iter().filter(|address| allowed.includes(*address)).collect();
+            match reachable.is_empty() {
+                false => Ok(Box::new(reachable.into_iter().map(|address| SocketAddr::new(address, 0))) as Addrs),
                 true if found => Err(DnsError::PrivateOnly.into()),
                 true => Err(DnsError::NoAddress.into()),
             }

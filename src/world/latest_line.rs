@@ -28,7 +28,7 @@ pub struct LatestLine {
 struct OutputTail {
     bytes: Vec<u8>,
     /// Whether earlier bytes are dropped, with which a secret may begin.
-    is_cut: bool,
+    is_truncated: bool,
     /// Whether the last line is whole though no line break follows.
     is_complete: bool,
     redactors: Vec<Arc<Redactor>>,
@@ -84,13 +84,13 @@ impl OutputTail {
         let skipped = bytes.len().saturating_sub(2 * kept);
         if skipped > 0 {
             self.bytes.clear();
-            self.is_cut = true;
+            self.is_truncated = true;
         }
         self.bytes.extend_from_slice(bytes.get(skipped..).unwrap_or_default());
         // Twice as much is kept, so that not every push moves the bytes.
         if self.bytes.len() > 2 * kept {
             self.bytes.drain(..self.bytes.len() - kept);
-            self.is_cut = true;
+            self.is_truncated = true;
         }
     }
 
@@ -113,7 +113,7 @@ impl OutputTail {
         let whole = self.bytes.get(..end)?;
         let end = whole.iter().rposition(|byte| !byte.is_ascii_whitespace())? + 1;
         let start = whole.get(..end)?.iter().rposition(is_break).map_or(0, |at| at + 1);
-        let first = if self.is_cut { self.lookbehind() } else { 0 };
+        let first = if self.is_truncated { self.lookbehind() } else { 0 };
         Some(start.max(first)..end).filter(|line| line.start < line.end)
     }
 }

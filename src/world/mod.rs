@@ -203,8 +203,8 @@ impl World for RealWorld {
 
     fn send_request(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, WorldError>> {
         Box::pin(async move {
-            let (scope, own) = (TokenScope::for_request(&request), request.access_token.clone());
-            let redactor = || self.tokens.live.redactor(&scope, own.as_ref());
+            let (scope, sent_token) = (TokenScope::for_request(&request), request.access_token.clone());
+            let redactor = || self.tokens.valid_tokens.redactor(&scope, sent_token.as_ref());
             let Some(known) = redactor() else { return self.send_unredacted(request).await };
             let limit = request.read_limit();
             let response = self.send_unredacted(request.with_lookahead(&known)).await;

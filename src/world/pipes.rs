@@ -66,8 +66,8 @@ impl ParentPipes {
     }
 
     /// Why not all output that may be kept was read.
-    pub(super) fn exhausted(&self) -> Option<BudgetExceeded> {
-        self.stdout.exhausted.or(self.stderr.exhausted)
+    pub(super) fn budget_error(&self) -> Option<BudgetExceeded> {
+        self.stdout.budget_error.or(self.stderr.budget_error)
     }
 
     /// Returns stdout and stderr.
@@ -114,7 +114,7 @@ struct OutputReader {
     /// How many bytes may be kept before more memory is charged.
     charged: usize,
     /// Why no more was read.
-    exhausted: Option<BudgetExceeded>,
+    budget_error: Option<BudgetExceeded>,
 }
 
 impl OutputReader {
@@ -128,7 +128,7 @@ impl OutputReader {
             latest_line: None,
             memory: HeldMemory::new(budget),
             charged: FREE_BYTES,
-            exhausted: None,
+            budget_error: None,
         }
     }
 
@@ -148,7 +148,7 @@ impl OutputReader {
         while self.pipe.is_some() {
             // A program that can write no more mostly ends.
             if let Err(why) = self.charge_growth().await {
-                (self.exhausted, self.pipe) = (Some(why), None);
+                (self.budget_error, self.pipe) = (Some(why), None);
             }
             let Some(pipe) = &mut self.pipe else { return };
             let room = self.limit.saturating_sub(self.bytes.len() as u64);

@@ -22,8 +22,8 @@ pub(super) fn stat(pid: Pid) -> Option<ProcessStat> {
 
 /// Whether `/proc` is of the process namespace of this process.
 pub(super) fn is_same_pid_namespace() -> bool {
-    let own = fs::read_link("/proc/self");
-    own.is_ok_and(|own| own.to_str() == Some(&getpid().to_string()))
+    let proc_self = fs::read_link("/proc/self");
+    proc_self.is_ok_and(|proc_self| proc_self.to_str() == Some(&getpid().to_string()))
 }
 
 /// The children of this process, with adopted orphans.

@@ -116,11 +116,11 @@ mod tests {
     fn permits_are_granted_in_fifo_order() {
         let permits = ProgramPermits::default();
         permits.set_limit(1);
-        let held = acquire(&permits).unwrap();
+        let permit = acquire(&permits).unwrap();
         let mut first = Box::pin(permits.acquire());
         let mut second = Box::pin(permits.acquire());
         assert!(first.as_mut().now_or_never().is_none() && second.as_mut().now_or_never().is_none());
-        drop(held);
+        drop(permit);
         assert!(acquire(&permits).is_none() && second.as_mut().now_or_never().is_none());
         assert!(first.as_mut().now_or_never().is_some());
     }

@@ -137,13 +137,13 @@ pub(super) async fn run_program(real: &RealWorld, mut command: ProgramCommand) -
     let status = tree.kill().await;
     // All writers are gone; read what is left in the pipes.
     let _ = tokio::time::timeout(FINAL_DRAIN_TIMEOUT, pipes.pump()).await;
-    let exhausted = pipes.exhausted();
+    let budget_error = pipes.budget_error();
     let (stdout, stderr) = pipes.into_captured();
     match ended {
         ExitCause::Cancelled => Err(WorldError::Cancelled),
         ExitCause::TimedOut => Err(WorldError::TimedOut { after: command.timeout, stderr }),
         ExitCause::Exited => {
-            exhausted.map_or(Ok(()), |why| Err(WorldError::BudgetExceeded(why)))?;
+            budget_error.map_or(Ok(()), |why| Err(WorldError::BudgetExceeded(why)))?;
             status.map(|status| program_output(status, stdout, stderr)).map_err(|failure| to_error(failure, &command))
         }
     }

@@ -61,7 +61,7 @@ impl OutgoingRequest {
         self.change_method(status);
         if next.origin() != self.url.origin() {
             let secrets = RequestSecrets {
-                in_headers: self.headers.iter().any(|header| is_credential_header(&header)),
+                in_headers: self.headers.iter().any(|(name, value)| is_credential_header(name, value)),
                 in_body: self.secret_body && self.body.is_some(),
             };
             secrets.check_origin_change(&self.url, &mut next)?;
@@ -90,8 +90,12 @@ impl OutgoingRequest {
     }
 
     fn drop_credentials(&mut self) {
-        let secret: Vec<HeaderName> =
-            self.headers.iter().filter(is_credential_header).map(|(name, _)| name.clone()).collect();
+        let secret: Vec<HeaderName> = self
+            .headers
+            .iter()
+            .filter(|(name, value)| is_credential_header(name, value))
+            .map(|(name, _)| name.clone())
+            .collect();
         for name in secret {
             self.headers.remove(name);
         }
@@ -165,7 +169,7 @@ fn header_map(headers: &[HttpHeader]) -> Result<HeaderMap, WorldError> {
 }
 
 /// Whether a header is a credential, by its mark or its name.
-fn is_credential_header((name, value): &(&HeaderName, &HeaderValue)) -> bool {
+fn is_credential_header(name: &HeaderName, value: &HeaderValue) -> bool {
     value.is_sensitive() || is_credential_name(name.as_str())
 }
 

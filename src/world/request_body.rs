@@ -126,7 +126,7 @@ impl BodyPart {
             head.push_str(&format!("; filename=\"{}\"", escape_quoted(filename)));
         }
         if let Some(mime_type) = &self.mime_type {
-            let one_line: String = mime_type.chars().filter(|letter| !letter.is_control()).collect();
+            let one_line: String = mime_type.chars().filter(|character| !character.is_control()).collect();
             head.push_str(&format!("\r\nContent-Type: {one_line}"));
         }
         head.push_str("\r\n\r\n");
@@ -137,10 +137,10 @@ impl BodyPart {
 /// Escapes a quoted name as browsers do. Control characters, which would end the header, are escaped too.
 fn escape_quoted(name: &str) -> String {
     let mut escaped = String::with_capacity(name.len());
-    for letter in name.chars() {
-        match letter {
-            '"' | '\0'..='\x1f' | '\x7f' => escaped.push_str(&format!("%{:02X}", u32::from(letter))),
-            _ => escaped.push(letter),
+    for character in name.chars() {
+        match character {
+            '"' | '\0'..='\x1f' | '\x7f' => escaped.push_str(&format!("%{:02X}", u32::from(character))),
+            _ => escaped.push(character),
         }
     }
     escaped

@@ -78,13 +78,13 @@ impl ValidTokens {
 
     /// What finds the tokens of `scope`, and the one that a request carries, which may have expired; `None` if there are
     /// none.
-    pub(super) fn redactor(&self, scope: &TokenScope, own: Option<&AccessToken>) -> Option<Arc<Redactor>> {
+    pub(super) fn redactor(&self, scope: &TokenScope, sent_token: Option<&AccessToken>) -> Option<Arc<Redactor>> {
         let found = self.scope_redactor(scope);
-        let Some(own) = own else { return found.filter(|redactor| !redactor.is_empty()) };
+        let Some(sent_token) = sent_token else { return found.filter(|redactor| !redactor.is_empty()) };
         match found {
-            Some(redactor) if redactor.includes(&own.redactor) => Some(redactor),
-            Some(redactor) => Some(Arc::new(Redactor::join([&*redactor, &*own.redactor]))),
-            None => Some(own.redactor.clone()),
+            Some(redactor) if redactor.includes(&sent_token.redactor) => Some(redactor),
+            Some(redactor) => Some(Arc::new(Redactor::join([&*redactor, &*sent_token.redactor]))),
+            None => Some(sent_token.redactor.clone()),
         }
     }
 

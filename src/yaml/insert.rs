@@ -109,7 +109,7 @@ pub(super) struct Layout<'a> {
 impl Layout<'_> {
     fn place(&self, entry: &NewEntry<'_>) -> Result<Insertion, InsertError> {
         let layout = || InsertError::Layout(entry.section.to_owned());
-        let root = self.map_at(self.document.root(), 0).map_err(|why| why.of(WHOLE_FILE))?;
+        let root = self.map_at(self.document.root(), 0).map_err(|why| why.within_section(WHOLE_FILE))?;
         let column = match root.first() {
             Some(first) => self.column_of(first).ok_or_else(layout)?,
             None => 0,
@@ -119,7 +119,7 @@ impl Layout<'_> {
         };
         let children = match (self.map_at(found.value, self.start_of(found.key)), entry.flow) {
             (Err(NotBlockMap::Flow), Some(flow)) => return self.place_in_braces(found.value, flow, entry),
-            (children, _) => children.map_err(|why| why.of(entry.section))?,
+            (children, _) => children.map_err(|why| why.within_section(entry.section))?,
         };
         if children.iter().any(|child| self.document.key_text(child.key) == entry.name) {
             return Err(InsertError::Exists);
@@ -259,12 +259,12 @@ pub(super) enum NotBlockMap {
 }
 
 impl NotBlockMap {
-    pub(super) fn of(self, name: &str) -> InsertError {
-        let shown = if name == WHOLE_FILE { name.to_owned() } else { format!("`{name}`") };
+    pub(super) fn within_section(self, name: &str) -> InsertError {
+        let label = if name == WHOLE_FILE { name.to_owned() } else { format!("`{name}`") };
         match self {
-            NotBlockMap::Flow => InsertError::Flow(shown),
-            NotBlockMap::Alias => InsertError::Alias(shown),
-            NotBlockMap::Other => InsertError::NotAMap(shown),
+            NotBlockMap::Flow => InsertError::Flow(label),
+            NotBlockMap::Alias => InsertError::Alias(label),
+            NotBlockMap::Other => InsertError::NotAMap(label),
         }
     }
 }

@@ -133,7 +133,7 @@ fn push(document: &mut Document, kind: NodeKind, span: Span) -> NodeId {
 /// The entries of a map that is still open.
 #[derive(Default)]
 struct OpenMap {
-    all: Vec<MapEntry>,
+    entries: Vec<MapEntry>,
     /// The key whose value comes next.
     pending_key: Option<NodeId>,
     /// All keys, once they are more than [`MAX_LINEAR_KEYS`].
@@ -143,19 +143,19 @@ struct OpenMap {
 impl OpenMap {
     /// The entry with this key.
     fn find_key(&self, key: &str, document: &Document) -> Option<NodeId> {
-        match self.all.len() {
+        match self.entries.len() {
             0..=MAX_LINEAR_KEYS => {
-                self.all.iter().map(|entry| entry.key).find(|other| document.key_text(*other) == key)
+                self.entries.iter().map(|entry| entry.key).find(|other| document.key_text(*other) == key)
             }
             _ => self.seen.get(key).copied(),
         }
     }
 
     fn add(&mut self, entry: MapEntry, document: &Document) {
-        self.all.push(entry);
-        let unseen = match self.all.len() {
+        self.entries.push(entry);
+        let unseen = match self.entries.len() {
             0..=MAX_LINEAR_KEYS => &[],
-            many if many == MAX_LINEAR_KEYS + 1 => self.all.as_slice(),
+            many if many == MAX_LINEAR_KEYS + 1 => self.entries.as_slice(),
             _ => std::slice::from_ref(&entry),
         };
         for entry in unseen {
@@ -172,14 +172,14 @@ struct OpenCollection {
     start: usize,
     anchor: usize,
     /// Its number of nodes, aliases expanded.
-    weight: u64,
+    node_count: u64,
     flow: bool,
 }
 
 impl OpenCollection {
     fn new(map: Option<OpenMap>, range: &Range<usize>, anchor: usize, style: StructureStyle) -> OpenCollection {
         let flow = style == StructureStyle::Flow;
-        OpenCollection { map, items: Vec::new(), start: range.start, anchor, weight: 1, flow }
+        OpenCollection { map, items: Vec::new(), start: range.start, anchor, node_count: 1, flow }
     }
 }
 
@@ -310,7 +310,7 @@ impl<'a> TreeBuilder<'a> {
         let end = if open.flow { range.end } else { self.block_end(&open).unwrap_or(range.start) };
         let span = self.span(open.start..end.max(open.start));
         let kind = match open.map {
-            Some(entries) => NodeKind::Map(self.resolve_merges(entries.all)),
+            Some(entries) => NodeKind::Map(self.resolve_merges(entries.entries)),
             None => NodeKind::List(open.items),
         };
         let kind = match self.unquoted_template(&kind, span) {
@@ -318,13 +318,13 @@ impl<'a> TreeBuilder<'a> {
             None => kind,
         };
         let node = push(&mut self.document, kind, span);
-        self.attach(node, open.weight, open.anchor)
+        self.attach(node, open.node_count, open.anchor)
     }
 
     /// The end of a block collection: the parser's own end mark is at the next token.
     fn block_end(&self, open: &OpenCollection) -> Option<usize> {
         let last = match &open.map {
-            Some(entries) => entries.all.last()?.value,
+            Some(entries) => entries.entries.last()?.value,
             None => *open.items.last()?,
         };
         self.document.node(last).map(|node| node.span.end as usize)
@@ -352,31 +352,31 @@ impl<'a> TreeBuilder<'a> {
     }
 
     fn expand_alias(&mut self, anchor: usize, range: Range<usize>) -> Option<()> {
-        let Some((node, weight)) = self.anchors.get(&anchor).copied() else {
+        let Some((node, node_count)) = self.anchors.get(&anchor).copied() else {
             let span = self.span(range.clone());
             self.report.error(Code::Cycle, span, "recursive alias: it is inside the value that it refers to");
             let null = self.scalar("", ScalarStyle::Plain, Value::Null, range);
             return self.attach(null, 1, 0);
         };
-        self.aliased = self.aliased.saturating_add(weight);
+        self.aliased = self.aliased.saturating_add(node_count);
         if self.aliased > MAX_ALIASED_NODES {
             let span = self.span(range);
             self.report.error(Code::TooLarge, span, format!("aliases expand to more than {MAX_ALIASED_NODES} values"));
             return None;
         }
-        self.attach(node, weight, 0)
+        self.attach(node, node_count, 0)
     }
 
     /// Adds a finished node to the innermost open collection.
-    fn attach(&mut self, node: NodeId, weight: u64, anchor: usize) -> Option<()> {
+    fn attach(&mut self, node: NodeId, node_count: u64, anchor: usize) -> Option<()> {
         if anchor != 0 {
-            self.anchors.insert(anchor, (node, weight));
+            self.anchors.insert(anchor, (node, node_count));
         }
         let Some(open) = self.open.last_mut() else {
             self.root = Some(node);
             return Some(());
         };
-        open.weight = open.weight.saturating_add(weight);
+        open.node_count = open.node_count.saturating_add(node_count);
         match &mut open.map {
             None => open.items.push(node),
             Some(OpenMap { pending_key: waiting @ None, .. }) => *waiting = Some(node),

@@ -44,13 +44,13 @@ impl Layout<'_> {
     /// The bytes of an entry, or of its map if it is the only one.
     fn range_of(&self, section: &str, name: &str) -> Result<Option<Range<usize>>, InsertError> {
         let layout = || InsertError::Layout(section.to_owned());
-        let root = self.map_at(self.document.root(), 0).map_err(|why| why.of("the file"))?;
+        let root = self.map_at(self.document.root(), 0).map_err(|why| why.within_section("the file"))?;
         let is_named = |entry: &&Entry, name: &str| self.document.key_text(entry.key) == name;
         let found = root.iter().find(|entry| is_named(entry, section)).ok_or_else(layout)?;
         let (children, is_flow) = match self.map_at(found.value, self.start_of(found.key)) {
             Ok(children) => (children, false),
             Err(NotBlockMap::Flow) => (self.document.entries_of(found.value).unwrap_or_default(), true),
-            Err(why) => return Err(why.of(section)),
+            Err(why) => return Err(why.within_section(section)),
         };
         let at = children.iter().position(|child| is_named(&child, name)).ok_or_else(layout)?;
         if children.len() == 1 {

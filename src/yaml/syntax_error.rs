@@ -106,18 +106,18 @@ fn find_open_quote(line: &str) -> Option<usize> {
     let mut open: Option<(usize, char)> = None;
     let mut previous = ' ';
     let mut is_escaped = false;
-    for (at, letter) in line.char_indices() {
+    for (at, character) in line.char_indices() {
         match open {
             Some((_, '"')) if is_escaped => is_escaped = false,
-            Some((_, '"')) if letter == '\\' => is_escaped = true,
-            Some((_, sign)) if letter == sign => open = None,
-            None if matches!(letter, '"' | '\'') && matches!(previous, ' ' | '[' | '{' | ',' | ':') => {
-                open = Some((at, letter));
+            Some((_, '"')) if character == '\\' => is_escaped = true,
+            Some((_, sign)) if character == sign => open = None,
+            None if matches!(character, '"' | '\'') && matches!(previous, ' ' | '[' | '{' | ',' | ':') => {
+                open = Some((at, character));
             }
-            None if letter == '#' && previous == ' ' => return None,
+            None if character == '#' && previous == ' ' => return None,
             _ => {}
         }
-        previous = letter;
+        previous = character;
     }
     open.map(|(at, _)| at)
 }
@@ -153,18 +153,18 @@ fn find_open_bracket(text: &str, at: usize) -> Option<usize> {
     let mut open = Vec::new();
     let mut quote: Option<char> = None;
     let mut previous = ' ';
-    for (offset, letter) in before.get(top..)?.char_indices() {
-        match (quote, letter) {
-            (Some(sign), _) if sign == letter || letter == '\n' => quote = None,
+    for (offset, character) in before.get(top..)?.char_indices() {
+        match (quote, character) {
+            (Some(sign), _) if sign == character || character == '\n' => quote = None,
             (Some(_), _) => {}
-            (None, '"' | '\'') if matches!(previous, ' ' | '[' | '{' | ',' | ':') => quote = Some(letter),
+            (None, '"' | '\'') if matches!(previous, ' ' | '[' | '{' | ',' | ':') => quote = Some(character),
             (None, '{' | '[') => open.push(top + offset),
             (None, '}' | ']') => {
                 open.pop();
             }
             _ => {}
         }
-        previous = letter;
+        previous = character;
     }
     open.pop()
 }

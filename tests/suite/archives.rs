@@ -489,7 +489,7 @@ fn archive_that_is_too_large_is_not_read() {
     let local = Local::new("x.tar", b"");
     let file = fs::File::options().write(true).open(local.folder.join("x.tar")).unwrap();
     file.set_len((64 << 20) + 1).unwrap();
-    let desk = Desk::of(COMMENTED);
+    let desk = Desk::with_manifest(COMMENTED);
     assert!(desk.fail(&["add", &local.url()]).contains("the archive is larger than 64 MiB"));
     fs::remove_file(local.folder.join("x.tar")).unwrap();
     assert!(Command::new("mkfifo").arg(local.folder.join("x.tar")).status().unwrap().success());
@@ -508,7 +508,7 @@ fn folder_around_everything_is_written_to_the_manifest() {
         (&["--path", "prompts"], "docs-1.2.0/prompts", "prompts"),
         (&["--path", "docs-1.2.0/prompts", "--as", "x"], "docs-1.2.0/prompts", "x"),
     ] {
-        let desk = Desk::of(COMMENTED);
+        let desk = Desk::with_manifest(COMMENTED);
         let said = desk.ok(&[&["add", &url], arguments].concat());
         assert!(said.contains(&format!("added pack `{key}` at sha256 {sum} to folio.yaml: 1 prompt")), "{said}");
         let manifest = fs::read_to_string(desk.folder.join("folio.yaml")).unwrap();
@@ -527,7 +527,7 @@ fn folder_around_everything_is_written_to_the_manifest() {
     );
     // A file by its path, whose name says nothing; without such a folder.
     let local = Local::new("prompts", &zip_of(&[("folio.yaml", PACK), ("a/x.md", "x")]));
-    let desk = Desk::of(COMMENTED);
+    let desk = Desk::with_manifest(COMMENTED);
     let path = local.folder.join("prompts").display().to_string();
     desk.ok(&["add", &path, "--as", "docs"]);
     assert!(!fs::read_to_string(desk.folder.join("folio.yaml")).unwrap().contains("path:"));
@@ -543,7 +543,7 @@ fn skills_and_plugins_of_archives_are_added_by_name() {
         ("r-main/skills/pdf/SKILL.md", "---\nname: pdf\ndescription: PDFs\n---\nRead."),
     ];
     let local = Local::new("r.zip", &zip_of(&files));
-    let desk = Desk::of(COMMENTED);
+    let desk = Desk::with_manifest(COMMENTED);
     desk.ok(&["add", &local.url(), "pdf"]);
     desk.ok(&["add", &local.url(), "tools"]);
     let manifest = fs::read_to_string(desk.folder.join("folio.yaml")).unwrap();
@@ -561,7 +561,7 @@ fn update_takes_what_is_under_the_url_now() {
     let local = Local::new("x.tgz", &tar("Hello"));
     let manifest = format!("{COMMENTED}packs:\n  docs: # ours\n    url: {}\n", local.url());
     let first = sha256(&local.bytes());
-    let desk = Desk::of(&format!("{manifest}    sha256: \"{first}\" # pinned\n    allow: [exec]\n"));
+    let desk = Desk::with_manifest(&format!("{manifest}    sha256: \"{first}\" # pinned\n    allow: [exec]\n"));
     desk.ok(&["lock"]);
     desk.ok(&["trust", "docs", "--yes"]);
     assert!(desk.ok(&["lock", "--remote"]).contains(&format!("is still {first}")));
@@ -694,7 +694,7 @@ fn archive_is_downloaded_over_https_once() {
     let server = Server::start();
     let archive = Tar::of(&[("folio.yaml", PACK)]).gz();
     server.set("/a/docs-1.0.tar.gz", Answer::Bytes(archive.clone()));
-    let (desk, url) = (Desk::of(COMMENTED), server.url("/a/docs-1.0.tar.gz"));
+    let (desk, url) = (Desk::with_manifest(COMMENTED), server.url("/a/docs-1.0.tar.gz"));
     let untrusted = desk.run(&["add", &url]);
     assert_eq!(untrusted.code, Some(1), "{untrusted:?}");
     assert_eq!(server.count(), 0, "its certificate is checked");
@@ -721,7 +721,7 @@ fn bytes_of_an_archive_are_those_that_were_sent() {
     let server = Server::start();
     let archive = zip_of(&[("folio.yaml", &PACK.replace("Hello", "H\u{e9}llo"))]);
     server.set("/x", Answer::With("Content-Type: text/plain; charset=iso-8859-1", archive.clone()));
-    let desk = Desk::of(COMMENTED);
+    let desk = Desk::with_manifest(COMMENTED);
     let wrong = server.run(&desk, &["add", &server.url("/x"), "--sha256", &"0".repeat(64)]);
     assert!(wrong.err.contains("and not 0000"), "{wrong:?}");
     let added = server.run(&desk, &["add", &server.url("/x"), "--sha256", &sha256(&archive)]);
@@ -740,7 +740,7 @@ fn redirects_lead_only_to_https() {
     server.set("/plain.zip", Answer::Redirect(format!("http://{}/x", plain.local_addr().unwrap())));
     server.set("/file.zip", Answer::Redirect("file:///etc/passwd".to_owned()));
     server.set("/inner.zip", Answer::Redirect("https://10.0.0.1/x".to_owned()));
-    let desk = Desk::of(COMMENTED);
+    let desk = Desk::with_manifest(COMMENTED);
     for (path, why) in [
         ("/loop.zip", "more than 10 redirects"),
         ("/plain.zip", "redirects to another scheme"),
@@ -775,7 +775,7 @@ fn foreign_pack_archive_is_fetched_only_from_public_hosts() {
     desk.ok(&["fetch"]);
     assert!(desk.fail(&["check"]).contains("over `https://` only"), "{ran:?}");
     // One's own pack names what it likes.
-    let desk = Desk::of("folio: 1\nserver: { name: desk }\npacks: { team: { path: team } }\n");
+    let desk = Desk::with_manifest("folio: 1\nserver: { name: desk }\npacks: { team: { path: team } }\n");
     desk.folder.write("team/folio.yaml", &outer);
     assert_eq!(server.run(&desk, &["lock"]).code, Some(0));
     assert_eq!(desk.ok(&["get", "team-in-hi"]).trim(), "Hello");
@@ -786,7 +786,7 @@ fn killed_download_leaves_the_manifest_as_it_was() {
     let server = Server::start();
     let archive = Tar::of(&[("folio.yaml", PACK)]).gz();
     server.set("/x.tgz", Answer::Stall(archive[..archive.len() / 2].to_vec()));
-    let desk = Desk::of(COMMENTED);
+    let desk = Desk::with_manifest(COMMENTED);
     let url = server.url("/x.tgz");
     let mut child = server.command(&desk, &["add", &url]).stderr(Stdio::null()).spawn().unwrap();
     let deadline = Instant::now() + TEST_TIMEOUT;

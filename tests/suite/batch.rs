@@ -43,7 +43,7 @@ fn send(client: &TestClient, body: &str) -> Value {
 }
 
 /// Sends what nobody answers.
-fn tell(client: &TestClient, body: &str) {
+fn post_notifications(client: &TestClient, body: &str) {
     if client.is_on_pipes() {
         client.pipe().write_line(body);
         let ping = client.send("ping", Value::Null);
@@ -93,7 +93,7 @@ fn batch_is_answered_in_one_list() {
 fn batch_of_notifications_or_responses_gets_no_response() {
     for_each_wire("2025-03-26", |client| {
         let answer = json!({ "jsonrpc": "2.0", "id": 7, "result": {} });
-        tell(client, &json!([notification(), notification(), answer]).to_string());
+        post_notifications(client, &json!([notification(), notification(), answer]).to_string());
         client.round_trip();
     });
 }

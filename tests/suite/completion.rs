@@ -50,7 +50,7 @@ fn desk() -> TestFolder {
     folder
 }
 
-fn of(client: &TestClient, reference: Value, argument: &str, typed: &str, known: Value) -> Vec<String> {
+fn complete(client: &TestClient, reference: Value, argument: &str, typed: &str, known: Value) -> Vec<String> {
     let params = json!({
         "ref": reference,
         "argument": { "name": argument, "value": typed },
@@ -74,7 +74,7 @@ fn template(uri: &str) -> Value {
 fn resource_source_offers_listed_values() {
     let folder = desk();
     on_every_version_and_wire(&folder, &json!({}), |client| {
-        let triage = |argument: &str, typed: &str| of(client, prompt("triage"), argument, typed, json!({}));
+        let triage = |argument: &str, typed: &str| complete(client, prompt("triage"), argument, typed, json!({}));
         let listed = client.list("resources");
         let names: Vec<&str> = listed.iter().map(|one| one["name"].as_str().unwrap()).collect();
         assert_eq!(triage("page", ""), names);
@@ -96,7 +96,7 @@ fn glob_source_respects_base_and_stem() {
     let folder = desk();
     let server = folder.stdio();
     let client = &server.sessionless();
-    let triage = |argument: &str| of(client, prompt("triage"), argument, "", json!({}));
+    let triage = |argument: &str| complete(client, prompt("triage"), argument, "", json!({}));
     // A link within the pack is as good as a file.
     assert_eq!(triage("file"), ["a b%20?.md", "c:d.md", "draft-new.md", "out.md", "policy.md"]);
     let stems = ["a b%20?", "c:d", "draft-new", "how-to/restart", "old/was", "out", "policy"];
@@ -108,7 +108,7 @@ fn glob_source_respects_base_and_stem() {
 fn file_template_completes_its_variables() {
     let folder = desk();
     on_every_version_and_wire(&folder, &json!({}), |client| {
-        let all = |uri: &str, variable: &str, known: Value| of(client, template(uri), variable, "", known);
+        let all = |uri: &str, variable: &str, known: Value| complete(client, template(uri), variable, "", known);
         assert_eq!(all("page://{name}", "name", json!({})), ["a b%20?", "c:d", "draft-new", "policy"]);
         let deep = ["a b%20?.md", "c:d.md", "draft-new.md", "how-to/restart.md", "old/was.md", "policy.md", "x.txt"];
         assert_eq!(all("deep://{+path}", "path", json!({})), deep);
@@ -119,9 +119,9 @@ fn file_template_completes_its_variables() {
         assert_eq!(all("tr://{lang}/{page}", "page", json!({ "lang": "../docs" })), Vec::<String>::new());
         assert_eq!(all("no://{n}", "n", json!({})), ["2"]);
         assert_eq!(all("chosen://{n}", "n", json!({})), ["2"]);
-        let typed = of(client, template("page://{name}"), "name", "poli", json!({}));
+        let typed = complete(client, template("page://{name}"), "name", "poli", json!({}));
         assert_eq!(typed, ["policy"]);
-        let triage = |argument: &str, known: Value| of(client, prompt("triage"), argument, "", known);
+        let triage = |argument: &str, known: Value| complete(client, prompt("triage"), argument, "", known);
         assert_eq!(triage("lang", json!({})), ["de", "en"]);
         assert_eq!(triage("title", json!({ "lang": "de" })), ["start"]);
     });
@@ -134,8 +134,8 @@ fn new_file_is_offered_at_once() {
     let client = server.session("2025-11-25");
     folder.write("docs/zebra.md", "zebra");
     client.wait_for("notifications/resources/list_changed");
-    assert_eq!(of(&client, prompt("triage"), "page", "zeb", json!({})), ["zebra.md"]);
-    assert_eq!(of(&client, template("page://{name}"), "name", "zeb", json!({})), ["zebra"]);
+    assert_eq!(complete(&client, prompt("triage"), "page", "zeb", json!({})), ["zebra.md"]);
+    assert_eq!(complete(&client, template("page://{name}"), "name", "zeb", json!({})), ["zebra"]);
 }
 
 #[test]
@@ -169,7 +169,7 @@ prompts:
         ),
     ]);
     on_every_version_and_wire(&folder, &json!({}), |client| {
-        let all = |argument: &str| of(client, prompt("p"), argument, "", json!({}));
+        let all = |argument: &str| complete(client, prompt("p"), argument, "", json!({}));
         for argument in ["tone", "own", "again", "twice"] {
             assert_eq!(all(argument), ["cool", "warm"], "{argument}");
         }
@@ -307,8 +307,8 @@ fn pack_completes_from_its_own_resources() {
     ]);
     let server = folder.stdio();
     let client = &server.sessionless();
-    assert_eq!(of(client, prompt("p"), "a", "", json!({})), ["outer.md"]);
-    assert_eq!(of(client, prompt("in-p"), "a", "", json!({})), ["inner.md"]);
+    assert_eq!(complete(client, prompt("p"), "a", "", json!({})), ["outer.md"]);
+    assert_eq!(complete(client, prompt("in-p"), "a", "", json!({})), ["inner.md"]);
 }
 
 const MATCHED: &str = r#"folio: 1
@@ -336,7 +336,7 @@ fn prefix_match_offers_only_what_begins_so() {
         .iter()
         .for_each(|page| folder.write(&format!("docs/{page}"), page));
     on_every_version_and_wire(&folder, &json!({}), |client| {
-        let offered = |argument: &str, typed: &str| of(client, prompt("p"), argument, typed, json!({}));
+        let offered = |argument: &str, typed: &str| complete(client, prompt("p"), argument, typed, json!({}));
         assert_eq!(offered("begun", "pol"), ["Poll.md", "policy.md"]);
         assert_eq!(offered("near", "pol"), ["Poll.md", "apology.md", "p-o-l.md", "policy.md"]);
         assert_eq!(offered("fuzzy", "pol"), offered("near", "pol"));
@@ -350,12 +350,12 @@ fn completing_run_knows_what_was_typed() {
     let folder = TestFolder::with_manifest(MATCHED);
     folder.write("docs/a.md", "A");
     on_every_version_and_wire(&folder, &json!({}), |client| {
-        let offered = |argument: &str, typed: &str| of(client, prompt("p"), argument, typed, json!({}));
+        let offered = |argument: &str, typed: &str| complete(client, prompt("p"), argument, typed, json!({}));
         assert_eq!(offered("found", "found-"), ["found-found-"]);
         assert_eq!(offered("found", "x"), [""; 0]);
         assert_eq!(offered("other", "mon"), ["mon!"]);
         assert_eq!(offered("found", &"f".repeat(300)), [""; 0]);
-        let known = of(client, prompt("p"), "typed", "ab", json!({ "typed": "known" }));
+        let known = complete(client, prompt("p"), "typed", "ab", json!({ "typed": "known" }));
         assert_eq!(known, ["ab known"]);
     });
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::api::{MockApi, TOKEN};
+use crate::example_api::{MockApi, TOKEN};
 use crate::harness::{
     SESSION_VERSIONS, SESSIONLESS_VERSION, ServeCommand, TestClient, TestFolder, run_folio, text_of, wait_until,
 };

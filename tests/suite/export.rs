@@ -34,7 +34,7 @@ const PROMPT: &str = "---\ndescription: Greets\narguments: { who: { required: tr
 const PROGRAM: &[u8] = b"\x7fELF, or so";
 
 fn desk() -> Desk {
-    let desk = Desk::of(MANIFEST);
+    let desk = Desk::with_manifest(MANIFEST);
     desk.folder.write("prompts/greet.md", PROMPT);
     desk.folder.write("out/program", PROGRAM);
     desk
@@ -215,7 +215,7 @@ fn files_that_often_have_secrets_are_left_out() {
 #[test]
 fn hidden_files_that_the_server_reads_are_exported() {
     let skill = "---\nname: pdf\ndescription: Reads PDF\n---\nRead it.";
-    let desk = Desk::of(&format!(
+    let desk = Desk::with_manifest(&format!(
         "{MANIFEST}skills: {{ dir: skills/.curated }}\nprompts: {{ p: {{ text: {{ file: .notes/p.md }} }} }}\n"
     ));
     desk.folder.write("prompts/greet.md", PROMPT);
@@ -271,7 +271,7 @@ fn server_that_needs_other_files_is_not_exported() {
         ("prompts: { p: { text: [ } }\n", vec![], "nothing is exported: the manifest has errors"),
         ("packs: { p: { git: \"https://x/y\" } }\n", vec![], "is not in folio.lock"),
     ] {
-        let desk = Desk::of(&format!("folio: 1\nserver: {{ name: desk, version: \"1\" }}\n{manifest}"));
+        let desk = Desk::with_manifest(&format!("folio: 1\nserver: {{ name: desk, version: \"1\" }}\n{manifest}"));
         desk.folder.write("out/program", PROGRAM);
         files.iter().for_each(|path| desk.folder.write(path, "x"));
         let ran = desk.run(&MCPB);

@@ -5,8 +5,8 @@ use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
-use crate::api::MockApi;
 use crate::conversation::DESK;
+use crate::example_api::MockApi;
 use crate::harness::*;
 
 fn initialize(id: i64) -> Value {

@@ -12,7 +12,7 @@
 )]
 
 mod serving_checks;
-mod api;
+mod example_api;
 mod bridge;
 mod check;
 mod check_formats;
@@ -38,7 +38,7 @@ mod dev;
 mod explain;
 mod export;
 mod examples;
-mod faulty_upstream;
+mod upstream_errors;
 mod file_paths;
 mod files;
 mod flood;
@@ -47,7 +47,7 @@ mod hostile_upstreams;
 mod hostile_values;
 mod http;
 mod http_cache;
-mod http_faults;
+mod upstream_connections;
 mod http_requests;
 mod init_command;
 mod init_templates;

@@ -58,7 +58,7 @@ tools:
 "#;
 
 /// The parameters of `method` that came with a call: its notifications come before its answer.
-fn told_by(client: &TestClient, tool: &str, meta: Value, method: &str) -> Vec<Value> {
+fn notified_params(client: &TestClient, tool: &str, meta: Value, method: &str) -> Vec<Value> {
     let before = client.notified_params(method).len();
     let mut params = json!({ "name": tool, "arguments": {} });
     if !meta.is_null() {
@@ -82,7 +82,7 @@ fn data(told: &[Value]) -> Vec<&Value> {
 fn log_messages_respect_the_requested_level() {
     on_every_version_and_wire(&TestFolder::with_manifest(SPEAKING), &json!({}), |client| {
         let heard = |meta: Value| {
-            let told = told_by(client, "levels", meta, LOG);
+            let told = notified_params(client, "levels", meta, LOG);
             assert!(told.iter().all(|params| params["level"] == params["data"] && params["logger"] == "levels"));
             told.len()
         };
@@ -125,8 +125,8 @@ fn log_level_is_per_session() {
     let (quiet, loud) = (server.session("2025-11-25"), server.session("2025-11-25"));
     quiet.result("logging/setLevel", json!({ "level": "emergency" }));
     loud.result("logging/setLevel", json!({ "level": "debug" }));
-    assert_eq!(told_by(&quiet, "levels", Value::Null, LOG).len(), 1);
-    assert_eq!(told_by(&loud, "levels", Value::Null, LOG).len(), 8);
+    assert_eq!(notified_params(&quiet, "levels", Value::Null, LOG).len(), 1);
+    assert_eq!(notified_params(&loud, "levels", Value::Null, LOG).len(), 8);
     assert_eq!(quiet.notified_params(LOG).len(), 1);
 }
 
@@ -136,7 +136,7 @@ fn log_message_has_any_data_and_a_logger() {
         let meta = if client.is_sessionless() { level("info") } else { Value::Null };
         let structured = json!({ "n": 3, "list": [3, "text"], "none": null });
         for tool in ["words", "calls"] {
-            let told = told_by(client, tool, meta.clone(), LOG);
+            let told = notified_params(client, tool, meta.clone(), LOG);
             assert_eq!(told.len(), 2, "{told:?}");
             assert_eq!((&told[0]["logger"], &told[0]["data"]), (&json!("words"), &json!("n is 3")));
             assert_eq!((&told[1]["logger"], &told[1]["level"]), (&json!("desk"), &json!("info")));
@@ -171,7 +171,7 @@ fn notifications_hold_no_secret_or_server_path() {
         for client in [pipes.client(version), web.client(version)] {
             let mut meta = if client.is_sessionless() { level("info") } else { json!({}) };
             meta["progressToken"] = json!("t");
-            let told = told_by(&client, "discreet", meta, LOG);
+            let told = notified_params(&client, "discreet", meta, LOG);
             assert_eq!(data(&told)[0], "the key is [secret] at ./x", "{told:?}");
             let progress = client.notified_params(PROGRESS);
             let all = format!("{told:?} {progress:?}");
@@ -184,9 +184,9 @@ fn notifications_hold_no_secret_or_server_path() {
 #[test]
 fn progress_uses_request_token_and_only_increases() {
     on_every_version_and_wire(&TestFolder::with_manifest(SPEAKING), &json!({}), |client| {
-        assert!(told_by(client, "steps", Value::Null, PROGRESS).is_empty(), "nobody gave a token");
+        assert!(notified_params(client, "steps", Value::Null, PROGRESS).is_empty(), "nobody gave a token");
         for token in [json!("a token"), json!(7)] {
-            let told = told_by(client, "steps", json!({ "progressToken": token }), PROGRESS);
+            let told = notified_params(client, "steps", json!({ "progressToken": token }), PROGRESS);
             let numbers: Vec<f64> = told.iter().map(|params| params["progress"].as_f64().unwrap()).collect();
             // What does not go on is a small step further, with its message.
             assert_eq!(numbers, [1.0, 2.5, 2.501, 2.502, 4.0], "{told:?}");
@@ -217,7 +217,7 @@ fn fast_progress_sends_only_the_newest() {
         &many(400, |nth| format!("{{ progress: {{ progress: {nth}, total: 400 }} }}")),
         &json!({}),
         |client| {
-            let told = told_by(client, "many", json!({ "progressToken": "t" }), PROGRESS);
+            let told = notified_params(client, "many", json!({ "progressToken": "t" }), PROGRESS);
             let numbers: Vec<f64> = told.iter().map(|params| params["progress"].as_f64().unwrap()).collect();
             assert!(numbers.len() >= 51 && numbers.len() < 300, "{}", numbers.len());
             assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]), "{numbers:?}");
@@ -233,7 +233,7 @@ fn fast_log_messages_are_dropped_and_counted() {
         &json!({}),
         |client| {
             let meta = if client.is_sessionless() { level("info") } else { Value::Null };
-            let told = told_by(client, "many", meta, LOG);
+            let told = notified_params(client, "many", meta, LOG);
             let (ours, theirs): (Vec<&Value>, Vec<&Value>) =
                 told.iter().partition(|params| params["logger"] == "folio");
             assert!(theirs.len() >= 200 && theirs.len() < 500, "{}", theirs.len());
@@ -256,7 +256,7 @@ fn dropped_messages_notice_uses_wanted_level() {
             client.result("logging/setLevel", json!({ "level": "critical" }));
             Value::Null
         };
-        let told = told_by(client, "many", meta, LOG);
+        let told = notified_params(client, "many", meta, LOG);
         let below = told
             .iter()
             .filter(|params| !["critical", "alert", "emergency"].contains(&params["level"].as_str().unwrap()));

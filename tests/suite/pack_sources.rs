@@ -99,10 +99,10 @@ pub struct Desk {
 impl Desk {
     /// One pack `docs` with these keys.
     pub fn new(keys: &str) -> Desk {
-        Desk::of(&format!("folio: 1\nserver: {{ name: desk }}\npacks:\n  docs: {{ {keys} }}\n"))
+        Desk::with_manifest(&format!("folio: 1\nserver: {{ name: desk }}\npacks:\n  docs: {{ {keys} }}\n"))
     }
 
-    pub fn of(manifest: &str) -> Desk {
+    pub fn with_manifest(manifest: &str) -> Desk {
         Desk { folder: TestFolder::with_manifest(manifest) }
     }
 
@@ -592,7 +592,7 @@ fn killed_lock_leaves_nothing_that_counts() {
 #[test]
 fn pack_of_a_pack_is_in_the_outermost_lock() {
     let upstream = Repository::new(&[("folio.yaml", PACK)]);
-    let desk = Desk::of("folio: 1\nserver: { name: desk }\npacks: { team: { path: team } }\n");
+    let desk = Desk::with_manifest("folio: 1\nserver: { name: desk }\npacks: { team: { path: team } }\n");
     let inner = format!("folio: 1\nserver: {{ name: team }}\npacks: {{ docs: {{ {} }} }}\n", keys_of(&upstream));
     desk.folder.write("team/folio.yaml", &inner);
     desk.folder.write("team/folio.lock", "not read");
@@ -626,7 +626,7 @@ fn added_pack_keeps_the_manifest_and_leaves_without_a_trace() {
     ] {
         for line_break in ["\n", "\r\n"] {
             let before = format!("{COMMENTED}{packs}").replace('\n', line_break);
-            let desk = Desk::of(&before);
+            let desk = Desk::with_manifest(&before);
             desk.folder.write("own/folio.yaml", "folio: 1\nserver: { name: own }\n");
             let said = desk.ok(&["add", &url, "--as", "docs", "--rev", "main", "--path", "./prompts", "--prefix", "d"]);
             assert!(said.contains("added pack `docs` at commit ") && said.contains(": 1 prompt\n"), "{said}");
@@ -649,7 +649,7 @@ fn added_pack_keeps_the_manifest_and_leaves_without_a_trace() {
 
 #[test]
 fn folder_is_added_by_its_path() {
-    let desk = Desk::of(COMMENTED);
+    let desk = Desk::with_manifest(COMMENTED);
     desk.folder.write("packs/Re View/folio.yaml", PACK);
     let said = desk.ok(&["add", "./packs/Re View", "--allow", "exec"]);
     assert!(said.contains("added pack `re-view` to folio.yaml: 1 prompt, 1 tool"), "{said}");
@@ -674,7 +674,7 @@ fn repositories_are_named_as_people_do() {
             "git: https://github.com/acme/docs\n    rev: main\n    path: prompts\n",
         ),
     ] {
-        let desk = Desk::of(COMMENTED);
+        let desk = Desk::with_manifest(COMMENTED);
         desk.folder.write("gitconfig", &config);
         let ran = output(desk.command(&["add", source]).env("GIT_CONFIG_GLOBAL", desk.folder.join("gitconfig")));
         assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -705,7 +705,7 @@ fn nothing_is_written_of_a_pack_that_cannot_be_added() {
         &["add", "https://me:secret@example.com/x"],
         &["add", "./gone"],
     ] {
-        let desk = Desk::of(COMMENTED);
+        let desk = Desk::with_manifest(COMMENTED);
         let ran = desk.run(arguments);
         assert_eq!(ran.code, Some(1), "{arguments:?}: {ran:?}");
         assert_eq!(fs::read_to_string(desk.folder.join("folio.yaml")).unwrap(), COMMENTED, "{arguments:?}");
@@ -746,13 +746,13 @@ fn plugins_and_skills_are_added_by_name() {
         ("far", far.replace(&sha, &format!("\"{sha}\"")).replace('"', "")),
         ("pdf", format!("pdf:\n    git: {url}\n    path: skills/pdf\n")),
     ] {
-        let desk = Desk::of(COMMENTED);
+        let desk = Desk::with_manifest(COMMENTED);
         desk.ok(&["add", &url, name]);
         let manifest = fs::read_to_string(desk.folder.join("folio.yaml")).unwrap();
         assert!(manifest.replace('"', "").ends_with(&keys), "{manifest}");
         assert_eq!(desk.ok(&["get", &format!("{name}-hi")]).trim(), "Hello", "the commit of the marketplace counts");
     }
-    let desk = Desk::of(COMMENTED);
+    let desk = Desk::with_manifest(COMMENTED);
     for (name, why) in [
         ("gone", "it has `near`, `far`, `evil`, `packaged`, `outside`"),
         ("outside", "escapes the repository"),
@@ -770,7 +770,7 @@ fn killed_add_leaves_the_manifest_as_it_was() {
     let upstream = Repository::new(&[("folio.yaml", PACK)]);
     // At any time: git is stopped before and after each of its steps.
     for step in ["init", "fetch", "ls-tree", "--batch"] {
-        let desk = Desk::of(COMMENTED);
+        let desk = Desk::with_manifest(COMMENTED);
         let bin = desk.folder.join("bin");
         fs::create_dir(&bin).unwrap();
         let git = Command::new("sh").args(["-c", "command -v git"]).output().unwrap();
@@ -907,7 +907,7 @@ fn program_of_a_pack_leaves_its_cache_as_it_is() {
 #[test]
 fn added_pack_of_commands_has_what_it_needs() {
     let upstream = Repository::new(&[("commands/look.md", "See @notes.txt and !`ls`\n")]);
-    let desk = Desk::of(COMMENTED);
+    let desk = Desk::with_manifest(COMMENTED);
     let ran = desk.run(&["add", &upstream.url(), "--as", "texts"]);
     assert!(ran.code == Some(0) && ran.err.contains("2 actions without a grant"), "{ran:?}");
     let ran = desk.run(&["add", &upstream.url(), "--as", "acts", "--allow", "read,script"]);
@@ -922,7 +922,10 @@ fn running_server_takes_away_what_is_not_trusted() {
     let upstream = Repository::new(&[("folio.yaml", PACK)]);
     let own = "tools: { own: { description: Own, run: { exec: [ls] } } }";
     let manifest = "folio: 1\nserver: { name: desk }\n";
-    let desk = Desk::of(&format!("{manifest}packs: {{ docs: {{ {}, allow: [exec] }} }}\n{own}\n", keys_of(&upstream)));
+    let desk = Desk::with_manifest(&format!(
+        "{manifest}packs: {{ docs: {{ {}, allow: [exec] }} }}\n{own}\n",
+        keys_of(&upstream)
+    ));
     desk.ok(&["lock"]);
     desk.ok(&["trust", "docs", "--yes"]);
     let cache = desk.folder.join("cache");
@@ -1092,7 +1095,7 @@ fn importer_of_an_untrusted_pack_stays_up() {
         "folio: 1\nserver: {{ name: desk }}\npacks: {{ docs: {{ {}, allow: [exec] }} }}\nprompts: {{ own: {{ text: Own }} }}\ntools:\n  wrap: {{ description: Wraps, run: {{ tool: {{ name: docs-look }} }} }}\n",
         keys_of(&upstream)
     );
-    let desk = Desk::of(&manifest);
+    let desk = Desk::with_manifest(&manifest);
     desk.ok(&["lock"]);
     assert_eq!(desk.ok(&["get", "own"]).trim(), "Own");
     assert!(desk.ok(&["check"]).contains("`docs-look` is not available: its pack lacks a grant"));

@@ -63,7 +63,7 @@ fn is_session_leader(pid: i32) -> bool {
 }
 
 /// Whether there is such a process, and it is no zombie.
-pub(crate) fn lives(pid: i32) -> bool {
+pub(crate) fn is_alive(pid: i32) -> bool {
     fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty())
 }
 
@@ -107,7 +107,7 @@ fn eof_ends_thousands_of_calls() {
     client.pipe().close();
     let status = server.wait_for_exit(EXIT_TIMEOUT).expect("the server is still there");
     assert_eq!(status.code(), Some(0));
-    wait_until("the end of all", || processes_with_argument(&marker).is_empty() && !lives(supervisor));
+    wait_until("the end of all", || processes_with_argument(&marker).is_empty() && !is_alive(supervisor));
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn programs_die_when_server_is_killed() {
     server.signal("KILL");
     server.wait_for_exit(EXIT_TIMEOUT).expect("the server does not end");
     let began = std::time::Instant::now();
-    wait_until("the end of all", || processes_with_argument(&hold).is_empty() && !supervisor.is_some_and(lives));
+    wait_until("the end of all", || processes_with_argument(&hold).is_empty() && !supervisor.is_some_and(is_alive));
     assert!(began.elapsed() < EXIT_TIMEOUT, "{:?}", began.elapsed());
 }
 

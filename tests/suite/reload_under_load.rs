@@ -166,7 +166,7 @@ struct ClientWatcher<'a> {
 }
 
 impl ClientWatcher<'_> {
-    fn notices(&self) -> Vec<String> {
+    fn notification_methods(&self) -> Vec<String> {
         match &self.listening {
             Some(listening) => listening.notifications(),
             None => self.client.untagged_notifications(),
@@ -186,7 +186,7 @@ impl ClientWatcher<'_> {
             self.wait_for(method);
         }
         self.client.round_trip();
-        let more = self.notices();
+        let more = self.notification_methods();
         assert!(more.is_empty(), "{}: {edit}: undue {more:?} beside {due:?}", self.who);
     }
 }
@@ -488,7 +488,7 @@ fn wait_until_subscribed(watchers: &[ClientWatcher<'_>]) {
     }
     for watcher in watchers {
         watcher.client.round_trip();
-        while let [first, ..] = &watcher.notices()[..] {
+        while let [first, ..] = &watcher.notification_methods()[..] {
             assert_eq!(first, "notifications/resources/updated", "{}", watcher.who);
             watcher.wait_for(first);
         }

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::api::MockApi;
+use crate::example_api::MockApi;
 use crate::harness::{FOLIO_BIN, SESSION_VERSIONS, SESSIONLESS_VERSION, TestClient, TestFolder, run_folio};
 
 const SECRET: &str = "Zk/7~ä\"&qW hunter22-9d41+x";

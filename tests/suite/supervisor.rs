@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use crate::harness::*;
-use crate::programs::{ESCAPE, EXIT_TIMEOUT, lives, supervisor};
+use crate::programs::{ESCAPE, EXIT_TIMEOUT, is_alive, supervisor};
 
 /// What a stopped supervisor may delay others by: half a second is what it takes on a machine that is not busy.
 const DELAY: Duration = Duration::from_secs(8);
@@ -93,7 +93,7 @@ fn assert_ends_while_stopped(name: &str, end: impl FnOnce(&TestServer, i32)) {
     let supervisor = supervisor(&server).unwrap();
     end(&server, supervisor);
     server.wait_for_exit(EXIT_TIMEOUT).expect("the server does not end");
-    wait_until("the end of all", || processes_with_argument(&marker).is_empty() && !lives(supervisor));
+    wait_until("the end of all", || processes_with_argument(&marker).is_empty() && !is_alive(supervisor));
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn stuck_supervisor_is_killed_at_exit() {
     server.signal("TERM");
     server.wait_for_exit(EXIT_TIMEOUT).expect("the server does not end");
     assert_eq!(processes_with_argument(&marker), [] as [i32; 0]);
-    assert!(!lives(supervisor));
+    assert!(!is_alive(supervisor));
 }
 
 #[test]

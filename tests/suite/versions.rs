@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::api::MockApi;
 use crate::conversation::DESK;
+use crate::example_api::MockApi;
 use crate::harness::*;
 use crate::wire_parity::requests;
 

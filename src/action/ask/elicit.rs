@@ -117,9 +117,9 @@ impl ElicitTemplate {
                 Some(Value::Object(content)) => content.clone(),
                 Some(_) => return Ok(AnswerVerdict::Invalid("invalid `content`, expected an object".to_owned())),
             };
-            let asked = schema.json().get("properties").and_then(Value::as_object);
-            outcome = content.into_iter().filter(|(name, _)| asked.is_some_and(|a| a.contains_key(name))).collect();
-            fill_defaults(&mut outcome, asked);
+            let fields = schema.json().get("properties").and_then(Value::as_object);
+            outcome = content.into_iter().filter(|(name, _)| fields.is_some_and(|a| a.contains_key(name))).collect();
+            fill_defaults(&mut outcome, fields);
             let whole = Value::Object(outcome);
             let violations = schema.violations(&whole, budget).map_err(ActionError::BudgetExceeded)?;
             if !violations.is_empty() {
@@ -138,8 +138,8 @@ impl ElicitTemplate {
 }
 
 /// Gives absent fields their defaults: a client need not fill them in, and one of an older version is not sent them.
-fn fill_defaults(outcome: &mut Map<String, Value>, asked: Option<&Map<String, Value>>) {
-    for (name, field) in asked.into_iter().flatten() {
+fn fill_defaults(outcome: &mut Map<String, Value>, fields: Option<&Map<String, Value>>) {
+    for (name, field) in fields.into_iter().flatten() {
         if let Some(default) = field.get("default").filter(|_| !outcome.contains_key(name)) {
             outcome.insert(name.clone(), default.clone());
         }

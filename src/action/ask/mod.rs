@@ -93,10 +93,10 @@ impl ActionKind for AskAction {
             return None;
         }
         let questions = node.spec.value.0.iter();
-        let asked: Vec<Option<CompiledQuestion>> =
+        let question: Vec<Option<CompiledQuestion>> =
             questions.map(|(key, question)| compile_question(key, question, compiler)).collect();
         let timeout = node.step.timeout.as_ref().map_or(DEFAULT_ASK_TIMEOUT, |timeout| timeout.value.to_std());
-        Some(AskAction { questions: asked.into_iter().collect::<Option<Vec<_>>>()?, timeout })
+        Some(AskAction { questions: question.into_iter().collect::<Option<Vec<_>>>()?, timeout })
     }
 
     fn client_use(&self) -> ClientUse {
@@ -134,17 +134,17 @@ impl AskAction {
         answers: &mut Map<String, Value>,
     ) -> Result<(), ActionError> {
         let mut lacking = Vec::new();
-        for asked in &self.questions {
-            if answers.contains_key(&asked.key) {
+        for question in &self.questions {
+            if answers.contains_key(&question.key) {
                 continue;
             }
-            let need = asked.template.required_capability();
-            match (context.run.client.has_capability(need), asked.optional) {
+            let capability = question.template.required_capability();
+            match (context.run.client.has_capability(capability), question.optional) {
                 (true, _) => continue,
                 (false, true) => {
-                    answers.insert(asked.key.clone(), Value::Null);
+                    answers.insert(question.key.clone(), Value::Null);
                 }
-                (false, false) => lacking.push(need),
+                (false, false) => lacking.push(capability),
             }
         }
         lacking.sort_unstable();
@@ -154,8 +154,9 @@ impl AskAction {
 
     /// Renders the questions without an answer.
     fn open_questions(&self, scope: &Scope, answers: &Map<String, Value>) -> Result<Vec<ClientQuestion>, ActionError> {
-        let open = self.questions.iter().filter(|asked| !answers.contains_key(&asked.key));
-        open.map(|asked| Ok(ClientQuestion { key: asked.key.clone(), kind: asked.template.render(scope)? })).collect()
+        let open = self.questions.iter().filter(|question| !answers.contains_key(&question.key));
+        open.map(|question| Ok(ClientQuestion { key: question.key.clone(), kind: question.template.render(scope)? }))
+            .collect()
     }
 
     /// Records the valid answers. Returns the error of an invalid one.
@@ -166,17 +167,17 @@ impl AskAction {
         answers: &mut Map<String, Value>,
     ) -> Result<Option<String>, ActionError> {
         let mut invalid = None;
-        for asked in &self.questions {
-            if answers.contains_key(&asked.key) {
+        for question in &self.questions {
+            if answers.contains_key(&question.key) {
                 continue;
             }
-            let Some(answer) = given.remove(&asked.key) else { continue };
-            match asked.check_answer(&answer, scope)? {
+            let Some(answer) = given.remove(&question.key) else { continue };
+            match question.check_answer(&answer, scope)? {
                 AnswerVerdict::Accepted(outcome) => {
-                    answers.insert(asked.key.clone(), outcome);
+                    answers.insert(question.key.clone(), outcome);
                 }
                 AnswerVerdict::Invalid(words) => {
-                    invalid = Some(format!("invalid answer to `{}`: {words}", asked.key));
+                    invalid = Some(format!("invalid answer to `{}`: {words}", question.key));
                 }
                 AnswerVerdict::Declined(words) => return Err(ActionError::message(words)),
             }
@@ -185,10 +186,10 @@ impl AskAction {
     }
 
     fn outcome(&self, mut answers: Map<String, Value>) -> ActionOutcome {
-        let in_order = self.questions.iter().filter_map(|asked| answers.remove_entry(&asked.key));
+        let in_order = self.questions.iter().filter_map(|question| answers.remove_entry(&question.key));
         let value = Value::Object(in_order.collect());
-        let said = value.as_object().is_some_and(|answers| answers.values().any(|answer| !answer.is_null()));
-        let body = if said { OutcomeBody::Json(value.clone(), value.to_string()) } else { OutcomeBody::None };
+        let has_answer = value.as_object().is_some_and(|answers| answers.values().any(|answer| !answer.is_null()));
+        let body = if has_answer { OutcomeBody::Json(value.clone(), value.to_string()) } else { OutcomeBody::None };
         ActionOutcome::success(value, body)
     }
 }

@@ -19,9 +19,15 @@ use crate::template::{Base64, Scope, Shape, Template, TextSlot};
 use crate::value_types::{Block, BlockBody, Json, Media};
 use crate::yaml::{Location, Spanned};
 
+/// A message of a question.
+struct SampleTurn {
+    role: &'static str,
+    content: SampleContent,
+}
+
 /// A compiled question to the model.
 pub(super) struct SampleTemplate {
-    messages: Vec<(&'static str, SampleContent)>,
+    messages: Vec<SampleTurn>,
     system_prompt: Option<Template<TextSlot>>,
     /// The parameters without templates.
     static_params: Map<String, Value>,
@@ -57,8 +63,10 @@ impl SampleTemplate {
             compiler.error(Code::MissingKey, sample.location, "empty `messages` in `sample`");
         }
         let prompt: Option<Template<TextSlot>> = compiler.optional_template(sample.prompt.as_ref(), Exposure::Client);
-        let mut messages: Vec<Option<(&str, SampleContent)>> =
-            prompt.into_iter().map(|prompt| Some(("user", SampleContent::Text(prompt)))).collect();
+        let mut messages: Vec<Option<SampleTurn>> = prompt
+            .into_iter()
+            .map(|prompt| Some(SampleTurn { role: "user", content: SampleContent::Text(prompt) }))
+            .collect();
         for message in sample.messages.iter().flat_map(|messages| &messages.value) {
             messages.push(compile_message(message, sample.location, compiler));
         }
@@ -158,8 +166,8 @@ fn static_preferences(
     sound.then_some(Value::Object(fields))
 }
 
-fn render_message((role, part): &(&'static str, SampleContent), scope: &Scope) -> Result<Value, ActionError> {
-    let content = match part {
+fn render_message(message: &SampleTurn, scope: &Scope) -> Result<Value, ActionError> {
+    let content = match &message.content {
         SampleContent::Text(text) => json!({ "type": "text", "text": text.render(scope)?.0 }),
         SampleContent::Media { kind, source, mime_type } => {
             let (data, guessed) = source.render(kind, scope)?;
@@ -167,14 +175,10 @@ fn render_message((role, part): &(&'static str, SampleContent), scope: &Scope) -
             json!({ "type": kind, "data": data, "mimeType": mime_type.unwrap_or(guessed) })
         }
     };
-    Ok(json!({ "role": role, "content": content }))
+    Ok(json!({ "role": message.role, "content": content }))
 }
 
-fn compile_message(
-    message: &SampleMessage,
-    at: Location,
-    compiler: &mut Compiler<'_>,
-) -> Option<(&'static str, SampleContent)> {
+fn compile_message(message: &SampleMessage, at: Location, compiler: &mut Compiler<'_>) -> Option<SampleTurn> {
     let (role, block) = match (&message.user, &message.assistant) {
         (Some(block), None) => ("user", block),
         (None, Some(block)) => ("assistant", block),
@@ -183,13 +187,13 @@ fn compile_message(
             return None;
         }
     };
-    let part = match &block.value {
+    let content = match &block.value {
         Block::Text(text) => {
             compiler.template(&Spanned::new(text.clone(), block.location), Exposure::Client).map(SampleContent::Text)
         }
         Block::Keys(keys) => compile_content(keys, block.location, compiler),
     };
-    part.map(|part| (role, part))
+    content.map(|content| SampleTurn { role, content })
 }
 
 /// Compiles content, which is text, an image or audio.

@@ -203,7 +203,8 @@ fn has_fixed_values(path: &[String], compiler: &Compiler<'_>) -> bool {
 
 /// Whether a command runs a program that expands the values of its variables, as `make` does.
 fn expands_variables(elements: &[Spanned<ExecElement>], compiler: &Compiler<'_>) -> bool {
-    let expands = |item: &ArgvItem| syntax_of(&item.word.text).is_some_and(|row| row.operands == Operands::Variables);
+    let expands =
+        |item: &ArgvItem| syntax_of(&item.word.text).is_some_and(|syntax| syntax.operands == Operands::Variables);
     combinations(elements, compiler).iter().flatten().any(expands)
 }
 

@@ -17,14 +17,14 @@ pub(super) enum OptionArgument {
 }
 
 /// The module of `python3 -mNAME`.
-pub(super) fn attached_module(row: &ProgramSyntax, text: &str) -> Option<String> {
-    let is_python = row.language == Language::Python && row.value_flags.contains('m');
+pub(super) fn attached_module(syntax: &ProgramSyntax, text: &str) -> Option<String> {
+    let is_python = syntax.language == Language::Python && syntax.value_flags.contains('m');
     let module = text.strip_prefix("-m").filter(|module| is_python && !module.is_empty());
     module.map(str::to_owned)
 }
 
-pub(super) fn is_option(text: &str, row: &ProgramSyntax) -> bool {
-    let plus = (row.operands == Operands::Shell || row.code_options.contains(&"+")) && text.starts_with('+');
+pub(super) fn is_option(text: &str, syntax: &ProgramSyntax) -> bool {
+    let plus = (syntax.operands == Operands::Shell || syntax.code_options.contains(&"+")) && text.starts_with('+');
     text.len() > 1 && (text.starts_with('-') || plus)
 }
 
@@ -35,73 +35,73 @@ pub(super) fn short_flags(text: &str) -> &str {
 }
 
 /// The letter of a short option that takes what stands behind it.
-pub(super) fn value_flag(row: &ProgramSyntax, text: &str) -> Option<char> {
-    short_flags(text).chars().skip(1).find(|&letter| {
-        [row.code_flags, row.program_flags, row.value_flags, row.attached_value_flags]
+pub(super) fn value_flag(syntax: &ProgramSyntax, text: &str) -> Option<char> {
+    short_flags(text).chars().skip(1).find(|&character| {
+        [syntax.code_flags, syntax.program_flags, syntax.value_flags, syntax.attached_value_flags]
             .iter()
-            .any(|all| all.contains(letter))
+            .any(|all| all.contains(character))
     })
 }
 
-pub(super) fn option_argument(row: &ProgramSyntax, text: &str) -> OptionArgument {
-    if text.starts_with('+') && row.code_options.contains(&"+") {
+pub(super) fn option_argument(syntax: &ProgramSyntax, text: &str) -> OptionArgument {
+    if text.starts_with('+') && syntax.code_options.contains(&"+") {
         return OptionArgument::Code(Some(1));
     }
-    if row.code_options.contains(&text) {
+    if syntax.code_options.contains(&text) {
         return OptionArgument::Code(None);
     }
     // A name with one dash is no cluster of letters.
     let (name, given) = text.split_once('=').map_or((text, None), |(name, _)| (name, Some(name.len() + 1)));
-    if row.program_options.contains(&name) {
+    if syntax.program_options.contains(&name) {
         return OptionArgument::Program(given);
     }
     match text.strip_prefix("--") {
-        Some(long) => long_option_argument(row, long),
-        None => short_option_argument(row, text),
+        Some(long) => long_option_argument(syntax, long),
+        None => short_option_argument(syntax, text),
     }
 }
 
-fn long_option_argument(row: &ProgramSyntax, long: &str) -> OptionArgument {
+fn long_option_argument(syntax: &ProgramSyntax, long: &str) -> OptionArgument {
     let (name, given) = long.split_once('=').map_or((long, false), |(name, _)| (name, true));
     if name.contains(VALUE_MARKER) {
         return OptionArgument::Unknown;
     }
     let is = |whole: &str| !name.is_empty() && whole.starts_with(name);
-    if row.code_options.iter().filter_map(|whole| whole.strip_prefix("--")).any(is) {
+    if syntax.code_options.iter().filter_map(|whole| whole.strip_prefix("--")).any(is) {
         return OptionArgument::Code(given.then_some(name.len() + 3));
     }
-    if row.program_options.iter().filter_map(|whole| whole.strip_prefix("--")).any(is) {
+    if syntax.program_options.iter().filter_map(|whole| whole.strip_prefix("--")).any(is) {
         return OptionArgument::Program(given.then_some(name.len() + 3));
     }
     match name {
         _ if given => OptionArgument::Skip(0),
-        _ if row.value_options.iter().chain(row.setting_options).copied().any(is) => OptionArgument::Skip(1),
-        _ if row.two_value_options.contains(&name) => OptionArgument::Skip(2),
+        _ if syntax.value_options.iter().chain(syntax.setting_options).copied().any(is) => OptionArgument::Skip(1),
+        _ if syntax.two_value_options.contains(&name) => OptionArgument::Skip(2),
         _ => OptionArgument::Skip(0),
     }
 }
 
-fn short_option_argument(row: &ProgramSyntax, text: &str) -> OptionArgument {
-    let has_long_names = row.program_options.iter().any(|name| !name.starts_with("--") && name.len() > 2);
+fn short_option_argument(syntax: &ProgramSyntax, text: &str) -> OptionArgument {
+    let has_long_names = syntax.program_options.iter().any(|name| !name.starts_with("--") && name.len() > 2);
     if has_long_names && is_assignment(text) {
         // `-run=NAME` is one option, and no cluster of letters.
         return OptionArgument::Skip(0);
     }
-    for (at, letter) in text.char_indices().skip(1) {
-        let rest = at + letter.len_utf8();
-        if letter == VALUE_MARKER {
+    for (at, character) in text.char_indices().skip(1) {
+        let rest = at + character.len_utf8();
+        if character == VALUE_MARKER {
             return OptionArgument::Unknown;
         }
-        if row.code_flags.contains(letter) {
+        if syntax.code_flags.contains(character) {
             return OptionArgument::Code((rest < text.len()).then_some(rest));
         }
-        if row.program_flags.contains(letter) {
+        if syntax.program_flags.contains(character) {
             return OptionArgument::Program((rest < text.len()).then_some(rest));
         }
-        if row.value_flags.contains(letter) {
+        if syntax.value_flags.contains(character) {
             return OptionArgument::Skip(usize::from(rest == text.len()));
         }
-        if row.attached_value_flags.contains(letter) {
+        if syntax.attached_value_flags.contains(character) {
             break;
         }
     }
@@ -109,8 +109,8 @@ fn short_option_argument(row: &ProgramSyntax, text: &str) -> OptionArgument {
 }
 
 /// Whether an option says which file holds the code.
-pub(super) fn is_file_option(row: &ProgramSyntax, text: &str) -> bool {
-    text.starts_with("--file") || text.starts_with("--from-file") || value_flag(row, text) == Some('f')
+pub(super) fn is_file_option(syntax: &ProgramSyntax, text: &str) -> bool {
+    text.starts_with("--file") || text.starts_with("--from-file") || value_flag(syntax, text) == Some('f')
 }
 
 /// Whether a word gives a variable a value.

@@ -31,18 +31,20 @@ pub(super) const UNKNOWN_PROGRAM: &ProgramSyntax = &ProgramSyntax {
     ..DEFAULT_SYNTAX
 };
 
-/// The row of a program, by its name or path.
+/// The syntax of a program, by its name or path.
 pub(super) fn syntax_of(program: &str) -> Option<&'static ProgramSyntax> {
     let name = program.rsplit('/').next()?.to_ascii_lowercase();
     let name = name.strip_suffix(".exe").unwrap_or(&name);
-    let plain = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.').trim_end_matches('-');
+    let plain =
+        name.trim_end_matches(|character: char| character.is_ascii_digit() || character == '.').trim_end_matches('-');
     let plain = if plain.is_empty() { name } else { plain };
     // `perl5.36-x86_64-linux-gnu`, `python3-dbg`, `bash-static`
-    let before_version = name.split(|letter: char| letter.is_ascii_digit()).next().filter(|stem| !stem.is_empty());
+    let before_version =
+        name.split(|character: char| character.is_ascii_digit()).next().filter(|stem| !stem.is_empty());
     let plain = before_version.filter(|stem| stem.len() < name.len()).unwrap_or(plain);
     let plain = plain.strip_suffix("-static").unwrap_or(plain).trim_end_matches('-');
     [INTERPRETERS, WRAPPERS, TOOLS]
         .into_iter()
         .flatten()
-        .find(|row| row.names.contains(&plain) || row.names.contains(&name))
+        .find(|syntax| syntax.names.contains(&plain) || syntax.names.contains(&name))
 }

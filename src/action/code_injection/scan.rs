@@ -56,9 +56,9 @@ pub(super) struct CodeFinding {
 }
 
 /// Finds what a program, and those that it starts, take for code. `fed` is whether values come through stdin.
-pub(super) fn scan(words: Vec<ArgvWord>, fed: bool) -> Vec<CodeFinding> {
+pub(super) fn scan(words: Vec<ArgvWord>, stdin_has_value: bool) -> Vec<CodeFinding> {
     let end = words.len();
-    let mut scan = ArgvScan { words, stdin_has_value: fed, found: Vec::new() };
+    let mut scan = ArgvScan { words, stdin_has_value, found: Vec::new() };
     scan.scan_program(0..end, None);
     scan.found
 }
@@ -107,41 +107,35 @@ impl ProgramScan {
 }
 
 impl ArgvScan {
-    /// Reads a program and its words. `starting_program` is the row of the program that starts it.
+    /// Reads a program and its words. `starting_program` is the syntax of the program that starts it.
     fn scan_program(&mut self, range: Range<usize>, starting_program: Option<&'static ProgramSyntax>) {
         if range.is_empty() {
             return;
         }
         if self.text(range.start).contains(VALUE_MARKER) {
             let (word, program) = (range.start, range.start.saturating_sub(1));
-            let chosen = starting_program.map(|row| CodeFinding {
+            let chosen = starting_program.map(|syntax| CodeFinding {
                 word,
                 role: ArgRole::Program,
                 program,
-                syntax: row,
+                syntax,
                 holds_value: true,
             });
             self.found.extend(chosen);
             return;
         }
-        let Some(row) = syntax_of(self.text(range.start)) else { return self.scan_unknown(range) };
-        let program_scan = ProgramScan {
-            syntax: row,
-            program: range.start,
-            options: true,
-            has_code: false,
-            stdin: false,
-            operands: 0,
-        };
+        let Some(syntax) = syntax_of(self.text(range.start)) else { return self.scan_unknown(range) };
+        let program_scan =
+            ProgramScan { syntax, program: range.start, options: true, has_code: false, stdin: false, operands: 0 };
         let words = range.start + 1..range.end;
-        if row.operands == Operands::Variables {
+        if syntax.operands == Operands::Variables {
             // Those of `env NAME=VALUE make` too.
             for at in (0..range.start).filter(|&at| is_assignment(self.text(at))).collect::<Vec<_>>() {
                 self.scan_variable(&program_scan, at);
             }
         }
-        match row.operands {
-            Operands::Embedded(flags) => self.scan_embedded(row, flags, words),
+        match syntax.operands {
+            Operands::Embedded(flags) => self.scan_embedded(syntax, flags, words),
             Operands::Anywhere => self.scan_anywhere(&program_scan, words),
             Operands::PowerShell => self.scan_powershell(&program_scan, words),
             _ => self.scan_words(program_scan, words),
@@ -295,11 +289,11 @@ impl ArgvScan {
             }
             return;
         }
-        let Some(row) = program_scan.syntax.subcommands.iter().find(|row| row.names.contains(&name)) else {
+        let Some(syntax) = program_scan.syntax.subcommands.iter().find(|syntax| syntax.names.contains(&name)) else {
             return self.scan_unknown(rest);
         };
         let inner = ProgramScan {
-            syntax: row,
+            syntax,
             program: program_scan.program,
             options: true,
             has_code: false,
@@ -377,14 +371,14 @@ impl ArgvScan {
     }
 
     /// Reads the programs between `-exec` and `;`.
-    fn scan_embedded(&mut self, row: &'static ProgramSyntax, flags: &[&str], range: Range<usize>) {
+    fn scan_embedded(&mut self, syntax: &'static ProgramSyntax, flags: &[&str], range: Range<usize>) {
         let mut at = range.start;
         while at < range.end {
             let start = at + 1;
             if flags.contains(&self.text(at)) {
                 let ends = |at: usize| self.text(at) == ";" || self.text(at) == "+" && self.text(at - 1) == "{}";
                 at = (start..range.end).find(|&at| ends(at)).unwrap_or(range.end);
-                self.scan_program(start..at, Some(row));
+                self.scan_program(start..at, Some(syntax));
             }
             at += 1;
         }
@@ -437,7 +431,8 @@ const COMMON_CODE_OPTIONS: &[&str] = &["-c", "-e", "-E", "-ex", "--eval", "--com
 
 /// Whether a value stands beside text that looks like code.
 fn mixes_code_and_value(text: &str) -> bool {
-    text.contains(VALUE_MARKER) && text.contains(|letter: char| letter.is_whitespace() || ";|&$()".contains(letter))
+    text.contains(VALUE_MARKER)
+        && text.contains(|character: char| character.is_whitespace() || ";|&$()".contains(character))
 }
 
 /// Whether a word is a file that is stdin.

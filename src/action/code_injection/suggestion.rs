@@ -142,7 +142,8 @@ fn suggest_script(found: &CodeFinding, argv: &[ArgvItem], from: usize) -> Option
     let literal = before.iter().all(|item| item.values.is_empty() && !item.source.contains("{{"));
     let handed_on = before.iter().take(found.program).all(|item| {
         let base = item.source.rsplit('/').next().unwrap_or_default();
-        !ENV_RESETTING_PROGRAMS.contains(&base) && syntax_of(base).is_none_or(|row| row.operands != Operands::Anywhere)
+        !ENV_RESETTING_PROGRAMS.contains(&base)
+            && syntax_of(base).is_none_or(|syntax| syntax.operands != Operands::Anywhere)
     });
     if !(takes_script && last && literal && handed_on) {
         return None;
@@ -163,7 +164,8 @@ fn script_shell(before: &[ArgvItem], attached: &str) -> String {
     {
         return (*program).to_owned();
     }
-    let plain = |word: &&str| word.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_./=:+".contains(letter));
+    let plain =
+        |word: &&str| word.chars().all(|character| character.is_ascii_alphanumeric() || "-_./=:+".contains(character));
     let numeric = |word: &&str| word.parse::<f64>().is_ok();
     let quoted: Vec<String> =
         words
@@ -243,11 +245,11 @@ struct QuoteState {
 impl QuoteState {
     fn read(&mut self, text: &str) {
         let mut letters = text.chars();
-        while let Some(letter) = letters.next() {
-            match (self.open, letter) {
+        while let Some(character) = letters.next() {
+            match (self.open, character) {
                 (None | Some('"'), '\\') => drop(letters.next()),
-                (None, '"' | '\'') => self.open = Some(letter),
-                (Some(open), letter) if open == letter => self.open = None,
+                (None, '"' | '\'') => self.open = Some(character),
+                (Some(open), character) if open == character => self.open = None,
                 _ => {}
             }
         }

@@ -31,9 +31,9 @@ pub(super) struct Listing<'a> {
     /// Hides secrets in names before patterns or the order of a listing can tell of them.
     pub(super) redactor: Option<&'a Redactor>,
     /// How many entries may still be added.
-    pub(super) left: usize,
+    pub(super) remaining: usize,
     /// Whether there were more.
-    pub(super) is_cut: bool,
+    pub(super) is_truncated: bool,
     /// How many names are left out, as they are not UTF-8.
     pub(super) not_utf8: usize,
 }
@@ -52,7 +52,7 @@ impl Listing<'_> {
 
     /// What it lacks, in words.
     pub(super) fn note(&self, limit: usize) -> Option<String> {
-        let cut = self.is_cut.then(|| format!("[cut: there are more than {limit} entries]"));
+        let cut = self.is_truncated.then(|| format!("[cut: there are more than {limit} entries]"));
         let left_out = (self.not_utf8 > 0).then(|| format!("[{}]", not_utf8_message(self.not_utf8)));
         let notes: Vec<String> = cut.into_iter().chain(left_out).collect();
         (!notes.is_empty()).then(|| notes.join("\n"))
@@ -131,7 +131,7 @@ impl Listing<'_> {
     /// Links are listed and not entered, so that a listing ends.
     fn should_descend(&self, entry: &FolderName, path: &str, depth: usize) -> bool {
         let is_folder = entry.kind == FileKind::Directory && !entry.is_link;
-        is_folder && depth < MAX_DEPTH && self.left > 0 && self.globs.could_match_in(&self.redact(path))
+        is_folder && depth < MAX_DEPTH && self.remaining > 0 && self.globs.could_match_in(&self.redact(path))
     }
 
     /// A path without secrets.
@@ -141,11 +141,11 @@ impl Listing<'_> {
 
     fn count_entry(&mut self, path: &str) -> Result<bool, ActionError> {
         self.budget.charge_memory(path.len().saturating_mul(2) + ENTRY_BYTES)?;
-        if self.left == 0 {
-            self.is_cut = true;
+        if self.remaining == 0 {
+            self.is_truncated = true;
             return Ok(false);
         }
-        self.left -= 1;
+        self.remaining -= 1;
         Ok(true)
     }
 

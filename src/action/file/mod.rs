@@ -214,14 +214,24 @@ impl FileOperationRun<'_> {
         let globs = self.globs()?;
         let globs = if hidden { globs.with_hidden_without_links() } else { globs };
         let (budget, redactor) = (self.budget(), self.context.run.world.redactor());
-        let mut listing =
-            Listing { folders, folder, path, globs, hidden, budget, redactor, left: limit, is_cut: false, not_utf8: 0 };
+        let mut listing = Listing {
+            folders,
+            folder,
+            path,
+            globs,
+            hidden,
+            budget,
+            redactor,
+            remaining: limit,
+            is_truncated: false,
+            not_utf8: 0,
+        };
         let entries = Value::from(listing.entries(self.action.operation, recursive)?);
         // Twice more as a value, and as text.
         self.budget().charge_memory(memory_size(&entries).saturating_mul(2))?;
         let fields = [
             ("entries", entries),
-            ("truncated", listing.is_cut.into()),
+            ("truncated", listing.is_truncated.into()),
             ("notUtf8", listing.not_utf8.into()),
             ("path", path.display_path(folders, "").into()),
         ];

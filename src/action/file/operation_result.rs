@@ -32,7 +32,7 @@ pub(super) enum ResultBody {
     Contents {
         bytes: Vec<u8>,
         mime_type: String,
-        reading: ReadOptions,
+        options: ReadOptions,
     },
 }
 
@@ -56,9 +56,9 @@ impl OperationResult {
             ResultBody::Text(name) => {
                 OutcomeBody::Text(value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned())
             }
-            ResultBody::Contents { bytes, mime_type, reading } => {
-                let bytes = reading.redacted_bytes(bytes, context.run.max_output, redactor);
-                let (name, content, body) = reading.contents(bytes, mime_type, context)?;
+            ResultBody::Contents { bytes, mime_type, options } => {
+                let bytes = options.redacted_bytes(bytes, context.run.max_output, redactor);
+                let (name, content, body) = options.contents(bytes, mime_type, context)?;
                 value.as_object_mut().map(|fields| fields.insert(name.to_owned(), content.into()));
                 body
             }

@@ -77,12 +77,12 @@ impl ResolvedPath {
 }
 
 /// A path outside of the folders, which are named where the client has named them.
-fn outside_error(path: &str, folders: &[WritableFolder], named: &CompiledFolder) -> ActionError {
+fn outside_error(path: &str, folders: &[WritableFolder], compiled_folder: &CompiledFolder) -> ActionError {
     let path: String = path.chars().take(MAX_SHOWN_CHARS).collect();
     let folders: Vec<String> = folders.iter().map(|folder| format!("`{}`", folder.path().display())).collect();
-    ActionError::message(match named.client_roots {
+    ActionError::message(match compiled_folder.client_roots {
         true => format!("the path `{path}` is outside of the folders {}", folders.join(", ")),
-        false => format!("the path `{path}` is outside of the folder `{}`", named.name),
+        false => format!("the path `{path}` is outside of the folder `{}`", compiled_folder.name),
     })
 }
 

@@ -50,16 +50,16 @@ impl ReadOptions {
 pub(super) struct ReadableFile<'a> {
     file: OpenFile,
     path: &'a ResolvedPath,
-    reading: ReadOptions,
+    options: ReadOptions,
 }
 
 impl ReadableFile<'_> {
     pub(super) fn open<'a>(
         folder: &WritableFolder,
         path: &'a ResolvedPath,
-        reading: ReadOptions,
+        options: ReadOptions,
     ) -> Result<ReadableFile<'a>, FileError> {
-        Ok(ReadableFile { file: folder.open_file(&path.relative)?, path, reading })
+        Ok(ReadableFile { file: folder.open_file(&path.relative)?, path, options })
     }
 
     /// How many bytes it has; as many as possible if that is not known before it is read.
@@ -73,13 +73,13 @@ impl ReadableFile<'_> {
         folders: &[WritableFolder],
         context: &ActionContext<'_>,
     ) -> Result<OperationResult, ActionError> {
-        let ReadableFile { file, path, reading } = self;
+        let ReadableFile { file, path, options } = self;
         let limit = context.run.max_output;
         let lookahead = context.run.world.redactor().map_or(0, Redactor::lookahead) as u64;
         let expected = file.size().unwrap_or_default().min(limit);
         context.scope.budget().charge_memory(usize::try_from(expected).unwrap_or(usize::MAX))?;
         let info = file.info();
-        let bytes = match reading.lines {
+        let bytes = match options.lines {
             Lines::All => file.read(limit)?,
             Lines::Head(_) => file.read_head(limit.saturating_add(lookahead))?,
             Lines::Tail(_) => file.read_tail(limit.saturating_add(lookahead))?,
@@ -89,7 +89,7 @@ impl ReadableFile<'_> {
         fields.insert("path".to_owned(), path.display_path(folders, "").into());
         fields.insert("mimeType".to_owned(), mime_type.clone().into());
         info.iter().for_each(|info| insert_size(&mut fields, info));
-        Ok(OperationResult { fields, body: ResultBody::Contents { bytes, mime_type, reading }, note: None })
+        Ok(OperationResult { fields, body: ResultBody::Contents { bytes, mime_type, options }, note: None })
     }
 }
 

@@ -113,7 +113,7 @@ pub(super) fn compile_headers<'h>(
     for (name, value) in written {
         check_header_name(name, compiler);
         let text = value.to_text();
-        if text.chars().any(|letter| letter.is_control() && letter != '\t') {
+        if text.chars().any(|character| character.is_control() && character != '\t') {
             compiler
                 .error(Code::BadValue, text.location, "a header must not contain control characters")
                 .help("write `|-` in place of `|`: a block after `|` ends with a line feed");

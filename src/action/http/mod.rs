@@ -111,9 +111,9 @@ fn response_limit_error(why: BudgetExceeded) -> ActionError {
 
 /// Charges a response as bytes and as texts, of which the outcome is charged later.
 fn reserve_response_memory(response: &HttpResponse, budget: &Budget) -> Result<HeldMemory, ActionError> {
-    let mut held = HeldMemory::new(budget);
-    held.grow(response.body.bytes.len().saturating_mul(3)).map_err(response_limit_error)?;
-    Ok(held)
+    let mut memory = HeldMemory::new(budget);
+    memory.grow(response.body.bytes.len().saturating_mul(3)).map_err(response_limit_error)?;
+    Ok(memory)
 }
 
 impl ActionKind for HttpAction {

@@ -162,7 +162,7 @@ struct PageReader<'a> {
     pages: u32,
     bytes: u64,
     /// Whether items of the last page were left out.
-    is_cut: bool,
+    is_truncated: bool,
     seen: HashSet<Url>,
     deadline: Instant,
     /// The last page, without its body.
@@ -199,7 +199,7 @@ impl HttpAction {
             memory: HeldMemory::new(context.scope.budget()),
             pages: 0,
             bytes: 0,
-            is_cut: false,
+            is_truncated: false,
             seen: HashSet::new(),
             deadline: Instant::now() + context.timeout,
             last: None,
@@ -231,7 +231,7 @@ impl PageReader<'_> {
             self.pages += 1;
             self.last = Some(HttpResponse { body: CapturedBytes::default(), ..response });
             match next {
-                _ if self.is_cut => return Ok(self.finish(&StopReason::Limit)),
+                _ if self.is_truncated => return Ok(self.finish(&StopReason::Limit)),
                 None => return Ok(self.finish(&StopReason::Complete)),
                 Some(_) if self.is_full() => return Ok(self.finish(&StopReason::Limit)),
                 Some(next) => match self.next_request(&request, next) {
@@ -245,7 +245,7 @@ impl PageReader<'_> {
     /// Ends with a response that is no page: an error, or one whose status is expected.
     fn end_without_page(self, request_description: &str, response: HttpResponse) -> Result<ActionOutcome, ActionError> {
         let _held = match reserve_response_memory(&response, self.context.scope.budget()) {
-            Ok(held) => held,
+            Ok(memory) => memory,
             Err(error) => return self.fail(error, None),
         };
         let outcome = self.action.to_outcome(request_description, response, self.context)?;
@@ -292,7 +292,7 @@ impl PageReader<'_> {
         };
         let is_empty = items.is_empty();
         let room = self.pagination.max_items - self.items.len();
-        self.is_cut |= items.len() > room;
+        self.is_truncated |= items.len() > room;
         self.charge_items(items.iter().take(room))?;
         self.items.extend(items.into_iter().take(room));
         self.next_url(response, &page, is_empty)
@@ -300,10 +300,11 @@ impl PageReader<'_> {
 
     /// Charges a page before it is parsed: its bytes, its value, and what is selected from it.
     fn charge_page(&self, bytes: &[u8]) -> Result<HeldMemory, ActionError> {
-        let mut held = HeldMemory::new(self.context.scope.budget());
-        held.grow(json_memory_size(bytes).saturating_mul(2).saturating_add(bytes.len()))
+        let mut memory = HeldMemory::new(self.context.scope.budget());
+        memory
+            .grow(json_memory_size(bytes).saturating_mul(2).saturating_add(bytes.len()))
             .map_err(response_limit_error)?;
-        Ok(held)
+        Ok(memory)
     }
 
     /// Charges items before they are kept: in the list, and in the value and the texts of the outcome.

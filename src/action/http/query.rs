@@ -96,9 +96,9 @@ fn encode(text: &str) -> String {
 
 /// What may stand in a query as it is (RFC 3986, 3.4), and means nothing in a form.
 fn encode_delimiter(delimiter: &str) -> String {
-    let one = |letter: char| match letter {
-        ',' | ':' | '/' | '@' | '!' | '$' | '(' | ')' => letter.to_string(),
-        letter => encode(letter.encode_utf8(&mut [0; 4])),
+    let one = |character: char| match character {
+        ',' | ':' | '/' | '@' | '!' | '$' | '(' | ')' => character.to_string(),
+        character => encode(character.encode_utf8(&mut [0; 4])),
     };
     delimiter.chars().map(one).collect()
 }

@@ -145,15 +145,15 @@ impl HttpAction {
         context: &ActionContext<'_>,
     ) -> Result<HttpResponse, ActionError> {
         let deadline = deadline.min(Instant::now() + request.timeout);
-        let HttpCredentials::OAuth2(client) = self.credentials_for(&request) else {
+        let HttpCredentials::OAuth2(oauth2) = self.credentials_for(&request) else {
             return Ok(context.run.world.send_request(with_deadline(deadline, request)).await?);
         };
-        let token = fetch_token(client, &with_deadline(deadline, request.clone()), None, context).await?;
+        let token = fetch_token(oauth2, &with_deadline(deadline, request.clone()), None, context).await?;
         let response = send_with_token(with_deadline(deadline, request.clone()), &token, context).await?;
         if response.status != 401 {
             return Ok(response);
         }
-        let next = fetch_token(client, &with_deadline(deadline, request.clone()), Some(&token), context).await?;
+        let next = fetch_token(oauth2, &with_deadline(deadline, request.clone()), Some(&token), context).await?;
         if next.authorization == token.authorization {
             return Ok(response);
         }
@@ -182,12 +182,12 @@ fn with_deadline(deadline: Instant, mut request: HttpRequest) -> HttpRequest {
 }
 
 async fn fetch_token(
-    client: &OAuth2Credentials,
+    credentials: &OAuth2Credentials,
     request: &HttpRequest,
     rejected: Option<&AccessToken>,
     context: &ActionContext<'_>,
 ) -> Result<AccessToken, ActionError> {
-    Ok(context.run.world.access_token(client.token_request(request, context)?, rejected).await?)
+    Ok(context.run.world.access_token(credentials.token_request(request, context)?, rejected).await?)
 }
 
 async fn send_with_token(

@@ -92,7 +92,8 @@ fn compile_proxy(
     compiler: &mut Compiler<'_>,
 ) -> Option<Option<Arc<Proxy>>> {
     let template = compile_url_text(written, compiler)?;
-    let constants = ScopeConstants { env: compiler.pack.env.values(), server: compiler.pack.server.clone(), now: None };
+    let constants =
+        ScopeConstants { env: compiler.pack.env.values(), server: compiler.pack.server.clone(), fixed_time: None };
     let scope = Scope::new(Map::new(), Arc::new(constants));
     let rendered = template.render(&scope).map(|url| url.text);
     if is_empty(&template, &scope) || rendered.as_ref().is_ok_and(String::is_empty) {

@@ -17,18 +17,18 @@ struct KeyedItems<'v> {
 
 impl Interpreter<'_> {
     /// Calls a function.
-    pub(super) fn call(&self, name: &str, given: &[Rcvar], depth: usize) -> EvalResult {
-        match (name, items_then_key(given)) {
-            ("map", _) => match key_then_items(given) {
+    pub(super) fn call(&self, name: &str, arguments: &[Rcvar], depth: usize) -> EvalResult {
+        match (name, items_then_key(arguments)) {
+            ("map", _) => match key_then_items(arguments) {
                 Some(keyed) => self.map(&keyed, depth),
-                None => self.call_builtin(name, given),
+                None => self.call_builtin(name, arguments),
             },
             ("sort_by", Some(keyed)) => self.sort_by(&keyed, depth),
             ("max_by", Some(keyed)) => self.extremum_by(&keyed, Ordering::Greater, depth),
             ("min_by", Some(keyed)) => self.extremum_by(&keyed, Ordering::Less, depth),
             _ => {
-                self.charge_call(name, given)?;
-                self.call_builtin(name, given)
+                self.charge_call(name, arguments)?;
+                self.call_builtin(name, arguments)
             }
         }
     }
@@ -85,10 +85,10 @@ impl Interpreter<'_> {
     }
 
     /// Charges what a function reads and makes.
-    fn charge_call(&self, name: &str, given: &[Rcvar]) -> Result<(), SelectError> {
-        let shallow: usize = given.iter().map(|value| shallow_size(value)).sum();
+    fn charge_call(&self, name: &str, arguments: &[Rcvar]) -> Result<(), SelectError> {
+        let shallow: usize = arguments.iter().map(|value| shallow_size(value)).sum();
         self.budget.charge_memory(shallow)?;
-        match (name, given) {
+        match (name, arguments) {
             ("to_string", [value]) if !value.is_string() => {
                 let all = self.charge_value(value, Budget::charge_memory)?;
                 // Quotes and backslashes are written as two letters.
@@ -131,13 +131,13 @@ fn shallow_size(value: &Variable) -> usize {
 }
 
 /// What the functions are given that take a list, and an expression behind it.
-fn items_then_key(given: &[Rcvar]) -> Option<KeyedItems<'_>> {
-    let [items, key] = given else { return None };
+fn items_then_key(arguments: &[Rcvar]) -> Option<KeyedItems<'_>> {
+    let [items, key] = arguments else { return None };
     Some(KeyedItems { items: items.as_array()?, key: key.as_expref()? })
 }
 
 /// What `map` is given: the expression comes first.
-fn key_then_items(given: &[Rcvar]) -> Option<KeyedItems<'_>> {
-    let [key, items] = given else { return None };
+fn key_then_items(arguments: &[Rcvar]) -> Option<KeyedItems<'_>> {
+    let [key, items] = arguments else { return None };
     Some(KeyedItems { items: items.as_array()?, key: key.as_expref()? })
 }

@@ -91,11 +91,11 @@ impl Interpreter<'_> {
     }
 
     fn eval_function(&self, data: &Rcvar, name: &str, arguments: &[Ast], depth: usize) -> EvalResult {
-        let mut given = Vec::with_capacity(arguments.len());
+        let mut values = Vec::with_capacity(arguments.len());
         for argument in arguments {
-            given.push(self.eval(data, argument, depth)?);
+            values.push(self.eval(data, argument, depth)?);
         }
-        self.call(name, &given, depth)
+        self.call(name, &values, depth)
     }
 
     /// An expression as a value.
@@ -185,13 +185,14 @@ impl Interpreter<'_> {
     }
 
     /// Calls a function of `jmespath` itself.
-    pub(super) fn call_builtin(&self, name: &str, given: &[Rcvar]) -> EvalResult {
+    pub(super) fn call_builtin(&self, name: &str, arguments: &[Rcvar]) -> EvalResult {
         let failed = |error: jmespath::JmespathError| SelectError::from_reason(&error.reason);
         let mut context = Context::new(self.expression, &DEFAULT_RUNTIME);
         match DEFAULT_RUNTIME.get_function(name) {
-            Some(function) => {
-                function.evaluate(given, &mut context).map(|found| restore_integer(name, given, found)).map_err(failed)
-            }
+            Some(function) => function
+                .evaluate(arguments, &mut context)
+                .map(|found| restore_integer(name, arguments, found))
+                .map_err(failed),
             None => Err(SelectError::mismatch(format!("unknown JMESPath function `{name}`"))),
         }
     }
@@ -215,13 +216,15 @@ impl Interpreter<'_> {
     }
 
     /// Charges the comparison of two values.
-    pub(super) fn charge_comparison(&self, one: &Variable, other: &Variable) -> Result<(), SelectError> {
-        match (one, other) {
+    pub(super) fn charge_comparison(&self, left: &Variable, right: &Variable) -> Result<(), SelectError> {
+        match (left, right) {
             (Variable::Array(_), Variable::Array(_)) | (Variable::Object(_), Variable::Object(_)) => {
-                self.charge_value(one, Budget::charge_work)?;
-                self.charge_value(other, Budget::charge_work)?;
+                self.charge_value(left, Budget::charge_work)?;
+                self.charge_value(right, Budget::charge_work)?;
             }
-            (Variable::String(one), Variable::String(other)) => self.budget.charge_work(one.len().min(other.len()))?,
+            (Variable::String(left), Variable::String(right)) => {
+                self.budget.charge_work(left.len().min(right.len()))?
+            }
             (Variable::Expref(_), Variable::Expref(_)) => self.budget.charge_work(self.expression.len())?,
             _ => {}
         }
@@ -230,8 +233,8 @@ impl Interpreter<'_> {
 }
 
 /// The value of a function of numbers: an integer where its arguments are, or where it rounds.
-fn restore_integer(name: &str, given: &[Rcvar], found: Rcvar) -> Rcvar {
-    let integer = match (name, given) {
+fn restore_integer(name: &str, arguments: &[Rcvar], found: Rcvar) -> Rcvar {
+    let integer = match (name, arguments) {
         ("abs", [number]) => as_integer(number).map(i128::abs),
         ("ceil" | "floor", _) => exact_integer(&found),
         ("avg", [items]) => {

@@ -26,8 +26,8 @@ struct ObjectOrder<'v> {
 }
 
 enum Keys<'v> {
-    Given(&'v Map<String, Value>),
-    Made(Arc<[String]>),
+    Input(&'v Map<String, Value>),
+    Created(Arc<[String]>),
 }
 
 fn address(value: &Rcvar) -> usize {
@@ -50,7 +50,7 @@ impl<'v> KeyOrders<'v> {
                     fields.iter().map(|(key, field)| (key.clone(), self.variable_of(field))).collect();
                 let object = Rcvar::new(Variable::Object(sorted));
                 if !fields.keys().is_sorted() {
-                    self.orders.push(ObjectOrder { address: address(&object), keys: Keys::Given(fields) });
+                    self.orders.push(ObjectOrder { address: address(&object), keys: Keys::Input(fields) });
                 }
                 object
             }
@@ -65,7 +65,7 @@ impl<'v> KeyOrders<'v> {
         }
         let known = self.last_keys.take().filter(|known| known.iter().eq(keys()));
         let known = known.unwrap_or_else(|| keys().cloned().collect());
-        self.orders.push(ObjectOrder { address: address(object), keys: Keys::Made(known.clone()) });
+        self.orders.push(ObjectOrder { address: address(object), keys: Keys::Created(known.clone()) });
         self.created.push(object.clone());
         self.last_keys = Some(known);
     }
@@ -104,8 +104,8 @@ impl<'v> KeyOrders<'v> {
             Ok(())
         };
         match place.and_then(|place| self.orders.get(place)).map(|order| &order.keys) {
-            Some(Keys::Given(given)) => given.keys().try_for_each(&mut insert)?,
-            Some(Keys::Made(keys)) => keys.iter().try_for_each(&mut insert)?,
+            Some(Keys::Input(fields)) => fields.keys().try_for_each(&mut insert)?,
+            Some(Keys::Created(keys)) => keys.iter().try_for_each(&mut insert)?,
             None => fields.keys().try_for_each(&mut insert)?,
         }
         Ok(ordered)

@@ -177,7 +177,7 @@ fn report_parse_error(error: &jmespath::JmespathError, text: &Spanned<String>, c
 fn other_language(text: &str) -> Option<String> {
     let text = text.trim();
     let path = text.strip_prefix('$').or_else(|| text.starts_with('.').then_some(text))?.trim_start_matches('.');
-    let is_simple = path.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-.[]*".contains(letter));
+    let is_simple = path.chars().all(|character| character.is_ascii_alphanumeric() || "_-.[]*".contains(character));
     let meant = path.replace(".[", "[");
     (is_simple && !path.contains("..")).then(|| if meant.is_empty() { "@".to_owned() } else { meant })
 }

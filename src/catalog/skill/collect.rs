@@ -43,7 +43,7 @@ const EXCLUDED_GLOBS: &[&str] = &[
 /// The skills of all packs, as they are found.
 #[derive(Default)]
 pub(in crate::catalog) struct SkillCollector {
-    declared: bool,
+    is_declared: bool,
     skills: Vec<listing::SkillListing>,
     files: Vec<SkillResource>,
     children: Children,
@@ -93,7 +93,7 @@ impl SkillCollector {
         pack_context: &Arc<PackContext>,
         compiler: &mut Compiler<'_>,
     ) {
-        self.declared = true;
+        self.is_declared = true;
         let Some(dir) = open_skills_dir(written, pack_context, compiler) else { return };
         let mut front_matters = FrontMatters::new();
         let mut contents = FileDigests::new();
@@ -124,7 +124,7 @@ impl SkillCollector {
         if skills.is_empty() {
             return SkillLinks::default();
         }
-        self.declared = true;
+        self.is_declared = true;
         let Some(dir) = open_foreign_pack(pack, pack_context, compiler) else { return SkillLinks::default() };
         let mut front_matters = FrontMatters::new();
         let mut contents = FileDigests::new();
@@ -160,7 +160,7 @@ impl SkillCollector {
 
     /// What answers for them.
     pub(in crate::catalog) fn finish(self) -> SkillIndex {
-        SkillIndex::new(self.declared, self.files, self.children)
+        SkillIndex::new(self.is_declared, self.files, self.children)
     }
 
     fn list(&mut self, dir: &SkillsDir<'_>, front_matters: FrontMatters, contents: &FileDigests) {
@@ -279,10 +279,10 @@ impl SkillsDir<'_> {
     fn check_skill(&self, folder: &str, contents: &mut FileDigests, compiler: &mut Compiler<'_>) -> Option<Object> {
         let path = format!("{folder}/SKILL.md");
         let name = folder.rsplit('/').next().unwrap_or(folder);
-        let shown = compiler.pack.display_path(&self.path.join(&path));
+        let display_path = compiler.pack.display_path(&self.path.join(&path));
         let before = compiler.load_context.report.diagnostics().len();
         let bytes = compiler.load_context.read_up_to(MAX_SKILL_BYTES, &self.folder, Path::new(&path));
-        let file = bytes.map(|bytes| compiler.load_context.decode(&bytes, &shown));
+        let file = bytes.map(|bytes| compiler.load_context.decode(&bytes, &display_path));
         compiler.load_context.report.downgrade_from(before, "skill skipped");
         let file = match file {
             Ok(file) => file?,

@@ -124,7 +124,7 @@ impl FrontMatterCheck<'_, '_> {
 }
 
 fn is_skill_name(name: &str) -> bool {
-    let is_allowed = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+    let is_allowed = |character: char| character.is_ascii_lowercase() || character.is_ascii_digit() || character == '-';
     let hyphens = name.starts_with('-') || name.ends_with('-') || name.contains("--");
     !name.is_empty() && name.len() <= MAX_NAME_CHARS && name.chars().all(is_allowed) && !hyphens
 }

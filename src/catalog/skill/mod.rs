@@ -25,7 +25,7 @@ const MAX_SKILL_BYTES: u64 = 16 << 20;
 /// Every skill of a catalog.
 pub(super) struct SkillIndex {
     /// Whether the manifest declares skills, even if there are none.
-    declared: bool,
+    is_declared: bool,
     files: Vec<SkillResource>,
     by_uri: Router<usize>,
     /// The entries of each folder, by its URI.
@@ -43,16 +43,16 @@ pub(super) struct SkillResource {
 type Children = BTreeMap<String, BTreeMap<String, listing::ResourceListing>>;
 
 impl SkillIndex {
-    fn new(declared: bool, files: Vec<SkillResource>, children: Children) -> SkillIndex {
+    fn new(is_declared: bool, files: Vec<SkillResource>, children: Children) -> SkillIndex {
         let literal = |(nth, file): (usize, &SkillResource)| Some((UriTemplate::parse(&file.listing.uri).ok()?, nth));
         let by_uri = Router::new(files.iter().enumerate().filter_map(literal));
         let folders = children.into_iter().map(|(path, children)| (skill_uri(&path), children.into_values().collect()));
-        SkillIndex { declared, by_uri, folders: folders.collect(), files }
+        SkillIndex { is_declared, by_uri, folders: folders.collect(), files }
     }
 
     /// Whether skills are declared, even if there are none now.
     pub(super) fn is_declared(&self) -> bool {
-        self.declared
+        self.is_declared
     }
 
     /// The file with a URI.

@@ -42,8 +42,8 @@ fn offered(fixture: &CatalogFixture, uri: &str) -> Vec<BTreeMap<String, String>>
         let each = known.into_iter().flat_map(|known: BTreeMap<String, String>| {
             let of = CompletionTarget::Template(uri.to_owned());
             let (argument, value) = (variable.name.clone(), String::new());
-            let wish = CompletionRequest { target: of, argument, value, context: known.clone() };
-            let values = block_on(fixture.catalog.complete(&wish, &fixture.call_context())).unwrap().values;
+            let completion = CompletionRequest { target: of, argument, value, context: known.clone() };
+            let values = block_on(fixture.catalog.complete(&completion, &fixture.call_context())).unwrap().values;
             let with = move |value: String| {
                 let mut known = known.clone();
                 known.insert(variable.name.clone(), value);

@@ -130,7 +130,7 @@ impl Written {
 /// All that an author and a client see of a load.
 fn describe(built: &BuildOutcome) -> String {
     let mut text = render_lines(&built.report);
-    let _ = writeln!(text, "{:?}", built.reads);
+    let _ = writeln!(text, "{:?}", built.dependencies);
     let Some(UnacceptedCatalog(catalog)) = &built.catalog else { return text };
     let lists = catalog.lists();
     let _ = writeln!(text, "{}", json!([lists.prompts, lists.resources, lists.tools]));

@@ -92,7 +92,7 @@ fn timeout_and_max_output_are_enforced() {
     let text = fixture.text("much", json!({}));
     let (kept, last) = text.trim_end().rsplit_once('\n').unwrap();
     assert!(kept.len() <= 100 && kept.starts_with("é0 é1"), "{kept}");
-    assert!(last.contains(|letter: char| letter.is_ascii_digit()), "{last}");
+    assert!(last.contains(|character: char| character.is_ascii_digit()), "{last}");
     let message = fixture.failure("cut", json!({}));
     assert!(message.contains("truncated JSON") && message.contains("20"), "{message}");
 }

@@ -102,7 +102,7 @@ proptest! {
         let mut parsed = ParsedFiles::default();
         let mut again = || {
             let loaded = load_again(&place, &environment, &CommandOutputs::default(), &parsed);
-            parsed = ParsedFiles::of(&loaded.packs);
+            parsed = ParsedFiles::from_packs(&loaded.packs);
             loaded
         };
         load_until_taken(&mut again);
@@ -126,7 +126,7 @@ fn file_after_a_new_one_is_parsed_again() {
     let mut parsed = ParsedFiles::default();
     let mut again = || {
         let loaded = load_again(&place, &EnvSource::default(), &CommandOutputs::default(), &parsed);
-        parsed = ParsedFiles::of(&loaded.packs);
+        parsed = ParsedFiles::from_packs(&loaded.packs);
         loaded
     };
     load_until_taken(&mut again);

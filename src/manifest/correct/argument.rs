@@ -44,9 +44,9 @@ impl Corrector<'_> {
         let is_certain = self.document.key_text(argument.key) != "type";
         match type_of(&text) {
             Some(name) if name == text => self.wrap(value, "type", is_certain),
-            Some(name) => self.argument_as(value, ("type", name.into()), is_certain),
-            None if text == "required" => self.argument_as(value, ("required", true.into()), true),
-            None if text == "optional" => self.argument_as(value, ("required", false.into()), true),
+            Some(name) => self.argument_as(value, "type", name.into(), is_certain),
+            None if text == "required" => self.argument_as(value, "required", true.into(), true),
+            None if text == "optional" => self.argument_as(value, "required", false.into(), true),
             None if names_file(&text) => self.wrap(value, "default", false),
             None if self.typed_description(value, &text) => {}
             None => self.wrap(value, "description", false),
@@ -90,7 +90,7 @@ impl Corrector<'_> {
     }
 
     /// A word that stands for one key of an argument.
-    fn argument_as(&mut self, node: NodeId, (key, value): (&str, serde_json::Value), is_certain: bool) {
+    fn argument_as(&mut self, node: NodeId, key: &str, value: serde_json::Value, is_certain: bool) {
         let span = self.span(node);
         let suggestion_text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let key_node = self.document.add_string(key, span);

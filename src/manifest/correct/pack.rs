@@ -87,8 +87,8 @@ impl Corrector<'_> {
 fn name_of(path: &str) -> String {
     let last = path.trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or_default();
     let stem = last.strip_suffix(".git").unwrap_or(last);
-    let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
-    let name: String = stem.chars().map(|letter| if is_name(letter) { letter } else { '-' }).collect();
+    let is_name = |character: char| character.is_ascii_alphanumeric() || character == '-' || character == '_';
+    let name: String = stem.chars().map(|character| if is_name(character) { character } else { '-' }).collect();
     let name = name.trim_matches('-');
     if name.is_empty() { "pack".to_owned() } else { name.to_owned() }
 }

@@ -16,8 +16,8 @@ pub(super) fn scalar(text: &str) -> String {
     flow_scalar(text, text)
 }
 
-fn is_plain_char(letter: char) -> bool {
-    letter.is_alphanumeric() || matches!(letter, ' ' | '_' | '-' | '.' | '/' | '+' | '=')
+fn is_plain_char(character: char) -> bool {
+    character.is_alphanumeric() || matches!(character, ' ' | '_' | '-' | '.' | '/' | '+' | '=')
 }
 
 /// Whether YAML reads a plain text as another type.

@@ -47,16 +47,22 @@ impl<'d> RequestBuilder<'d> {
         let Some(properties) = flat_properties(&whole) else {
             let schema =
                 described(translated, &description_text::plain(body.description, description_text::ARGUMENT_CHARS));
-            let (wire_name, place) = ("body", "request");
-            let argument =
-                self.arguments.add(NewArgument { wire_name, place, schema, required: body.required, node: body.node });
+            let (wire_name, location) = ("body", "request");
+            let argument = self.arguments.add(NewArgument {
+                wire_name,
+                location,
+                schema,
+                required: body.required,
+                node: body.node,
+            });
             self.body = Some(("json", BodyTemplate::Whole(placeholder(&argument))));
             return;
         };
         let mut fields = TemplateFields::new();
         for (name, schema) in properties {
             let required = is_required(&whole, name);
-            let new = NewArgument { wire_name: name, place: "body", schema: schema.clone(), required, node: body.node };
+            let new =
+                NewArgument { wire_name: name, location: "body", schema: schema.clone(), required, node: body.node };
             fields.insert(name.clone(), placeholder(&self.arguments.add(new)));
         }
         self.body = Some(("json", BodyTemplate::Fields(fields)));
@@ -69,13 +75,13 @@ impl<'d> RequestBuilder<'d> {
         if !body.media_type.starts_with("text/") && !body.media_type.ends_with("xml") {
             let words = format!("unsupported body `{}`: it is sent as a text", body.media_type);
             self.document.warn(body.node, Code::Unimplemented, words);
-            self.limits.push("The body is sent as text, not as a file.".to_owned());
+            self.limitations.push("The body is sent as text, not as a file.".to_owned());
         }
         let text = description_text::plain(body.description, description_text::ARGUMENT_CHARS);
         let schema = described(object([("type", "string".into())]), &text);
-        let (wire_name, place) = ("body", "request");
+        let (wire_name, location) = ("body", "request");
         let argument =
-            self.arguments.add(NewArgument { wire_name, place, schema, required: body.required, node: body.node });
+            self.arguments.add(NewArgument { wire_name, location, schema, required: body.required, node: body.node });
         self.body = Some(("body", BodyTemplate::Whole(placeholder(&argument))));
     }
 }

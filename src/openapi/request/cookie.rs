@@ -38,8 +38,8 @@ pub(super) fn cookie_header(cookies: &[Cookie]) -> TemplateText {
     let mut optional: Vec<&str> = Vec::new();
     // The required ones come first, so that those behind them know that there is one before them.
     let (first, rest): (Vec<&Cookie>, Vec<&Cookie>) = cookies.iter().partition(|cookie| cookie.required);
-    for (place, Cookie { head, argument, required }) in first.iter().chain(&rest).copied().enumerate() {
-        let mut one = match (place, first.is_empty()) {
+    for (index, Cookie { head, argument, required }) in first.iter().chain(&rest).copied().enumerate() {
+        let mut one = match (index, first.is_empty()) {
             (0, _) => TemplateText::default(),
             (_, false) => TemplateText::cookie_separator(),
             (_, true) => TemplateText::cookie_separator().when_any(&optional),

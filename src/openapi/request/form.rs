@@ -23,7 +23,7 @@ impl<'d> RequestBuilder<'d> {
             );
             let schema = described(self.translator.translate(field.node), &description);
             let (required, node) = (field.required, field.node);
-            let new = NewArgument { wire_name: field.name, place: "form", schema, required, node };
+            let new = NewArgument { wire_name: field.name, location: "form", schema, required, node };
             let field_encoding = FieldEncoding::read(field.node, Some(field.node), body.kind, self.document);
             self.add_field(new, field_encoding, &mut fields);
         }
@@ -37,7 +37,7 @@ impl<'d> RequestBuilder<'d> {
             let (schema, required) = (schema.clone(), is_required(&whole, name));
             let is_deep = field_encoding.style == ParameterStyle::DeepObject;
             let deep = is_deep.then(|| field_names(&self.translator.resolve_definition(&schema)));
-            let new = NewArgument { wire_name: name, place: "form", schema, required, node };
+            let new = NewArgument { wire_name: name, location: "form", schema, required, node };
             match deep.filter(|names| !names.is_empty()) {
                 Some(names) => self.add_deep_field(new, &names, &mut fields),
                 None => self.add_field(new, field_encoding, &mut fields),
@@ -53,7 +53,7 @@ impl<'d> RequestBuilder<'d> {
         let argument = self.arguments.add(new);
         if is_file {
             self.document.warn(node, Code::Unimplemented, "unsupported file in a form: it is sent as a text");
-            self.limits.push(format!("`{argument}` is sent as text, not as a file."));
+            self.limitations.push(format!("`{argument}` is sent as text, not as a file."));
         }
         let template = match (shape, field_encoding.style) {
             (ValueShape::Object, _) if field_encoding.kind == BodyKind::Multipart => {
@@ -88,16 +88,17 @@ impl FieldEncoding {
     fn read(node: ApiNode<'_>, encoding: Option<ApiNode<'_>>, kind: BodyKind, document: &ApiDocument) -> FieldEncoding {
         let style = encoding.map_or(ParameterStyle::Repeated, |encoding| form_style(encoding, document));
         let written = encoding.and_then(|encoding| encoding.text("contentType"));
-        let own = |node: ApiNode<'_>| {
+        let is_binary = |node: ApiNode<'_>| {
             // What is encoded in letters is a text.
             node.text("contentMediaType").is_some_and(is_file_type) && node.get("contentEncoding").is_none()
         };
         let is_multipart = kind == BodyKind::Multipart;
-        let is_file = own(node) || node.get("items").and_then(|items| document.resolve(items)).is_some_and(own);
+        let is_file =
+            is_binary(node) || node.get("items").and_then(|items| document.resolve(items)).is_some_and(is_binary);
         let is_file = is_multipart && (is_file || written.is_some_and(is_file_type));
         if let Some(written) = written.filter(|kind| is_multipart && !is_file && essence(kind) != "text/plain") {
-            let shown = description_text::plain_line(crate::diagnostic::truncate(written, 40).as_ref());
-            let words = format!("unsupported `contentType` of a part: `{shown}` is left out");
+            let truncated = description_text::plain_line(crate::diagnostic::truncate(written, 40).as_ref());
+            let words = format!("unsupported `contentType` of a part: `{truncated}` is left out");
             document.warn(encoding.unwrap_or(node), Code::Unimplemented, words);
         }
         FieldEncoding { kind, style, is_file }

@@ -36,7 +36,7 @@ pub(super) struct RequestBuilder<'d> {
     cookies: Vec<Cookie>,
     body: Option<(&'static str, BodyTemplate)>,
     /// What a caller must know of how values are sent.
-    pub(super) limits: Vec<String>,
+    pub(super) limitations: Vec<String>,
     /// The query parameter that `paginate` counts.
     page_parameter: Option<String>,
 }
@@ -52,7 +52,7 @@ impl<'d> RequestBuilder<'d> {
             headers: TemplateFields::new(),
             cookies: Vec::new(),
             body: None,
-            limits: Vec::new(),
+            limitations: Vec::new(),
             page_parameter: None,
         }
     }
@@ -67,7 +67,7 @@ impl<'d> RequestBuilder<'d> {
         let parameters = operation.parameters(self.document);
         self.write_path(operation, &parameters);
         for parameter in &parameters {
-            match parameter.place {
+            match parameter.location {
                 ParameterLocation::Path => {}
                 ParameterLocation::Query => self.add_query(parameter),
                 ParameterLocation::Header => self.add_header(parameter),
@@ -119,12 +119,12 @@ impl<'d> RequestBuilder<'d> {
     }
 
     fn add_parameter(&mut self, parameter: &Parameter<'d>, schema: Value) -> String {
-        let (wire_name, place) = (parameter.name, parameter.place.as_str());
+        let (wire_name, location) = (parameter.name, parameter.location.as_str());
         // Where pages are counted, the first of them has a number, too.
         let is_paged =
-            parameter.place == ParameterLocation::Query && self.page_parameter.as_deref() == Some(parameter.name);
+            parameter.location == ParameterLocation::Query && self.page_parameter.as_deref() == Some(parameter.name);
         let required = parameter.required && !is_paged;
-        self.arguments.add(NewArgument { wire_name, place, schema, required, node: parameter.node })
+        self.arguments.add(NewArgument { wire_name, location, schema, required, node: parameter.node })
     }
 
     fn warn_unsupported_parameter(&self, parameter: &Parameter<'_>, what: &str) {

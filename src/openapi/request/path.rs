@@ -14,7 +14,7 @@ impl<'d> RequestBuilder<'d> {
         let mut rest = operation.path.split('#').next().unwrap_or_default();
         while let Some((text, name, after)) = split_placeholder(rest) {
             self.url.push(&encode_literal(text));
-            let found = parameters.iter().find(|known| known.place == ParameterLocation::Path && known.name == name);
+            let found = parameters.iter().find(|known| known.location == ParameterLocation::Path && known.name == name);
             let template = self.add_path_parameter(name, found, operation);
             self.url.push(&template);
             rest = after;
@@ -32,7 +32,8 @@ impl<'d> RequestBuilder<'d> {
         let schema = found.map_or_else(|| object([("type", "string".into())]), |known| self.parameter_schema(known));
         let shape = shape_of(&self.translator.resolve_definition(&schema));
         let node = found.map_or(operation.node, |known| known.node);
-        let argument = self.arguments.add(NewArgument { wire_name: name, place: "path", schema, required: true, node });
+        let argument =
+            self.arguments.add(NewArgument { wire_name: name, location: "path", schema, required: true, node });
         match found {
             Some(known) if known.keeps_slashes => TemplateText::call(Some("path"), &argument, ""),
             Some(known) => path_template(&argument, known, shape),

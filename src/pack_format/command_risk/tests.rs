@@ -1,32 +1,32 @@
 use super::guarded_values;
-use crate::pack_format::shell_commands::MarkerPlace;
+use crate::pack_format::shell_commands::ValueMarker;
 
 /// The markers of a command, as far as a test needs them.
-fn markers(command: &str) -> Vec<MarkerPlace> {
-    let mut places = Vec::new();
+fn markers(command: &str) -> Vec<ValueMarker> {
+    let mut markers = Vec::new();
     for (marker, name) in [("$ARGUMENTS", "arguments"), ("$1", "arg1"), ("{{args}}", "args")] {
         for (start, _) in command.match_indices(marker) {
             let range = start..start + marker.len();
-            places.push(MarkerPlace { range, name: name.to_owned(), is_words: marker == "$ARGUMENTS" });
+            markers.push(ValueMarker { range, name: name.to_owned(), is_words: marker == "$ARGUMENTS" });
         }
     }
-    places.sort_by_key(|place| place.range.start);
-    places
+    markers.sort_by_key(|place| place.range.start);
+    markers
 }
 
 #[test]
 fn commands_that_may_read_values_as_code_are_refused() {
     for command in include_str!("refused.txt").split("\n%\n") {
-        let places = markers(command);
-        assert!(!places.is_empty() && guarded_values(command, &places).is_none(), "{command}");
+        let markers = markers(command);
+        assert!(!markers.is_empty() && guarded_values(command, &markers).is_none(), "{command}");
     }
 }
 
 #[test]
 fn commands_with_known_programs_take_values() {
     for command in include_str!("accepted.txt").lines() {
-        let places = markers(command);
-        assert!(!places.is_empty() && guarded_values(command, &places).is_some(), "{command}");
+        let markers = markers(command);
+        assert!(!markers.is_empty() && guarded_values(command, &markers).is_some(), "{command}");
     }
 }
 

@@ -67,16 +67,16 @@ impl<'t> TagReader<'t> {
         self.at = self.text.len() - self.rest().trim_start().len();
     }
 
-    fn eat(&mut self, sign: &str) -> bool {
-        let found = self.rest().starts_with(sign);
-        self.at += if found { sign.len() } else { 0 };
+    fn eat(&mut self, token: &str) -> bool {
+        let found = self.rest().starts_with(token);
+        self.at += if found { token.len() } else { 0 };
         found
     }
 
     fn unexpected(&self) -> SyntaxError {
         let at = self.start + self.at;
         match self.rest().chars().next() {
-            Some(letter) => SyntaxError::new(at..at + letter.len_utf8(), format!("unexpected `{letter}`")),
+            Some(character) => SyntaxError::new(at..at + character.len_utf8(), format!("unexpected `{character}`")),
             None => SyntaxError::new(at..at, "unexpected end of the tag"),
         }
     }
@@ -130,7 +130,7 @@ impl<'t> TagReader<'t> {
 
     /// The name of an option, up to its `=`.
     fn option_name(&mut self) -> Option<String> {
-        let length = self.rest().find(|letter| !is_name_char(letter))?;
+        let length = self.rest().find(|character| !is_name_char(character))?;
         let (name, rest) = self.rest().split_at_checked(length).filter(|(name, _)| !name.is_empty())?;
         let after = rest.trim_start().strip_prefix('=')?;
         self.at = self.text.len() - after.len();
@@ -186,8 +186,10 @@ impl<'t> TagReader<'t> {
 
     /// A number, or a word that is a value.
     fn literal(&mut self) -> Option<Expression> {
-        let length =
-            self.rest().find(|letter: char| !is_name_char(letter) && letter != '.').unwrap_or(self.rest().len());
+        let length = self
+            .rest()
+            .find(|character: char| !is_name_char(character) && character != '.')
+            .unwrap_or(self.rest().len());
         let word = self.rest().get(..length)?;
         let value = match word {
             "true" => Some(Value::Bool(true)),
@@ -231,7 +233,7 @@ impl<'t> TagReader<'t> {
     }
 
     fn segment(&mut self, path: &mut Path) -> Result<(), SyntaxError> {
-        let length = self.rest().find(|letter| !is_name_char(letter)).unwrap_or(self.rest().len());
+        let length = self.rest().find(|character| !is_name_char(character)).unwrap_or(self.rest().len());
         let name = self.rest().get(..length).filter(|name| !name.is_empty()).ok_or_else(|| self.unexpected())?;
         self.at += length;
         match name {
@@ -243,6 +245,6 @@ impl<'t> TagReader<'t> {
 }
 
 /// The letters of names: all but those with a meaning.
-fn is_name_char(letter: char) -> bool {
-    !letter.is_whitespace() && !"!\"#%&'()*+,./;<=>@[\\]^`{|}~".contains(letter)
+fn is_name_char(character: char) -> bool {
+    !character.is_whitespace() && !"!\"#%&'()*+,./;<=>@[\\]^`{|}~".contains(character)
 }

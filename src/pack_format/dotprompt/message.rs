@@ -28,10 +28,10 @@ pub(super) fn messages(segments: Vec<Segment>) -> Vec<ForeignMessage> {
             };
             match (messages.last_mut(), content) {
                 (
-                    Some(ForeignMessage { role: before, content: ForeignContent::Text(said) }),
+                    Some(ForeignMessage { role: before, content: ForeignContent::Text(previous) }),
                     ForeignContent::Text(text),
                 ) if *before == role => {
-                    join(said, &text, is_neighbour);
+                    join(previous, &text, is_neighbour);
                 }
                 (_, content) => messages.push(ForeignMessage { role, content }),
             }
@@ -42,12 +42,12 @@ pub(super) fn messages(segments: Vec<Segment>) -> Vec<ForeignMessage> {
 }
 
 /// Adds a text to one that the same speaker said, of a neighbouring message or of the same.
-fn join(said: &mut String, text: &str, is_neighbour: bool) {
+fn join(previous: &mut String, text: &str, is_neighbour: bool) {
     if is_neighbour {
-        said.truncate(said.trim_end().len());
-        said.push_str("\n\n");
+        previous.truncate(previous.trim_end().len());
+        previous.push_str("\n\n");
     }
-    said.push_str(if is_neighbour { text.trim_start_matches(['\r', '\n']) } else { text });
+    previous.push_str(if is_neighbour { text.trim_start_matches(['\r', '\n']) } else { text });
 }
 
 /// The messages of the template. Blank text between two markers is none.

@@ -38,8 +38,8 @@ impl Parser<'_, '_, '_> {
             |token: &Token<'_>| matches!(token, Token::Tag(tag) if matches!(tag.kind, TagKind::Else | TagKind::Close));
         while let Some(token) = self.tokens.next_if(|token| !is_end(token)) {
             match token {
-                Token::Text(text) if text.left.is_empty() => {}
-                Token::Text(text) => nodes.push(Node::Text(text.left)),
+                Token::Text(text) if text.trimmed.is_empty() => {}
+                Token::Text(text) => nodes.push(Node::Text(text.trimmed)),
                 Token::Tag(tag) => nodes.extend(self.tag(&tag)?),
             }
         }

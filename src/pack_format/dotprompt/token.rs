@@ -26,7 +26,7 @@ pub(super) enum Token<'t> {
 #[derive(Debug)]
 pub(super) struct TextToken {
     written: String,
-    pub(super) left: String,
+    pub(super) trimmed: String,
 }
 
 /// A tag without its braces.
@@ -86,7 +86,7 @@ pub(super) fn tokens(template: &str) -> Result<Vec<Token<'_>>, SyntaxError> {
 
 fn push_text(tokens: &mut Vec<Token<'_>>, text: String) {
     if !text.is_empty() {
-        tokens.push(Token::Text(TextToken { left: text.clone(), written: text }));
+        tokens.push(Token::Text(TextToken { trimmed: text.clone(), written: text }));
     }
 }
 
@@ -128,7 +128,7 @@ fn tag_at(template: &str, open: usize) -> Result<(Tag<'_>, usize), SyntaxError> 
 /// Where the inside of a tag ends, and the tag itself. Braces in quotes are part of the tag.
 fn tag_end(template: &str, from: usize, closer: &str, is_comment: bool) -> Option<(usize, usize)> {
     let mut quote = None;
-    for (at, letter) in template.get(from..)?.char_indices() {
+    for (at, character) in template.get(from..)?.char_indices() {
         let at = from + at;
         let rest = template.get(at..)?;
         if let (None, Some(after)) = (quote, rest.strip_prefix(closer)) {
@@ -137,10 +137,10 @@ fn tag_end(template: &str, from: usize, closer: &str, is_comment: bool) -> Optio
                 return Some((at, template.len() - after.len()));
             }
         }
-        match (quote, letter) {
+        match (quote, character) {
             _ if is_comment => {}
-            (Some(open), _) if open == letter => quote = None,
-            (None, '"' | '\'') => quote = Some(letter),
+            (Some(open), _) if open == character => quote = None,
+            (None, '"' | '\'') => quote = Some(character),
             (None, '[') => quote = Some(']'),
             _ => {}
         }
@@ -193,7 +193,7 @@ fn remove_white_space(tokens: &mut [Token<'_>]) {
 
 fn edit_text(tokens: &mut [Token<'_>], at: Option<usize>, edit: impl Fn(&str) -> String) {
     if let Some(Token::Text(text)) = at.and_then(|at| tokens.get_mut(at)) {
-        text.left = edit(&text.left);
+        text.trimmed = edit(&text.trimmed);
     }
 }
 

@@ -19,8 +19,17 @@ pub(super) fn variables(nodes: &[Node]) -> Variables {
 
 struct VariableCollector {
     found: Variables,
-    /// The partials that were looked through: the tree, and whether at the root.
-    partials: HashSet<(usize, bool, Vec<String>)>,
+    /// The partials that were looked through.
+    partials: HashSet<VisitedPartial>,
+}
+
+/// A partial, and where it was used.
+#[derive(PartialEq, Eq, Hash)]
+struct VisitedPartial {
+    /// The address of its tree.
+    tree: usize,
+    is_root: bool,
+    names: Vec<String>,
 }
 
 /// Where variables are looked up.
@@ -78,7 +87,11 @@ impl VariableCollector {
         partial.context.iter().for_each(|context| self.expression(context, path_scope, true));
         let is_root = path_scope.is_root && partial.context.as_ref().is_none_or(is_this);
         let names: Vec<String> = partial.options.iter().map(|(name, _)| name.clone()).collect();
-        if self.partials.insert((Arc::as_ptr(&partial.nodes) as usize, is_root, names.clone())) {
+        if self.partials.insert(VisitedPartial {
+            tree: Arc::as_ptr(&partial.nodes) as usize,
+            is_root,
+            names: names.clone(),
+        }) {
             self.nodes(&partial.nodes, &path_scope.inner(is_root, names));
         }
     }

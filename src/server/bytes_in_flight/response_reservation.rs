@@ -38,16 +38,16 @@ impl ResponseReservation {
     /// Takes the bytes of the answer, or refuses one that there is no memory for.
     pub(crate) fn charge<T: MemorySize>(self, answer: Result<T, ErrorData>) -> Result<T, ErrorData> {
         // It is in memory twice while it is written.
-        let weight = answer.memory_size() * 2;
+        let bytes = answer.memory_size() * 2;
         let in_flight = self.reservation.peer.total();
-        if weight > SMALL_MESSAGE_BYTES || self.expected > 0 {
-            self.reservation.peer.remember_size(self.method, &self.name, weight);
+        if bytes > SMALL_MESSAGE_BYTES || self.expected > 0 {
+            self.reservation.peer.remember_size(self.method, &self.name, bytes);
         }
         self.reservation.shrink(self.expected);
-        if weight > SMALL_MESSAGE_BYTES && in_flight.would_exceed(weight) {
+        if bytes > SMALL_MESSAGE_BYTES && in_flight.would_exceed(bytes) {
             return Err(Busy.into());
         }
-        self.reservation.grow(weight);
+        self.reservation.grow(bytes);
         answer
     }
 }

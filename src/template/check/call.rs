@@ -10,8 +10,8 @@ use super::frame::TypedValue;
 use crate::diagnostic::{Code, quote_names};
 use crate::template::error::{AlteredValue, ComparedValues, TemplateError};
 use crate::template::helper::{
-    HelperForm, ParamKind, SIGNATURES, SecretUse, Signature, compile_pattern, is_time_zone, is_uuid_version,
-    is_valid_format, signature,
+    HelperForm, ParamKind, SIGNATURES, SecretUse, Signature, compile_pattern, find_signature, is_time_zone,
+    is_uuid_version, is_valid_format,
 };
 use crate::template::shape::{Shape, element_shape, field_shape};
 use crate::template::syntax::{CallNode, Expression, Ident};
@@ -40,31 +40,31 @@ impl<'a> Checker<'a> {
 
     /// Checks a call of a helper, and returns its value.
     pub(super) fn call(&mut self, call: &'a CallNode, form: HelperForm) -> TypedValue<'a> {
-        let Some(row) = signature(&call.helper.text) else {
+        let Some(signature) = find_signature(&call.helper.text) else {
             self.report_unknown_helper(call, form);
             call.arguments.values().for_each(|value| _ = self.read_expression(value));
             return TypedValue::computed(Shape::Any);
         };
-        self.check_form(call, row, form);
-        if self.report_missing_parentheses(call, row) {
+        self.check_form(call, signature, form);
+        if self.report_missing_parentheses(call, signature) {
             return TypedValue::computed(Shape::Any);
         }
         if call.helper.text == "lookup" && call.arguments.params.len() == 2 {
             return self.lookup(call);
         }
-        let given: Vec<TypedValue<'a>> =
+        let values: Vec<TypedValue<'a>> =
             call.arguments.params.iter().map(|param| self.read_expression(param)).collect();
-        self.check_param_count(call, row);
-        for (place, (param, value)) in call.arguments.params.iter().zip(&given).enumerate() {
-            if let Some(kind) = row.param_kind(place) {
+        self.check_param_count(call, signature);
+        for (index, (param, value)) in call.arguments.params.iter().zip(&values).enumerate() {
+            if let Some(kind) = signature.param_kind(index) {
                 self.check_param_kind(&call.helper, kind, param, value);
             }
         }
-        self.check_options(call, row);
-        self.record_secret_use(call, row, &given);
+        self.check_options(call, signature);
+        self.record_secret_use(call, signature, &values);
         self.check_time_format(call);
         self.check_literals(call);
-        self.returned_value(row, &given)
+        self.returned_value(signature, &values)
     }
 
     fn report_unknown_helper(&mut self, call: &CallNode, form: HelperForm) {
@@ -78,23 +78,24 @@ impl<'a> Checker<'a> {
         self.report(error);
     }
 
-    fn check_form(&mut self, call: &CallNode, row: &Signature, form: HelperForm) {
-        let name = row.doc.name;
-        let message = match (row.form, form) {
+    fn check_form(&mut self, call: &CallNode, signature: &Signature, form: HelperForm) {
+        let name = signature.doc.name;
+        let message = match (signature.form, form) {
             (HelperForm::Block, HelperForm::Inline) => format!("`{name}` is a block helper"),
             (HelperForm::Inline, HelperForm::Block) => format!("`{name}` is not a block helper"),
             _ => return,
         };
         let error = self.error(&call.helper.span, Code::HelperArgument, message);
-        self.report(error.help(format!("write `{}`", row.doc.usage)));
+        self.report(error.help(format!("write `{}`", signature.doc.usage)));
     }
 
     /// `{{#if not x}}` for `{{#if (not x)}}`: the name of a helper where a value is due, and its arguments after it.
-    fn report_missing_parentheses(&mut self, call: &'a CallNode, row: &Signature) -> bool {
+    fn report_missing_parentheses(&mut self, call: &'a CallNode, signature: &Signature) -> bool {
         let params = &call.arguments.params;
         let (Some(Expression::Path(path)), Some(last)) = (params.first(), params.last()) else { return false };
-        let Some(inner) = path.single_name().filter(|name| signature(&name.text).is_some()) else { return false };
-        let is_full = row.variadic.is_none() && params.len() > row.required.len() + row.optional.len();
+        let Some(inner) = path.single_name().filter(|name| find_signature(&name.text).is_some()) else { return false };
+        let is_full =
+            signature.variadic.is_none() && params.len() > signature.required.len() + signature.optional.len();
         if !is_full || self.is_variable(&inner.text) || !params.iter().all(|param| matches!(param, Expression::Path(_)))
         {
             return false;
@@ -109,14 +110,14 @@ impl<'a> Checker<'a> {
         true
     }
 
-    fn check_param_count(&mut self, call: &'a CallNode, row: &'static Signature) {
-        let most = row.required.len() + row.optional.len();
+    fn check_param_count(&mut self, call: &'a CallNode, signature: &'static Signature) {
+        let most = signature.required.len() + signature.optional.len();
         let span = match call.arguments.params.get(most) {
-            _ if call.arguments.params.len() < row.required.len() => call.helper.span.clone(),
-            Some(extra) if row.variadic.is_none() => extra.span(),
+            _ if call.arguments.params.len() < signature.required.len() => call.helper.span.clone(),
+            Some(extra) if signature.variadic.is_none() => extra.span(),
             _ => return,
         };
-        let wanted = match (row.required.len(), most, row.variadic) {
+        let wanted = match (signature.required.len(), most, signature.variadic) {
             (least, _, Some(_)) => format!("at least {least}"),
             (least, most, None) if least == most => most.to_string(),
             (least, most, None) => format!("{least} or {most}"),
@@ -127,8 +128,8 @@ impl<'a> Checker<'a> {
         } else {
             format!("{} were", call.arguments.params.len())
         };
-        let message = format!("`{}` takes {wanted} {arguments} but {supplied} supplied", row.doc.name);
-        let error = self.error(&span, Code::HelperArgument, message).help(format!("write `{}`", row.doc.usage));
+        let message = format!("`{}` takes {wanted} {arguments} but {supplied} supplied", signature.doc.name);
+        let error = self.error(&span, Code::HelperArgument, message).help(format!("write `{}`", signature.doc.usage));
         self.report(error);
     }
 
@@ -166,21 +167,21 @@ impl<'a> Checker<'a> {
         self.report(error);
     }
 
-    fn check_options(&mut self, call: &'a CallNode, row: &'static Signature) {
-        for (place, (name, value)) in call.arguments.options.iter().enumerate() {
-            let given = self.read_expression(value);
-            if row.secrets != SecretUse::Keeps {
-                self.record_altered(&call.helper, value, &given);
+    fn check_options(&mut self, call: &'a CallNode, signature: &'static Signature) {
+        for (index, (name, value)) in call.arguments.options.iter().enumerate() {
+            let values = self.read_expression(value);
+            if signature.secrets != SecretUse::Keeps {
+                self.record_altered(&call.helper, value, &values);
             }
-            if call.arguments.options.iter().take(place).any(|(other, _)| other.text == name.text) {
+            if call.arguments.options.iter().take(index).any(|(other, _)| other.text == name.text) {
                 self.report_duplicate_option(name);
             }
-            match row.options.iter().find(|(known, _)| *known == name.text) {
-                Some((_, kind)) => self.check_param_kind(name, *kind, value, &given),
+            match signature.options.iter().find(|(known, _)| *known == name.text) {
+                Some((_, kind)) => self.check_param_kind(name, *kind, value, &values),
                 None => {
-                    let message = format!("unknown option `{}` of `{}`", name.text, row.doc.name);
+                    let message = format!("unknown option `{}` of `{}`", name.text, signature.doc.name);
                     let error = self.error(&name.span, Code::HelperArgument, message);
-                    self.report(error.did_you_mean(&name.text, row.options.iter().map(|(known, _)| *known)));
+                    self.report(error.did_you_mean(&name.text, signature.options.iter().map(|(known, _)| *known)));
                 }
             }
         }
@@ -193,12 +194,12 @@ impl<'a> Checker<'a> {
 
     /// Checks a literal strftime format.
     fn check_time_format(&mut self, call: &'a CallNode) {
-        let place = match call.helper.text.as_str() {
+        let index = match call.helper.text.as_str() {
             "now" => 0,
             "date" => 1,
             _ => return,
         };
-        let Some(Expression::Literal(Value::String(format), span)) = call.arguments.params.get(place) else { return };
+        let Some(Expression::Literal(Value::String(format), span)) = call.arguments.params.get(index) else { return };
         if !is_valid_format(format) {
             let error = self.error(span, Code::HelperArgument, "invalid strftime format");
             self.report(error.help("write a format such as `%Y-%m-%d` or `%H:%M`"));
@@ -211,7 +212,7 @@ impl<'a> Checker<'a> {
             Expression::Literal(value, span) => Some((value, span)),
             _ => None,
         };
-        let param = |place: usize| call.arguments.params.get(place).and_then(literal);
+        let param = |index: usize| call.arguments.params.get(index).and_then(literal);
         let zone =
             call.arguments.options.iter().find(|(name, _)| name.text == "tz").and_then(|(_, zone)| literal(zone));
         let (wrong, message, help) = match (call.helper.text.as_str(), zone) {
@@ -254,17 +255,17 @@ impl<'a> Checker<'a> {
         }
         let shape = field_shape(&object.shape, name).unwrap_or(Cow::Owned(Shape::Any));
         let mut found = TypedValue::field_of(shape, &object, name);
-        found.source_paths.extend(object.given);
+        found.source_paths.extend(object.argument_paths);
         found
     }
 
     /// Records what a helper makes of secrets.
-    fn record_secret_use(&mut self, call: &'a CallNode, row: &Signature, given: &[TypedValue<'a>]) {
-        match row.secrets {
+    fn record_secret_use(&mut self, call: &'a CallNode, signature: &Signature, values: &[TypedValue<'a>]) {
+        match signature.secrets {
             SecretUse::Keeps => {}
-            SecretUse::Compares => self.record_comparison(call, given),
+            SecretUse::Compares => self.record_comparison(call, values),
             SecretUse::Alters => {
-                for (param, value) in call.arguments.params.iter().zip(given) {
+                for (param, value) in call.arguments.params.iter().zip(values) {
                     self.record_altered(&call.helper, param, value);
                 }
             }
@@ -273,27 +274,27 @@ impl<'a> Checker<'a> {
 
     /// Records the values that a helper changes.
     fn record_altered(&mut self, helper: &Ident, param: &Expression, value: &TypedValue<'a>) {
-        let place = self.span(param.span());
+        let span = self.span(param.span());
         let new = value.paths().map(|path| AlteredValue {
             path: path.clone(),
             helper: helper.text.clone(),
-            place: place.clone(),
+            span: span.clone(),
         });
         self.outcome.altered.extend(new);
     }
 
     /// Records a comparison of `env` with what a caller or a step may choose.
-    fn record_comparison(&mut self, call: &CallNode, given: &[TypedValue<'a>]) {
-        let paths: Vec<Vec<String>> = given.iter().flat_map(TypedValue::paths).cloned().collect();
+    fn record_comparison(&mut self, call: &CallNode, values: &[TypedValue<'a>]) {
+        let paths: Vec<Vec<String>> = values.iter().flat_map(TypedValue::paths).cloned().collect();
         let is_fixed = |path: &[String]| path.first().is_some_and(|head| head == "env" || head == "server");
         if paths.iter().any(|path| is_env_path(path)) && paths.iter().any(|path| !is_fixed(path)) {
-            let place = self.span(call.helper.span.clone());
-            self.outcome.compared.push(ComparedValues { paths, helper: call.helper.text.clone(), place });
+            let span = self.span(call.helper.span.clone());
+            self.outcome.compared.push(ComparedValues { paths, helper: call.helper.text.clone(), span });
         }
     }
 
-    fn returned_value(&self, row: &Signature, given: &[TypedValue<'a>]) -> TypedValue<'a> {
-        let shape = match (row.doc.name, given) {
+    fn returned_value(&self, signature: &Signature, values: &[TypedValue<'a>]) -> TypedValue<'a> {
+        let shape = match (signature.doc.name, values) {
             ("first" | "last", [list]) => element_shape(&list.shape),
             ("first" | "last", [list, _]) | ("slice", [list, ..]) | ("sort" | "unique" | "reverse", [list, ..]) => {
                 list.shape.clone()
@@ -301,11 +302,11 @@ impl<'a> Checker<'a> {
             ("default", [first, rest @ ..]) if rest.iter().all(|other| other.shape == first.shape) => {
                 first.shape.clone()
             }
-            _ => Cow::Owned(row.returns.shape()),
+            _ => Cow::Owned(signature.returns.shape()),
         };
         // The manifest has the names of what is secret. A number or a boolean may tell of a secret that it is made of.
-        let holds = row.doc.name != "keys";
-        let paths = given.iter().flat_map(TypedValue::paths).filter(|path| holds || !is_env_path(path));
+        let holds = signature.doc.name != "keys";
+        let paths = values.iter().flat_map(TypedValue::paths).filter(|path| holds || !is_env_path(path));
         let source_paths = paths.collect::<BTreeSet<_>>().into_iter().cloned().collect();
         TypedValue { source_paths, ..TypedValue::with_origin(shape, None) }
     }
@@ -366,7 +367,7 @@ fn suggest_helper(error: TemplateError, name: &str) -> TemplateError {
     if let Some((_, helper)) = known {
         return error.help(format!("did you mean `{helper}`?")).replacement(*helper);
     }
-    let error = error.did_you_mean(name, SIGNATURES.iter().map(|row| row.doc.name));
+    let error = error.did_you_mean(name, SIGNATURES.iter().map(|signature| signature.doc.name));
     if error.help.is_some() {
         return error;
     }
@@ -375,7 +376,8 @@ fn suggest_helper(error: TemplateError, name: &str) -> TemplateError {
         let helper = helper.to_lowercase();
         helper.len() > 2 && lower.contains(&helper) || lower.len() > 2 && helper.contains(&lower)
     };
-    let near: Vec<&str> = SIGNATURES.iter().map(|row| row.doc.name).filter(is_near).take(MAX_LISTED_HELPERS).collect();
+    let near: Vec<&str> =
+        SIGNATURES.iter().map(|signature| signature.doc.name).filter(is_near).take(MAX_LISTED_HELPERS).collect();
     match near.is_empty() {
         true => error,
         false => error.help(format!("there are {}", quote_names(&near))),

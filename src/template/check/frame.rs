@@ -15,7 +15,7 @@ pub(super) struct TypedValue<'a> {
     /// The paths of the values that it is computed from, or is an element of.
     pub source_paths: Vec<Vec<String>>,
     /// For the scope of a partial, the paths of its named arguments.
-    pub given: Vec<Vec<String>>,
+    pub argument_paths: Vec<Vec<String>>,
 }
 
 impl<'a> TypedValue<'a> {
@@ -24,7 +24,7 @@ impl<'a> TypedValue<'a> {
     }
 
     pub fn with_origin(shape: Cow<'a, Shape>, origin: Option<Vec<String>>) -> TypedValue<'a> {
-        TypedValue { shape, origin, source_paths: Vec::new(), given: Vec::new() }
+        TypedValue { shape, origin, source_paths: Vec::new(), argument_paths: Vec::new() }
     }
 
     /// An element of `whole`, or a value computed from it.
@@ -49,7 +49,7 @@ impl<'a> TypedValue<'a> {
 
     /// The paths of all values that it may contain.
     pub fn paths(&self) -> impl Iterator<Item = &Vec<String>> {
-        self.origin.iter().chain(&self.source_paths).chain(&self.given)
+        self.origin.iter().chain(&self.source_paths).chain(&self.argument_paths)
     }
 
     /// Whether this is the whole scope.
@@ -79,7 +79,7 @@ pub(super) struct InlinePartial<'a> {
     pub name: &'a str,
     pub at: usize,
     pub body: &'a [TemplateNode],
-    pub site: SourceText<'a>,
+    pub text: SourceText<'a>,
 }
 
 /// One scope of Handlebars.

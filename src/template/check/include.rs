@@ -10,11 +10,20 @@ use crate::template::syntax::{Expression, PartialCall, TemplateNode};
 
 const PARTIAL_BLOCK: &str = "@partial-block";
 
+/// Tells partials apart.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct PartialKey<'a> {
+    /// The partial of the engine; `None` for the template itself.
+    file: Option<&'a str>,
+    /// Where an inline partial stands in it.
+    offset: usize,
+}
+
 /// The target of a partial name.
 struct PartialTarget<'a> {
     body: &'a [TemplateNode],
-    site: SourceText<'a>,
-    key: (Option<&'a str>, usize),
+    text: SourceText<'a>,
+    key: PartialKey<'a>,
     has_errors: bool,
 }
 
@@ -27,15 +36,15 @@ impl<'a> Checker<'a> {
 
     fn resolve_partial(&self, name: &str) -> Option<PartialTarget<'a>> {
         if let Some(inline) = self.visible_inline(name) {
-            let key = (inline.site.partial, inline.at);
-            return Some(PartialTarget { body: inline.body, site: inline.site, key, has_errors: false });
+            let key = PartialKey { file: inline.text.partial, offset: inline.at };
+            return Some(PartialTarget { body: inline.body, text: inline.text, key, has_errors: false });
         }
         let (name, partial) = self.partials.get_key_value(name)?;
-        let site = SourceText { partial: Some(name), text: &partial.text };
+        let text = SourceText { partial: Some(name), text: &partial.text };
         Some(PartialTarget {
             body: &partial.nodes,
-            site,
-            key: (Some(name), usize::MAX),
+            text,
+            key: PartialKey { file: Some(name), offset: usize::MAX },
             has_errors: partial.has_errors,
         })
     }
@@ -108,15 +117,15 @@ impl<'a> Checker<'a> {
     }
 
     fn walk_partial(&mut self, call: &'a PartialCall, target: &PartialTarget<'a>, content: Option<usize>) {
-        let (site, used_at) = (self.current_text, self.used_at.clone());
+        let (text, used_at) = (self.current_text, self.used_at.clone());
         if self.in_template() {
             self.used_at = call.name.span.clone();
         }
         let outer = std::mem::replace(&mut self.block_size, content);
         self.active.push(target.key);
-        self.current_text = target.site;
+        self.current_text = target.text;
         self.nodes(target.body, false);
-        self.current_text = site;
+        self.current_text = text;
         self.used_at = used_at;
         self.active.pop();
         self.block_size = outer;
@@ -124,7 +133,7 @@ impl<'a> Checker<'a> {
 
     fn report_cycle(&mut self, call: &PartialCall, target: &PartialTarget<'a>) {
         let from = self.active.iter().position(|key| *key == target.key).unwrap_or(0);
-        let way: Vec<&str> = self.active.iter().skip(from).filter_map(|(partial, _)| *partial).collect();
+        let way: Vec<&str> = self.active.iter().skip(from).filter_map(|key| key.file).collect();
         let name = &call.name.text;
         let message = match way.len() {
             0 | 1 => format!("cyclic partial: `{name}` uses itself"),
@@ -148,17 +157,17 @@ impl<'a> Checker<'a> {
             Some(context) => self.context(context),
             None => this,
         };
-        let mut given = Vec::new();
-        for (place, (name, value)) in call.arguments.options.iter().enumerate() {
-            if call.arguments.options.iter().take(place).any(|(other, _)| other.text == name.text) {
+        let mut params = Vec::new();
+        for (index, (name, value)) in call.arguments.options.iter().enumerate() {
+            if call.arguments.options.iter().take(index).any(|(other, _)| other.text == name.text) {
                 self.report_duplicate_option(name);
             }
             let value = self.expression(value);
             self.mark_required(&value);
-            given.push((name.text.as_str(), value));
+            params.push((name.text.as_str(), value));
         }
-        let mut frame = ScopeFrame::new(merge_options(this, &given), locals);
-        frame.params = given;
+        let mut frame = ScopeFrame::new(merge_options(this, &params), locals);
+        frame.params = params;
         frame
     }
 
@@ -173,9 +182,9 @@ impl<'a> Checker<'a> {
 }
 
 /// The `this` of a partial with named arguments.
-fn merge_options<'a>(this: TypedValue<'a>, given: &[(&'a str, TypedValue<'a>)]) -> TypedValue<'a> {
-    let own = given.iter().map(|(name, value)| ((*name).to_owned(), value.shape.clone().into_owned()));
-    if given.is_empty() {
+fn merge_options<'a>(this: TypedValue<'a>, params: &[(&'a str, TypedValue<'a>)]) -> TypedValue<'a> {
+    let own = params.iter().map(|(name, value)| ((*name).to_owned(), value.shape.clone().into_owned()));
+    if params.is_empty() {
         return this;
     }
     let mut merged = match this.shape.as_ref() {
@@ -186,9 +195,9 @@ fn merge_options<'a>(this: TypedValue<'a>, given: &[(&'a str, TypedValue<'a>)]) 
         }
         _ => TypedValue::computed(Shape::object(own)),
     };
-    merged.given.extend(given.iter().flat_map(|(_, value)| value.paths().cloned()));
-    merged.given.sort();
-    merged.given.dedup();
+    merged.argument_paths.extend(params.iter().flat_map(|(_, value)| value.paths().cloned()));
+    merged.argument_paths.sort();
+    merged.argument_paths.dedup();
     merged
 }
 

@@ -92,7 +92,7 @@ struct Checker<'a> {
     /// The use of the walked partial in the template.
     used_at: Range<usize>,
     /// The partials that are walked, by their text and position there.
-    active: Vec<(Option<&'a str>, usize)>,
+    active: Vec<include::PartialKey<'a>>,
     /// The size of the block argument of the walked partial.
     block_size: Option<usize>,
     depth: usize,

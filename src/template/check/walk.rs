@@ -3,7 +3,7 @@
 use super::Checker;
 use super::frame::{InlinePartial, Locals, ScopeFrame, TypedValue};
 use crate::diagnostic::Code;
-use crate::template::helper::{HelperForm, is_helper, signature};
+use crate::template::helper::{HelperForm, find_signature, is_helper};
 use crate::template::limit::MAX_NESTING;
 use crate::template::shape::{Shape, element_shape};
 use crate::template::syntax::{BlockNode, Expression, Ident, InlineNode, Interpolation, TemplateNode, TextNode};
@@ -79,7 +79,7 @@ impl<'a> Checker<'a> {
 
     /// A helper without its arguments.
     fn report_missing_arguments(&mut self, name: &Ident) {
-        let usage = signature(&name.text).map_or("", |row| row.doc.usage);
+        let usage = find_signature(&name.text).map_or("", |signature| signature.doc.usage);
         let message = format!("missing arguments for helper `{}`", name.text);
         let error = self.error(&name.span, Code::HelperArgument, message);
         self.report(error.help(format!("write `{usage}`")));
@@ -113,7 +113,7 @@ impl<'a> Checker<'a> {
     }
 
     fn check_block_params(&mut self, block: &'a BlockNode) {
-        let most = signature(&block.call.helper.text).map_or(0, |row| row.max_block_params);
+        let most = find_signature(&block.call.helper.text).map_or(0, |signature| signature.max_block_params);
         if let Some(extra) = block.block_params.get(most) {
             let message = match most {
                 0 => format!("`{}` takes no block parameters", block.call.helper.text),
@@ -189,7 +189,7 @@ impl<'a> Checker<'a> {
             let error = self.error(&inline.name.span, Code::Duplicate, message);
             self.report(error);
         }
-        let written = InlinePartial { name, at: inline.name.span.start, body: &inline.body, site: self.current_text };
+        let written = InlinePartial { name, at: inline.name.span.start, body: &inline.body, text: self.current_text };
         if let Some(frame) = self.frames.last_mut() {
             frame.inlines.push(written);
         }

@@ -18,7 +18,7 @@ pub(in crate::template) type HelperFn = fn(&dyn HelperParams) -> HelperValue;
 /// The arguments of a helper, from Handlebars or from a [`PlainExpression`](crate::template::plain_expression::PlainExpression).
 pub(in crate::template) trait HelperParams {
     /// The value of a parameter.
-    fn param(&self, place: usize) -> Option<&Value>;
+    fn param(&self, index: usize) -> Option<&Value>;
 
     /// The value of an option.
     fn option(&self, name: &str) -> Option<&Value>;
@@ -31,8 +31,8 @@ pub(in crate::template) trait HelperParams {
 }
 
 impl HelperParams for Helper<'_> {
-    fn param(&self, place: usize) -> Option<&Value> {
-        self.param(place).map(PathAndJson::value)
+    fn param(&self, index: usize) -> Option<&Value> {
+        self.param(index).map(PathAndJson::value)
     }
 
     fn option(&self, name: &str) -> Option<&Value> {
@@ -49,27 +49,27 @@ impl HelperParams for Helper<'_> {
 }
 
 /// The value of a parameter; null where it is absent.
-pub(super) fn param_or_null(given: &dyn HelperParams, place: usize) -> &Value {
-    given.param(place).unwrap_or(&Value::Null)
+pub(super) fn param_or_null(params: &dyn HelperParams, index: usize) -> &Value {
+    params.param(index).unwrap_or(&Value::Null)
 }
 
 /// A parameter as text, charged as read.
-pub(super) fn param_text(given: &dyn HelperParams, place: usize) -> Result<Cow<'_, str>, RenderError> {
-    charged_text(given, param_or_null(given, place))
+pub(super) fn param_text(params: &dyn HelperParams, index: usize) -> Result<Cow<'_, str>, RenderError> {
+    charged_text(params, param_or_null(params, index))
 }
 
 /// A value as text, charged as read, or as allocated where it must be serialized.
-pub(super) fn charged_text<'v>(given: &dyn HelperParams, value: &'v Value) -> Result<Cow<'v, str>, RenderError> {
+pub(super) fn charged_text<'v>(params: &dyn HelperParams, value: &'v Value) -> Result<Cow<'v, str>, RenderError> {
     match value {
-        Value::String(text) => given.charge_work(text.len())?,
-        other => given.charge_memory(memory_size(other))?,
+        Value::String(text) => params.charge_work(text.len())?,
+        other => params.charge_memory(memory_size(other))?,
     }
     Ok(value_to_text(value))
 }
 
 /// A charged copy of a value.
-pub(super) fn charged_clone(given: &dyn HelperParams, value: &Value) -> HelperValue {
-    given.charge_memory(memory_size(value))?;
+pub(super) fn charged_clone(params: &dyn HelperParams, value: &Value) -> HelperValue {
+    params.charge_memory(memory_size(value))?;
     Ok(value.clone())
 }
 
@@ -88,9 +88,9 @@ pub(super) fn text_value(text: impl Into<String>) -> HelperValue {
 }
 
 /// Charges for a text before it is allocated, and rejects one over the output limit.
-pub(super) fn charge_output(given: &dyn HelperParams, size: Option<usize>) -> Result<(), RenderError> {
+pub(super) fn charge_output(params: &dyn HelperParams, size: Option<usize>) -> Result<(), RenderError> {
     match size {
-        Some(size) if size <= MAX_OUTPUT_BYTES => given.charge_memory(size),
+        Some(size) if size <= MAX_OUTPUT_BYTES => params.charge_memory(size),
         _ => Err(RenderError::TooLarge { limit: MAX_OUTPUT_BYTES }),
     }
 }

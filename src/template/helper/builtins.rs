@@ -5,15 +5,15 @@ use super::signature::{HelperDoc, HelperForm, ParamKind, ReturnShape, SecretUse,
 /// Every helper, in the order in which documentation shows them.
 pub fn helpers() -> &'static [HelperDoc] {
     static DOCS: std::sync::LazyLock<Vec<HelperDoc>> =
-        std::sync::LazyLock::new(|| SIGNATURES.iter().map(|row| row.doc).collect());
+        std::sync::LazyLock::new(|| SIGNATURES.iter().map(|known| known.doc).collect());
     &DOCS
 }
 
-pub(in crate::template) fn signature(name: &str) -> Option<&'static Signature> {
-    SIGNATURES.iter().find(|row| row.doc.name == name)
+pub(in crate::template) fn find_signature(name: &str) -> Option<&'static Signature> {
+    SIGNATURES.iter().find(|known| known.doc.name == name)
 }
 
-const fn row(secrets: SecretUse, name: &'static str, usage: &'static str, description: &'static str) -> Signature {
+const fn known(secrets: SecretUse, name: &'static str, usage: &'static str, description: &'static str) -> Signature {
     Signature {
         doc: HelperDoc { name, usage, description },
         form: HelperForm::Inline,
@@ -32,7 +32,7 @@ const fn compare(name: &'static str, usage: &'static str, description: &'static 
         form: HelperForm::Both,
         required: &[ParamKind::Any, ParamKind::Any],
         returns: ReturnShape::Boolean,
-        ..row(SecretUse::Compares, name, usage, description)
+        ..known(SecretUse::Compares, name, usage, description)
     }
 }
 
@@ -42,7 +42,7 @@ const fn combine(name: &'static str, usage: &'static str, description: &'static 
 }
 
 const fn text(secrets: SecretUse, name: &'static str, usage: &'static str, description: &'static str) -> Signature {
-    Signature { required: &[ParamKind::Text], ..row(secrets, name, usage, description) }
+    Signature { required: &[ParamKind::Text], ..known(secrets, name, usage, description) }
 }
 
 /// Whether a text is so.
@@ -50,7 +50,7 @@ const fn text_test(name: &'static str, usage: &'static str, description: &'stati
     Signature {
         required: &[ParamKind::Text, ParamKind::Text],
         returns: ReturnShape::Boolean,
-        ..row(SecretUse::Compares, name, usage, description)
+        ..known(SecretUse::Compares, name, usage, description)
     }
 }
 
@@ -60,7 +60,7 @@ const fn elements(name: &'static str, usage: &'static str, description: &'static
         required: &[ParamKind::List],
         optional: &[ParamKind::Number],
         returns: ReturnShape::Any,
-        ..row(SecretUse::Keeps, name, usage, description)
+        ..known(SecretUse::Keeps, name, usage, description)
     }
 }
 
@@ -69,7 +69,7 @@ const fn numeric(name: &'static str, usage: &'static str, description: &'static 
         required: &[ParamKind::Number, ParamKind::Number],
         variadic: Some(ParamKind::Number),
         returns: ReturnShape::Number,
-        ..row(SecretUse::Alters, name, usage, description)
+        ..known(SecretUse::Alters, name, usage, description)
     }
 }
 
@@ -77,7 +77,7 @@ const fn block(name: &'static str, usage: &'static str, description: &'static st
     Signature {
         form: HelperForm::Block,
         required: &[ParamKind::Any],
-        ..row(SecretUse::Keeps, name, usage, description)
+        ..known(SecretUse::Keeps, name, usage, description)
     }
 }
 
@@ -110,7 +110,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
     Signature {
         required: &[ParamKind::Any, ParamKind::Any],
         returns: ReturnShape::Any,
-        ..row(
+        ..known(
             SecretUse::Compares,
             "lookup",
             "{{lookup object key}}",
@@ -129,12 +129,12 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
         form: HelperForm::Both,
         required: &[ParamKind::Any],
         returns: ReturnShape::Boolean,
-        ..row(SecretUse::Keeps, "not", "{{#if (not a)}}", "Whether it is not true")
+        ..known(SecretUse::Keeps, "not", "{{#if (not a)}}", "Whether it is not true")
     },
     Signature {
         required: &[ParamKind::Measurable],
         returns: ReturnShape::Number,
-        ..row(
+        ..known(
             SecretUse::Compares,
             "len",
             "{{len xs}}",
@@ -144,7 +144,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
     Signature {
         required: &[ParamKind::Any],
         options: &[("indent", ParamKind::Number)],
-        ..row(
+        ..known(
             SecretUse::Keeps,
             "json",
             "{{json x indent=2}}",
@@ -158,7 +158,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
     Signature {
         required: &[ParamKind::List],
         optional: &[ParamKind::Text],
-        ..row(
+        ..known(
             SecretUse::Keeps,
             "join",
             "{{join xs \", \"}}",
@@ -168,7 +168,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
     Signature {
         required: &[ParamKind::Text, ParamKind::Text],
         returns: ReturnShape::Texts,
-        ..row(
+        ..known(
             SecretUse::Alters,
             "split",
             "{{#each (split x \",\")}}",
@@ -177,7 +177,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
     },
     Signature {
         required: &[ParamKind::Text, ParamKind::Text, ParamKind::Text],
-        ..row(
+        ..known(
             SecretUse::Alters,
             "replace",
             "{{replace x \"from\" \"to\"}}",
@@ -188,7 +188,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
         required: &[ParamKind::Any, ParamKind::Any],
         variadic: Some(ParamKind::Any),
         returns: ReturnShape::Any,
-        ..row(
+        ..known(
             SecretUse::Keeps,
             "default",
             "{{default x \"none\"}}",
@@ -197,7 +197,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
     },
     Signature {
         required: &[ParamKind::Text, ParamKind::Text],
-        ..row(
+        ..known(
             SecretUse::Alters,
             "indent",
             "{{indent x 4}}",
@@ -207,7 +207,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
     Signature {
         required: &[ParamKind::Text, ParamKind::Number],
         options: &[("end", ParamKind::Text)],
-        ..row(
+        ..known(
             SecretUse::Alters,
             "truncate",
             "{{truncate x 80 end=\"…\"}}",
@@ -217,7 +217,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
     Signature {
         required: &[ParamKind::Text, ParamKind::Number],
         options: &[("left", ParamKind::Any)],
-        ..row(
+        ..known(
             SecretUse::Keeps,
             "pad",
             "{{pad x 30 left=true}}",
@@ -233,7 +233,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
     Signature {
         optional: &[ParamKind::Text],
         options: &[("tz", ParamKind::Text)],
-        ..row(
+        ..known(
             SecretUse::Alters,
             "now",
             "{{now}} {{now \"%Y-%m-%d\" tz=\"Europe/Berlin\"}}",
@@ -243,7 +243,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
     Signature {
         required: &[ParamKind::Text, ParamKind::Text],
         options: &[("tz", ParamKind::Text)],
-        ..row(
+        ..known(
             SecretUse::Alters,
             "date",
             "{{date x \"%d.%m.%Y\" tz=\"Europe/Berlin\"}}",
@@ -253,7 +253,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
     Signature {
         required: &[ParamKind::Measurable, ParamKind::Any],
         returns: ReturnShape::Boolean,
-        ..row(
+        ..known(
             SecretUse::Compares,
             "contains",
             "{{#if (contains xs x)}}",
@@ -267,7 +267,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
         required: &[ParamKind::Measurable, ParamKind::Number],
         optional: &[ParamKind::Number],
         returns: ReturnShape::Any,
-        ..row(
+        ..known(
             SecretUse::Alters,
             "slice",
             "{{slice xs 1 3}}",
@@ -286,7 +286,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
         required: &[ParamKind::Number],
         optional: &[ParamKind::Number],
         returns: ReturnShape::Number,
-        ..row(
+        ..known(
             SecretUse::Alters,
             "round",
             "{{round x}} {{round x 2}}",
@@ -296,7 +296,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
     Signature {
         required: &[ParamKind::Number],
         options: &[("decimals", ParamKind::Number), ("group", ParamKind::Text)],
-        ..row(
+        ..known(
             SecretUse::Alters,
             "number",
             "{{number x decimals=2 group=\",\"}}",
@@ -307,7 +307,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
         required: &[ParamKind::List],
         optional: &[ParamKind::Text],
         returns: ReturnShape::Any,
-        ..row(
+        ..known(
             SecretUse::Compares,
             "sort",
             "{{sort xs}} {{sort xs \"name\"}}",
@@ -317,17 +317,17 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
     Signature {
         required: &[ParamKind::List],
         returns: ReturnShape::Any,
-        ..row(SecretUse::Compares, "unique", "{{unique xs}}", "The list without duplicates")
+        ..known(SecretUse::Compares, "unique", "{{unique xs}}", "The list without duplicates")
     },
     Signature {
         required: &[ParamKind::List],
         returns: ReturnShape::Any,
-        ..row(SecretUse::Keeps, "reverse", "{{reverse xs}}", "The list from its end")
+        ..known(SecretUse::Keeps, "reverse", "{{reverse xs}}", "The list from its end")
     },
     Signature {
         required: &[ParamKind::Collection],
         returns: ReturnShape::Any,
-        ..row(
+        ..known(
             SecretUse::Keeps,
             "keys",
             "{{join (keys x)}}",
@@ -337,18 +337,18 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
     Signature {
         required: &[ParamKind::Collection],
         returns: ReturnShape::Any,
-        ..row(SecretUse::Keeps, "values", "{{join (values x)}}", "The values of the fields of an object, as a list")
+        ..known(SecretUse::Keeps, "values", "{{join (values x)}}", "The values of the fields of an object, as a list")
     },
     Signature {
         required: &[ParamKind::Any],
         variadic: Some(ParamKind::Any),
         returns: ReturnShape::Any,
-        ..row(SecretUse::Keeps, "concat", "{{concat a b …}}", "One list of several, or one text of several")
+        ..known(SecretUse::Keeps, "concat", "{{concat a b …}}", "One list of several, or one text of several")
     },
     Signature {
         required: &[ParamKind::Text],
         optional: &[ParamKind::Text],
-        ..row(
+        ..known(
             SecretUse::Alters,
             "basename",
             "{{basename x}} {{basename x \".md\"}}",
@@ -366,7 +366,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
     text(SecretUse::Alters, "hash", "{{hash x}}", "The SHA-256 of the text, in hexadecimal digits"),
     Signature {
         required: &[ParamKind::Number],
-        ..row(
+        ..known(
             SecretUse::Alters,
             "uuid",
             "{{uuid 4}} {{uuid 7}}",

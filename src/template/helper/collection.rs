@@ -17,8 +17,8 @@ use crate::template::render::RenderError;
 
 pub(super) const HELPERS: &[(&str, HelperFn)] = &[
     ("contains", contains),
-    ("startsWith", |given| test_text(given, |text, part| text.starts_with(part))),
-    ("endsWith", |given| test_text(given, |text, part| text.ends_with(part))),
+    ("startsWith", |params| test_text(params, |text, part| text.starts_with(part))),
+    ("endsWith", |params| test_text(params, |text, part| text.ends_with(part))),
     ("matches", matches),
     ("slice", slice),
     ("sort", sort),
@@ -29,22 +29,22 @@ pub(super) const HELPERS: &[(&str, HelperFn)] = &[
     ("concat", concat),
 ];
 
-fn contains(given: &dyn HelperParams) -> HelperValue {
-    let wanted = param_or_null(given, 1);
-    let found = match param_or_null(given, 0) {
+fn contains(params: &dyn HelperParams) -> HelperValue {
+    let wanted = param_or_null(params, 1);
+    let found = match param_or_null(params, 0) {
         Value::Array(list) => {
-            given.charge_work(list.iter().map(memory_size).sum())?;
+            params.charge_work(list.iter().map(memory_size).sum())?;
             list.contains(wanted)
         }
         Value::Object(fields) => wanted.as_str().is_some_and(|name| fields.contains_key(name)),
         Value::Null => false,
-        text => charged_text(given, text)?.contains(charged_text(given, wanted)?.as_ref()),
+        text => charged_text(params, text)?.contains(charged_text(params, wanted)?.as_ref()),
     };
     Ok(found.into())
 }
 
-fn test_text(given: &dyn HelperParams, test: fn(&str, &str) -> bool) -> HelperValue {
-    Ok(test(&param_text(given, 0)?, &param_text(given, 1)?).into())
+fn test_text(params: &dyn HelperParams, test: fn(&str, &str) -> bool) -> HelperValue {
+    Ok(test(&param_text(params, 0)?, &param_text(params, 1)?).into())
 }
 
 /// The longest regular expression, and what it may take when compiled.
@@ -68,13 +68,13 @@ pub(in crate::template) fn compile_pattern(pattern: &str) -> Option<Regex> {
     RegexBuilder::new(pattern).size_limit(MAX_COMPILED_BYTES).dfa_size_limit(MAX_COMPILED_BYTES).build().ok()
 }
 
-fn matches(given: &dyn HelperParams) -> HelperValue {
-    let (text, pattern) = (param_text(given, 0)?, param_text(given, 1)?);
+fn matches(params: &dyn HelperParams) -> HelperValue {
+    let (text, pattern) = (param_text(params, 0)?, param_text(params, 1)?);
     let kept = PATTERNS.with_borrow(|kept| kept.iter().find(|regex| regex.as_str() == pattern).cloned());
     let regex = match kept {
         Some(regex) => regex,
         None => {
-            given.charge_work(pattern.len().saturating_mul(COMPILE_COST))?;
+            params.charge_work(pattern.len().saturating_mul(COMPILE_COST))?;
             let reason = "invalid or too large regular expression";
             let regex = compile_pattern(&pattern).ok_or(RenderError::Helper { helper: "matches", reason })?;
             PATTERNS.with_borrow_mut(|kept| {
@@ -86,7 +86,7 @@ fn matches(given: &dyn HelperParams) -> HelperValue {
             regex
         }
     };
-    given.charge_work(text.len().saturating_mul(4))?;
+    params.charge_work(text.len().saturating_mul(4))?;
     Ok(regex.is_match(&text).into())
 }
 
@@ -97,41 +97,41 @@ fn position(value: &Value, length: usize) -> Option<usize> {
     Some(usize::try_from(number).unwrap_or_else(|_| from_end()).min(length))
 }
 
-fn slice(given: &dyn HelperParams) -> HelperValue {
+fn slice(params: &dyn HelperParams) -> HelperValue {
     let bounds = |length: usize| {
-        let start = position(param_or_null(given, 1), length).unwrap_or(0);
-        (start, position(param_or_null(given, 2), length).unwrap_or(length).max(start))
+        let start = position(param_or_null(params, 1), length).unwrap_or(0);
+        (start, position(param_or_null(params, 2), length).unwrap_or(length).max(start))
     };
-    match param_or_null(given, 0) {
+    match param_or_null(params, 0) {
         Value::Null => Ok(Value::Null),
         Value::Array(list) => {
             let (start, end) = bounds(list.len());
             let part = list.get(start..end).unwrap_or_default();
-            given.charge_memory(part.iter().map(memory_size).sum())?;
+            params.charge_memory(part.iter().map(memory_size).sum())?;
             Ok(Value::Array(part.to_vec()))
         }
         other => {
-            let text = charged_text(given, other)?;
+            let text = charged_text(params, other)?;
             let (start, end) = bounds(text.chars().count());
-            given.charge_memory(text.len())?;
+            params.charge_memory(text.len())?;
             text_value(text.chars().skip(start).take(end - start).collect::<String>())
         }
     }
 }
 
 /// A charged copy of the items of a list; those of nothing where there is none.
-fn charged_items(given: &dyn HelperParams) -> Result<Vec<Value>, RenderError> {
-    let Value::Array(list) = param_or_null(given, 0) else { return Ok(Vec::new()) };
-    given.charge_memory(list.iter().map(memory_size).sum())?;
+fn charged_items(params: &dyn HelperParams) -> Result<Vec<Value>, RenderError> {
+    let Value::Array(list) = param_or_null(params, 0) else { return Ok(Vec::new()) };
+    params.charge_memory(list.iter().map(memory_size).sum())?;
     Ok(list.clone())
 }
 
 /// Sorts by the values, or by a field of them: numbers, then texts, then anything else as it was.
-fn sort(given: &dyn HelperParams) -> HelperValue {
-    let mut items = charged_items(given)?;
+fn sort(params: &dyn HelperParams) -> HelperValue {
+    let mut items = charged_items(params)?;
     let size: usize = items.iter().map(memory_size).sum();
-    given.charge_work(size.saturating_mul(items.len().checked_ilog2().unwrap_or(0) as usize + 1))?;
-    match param_or_null(given, 1).as_str() {
+    params.charge_work(size.saturating_mul(items.len().checked_ilog2().unwrap_or(0) as usize + 1))?;
+    match param_or_null(params, 1).as_str() {
         Some(field) => items.sort_by(|one, other| compare_values(field_of(one, field), field_of(other, field))),
         None => items.sort_by(compare_values),
     }
@@ -162,54 +162,54 @@ fn rank(value: &Value) -> u8 {
 }
 
 /// The first of all equal items. They are compared by their JSON.
-fn unique(given: &dyn HelperParams) -> HelperValue {
-    let mut items = charged_items(given)?;
-    given.charge_memory(items.iter().map(memory_size).sum())?;
+fn unique(params: &dyn HelperParams) -> HelperValue {
+    let mut items = charged_items(params)?;
+    params.charge_memory(items.iter().map(memory_size).sum())?;
     let mut seen = HashSet::with_capacity(items.len());
     items.retain(|item| seen.insert(item.to_string()));
     Ok(Value::Array(items))
 }
 
-fn reverse(given: &dyn HelperParams) -> HelperValue {
-    let mut items = charged_items(given)?;
+fn reverse(params: &dyn HelperParams) -> HelperValue {
+    let mut items = charged_items(params)?;
     items.reverse();
     Ok(Value::Array(items))
 }
 
-fn keys(given: &dyn HelperParams) -> HelperValue {
-    match param_or_null(given, 0) {
+fn keys(params: &dyn HelperParams) -> HelperValue {
+    match param_or_null(params, 0) {
         Value::Object(fields) => {
-            given.charge_memory(fields.keys().map(|name| name.len() + 48).sum())?;
+            params.charge_memory(fields.keys().map(|name| name.len() + 48).sum())?;
             Ok(fields.keys().map(|name| Value::from(name.as_str())).collect())
         }
         Value::Array(list) => {
-            given.charge_memory(list.len().saturating_mul(48))?;
+            params.charge_memory(list.len().saturating_mul(48))?;
             Ok((0..list.len()).map(Value::from).collect())
         }
         _ => Ok(Value::Array(Vec::new())),
     }
 }
 
-fn values(given: &dyn HelperParams) -> HelperValue {
-    match param_or_null(given, 0) {
+fn values(params: &dyn HelperParams) -> HelperValue {
+    match param_or_null(params, 0) {
         Value::Object(fields) => {
-            given.charge_memory(fields.values().map(memory_size).sum())?;
+            params.charge_memory(fields.values().map(memory_size).sum())?;
             Ok(fields.values().cloned().collect())
         }
-        list @ Value::Array(_) => charged_clone(given, list),
+        list @ Value::Array(_) => charged_clone(params, list),
         _ => Ok(Value::Array(Vec::new())),
     }
 }
 
 /// One list of lists, else one text of texts.
-fn concat(given: &dyn HelperParams) -> HelperValue {
-    let all = || (0..).map_while(|place| given.param(place));
+fn concat(params: &dyn HelperParams) -> HelperValue {
+    let all = || (0..).map_while(|index| params.param(index));
     let present = || all().filter(|value| !value.is_null());
     if present().next().is_some() && present().all(Value::is_array) {
-        given.charge_memory(present().map(memory_size).sum())?;
+        params.charge_memory(present().map(memory_size).sum())?;
         return Ok(present().filter_map(Value::as_array).flatten().cloned().collect());
     }
-    let texts: Vec<_> = all().map(|value| charged_text(given, value)).collect::<Result<_, _>>()?;
-    charge_output(given, Some(texts.iter().map(|text| text.len()).sum()))?;
+    let texts: Vec<_> = all().map(|value| charged_text(params, value)).collect::<Result<_, _>>()?;
+    charge_output(params, Some(texts.iter().map(|text| text.len()).sum()))?;
     text_value(texts.concat())
 }

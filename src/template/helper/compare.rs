@@ -14,15 +14,15 @@ use crate::template::render::{RenderError, STEP_COST, is_truthy};
 type Predicate = fn(&dyn HelperParams) -> bool;
 
 const PREDICATES: &[(&str, Predicate)] = &[
-    ("eq", |given| param_or_null(given, 0) == param_or_null(given, 1)),
-    ("ne", |given| param_or_null(given, 0) != param_or_null(given, 1)),
-    ("gt", |given| compare_params(given) == Some(Ordering::Greater)),
-    ("gte", |given| compare_params(given).is_some_and(Ordering::is_ge)),
-    ("lt", |given| compare_params(given) == Some(Ordering::Less)),
-    ("lte", |given| compare_params(given).is_some_and(Ordering::is_le)),
-    ("and", |given| all_params(given).all(is_truthy)),
-    ("or", |given| all_params(given).any(is_truthy)),
-    ("not", |given| !is_truthy(param_or_null(given, 0))),
+    ("eq", |params| param_or_null(params, 0) == param_or_null(params, 1)),
+    ("ne", |params| param_or_null(params, 0) != param_or_null(params, 1)),
+    ("gt", |params| compare_params(params) == Some(Ordering::Greater)),
+    ("gte", |params| compare_params(params).is_some_and(Ordering::is_ge)),
+    ("lt", |params| compare_params(params) == Some(Ordering::Less)),
+    ("lte", |params| compare_params(params).is_some_and(Ordering::is_le)),
+    ("and", |params| all_params(params).all(is_truthy)),
+    ("or", |params| all_params(params).any(is_truthy)),
+    ("not", |params| !is_truthy(param_or_null(params, 0))),
 ];
 
 pub(super) fn register(registry: &mut Handlebars<'static>) {
@@ -38,9 +38,9 @@ pub(super) fn is_predicate(name: &str) -> bool {
 struct PredicateHelper(Predicate);
 
 impl PredicateHelper {
-    fn holds(&self, given: &dyn HelperParams) -> Result<bool, RenderError> {
-        given.charge_work(STEP_COST + comparison_cost(param_or_null(given, 0), param_or_null(given, 1)))?;
-        Ok((self.0)(given))
+    fn holds(&self, params: &dyn HelperParams) -> Result<bool, RenderError> {
+        params.charge_work(STEP_COST + comparison_cost(param_or_null(params, 0), param_or_null(params, 1)))?;
+        Ok((self.0)(params))
     }
 }
 
@@ -72,41 +72,41 @@ impl HelperDef for PredicateHelper {
     }
 }
 
-fn all_params(given: &dyn HelperParams) -> impl Iterator<Item = &Value> {
-    (0..).map_while(|place| given.param(place))
+fn all_params(params: &dyn HelperParams) -> impl Iterator<Item = &Value> {
+    (0..).map_while(|index| params.param(index))
 }
 
 /// The cost of comparing two values.
-fn comparison_cost(one: &Value, other: &Value) -> usize {
-    match (one, other) {
-        (Value::String(one), Value::String(other)) => one.len().min(other.len()),
+fn comparison_cost(left: &Value, right: &Value) -> usize {
+    match (left, right) {
+        (Value::String(left), Value::String(right)) => left.len().min(right.len()),
         (Value::Array(_), Value::Array(_)) | (Value::Object(_), Value::Object(_)) => {
-            memory_size(one) + memory_size(other)
+            memory_size(left) + memory_size(right)
         }
         _ => 0,
     }
 }
 
 /// Compares the first two values: numbers, strings and booleans, and a number with a string that is a number.
-fn compare_params(given: &dyn HelperParams) -> Option<Ordering> {
+fn compare_params(params: &dyn HelperParams) -> Option<Ordering> {
     let number = |text: &str| text.parse::<Number>().ok();
-    match (param_or_null(given, 0), param_or_null(given, 1)) {
-        (Value::Number(one), Value::Number(other)) => compare_numbers(one, other),
-        (Value::Number(one), Value::String(other)) => compare_numbers(one, &number(other)?),
-        (Value::String(one), Value::Number(other)) => compare_numbers(&number(one)?, other),
-        (Value::String(one), Value::String(other)) => Some(one.cmp(other)),
-        (Value::Bool(one), Value::Bool(other)) => Some(one.cmp(other)),
+    match (param_or_null(params, 0), param_or_null(params, 1)) {
+        (Value::Number(left), Value::Number(right)) => compare_numbers(left, right),
+        (Value::Number(left), Value::String(right)) => compare_numbers(left, &number(right)?),
+        (Value::String(left), Value::Number(right)) => compare_numbers(&number(left)?, right),
+        (Value::String(left), Value::String(right)) => Some(left.cmp(right)),
+        (Value::Bool(left), Value::Bool(right)) => Some(left.cmp(right)),
         _ => None,
     }
 }
 
 /// Compares two numbers exactly.
-pub(super) fn compare_numbers(one: &Number, other: &Number) -> Option<Ordering> {
-    match (one.as_i128(), other.as_i128()) {
-        (Some(one), Some(other)) => Some(one.cmp(&other)),
-        (Some(one), None) => compare_integer_with_float(one, other.as_f64()?),
-        (None, Some(other)) => compare_integer_with_float(other, one.as_f64()?).map(Ordering::reverse),
-        (None, None) => one.as_f64()?.partial_cmp(&other.as_f64()?),
+pub(super) fn compare_numbers(left: &Number, right: &Number) -> Option<Ordering> {
+    match (left.as_i128(), right.as_i128()) {
+        (Some(left), Some(right)) => Some(left.cmp(&right)),
+        (Some(left), None) => compare_integer_with_float(left, right.as_f64()?),
+        (None, Some(right)) => compare_integer_with_float(right, left.as_f64()?).map(Ordering::reverse),
+        (None, None) => left.as_f64()?.partial_cmp(&right.as_f64()?),
     }
 }
 

@@ -21,24 +21,24 @@ pub(super) const HELPERS: &[(&str, HelperFn)] = &[
     ("uuid", uuid),
 ];
 
-fn copied(given: &dyn HelperParams, part: &str) -> HelperValue {
-    given.charge_memory(part.len())?;
+fn copied(params: &dyn HelperParams, part: &str) -> HelperValue {
+    params.charge_memory(part.len())?;
     text_value(part)
 }
 
 /// What is behind the last `/`, without the given ending.
-fn basename(given: &dyn HelperParams) -> HelperValue {
-    let text = param_text(given, 0)?;
+fn basename(params: &dyn HelperParams) -> HelperValue {
+    let text = param_text(params, 0)?;
     let trimmed = text.trim_end_matches('/');
     let name = trimmed.rsplit('/').next().unwrap_or_default();
-    let ending = param_text(given, 1)?;
+    let ending = param_text(params, 1)?;
     let stem = name.strip_suffix(ending.as_ref()).filter(|stem| !stem.is_empty());
-    copied(given, stem.unwrap_or(name))
+    copied(params, stem.unwrap_or(name))
 }
 
 /// What is before the last `/`, as POSIX says: `.` where there is none.
-fn dirname(given: &dyn HelperParams) -> HelperValue {
-    let text = param_text(given, 0)?;
+fn dirname(params: &dyn HelperParams) -> HelperValue {
+    let text = param_text(params, 0)?;
     let trimmed = text.trim_end_matches('/');
     let folder = match trimmed.rsplit_once('/') {
         Some((folder, _)) if folder.trim_end_matches('/').is_empty() => "/",
@@ -46,35 +46,35 @@ fn dirname(given: &dyn HelperParams) -> HelperValue {
         None if trimmed.is_empty() && !text.is_empty() => "/",
         None => ".",
     };
-    copied(given, folder)
+    copied(params, folder)
 }
 
-fn base64(given: &dyn HelperParams) -> HelperValue {
-    let text = param_text(given, 0)?;
-    charge_output(given, (text.len() / 3 + 1).checked_mul(4))?;
+fn base64(params: &dyn HelperParams) -> HelperValue {
+    let text = param_text(params, 0)?;
+    charge_output(params, (text.len() / 3 + 1).checked_mul(4))?;
     text_value(STANDARD.encode(text.as_bytes()))
 }
 
-fn urlencode(given: &dyn HelperParams) -> HelperValue {
-    let text = param_text(given, 0)?;
-    charge_output(given, text.len().checked_mul(3))?;
+fn urlencode(params: &dyn HelperParams) -> HelperValue {
+    let text = param_text(params, 0)?;
+    charge_output(params, text.len().checked_mul(3))?;
     text_value(percent_encode(&text))
 }
 
-fn hash(given: &dyn HelperParams) -> HelperValue {
-    let text = param_text(given, 0)?;
-    given.charge_work(text.len().saturating_mul(4))?;
+fn hash(params: &dyn HelperParams) -> HelperValue {
+    let text = param_text(params, 0)?;
+    params.charge_work(text.len().saturating_mul(4))?;
     let mut hex = String::with_capacity(64);
     for byte in sha256(text.as_bytes()) {
         // Writing to a `String` cannot fail.
         _ = write!(hex, "{byte:02x}");
     }
-    copied(given, &hex)
+    copied(params, &hex)
 }
 
-fn uuid(given: &dyn HelperParams) -> HelperValue {
-    let version = param_or_null(given, 0);
-    given.charge_memory(36)?;
+fn uuid(params: &dyn HelperParams) -> HelperValue {
+    let version = param_or_null(params, 0);
+    params.charge_memory(36)?;
     match version.as_u64() {
         Some(4) => text_value(Uuid::new_v4().to_string()),
         Some(7) => text_value(Uuid::now_v7().to_string()),

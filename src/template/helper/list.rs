@@ -19,84 +19,84 @@ pub(super) const HELPERS: &[(&str, HelperFn)] = &[
     ("lookup", lookup),
 ];
 
-fn join(given: &dyn HelperParams) -> HelperValue {
-    let Value::Array(list) = param_or_null(given, 0) else { return text_value(param_text(given, 0)?) };
-    let separator = if given.param(1).is_some() { param_text(given, 1)? } else { ", ".into() };
-    given.charge_memory(list.len().saturating_mul(PART_OVERHEAD_BYTES))?;
-    let parts: Vec<_> = list.iter().map(|part| charged_text(given, part)).collect::<Result<_, _>>()?;
+fn join(params: &dyn HelperParams) -> HelperValue {
+    let Value::Array(list) = param_or_null(params, 0) else { return text_value(param_text(params, 0)?) };
+    let separator = if params.param(1).is_some() { param_text(params, 1)? } else { ", ".into() };
+    params.charge_memory(list.len().saturating_mul(PART_OVERHEAD_BYTES))?;
+    let parts: Vec<_> = list.iter().map(|part| charged_text(params, part)).collect::<Result<_, _>>()?;
     let size: usize = parts.iter().map(|part| part.len()).sum();
-    charge_output(given, parts.len().checked_mul(separator.len()).and_then(|added| added.checked_add(size)))?;
+    charge_output(params, parts.len().checked_mul(separator.len()).and_then(|added| added.checked_add(size)))?;
     text_value(parts.join(separator.as_ref()))
 }
 
 /// The cost of a part of a text without its characters.
 const PART_OVERHEAD_BYTES: usize = 48;
 
-fn text_list<'t>(given: &dyn HelperParams, parts: impl Iterator<Item = &'t str> + Clone) -> HelperValue {
+fn text_list<'t>(params: &dyn HelperParams, parts: impl Iterator<Item = &'t str> + Clone) -> HelperValue {
     let size = parts.clone().map(|part| part.len() + PART_OVERHEAD_BYTES).sum();
-    given.charge_memory(size)?;
+    params.charge_memory(size)?;
     Ok(Value::Array(parts.map(|part| Value::String(part.to_owned())).collect()))
 }
 
-fn split(given: &dyn HelperParams) -> HelperValue {
-    let (text, separator) = (param_text(given, 0)?, param_text(given, 1)?);
+fn split(params: &dyn HelperParams) -> HelperValue {
+    let (text, separator) = (param_text(params, 0)?, param_text(params, 1)?);
     match (text.is_empty(), separator.is_empty()) {
-        (true, _) => text_list(given, std::iter::empty()),
-        (_, true) => text_list(given, std::iter::once(text.as_ref())),
-        _ => text_list(given, text.split(separator.as_ref())),
+        (true, _) => text_list(params, std::iter::empty()),
+        (_, true) => text_list(params, std::iter::once(text.as_ref())),
+        _ => text_list(params, text.split(separator.as_ref())),
     }
 }
 
-fn lines(given: &dyn HelperParams) -> HelperValue {
-    text_list(given, param_text(given, 0)?.lines())
+fn lines(params: &dyn HelperParams) -> HelperValue {
+    text_list(params, param_text(params, 0)?.lines())
 }
 
-fn first(given: &dyn HelperParams) -> HelperValue {
-    let Value::Array(list) = param_or_null(given, 0) else { return Ok(Value::Null) };
-    match as_count(param_or_null(given, 1)) {
-        Some(many) => list_value(given, list.get(..many.min(list.len())).unwrap_or_default()),
-        None => charged_clone(given, list.first().unwrap_or(&Value::Null)),
+fn first(params: &dyn HelperParams) -> HelperValue {
+    let Value::Array(list) = param_or_null(params, 0) else { return Ok(Value::Null) };
+    match as_count(param_or_null(params, 1)) {
+        Some(many) => list_value(params, list.get(..many.min(list.len())).unwrap_or_default()),
+        None => charged_clone(params, list.first().unwrap_or(&Value::Null)),
     }
 }
 
-fn last(given: &dyn HelperParams) -> HelperValue {
-    let Value::Array(list) = param_or_null(given, 0) else { return Ok(Value::Null) };
-    match as_count(param_or_null(given, 1)) {
-        Some(many) => list_value(given, list.get(list.len().saturating_sub(many)..).unwrap_or_default()),
-        None => charged_clone(given, list.last().unwrap_or(&Value::Null)),
+fn last(params: &dyn HelperParams) -> HelperValue {
+    let Value::Array(list) = param_or_null(params, 0) else { return Ok(Value::Null) };
+    match as_count(param_or_null(params, 1)) {
+        Some(many) => list_value(params, list.get(list.len().saturating_sub(many)..).unwrap_or_default()),
+        None => charged_clone(params, list.last().unwrap_or(&Value::Null)),
     }
 }
 
-fn list_value(given: &dyn HelperParams, list: &[Value]) -> HelperValue {
-    given.charge_memory(list.iter().map(memory_size).sum())?;
+fn list_value(params: &dyn HelperParams, list: &[Value]) -> HelperValue {
+    params.charge_memory(list.iter().map(memory_size).sum())?;
     Ok(Value::Array(list.to_vec()))
 }
 
 /// Replaces only null and empty text, not `0` and `false`.
-fn default(given: &dyn HelperParams) -> HelperValue {
+fn default(params: &dyn HelperParams) -> HelperValue {
     let there = |value: &&Value| !value.is_null() && value.as_str() != Some("");
-    let values = || (0..).map_while(|place| given.param(place));
-    charged_clone(given, values().find(there).or_else(|| values().last()).unwrap_or(&Value::Null))
+    let values = || (0..).map_while(|index| params.param(index));
+    charged_clone(params, values().find(there).or_else(|| values().last()).unwrap_or(&Value::Null))
 }
 
 /// The helper of Handlebars counts the bytes of a text.
-fn len(given: &dyn HelperParams) -> HelperValue {
-    let length = match param_or_null(given, 0) {
+fn len(params: &dyn HelperParams) -> HelperValue {
+    let length = match param_or_null(params, 0) {
         Value::Array(list) => list.len(),
         Value::Object(fields) => fields.len(),
         Value::Null => 0,
-        other => charged_text(given, other)?.chars().count(),
+        other => charged_text(params, other)?.chars().count(),
     };
     Ok(Value::from(length))
 }
 
 /// A field of an object, or an element of a list; null where it is absent.
-fn lookup(given: &dyn HelperParams) -> HelperValue {
-    let key = param_or_null(given, 1);
-    let found = match param_or_null(given, 0) {
+fn lookup(params: &dyn HelperParams) -> HelperValue {
+    let key = param_or_null(params, 1);
+    let found = match param_or_null(params, 0) {
         Value::Array(list) => key.as_u64().and_then(|nth| list.get(usize::try_from(nth).ok()?)),
         Value::Object(fields) => key.as_str().and_then(|name| fields.get(name)),
         _ => None,
     };
-    charged_clone(given, found.unwrap_or(&Value::Null))
+    charged_clone(params, found.unwrap_or(&Value::Null))
 }

@@ -18,7 +18,7 @@ use handlebars::Handlebars;
 
 pub(super) use argument::{HelperFn, HelperParams, HelperValue};
 pub use builtins::helpers;
-pub(super) use builtins::{SIGNATURES, signature};
+pub(super) use builtins::{SIGNATURES, find_signature};
 pub(super) use collection::compile_pattern;
 pub(super) use encoding::is_uuid_version;
 pub(super) use print::{GET, GUARD, NEED, PRINT, empty_guard_block};
@@ -29,12 +29,12 @@ pub(super) use time::{is_time_zone, is_valid_format};
 
 /// Whether a name is that of a helper without required parameters, which is ambiguous as the name of an argument.
 pub fn is_helper_without_arguments(name: &str) -> bool {
-    signature(name).is_some_and(|row| row.required.is_empty() && row.form != HelperForm::Block)
+    find_signature(name).is_some_and(|signature| signature.required.is_empty() && signature.form != HelperForm::Block)
 }
 
 /// Whether a name is that of a helper. An argument of that name takes precedence.
 pub fn is_helper(name: &str) -> bool {
-    signature(name).is_some()
+    find_signature(name).is_some()
 }
 
 /// Whether a helper asks whether there is a value: an output of another form is null to it, and no error.

@@ -6,9 +6,15 @@ use super::argument::{HelperFn, HelperParams, HelperValue, as_count, charge_outp
 use crate::template::render::RenderError;
 
 pub(super) const HELPERS: &[(&str, HelperFn)] = &[
-    ("add", |given| fold("add", given, (i128::checked_add, |one, other| one + other))),
-    ("sub", |given| fold("sub", given, (i128::checked_sub, |one, other| one - other))),
-    ("mul", |given| fold("mul", given, (i128::checked_mul, |one, other| one * other))),
+    ("add", |params| {
+        fold("add", params, ArithmeticOp { integers: i128::checked_add, floats: |left, right| left + right })
+    }),
+    ("sub", |params| {
+        fold("sub", params, ArithmeticOp { integers: i128::checked_sub, floats: |left, right| left - right })
+    }),
+    ("mul", |params| {
+        fold("mul", params, ArithmeticOp { integers: i128::checked_mul, floats: |left, right| left * right })
+    }),
     ("div", div),
     ("mod", modulo),
     ("round", round),
@@ -65,52 +71,57 @@ fn to_num(value: &Value) -> Option<HelperNumber> {
     number.as_i128().map(HelperNumber::Integer).or_else(|| number.as_f64().map(HelperNumber::Float))
 }
 
-fn param_num(helper: &'static str, given: &dyn HelperParams, place: usize) -> Result<HelperNumber, RenderError> {
-    given.charge_work(32)?;
-    to_num(param_or_null(given, place)).ok_or(RenderError::Helper { helper, reason: "expected numbers" })
+fn param_num(helper: &'static str, params: &dyn HelperParams, index: usize) -> Result<HelperNumber, RenderError> {
+    params.charge_work(32)?;
+    to_num(param_or_null(params, index)).ok_or(RenderError::Helper { helper, reason: "expected numbers" })
 }
 
-/// An operation on integers, if its result is one, and on floats.
-type ArithmeticOp = (fn(i128, i128) -> Option<i128>, fn(f64, f64) -> f64);
+#[derive(Clone, Copy)]
+struct ArithmeticOp {
+    /// The result, if it is an integer.
+    integers: fn(i128, i128) -> Option<i128>,
+    floats: fn(f64, f64) -> f64,
+}
 
-fn operate(one: HelperNumber, other: HelperNumber, (integers, floats): ArithmeticOp) -> HelperNumber {
-    if let (HelperNumber::Integer(one), HelperNumber::Integer(other)) = (one, other)
-        && let Some(exact) = integers(one, other)
+fn operate(left: HelperNumber, right: HelperNumber, operation: ArithmeticOp) -> HelperNumber {
+    if let (HelperNumber::Integer(left), HelperNumber::Integer(right)) = (left, right)
+        && let Some(exact) = (operation.integers)(left, right)
     {
         return HelperNumber::Integer(exact);
     }
-    HelperNumber::Float(floats(one.float(), other.float()))
+    HelperNumber::Float((operation.floats)(left.float(), right.float()))
 }
 
-fn fold(helper: &'static str, given: &dyn HelperParams, operation: ArithmeticOp) -> HelperValue {
-    let mut result = param_num(helper, given, 0)?;
-    for place in (1..).take_while(|place| given.param(*place).is_some()) {
-        result = operate(result, param_num(helper, given, place)?, operation);
+fn fold(helper: &'static str, params: &dyn HelperParams, operation: ArithmeticOp) -> HelperValue {
+    let mut result = param_num(helper, params, 0)?;
+    for index in (1..).take_while(|index| params.param(*index).is_some()) {
+        result = operate(result, param_num(helper, params, index)?, operation);
     }
     result.into_value(helper)
 }
 
 /// An integer where the division leaves nothing.
-fn div(given: &dyn HelperParams) -> HelperValue {
-    let (one, other) = (param_num("div", given, 0)?, param_num("div", given, 1)?);
-    if other.float() == 0.0 {
+fn div(params: &dyn HelperParams) -> HelperValue {
+    let (left, right) = (param_num("div", params, 0)?, param_num("div", params, 1)?);
+    if right.float() == 0.0 {
         return Err(RenderError::Helper { helper: "div", reason: "division by zero" });
     }
-    let exact = |one: i128, other: i128| (one.checked_rem(other)? == 0).then(|| one.checked_div(other)).flatten();
-    operate(one, other, (exact, |one, other| one / other)).into_value("div")
+    let exact = |left: i128, right: i128| (left.checked_rem(right)? == 0).then(|| left.checked_div(right)).flatten();
+    operate(left, right, ArithmeticOp { integers: exact, floats: |left, right| left / right }).into_value("div")
 }
 
-fn modulo(given: &dyn HelperParams) -> HelperValue {
-    let (one, other) = (param_num("mod", given, 0)?, param_num("mod", given, 1)?);
-    if other.float() == 0.0 {
+fn modulo(params: &dyn HelperParams) -> HelperValue {
+    let (left, right) = (param_num("mod", params, 0)?, param_num("mod", params, 1)?);
+    if right.float() == 0.0 {
         return Err(RenderError::Helper { helper: "mod", reason: "division by zero" });
     }
-    operate(one, other, (i128::checked_rem, |one, other| one % other)).into_value("mod")
+    operate(left, right, ArithmeticOp { integers: i128::checked_rem, floats: |left, right| left % right })
+        .into_value("mod")
 }
 
-fn round(given: &dyn HelperParams) -> HelperValue {
-    let number = param_num("round", given, 0)?;
-    let decimals = as_count(param_or_null(given, 1)).unwrap_or(0).min(MAX_DECIMALS);
+fn round(params: &dyn HelperParams) -> HelperValue {
+    let number = param_num("round", params, 0)?;
+    let decimals = as_count(param_or_null(params, 1)).unwrap_or(0).min(MAX_DECIMALS);
     match number {
         HelperNumber::Integer(_) => number.into_value("round"),
         HelperNumber::Float(float) if decimals > 0 => {
@@ -123,9 +134,9 @@ fn round(given: &dyn HelperParams) -> HelperValue {
 }
 
 /// A number as text, with fixed decimals and grouped thousands.
-fn number(given: &dyn HelperParams) -> HelperValue {
-    let number = param_num("number", given, 0)?;
-    let decimals = given.option("decimals").and_then(as_count).map(|decimals| decimals.min(MAX_DECIMALS));
+fn number(params: &dyn HelperParams) -> HelperValue {
+    let number = param_num("number", params, 0)?;
+    let decimals = params.option("decimals").and_then(as_count).map(|decimals| decimals.min(MAX_DECIMALS));
     let digits = match (number, decimals) {
         (HelperNumber::Integer(integer), None | Some(0)) => integer.to_string(),
         (HelperNumber::Integer(integer), Some(decimals)) => format!("{integer}.{}", "0".repeat(decimals)),
@@ -137,8 +148,8 @@ fn number(given: &dyn HelperParams) -> HelperValue {
         Some(zero) if zero.chars().all(|digit| matches!(digit, '0' | '.')) => zero.to_owned(),
         _ => digits,
     };
-    let group = given.option("group").and_then(Value::as_str).unwrap_or_default();
-    charge_output(given, digits.len().checked_mul(1 + group.len()))?;
+    let group = params.option("group").and_then(Value::as_str).unwrap_or_default();
+    charge_output(params, digits.len().checked_mul(1 + group.len()))?;
     text_value(group_digits(&digits, group))
 }
 
@@ -147,8 +158,8 @@ fn group_digits(digits: &str, separator: &str) -> String {
     let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |digits| ("-", digits));
     let (whole, fraction) = digits.split_once('.').map_or((digits, None), |(whole, rest)| (whole, Some(rest)));
     let mut out = sign.to_owned();
-    for (place, digit) in whole.chars().enumerate() {
-        if place > 0 && (whole.len() - place).is_multiple_of(3) {
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && (whole.len() - index).is_multiple_of(3) {
             out.push_str(separator);
         }
         out.push(digit);

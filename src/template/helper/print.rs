@@ -64,9 +64,9 @@ fn print_text(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
 }
 
 /// The printed text, which Handlebars indents.
-fn text_to_print(given: &dyn HelperParams) -> HelperValue {
-    let text = param_text(given, 1)?;
-    let raw = param_or_null(given, 2).as_bool() == Some(true);
+fn text_to_print(params: &dyn HelperParams) -> HelperValue {
+    let text = param_text(params, 1)?;
+    let raw = param_or_null(params, 2).as_bool() == Some(true);
     text_value(if mode() == PrintMode::Encoded && !raw { percent_encode(&text) } else { text.into_owned() })
 }
 

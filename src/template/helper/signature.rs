@@ -114,7 +114,7 @@ pub(in crate::template) struct Signature {
 }
 
 impl Signature {
-    pub fn param_kind(&self, place: usize) -> Option<ParamKind> {
-        self.required.iter().chain(self.optional).nth(place).copied().or(self.variadic)
+    pub fn param_kind(&self, index: usize) -> Option<ParamKind> {
+        self.required.iter().chain(self.optional).nth(index).copied().or(self.variadic)
     }
 }

@@ -27,17 +27,17 @@ fn format_time(time: &Zoned, format: &str) -> Option<String> {
     strtime::format(format, time).ok()
 }
 
-fn now(given: &dyn HelperParams) -> HelperValue {
+fn now(params: &dyn HelperParams) -> HelperValue {
     let now = time_of_rendering();
-    let zone = zone_option("now", given)?;
-    if given.param(0).is_none() {
+    let zone = zone_option("now", params)?;
+    if params.param(0).is_none() {
         let whole = Timestamp::from_second(now.as_second()).unwrap_or(now);
         return match zone {
             None => text_value(whole.to_string()),
             Some(zone) => text_value(whole.to_zoned(zone).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()),
         };
     }
-    let shown = format_time(&now.to_zoned(zone.unwrap_or(TimeZone::UTC)), &param_text(given, 0)?);
+    let shown = format_time(&now.to_zoned(zone.unwrap_or(TimeZone::UTC)), &param_text(params, 0)?);
     shown.map_or_else(|| Err(helper_error("now", "invalid strftime format")), text_value)
 }
 
@@ -61,25 +61,25 @@ impl HelperDef for NowFallback {
     }
 }
 
-fn date(given: &dyn HelperParams) -> HelperValue {
-    let source = param_or_null(given, 0);
+fn date(params: &dyn HelperParams) -> HelperValue {
+    let source = param_or_null(params, 0);
     if source.is_null() || source.as_str() == Some("") {
         return text_value("");
     }
     let Some(time) = time_of(source) else {
         return Err(helper_error("date", "invalid date, expected RFC 3339 or Unix seconds"));
     };
-    let time = match zone_option("date", given)? {
+    let time = match zone_option("date", params)? {
         Some(zone) => time.with_time_zone(zone),
         None => time,
     };
-    let shown = format_time(&time, &param_text(given, 1)?);
+    let shown = format_time(&time, &param_text(params, 1)?);
     shown.map_or_else(|| Err(helper_error("date", "invalid strftime format")), text_value)
 }
 
 /// The time zone of `tz=`, by its IANA name. jiff has the database in the program, so that it is the same everywhere.
-fn zone_option(helper: &'static str, given: &dyn HelperParams) -> Result<Option<TimeZone>, RenderError> {
-    let Some(name) = given.option("tz").filter(|name| !name.is_null()) else { return Ok(None) };
+fn zone_option(helper: &'static str, params: &dyn HelperParams) -> Result<Option<TimeZone>, RenderError> {
+    let Some(name) = params.option("tz").filter(|name| !name.is_null()) else { return Ok(None) };
     let zone = name.as_str().and_then(|name| TimeZone::get(name).ok());
     zone.map(Some).ok_or_else(|| helper_error(helper, "unknown time zone"))
 }

@@ -153,9 +153,9 @@ fn literal_base(text: &str, span: Range<usize>, next: Option<&TemplateNode>) -> 
 /// The scheme of a URL without `//`, such as `javascript:…`; `localhost:8080` has none.
 fn opaque_scheme(text: &str) -> Option<&str> {
     let (scheme, rest) = text.split_once(':')?;
-    let is_name = scheme.starts_with(|letter: char| letter.is_ascii_alphabetic())
-        && scheme.chars().all(|letter| letter.is_ascii_alphanumeric() || "+-".contains(letter));
-    (is_name && !rest.starts_with(|letter: char| letter.is_ascii_digit())).then_some(scheme)
+    let is_name = scheme.starts_with(|character: char| character.is_ascii_alphabetic())
+        && scheme.chars().all(|character| character.is_ascii_alphanumeric() || "+-".contains(character));
+    (is_name && !rest.starts_with(|character: char| character.is_ascii_digit())).then_some(scheme)
 }
 
 fn value_in_host_error(node: &TemplateNode) -> Box<TemplateError> {

@@ -82,9 +82,9 @@ impl TemplateParser<'_> {
         let word = Ident { text: self.cursor.slice(span.clone()).to_owned(), span };
         let tag = self.cursor.tag;
         self.tag_end("", false)?;
-        let place = if word.span.is_empty() { tag..self.cursor.at } else { word.span.clone() };
+        let span = if word.span.is_empty() { tag..self.cursor.at } else { word.span.clone() };
         let Some(depth) = self.open.iter().rposition(|open| open.closes_with(&word.text)) else {
-            return self.report_stray_close(&word, place);
+            return self.report_stray_close(&word, span);
         };
         while self.open.len() > depth + 1 {
             let chained =
@@ -98,18 +98,18 @@ impl TemplateParser<'_> {
         Ok(())
     }
 
-    fn report_stray_close(&mut self, word: &Ident, place: Range<usize>) -> ParseResult<()> {
+    fn report_stray_close(&mut self, word: &Ident, span: Range<usize>) -> ParseResult<()> {
         let base = self.open.iter().rev().find(|open| !matches!(open.kind, OpenKind::Helper { chained: true, .. }));
         let Some(name) = base.map(|open| open.name.text.clone()) else {
             let message = format!("unmatched `{{{{/{}}}}}`", word.text);
-            self.cursor.push_error(TemplateError::syntax(place, message));
+            self.cursor.push_error(TemplateError::syntax(span, message));
             return Ok(());
         };
         let message = match word.text.as_str() {
             "" => format!("missing name in `{{{{/}}}}`, expected `{{{{/{name}}}}}`"),
             text => format!("mismatched `{{{{/{text}}}}}`, expected `{{{{/{name}}}}}`"),
         };
-        let error = TemplateError::syntax(place, message).help(format!("write `{{{{/{name}}}}}`"));
+        let error = TemplateError::syntax(span, message).help(format!("write `{{{{/{name}}}}}`"));
         self.cursor.push_error(if word.text.is_empty() { error } else { error.replacement(name) });
         while let Some(OpenBlock { kind: OpenKind::Helper { chained: true, .. }, .. }) = self.open.last() {
             self.close_top();

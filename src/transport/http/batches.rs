@@ -20,7 +20,7 @@ use super::{
 };
 
 /// Answers a batch: in one list, once the last request is answered, or as a stream if other messages come first.
-pub(super) async fn answer_batch(
+pub(super) async fn respond_to_batch(
     http_server: &HttpServer,
     headers: &HeaderMap,
     bytes: Bytes,
@@ -47,8 +47,8 @@ pub(super) async fn answer_batch(
         Err(error) => return error_response(StatusCode::BAD_REQUEST, &error),
     };
     match reader.next().await {
-        Some(Event { payload: EventPayload::Batch(replies), bytes, .. }) => {
-            let body = block_if_large(bytes, || serde_json::to_vec(&*replies)).unwrap_or_default();
+        Some(Event { payload: EventPayload::Batch(responses), bytes, .. }) => {
+            let body = block_if_large(bytes, || serde_json::to_vec(&*responses)).unwrap_or_default();
             build_response(StatusCode::OK, "application/json", Body::from(body))
         }
         Some(event) => {

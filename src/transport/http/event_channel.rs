@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     server::{PeerBytes, Reservation, SMALL_MESSAGE_BYTES},
-    transport::batch::BatchReply,
+    transport::batch::BatchResponse,
 };
 
 /// How many events are kept that were read already, and for how long after the last. What is large is let go when it
@@ -37,7 +37,7 @@ pub(super) enum EventPayload {
     /// A message.
     Message(Arc<TxJsonRpcMessage<RoleServer>>),
     /// The answers to a batch.
-    Batch(Arc<Vec<BatchReply>>),
+    Batch(Arc<Vec<BatchResponse>>),
 }
 
 impl EventPayload {

@@ -337,7 +337,7 @@ async fn handle_mcp(http_server: &HttpServer, connection: &HttpConnection, reque
         };
         if is_json(&parts.headers) {
             if batch::is_batch(&bytes) {
-                return batches::answer_batch(http_server, &parts.headers, bytes, reservation).await;
+                return batches::respond_to_batch(http_server, &parts.headers, bytes, reservation).await;
             }
             if let Err(refused) =
                 block_if_large(bytes.len() as u64, || check_message(http_server, &parts.headers, &bytes))
@@ -395,11 +395,11 @@ async fn read_admitted(
 ) -> Result<(Bytes, Reservation), Response> {
     let reservation = peer.reserve(0);
     let bytes = read_whole_body(body, connection, &reservation).await?;
-    let weigh = || peer_state::checked_weight(&bytes, parser(&bytes), peer.total());
+    let weigh = || peer_state::checked_estimate(&bytes, parser(&bytes), peer.total());
     let too_large =
         |message: String| error_response(StatusCode::PAYLOAD_TOO_LARGE, &MessageError::invalid_request(None, message));
-    let weight = block_if_large(bytes.len() as u64, weigh).map_err(too_large)?;
-    reservation.admit_size(weight).await.map_err(|busy| BodyError::Busy(busy).response())?;
+    let estimate = block_if_large(bytes.len() as u64, weigh).map_err(too_large)?;
+    reservation.admit_size(estimate).await.map_err(|busy| BodyError::Busy(busy).response())?;
     Ok((bytes, reservation))
 }
 

@@ -49,7 +49,7 @@ pub(super) struct HttpSession {
 pub(super) struct SessionEnded;
 
 struct HttpSessionState {
-    exchange: PeerState,
+    peer_state: PeerState,
     streams: SessionStreams,
     last_used: Instant,
     liveness: Liveness,
@@ -61,16 +61,16 @@ impl HttpSession {
     /// A session, and what the handler takes for its transport.
     pub(super) fn new(
         live: &LiveCatalog,
-        single: bool,
+        is_single_stream: bool,
         end_token: CancellationToken,
     ) -> (Arc<HttpSession>, SessionTransport) {
         let (inbox, receiver) = mpsc::unbounded_channel();
-        let exchange = PeerState::new(live.clone());
-        let bytes = exchange.bytes().clone();
+        let peer_state = PeerState::new(live.clone());
+        let bytes = peer_state.bytes().clone();
         let created_at = Instant::now();
         let state = HttpSessionState {
-            exchange,
-            streams: SessionStreams::new(single, end_token.clone(), bytes.clone()),
+            peer_state,
+            streams: SessionStreams::new(is_single_stream, end_token.clone(), bytes.clone()),
             last_used: created_at,
             liveness: Liveness::default(),
             is_initialized: false,
@@ -96,12 +96,12 @@ impl HttpSession {
 
     /// The version that was agreed on.
     pub(super) fn version(&self) -> Option<ProtocolVersion> {
-        self.state().exchange.version().cloned()
+        self.state().peer_state.version().cloned()
     }
 
     /// Whether a request of that id is not answered yet.
     pub(super) fn has_pending(&self, id: &RequestId) -> bool {
-        self.state().exchange.pending().contains(id)
+        self.state().peer_state.pending().contains(id)
     }
 
     /// Ends it, and with it all that is running.
@@ -118,11 +118,11 @@ impl HttpSession {
     pub(super) fn is_idle(&self, idle: Duration) -> bool {
         let mut state = self.state();
         state.streams.remove_expired();
-        state.exchange.forget_ended();
+        state.peer_state.remove_ended();
         if !state.is_initialized && self.created_at.elapsed() >= INITIALIZED_TIMEOUT {
             return true;
         }
-        if !state.exchange.pending().is_empty() || state.streams.has_reader() {
+        if !state.peer_state.pending().is_empty() || state.streams.has_reader() {
             state.last_used = Instant::now();
         }
         state.last_used.elapsed() >= idle
@@ -131,7 +131,7 @@ impl HttpSession {
     /// When it was last used, if it began, no stream is read and no call runs.
     pub(super) fn idle_since(&self) -> Option<Instant> {
         let state = self.state();
-        let in_use = !state.exchange.pending().has_only_streams() || state.streams.has_reader();
+        let in_use = !state.peer_state.pending().has_only_streams() || state.streams.has_reader();
         (state.is_initialized && !in_use).then_some(state.last_used)
     }
 
@@ -140,10 +140,10 @@ impl HttpSession {
         let mut state = self.state();
         if !state.streams.standalone().has_reader() {
             let likely = state.liveness.note_no_stream();
-            return likely || !state.exchange.pending().is_empty();
+            return likely || !state.peer_state.pending().is_empty();
         }
         state.liveness.note_stream();
-        if state.exchange.version().is_none() {
+        if state.peer_state.version().is_none() {
             return true;
         }
         let Some(ping) = state.liveness.next_ping() else { return false };
@@ -160,7 +160,7 @@ impl HttpSession {
         state.note_message(&request);
         let (number, channel) = state.streams.open();
         let reader = channel.open_reader(None).ok_or(SessionEnded)?;
-        match state.exchange.receive_parsed(&mut request, reservation) {
+        match state.peer_state.receive_parsed(&mut request, reservation) {
             Ok(_) => {
                 state.streams.register(&request, number);
                 self.deliver(&mut state, request)?;
@@ -188,7 +188,7 @@ impl HttpSession {
         let reservation = self.message_reservation(&message);
         let mut state = self.state();
         state.note_message(&message);
-        if let Ok(outcome) = state.exchange.receive_parsed(&mut message, reservation) {
+        if let Ok(outcome) = state.peer_state.receive_parsed(&mut message, reservation) {
             state.streams.push_batches(outcome.finished_batches);
         }
         state.release_cancelled(&message);
@@ -202,7 +202,7 @@ impl HttpSession {
         let mut messages = VecDeque::new();
         let mut state = self.state();
         state.last_used = Instant::now();
-        let outcome = state.exchange.receive(sent, &mut messages)?;
+        let outcome = state.peer_state.receive(sent, &mut messages)?;
         let reader = match outcome.batch {
             Some(batch) if !state.streams.is_single() => {
                 let (number, channel) = state.streams.open();
@@ -263,7 +263,7 @@ impl HttpSession {
 
     /// Removes any request that is pending, and returns its id.
     pub(super) fn take_any_pending(&self) -> Option<RequestId> {
-        self.state().exchange.take_any_pending()
+        self.state().peer_state.take_any_pending()
     }
 
     fn state(&self) -> MutexGuard<'_, HttpSessionState> {
@@ -323,7 +323,7 @@ impl HttpSessionState {
     fn answer(&mut self, message: TxJsonRpcMessage<RoleServer>, channel: &EventChannel) {
         self.last_used = Instant::now();
         let answered = batch::answered_request(&message).cloned();
-        match self.exchange.route_answer(message) {
+        match self.peer_state.route_response(message) {
             ResponseRoute::Single(answer) => {
                 channel.push(EventPayload::message(answer.message), answer.reservation.into_iter().collect());
             }
@@ -415,9 +415,9 @@ mod tests {
 
     #[tokio::test]
     async fn messages_are_routed_to_request_or_standalone_stream() {
-        for (single, own) in [(false, true), (true, false)] {
+        for (is_single_stream, own) in [(false, true), (true, false)] {
             let (session, mut transport) =
-                HttpSession::new(&live_catalog(TEST_MANIFEST), single, CancellationToken::new());
+                HttpSession::new(&live_catalog(TEST_MANIFEST), is_single_stream, CancellationToken::new());
             let mut common = session.listen().unwrap();
             let mut stream = session.submit_request(call(7, "p")).unwrap();
             for message in [progress("p"), question(1), cancelled(1), progress("q"), log("x"), cancelled(7), answer(7)]

@@ -87,7 +87,7 @@ impl Sessions {
     }
 
     /// Begins one, unless there are too many. One that has not begun or is idle for longest makes room.
-    pub(super) fn create(&self, single: bool) -> Option<(SessionId, Arc<HttpSession>, SessionTransport)> {
+    pub(super) fn create(&self, is_single_stream: bool) -> Option<(SessionId, Arc<HttpSession>, SessionTransport)> {
         let max = self.max_sessions();
         let mut open = self.open();
         if open.len() >= max {
@@ -97,7 +97,7 @@ impl Sessions {
             }
         }
         let id = session_id();
-        let (session, transport) = HttpSession::new(&self.live, single, self.shutdown.child_token());
+        let (session, transport) = HttpSession::new(&self.live, is_single_stream, self.shutdown.child_token());
         open.insert(id.clone(), session.clone());
         Some((id, session, transport))
     }
@@ -107,9 +107,10 @@ impl Sessions {
         open.len() >= self.max_sessions() && evictable_session(&open).is_none()
     }
 
-    pub(super) fn find(&self, id: &str, single: bool) -> Option<Arc<HttpSession>> {
-        let usable =
-            |session: &&Arc<HttpSession>| session.has_single_stream() == single && !session.end_token().is_cancelled();
+    pub(super) fn find(&self, id: &str, is_single_stream: bool) -> Option<Arc<HttpSession>> {
+        let usable = |session: &&Arc<HttpSession>| {
+            session.has_single_stream() == is_single_stream && !session.end_token().is_cancelled()
+        };
         self.open().get(id).filter(usable).cloned()
     }
 
@@ -282,7 +283,7 @@ fn sse_messages(
 fn event_messages(Event { id, payload, .. }: Event) -> Vec<ServerSseMessage> {
     let messages = match payload {
         EventPayload::Message(message) => vec![message],
-        EventPayload::Batch(replies) => replies.iter().map(|reply| reply.message()).collect(),
+        EventPayload::Batch(responses) => responses.iter().map(|response| response.message()).collect(),
     };
     let event = |message| {
         let mut event = ServerSseMessage::default();

@@ -75,8 +75,8 @@ fn open_stream(http_server: &HttpServer, paths: &SsePaths, headers: &HeaderMap) 
     let Some(reader) = session.listen() else { return too_many_sessions(None).response() };
     let prefix = forwarded_prefix(headers);
     let endpoint = format!("event: endpoint\ndata: {prefix}{}?sessionId={id}\n\n", paths.messages);
-    let held = session.end_token().clone().drop_guard();
-    event_stream::event_stream_response(Bytes::from(endpoint), reader, http_server.keep_alive, held)
+    let guard = session.end_token().clone().drop_guard();
+    event_stream::event_stream_response(Bytes::from(endpoint), reader, http_server.keep_alive, guard)
 }
 
 async fn serve_session(sessions: Arc<Sessions>, id: String, transport: SessionTransport) {
@@ -88,7 +88,7 @@ async fn serve_session(sessions: Arc<Sessions>, id: String, transport: SessionTr
 fn forwarded_prefix(headers: &HeaderMap) -> &str {
     let prefix = headers.get("x-forwarded-prefix").and_then(|prefix| prefix.to_str().ok()).unwrap_or_default();
     let prefix = prefix.trim_end_matches('/');
-    let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || "/-._~".contains(letter);
+    let is_allowed = |character: char| character.is_ascii_alphanumeric() || "/-._~".contains(character);
     if prefix.starts_with('/') && !prefix.starts_with("//") && prefix.chars().all(is_allowed) { prefix } else { "" }
 }
 

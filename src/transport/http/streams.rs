@@ -28,7 +28,7 @@ pub(super) const MAX_FINISHED_STREAMS: usize = 4;
 /// The streams of a session, by their numbers.
 pub(super) struct SessionStreams {
     /// Whether all goes down one stream.
-    single: bool,
+    is_single_stream: bool,
     /// The bytes in flight of the client.
     bytes: PeerBytes,
     /// The stream for all that belongs to no request: number 0.
@@ -55,9 +55,9 @@ struct RequestStream {
 
 impl SessionStreams {
     /// The one stream that a session begins with; all of them end when it is `over`.
-    pub(super) fn new(single: bool, session_end: CancellationToken, bytes: PeerBytes) -> SessionStreams {
+    pub(super) fn new(is_single_stream: bool, session_end: CancellationToken, bytes: PeerBytes) -> SessionStreams {
         SessionStreams {
-            single,
+            is_single_stream,
             standalone: EventChannel::new(0, session_end, bytes.clone()),
             bytes,
             opened: HashMap::new(),
@@ -72,7 +72,7 @@ impl SessionStreams {
 
     /// Whether there is no other than that for all that belongs to no request.
     pub(super) fn is_single(&self) -> bool {
-        self.single
+        self.is_single_stream
     }
 
     /// The stream for all that belongs to no request.
@@ -121,7 +121,7 @@ impl SessionStreams {
     pub(super) fn route(&mut self, message: &TxJsonRpcMessage<RoleServer>) -> Arc<EventChannel> {
         use ServerNotification as N;
         let number = match message {
-            _ if self.single => None,
+            _ if self.is_single_stream => None,
             JsonRpcMessage::Request(request) => {
                 let number = self.stream_of_origin(request.request.extensions().get());
                 self.stream_of_question.insert(request.id.clone(), number.unwrap_or(0));
@@ -154,10 +154,10 @@ impl SessionStreams {
 
     /// Sends the answers of batches that are complete.
     pub(super) fn push_batches(&mut self, batches: Vec<FinishedBatch>) {
-        for FinishedBatch { batch, replies, reservations } in batches {
+        for FinishedBatch { batch, responses, reservations } in batches {
             let number = self.stream_of_batch.remove(&batch).unwrap_or(0);
-            if let Some(channel) = self.get(number).filter(|_| !replies.is_empty()) {
-                channel.push(EventPayload::Batch(Arc::new(replies)), reservations);
+            if let Some(channel) = self.get(number).filter(|_| !responses.is_empty()) {
+                channel.push(EventPayload::Batch(Arc::new(responses)), reservations);
             }
             self.finish(number);
         }

@@ -34,9 +34,9 @@ fn block_bytes(size: usize) -> i64 {
 }
 
 fn note(change: i64, copied: i64) {
-    let held = ALLOCATED.get() + change;
-    ALLOCATED.set(held);
-    PEAK.set(PEAK.get().max(held + copied));
+    let reserved = ALLOCATED.get() + change;
+    ALLOCATED.set(reserved);
+    PEAK.set(PEAK.get().max(reserved + copied));
 }
 
 unsafe impl GlobalAlloc for CountingAllocator {

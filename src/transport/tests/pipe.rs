@@ -142,9 +142,9 @@ async fn session_results_have_no_sessionless_keys() {
     let list = client.ask("resources/list", json!({})).await["result"].take();
     assert_eq!(list.as_object().unwrap().keys().collect::<Vec<_>>(), ["resources"]);
     let reference = json!({ "type": "ref/prompt", "name": "review" });
-    let wish = json!({ "ref": reference, "argument": { "name": "style", "value": "p" } });
+    let request = json!({ "ref": reference, "argument": { "name": "style", "value": "p" } });
     let completion = json!({ "completion": { "values": ["plain", "pretty"], "total": 2, "hasMore": false } });
-    assert_eq!(client.ask("completion/complete", wish).await["result"], completion);
+    assert_eq!(client.ask("completion/complete", request).await["result"], completion);
 }
 
 #[tokio::test]
@@ -166,8 +166,8 @@ async fn error_codes_match_the_version() {
         assert_eq!(answer["error"]["data"]["uri"], "desk://none");
     }
     let reference = json!({ "type": "ref/prompt", "name": "nope" });
-    let wish = json!({ "ref": reference, "argument": { "name": "a", "value": "" } });
-    assert_eq!(error_code(&client.ask("completion/complete", wish).await), -32602);
+    let request = json!({ "ref": reference, "argument": { "name": "a", "value": "" } });
+    assert_eq!(error_code(&client.ask("completion/complete", request).await), -32602);
 }
 
 #[tokio::test]

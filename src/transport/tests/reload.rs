@@ -227,7 +227,7 @@ async fn cursor_is_bound_to_its_list() {
 async fn too_many_subscriptions_are_dropped_from_filter() {
     let uris: Vec<_> = (0..1001).map(|number| format!("desk://page/{number}")).collect();
     let mut client = PipeClient::new(&live_catalog(TEST_MANIFEST));
-    let wish = json!({ "notifications": { "toolsListChanged": true, "resourceSubscriptions": uris } });
-    client.send("subscriptions/listen", sessionless_params(wish)).await;
+    let filter = json!({ "notifications": { "toolsListChanged": true, "resourceSubscriptions": uris } });
+    client.send("subscriptions/listen", sessionless_params(filter)).await;
     assert_eq!(client.receive().await["params"]["notifications"], json!({ "toolsListChanged": true }));
 }

@@ -110,8 +110,8 @@ fn read_rights() -> BitFlags<AccessFs> {
 }
 
 /// All but devices, which lead out of the folder that they are in.
-fn write_rights(held: ABI) -> BitFlags<AccessFs> {
-    AccessFs::from_all(held) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev)
+fn write_rights(supported: ABI) -> BitFlags<AccessFs> {
+    AccessFs::from_all(supported) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev)
 }
 
 fn path_flags() -> OFlags {
@@ -120,7 +120,7 @@ fn path_flags() -> OFlags {
 
 fn open_path(path: &SandboxPath, cwd: Option<&OwnedFd>) -> Result<OwnedFd, WorldError> {
     let unset = || WorldError::SandboxPath { path: path.display_path.clone(), reason: "not set".into() };
-    let opened = match &path.place {
+    let opened = match &path.target {
         SandboxTarget::Anywhere(place) => open(place, path_flags(), Mode::empty()).map_err(io::Error::from),
         SandboxTarget::Beneath(root, relative) => open_beneath(root, relative).map_err(io::Error::from),
         SandboxTarget::WorkingFolder => cwd.ok_or_else(unset)?.try_clone(),

@@ -68,12 +68,12 @@ pub enum NeedAccess {
 /// What `program` needs: itself with its libraries and its interpreter, and what belongs to the system.
 pub fn program_needs(program: &Path, search_path: &OsStr) -> Vec<ProgramNeed> {
     let need = |path: PathBuf, access| ProgramNeed { path, access };
-    let mut own = vec![program.to_owned()];
-    own.extend(interpreters(program, search_path));
-    let libraries: Vec<PathBuf> = own.iter().filter_map(|program| library_folder(program)).collect();
-    own.extend(libraries);
+    let mut executables = vec![program.to_owned()];
+    executables.extend(interpreters(program, search_path));
+    let libraries: Vec<PathBuf> = executables.iter().filter_map(|program| library_folder(program)).collect();
+    executables.extend(libraries);
     let mut needs: Vec<ProgramNeed> = Vec::new();
-    needs.extend(own.into_iter().map(|path| need(path, NeedAccess::Execute)));
+    needs.extend(executables.into_iter().map(|path| need(path, NeedAccess::Execute)));
     needs.extend(SYSTEM_FOLDERS.iter().map(|path| need(path.into(), NeedAccess::Execute)));
     needs.extend(SYSTEM_FILES.iter().map(|path| need(path.into(), NeedAccess::Read)));
     needs.extend(WRITABLE_DEVICES.iter().map(|path| need(path.into(), NeedAccess::Write)));

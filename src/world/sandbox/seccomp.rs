@@ -81,8 +81,15 @@ const fn lacks(argument: u32, flag: i32) -> ArgCondition {
     ArgCondition { argument, mask: flag.cast_unsigned(), value: 0, is: true }
 }
 
-/// A call that is allowed where all conditions of one of these lists hold, and else refused.
-type CallRule = (i64, &'static [&'static [ArgCondition]]);
+/// A system call that is allowed where all conditions of one of these lists hold, and else refused.
+struct CallRule {
+    number: i64,
+    allowed: &'static [&'static [ArgCondition]],
+}
+
+const fn call_rule(number: i64, allowed: &'static [&'static [ArgCondition]]) -> CallRule {
+    CallRule { number, allowed }
+}
 
 /// Sockets on this machine. `getaddrinfo` and `getifaddrs` ask the kernel for addresses by those of netlink.
 const LOCAL_SOCKETS: &[&[ArgCondition]] =
@@ -121,15 +128,16 @@ const NO_ATTRIBUTE_COMMANDS: &[&[ArgCondition]] = &[&[
     is_not(1, BTRFS_IOC_SUBVOL_SETFLAGS),
 ]];
 
-const LOCAL_RULES: &[CallRule] = &[(libc::SYS_socket, LOCAL_SOCKETS), (libc::SYS_socketpair, LOCAL_PAIRS)];
+const LOCAL_RULES: &[CallRule] =
+    &[call_rule(libc::SYS_socket, LOCAL_SOCKETS), call_rule(libc::SYS_socketpair, LOCAL_PAIRS)];
 const TCP_AND_UDP_RULES: &[CallRule] = &[
-    (libc::SYS_socket, TCP_AND_UDP_SOCKETS),
-    (libc::SYS_socketpair, LOCAL_PAIRS),
-    (libc::SYS_listen, &[]),
-    (libc::SYS_sendto, &[&[lacks(3, libc::MSG_FASTOPEN)]]),
-    (libc::SYS_sendmsg, &[&[lacks(2, libc::MSG_FASTOPEN)]]),
-    (libc::SYS_sendmmsg, &[&[lacks(3, libc::MSG_FASTOPEN)]]),
-    (libc::SYS_setsockopt, NO_UPPER_LAYER),
+    call_rule(libc::SYS_socket, TCP_AND_UDP_SOCKETS),
+    call_rule(libc::SYS_socketpair, LOCAL_PAIRS),
+    call_rule(libc::SYS_listen, &[]),
+    call_rule(libc::SYS_sendto, &[&[lacks(3, libc::MSG_FASTOPEN)]]),
+    call_rule(libc::SYS_sendmsg, &[&[lacks(2, libc::MSG_FASTOPEN)]]),
+    call_rule(libc::SYS_sendmmsg, &[&[lacks(3, libc::MSG_FASTOPEN)]]),
+    call_rule(libc::SYS_setsockopt, NO_UPPER_LAYER),
 ];
 /// Calls that change the mode, the owner, the times or the extended attributes of a file, which Landlock does not hold.
 const ATTRIBUTE_CALLS: &[i64] = &[
@@ -182,7 +190,7 @@ pub(super) fn filter(rules: CallRules) -> CallFilter {
         SocketRules::TcpAndUdp => TCP_AND_UDP_RULES,
         SocketRules::Local => LOCAL_RULES,
     };
-    calls.iter().for_each(|(call, allowed)| push_call(&mut filter, *call, rule(allowed)));
+    calls.iter().for_each(|call| push_call(&mut filter, call.number, rule(call.allowed)));
     if rules.keeps_attributes {
         let calls = ATTRIBUTE_CALLS.iter().chain(OLDER_ATTRIBUTE_CALLS);
         calls.for_each(|call| push_call(&mut filter, *call, vec![deny(libc::EACCES)]));

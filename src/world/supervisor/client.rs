@@ -55,9 +55,9 @@ pub(super) struct SupervisorClient {
 #[derive(Default)]
 struct SupervisorState {
     last: u64,
-    alive: HashMap<u64, ProgramWaiters>,
+    programs: HashMap<u64, ProgramWaiters>,
     /// Requests that are not sent completely.
-    waiting: VecDeque<QueuedRequest>,
+    queued: VecDeque<QueuedRequest>,
     /// The number of checks since the last reply.
     silent_checks: u32,
     /// The number of checks in a row that found it stopped.
@@ -77,7 +77,7 @@ struct ProgramWaiters {
     /// Dropped first, so that a waiter finds the permit free.
     _permit: ProgramPermit,
     exited: Option<oneshot::Sender<io::Result<()>>>,
-    gone: oneshot::Sender<Option<ExitStatus>>,
+    reaped: oneshot::Sender<Option<ExitStatus>>,
 }
 
 impl SupervisorClient {
@@ -90,22 +90,22 @@ impl SupervisorClient {
         on_close: impl FnOnce() + Send + 'static,
     ) -> io::Result<Arc<SupervisorClient>> {
         let reader = socket.try_clone()?;
-        let link = Arc::new(SupervisorClient {
+        let client = Arc::new(SupervisorClient {
             socket,
             pid,
             check_interval,
             state: Mutex::default(),
             changed: Condvar::new(),
         });
-        let reader_client = link.clone();
+        let reader_client = client.clone();
         super::spawn_thread("folio-replies", move || {
             reader_client.read_replies(reader);
             on_close();
             reader_client.mark_closed();
         })?;
-        let watching = link.clone();
-        super::spawn_thread("folio-requests", move || watching.watch()).inspect_err(|_| link.close())?;
-        Ok(link)
+        let watching = client.clone();
+        super::spawn_thread("folio-requests", move || watching.watch()).inspect_err(|_| client.close())?;
+        Ok(client)
     }
 
     /// Whether the supervisor and all its programs are gone.
@@ -138,34 +138,34 @@ impl SupervisorClient {
         permit: ProgramPermit,
     ) -> ProcessTree {
         let (notify_exited, exited) = oneshot::channel();
-        let (notify_reaped, gone) = oneshot::channel();
+        let (notify_reaped, reaped) = oneshot::channel();
         let mut state = self.state();
         state.last += 1;
         let id = state.last;
         // If the supervisor is gone, the waiters are dropped here.
         if !state.has_exited {
             state
-                .alive
-                .insert(id, ProgramWaiters { _permit: permit, exited: Some(notify_exited), gone: notify_reaped });
+                .programs
+                .insert(id, ProgramWaiters { _permit: permit, exited: Some(notify_exited), reaped: notify_reaped });
             self.send(&mut state, QueuedRequest::start(id, start, pipes));
         }
         drop(state);
-        ProcessTree { link: self.clone(), id, exited, reaped: Some(gone) }
+        ProcessTree { client: self.clone(), id, exited, reaped: Some(reaped) }
     }
 
     /// Kills what is left of a program.
     fn kill(&self, id: u64) {
         let mut state = self.state();
-        if state.alive.contains_key(&id) {
+        if state.programs.contains_key(&id) {
             self.send(&mut state, QueuedRequest::kill(id));
         }
     }
 
     /// Sends a request without blocking.
     fn send(&self, state: &mut SupervisorState, request: QueuedRequest) {
-        state.waiting.push_back(request);
+        state.queued.push_back(request);
         state.flush(&self.socket);
-        if !state.is_watching || !state.waiting.is_empty() {
+        if !state.is_watching || !state.queued.is_empty() {
             state.is_watching = true;
             self.changed.notify_all();
         }
@@ -176,7 +176,7 @@ impl SupervisorClient {
         let mut state = self.state();
         let mut looked = Instant::now();
         while !state.is_socket_closed {
-            let rest = match (state.waiting.is_empty(), state.alive.is_empty()) {
+            let rest = match (state.queued.is_empty(), state.programs.is_empty()) {
                 (false, _) => RESEND_DELAY,
                 (true, false) => self.check_interval.saturating_sub(looked.elapsed()),
                 (true, true) => {
@@ -233,7 +233,7 @@ impl SupervisorClient {
     fn mark_closed(&self) {
         let mut state = self.state();
         state.has_exited = true;
-        let (listeners, unsent) = (std::mem::take(&mut state.alive), std::mem::take(&mut state.waiting));
+        let (listeners, unsent) = (std::mem::take(&mut state.programs), std::mem::take(&mut state.queued));
         drop(state);
         self.changed.notify_all();
         drop((listeners, unsent));
@@ -251,9 +251,9 @@ impl SupervisorClient {
 impl SupervisorState {
     /// Sends what fits into the socket.
     fn flush(&mut self, socket: &UnixStream) {
-        while let Some(request) = self.waiting.front_mut() {
+        while let Some(request) = self.queued.front_mut() {
             match request.send(socket) {
-                Ok(true) => drop(self.waiting.pop_front()),
+                Ok(true) => drop(self.queued.pop_front()),
                 Ok(false) => return,
                 Err(error) => return self.fail(socket, &error),
             }
@@ -261,7 +261,7 @@ impl SupervisorState {
     }
 
     fn fail(&mut self, socket: &UnixStream, error: &io::Error) {
-        self.waiting.clear();
+        self.queued.clear();
         // With a broken pipe the reading thread ends too, and the supervisor has time to exit.
         if error.kind() != io::ErrorKind::BrokenPipe {
             self.abandon(socket, "cannot be reached");
@@ -282,19 +282,19 @@ impl SupervisorState {
                     errno => io::Error::from_raw_os_error(errno),
                 };
                 self.notify_exited(id, Err(error));
-                self.alive.remove(&id);
+                self.programs.remove(&id);
             }
             SupervisorReply::Exited => self.notify_exited(id, Ok(())),
             SupervisorReply::Reaped(status) => {
                 self.notify_exited(id, Ok(()));
-                let gone = self.alive.remove(&id).map(|program| program.gone);
-                gone.map(|gone| gone.send(status.map(ExitStatus::from_raw)));
+                let reaped = self.programs.remove(&id).map(|program| program.reaped);
+                reaped.map(|reaped| reaped.send(status.map(ExitStatus::from_raw)));
             }
         }
     }
 
     fn notify_exited(&mut self, id: u64, outcome: io::Result<()>) {
-        let exited = self.alive.get_mut(&id).and_then(|program| program.exited.take());
+        let exited = self.programs.get_mut(&id).and_then(|program| program.exited.take());
         exited.map(|exited| exited.send(outcome));
     }
 }
@@ -310,7 +310,7 @@ impl SupervisorProcess {
 
 /// A running program with its descendants. Killed on drop.
 pub(in crate::world) struct ProcessTree {
-    link: Arc<SupervisorClient>,
+    client: Arc<SupervisorClient>,
     id: u64,
     exited: oneshot::Receiver<io::Result<()>>,
     reaped: Option<oneshot::Receiver<Option<ExitStatus>>>,
@@ -321,22 +321,22 @@ impl ProcessTree {
     pub(in crate::world) async fn wait_exited(&mut self) -> Result<(), ProgramFailure> {
         match (&mut self.exited).await {
             Ok(outcome) => outcome.map_err(ProgramFailure::NotStarted),
-            Err(_) => Err(self.link.failure()),
+            Err(_) => Err(self.client.failure()),
         }
     }
 
     /// Kills what is left, waits until it is gone, and returns the exit status if known.
     pub(in crate::world) async fn kill(mut self) -> Result<Option<ExitStatus>, ProgramFailure> {
-        let Some(gone) = self.reaped.take() else { return Ok(None) };
-        self.link.kill(self.id);
-        gone.await.map_err(|_| self.link.failure())
+        let Some(reaped) = self.reaped.take() else { return Ok(None) };
+        self.client.kill(self.id);
+        reaped.await.map_err(|_| self.client.failure())
     }
 }
 
 impl Drop for ProcessTree {
     fn drop(&mut self) {
         if self.reaped.is_some() {
-            self.link.kill(self.id);
+            self.client.kill(self.id);
         }
     }
 }

@@ -52,7 +52,7 @@ async fn serve(socket: Rc<UnixStream>) -> io::Result<()> {
     let mut inbox = RequestDecoder::default();
     loop {
         while let Some((request, pipes)) = inbox.next() {
-            programs.handle(request, pipes);
+            programs.dispatch(request, pipes);
         }
         socket.readable().await?;
         match socket.try_io(Interest::READABLE, || inbox.receive(&*socket)) {
@@ -100,7 +100,7 @@ struct SupervisedPrograms {
 }
 
 impl SupervisedPrograms {
-    fn handle(self: &Rc<SupervisedPrograms>, request: SupervisorRequest, pipes: Option<ChildStdio>) {
+    fn dispatch(self: &Rc<SupervisedPrograms>, request: SupervisorRequest, pipes: Option<ChildStdio>) {
         match (request, pipes) {
             (SupervisorRequest::Start(id, start), Some(pipes)) => {
                 self.start(id, start, pipes);

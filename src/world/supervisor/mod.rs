@@ -79,8 +79,8 @@ impl Supervisor {
     /// A supervisor at the other end of `socket`, whose successor is not found.
     #[cfg(test)]
     pub(super) fn with_socket(socket: UnixStream, check_interval: Duration) -> Supervisor {
-        let link = SupervisorClient::new(socket, None, check_interval, || {}).ok();
-        Supervisor { program: Some("/absent".into()), client: Mutex::new(link) }
+        let client = SupervisorClient::new(socket, None, check_interval, || {}).ok();
+        Supervisor { program: Some("/absent".into()), client: Mutex::new(client) }
     }
 
     /// Starts a program, which keeps `permit` until all its descendants are gone. Dropping the tree kills it.
@@ -90,31 +90,31 @@ impl Supervisor {
         pipes: ChildStdio,
         permit: ProgramPermit,
     ) -> io::Result<ProcessTree> {
-        let link = match &self.program {
+        let client = match &self.program {
             Some(_) => self.connect()?,
             None => IN_PROCESS_SUPERVISOR.connect()?,
         };
-        Ok(link.start(start, pipes, permit))
+        Ok(client.start(start, pipes, permit))
     }
 
     /// Stops the supervisor with all its programs. If it takes too long, this process kills them.
     pub(super) fn shut_down(&self) {
-        let Some(link) = self.lock_client().take() else { return };
-        link.close();
-        if !link.wait_until_closed(SHUTDOWN_TIMEOUT) {
-            link.abandon("did not exit");
-            link.wait_until_closed(FINAL_SWEEP_TIMEOUT);
+        let Some(client) = self.lock_client().take() else { return };
+        client.close();
+        if !client.wait_until_closed(SHUTDOWN_TIMEOUT) {
+            client.abandon("did not exit");
+            client.wait_until_closed(FINAL_SWEEP_TIMEOUT);
         }
     }
 
     /// The client of the running supervisor, or of a new one.
     fn connect(&self) -> io::Result<Arc<SupervisorClient>> {
         let mut slot = self.lock_client();
-        if let Some(link) = slot.as_ref().filter(|link| !link.is_closed()) {
-            return Ok(link.clone());
+        if let Some(client) = slot.as_ref().filter(|client| !client.is_closed()) {
+            return Ok(client.clone());
         }
         let (ours, theirs) = UnixStream::pair()?;
-        let link = match &self.program {
+        let client = match &self.program {
             Some(program) => {
                 let process = spawn_supervisor_process(program, theirs)?;
                 SupervisorClient::new(ours, Some(Pid::from_child(&process.child)), CHECK_INTERVAL, || {
@@ -129,8 +129,8 @@ impl Supervisor {
                 })?
             }
         };
-        *slot = Some(link.clone());
-        Ok(link)
+        *slot = Some(client.clone());
+        Ok(client)
     }
 
     fn lock_client(&self) -> MutexGuard<'_, Option<Arc<SupervisorClient>>> {
@@ -140,7 +140,7 @@ impl Supervisor {
 
 impl Drop for Supervisor {
     fn drop(&mut self) {
-        self.lock_client().take().iter().for_each(|link| link.close());
+        self.lock_client().take().iter().for_each(|client| client.close());
     }
 }
 

@@ -77,10 +77,10 @@ impl OrphanReaper {
 
     /// Waits until there are no orphans.
     pub(super) async fn wait_until_reaped(&self) {
-        let (notify_reaped, gone) = oneshot::channel();
+        let (notify_reaped, reaped) = oneshot::channel();
         self.waiting.borrow_mut().push(notify_reaped);
         self.sweep_requested.notify_one();
-        let _ = gone.await;
+        let _ = reaped.await;
     }
 
     /// Kills orphans on request, until all are gone.

@@ -356,9 +356,9 @@ mod tests {
                 prop_assert_eq!((pipes.stdin.is_some(), pipes.cwd.is_some()), (reads, reads));
                 prop_assert_eq!(pipes.sandbox.len(), arguments);
                 std::fs::File::from(pipes.stdout).write_all(b"mine").unwrap();
-                let mut said = String::new();
-                out.read_to_string(&mut said).unwrap();
-                prop_assert_eq!(said, "mine");
+                let mut sent_text = String::new();
+                out.read_to_string(&mut sent_text).unwrap();
+                prop_assert_eq!(sent_text, "mine");
             }
             prop_assert!(inbox.next().is_none());
         }

@@ -17,15 +17,15 @@ use crate::world::{HostPolicy, HttpRequest, HttpResponse, Proxy, RealWorld, Toke
 #[derive(Default)]
 struct ScriptedLookup {
     answers: HashMap<&'static str, Vec<Vec<IpAddr>>>,
-    asked: Mutex<Vec<String>>,
+    lookups: Mutex<Vec<String>>,
 }
 
 impl HostLookup for ScriptedLookup {
     fn lookup(&self, name: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
-        let mut asked = self.asked.lock().unwrap();
-        let times = asked.iter().filter(|known| **known == name).count();
+        let mut lookups = self.lookups.lock().unwrap();
+        let times = lookups.iter().filter(|known| **known == name).count();
         let answers = self.answers.get(name.as_str()).cloned().unwrap_or_default();
-        asked.push(name);
+        lookups.push(name);
         let answer = answers.get(times).or(answers.last()).cloned().unwrap_or_default();
         Box::pin(std::future::ready(Ok(answer)))
     }
@@ -47,7 +47,7 @@ impl Fixture {
             .iter()
             .map(|(name, answers)| (*name, answers.iter().map(|list| list.iter().map(parse).collect()).collect()))
             .collect();
-        let lookup = Arc::new(ScriptedLookup { answers, asked: Mutex::default() });
+        let lookup = Arc::new(ScriptedLookup { answers, lookups: Mutex::default() });
         let clients = OnceLock::from(HttpClients::with_lookup(lookup.clone()));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -112,7 +112,7 @@ async fn name_that_moves_to_a_private_address_is_refused() {
     assert!(matches!(fixture.send("moves.test", INSIDE).await, Err(WorldError::PrivateAddress { .. })));
     assert!(fixture.send("moves.test", INSIDE).await.is_ok());
     // What is checked is what is connected to: a name is resolved once for each connection.
-    assert_eq!((fixture.lookup.asked.lock().unwrap().len(), fixture.requests()), (3, 2));
+    assert_eq!((fixture.lookup.lookups.lock().unwrap().len(), fixture.requests()), (3, 2));
 }
 
 #[tokio::test]
@@ -165,5 +165,5 @@ async fn proxy_host_passes_its_own_guard() {
     assert!(fixture.heads.lock().unwrap()[0].starts_with("GET http://api.test/ "));
     let refused = send(through(&["proxy.test", "api.test"], INSIDE)).await.unwrap_err();
     assert_eq!(refused.to_string(), "host `proxy.test` has a private address and is not listed in `allow`");
-    assert!(fixture.lookup.asked.lock().unwrap().iter().all(|name| name == "proxy.test"), "the proxy resolves names");
+    assert!(fixture.lookup.lookups.lock().unwrap().iter().all(|name| name == "proxy.test"), "the proxy resolves names");
 }

@@ -14,16 +14,16 @@ use crate::world::{
 /// A server that gives fixed answers, one for each connection, and keeps what it was asked.
 struct FixedServer {
     port: u16,
-    asked: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl FixedServer {
     async fn new<A: Into<Vec<u8>>>(answers: impl IntoIterator<Item = A>) -> FixedServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let asked = Arc::new(Mutex::new(Vec::new()));
+        let requests = Arc::new(Mutex::new(Vec::new()));
         let mut answers: VecDeque<Vec<u8>> = answers.into_iter().map(Into::into).collect();
-        let kept = Arc::clone(&asked);
+        let kept = Arc::clone(&requests);
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
                 let request = read_request(&mut stream).await;
@@ -31,7 +31,7 @@ impl FixedServer {
                 let _ = stream.write_all(&answers.pop_front().unwrap_or_default()).await;
             }
         });
-        FixedServer { port, asked }
+        FixedServer { port, requests }
     }
 
     fn url(&self, path: &str) -> Url {
@@ -43,7 +43,7 @@ impl FixedServer {
     }
 
     fn requests(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
+        self.requests.lock().unwrap().clone()
     }
 }
 
@@ -255,9 +255,9 @@ async fn timeout_and_cancellation_end_a_request() {
     let port = silent.local_addr().unwrap().port();
     let begun = FixedServer::new([b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf".to_vec()]).await;
     let hang = tokio::spawn(async move {
-        let mut held = Vec::new();
+        let mut connections = Vec::new();
         while let Ok(stream) = silent.accept().await {
-            held.push(stream);
+            connections.push(stream);
         }
     });
     let url = Url::parse(&format!("http://127.0.0.1:{port}/")).unwrap();

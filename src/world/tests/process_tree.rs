@@ -45,9 +45,9 @@ fn sleepers(time: &str) -> usize {
 }
 
 async fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let patience = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(20);
     while !holds() {
-        assert!(Instant::now() < patience, "never came: {what}");
+        assert!(Instant::now() < deadline, "never came: {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
@@ -60,10 +60,10 @@ const WAIT_FOR_SLEEPERS: &str =
 async fn no_process_is_left_after_exit() {
     let world = RealWorld::new();
     for spawn_method in SPAWN_METHODS {
-        let mut scene = sleeper_case(spawn_method, 1, WAIT_FOR_SLEEPERS);
-        scene.command.env.push(("N".into(), scene.count.to_string()));
-        let finished = world.run_program(scene.command).await.unwrap();
-        assert_eq!((finished.exit_code, sleepers(&scene.time)), (Some(0), 0), "{}: {finished:?}", spawn_method.0);
+        let mut case = sleeper_case(spawn_method, 1, WAIT_FOR_SLEEPERS);
+        case.command.env.push(("N".into(), case.count.to_string()));
+        let finished = world.run_program(case.command).await.unwrap();
+        assert_eq!((finished.exit_code, sleepers(&case.time)), (Some(0), 0), "{}: {finished:?}", spawn_method.0);
     }
 }
 
@@ -71,11 +71,11 @@ async fn no_process_is_left_after_exit() {
 async fn no_process_is_left_after_timeout() {
     let world = RealWorld::new();
     for spawn_method in SPAWN_METHODS {
-        let mut scene = sleeper_case(spawn_method, 2, "sleep $T");
-        scene.command.timeout = Duration::from_millis(400);
-        let ended = world.run_program(scene.command).await;
+        let mut case = sleeper_case(spawn_method, 2, "sleep $T");
+        case.command.timeout = Duration::from_millis(400);
+        let ended = world.run_program(case.command).await;
         assert!(matches!(ended, Err(WorldError::TimedOut { .. })), "{}", spawn_method.0);
-        assert_eq!(sleepers(&scene.time), 0, "{}", spawn_method.0);
+        assert_eq!(sleepers(&case.time), 0, "{}", spawn_method.0);
     }
 }
 
@@ -83,15 +83,15 @@ async fn no_process_is_left_after_timeout() {
 async fn no_process_is_left_after_cancellation() {
     let world = RealWorld::new();
     for spawn_method in SPAWN_METHODS {
-        let scene = sleeper_case(spawn_method, 3, "sleep $T");
-        let (cancel, count) = (scene.command.cancel.clone(), scene.count + 1);
+        let case = sleeper_case(spawn_method, 3, "sleep $T");
+        let (cancel, count) = (case.command.cancel.clone(), case.count + 1);
         let seen = async {
-            wait_until(spawn_method.0, || sleepers(&scene.time) == count).await;
+            wait_until(spawn_method.0, || sleepers(&case.time) == count).await;
             cancel.cancel();
         };
-        let (ended, ()) = tokio::join!(world.run_program(scene.command), seen);
+        let (ended, ()) = tokio::join!(world.run_program(case.command), seen);
         assert!(matches!(ended, Err(WorldError::Cancelled)), "{}", spawn_method.0);
-        assert_eq!(sleepers(&scene.time), 0, "{}", spawn_method.0);
+        assert_eq!(sleepers(&case.time), 0, "{}", spawn_method.0);
     }
 }
 
@@ -99,25 +99,25 @@ async fn no_process_is_left_after_cancellation() {
 async fn no_process_is_left_after_drop() {
     let world = RealWorld::new();
     for spawn_method in SPAWN_METHODS {
-        let scene = sleeper_case(spawn_method, 4, "sleep $T");
-        let seen = wait_until(spawn_method.0, || sleepers(&scene.time) == scene.count + 1);
+        let case = sleeper_case(spawn_method, 4, "sleep $T");
+        let seen = wait_until(spawn_method.0, || sleepers(&case.time) == case.count + 1);
         tokio::select! {
-            ended = world.run_program(scene.command) => panic!("{ended:?}"),
+            ended = world.run_program(case.command) => panic!("{ended:?}"),
             () = seen => {}
         }
-        wait_until(&format!("the end of {}", spawn_method.0), || sleepers(&scene.time) == 0).await;
+        wait_until(&format!("the end of {}", spawn_method.0), || sleepers(&case.time) == 0).await;
     }
 }
 
 #[test]
 fn no_process_is_left_after_runtime_drop() {
-    let scene = sleeper_case(SPAWN_METHODS[4], 5, "sleep $T");
+    let case = sleeper_case(SPAWN_METHODS[4], 5, "sleep $T");
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    runtime.spawn(async move { RealWorld::new().run_program(scene.command).await });
-    runtime.block_on(wait_until("the daemon", || sleepers(&scene.time) == 2));
+    runtime.spawn(async move { RealWorld::new().run_program(case.command).await });
+    runtime.block_on(wait_until("the daemon", || sleepers(&case.time) == 2));
     drop(runtime);
     let after = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    after.block_on(wait_until("their end", || sleepers(&scene.time) == 0));
+    after.block_on(wait_until("their end", || sleepers(&case.time) == 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -126,12 +126,12 @@ async fn end_of_one_program_leaves_others_running() {
     let mut long = Vec::new();
     let stop = CancellationToken::new();
     for spawn_method in SPAWN_METHODS {
-        let mut scene = sleeper_case(spawn_method, 6, "sleep $T");
-        scene.command.cancel = stop.clone();
-        long.push(scene);
+        let mut case = sleeper_case(spawn_method, 6, "sleep $T");
+        case.command.cancel = stop.clone();
+        long.push(case);
     }
-    let expected: Vec<_> = long.iter().map(|scene| (scene.time.clone(), scene.count + 1)).collect();
-    let running = futures_util::future::join_all(long.into_iter().map(|scene| world.run_program(scene.command)));
+    let expected: Vec<_> = long.iter().map(|case| (case.time.clone(), case.count + 1)).collect();
+    let running = futures_util::future::join_all(long.into_iter().map(|case| world.run_program(case.command)));
     let beside = async {
         for (time, count) in &expected {
             wait_until("all sleepers", || sleepers(time) == *count).await;
@@ -153,8 +153,8 @@ async fn end_of_one_program_leaves_others_running() {
 #[tokio::test]
 async fn escaped_process_does_not_block_the_call() {
     let started = Instant::now();
-    let scene = sleeper_case(SPAWN_METHODS[3], 7, "echo done");
-    let finished = RealWorld::new().run_program(scene.command).await.unwrap();
+    let case = sleeper_case(SPAWN_METHODS[3], 7, "echo done");
+    let finished = RealWorld::new().run_program(case.command).await.unwrap();
     assert_eq!(finished.stdout.text(), Some("done\n"));
     assert!(started.elapsed() < Duration::from_secs(20));
 }
@@ -165,10 +165,10 @@ async fn foreign_child_is_not_killed() {
     world.run_program(ProgramCommand::new("true", "/")).await.unwrap();
     // It comes when programs are supervised already, and something is left behind that is looked for.
     let mut other = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-    let scene = sleeper_case(SPAWN_METHODS[3], 8, WAIT_FOR_SLEEPERS);
-    let env = scene.command.env.iter().cloned().chain([("N".into(), "1".into())]).collect();
-    world.run_program(ProgramCommand { env, ..scene.command }).await.unwrap();
-    assert_eq!(sleepers(&scene.time), 0);
+    let case = sleeper_case(SPAWN_METHODS[3], 8, WAIT_FOR_SLEEPERS);
+    let env = case.command.env.iter().cloned().chain([("N".into(), "1".into())]).collect();
+    world.run_program(ProgramCommand { env, ..case.command }).await.unwrap();
+    assert_eq!(sleepers(&case.time), 0);
     assert!(matches!(other.try_wait(), Ok(None)));
     other.kill().unwrap();
     other.wait().unwrap();

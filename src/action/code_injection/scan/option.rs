@@ -12,20 +12,20 @@ use crate::action::code_injection::syntax::Operands;
 impl ArgvScan {
     /// Reads the option at the beginning of `rest`; gives the number of the word behind it.
     pub(super) fn scan_option(&mut self, program_scan: &mut ProgramScan, rest: Range<usize>) -> usize {
-        let (at, row, text) = (rest.start, program_scan.syntax, self.text(rest.start).to_owned());
+        let (at, syntax, text) = (rest.start, program_scan.syntax, self.text(rest.start).to_owned());
         self.note_option_letters(program_scan, &text);
-        if let Some(module) = attached_module(row, &text) {
+        if let Some(module) = attached_module(syntax, &text) {
             self.words.iter_mut().skip(at).take(1).for_each(|word| word.text.clone_from(&module));
             self.scan_program(rest.clone(), None);
             program_scan.has_code = true;
             return rest.end;
         }
-        let names_file = row.operands == Operands::Code && is_file_option(row, &text);
-        match option_argument(row, &text) {
+        let names_file = syntax.operands == Operands::Code && is_file_option(syntax, &text);
+        match option_argument(syntax, &text) {
             OptionArgument::Skip(count) => {
                 program_scan.has_code |= names_file;
                 self.scan_setting(program_scan, at + count);
-                if count == 1 && text.ends_with('m') && row.language == Language::Python {
+                if count == 1 && text.ends_with('m') && syntax.language == Language::Python {
                     // A module may take code, as a program does.
                     self.scan_program(at + 1..rest.end, None);
                     return rest.end;
@@ -57,12 +57,12 @@ impl ArgvScan {
 
     /// Notes what the letters of an option say of the words that follow.
     fn note_option_letters(&mut self, program_scan: &mut ProgramScan, text: &str) {
-        let row = program_scan.syntax;
-        program_scan.has_code |= row.operands == Operands::Shell && short_flags(text).contains('c');
-        if value_flag(row, text).is_some_and(|letter| row.final_flags.contains(letter)) {
+        let syntax = program_scan.syntax;
+        program_scan.has_code |= syntax.operands == Operands::Shell && short_flags(text).contains('c');
+        if value_flag(syntax, text).is_some_and(|character| syntax.final_flags.contains(character)) {
             (program_scan.options, program_scan.has_code) = (false, true);
         }
-        if row.operands == Operands::Shell && short_flags(text).contains('s') {
+        if syntax.operands == Operands::Shell && short_flags(text).contains('s') {
             self.push(program_scan, program_scan.program, ArgRole::Stdin);
             program_scan.stdin = true;
         }
@@ -77,13 +77,14 @@ impl ArgvScan {
 
     /// Reads `NAME=VALUE` behind an option, in its own word or the next.
     fn scan_setting(&mut self, program_scan: &ProgramScan, word: usize) {
-        let (row, text) = (program_scan.syntax, self.text(word));
+        let (syntax, text) = (program_scan.syntax, self.text(word));
         let is_letter = |option: &str| {
-            let letter = value_flag(row, option).filter(|_| option.starts_with('-'));
-            letter.filter(|letter| row.setting_flags.contains(*letter))
+            let character = value_flag(syntax, option).filter(|_| option.starts_with('-'));
+            character.filter(|character| syntax.setting_flags.contains(*character))
         };
-        let is_name = |option: &str| option.strip_prefix("--").is_some_and(|name| row.setting_options.contains(&name));
-        let attached = is_letter(text).and_then(|letter| text.find(letter)).map(|at| at + 1);
+        let is_name =
+            |option: &str| option.strip_prefix("--").is_some_and(|name| syntax.setting_options.contains(&name));
+        let attached = is_letter(text).and_then(|character| text.find(character)).map(|at| at + 1);
         let named = text.split_once('=').filter(|(option, _)| is_name(option)).map(|(option, _)| option.len() + 1);
         let from = attached.or(named).unwrap_or(0);
         let before = self.text(word - 1);
@@ -92,7 +93,7 @@ impl ArgvScan {
         }
         let setting = text.get(from..).unwrap_or_default();
         let name = setting.split(['=', ' ']).next().unwrap_or_default();
-        if name.contains(VALUE_MARKER) || row.is_code_setting(name) {
+        if name.contains(VALUE_MARKER) || syntax.is_code_setting(name) {
             self.push(program_scan, word, ArgRole::Setting(from));
         }
     }

@@ -11,9 +11,9 @@ use crate::manifest::{Allow, Grant, PackRef};
 use crate::pack_format::PackGrants;
 use crate::yaml::Spanned;
 
-/// The rights of a pack, and what they are held to.
+/// The grants of a pack, and what they are limited to.
 pub(super) struct ForeignGrants {
-    pub(super) rights: PackGrants,
+    pub(super) pack_grants: PackGrants,
     pub(super) grants: Grants,
     pub(super) sandboxes: Vec<(String, Arc<SandboxRules>)>,
     pub(super) workspace: Option<PathBuf>,
@@ -44,12 +44,12 @@ pub(super) fn read(
     let granted = wanted.iter().filter(|grant| is_there && !is_withheld(grant));
     let names = granted.map(|grant| needs(*grant).to_owned()).collect();
     let grants = importer.grants.restrict(names);
-    let rights = PackGrants {
+    let pack_grants = PackGrants {
         scripts: grants.allows(Grant::Script.as_str()),
         reads: grants.allows(FILES_GRANT) && workspace.is_some(),
         is_withheld: !withheld.is_empty(),
     };
-    ForeignGrants { rights, grants, sandboxes: pack_sandboxes(reference, importer, load_context), workspace }
+    ForeignGrants { pack_grants, grants, sandboxes: pack_sandboxes(reference, importer, load_context), workspace }
 }
 
 /// The grants for which prompts of other programs have a use; an error for each of the others.
