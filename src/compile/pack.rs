@@ -42,7 +42,7 @@ pub struct Pack {
     pub folders: NamedMap<Spanned<FolderSpec>>,
     /// The folder that the client's user works on, `{{workspace}}`.
     pub workspace: PathBuf,
-    /// The time of `fixed_time`, if it stands still.
+    /// The time of `now`, if it stands still.
     pub fixed_time: Option<FixedTime>,
     /// The search path for programs.
     pub search_path: Option<String>,

@@ -118,7 +118,7 @@ pub struct TestEnvironment {
     pub mocked: BTreeMap<String, String>,
     /// The number of the pack that the test is of, which alone has them.
     pub pack: usize,
-    /// The time of `fixed_time`, if it stands still.
+    /// The time of `now`, if it stands still.
     pub fixed_time: Option<FixedTime>,
     /// Whether the other variables of the process are set too.
     pub inherits: bool,
@@ -151,7 +151,7 @@ impl EnvSource {
         matches!(self, EnvSource::Test(test) if test.records_coverage)
     }
 
-    /// The time of `fixed_time`, if it stands still.
+    /// The time of `now`, if it stands still.
     fn now(&self) -> Option<FixedTime> {
         match self {
             EnvSource::Test(test) => test.fixed_time,

@@ -21,7 +21,7 @@ pub(super) struct InPlaceGraph {
 type Weights<'e> = HashMap<&'e SchemaLocation, u64>;
 
 impl InPlaceGraph {
-    /// Adds that `to` applies to the same value as `edges`, by `at` in the root document.
+    /// Adds that `to` applies to the same value as `from`, by `at` in the root document.
     pub(super) fn add(&mut self, from: &SchemaLocation, to: &SchemaLocation, at: String) {
         if !self.edges.contains_key(from) {
             self.order.push(from.clone());
