@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_no_part_of_names() {
+    fn names_do_not_contain_versions() {
         for (name, expected) in
             [("docs-1.2.0", "docs"), ("docs-v2", "docs"), ("docs-main", "docs-main"), ("-1", "-1"), ("v1", "v1")]
         {

@@ -22,7 +22,7 @@ fn tool(name: &str, schema: &str) -> String {
 }
 
 #[test]
-fn each_limit_is_reported_for_its_client_alone() {
+fn each_limit_is_reported_only_for_its_client() {
     let long = "x".repeat(59);
     let object = "{ type: object }";
     let any = "{ type: object, properties: { a: {}, b: {} }, anyOf: [{ required: [a] }, { required: [b] }] }";

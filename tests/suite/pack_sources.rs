@@ -204,7 +204,7 @@ fn assert_refused(repository: &Repository, why: &str) {
 }
 
 #[test]
-fn locked_pack_is_served_from_the_cache_alone() {
+fn locked_pack_is_served_from_the_cache() {
     let upstream = Repository::new(&[("prompts/folio.yaml", PACK), ("prompts/a/b.md", "text"), ("other.md", "x")]);
     let commit = upstream.git(&["rev-parse", "HEAD"]);
     upstream.git(&["tag", "-a", "-m", "x", "v1.2.0"]);
@@ -1059,7 +1059,7 @@ tools:
 }
 
 #[test]
-fn update_to_another_revision_shows_what_is_new_alone() {
+fn update_to_another_revision_shows_only_what_is_new() {
     let upstream = Repository::new(&[("commands/old.md", "!`git status`\n")]);
     upstream.git(&["tag", "v1"]);
     upstream.commit(&[("commands/new.md", "!`git stash drop`\n")]);

@@ -7,8 +7,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::doc_tables::read;
 use crate::harness::{FOLIO_BIN, SESSION_VERSIONS, SESSIONLESS_VERSION, ServeCommand, TestFolder, run_folio};
-use crate::pages::read;
 use crate::tls::Authority;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
