@@ -437,7 +437,10 @@ fn open_nested(
             Some(OpenedPack { reference: reference.clone(), path: path.clone(), folder, display_path, grants: None })
         }
         Err(error) => {
-            compiler.error(Code::NotFound, path.location, error.to_string());
+            let diagnostic = compiler.error(Code::NotFound, path.location, error.to_string());
+            if path.starts_with("~/") {
+                diagnostic.help("`~` is taken as it is written: write an absolute path, or one relative to this file");
+            }
             None
         }
     }

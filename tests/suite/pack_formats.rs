@@ -62,6 +62,15 @@ fn assert_texts(client: &TestClient, expected: &[(&str, Value, &str)]) {
 }
 
 #[test]
+fn secret_of_a_foreign_prompt_needs_no_variable() {
+    let token = format!("ghp_{}", "a".repeat(36));
+    let folder = server_of("format: claude-commands", &[(".claude/commands/a.md", &format!("Use {token}."))]);
+    let ran = run_folio(folder.path(), &["check"]);
+    assert!(ran.out.contains("possible secret") && ran.out.contains("the prompt is served as it is"), "{ran:?}");
+    assert!(!ran.out.contains("declare a variable"), "{ran:?}");
+}
+
+#[test]
 fn claude_commands_are_prompts_with_positions() {
     let folder = server_of(
         "format: claude-commands",
