@@ -205,6 +205,12 @@ const USES_ALL: &[&str] = &[
 
 impl EntryText<'_> {
     fn arguments(&self, arguments: &Arguments, unused: &mut Vec<Unused>) {
+        // What other programs expand is warned of as such.
+        if self.text.contains("$ARGUMENTS")
+            || self.text.contains("$1") && !["{{", "exec:"].iter().any(|part| self.text.contains(part))
+        {
+            return;
+        }
         for (name, argument) in arguments {
             let declared = [self.range_of(argument.location.span()), self.range_of(name.location.span())];
             let mut uses = find_words(self.text, name)

@@ -32,9 +32,13 @@ impl Compiler<'_> {
                 continue;
             }
             let span = self.span_within(text.location, start..start + name.len() + 2);
-            self.warning(Code::Unused, span, format!("`{{{name}}}` is not expanded"))
-                .help(format!("write `{{{{{name}}}}}`"))
-                .suggest(span, format!("{{{{{name}}}}}"));
+            let (meant, is_used) = (format!("{{{{{name}}}}}"), names_in_tags(text, name));
+            let diagnostic = self.warning(Code::Unused, span, format!("`{{{name}}}` is not expanded"));
+            if is_used {
+                diagnostic.help(format!("did you mean `{meant}`?")).suggest(span, meant);
+            } else {
+                diagnostic.help(format!("write `{meant}`")).fix(span, meant);
+            }
         }
     }
 
@@ -80,6 +84,16 @@ impl Compiler<'_> {
         let tag = text.get(start..end)?.to_owned();
         Some((self.span_within(text.location, start..end), tag))
     }
+}
+
+/// Whether a text uses a name as a template does, so that in single braces it may be meant as it is written.
+fn names_in_tags(text: &str, name: &str) -> bool {
+    let tags = text.split("{{").skip(1).filter_map(|rest| rest.split_once("}}"));
+    tags.into_iter().any(|(tag, _)| tag.split(|letter: char| !is_name_char(letter)).any(|word| word == name))
+}
+
+fn is_name_char(letter: char) -> bool {
+    letter.is_alphanumeric() || letter == '_'
 }
 
 /// Whether an error is about a variable of this name.

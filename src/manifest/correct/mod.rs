@@ -8,9 +8,11 @@ mod action;
 mod argument;
 mod below;
 mod call;
+mod comment;
 mod entry;
 mod expectation;
 mod indentation;
+mod interpreter;
 mod json_schema;
 mod kind;
 mod layout;
@@ -20,7 +22,9 @@ mod pack;
 mod prompt_keys;
 mod question;
 mod request;
+mod runner_step;
 mod script;
+mod section;
 mod text;
 mod top_level;
 
@@ -39,7 +43,9 @@ pub fn reshape_entries(document: &mut Document, report: &mut Report) {
 /// Reads the front matter of a prompt file.
 pub fn reshape_prompt(document: &mut Document, report: &mut Report) {
     let root = document.root();
-    Corrector { document, report }.entry(root, MapKind::Prompt);
+    let mut corrector = Corrector { document, report };
+    corrector.cut_texts(root);
+    corrector.entry(root, MapKind::Prompt);
 }
 
 struct Corrector<'a> {
@@ -59,6 +65,7 @@ struct Correction {
 
 impl Corrector<'_> {
     fn manifest(&mut self, root: NodeId) {
+        self.cut_texts(root);
         self.indentation(root);
         self.top_level(root);
         self.each(root, "server", |reshaper, value| reshaper.text_as_key(value, "name"));
@@ -66,6 +73,7 @@ impl Corrector<'_> {
             reshaper.assignments(value);
             reshaper.named_list_as_map(value, "env");
         });
+        self.each(root, "skills", |reshaper, value| reshaper.text_as_key(value, "dir"));
         self.each(root, "packs", Corrector::packs);
         self.each(root, "folders", Corrector::folder_list);
         self.each(root, "tests", |reshaper, tests| {
@@ -74,6 +82,7 @@ impl Corrector<'_> {
             }
         });
         for kind in [MapKind::Prompt, MapKind::Tool, MapKind::Resource] {
+            self.section_path(root, kind);
             self.each(root, kind.section(), |reshaper, entries| {
                 reshaper.texts_as_map(entries, kind);
                 reshaper.named_list_as_map(entries, kind.section());
@@ -97,17 +106,20 @@ impl Corrector<'_> {
             MapKind::Tool => self.tool_keys(entry),
             _ => {}
         }
-        let written = ["arguments", "parameters", "params", "args", "inputs", "variables", "vars"];
-        let arguments = written.into_iter().find(|key| self.document.entry_of(entry, key).is_some());
-        self.each(entry, arguments.unwrap_or("arguments"), |reshaper, arguments| {
-            reshaper.named_list_as_map(arguments, "arguments");
-            reshaper.json_schema(arguments);
-            for argument in reshaper.document.entries_of(arguments).unwrap_or_default() {
-                reshaper.argument(argument);
+        self.schema_keys(entry, kind);
+        if let Some(arguments) = self.arguments_key(entry, kind) {
+            let before = self.report.diagnostics().len();
+            self.parameter_list(arguments.value);
+            self.named_list_as_map(arguments.value, "arguments");
+            self.json_schema(arguments.value);
+            self.required_among_arguments(arguments.value);
+            for argument in self.document.entries_of(arguments.value).unwrap_or_default() {
+                self.named_argument(arguments.value, argument);
             }
-        });
+            self.rename_with_value(entry, arguments, before);
+        }
         self.each(entry, "messages", Corrector::messages);
-        if !is_moved {
+        if !is_moved && !self.steps_of_runner(entry) {
             self.nested_in_run(entry, kind);
             self.each(entry, "run", Corrector::run);
         }

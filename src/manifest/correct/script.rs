@@ -92,6 +92,9 @@ impl Corrector<'_> {
             "python" => "python3",
             other => other,
         };
+        if key != "shell" && self.interpreter_key(step, shell, name) {
+            return;
+        }
         self.command_key(step, shell, name);
     }
 
@@ -134,7 +137,7 @@ impl Corrector<'_> {
         self.replace_entry(step, written, meant);
     }
 
-    fn remove_entry(&mut self, map: NodeId, removed: Entry) {
+    pub(super) fn remove_entry(&mut self, map: NodeId, removed: Entry) {
         let mut entries = self.document.entries_of(map).unwrap_or_default();
         entries.retain(|entry| entry.key != removed.key);
         let node = self.document.add_map(entries, self.span(map));
@@ -142,7 +145,7 @@ impl Corrector<'_> {
     }
 
     /// A script with a shell and no text, from which no error follows.
-    fn empty_script(&mut self, at: Span) -> NodeId {
+    pub(super) fn empty_script(&mut self, at: Span) -> NodeId {
         let [shell_key, shell, text_key, text] =
             ["shell", "sh", "text", ""].map(|text| self.document.add_string(text, at));
         self.document.add_map(vec![Entry { key: shell_key, value: shell }, Entry { key: text_key, value: text }], at)

@@ -132,7 +132,7 @@ impl<'s> Cursor<'s> {
                 "mismatched braces: `{{` must be closed with `}}`"
             },
         );
-        if tag.contains('\n') { error } else { error.help(format!("write `{tag}}}`")).replacement(format!("{tag}}}")) }
+        if tag.contains('\n') { error } else { error.help(format!("write `{tag}}}`")).certain(format!("{tag}}}")) }
     }
 
     /// Skips an invalid tag: past its `}}`, or to the next tag.
