@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::Compiler;
+use super::placeholder::names_in_tags;
 use crate::diagnostic::Code;
 use crate::template::{TemplateError, TemplateSpan};
 use crate::value_types::is_identifier;
@@ -22,11 +23,12 @@ struct ForeignArgument {
 impl Compiler<'_> {
     /// Warns of what commands and editors expand in the text of a prompt.
     pub(super) fn warn_foreign_arguments(&mut self, text: &Spanned<String>) {
-        if !text.contains(['$', '!']) || self.is_command_file(text) {
+        if !text.contains(['$', '!', '%', '<']) || self.is_command_file(text) {
             return;
         }
         let mut found = self.all_arguments(text);
         found.extend(command_outputs(text));
+        found.extend(self.argument_names().iter().flat_map(|name| placeholders(text, name)));
         found.extend(self.positions(text));
         found.extend(self.editor_variables(text));
         for ForeignArgument { range, help, replacement } in found {
@@ -158,6 +160,38 @@ impl Compiler<'_> {
         }
         errors
     }
+}
+
+/// `$name`, `<name>`, `%name%`, `%(name)s`, `<%= name %>` and `${args.name}` of an argument that the text does not use.
+fn placeholders(text: &str, name: &str) -> Vec<ForeignArgument> {
+    if names_in_tags(text, name) {
+        return Vec::new();
+    }
+    let meant = format!("{{{{{name}}}}}");
+    let closing = format!("</{name}>");
+    let forms = [
+        format!("${name}"),
+        format!("<{name}>"),
+        format!("%{name}%"),
+        format!("%({name})s"),
+        format!("<%= {name} %>"),
+        format!("<%={name}%>"),
+        format!("${{args.{name}}}"),
+    ];
+    let mut found = Vec::new();
+    for form in forms.iter().filter(|form| !(form.starts_with('<') && text.contains(&closing))) {
+        for (start, _) in text.match_indices(form.as_str()) {
+            let range = start..start + form.len();
+            let next = text.get(range.end..).and_then(|rest| rest.chars().next());
+            let goes_on = form.ends_with(name) && next.is_some_and(|next| next.is_alphanumeric() || next == '_');
+            let is_escaped = text.get(..start).is_some_and(|before| before.ends_with(['\\', '$']));
+            if !goes_on && !is_escaped {
+                let help = format!("write `{meant}`");
+                found.push(ForeignArgument { range, help, replacement: Some(meant.clone()) });
+            }
+        }
+    }
+    found
 }
 
 /// `` !`git diff` ``.

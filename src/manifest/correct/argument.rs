@@ -1,7 +1,7 @@
 //! Arguments, and keys of their schemas, as other formats write them.
 
 use super::text::{flow_scalar, scalar};
-use super::{Correction, Corrector};
+use super::{Correction, Corrector, type_expression};
 use crate::diagnostic::{Code, Span, quote_names};
 use crate::value_types::is_identifier;
 use crate::yaml::{Entry, NodeId};
@@ -78,10 +78,25 @@ impl Corrector<'_> {
             Some(name) => self.argument_as(value, ("type", name.into()), is_certain),
             None if text == "required" => self.argument_as(value, ("required", true.into()), true),
             None if text == "optional" => self.argument_as(value, ("required", false.into()), true),
+            None if self.type_expression(value, &text) => {}
             None if names_file(&text) => self.wrap(value, "default", false),
             None if self.typed_description(value, &text) => {}
             None => self.wrap(value, "description", false),
         }
+    }
+
+    /// `string[]` and `low | high`.
+    fn type_expression(&mut self, node: NodeId, text: &str) -> bool {
+        let Some(found) = type_expression::read(text) else { return false };
+        let span = self.span(node);
+        let kind = found.kind.map(|kind| {
+            let [key, value] = ["type", kind].map(|text| self.document.add_string(text, span));
+            Entry { key, value }
+        });
+        let map = self.document.add_map(kind.into_iter().collect(), span);
+        let correction = Correction { text: format!("{{ {} }}", found.text), is_certain: true, node: map };
+        self.replace(node, "a map", correction);
+        true
     }
 
     /// `string, the person`, as dotprompt has it.

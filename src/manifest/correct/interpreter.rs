@@ -11,6 +11,9 @@ use crate::yaml::{Entry, NodeId};
 /// The extensions of files that are programs.
 const PROGRAM_FILES: &[&str] = &["py", "js", "mjs", "cjs", "ts", "sh", "bash", "zsh", "ps1"];
 
+/// Programs that have no code as an argument.
+const PROGRAMS: &[&str] = &["npx", "npm", "uvx", "uv", "deno", "bun", "ruby", "git", "make", "curl", "cargo", "go"];
+
 /// The flags for code as an argument.
 const CODE_FLAGS: &[(&str, &str)] = &[("python3", "-c"), ("node", "-e")];
 
@@ -54,8 +57,9 @@ impl Corrector<'_> {
         let split = words(&text).filter(|_| !text.contains('\n'));
         let is_file = split.as_ref().and_then(|words| words.first()).is_some_and(|word| is_program_file(word));
         let flag = CODE_FLAGS.iter().find(|(name, _)| *name == interpreter).map(|(_, flag)| *flag);
+        let is_program = PROGRAMS.contains(&interpreter);
         let elements: Vec<String> = match (split, flag) {
-            (Some(split), _) if is_file => [interpreter.to_owned()].into_iter().chain(split).collect(),
+            (Some(split), _) if is_file || is_program => [interpreter.to_owned()].into_iter().chain(split).collect(),
             (Some(split), None) if has_arguments => split,
             (_, Some(flag)) if has_arguments && !text.contains(['\n', '{']) => {
                 vec![interpreter.to_owned(), flag.to_owned(), text]

@@ -11,6 +11,8 @@ mod call;
 mod comment;
 mod entry;
 mod expectation;
+mod foreign_file;
+mod foreign_tool;
 mod indentation;
 mod interpreter;
 mod json_schema;
@@ -27,6 +29,7 @@ mod script;
 mod section;
 mod text;
 mod top_level;
+mod type_expression;
 
 use crate::diagnostic::{Code, Diagnostic, Report, Span};
 use crate::yaml::{Document, Entry, NodeId};
@@ -65,6 +68,7 @@ struct Correction {
 
 impl Corrector<'_> {
     fn manifest(&mut self, root: NodeId) {
+        self.foreign_file(root);
         self.cut_texts(root);
         self.indentation(root);
         self.top_level(root);
@@ -85,10 +89,13 @@ impl Corrector<'_> {
             self.section_path(root, kind);
             self.each(root, kind.section(), |reshaper, entries| {
                 reshaper.texts_as_map(entries, kind);
+                reshaper.function_list(entries);
                 reshaper.named_list_as_map(entries, kind.section());
                 for entry in reshaper.document.entries_of(entries).unwrap_or_default() {
-                    if kind == MapKind::Prompt {
-                        reshaper.prompt_text(entry.value);
+                    match kind {
+                        MapKind::Prompt => reshaper.prompt_text(entry.value),
+                        MapKind::Tool => reshaper.tool_text(entry.value),
+                        _ => {}
                     }
                     reshaper.entry(entry.value, kind);
                 }
@@ -99,6 +106,9 @@ impl Corrector<'_> {
     /// A prompt, a tool or a resource.
     fn entry(&mut self, entry: NodeId, kind: MapKind) {
         self.argument_indentation(entry, kind);
+        if kind == MapKind::Tool {
+            self.foreign_tool(entry);
+        }
         let is_moved = self.actions_in_entry(entry, kind);
         self.content_keys(entry, kind);
         match kind {

@@ -88,6 +88,10 @@ impl Corrector<'_> {
             "uses" if is_action => 2,
             "with" if is_action => 1,
             "name" => 1,
+            "loop" | "with_items" => {
+                1 + usize::from(self.raw(step).contains("{{item") || self.raw(step).contains("{{ item"))
+            }
+            "run" if self.document.entry_of(entry.value, "command").is_some() => 2,
             "run" => usize::from(self.document.string_of(entry.value).is_some()),
             key if MODULE_KEYS.contains(&key) => 1,
             key if key.split('.').count() > 2 => 2,
@@ -109,6 +113,10 @@ impl Corrector<'_> {
         let known = struct_keys::<crate::action::Step>();
         let mut meant = MeantStep { text: None, remark: String::new(), id: None, is_whole: true };
         let mut parts: Vec<String> = Vec::new();
+        if let Some(text) = self.document.scalar_of(step) {
+            meant.is_whole = false;
+            meant.remark = format!("nothing here is like `{text}`");
+        }
         for entry in self.document.entries_of(step).unwrap_or_default() {
             let key = self.document.key_text(entry.key);
             let value = self.document.scalar_of(entry.value).map(str::to_owned);
@@ -120,6 +128,7 @@ impl Corrector<'_> {
                 }
                 ("working-directory" | "chdir", Some(folder)) => parts.push(format!("cwd: {}", scalar(&folder))),
                 ("continue-on-error" | "ignore_errors", Some(_)) => parts.push("onFail: continue".to_owned()),
+                ("loop" | "with_items", Some(list)) => parts.push(format!("each: {}", scalar(&list))),
                 _ if self.command_of(entry).is_some() => {
                     let (text, is_whole) = self.command_of(entry).unwrap_or_default();
                     meant.is_whole &= is_whole;
@@ -141,6 +150,11 @@ impl Corrector<'_> {
                             format!("nothing here is like `{key}`: write a program, or `http`, `file`, `log`");
                     }
                 }
+            }
+        }
+        if parts.iter().any(|part| part.starts_with("each: ")) {
+            for part in parts.iter_mut().chain(&mut meant.text) {
+                *part = part.replace("{{item", "{{this").replace("{{ item", "{{ this");
             }
         }
         parts.splice(0..0, meant.text.take());

@@ -18,7 +18,10 @@ const TEXT_KEYS: &[&str] = &["run", "script", "command", "code", "source", "inli
 const NO_SHELL_HELP: &str = "`exec` runs without a shell, and `script: { shell: sh, text: … }` with one";
 
 /// Shells that elsewhere are a key with the command.
-const SHELL_KEYS: &[&str] = &["shell", "bash", "sh", "zsh", "python", "python3", "node", "pwsh"];
+const SHELL_KEYS: &[&str] = &[
+    "shell", "bash", "sh", "zsh", "python", "python3", "node", "pwsh", "npx", "npm", "uvx", "uv", "deno", "bun",
+    "ruby", "git", "make", "curl", "cargo", "go",
+];
 
 impl Corrector<'_> {
     /// `name: Test` and `run: npm test` in a step, and `uri: { url: … }`.

@@ -12,7 +12,9 @@ impl Corrector<'_> {
     /// Reads a path, a glob, or a list of globs, as no entries.
     pub(super) fn section_path(&mut self, root: NodeId, kind: MapKind) {
         let Some(section) = self.document.entry_of(root, kind.section()) else { return };
-        let Some(path) = self.path_text(section.value) else { return };
+        let Some(path) = self.path_text(section.value).filter(|_| !self.raw(section.value).starts_with('!')) else {
+            return;
+        };
         let is_folder = !Globs::is_glob(&path) && !names_file(&path);
         let include = match (is_folder, kind) {
             (false, _) => path.clone(),
