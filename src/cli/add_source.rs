@@ -78,7 +78,7 @@ pub(super) fn locate(arguments: &AddArgs, project: &PackProject<'_>) -> anyhow::
             "`NAME` is for repositories and archives\nhelp: add the skill or plugin of a folder by its path"
         );
         let folder = PathBuf::from(written).join(arguments.path.as_deref().unwrap_or_default());
-        return folder_below(&folder, project).map(NewSource::Folder);
+        return folder_path(&folder, project).map(NewSource::Folder);
     }
     let written = WrittenSource::parse(written);
     let (rev, path) = (arguments.rev.clone().or(written.rev), arguments.path.clone().or(written.path));
@@ -192,20 +192,25 @@ fn without_version(name: &str) -> &str {
     }
 }
 
-/// The path of a folder from that of the manifest.
-fn folder_below(folder: &Path, project: &PackProject<'_>) -> anyhow::Result<String> {
+/// The path of a folder as a manifest names it: as it is written if it is absolute and not below the manifest, else from there.
+fn folder_path(folder: &Path, project: &PackProject<'_>) -> anyhow::Result<String> {
     let real = |path: &Path| fs::canonicalize(path).with_context(|| format!("cannot read `{}`", path.display()));
-    let (folder, root) = (real(folder)?, real(project.place.path())?);
-    let Ok(below) = folder.strip_prefix(&root) else {
-        let shown = folder.display();
-        let help = match folder.join(".git").exists() {
-            true => format!("add the repository by its URL: `folio add file://{shown}`"),
-            false => format!("move the manifest above it, or add an archive of it: `tar czf pack.tar.gz -C {shown} .`"),
-        };
-        bail!("`{shown}` is not below the folder of the manifest\nhelp: {help}");
+    let (real_folder, root) = (real(folder)?, real(project.place.path())?);
+    ensure!(real_folder != root, "a manifest cannot be a pack of itself");
+    let path = match real_folder.strip_prefix(&root) {
+        Ok(below) => below.to_owned(),
+        Err(_) if folder.is_absolute() => folder.components().collect(),
+        Err(_) => path_between(&root, &real_folder),
     };
-    ensure!(!below.as_os_str().is_empty(), "a manifest cannot be a pack of itself");
-    below.to_str().map(str::to_owned).context("its path is not UTF-8")
+    path.to_str().map(str::to_owned).context("its path is not UTF-8")
+}
+
+/// The path that leads from one folder to another, both without links.
+fn path_between(from: &Path, to: &Path) -> PathBuf {
+    let shared = from.ancestors().find(|outer| to.starts_with(outer)).unwrap_or(Path::new("/"));
+    let below = |path: &Path| path.strip_prefix(shared).map(Path::to_owned).unwrap_or_default();
+    let up = below(from).components().map(|_| "..").collect::<PathBuf>();
+    up.join(below(to))
 }
 
 /// A repository as people write it.
@@ -339,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_no_part_of_names() {
+    fn names_do_not_contain_versions() {
         for (name, expected) in
             [("docs-1.2.0", "docs"), ("docs-v2", "docs"), ("docs-main", "docs-main"), ("-1", "-1"), ("v1", "v1")]
         {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail, ensure};
 
-use super::environment::environment;
+use super::env_pair::environment;
 use super::request::{build_runtime, new_world};
 use super::text_file::write_text;
 use super::{Exit, Output};

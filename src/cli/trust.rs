@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::pack_acts::{PackGrantUses, is_grant};
+use super::pack_grant_uses::{PackGrantUses, is_grant};
 use super::pack_project::{PackProject, PacksToResolve, print_failure};
 use super::text_prompt::{ask, can_ask};
 use super::{Exit, Output, TrustArgs};

@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use similar::TextDiff;
 
 use super::new::Target;
-use super::pack_acts::PackGrantUses;
+use super::pack_grant_uses::PackGrantUses;
 use super::pack_project::{PackProject, PacksToResolve, is_within, print_failure};
 use super::{Exit, Output, UpdateArgs};
 use crate::compile::FileBuffers;

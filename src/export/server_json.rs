@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_no_ranges() {
+    fn versions_are_not_ranges() {
         for version in ["1.0.2", "2.1.0-alpha+1", "1.10", "2026-01-02"] {
             assert_eq!(check_version(version), Ok(version));
         }

@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn drives_are_no_folders() {
+    fn drive_letters_are_not_folders() {
         for path in ["C:/x", "c:x", "../x", "/x", "a\\b"] {
             assert_eq!(ArchivePaths::default().add(path), Err(TreeError::Path { path: path.to_owned() }));
         }

@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn listing_has_regular_files_alone() {
+    fn listing_has_only_regular_files() {
         let files = listed(&[
             "100644 blob 11       4\ta.md",
             "100755 blob 12     400\tb c.sh",

@@ -42,7 +42,7 @@ mod tests {
     use super::is_hidden;
 
     #[test]
-    fn what_is_not_shown_is_hidden() {
+    fn invisible_characters_are_detected() {
         for hidden in ['\u{e0041}', '\u{e0100}', '\u{200b}', '\u{202e}', '\u{2066}', '\u{2063}', '\u{3164}'] {
             assert!(is_hidden(hidden), "{}", hidden.escape_unicode());
         }

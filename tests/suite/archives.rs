@@ -251,7 +251,7 @@ fn assert_files(archive: &[u8], names: &[&str]) -> String {
 }
 
 #[test]
-fn locked_archive_is_served_from_the_cache_alone() {
+fn locked_archive_is_served_from_the_cache() {
     let files = [("docs-1.2.0/prompts/folio.yaml", PACK), ("docs-1.2.0/prompts/a/b.md", "text"), ("docs-1.2.0/x", "x")];
     let plain = TestFolder::new(&[("folio.yaml", PACK), ("a/b.md", "text")]);
     let lines = "find . -type f | sed 's,^./,,' | LC_ALL=C sort | xargs sha256sum | sha256sum";
@@ -821,7 +821,7 @@ fn bytes_of_an_archive_are_those_that_were_sent() {
 }
 
 #[test]
-fn redirects_lead_to_https_alone() {
+fn redirects_lead_only_to_https() {
     let server = Server::start();
     let archive = Tar::of(&[("folio.yaml", PACK)]).gz();
     server.set("/real", Answer::Bytes(archive.clone()));
@@ -849,7 +849,7 @@ fn redirects_lead_to_https_alone() {
 }
 
 #[test]
-fn archive_of_a_foreign_pack_comes_from_public_hosts_alone() {
+fn foreign_pack_archive_is_fetched_only_from_public_hosts() {
     let server = Server::start();
     server.set("/in.zip", Answer::Bytes(zip_of(&[("folio.yaml", PACK)])));
     let inner = format!("url: \"{}\", sha256: {}", server.url("/in.zip"), sha256(&zip_of(&[("folio.yaml", PACK)])));

@@ -330,7 +330,7 @@ fn server_that_needs_other_files_is_not_exported() {
 }
 
 #[test]
-fn export_overwrites_nothing_that_it_was_not_told_to() {
+fn export_overwrites_only_with_force() {
     let desk = desk();
     desk.folder.write("out/desk.mcpb", "mine");
     assert!(desk.fail(&MCPB).contains("is there already\nhelp: overwrite it with `--force`"));
@@ -479,7 +479,7 @@ fn server_json_follows_the_schema_of_registries() {
 }
 
 #[test]
-fn server_json_that_no_registry_takes_is_refused() {
+fn server_json_that_registries_reject_is_refused() {
     let desk = desk();
     // Without `--name` it is that of the server.
     let own = desk.run(&["export", "server.json"]);

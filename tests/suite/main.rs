@@ -11,13 +11,13 @@
     missing_docs
 )]
 
-mod acceptance;
+mod serving_checks;
 mod api;
 mod bridge;
 mod check;
 mod check_formats;
 mod harness;
-mod pages;
+mod doc_tables;
 
 mod archives;
 mod architecture;
@@ -83,10 +83,10 @@ mod shutdown;
 mod skills;
 mod sse;
 mod suggested_fixes;
-mod mistakes;
+mod documented_mistakes;
 mod multipart;
 mod manifest_tests;
-mod names;
+mod entry_names;
 mod new;
 mod notifications;
 mod numbers;

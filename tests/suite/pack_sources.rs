@@ -113,6 +113,10 @@ impl Desk {
         desk
     }
 
+    fn manifest(&self) -> String {
+        fs::read_to_string(self.folder.join("folio.yaml")).unwrap()
+    }
+
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(FOLIO_BIN);
         command.args(arguments).current_dir(self.folder.path()).env("FOLIO_CACHE", self.folder.join("cache"));
@@ -207,7 +211,7 @@ fn assert_refused(repository: &Repository, why: &str) {
 }
 
 #[test]
-fn locked_pack_is_served_from_the_cache_alone() {
+fn locked_pack_is_served_from_the_cache() {
     let upstream = Repository::new(&[("prompts/folio.yaml", PACK), ("prompts/a/b.md", "text"), ("other.md", "x")]);
     let commit = upstream.git(&["rev-parse", "HEAD"]);
     upstream.git(&["tag", "-a", "-m", "x", "v1.2.0"]);
@@ -701,13 +705,30 @@ fn folder_is_added_by_its_path() {
     desk.folder.write("packs/Re View/folio.yaml", PACK);
     let said = desk.ok(&["add", "./packs/Re View", "--allow", "exec"]);
     assert!(said.contains("added pack `re-view` to folio.yaml: 1 prompt, 1 tool"), "{said}");
-    let manifest = fs::read_to_string(desk.folder.join("folio.yaml")).unwrap();
+    let manifest = desk.manifest();
     assert_eq!(manifest, format!("{COMMENTED}packs:\n  re-view:\n    path: \"packs/Re View\"\n    allow: [exec]\n"));
     assert!(!desk.folder.join("folio.lock").exists(), "a pack by path has no lock");
     let inner = desk.run(&["add", "Re View", "--as", "other", "-f", ".."]);
     assert_eq!(inner.code, Some(2), "{inner:?}");
-    assert!(desk.fail(&["add", "/tmp"]).contains("is not below the folder of the manifest"));
     assert!(desk.fail(&["add", "."]).contains("cannot be a pack of itself"));
+}
+
+#[test]
+fn folder_outside_is_added_by_its_path() {
+    let shared = TestFolder::new(&[("commands/fix.md", "Fix it."), ("commands/deep/ask.md", "Ask.")]);
+    let desk = Desk::of(COMMENTED);
+    let absolute = shared.join("commands");
+    let absolute = absolute.to_str().unwrap();
+    let said = desk.ok(&["add", absolute, "--as", "mine", "--format", "claude-commands"]);
+    assert!(said.contains("added pack `mine` to folio.yaml: 2 prompts"), "{said}");
+    assert!(desk.manifest().contains(&format!("path: \"{absolute}\"\n")), "{}", desk.manifest());
+    desk.ok(&["remove", "mine"]);
+    let up = desk.folder.path().components().skip(1).map(|_| "../").collect::<String>();
+    let relative = format!("{up}{}", absolute.trim_start_matches('/'));
+    desk.ok(&["add", &relative, "--as", "mine", "--format", "claude-commands"]);
+    let written = desk.manifest();
+    assert!(written.contains("path: \"../") && !written.contains("../../../"), "{written}");
+    assert!(desk.ok(&["list"]).contains("mine-deep-ask"));
 }
 
 #[test]
@@ -1107,7 +1128,7 @@ tools:
 }
 
 #[test]
-fn update_to_another_revision_shows_what_is_new_alone() {
+fn update_to_another_revision_shows_only_what_is_new() {
     let upstream = Repository::new(&[("commands/old.md", "!`git status`\n")]);
     upstream.git(&["tag", "v1"]);
     upstream.commit(&[("commands/new.md", "!`git stash drop`\n")]);

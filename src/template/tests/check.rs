@@ -115,7 +115,7 @@ fn partial_is_checked_per_use() {
 }
 
 #[test]
-fn faulty_partial_is_reported_once_and_stays_known() {
+fn invalid_partial_is_reported_once_and_stays_known() {
     let partials = [("bad", "{{#if x}}"), ("typo", "{{uper x}}"), ("good", "ok")];
     let owned = partials.map(|(name, text)| (name.to_owned(), text.to_owned()));
     let (engine, errors) = Engine::new(owned);
