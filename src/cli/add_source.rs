@@ -67,13 +67,16 @@ fn last_name(path: &str) -> &str {
 pub(super) fn locate(arguments: &AddArgs, project: &PackProject<'_>) -> anyhow::Result<NewSource> {
     let written = arguments.source.as_str();
     if let Some(url) = archive_url(arguments)? {
-        ensure!(arguments.rev.is_none(), "`--rev` is for repositories, and `{}` is an archive", one_line(written));
+        ensure!(arguments.rev.is_none(), "`--rev` is for repositories, but `{}` is an archive", one_line(written));
         return NewArchive::open(url, arguments, project)?.locate(arguments, project);
     }
     let is_folder = written.starts_with(['.', '/', '~']) || (!written.contains("://") && Path::new(written).is_dir());
     if is_folder {
-        ensure!(arguments.rev.is_none(), "`--rev` is for repositories, and `{}` is a folder", one_line(written));
-        ensure!(arguments.name.is_none(), "a skill or a plugin of a folder is added by its path");
+        ensure!(arguments.rev.is_none(), "`--rev` is for repositories, but `{}` is a folder", one_line(written));
+        ensure!(
+            arguments.name.is_none(),
+            "`NAME` is for repositories and archives\nhelp: add the skill or plugin of a folder by its path"
+        );
         let folder = PathBuf::from(written).join(arguments.path.as_deref().unwrap_or_default());
         return folder_path(&folder, project).map(NewSource::Folder);
     }
@@ -291,8 +294,11 @@ fn find_named(name: &str, listing: &PackListing<'_>) -> anyhow::Result<FoundPack
             let skills = folders.map(|folder| folder.rsplit('/').next().unwrap_or(folder).to_owned());
             let known: Vec<String> =
                 plugins.iter().map(|plugin| plugin.name.clone()).chain(skills).take(MAX_SHOWN).collect();
-            let help =
-                if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", quote_names(&known)) };
+            let help = if known.is_empty() {
+                "it has no plugins or skills".to_owned()
+            } else {
+                format!("it has {}", quote_names(&known))
+            };
             bail!("no plugin or skill `{}` in {}\nhelp: {help}", one_line(name), listing.place)
         }
         several => bail!("several skills `{}`\nhelp: choose one with `--path`: {}", one_line(name), several.join(", ")),
@@ -307,14 +313,18 @@ fn place_of(plugin: &Plugin, marketplace: &str) -> anyhow::Result<FoundPack> {
             let is_local = |url: &str| url.starts_with("file:");
             ensure!(
                 !is_local(url) || is_local(marketplace),
-                "plugin `{}` of a marketplace elsewhere is on this machine: `{}`",
+                "plugin `{}` of a remote marketplace is on this machine: `{}`",
                 one_line(&plugin.name),
                 one_line(url)
             );
             GitSource::new(url, rev.as_deref(), path.as_deref()).map(FoundPack::Repository).map_err(explain)
         }
         PluginSource::Other(kind) => {
-            bail!("plugin `{}` is not in a repository: its source is `{}`", one_line(&plugin.name), one_line(kind))
+            bail!(
+                "plugin `{}` cannot be added: its source is `{}`, not a repository",
+                one_line(&plugin.name),
+                one_line(kind)
+            )
         }
     }
 }
