@@ -29,7 +29,7 @@ const PROMPTS: usize = 10_000;
 const ROUNDS: usize = 15;
 
 /// For how long the watch waits after the last change.
-const QUIET_PERIOD: Duration = Duration::from_millis(100);
+const QUIET_PERIOD: Duration = Duration::from_millis(50);
 
 fn main() {
     println!("{PROMPTS} prompts, median, in ms");

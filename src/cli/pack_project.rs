@@ -9,7 +9,7 @@ use anyhow::{Context, bail, ensure};
 
 use super::env_pair::environment;
 use super::request::{build_runtime, new_world};
-use super::text_file::write_text;
+use super::text_file::{create_text, replace_text};
 use super::{Exit, Output};
 use crate::catalog::build;
 use crate::compile::FileBuffers;
@@ -20,7 +20,7 @@ use crate::pack_source::{
     PackLock, PackSource, PackTree, RepositoryListing, archive_sha256, fetch_pack, list_repository, remote_commit,
     suspicious_files, unpack_archive,
 };
-use crate::world::RealWorld;
+use crate::world::{ProxyVariables, RealWorld};
 
 /// How many names a message shows.
 const MAX_SHOWN: usize = 10;
@@ -30,6 +30,8 @@ pub(super) struct PackProject<'o> {
     pub(super) place: ManifestLocation,
     /// The lock as it is on disk.
     pub(super) lock: PackLock,
+    /// Its text without a byte order mark, if there is one.
+    lock_text: Option<String>,
     pub(super) cache: PackCache,
     world: RealWorld,
     runtime: tokio::runtime::Runtime,
@@ -69,11 +71,12 @@ impl<'o> PackProject<'o> {
     /// It cannot be read, or the lock is invalid.
     pub(super) fn open(path: &Path, output: &'o Output) -> anyhow::Result<PackProject<'o>> {
         let place = ManifestLocation::resolve(path)?;
-        let lock = read_lock(&place.path().join(LOCK_NAME), output)?;
+        let (lock, lock_text) = read_lock(&place.path().join(LOCK_NAME), output)?;
         let cache = PackCache::locate(|name| std::env::var_os(name));
         let cache = cache.context("no folder for the cache of packs\nhelp: set FOLIO_CACHE to a folder")?;
-        let (world, runtime, downloads) = (new_world(), build_runtime()?, ArchiveDownloads::default());
-        Ok(PackProject { place, lock, cache, world, runtime, downloads, output })
+        let proxies = ProxyVariables::read(|name| std::env::var(name).ok());
+        let (world, runtime, downloads) = (new_world(), build_runtime()?, ArchiveDownloads::new(proxies));
+        Ok(PackProject { place, lock, lock_text, cache, world, runtime, downloads, output })
     }
 
     /// Loads the manifest with a lock, and with texts in the place of files.
@@ -132,8 +135,12 @@ impl<'o> PackProject<'o> {
     ) -> anyhow::Result<LockedPack> {
         let same = known.filter(|known| known.source == wanted.source);
         let Some(same) = same else {
-            let why = if known.is_none() { "it is not in" } else { "it is from elsewhere in" };
-            ensure!(!matches!(to_resolve, PacksToResolve::Nothing), "{why} {LOCK_NAME}\nhelp: run `folio lock`");
+            let why = if known.is_none() {
+                format!("it is not in {LOCK_NAME}")
+            } else {
+                format!("{LOCK_NAME} has another source for it")
+            };
+            ensure!(!matches!(to_resolve, PacksToResolve::Nothing), "{why}\nhelp: run `folio lock`");
             // Another release of an archive: what it was granted counts for the same files alone.
             let granted = known.filter(|known| known.source.is_same_place(&wanted.source));
             let granted = granted.and_then(|known| known.granted.clone());
@@ -230,7 +237,7 @@ impl<'o> PackProject<'o> {
         let found = archive_sha256(&bytes);
         ensure!(
             found == source.sha256,
-            "the archive has sha256 {found} and not {}\nhelp: if that is what you want, take it by `folio update {}`",
+            "the archive has sha256 {found} and not {}\nhelp: if you expect the change, run `folio update {}`",
             source.sha256,
             wanted.key
         );
@@ -244,7 +251,7 @@ impl<'o> PackProject<'o> {
             let more = if fetched.skipped.len() > MAX_SHOWN { ", …" } else { "" };
             let names = names.join("`, `");
             let what = fetched.what;
-            self.output.eprint(&format!("warning: pack `{key}`: {what} are left out: `{names}`{more}\n"));
+            self.output.eprint(&format!("warning: pack `{key}`: left out {what}: `{names}`{more}\n"));
         }
         let suspicious = suspicious_files(&fetched.tree);
         for line in suspicious.iter().take(MAX_SHOWN) {
@@ -266,12 +273,16 @@ impl<'o> PackProject<'o> {
     /// Writes the lock, if it is another one.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// The file has changed since it was read, or cannot be written.
     pub(super) fn write_lock(&self, lock: &PackLock) -> anyhow::Result<bool> {
         let path = self.lock_path();
         let is_new = *lock != self.lock || (!lock.packs.is_empty() && !path.exists());
         if is_new {
-            write_text(&path, &lock.to_yaml()).with_context(|| format!("cannot write `{}`", path.display()))?;
+            let written = match &self.lock_text {
+                Some(before) => replace_text(&path, before, &lock.to_yaml()),
+                None => create_text(&path, &lock.to_yaml()),
+            };
+            written.with_context(|| format!("cannot write `{}`", path.display()))?;
         }
         Ok(is_new)
     }
@@ -309,18 +320,22 @@ fn is_unreadable(report: &Report, manifest: crate::diagnostic::FileId) -> bool {
 /// How large a lock may be.
 const MAX_LOCK_BYTES: u64 = 16 << 20;
 
-fn read_lock(path: &Path, output: &Output) -> anyhow::Result<PackLock> {
+/// The lock with its text.
+fn read_lock(path: &Path, output: &Output) -> anyhow::Result<(PackLock, Option<String>)> {
     // A clone may have a link or a pipe in its place.
     let is_file = fs::symlink_metadata(path).map(|found| found.is_file() && found.len() <= MAX_LOCK_BYTES);
     ensure!(is_file.unwrap_or(true), "cannot read `{}`: not a regular file of at most 16 MiB", path.display());
     let text = match fs::read(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(PackLock::default()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((PackLock::default(), None)),
         read => read.with_context(|| format!("cannot read `{}`", path.display()))?,
     };
     let mut report = Report::default();
     let file = crate::yaml::decode(&text, LOCK_NAME, &mut report);
     match file.and_then(|file| PackLock::parse(file, &mut report)) {
-        Some(lock) => Ok(lock),
+        Some(lock) => {
+            let bare = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&text);
+            Ok((lock, Some(String::from_utf8_lossy(bare).into_owned())))
+        }
         None => {
             output.eprint_report(&report);
             bail!("invalid {LOCK_NAME}");
@@ -336,7 +351,7 @@ pub(super) fn differences(lock: &PackLock, uses: &[LockablePack]) -> Vec<String>
         // Whether a pack has this one is known where it is in the cache.
         let outer = key.rsplit_once('/').and_then(|(outer, _)| state(outer));
         let is_known = outer.is_none_or(|outer| outer == PackState::Cached);
-        found.extend(is_known.then(|| format!("{LOCK_NAME} has pack `{key}`, and the manifest has not")));
+        found.extend(is_known.then(|| format!("{LOCK_NAME} has pack `{key}`, but the manifest does not")));
     }
     found
 }

@@ -5,9 +5,17 @@ use std::path::Path;
 
 use anyhow::{Context, ensure};
 
-use crate::files::{OverwritePolicy, WritableFolder};
+use crate::files::{FileError, OverwritePolicy, WritableFolder};
 
 const BYTE_ORDER_MARK: &str = "\u{feff}";
+
+/// Why a file is not written: what is there is not what was read.
+#[derive(Debug, thiserror::Error)]
+#[error("it has changed since it was read")]
+pub(super) struct Changed;
+
+/// How large a text may be.
+const MAX_BYTES: u64 = 64 << 20;
 
 /// Replaces the text of a file. Its byte order mark stays.
 ///
@@ -16,25 +24,44 @@ const BYTE_ORDER_MARK: &str = "\u{feff}";
 pub(super) fn replace_text(path: &Path, before: &str, after: &str) -> anyhow::Result<()> {
     // What a link leads to is changed, not the link.
     let path = fs::canonicalize(path)?;
-    ensure!(!fs::metadata(&path)?.permissions().readonly(), "it is read-only");
-    let now = fs::read_to_string(&path)?;
-    let bare = now.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&now);
-    ensure!(bare == before, "it has changed since it was read");
-    let mark = now.strip_suffix(bare).unwrap_or_default();
-    write(&path, OverwritePolicy::ReplaceUnchanged, &format!("{mark}{after}"))
+    let (folder, name) = split(&path)?;
+    replace_text_in(&folder, &name, before, after)
 }
 
-/// Writes a file, whether or not it is there.
+/// The same in an open folder.
 ///
 /// # Errors
-/// It cannot be written.
-pub(super) fn write_text(path: &Path, text: &str) -> anyhow::Result<()> {
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    write(&path, OverwritePolicy::Replace, text)
+/// It cannot be written, or is not as it was read.
+pub(super) fn replace_text_in(folder: &WritableFolder, name: &str, before: &str, after: &str) -> anyhow::Result<()> {
+    ensure!(folder.info(name)?.mode & 0o222 != 0, "it is read-only");
+    // The text is compared while the folder is locked: another run of folio comes before or after.
+    let written = folder.write(name, OverwritePolicy::ReplaceUnchanged, |old, file| -> anyhow::Result<()> {
+        let now = old.ok_or(Changed)?.read(MAX_BYTES)?;
+        let bare = now.strip_prefix(BYTE_ORDER_MARK.as_bytes()).unwrap_or(&now);
+        ensure!(bare == before.as_bytes(), Changed);
+        file.write_all(now.strip_suffix(bare).unwrap_or_default())?;
+        Ok(file.write_all(after.as_bytes())?)
+    });
+    written.map_err(|error| match error.downcast_ref() {
+        Some(FileError::Changed(_)) => Changed.into(),
+        _ => error,
+    })
 }
 
-fn write(path: &Path, existing: OverwritePolicy, text: &str) -> anyhow::Result<()> {
+/// Makes a file of a text.
+///
+/// # Errors
+/// Something has its name, or it cannot be written.
+pub(super) fn create_text(path: &Path, text: &str) -> anyhow::Result<()> {
+    let (folder, name) = split(path)?;
+    folder.create(&name, None, text.as_bytes()).map_err(|error| match error {
+        FileError::Exists(_) => Changed.into(),
+        other => other.into(),
+    })
+}
+
+/// The folder of a path, and its name.
+pub(super) fn split(path: &Path) -> anyhow::Result<(WritableFolder, String)> {
     let name = path.file_name().and_then(|name| name.to_str()).context("its name is not UTF-8")?;
-    let folder = WritableFolder::open(path.parent().unwrap_or(path))?;
-    folder.write(name, existing, |_, file| -> anyhow::Result<()> { Ok(file.write_all(text.as_bytes())?) })
+    Ok((WritableFolder::open(path.parent().unwrap_or(path))?, name.to_owned()))
 }

@@ -155,6 +155,13 @@ impl HostLayout {
         Value::Object(updated)
     }
 
+    /// Whether an entry has all keys of a new one but for variables, with whatever values.
+    pub fn has_keys_of(&self, entry: &Value, new: &Value) -> bool {
+        let is_variables = |key: &str| self.variables_key() == Some(key) || self.is_names(key);
+        let keys = new.as_object().into_iter().flatten().map(|(key, _)| key.as_str());
+        keys.filter(|key| !is_variables(key)).all(|key| entry.get(key).is_some())
+    }
+
     fn is_names(&self, key: &str) -> bool {
         self.stdio.iter().any(|(known, slot)| *known == key && matches!(slot, Slot::VariableNames))
     }

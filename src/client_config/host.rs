@@ -3,11 +3,14 @@
 //! Checked in November 2026. In the source of the program: goose (its types of extensions). In its own documentation: Zed,
 //! opencode 1 and 2, Windsurf, LibreChat, GitHub Copilot CLI (the variables: in its issues 903 and 1403). From earlier
 //! notes alone: Claude Code, Claude Desktop, Cursor, VS Code, Gemini CLI, Codex. None of the files was read by a host here.
-
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+//!
+//! The folder in which a host starts the servers of a project: in the issues of Zed (35271), Cursor (`${workspaceFolder}` in
+//! its documentation), Claude Code (54786: where it was started), Copilot CLI and opencode (30676). opencode 1.18 refuses
+//! `mcp.servers`, and opencode 2 reads `mcp` too, so that is what a new file gets.
 
 use super::format::ConfigFormat;
+use super::place::{BaseFolder, ConfigPlace};
+use super::project::ProjectPaths;
 use crate::catalog::KnownClient;
 
 /// A client that starts servers.
@@ -20,7 +23,7 @@ pub struct Host {
     /// The same client in the table of what clients do not show.
     pub client: Option<KnownClient>,
     /// What it does not show, where that table does not have it.
-    pub not_shown: Option<&'static str>,
+    pub not_shown: NotShown,
     /// How its files are written.
     pub format: ConfigFormat,
     /// The file of a user.
@@ -29,14 +32,27 @@ pub struct Host {
     pub project: Option<ConfigPlace>,
     /// How entries stand in it.
     pub layout: HostLayout,
-    /// How they did in an earlier version, which a file with such entries keeps.
-    pub earlier_layout: Option<HostLayout>,
+    /// How they do in a later version, in a file that has its section.
+    pub later_layout: Option<HostLayout>,
+    /// How the entries of a project name what is in it.
+    pub project_paths: ProjectPaths,
     /// How an entry refers to a variable.
     pub variables: VariableSyntax,
     /// Whether names of servers may have `_`.
     pub takes_underscore: bool,
     /// What to do so that it sees a new server.
     pub reload: &'static str,
+}
+
+/// What a client does not show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotShown {
+    /// As far as is known, nothing.
+    Nothing,
+    /// Resources.
+    Resources,
+    /// What its documentation does not speak of: prompts and resources.
+    AllButTools,
 }
 
 /// How entries stand in a file.
@@ -99,62 +115,6 @@ pub enum Scope {
     Project,
 }
 
-/// Where a file is.
-#[derive(Debug)]
-pub struct ConfigPlace {
-    /// A variable that names the folder.
-    pub variable: Option<&'static str>,
-    base: BaseFolder,
-    /// The folder below the base.
-    folder: &'static str,
-    /// The names of the file; the first one that exists, else the first.
-    files: &'static [&'static str],
-}
-
-/// What a folder is below.
-#[derive(Debug, Clone, Copy)]
-enum BaseFolder {
-    /// The home folder.
-    Home,
-    /// `$XDG_CONFIG_HOME`, else `~/.config`, on macOS too.
-    Config,
-    /// `~/Library/Application Support` on macOS, `%APPDATA%` on Windows, else as `Config`.
-    Application,
-    /// The current folder.
-    Project,
-}
-
-impl ConfigPlace {
-    const fn new(base: BaseFolder, folder: &'static str, files: &'static [&'static str]) -> ConfigPlace {
-        ConfigPlace { variable: None, base, folder, files }
-    }
-
-    const fn or_in(self, variable: &'static str) -> ConfigPlace {
-        ConfigPlace { variable: Some(variable), ..self }
-    }
-
-    /// The path of the file; `None` without a home folder.
-    pub fn path(&self, variable: &dyn Fn(&str) -> Option<OsString>, project: &Path) -> Option<PathBuf> {
-        let folder_in = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let home = || folder_in("HOME");
-        let config = || folder_in("XDG_CONFIG_HOME").or_else(|| Some(home()?.join(".config")));
-        let base = match self.base {
-            BaseFolder::Home => home(),
-            BaseFolder::Config => config(),
-            BaseFolder::Application if cfg!(target_os = "macos") => Some(home()?.join("Library/Application Support")),
-            BaseFolder::Application if cfg!(windows) => folder_in("APPDATA"),
-            BaseFolder::Application => config(),
-            BaseFolder::Project => Some(project.to_owned()),
-        };
-        let named = self.variable.and_then(folder_in);
-        let folder = named.or_else(|| Some(if self.folder.is_empty() { base? } else { base?.join(self.folder) }))?;
-        let mut paths = self.files.iter().map(|file| folder.join(file));
-        let first = paths.next()?;
-        let exists = |path: &PathBuf| path.symlink_metadata().is_ok();
-        Some(if exists(&first) { first } else { paths.find(exists).unwrap_or(first) })
-    }
-}
-
 impl VariableSyntax {
     /// A reference to a variable.
     pub fn reference(self, name: &str) -> Option<String> {
@@ -196,30 +156,34 @@ impl Host {
 
     /// How the entries of a file stand in it.
     pub fn layout_of(&self, file: &serde_json::Value) -> &HostLayout {
-        let earlier = self.earlier_layout.as_ref().filter(|earlier| {
-            let section = earlier.section.iter().try_fold(file, |value, key| value.get(*key));
-            let is_server =
-                |value: &serde_json::Value| ["type", "command", "enabled"].iter().any(|key| value.get(*key).is_some());
-            section.and_then(|section| section.as_object()).is_some_and(|map| map.values().any(is_server))
-        });
-        earlier.unwrap_or(&self.layout)
+        let is_used = |later: &&HostLayout| {
+            let section = later.section.iter().try_fold(file, |value, key| value.get(*key));
+            // A server of the former layout may have the name of the section.
+            section.and_then(|section| section.as_object()).is_some_and(|map| map.values().all(|one| one.is_object()))
+        };
+        self.later_layout.as_ref().filter(is_used).unwrap_or(&self.layout)
     }
 
-    /// The name of a server as this host takes it.
+    /// The name of a server as this host takes it: its command line must not read it as an option.
     pub fn fit_name(&self, name: &str) -> String {
         let fit = |c: char| if self.takes(c) { c } else { '-' };
-        name.chars().map(fit).collect()
+        let fit: String = name.chars().map(fit).collect();
+        let fit: String = fit.trim_start_matches('-').chars().take(MAX_NAME).collect();
+        if fit.is_empty() { "server".to_owned() } else { fit }
     }
 
     /// Whether it takes a name as it is.
     pub fn takes_name(&self, name: &str) -> bool {
-        (1..=64).contains(&name.len()) && name.chars().all(|c| self.takes(c))
+        (1..=MAX_NAME).contains(&name.len()) && !name.starts_with('-') && name.chars().all(|c| self.takes(c))
     }
 
     fn takes(&self, c: char) -> bool {
         c.is_ascii_alphanumeric() || c == '-' || c == '_' && self.takes_underscore
     }
 }
+
+/// How long the name of a server may be.
+const MAX_NAME: usize = 64;
 
 /// The keys that most hosts share.
 const COMMAND: &[(&str, Slot)] = &[("command", Slot::Program), ("args", Slot::Arguments), ("env", Slot::Variables)];
@@ -230,6 +194,7 @@ const URL: &[(&str, Slot)] = &[("url", Slot::Url)];
 const MCP_SERVERS: &[&str] = &["mcpServers"];
 
 use BaseFolder::{Application, Config, Home, Project};
+use ProjectPaths::{Absolute, Below, Relative};
 
 /// Every host.
 pub static HOSTS: &[Host] = &[
@@ -237,12 +202,13 @@ pub static HOSTS: &[Host] = &[
         name: "claude-code",
         title: "Claude Code",
         client: Some(KnownClient::ClaudeCode),
-        not_shown: None,
+        not_shown: NotShown::Nothing,
         format: ConfigFormat::Json,
         user: Some(ConfigPlace::new(Home, "", &[".claude.json"]).or_in("CLAUDE_CONFIG_DIR")),
         project: Some(ConfigPlace::new(Project, "", &[".mcp.json"])),
         layout: HostLayout { section: MCP_SERVERS, stdio: TYPED_COMMAND, http: Some(TYPED_URL) },
-        earlier_layout: None,
+        later_layout: None,
+        project_paths: Relative,
         variables: VariableSyntax::Between("${", "}"),
         takes_underscore: true,
         reload: "start a new session; `/mcp` shows the server, and asks before it starts that of a project",
@@ -251,12 +217,13 @@ pub static HOSTS: &[Host] = &[
         name: "claude-desktop",
         title: "Claude Desktop",
         client: Some(KnownClient::ClaudeDesktop),
-        not_shown: None,
+        not_shown: NotShown::Nothing,
         format: ConfigFormat::Json,
         user: Some(ConfigPlace::new(Application, "Claude", &["claude_desktop_config.json"])),
         project: None,
         layout: HostLayout { section: MCP_SERVERS, stdio: COMMAND, http: None },
-        earlier_layout: None,
+        later_layout: None,
+        project_paths: Absolute,
         variables: VariableSyntax::None,
         takes_underscore: true,
         reload: "quit Claude Desktop, not only its window, and start it again",
@@ -265,12 +232,13 @@ pub static HOSTS: &[Host] = &[
         name: "cursor",
         title: "Cursor",
         client: Some(KnownClient::Cursor),
-        not_shown: None,
+        not_shown: NotShown::Nothing,
         format: ConfigFormat::Json,
         user: Some(ConfigPlace::new(Home, ".cursor", &["mcp.json"])),
         project: Some(ConfigPlace::new(Project, ".cursor", &["mcp.json"])),
         layout: HostLayout { section: MCP_SERVERS, stdio: COMMAND, http: Some(URL) },
-        earlier_layout: None,
+        later_layout: None,
+        project_paths: Below("${workspaceFolder}"),
         variables: VariableSyntax::Between("${env:", "}"),
         takes_underscore: true,
         reload: "turn the server on in the settings of Cursor, under MCP",
@@ -279,12 +247,13 @@ pub static HOSTS: &[Host] = &[
         name: "vscode",
         title: "VS Code",
         client: Some(KnownClient::VsCode),
-        not_shown: None,
+        not_shown: NotShown::Nothing,
         format: ConfigFormat::Json,
         user: Some(ConfigPlace::new(Application, "Code/User", &["mcp.json"])),
         project: Some(ConfigPlace::new(Project, ".vscode", &["mcp.json"])),
         layout: HostLayout { section: &["servers"], stdio: TYPED_COMMAND, http: Some(TYPED_URL) },
-        earlier_layout: None,
+        later_layout: None,
+        project_paths: Below("${workspaceFolder}"),
         variables: VariableSyntax::Between("${env:", "}"),
         takes_underscore: true,
         reload: "VS Code sees the file at once: start the server with `MCP: List Servers`",
@@ -293,12 +262,13 @@ pub static HOSTS: &[Host] = &[
         name: "zed",
         title: "Zed",
         client: None,
-        not_shown: Some("resources are not shown"),
+        not_shown: NotShown::Resources,
         format: ConfigFormat::Json,
         user: Some(ConfigPlace::new(Config, "zed", &["settings.json"])),
         project: Some(ConfigPlace::new(Project, ".zed", &["settings.json"])),
         layout: HostLayout { section: &["context_servers"], stdio: COMMAND, http: Some(URL) },
-        earlier_layout: None,
+        later_layout: None,
+        project_paths: Relative,
         variables: VariableSyntax::None,
         takes_underscore: true,
         reload: "Zed sees the file at once: the settings of its agent show the server",
@@ -307,12 +277,13 @@ pub static HOSTS: &[Host] = &[
         name: "goose",
         title: "goose",
         client: None,
-        not_shown: None,
+        not_shown: NotShown::Nothing,
         format: ConfigFormat::Yaml,
         user: Some(ConfigPlace::new(Config, "goose", &["config.yaml"])),
         project: None,
         layout: HostLayout { section: &["extensions"], stdio: GOOSE_COMMAND, http: Some(GOOSE_URL) },
-        earlier_layout: None,
+        later_layout: None,
+        project_paths: Absolute,
         variables: VariableSyntax::Names,
         takes_underscore: true,
         reload: "start a new session",
@@ -321,12 +292,13 @@ pub static HOSTS: &[Host] = &[
         name: "gemini",
         title: "Gemini CLI",
         client: Some(KnownClient::Gemini),
-        not_shown: None,
+        not_shown: NotShown::Nothing,
         format: ConfigFormat::Json,
         user: Some(ConfigPlace::new(Home, ".gemini", &["settings.json"])),
         project: Some(ConfigPlace::new(Project, ".gemini", &["settings.json"])),
         layout: HostLayout { section: MCP_SERVERS, stdio: COMMAND, http: Some(&[("httpUrl", Slot::Url)]) },
-        earlier_layout: None,
+        later_layout: None,
+        project_paths: Relative,
         variables: VariableSyntax::Between("${", "}"),
         takes_underscore: false,
         reload: "start Gemini CLI again; `/mcp` shows the server",
@@ -335,12 +307,13 @@ pub static HOSTS: &[Host] = &[
         name: "codex",
         title: "Codex",
         client: Some(KnownClient::Codex),
-        not_shown: None,
+        not_shown: NotShown::Nothing,
         format: ConfigFormat::Toml,
         user: Some(ConfigPlace::new(Home, ".codex", &["config.toml"]).or_in("CODEX_HOME")),
         project: Some(ConfigPlace::new(Project, ".codex", &["config.toml"])),
         layout: HostLayout { section: &["mcp_servers"], stdio: CODEX_COMMAND, http: Some(URL) },
-        earlier_layout: None,
+        later_layout: None,
+        project_paths: Relative,
         variables: VariableSyntax::Names,
         takes_underscore: true,
         reload: "start Codex again; it reads the file of a project that is trusted",
@@ -349,12 +322,13 @@ pub static HOSTS: &[Host] = &[
         name: "copilot-cli",
         title: "GitHub Copilot CLI",
         client: Some(KnownClient::CopilotCli),
-        not_shown: None,
+        not_shown: NotShown::Nothing,
         format: ConfigFormat::Json,
         user: Some(ConfigPlace::new(Home, ".copilot", &["mcp-config.json"]).or_in("COPILOT_HOME")),
         project: Some(ConfigPlace::new(Project, ".github", &["mcp.json"])),
         layout: HostLayout { section: MCP_SERVERS, stdio: COPILOT_COMMAND, http: Some(COPILOT_URL) },
-        earlier_layout: None,
+        later_layout: None,
+        project_paths: Relative,
         variables: VariableSyntax::Between("${", "}"),
         takes_underscore: true,
         reload: "start Copilot CLI again; `/mcp show` shows the server",
@@ -363,12 +337,17 @@ pub static HOSTS: &[Host] = &[
         name: "opencode",
         title: "opencode",
         client: None,
-        not_shown: None,
+        not_shown: NotShown::Nothing,
         format: ConfigFormat::Json,
         user: Some(ConfigPlace::new(Config, "opencode", &["opencode.json", "opencode.jsonc"])),
         project: Some(ConfigPlace::new(Project, "", &["opencode.json", "opencode.jsonc"])),
-        layout: HostLayout { section: &["mcp", "servers"], stdio: OPENCODE_COMMAND, http: Some(OPENCODE_URL) },
-        earlier_layout: Some(HostLayout { section: &["mcp"], stdio: OPENCODE_1_COMMAND, http: Some(OPENCODE_1_URL) }),
+        layout: HostLayout { section: &["mcp"], stdio: OPENCODE_1_COMMAND, http: Some(OPENCODE_1_URL) },
+        later_layout: Some(HostLayout {
+            section: &["mcp", "servers"],
+            stdio: OPENCODE_COMMAND,
+            http: Some(OPENCODE_URL),
+        }),
+        project_paths: Relative,
         variables: VariableSyntax::Between("{env:", "}"),
         takes_underscore: true,
         reload: "start opencode again",
@@ -377,12 +356,13 @@ pub static HOSTS: &[Host] = &[
         name: "windsurf",
         title: "Windsurf",
         client: None,
-        not_shown: Some("its documentation names tools alone: prompts and resources may not be shown"),
+        not_shown: NotShown::AllButTools,
         format: ConfigFormat::Json,
         user: Some(ConfigPlace::new(Home, ".codeium/windsurf", &["mcp_config.json"])),
         project: None,
         layout: HostLayout { section: MCP_SERVERS, stdio: COMMAND, http: Some(&[("serverUrl", Slot::Url)]) },
-        earlier_layout: None,
+        later_layout: None,
+        project_paths: Absolute,
         variables: VariableSyntax::Between("${env:", "}"),
         takes_underscore: true,
         reload: "press the button that refreshes the servers of Cascade",
@@ -391,12 +371,13 @@ pub static HOSTS: &[Host] = &[
         name: "librechat",
         title: "LibreChat",
         client: Some(KnownClient::LibreChat),
-        not_shown: None,
+        not_shown: NotShown::Nothing,
         format: ConfigFormat::Yaml,
         user: None,
         project: Some(ConfigPlace::new(Project, "", &["librechat.yaml"])),
         layout: HostLayout { section: MCP_SERVERS, stdio: TYPED_COMMAND, http: Some(LIBRECHAT_URL) },
-        earlier_layout: None,
+        later_layout: None,
+        project_paths: Absolute,
         variables: VariableSyntax::Between("${", "}"),
         takes_underscore: true,
         reload: "start LibreChat again; in a container, mount the program and the manifest under the same paths",

@@ -8,6 +8,8 @@ mod entry;
 mod format;
 mod host;
 mod jsonc;
+mod place;
+mod project;
 mod quoted;
 mod toml_tables;
 mod yaml_maps;
@@ -16,4 +18,6 @@ mod tests;
 
 pub use entry::{Launch, ServerEntry};
 pub use format::{ConfigError, ConfigFormat, ConfigSection, NamedEntry};
-pub use host::{ConfigPlace, HOSTS, Host, HostLayout, Scope, VariableSyntax};
+pub use host::{HOSTS, Host, HostLayout, NotShown, Scope, VariableSyntax};
+pub use place::{ConfigPlace, Platform};
+pub use project::ProjectPaths;

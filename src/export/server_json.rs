@@ -6,7 +6,7 @@ use super::description::{ExportedVariable, ServerDescription};
 use crate::diagnostic::{one_line, truncate};
 
 /// The schema that it follows.
-const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json";
+pub(super) const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json";
 /// The longest description and title.
 const MAX_TEXT_CHARS: usize = 100;
 /// The longest name.

@@ -92,7 +92,7 @@ impl DirEntryName {
             outcome => return outcome.map_err(fail),
         }
         let folder = open_folder(&self.parent, OsStr::new(&self.name)).map_err(fail)?;
-        let inside = DirEntryName { parent: folder, name: String::new(), path: self.path.clone() };
+        let inside = DirEntryName { parent: folder, name: String::new(), path: self.path.clone(), is_locked: false };
         let _lock = inside.lock()?;
         let names = inside.parent.entries().map_err(fail)?.map(|entry| entry.map(|entry| entry.file_name()));
         let names = names.collect::<io::Result<Vec<_>>>().map_err(fail)?;

@@ -22,7 +22,8 @@ const LOCK_POLL: Duration = Duration::from_millis(1);
 /// How many names for a temporary file are tried.
 const MAX_NAMES_TRIED: usize = 16;
 
-/// When a temporary file is one that a killed server has left: who still writes it has the folder locked.
+/// When a temporary file is one that a killed process of another machine has left: who still writes it has the folder
+/// locked.
 const STALE_TEMPORARY_AGE: Duration = Duration::from_secs(60);
 /// At how many names of a folder each write looks for such files.
 const MAX_NAMES_SWEPT: usize = 1000;
@@ -37,12 +38,30 @@ pub fn is_temporary(name: &str) -> bool {
     name.starts_with(TEMPORARY_PREFIX) && name.ends_with(TEMPORARY_SUFFIX)
 }
 
+/// A name for a temporary file of this process.
+pub(super) fn temporary_name() -> String {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    format!("{TEMPORARY_PREFIX}{}-{:x}{TEMPORARY_SUFFIX}", process::id(), now.as_nanos())
+}
+
+/// Whether the process of a temporary file has ended, or the file is old.
+fn is_stale(name: &str, entry: &DirEntry) -> bool {
+    let process = name.strip_prefix(TEMPORARY_PREFIX).and_then(|rest| rest.split_once('-')?.0.parse().ok());
+    let process = process.and_then(rustix::process::Pid::from_raw);
+    let has_ended = |process| rustix::process::test_kill_process(process) == Err(rustix::io::Errno::SRCH);
+    let modified = entry.metadata().and_then(|meta| meta.modified());
+    let age = modified.ok().and_then(|time| time.into_std().elapsed().ok());
+    process.is_some_and(has_ended) || age.is_some_and(|age| age > STALE_TEMPORARY_AGE)
+}
+
 /// A name in an open folder.
 pub(super) struct DirEntryName {
     pub(super) parent: Dir,
     pub(super) name: String,
     /// The path in messages.
     pub(super) path: String,
+    /// Whether this process has the folder locked.
+    pub(super) is_locked: bool,
 }
 
 /// A temporary file, which is removed unless it took a name.
@@ -76,7 +95,7 @@ impl DirEntryName {
     ) -> Result<(), E> {
         let lock = self.lock()?;
         if lock.is_some() {
-            self.remove_stale_files();
+            self.remove_stale_files(MAX_NAMES_SWEPT);
         }
         let (old, attributes, version) = match self.old_file(overwrite)? {
             Some(old) => (Some(old.file), Some(old.attributes), Some(old.version)),
@@ -153,16 +172,15 @@ impl DirEntryName {
     }
 
     /// Removes what writes that were killed have left in the folder, which is locked.
-    fn remove_stale_files(&self) {
+    pub(super) fn remove_stale_files(&self, limit: usize) {
         let Ok(entries) = self.parent.entries() else { return };
-        let is_old = |entry: &DirEntry| {
-            let modified = entry.metadata().and_then(|meta| meta.modified());
-            modified.is_ok_and(|time| time.into_std().elapsed().is_ok_and(|age| age > STALE_TEMPORARY_AGE))
-        };
-        for entry in entries.take(MAX_NAMES_SWEPT).flatten() {
-            if entry.file_name().to_str().is_some_and(is_temporary) && is_old(&entry) {
-                let _ = self.parent.remove_file(entry.file_name());
-            }
+        for entry in entries.take(limit).flatten() {
+            let name = entry.file_name();
+            let Some(name) = name.to_str().filter(|name| is_temporary(name) && is_stale(name, &entry)) else {
+                continue;
+            };
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            let _ = if is_folder { self.parent.remove_dir(name) } else { self.parent.remove_file(name) };
         }
     }
 
@@ -223,8 +241,7 @@ impl DirEntryName {
             options.mode(PRIVATE_MODE);
         }
         for _ in 0..MAX_NAMES_TRIED {
-            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-            let name = format!("{TEMPORARY_PREFIX}{}-{:x}{TEMPORARY_SUFFIX}", process::id(), now.as_nanos());
+            let name = temporary_name();
             match self.parent.open_with(&name, &options) {
                 Ok(file) => return Ok((TemporaryFile { parent: &self.parent, name: Some(name) }, file)),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -272,6 +289,9 @@ impl DirEntryName {
 
     /// Keeps other changes of files in this folder away, those of other processes too, until it is dropped.
     pub(super) fn lock(&self) -> Result<Option<OwnedFd>, FileError> {
+        if self.is_locked {
+            return Ok(None);
+        }
         // The open folder is a path only (`O_PATH`), which cannot be locked.
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let Ok(lock) = openat(&self.parent, ".", flags, Mode::empty()) else { return Ok(None) };

@@ -4,6 +4,7 @@
 //! kernel refuses a path that leaves, whatever is swapped meanwhile.
 
 use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -26,7 +27,10 @@ const MAX_NAMES: usize = 100_000;
 
 /// A folder on disk whose files are read and changed. Its paths are relative, normalized and joined with `/`.
 #[derive(Debug)]
-pub struct WritableFolder(DiskFolder);
+pub struct WritableFolder {
+    disk: DiskFolder,
+    lock: Option<OwnedFd>,
+}
 
 /// What a name is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,40 +117,58 @@ pub enum OverwritePolicy {
 impl WritableFolder {
     /// Opens a folder. Only this path may lead through links anywhere.
     pub fn open(path: &Path) -> Result<WritableFolder, FileError> {
-        DiskFolder::open(path).map(WritableFolder)
+        DiskFolder::open(path).map(WritableFolder::of)
+    }
+
+    fn of(disk: DiskFolder) -> WritableFolder {
+        WritableFolder { disk, lock: None }
+    }
+
+    /// Keeps the changes of others through this type away from the files directly in the folder, until it is dropped, and
+    /// removes what killed ones have left. Where the file system has no locks, nothing is kept away.
+    ///
+    /// # Errors
+    /// Somebody else has it locked for a long time.
+    pub fn into_locked(self) -> Result<WritableFolder, FileError> {
+        let entry = self.entry_in("", "", "")?;
+        let lock = entry.lock()?;
+        if lock.is_some() {
+            entry.remove_stale_files(MAX_NAMES);
+        }
+        Ok(WritableFolder { lock, ..self })
     }
 
     /// Opens a folder below this one, which is then the limit.
     pub fn into_subfolder(self, relative: &str) -> Result<WritableFolder, FileError> {
-        if relative.is_empty() { Ok(self) } else { self.0.disk_subfolder(relative).map(WritableFolder) }
+        if relative.is_empty() { Ok(self) } else { self.disk.disk_subfolder(relative).map(WritableFolder::of) }
     }
 
     /// The absolute path, with all links resolved.
     pub fn path(&self) -> &Path {
-        self.0.path()
+        self.disk.path()
     }
 
     /// Whether a path leads through a link to a hidden name. What is not there yet is where its folder is.
     pub fn leads_to_hidden(&self, path: &str) -> bool {
         let exists = |part: &&Path| self.path().join(part).symlink_metadata().is_ok();
         let overwrite = Path::new(path).ancestors().find(exists).and_then(Path::to_str).unwrap_or_default();
-        Globs::new(&["**/*"], &[]).is_ok_and(|globs| self.0.is_hidden(overwrite, &globs))
+        Globs::new(&["**/*"], &[]).is_ok_and(|globs| self.disk.is_hidden(overwrite, &globs))
     }
 
     /// Opens a regular file.
     pub fn open_file(&self, path: &str) -> Result<OpenFile, FileError> {
-        self.0.open_file(path)
+        self.disk.open_file(path)
     }
 
     /// What is known of a file or folder, with links followed.
     pub fn info(&self, path: &str) -> Result<FileInfo, FileError> {
-        self.0.access_beneath(path, |path| self.0.dir.metadata(path)).map(|meta| FileInfo::from_metadata(&meta))
+        self.disk.access_beneath(path, |path| self.disk.dir.metadata(path)).map(|meta| FileInfo::from_metadata(&meta))
     }
 
     /// The names in a folder, sorted; those of hidden files where they are wanted.
     pub fn names(&self, folder: &str, hidden: bool) -> Result<FolderNames, FileError> {
         let (mut names, mut not_utf8) = (Vec::new(), Vec::new());
-        let entries = match self.0.access_beneath(folder, |path| self.0.dir.read_dir(path)) {
+        let entries = match self.disk.access_beneath(folder, |path| self.disk.dir.read_dir(path)) {
             // Not found is also the error for a file.
             Err(FileError::NotFound(path)) if self.info(folder).is_ok() => return Err(FileError::NotAFolder(path)),
             entries => entries?,
@@ -299,6 +321,11 @@ impl WritableFolder {
         }
     }
 
+    /// Makes a folder that is known later to be made here.
+    pub(super) fn make_marked_folder(&self, name: &str) -> Result<(), FileError> {
+        self.locate(name)?.make_marked_folder()
+    }
+
     /// The open folder of a path, and its name in it. Links in the folder are followed beneath this one.
     fn locate(&self, path: &str) -> Result<DirEntryName, FileError> {
         if path.is_empty() || !is_normalized(path) {
@@ -309,8 +336,9 @@ impl WritableFolder {
     }
 
     fn entry_in(&self, folder: &str, name: &str, path: &str) -> Result<DirEntryName, FileError> {
-        let parent = self.0.access_beneath(folder, |folder| self.0.dir.open_dir(folder))?;
-        Ok(DirEntryName { parent, name: name.to_owned(), path: path.to_owned() })
+        let parent = self.disk.access_beneath(folder, |folder| self.disk.dir.open_dir(folder))?;
+        let is_locked = self.lock.is_some() && folder.is_empty();
+        Ok(DirEntryName { parent, name: name.to_owned(), path: path.to_owned(), is_locked })
     }
 
     /// The place of the file that a path leads to, which need not exist.

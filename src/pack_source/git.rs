@@ -14,6 +14,8 @@ use crate::world::{ProgramCommand, ProgramOutput, World, WorldError};
 
 /// How long a transfer may take.
 const TRANSFER_TIMEOUT: Duration = Duration::from_secs(600);
+/// How long it may take to ask a server where its refs are.
+const LISTING_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long what is local may take.
 const LOCAL_TIMEOUT: Duration = Duration::from_secs(60);
 /// How much of a listing is read.
@@ -205,7 +207,7 @@ pub async fn remote_commit(
     let repository = Repository::create(world, cache).await?;
     let rev = source.rev.as_deref().unwrap_or("HEAD");
     let peeled = format!("{rev}^{{}}");
-    let command = repository.git("ls-remote", &["--quiet", "--", &source.url, rev, &peeled], TRANSFER_TIMEOUT);
+    let command = repository.git("ls-remote", &["--quiet", "--", &source.url, rev, &peeled], LISTING_TIMEOUT);
     let output = repository.run("ls-remote", command).await?;
     let text = String::from_utf8_lossy(&output.stdout.bytes).into_owned();
     let refs: HashMap<&str, &str> =
@@ -266,7 +268,7 @@ impl<'w> Repository<'w> {
                 if text.is_empty() { "ssh".to_owned() } else { text }
             }
         };
-        Ok(format!("{command} -oBatchMode=yes"))
+        Ok(format!("{command} -oBatchMode=yes -oConnectTimeout=30"))
     }
 
     fn git(&self, command: &str, arguments: &[&str], timeout: Duration) -> ProgramCommand {
@@ -290,7 +292,7 @@ impl<'w> Repository<'w> {
         let stderr = output.stderr.to_display_text();
         let message = truncate(stderr.trim(), MAX_MESSAGE_CHARS);
         let message = message.strip_prefix("fatal: ").unwrap_or(&message);
-        Err(FetchError::Git { command: name, message: sanitize(message).into_owned() })
+        Err(FetchError::Git { command: name, message: with_help(sanitize(message).into_owned()) })
     }
 
     async fn fetch(&self, url: &str, refs: &[&str], shallow: bool) -> Result<(), FetchError> {
@@ -343,6 +345,24 @@ impl<'w> Repository<'w> {
             tree.insert(file.path.clone(), bytes.ok_or(FetchError::Output("cat-file"))?.to_vec());
         }
         Ok(tree)
+    }
+}
+
+/// What git says when it may not ask, with what helps.
+fn with_help(message: String) -> String {
+    const NO_ACCESS: [&str; 6] = [
+        "terminal prompts disabled",
+        "unable to get password",
+        "Authentication failed",
+        "Permission denied",
+        "Host key verification failed",
+        "could not read Username",
+    ];
+    match NO_ACCESS.iter().any(|words| message.contains(words)) {
+        true => {
+            format!("{message}\nhelp: folio asks for no password: set git up so that `git ls-remote URL` asks for none")
+        }
+        false => message,
     }
 }
 

@@ -86,7 +86,7 @@ impl Default for WatchOptions {
     fn default() -> WatchOptions {
         WatchOptions {
             poll_interval: None,
-            quiet_period: Duration::from_millis(100),
+            quiet_period: Duration::from_millis(50),
             max_delay: Duration::from_secs(1),
             reload_on_sighup: true,
             start_delay: Duration::ZERO,

@@ -259,6 +259,7 @@ fn events_tell_of_problems_reloads_and_calls() {
     assert_eq!(problem["path"].as_str().unwrap(), folder.path().join("folio.yaml").to_str().unwrap());
     let codex = state["clients"].as_array().unwrap().iter().find(|client| client["name"] == "codex").unwrap();
     assert!(codex["rules"].to_string().contains("prompts are not shown"), "{codex}");
+    assert_eq!(codex["bridged"], json!({ "prompts": true, "resources": false }));
     folder.write("folio.yaml", manifest.replace("Hello", "Good morning"));
     let reload = next(&|event| event["fixed"] == true);
     assert!(reload["changes"].as_str().unwrap().contains("~greet"), "{reload}");

@@ -22,14 +22,14 @@ prompts:
 ";
 
 /// A home folder, a project, and a server.
-struct Machine {
+pub(crate) struct Machine {
     root: TempDir,
 }
 
 /// A host, with its file and what it has after an installation into nothing.
-struct Row {
-    host: &'static str,
-    file: &'static str,
+pub(crate) struct Row {
+    pub(crate) host: &'static str,
+    pub(crate) file: &'static str,
     stdio: &'static str,
     http: Option<&'static str>,
 }
@@ -38,7 +38,7 @@ const fn row(host: &'static str, file: &'static str, stdio: &'static str, http: 
     Row { host, file, stdio, http }
 }
 
-const ROWS: &[Row] = &[
+pub(crate) const ROWS: &[Row] = &[
     row(
         "claude-code",
         "home/.claude.json",
@@ -100,8 +100,8 @@ const ROWS: &[Row] = &[
     row(
         "opencode",
         "home/.config/opencode/opencode.json",
-        r#"{"mcp": {"servers": {"my-desk": {"type": "local", "command": ["FOLIO", "serve", "DESK"], "environment": {"ACME_TOKEN": "{env:ACME_TOKEN}"}}}}}"#,
-        Some(r#"{"mcp": {"servers": {"my-desk": {"type": "remote", "url": "URL"}}}}"#),
+        r#"{"mcp": {"my-desk": {"type": "local", "command": ["FOLIO", "serve", "DESK"], "enabled": true, "environment": {"ACME_TOKEN": "{env:ACME_TOKEN}"}}}}"#,
+        Some(r#"{"mcp": {"my-desk": {"type": "remote", "url": "URL", "enabled": true}}}"#),
     ),
     row(
         "windsurf",
@@ -121,7 +121,7 @@ const ROWS: &[Row] = &[
 const URL: &str = "https://desk.example/mcp";
 
 impl Row {
-    fn is_json(&self) -> bool {
+    pub(crate) fn is_json(&self) -> bool {
         self.file.contains("json")
     }
 
@@ -132,19 +132,21 @@ impl Row {
             "zed" => "context_servers",
             "goose" => "extensions",
             "codex" => "mcp_servers",
-            "opencode" => "mcp.servers",
+            "opencode" => "mcp",
             _ => "mcpServers",
         }
     }
 
     /// Texts with entries of others, in every layout.
-    fn texts(&self) -> Vec<String> {
+    pub(crate) fn texts(&self) -> Vec<String> {
         let section = self.section().split('.').next_back().unwrap();
         let texts: &[&str] = match self.host {
             "opencode" => &[
                 "{\n  // mine\n  \"mcp\": {\n    \"servers\": {\n      \"b\": { \"type\": \"local\", \"command\": [\"x\"] }, // b\n    },\n  },\n}\n",
+                "{\n  // mine\n  \"mcp\": { \"b\": { \"type\": \"local\", \"command\": [\"x\"], \"enabled\": false } }\n}\n",
                 "{\"$schema\":\"https://opencode.ai/config.json\"}",
                 "{ \"mcp\": {} }\r\n",
+                "{ \"mcp\": { \"servers\": { \"type\": \"local\", \"command\": [\"x\"] } } }",
             ],
             _ if self.is_json() => &[
                 "{\n  // mine\n  \"theme\": \"dark\",\n\n  \"SECTION\": {\n    \"b\": { \"command\": \"x\" } // b\n    // \"c\": {}\n  }\n}\n",
@@ -199,7 +201,7 @@ impl Row {
 }
 
 impl Machine {
-    fn new() -> Machine {
+    pub(crate) fn new() -> Machine {
         let machine = Machine { root: tempfile::tempdir().unwrap() };
         for folder in ["home", "project", "desk"] {
             fs::create_dir(machine.path(folder)).unwrap();
@@ -208,53 +210,53 @@ impl Machine {
         machine
     }
 
-    fn path(&self, path: &str) -> PathBuf {
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.root.path().join(path)
     }
 
-    fn write(&self, path: &str, text: &str) {
+    pub(crate) fn write(&self, path: &str, text: &str) {
         let path = self.path(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
 
-    fn read(&self, path: &str) -> String {
+    pub(crate) fn read(&self, path: &str) -> String {
         fs::read_to_string(self.path(path)).unwrap()
     }
 
-    fn command(&self, program: &Path, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, program: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(self.path("project")).env_clear();
         command.env("HOME", self.path("home")).env("PATH", std::env::var_os("PATH").unwrap()).stdin(Stdio::null());
         command
     }
 
-    fn run(&self, arguments: &[&str]) -> CommandOutput {
+    pub(crate) fn run(&self, arguments: &[&str]) -> CommandOutput {
         finish(&mut self.command(Path::new(FOLIO_BIN), arguments))
     }
 
-    fn ok(&self, arguments: &[&str]) -> String {
+    pub(crate) fn ok(&self, arguments: &[&str]) -> String {
         let ran = self.run(arguments);
         assert_eq!(ran.code, Some(0), "{arguments:?}: {ran:?}");
         ran.out + &ran.err
     }
 
-    fn fail(&self, arguments: &[&str]) -> String {
+    pub(crate) fn fail(&self, arguments: &[&str]) -> String {
         let ran = self.run(arguments);
         assert_eq!(ran.code, Some(1), "{arguments:?}: {ran:?}");
         ran.out + &ran.err
     }
 
-    fn install(&self, host: &str) -> String {
+    pub(crate) fn install(&self, host: &str) -> String {
         self.ok(&["install", host, "-f", "../desk"])
     }
 
-    fn uninstall(&self, host: &str) -> String {
+    pub(crate) fn uninstall(&self, host: &str) -> String {
         self.ok(&["uninstall", host, "-f", "../desk"])
     }
 
     /// Every folder, and every file with its bytes and its permissions.
-    fn tree(&self) -> BTreeMap<PathBuf, (Vec<u8>, u32)> {
+    pub(crate) fn tree(&self) -> BTreeMap<PathBuf, (Vec<u8>, u32)> {
         let (mut tree, mut folders) = (BTreeMap::new(), vec![self.root.path().to_owned()]);
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(&folder).unwrap().map(Result::unwrap) {
@@ -270,7 +272,7 @@ impl Machine {
     }
 }
 
-fn finish(command: &mut Command) -> CommandOutput {
+pub(crate) fn finish(command: &mut Command) -> CommandOutput {
     let output = command.output().unwrap();
     CommandOutput {
         code: output.status.code(),
@@ -681,17 +683,30 @@ fn print_writes_nothing_and_shows_what_would_be_written() {
 }
 
 #[test]
-fn opencode_1_keeps_its_shape() {
+fn opencode_2_keeps_its_shape_and_others_get_that_of_1() {
     let machine = Machine::new();
-    let text = "{\n  \"mcp\": {\n    \"b\": { \"type\": \"local\", \"command\": [\"x\"], \"enabled\": true }\n  }\n}\n";
-    machine.write("home/.config/opencode/opencode.jsonc", text);
-    let before = machine.tree();
-    machine.install("opencode");
-    let after: serde_json::Value = serde_json::from_str(&machine.read("home/.config/opencode/opencode.jsonc")).unwrap();
-    assert_eq!(after["mcp"]["my-desk"]["enabled"], true);
-    assert_eq!(after["mcp"]["my-desk"]["command"][1], "serve");
-    machine.uninstall("opencode");
-    assert_eq!(machine.tree(), before);
+    let path = "home/.config/opencode/opencode.jsonc";
+    for (text, place, is_later) in [
+        (
+            "{ \"mcp\": { \"servers\": { \"b\": { \"type\": \"local\", \"command\": [\"x\"] } } } }",
+            "/mcp/servers",
+            true,
+        ),
+        ("{ \"mcp\": { \"servers\": {} } }", "/mcp/servers", true),
+        // opencode 1.18 refuses a file with `servers` in it.
+        ("{ \"mcp\": { \"servers\": { \"type\": \"local\", \"command\": [\"x\"] } } }", "/mcp", false),
+        ("{}", "/mcp", false),
+    ] {
+        machine.write(path, text);
+        let before = machine.tree();
+        machine.install("opencode");
+        let after: serde_json::Value = serde_json::from_str(&machine.read(path)).unwrap();
+        let entry = after.pointer(place).unwrap().get("my-desk").unwrap_or_else(|| panic!("{after}"));
+        assert_eq!(entry["command"][1], "serve");
+        assert_eq!(entry.get("enabled").is_none(), is_later, "{entry}");
+        machine.uninstall("opencode");
+        assert_eq!(machine.tree(), before);
+    }
 }
 
 #[test]
@@ -699,8 +714,10 @@ fn names_fit_the_client_or_are_refused() {
     let machine = Machine::new();
     let said = machine.fail(&["install", "gemini", "cursor", "-f", "../desk", "--name", "my_desk"]);
     assert!(said.contains("Gemini CLI takes no name `my_desk`") && said.contains("failed: gemini"), "{said}");
-    for name in ["a b", "", "a.b", "\u{1b}[31m"] {
-        assert!(machine.fail(&["install", "codex", "-f", "../desk", "--name", name]).contains("takes no name"));
+    let long = "a".repeat(65);
+    for name in ["a b", "", "a.b", "\u{1b}[31m", "-v", "--", &long] {
+        let chosen = format!("--name={name}");
+        assert!(machine.fail(&["install", "codex", "-f", "../desk", &chosen]).contains("takes no name"), "{name}");
     }
     assert!(!machine.path("home/.codex").exists());
 }

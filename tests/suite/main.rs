@@ -56,6 +56,7 @@ mod json_outputs;
 mod reload_under_load;
 mod limits;
 mod load;
+mod pack_format_forms;
 mod pack_formats;
 mod pack_sources;
 mod packs;

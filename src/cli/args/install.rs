@@ -1,6 +1,6 @@
 //! The arguments of `folio install` and `folio uninstall`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueHint};
@@ -20,6 +20,9 @@ Examples:
 Without --user and --project the file is that of the user; librechat has one in the current folder alone. \
 Everything else in it stays as it is, and a backup is put beside it. A file is made if there is none.
 
+With --project, the entry of a manifest in the current folder has no path of this machine: a team can share the file. \
+Others need folio on their PATH.
+
 Required variables of the manifest are written as references where the client expands them; values only by --env.";
 
 pub(super) const UNINSTALL_HELP: &str = "\
@@ -27,9 +30,10 @@ Examples:
   folio uninstall claude-code             take the server of the current folder out again
   folio uninstall cursor zed -f ~/desk
   folio uninstall vscode --project --name desk
+  folio uninstall cursor --print          write nothing, and print what would be taken out
 
 A file that nobody has changed since is then what it was before, byte for byte. Where the manifest is gone, \
-`-f` names the folder where it was, and `--name` the server.";
+`--name` names the server, and `-f` the folder where it was, if it is to be that one alone.";
 
 /// `folio install`.
 #[derive(Debug, Args)]
@@ -51,6 +55,9 @@ pub struct UninstallArgs {
     /// The clients and the server.
     #[command(flatten)]
     pub target: InstallTarget,
+    /// Write nothing, and print what would be taken out, without the values of variables
+    #[arg(long)]
+    pub print: bool,
 }
 
 /// The clients and the server of an installation.
@@ -71,12 +78,17 @@ pub struct InstallTarget {
     /// The server is reached at this URL, and not started
     #[arg(long, value_name = "URL")]
     pub http: Option<url::Url>,
-    /// The folder of a folio.yaml, or the file itself
-    #[arg(short, long, value_name = "PATH", default_value = ".", value_hint = ValueHint::AnyPath)]
-    pub file: PathBuf,
+    /// The folder of a folio.yaml, or the file itself [default: the current folder]
+    #[arg(short, long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub file: Option<PathBuf>,
 }
 
 impl InstallTarget {
+    /// The folder of the manifest, or the manifest.
+    pub(in crate::cli) fn file(&self) -> &Path {
+        self.file.as_deref().unwrap_or(Path::new("."))
+    }
+
     /// The scope that is chosen, if any.
     pub(in crate::cli) fn scope(&self) -> Option<Scope> {
         match (self.user, self.project) {

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 
-use crate::cli::text_file::replace_text;
-use crate::files::{FileError, OverwritePolicy, WritableFolder};
+use crate::cli::text_file::{Changed, replace_text_in, split};
+use crate::files::{FileError, OverwritePolicy, WritableFolder, make_folders, remove_made_folders};
 
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
@@ -18,12 +18,8 @@ const MAX_BYTES: u64 = 16 << 20;
 /// How many backups a file may have.
 const MAX_BACKUPS: usize = 100;
 
-/// What stands in a folder that was made here.
-const MARKER: &str = ".made-by-folio";
-const MARKER_TEXT: &str = "`folio install` made this folder. `folio uninstall` removes it if nothing else is in it.\n";
-
-/// The file of a host.
-#[derive(Debug)]
+/// The file of a host, as it was read.
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct ConfigFile {
     pub(super) path: PathBuf,
     /// Its text without a byte order mark, if it exists.
@@ -34,12 +30,20 @@ pub(super) struct ConfigFile {
 }
 
 /// A file as it was.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Backup {
     pub(super) path: PathBuf,
     /// Its text without a byte order mark.
     pub(super) text: String,
     mark: &'static str,
+}
+
+/// A file that is as it was read, while no other run of folio writes it.
+pub(super) struct LockedFile<'f> {
+    file: &'f ConfigFile,
+    /// The folder of the file itself, which a link may lead to, and its name there.
+    folder: WritableFolder,
+    name: String,
 }
 
 impl ConfigFile {
@@ -66,20 +70,14 @@ impl ConfigFile {
         self.text.as_deref().unwrap_or_default()
     }
 
-    /// Refuses what cannot be written later, before anything is.
-    ///
-    /// # Errors
-    /// It is read-only.
-    pub(super) fn check_writable(&self) -> anyhow::Result<()> {
-        if self.text.is_some() {
-            ensure!(!fs::metadata(&self.path)?.permissions().readonly(), "it is read-only");
-        }
-        Ok(())
-    }
-
     /// Whether others than its owner can read it.
     pub(super) fn is_open_to_others(&self) -> bool {
         fs::metadata(&self.path).is_ok_and(|found| found.permissions().mode() & 0o077 != 0)
+    }
+
+    /// Whether it can be one that folio has made: it is no link, and has no byte order mark.
+    pub(super) fn may_be_made_here(&self) -> bool {
+        self.mark.is_empty() && !fs::symlink_metadata(&self.path).is_ok_and(|found| found.is_symlink())
     }
 
     /// A backup with this text, where there is one.
@@ -87,56 +85,81 @@ impl ConfigFile {
         self.backups.iter().find(|backup| backup.text == text && backup.mark == self.mark)
     }
 
-    /// Writes a backup beside the file, with its permissions, unless there is one with this text.
+    /// Keeps other runs of folio away from the file; `None` if it or a backup is not as it was read any more. The folders
+    /// of a file that does not exist are made.
     ///
     /// # Errors
-    /// It cannot be written.
-    pub(super) fn back_up(&self, text: &str) -> anyhow::Result<PathBuf> {
-        if let Some(backup) = self.backup_of(text) {
-            return Ok(backup.path.clone());
+    /// It is read-only, or its folder cannot be opened or made.
+    pub(super) fn lock(&self) -> anyhow::Result<Option<LockedFile<'_>>> {
+        let path = match &self.text {
+            Some(_) => fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone()),
+            None => {
+                match make_folders(self.path.parent().unwrap_or(&self.path)) {
+                    // Another one has taken one of them away.
+                    Err(FileError::NotFound(_)) => return Ok(None),
+                    made => made.context("cannot make its folder")?,
+                }
+                self.path.clone()
+            }
+        };
+        let (folder, name) = match split(&path) {
+            Ok((folder, name)) => (folder.into_locked()?, name),
+            Err(error) if matches!(error.downcast_ref(), Some(FileError::NotFound(_))) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if ConfigFile::read(self.path.clone())? != *self {
+            return Ok(None);
         }
-        let path = backup_path(&self.path, self.backups.len() + 1);
-        let path = path.filter(|_| self.backups.len() < MAX_BACKUPS).context("there are too many backups of it")?;
-        let (folder, name) = split(&path)?;
-        let (real_folder, real_name) = split(&fs::canonicalize(&self.path)?)?;
-        let original = real_folder.open_file(&real_name)?;
-        folder
-            .copy(original, &name, OverwritePolicy::Refuse, |_, file| -> anyhow::Result<()> {
-                Ok(file.write_all(format!("{}{text}", self.mark).as_bytes())?)
-            })
-            .with_context(|| format!("cannot write the backup `{}`", path.display()))?;
+        if self.text.is_some() {
+            ensure!(!fs::metadata(&self.path)?.permissions().readonly(), "it is read-only");
+        }
+        Ok(Some(LockedFile { file: self, folder, name }))
+    }
+}
+
+impl LockedFile<'_> {
+    /// Writes a new text, and a backup with another one beside it. A new file is for its owner alone if it is `private`.
+    /// Returns the path of the backup.
+    ///
+    /// # Errors
+    /// The file has changed since it was read, or one of both cannot be written.
+    pub(super) fn write(&self, text: &str, backup: Option<&str>, private: bool) -> anyhow::Result<Option<PathBuf>> {
+        let known = backup.and_then(|text| self.file.backup_of(text)).map(|backup| backup.path.clone());
+        let new = match backup.filter(|_| known.is_none()) {
+            Some(text) => Some(self.back_up(text)?),
+            None => None,
+        };
+        let written = match &self.file.text {
+            Some(before) => replace_text_in(&self.folder, &self.name, before, text),
+            None => {
+                self.folder.create(&self.name, private.then_some(0o600), text.as_bytes()).map_err(|error| match error {
+                    // Another one has made it, or has taken its folder away.
+                    FileError::Exists(_) | FileError::NotFound(_) => Changed.into(),
+                    other => other.into(),
+                })
+            }
+        };
+        if let (Err(_), Some(new)) = (&written, &new) {
+            let _ = fs::remove_file(new);
+        }
+        written.map(|()| known.or(new))
+    }
+
+    /// Writes a backup beside the file, with its permissions.
+    fn back_up(&self, text: &str) -> anyhow::Result<PathBuf> {
+        let file = self.file;
+        let path = backup_path(&file.path, file.backups.len() + 1).filter(|_| file.backups.len() < MAX_BACKUPS);
+        let path = path.context("there are too many backups of it")?;
+        let cannot = || format!("cannot write the backup `{}`", path.display());
+        let (beside, name) = split(&path)?;
+        // The folder is locked already, unless a link leads to another one.
+        let folder = if beside.path() == self.folder.path() { &self.folder } else { &beside };
+        let original = self.folder.open_file(&self.name)?;
+        let copied = folder.copy(original, &name, OverwritePolicy::Refuse, |_, copy| -> anyhow::Result<()> {
+            Ok(copy.write_all(format!("{}{text}", file.mark).as_bytes())?)
+        });
+        copied.with_context(cannot)?;
         Ok(path)
-    }
-
-    /// Writes a new text, unless the file has changed since it was read. A new file is for its owner alone if it is
-    /// `private`.
-    ///
-    /// # Errors
-    /// It has, or cannot be written.
-    pub(super) fn write(&self, text: &str, private: bool) -> anyhow::Result<()> {
-        if let Some(before) = &self.text {
-            return replace_text(&self.path, before, text);
-        }
-        self.make_folders()?;
-        let (folder, name) = split(&self.path)?;
-        let mode = private.then_some(0o600);
-        let written = folder.create(&name, mode, text.as_bytes());
-        written.map_err(|error| match error {
-            FileError::Exists(_) => anyhow::anyhow!("it has changed since it was read"),
-            other => other.into(),
-        })
-    }
-
-    /// Makes the folders of the file that do not exist, each with a mark.
-    fn make_folders(&self) -> anyhow::Result<()> {
-        let folder = self.path.parent().unwrap_or(&self.path);
-        let missing: Vec<&Path> = folder.ancestors().take_while(|folder| folder.symlink_metadata().is_err()).collect();
-        for folder in missing.into_iter().rev() {
-            let cannot = || format!("cannot make the folder `{}`", folder.display());
-            fs::create_dir(folder).with_context(cannot)?;
-            fs::write(folder.join(MARKER), MARKER_TEXT).with_context(cannot)?;
-        }
-        Ok(())
     }
 
     /// Puts the file back as a backup has it, which is removed.
@@ -144,42 +167,48 @@ impl ConfigFile {
     /// # Errors
     /// The file has changed since it was read, or cannot be written.
     pub(super) fn restore(&self, backup: &Backup) -> anyhow::Result<()> {
-        self.write(&backup.text, false)?;
-        fs::remove_file(&backup.path).with_context(|| format!("cannot remove the backup `{}`", backup.path.display()))
+        self.write(&backup.text, None, false)?;
+        remove_backup(backup)
     }
 
     /// Removes the file, which nobody had before, and the folders that were made for it.
     ///
     /// # Errors
-    /// It has changed since it was read, or cannot be removed.
-    pub(super) fn delete(&self) -> anyhow::Result<()> {
-        let now = read_text(&self.path)?.map(|(text, _)| text);
-        ensure!(now == self.text, "it has changed since it was read");
-        ensure!(!fs::symlink_metadata(&self.path)?.is_symlink(), "it is a link");
-        fs::remove_file(&self.path)?;
-        self.path.ancestors().skip(1).try_for_each(remove_made_folder)
+    /// It cannot be removed.
+    pub(super) fn delete(self, own_folders: usize) -> anyhow::Result<()> {
+        self.folder.remove(&self.name)?;
+        remove_made_folders(self.folder, own_folders).context("cannot remove its folder")
     }
 }
 
-/// Removes a folder that was made here, if nothing else is in it; else its mark, unless that still counts.
-fn remove_made_folder(folder: &Path) -> anyhow::Result<()> {
-    if !is_made_here(folder) {
-        return Ok(());
+impl ConfigFile {
+    /// Removes what a killed run has left: a backup of what the file is, and folders for a file that is not there. Says
+    /// whether there was something.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    pub(super) fn remove_leftovers(&self, own_folders: usize) -> anyhow::Result<bool> {
+        let Some(text) = &self.text else { return self.remove_folders(own_folders) };
+        let Some(backup) = self.backup_of(text) else { return Ok(false) };
+        let Some(_locked) = self.lock()? else { return Ok(false) };
+        remove_backup(backup).map(|()| true)
     }
-    let others = fs::read_dir(folder)?.filter_map(Result::ok).filter(|entry| entry.file_name() != MARKER);
-    let others: Vec<PathBuf> = others.map(|entry| entry.path()).collect();
-    if others.iter().any(|other| is_made_here(other)) {
-        return Ok(());
+
+    /// The folders that were made for the file, which is not there.
+    fn remove_folders(&self, own_folders: usize) -> anyhow::Result<bool> {
+        let folder = self.path.parent().unwrap_or(&self.path);
+        let Ok(locked) = WritableFolder::open(folder) else { return Ok(false) };
+        let locked = locked.into_locked()?;
+        if self.path.symlink_metadata().is_ok() {
+            return Ok(false);
+        }
+        remove_made_folders(locked, own_folders).context("cannot remove its folder")?;
+        Ok(!folder.exists())
     }
-    fs::remove_file(folder.join(MARKER))?;
-    if others.is_empty() {
-        fs::remove_dir(folder)?;
-    }
-    Ok(())
 }
 
-fn is_made_here(folder: &Path) -> bool {
-    fs::read_to_string(folder.join(MARKER)).is_ok_and(|text| text == MARKER_TEXT)
+fn remove_backup(backup: &Backup) -> anyhow::Result<()> {
+    fs::remove_file(&backup.path).with_context(|| format!("cannot remove the backup `{}`", backup.path.display()))
 }
 
 /// The path of a backup: the first has no number.
@@ -187,12 +216,6 @@ fn backup_path(path: &Path, nth: usize) -> Option<PathBuf> {
     let name = path.file_name()?.to_str()?;
     let number = if nth > 1 { format!("-{nth}") } else { String::new() };
     Some(path.with_file_name(format!("{name}.folio-backup{number}")))
-}
-
-/// The folder of a path, and its name.
-fn split(path: &Path) -> anyhow::Result<(WritableFolder, String)> {
-    let name = path.file_name().and_then(|name| name.to_str()).context("its name is not UTF-8")?;
-    Ok((WritableFolder::open(path.parent().unwrap_or(path))?, name.to_owned()))
 }
 
 /// The text of a file and its byte order mark; `None` if it does not exist.
@@ -227,29 +250,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn file_that_changed_meanwhile_is_left() {
+    fn file_that_changed_meanwhile_is_not_locked() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.json");
         let absent = ConfigFile::read(path.clone()).unwrap();
         fs::write(&path, "{}").unwrap();
-        assert!(absent.write("new", false).is_err());
+        assert!(absent.lock().unwrap().is_none());
         let present = ConfigFile::read(path.clone()).unwrap();
+        fs::write(folder.path().join("a.json.folio-backup"), "{}").unwrap();
+        assert!(present.lock().unwrap().is_none(), "a backup counts too");
+        let present = ConfigFile::read(path.clone()).unwrap();
+        let locked = present.lock().unwrap().unwrap();
+        // Who does not know of the lock.
         fs::write(&path, "{ }").unwrap();
-        assert!(present.write("new", false).unwrap_err().to_string().contains("changed"));
-        assert!(present.delete().unwrap_err().to_string().contains("changed"));
+        let error = locked.write("new", Some("old"), false).unwrap_err();
+        assert!(error.downcast_ref::<Changed>().is_some(), "{error}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "{ }");
+        let names = fs::read_dir(folder.path()).unwrap().count();
+        assert_eq!(names, 2, "the backup for the new text is gone");
     }
 
     #[test]
-    fn folder_with_something_else_stays_without_its_mark() {
+    fn new_file_with_values_is_for_its_owner() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a/b/c.json");
-        ConfigFile::read(path.clone()).unwrap().write("{}", true).unwrap();
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        fs::write(folder.path().join("a/mine"), "").unwrap();
-        ConfigFile::read(path).unwrap().delete().unwrap();
-        let left: Vec<_> =
-            fs::read_dir(folder.path().join("a")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        assert_eq!(left, ["mine"]);
+        let file = ConfigFile::read(folder.path().join("a/b/c.json")).unwrap();
+        file.lock().unwrap().unwrap().write("{}", None, true).unwrap();
+        assert_eq!(fs::metadata(&file.path).unwrap().permissions().mode() & 0o777, 0o600);
+        let file = ConfigFile::read(file.path).unwrap();
+        file.lock().unwrap().unwrap().delete(0).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

@@ -1,13 +1,15 @@
 //! The file of a host with the entries in it: what an installation changes, and what takes it back.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 use serde_json::Value;
 
 use super::config_file::{Backup, ConfigFile};
 use crate::cli::own_path::{is_same_file, own_path};
-use crate::client_config::{ConfigError, ConfigSection, Host, HostLayout, Launch, NamedEntry, Scope, ServerEntry};
+use crate::client_config::{
+    ConfigError, ConfigSection, Host, HostLayout, Launch, NamedEntry, Platform, ProjectPaths, Scope, ServerEntry,
+};
 use crate::diagnostic::one_line;
 
 /// The file of a host.
@@ -15,6 +17,11 @@ pub(super) struct HostFile {
     pub(super) host: &'static Host,
     pub(super) layout: &'static HostLayout,
     pub(super) file: ConfigFile,
+    /// How many folders around the file are the host's own.
+    pub(super) own_folders: usize,
+    scope: Scope,
+    /// The current folder, which is that of a project.
+    project: PathBuf,
     entries: Vec<NamedEntry>,
 }
 
@@ -26,8 +33,16 @@ pub(super) struct Change {
     /// The text then; `None` if the file has the entry already.
     pub(super) after: Option<String>,
     /// What the file was, without what folio wrote; `None` if it has no past.
-    pub(super) backup: Option<String>,
+    pub(super) backup: Option<Past>,
     pub(super) is_update: bool,
+}
+
+/// What a file was.
+#[derive(Debug)]
+pub(super) struct Past {
+    pub(super) text: String,
+    /// The names of the entries that the file has and this has not, as they have values of variables.
+    pub(super) left_out: Vec<String>,
 }
 
 /// What takes an installation back.
@@ -62,7 +77,7 @@ impl HostFile {
     pub(super) fn open(host: &'static Host, scope: Scope) -> anyhow::Result<HostFile> {
         let place = host.place(scope).ok_or_else(|| no_scope(host, scope))?;
         let project = std::env::current_dir().context("cannot tell the current folder")?;
-        let path = place.path(&|name| std::env::var_os(name), &project);
+        let path = place.path(Platform::CURRENT, &|name| std::env::var_os(name), &project);
         let path = path.context("there is no home folder\nhelp: set HOME")?;
         let file = ConfigFile::read(path.clone()).with_context(|| format!("cannot edit `{}`", path.display()))?;
         let parsed = host.format.value(file.text());
@@ -70,7 +85,7 @@ impl HostFile {
         let layout = host.layout_of(&value);
         let entries = ConfigSection { format: host.format, maps: layout.section }.entries(file.text());
         let entries = entries.map_err(|error| located(&error, &file, "cannot edit it"))?;
-        Ok(HostFile { host, layout, file, entries })
+        Ok(HostFile { host, layout, file, own_folders: place.depth(), scope, project, entries })
     }
 
     fn section(&self) -> ConfigSection<'static> {
@@ -84,7 +99,7 @@ impl HostFile {
     /// The names of the entries that reach a server so.
     pub(super) fn names_of(&self, launch: &Launch) -> Vec<&str> {
         let is_same = |entry: &&NamedEntry| {
-            self.layout.launch_of(&entry.value).is_some_and(|found| is_same_launch(&found, launch))
+            self.layout.launch_of(&entry.value).is_some_and(|found| self.is_same_launch(&found, launch))
         };
         self.entries.iter().filter(is_same).map(|entry| entry.name.as_str()).collect()
     }
@@ -103,16 +118,25 @@ impl HostFile {
             return Ok(Change { value: new, after: Some(after), backup: self.past(&own), is_update: false });
         };
         let found = self.layout.launch_of(&old.value);
-        if !found.is_some_and(|found| is_same_launch(&found, &server.launch)) {
-            return Err(self.not_ours(old, "choose another name with `--name`, or remove that one"));
+        if !found.is_some_and(|found| self.is_same_launch(&found, &server.launch)) {
+            return Err(self.not_ours(
+                old,
+                "is another server",
+                "choose another name with `--name`, or remove that one",
+            ));
         }
         let value = self.layout.update(&old.value, server, &new);
         if value == old.value {
             return Ok(Change { value, after: None, backup: None, is_update: true });
         }
+        let origin = self.origin(&own);
+        if matches!(origin, Origin::Unknown) && !self.layout.has_keys_of(&old.value, &new) {
+            let help = "leave it as it is, remove it, or choose another name with `--name`";
+            return Err(self.not_ours(old, "is this server, but folio did not write it", help));
+        }
         let mut updated = own.clone();
         updated.iter_mut().filter(|entry| entry.name == server.name).for_each(|entry| entry.value = value.clone());
-        let after = match self.origin(&own) {
+        let after = match origin {
             Origin::Absent => self.with("", &updated),
             Origin::Text(text) => self.with(text, &updated),
             Origin::Unknown => None,
@@ -127,31 +151,33 @@ impl HostFile {
         Ok(Change { value, after: Some(after), backup: self.past(&own), is_update: true })
     }
 
-    /// What takes an installation back.
+    /// What takes an installation back. Without `launch` the entry may be that of any server of folio.
     ///
     /// # Errors
     /// The entry is that of another server, or it cannot be told from what is around it.
-    pub(super) fn uninstall(&self, name: &str, launch: &Launch) -> anyhow::Result<Undo> {
+    pub(super) fn uninstall(&self, name: &str, launch: Option<&Launch>) -> anyhow::Result<Undo> {
         let Some(entry) = self.entry(name) else { return Ok(Undo::NotThere) };
         let own = self.own_entries(Some(name));
         let origin = self.origin(&own);
         let found = self.layout.launch_of(&entry.value);
-        let is_ours = match &found {
+        let is_ours = match (&found, launch) {
             // A URL does not tell whose it is; the bytes around it may.
-            Some(Launch::Url(_)) if matches!(launch, Launch::Program { .. }) => !matches!(origin, Origin::Unknown),
-            Some(found) => is_same_launch(found, launch),
-            None => false,
+            (Some(Launch::Url(_)), None | Some(Launch::Program { .. })) => !matches!(origin, Origin::Unknown),
+            (Some(Launch::Program { program, .. }), None) => is_program(program, &own_path()),
+            (Some(found), Some(launch)) => self.is_same_launch(found, launch),
+            (None, _) => false,
         };
         if !is_ours {
             let help = match &found {
                 Some(Launch::Url(_)) => "if it is yours, name its URL with `--http`",
                 _ => "remove it yourself, or choose another with `--name` or `-f`",
             };
-            return Err(self.not_ours(entry, help));
+            return Err(self.not_ours(entry, "is another server", help));
         }
         let rest: Vec<NamedEntry> = own.iter().filter(|other| other.name != name).cloned().collect();
         let after = match origin {
-            Origin::Absent if rest.is_empty() => return Ok(Undo::Delete),
+            Origin::Absent if rest.is_empty() && self.file.may_be_made_here() => return Ok(Undo::Delete),
+            Origin::Absent if rest.is_empty() => None,
             Origin::Absent => self.with("", &rest),
             Origin::Text(text) => self.with(text, &rest),
             Origin::Unknown => None,
@@ -197,15 +223,18 @@ impl HostFile {
     }
 
     /// What the file was, without the values that folio put into it: a backup is no place for them.
-    fn past(&self, own: &[NamedEntry]) -> Option<String> {
+    fn past(&self, own: &[NamedEntry]) -> Option<Past> {
         let text = self.file.text.as_deref()?;
         match self.origin(own) {
             Origin::Absent => None,
-            Origin::Text(text) => Some(text.to_owned()),
+            Origin::Text(text) => Some(Past { text: text.to_owned(), left_out: Vec::new() }),
             Origin::Unknown => {
                 let section = self.section();
-                let with_values = own.iter().filter(|entry| self.has_values(&entry.value));
-                with_values.into_iter().try_fold(text.to_owned(), |text, entry| section.remove(&text, &entry.name).ok())
+                let with_values: Vec<&NamedEntry> = own.iter().filter(|entry| self.has_values(&entry.value)).collect();
+                let left_out = with_values.iter().map(|entry| entry.name.clone()).collect();
+                let mut without = with_values.into_iter();
+                let text = without.try_fold(text.to_owned(), |text, entry| section.remove(&text, &entry.name).ok());
+                text.map(|text| Past { text, left_out })
             }
         }
     }
@@ -223,12 +252,47 @@ impl HostFile {
         variables.is_some_and(|variables| variables.iter().any(is_value))
     }
 
-    fn not_ours(&self, entry: &NamedEntry, help: &str) -> anyhow::Error {
+    fn not_ours(&self, entry: &NamedEntry, what: &str, help: &str) -> anyhow::Error {
         let at = self.section().offset(self.file.text(), &entry.name);
         let error = ConfigError { message: String::new(), at };
         let (line, column) = error.line_and_column(self.file.text()).unwrap_or((1, 1));
         let (name, path) = (one_line(&entry.name), self.file.path.display());
-        anyhow!("`{name}` is another server, at {path}:{line}:{column}\nhelp: {help}")
+        anyhow!("`{name}` {what}, at {path}:{line}:{column}\nhelp: {help}")
+    }
+
+    /// How a server is started by an entry of this file: in that of a project, on every machine alike, where that is
+    /// possible.
+    pub(super) fn launch_here(&self, launch: &Launch) -> Launch {
+        let shared = self.paths().shared(launch, &self.project);
+        shared.unwrap_or_else(|| launch.clone())
+    }
+
+    /// Whether it is in the folder of a project.
+    pub(super) fn is_of_project(&self) -> bool {
+        self.scope == Scope::Project
+    }
+
+    fn paths(&self) -> ProjectPaths {
+        if self.is_of_project() { self.host.project_paths } else { ProjectPaths::Absolute }
+    }
+
+    /// Whether two entries reach one server.
+    fn is_same_launch(&self, one: &Launch, other: &Launch) -> bool {
+        let (paths, project) = (self.paths(), &self.project);
+        match (one, other) {
+            (Launch::Url(one), Launch::Url(other)) => one == other,
+            (Launch::Program { program, manifest }, Launch::Program { manifest: served, .. }) => {
+                let [one, other] = [manifest, served].map(|written| paths.resolve(written, project));
+                is_program(program, &own_path()) && is_same_file(&one, &other)
+            }
+            _ => false,
+        }
+    }
+
+    /// An entry of the file as a file of its own, with the values of variables hidden.
+    pub(super) fn shown_entry(&self, name: &str) -> anyhow::Result<String> {
+        let entry = self.entry(name).with_context(|| format!("no `{}`", one_line(name)))?;
+        self.shown(name, &entry.value)
     }
 
     /// The entry as a file of its own, with the values of variables hidden.
@@ -265,19 +329,11 @@ fn no_url(host: &Host) -> anyhow::Error {
     anyhow!("the file of {} takes no URL\nhelp: add the URL in its settings, under Connectors", host.title)
 }
 
-/// Whether two entries reach one server.
-fn is_same_launch(one: &Launch, other: &Launch) -> bool {
-    match (one, other) {
-        (Launch::Url(one), Launch::Url(other)) => one == other,
-        (Launch::Program { program, manifest }, Launch::Program { program: own, manifest: served }) => {
-            is_program(program, Path::new(own)) && is_same_file(Path::new(manifest), Path::new(served))
-        }
-        _ => false,
-    }
-}
-
 /// Whether a path is that of this program, or was.
 fn is_program(path: &str, own: &Path) -> bool {
+    if !path.contains('/') {
+        return own.file_name().is_some_and(|name| name == path);
+    }
     let path = Path::new(path);
     is_same_file(path, own) || path.symlink_metadata().is_err() && path.file_name() == own.file_name()
 }

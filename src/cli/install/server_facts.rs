@@ -66,6 +66,12 @@ impl ServerFacts {
         policy.map(|policy| policy.lists_for(client, &Map::new())).unwrap_or_default()
     }
 
+    /// The path at which it serves.
+    pub(super) fn http_path(&self) -> &str {
+        let settings = self.catalog.as_ref().map(|catalog| catalog.http_settings());
+        settings.and_then(|settings| settings.path.as_deref()).unwrap_or("/mcp")
+    }
+
     /// The lists of the server, where they are known.
     pub(super) fn lists(&self) -> Option<&Lists> {
         self.catalog.as_ref().map(|catalog| catalog.lists())
