@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::Compiler;
 use crate::diagnostic::Code;
-use crate::template::{TemplateError, TemplateSpan};
+use crate::template::{Shape, TemplateError, TemplateSpan, is_helper};
 use crate::value_types::is_identifier;
 use crate::yaml::Spanned;
 
@@ -23,7 +23,7 @@ impl Compiler<'_> {
         text: &Spanned<String>,
         mut errors: Vec<TemplateError>,
     ) -> Vec<TemplateError> {
-        let Some(block) = blocks(text).next() else { return errors };
+        let Some(block) = self.foreign_blocks(text).next() else { return errors };
         let written = text.get(block.range.clone()).unwrap_or_default();
         let span = self.span_within(text.location, block.range.clone());
         self.error(Code::Template, span, format!("`{written}` is not Handlebars")).help(block.help);
@@ -35,21 +35,32 @@ impl Compiler<'_> {
         });
         errors
     }
-}
 
-fn blocks(text: &str) -> impl Iterator<Item = ForeignBlock<'_>> {
-    text.match_indices("{{").filter_map(|(start, _)| {
-        let end = start + text.get(start..)?.find("}}")? + 2;
-        let tag = text.get(start + 2..end - 2)?.trim();
-        let (name, help) = read(tag)?;
-        Some(ForeignBlock { range: start..end, name, help })
-    })
+    fn foreign_blocks<'t>(&self, text: &'t str) -> impl Iterator<Item = ForeignBlock<'t>> {
+        text.match_indices("{{").filter_map(move |(start, _)| {
+            let end = start + text.get(start..)?.find("}}")? + 2;
+            let tag = text.get(start + 2..end - 2)?.trim_matches(['-', '~', ' ']);
+            let (name, help) = read(tag).or_else(|| self.read_section(tag))?;
+            Some(ForeignBlock { range: start..end, name, help })
+        })
+    }
+
+    /// `{{#items}}`, which loops over a list and tests anything else.
+    fn read_section<'t>(&self, tag: &'t str) -> Option<(&'t str, String)> {
+        let name = tag.strip_prefix('#').map(str::trim).filter(|name| is_path(name))?;
+        let shape = self.scope_shape.get(name).filter(|_| !is_helper(name))?;
+        let block = if matches!(shape, Shape::List(_)) { "each" } else { "if" };
+        Some((name, format!("write `{{{{#{block} {name}}}}}…{{{{/{block}}}}}`")))
+    }
 }
 
 /// The name that a tag gives to an item, and what to write instead of the tag.
 fn read(tag: &str) -> Option<(&str, String)> {
     if let Some(name) = tag.strip_prefix('^').map(str::trim).filter(|name| is_path(name)) {
         return Some(("", format!("write `{{{{#unless {name}}}}}…{{{{/unless}}}}`")));
+    }
+    if let Some(found) = read_go(tag) {
+        return Some(found);
     }
     let words: Vec<&str> = tag.trim_start_matches('#').split_whitespace().collect();
     let (item, list) = match *words.as_slice() {
@@ -58,6 +69,23 @@ fn read(tag: &str) -> Option<(&str, String)> {
     };
     let is_block = is_identifier(item) && is_path(list);
     is_block.then(|| (item, format!("write `{{{{#each {list} as |{item}|}}}}…{{{{/each}}}}`")))
+}
+
+/// `{{ .name }}`, `{{ if .name }}` and `{{ range .items }}`, as Go has them.
+fn read_go(tag: &str) -> Option<(&str, String)> {
+    let dotted = |word: &str| {
+        word.strip_prefix(['.', '$'])
+            .map(|word| word.trim_start_matches('.'))
+            .filter(|name| is_path(name))
+            .map(str::to_owned)
+    };
+    let help = match *tag.split_whitespace().collect::<Vec<_>>().as_slice() {
+        [name] => format!("write `{{{{{}}}}}`", dotted(name)?),
+        ["if", name] => format!("write `{{{{#if {}}}}}…{{{{/if}}}}`", dotted(name)?),
+        ["range", name] => format!("write `{{{{#each {}}}}}…{{{{/each}}}}`", dotted(name)?),
+        _ => return None,
+    };
+    Some(("end", help))
 }
 
 fn is_path(text: &str) -> bool {

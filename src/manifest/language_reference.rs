@@ -67,7 +67,7 @@ const QUANTITY_PATTERNS: [(&str, &str); 2] = [("|m|h)$", "duration"), ("|MiB|GiB
 
 /// The reference of the manifest language, as Markdown with a final newline.
 pub fn reference() -> String {
-    let schema: Value = serde_json::from_str(&super::schema()).unwrap_or_default();
+    let schema: Value = super::schema::typed_schema();
     let definitions = schema.get("$defs").and_then(Value::as_object).cloned().unwrap_or_default();
     let mut page = [INTRODUCTION, SCOPE_SECTION].concat();
     write_actions(&mut page);

@@ -11,6 +11,7 @@ mod http_server;
 mod mock;
 mod prompt;
 mod language_reference;
+mod null;
 mod correct;
 mod resource;
 mod schema;

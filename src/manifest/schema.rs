@@ -6,16 +6,24 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::editor::add_editor_keywords;
+use super::null::allow_null;
 use super::{Fragment, Manifest};
 
 /// The JSON Schema of the manifest, for editors: draft 2020-12, pretty, with a final newline.
 pub fn schema() -> String {
+    let mut schema = typed_schema();
+    allow_null(&mut schema);
+    let text = serde_json::to_string_pretty(&schema).unwrap_or_default();
+    format!("{text}\n")
+}
+
+/// The schema without the `null` of keys that have no value, as the reference describes it.
+pub(super) fn typed_schema() -> Value {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
     let mut schema = root_schema(&mut generator);
     RecursiveTransform(simplify).transform(&mut schema);
     RecursiveTransform(add_editor_keywords).transform(&mut schema);
-    let text = serde_json::to_string_pretty(&schema).unwrap_or_default();
-    format!("{text}\n")
+    schema.to_value()
 }
 
 fn root_schema(generator: &mut SchemaGenerator) -> Schema {

@@ -342,7 +342,8 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_, '_> {
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeserializeError> {
-        let entries = self.entries("a map");
+        // A section whose entries are all comments: `tools:`.
+        let entries = if self.is_null() { &[] } else { self.entries("a map") };
         visitor.visit_map(EntryAccess::new(self, entries, None))
     }
 

@@ -126,6 +126,35 @@ fn each_mistake_gives_one_located_diagnostic() {
     assert_eq!(titles.len(), all.len());
 }
 
+/// What a message tells the author to write is what `check --fix` writes.
+#[test]
+fn fix_that_help_tells_to_write_is_certain() {
+    let mut seen = 0;
+    for case in cases("mistakes.txt") {
+        let report = check(&case.files).report;
+        for diagnostic in report.diagnostics() {
+            let (Some(fix), Some(help)) = (&diagnostic.fix, &diagnostic.help) else { continue };
+            if *help == format!("write `{}`", fix.text) {
+                seen += 1;
+                assert!(fix.is_certain, "{}: {help}", case.title);
+            }
+        }
+    }
+    assert!(seen >= 150, "{seen}");
+}
+
+#[test]
+fn each_error_says_what_to_do() {
+    // Most of those without help say in the message itself what is due, such as the values of a choice.
+    let mut silent = Vec::new();
+    for case in cases("mistakes.txt") {
+        let report = check(&case.files).report;
+        let without = report.diagnostics().iter().filter(|diagnostic| diagnostic.help.is_none());
+        silent.extend(without.map(|diagnostic| format!("{}: {}", case.title, diagnostic.message)));
+    }
+    assert!(silent.len() <= 95, "{} without help:\n{}", silent.len(), silent.join("\n"));
+}
+
 #[test]
 fn each_code_has_a_mistake() {
     // What needs a program of the machine, a folder in the place of a file, or a description of an API.

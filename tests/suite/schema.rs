@@ -234,3 +234,47 @@ fn every_key_with_a_shape_has_a_right_example() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
     assert!(seen >= 150, "{seen}");
 }
+
+/// The pointers of all values below a value, but for those of JSON Schemas and `_meta`, which are the author's own.
+fn pointers(value: &Value, at: &str, found: &mut Vec<String>) {
+    let own = ["inputSchema", "outputSchema", "requestedSchema", "_meta", "json", "structuredContent", "set"];
+    let mut below = |step: String, value: &Value| {
+        let pointer = format!("{at}/{}", step.replace('~', "~0").replace('/', "~1"));
+        found.push(pointer.clone());
+        if !own.contains(&step.as_str()) {
+            pointers(value, &pointer, found);
+        }
+    };
+    match value {
+        Value::Object(fields) => fields.iter().for_each(|(key, value)| below(key.clone(), value)),
+        Value::Array(items) => items.iter().enumerate().for_each(|(at, value)| below(at.to_string(), value)),
+        _ => {}
+    }
+}
+
+#[test]
+fn schema_accepts_each_null_that_check_accepts() {
+    let validator = validator();
+    let mut seen = 0;
+    let mut faults = std::collections::BTreeSet::new();
+    for case in cases("right.txt") {
+        let Some(manifest) = parsed(&case.files["folio.yaml"]) else { continue };
+        let mut all = Vec::new();
+        pointers(&manifest, "", &mut all);
+        for pointer in all {
+            let mut changed = manifest.clone();
+            *changed.pointer_mut(&pointer).unwrap() = Value::Null;
+            let mut files = case.files.clone();
+            files.insert("folio.yaml".to_owned(), changed.to_string().into_bytes());
+            if check(&files).report.has_errors() {
+                continue;
+            }
+            seen += 1;
+            if !validator.is_valid(&changed) {
+                faults.insert(format!("{}: {pointer}", case.title()));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{faults:#?}");
+    assert!(seen >= 100, "{seen}");
+}

@@ -152,7 +152,30 @@ impl Corrector<'_> {
         );
     }
 
+    /// `type: select` with `options`, as forms have it.
+    fn select_type(&mut self, argument: NodeId) {
+        let find = |keys: &[&str]| keys.iter().find_map(|key| self.document.entry_of(argument, key));
+        let (Some(kind), Some(choices)) = (find(&["type"]), find(&["enum", "options", "choices", "values"])) else {
+            return;
+        };
+        let name = self.document.string_of(kind.value).unwrap_or_default().to_owned();
+        if !["select", "choice", "enum", "dropdown", "radio", "pickString"].contains(&name.as_str()) {
+            return;
+        }
+        let at = self.span(kind.value);
+        let values = self.flow_text(choices.value);
+        let help = match values.contains('\n') {
+            true => "write the values as `enum`, without `type`".to_owned(),
+            false => format!("write `enum: {values}`, without `type`"),
+        };
+        self.report.error(Code::Schema, at, format!("unknown type `{name}`")).help(help);
+        let key = self.document.add_string("enum", self.span(choices.key));
+        self.replace_entry(argument, choices, Entry { key, value: choices.value });
+        self.remove_entry(argument, kind);
+    }
+
     fn argument_keys(&mut self, argument: NodeId) {
+        self.select_type(argument);
         self.each(argument, "enum", Corrector::choices);
         self.each(argument, "type", Corrector::type_word);
         self.choices_as_type(argument);

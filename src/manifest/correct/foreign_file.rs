@@ -26,14 +26,14 @@ const FILES: &[ForeignFile] = &[
     ForeignFile { key: "servers", beside: "", what: "configures a client", help: CLIENT_HELP },
     ForeignFile { key: "openapi", beside: "paths", what: "describes an API", help: OPENAPI_HELP },
     ForeignFile { key: "swagger", beside: "paths", what: "describes an API", help: OPENAPI_HELP },
-    ForeignFile { key: "jobs", beside: "", what: "is of a workflow", help: INIT_HELP },
-    ForeignFile { key: "services", beside: "", what: "is of a Compose file", help: INIT_HELP },
-    ForeignFile { key: "dependencies", beside: "name", what: "is of a package", help: INIT_HELP },
-    ForeignFile { key: "devDependencies", beside: "name", what: "is of a package", help: INIT_HELP },
-    ForeignFile { key: "scripts", beside: "name", what: "is of a package", help: INIT_HELP },
-    ForeignFile { key: "packages", beside: "$schema", what: "is of a registry", help: INIT_HELP },
-    ForeignFile { key: "remotes", beside: "$schema", what: "is of a registry", help: INIT_HELP },
-    ForeignFile { key: "input_variables", beside: "template", what: "is of a prompt", help: PROMPT_HELP },
+    ForeignFile { key: "jobs", beside: "", what: "belongs to a workflow", help: INIT_HELP },
+    ForeignFile { key: "services", beside: "", what: "belongs to a Compose file", help: INIT_HELP },
+    ForeignFile { key: "dependencies", beside: "name", what: "belongs to a package", help: INIT_HELP },
+    ForeignFile { key: "devDependencies", beside: "name", what: "belongs to a package", help: INIT_HELP },
+    ForeignFile { key: "scripts", beside: "name", what: "belongs to a package", help: INIT_HELP },
+    ForeignFile { key: "packages", beside: "$schema", what: "belongs to an entry of a registry", help: INIT_HELP },
+    ForeignFile { key: "remotes", beside: "$schema", what: "belongs to an entry of a registry", help: INIT_HELP },
+    ForeignFile { key: "input_variables", beside: "template", what: "belongs to a prompt", help: PROMPT_HELP },
 ];
 
 impl Corrector<'_> {

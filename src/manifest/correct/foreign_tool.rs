@@ -173,7 +173,10 @@ impl Corrector<'_> {
             let value = self.document.add_map(vec![Entry { key: script, value }], at);
             entries.push(Entry { key: self.document.add_string("run", at), value });
         }
-        if !entries.iter().any(|entry| self.document.key_text(entry.key) == "description") {
+        let is_described = |entry: &Entry| {
+            ["description", "desc", "summary", "help", "doc"].contains(&self.document.key_text(entry.key))
+        };
+        if !entries.iter().any(is_described) {
             let [key, value] = ["description", "…"].map(|text| self.document.add_string(text, at));
             entries.push(Entry { key, value });
         }

@@ -40,7 +40,8 @@ impl Corrector<'_> {
         if let Some(span) = span.filter(|_| !text.contains('\n')) {
             diagnostic.fix(span, text);
         }
-        let meant = Entry { key: self.document.add_string("exec", at), value: self.document.add_list(items, at) };
+        // Whether the interpreter is there is another question.
+        let meant = Entry { key: self.document.add_string("script", at), value: self.empty_script(at) };
         self.replace_entry(step, written, meant);
         arguments.into_iter().for_each(|arguments| self.remove_entry(step, arguments));
         true

@@ -12,9 +12,12 @@ impl Corrector<'_> {
     /// Reads a path, a glob, or a list of globs, as no entries.
     pub(super) fn section_path(&mut self, root: NodeId, kind: MapKind) {
         let Some(section) = self.document.entry_of(root, kind.section()) else { return };
-        let Some(path) = self.path_text(section.value).filter(|_| !self.raw(section.value).starts_with('!')) else {
-            return;
-        };
+        let Some(path) = self.path_text(section.value) else { return };
+        let span = self.span(section.value);
+        if self.report.diagnostics().iter().any(|diagnostic| diagnostic.span == Some(span)) {
+            // A tag, which is reported.
+            return self.read_section_as_empty(root, section);
+        }
         let is_folder = !Globs::is_glob(&path) && !names_file(&path);
         let include = match (is_folder, kind) {
             (false, _) => path.clone(),
@@ -33,13 +36,17 @@ impl Corrector<'_> {
             (false, true) => format!("write `{text}`"),
             (false, false) => format!("add `{include}` to `include`"),
         };
-        let (at, span) = (self.span(section.key), self.span(section.value));
+        let at = self.span(section.key);
         let message = format!("expected a map, found {}", self.describe(section.value));
         let diagnostic = self.report.error(Code::WrongType, span, message).help(help);
         if is_free && !is_folder {
             diagnostic.fix(Span { end: span.end, ..at }, text);
         }
-        let none = self.document.add_map(Vec::new(), span);
+        self.read_section_as_empty(root, section);
+    }
+
+    fn read_section_as_empty(&mut self, root: NodeId, section: Entry) {
+        let none = self.document.add_map(Vec::new(), self.span(section.value));
         self.replace_entry(root, section, Entry { key: section.key, value: none });
     }
 

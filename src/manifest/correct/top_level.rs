@@ -14,6 +14,20 @@ impl Corrector<'_> {
         self.each(root, "folio", Corrector::language_version);
         self.version_key(root);
         self.server_keys(root);
+        if let Some(server) = self.document.entry_of(root, "server") {
+            self.keys_of_client(server.value);
+        }
+    }
+
+    /// `command` with `args`, and `host` with `port`, in `server`: the second of each is part of the first.
+    fn keys_of_client(&mut self, server: NodeId) {
+        for (first, second) in [("command", "args"), ("host", "port"), ("transport", "command"), ("transport", "port")]
+        {
+            let find = |key: &str| self.document.entry_of(server, key);
+            if let (Some(_), Some(second)) = (find(first), find(second)) {
+                self.remove_entry(server, second);
+            }
+        }
     }
 
     /// `folio: 1.0` and `folio: "1"`.

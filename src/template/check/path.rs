@@ -227,7 +227,24 @@ impl<'a> Checker<'a> {
             return error.help("no variables are in scope");
         }
         let error = error.did_you_mean(wrong, candidates);
-        if error.help.is_none() && is_helper(wrong) { error.help(format!("`{wrong}` is a helper")) } else { error }
+        match (&error.help, is_helper(wrong)) {
+            (Some(_), _) => error,
+            (None, true) => error.help(format!("`{wrong}` is a helper")),
+            (None, false) => self.with_declared_arguments(error),
+        }
+    }
+}
+
+impl Checker<'_> {
+    /// Adds how to declare an argument, where there are any.
+    fn with_declared_arguments(&self, error: TemplateError) -> TemplateError {
+        let known = self.names.get("arguments").and_then(Shape::fields);
+        let known: Vec<&str> = known.into_iter().flat_map(|known| known.keys().map(String::as_str)).collect();
+        match known.as_slice() {
+            [] => error.help("no argument is declared here: add it under `arguments`"),
+            [..] if known.len() > MAX_LISTED_FIELDS => error.help("declare it under `arguments`"),
+            _ => error.help(format!("declare it under `arguments`, or write one of {}", quote_names(&known))),
+        }
     }
 }
 

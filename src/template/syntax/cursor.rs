@@ -90,7 +90,7 @@ impl<'s> Cursor<'s> {
                 let span = self.at..self.at + found.len_utf8();
                 let shown = found.escape_debug();
                 let error = TemplateError::syntax(span, format!("unexpected `{shown}`, expected {wanted}"));
-                match (self.pipe_help(), self.operator_help()) {
+                match (self.pipe_help().or_else(|| self.comparison_help()), self.operator_help()) {
                     (Some(help), _) => error.help(help),
                     (None, Some(help)) => error.help(help),
                     (None, None) => error,
@@ -98,6 +98,42 @@ impl<'s> Cursor<'s> {
             }
         };
         self.fail(error)
+    }
+
+    /// What to write instead of `{{#if name == "x"}}`.
+    fn comparison_help(&self) -> Option<String> {
+        const HELPERS: &[(&str, &str)] = &[
+            ("===", "eq"),
+            ("==", "eq"),
+            ("=", "eq"),
+            ("!==", "ne"),
+            ("!=", "ne"),
+            (">=", "gte"),
+            ("<=", "lte"),
+            (">", "gt"),
+            ("<", "lt"),
+            ("&&", "and"),
+            ("||", "or"),
+        ];
+        let tag = self.source.get(self.tag..)?.split("}}").next()?.trim_matches(['{', '~', ' ']);
+        let (open, inner) = match tag.strip_prefix("#if ") {
+            Some(inner) => ("#if ", inner),
+            None => ("", tag),
+        };
+        let [left, operator, right] = inner.split_whitespace().collect::<Vec<_>>()[..] else { return None };
+        let (_, helper) = HELPERS.iter().find(|(sign, _)| *sign == operator)?;
+        let is_quoted = |text: &str| {
+            ["\"", "'"].iter().any(|sign| text.len() > 1 && text.starts_with(sign) && text.ends_with(sign))
+        };
+        let is_value = |text: &str| {
+            is_quoted(text) || text.chars().all(|letter| letter.is_alphanumeric() || matches!(letter, '_' | '.' | '@'))
+        };
+        if !is_value(left) || !is_value(right) || right.chars().any(|letter| matches!(letter, '{' | '}')) {
+            return None;
+        }
+        let call = format!("{helper} {left} {right}");
+        let meant = if open.is_empty() { call } else { format!("{open}({call})") };
+        Some(format!("there are no operators: write `{{{{{meant}}}}}`"))
     }
 
     /// What to write instead of `{{name | upper}}` and `{{name | default("x")}}`.
