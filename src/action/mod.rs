@@ -8,11 +8,11 @@ mod checkpoint;
 mod client;
 mod code_injection;
 mod condition;
-mod entries;
+mod pack_entries;
 mod exit_messages;
 mod foreign_step;
-mod invocation;
-mod keys;
+mod entry_invocation;
+mod sibling_keys;
 mod on_fail;
 mod outcome;
 mod parse;
@@ -24,7 +24,7 @@ mod sandbox;
 mod select;
 mod shell_words;
 mod stdin;
-mod stream;
+mod stream_progress;
 mod working_folder;
 
 use schemars::JsonSchema;
@@ -41,13 +41,13 @@ pub use client::{
     ProgressUpdate, QuestionKind, QuestionRound,
 };
 pub use code_injection::{PROBE_VALUE, runs_value};
-pub use entries::{ArgumentTemplates, EntryFuture, EntryReference, PackEntries};
 pub use file::check_folder;
 pub use foreign_step::ForeignRunBuilder;
 pub use http::{check_connection, is_header_name, is_reserved_header};
 pub use log::LogLevel;
 pub use notify::ListKind;
 pub use outcome::{ActionContext, ActionError, ActionOutcome, OutcomeBody, RunContext};
+pub use pack_entries::{ArgumentTemplates, EntryFuture, EntryReference, PackEntries};
 pub use run::{Run, RunCompilation};
 pub use run_plan::{InvokedEntry, RunLimits, RunOutcome, RunPlan};
 pub use select::{SelectError, SelectExpression};
@@ -191,8 +191,8 @@ macro_rules! actions {
             pub parse: Option<Spanned<parse::ParseFormat>>,
             /// What becomes of stdout while the program runs: `progress` sends the latest line as a progress message to a client
             /// that sent a progress token.
-            #[schemars(with = "Option<stream::StreamTarget>")]
-            pub stream: Option<Spanned<stream::StreamTarget>>,
+            #[schemars(with = "Option<stream_progress::StreamTarget>")]
+            pub stream: Option<Spanned<stream_progress::StreamTarget>>,
             /// What the program may reach: `{ read: [data], write: [out], network: none }`.
             pub sandbox: Option<Spanned<crate::value_types::Sandbox>>,
             /// How long to wait for the answers. The default is 5m.

@@ -11,7 +11,7 @@ use super::exit_messages::ExitMessages;
 use super::outcome::{ActionContext, ActionError, ActionOutcome, OutcomeBody, with_json};
 use super::parse::{OutputFormat, ParseLimits};
 use super::stdin::Stdin;
-use super::stream::report_lines;
+use super::stream_progress::report_lines;
 use super::working_folder::WorkingFolder;
 use super::{ClientUse, Step, code_injection, sandbox};
 use crate::budget::{BudgetExceeded, HeldMemory};

@@ -1,6 +1,6 @@
 //! `prompt`: renders a prompt of this server.
 
-use super::invocation::{EntryInvocation, name_and_arguments};
+use super::entry_invocation::{EntryInvocation, name_and_arguments};
 use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, EntryReference};
 use crate::compile::Compiler;
 use crate::template::{Shape, value_to_text};

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::condition::CompiledCondition;
-use super::keys::check_siblings;
 use super::repeat::StepRepetition;
 use super::run_plan::{PlannedStep, RunLimits, RunPlan};
+use super::sibling_keys::check_siblings;
 use super::stdin::check_questions;
 use super::{Action, ActionInfo, EntryReference, Step, on_fail};
 use crate::compile::{Compiler, Exposure, PartKind};

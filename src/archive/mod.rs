@@ -6,6 +6,7 @@ mod read;
 mod read_tar;
 mod read_zip;
 mod write_zip;
+mod zip_layout;
 
 pub use read::{ArchiveError, ArchiveFile, visit_files};
 pub use write_zip::{ZipEntry, write_zip};

@@ -46,6 +46,9 @@ pub enum ArchiveError {
     /// Entries of a zip archive with bytes in common.
     #[error("entries of the archive overlap")]
     Overlap,
+    /// A zip archive in which readers that begin elsewhere find other files.
+    #[error("the archive can be read in two ways: {0}\nhelp: pack the files again")]
+    Ambiguous(&'static str),
     /// Entries of a zip archive with one name.
     #[error("names of the archive are there twice")]
     Duplicate,

@@ -6,6 +6,7 @@ use zip::read::ZipFile;
 use zip::{CompressionMethod, ZipArchive};
 
 use super::read::{ArchiveError, ArchiveFile, MAX_ENTRIES, SkippedPaths, Visitor, path_text};
+use super::zip_layout::check_layout;
 
 /// The kind of a file in its mode, and those of regular files and links.
 const KIND_MASK: u32 = 0o170_000;
@@ -28,6 +29,7 @@ pub(super) fn visit_zip<E: From<ArchiveError>>(
     if archive.has_overlapping_entries().map_err(ArchiveError::malformed)? {
         return Err(ArchiveError::Overlap.into());
     }
+    check_layout(bytes)?;
     for nth in 0..archive.len() {
         check_readable(&mut archive, nth, bytes)?;
         let file = archive.by_index(nth).map_err(ArchiveError::malformed)?;

@@ -10,7 +10,7 @@ use crate::value_types::{Blob, BlobSource};
 use crate::yaml::{Location, Spanned};
 
 use super::call_result::Refusal;
-use super::file::PackFile;
+use super::pack_file::PackFile;
 
 /// The source of bytes.
 pub(super) enum ByteSource {

@@ -13,9 +13,9 @@ use crate::yaml::{Location, Spanned};
 use super::blob::ByteSource;
 use super::call_result::{EmbeddedBlock, MediaBlock, Refusal, ResultBlock, ResultContents, TextBlock, TextOrBlob};
 use super::entry_references::ReferenceCollector;
-use super::file::{self, PackFile, check_mime_type};
 use super::icons::{check_icons, listed_icons};
 use super::listing::{Annotations, Object, ResourceInfo, ResourceListing};
+use super::pack_file::{self, PackFile, check_mime_type};
 use super::transpose_checked;
 
 /// A compiled block of content.
@@ -193,7 +193,7 @@ impl CompiledMedia {
         let (data, guessed) = match &self.source {
             ByteSource::Blob(blob) => (blob.render(scope)?, default_mime_type.to_owned()),
             ByteSource::File(file) => {
-                let bytes = file::read_bytes(file.at(), MAX_FILE_BYTES, scope.budget())?;
+                let bytes = pack_file::read_bytes(file.at(), MAX_FILE_BYTES, scope.budget())?;
                 let guessed = mime_of(&file.path.to_string_lossy(), &bytes).to_owned();
                 (STANDARD.encode(bytes), guessed)
             }
@@ -212,7 +212,7 @@ impl CompiledEmbedded {
                 (TextOrBlob::Blob(blob.render(scope)?), "application/octet-stream".to_owned())
             }
             CompiledEmbeddedBody::Bytes(ByteSource::File(file)) => {
-                file::read_body(file.at(), MAX_FILE_BYTES, &uri, scope.budget())?
+                pack_file::read_body(file.at(), MAX_FILE_BYTES, &uri, scope.budget())?
             }
         };
         let mime_type = render_mime_type(self.mime_type.as_ref(), scope)?.unwrap_or(guessed);

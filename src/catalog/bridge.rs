@@ -1,17 +1,18 @@
 //! For whom prompts and resources are also offered as tools (`server.bridge`). The tools themselves are in server/.
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::manifest::{Bridge, BridgeKind, BridgeMode};
 
-use super::clients;
+use super::clients::{self, KnownClient};
 
 /// The capability by which a client declares that it needs tools in place of lists, among `experimental`:
 /// `{ "folio/bridge": { "prompts": true } }`. An empty object stands for both lists.
 const CAPABILITY: &str = "folio/bridge";
 
 /// The lists that are offered as tools.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct BridgedLists {
     /// Prompts, as `list-prompts` and `get-prompt`.
     pub prompts: bool,
@@ -39,6 +40,14 @@ impl BridgePolicy {
         };
         let has = |kind| kinds.iter().any(|written| written.value == kind);
         BridgePolicy::Always(BridgedLists { prompts: has(BridgeKind::Prompts), resources: has(BridgeKind::Resources) })
+    }
+
+    /// What a client of the table gets if it declares nothing.
+    pub fn lists_for_known(self, client: KnownClient) -> BridgedLists {
+        match self {
+            BridgePolicy::Always(lists) => lists,
+            BridgePolicy::Auto => client.missing_lists(),
+        }
     }
 
     /// What a client gets, by its name in `clientInfo` and its `experimental` capabilities.

@@ -1,5 +1,6 @@
 //! Builds a catalog from loaded packs, or a report with every error.
 
+mod claim;
 mod cross_checks;
 
 use std::sync::Arc;
@@ -8,36 +9,36 @@ use indexmap::IndexMap;
 
 use crate::action::{check_connection, check_folder};
 use crate::compile::{Compiler, GrantUse, LoadContext, LoadCoverage, LoadDependencies, PartKind, SandboxUse};
-use crate::diagnostic::{Code, Report};
+use crate::diagnostic::Report;
 use crate::load::{EntryFile, LoadedPack, LoadedPacks, ParsedFiles};
 use crate::manifest::{Prompt, Skills};
 use crate::redact::Redactor;
 use crate::template::CoverageMarker;
 use crate::uri::UriTemplate;
-use crate::value_types::NamedMap;
 use crate::world::TracePropagation;
 use crate::yaml::{Location, Spanned};
 
 use super::Catalog;
-use super::acceptance::UnacceptedCatalog;
 use super::client_rules::{self, LintedServer};
 use super::clients::KnownClient;
 use super::entry::{PackContext, pack_names};
 use super::entry_digests;
-use super::entry_name::{check_entry_name, suggest_name};
 use super::entry_references::{EntryId, ReferenceCollector};
-use super::http_settings::{HttpSettings, http_settings, server_info, trace_propagation};
+use super::http_settings::{HttpSettings, http_settings};
 use super::listing::{Lists, ServerInfo};
-use super::manifest_tests::{self, StepActions};
 use super::mcp_apps;
-use super::prompt::{CompiledPrompt, EntryBuildContext, PromptParts};
+use super::prompt::{CompiledPrompt, PromptParts};
+use super::prompt_reuse::{PackKey, PromptKey};
 use super::resource::CompiledResource;
-use super::reuse::{PackKey, PromptKey};
 use super::routes::{DeclaredUri, ListedResource, Route, Routes, warn_of_overlaps};
+use super::server_info::{server_info, trace_propagation};
 use super::server_limits::{ServerLimits, server_limits};
+use super::serving_checks::UnacceptedCatalog;
 use super::skill::{SkillCollector, SkillLinks, SkillListings};
+use super::test_checks::{self, StepActions};
 use super::tool::CompiledTool;
-use super::unused;
+use super::unused_names;
+use claim::{check_resource_names, claim_uri, start_entry};
 
 /// The outcome of a build.
 pub struct BuildOutcome {
@@ -82,7 +83,7 @@ fn build_catalog(loaded: LoadedPacks, clients: &[KnownClient], earlier: Option<&
         builder.add_pack(pack, &mut load_context);
     }
     let catalog = builder.finish(&packs, clients, &mut load_context);
-    unused::warn(&packs, &mut load_context);
+    unused_names::warn(&packs, &mut load_context);
     load_context.report.sort_and_dedup();
     load_context.apply_allow_comments();
     let catalog = catalog.filter(|_| !load_context.report.has_errors()).map(UnacceptedCatalog);
@@ -256,8 +257,8 @@ impl CatalogBuilder<'_> {
             self.tools.extend(built.map(|tool| (tool.listing.name.clone(), tool)));
         }
         for (name, test) in &file.entries.tests {
-            manifest_tests::claim_names(name, test, &mut self.tests, &mut compiler);
-            manifest_tests::check(name, test, &mut compiler, pack_build.references, pack_build.steps);
+            test_checks::claim_names(name, test, &mut self.tests, &mut compiler);
+            test_checks::check(name, test, &mut compiler, pack_build.references, pack_build.steps);
         }
         check_resource_names(&file.entries.resources, &mut compiler);
     }
@@ -302,48 +303,11 @@ impl CatalogBuilder<'_> {
         self.prompts.insert(name, CompiledPrompt { parts, pack_context: pack_context.clone() });
     }
 
-    /// Warns of a resource with the name of another, which a list does not tell apart.
-    fn warn_of_equal_names(
-        &mut self,
-        built: &CompiledResource,
-        key: &Spanned<String>,
-        name: Option<&Spanned<String>>,
-        compiler: &mut Compiler<'_>,
-    ) {
-        let at = name.unwrap_or(key).location;
-        if let Some(first) = self.resource_names.get(&built.info.name) {
-            let message = format!("duplicate resource name `{}`", built.info.name);
-            let diagnostic = compiler.warning(Code::Duplicate, at, message);
-            diagnostic.help("users see two resources of one name: use another `name`, or a `title`");
-            diagnostic.note(first.span(), "first used here");
-            return;
-        }
-        self.resource_names.insert(built.info.name.clone(), at);
-    }
-
     /// Adds the skills of a pack. Each of their files is a resource, whose URI must be unique.
     fn add_skills(&mut self, written: &Spanned<Skills>, pack_context: &Arc<PackContext>, compiler: &mut Compiler<'_>) {
         self.skills.add_pack(written, pack_context, compiler);
         let at = written.dir.as_ref().map_or(written.location, |dir| dir.location);
         self.claim_skill_uris(at, pack_context, compiler);
-    }
-
-    /// Reports URIs of skill files that others have.
-    fn claim_skill_uris(&mut self, at: Location, pack_context: &Arc<PackContext>, compiler: &mut Compiler<'_>) {
-        for uri in self.skills.uris_of(pack_context) {
-            match self.uris.get(uri) {
-                Some(first) => {
-                    let message = format!("duplicate resource URI `{uri}` of a skill file");
-                    compiler.error(Code::Duplicate, at, message).note(first.span(), "first used here");
-                }
-                None => {
-                    self.uris.insert(uri.to_owned(), at);
-                    let pack = self.names_by_pack.len();
-                    let template = UriTemplate::parse(uri);
-                    self.declared_uris.extend(template.map(|template| DeclaredUri { pack, template, at }));
-                }
-            }
-        }
     }
 
     /// Runs the checks that need all entries, and creates the catalog.
@@ -466,78 +430,4 @@ fn step_actions(pack: &LoadedPack) -> StepActions<'_> {
 /// Marks an entry where it is recorded which are reached.
 fn mark_entry(kind: PartKind, name: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<CoverageMarker> {
     compiler.mark(kind, name.location, format!("`{}`", name.value))
-}
-
-/// Claims the name of an entry; returns whether it is the first with that name.
-fn start_entry<'a, 'c>(
-    name: &Spanned<String>,
-    pack_build: &'a mut PackBuild<'_>,
-    compiler: &'a mut Compiler<'c>,
-    taken: &mut IndexMap<String, Location>,
-) -> (EntryBuildContext<'a, 'c>, bool) {
-    let qualified = pack_build.pack_context.qualified_name(name);
-    if let Err(rule) = check_entry_name(&qualified) {
-        let diagnostic = compiler.error(Code::BadName, name.location, format!("invalid name `{qualified}`"));
-        match suggest_name(name) {
-            Some(near) => diagnostic.help(format!("write `{near}`: {rule}")).suggest(name.location.span(), near),
-            None => diagnostic.help(rule.to_string()),
-        };
-    }
-    let first = taken.get(&qualified).copied();
-    match first {
-        Some(first) => {
-            compiler
-                .error(Code::Duplicate, name.location, format!("duplicate name `{qualified}`"))
-                .note(first.span(), "first defined here");
-        }
-        None => {
-            taken.insert(qualified.clone(), name.location);
-        }
-    }
-    compiler.scope_shape = pack_build.pack_context.names.clone();
-    compiler.allow_dash.clear();
-    compiler.fixed_value_arguments.clear();
-    compiler.path_arguments.clear();
-    compiler.argument_locations.clear();
-    let before = compiler.load_context.content_digests.len();
-    (
-        EntryBuildContext {
-            compiler,
-            references: pack_build.references,
-            pack_context: pack_build.pack_context,
-            name: qualified,
-            contents_before: before,
-        },
-        first.is_none(),
-    )
-}
-
-fn claim_uri(
-    built: &CompiledResource,
-    written: &Spanned<crate::manifest::Resource>,
-    uris: &mut IndexMap<String, Location>,
-    compiler: &mut Compiler<'_>,
-) -> bool {
-    let at = written.uri.as_ref().map_or(written.location, |uri| uri.location);
-    let key = built.template.key();
-    match uris.get(key.as_ref()) {
-        Some(first) => {
-            compiler
-                .error(Code::Duplicate, at, format!("duplicate resource URI `{}`", built.template.as_str()))
-                .note(first.span(), "first used here");
-            false
-        }
-        None => {
-            uris.insert(key.into_owned(), at);
-            true
-        }
-    }
-}
-
-/// Names of resources are for display: they only must not be empty.
-fn check_resource_names(resources: &NamedMap<Spanned<crate::manifest::Resource>>, compiler: &mut Compiler<'_>) {
-    let names = resources.values().filter_map(|resource| resource.name.as_ref());
-    for name in resources.keys().chain(names).filter(|name| name.trim().is_empty()) {
-        compiler.error(Code::BadName, name.location, "empty resource name");
-    }
 }

@@ -82,18 +82,21 @@ impl ClientRuleCheck<'_> {
 
     fn check_server(&mut self) {
         let (lists, at) = (self.server.lists, self.at);
+        let bridged = self.server.info.bridge.lists_for_known(self.client);
         match self.rule.limit {
             ClientLimit::Tools(max) if lists.tools.len() > max => {
                 self.warn(at.span(), &count_noun(lists.tools.len(), "tool"))
                     .help("split the server, or turn tools into prompts or resources");
             }
-            ClientLimit::Prompts if !lists.prompts.is_empty() => {
+            ClientLimit::Prompts if !bridged.prompts && !lists.prompts.is_empty() => {
                 self.warn(at.span(), &count_noun(lists.prompts.len(), "prompt"))
-                    .help("`server: { bridge: auto }`, the default, offers them to the model as tools");
+                    .help("`server: { bridge: auto }` offers them to its model as tools");
             }
-            ClientLimit::Resources if !(lists.resources.is_empty() && lists.resource_templates.is_empty()) => {
+            ClientLimit::Resources
+                if !(bridged.resources || lists.resources.is_empty() && lists.resource_templates.is_empty()) =>
+            {
                 self.warn(at.span(), &count_noun(lists.resources.len() + lists.resource_templates.len(), "resource"))
-                    .help("`server: { bridge: auto }`, the default, offers them to the model as tools");
+                    .help("`server: { bridge: auto }` offers them to its model as tools");
             }
             ClientLimit::ResourceTemplates if !lists.resource_templates.is_empty() => {
                 self.warn(at.span(), &count_noun(lists.resource_templates.len(), "resource template"))

@@ -239,11 +239,7 @@ const WITHOUT_RESOURCES: &[&str] = &["Q-DEV-CLI", "Zed"];
 /// The lists that a client does not show, by what it calls itself in `clientInfo`; none if it is not known.
 pub(super) fn missing_lists(info_name: &str) -> BridgedLists {
     if let Some(known) = KnownClient::ALL.iter().find(|client| client.profile().info_names.contains(&info_name)) {
-        let lacks = |list: fn(&ClientLimit) -> bool| known.rules().iter().any(|rule| list(&rule.limit));
-        return BridgedLists {
-            prompts: lacks(|limit| matches!(limit, ClientLimit::Prompts)),
-            resources: lacks(|limit| matches!(limit, ClientLimit::Resources)),
-        };
+        return known.missing_lists();
     }
     let shows_tools_only = TOOLS_ONLY.contains(&info_name);
     BridgedLists {
@@ -299,6 +295,15 @@ impl KnownClient {
             _ => false,
         };
         self.rules().iter().filter(matters).map(|rule| rule.outcome).collect()
+    }
+
+    /// The lists that it does not show.
+    pub(super) fn missing_lists(self) -> BridgedLists {
+        let lacks = |list: fn(&ClientLimit) -> bool| self.rules().iter().any(|rule| list(&rule.limit));
+        BridgedLists {
+            prompts: lacks(|limit| matches!(limit, ClientLimit::Prompts)),
+            resources: lacks(|limit| matches!(limit, ClientLimit::Resources)),
+        }
     }
 
     pub(super) fn rules(self) -> &'static [Rule] {

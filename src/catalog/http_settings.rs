@@ -1,4 +1,4 @@
-//! Checks the `server` and `http` keys of a manifest.
+//! Checks the `http` key of a manifest.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,17 +9,12 @@ use serde_json::Map;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::{Code, Operation, Span};
 use crate::load::{LoadedPack, is_unexpanded};
-use crate::manifest::{self, TraceKey};
+use crate::manifest;
 use crate::template::{Scope, ScopeConstants, Template, TextSlot};
 use crate::value_types;
-use crate::world::TracePropagation;
 use crate::yaml::Spanned;
 
-use super::bridge::BridgePolicy;
 use super::http_access::{HttpAccess, TokenDigest, normalize_origin};
-use super::icons::{check_icons, listed_icons};
-use super::listed_text::{listed_text, render_at_load};
-use super::listing::ServerInfo;
 use super::transpose_checked;
 
 /// The HTTP settings of a manifest.
@@ -54,15 +49,6 @@ impl HttpSettings {
     }
 }
 
-/// The trace context that is propagated besides `traceparent`.
-pub(super) fn trace_propagation(pack: &LoadedPack) -> TracePropagation {
-    let written = pack.manifest.server.as_ref().and_then(|server| server.trace.as_deref()).unwrap_or_default();
-    TracePropagation {
-        tracestate: written.contains(&TraceKey::Tracestate),
-        baggage: written.contains(&TraceKey::Baggage),
-    }
-}
-
 /// How many connections there may be, and how long each part of a request may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HttpLimits {
@@ -84,57 +70,6 @@ impl Default for HttpLimits {
             body_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(30),
         }
-    }
-}
-
-/// Checks `server`.
-pub(super) fn server_info(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> Option<ServerInfo> {
-    let Some(written) = &pack.manifest.server else {
-        compiler.error(Code::MissingKey, pack.at, "missing key `server`").help("add `server: { name: my-server }`");
-        return None;
-    };
-    check_icons(written.icons.as_deref(), written.location, compiler);
-    let Some(name) = &written.name else {
-        compiler.error(Code::MissingKey, written.location, "missing key `name` in `server`");
-        return None;
-    };
-    check_server_name(name, compiler);
-    if let Some(size) = written.page_size.as_ref().filter(|size| size.value == 0) {
-        compiler.error(Code::BadValue, size.location, "invalid `pageSize`, expected at least 1");
-    }
-    if let Some(url) = written.website_url.as_ref().filter(|url| url::Url::parse(url).is_err()) {
-        compiler
-            .error(Code::BadValue, url.location, format!("invalid URL `{}`", url.value))
-            .help("such as `https://desk.example`");
-    }
-    let instructions = written.instructions.as_ref().and_then(|text| compiler.resolve_text(text));
-    let instructions = instructions.and_then(|text| render_at_load(&text, compiler));
-    let version = written.version.as_ref().map_or_else(|| "0.0.0".to_owned(), |version| version.0.clone());
-    Some(ServerInfo {
-        title: listed_text(written.title.as_deref(), written.location, "title", compiler),
-        description: listed_text(written.description.as_deref(), written.location, "description", compiler),
-        instructions: instructions.map(|text| text.trim_end().to_owned()),
-        icons: listed_icons(written.icons.as_deref()),
-        website_url: written.website_url.as_ref().map(|url| url.value.clone()),
-        page_size: written.page_size.as_ref().and_then(|size| usize::try_from(size.value).ok()),
-        ttl_ms: written.ttl_ms,
-        cache_scope: written.cache_scope,
-        extensions: written.extensions.as_ref().map(|map| map.value.clone()),
-        experimental: written.experimental.as_ref().map(|map| map.value.clone()),
-        bridge: written.bridge.as_ref().map(BridgePolicy::new).unwrap_or_default(),
-        ..ServerInfo::new(name.value.clone(), version)
-    })
-}
-
-fn check_server_name(name: &Spanned<String>, compiler: &mut Compiler<'_>) {
-    let is_allowed = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
-    let is_part = |part: &str| !part.is_empty() && part.chars().all(is_allowed);
-    let is_one_namespace = name.matches('/').count() <= 1;
-    if name.len() > 64 || !is_one_namespace || !name.split(['/', '.']).all(is_part) {
-        let message = format!("invalid server name `{}`", name.value);
-        compiler
-            .error(Code::BadName, name.location, message)
-            .help("use 1 to 64 of `a-z`, `0-9` and `-`, with `.` and one `/` between, and `title` for a display name");
     }
 }
 

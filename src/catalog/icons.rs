@@ -5,8 +5,8 @@ use crate::diagnostic::Code;
 use crate::value_types;
 use crate::yaml::{Location, Spanned};
 
-use super::file::check_mime_type;
 use super::listing::Icon;
+use super::pack_file::check_mime_type;
 
 /// Icons as clients see them.
 pub(super) fn listed_icons(written: Option<&[value_types::Icon]>) -> Vec<Icon> {

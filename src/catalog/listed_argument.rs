@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn description_says_choices_and_default() {
+    fn description_lists_choices_and_default() {
         for (written, choices, default, expected) in [
             (Some("Tone"), &["formal", "casual"][..], json!("formal"), "Tone (one of: formal, casual; default formal)"),
             (Some("Tone."), &["formal", "casual"], json!(null), "Tone (one of: formal, casual)."),

@@ -2,7 +2,7 @@
 //!
 //! A call uses one catalog from beginning to end. Protocol versions and error codes are in server/, reloads in reload/.
 
-mod acceptance;
+mod serving_checks;
 mod http_access;
 pub mod call_result;
 mod mcp_apps;
@@ -16,7 +16,7 @@ mod redacting_client;
 mod entry;
 mod entry_name;
 pub mod listing;
-mod file;
+mod pack_file;
 mod foreign_prompt;
 mod icons;
 mod mcp_header;
@@ -24,7 +24,7 @@ mod argument_schema;
 mod inputs;
 mod call_limit;
 pub mod arrival_order;
-mod unused;
+mod unused_names;
 mod concurrency_queue;
 mod common_client_limits;
 mod client_rules;
@@ -33,21 +33,22 @@ mod listed_argument;
 mod listed_text;
 mod http_settings;
 mod prompt;
-mod questions;
-mod rank;
+mod declared_questions;
+mod completion_rank;
 mod entry_references;
 mod required_capabilities;
 mod resource;
-mod result;
+mod result_spec;
 mod resource_root;
-mod reuse;
+mod prompt_reuse;
 mod routes;
+mod server_info;
 mod server_limits;
 mod skill;
 mod refusal;
-mod resolve;
+mod read_resource;
 mod tool;
-mod manifest_tests;
+mod test_checks;
 mod confined_paths;
 mod path_limit;
 mod entry_digests;
@@ -72,7 +73,6 @@ use inputs::Inputs;
 use listing::{Lists, Object, ServerInfo};
 use routes::{Route, Routes};
 
-pub use acceptance::{AcceptError, HttpServingMode, ServingMode, SettingsAtStart, UnacceptedCatalog};
 pub use bridge::{BridgePolicy, BridgedLists};
 pub use build::{BuildOutcome, build, build_after, build_for_clients};
 pub use call_limit::format_wait;
@@ -83,6 +83,7 @@ pub use http_access::{HttpAccess, TokenDigest, normalize_origin};
 pub use http_settings::{HttpLimits, HttpSettings};
 pub(crate) use mcp_header::has_mcp_headers;
 pub use server_limits::ServerLimits;
+pub use serving_checks::{AcceptError, HttpServingMode, ServingMode, SettingsAtStart, UnacceptedCatalog};
 
 /// How much of an unknown name is shown to its sender.
 const MAX_SHOWN_NAME_CHARS: usize = 64;

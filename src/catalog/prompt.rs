@@ -25,7 +25,7 @@ use super::icons::{check_icons, listed_icons};
 use super::inputs::{Inputs, ResolvedCall, arguments_size};
 use super::listed_text::listed_text;
 use super::listing::{self, Object, ResourceListing};
-use super::reuse::PromptKey;
+use super::prompt_reuse::PromptKey;
 
 /// A compiled prompt in its pack.
 pub(super) struct CompiledPrompt {

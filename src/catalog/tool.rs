@@ -35,7 +35,7 @@ use super::mcp_header;
 use super::prompt::EntryBuildContext;
 use super::refusal::is_tool_error;
 use super::required_capabilities::RequiredCapabilities;
-use super::result::{CompiledResult, RenderedResult, StructuredValue};
+use super::result_spec::{CompiledResult, RenderedResult, StructuredValue};
 
 /// A compiled tool.
 pub(super) struct CompiledTool {

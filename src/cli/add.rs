@@ -1,5 +1,7 @@
 //! `folio add`.
 
+use std::collections::BTreeSet;
+
 use anyhow::ensure;
 
 use super::add_source::locate;
@@ -22,19 +24,15 @@ pub(super) fn run(arguments: &AddArgs, output: &Output) -> anyhow::Result<Exit> 
         Ok(draft) => draft,
         Err(error) => return Ok(print_failure(&error, output)),
     };
-    let (lines, flow) = (draft.lines(), draft.flow());
-    let entry = NewEntry { section: "packs", name: &draft.key, text: &lines, flow: Some(&flow) };
-    let insertion = match insert_entry(&target.text, &entry) {
-        Ok(insertion) => insertion,
+    let text = match draft.insert_into(&target.text) {
+        Ok(text) => text,
         Err(why) => {
             output.eprint(&refusal(&why, &draft, &target));
             return Ok(Exit::Failure);
         }
     };
-    let mut text = target.text.clone();
-    text.insert_str(insertion.at, &insertion.text);
     let addition = Addition { project: &project, target: &target, draft: &draft };
-    match addition.add(&text) {
+    match addition.add(text) {
         Ok(exit) => Ok(exit),
         Err(error) => Ok(print_failure(&error, output)),
     }
@@ -61,25 +59,49 @@ struct Addition<'a> {
 
 impl Addition<'_> {
     /// Writes the lock and the manifest, unless the manifest is worse with them.
-    fn add(&self, text: &str) -> anyhow::Result<Exit> {
+    fn add(&self, mut text: String) -> anyhow::Result<Exit> {
         let Addition { project, target, draft } = self;
-        let lock = project.complete(&PacksToResolve::New, &target.buffers(text)?)?;
+        let lock = project.complete(&PacksToResolve::New, &target.buffers(&text)?)?;
         let before = build(project.load(&project.lock, FileBuffers::default()));
-        let after = build(project.load(&lock, target.buffers(text)?));
-        if after.report.first_new(&before.report, Severity::Error).is_some() {
+        let mut after = build(project.load(&lock, target.buffers(&text)?));
+        if let Some(shorter) = self.without_prefix(&before, &after)
+            && let built = build(project.load(&lock, target.buffers(&shorter)?))
+            && built.report.first_new(&before.report, Severity::Error).is_none()
+        {
+            (text, after) = (shorter, built);
+        }
+        if let Some(first) = after.report.first_new(&before.report, Severity::Error) {
+            let is_name = first.code == Code::Duplicate;
+            let help = if is_name { "help: choose another key with `--as`, or a `--prefix`\n" } else { "" };
             project.output.eprint_report(&after.report);
-            project.output.eprint("error: nothing is added: the manifest would have errors\n");
+            project.output.eprint(&format!("error: nothing was added: the manifest would have errors\n{help}"));
             return Ok(Exit::Failure);
         }
         // A lock of more than the manifest has is harmless.
         project.write_lock(&lock)?;
-        target.write(text)?;
+        target.write(&text)?;
         project.output.print(&self.summary(&lock, &before, &after))?;
         match lock.packs.contains_key(&draft.key) && draft.has_grants {
             true => draft.warn_of_trust(project.output),
             false => warn_of_missing_grants(&before.report, &after.report, project.output),
         }
         Ok(Exit::Success)
+    }
+
+    /// The manifest without the prefix of a pack with one prompt that has the name of the pack: `pdf`, and not `pdf-pdf`.
+    fn without_prefix(&self, before: &BuildOutcome, after: &BuildOutcome) -> Option<String> {
+        if self.draft.has_key("prefix") {
+            return None;
+        }
+        let names = |built: &BuildOutcome| -> BTreeSet<String> {
+            let lists = built.catalog.as_deref().map(|catalog| catalog.lists());
+            lists.iter().flat_map(|lists| &lists.prompts).map(|prompt| prompt.name.clone()).collect()
+        };
+        let known = names(before);
+        let added: Vec<String> = names(after).into_iter().filter(|name| !known.contains(name)).collect();
+        let twice = format!("{0}-{0}", self.draft.key);
+        let shorter = || self.draft.with("prefix", scalar("")).insert_into(&self.target.text).ok();
+        (added == [twice]).then(shorter).flatten()
     }
 
     fn summary(&self, lock: &PackLock, before: &BuildOutcome, after: &BuildOutcome) -> String {
@@ -90,7 +112,7 @@ impl Addition<'_> {
         let added = counts(after).into_iter().zip(counts(before)).map(|(now, then)| now.saturating_sub(then));
         let nouns = added.zip(["prompt", "resource", "tool"]).filter(|(count, _)| *count > 0);
         let what: Vec<String> = nouns.map(|(count, noun)| count_noun(count, noun)).collect();
-        let what = if what.is_empty() { "nothing new is listed".to_owned() } else { what.join(", ") };
+        let what = if what.is_empty() { "nothing new".to_owned() } else { what.join(", ") };
         let version = lock.packs.get(&self.draft.key).map(|pack| format!(" at {}", pack.version()));
         let (key, shown) = (&self.draft.key, self.target.display_path());
         format!("added pack `{key}`{} to {shown}: {what}\n", version.unwrap_or_default())
@@ -103,7 +125,7 @@ fn warn_of_missing_grants(before: &Report, after: &Report, output: &Output) {
     let missing = count(after).saturating_sub(count(before));
     if missing > 0 {
         output.eprint(&format!(
-            "{} without a grant: `folio check` lists what needs one\n",
+            "{} not allowed yet: `folio check` lists what each needs\n",
             count_noun(missing, "action")
         ));
     }
@@ -141,6 +163,26 @@ impl PackDraft {
         Ok(PackDraft { key, keys, has_grants: !arguments.allow.is_empty() })
     }
 
+    fn has_key(&self, key: &str) -> bool {
+        self.keys.iter().any(|(known, _)| *known == key)
+    }
+
+    /// The same with one more key.
+    fn with(&self, key: &'static str, value: String) -> PackDraft {
+        let keys = self.keys.iter().cloned().chain([(key, value)]).collect();
+        PackDraft { key: self.key.clone(), keys, has_grants: self.has_grants }
+    }
+
+    /// A manifest with the pack in it.
+    fn insert_into(&self, manifest: &str) -> Result<String, InsertError> {
+        let (lines, flow) = (self.lines(), self.flow());
+        let entry = NewEntry { section: "packs", name: &self.key, text: &lines, flow: Some(&flow) };
+        let insertion = insert_entry(manifest, &entry)?;
+        let mut text = manifest.to_owned();
+        text.insert_str(insertion.at, &insertion.text);
+        Ok(text)
+    }
+
     /// Its lines in a manifest.
     fn lines(&self) -> String {
         let keys = self.keys.iter().map(|(key, value)| format!("  {key}: {value}\n"));
@@ -154,7 +196,7 @@ impl PackDraft {
     }
 
     fn warn_of_trust(&self, output: &Output) {
-        output.eprint(&format!("only its texts are served until you run `folio trust {}`\n", self.key));
+        output.eprint(&format!("it serves texts only until you run `folio trust {}`\n", self.key));
     }
 }
 

@@ -67,15 +67,18 @@ fn last_name(path: &str) -> &str {
 pub(super) fn locate(arguments: &AddArgs, project: &PackProject<'_>) -> anyhow::Result<NewSource> {
     let written = arguments.source.as_str();
     if let Some(url) = archive_url(arguments)? {
-        ensure!(arguments.rev.is_none(), "`--rev` is for repositories, and `{}` is an archive", one_line(written));
+        ensure!(arguments.rev.is_none(), "`--rev` is for repositories, but `{}` is an archive", one_line(written));
         return NewArchive::open(url, arguments, project)?.locate(arguments, project);
     }
     let is_folder = written.starts_with(['.', '/', '~']) || (!written.contains("://") && Path::new(written).is_dir());
     if is_folder {
-        ensure!(arguments.rev.is_none(), "`--rev` is for repositories, and `{}` is a folder", one_line(written));
-        ensure!(arguments.name.is_none(), "a skill or a plugin of a folder is added by its path");
+        ensure!(arguments.rev.is_none(), "`--rev` is for repositories, but `{}` is a folder", one_line(written));
+        ensure!(
+            arguments.name.is_none(),
+            "`NAME` is for repositories and archives\nhelp: add the skill or plugin of a folder by its path"
+        );
         let folder = PathBuf::from(written).join(arguments.path.as_deref().unwrap_or_default());
-        return folder_below(&folder, project).map(NewSource::Folder);
+        return folder_path(&folder, project).map(NewSource::Folder);
     }
     let written = WrittenSource::parse(written);
     let (rev, path) = (arguments.rev.clone().or(written.rev), arguments.path.clone().or(written.path));
@@ -189,20 +192,25 @@ fn without_version(name: &str) -> &str {
     }
 }
 
-/// The path of a folder from that of the manifest.
-fn folder_below(folder: &Path, project: &PackProject<'_>) -> anyhow::Result<String> {
+/// The path of a folder as a manifest names it: as it is written if it is absolute and not below the manifest, else from there.
+fn folder_path(folder: &Path, project: &PackProject<'_>) -> anyhow::Result<String> {
     let real = |path: &Path| fs::canonicalize(path).with_context(|| format!("cannot read `{}`", path.display()));
-    let (folder, root) = (real(folder)?, real(project.place.path())?);
-    let Ok(below) = folder.strip_prefix(&root) else {
-        let shown = folder.display();
-        let help = match folder.join(".git").exists() {
-            true => format!("add the repository by its URL: `folio add file://{shown}`"),
-            false => format!("move the manifest above it, or add an archive of it: `tar czf pack.tar.gz -C {shown} .`"),
-        };
-        bail!("`{shown}` is not below the folder of the manifest\nhelp: {help}");
+    let (real_folder, root) = (real(folder)?, real(project.place.path())?);
+    ensure!(real_folder != root, "a manifest cannot be a pack of itself");
+    let path = match real_folder.strip_prefix(&root) {
+        Ok(below) => below.to_owned(),
+        Err(_) if folder.is_absolute() => folder.components().collect(),
+        Err(_) => path_between(&root, &real_folder),
     };
-    ensure!(!below.as_os_str().is_empty(), "a manifest cannot be a pack of itself");
-    below.to_str().map(str::to_owned).context("its path is not UTF-8")
+    path.to_str().map(str::to_owned).context("its path is not UTF-8")
+}
+
+/// The path that leads from one folder to another, both without links.
+fn path_between(from: &Path, to: &Path) -> PathBuf {
+    let shared = from.ancestors().find(|outer| to.starts_with(outer)).unwrap_or(Path::new("/"));
+    let below = |path: &Path| path.strip_prefix(shared).map(Path::to_owned).unwrap_or_default();
+    let up = below(from).components().map(|_| "..").collect::<PathBuf>();
+    up.join(below(to))
 }
 
 /// A repository as people write it.
@@ -286,8 +294,11 @@ fn find_named(name: &str, listing: &PackListing<'_>) -> anyhow::Result<FoundPack
             let skills = folders.map(|folder| folder.rsplit('/').next().unwrap_or(folder).to_owned());
             let known: Vec<String> =
                 plugins.iter().map(|plugin| plugin.name.clone()).chain(skills).take(MAX_SHOWN).collect();
-            let help =
-                if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", quote_names(&known)) };
+            let help = if known.is_empty() {
+                "it has no plugins or skills".to_owned()
+            } else {
+                format!("it has {}", quote_names(&known))
+            };
             bail!("no plugin or skill `{}` in {}\nhelp: {help}", one_line(name), listing.place)
         }
         several => bail!("several skills `{}`\nhelp: choose one with `--path`: {}", one_line(name), several.join(", ")),
@@ -302,14 +313,18 @@ fn place_of(plugin: &Plugin, marketplace: &str) -> anyhow::Result<FoundPack> {
             let is_local = |url: &str| url.starts_with("file:");
             ensure!(
                 !is_local(url) || is_local(marketplace),
-                "plugin `{}` of a marketplace elsewhere is on this machine: `{}`",
+                "plugin `{}` of a remote marketplace is on this machine: `{}`",
                 one_line(&plugin.name),
                 one_line(url)
             );
             GitSource::new(url, rev.as_deref(), path.as_deref()).map(FoundPack::Repository).map_err(explain)
         }
         PluginSource::Other(kind) => {
-            bail!("plugin `{}` is not in a repository: its source is `{}`", one_line(&plugin.name), one_line(kind))
+            bail!(
+                "plugin `{}` cannot be added: its source is `{}`, not a repository",
+                one_line(&plugin.name),
+                one_line(kind)
+            )
         }
     }
 }
@@ -329,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_no_part_of_names() {
+    fn names_do_not_contain_versions() {
         for (name, expected) in
             [("docs-1.2.0", "docs"), ("docs-v2", "docs"), ("docs-main", "docs-main"), ("-1", "-1"), ("v1", "v1")]
         {

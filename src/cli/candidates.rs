@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_no_positionals() {
+    fn options_are_not_positionals() {
         let parse = |line: &str| TypedLine::parse(line, &Cli::command());
         let typed = parse("T=1 folio --log-level off get -f desk --json greet who=Ada to").unwrap();
         assert_eq!((typed.command.as_str(), typed.path.as_deref(), typed.last.as_str()), ("get", Some("desk"), "to"));

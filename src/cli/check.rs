@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use super::environment::environment;
+use super::env_pair::environment;
 use super::sandbox_listing::list_sandboxes;
 use super::{CheckArgs, Exit, Output, check_fix, check_watch};
 use crate::catalog::{KnownClient, build_for_clients};

@@ -6,12 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use parking_lot::Mutex;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::Output;
 use super::dev::PageOptions;
 use crate::action::LogLevel;
-use crate::catalog::{BuildOutcome, Catalog, ClientProfile, KnownClient, ServingMode, build};
+use crate::catalog::{
+    BridgePolicy, BridgedLists, BuildOutcome, Catalog, ClientProfile, KnownClient, ServingMode, build,
+};
 use crate::dev_page::PageEvents;
 use crate::diagnostic::{Report, TerminalStyle, one_line, render_frames, render_json, render_text, summary};
 use crate::files::Folder;
@@ -236,9 +239,24 @@ fn truncate_value(value: &mut Value) {
     }
 }
 
+/// A client of the page's switch.
+#[derive(Serialize)]
+struct ClientView {
+    #[serde(flatten)]
+    profile: &'static ClientProfile,
+    bridged: BridgedLists,
+}
+
+impl ClientView {
+    fn new(client: KnownClient, bridge: BridgePolicy) -> ClientView {
+        ClientView { profile: client.profile(), bridged: bridge.lists_for_known(client) }
+    }
+}
+
 /// What the page shows of a load that MCP has no words for, but for schemas.
 fn state(built: &BuildOutcome, catalog: Option<&Catalog>) -> Value {
-    let clients: Vec<&ClientProfile> = KnownClient::ALL.iter().map(|client| client.profile()).collect();
+    let bridge = catalog.map(|catalog| catalog.server().bridge).unwrap_or_default();
+    let clients: Vec<ClientView> = KnownClient::ALL.iter().map(|client| ClientView::new(*client, bridge)).collect();
     json!({
         "type": "state",
         "clients": clients,

@@ -10,7 +10,8 @@ pub(super) fn run(arguments: &FetchArgs, output: &Output) -> anyhow::Result<Exit
     let project = PackProject::open(&arguments.file, output)?;
     match project.complete(&PacksToResolve::Nothing, &FileBuffers::default()) {
         Ok(lock) => {
-            output.print(&format!("{} in the cache\n", count_noun(lock.packs.len(), "pack")))?;
+            let (count, verb) = (lock.packs.len(), if lock.packs.len() == 1 { "is" } else { "are" });
+            output.print(&format!("{} {verb} in the cache\n", count_noun(count, "pack")))?;
             Ok(Exit::Success)
         }
         Err(error) => Ok(print_failure(&error, output)),

@@ -9,7 +9,7 @@ use anyhow::{Context, anyhow};
 use url::Url;
 
 use super::client_setup::client_setup;
-use super::environment::environment;
+use super::env_pair::environment;
 use super::init::{SCHEMA_PATH, eprint_existing, existing_files, server_name, wrote_line};
 use super::request::{load_with, new_world};
 use super::{Exit, InitArgs, Output};

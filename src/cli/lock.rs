@@ -46,7 +46,10 @@ fn compare_with_remotes(project: &PackProject<'_>) -> anyhow::Result<Exit> {
     for (key, locked) in &project.lock.packs {
         let now = match project.remote_revision(key, &locked.source) {
             Ok(now) => now,
-            Err(error) => return Ok(print_failure(&error.context(format!("pack `{key}`")), project.output)),
+            Err(error) => {
+                exit = print_failure(&error.context(format!("pack `{key}`")), project.output);
+                continue;
+            }
         };
         let line = format!("{key}: {}\n", describe_remote(locked, now.as_deref()));
         if now.as_deref() != Some(locked.revision()) {
@@ -62,11 +65,11 @@ fn describe_remote(locked: &LockedPack, now: Option<&str>) -> String {
     let before = locked.revision();
     let (rev, moved) = match &locked.source {
         PackSource::Git(source) => (source.rev.as_deref().unwrap_or("HEAD"), "moved from"),
-        PackSource::Archive(source) => (source.url.as_str(), "has other bytes: its sha256 changed from"),
+        PackSource::Archive(source) => (source.url.as_str(), "has changed: its sha256 went from"),
     };
     match now {
         Some(now) if now == before => format!("{rev} is still {now}"),
         Some(now) => format!("{rev} {moved} {before} to {now}"),
-        None => format!("{rev} is gone"),
+        None => format!("{rev} no longer exists"),
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow, ensure};
 use clap::ValueEnum;
 
-use super::environment::environment;
+use super::env_pair::environment;
 use super::new_entry::{EntryDraft, NewAction, SharedKeys, name_in_words};
 use super::text_file::replace_text;
 use super::text_prompt::{ask, can_ask};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail, ensure};
 
-use super::environment::environment;
+use super::env_pair::environment;
 use super::request::{build_runtime, new_world};
 use super::text_file::{create_text, replace_text};
 use super::{Exit, Output};
@@ -20,7 +20,7 @@ use crate::pack_source::{
     PackLock, PackSource, PackTree, archive_sha256, fetch_pack, list_repository, remote_commit, suspicious_files,
     unpack_archive,
 };
-use crate::world::RealWorld;
+use crate::world::{ProxyVariables, RealWorld};
 
 /// How many names a message shows.
 const MAX_SHOWN: usize = 10;
@@ -74,7 +74,8 @@ impl<'o> PackProject<'o> {
         let (lock, lock_text) = read_lock(&place.path().join(LOCK_NAME), output)?;
         let cache = PackCache::locate(|name| std::env::var_os(name));
         let cache = cache.context("no folder for the cache of packs\nhelp: set FOLIO_CACHE to a folder")?;
-        let (world, runtime, downloads) = (new_world(), build_runtime()?, ArchiveDownloads::default());
+        let proxies = ProxyVariables::read(|name| std::env::var(name).ok());
+        let (world, runtime, downloads) = (new_world(), build_runtime()?, ArchiveDownloads::new(proxies));
         Ok(PackProject { place, lock, lock_text, cache, world, runtime, downloads, output })
     }
 
@@ -134,8 +135,12 @@ impl<'o> PackProject<'o> {
     ) -> anyhow::Result<LockedPack> {
         let same = known.filter(|known| known.source == wanted.source);
         let Some(same) = same else {
-            let why = if known.is_none() { "it is not in" } else { "it is from elsewhere in" };
-            ensure!(!matches!(to_resolve, PacksToResolve::Nothing), "{why} {LOCK_NAME}\nhelp: run `folio lock`");
+            let why = if known.is_none() {
+                format!("it is not in {LOCK_NAME}")
+            } else {
+                format!("{LOCK_NAME} has another source for it")
+            };
+            ensure!(!matches!(to_resolve, PacksToResolve::Nothing), "{why}\nhelp: run `folio lock`");
             // Another release of an archive: what it was granted counts for the same files alone.
             let granted = known.filter(|known| known.source.is_same_place(&wanted.source));
             let granted = granted.and_then(|known| known.granted.clone());
@@ -236,7 +241,7 @@ impl<'o> PackProject<'o> {
         let found = archive_sha256(&bytes);
         ensure!(
             found == source.sha256,
-            "the archive has sha256 {found} and not {}\nhelp: if that is what you want, take it by `folio update {}`",
+            "the archive has sha256 {found} and not {}\nhelp: if you expect the change, run `folio update {}`",
             source.sha256,
             wanted.key
         );
@@ -250,7 +255,7 @@ impl<'o> PackProject<'o> {
             let more = if fetched.skipped.len() > MAX_SHOWN { ", …" } else { "" };
             let names = names.join("`, `");
             let what = fetched.what;
-            self.output.eprint(&format!("warning: pack `{key}`: {what} are left out: `{names}`{more}\n"));
+            self.output.eprint(&format!("warning: pack `{key}`: left out {what}: `{names}`{more}\n"));
         }
         let suspicious = suspicious_files(&fetched.tree);
         for line in suspicious.iter().take(MAX_SHOWN) {
@@ -350,7 +355,7 @@ pub(super) fn differences(lock: &PackLock, uses: &[LockablePack]) -> Vec<String>
         // Whether a pack has this one is known where it is in the cache.
         let outer = key.rsplit_once('/').and_then(|(outer, _)| state(outer));
         let is_known = outer.is_none_or(|outer| outer == PackState::Cached);
-        found.extend(is_known.then(|| format!("{LOCK_NAME} has pack `{key}`, and the manifest has not")));
+        found.extend(is_known.then(|| format!("{LOCK_NAME} has pack `{key}`, but the manifest does not")));
     }
     found
 }

@@ -19,7 +19,7 @@ pub(super) fn run(arguments: &RemoveArgs, output: &Output) -> anyhow::Result<Exi
             return Ok(Exit::Failure);
         }
         Err(why) => {
-            let help = format!("help: remove `{}` from `packs` yourself, and run `folio lock`", one_line(key));
+            let help = format!("help: remove `{}` from `packs` by hand, then run `folio lock`", one_line(key));
             output.eprint(&format!("error: cannot edit `{shown}`: {why}\n{help}\n"));
             return Ok(Exit::Failure);
         }

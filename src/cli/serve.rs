@@ -12,7 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::dev_session::DevSession;
-use super::environment::environment;
+use super::env_pair::environment;
 use super::file_size_limit::fail_writes_beyond_limit;
 use super::manifest_reload::{ManifestOrigin, ManifestReload, ReportedWarnings};
 use super::request::{build_loaded, new_world};

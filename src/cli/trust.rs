@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::pack_acts::{PackGrantUses, is_grant};
+use super::pack_grant_uses::{PackGrantUses, is_grant};
 use super::pack_project::{PackProject, PacksToResolve, print_failure};
 use super::text_prompt::{ask, can_ask};
 use super::{Exit, Output, TrustArgs};
@@ -30,14 +30,14 @@ pub(super) fn run(arguments: &TrustArgs, output: &Output) -> anyhow::Result<Exit
     if wanted.allow.is_empty() {
         let acts = PackGrantUses::of(&project, &lock, key, &FileBuffers::default());
         let help = match acts.grants().join(", ") {
-            needed if needed.is_empty() => "help: it only serves texts, and needs no trust".to_owned(),
+            needed if needed.is_empty() => "help: it serves texts only, and needs no trust".to_owned(),
             needed => format!("help: write what it may do: `allow: [{needed}]`"),
         };
-        output.eprint(&format!("error: pack `{key}` has texts only: the manifest allows it nothing\n{help}\n"));
+        output.eprint(&format!("error: the manifest allows pack `{key}` nothing\n{help}\n"));
         return Ok(Exit::Failure);
     }
     if wanted.allow.is_subset(&locked.grants()) {
-        output.print(&format!("`{key}` is trusted already\n"))?;
+        output.print(&format!("`{key}` is already trusted\n"))?;
         return Ok(Exit::Success);
     }
     let acts = PackGrantUses::of(&project, &lock, key, &FileBuffers::default());
@@ -62,16 +62,16 @@ fn names(wanted: &LockablePack) -> String {
 fn unknown_pack(key: &str, uses: &[LockablePack]) -> String {
     let help = match nearest(key, uses.iter().map(|wanted| wanted.key.as_str())) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => "packs by `path` are your own, and need no trust".to_owned(),
+        None => "packs with a `path` alone are your own, and need no trust".to_owned(),
     };
-    format!("error: the manifest has no pack `{}` from elsewhere\nhelp: {help}\n", one_line(key))
+    format!("error: the manifest has no pack `{}` from a repository or an archive\nhelp: {help}\n", one_line(key))
 }
 
 /// Asks, where somebody is there to answer.
 fn confirm(key: &str, output: &Output) -> anyhow::Result<bool> {
     if !can_ask() {
         output.eprint(
-            "error: not a terminal, so nobody can confirm\nhelp: read the above, and confirm it with `--yes`\n",
+            "error: cannot ask: this is not a terminal\nhelp: read what is shown above, and confirm it with `--yes`\n",
         );
         return Ok(false);
     }

@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use similar::TextDiff;
 
 use super::new::Target;
-use super::pack_acts::PackGrantUses;
+use super::pack_grant_uses::PackGrantUses;
 use super::pack_project::{PackProject, PacksToResolve, is_within, print_failure};
 use super::{Exit, Output, UpdateArgs};
 use crate::compile::FileBuffers;
@@ -22,7 +22,10 @@ pub(super) fn run(arguments: &UpdateArgs, output: &Output) -> anyhow::Result<Exi
     let key = arguments.key.as_deref();
     if let Some(key) = key.filter(|key| !project.lock.packs.contains_key(*key)) {
         let near = nearest(key, project.lock.packs.keys().map(String::as_str));
-        let help = near.map_or_else(|| "`folio lock` adds packs".to_owned(), |near| format!("did you mean `{near}`?"));
+        let help = near.map_or_else(
+            || "`folio lock` adds the packs of the manifest to it".to_owned(),
+            |near| format!("did you mean `{near}`?"),
+        );
         output.eprint(&format!("error: no pack `{}` in {LOCK_NAME}\nhelp: {help}\n", one_line(key)));
         return Ok(Exit::Failure);
     }
@@ -51,7 +54,7 @@ pub(super) fn run(arguments: &UpdateArgs, output: &Output) -> anyhow::Result<Exi
     }
     if let Some(report) = project.new_errors(&project.lock, &lock, &texts) {
         output.eprint_report(&report);
-        output.eprint("error: nothing is updated: the manifest would have errors\n");
+        output.eprint("error: nothing was updated: the manifest would have errors\n");
         return Ok(Exit::Failure);
     }
     project.write_lock(&lock)?;
@@ -71,7 +74,7 @@ fn with_new_archives(project: &PackProject<'_>, target: &Target, key: Option<&st
         let (PackSource::Archive(source), Some(at)) = (&wanted.source, wanted.sha256_at) else { continue };
         let now =
             project.remote_sha256(&source.url, ArchiveHosts::Any).with_context(|| format!("pack `{}`", wanted.key))?;
-        let now = now.with_context(|| format!("pack `{}`: {} is gone", wanted.key, source.url))?;
+        let now = now.with_context(|| format!("pack `{}`: {} no longer exists", wanted.key, source.url))?;
         if now == source.sha256 {
             continue;
         }
@@ -79,7 +82,7 @@ fn with_new_archives(project: &PackProject<'_>, target: &Target, key: Option<&st
         let range = at.start as usize..at.end as usize;
         let written = target.text.get(range.clone()).filter(|written| written.to_lowercase().contains(&source.sha256));
         let Some(written) = written else {
-            bail!("pack `{}` has another archive now\nhelp: write `sha256: {now}`", wanted.key);
+            bail!("the archive of pack `{}` has changed\nhelp: write `sha256: {now}`", wanted.key);
         };
         text.replace_range(range, &written.to_lowercase().replace(&source.sha256, &now));
     }
@@ -112,11 +115,11 @@ impl Change<'_> {
                     false => self.changed_files(before, after),
                 };
                 let could_act = !before.grants().is_empty() && after.grants().is_empty();
-                let trust = format!("  it has texts only, until `folio trust {key}`\n");
+                let trust = format!("  it serves texts only until you run `folio trust {key}`\n");
                 format!("{key}: {old} to {new}, {what}\n{}", if could_act { &trust } else { "" })
             }
-            (None, Some(after)) => format!("{key}: new, {}\n", short(after.revision())),
-            _ => format!("{key}: gone\n"),
+            (None, Some(after)) => format!("{key}: new at {}\n", short(after.revision())),
+            _ => format!("{key}: no longer in the manifest\n"),
         }
     }
 
@@ -126,7 +129,7 @@ impl Change<'_> {
                 let changed = changed_paths(&old, &new);
                 format!("{} changed", count_noun(changed.len(), "file"))
             }
-            _ => "other files".to_owned(),
+            _ => "with other files".to_owned(),
         }
     }
 
@@ -145,7 +148,7 @@ impl Change<'_> {
     fn diff(&self, key: &str) -> String {
         let tree = |lock: &PackLock| lock.packs.get(key).and_then(|pack| self.project.cache.read(&pack.digest).ok());
         let (Some(new), old) = (tree(self.after), tree(self.before)) else { return String::new() };
-        let Some(old) = old else { return "  the previous version is not in the cache\n".to_owned() };
+        let Some(old) = old else { return "  no diff: the previous version is not in the cache\n".to_owned() };
         let acts_before = PackGrantUses::of(self.project, &self.lock_before(key), key, &FileBuffers::default());
         let acts_after = PackGrantUses::of(self.project, self.after, key, self.texts);
         let mut text = unified("what it does", &acts_before.comparable(), &acts_after.comparable());
@@ -178,7 +181,7 @@ fn file_diff(path: &str, old: &PackTree, new: &PackTree) -> String {
     let text = |tree: &PackTree| std::str::from_utf8(tree.get(path).unwrap_or_default()).map(str::to_owned);
     match (text(old), text(new)) {
         (Ok(before), Ok(after)) => unified(path, &before, &after),
-        _ => format!("{path}: other bytes, which are no text\n"),
+        _ => format!("{path}: changed, not text\n"),
     }
 }
 

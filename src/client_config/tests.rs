@@ -110,7 +110,7 @@ fn only_entry_goes_with_its_maps_but_not_with_comments() {
 }
 
 #[test]
-fn layout_of_the_file_is_taken_up() {
+fn layout_of_the_file_is_adopted() {
     let entry = json!({ "command": "f" });
     let cases = [
         ("{}", "{\n  \"mcpServers\": {\n    \"new\": {\n      \"command\": \"f\"\n    }\n  }\n}"),

@@ -8,6 +8,7 @@ mod allow_comment;
 mod coverage;
 mod load_context;
 mod folder_variable;
+mod foreign_argument;
 mod foreign_block;
 mod mime_type;
 mod pack;

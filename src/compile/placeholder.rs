@@ -10,7 +10,10 @@ use crate::yaml::Spanned;
 pub const TILDE_HELP: &str = "`~` is not expanded: write a path relative to this file";
 
 /// The words that begin a tag of Jinja or Liquid.
-const TAG_WORDS: &[&str] = &["if", "for", "else", "elif", "endif", "endfor", "set", "include", "block", "raw"];
+const TAG_WORDS: &[&str] = &[
+    "if", "for", "else", "elif", "elsif", "endif", "endfor", "set", "include", "block", "raw", "unless", "case",
+    "when", "assign", "capture", "macro", "extends", "import", "with", "comment", "render",
+];
 
 impl Compiler<'_> {
     pub(super) fn warn_other_placeholders(&mut self, text: &Spanned<String>, check: ShellVariableCheck) {
@@ -32,9 +35,13 @@ impl Compiler<'_> {
                 continue;
             }
             let span = self.span_within(text.location, start..start + name.len() + 2);
-            self.warning(Code::Unused, span, format!("`{{{name}}}` is not expanded"))
-                .help(format!("write `{{{{{name}}}}}`"))
-                .suggest(span, format!("{{{{{name}}}}}"));
+            let (meant, is_used) = (format!("{{{{{name}}}}}"), names_in_tags(text, name));
+            let diagnostic = self.warning(Code::Unused, span, format!("`{{{name}}}` is not expanded"));
+            if is_used {
+                diagnostic.help(format!("did you mean `{meant}`?")).suggest(span, meant);
+            } else {
+                diagnostic.help(format!("write `{meant}`")).fix(span, meant);
+            }
         }
     }
 
@@ -56,11 +63,12 @@ impl Compiler<'_> {
             let Some(tag) = text.get(start..end) else { continue };
             let words: Vec<&str> = tag_words(tag).collect();
             let name = match words.as_slice() {
-                ["for" | "set", name, ..] => name.trim_end_matches(','),
+                ["for" | "set" | "assign" | "capture", name, ..] => name.trim_end_matches(','),
                 _ => continue,
             };
             let count = errors.len();
-            errors.retain(|error| !is_of_name(error, text, name) && !is_of_name(error, text, "loop"));
+            let names = [name, "loop", "forloop"];
+            errors.retain(|error| !names.iter().any(|name| is_of_name(error, text, name)));
             if errors.len() < count && !is_reported {
                 is_reported = true;
                 let span = self.span_within(text.location, start..end);
@@ -80,6 +88,16 @@ impl Compiler<'_> {
         let tag = text.get(start..end)?.to_owned();
         Some((self.span_within(text.location, start..end), tag))
     }
+}
+
+/// Whether a text uses a name as a template does, so that in single braces it may be meant as it is written.
+pub(super) fn names_in_tags(text: &str, name: &str) -> bool {
+    let tags = text.split("{{").skip(1).filter_map(|rest| rest.split_once("}}"));
+    tags.into_iter().any(|(tag, _)| tag.split(|letter: char| !is_name_char(letter)).any(|word| word == name))
+}
+
+fn is_name_char(letter: char) -> bool {
+    letter.is_alphanumeric() || letter == '_'
 }
 
 /// Whether an error is about a variable of this name.
@@ -117,7 +135,12 @@ fn tag_help(tag: &str) -> String {
         ["for", item, "in", list] if is_identifier(item) && is_path(list) => {
             format!("write `{{{{#each {list} as |{item}|}}}}…{{{{/each}}}}`")
         }
-        ["include", file] => {
+        ["unless", name] if is_path(name) => format!("write `{{{{#unless {name}}}}}…{{{{/unless}}}}`"),
+        ["case", name] if is_path(name) => format!("write `{{{{#if (eq {name} \"…\")}}}}…{{{{/if}}}}` for each case"),
+        ["set" | "assign" | "capture", ..] => {
+            "a template sets no variables: write the value where it is used".to_owned()
+        }
+        ["include" | "render", file] => {
             let stem = file.trim_matches(['"', '\'']).rsplit('/').next().unwrap_or_default();
             let stem = stem.split('.').next().unwrap_or_default();
             format!("write `{{{{> {stem}}}}}`, and name the file under `partials`")

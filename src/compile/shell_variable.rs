@@ -53,6 +53,9 @@ impl Compiler<'_> {
         if !matches!(check, ShellVariableCheck::Literal | ShellVariableCheck::Listed) {
             self.warn_other_placeholders(text, check);
         }
+        if check == ShellVariableCheck::Body {
+            self.warn_foreign_arguments(text);
+        }
         for variable in variables(text) {
             let Some(replacement) = self.suggest_template(&variable, check) else { continue };
             let span = self.span_within(text.location, variable.range.clone());

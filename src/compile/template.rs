@@ -42,6 +42,7 @@ impl Compiler<'_> {
                 Some(template)
             }
             Err(errors) => {
+                let errors = self.with_dollar_tags(text, errors);
                 let errors = self.without_foreign_block(text, errors);
                 for error in self.without_tag_names(text, errors) {
                     self.report_template_error(error, text.location);
@@ -82,6 +83,7 @@ impl Compiler<'_> {
         diagnostic.help = error.help;
         if let Some(replacement) = error.replacement {
             diagnostic.suggest(span, replacement);
+            diagnostic.fix.iter_mut().for_each(|fix| fix.is_certain = error.is_certain);
         }
         if let Some(used_at) = used_at {
             diagnostic.note(used_at, "used here");

@@ -54,6 +54,15 @@ const CONCERNS = {
   },
 };
 
+const bridgedResource = ({ resources }) => resources && "read-resource";
+
+/** The tool by which the server offers an entry to a client that does not show it, for each kind. */
+const BRIDGES = {
+  prompt: ({ prompts }) => prompts && "get-prompt",
+  resource: bridgedResource,
+  template: bridgedResource,
+};
+
 /** What a client makes of an entry, in sentences. */
 export function notesIn(client, entry, { server, toolCount }) {
   const notes = [];
@@ -61,6 +70,8 @@ export function notesIn(client, entry, { server, toolCount }) {
     const what = kind === "listChanges" ? "reloads" : CONCERNS[entry.kind][kind]?.(entry, value, server, toolCount);
     if (what) notes.push(`${what}: ${outcome}`);
   }
+  const tool = BRIDGES[entry.kind]?.(client.bridged);
+  if (tool) notes.push(`its model gets it by the tool \`${tool}\``);
   return notes;
 }
 

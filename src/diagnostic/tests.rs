@@ -272,6 +272,15 @@ proptest! {
 }
 
 #[test]
+fn nearest_prefers_the_name_that_ends_with_the_word() {
+    let names = ["git-commit-push", "git-commit", "git-code-review", "code-review-all"];
+    for (word, near) in [("commit", Some("git-commit")), ("code-review", Some("git-code-review")), ("git", None)] {
+        assert_eq!(crate::diagnostic::nearest(word, names), near, "{word}");
+    }
+    assert_eq!(crate::diagnostic::nearest("commit", ["alpha-commit", "beta-commit"]), None);
+}
+
+#[test]
 fn nearest_ignores_overlong_names() {
     let long = "a".repeat(4 << 20);
     let many = || (0..1000).map(|_| long.as_str());

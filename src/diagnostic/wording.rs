@@ -24,12 +24,16 @@ pub fn nearest<'a>(misspelled: &str, candidates: impl IntoIterator<Item = &'a st
     near.or_else(|| only_with_part(&lower, &candidates))
 }
 
-/// The only candidate with this word between its hyphens: `claude-commands` for `claude`.
+/// The only candidate that ends with this word, as the name of a pack's entry does, or has it between its hyphens:
+/// `claude-commands` for `claude`.
 fn only_with_part<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
-    let mut found =
-        candidates.iter().filter(|candidate| candidate.contains('-') && candidate.split('-').any(|part| part == word));
-    let first = found.next().copied();
-    first.filter(|_| found.next().is_none())
+    let only = |has_word: &dyn Fn(&str) -> bool| {
+        let mut found = candidates.iter().copied().filter(|candidate| has_word(candidate));
+        let first = found.next();
+        first.filter(|_| found.next().is_none())
+    };
+    only(&|candidate| candidate.strip_suffix(word).is_some_and(|prefix| prefix.ends_with('-')))
+        .or_else(|| only(&|candidate| candidate.contains('-') && candidate.split('-').any(|part| part == word)))
 }
 
 /// The number of characters of a name; `None` where it is too long to compare.

@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use super::earlier_exports::{exported_folders, is_exported_file};
 use crate::files::{FileError, Folder, Globs};
 use crate::pack_source::{CacheError, PackCache, TreeDigest};
 use crate::redact::Redactor;
@@ -139,7 +140,11 @@ pub fn collect_folder(
     let walked = folder.walk_outcome(&file_globs(&patterns)?, MAX_FILES)?;
     let mut paths: BTreeSet<String> = walked.files.into_iter().map(|entry| entry.path).collect();
     paths.extend(hidden_reads(folder.path(), choice.reads).filter(|path| shared.matches(path)));
+    let is_read = |path: &str| choice.reads.contains(&folder.path().join(path));
+    let exports = exported_folders(folder, &paths)?;
+    paths.retain(|path| is_read(path) || !is_below_any(path, &exports));
     let mut contents = FolderContents { left_out: walked.skipped, ..FolderContents::default() };
+    contents.left_out.extend(exports);
     let is_kept = |path: &String| paths.contains(path) || choice.unwanted.contains(path) || path == IGNORE_FILE;
     let mut excluded = Vec::new();
     for path in walked.excluded.into_iter().filter(|path| !is_kept(path)) {
@@ -154,7 +159,8 @@ pub fn collect_folder(
         })?;
         left = left.checked_sub(bytes.len() as u64).ok_or(ContentsError::TooLarge)?;
         let text = String::from_utf8_lossy(&bytes);
-        if PRIVATE_KEYS.iter().any(|words| text.contains(words)) {
+        let is_earlier_export = !is_read(&path) && is_exported_file(&path, &bytes);
+        if is_earlier_export || PRIVATE_KEYS.iter().any(|words| text.contains(words)) {
             contents.left_out.push(path);
         } else if redactor.finds_secret(&text) {
             return Err(ContentsError::Secret(path));
@@ -165,6 +171,10 @@ pub fn collect_folder(
     }
     contents.left_out.append(&mut excluded);
     Ok(contents)
+}
+
+fn is_below_any(path: &str, folders: &[String]) -> bool {
+    folders.iter().any(|folder| path.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/')))
 }
 
 /// What is left out of an excluded path: all of it, or the files in it that are not exported.

@@ -9,12 +9,22 @@ use crate::archive::{ArchiveError, ZipEntry, write_zip};
 
 /// The version of the format.
 const MANIFEST_VERSION: &str = "0.3";
+/// What describes a bundle.
+const MANIFEST: &str = "manifest.json";
 /// Where the program is in a bundle.
 const PROGRAM: &str = "server/folio";
 /// Where the folder of the manifest is.
 const FOLDER: &str = "server/manifest";
 /// Where the cache of packs is.
 const CACHE: &str = "server/cache";
+
+/// Whether bytes are a bundle that [`mcpb_bundle`] has made, whose first entry is its manifest.
+pub(super) fn is_mcpb_bundle(bytes: &[u8]) -> bool {
+    const NAME_AT: usize = 30;
+    let begins = bytes.starts_with(b"PK\x03\x04")
+        && bytes.get(NAME_AT..).is_some_and(|rest| rest.starts_with(MANIFEST.as_bytes()));
+    begins && bytes.windows(PROGRAM.len()).any(|name| name == PROGRAM.as_bytes())
+}
 
 /// What a bundle is made of.
 pub struct BundleParts {
@@ -46,7 +56,7 @@ pub fn mcpb_bundle(server: &ServerDescription, parts: BundleParts) -> Result<Vec
         })
     };
     let mut entries = vec![
-        ZipEntry { path: "manifest.json".to_owned(), bytes: manifest, is_program: false },
+        ZipEntry { path: MANIFEST.to_owned(), bytes: manifest, is_program: false },
         ZipEntry { path: PROGRAM.to_owned(), bytes: parts.program, is_program: true },
     ];
     entries.extend(below(FOLDER, parts.folder));

@@ -6,6 +6,7 @@
 mod contents;
 mod description;
 mod docker;
+mod earlier_exports;
 mod mcpb;
 mod program;
 mod server_json;

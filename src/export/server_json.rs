@@ -6,7 +6,7 @@ use super::description::{ExportedVariable, ServerDescription};
 use crate::diagnostic::{one_line, truncate};
 
 /// The schema that it follows.
-const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json";
+pub(super) const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json";
 /// The longest description and title.
 const MAX_TEXT_CHARS: usize = 100;
 /// The longest name.
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_no_ranges() {
+    fn versions_are_not_ranges() {
         for version in ["1.0.2", "2.1.0-alpha+1", "1.10", "2026-01-02"] {
             assert_eq!(check_version(version), Ok(version));
         }

@@ -102,6 +102,10 @@ impl FolderBackend for DiskFolder {
         Ok(Arc::new(self.disk_subfolder(path)?))
     }
 
+    fn open_outside(&self, path: &Path) -> Result<Arc<dyn FolderBackend>, FileError> {
+        Ok(Arc::new(DiskFolder::open(&self.path.join(path))?))
+    }
+
     fn stat(&self, path: &str) -> Result<FileStat, FileError> {
         let meta = self.access_beneath(path, |path| self.dir.metadata(path))?;
         stat_of(&meta).ok_or_else(|| FileError::NotAFile(display_path(path)))

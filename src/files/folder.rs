@@ -108,6 +108,12 @@ impl Folder {
         Ok(Self { backend: self.backend.subfolder(&normalize_to_slashes(relative)?)? })
     }
 
+    /// Opens any folder, by its path from this one. It is no part of this one, and its own limit. A folder in memory has
+    /// nothing around it.
+    pub fn open_outside(&self, path: &Path) -> Result<Self, FileError> {
+        Ok(Self { backend: self.backend.open_outside(path)? })
+    }
+
     /// Lists the regular files that `globs` match, sorted by path, or fails when there are more than `limit`.
     ///
     /// Hidden names unless the globs include them, names that are not UTF-8, links that escape the folder and unreadable

@@ -70,6 +70,10 @@ impl FolderBackend for MemoryFolder {
         Ok(Arc::new(Self::with_path(self.path.join(path), self.files.iter().filter_map(inside).collect())))
     }
 
+    fn open_outside(&self, path: &Path) -> Result<Arc<dyn FolderBackend>, FileError> {
+        Err(FileError::EscapesFolder(path.to_string_lossy().into_owned()))
+    }
+
     fn stat(&self, path: &str) -> Result<FileStat, FileError> {
         if self.folders.contains_key(path) {
             return Ok(FileStat { size: 0, modified: None, is_dir: true, stamp: FileStamp::in_memory(b"") });

@@ -21,6 +21,8 @@ pub(super) trait FolderBackend: Debug + Send + Sync {
     fn open_file(&self, path: &str) -> Result<OpenFile, FileError>;
     /// Opens a folder below this one.
     fn subfolder(&self, path: &str) -> Result<Arc<dyn FolderBackend>, FileError>;
+    /// Opens any folder, by its path from this one.
+    fn open_outside(&self, path: &Path) -> Result<Arc<dyn FolderBackend>, FileError>;
     /// The metadata of a regular file or folder.
     fn stat(&self, path: &str) -> Result<FileStat, FileError>;
     /// Visits each name in a folder that `globs` may match.

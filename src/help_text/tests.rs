@@ -97,7 +97,7 @@ fn description_continues_below() {
 }
 
 #[test]
-fn what_a_person_must_look_at_is_told() {
+fn review_notes_are_printed() {
     for (text, told) in [
         ("Usage: add a b c d e f g h i", "seems to name 9 positional arguments"),
         ("Adds things.\n\n  -q  quiet", "no usage was found"),
@@ -135,7 +135,7 @@ fn description_is_whole_sentences_of_the_program() {
 }
 
 #[test]
-fn drawings_and_prose_are_no_options() {
+fn drawings_and_prose_are_not_options() {
     let text = "Usage: x\n\n   ---1----2\n   - an item\n   --deep\n      Goes deeper\n   --deep is given, and then much more follows it\n";
     let help = parse_help(text, &["x"]);
     let spellings: Vec<&str> = help.options.iter().map(|option| option.spelling.as_str()).collect();

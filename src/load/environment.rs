@@ -93,7 +93,10 @@ fn declaration(name: &Spanned<String>, entry: &Spanned<EnvEntry>, load_context: 
                     entry.location.span(),
                     format!("invalid entry `{}` in `env`, expected a declaration, found a value", name.value),
                 )
-                .help(format!("write `{{ default: {value:?} }}` for a default"));
+                .help(match value.starts_with('$') {
+                    true => format!("write `{}: {{}}`: its value comes from the environment", name.value),
+                    false => format!("write `{{ default: {value:?} }}` for a default"),
+                });
             EnvVariable::default()
         }
     }

@@ -254,6 +254,6 @@ pub fn load_again(
 fn load_into(mut load_context: LoadContext, place: &ManifestLocation, sources: LoadSources<'_>) -> LoadedPacks {
     load_context.coverage = sources.environment.records_coverage().then(LoadCoverage::default);
     let (packs, uses) = pack::load_packs(place, sources, &mut load_context);
-    secret_scan::warn_secrets_in_clear(&mut load_context);
+    secret_scan::warn_secrets_in_clear(&packs, &mut load_context);
     LoadedPacks { load_context, packs, uses }
 }

@@ -13,7 +13,7 @@ use super::{CommandOutputs, EntryFile, EnvSource, LoadSources, LoadedPack, Manif
 use super::{include, paths};
 use crate::compile::{Compiler, Environment, Grants, LoadContext, LockedGrants, Pack, SandboxRules};
 use crate::diagnostic::{Code, FileId, Span};
-use crate::files::{FileError, Folder};
+use crate::files::{FileError, Folder, normalize};
 use crate::manifest::{Allow, Fragment, Manifest, PackRef, example_of, reshape_entries};
 use crate::template::{Engine, ScopeShape, TemplateError, TemplateSpan};
 use crate::value_types::NamedMap;
@@ -429,19 +429,39 @@ fn open_nested(
             .help("write the folder that contains its folio.yaml, or `git` or `url` with that of a repository or an archive");
         return None;
     };
-    let relative = compiler.resolve_path(path, path.location)?;
-    compiler.load_context.dependencies.files.insert(importer.folder.path().join(&relative));
-    match importer.folder.subfolder(&relative) {
+    match open_folder(path, request.importer.is_none(), &mut compiler)? {
         Ok(folder) => {
-            let display_path =
-                format!("{}{}/", request.display_path, path.trim_start_matches("./").trim_end_matches('/'));
+            let written = path.trim_start_matches("./").trim_end_matches('/');
+            let outer = if Path::new(path.as_str()).is_absolute() { "" } else { &request.display_path };
+            let display_path = format!("{outer}{written}/");
             Some(OpenedPack { reference: reference.clone(), path: path.clone(), folder, display_path, grants: None })
         }
         Err(error) => {
-            compiler.error(Code::NotFound, path.location, error.to_string());
+            let diagnostic = compiler.error(Code::NotFound, path.location, error.to_string());
+            if path.starts_with("~/") {
+                diagnostic.help("`~` is taken as it is written: write an absolute path, or one relative to this file");
+            }
             None
         }
     }
+}
+
+/// Opens the folder of a pack: any that the served manifest names, and one below its own that a pack names.
+fn open_folder(
+    path: &Spanned<String>,
+    is_served: bool,
+    compiler: &mut Compiler<'_>,
+) -> Option<Result<Folder, FileError>> {
+    let importer = &compiler.pack.folder;
+    if is_served && (Path::new(path.as_str()).is_absolute() || normalize(path).is_err()) {
+        let opened = importer.open_outside(Path::new(path.as_str()));
+        let real = opened.iter().map(|folder| folder.path().to_owned());
+        compiler.load_context.dependencies.files.extend(real.chain([importer.path().join(path.as_str())]));
+        return Some(opened);
+    }
+    let relative = compiler.resolve_path(path, path.location)?;
+    compiler.load_context.dependencies.files.insert(importer.path().join(&relative));
+    Some(importer.subfolder(&relative))
 }
 
 /// Reports keys of one source of a pack beside those of another.

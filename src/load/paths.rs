@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use crate::compile::Compiler;
-use crate::diagnostic::Code;
-use crate::files::{FileEntry, FileStamp, Globs};
+use crate::diagnostic::{Code, quote_names};
+use crate::files::{FileEntry, FileStamp, Globs, normalize};
 use crate::manifest::OneOrManyPaths;
 use crate::yaml::Spanned;
 
@@ -40,9 +40,52 @@ pub(super) fn resolve_files(paths: Option<&OneOrManyPaths>, compiler: &mut Compi
 type StampedPaths = Vec<(PathBuf, Option<FileStamp>)>;
 
 fn files_by_path(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> StampedPaths {
+    if refuse_folder(written, compiler) {
+        return Vec::new();
+    }
     let path = compiler.resolve_file(written, written.location);
     let stamp = |path: &PathBuf| compiler.pack.folder.stat(path).ok().map(|stat| stat.stamp);
     path.into_iter().map(|path| (path.clone(), stamp(&path))).collect()
+}
+
+/// Reports a folder, with the globs of the files that are in it.
+fn refuse_folder(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> bool {
+    let Ok(path) = normalize(&compiler.base.join(written.as_str()).to_string_lossy()) else { return false };
+    if !compiler.pack.folder.stat(&path).is_ok_and(|stat| stat.is_dir) {
+        return false;
+    }
+    let globs = globs_of_folder(written, &path, compiler);
+    let diagnostic = compiler.error(Code::NotFound, written.location, format!("`{}` is a folder", written.value));
+    match globs.as_slice() {
+        [] => {
+            let stem = written.trim_end_matches('/');
+            diagnostic.help(format!("write a path, or a glob such as `{stem}/*.md` or `{stem}/*.yaml`"));
+        }
+        [only] => {
+            diagnostic.help(format!("write `{only}`")).fix(written.location.span(), only.as_str());
+        }
+        several => {
+            diagnostic.help(format!("write a glob for each kind of file: {}", quote_names(several)));
+        }
+    }
+    true
+}
+
+/// The globs of the kinds of files that a folder holds.
+fn globs_of_folder(written: &str, path: &Path, compiler: &Compiler<'_>) -> Vec<String> {
+    let stem = written.trim_end_matches('/');
+    let Ok(folder) = compiler.pack.folder.subfolder(path) else { return Vec::new() };
+    let has_files = |glob: &str| {
+        let found = Globs::new(&[glob], &[]).ok().and_then(|globs| folder.walk(&globs, MAX_GLOB_FILES).ok());
+        found.is_some_and(|files| !files.is_empty())
+    };
+    let kinds = ["md", "yaml", "yml", "hbs"].into_iter().filter_map(|extension| {
+        let flat = format!("*.{extension}");
+        let deep = format!("**/{flat}");
+        let glob = [flat, deep].into_iter().find(|glob| has_files(glob))?;
+        Some(format!("{stem}/{glob}"))
+    });
+    kinds.collect()
 }
 
 fn files_by_glob(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> StampedPaths {

@@ -1,9 +1,11 @@
 //! Warns of tokens and keys in plain text.
 
 use std::cell::LazyCell;
+use std::collections::HashSet;
 
 use regex::Regex;
 
+use super::LoadedPack;
 use crate::compile::LoadContext;
 use crate::diagnostic::{Code, FileId, Span};
 
@@ -31,7 +33,7 @@ pub fn looks_secret(text: &str) -> bool {
 }
 
 /// Warns of every text that looks like a secret.
-pub(super) fn warn_secrets_in_clear(load_context: &mut LoadContext) {
+pub(super) fn warn_secrets_in_clear(packs: &[LoadedPack], load_context: &mut LoadContext) {
     let (mut found, forms) = (Vec::new(), LazyCell::new(|| Regex::new(TOKEN_PATTERNS)));
     for number in 0.. {
         let file = FileId(number);
@@ -43,10 +45,13 @@ pub(super) fn warn_secrets_in_clear(load_context: &mut LoadContext) {
         let Ok(forms) = &*forms else { return };
         found.extend(forms.find_iter(text).map(|hit| Span::new(file, hit.start(), hit.end())));
     }
+    let foreign_prompts = packs.iter().flat_map(|pack| &pack.foreign_prompts);
+    let foreign_files: HashSet<FileId> = foreign_prompts.map(|prompt| prompt.at.file()).collect();
     for span in found {
-        load_context
-            .report
-            .warning(Code::Secret, span, "possible secret in plain text")
-            .help("declare a variable under `env` with `secret: true`, and write `{{env.NAME}}`");
+        let help = match foreign_files.contains(&span.file) {
+            true => "the prompt is served as it is",
+            false => "declare a variable under `env` with `secret: true`, and write `{{env.NAME}}`",
+        };
+        load_context.report.warning(Code::Secret, span, "possible secret in plain text").help(help);
     }
 }

@@ -135,7 +135,9 @@ impl OneOrManyPaths {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct PackRef {
-    /// The folder, relative to this file; with `git` or `url`, a folder of the repository or the archive. Required without them.
+    /// The folder, relative to this file: `packs/review`. The served manifest may name any, such as `../shared` or
+    /// `/home/you/.claude/commands`; that of a pack names those below its own folder. With `git` or `url`, a folder of the
+    /// repository or the archive. Required without them.
     pub path: Option<Spanned<String>>,
     /// The repository that it comes from: `https://…`, `ssh://…` or `file://…`. `folio lock` writes its commit and the digest
     /// of its files to folio.lock, `folio fetch` puts these files into the cache, and nothing else is ever loaded:

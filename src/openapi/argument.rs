@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
+use super::description_text;
 use super::document::{ApiDocument, ApiNode};
 use super::naming::ArgumentNames;
-use super::prose;
 use super::schema::prune_definitions;
 use super::schema_repair::repair_schema;
 use crate::diagnostic::Code;
@@ -112,7 +112,7 @@ fn as_argument(property: &Map<String, Value>, is_required: bool) -> Map<String, 
     let only_type = TYPED_KEYWORDS.iter().filter(|key| property.contains_key(**key)).count() == 1;
     let mut argument = Map::new();
     // Of what a schema says, the description of an argument alone is a template.
-    let description = property.get("description").and_then(Value::as_str).map(prose::as_template);
+    let description = property.get("description").and_then(Value::as_str).map(description_text::as_template);
     argument.extend(description.map(|text| ("description".to_owned(), text.into())));
     let rest = property.iter().filter(|(key, _)| *key != "description" && !(*key == "type" && is_text && only_type));
     argument.extend(rest.map(|(key, value)| (key.clone(), value.clone())));

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
+use super::description_text;
 use super::document::{ApiDocument, ApiNode, Version, object};
 use super::operation::Operation;
-use super::prose;
 use super::template_text::TemplateText;
 use crate::action::is_header_name;
 use crate::diagnostic::Code;
@@ -103,14 +103,14 @@ fn find_scheme(name: &str, at: ApiNode<'_>, document: &ApiDocument) -> Option<Sc
         _ => document.root().get("components").and_then(|components| components.get("securitySchemes")),
     };
     let Some(node) = schemes.and_then(|schemes| schemes.get(name)) else {
-        let shown = prose::plain_line(crate::diagnostic::truncate(name, 40).as_ref());
+        let shown = description_text::plain_line(crate::diagnostic::truncate(name, 40).as_ref());
         document.warn_with_help(at, format!("unknown security scheme `{shown}`"), CALLED_WITHOUT_HELP);
         return None;
     };
     let node = document.resolve(node)?;
     let credentials = credentials(node, document)?;
-    let about = prose::plain(node.text("description").unwrap_or_default(), prose::ARGUMENT_CHARS);
-    let about = prose::plain_line(&about);
+    let about = description_text::plain(node.text("description").unwrap_or_default(), description_text::ARGUMENT_CHARS);
+    let about = description_text::plain_line(&about);
     Some(Scheme { name: name.to_owned(), credentials, about })
 }
 
@@ -125,7 +125,7 @@ fn credentials(node: ApiNode<'_>, document: &ApiDocument) -> Option<Credentials>
         ("oauth2", ..) => client_credentials(node, document),
         _ => {
             let shown = format!("{kind} {}", node.text("scheme").unwrap_or_default());
-            warn_untranslated(&format!("security scheme `{}`", prose::plain_line(&shown)), node, document);
+            warn_untranslated(&format!("security scheme `{}`", description_text::plain_line(&shown)), node, document);
             None
         }
     }
@@ -142,7 +142,7 @@ fn api_key(place: &str, node: ApiNode<'_>, document: &ApiDocument) -> Option<Cre
         _ => TemplateText::literal(name).map(Credentials::Header),
     };
     if text.is_none() {
-        let shown = prose::plain_line(crate::diagnostic::truncate(name, 40).as_ref());
+        let shown = description_text::plain_line(crate::diagnostic::truncate(name, 40).as_ref());
         warn_untranslated(&format!("name `{shown}` of a security scheme"), node, document);
     }
     text
@@ -166,7 +166,7 @@ fn client_credentials(node: ApiNode<'_>, document: &ApiDocument) -> Option<Crede
             Version::Swagger2 => node.text("flow").into_iter().collect(),
             _ => node.get("flows").into_iter().flat_map(ApiNode::entries).map(|(name, _)| name).collect(),
         };
-        let shown = prose::plain_line(&flows.join("`, `"));
+        let shown = description_text::plain_line(&flows.join("`, `"));
         warn_untranslated(&format!("OAuth flow `{shown}`"), node, document);
     }
     Some(Credentials::OAuth2 { token_url: token_url? })

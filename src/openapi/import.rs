@@ -6,13 +6,13 @@ use indexmap::IndexMap;
 use url::Url;
 
 use super::authentication::{Requirement, requirements};
+use super::base_url::{base_url, is_foreign_private, warn_no_server, warn_private_server};
+use super::description_text;
 use super::document::ApiDocument;
 use super::manifest::{ConnectionDrafts, GeneratedEntry, GeneratedFile, fragment, manifest, tool_entry};
 use super::naming::{Names, file_stem, max_tool_chars, server_name, tool_names};
 use super::operation::{Operation, read_operations};
 use super::operation_filter::{FilterMatch, InvalidPattern, OperationFilter};
-use super::prose;
-use super::server::{base_url, is_foreign_private, warn_no_server, warn_private_server};
 use super::source::{Source, load};
 use super::tool::build_tool;
 use crate::diagnostic::{Report, nearest};
@@ -181,7 +181,7 @@ fn suggest(pattern: &str, all: &[(&Operation<'_>, &str)]) -> String {
     let tags: BTreeSet<&str> = all.iter().filter_map(|(operation, _)| operation.tag).collect();
     let ids: Vec<&str> = all.iter().map(|(operation, name)| operation.id.unwrap_or(name)).collect();
     if let Some(near) = nearest(pattern, tags.iter().copied().chain(ids.iter().copied())) {
-        return format!("did you mean `{}`?", prose::plain_line(near));
+        return format!("did you mean `{}`?", description_text::plain_line(near));
     }
     let wanted = pattern.trim_matches(['*', '/']).to_lowercase();
     let has_part = |name: &&str| !wanted.is_empty() && name.to_lowercase().contains(&wanted);
@@ -195,7 +195,7 @@ fn suggest(pattern: &str, all: &[(&Operation<'_>, &str)]) -> String {
 
 /// The first of some names, and how many more there are.
 fn display_names(names: &[&str]) -> String {
-    let first = names.iter().take(MAX_SHOWN_NAMES).map(|name| format!("`{}`", prose::plain_line(name)));
+    let first = names.iter().take(MAX_SHOWN_NAMES).map(|name| format!("`{}`", description_text::plain_line(name)));
     let first = first.collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(MAX_SHOWN_NAMES) {
         0 => first,
@@ -292,7 +292,7 @@ impl<'d, 's> ImportBuilder<'d, 's> {
     }
 
     fn finish(self, source: &str) -> Vec<GeneratedFile> {
-        let name = prose::plain_line(source);
+        let name = description_text::plain_line(source);
         let manifest = manifest(&self.server, &name, &self.connections, self.document);
         let fragments =
             self.fragments.into_iter().map(|(stem, ToolFile { tag, tools, .. })| fragment(&stem, tag, tools));

@@ -4,9 +4,9 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
 use super::authentication::Requirement;
+use super::description_text;
 use super::document::ApiDocument;
 use super::naming::{Names, variable_name};
-use super::prose;
 use super::template_text::TemplateText;
 use super::yaml_text::{entry, scalar};
 
@@ -63,7 +63,7 @@ fn join_entries(section: &GeneratedSection) -> String {
 
 /// The fragment that holds the tools of a tag.
 pub(super) fn fragment(stem: &str, tag: &str, tools: Vec<GeneratedEntry>) -> GeneratedFile {
-    let tag = prose::plain_line(tag);
+    let tag = description_text::plain_line(tag);
     let head =
         if tag.is_empty() { String::new() } else { format!("# {}\n", tag.chars().take(100).collect::<String>()) };
     let sections = vec![GeneratedSection { key: "tools", entries: tools }];
@@ -284,15 +284,15 @@ pub(super) fn manifest(
     let mut keys = Map::new();
     keys.insert("name".to_owned(), server.into());
     for (key, text) in [
-        ("title", prose::plain_line(&prose::plain(said("title"), 80))),
-        ("version", prose::plain_line(said("version"))),
-        ("description", prose::as_template(&prose::summarize("", said("description")))),
+        ("title", description_text::plain_line(&description_text::plain(said("title"), 80))),
+        ("version", description_text::plain_line(said("version"))),
+        ("description", description_text::as_template(&description_text::summarize("", said("description")))),
     ] {
         if !text.is_empty() {
             keys.insert(key.to_owned(), text.into());
         }
     }
-    let source = prose::plain_line(source.rsplit(['/', '\\']).next().unwrap_or_default());
+    let source = description_text::plain_line(source.rsplit(['/', '\\']).next().unwrap_or_default());
     let head = format!(
         "# yaml-language-server: $schema=./folio.schema.json\n\
          # From {}. What you change here and in `tools/`, `folio init --openapi … --update` keeps.\n\

@@ -25,12 +25,12 @@ mod naming;
 mod operation;
 mod pagination;
 mod parameter;
-mod prose;
+mod description_text;
 mod schema_repair;
 mod request;
 mod schema;
 mod operation_filter;
-mod server;
+mod base_url;
 mod source;
 mod template_text;
 mod tool;
@@ -40,8 +40,8 @@ mod yaml_text;
 #[cfg(test)]
 mod tests;
 
+pub use description_text::{as_template, plain, plain_line};
 pub use naming::{ArgumentNames, Names, kebab};
-pub use prose::{as_template, plain, plain_line};
 pub use yaml_text::entry;
 
 pub use fetch::{FetchError, fetch};

@@ -8,10 +8,10 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
+use super::description_text;
 use super::discriminator::{Discriminator, subtypes};
 use super::document::{ApiDocument, ApiNode, object};
 use super::merge::merge_objects;
-use super::prose;
 use crate::diagnostic::Code;
 use keyword::{copy_limits, copy_values, is_null_type, is_nullable, name_types};
 
@@ -178,7 +178,9 @@ impl<'d> Translator<'d> {
         }
         let text = node.text("description")?;
         let mut known = self.document.prose.borrow_mut();
-        let plain = known.entry(node.address()).or_insert_with(|| prose::plain(text, prose::ARGUMENT_CHARS));
+        let plain = known
+            .entry(node.address())
+            .or_insert_with(|| description_text::plain(text, description_text::ARGUMENT_CHARS));
         (!plain.is_empty()).then(|| Value::from(plain.as_str()))
     }
 

@@ -10,7 +10,7 @@ use super::document::ApiDocument;
 use super::naming::{ArgumentNames, Names, file_stem, kebab, server_name, tool_names, variable_name};
 use super::schema::{Direction, Translator};
 use super::source::{Source, load};
-use super::{prose, yaml_text};
+use super::{description_text, yaml_text};
 use crate::diagnostic::Report;
 use crate::value_types::is_identifier;
 use crate::yaml::{decode, parse};
@@ -170,16 +170,16 @@ fn descriptions_are_one_plain_paragraph() {
         ("a {{b}} {{{c}}}", "a {{b}} {{{c}}}"),
         ("a\u{1b}[31m\u{202e}b", "a\u{241b}[31mb"),
     ] {
-        assert_eq!(prose::plain(written, 300), plain, "{written}");
+        assert_eq!(description_text::plain(written, 300), plain, "{written}");
     }
     for (written, template) in
         [("a {{b}} {{{c}}}", r"a \{{b}} \{{{c}}}"), (r"\\{{a}}", r"\{{a}}"), ("{{{{a", r"\{{\{{a"), (r"\ {", r"\ {")]
     {
-        assert_eq!(prose::as_template(written), template);
+        assert_eq!(description_text::as_template(written), template);
     }
-    assert_eq!(prose::summarize("List pets", "List pets of a store."), "List pets of a store.");
-    assert_eq!(prose::summarize("List pets", "Newest first."), "List pets. Newest first.");
-    assert!(prose::plain(&"word ".repeat(1000), 50).chars().count() <= 50);
+    assert_eq!(description_text::summarize("List pets", "List pets of a store."), "List pets of a store.");
+    assert_eq!(description_text::summarize("List pets", "Newest first."), "List pets. Newest first.");
+    assert!(description_text::plain(&"word ".repeat(1000), 50).chars().count() <= 50);
 }
 
 fn any_json() -> impl Strategy<Value = Value> {
@@ -236,9 +236,9 @@ proptest! {
 
     #[test]
     fn plain_texts_obey_nothing(text in any::<String>()) {
-        let plain = prose::plain(&text, 80);
+        let plain = description_text::plain(&text, 80);
         prop_assert!(plain.chars().count() <= 80);
-        prop_assert!(!prose::plain_line(&plain).contains("{{"));
+        prop_assert!(!description_text::plain_line(&plain).contains("{{"));
         prop_assert!(!plain.chars().any(char::is_control), "{plain:?}");
     }
 }

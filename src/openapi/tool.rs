@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 
+use super::description_text;
 use super::document::{ApiDocument, object};
 use super::operation::{Operation, Success};
 use super::pagination::find_pagination;
-use super::prose;
 use super::request::RequestBuilder;
 use super::schema::{Direction, Translator, prune_definitions};
 use super::schema_repair::is_satisfiable;
@@ -48,16 +48,16 @@ pub(super) fn build_tool<'d>(operation: &Operation<'d>, connection: &str, docume
 
 /// What a tool does, and what of the operation it cannot do.
 fn description(operation: &Operation<'_>, limits: &[String]) -> String {
-    let text = prose::summarize(operation.summary, operation.description);
+    let text = description_text::summarize(operation.summary, operation.description);
     let mut text = match text.is_empty() {
-        true => prose::plain_line(&format!("{} {}", operation.method, operation.path)),
+        true => description_text::plain_line(&format!("{} {}", operation.method, operation.path)),
         false => text,
     };
     for limit in limits {
         text.push_str(if text.ends_with(['.', '!', '?', '…']) { " " } else { ". " });
         text.push_str(limit);
     }
-    prose::as_template(&text)
+    description_text::as_template(&text)
 }
 
 fn annotations(method: &str) -> Option<Value> {

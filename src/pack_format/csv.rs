@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 
-use super::markers::{PlaceholderMatch, braced, split};
+use super::markers::{PlaceholderMatch, split};
 use super::naming::argument_name;
 use super::{
     ForeignArgument, ForeignBody, ForeignFile, ForeignPrompt, ForeignText, PackFolder, PackFormat, TextPiece,
@@ -90,12 +90,16 @@ fn read_markers(text: &str) -> (ForeignText, Vec<ForeignArgument>) {
     (pieces, defaults.into_iter().map(argument).collect())
 }
 
-/// `${Name:default}` at `start`: the name of the argument, its default, and where the marker ends.
+/// `${Name:default}` at `start`: the name of the argument, its default, which may have several lines, and where the marker
+/// ends.
 fn marker_at(text: &str, start: usize) -> Option<(String, Option<&str>, usize)> {
-    let (inside, end) = braced(text, start, "${")?;
+    let rest = text.get(start..)?.strip_prefix("${")?;
+    let length = rest.find(['{', '}'])?;
+    let after = rest.get(length..)?.strip_prefix('}')?;
+    let inside = rest.get(..length)?;
     let (name, default) = inside.split_once(':').map_or((inside, None), |(name, default)| (name, Some(default.trim())));
-    let is_name = name.chars().any(char::is_alphanumeric) && !name.contains('$');
-    is_name.then(|| (argument_name(name), default, end))
+    let is_name = name.chars().any(char::is_alphanumeric) && !name.contains(['$', '\n']);
+    is_name.then(|| (argument_name(name), default, text.len() - after.len()))
 }
 
 /// The rows of a table. A quote that is not closed is reported.

@@ -39,7 +39,7 @@ impl PackFormat for Fabric {
 fn description_in(line: &str) -> Option<(&str, &str)> {
     let (_, rest) = line.split_once("**")?;
     let (name, description) = rest.split_once("**")?;
-    let description = description.trim().trim_start_matches(':').trim();
+    let description = description.trim().trim_start_matches([':', '-', '–', '—']).trim();
     (!description.is_empty()).then_some((name.trim().trim_end_matches(':'), description))
 }
 

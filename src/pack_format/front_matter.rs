@@ -9,21 +9,36 @@ use crate::yaml::parse_front_matter_at;
 /// The keys of a file, and the text below them.
 pub(super) struct Markdown<'f> {
     pub(super) keys: Map<String, Value>,
+    /// The lines of the keys.
+    front_matter: &'f str,
     pub(super) body: &'f str,
     /// Where the text begins in the file.
     pub(super) start: usize,
 }
 
 impl Markdown<'_> {
-    /// The text of a key; a list as it would be written.
+    /// The text of a key; a list or a map as it is written.
     pub(super) fn text(&self, key: &str) -> Option<String> {
         let text = match self.keys.get(key)? {
             Value::String(text) => text.trim().to_owned(),
-            Value::Array(items) => format!("[{}]", items.iter().map(plain_text).collect::<Vec<_>>().join(", ")),
-            Value::Null | Value::Object(_) => return None,
+            Value::Array(items) => self.written_in_brackets(key).unwrap_or_else(|| {
+                let items: Vec<String> = items.iter().map(plain_text).collect();
+                format!("[{}]", items.join(", "))
+            }),
+            Value::Object(_) => self.written_in_brackets(key)?,
+            Value::Null => return None,
             other => other.to_string(),
         };
         (!text.is_empty()).then_some(text)
+    }
+
+    /// What stands in the brackets of a value, with them. Authors mean `[file]` and `{name}` as text.
+    fn written_in_brackets(&self, key: &str) -> Option<String> {
+        let keys = keys_by_line(self.front_matter);
+        let written = keys.get(key)?.as_str()?;
+        let end = written.rfind([']', '}'])?;
+        let text = written.get(..=end)?;
+        text.starts_with(['[', '{']).then(|| text.to_owned())
     }
 
     /// The words of a key: the items of a list, or a text split at spaces and commas.
@@ -59,7 +74,8 @@ fn split_front_matter<'f>(file: &'f ForeignFile, report: &mut Report) -> Markdow
     let (keys, body) = read_front_matter(file, 0, report);
     let whole = file.text.get(body..).unwrap_or_default();
     let body = if body == 0 { whole } else { skip_blank_lines(whole) };
-    Markdown { keys, body, start: file.text.len() - body.len() }
+    let start = file.text.len() - body.len();
+    Markdown { keys, front_matter: file.text.get(..start).unwrap_or_default(), body, start }
 }
 
 /// The keys of a file, and where the text below them begins: 0 without front matter. Blank lines and those with `#` may

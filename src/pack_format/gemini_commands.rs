@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use serde::Deserialize;
+use toml_edit::{Document, Item};
 
 use super::command::{ActionReader, CommandMarker, WrittenCommand};
-use super::markers::{PlaceholderMatch, split};
+use super::markers::{PlaceholderMatch, brace_ends, split};
 use super::naming::path_below;
 use super::{
     ActionValue, ForeignArgument, ForeignBody, ForeignFile, ForeignPrompt, PackFolder, PackFormat, PackGrants,
@@ -40,15 +40,8 @@ impl PackFormat for GeminiCommands {
     }
 }
 
-/// The keys that are read.
-#[derive(Deserialize)]
-struct CommandFile {
-    prompt: Option<String>,
-    description: Option<String>,
-}
-
 fn read_command(file: &ForeignFile, rights: PackGrants, report: &mut Report) -> Option<ForeignPrompt> {
-    let command: CommandFile = match toml::from_str(&file.text) {
+    let command = match Document::parse(file.text.as_ref()) {
         Ok(command) => command,
         Err(error) => {
             let place = error.span().unwrap_or_default();
@@ -57,14 +50,15 @@ fn read_command(file: &ForeignFile, rights: PackGrants, report: &mut Report) -> 
             return None;
         }
     };
-    let Some(body) = command.prompt.filter(|body| !body.trim().is_empty()) else {
+    let text_of = |key: &str| command.get(key).and_then(Item::as_str).filter(|text| !text.trim().is_empty());
+    let Some(body) = text_of("prompt") else {
         report.warning(Code::MissingKey, Span::start_of(file.id), "no text in `prompt`: prompt skipped");
         return None;
     };
     let path = path_below(&file.path, "commands", ".toml");
-    let ends = block_ends(&body);
+    let ends = brace_ends(body, false);
     let mut actions = ActionReader::new(file, None, rights, report);
-    let mut text = split(&body, &['!', '@', '{'], |start| marker_at(&body, start, &ends, &mut actions));
+    let mut text = split(body, &['!', '@', '{'], |start| marker_at(body, start, &ends, &mut actions));
     text = actions.finish(text);
     if !text.has_values() {
         let label = format!("/{} ", path.replace('/', ":"));
@@ -73,7 +67,7 @@ fn read_command(file: &ForeignFile, rights: PackGrants, report: &mut Report) -> 
     Some(ForeignPrompt {
         name: path.to_owned(),
         title: None,
-        description: command.description.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()),
+        description: text_of("description").map(|text| text.trim().to_owned()),
         arguments: vec![ForeignArgument::optional(ARGS)],
         body: ForeignBody::Text(text),
         at: Location::start_of(file.id),
@@ -115,17 +109,4 @@ fn value_at(text: &str, start: usize) -> Option<PlaceholderMatch> {
     let sources = vec![ValueSource::Argument(ARGS.to_owned())];
     let piece = TextPiece::Value { sources, absent: String::new() };
     text.get(start..)?.starts_with(MARKER).then_some(PlaceholderMatch { end: start + MARKER.len(), piece })
-}
-
-/// Where each block in braces ends, by where it begins. What is not closed is none.
-fn block_ends(body: &str) -> HashMap<usize, usize> {
-    let mut open = Vec::new();
-    let mut ends = HashMap::new();
-    for (at, brace) in body.match_indices(['{', '}']) {
-        match brace {
-            "{" => open.push(at),
-            _ => ends.extend(open.pop().map(|start| (start, at + 1))),
-        }
-    }
-    ends
 }

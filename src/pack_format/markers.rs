@@ -1,5 +1,7 @@
 //! Splits a text at the markers of a format.
 
+use std::collections::HashMap;
+
 use indexmap::IndexMap;
 
 use super::prompt::{ForeignArgument, ForeignText, TextPiece};
@@ -70,6 +72,21 @@ pub(super) fn braced<'t>(text: &'t str, start: usize, open: &str) -> Option<(&'t
     let length = rest.find(['{', '}', '\n'])?;
     let after = rest.get(length..)?.strip_prefix('}')?;
     Some((rest.get(..length)?, text.len() - after.len()))
+}
+
+/// Where each block in braces ends, by where it begins: those on one line alone, or all. What is not closed is none.
+pub(super) fn brace_ends(text: &str, on_one_line: bool) -> HashMap<usize, usize> {
+    let mut open = Vec::new();
+    let mut ends = HashMap::new();
+    for (at, letter) in text.match_indices(['{', '}', '\n']) {
+        match letter {
+            "{" => open.push(at),
+            "}" => ends.extend(open.pop().map(|start| (start, at + 1))),
+            _ if on_one_line => open.clear(),
+            _ => {}
+        }
+    }
+    ends
 }
 
 /// Whether a text goes on with a letter of a word.

@@ -77,11 +77,17 @@ fn replace_others(text: &str, filler: char) -> String {
             replaced = true;
             continue;
         }
+        let is_filler_at_an_end = replaced && letter == filler && name.is_empty();
         if replaced && letter != filler && !name.is_empty() && !name.ends_with(filler) {
             name.push(filler);
         }
-        replaced = false;
-        name.push(letter);
+        replaced &= is_filler_at_an_end;
+        if !is_filler_at_an_end {
+            name.push(letter);
+        }
+    }
+    if replaced {
+        name.truncate(name.trim_end_matches(filler).len());
     }
     name
 }
@@ -99,6 +105,9 @@ mod tests {
             ("a--b", "a--b"),
             ("  .hidden (draft)", "hidden-draft"),
             ("日本", "prompt"),
+            ("日本-go", "go"),
+            ("🚀 - ship-🚀", "ship"),
+            ("-as-written-", "-as-written-"),
             ("", "prompt-2"),
             ("git commit", "git-commit-2"),
             ("git-commit-2", "git-commit-2-2"),

@@ -1,7 +1,7 @@
 //! `vscode-prompts`: the prompt files of VS Code.
 
 use super::front_matter::read_markdown;
-use super::markers::{ArgumentCollector, PlaceholderMatch, braced, split};
+use super::markers::{ArgumentCollector, PlaceholderMatch, brace_ends, split};
 use super::naming::argument_name;
 use super::{ForeignArgument, ForeignBody, ForeignFile, ForeignPrompt, PackFolder, PackFormat, TextPiece, ValueSource};
 use crate::diagnostic::Report;
@@ -41,9 +41,11 @@ impl PackFormat for VscodePrompts {
 fn read_prompt(file: &ForeignFile, report: &mut Report) -> Option<ForeignPrompt> {
     let markdown = read_markdown(file, report)?;
     let body = markdown.body;
+    let ends = brace_ends(body, true);
     let mut arguments = ArgumentCollector::default();
     let text = split(body, &['$'], |start| {
-        let (inside, end) = braced(body, start, "${")?;
+        let end = ends.get(&(start + 1)).copied()?;
+        let inside = body.get(start..end)?.strip_prefix("${")?.strip_suffix('}')?;
         let argument = argument_of(inside)?;
         let sources = vec![ValueSource::Argument(argument.name.clone())];
         arguments.add(argument);

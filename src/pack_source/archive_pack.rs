@@ -13,7 +13,7 @@ use super::archive_source::check_archive_url;
 use super::source::SourceError;
 use super::tree::{PackTree, TreeError, TreeLimits, check_path};
 use crate::archive::{ArchiveError, ArchiveFile, visit_files};
-use crate::world::{HttpHeader, HttpRequest, World, WorldError};
+use crate::world::{HttpHeader, HttpRequest, ProxyVariables, World, WorldError};
 
 /// How large an archive may be.
 const MAX_ARCHIVE_BYTES: u64 = 64 << 20;
@@ -178,6 +178,7 @@ fn has_drive(path: &str) -> bool {
 /// Downloads archives; the last one is kept, as it is often looked into before it is fetched.
 #[derive(Default)]
 pub struct ArchiveDownloads {
+    proxies: ProxyVariables,
     last: Mutex<Option<(String, Arc<Vec<u8>>)>>,
 }
 
@@ -191,6 +192,11 @@ pub enum ArchiveHosts {
 }
 
 impl ArchiveDownloads {
+    /// Downloads through these proxies.
+    pub fn new(proxies: ProxyVariables) -> ArchiveDownloads {
+        ArchiveDownloads { proxies, ..ArchiveDownloads::default() }
+    }
+
     /// The bytes under a URL.
     ///
     /// # Errors
@@ -208,7 +214,7 @@ impl ArchiveDownloads {
         let bytes = match parsed.scheme() {
             "file" => read_file(&parsed)?,
             _ => {
-                let download = download(parsed, hosts, world);
+                let download = self.download(parsed, hosts, world);
                 let timed_out = |_| ArchivePackError::Request(WorldError::timed_out(DOWNLOAD_TIMEOUT));
                 tokio::time::timeout(DOWNLOAD_TIMEOUT, download).await.map_err(timed_out)??
             }
@@ -216,6 +222,39 @@ impl ArchiveDownloads {
         let bytes = Arc::new(bytes);
         *self.last.lock() = Some((url.to_owned(), bytes.clone()));
         Ok(bytes)
+    }
+
+    /// Downloads from a URL of https, and from those that it leads to.
+    async fn download(
+        &self,
+        mut url: Url,
+        hosts: ArchiveHosts,
+        world: &dyn World,
+    ) -> Result<Vec<u8>, ArchivePackError> {
+        let written = url.clone();
+        for _ in 0..=MAX_REDIRECTS {
+            let mut request = HttpRequest::new("GET", url.clone());
+            request.headers.push(HttpHeader::new("accept-encoding", "identity"));
+            request.timeout = DOWNLOAD_TIMEOUT;
+            request.max_output = MAX_ARCHIVE_BYTES;
+            request.follows_redirects = false;
+            request.decodes_text = false;
+            request.proxy = self.proxies.proxy_for(&url)?;
+            if hosts == ArchiveHosts::Any {
+                request.host_policy.allow_url(&written);
+            }
+            let response = world.send_request(request).await?;
+            let location = response.header("location").filter(|_| (300..400).contains(&response.status));
+            match location {
+                Some(location) => url = redirected(&url, &location)?,
+                None if !(200..300).contains(&response.status) => {
+                    return Err(ArchivePackError::Status(response.status));
+                }
+                None if response.body.is_truncated() => return Err(ArchivePackError::TooLarge),
+                None => return Ok(response.body.bytes),
+            }
+        }
+        Err(ArchivePackError::TooManyRedirects)
     }
 }
 
@@ -229,31 +268,6 @@ fn read_file(url: &Url) -> Result<Vec<u8>, ArchivePackError> {
     let mut bytes = Vec::new();
     File::open(&path).and_then(|file| file.take(MAX_ARCHIVE_BYTES + 1).read_to_end(&mut bytes)).map_err(failed)?;
     if bytes.len() as u64 > MAX_ARCHIVE_BYTES { Err(ArchivePackError::TooLarge) } else { Ok(bytes) }
-}
-
-/// Downloads from a URL of https, and from those that it leads to.
-async fn download(mut url: Url, hosts: ArchiveHosts, world: &dyn World) -> Result<Vec<u8>, ArchivePackError> {
-    let written = url.clone();
-    for _ in 0..=MAX_REDIRECTS {
-        let mut request = HttpRequest::new("GET", url.clone());
-        request.headers.push(HttpHeader::new("accept-encoding", "identity"));
-        request.timeout = DOWNLOAD_TIMEOUT;
-        request.max_output = MAX_ARCHIVE_BYTES;
-        request.follows_redirects = false;
-        request.decodes_text = false;
-        if hosts == ArchiveHosts::Any {
-            request.host_policy.allow_url(&written);
-        }
-        let response = world.send_request(request).await?;
-        let location = response.header("location").filter(|_| (300..400).contains(&response.status));
-        match location {
-            Some(location) => url = redirected(&url, &location)?,
-            None if !(200..300).contains(&response.status) => return Err(ArchivePackError::Status(response.status)),
-            None if response.body.is_truncated() => return Err(ArchivePackError::TooLarge),
-            None => return Ok(response.body.bytes),
-        }
-    }
-    Err(ArchivePackError::TooManyRedirects)
 }
 
 fn redirected(url: &Url, location: &str) -> Result<Url, ArchivePackError> {
@@ -280,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn drives_are_no_folders() {
+    fn drive_letters_are_not_folders() {
         for path in ["C:/x", "c:x", "../x", "/x", "a\\b"] {
             assert_eq!(ArchivePaths::default().add(path), Err(TreeError::Path { path: path.to_owned() }));
         }

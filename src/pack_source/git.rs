@@ -14,6 +14,8 @@ use crate::world::{ProgramCommand, ProgramOutput, World, WorldError};
 
 /// How long a transfer may take.
 const TRANSFER_TIMEOUT: Duration = Duration::from_secs(600);
+/// How long it may take to ask a server where its refs are.
+const LISTING_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long what is local may take.
 const LOCAL_TIMEOUT: Duration = Duration::from_secs(60);
 /// How much of a listing is read.
@@ -192,7 +194,7 @@ pub async fn remote_commit(
     let repository = Repository::create(world, cache).await?;
     let rev = source.rev.as_deref().unwrap_or("HEAD");
     let peeled = format!("{rev}^{{}}");
-    let command = repository.git("ls-remote", &["--quiet", "--", &source.url, rev, &peeled], TRANSFER_TIMEOUT);
+    let command = repository.git("ls-remote", &["--quiet", "--", &source.url, rev, &peeled], LISTING_TIMEOUT);
     let printed = repository.run("ls-remote", command).await?;
     let text = String::from_utf8_lossy(&printed.stdout.bytes).into_owned();
     let refs: HashMap<&str, &str> =
@@ -253,7 +255,7 @@ impl<'w> Repository<'w> {
                 if text.is_empty() { "ssh".to_owned() } else { text }
             }
         };
-        Ok(format!("{command} -oBatchMode=yes"))
+        Ok(format!("{command} -oBatchMode=yes -oConnectTimeout=30"))
     }
 
     fn git(&self, command: &str, arguments: &[&str], timeout: Duration) -> ProgramCommand {
@@ -277,7 +279,7 @@ impl<'w> Repository<'w> {
         let said = output.stderr.to_display_text();
         let message = truncate(said.trim(), MAX_MESSAGE_CHARS);
         let message = message.strip_prefix("fatal: ").unwrap_or(&message);
-        Err(FetchError::Git { command: name, message: sanitize(message).into_owned() })
+        Err(FetchError::Git { command: name, message: with_help(sanitize(message).into_owned()) })
     }
 
     async fn fetch(&self, url: &str, refs: &[&str], shallow: bool) -> Result<(), FetchError> {
@@ -330,6 +332,24 @@ impl<'w> Repository<'w> {
             tree.insert(file.path.clone(), bytes.ok_or(FetchError::Output("cat-file"))?.to_vec());
         }
         Ok(tree)
+    }
+}
+
+/// What git says when it may not ask, with what helps.
+fn with_help(message: String) -> String {
+    const NO_ACCESS: [&str; 6] = [
+        "terminal prompts disabled",
+        "unable to get password",
+        "Authentication failed",
+        "Permission denied",
+        "Host key verification failed",
+        "could not read Username",
+    ];
+    match NO_ACCESS.iter().any(|words| message.contains(words)) {
+        true => {
+            format!("{message}\nhelp: folio asks for no password: set git up so that `git ls-remote URL` asks for none")
+        }
+        false => message,
     }
 }
 
@@ -391,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn listing_has_regular_files_alone() {
+    fn listing_has_only_regular_files() {
         let files = listed(&[
             "100644 blob 11       4\ta.md",
             "100755 blob 12     400\tb c.sh",

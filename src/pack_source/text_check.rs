@@ -9,7 +9,13 @@ const MAX_POINTER_BYTES: usize = 1024;
 
 /// What is suspicious about files, one line each.
 pub fn suspicious_files(tree: &PackTree) -> Vec<String> {
-    tree.files().filter_map(|(path, bytes)| describe(path, bytes)).collect()
+    tree.files().flat_map(|(path, bytes)| [hidden_in_name(path), describe(path, bytes)]).flatten().collect()
+}
+
+fn hidden_in_name(path: &str) -> Option<String> {
+    let hidden = path.chars().find(|character| is_hidden(*character))?;
+    let shown: String = path.chars().filter(|character| !is_hidden(*character)).collect();
+    Some(format!("the name of `{shown}` contains hidden Unicode (U+{:04X})", u32::from(hidden)))
 }
 
 fn describe(path: &str, bytes: &[u8]) -> Option<String> {
@@ -36,7 +42,7 @@ mod tests {
     use super::is_hidden;
 
     #[test]
-    fn what_is_not_shown_is_hidden() {
+    fn invisible_characters_are_detected() {
         for hidden in ['\u{e0041}', '\u{e0100}', '\u{200b}', '\u{202e}', '\u{2066}', '\u{2063}', '\u{3164}'] {
             assert!(is_hidden(hidden), "{}", hidden.escape_unicode());
         }

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use icu_normalizer::ComposingNormalizerBorrowed;
+
 use super::tree_digest::TreeDigest;
 use crate::digest::sha256;
 
@@ -40,6 +42,14 @@ pub enum TreeError {
     /// Two paths that are one where letters have no case.
     #[error("`{path}` and `{other}` differ in case alone")]
     Case {
+        /// One.
+        path: String,
+        /// The other.
+        other: String,
+    },
+    /// Two paths that are one where letters have several forms: composed accents, `ß` and `ss`.
+    #[error("`{path}` and `{other}` are the same name on some systems")]
+    SameName {
         /// One.
         path: String,
         /// The other.
@@ -104,7 +114,7 @@ impl PackTree {
 pub struct TreeLimits {
     files: usize,
     bytes: u64,
-    /// The paths of files and folders as written, by what they are without case.
+    /// The paths of files and folders as written, by what they are where letters have no case and one form.
     names: HashMap<String, PathKind>,
 }
 
@@ -155,16 +165,31 @@ impl TreeLimits {
 
     /// Takes the path of a file, or of a folder around it.
     fn claim(&mut self, path: &str, is_file: bool) -> Result<(), TreeError> {
-        let Some(known) = self.names.get(&path.to_lowercase()) else {
-            self.names.insert(path.to_lowercase(), PathKind { written: path.to_owned(), is_file });
+        let folded = folded_name(path);
+        let Some(known) = self.names.get(&folded) else {
+            self.names.insert(folded, PathKind { written: path.to_owned(), is_file });
             return Ok(());
         };
         if known.written != path {
-            return Err(TreeError::Case { path: path.to_owned(), other: known.written.clone() });
+            let (path, other) = (path.to_owned(), known.written.clone());
+            let differs_in_case = path.to_lowercase() == other.to_lowercase();
+            return Err(match differs_in_case {
+                true => TreeError::Case { path, other },
+                false => TreeError::SameName { path, other },
+            });
         }
         let is_taken = is_file || known.is_file;
         if is_taken { Err(TreeError::Duplicate { path: path.to_owned() }) } else { Ok(()) }
     }
+}
+
+/// A path without case and in one form, as file systems compare names.
+fn folded_name(path: &str) -> String {
+    if path.is_ascii() {
+        return path.to_ascii_lowercase();
+    }
+    let folded = path.to_uppercase().to_lowercase();
+    ComposingNormalizerBorrowed::new_nfc().normalize(&folded).into_owned()
 }
 
 /// Checks that a path stays below its folder, and is one line of what `sha256sum` prints.
@@ -218,6 +243,13 @@ mod tests {
         assert_eq!(admit(&["README", "readme"]), case("readme", "README"));
         assert_eq!(admit(&["A/x", "a/y"]), case("a", "A"));
         assert_eq!(admit(&["É", "é"]), case("é", "É"));
+        let same =
+            |path: &str, other: &str| Err(TreeError::SameName { path: path.to_owned(), other: other.to_owned() });
+        assert_eq!(admit(&["caf\u{e9}", "cafe\u{301}"]), same("cafe\u{301}", "caf\u{e9}"));
+        assert_eq!(admit(&["CAF\u{c9}/a", "cafe\u{301}/b"]), same("cafe\u{301}", "CAF\u{c9}"));
+        assert_eq!(admit(&["stra\u{df}e", "STRASSE"]), same("STRASSE", "stra\u{df}e"));
+        assert_eq!(admit(&["\u{212a}", "k"]), case("k", "\u{212a}"));
+        assert_eq!(admit(&["cafe", "caf\u{e9}"]), Ok(()));
         assert_eq!(admit(&["a", "a/b"]), Err(TreeError::Duplicate { path: "a".to_owned() }));
         assert_eq!(admit(&["a/b", "a"]), Err(TreeError::Duplicate { path: "a".to_owned() }));
     }

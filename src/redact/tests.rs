@@ -125,7 +125,7 @@ fn what_base64_in_a_text_is_of_is_searched() {
 }
 
 #[test]
-fn work_on_base64_grows_with_the_text_alone() {
+fn base64_search_time_is_linear_in_the_text() {
     fn read(text: &[u8], deep: usize) -> usize {
         let escapes = escape::Escapes::new(text);
         let inside = run::runs(&escapes).flat_map(run::Run::decoded).map(|decoded| match deep {

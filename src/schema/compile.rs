@@ -13,7 +13,7 @@ use super::explain::{self, Explainer};
 use super::meter::{LimitExceeded, Limits};
 use super::pattern::MeteredValidator;
 use super::{
-    ReferenceLoader, SchemaError, Violation, bundle, check, describe, meter, pattern, property, secret, simple,
+    ReferenceLoader, SchemaError, Violation, bundle, check, describe, meter, pattern, property, secret, simple_schema,
 };
 
 /// The deepest nesting of a value, as in JSON parsers.
@@ -37,7 +37,7 @@ impl Schema {
     /// # Errors
     /// All errors of the schema.
     pub fn compile(json: Value, refs: &ReferenceLoader<'_>) -> Result<Schema, Vec<SchemaError>> {
-        if simple::has_only_types(&json) {
+        if simple_schema::has_only_types(&json) {
             return Ok(Schema::new(json, Draft::Draft202012));
         }
         let bundled = bundle::build_bundle(&json, refs)?;
@@ -85,7 +85,7 @@ impl Schema {
     /// suffice.
     pub fn allows_property(&self, name: &str, value: &Value, budget: &Budget) -> bool {
         let property = self.property(name).and_then(Value::as_object);
-        if let Some(fits) = property.and_then(|property| simple::is_valid_simple(property, value)) {
+        if let Some(fits) = property.and_then(|property| simple_schema::is_valid_simple(property, value)) {
             return fits;
         }
         if !check::has_depth_within(value, MAX_VALUE_DEPTH) {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::budget::Budget;
 use crate::diagnostic::nearest;
 
-use super::simple::{has_declared_type, has_only_types, is_valid_simple};
+use super::simple_schema::{has_declared_type, has_only_types, is_valid_simple};
 use super::{SchemaError, check, describe, keyword, meter, pattern};
 
 /// How bad it is.

@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use crate::budget::{Budget, BudgetExceeded};
 
-use super::cost::PatternCost;
 use super::keyword;
+use super::pattern_cost::PatternCost;
 
 /// The keyword that counts.
 const KEYWORD: &str = "x-folio-meter";

@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 
 use crate::budget::BudgetExceeded;
 
-use super::cost::PatternCost;
 use super::meter::{self, LimitExceeded, Limits};
+use super::pattern_cost::PatternCost;
 use super::{SchemaError, describe, keyword};
 use crate::yaml::pointer;
 

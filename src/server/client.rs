@@ -26,7 +26,7 @@ use crate::action::{
 use crate::spec_version::SpecVersion;
 
 use super::{
-    ConnectionHandler, LiveCatalog, SMALL_MESSAGE_BYTES, logging,
+    ConnectionHandler, LiveCatalog, SMALL_MESSAGE_BYTES, log_level,
     memory_size::MemorySize,
     question,
     session::{RootsRevision, Session},
@@ -125,7 +125,7 @@ impl RequestClient {
                 sent_at: Instant::now(),
             }),
             level: if spec_version.is_sessionless() {
-                context.meta.log_level().map(logging::level_from_protocol)
+                context.meta.log_level().map(log_level::level_from_protocol)
             } else {
                 None
             },
@@ -239,7 +239,7 @@ impl RequestClient {
     }
 
     async fn send_log(&self, level: LogLevel, logger: &str, data: Value) {
-        let params = LoggingMessageNotificationParam::new(logging::level_to_protocol(level), data)
+        let params = LoggingMessageNotificationParam::new(log_level::level_to_protocol(level), data)
             .with_logger(logger.to_owned());
         let mut message = LoggingMessageNotification::new(params);
         // Over HTTP it goes down the stream of the request, as a question does: not every client has another.

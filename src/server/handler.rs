@@ -17,7 +17,7 @@ use rmcp::{
 };
 
 use super::{
-    ConnectionHandler, bytes_in_flight::ResponseReservation, completion, logging, memory_size::MemorySize, observer,
+    ConnectionHandler, bytes_in_flight::ResponseReservation, completion, log_level, memory_size::MemorySize, observer,
     prompts, protocol_version::PROTOCOL_VERSIONS, resources, session, skills, subscription, tasks, tools,
     untyped_request,
 };
@@ -75,7 +75,7 @@ impl ServerHandler for ConnectionHandler {
     }
 
     async fn set_level(&self, request: SetLevelRequestParams, context: Context) -> Result<(), ErrorData> {
-        logging::set_level(self, &request, &context)
+        log_level::set_level(self, &request, &context)
     }
 
     async fn list_tools(&self, request: PageRequest, context: Context) -> Result<ListToolsResult, ErrorData> {

@@ -20,7 +20,7 @@ mod handler;
 mod client_rate_limit;
 mod list_pages;
 mod live_catalog;
-mod logging;
+mod log_level;
 mod observer;
 mod throttle;
 mod downgrade;

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use super::{
     ConnectionHandler, SubscriptionBaseline,
     capability::CapabilityKind,
-    error, logging,
+    error, log_level,
     session::{NegotiatedSession, Session, SubscribedResource},
     snapshot::{CatalogSnapshot, Revisions},
 };
@@ -136,7 +136,7 @@ async fn notify_log(
     if last.replace(log.number) == Some(log.number) || log.level < session.log_level() {
         return Ok(());
     }
-    let level = logging::level_to_protocol(log.level);
+    let level = log_level::level_to_protocol(log.level);
     let params = LoggingMessageNotificationParam::new(level, log.text.clone().into()).with_logger("folio".to_owned());
     peer.notify_logging_message(params).await
 }

@@ -15,8 +15,10 @@ pub struct TemplateError {
     pub message: String,
     /// How to fix it.
     pub help: Option<String>,
-    /// The text that replaces the span, where that is certain.
+    /// A text that may replace the span.
     pub replacement: Option<String>,
+    /// Whether nothing else can be meant than the replacement.
+    pub is_certain: bool,
 }
 
 /// Values that a helper compares, of which one tells of another.
@@ -59,7 +61,7 @@ pub enum TemplateSpan {
 
 impl TemplateError {
     pub(super) fn new(place: TemplateSpan, code: Code, message: impl Into<String>) -> TemplateError {
-        TemplateError { span: place, code, message: message.into(), help: None, replacement: None }
+        TemplateError { span: place, code, message: message.into(), help: None, replacement: None, is_certain: false }
     }
 
     pub(super) fn at_range(range: Range<usize>, code: Code, message: impl Into<String>) -> TemplateError {
@@ -78,6 +80,11 @@ impl TemplateError {
     pub(super) fn replacement(mut self, text: impl Into<String>) -> TemplateError {
         self.replacement = Some(text.into());
         self
+    }
+
+    /// Adds what to write, where nothing else can be meant.
+    pub(super) fn certain(self, text: impl Into<String>) -> TemplateError {
+        TemplateError { is_certain: true, ..self.replacement(text) }
     }
 
     pub(super) fn did_you_mean<'a>(self, wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> TemplateError {

@@ -43,7 +43,7 @@ pub(super) struct IpNetwork {
 
 impl IpNetwork {
     /// Reads a network. Its address has no bits outside of it: `10.1.2.3/8` is more likely a mistake than `10.0.0.0/8`.
-    fn parse(text: &str) -> Option<IpNetwork> {
+    pub(super) fn parse(text: &str) -> Option<IpNetwork> {
         let (address, prefix) = text.split_once('/')?;
         let address: IpAddr = address.parse().ok()?;
         let is_number = !prefix.is_empty() && prefix.bytes().all(|byte| byte.is_ascii_digit());
@@ -53,7 +53,7 @@ impl IpNetwork {
         (bits & inside == 0).then_some(IpNetwork { address, prefix })
     }
 
-    fn contains(self, address: IpAddr) -> bool {
+    pub(super) fn contains(self, address: IpAddr) -> bool {
         let ((own, own_width), (bits, width)) = (address_bits(self.address), address_bits(address.to_canonical()));
         own_width == width && (own ^ bits).checked_shr(width - self.prefix).is_none_or(|differing| differing == 0)
     }

@@ -25,6 +25,7 @@ mod pipes;
 mod procfs;
 mod program_path;
 mod proxy;
+mod proxy_variables;
 mod random_token;
 mod recording_world;
 mod redacting_world;
@@ -59,6 +60,7 @@ pub use mock_world::{MockReplies, MockReply, MockResponse, MockWorld, SentAction
 pub use program_path::{find_program, is_executable};
 pub use program_run::{ProgramCommand, ProgramOutput};
 pub use proxy::Proxy;
+pub use proxy_variables::ProxyVariables;
 pub use random_token::random_token;
 pub use recording_world::{RecordedAction, RecordingWorld};
 pub use redacting_world::RedactingWorld;

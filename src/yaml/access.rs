@@ -6,6 +6,7 @@ use serde::forward_to_deserialize_any;
 
 use super::deserialize::{DeserializeError, NodeDeserializer, ParentKey};
 use super::document::{Location, MapEntry, NodeId};
+use super::foreign_key::{correct_key, remark};
 use crate::diagnostic::{Code, nearest, quote_names};
 
 /// How many known keys the help for an unknown one lists.
@@ -73,7 +74,8 @@ impl<'a, 'r> EntryAccess<'a, 'r> {
             return None;
         }
         self.report_unknown(key, self.reader.document.location(entry.key), known);
-        let meant = correct_key(key, known).or_else(|| nearest(key, known.iter().copied()));
+        let near = || nearest(key, known.iter().copied()).filter(|_| remark(key, known).is_none());
+        let meant = correct_key(key, known).or_else(near);
         let Some(meant) = meant.filter(|meant| !self.is_taken(meant)) else {
             self.reader.report.borrow_mut().mark_incomplete(self.reader.location().span());
             return None;
@@ -103,6 +105,7 @@ impl<'a, 'r> EntryAccess<'a, 'r> {
             }
             Some(name) if self.is_taken(name) => diagnostic.help(format!("remove it: `{name}` is there already")),
             Some(name) => diagnostic.help(format!("write `{name}`")).suggest(at.span(), name),
+            None if remark(key, known).is_some() => diagnostic.help(remark(key, known).unwrap_or_default()),
             None => diagnostic.did_you_mean(key, at.span(), known.iter().copied().filter(|name| !self.is_taken(name))),
         };
         if let Some(fix) = diagnostic.fix.as_mut() {
@@ -118,50 +121,6 @@ impl<'a, 'r> EntryAccess<'a, 'r> {
 
 /// Keys of JSON Schema that an author may have put beside the place where they belong, and so did not misspell.
 const JSON_SCHEMA_KEYS: [&str; 3] = ["required", "properties", "type"];
-
-/// The keys that other formats call by another name.
-const OTHER_NAMES: &[(&str, &[&str])] = &[
-    ("arguments", &["args", "params", "parameters", "input", "inputs", "variables", "vars"]),
-    ("exec", &["command", "cmd", "program"]),
-    ("text", &["content", "template", "prompt", "body"]),
-    ("description", &["desc", "summary", "help", "doc"]),
-    ("inputSchema", &["input_schema", "schema"]),
-    ("result", &["output", "returns"]),
-    ("run", &["steps", "action", "handler"]),
-    ("when", &["if", "condition"]),
-    ("id", &["register"]),
-    ("each", &["loop", "with_items", "foreach"]),
-    ("cwd", &["workdir", "working_dir", "working-directory", "workingDirectory", "chdir"]),
-    ("env", &["environment"]),
-    ("enum", &["values", "options", "choices", "allowed"]),
-    ("minimum", &["min"]),
-    ("maximum", &["max"]),
-    ("pattern", &["regex", "regexp"]),
-    ("uri", &["url", "uriTemplate", "uri_template"]),
-    ("url", &["uri", "endpoint", "base_url", "baseUrl", "base"]),
-    ("mimeType", &["mime", "contentType", "content_type"]),
-    ("query", &["params", "search"]),
-    ("json", &["data", "payload"]),
-    ("contains", &["includes", "include", "has", "text", "output", "content"]),
-    ("equals", &["equal", "exact", "is"]),
-    ("matches", &["regex", "regexp", "pattern"]),
-    ("rev", &["ref", "tag", "branch", "version", "commit"]),
-    ("git", &["url", "repo", "repository"]),
-    ("allow", &["permissions", "grants"]),
-    ("default", &["value"]),
-    ("secret", &["sensitive", "masked"]),
-    ("message", &["msg"]),
-    ("use", &["connection"]),
-    ("if", &["when", "condition"]),
-    ("then", &["args", "arguments", "do"]),
-    ("log", &["print"]),
-];
-
-/// The known key that is called by another name elsewhere.
-fn correct_key(key: &str, known: &'static [&'static str]) -> Option<&'static str> {
-    let mut meant = OTHER_NAMES.iter().filter(|(_, others)| others.contains(&key)).map(|(name, _)| *name);
-    meant.find_map(|meant| known.iter().find(|name| **name == meant)).copied()
-}
 
 impl<'de> MapAccess<'de> for EntryAccess<'_, '_> {
     type Error = DeserializeError;

@@ -201,7 +201,14 @@ impl<'a, 'r> NodeDeserializer<'a, 'r> {
                 _ => self.wrong_type(units.expected),
             }
             if let (Some(near), Some(diagnostic)) = (units.nearest(text), self.report.borrow_mut().last_mut()) {
-                diagnostic.help(format!("write `{near}`")).suggest(self.location().span(), near);
+                // A wait between attempts may well be one of milliseconds.
+                if self.key.name == "backoff" && text.bytes().all(|byte| byte.is_ascii_digit()) {
+                    diagnostic
+                        .help(format!("did you mean `{near}`, or `{text}ms`?"))
+                        .suggest(self.location().span(), near);
+                } else {
+                    diagnostic.help(format!("write `{near}`")).fix(self.location().span(), near);
+                }
             }
             0
         })

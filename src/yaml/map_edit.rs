@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn map_that_others_share_is_left_alone() {
+    fn shared_map_is_not_changed() {
         let text = "x-a: &a\n  live: true\nt: *a\n";
         assert_eq!(replace_pair(text, "/t", "live", None), Err(InsertError::Layout("t".to_owned())));
     }

@@ -12,6 +12,7 @@ mod quantity;
 mod remove;
 mod deserialize;
 mod edit;
+mod foreign_key;
 mod insert;
 mod map_edit;
 mod scalar;

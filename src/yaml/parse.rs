@@ -290,7 +290,9 @@ impl<'a> TreeBuilder<'a> {
     fn refuse_tag(&mut self, tag: Option<&Tag>, range: Range<usize>) {
         if let Some(tag) = tag.filter(|tag| !tag.is_yaml_core_schema()) {
             let span = self.span(range);
-            self.report.error(Code::Syntax, span, format!("unsupported YAML tag `{tag}`")).help("remove the tag");
+            self.report
+                .error(Code::Syntax, span, format!("unsupported YAML tag `{tag}`"))
+                .help(tag_help(&tag.to_string()));
         }
     }
 
@@ -457,4 +459,17 @@ impl<'a> TreeBuilder<'a> {
 fn resolve_scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Value {
     let forced = tag.is_some_and(|tag| tag.is_yaml_core_schema() && tag.suffix() == "str");
     if style == ScalarStyle::Plain && !forced { resolve(text) } else { Value::String(text.to_owned()) }
+}
+
+/// What to write instead of a tag of another program.
+fn tag_help(tag: &str) -> &'static str {
+    match tag.trim_start_matches('!') {
+        "include" | "import" => "write `include: [FILE]` at the top for entries, and `{ file: FILE }` for a text",
+        "file" | "path" => "write `{ file: FILE }`",
+        "env" | "ENV" | "env_var" | "secret" | "vault" => {
+            "declare the variable under `env`, and write `\"{{env.NAME}}\"`"
+        }
+        "ref" | "reference" => "write an anchor `&NAME` there, and `*NAME` here",
+        _ => "remove the tag",
+    }
 }

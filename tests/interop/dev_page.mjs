@@ -291,6 +291,7 @@ async function clients({ tab }) {
   await choice.selectOption("codex");
   await shows(tab.locator("#entry .notes"), "codex does not show it");
   await shows(tab.locator("#entry .notes"), "prompts are not shown");
+  await shows(tab.locator("#entry .notes"), "its model gets it by the tool `get-prompt`");
   check("a prompt is not in codex", (await result(tab).locator(".message").count()) === 0);
   await entry(tab, "docs://page/{name}").click();
   await choice.selectOption("gemini");

@@ -110,6 +110,8 @@ struct Zipped {
     mode: u32,
     /// Where the directory says that it is, if not where it is.
     offset: Option<u32>,
+    /// Whether the directory has it.
+    is_listed: bool,
 }
 
 impl Zipped {
@@ -127,16 +129,23 @@ impl Zipped {
             crc: crc.sum(),
             mode: 0o100_644,
             offset: None,
+            is_listed: true,
         }
     }
 
-    fn fields(&self) -> Vec<u8> {
+    /// The same, with its checksum and its sizes behind its bytes.
+    fn streamed(self) -> Zipped {
+        Zipped { flags: 8, ..self }
+    }
+
+    fn fields(&self, is_local: bool) -> Vec<u8> {
         let mut bytes = Vec::new();
+        let later = is_local && self.flags & 8 != 0;
         for field in [20_u16, self.flags, self.method, 0, 0x21] {
             bytes.extend(field.to_le_bytes());
         }
         for field in [self.crc, self.data.len() as u32, self.size] {
-            bytes.extend(field.to_le_bytes());
+            bytes.extend(if later { 0 } else { field }.to_le_bytes());
         }
         bytes.extend((self.path.len() as u16).to_le_bytes());
         bytes.extend(0_u16.to_le_bytes());
@@ -145,7 +154,7 @@ impl Zipped {
 }
 
 fn zip(entries: &[Zipped]) -> Vec<u8> {
-    zip_with_count(entries, entries.len() as u16)
+    zip_with_count(entries, entries.iter().filter(|entry| entry.is_listed).count() as u16)
 }
 
 fn zip_with_count(entries: &[Zipped], count: u16) -> Vec<u8> {
@@ -153,12 +162,20 @@ fn zip_with_count(entries: &[Zipped], count: u16) -> Vec<u8> {
     for entry in entries {
         let offset = entry.offset.unwrap_or(bytes.len() as u32);
         bytes.extend(b"PK\x03\x04");
-        bytes.extend(entry.fields());
+        bytes.extend(entry.fields(true));
         bytes.extend(&entry.path);
         bytes.extend(&entry.data);
+        if entry.flags & 8 != 0 {
+            bytes.extend(b"PK\x07\x08");
+            let described = [entry.crc, entry.data.len() as u32, entry.size];
+            described.iter().for_each(|field| bytes.extend(field.to_le_bytes()));
+        }
+        if !entry.is_listed {
+            continue;
+        }
         directory.extend(b"PK\x01\x02");
         directory.extend(((3_u16 << 8) | 20).to_le_bytes());
-        directory.extend(entry.fields());
+        directory.extend(entry.fields(false));
         directory.extend([0; 6]);
         directory.extend((entry.mode << 16).to_le_bytes());
         directory.extend(offset.to_le_bytes());
@@ -234,7 +251,7 @@ fn assert_files(archive: &[u8], names: &[&str]) -> String {
 }
 
 #[test]
-fn locked_archive_is_served_from_the_cache_alone() {
+fn locked_archive_is_served_from_the_cache() {
     let files = [("docs-1.2.0/prompts/folio.yaml", PACK), ("docs-1.2.0/prompts/a/b.md", "text"), ("docs-1.2.0/x", "x")];
     let plain = TestFolder::new(&[("folio.yaml", PACK), ("a/b.md", "text")]);
     let lines = "find . -type f | sed 's,^./,,' | LC_ALL=C sort | xargs sha256sum | sha256sum";
@@ -358,6 +375,80 @@ fn names_that_are_there_twice_are_refused() {
 }
 
 #[test]
+fn names_that_some_systems_take_for_one_are_refused() {
+    let composed_and_not = [("caf\u{e9}.md", "x"), ("cafe\u{301}.md", "y")];
+    assert_refused(&zip_of(&composed_and_not), "are the same name on some systems");
+    assert_refused(&Tar::of(&composed_and_not).gz(), "are the same name on some systems");
+    assert_refused(&zip_of(&[("stra\u{df}e", "x"), ("STRASSE", "y")]), "are the same name on some systems");
+    assert_refused(&zip_of(&[("\u{c9}.md", "x"), ("\u{e9}.md", "y")]), "differ in case alone");
+    assert_refused(&zip_of(&[("a\u{1}b", "x")]), "unsafe path");
+    assert_refused(&zip_of(&[("a\u{7f}b", "x")]), "unsafe path");
+    // What is only hard to see is there, with a warning.
+    for archive in [zip_of(&[("a\u{202e}dm.md", "x")]), Tar::of(&[("a\u{202e}dm.md", "x")]).gz()] {
+        let said = assert_files(&archive, &["a\u{202e}dm.md"]);
+        assert!(said.contains("the name of `adm.md` contains hidden Unicode (U+202E)"), "{said}");
+        assert!(!said.contains('\u{202e}'), "{said}");
+    }
+}
+
+/// A zip archive, changed at its end: `at` counts from the record there.
+fn with_end(mut bytes: Vec<u8>, at: usize, change: &[u8]) -> Vec<u8> {
+    let start = bytes.len() - 22 + at;
+    bytes[start..start + change.len()].copy_from_slice(change);
+    bytes
+}
+
+#[test]
+fn zips_that_two_readers_read_differently_are_refused() {
+    let (one, other) = (zip_of(&[("a.md", "x")]), zip_of(&[("b.md", "y")]));
+    // One in front of another: from its first byte it is the first, from its end the second.
+    assert_refused(&[one.as_slice(), &other].concat(), "its directory is not where it says");
+    let start = u32::from_le_bytes(other[other.len() - 6..other.len() - 2].try_into().unwrap());
+    let mut moved = [one.as_slice(), &other].concat();
+    let length = moved.len();
+    moved[length - 6..length - 2].copy_from_slice(&(start + one.len() as u32).to_le_bytes());
+    let entry = one.len() + start as usize + 42;
+    moved[entry..entry + 4].copy_from_slice(&(one.len() as u32).to_le_bytes());
+    assert_refused(&moved, "bytes that belong to no entry");
+    // One in the comment of another.
+    let commented = with_end(one.clone(), 20, &(other.len() as u16).to_le_bytes());
+    assert_refused(&[commented.as_slice(), &other].concat(), "it has two ends");
+    let commented = with_end(one.clone(), 20, &4_u16.to_le_bytes());
+    assert_files(&[commented.as_slice(), b"3f2a"].concat(), &["a.md"]);
+    assert_refused(&[one.as_slice(), b"JUNK"].concat(), "bytes behind its end");
+    // An entry that the directory has not, at each place.
+    let [shown, hidden] =
+        [("a.md", true), ("b.md", false)].map(|(path, is_listed)| Zipped { is_listed, ..Zipped::new(path, b"x") });
+    for entries in [
+        vec![hidden.clone(), shown.clone()],
+        vec![shown.clone(), hidden.clone()],
+        vec![shown.clone(), hidden, Zipped::new("c.md", b"z")],
+    ] {
+        assert_refused(&zip(&entries), "bytes that belong to no entry");
+    }
+    let two = [shown, Zipped::new("c.md", b"z")];
+    assert_refused(&zip_with_count(&two, 1), "another number of entries than it says");
+    assert_refused(&with_end(zip(&two), 4, &[1, 0]), "the archive ");
+    // Sizes and checksums before the bytes of an entry that are others than in the directory.
+    for at in [14, 18, 22] {
+        let mut bytes = one.clone();
+        bytes[at] ^= 1;
+        assert_refused(&bytes, "an entry has another size or checksum");
+    }
+    // Honest archives, also of programs that write to a pipe.
+    assert_files(
+        &zip(&[Zipped::new("a.md", b"x").streamed(), Zipped::new("b.md", b"y").streamed()]),
+        &["a.md", "b.md"],
+    );
+    let folder = TestFolder::new(&[("folio.yaml", PACK), ("a/b.md", "text")]);
+    let script = "git init -q . && git add -A && git -c user.name=A -c user.email=a@x commit -qm x && \
+                  git archive --format=zip HEAD";
+    let written = Command::new("sh").args(["-c", script]).current_dir(folder.path()).output().unwrap();
+    assert!(written.status.success(), "{written:?}");
+    assert_files(&written.stdout, &["a/b.md", "folio.yaml"]);
+}
+
+#[test]
 fn links_are_left_out_and_devices_refused() {
     let tar = Tar::of(&[("folio.yaml", PACK)])
         .entry(b"link", SYMLINK, b"")
@@ -365,12 +456,12 @@ fn links_are_left_out_and_devices_refused() {
         .entry(b"folder/", FOLDER, b"")
         .entry(b"folder/a.md", FILE, b"x");
     let said = assert_files(&tar.gz(), &["folder/a.md", "folio.yaml"]);
-    assert!(said.contains("links are left out: `link`, `hard`"), "{said}");
+    assert!(said.contains("left out links: `link`, `hard`"), "{said}");
     let link = Zipped { mode: 0o120_777, ..Zipped::new("link", b"/etc/passwd") };
     let folder = Zipped { mode: 0o040_755, ..Zipped::new("folder/", b"") };
     let zipped = zip(&[Zipped::new("folio.yaml", PACK.as_bytes()), link, folder, Zipped::new("folder/a.md", b"x")]);
     let said = assert_files(&zipped, &["folder/a.md", "folio.yaml"]);
-    assert!(said.contains("links are left out: `link`"), "{said}");
+    assert!(said.contains("left out links: `link`"), "{said}");
     for kind in [DEVICE, b'4', FIFO] {
         assert_refused(&Tar::of(&[("a", "x")]).entry(b"dev", kind, b"").gz(), "is a device or a pipe");
     }
@@ -569,7 +660,7 @@ fn update_takes_what_is_under_the_url_now() {
     local.folder.write("x.tgz", tar("Bye"));
     let second = sha256(&local.bytes());
     let said = desk.fail(&["lock", "--remote"]);
-    assert!(said.contains(&format!("its sha256 changed from {first} to {second}")), "{said}");
+    assert!(said.contains(&format!("its sha256 went from {first} to {second}")), "{said}");
     desk.ok(&["lock"]);
     assert_eq!(desk.ok(&["get", "docs-hi"]).trim(), "Hello");
     let before = fs::read_to_string(desk.folder.join("folio.yaml")).unwrap();
@@ -585,7 +676,7 @@ fn update_takes_what_is_under_the_url_now() {
     // Nothing is written of one that breaks the manifest.
     local.folder.write("x.tgz", Tar::of(&[("folio.yaml", "folio: 1\nserver: {\n")]).gz());
     let (before, lock) = (fs::read_to_string(desk.folder.join("folio.yaml")).unwrap(), desk.lock());
-    assert!(desk.fail(&["update"]).contains("nothing is updated"));
+    assert!(desk.fail(&["update"]).contains("nothing was updated"));
     assert_eq!((fs::read_to_string(desk.folder.join("folio.yaml")).unwrap(), desk.lock()), (before, lock));
 }
 
@@ -710,7 +801,7 @@ fn archive_is_downloaded_over_https_once() {
     assert_eq!(server.count(), 2);
     server.set("/a/docs-1.0.tar.gz", Answer::Status(404));
     let gone = server.run(&desk, &["lock", "--remote"]);
-    assert!(gone.code == Some(1) && gone.out.contains("docs-1.0.tar.gz is gone"), "{gone:?}");
+    assert!(gone.code == Some(1) && gone.out.contains("docs-1.0.tar.gz no longer exists"), "{gone:?}");
     server.set("/a/docs-1.0.tar.gz", Answer::Status(500));
     let failed = server.run(&desk, &["lock", "--remote"]);
     assert!(failed.code == Some(1) && failed.err.contains("HTTP status 500"), "{failed:?}");
@@ -730,7 +821,7 @@ fn bytes_of_an_archive_are_those_that_were_sent() {
 }
 
 #[test]
-fn redirects_lead_to_https_alone() {
+fn redirects_lead_only_to_https() {
     let server = Server::start();
     let archive = Tar::of(&[("folio.yaml", PACK)]).gz();
     server.set("/real", Answer::Bytes(archive.clone()));
@@ -758,7 +849,7 @@ fn redirects_lead_to_https_alone() {
 }
 
 #[test]
-fn archive_of_a_foreign_pack_comes_from_public_hosts_alone() {
+fn foreign_pack_archive_is_fetched_only_from_public_hosts() {
     let server = Server::start();
     server.set("/in.zip", Answer::Bytes(zip_of(&[("folio.yaml", PACK)])));
     let inner = format!("url: \"{}\", sha256: {}", server.url("/in.zip"), sha256(&zip_of(&[("folio.yaml", PACK)])));
@@ -779,6 +870,94 @@ fn archive_of_a_foreign_pack_comes_from_public_hosts_alone() {
     desk.folder.write("team/folio.yaml", &outer);
     assert_eq!(server.run(&desk, &["lock"]).code, Some(0));
     assert_eq!(desk.ok(&["get", "team-in-hi"]).trim(), "Hello");
+}
+
+/// A proxy that opens a tunnel to a server, whatever it is asked for, and what it was asked for.
+fn tunnel(server: SocketAddr) -> (String, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (address, asked) = (listener.local_addr().unwrap(), Arc::<Mutex<Vec<String>>>::default());
+    let seen = asked.clone();
+    thread::spawn(move || {
+        for mut near in listener.incoming().flatten() {
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                near.read_exact(&mut byte).unwrap();
+                head.push(byte[0]);
+            }
+            seen.lock().push(String::from_utf8(head).unwrap());
+            near.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
+            let mut far = TcpStream::connect(server).unwrap();
+            let (mut from, mut to) = (near.try_clone().unwrap(), far.try_clone().unwrap());
+            thread::spawn(move || std::io::copy(&mut from, &mut to));
+            thread::spawn(move || std::io::copy(&mut far, &mut near));
+        }
+    });
+    (address.to_string(), asked)
+}
+
+#[test]
+fn archive_is_downloaded_through_the_proxy_of_the_environment() {
+    let server = Server::start();
+    server.set("/x.tgz", Answer::Redirect("/y.tgz".to_owned()));
+    server.set("/y.tgz", Answer::Bytes(Tar::of(&[("folio.yaml", PACK)]).gz()));
+    let (address, asked) = tunnel(server.address);
+    let with_password = format!("http://me:open-sesame@{address}");
+    for (variables, is_asked) in [
+        (vec![("HTTPS_PROXY", with_password.as_str())], true),
+        (vec![("https_proxy", &address)], true),
+        (vec![("ALL_PROXY", &with_password)], true),
+        (vec![("HTTP_PROXY", &with_password)], false),
+        (vec![("HTTPS_PROXY", &with_password), ("NO_PROXY", "example.com,127.0.0.1")], false),
+        (vec![("HTTPS_PROXY", &with_password), ("no_proxy", "*")], false),
+    ] {
+        asked.lock().clear();
+        let desk = Desk::of(COMMENTED);
+        let mut command = server.command(&desk, &["add", &server.url("/x.tgz")]);
+        let added = output(command.envs(variables.iter().copied()));
+        assert_eq!(added.code, Some(0), "{variables:?}: {added:?}");
+        assert!(!(added.out + &added.err).contains("open-sesame"));
+        let heads = asked.lock().clone();
+        assert_eq!(!heads.is_empty(), is_asked, "{variables:?}: {heads:?}");
+        let line = format!("CONNECT {} HTTP/1.1\r\n", server.address);
+        assert!(heads.iter().all(|head| head.starts_with(&line)), "{heads:?}");
+        let named = variables[0].1.contains("me:");
+        assert!(heads.iter().all(|head| head.contains("Basic bWU6b3Blbi1zZXNhbWU=") == named), "{heads:?}");
+    }
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    for (proxy, why) in [
+        (format!("http://me:open-sesame@{closed}"), "could not connect to the proxy `127.0.0.1`"),
+        ("socks5://me:open-sesame@127.0.0.1".to_owned(), "`HTTPS_PROXY` names no `http` or `https` proxy"),
+    ] {
+        let desk = Desk::of(COMMENTED);
+        let ran = output(server.command(&desk, &["add", &server.url("/x.tgz")]).env("HTTPS_PROXY", proxy));
+        assert!(ran.code == Some(1) && ran.err.contains(why) && !ran.err.contains("open-sesame"), "{ran:?}");
+    }
+}
+
+#[test]
+fn lock_compares_with_hosts_that_refuse_and_goes_on() {
+    let server = Server::start();
+    server.set("/private/info/refs?service=git-upload-pack", Answer::Status(401));
+    let local = Local::new("x", &Tar::of(&[("folio.yaml", PACK)]).gz());
+    let private = server.url("/private");
+    let desk = Desk::of(&format!(
+        "folio: 1\nserver: {{ name: desk }}\npacks:\n  a: {{ git: \"{private}\" }}\n  z: {{ {} }}\n",
+        local.keys()
+    ));
+    let locked = Desk::locked(&local.keys()).lock().replace("  docs:", "  z:");
+    let digest = "0".repeat(64);
+    let entry = format!(
+        "  a:\n    git: {private}\n    commit: {}\n    digest: sha256:{digest}\n    files: 1\n",
+        "0".repeat(40)
+    );
+    desk.folder.write("folio.lock", locked.replace("  z:", &format!("{entry}  z:")));
+    let mut command = server.command(&desk, &["lock", "--remote"]);
+    let ran = output(command.env("GIT_SSL_CAINFO", desk.folder.join("ca.pem")));
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.err.contains("error: pack `a`: git ls-remote: "), "{ran:?}");
+    assert!(ran.err.contains("help: folio asks for no password"), "{ran:?}");
+    assert!(ran.out.contains("z: ") && ran.out.contains(" is still "), "{ran:?}");
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn undeclared_arguments_are_accepted_and_in_scope() {
 }
 
 #[test]
-fn faults_of_additional_properties_are_located() {
+fn errors_of_additional_properties_are_located() {
     let said = |keys: &str| {
         let folder = TestFolder::with_manifest(&format!(
             "folio: 1\nserver: {{ name: s }}\ntools:\n  t:\n    description: T\n    {keys}\n    result: {{ text: '{{{{v}}}}' }}\n"

@@ -90,7 +90,7 @@ fn batch_is_answered_in_one_list() {
 }
 
 #[test]
-fn a_batch_of_notifications_or_answers_gets_no_answer() {
+fn batch_of_notifications_or_responses_gets_no_response() {
     for_each_wire("2025-03-26", |client| {
         let answer = json!({ "jsonrpc": "2.0", "id": 7, "result": {} });
         tell(client, &json!([notification(), notification(), answer]).to_string());
@@ -220,7 +220,7 @@ fn cancelled_batch_item_does_not_block_the_rest() {
 }
 
 #[test]
-fn a_small_batch_is_answered_with_so_many_bytes_at_most() {
+fn response_to_a_small_batch_is_limited_in_bytes() {
     let folder = TestFolder::with_manifest(
         "folio: 1\nserver: { name: s }\nresources:\n  large: { uri: \"f://large\", file: large.txt }\n",
     );

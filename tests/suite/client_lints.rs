@@ -22,7 +22,7 @@ fn tool(name: &str, schema: &str) -> String {
 }
 
 #[test]
-fn each_limit_is_reported_for_its_client_alone() {
+fn each_limit_is_reported_only_for_its_client() {
     let long = "x".repeat(59);
     let object = "{ type: object }";
     let any = "{ type: object, properties: { a: {}, b: {} }, anyOf: [{ required: [a] }, { required: [b] }] }";
@@ -53,8 +53,9 @@ fn each_limit_is_reported_for_its_client_alone() {
         ),
         ("gemini", "s", "resources: { r: { uri: \"a://{b}\", text: \"{{b}}\" } }".to_owned(), "1 resource template"),
         ("librechat", "s", "resources: { r: { uri: \"a://{b}\", text: \"{{b}}\" } }".to_owned(), "1 resource template"),
-        ("codex", "s", prompt("text: x"), "1 prompt"),
-        ("librechat", "s", prompt("text: x"), "1 prompt"),
+        ("codex", "s, bridge: none", prompt("text: x"), "1 prompt"),
+        ("librechat", "s, bridge: [resources]", prompt("text: x"), "1 prompt"),
+        ("copilot-cli", "s, bridge: none", "resources: { r: { uri: \"a://b\", text: b } }".to_owned(), "1 resource"),
     ] {
         let folder = folder(server, &rest);
         let out = lines(&folder, client);
@@ -78,12 +79,21 @@ fn good_server_is_silent_for_all_clients() {
 }
 
 #[test]
+fn lists_that_are_offered_as_tools_are_no_warning() {
+    let both = "prompts: { p: { description: d, text: x } }\nresources: { r: { uri: \"a://b\", text: b } }";
+    for server in ["s", "s, bridge: auto", "s, bridge: [prompts, resources]"] {
+        assert_eq!(lines(&folder(server, both), "codex,copilot-cli,librechat"), "", "{server}");
+    }
+}
+
+#[test]
 fn warnings_of_clients_can_be_strict_and_allowed() {
     let prompt = "prompts: { p: { description: d, text: x } }";
-    let ran = run_folio(folder("s", prompt).path(), &["check", "--strict", "--clients", "codex"]);
+    let ran = run_folio(folder("s, bridge: none", prompt).path(), &["check", "--strict", "--clients", "codex"]);
     assert_eq!(ran.code, Some(1), "{}", ran.out);
-    let allowed =
-        TestFolder::with_manifest(&format!("# folio: allow client-codex\nfolio: 1\nserver: {{ name: s }}\n{prompt}\n"));
+    let allowed = TestFolder::with_manifest(&format!(
+        "# folio: allow client-codex\nfolio: 1\nserver: {{ name: s, bridge: none }}\n{prompt}\n"
+    ));
     assert_eq!(lines(&allowed, "codex"), "");
     assert_eq!(run_folio(allowed.path(), &["check", "--strict"]).code, Some(0));
 }

@@ -725,7 +725,7 @@ fn cancelling_a_call_cancels_its_question() {
 }
 
 #[test]
-fn an_id_whose_question_was_taken_back_is_free_again() {
+fn request_id_can_be_reused_after_its_cancelled_question() {
     let folder = TestFolder::with_manifest(ASKING);
     let server = folder.stdio();
     let client = server.client_with("2025-11-25", all());
@@ -761,7 +761,7 @@ fn an_id_whose_question_was_taken_back_is_free_again() {
 }
 
 #[test]
-fn a_session_whose_question_was_taken_back_ends_when_it_is_idle() {
+fn idle_session_ends_after_a_cancelled_question() {
     let folder = TestFolder::with_manifest(&format!("{ASKING}http: {{ maxSessions: 1, sessionIdle: 1s }}\n"));
     let server = folder.http();
     let client = server.client_with("2025-11-25", all());

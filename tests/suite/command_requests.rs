@@ -117,7 +117,7 @@ fn args_file_lies_under_the_command_line() {
 }
 
 #[test]
-fn args_file_that_is_no_object_is_refused() {
+fn args_file_must_be_an_object() {
     let folder = TestFolder::new(&[("folio.yaml", DESK), ("list.json", "[1]"), ("bad.yaml", "a: [1\n")]);
     for (file, said) in [
         ("list.json", "expected an object of arguments in `list.json`"),

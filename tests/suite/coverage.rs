@@ -116,7 +116,7 @@ empty: { tool: look, arguments: { deep: true, list: [] }, mock: { exec: {}, more
 }
 
 #[test]
-fn filter_counts_its_tests_alone() {
+fn coverage_of_a_filter_counts_only_its_tests() {
     let ran = test(SOME, &["--coverage", ".", "hello"]);
     assert!(
         ran.out.contains("no test reaches tool `look`") && ran.out.contains("tools       0%  0 of 2"),

@@ -45,7 +45,7 @@ fn wait_for<T>(find: impl Fn() -> Option<T>) -> T {
 }
 
 #[test]
-fn broken_manifest_is_served_as_its_problems_until_mended() {
+fn problems_are_served_until_the_manifest_is_fixed() {
     let folder = TestFolder::with_manifest(BROKEN);
     let server = ServeCommand::dev(folder.path()).stdio();
     let client = server.session("2025-11-25");
@@ -111,7 +111,7 @@ fn problems_hold_no_secret() {
 }
 
 #[test]
-fn calls_and_clients_are_told_on_stderr_and_in_the_file() {
+fn calls_and_clients_are_logged_to_stderr_and_file() {
     let folder = TestFolder::with_manifest(GOOD);
     let log = folder.join("dev.log");
     let server = ServeCommand::dev(folder.path()).flag("--log").flag(log.to_str().unwrap()).stdio();
@@ -259,6 +259,7 @@ fn events_tell_of_problems_reloads_and_calls() {
     assert_eq!(problem["path"].as_str().unwrap(), folder.path().join("folio.yaml").to_str().unwrap());
     let codex = state["clients"].as_array().unwrap().iter().find(|client| client["name"] == "codex").unwrap();
     assert!(codex["rules"].to_string().contains("prompts are not shown"), "{codex}");
+    assert_eq!(codex["bridged"], json!({ "prompts": true, "resources": false }));
     folder.write("folio.yaml", manifest.replace("Hello", "Good morning"));
     let reload = next(&|event| event["fixed"] == true);
     assert!(reload["changes"].as_str().unwrap().contains("~greet"), "{reload}");
@@ -299,7 +300,7 @@ fn terminal_gets_http_and_the_page_until_it_is_closed() {
 }
 
 #[test]
-fn browser_is_led_to_the_page_without_the_token_in_its_arguments() {
+fn browser_arguments_do_not_contain_the_token() {
     let folder = TestFolder::with_manifest(GOOD);
     folder.write("browser", "#!/bin/sh\necho \"$1\" > \"$HERE/started\"\n");
     fs::set_permissions(folder.join("browser"), fs::Permissions::from_mode(0o755)).unwrap();

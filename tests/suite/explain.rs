@@ -50,7 +50,7 @@ fn is_of_check(code: Code) -> bool {
 }
 
 #[test]
-fn wrong_examples_give_their_code_alone() {
+fn wrong_examples_give_only_their_code() {
     for code in Code::ALL.iter().filter(|code| is_of_check(**code)) {
         let found = found(&folder(code.page(), "Wrong"), *code);
         assert_eq!(found.iter().map(|(code, _)| code.as_str()).collect::<Vec<_>>(), [code.as_str()], "{code:?}");

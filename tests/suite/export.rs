@@ -240,6 +240,54 @@ fn hidden_files_that_the_server_reads_are_exported() {
 }
 
 #[test]
+fn earlier_exports_are_left_out() {
+    let desk = desk();
+    desk.folder.write(".mcpbignore", "out\n");
+    let export = |to: &[&str]| {
+        desk.ok(&[&["export"], to, &["--program", "out/program"]].concat());
+    };
+    export(&["mcpb", "-o", "one.mcpb"]);
+    export(&["mcpb", "-o", "release.zip"]);
+    fs::copy(desk.folder.join("one.mcpb"), desk.folder.join("copy.bin")).unwrap();
+    export(&["docker", "--insecure", "-o", "image"]);
+    export(&["docker", "--insecure", "-o", "deploy/image"]);
+    desk.ok(&["export", "server.json", "-o", "server.json"]);
+    desk.folder.write("app/Dockerfile", "FROM scratch\n");
+    desk.folder.write("mixed/Dockerfile", "# Written by `folio export docker`.\n");
+    desk.folder.write("mixed/compose.yaml", "mine");
+    desk.folder.write("other.zip", "PK\u{3}\u{4} mine");
+    desk.folder.write("other.json", "{}");
+    let said = desk.ok(&MCPB);
+    let kept = [
+        "app/Dockerfile",
+        "folio.yaml",
+        "mixed/Dockerfile",
+        "mixed/compose.yaml",
+        "other.json",
+        "other.zip",
+        "prompts/greet.md",
+    ];
+    assert_eq!(exported_paths(&desk), kept);
+    for name in ["`deploy/image`", "`image`", "`copy.bin`"] {
+        assert!(said.contains(name), "{name}: {said}");
+    }
+    // The same bytes, whatever was exported before.
+    let first = fs::read(desk.folder.join("out/desk.mcpb")).unwrap();
+    desk.ok(&[&MCPB[..], &["--force"]].concat());
+    assert!(fs::read(desk.folder.join("out/desk.mcpb")).unwrap() == first);
+    export(&["docker", "--insecure", "-o", "last"]);
+    let mut found = Command::new("sh");
+    found.args(["-c", "find . -type f | LC_ALL=C sort"]);
+    let found = found.current_dir(desk.folder.join("last/manifest")).output().unwrap();
+    let found = String::from_utf8(found.stdout).unwrap();
+    assert_eq!(found.lines().map(|line| &line[2..]).collect::<Vec<_>>(), kept);
+    // What the server reads is its own.
+    desk.folder.write("folio.yaml", format!("{MANIFEST}resources: {{ s: {{ uri: \"x://s\", file: server.json }} }}\n"));
+    desk.ok(&[&MCPB[..], &["--force"]].concat());
+    assert!(exported_paths(&desk).contains(&"server.json".to_owned()));
+}
+
+#[test]
 fn manifest_is_found_by_any_path() {
     let desk = desk();
     std::os::unix::fs::symlink(desk.folder.path(), desk.folder.join("out/link")).unwrap();
@@ -282,7 +330,7 @@ fn server_that_needs_other_files_is_not_exported() {
 }
 
 #[test]
-fn export_overwrites_nothing_that_it_was_not_told_to() {
+fn export_overwrites_only_with_force() {
     let desk = desk();
     desk.folder.write("out/desk.mcpb", "mine");
     assert!(desk.fail(&MCPB).contains("is there already\nhelp: overwrite it with `--force`"));
@@ -431,7 +479,7 @@ fn server_json_follows_the_schema_of_registries() {
 }
 
 #[test]
-fn server_json_that_no_registry_takes_is_refused() {
+fn server_json_that_registries_reject_is_refused() {
     let desk = desk();
     // Without `--name` it is that of the server.
     let own = desk.run(&["export", "server.json"]);

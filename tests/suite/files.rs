@@ -162,7 +162,7 @@ fn read_has_its_path() {
 }
 
 #[test]
-fn paths_that_cannot_be_are_told_apart() {
+fn impossible_paths_have_distinct_errors() {
     let folder = notes();
     std::os::unix::fs::symlink("circle", folder.join("notes/circle")).unwrap();
     let server = folder.stdio();
@@ -257,7 +257,7 @@ fn edits_give_a_diff_and_change_all_or_nothing() {
 }
 
 #[test]
-fn changes_are_told_in_a_sentence() {
+fn changes_are_described_in_a_sentence() {
     let folder = notes();
     let server = folder.stdio();
     let client = server.client(SESSION_VERSIONS[3]);
@@ -428,7 +428,7 @@ fn unknown_folder_lists_the_folders() {
 }
 
 #[test]
-fn faults_of_files_are_reported_at_load() {
+fn errors_of_files_are_reported_at_load() {
     let notes = "n: { path: notes, write: true }";
     for (folders, file, message) in [
         (notes, "read: a.md", "missing key `in` in `file`"),
@@ -777,7 +777,7 @@ fn folder_is_removed_whatever_its_names_are() {
 }
 
 #[test]
-fn removal_ends_with_its_timeout_and_says_what_is_gone() {
+fn removal_stops_at_its_timeout_and_reports_what_is_removed() {
     let manifest = "folio: 1\nserver: { name: s }\nfolders: { notes: { path: notes, write: true } }\ntools:\n  t: { description: D, timeout: 100ms, run: { file: { remove: many, in: notes, recursive: true } } }\n";
     let folder = TestFolder::in_memory(&[("folio.yaml", manifest), ("notes/keep", "")]);
     for number in 0..200 {
@@ -808,7 +808,7 @@ fn make_dir_that_fails_leaves_no_folder() {
 }
 
 #[test]
-fn what_cannot_be_is_said_in_own_words() {
+fn impossible_writes_have_errors_of_folio() {
     let (_folder, server) = served(&[]);
     let client = server.sessionless();
     let into = text(&client, "moveOver", json!({ "path": "sub", "to": "sub/e" })).unwrap_err();

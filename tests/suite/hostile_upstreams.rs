@@ -138,7 +138,7 @@ fn token_of_a_pack_changes_no_response_of_another() {
 }
 
 #[test]
-fn word_as_token_changes_no_response_of_others() {
+fn common_word_as_token_changes_no_other_response() {
     let api = issuer(r#"{"status": "username"}"#);
     let tools = json!({
         "status": authorized(&api, "/x", "status"),
@@ -237,7 +237,7 @@ fn value_in_scopes_is_one_scope() {
 }
 
 #[test]
-fn longer_access_token_leaves_kept_responses() {
+fn longer_access_token_leaves_cached_responses() {
     let api = issuer("said");
     let url = api.url();
     let tools = json!({

@@ -1137,7 +1137,7 @@ fn values_of_questions_and_blobs_arrive_or_are_refused() {
 
 #[test]
 fn every_key_of_files_has_hostile_values() {
-    let schema: Value = serde_json::from_str(&crate::pages::read("schemas/folio.schema.json")).unwrap();
+    let schema: Value = serde_json::from_str(&crate::doc_tables::read("schemas/folio.schema.json")).unwrap();
     let written: BTreeSet<String> = schema_keys(&schema, "FileSpec").into_iter().collect();
     let fixed = ["in", "create"];
     let covered = FILE_SLOTS.iter().map(|(key, _)| *key).chain(fixed).map(|key| format!("FileSpec.{key}"));
@@ -1146,7 +1146,7 @@ fn every_key_of_files_has_hostile_values() {
 
 #[test]
 fn every_key_of_requests_has_hostile_values() {
-    let schema: Value = serde_json::from_str(&crate::pages::read("schemas/folio.schema.json")).unwrap();
+    let schema: Value = serde_json::from_str(&crate::doc_tables::read("schemas/folio.schema.json")).unwrap();
     let definitions =
         ["HttpRequest", "Connection", "Auth", "Basic", "NameValue", "OAuth2", "FilePart", "Paginate", "Retry"];
     let written: BTreeSet<String> =
@@ -1176,14 +1176,14 @@ const TEMPLATE_SLOTS: &[(&str, &str)] = &[
 #[test]
 fn every_template_slot_has_hostile_values() {
     let files =
-        ["path", "text", "url", "value"].map(|file| crate::pages::read(&format!("src/template/slot/{file}.rs")));
+        ["path", "text", "url", "value"].map(|file| crate::doc_tables::read(&format!("src/template/slot/{file}.rs")));
     let declared: BTreeSet<&str> = files
         .iter()
         .flat_map(|text| text.lines())
         .filter_map(|line| line.strip_prefix("impl Slot for ")?.strip_suffix(" {"))
         .collect();
     assert_eq!(declared, TEMPLATE_SLOTS.iter().map(|(slot, _)| *slot).collect());
-    let modules = crate::pages::read("src/template/slot/mod.rs");
+    let modules = crate::doc_tables::read("src/template/slot/mod.rs");
     assert_eq!(modules.lines().filter(|line| line.starts_with("mod ")).count(), files.len());
-    assert_eq!(crate::pages::missing_tests(TEMPLATE_SLOTS.iter().map(|(_, test)| *test)), [""; 0]);
+    assert_eq!(crate::doc_tables::missing_tests(TEMPLATE_SLOTS.iter().map(|(_, test)| *test)), [""; 0]);
 }

@@ -421,7 +421,7 @@ fn public_address_needs_token_or_insecure() {
 }
 
 #[test]
-fn port_alone_binds_loopback() {
+fn bare_port_binds_loopback() {
     let folder = TestFolder::with_manifest(DESK);
     for flag in ["--http=:0", "--http=0"] {
         let server = folder.serve_command().flag(flag).http_as_configured();
@@ -631,14 +631,14 @@ fn disconnect_does_not_cancel_session_request() {
     let server = folder.http();
     for version in SESSION_VERSIONS {
         let client = server.session(version);
-        gives_up_and_is_not_cancelled(&folder, &server, &client);
+        assert_disconnect_does_not_cancel(&folder, &server, &client);
         for file in ["began", "gate", "ended"] {
             folder.remove(file);
         }
     }
 }
 
-fn gives_up_and_is_not_cancelled(folder: &TestFolder, server: &TestServer, client: &TestClient) {
+fn assert_disconnect_does_not_cancel(folder: &TestFolder, server: &TestServer, client: &TestClient) {
     let body = json!({ "jsonrpc": "2.0", "id": 777, "method": "tools/call", "params": { "name": "t" } }).to_string();
     let mut socket = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
     let head = format!(

@@ -37,7 +37,7 @@ fn number(number: usize) -> String {
 }
 
 #[test]
-fn equal_requests_get_kept_response() {
+fn equal_requests_get_the_cached_response() {
     let api = Upstream::start(numbered);
     let http = format!(r#"{{ url: "{}/{{{{id}}}}", auth: {{ bearer: "{{{{key}}}}" }}, cache: 1h }}"#, api.url());
     let http = http.as_str();
@@ -47,7 +47,7 @@ fn equal_requests_get_kept_response() {
 }
 
 #[test]
-fn responses_that_are_no_success_are_not_kept() {
+fn unsuccessful_responses_are_not_cached() {
     for (status, headers) in
         [(404, &[][..]), (206, &[]), (200, &[("Cache-Control", "private, No-Store")]), (500, &[("ETag", "\"a\"")])]
     {
@@ -99,7 +99,7 @@ fn log_says_what_comes_from_the_cache() {
 }
 
 #[test]
-fn response_is_kept_for_its_time() {
+fn response_is_cached_for_its_max_age() {
     let api = Upstream::start(numbered);
     let (_folder, server) = serve(&format!("{{ url: \"{}\", cache: 300ms }}", api.url()));
     let client = server.client(SESSION_VERSIONS[3]);

@@ -235,7 +235,7 @@ fn pages_and_items_are_limited() {
 }
 
 #[test]
-fn model_is_told_that_there_are_more() {
+fn truncated_list_says_that_there_is_more() {
     for result in ["", "    result: { select: \"[]\" }\n"] {
         for (limit, items, pages) in [("maxPages: 1", "[1,2]", 1), ("maxItems: 6", "[1,2,3,4,5,6]", 3)] {
             let api = pages_of_two();
@@ -953,7 +953,7 @@ fn colon_in_username_is_an_error() {
 }
 
 #[test]
-fn absurd_retry_after_is_said_in_words() {
+fn absurd_retry_after_is_reported() {
     for (after, hint) in [("86400", "Try again in 86400 s."), ("18446744073709551615", "Try again in more than a day.")]
     {
         let api = Upstream::start(move |_, _| Reply::with_headers(429, &[("Retry-After", after)], "busy"));
@@ -1036,7 +1036,7 @@ fn next_page_of_the_wrong_type_is_an_error() {
 }
 
 #[test]
-fn expected_status_is_no_page() {
+fn expected_error_status_ends_pagination() {
     let api = Upstream::start(|request, _| match request.target.as_str() {
         "/none?page=1" | "/two?page=2" => Reply::json(404, &json!({ "message": "none" })),
         _ => Reply::json(200, &json!([1])),

@@ -12,7 +12,7 @@ use crate::harness::*;
 /// with `.-h` behind it for `-h`; for all else it prints its arguments.
 fn program(name: &str) -> TestFolder {
     let folder = TestFolder::new(&[]);
-    let fixtures = crate::pages::read(&format!("tests/fixtures/help/{name}.txt"));
+    let fixtures = crate::doc_tables::read(&format!("tests/fixtures/help/{name}.txt"));
     for (part, text) in fixtures.split("=== ").skip(1).map(|part| part.split_once('\n').unwrap()) {
         folder.write(&format!("help/{part}.txt"), text);
     }

@@ -424,7 +424,7 @@ fn another_manifest_of_the_same_name_is_another_server() {
 }
 
 #[test]
-fn values_are_in_the_file_alone() {
+fn values_are_only_in_the_file() {
     const VALUE: &str = "s3cret-\"value\"-of-acme";
     for row in ROWS {
         let machine = Machine::new();
@@ -784,7 +784,7 @@ fn installed_entry_starts_the_server() {
 }
 
 #[test]
-fn client_without_prompts_is_told_of_their_tools() {
+fn client_without_prompts_is_pointed_to_their_tools() {
     let machine = Machine::new();
     let said = machine.install("codex");
     assert!(said.contains("prompts are not shown") && said.contains("`list-prompts` and `get-prompt`"), "{said}");

@@ -139,7 +139,7 @@ fn error_text(answer: &Value) -> String {
 
 /// What steps hold counts until the call ends: no step holds too much alone.
 #[test]
-fn outcomes_of_earlier_steps_count_as_held_memory() {
+fn outcomes_of_earlier_steps_count_as_reserved_memory() {
     let values = [r#""{{text}}""#; 12].join(", ");
     let step = |number: usize| format!("      - {{ id: s{number}, set: {{ all: [{values}] }} }}\n");
     let steps: String = (0..6).map(step).collect();
@@ -155,7 +155,7 @@ fn outcomes_of_earlier_steps_count_as_held_memory() {
 }
 
 #[test]
-fn outputs_that_are_parsed_count_as_held_memory() {
+fn parsed_outputs_count_as_reserved_memory() {
     let folder = TestFolder::with_manifest(
         "folio: 1\nserver: { name: s }\ntools:\n  numbers: { description: D, run: { exec: [cat, numbers.json] }, result: { text: '{{len result.json}}' } }\n  \
          large: { description: D, maxOutput: 60MiB, run: { exec: [head, -c, '50000000', /dev/zero] }, result: { text: large } }\n",

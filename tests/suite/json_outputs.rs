@@ -122,7 +122,7 @@ fn json_of_other_output_is_an_error_in_every_place() {
 }
 
 #[test]
-fn response_that_is_no_json_keeps_its_status() {
+fn non_json_response_keeps_its_status() {
     let upstream = Upstream::start(|request, _| match request.target.as_str() {
         "/json" => Reply::json(404, &json!({ "message": "gone" })),
         _ => Reply::with_headers(502, &[("content-type", "text/plain")], "Bad gateway"),

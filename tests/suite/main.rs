@@ -11,13 +11,13 @@
     missing_docs
 )]
 
-mod acceptance;
+mod serving_checks;
 mod api;
 mod bridge;
 mod check;
 mod check_formats;
 mod harness;
-mod pages;
+mod doc_tables;
 
 mod archives;
 mod architecture;
@@ -57,6 +57,7 @@ mod json_outputs;
 mod reload_under_load;
 mod limits;
 mod load;
+mod pack_format_forms;
 mod pack_formats;
 mod pack_sources;
 mod packs;
@@ -83,10 +84,10 @@ mod shutdown;
 mod skills;
 mod sse;
 mod suggested_fixes;
-mod mistakes;
+mod documented_mistakes;
 mod multipart;
 mod manifest_tests;
-mod names;
+mod entry_names;
 mod new;
 mod notifications;
 mod numbers;

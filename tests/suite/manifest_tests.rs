@@ -171,7 +171,7 @@ fn nothing_acts_on_the_world_without_a_mock() {
 }
 
 #[test]
-fn live_tests_act_with_the_flag_alone() {
+fn live_tests_run_only_with_the_flag() {
     let folder =
         folder("t:\n  tool: write\n  live: true\n  mock: { env: { TOKEN: abcdefgh } }\n  expect: { equals: written }");
     let ran = test(&folder, &[]);
@@ -341,7 +341,7 @@ fn snapshots_follow_no_link_out_of_the_folder() {
 }
 
 #[test]
-fn live_tests_of_a_pack_run_in_its_own_folder_alone() {
+fn live_tests_of_a_pack_run_only_in_its_folder() {
     let own = "folio: 1\nserver: { name: p }\ntools: { t: { description: T, run: { exec: [echo, hi] } } }\ntests:\n  acts: { tool: t, live: true, expect: { contains: hi } }\n";
     let importer = "folio: 1\nserver: { name: i }\npacks: { p: { path: p, allow: [exec] } }\n";
     let folder = TestFolder::new(&[("folio.yaml", importer), ("p/folio.yaml", own)]);
@@ -514,7 +514,7 @@ fn pack_tests_run_alone_and_in_the_importer() {
 }
 
 #[test]
-fn pack_test_sets_the_variables_of_its_pack_alone() {
+fn pack_test_sets_only_the_variables_of_its_pack() {
     let pack = "folio: 1\nserver: { name: inner }\nenv: { WHO: {}, CITY: {} }\nprompts:\n  hi: { description: Says hi, text: \"{{env.WHO}} in {{env.CITY}}\" }\ntests:\n  own: { prompt: hi, mock: { env: { CITY: Rome } }, expect: { equals: Oslo in Rome } }\n";
     let outer = "folio: 1\nserver: { name: outer }\nenv: { CITY: { default: Oslo } }\npacks: { in: { path: in, env: { WHO: \"{{env.CITY}}\" } } }\nprompts: { here: { description: Where, text: \"{{env.CITY}}\" } }\ntests:\n  here: { prompt: here, mock: { env: { CITY: Lima } }, expect: { equals: Lima } }\n";
     let folder = TestFolder::new(&[("folio.yaml", outer), ("in/folio.yaml", pack)]);
@@ -546,7 +546,7 @@ fn mocks_that_are_left_over_fail() {
 }
 
 #[test]
-fn faulty_manifest_is_a_document_of_each_format() {
+fn failed_run_is_a_valid_document_of_each_format() {
     let broken = TestFolder::with_manifest("folio: 1\nserver: { name: x }\nprompts: { p: { text: \"{{<who>}}\" } }\n");
     let none = TestFolder::new(&[]);
     for (folder, arguments, said) in [
@@ -573,7 +573,7 @@ fn faulty_manifest_is_a_document_of_each_format() {
 const WATCHED: &str = "folio: 1\nserver: { name: x }\nprompts:\n  a: { description: A, text: one }\n  b: { description: B, text: two }\ntools:\n  inner: { description: I, run: { exec: [one] } }\n  outer: { description: O, run: { tool: inner } }\ntests:\n  a: { prompt: a, expect: { contains: one } }\n  b: { prompt: b, expect: { contains: two } }\n  outer: { tool: outer, mock: { exec: { stdout: x } }, expect: { contains: x } }\n";
 
 #[test]
-fn watch_runs_what_an_edit_touches_and_ends_well() {
+fn watch_runs_affected_tests_and_exits_with_success() {
     let folder = TestFolder::with_manifest(WATCHED);
     let mut command = Command::new(FOLIO_BIN);
     command.args(["test", "--watch", "--jobs", "1"]).current_dir(folder.path());

@@ -114,7 +114,7 @@ fn file_is_opened_for_each_attempt() {
 }
 
 #[test]
-fn file_that_has_gone_is_an_error() {
+fn deleted_file_is_an_error() {
     let api = Upstream::start(|_, _| ok());
     let http = format!("{{ url: \"{}\", multipart: {{ f: {{ file: data/f.txt }} }} }}", api.url());
     let folder = TestFolder::with_manifest(&manifest("", &http));

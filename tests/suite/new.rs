@@ -170,7 +170,7 @@ fn included_file_takes_an_entry() {
 }
 
 #[test]
-fn what_cannot_be_added_is_shown_to_paste() {
+fn entry_that_cannot_be_added_is_printed_to_paste() {
     for (manifest, why) in [
         ("folio: 1\nserver: { name: d }\nprompts: { a: { text: A } }\n", "`prompts` is written in braces"),
         ("{ folio: 1, server: { name: d } }\n", "the file is written in braces"),
@@ -190,7 +190,7 @@ fn what_cannot_be_added_is_shown_to_paste() {
 }
 
 #[test]
-fn nothing_is_added_to_a_faulty_manifest() {
+fn nothing_is_added_to_an_invalid_manifest() {
     let manifest = "folio: 1\nserver: { name: desk }\nprompts:\n  a: { txt: A }\n";
     let folder = TestFolder::with_manifest(manifest);
     let ran = run_folio(folder.path(), &["new", "prompt", "bye"]);

@@ -392,7 +392,7 @@ fn a_stream_that_is_cancelled_in_the_same_write_leaves_nothing() {
 }
 
 #[test]
-fn a_pack_tells_of_its_own_resources_alone() {
+fn pack_notifies_only_of_its_own_resources() {
     let folder = TestFolder::with_manifest(
         "folio: 1\nserver: { name: s }\npacks: { p: { path: ./p } }\nresources:\n  own: { uri: \"own://x\", text: x }\ntools:\n  tell: { description: T, arguments: { uri: {} }, run: { notify: { updated: \"{{uri}}\" } }, result: { text: told } }\n",
     );

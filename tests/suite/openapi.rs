@@ -431,7 +431,7 @@ fn many_operations(count: usize) -> String {
 }
 
 #[test]
-fn circles_and_great_numbers_end_in_time() {
+fn recursive_and_huge_documents_are_imported_in_time() {
     let began = Instant::now();
     let circle = "openapi: 3.0.0\ninfo: { title: Circle, version: \"1\" }\nservers: [{ url: \"https://circle.example\" }]\npaths:\n  /a:\n    post:\n      requestBody: { content: { application/json: { schema: { $ref: \"#/components/schemas/A\" } } } }\n      responses: {}\n  /b: { $ref: \"#/paths/~1b\" }\ncomponents:\n  schemas:\n    A: { allOf: [{ $ref: \"#/components/schemas/B\" }, { $ref: \"#/components/schemas/A\" }] }\n    B: { type: object, properties: { a: { $ref: \"#/components/schemas/A\" }, b: { type: array, items: { $ref: \"#/components/schemas/B\" } } } }\n";
     let folder = TestFolder::new(&[("circle.yaml", circle), ("many.json", &many_operations(50_000))]);
@@ -483,7 +483,7 @@ const SCHEMES: &str = "components: { securitySchemes: { login: { type: http, sch
                        flows: { clientCredentials: { tokenUrl: \"https://login.example\", scopes: {} } } } } }";
 
 #[test]
-fn names_of_users_and_clients_are_no_secrets() {
+fn names_of_users_and_clients_are_not_secret() {
     let paths = "  /a: { get: { security: [{ login: [] }], responses: {} }, put: { security: [{ app: [] }], responses: {} } }\n";
     let manifest = read(&with_paths(SCHEMES, paths), "folio.yaml");
     for (variable, secret) in
@@ -521,7 +521,7 @@ fn unknown_minor_versions_are_warned_of() {
 }
 
 #[test]
-fn files_in_parts_are_told_of_and_lists_are_a_part_each() {
+fn binary_fields_are_described_and_lists_are_parts() {
     let schema = "{ type: object, properties: { title: { type: string }, photo: { type: string, format: binary }, scans: { type: array, items: { type: string, format: binary } }, tags: { type: array, items: { type: string } }, meta: { type: object, properties: { a: { type: string } } } } }";
     let paths = format!(
         "  /a:\n    post:\n      operationId: add\n      tags: [x]\n      summary: Add a book\n      requestBody: {{ content: {{ multipart/form-data: {{ schema: {schema} }} }} }}\n      responses: {{}}\n  \
@@ -813,7 +813,7 @@ fn import_writes_through_no_link_out_of_the_folder() {
 }
 
 #[test]
-fn update_reads_regular_files_of_the_folder_alone() {
+fn update_reads_only_regular_files_of_the_folder() {
     let api = description(json!({ "/a": { "get": { "operationId": "a" } } }));
     for device in ["pipe", "/dev/zero", "/etc/passwd"] {
         let folder = TestFolder::new(&[]);
@@ -853,7 +853,7 @@ fn unusual_names_are_written_so_that_they_load() {
 }
 
 #[test]
-fn faults_of_an_updated_folder_are_told() {
+fn errors_of_an_updated_folder_are_reported() {
     let api = description(json!({ "/a": { "get": { "operationId": "a" } } }));
     let folder = TestFolder::new(&[]);
     assert_eq!(import_value(&folder, &api, &[]).code, Some(0));
@@ -1052,7 +1052,7 @@ fn mapping_of_a_discriminator_is_a_const_of_each_branch() {
 }
 
 #[test]
-fn what_only_may_name_is_told() {
+fn only_without_match_suggests_names() {
     let folder = TestFolder::new(&[]);
     for (only, words) in [
         ("zzzzzz", "error: nothing matches `zzzzzz`\nhelp: there are the tags `Search & more`, `books`"),
@@ -1064,7 +1064,7 @@ fn what_only_may_name_is_told() {
 }
 
 #[test]
-fn security_schemes_that_are_lacking_are_told_of() {
+fn missing_security_schemes_are_reported() {
     let mut api = description(json!({
         "/a": { "get": { "operationId": "a", "security": [{ "gone": [] }] } },
         "/b": { "get": { "operationId": "b", "security": [{ "certificate": [] }] } }
@@ -1099,7 +1099,7 @@ fn update_refreshes_a_tool_that_was_moved() {
 }
 
 #[test]
-fn update_counts_what_was_deleted_as_no_tool() {
+fn deleted_tools_are_not_counted_by_update() {
     let api = description(
         json!({ "/a": { "get": { "operationId": "first" } }, "/b": { "get": { "operationId": "second" } } }),
     );

@@ -113,10 +113,17 @@ impl Desk {
         desk
     }
 
+    fn manifest(&self) -> String {
+        fs::read_to_string(self.folder.join("folio.yaml")).unwrap()
+    }
+
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(FOLIO_BIN);
         command.args(arguments).current_dir(self.folder.path()).env("FOLIO_CACHE", self.folder.join("cache"));
         command.env("GIT_CONFIG_GLOBAL", "/dev/null").env_remove("FOLIO_LOG").env_remove("NO_COLOR");
+        for name in ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"] {
+            command.env_remove(name);
+        }
         command.stdin(Stdio::null());
         command
     }
@@ -204,7 +211,7 @@ fn assert_refused(repository: &Repository, why: &str) {
 }
 
 #[test]
-fn locked_pack_is_served_from_the_cache_alone() {
+fn locked_pack_is_served_from_the_cache() {
     let upstream = Repository::new(&[("prompts/folio.yaml", PACK), ("prompts/a/b.md", "text"), ("other.md", "x")]);
     let commit = upstream.git(&["rev-parse", "HEAD"]);
     upstream.git(&["tag", "-a", "-m", "x", "v1.2.0"]);
@@ -277,7 +284,7 @@ fn lock_pins_what_a_branch_was() {
     desk.ok(&["fetch"]);
     assert_eq!(desk.ok(&["get", "docs-hi"]).trim(), "Hello");
     upstream.git(&["branch", "-q", "-M", "trunk"]);
-    assert!(desk.fail(&["lock", "--remote"]).contains("main is gone"));
+    assert!(desk.fail(&["lock", "--remote"]).contains("main no longer exists"));
 }
 
 #[test]
@@ -290,7 +297,7 @@ fn lock_is_checked_offline() {
     for (edited, why) in [
         (manifest.replace("docs:", "other:"), "pack `other` is not in folio.lock"),
         (manifest.replace("docs: {", "docs: { rev: v2,"), "folio.lock has another source for pack `docs`"),
-        (manifest.replace("packs:", "x-packs:"), "folio.lock has pack `docs`, and the manifest has not"),
+        (manifest.replace("packs:", "x-packs:"), "folio.lock has pack `docs`, but the manifest does not"),
     ] {
         desk.folder.write("folio.yaml", &edited);
         let ran = check();
@@ -457,7 +464,7 @@ fn links_and_submodules_are_left_out() {
     upstream.git(&["commit", "-q", "-m", "x"]);
     let desk = Desk::new(&keys_of(&upstream));
     let said = desk.ok(&["lock"]);
-    assert!(said.contains("links and submodules are left out: `folder`, `link`, `module`"), "{said}");
+    assert!(said.contains("left out links and submodules: `folder`, `link`, `module`"), "{said}");
     let mut names: Vec<String> =
         fs::read_dir(desk.pack()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
@@ -606,6 +613,51 @@ fn pack_of_a_pack_is_in_the_outermost_lock() {
     assert!(said.contains("has its own packs over `https://` only"), "{said}");
 }
 
+#[test]
+fn pack_with_one_prompt_of_its_own_name_has_no_prefix() {
+    let skill = "---\nname: pdf\ndescription: D\n---\nRead it.";
+    let upstream =
+        Repository::new(&[("skills/pdf/SKILL.md", skill), ("skills/pdf/a.py", "pass"), ("commands/dev.md", "Go.")]);
+    let names = |desk: &Desk| desk.ok(&["list"]);
+    let desk = Desk::of(COMMENTED);
+    desk.ok(&["add", &upstream.url(), "pdf"]);
+    let manifest = fs::read_to_string(desk.folder.join("folio.yaml")).unwrap();
+    assert!(manifest.ends_with("    path: skills/pdf\n    prefix: \"\"\n"), "{manifest}");
+    assert!(desk.ok(&["get", "pdf"]).contains("Read it."));
+    assert!(names(&desk).contains("skill://pdf/a.py"), "{}", names(&desk));
+    desk.ok(&["remove", "pdf"]);
+    assert_eq!(fs::read_to_string(desk.folder.join("folio.yaml")).unwrap(), COMMENTED);
+    // With a key, a prefix or more prompts than that one, all have a prefix.
+    for (arguments, name) in [
+        (&["pdf", "--as", "other"][..], "other-pdf"),
+        (&["pdf", "--prefix", "p"], "p-pdf"),
+        (&["--path", "commands", "--as", "dev", "--prefix", "dev"], "dev-dev"),
+    ] {
+        let desk = Desk::of(COMMENTED);
+        desk.ok(&[&["add", &upstream.url()], arguments].concat());
+        desk.ok(&["get", name]);
+    }
+    // A name that is taken keeps its prefix.
+    let desk = Desk::of(&format!("{COMMENTED}prompts: {{ pdf: {{ text: Mine }} }}\n"));
+    desk.ok(&["add", &upstream.url(), "pdf"]);
+    assert!(desk.ok(&["get", "pdf-pdf"]).contains("Read it."));
+    assert_eq!(desk.ok(&["get", "pdf"]).trim(), "Mine");
+}
+
+#[test]
+fn key_that_is_taken_is_refused_with_a_way_out() {
+    let upstream = Repository::new(&[("skills/dev/SKILL.md", "---\nname: dev\ndescription: D\n---\nGo.")]);
+    let manifest = format!("{COMMENTED}packs: {{ dev: {{ path: own }} }}\n");
+    let desk = Desk::of(&manifest);
+    desk.folder.write("own/commands/a.md", "A");
+    let said = desk.fail(&["add", &upstream.url(), "dev"]);
+    assert!(said.contains("has a pack `dev` already\nhelp: choose another key with `--as`"), "{said}");
+    // A name that both would have.
+    let desk = Desk::of(&format!("{COMMENTED}prompts: {{ x-dev: {{ text: Mine }} }}\n"));
+    let said = desk.fail(&["add", &upstream.url(), "dev", "--as", "x"]);
+    assert!(said.contains("nothing was added") && said.contains("`--as`"), "{said}");
+}
+
 /// A manifest with comments, and what `add` is to leave of it.
 pub const COMMENTED: &str = "# The desk.\nfolio: 1\nserver: { name: desk }   # ours\n";
 
@@ -653,13 +705,30 @@ fn folder_is_added_by_its_path() {
     desk.folder.write("packs/Re View/folio.yaml", PACK);
     let said = desk.ok(&["add", "./packs/Re View", "--allow", "exec"]);
     assert!(said.contains("added pack `re-view` to folio.yaml: 1 prompt, 1 tool"), "{said}");
-    let manifest = fs::read_to_string(desk.folder.join("folio.yaml")).unwrap();
+    let manifest = desk.manifest();
     assert_eq!(manifest, format!("{COMMENTED}packs:\n  re-view:\n    path: \"packs/Re View\"\n    allow: [exec]\n"));
     assert!(!desk.folder.join("folio.lock").exists(), "a pack by path has no lock");
     let inner = desk.run(&["add", "Re View", "--as", "other", "-f", ".."]);
     assert_eq!(inner.code, Some(2), "{inner:?}");
-    assert!(desk.fail(&["add", "/tmp"]).contains("is not below the folder of the manifest"));
     assert!(desk.fail(&["add", "."]).contains("cannot be a pack of itself"));
+}
+
+#[test]
+fn folder_outside_is_added_by_its_path() {
+    let shared = TestFolder::new(&[("commands/fix.md", "Fix it."), ("commands/deep/ask.md", "Ask.")]);
+    let desk = Desk::of(COMMENTED);
+    let absolute = shared.join("commands");
+    let absolute = absolute.to_str().unwrap();
+    let said = desk.ok(&["add", absolute, "--as", "mine", "--format", "claude-commands"]);
+    assert!(said.contains("added pack `mine` to folio.yaml: 2 prompts"), "{said}");
+    assert!(desk.manifest().contains(&format!("path: \"{absolute}\"\n")), "{}", desk.manifest());
+    desk.ok(&["remove", "mine"]);
+    let up = desk.folder.path().components().skip(1).map(|_| "../").collect::<String>();
+    let relative = format!("{up}{}", absolute.trim_start_matches('/'));
+    desk.ok(&["add", &relative, "--as", "mine", "--format", "claude-commands"]);
+    let written = desk.manifest();
+    assert!(written.contains("path: \"../") && !written.contains("../../../"), "{written}");
+    assert!(desk.ok(&["list"]).contains("mine-deep-ask"));
 }
 
 #[test]
@@ -818,7 +887,7 @@ fn pack_acts_only_while_its_files_are_trusted() {
     assert!(!desk.lock().contains("granted"));
     desk.ok(&["trust", "docs", "--yes"]);
     assert_eq!(desk.ok(&["call", "docs-look"]).trim(), "seen");
-    assert!(desk.ok(&["trust", "docs"]).contains("trusted already"));
+    assert!(desk.ok(&["trust", "docs"]).contains("already trusted"));
     // Elsewhere it does something else now.
     let before = desk.lock();
     upstream.commit(&[("folio.yaml", &PACK.replace("Hello", "Bye").replace("seen", "evil"))]);
@@ -963,7 +1032,7 @@ fn trust_is_for_the_grants_that_were_shown() {
     // What the lock grants beyond the manifest counts as little.
     desk.folder.write("folio.yaml", manifest.replace(", allow: [exec]", ""));
     assert!(!tools(&desk).contains("docs-look"));
-    assert!(desk.fail(&["trust", "docs"]).contains("has texts only"));
+    assert!(desk.fail(&["trust", "docs"]).contains("the manifest allows pack `docs` nothing"));
     assert!(desk.fail(&["trust", "doc"]).contains("did you mean `docs`?"));
     // Nor what it grants to other files.
     desk.folder.write("folio.yaml", &manifest);
@@ -1059,7 +1128,7 @@ tools:
 }
 
 #[test]
-fn update_to_another_revision_shows_what_is_new_alone() {
+fn update_to_another_revision_shows_only_what_is_new() {
     let upstream = Repository::new(&[("commands/old.md", "!`git status`\n")]);
     upstream.git(&["tag", "v1"]);
     upstream.commit(&[("commands/new.md", "!`git stash drop`\n")]);
@@ -1079,7 +1148,7 @@ fn update_that_breaks_the_manifest_is_not_written() {
     let desk = Desk::locked(&keys_of(&upstream));
     let before = desk.lock();
     upstream.commit(&[("folio.yaml", "folio: 1\nserver: {\n")]);
-    assert!(desk.fail(&["update"]).contains("nothing is updated"));
+    assert!(desk.fail(&["update"]).contains("nothing was updated"));
     assert_eq!(desk.lock(), before);
     assert!(desk.fail(&["update", "doc"]).contains("did you mean `docs`?"));
     assert_eq!(desk.ok(&["get", "docs-hi"]).trim(), "Hello");

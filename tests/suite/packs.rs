@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::harness::{SESSION_VERSIONS, TestFolder, on_every_version_and_wire, run_folio};
+use crate::harness::{SESSION_VERSIONS, ServeCommand, TestFolder, on_every_version_and_wire, run_folio};
 
 const DESK: &str = r#"
 folio: 1
@@ -183,4 +183,33 @@ fn listed_uris_are_unique() {
         assert_eq!(listed, wanted);
         assert_eq!(client.read_text("docs://other.md"), "by hand");
     });
+}
+
+#[test]
+fn packs_outside_the_folder_are_served_and_watched() {
+    let folder = TestFolder::new(&[
+        ("shared/folio.yaml", "folio: 1\nprompts: { ours: { text: One. } }\n"),
+        ("home/commands/fix.md", "Fix it."),
+    ]);
+    let home = folder.join("home");
+    let manifest = format!(
+        "folio: 1\nserver: {{ name: desk }}\npacks: {{ team: {{ path: ../shared }}, mine: {{ path: \"{}\" }} }}\n",
+        home.to_str().unwrap()
+    );
+    folder.write("desk/folio.yaml", manifest);
+    let server = ServeCommand::new(&folder.join("desk")).stdio();
+    let client = server.session("2025-11-25");
+    assert_eq!(client.names("prompts"), ["team-ours", "mine-fix"]);
+    folder.write("shared/folio.yaml", "folio: 1\nprompts: { all: { text: Two. } }\n");
+    client.wait_for("notifications/prompts/list_changed");
+    assert_eq!(client.names("prompts"), ["team-all", "mine-fix"]);
+    folder.write("home/commands/deep/ask.md", "Ask.");
+    client.wait_for("notifications/prompts/list_changed");
+    assert_eq!(client.names("prompts"), ["team-all", "mine-deep-ask", "mine-fix"]);
+    std::fs::rename(&home, folder.join("gone")).unwrap();
+    server.log.wait_for_line(0, |line| line.contains("not found") || line.contains("no such file"));
+    std::fs::rename(folder.join("gone"), &home).unwrap();
+    folder.write("home/commands/back.md", "Back.");
+    client.wait_for("notifications/prompts/list_changed");
+    assert_eq!(client.names("prompts"), ["team-all", "mine-back", "mine-deep-ask", "mine-fix"]);
 }

@@ -204,7 +204,7 @@ tools:
 }
 
 #[test]
-fn bad_within_and_cwd_are_reported_with_a_mend() {
+fn invalid_within_and_cwd_are_reported_with_help() {
     let cases = [
         ("within: root", "", "invalid `within`, expected `roots`", "write `within: \"{{workspace}}\"`"),
         ("within: docs", "", "invalid `within`, expected `roots`", "write `within: \"{{workspace}}\"`"),

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use folio::catalog::BuildOutcome;
 use folio::diagnostic::{Code, Format, Severity, TerminalStyle, render};
 
-use crate::mistakes::{cases, check};
+use crate::documented_mistakes::{cases, check};
 
 const DEFAULT_EDITS: usize = 400;
 
@@ -157,7 +157,7 @@ fn edited(folders: &[BTreeMap<String, Vec<u8>>], numbers: &mut Numbers) -> BTree
 }
 
 #[test]
-fn edited_examples_are_checked_and_each_fault_has_a_place() {
+fn errors_of_edited_examples_have_locations() {
     let count = std::env::var("FOLIO_RANDOM_EDITS").ok().and_then(|count| count.parse().ok()).unwrap_or(DEFAULT_EDITS);
     let folders = folders();
     let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
@@ -208,12 +208,12 @@ fn fixed(files: &BTreeMap<String, Vec<u8>>, is_certain: bool) -> Option<BTreeMap
 }
 
 #[test]
-fn certain_fixes_leave_fewer_faults() {
+fn certain_fixes_leave_fewer_errors() {
     assert_fewer_faults(true, 100);
 }
 
 #[test]
-fn suggested_fixes_leave_fewer_faults() {
+fn suggested_fixes_leave_fewer_errors() {
     assert_fewer_faults(false, 20);
 }
 

@@ -7,11 +7,14 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::doc_tables::read;
 use crate::harness::{FOLIO_BIN, SESSION_VERSIONS, SESSIONLESS_VERSION, ServeCommand, TestFolder, run_folio};
-use crate::pages::read;
 use crate::tls::Authority;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+/// How the block of commands begins that lead to a first server.
+const FIRST_SERVER: &str = "folio init hello\n";
 
 /// What follows ``` and what stands between.
 #[derive(Debug, Clone)]
@@ -208,7 +211,8 @@ fn words(text: &str) -> Vec<String> {
 #[test]
 fn every_command_runs() {
     let mut ran = 0;
-    for command in of_kind("sh").iter().flat_map(|block| commands(&block.text)) {
+    let blocks = of_kind("sh").into_iter().filter(|block| !block.text.starts_with(FIRST_SERVER));
+    for command in blocks.flat_map(|block| commands(&block.text)) {
         let own = command.strip_prefix("cargo run -- ").map(|rest| format!("folio {rest}"));
         let own = own.or_else(|| command.starts_with("folio ").then(|| command.clone()));
         match own {
@@ -226,6 +230,37 @@ fn every_command_runs() {
         ran += 1;
     }
     assert!(ran >= 10, "{ran}");
+}
+
+/// Runs a command in an empty home folder.
+fn run_at_home(home: &TestFolder, words: &str) {
+    let mut command = Command::new(FOLIO_BIN);
+    let ran =
+        command.args(words.split(' ').skip(1)).current_dir(home.path()).env("HOME", home.path()).output().unwrap();
+    assert!(ran.status.success(), "{words}: {}", String::from_utf8_lossy(&ran.stderr));
+}
+
+#[test]
+fn first_server_is_seen_in_client_and_page() {
+    let block = of_kind("sh").into_iter().find(|block| block.text.starts_with(FIRST_SERVER)).unwrap();
+    let home = TestFolder::new(&[]);
+    let [init, install, dev] = &commands(&block.text)[..] else { panic!("{block:?}") };
+    run_at_home(&home, init);
+    run_at_home(&home, install);
+    assert_eq!(dev, "folio dev hello --open");
+    let page = ServeCommand::dev(&home.join("hello")).flag("--open").env("BROWSER", "").stdio();
+    page.log.wait_for_line(0, |line| line.starts_with("page: http://127.0.0.1:"));
+    let config: Value = serde_json::from_str(&fs::read_to_string(home.join(".claude.json")).unwrap()).unwrap();
+    let [_, _, folder] = &entry(config["mcpServers"].as_object().unwrap().values().next().unwrap(), "command")[..]
+    else {
+        panic!("{config}")
+    };
+    let client = ServeCommand::new(Path::new(folder)).stdio();
+    let session = client.session("2025-11-25");
+    run_at_home(&home, "folio new prompt triage -f hello");
+    session.wait_for("notifications/prompts/list_changed");
+    assert_eq!(session.names("prompts"), ["greet", "triage"]);
+    page.log.wait_for_line(0, |line| line.contains("+triage"));
 }
 
 #[test]

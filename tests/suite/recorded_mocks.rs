@@ -152,7 +152,7 @@ tests:
 }
 
 #[test]
-fn what_no_mock_stands_in_for_is_not_recorded() {
+fn unmockable_actions_are_not_recorded() {
     let head = "folio: 1\nserver: { name: x }\nfolders: { here: { path: ., write: true } }\ntools:\n  t:\n    description: T\n    run: RUN\ntests:\n  t: { tool: t, live: true, expect: EXPECT }\n";
     for (run, expect, reason) in [
         ("{ exec: [printf, '\\377'] }", "{ matches: . }", "its stdout is not UTF-8"),

@@ -4,8 +4,8 @@ use std::fs;
 use std::io::ErrorKind;
 use std::net::TcpListener;
 
+use crate::doc_tables::{missing_tests, quoted, read};
 use crate::harness::{TestFolder, TestServer};
-use crate::pages::{missing_tests, quoted, read};
 
 /// One sentence of the page, and what holds it.
 struct SafetyRow {

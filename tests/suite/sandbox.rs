@@ -314,7 +314,7 @@ fn attempts_succeed_without_sandbox() {
 }
 
 #[test]
-fn network_is_held_by_port() {
+fn network_is_restricted_by_port() {
     if !is_enforced() {
         return;
     }
@@ -396,7 +396,7 @@ fn ordinary_programs_run_in_sandboxes() {
 }
 
 #[test]
-fn stricter_of_importer_and_pack_counts() {
+fn stricter_sandbox_of_importer_and_pack_applies() {
     if !is_enforced() {
         return;
     }
@@ -546,12 +546,12 @@ fn without_call(command: &mut Command, call: i64) {
 }
 
 #[test]
-fn missing_landlock_is_said_and_refuses_what_requires_it() {
+fn missing_landlock_is_reported_and_required_rules_refuse() {
     missing_call_is_said(libc::SYS_landlock_create_ruleset, "lacks: files");
 }
 
 #[test]
-fn missing_seccomp_is_said_and_refuses_what_requires_it() {
+fn missing_seccomp_is_reported_and_required_rules_refuse() {
     if is_enforced() {
         missing_call_is_said(libc::SYS_seccomp, "lacks: sockets other than those of TCP");
     }

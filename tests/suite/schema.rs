@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::documented_mistakes::{cases, check};
 use crate::harness::*;
-use crate::mistakes::{cases, check};
 
 fn checked_in() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas/folio.schema.json")

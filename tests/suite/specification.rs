@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::doc_tables::{missing_tests, quoted, read};
 use crate::harness::{SESSION_VERSIONS, SESSIONLESS_VERSION};
-use crate::pages::{missing_tests, quoted, read};
 
 /// One thing that is asked.
 struct SpecificationRow {

@@ -101,7 +101,7 @@ fn second_initialize_is_refused() {
 }
 
 #[test]
-fn a_cancelled_call_gets_no_answer_and_its_processes_end() {
+fn cancelled_call_gets_no_response_and_its_processes_end() {
     let folder = TestFolder::with_manifest(SLOW);
     for version in SESSION_VERSIONS.into_iter().chain([SESSIONLESS_VERSION]) {
         let server = folder.stdio();

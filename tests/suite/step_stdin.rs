@@ -58,7 +58,7 @@ fn stdin_is_exactly_stdout_of_step() {
 }
 
 #[test]
-fn stdout_is_not_kept_over_question() {
+fn stdout_is_not_kept_across_a_question() {
     let folder = TestFolder::with_manifest(STDIN);
     folder.write("gone", "content");
     let server = folder.stdio();
@@ -69,7 +69,7 @@ fn stdout_is_not_kept_over_question() {
 }
 
 #[test]
-fn secret_in_kept_stdout_is_redacted() {
+fn secret_in_captured_stdout_is_redacted() {
     let manifest = "folio: 1\nserver: { name: s }\nenv: { TOKEN: { secret: true, default: s3cret-value } }\ntools:\n  t: { description: D, run: [{ id: a, exec: [sh, -c, 'printf \"a %s b\" \"$OWN\"'], env: { OWN: \"{{env.TOKEN}}\" } }, { exec: [tr, a-z, A-Z], stdin: { from: a } }] }\n";
     let folder = TestFolder::with_manifest(manifest);
     let server = folder.serve_command().env("TOKEN", "s3cret-value").stdio();

@@ -72,7 +72,7 @@ fn values_are_named_and_reshaped() {
 }
 
 #[test]
-fn hidden_tool_is_for_steps_alone() {
+fn hidden_tool_is_only_for_steps() {
     let folder = values_folder();
     on_every_version_and_wire(&folder, &json!({}), |client| {
         let listed = client.result("tools/list", json!({}))["tools"].clone();

@@ -84,7 +84,7 @@ fn json_schema_is_shown_as_arguments() {
 }
 
 #[test]
-fn scalars_in_the_place_of_lists_and_units_are_shown() {
+fn scalars_instead_of_lists_are_corrected_and_units_named() {
     assert_suggests(&tool("{ exec: [ls, \"{{x}}\"], okExit: 0 }"), &["expected a list, found `0`", "write `[0]`"]);
     assert_suggests(&tool("{ exec: [ls, \"{{x}}\"], okExit: \"1\" }"), &["write `[1]`"]);
     let http = "{ http: { url: \"http://127.0.0.1/{{x}}\", expect: 404 } }";
@@ -105,7 +105,7 @@ fn names_are_shown_with_dashes() {
 }
 
 #[test]
-fn steps_out_of_order_are_told_from_unknown_ones() {
+fn misordered_and_unknown_steps_have_distinct_errors() {
     let later =
         "[{ id: a, exec: [cat, \"{{steps.b.stdout}}\"] }, { id: b, exec: [date, \"{{steps.a.stdout}}{{x}}\"] }]";
     assert_suggests(&tool(later), &["step `b` comes later", "move it before this step"]);
@@ -142,7 +142,7 @@ fn variable_that_a_script_is_not_passed_is_unused() {
 const TESTED: &str = "env: { TOKEN: { default: abc } }\ntools: { t: { description: d, run: { exec: [ls, \"{{env.TOKEN}}\"] } } }\ntests: { ";
 
 #[test]
-fn faults_of_tests_are_shown_at_their_place() {
+fn errors_of_tests_are_located() {
     for (test, parts) in [
         (
             "a: { tool: t, mock: { exec: { stdot: x } }, expect: { contains: x } }",

@@ -83,7 +83,7 @@ fn a_program_that_kills_its_supervisor_ends_with_it() {
 }
 
 /// Ends a server whose supervisor is stopped, and has a program that escapes.
-fn ends_though_stopped(name: &str, end: impl FnOnce(&TestServer, i32)) {
+fn assert_ends_while_stopped(name: &str, end: impl FnOnce(&TestServer, i32)) {
     let marker = format!("folio-suite-stopped-{name}-{}", std::process::id());
     let folder = attacked(&marker, ":");
     let server = folder.stdio();
@@ -98,7 +98,7 @@ fn ends_though_stopped(name: &str, end: impl FnOnce(&TestServer, i32)) {
 
 #[test]
 fn nothing_outlives_a_killed_server_whose_supervisor_is_stopped() {
-    ends_though_stopped("kill", |server, supervisor| {
+    assert_ends_while_stopped("kill", |server, supervisor| {
         // The server does nothing about it any more.
         stop(server.pid());
         stop(supervisor);
@@ -108,7 +108,7 @@ fn nothing_outlives_a_killed_server_whose_supervisor_is_stopped() {
 
 #[test]
 fn nothing_outlives_sigterm_with_a_stopped_supervisor() {
-    ends_though_stopped("term", |server, supervisor| {
+    assert_ends_while_stopped("term", |server, supervisor| {
         stop(supervisor);
         server.signal("TERM");
     });
@@ -116,14 +116,14 @@ fn nothing_outlives_sigterm_with_a_stopped_supervisor() {
 
 #[test]
 fn nothing_outlives_end_of_input_with_a_stopped_supervisor() {
-    ends_though_stopped("eof", |server, supervisor| {
+    assert_ends_while_stopped("eof", |server, supervisor| {
         stop(supervisor);
         server.pipe().close();
     });
 }
 
 #[test]
-fn a_supervisor_that_is_kept_from_ending_is_killed_at_the_end() {
+fn stuck_supervisor_is_killed_at_exit() {
     let marker = format!("folio-suite-kept-{}", std::process::id());
     let folder = attacked(&marker, "while :; do kill -STOP $PPID || exit; done");
     let server = folder.stdio();

@@ -142,7 +142,7 @@ fn empty_line_or_end_declines_a_question() {
 }
 
 #[test]
-fn progress_is_shown_on_the_terminal_alone() {
+fn progress_is_shown_only_on_a_terminal() {
     let folder = TestFolder::with_manifest(DESK);
     let mut terminal = PseudoTerminal::start(folder.path(), &["call", "slow"]);
     terminal.wait_for(" 25% 1/4 copied a file");
@@ -163,7 +163,7 @@ fn dumb_terminal_is_asked_nothing() {
 }
 
 #[test]
-fn control_characters_of_a_question_are_shown_not_obeyed() {
+fn control_characters_of_a_question_are_escaped() {
     let hostile = DESK.replace("Deploy to production?", "Sure?\\e[2J\\e]0;owned\\a");
     let folder = TestFolder::with_manifest(&hostile);
     let mut terminal = PseudoTerminal::start(folder.path(), &["call", "deploy"]);

@@ -136,7 +136,7 @@ const TRUSTING: &str = "    tls: { ca: ca.pem }\n";
 const PRESENTING: &str = "    tls: { ca: ca.pem, clientCert: client.pem, clientKey: client.key }\n";
 
 #[test]
-fn unknown_authority_is_an_error_with_its_mend() {
+fn unknown_authority_is_an_error_with_help() {
     let authority = Authority::new();
     let server = start_server(authority.issue("127.0.0.1").server_config(None), presented());
     let message = call(&folder_with(server, "", &[]));
@@ -266,7 +266,7 @@ fn check(folder: &TestFolder) -> String {
 }
 
 #[test]
-fn files_that_are_no_certificates_are_reported() {
+fn invalid_certificate_files_are_reported() {
     let authority = Authority::new();
     let (one, other) = (authority.issue("client"), authority.issue("client"));
     let address = "127.0.0.1:1".parse().unwrap();

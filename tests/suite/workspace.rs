@@ -79,7 +79,7 @@ fn check_says_the_workspace() {
 }
 
 #[test]
-fn workspace_is_no_value_and_no_folder_of_ungranted_packs() {
+fn workspace_is_hidden_from_packs_without_the_grant() {
     let pack = "folio: 1\nserver: { name: p }\nresources: { r: { uri: \"w://{+path}\", root: \"{{workspace}}\", description: D } }\n";
     for (allow, missing) in [("", true), (", allow: [files]", false)] {
         let manifest = format!("folio: 1\nserver: {{ name: s }}\npacks: {{ p: {{ path: p{allow} }} }}\n");

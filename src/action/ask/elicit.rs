@@ -6,7 +6,7 @@ use super::spec::Elicit;
 use super::{AnswerVerdict, page_url};
 use crate::action::ActionError;
 use crate::action::client::{ClientCapability, QuestionKind};
-use crate::action::keys::check_exactly_one;
+use crate::action::sibling_keys::check_exactly_one;
 use crate::budget::Budget;
 use crate::compile::{Compiler, Exposure, shape_of};
 use crate::diagnostic::{Code, Severity};

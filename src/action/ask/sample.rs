@@ -11,7 +11,7 @@ use super::number::{NumberKey, NumberKind, NumberTemplates};
 use super::spec::{Sample, SampleMessage};
 use crate::action::ActionError;
 use crate::action::client::{ClientCapability, QuestionKind};
-use crate::action::keys::check_exactly_one;
+use crate::action::sibling_keys::check_exactly_one;
 use crate::compile::{Compiler, Exposure, MAX_FILE_BYTES, MimeType};
 use crate::diagnostic::Code;
 use crate::files::{Folder, mime_of};

@@ -1,7 +1,7 @@
 //! Checks and compiles `file`.
 
 use crate::action::ActionNode;
-use crate::action::keys::check_exactly_one;
+use crate::action::sibling_keys::check_exactly_one;
 use crate::compile::{Compiler, Exposure, JsonTemplate};
 use crate::diagnostic::Code;
 use crate::files::{Globs, OverwritePolicy};

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::action::keys::check_exactly_one;
+use crate::action::sibling_keys::check_exactly_one;
 use crate::action::{ActionContext, ActionError};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::action::ActionError;
-use crate::action::keys::check_exactly_one;
+use crate::action::sibling_keys::check_exactly_one;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::files::{Folder, is_mime_type, mime_by_name};

@@ -6,8 +6,8 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use url::Url;
 
-use crate::action::keys::check_exactly_one;
 use crate::action::outcome::OutcomeBody;
+use crate::action::sibling_keys::check_exactly_one;
 use crate::action::{ActionContext, ActionError, ActionOutcome, ProgressUpdate, SelectExpression};
 use crate::budget::{HeldMemory, json_memory_size, memory_size};
 use crate::compile::Compiler;

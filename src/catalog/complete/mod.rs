@@ -18,9 +18,9 @@ use crate::redact::Redactor;
 use crate::yaml::Spanned;
 
 use super::call_result::{CallContext, CompletionRequest, CompletionResult, CompletionTarget, Refusal, RefusalKind};
+use super::completion_rank::rank;
 use super::entry::{EntryContext, PackContext};
 use super::inputs::Inputs;
-use super::rank::rank;
 use super::resource::CompiledResource;
 use super::{Catalog, MAX_SHOWN_NAME_CHARS, MAX_SHOWN_URI_CHARS};
 

@@ -26,11 +26,11 @@ use super::block::RenderedBlock;
 use super::call_result::{Refusal, RefusalKind, ResultContents, TextOrBlob};
 use super::complete::{CompletionOwner, CompletionQuery, CompletionSources};
 use super::entry::{EntryContext, PackContext, keep_roots};
-use super::file::{self, FileLocation, PackFile};
 use super::inputs::{BindError, Inputs, ResolvedCall};
 use super::listing::{self, Annotations, ResourceInfo};
+use super::pack_file::{self, FileLocation, PackFile};
 use super::resource_root::ResourceRoot;
-use super::result::{CompiledResult, RenderedResult};
+use super::result_spec::{CompiledResult, RenderedResult};
 use super::{MAX_SHOWN_URI_CHARS, MAX_URI_DATA_CHARS};
 use file_template::FileTemplate;
 use path_values::{PathValues, has_variable};
@@ -287,18 +287,23 @@ impl CompiledResource {
             ResourceContent::BlobTemplate(blob) => {
                 (TextOrBlob::Blob(blob.render(scope)?), "application/octet-stream".to_owned())
             }
-            ResourceContent::File(file) => file::read_body(file.at(), MAX_RESOURCE_BYTES, uri, budget)?,
+            ResourceContent::File(file) => pack_file::read_body(file.at(), MAX_RESOURCE_BYTES, uri, budget)?,
             ResourceContent::FileTemplate(file) => {
                 let rendered = file.path.render(scope).map_err(|error| not_found_refusal(uri, &error.to_string()))?;
                 let below = file.below(&rendered.text);
                 if !file.is_public(below, &self.pack_context.secrets) {
                     return Err(file_not_found(uri, &rendered.text));
                 }
-                file::read_body(FileLocation { folder: &file.folder, path: below }, MAX_RESOURCE_BYTES, uri, budget)?
+                pack_file::read_body(
+                    FileLocation { folder: &file.folder, path: below },
+                    MAX_RESOURCE_BYTES,
+                    uri,
+                    budget,
+                )?
             }
             ResourceContent::Root(root) if root.matches_resolved(path) => {
                 let at = FileLocation { folder: root.folder(), path: Path::new(path) };
-                file::read_body(at, MAX_RESOURCE_BYTES, uri, budget)?
+                pack_file::read_body(at, MAX_RESOURCE_BYTES, uri, budget)?
             }
             ResourceContent::Root(_) | ResourceContent::Run(_) => return Err(file_not_found(uri, path)),
         })

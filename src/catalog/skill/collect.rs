@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::catalog::entry::PackContext;
-use crate::catalog::file::PackFile;
 use crate::catalog::listing::{self, Annotations, Object, ResourceInfo};
+use crate::catalog::pack_file::PackFile;
 use crate::catalog::resource_root::exclude_secret_paths;
 use crate::compile::Compiler;
 use crate::diagnostic::{Code, FileId};

@@ -31,6 +31,9 @@ pub(super) fn check_front_matter(file: FileId, rules: &SkillRules<'_>, compiler:
         compiler.load_context.report.truncate(before);
     }
     compiler.load_context.report.downgrade_from(before, effect);
+    if rules.is_parsed && matches!(parsed, Some((None, _))) {
+        compiler.warning(Code::Skill, Span::start_of(file), format!("front matter is not valid YAML: {effect}"));
+    }
     let Some((document, _)) = parsed else {
         compiler
             .warning(Code::Skill, Span::start_of(file), format!("missing front matter: {effect}"))

@@ -14,8 +14,8 @@ use crate::uri::{Router, UriTemplate};
 
 use super::call_result::{Refusal, ResourceResult, ResultContents};
 use super::entry::PackContext;
-use super::file::{self, PackFile};
 use super::listing;
+use super::pack_file::{self, PackFile};
 
 pub(super) use collect::{SkillCollector, SkillLinks, SkillListings};
 
@@ -73,7 +73,7 @@ impl SkillResource {
     /// # Errors
     /// It no longer exists, or cannot be read.
     pub(super) fn read(&self, uri: &str, budget: &Budget) -> Result<ResourceResult, Refusal> {
-        let (body, mime_type) = file::read_body(self.file.at(), MAX_SKILL_BYTES, uri, budget)?;
+        let (body, mime_type) = pack_file::read_body(self.file.at(), MAX_SKILL_BYTES, uri, budget)?;
         let one = ResultContents { uri: uri.to_owned(), mime_type: Some(mime_type), body, meta: None };
         Ok(ResourceResult { contents: vec![one], ..ResourceResult::default() })
     }

@@ -50,7 +50,7 @@ fn tool_arguments_are_not_coerced() {
 }
 
 #[test]
-fn defaults_are_filled_in_and_absent_values_are_left_out() {
+fn defaults_are_filled_in_and_absent_values_omitted() {
     let fixture = CatalogFixture::new(ECHO);
     let answer = fixture.call("show", json!({ "name": "ada" }));
     assert_eq!(answer.structured, Some(json!({ "name": "ada", "count": 3 })));

@@ -8,7 +8,7 @@ use serde_json::Map;
 
 use crate::catalog::listing::Lists;
 use crate::catalog::{BridgedLists, UnacceptedCatalog, build};
-use crate::cli::environment::environment;
+use crate::cli::env_pair::environment;
 use crate::cli::own_path::own_path;
 use crate::cli::{EnvPair, Exit, Output};
 use crate::client_config::Launch;

@@ -35,6 +35,7 @@ impl Corrector<'_> {
             return self.command(run, true);
         }
         self.steps_key(run);
+        self.parallel_steps(run);
         self.bare_argv(run);
         match self.document.items_of(run) {
             Some(steps) => steps.into_iter().for_each(|step| match self.document.string_of(step) {
@@ -131,6 +132,18 @@ impl Corrector<'_> {
         self.report
             .error(Code::UnknownKey, at, "unknown key `steps`")
             .help("write the list of steps as the value of `run`");
+        self.document.replace(run, entry.value);
+    }
+
+    /// `parallel: [ … ]`, which is no list of steps.
+    fn parallel_steps(&mut self, run: NodeId) {
+        let Some(entry) = self.document.entry_of(run, "parallel") else { return };
+        if self.document.items_of(entry.value).is_none() {
+            return;
+        }
+        self.report
+            .error(Code::WrongType, self.span(entry.key), "expected a number in `parallel`, found a list of steps")
+            .help("write the list as the value of `run`: steps run one after the other, and `parallel` is for `each`");
         self.document.replace(run, entry.value);
     }
 

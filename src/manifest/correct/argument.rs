@@ -1,8 +1,9 @@
 //! Arguments, and keys of their schemas, as other formats write them.
 
 use super::text::{flow_scalar, scalar};
-use super::{Correction, Corrector};
+use super::{Correction, Corrector, type_expression};
 use crate::diagnostic::{Code, Span, quote_names};
+use crate::value_types::is_identifier;
 use crate::yaml::{Entry, NodeId};
 
 /// The types of JSON Schema, each with its names in other languages.
@@ -28,8 +29,38 @@ pub(super) fn names_file(text: &str) -> bool {
 }
 
 impl Corrector<'_> {
+    /// An argument by its name, which elsewhere may end in `?`.
+    pub(super) fn named_argument(&mut self, arguments: NodeId, argument: Entry) {
+        let key = self.document.key_text(argument.key);
+        let Some(name) = key.strip_suffix('?').filter(|name| is_identifier(name)).map(str::to_owned) else {
+            return self.argument(argument);
+        };
+        if self.document.entry_of(arguments, &name).is_some() {
+            return;
+        }
+        let (at, span) = (self.span(argument.key), self.span(argument.value));
+        let written = self.raw(argument.value).to_owned();
+        let meant = Entry { key: self.document.add_string(&name, at), value: argument.value };
+        self.replace_entry(arguments, argument, meant);
+        let before = self.report.diagnostics().len();
+        self.argument(meant);
+        let fix = self.report.diagnostics().get(before).and_then(|diagnostic| diagnostic.fix.clone());
+        self.report.truncate(before);
+        let value = fix.filter(|fix| fix.span == span).map_or(written, |fix| fix.text);
+        let is_short = !value.contains('\n');
+        let (place, text) = match is_short {
+            true if span.start > at.start => (Span { end: span.end, ..at }, format!("{name}: {value}")),
+            _ => (at, name.clone()),
+        };
+        let message = format!("invalid argument name `{name}?`");
+        self.report
+            .error(Code::BadName, at, message)
+            .help(format!("write `{text}`: an argument is optional unless it says `required: true`"))
+            .fix(place, text);
+    }
+
     /// An argument: a map, or what stands for one elsewhere.
-    pub(super) fn argument(&mut self, argument: Entry) {
+    fn argument(&mut self, argument: Entry) {
         let value = argument.value;
         if self.document.entries_of(value).is_some() {
             return self.argument_keys(value);
@@ -47,10 +78,25 @@ impl Corrector<'_> {
             Some(name) => self.argument_as(value, ("type", name.into()), is_certain),
             None if text == "required" => self.argument_as(value, ("required", true.into()), true),
             None if text == "optional" => self.argument_as(value, ("required", false.into()), true),
+            None if self.type_expression(value, &text) => {}
             None if names_file(&text) => self.wrap(value, "default", false),
             None if self.typed_description(value, &text) => {}
             None => self.wrap(value, "description", false),
         }
+    }
+
+    /// `string[]` and `low | high`.
+    fn type_expression(&mut self, node: NodeId, text: &str) -> bool {
+        let Some(found) = type_expression::read(text) else { return false };
+        let span = self.span(node);
+        let kind = found.kind.map(|kind| {
+            let [key, value] = ["type", kind].map(|text| self.document.add_string(text, span));
+            Entry { key, value }
+        });
+        let map = self.document.add_map(kind.into_iter().collect(), span);
+        let correction = Correction { text: format!("{{ {} }}", found.text), is_certain: true, node: map };
+        self.replace(node, "a map", correction);
+        true
     }
 
     /// `string, the person`, as dotprompt has it.

@@ -69,6 +69,19 @@ impl Corrector<'_> {
         self.span_of_neighbours(&self.document.entries_of(map)?, one, other)
     }
 
+    /// From the first to the last of entries that stand side by side, without a comment among them.
+    pub(super) fn span_of_run(&self, map: NodeId, parts: &[Entry]) -> Option<Span> {
+        let entries = self.document.entries_of(map)?;
+        let position = |part: &Entry| entries.iter().position(|entry| entry.key == part.key);
+        let mut positions = parts.iter().map(position).collect::<Option<Vec<usize>>>()?;
+        positions.sort_unstable();
+        let (first, last) = (*positions.first()?, *positions.last()?);
+        let (start, end) = (self.span(entries.get(first)?.key), self.span(entries.get(last)?.value));
+        let span = Span { end: end.end, ..start };
+        let is_run = last - first + 1 == parts.len();
+        (is_run && !self.report.sources.text_of(span).contains('#')).then_some(span)
+    }
+
     pub(super) fn span_of_neighbours(&self, entries: &[Entry], one: Entry, other: Entry) -> Option<Span> {
         let position = |wanted: Entry| entries.iter().position(|entry| entry.key == wanted.key);
         let (first, second) = match (position(one)?, position(other)?) {

@@ -210,11 +210,36 @@ impl Corrector<'_> {
     pub(super) fn tool_keys(&mut self, tool: NodeId) {
         self.keys_below(tool, "annotations", &["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"]);
         if self.document.entry_of(tool, "result").is_none() {
+            self.output_names(tool);
             self.keys_below(tool, "result", &["text", "select", "structuredContent"]);
         }
         let result =
             ["result", "output", "returns"].into_iter().find(|key| self.document.entry_of(tool, key).is_some());
         self.each(tool, result.unwrap_or("result"), |reader, result| reader.text_as_key(result, "text"));
+    }
+
+    /// `{{stdout}}` in the text of a tool: the place of the text is reported, and so its name is not.
+    fn output_names(&mut self, tool: NodeId) {
+        let Some(text) = self.document.entry_of(tool, "text") else { return };
+        let Some(written) = self.document.string_of(text.value).map(str::to_owned) else { return };
+        if let Some(meant) = self.with_outcome(tool, &written).filter(|_| !self.raw(text.value).contains('\n')) {
+            let node = self.document.add_string(&meant, self.span(text.value));
+            self.document.replace(text.value, node);
+        }
+    }
+
+    /// A text with `{{result.stdout}}` for `{{stdout}}`, where the tool runs one program, and the text has it.
+    pub(super) fn with_outcome(&self, tool: NodeId, text: &str) -> Option<String> {
+        let run = self.document.entry_of(tool, "run")?;
+        let is_program = |key: &&str| self.document.entry_of(run.value, key).is_some();
+        ["exec", "script"].iter().find(|key| is_program(key))?;
+        let mut meant = text.to_owned();
+        for (name, field) in [("stdout", "stdout"), ("output", "stdout"), ("stderr", "stderr")] {
+            for (open, close) in [("{{", "}}"), ("{{ ", " }}")] {
+                meant = meant.replace(&format!("{open}{name}{close}"), &format!("{open}result.{field}{close}"));
+            }
+        }
+        (meant != text).then_some(meant)
     }
 
     /// A file or a folder under the name that it has elsewhere.

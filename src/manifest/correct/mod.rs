@@ -8,9 +8,13 @@ mod action;
 mod argument;
 mod below;
 mod call;
+mod comment;
 mod entry;
 mod expectation;
+mod foreign_file;
+mod foreign_tool;
 mod indentation;
+mod interpreter;
 mod json_schema;
 mod kind;
 mod layout;
@@ -20,9 +24,12 @@ mod pack;
 mod prompt_keys;
 mod question;
 mod request;
+mod runner_step;
 mod script;
+mod section;
 mod text;
 mod top_level;
+mod type_expression;
 
 use crate::diagnostic::{Code, Diagnostic, Report, Span};
 use crate::yaml::{Document, Entry, NodeId};
@@ -39,7 +46,9 @@ pub fn reshape_entries(document: &mut Document, report: &mut Report) {
 /// Reads the front matter of a prompt file.
 pub fn reshape_prompt(document: &mut Document, report: &mut Report) {
     let root = document.root();
-    Corrector { document, report }.entry(root, MapKind::Prompt);
+    let mut corrector = Corrector { document, report };
+    corrector.cut_texts(root);
+    corrector.entry(root, MapKind::Prompt);
 }
 
 struct Corrector<'a> {
@@ -59,6 +68,8 @@ struct Correction {
 
 impl Corrector<'_> {
     fn manifest(&mut self, root: NodeId) {
+        self.foreign_file(root);
+        self.cut_texts(root);
         self.indentation(root);
         self.top_level(root);
         self.each(root, "server", |reshaper, value| reshaper.text_as_key(value, "name"));
@@ -66,6 +77,7 @@ impl Corrector<'_> {
             reshaper.assignments(value);
             reshaper.named_list_as_map(value, "env");
         });
+        self.each(root, "skills", |reshaper, value| reshaper.text_as_key(value, "dir"));
         self.each(root, "packs", Corrector::packs);
         self.each(root, "folders", Corrector::folder_list);
         self.each(root, "tests", |reshaper, tests| {
@@ -74,12 +86,16 @@ impl Corrector<'_> {
             }
         });
         for kind in [MapKind::Prompt, MapKind::Tool, MapKind::Resource] {
+            self.section_path(root, kind);
             self.each(root, kind.section(), |reshaper, entries| {
                 reshaper.texts_as_map(entries, kind);
+                reshaper.function_list(entries);
                 reshaper.named_list_as_map(entries, kind.section());
                 for entry in reshaper.document.entries_of(entries).unwrap_or_default() {
-                    if kind == MapKind::Prompt {
-                        reshaper.prompt_text(entry.value);
+                    match kind {
+                        MapKind::Prompt => reshaper.prompt_text(entry.value),
+                        MapKind::Tool => reshaper.tool_text(entry.value),
+                        _ => {}
                     }
                     reshaper.entry(entry.value, kind);
                 }
@@ -90,6 +106,9 @@ impl Corrector<'_> {
     /// A prompt, a tool or a resource.
     fn entry(&mut self, entry: NodeId, kind: MapKind) {
         self.argument_indentation(entry, kind);
+        if kind == MapKind::Tool {
+            self.foreign_tool(entry);
+        }
         let is_moved = self.actions_in_entry(entry, kind);
         self.content_keys(entry, kind);
         match kind {
@@ -97,17 +116,20 @@ impl Corrector<'_> {
             MapKind::Tool => self.tool_keys(entry),
             _ => {}
         }
-        let written = ["arguments", "parameters", "params", "args", "inputs", "variables", "vars"];
-        let arguments = written.into_iter().find(|key| self.document.entry_of(entry, key).is_some());
-        self.each(entry, arguments.unwrap_or("arguments"), |reshaper, arguments| {
-            reshaper.named_list_as_map(arguments, "arguments");
-            reshaper.json_schema(arguments);
-            for argument in reshaper.document.entries_of(arguments).unwrap_or_default() {
-                reshaper.argument(argument);
+        self.schema_keys(entry, kind);
+        if let Some(arguments) = self.arguments_key(entry, kind) {
+            let before = self.report.diagnostics().len();
+            self.parameter_list(arguments.value);
+            self.named_list_as_map(arguments.value, "arguments");
+            self.json_schema(arguments.value);
+            self.required_among_arguments(arguments.value);
+            for argument in self.document.entries_of(arguments.value).unwrap_or_default() {
+                self.named_argument(arguments.value, argument);
             }
-        });
+            self.rename_with_value(entry, arguments, before);
+        }
         self.each(entry, "messages", Corrector::messages);
-        if !is_moved {
+        if !is_moved && !self.steps_of_runner(entry) {
             self.nested_in_run(entry, kind);
             self.each(entry, "run", Corrector::run);
         }

@@ -43,6 +43,28 @@ impl Corrector<'_> {
         self.replace(list, "a map", Correction { text, is_certain: false, node });
     }
 
+    /// `- { type: function, function: { name, parameters } }`, as the APIs of models have it.
+    pub(super) fn function_list(&mut self, list: NodeId) {
+        let items = self.document.items_of(list).unwrap_or_default();
+        let function = |item: &NodeId| {
+            let function = self.document.entry_of(*item, "function")?.value;
+            let name = self.document.string_of(self.document.entry_of(function, "name")?.value)?;
+            Some((name.to_owned(), self.document.entry_of(function, "description").map(|entry| entry.value)))
+        };
+        let Some(found) = items.iter().map(function).collect::<Option<Vec<_>>>().filter(|found| !found.is_empty())
+        else {
+            return;
+        };
+        let texts = found.iter().map(|(name, description)| {
+            let description = description.map(|node| self.flow_text(node)).filter(|text| !text.contains('\n'));
+            let description = description.unwrap_or_else(|| "…".to_owned());
+            format!("{name}: {{ description: {description}, arguments: {{ … }}, run: {{ … }} }}")
+        });
+        let text = format!("{{ {} }}", texts.collect::<Vec<_>>().join(", "));
+        let node = self.document.add_map(Vec::new(), self.span(list));
+        self.replace(list, "a map", Correction { text, is_certain: false, node });
+    }
+
     /// A list of texts, or of files, where prompts, tools or resources by name are due.
     pub(super) fn texts_as_map(&mut self, list: NodeId, kind: MapKind) {
         let items = self.document.items_of(list).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! Keys of a prompt that the APIs of models have: roles, and the model itself.
 
 use super::Corrector;
+use super::text::scalar;
 use crate::diagnostic::{Code, Span};
 use crate::manifest::prompt::{SYSTEM_ROLE, SYSTEM_ROLE_HELP};
 use crate::yaml::{Entry, NodeId};
@@ -11,11 +12,48 @@ const MODEL_KEYS: &[&str] = &["model", "temperature", "max_tokens", "maxTokens",
 impl Corrector<'_> {
     pub(super) fn prompt_keys(&mut self, prompt: NodeId) {
         self.command_keys(prompt);
+        self.input_variables(prompt);
         self.role_keys(prompt);
         self.model_keys(prompt);
         if let Some(input) = self.document.entry_of(prompt, "input") {
             self.input_schema(prompt, input);
         }
+    }
+
+    /// `input_variables` with a `template`, whose names stand in single braces.
+    fn input_variables(&mut self, prompt: NodeId) {
+        let find = |key: &str| self.document.entry_of(prompt, key);
+        let (Some(variables), Some(template)) = (find("input_variables"), find("template")) else { return };
+        let items = self.document.items_of(variables.value).unwrap_or_default();
+        let names: Vec<String> =
+            items.iter().filter_map(|item| self.document.string_of(*item).map(str::to_owned)).collect();
+        let Some(mut text) = self.document.string_of(template.value).map(str::to_owned) else { return };
+        for name in &names {
+            text = text.replace(&format!("{{{{{name}}}}}"), &format!("{{{name}}}"));
+            text = text.replace(&format!("{{{name}}}"), &format!("{{{{{name}}}}}"));
+        }
+        let (at, span) = (self.span(variables.key), self.span(prompt));
+        let arguments: Vec<String> = names.iter().map(|name| format!("{name}: {{}}")).collect();
+        let arguments = format!("arguments: {{ {} }}", arguments.join(", "));
+        let help = match text.contains('\n') {
+            true => format!("write `{arguments}`, and the template as `text`, with each name in double braces"),
+            false => format!("write `{arguments}` and `text: {}`", scalar(&text)),
+        };
+        self.report.error(Code::UnknownKey, at, "unknown key `input_variables`").help(help);
+        let mut declared = Vec::new();
+        for item in items {
+            declared.push(Entry { key: item, value: self.document.add_map(Vec::new(), at) });
+        }
+        let declared = self.document.add_map(declared, span);
+        let [arguments_key, text_key, text] =
+            ["arguments", "text", &text].map(|text| self.document.add_string(text, at));
+        let of_format = ["input_variables", "template", "template_format", "validate_template", "_type"];
+        let mut entries = self.document.entries_of(prompt).unwrap_or_default();
+        entries.retain(|entry| !of_format.contains(&self.document.key_text(entry.key)));
+        entries.push(Entry { key: arguments_key, value: declared });
+        entries.push(Entry { key: text_key, value: text });
+        let map = self.document.add_map(entries, span);
+        self.document.replace(prompt, map);
     }
 
     /// `system`, `user` and `assistant` beside the other keys.

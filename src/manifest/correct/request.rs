@@ -106,7 +106,7 @@ impl Corrector<'_> {
         let is_free = self.document.entry_of(request, "json").is_none();
         let diagnostic = self.report.error(Code::WrongType, span, message).help(help);
         if is_free {
-            diagnostic.suggest(key, "json");
+            diagnostic.fix(key, "json");
         }
         let mut entries = self.document.entries_of(request).unwrap_or_default();
         entries.retain(|entry| entry.key != body.key);

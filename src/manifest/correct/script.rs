@@ -18,7 +18,10 @@ const TEXT_KEYS: &[&str] = &["run", "script", "command", "code", "source", "inli
 const NO_SHELL_HELP: &str = "`exec` runs without a shell, and `script: { shell: sh, text: … }` with one";
 
 /// Shells that elsewhere are a key with the command.
-const SHELL_KEYS: &[&str] = &["shell", "bash", "sh", "zsh", "python", "python3", "node", "pwsh"];
+const SHELL_KEYS: &[&str] = &[
+    "shell", "bash", "sh", "zsh", "python", "python3", "node", "pwsh", "npx", "npm", "uvx", "uv", "deno", "bun",
+    "ruby", "git", "make", "curl", "cargo", "go",
+];
 
 impl Corrector<'_> {
     /// `name: Test` and `run: npm test` in a step, and `uri: { url: … }`.
@@ -92,6 +95,9 @@ impl Corrector<'_> {
             "python" => "python3",
             other => other,
         };
+        if key != "shell" && self.interpreter_key(step, shell, name) {
+            return;
+        }
         self.command_key(step, shell, name);
     }
 
@@ -134,7 +140,7 @@ impl Corrector<'_> {
         self.replace_entry(step, written, meant);
     }
 
-    fn remove_entry(&mut self, map: NodeId, removed: Entry) {
+    pub(super) fn remove_entry(&mut self, map: NodeId, removed: Entry) {
         let mut entries = self.document.entries_of(map).unwrap_or_default();
         entries.retain(|entry| entry.key != removed.key);
         let node = self.document.add_map(entries, self.span(map));
@@ -142,7 +148,7 @@ impl Corrector<'_> {
     }
 
     /// A script with a shell and no text, from which no error follows.
-    fn empty_script(&mut self, at: Span) -> NodeId {
+    pub(super) fn empty_script(&mut self, at: Span) -> NodeId {
         let [shell_key, shell, text_key, text] =
             ["shell", "sh", "text", ""].map(|text| self.document.add_string(text, at));
         self.document.add_map(vec![Entry { key: shell_key, value: shell }, Entry { key: text_key, value: text }], at)

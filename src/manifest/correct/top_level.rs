@@ -11,31 +11,9 @@ const VERSION_HELP: &str =
 impl Corrector<'_> {
     /// Reads the keys of `server` and a version of this language where they are written at the top.
     pub(super) fn top_level(&mut self, root: NodeId) {
-        self.client_configuration(root);
         self.each(root, "folio", Corrector::language_version);
         self.version_key(root);
         self.server_keys(root);
-    }
-
-    /// `mcpServers`, which belongs in a file of the client.
-    fn client_configuration(&mut self, root: NodeId) {
-        let Some(found) = self.document.entry_of(root, "mcpServers") else { return };
-        let at = self.span(found.key);
-        self.report.error(Code::UnknownKey, at, "unknown key `mcpServers`: it configures a client").help(
-            "write it in the file of the client; `folio init` writes a manifest, and shows what the client needs",
-        );
-        let mut entries = self.document.entries_of(root).unwrap_or_default();
-        entries.retain(|entry| entry.key != found.key);
-        if entries.is_empty() {
-            let texts = ["folio", "server", "name", "my-server"].map(|text| self.document.add_string(text, at));
-            let [folio, server, name, value] = texts;
-            let one = self.document.add_plain(1, at);
-            entries.push(Entry { key: folio, value: one });
-            let map = self.document.add_map(vec![Entry { key: name, value }], at);
-            entries.push(Entry { key: server, value: map });
-        }
-        let map = self.document.add_map(entries, self.span(root));
-        self.document.replace(root, map);
     }
 
     /// `folio: 1.0` and `folio: "1"`.

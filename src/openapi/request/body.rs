@@ -8,8 +8,8 @@ use crate::action::is_header_name;
 use crate::diagnostic::Code;
 use crate::openapi::argument::NewArgument;
 use crate::openapi::body::{Body, BodyKind};
+use crate::openapi::description_text;
 use crate::openapi::document::object;
-use crate::openapi::prose;
 use crate::openapi::template_text::{TemplateFields, TemplateText, fields_value};
 
 impl<'d> RequestBuilder<'d> {
@@ -45,7 +45,8 @@ impl<'d> RequestBuilder<'d> {
             body.schema.map_or_else(|| Value::Object(Map::new()), |schema| self.translator.translate(schema));
         let whole = self.translator.resolve_definition(&translated);
         let Some(properties) = flat_properties(&whole) else {
-            let schema = described(translated, &prose::plain(body.description, prose::ARGUMENT_CHARS));
+            let schema =
+                described(translated, &description_text::plain(body.description, description_text::ARGUMENT_CHARS));
             let (wire_name, place) = ("body", "request");
             let argument =
                 self.arguments.add(NewArgument { wire_name, place, schema, required: body.required, node: body.node });
@@ -70,7 +71,7 @@ impl<'d> RequestBuilder<'d> {
             self.document.warn(body.node, Code::Unimplemented, words);
             self.limits.push("The body is sent as text, not as a file.".to_owned());
         }
-        let text = prose::plain(body.description, prose::ARGUMENT_CHARS);
+        let text = description_text::plain(body.description, description_text::ARGUMENT_CHARS);
         let schema = described(object([("type", "string".into())]), &text);
         let (wire_name, place) = ("body", "request");
         let argument =

@@ -7,17 +7,20 @@ use super::value::{ValueShape, described, field_names, field_placeholder, is_req
 use crate::diagnostic::Code;
 use crate::openapi::argument::NewArgument;
 use crate::openapi::body::{Body, BodyKind};
+use crate::openapi::description_text;
 use crate::openapi::document::{ApiDocument, ApiNode};
 use crate::openapi::operation::{essence, is_json};
 use crate::openapi::parameter::{ParameterStyle, form_style};
-use crate::openapi::prose;
 use crate::openapi::template_text::{TemplateFields, TemplateText};
 
 impl<'d> RequestBuilder<'d> {
     pub(super) fn form_fields(&mut self, body: &Body<'d>) -> TemplateFields {
         let mut fields = TemplateFields::new();
         for field in &body.fields {
-            let description = prose::plain(field.node.text("description").unwrap_or_default(), prose::ARGUMENT_CHARS);
+            let description = description_text::plain(
+                field.node.text("description").unwrap_or_default(),
+                description_text::ARGUMENT_CHARS,
+            );
             let schema = described(self.translator.translate(field.node), &description);
             let (required, node) = (field.required, field.node);
             let new = NewArgument { wire_name: field.name, place: "form", schema, required, node };
@@ -93,7 +96,7 @@ impl FieldEncoding {
         let is_file = own(node) || node.get("items").and_then(|items| document.resolve(items)).is_some_and(own);
         let is_file = is_multipart && (is_file || written.is_some_and(is_file_type));
         if let Some(written) = written.filter(|kind| is_multipart && !is_file && essence(kind) != "text/plain") {
-            let shown = prose::plain_line(crate::diagnostic::truncate(written, 40).as_ref());
+            let shown = description_text::plain_line(crate::diagnostic::truncate(written, 40).as_ref());
             let words = format!("unsupported `contentType` of a part: `{shown}` is left out");
             document.warn(encoding.unwrap_or(node), Code::Unimplemented, words);
         }

@@ -10,10 +10,10 @@ mod value;
 use serde_json::{Map, Value};
 
 use super::argument::{NewArgument, ToolArguments};
+use super::description_text;
 use super::document::{ApiDocument, object};
 use super::operation::Operation;
 use super::parameter::{Parameter, ParameterLocation};
-use super::prose;
 use super::schema::{Direction, Translator};
 use super::template_text::{TemplateFields, TemplateText, fields_value};
 use crate::action::is_header_name;
@@ -111,7 +111,7 @@ impl<'d> RequestBuilder<'d> {
             Some(schema) => self.translator.translate(schema),
             None => object([("type", "string".into())]),
         };
-        let mut description = prose::plain(parameter.description, prose::ARGUMENT_CHARS);
+        let mut description = description_text::plain(parameter.description, description_text::ARGUMENT_CHARS);
         if parameter.is_json {
             description = format!("{description} As a JSON text.").trim().to_owned();
         }

@@ -152,7 +152,7 @@ proptest! {
 
     #[test]
     fn simple_check_agrees_with_jsonschema(schema in plain_schema(), value in small_json()) {
-        if let Some(fits) = simple::is_valid_simple(schema.as_object().unwrap(), &value) {
+        if let Some(fits) = simple_schema::is_valid_simple(schema.as_object().unwrap(), &value) {
             prop_assert_eq!(fits, jsonschema::is_valid(&schema, &value));
         }
     }
@@ -202,12 +202,12 @@ proptest! {
         let properties: Map<String, Value> = types.iter().map(|(name, kind)| (name.clone(), property(kind))).collect();
         let names: Vec<&String> = types.keys().filter(|_| required).collect();
         let schema = json!({ "type": "object", "properties": properties, "required": names, "additionalProperties": false });
-        prop_assert!(simple::has_only_types(&schema));
+        prop_assert!(simple_schema::has_only_types(&schema));
         prop_assert_eq!(&bundle(&schema, &|_| None).unwrap(), &schema);
         prop_assert!(crate::schema::pattern::build_validator(&schema, jsonschema::Draft::Draft202012).is_ok());
         // One keyword more, and it is looked at again.
         let mut odd = schema.clone();
         odd["minProperties"] = json!(-1);
-        prop_assert!(!simple::has_only_types(&odd) && Schema::compile(odd, &|_| None).is_err());
+        prop_assert!(!simple_schema::has_only_types(&odd) && Schema::compile(odd, &|_| None).is_err());
     }
 }

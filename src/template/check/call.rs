@@ -104,7 +104,7 @@ impl<'a> Checker<'a> {
         let span = path.span.start..last.span().end;
         let message = format!("missing parentheses around helper `{}`", inner.text);
         let error = self.error(&span, Code::HelperArgument, message).help(format!("write `{meant}`"));
-        self.report(error.replacement(meant));
+        self.report(error.certain(meant));
         params.iter().skip(1).for_each(|param| _ = self.read_expression(param));
         true
     }

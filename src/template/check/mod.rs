@@ -1,6 +1,7 @@
 //! Checks the names in a template: walks its tree in the order of rendering, through its partials, with the scopes of
 //! Handlebars. What is not here: syntax (syntax/), and checks of a template as a whole (slot/).
 
+mod foreign_name;
 mod frame;
 mod path;
 mod call;

@@ -166,6 +166,9 @@ impl<'a> Checker<'a> {
         let owner = if before.is_empty() { "this".to_owned() } else { before.join(".") };
         let wrong = &name.text;
         if value.is_root() {
+            if let Some(error) = self.foreign_name(path, name) {
+                return error;
+            }
             return self.unknown_variable(name, path.single_name().is_some());
         }
         let message = match value.shape.as_ref() {
@@ -176,6 +179,9 @@ impl<'a> Checker<'a> {
         if let Some((message, help)) = self.names.unfinished_step(wrong).filter(|_| before == ["steps"]) {
             return self.error(&name.span, Code::UnknownVariable, message).help(help);
         }
+        if let Some(error) = self.foreign_name(path, name) {
+            return error;
+        }
         let error = self.error(&name.span, Code::UnknownVariable, message);
         if before.is_empty() && self.names.get(wrong).is_some() && !self.rules.any_scope {
             let help = format!("inside this block names are fields of `this`; write `@root.{wrong}`");
@@ -185,6 +191,9 @@ impl<'a> Checker<'a> {
         match value.shape.as_ref() {
             Shape::Object(fields) => {
                 let error = error.did_you_mean(wrong, fields.keys().map(String::as_str));
+                if before == ["arguments"] && fields.is_empty() {
+                    return error.help(format!("declare it: `arguments: {{ {wrong}: {{}} }}`"));
+                }
                 if before == ["env"] && error.help.is_none() {
                     return error.help(format!("declare it at the top of the manifest: `env: {{ {wrong}: {{}} }}`"));
                 }
@@ -210,7 +219,7 @@ impl<'a> Checker<'a> {
             return with_step_help(error, &steps.keys().map(String::as_str).collect::<Vec<_>>());
         }
         if wrong == "now" && plain {
-            return error.help("write `(now)`: it is a helper").replacement("(now)");
+            return error.help("write `(now)`: it is a helper").certain("(now)");
         }
         let bound = self.frames.iter().flat_map(|frame| frame.params.iter().map(|(name, _)| *name));
         let candidates: Vec<&str> = self.names.iter().chain(bound).collect();

@@ -90,13 +90,37 @@ impl<'s> Cursor<'s> {
                 let span = self.at..self.at + found.len_utf8();
                 let shown = found.escape_debug();
                 let error = TemplateError::syntax(span, format!("unexpected `{shown}`, expected {wanted}"));
-                match self.operator_help() {
-                    Some(help) => error.help(help),
-                    None => error,
+                match (self.pipe_help(), self.operator_help()) {
+                    (Some(help), _) => error.help(help),
+                    (None, Some(help)) => error.help(help),
+                    (None, None) => error,
                 }
             }
         };
         self.fail(error)
+    }
+
+    /// What to write instead of `{{name | upper}}` and `{{name | default("x")}}`.
+    fn pipe_help(&self) -> Option<String> {
+        let rest = self.rest().strip_prefix('|').filter(|rest| !rest.starts_with('|'))?;
+        let value = self.source.get(self.tag..self.at)?.trim_matches(['{', '~', ' ', '(']);
+        let filters = rest.split("}}").next()?.trim_end_matches(['~', '-']);
+        let is_name = |text: &str| {
+            !text.is_empty() && text.chars().all(|letter| letter.is_alphanumeric() || matches!(letter, '_' | '.'))
+        };
+        let mut meant = Some(value.to_owned()).filter(|value| is_name(value))?;
+        for (at, filter) in filters.split('|').enumerate() {
+            let (name, arguments) = filter.trim().split_once(['(', ':']).unwrap_or((filter.trim(), ""));
+            let arguments = arguments.trim().trim_end_matches(')').replace(',', " ");
+            if !is_name(name) {
+                return None;
+            }
+            let inner = if at == 0 { meant } else { format!("({meant})") };
+            let words: Vec<&str> =
+                [name.trim(), inner.as_str()].into_iter().chain(arguments.split_whitespace()).collect();
+            meant = words.join(" ");
+        }
+        Some(format!("there are no pipes: write `{{{{{meant}}}}}`"))
     }
 
     /// What to write instead of an operator, which other template languages have.
@@ -132,7 +156,7 @@ impl<'s> Cursor<'s> {
                 "mismatched braces: `{{` must be closed with `}}`"
             },
         );
-        if tag.contains('\n') { error } else { error.help(format!("write `{tag}}}`")).replacement(format!("{tag}}}")) }
+        if tag.contains('\n') { error } else { error.help(format!("write `{tag}}}`")).certain(format!("{tag}}}")) }
     }
 
     /// Skips an invalid tag: past its `}}`, or to the next tag.

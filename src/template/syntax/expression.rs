@@ -222,7 +222,7 @@ impl Cursor<'_> {
             _ => return Ok(()),
         };
         let error = TemplateError::syntax(self.at..self.at + dots, format!("unsupported `{}`", ".".repeat(dots)));
-        self.fail(error.help(format!("write `{instead}`")).replacement(instead))
+        self.fail(error.help(format!("write `{instead}`")).certain(instead))
     }
 
     fn check_path(&mut self, path: &PathNode) -> ParseResult<()> {

@@ -121,7 +121,7 @@ impl TemplateParser<'_> {
     fn trimmed_comment(&mut self) -> ParseResult<()> {
         let span = self.cursor.tag..self.cursor.at + 1;
         let error = TemplateError::syntax(span, "unsupported `~` in a comment");
-        self.cursor.fail(error.help("write `{{!`").replacement("{{!"))
+        self.cursor.fail(error.help("write `{{!`").certain("{{!"))
     }
 
     fn ampersand(&mut self, trims: bool) -> ParseResult<()> {

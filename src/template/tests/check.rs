@@ -65,7 +65,8 @@ fn helper_arguments_are_checked() {
         ("{{length diff}}", "unknown helper `length` | did you mean `len`?"),
         ("{{toUpperCase diff}}", "did you mean `upper`?"),
         ("{{dateTime diff}}", "there are `date`"),
-        ("{{diff | upper}}", "there are no pipes: write `{{upper x}}`"),
+        ("{{diff | upper}}", "there are no pipes: write `{{upper diff}}`"),
+        ("{{diff | trim | default('x')}}", "there are no pipes: write `{{default (trim diff) 'x'}}`"),
         ("{{matches diff \"(\"}}", "invalid or too large regular expression"),
         ("{{uuid 5}}", "unknown version of UUID"),
         ("{{now tz=\"Mars/Olympus\"}}", "unknown time zone"),
@@ -115,7 +116,7 @@ fn partial_is_checked_per_use() {
 }
 
 #[test]
-fn faulty_partial_is_reported_once_and_stays_known() {
+fn invalid_partial_is_reported_once_and_stays_known() {
     let partials = [("bad", "{{#if x}}"), ("typo", "{{uper x}}"), ("good", "ok")];
     let owned = partials.map(|(name, text)| (name.to_owned(), text.to_owned()));
     let (engine, errors) = Engine::new(owned);

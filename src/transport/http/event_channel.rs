@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn unread_events_are_kept_within_share() {
+    fn unread_events_are_stored_within_their_share() {
         let channel = channel(0);
         let share = channel.bytes.total().peer_share();
         for number in 1..=9 {

@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_last_finished_streams_are_kept() {
+    async fn only_the_last_finished_streams_are_stored() {
         let (session, mut transport) = HttpSession::new(&live_catalog(TEST_MANIFEST), false, CancellationToken::new());
         for id in 1..=20 {
             drop(session.submit_request(call(id, "p")).unwrap());

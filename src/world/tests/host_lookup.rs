@@ -116,7 +116,7 @@ async fn name_that_moves_to_a_private_address_is_refused() {
 }
 
 #[tokio::test]
-async fn redirects_and_next_pages_are_held_to_the_same_guard() {
+async fn redirects_and_next_pages_pass_the_same_guard() {
     let to_private = |port| {
         format!(
             "HTTP/1.1 302 -\r\nlocation: http://private.test:{port}/\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
@@ -133,7 +133,7 @@ async fn redirects_and_next_pages_are_held_to_the_same_guard() {
 }
 
 #[tokio::test]
-async fn token_endpoint_is_held_to_the_same_guard() {
+async fn token_endpoint_passes_the_same_guard() {
     let fixture = Fixture::new(&[("issuer.test", &[&["127.0.0.1"]])], fine).await;
     let request = |allow: &[&str]| TokenRequest {
         client: [0; 32],
@@ -153,7 +153,7 @@ async fn token_endpoint_is_held_to_the_same_guard() {
 }
 
 #[tokio::test]
-async fn host_of_a_proxy_is_held_to_its_own_guard() {
+async fn proxy_host_passes_its_own_guard() {
     let fixture = Fixture::new(&[("proxy.test", &[&["127.0.0.1"], &["127.0.0.2"]])], fine).await;
     let through = |allow: &[&str], own: &[&str]| {
         let proxy = Proxy::new(fixture.url("proxy.test"), HostPolicy::new(own).unwrap()).unwrap();

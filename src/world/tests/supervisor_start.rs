@@ -78,7 +78,7 @@ async fn unanswered_start_frees_its_permit_on_drop() {
 }
 
 #[tokio::test]
-async fn start_fails_when_the_supervisor_is_gone() {
+async fn start_fails_after_the_supervisor_has_exited() {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let world = world(ours);
     let gone = async {

@@ -205,6 +205,12 @@ const USES_ALL: &[&str] = &[
 
 impl EntryText<'_> {
     fn arguments(&self, arguments: &Arguments, unused: &mut Vec<Unused>) {
+        // What other programs expand is warned of as such.
+        if self.text.contains("$ARGUMENTS")
+            || self.text.contains("$1") && !["{{", "exec:"].iter().any(|part| self.text.contains(part))
+        {
+            return;
+        }
         for (name, argument) in arguments {
             let declared = [self.range_of(argument.location.span()), self.range_of(name.location.span())];
             let mut uses = find_words(self.text, name)
@@ -263,8 +269,13 @@ fn is_use(text: &str, at: usize, name: &str) -> bool {
         before.rfind(open).is_some_and(|open| !before.get(open..).unwrap_or_default().contains(close))
     };
     // What other languages expand is warned of as such.
-    let in_tag =
-        is_open("{{", "}}") || is_open("{%", "%}") || before.ends_with(['$', '<', '%']) || before.ends_with("${");
+    let in_tag = is_open("{{", "}}")
+        || is_open("{%", "%}")
+        || is_open("<%", "%>")
+        || is_open("${", "}")
+        || before.ends_with("%(")
+        || before.ends_with(['$', '<', '%'])
+        || before.ends_with("${");
     let starts = before.trim_end_matches([' ', '"', '\'']).ends_with([':', '[', ',', '-', '{', '+', '?', '&', '\n']);
     let ends = after.trim_start_matches([' ', '"', '\'']);
     let ends = ends.is_empty() || ends.starts_with(['\n', '\r', ',', ']', '}', '#', '*']);

@@ -101,7 +101,7 @@ fn found(built: &BuildOutcome) -> Vec<String> {
 }
 
 #[test]
-fn each_mistake_gives_one_diagnostic_at_its_place() {
+fn each_mistake_gives_one_located_diagnostic() {
     let mut failures = Vec::new();
     let mut updated = String::new();
     let all = cases("mistakes.txt");
@@ -138,7 +138,7 @@ fn each_code_has_a_mistake() {
 }
 
 #[test]
-fn right_manifests_give_no_diagnostic() {
+fn valid_manifests_have_no_diagnostics() {
     let all = cases("right.txt");
     for case in &all {
         let built = check(&case.files);

@@ -173,7 +173,7 @@ fn token_change_takes_effect_on_reload() {
 }
 
 #[test]
-fn a_stream_ends_with_the_token_that_it_was_opened_with() {
+fn stream_ends_when_its_token_is_revoked() {
     let folder = TestFolder::with_manifest(&prompt(""));
     let server = started(&folder).flag("--sse").http();
     let (session, modern) = (server.session("2025-11-25"), server.sessionless());
@@ -213,7 +213,7 @@ fn a_stream_ends_with_the_token_that_it_was_opened_with() {
 }
 
 #[test]
-fn listening_to_everybody_without_a_token_is_warned_of() {
+fn public_address_without_token_is_warned_of() {
     for (listen, warned) in [
         ("0.0.0.0:8080", true),
         ("\"[::]:8080\"", true),

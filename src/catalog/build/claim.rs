@@ -1,0 +1,137 @@
+//! Claims the names and URIs of entries, and reports those that others have.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::catalog::entry::PackContext;
+use crate::catalog::entry_name::{check_entry_name, suggest_name};
+use crate::catalog::prompt::EntryBuildContext;
+use crate::catalog::resource::CompiledResource;
+use crate::catalog::routes::DeclaredUri;
+use crate::compile::Compiler;
+use crate::diagnostic::Code;
+use crate::manifest::Resource;
+use crate::uri::UriTemplate;
+use crate::value_types::NamedMap;
+use crate::yaml::{Location, Spanned};
+
+use super::{CatalogBuilder, PackBuild};
+
+impl CatalogBuilder<'_> {
+    /// Warns of a resource with the name of another, which a list does not tell apart.
+    pub(super) fn warn_of_equal_names(
+        &mut self,
+        built: &CompiledResource,
+        key: &Spanned<String>,
+        name: Option<&Spanned<String>>,
+        compiler: &mut Compiler<'_>,
+    ) {
+        let at = name.unwrap_or(key).location;
+        if let Some(first) = self.resource_names.get(&built.info.name) {
+            let message = format!("duplicate resource name `{}`", built.info.name);
+            let diagnostic = compiler.warning(Code::Duplicate, at, message);
+            diagnostic.help("users see two resources of one name: use another `name`, or a `title`");
+            diagnostic.note(first.span(), "first used here");
+            return;
+        }
+        self.resource_names.insert(built.info.name.clone(), at);
+    }
+
+    /// Reports URIs of skill files that others have.
+    pub(super) fn claim_skill_uris(
+        &mut self,
+        at: Location,
+        pack_context: &Arc<PackContext>,
+        compiler: &mut Compiler<'_>,
+    ) {
+        for uri in self.skills.uris_of(pack_context) {
+            match self.uris.get(uri) {
+                Some(first) => {
+                    let message = format!("duplicate resource URI `{uri}` of a skill file");
+                    compiler.error(Code::Duplicate, at, message).note(first.span(), "first used here");
+                }
+                None => {
+                    self.uris.insert(uri.to_owned(), at);
+                    let pack = self.names_by_pack.len();
+                    let template = UriTemplate::parse(uri);
+                    self.declared_uris.extend(template.map(|template| DeclaredUri { pack, template, at }));
+                }
+            }
+        }
+    }
+}
+
+/// Claims the name of an entry; returns whether it is the first with that name.
+pub(super) fn start_entry<'a, 'c>(
+    name: &Spanned<String>,
+    pack_build: &'a mut PackBuild<'_>,
+    compiler: &'a mut Compiler<'c>,
+    taken: &mut IndexMap<String, Location>,
+) -> (EntryBuildContext<'a, 'c>, bool) {
+    let qualified = pack_build.pack_context.qualified_name(name);
+    if let Err(rule) = check_entry_name(&qualified) {
+        let diagnostic = compiler.error(Code::BadName, name.location, format!("invalid name `{qualified}`"));
+        match suggest_name(name) {
+            Some(near) => diagnostic.help(format!("write `{near}`: {rule}")).suggest(name.location.span(), near),
+            None => diagnostic.help(rule.to_string()),
+        };
+    }
+    let first = taken.get(&qualified).copied();
+    match first {
+        Some(first) => {
+            compiler
+                .error(Code::Duplicate, name.location, format!("duplicate name `{qualified}`"))
+                .note(first.span(), "first defined here");
+        }
+        None => {
+            taken.insert(qualified.clone(), name.location);
+        }
+    }
+    compiler.scope_shape = pack_build.pack_context.names.clone();
+    compiler.allow_dash.clear();
+    compiler.fixed_value_arguments.clear();
+    compiler.path_arguments.clear();
+    compiler.argument_locations.clear();
+    let before = compiler.load_context.content_digests.len();
+    (
+        EntryBuildContext {
+            compiler,
+            references: pack_build.references,
+            pack_context: pack_build.pack_context,
+            name: qualified,
+            contents_before: before,
+        },
+        first.is_none(),
+    )
+}
+
+pub(super) fn claim_uri(
+    built: &CompiledResource,
+    written: &Spanned<Resource>,
+    uris: &mut IndexMap<String, Location>,
+    compiler: &mut Compiler<'_>,
+) -> bool {
+    let at = written.uri.as_ref().map_or(written.location, |uri| uri.location);
+    let key = built.template.key();
+    match uris.get(key.as_ref()) {
+        Some(first) => {
+            compiler
+                .error(Code::Duplicate, at, format!("duplicate resource URI `{}`", built.template.as_str()))
+                .note(first.span(), "first used here");
+            false
+        }
+        None => {
+            uris.insert(key.into_owned(), at);
+            true
+        }
+    }
+}
+
+/// Names of resources are for display: they only must not be empty.
+pub(super) fn check_resource_names(resources: &NamedMap<Spanned<Resource>>, compiler: &mut Compiler<'_>) {
+    let names = resources.values().filter_map(|resource| resource.name.as_ref());
+    for name in resources.keys().chain(names).filter(|name| name.trim().is_empty()) {
+        compiler.error(Code::BadName, name.location, "empty resource name");
+    }
+}

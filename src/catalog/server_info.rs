@@ -1,0 +1,73 @@
+//! Checks the `server` key of a manifest.
+
+use crate::compile::Compiler;
+use crate::diagnostic::Code;
+use crate::load::LoadedPack;
+use crate::manifest::TraceKey;
+use crate::world::TracePropagation;
+use crate::yaml::Spanned;
+
+use super::bridge::BridgePolicy;
+use super::icons::{check_icons, listed_icons};
+use super::listed_text::{listed_text, render_at_load};
+use super::listing::ServerInfo;
+
+/// Checks `server`.
+pub(super) fn server_info(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> Option<ServerInfo> {
+    let Some(written) = &pack.manifest.server else {
+        compiler.error(Code::MissingKey, pack.at, "missing key `server`").help("add `server: { name: my-server }`");
+        return None;
+    };
+    check_icons(written.icons.as_deref(), written.location, compiler);
+    let Some(name) = &written.name else {
+        compiler.error(Code::MissingKey, written.location, "missing key `name` in `server`");
+        return None;
+    };
+    check_server_name(name, compiler);
+    if let Some(size) = written.page_size.as_ref().filter(|size| size.value == 0) {
+        compiler.error(Code::BadValue, size.location, "invalid `pageSize`, expected at least 1");
+    }
+    if let Some(url) = written.website_url.as_ref().filter(|url| url::Url::parse(url).is_err()) {
+        compiler
+            .error(Code::BadValue, url.location, format!("invalid URL `{}`", url.value))
+            .help("such as `https://desk.example`");
+    }
+    let instructions = written.instructions.as_ref().and_then(|text| compiler.resolve_text(text));
+    let instructions = instructions.and_then(|text| render_at_load(&text, compiler));
+    let version = written.version.as_ref().map_or_else(|| "0.0.0".to_owned(), |version| version.0.clone());
+    Some(ServerInfo {
+        title: listed_text(written.title.as_deref(), written.location, "title", compiler),
+        description: listed_text(written.description.as_deref(), written.location, "description", compiler),
+        instructions: instructions.map(|text| text.trim_end().to_owned()),
+        icons: listed_icons(written.icons.as_deref()),
+        website_url: written.website_url.as_ref().map(|url| url.value.clone()),
+        page_size: written.page_size.as_ref().and_then(|size| usize::try_from(size.value).ok()),
+        ttl_ms: written.ttl_ms,
+        cache_scope: written.cache_scope,
+        extensions: written.extensions.as_ref().map(|map| map.value.clone()),
+        experimental: written.experimental.as_ref().map(|map| map.value.clone()),
+        bridge: written.bridge.as_ref().map(BridgePolicy::new).unwrap_or_default(),
+        ..ServerInfo::new(name.value.clone(), version)
+    })
+}
+
+fn check_server_name(name: &Spanned<String>, compiler: &mut Compiler<'_>) {
+    let is_allowed = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+    let is_part = |part: &str| !part.is_empty() && part.chars().all(is_allowed);
+    let is_one_namespace = name.matches('/').count() <= 1;
+    if name.len() > 64 || !is_one_namespace || !name.split(['/', '.']).all(is_part) {
+        let message = format!("invalid server name `{}`", name.value);
+        compiler
+            .error(Code::BadName, name.location, message)
+            .help("use 1 to 64 of `a-z`, `0-9` and `-`, with `.` and one `/` between, and `title` for a display name");
+    }
+}
+
+/// The trace context that is propagated besides `traceparent`.
+pub(super) fn trace_propagation(pack: &LoadedPack) -> TracePropagation {
+    let written = pack.manifest.server.as_ref().and_then(|server| server.trace.as_deref()).unwrap_or_default();
+    TracePropagation {
+        tracestate: written.contains(&TraceKey::Tracestate),
+        baggage: written.contains(&TraceKey::Baggage),
+    }
+}

@@ -1,0 +1,89 @@
+//! Files of other programs in the place of a manifest, each of which is one mistake.
+
+use super::Corrector;
+use crate::diagnostic::Code;
+use crate::yaml::{Entry, NodeId};
+
+/// A file, and how it is known.
+struct ForeignFile {
+    /// A key that it has.
+    key: &'static str,
+    /// Another key that it has too; empty where the first is enough.
+    beside: &'static str,
+    what: &'static str,
+    help: &'static str,
+}
+
+const CLIENT_HELP: &str =
+    "write it in the file of the client; `folio init` writes a manifest, and shows what the client needs";
+const PROMPT_HELP: &str = "write `prompts: { NAME: { arguments: { who: {} }, text: \"Hello {{who}}\" } }`";
+const INIT_HELP: &str = "a manifest is a file of its own: `folio init DIR` writes one";
+const OPENAPI_HELP: &str = "`folio init DIR --openapi FILE` writes tools from it";
+
+const FILES: &[ForeignFile] = &[
+    ForeignFile { key: "mcpServers", beside: "", what: "configures a client", help: CLIENT_HELP },
+    ForeignFile { key: "context_servers", beside: "", what: "configures a client", help: CLIENT_HELP },
+    ForeignFile { key: "servers", beside: "", what: "configures a client", help: CLIENT_HELP },
+    ForeignFile { key: "openapi", beside: "paths", what: "describes an API", help: OPENAPI_HELP },
+    ForeignFile { key: "swagger", beside: "paths", what: "describes an API", help: OPENAPI_HELP },
+    ForeignFile { key: "jobs", beside: "", what: "is of a workflow", help: INIT_HELP },
+    ForeignFile { key: "services", beside: "", what: "is of a Compose file", help: INIT_HELP },
+    ForeignFile { key: "dependencies", beside: "name", what: "is of a package", help: INIT_HELP },
+    ForeignFile { key: "devDependencies", beside: "name", what: "is of a package", help: INIT_HELP },
+    ForeignFile { key: "scripts", beside: "name", what: "is of a package", help: INIT_HELP },
+    ForeignFile { key: "packages", beside: "$schema", what: "is of a registry", help: INIT_HELP },
+    ForeignFile { key: "remotes", beside: "$schema", what: "is of a registry", help: INIT_HELP },
+    ForeignFile { key: "input_variables", beside: "template", what: "is of a prompt", help: PROMPT_HELP },
+];
+
+impl Corrector<'_> {
+    /// Reads the file of another program as an empty manifest.
+    pub(super) fn foreign_file(&mut self, root: NodeId) {
+        if self.document.items_of(root).is_some() {
+            return self.list_of_plays(root);
+        }
+        let find = |key: &str| self.document.entry_of(root, key);
+        let is_manifest = find("folio").is_some();
+        let known = FILES.iter().find_map(|file| {
+            let found = find(file.key)?;
+            let is_certain = !is_manifest || file.key == "mcpServers";
+            let has_beside = file.beside.is_empty() || find(file.beside).is_some();
+            let has_value =
+                self.document.entries_of(found.value).is_some() || self.document.scalar_of(found.value).is_some();
+            let has_value = has_value || self.document.items_of(found.value).is_some();
+            (is_certain && has_beside && has_value).then_some((file, found))
+        });
+        let Some((file, found)) = known else { return };
+        let message = format!("unknown key `{}`: it {}", file.key, file.what);
+        self.report.error(Code::UnknownKey, self.span(found.key), message).help(file.help);
+        match is_manifest {
+            true => self.remove_entry(root, found),
+            false => self.read_as_empty(root),
+        }
+    }
+
+    /// A list of plays or of steps.
+    fn list_of_plays(&mut self, root: NodeId) {
+        let items = self.document.items_of(root).unwrap_or_default();
+        let is_play = |item: &NodeId| {
+            ["hosts", "tasks", "name", "uses", "run"].iter().any(|key| self.document.entry_of(*item, key).is_some())
+        };
+        if !items.iter().any(is_play) {
+            return;
+        }
+        let (at, found) = (self.span(root), self.describe(root));
+        self.report.error(Code::WrongType, at, format!("expected a map, found {found}")).help(INIT_HELP);
+        self.read_as_empty(root);
+    }
+
+    fn read_as_empty(&mut self, root: NodeId) {
+        let at = self.span(root);
+        let [folio, server, name, value] =
+            ["folio", "server", "name", "my-server"].map(|text| self.document.add_string(text, at));
+        let one = self.document.add_plain(1, at);
+        let named = self.document.add_map(vec![Entry { key: name, value }], at);
+        let entries = vec![Entry { key: folio, value: one }, Entry { key: server, value: named }];
+        let map = self.document.add_map(entries, at);
+        self.document.replace(root, map);
+    }
+}

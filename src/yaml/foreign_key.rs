@@ -1,0 +1,95 @@
+//! Keys that other formats have: those with another name here, and those with no equal.
+
+/// The keys that other formats call by another name.
+const OTHER_NAMES: &[(&str, &[&str])] = &[
+    ("arguments", &["args", "params", "parameters", "input", "inputs", "variables", "vars"]),
+    ("exec", &["command", "cmd", "program"]),
+    ("text", &["content", "template", "prompt", "body"]),
+    ("description", &["desc", "summary", "help", "doc"]),
+    ("inputSchema", &["input_schema", "schema"]),
+    ("result", &["output", "returns"]),
+    ("run", &["steps", "action", "handler"]),
+    ("when", &["if", "condition"]),
+    ("id", &["register"]),
+    ("each", &["loop", "with_items", "foreach"]),
+    ("cwd", &["workdir", "working_dir", "working-directory", "workingDirectory", "chdir"]),
+    ("env", &["environment"]),
+    ("enum", &["values", "options", "choices", "allowed"]),
+    ("minimum", &["min"]),
+    ("maximum", &["max"]),
+    ("pattern", &["regex", "regexp"]),
+    ("uri", &["url", "uriTemplate", "uri_template"]),
+    ("url", &["uri", "endpoint", "base_url", "baseUrl", "base"]),
+    ("mimeType", &["mime", "contentType", "content_type"]),
+    ("query", &["params", "search"]),
+    ("json", &["data", "payload"]),
+    ("contains", &["includes", "include", "has", "text", "output", "content"]),
+    ("equals", &["equal", "exact", "is"]),
+    ("matches", &["regex", "regexp", "pattern"]),
+    ("rev", &["ref", "tag", "branch", "version", "commit"]),
+    ("git", &["url", "repo", "repository"]),
+    ("allow", &["permissions", "grants"]),
+    ("default", &["value"]),
+    ("secret", &["sensitive", "masked"]),
+    ("message", &["msg"]),
+    ("use", &["connection"]),
+    ("if", &["when", "condition"]),
+    ("then", &["args", "arguments", "do"]),
+    ("log", &["print"]),
+    ("onFail", &["on_failure", "onFailure", "on_error", "rescue", "catch"]),
+    ("title", &["label", "displayName", "display_name"]),
+    ("allowedOrigins", &["cors", "origins", "allowed_origins"]),
+    ("include", &["imports", "import", "extends", "includes"]),
+    ("json", &["requestBody", "request_body"]),
+    ("examples", &["example"]),
+    ("outputSchema", &["output_schema", "outputs"]),
+    ("exec", &["entrypoint", "argv"]),
+];
+
+/// The known key that is called by another name elsewhere.
+pub(super) fn correct_key(key: &str, known: &'static [&'static str]) -> Option<&'static str> {
+    let mut meant = OTHER_NAMES.iter().filter(|(_, others)| others.contains(&key)).map(|(name, _)| *name);
+    meant.find_map(|meant| known.iter().find(|name| **name == meant)).copied()
+}
+
+/// Keys without an equal, each with a key of the map where they are found, and what to do instead.
+const REMARKS: &[(&str, &str, &str)] = &[
+    ("retries", "exec", "a program runs once; a request repeats with `retry: { attempts: 3 }` in `http`"),
+    ("become", "exec", "remove it: programs run as the user who runs folio"),
+    ("sudo", "exec", "remove it: programs run as the user who runs folio"),
+    ("docker", "exec", "write `exec: [docker, run, --rm, IMAGE, PROGRAM]`"),
+    ("image", "exec", "write `exec: [docker, run, --rm, IMAGE, PROGRAM]`"),
+    (
+        "transport",
+        "instructions",
+        "remove it: `folio serve` speaks over stdio, and `folio serve --http ADDRESS` over HTTP",
+    ),
+    ("command", "instructions", "remove it: a client starts `folio serve`; `folio install` writes that into its file"),
+    ("args", "instructions", "remove it: a client starts `folio serve`; `folio install` writes that into its file"),
+    ("port", "instructions", "write `http: { listen: \"127.0.0.1:8080\" }` at the top"),
+    ("host", "instructions", "write `http: { listen: \"127.0.0.1:8080\" }` at the top"),
+    ("listen", "instructions", "write `http: { listen: \"127.0.0.1:8080\" }` at the top"),
+    ("capabilities", "instructions", "remove it: folio says what it can do by what the manifest holds"),
+    ("capabilities", "prompts", "remove it: folio says what it can do by what the manifest holds"),
+    ("port", "listen", "write `listen: \"127.0.0.1:8080\"`"),
+    ("host", "listen", "write `listen: \"127.0.0.1:8080\"`"),
+    ("auth", "listen", "write `token: \"{{env.TOKEN}}\"`, the bearer that callers show"),
+    ("nullable", "pattern", "remove it: an argument that is not `required` may be absent"),
+    ("placeholder", "pattern", "write it into `description`, or as `examples: [ … ]`"),
+    ("hint", "pattern", "write it into `description`, or as `examples: [ … ]`"),
+    ("schema", "pattern", "write its keys into the argument itself"),
+    ("in", "pattern", "remove it: the template of `run` says where an argument goes"),
+    ("image_url", "image", "write `image: FILE`, the path of a picture beside the manifest"),
+    ("$ref", "messages", "write `<<: *NAME` with an anchor `&NAME`, or put the text into a partial"),
+    ("$ref", "rateLimit", "write `<<: *NAME` with an anchor `&NAME`"),
+    ("responses", "rateLimit", "remove it, or write the schema of the answer as `outputSchema`"),
+    ("returns", "rateLimit", "write `result: { text: … }`, or the schema of the answer as `outputSchema`"),
+    ("scripts", "prompts", "write each as a tool: `tools: { test: { description: …, run: { exec: [npm, test] } } }`"),
+    ("volumes", "prompts", "remove it: `folders` holds where steps with `file` may work"),
+];
+
+/// What to do about a key that has no equal.
+pub(super) fn remark(key: &str, known: &[&str]) -> Option<&'static str> {
+    let found = REMARKS.iter().find(|(written, owner, _)| *written == key && known.contains(owner))?;
+    Some(found.2)
+}
