@@ -20,6 +20,9 @@ pub(super) fn client_setup(name: &str, dir: &Path) -> String {
     };
     let argument = folder_argument(dir);
     let file = if argument.is_empty() { argument } else { format!(" -f{argument}") };
+    // Its command line must not read the name as an option.
+    let fit = Host::named("claude-code").map(|host| host.fit_name(name));
+    let name = fit.as_deref().unwrap_or(name);
     let entry = ServerEntry::new(name, launch);
     let [vscode, others] = ["vscode", "claude-desktop"].map(|host| pasted(host, &entry));
     format!(

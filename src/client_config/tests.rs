@@ -103,7 +103,7 @@ fn second_entry_goes_without_a_trace() {
 fn only_entry_goes_with_its_maps_but_not_with_comments() {
     for (format, text) in documents() {
         let left = section(format).remove(&inserted(format, text), "new").unwrap();
-        let comments = ["// nothing yet", "// mine", "/* none */", "# mine", "// c", "# of c"];
+        let comments = ["# none", "// nothing yet", "// mine", "/* none */", "# mine", "// c", "# of c"];
         assert!(comments.iter().all(|comment| left.contains(comment) == text.contains(comment)), "{text}\n---\n{left}");
         assert!(entries(format, &left).unwrap().iter().all(|found| found.name != "new"), "{left}");
     }
@@ -155,6 +155,11 @@ fn every_host_has_a_file_and_a_place_for_values_or_says_none() {
         assert!(host.layout.variables_key().is_some(), "{}", host.name);
         let fit = host.fit_name("io.github.x/my_desk");
         assert!(host.takes_name(&fit), "{}: {fit}", host.name);
+        for (name, fit) in [("-v", "v"), ("--", "server"), ("日本", "server"), ("a b", "a-b")] {
+            assert_eq!(host.fit_name(name), fit, "{}", host.name);
+            assert!(!host.takes_name(name), "{}", host.name);
+        }
+        assert!(host.takes_name(&host.fit_name(&"a".repeat(65))), "{}", host.name);
     }
 }
 

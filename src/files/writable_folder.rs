@@ -130,7 +130,7 @@ impl WritableFolder {
     /// # Errors
     /// Somebody else has it locked for a long time.
     pub fn into_locked(self) -> Result<WritableFolder, FileError> {
-        let entry = self.entry_in("", "", "")?;
+        let entry = self.entry_in("", "", &self.path().to_string_lossy())?;
         let lock = entry.lock()?;
         if lock.is_some() {
             entry.remove_stale_files(MAX_NAMES);

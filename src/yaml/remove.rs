@@ -19,9 +19,12 @@ pub fn remove_entry(text: &str, section: &str, name: &str) -> Result<Option<Stri
         return Ok(None);
     }
     let layout = || InsertError::Layout(section.to_owned());
-    let range = Layout { text, document: &document }.range_of(section, name)?;
+    let ranges = Layout { text, document: &document }.ranges_of(section, name)?.ok_or_else(layout)?;
     let mut after = text.to_owned();
-    after.replace_range(range.filter(|range| text.get(range.clone()).is_some()).ok_or_else(layout)?, "");
+    for range in ranges.into_iter().rev() {
+        after.get(range.clone()).ok_or_else(layout)?;
+        after.replace_range(range, "");
+    }
     let left = parse_text(&after).map(|document| document.json(document.root()));
     // A file of comments is nothing.
     let is_right =
@@ -41,8 +44,8 @@ fn take(value: &mut Value, section: &str, name: &str) -> bool {
 }
 
 impl Layout<'_> {
-    /// The bytes of an entry, or of its map if it is the only one.
-    fn range_of(&self, section: &str, name: &str) -> Result<Option<Range<usize>>, InsertError> {
+    /// The bytes of an entry, with those of its map if it is the only one.
+    fn ranges_of(&self, section: &str, name: &str) -> Result<Option<Vec<Range<usize>>>, InsertError> {
         let layout = || InsertError::Layout(section.to_owned());
         let root = self.map_at(self.document.root(), 0).map_err(|why| why.within_section("the file"))?;
         let is_named = |entry: &&Entry, name: &str| self.document.key_text(entry.key) == name;
@@ -53,10 +56,25 @@ impl Layout<'_> {
             Err(why) => return Err(why.within_section(section)),
         };
         let at = children.iter().position(|child| is_named(&child, name)).ok_or_else(layout)?;
-        if children.len() == 1 {
-            return Ok(self.lines_of(found, &root));
-        }
-        if is_flow { Ok(self.flow_range(&children, at)) } else { Ok(self.child_lines(found, &root, &children, at)) }
+        Ok(match (children.len(), is_flow) {
+            (1, true) => self.lines_of(found, &root).map(|lines| vec![lines]),
+            (1, false) => self.lines_but_comments(found, &root, &children),
+            (_, true) => self.flow_range(&children, at).map(|range| vec![range]),
+            (_, false) => self.child_lines(found, &root, &children, at).map(|lines| vec![lines]),
+        })
+    }
+
+    /// The lines of an entry at the top and of the only one in it, without comments that are not of that one.
+    fn lines_but_comments(&self, entry: &Entry, root: &[Entry], children: &[Entry]) -> Option<Vec<Range<usize>>> {
+        let (all, child) = (self.lines_of(entry, root)?, self.child_lines(entry, root, children, 0)?);
+        let start = self.line_start(self.start_of(entry.key));
+        let end = start + self.text.get(start..)?.find('\n')? + 1;
+        let has_comment = |range: Range<usize>| {
+            let lines = self.text.get(range).unwrap_or_default().lines();
+            lines.map(str::trim_start).any(|line| line.starts_with('#'))
+        };
+        let has_others = has_comment(end..child.start) || has_comment(child.end..all.end);
+        Some(if has_others && end <= child.start { vec![start..end, child] } else { vec![all] })
     }
 
     /// The lines of an entry at the top.
@@ -112,6 +130,8 @@ mod tests {
             ("packs: { x: { git: y }, b: 3 } # c\n", "packs: { b: 3 } # c\n"),
             ("a: 1\npacks: { x: { git: y } }\nb: 2\n", "a: 1\nb: 2\n"),
             ("packs:\n  x: 1\n", ""),
+            ("packs:\n  # of packs\n  x:\n    git: y\n\nb: 2\n", "  # of packs\n\nb: 2\n"),
+            ("packs:\n  x:\n    git: y\n    # in x\n  # of packs\nb: 2\n", "  # of packs\nb: 2\n"),
         ] {
             assert_eq!(remove_entry(before, "packs", "x").unwrap().as_deref(), Some(after), "{before}");
         }

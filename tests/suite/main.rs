@@ -52,6 +52,7 @@ mod http_requests;
 mod init_command;
 mod init_templates;
 mod install;
+mod install_faults;
 mod json_outputs;
 mod reload_under_load;
 mod limits;

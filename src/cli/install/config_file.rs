@@ -102,8 +102,11 @@ impl ConfigFile {
                 self.path.clone()
             }
         };
+        if let Some(link) = self.path.ancestors().skip(1).find(|folder| folder.is_symlink() && !folder.exists()) {
+            bail!("`{}` is a link that leads nowhere", link.display());
+        }
         let (folder, name) = match split(&path) {
-            Ok((folder, name)) => (folder.into_locked()?, name),
+            Ok((folder, name)) => (folder.into_locked().map_err(locked_out)?, name),
             Err(error) if matches!(error.downcast_ref(), Some(FileError::NotFound(_))) => return Ok(None),
             Err(error) => return Err(error),
         };
@@ -182,33 +185,53 @@ impl LockedFile<'_> {
 }
 
 impl ConfigFile {
-    /// Removes what a killed run has left: a backup of what the file is, and folders for a file that is not there. Says
-    /// whether there was something.
+    /// Removes what a killed run has left: temporary files, a backup of what the file is, and folders for a file that is not
+    /// there. Says whether there was a backup or a folder.
     ///
     /// # Errors
     /// It cannot be removed.
     pub(super) fn remove_leftovers(&self, own_folders: usize) -> anyhow::Result<bool> {
-        let Some(text) = &self.text else { return self.remove_folders(own_folders) };
-        let Some(backup) = self.backup_of(text) else { return Ok(false) };
-        let Some(_locked) = self.lock()? else { return Ok(false) };
-        remove_backup(backup).map(|()| true)
-    }
-
-    /// The folders that were made for the file, which is not there.
-    fn remove_folders(&self, own_folders: usize) -> anyhow::Result<bool> {
-        let folder = self.path.parent().unwrap_or(&self.path);
-        let Ok(locked) = WritableFolder::open(folder) else { return Ok(false) };
-        let locked = locked.into_locked()?;
-        if self.path.symlink_metadata().is_ok() {
+        let real = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
+        // Whoever locks a folder removes the temporary files in it.
+        for around in self.path.ancestors().skip(2).take(own_folders) {
+            drop(WritableFolder::open(around).and_then(WritableFolder::into_locked));
+        }
+        let folder = real.ancestors().skip(1).find(|folder| folder.exists());
+        let Some(Ok(locked)) = folder.map(|folder| WritableFolder::open(folder)?.into_locked()) else {
+            return Ok(false);
+        };
+        if ConfigFile::read(self.path.clone())? != *self {
             return Ok(false);
         }
-        remove_made_folders(locked, own_folders).context("cannot remove its folder")?;
-        Ok(!folder.exists())
+        match &self.text {
+            Some(text) => match self.backup_of(text) {
+                Some(backup) => remove_backup(backup).map(|()| true),
+                None => Ok(false),
+            },
+            None if folder == self.path.parent() => {
+                remove_made_folders(locked, own_folders).context("cannot remove its folder")?;
+                Ok(!folder.is_some_and(Path::exists))
+            }
+            None => Ok(false),
+        }
     }
 }
 
-fn remove_backup(backup: &Backup) -> anyhow::Result<()> {
+/// Removes a backup.
+///
+/// # Errors
+/// It cannot be removed.
+pub(super) fn remove_backup(backup: &Backup) -> anyhow::Result<()> {
     fs::remove_file(&backup.path).with_context(|| format!("cannot remove the backup `{}`", backup.path.display()))
+}
+
+fn locked_out(error: FileError) -> anyhow::Error {
+    match error {
+        FileError::Busy(_) => {
+            anyhow::anyhow!("another program has its folder locked\nhelp: end it, and run this again")
+        }
+        other => other.into(),
+    }
 }
 
 /// The path of a backup: the first has no number.
@@ -222,6 +245,7 @@ fn backup_path(path: &Path, nth: usize) -> Option<PathBuf> {
 fn read_text(path: &Path) -> anyhow::Result<Option<(String, &'static str)>> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => bail!("its folder is a file"),
         found => found?,
     };
     let found = fs::metadata(path).map_err(|error| match error.kind() {

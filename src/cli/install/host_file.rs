@@ -50,8 +50,8 @@ pub(super) struct Past {
 pub(super) enum Undo {
     /// There is no such entry.
     NotThere,
-    /// The file gets this text.
-    Write(String),
+    /// The file gets this text, and a backup of it without values goes.
+    Write(String, Option<Backup>),
     /// The file becomes what a backup has, which goes.
     Restore(Backup),
     /// Nobody had the file before.
@@ -189,7 +189,11 @@ impl HostFile {
                 .remove(self.file.text(), name)
                 .map_err(|error| located(&error, &self.file, "cannot edit it"))?,
         };
-        Ok(self.file.backup_of(&after).cloned().map_or(Undo::Write(after), Undo::Restore))
+        if let Some(backup) = self.file.backup_of(&after) {
+            return Ok(Undo::Restore(backup.clone()));
+        }
+        let without = self.without_values(&after, &rest).and_then(|past| self.file.backup_of(&past.text));
+        Ok(Undo::Write(after, without.cloned()))
     }
 
     /// The entries that start this program, and the one with a name.
@@ -228,15 +232,17 @@ impl HostFile {
         match self.origin(own) {
             Origin::Absent => None,
             Origin::Text(text) => Some(Past { text: text.to_owned(), left_out: Vec::new() }),
-            Origin::Unknown => {
-                let section = self.section();
-                let with_values: Vec<&NamedEntry> = own.iter().filter(|entry| self.has_values(&entry.value)).collect();
-                let left_out = with_values.iter().map(|entry| entry.name.clone()).collect();
-                let mut without = with_values.into_iter();
-                let text = without.try_fold(text.to_owned(), |text, entry| section.remove(&text, &entry.name).ok());
-                text.map(|text| Past { text, left_out })
-            }
+            Origin::Unknown => self.without_values(text, own),
         }
+    }
+
+    /// A text without those of these entries that have values of variables.
+    fn without_values(&self, text: &str, own: &[NamedEntry]) -> Option<Past> {
+        let with_values: Vec<&NamedEntry> = own.iter().filter(|entry| self.has_values(&entry.value)).collect();
+        let left_out = with_values.iter().map(|entry| entry.name.clone()).collect();
+        let mut removed = with_values.into_iter();
+        let text = removed.try_fold(text.to_owned(), |text, entry| self.section().remove(&text, &entry.name).ok());
+        text.map(|text| Past { text, left_out })
     }
 
     /// Whether an entry has the value of a variable.

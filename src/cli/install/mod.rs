@@ -15,7 +15,7 @@ use crate::diagnostic::{nearest, sanitize};
 use crate::load::ManifestLocation;
 use host_file::{HostFile, name_for};
 use notes::{backup_note, value_notes, written_text};
-use server_facts::{ServerFacts, launch};
+use server_facts::{DEFAULT_PATH, ServerFacts, launch};
 pub(super) use uninstall::run as run_uninstall;
 
 /// How often a file is read again that others change meanwhile.
@@ -135,7 +135,7 @@ impl Installation<'_> {
         let backup = locked.write(after, past, !server.values.is_empty()).with_context(cannot)?;
         let mut report = vec![written_text(file, &server, &change)];
         report.extend(backup.map(|backup| backup_note(&backup, file, &change)));
-        if !had_folder && file.file.text.is_none() {
+        if !had_folder && file.file.text.is_none() && !file.is_of_project() {
             report.push(format!("its folder is new: is {} installed?", file.host.title));
         }
         report.extend(value_notes(file, &server));
@@ -166,7 +166,10 @@ impl Installation<'_> {
         }
         let mut right = url.clone();
         let before = url.path().trim_end_matches('/');
-        right.set_path(&format!("{}{served}", before.strip_suffix(served).unwrap_or(before)));
+        right.set_path(&format!(
+            "{}{served}",
+            before.strip_suffix(served).or(before.strip_suffix(DEFAULT_PATH)).unwrap_or(before)
+        ));
         output.eprint(&sanitize(&format!("warning: folio serves at `{served}`: did you mean `{right}`?\n")));
     }
 

@@ -61,12 +61,17 @@ impl Installation<'_> {
             VariableSyntax::None => {
                 format!("not set, and {title} takes none from its environment: give its value with")
             }
+            // A value is nothing for a file that others get.
+            _ if file.is_of_project() => format!("taken from the environment of {title}"),
             _ => format!("taken from the environment of {title}; or give its value with"),
         };
         let required = self.missing(true).map(|name| (name, required.as_str()));
         let optional = self.missing(false).map(|name| (name, "not set, and not required; set it with"));
         let unset = required.chain(optional).filter(|(name, _)| !file.has_value(&change.value, name));
-        unset.map(|(name, what)| format!("{name}: {what} `--env {name}=VALUE`")).collect()
+        let how = |name: &str, what: &str| {
+            if what.ends_with("with") { format!(" `--env {name}=VALUE`") } else { String::new() }
+        };
+        unset.map(|(name, what)| format!("{name}: {what}{}", how(name, what))).collect()
     }
 
     /// What the client does not show, and what the server offers it as tools for that.

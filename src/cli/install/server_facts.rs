@@ -15,6 +15,9 @@ use crate::client_config::Launch;
 use crate::load::{LoadedPacks, MANIFEST_NAMES, ManifestLocation, load};
 use crate::manifest::{EnvEntry, EnvVariable};
 
+/// Where folio serves, if a manifest does not say.
+pub(super) const DEFAULT_PATH: &str = "/mcp";
+
 /// The server.
 pub(super) struct ServerFacts {
     pub(super) name: String,
@@ -69,7 +72,7 @@ impl ServerFacts {
     /// The path at which it serves.
     pub(super) fn http_path(&self) -> &str {
         let settings = self.catalog.as_ref().map(|catalog| catalog.http_settings());
-        settings.and_then(|settings| settings.path.as_deref()).unwrap_or("/mcp")
+        settings.and_then(|settings| settings.path.as_deref()).unwrap_or(DEFAULT_PATH)
     }
 
     /// The lists of the server, where they are known.

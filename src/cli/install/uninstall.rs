@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::Context;
 
+use super::config_file::remove_backup;
 use super::host_file::{HostFile, Undo, name_for};
 use super::server_facts::ServerFacts;
 use super::{check_has_name, each_host, launch_of, until_unchanged};
@@ -73,7 +74,10 @@ impl Removal<'_> {
             Undo::NotThere => {}
             Undo::Delete => locked.delete(file.own_folders).with_context(cannot)?,
             Undo::Restore(backup) => locked.restore(backup).with_context(cannot)?,
-            Undo::Write(after) => drop(locked.write(after, None, false).with_context(cannot)?),
+            Undo::Write(after, backup) => {
+                locked.write(after, None, false).with_context(cannot)?;
+                backup.as_ref().map_or(Ok(()), remove_backup)?;
+            }
         }
         let (path, title, name) = (file.file.path.display(), self.host.title, self.name);
         Ok(Some(format!("{title}: removed `{name}` from {path}\n  {outcome}\n")))
@@ -112,8 +116,9 @@ fn outcome(file: &HostFile, undo: &Undo) -> String {
         Undo::NotThere => "nothing is changed".to_owned(),
         Undo::Delete => "the file is gone, as it was made for it".to_owned(),
         Undo::Restore(_) => "the file is as it was before, and its backup is gone".to_owned(),
-        Undo::Write(_) if file.file.backups.is_empty() => "nothing else is changed".to_owned(),
-        Undo::Write(_) => {
+        Undo::Write(_, Some(_)) => "nothing else is changed, and its backup is gone".to_owned(),
+        Undo::Write(..) if file.file.backups.is_empty() => "nothing else is changed".to_owned(),
+        Undo::Write(..) => {
             let backups = file.file.backups.iter().map(|backup| backup.path.display().to_string());
             format!("backups stay: {}", backups.collect::<Vec<_>>().join(", "))
         }
