@@ -893,7 +893,7 @@ fn pack_acts_only_while_its_files_are_trusted() {
     upstream.commit(&[("folio.yaml", &PACK.replace("Hello", "Bye").replace("seen", "evil"))]);
     assert_eq!(desk.ok(&["call", "docs-look"]).trim(), "seen", "nothing changes here before `update`");
     let said = desk.ok(&["update", "--dry-run", "--diff"]);
-    assert!(said.contains("1 file changed") && said.contains("until `folio trust docs`"), "{said}");
+    assert!(said.contains("1 file changed") && said.contains("until you run `folio trust docs`"), "{said}");
     assert_eq!(desk.lock(), before);
     let acts = said.find("+    exec: [printf, evil]").unwrap();
     assert!(
@@ -978,7 +978,7 @@ fn added_pack_of_commands_has_what_it_needs() {
     let upstream = Repository::new(&[("commands/look.md", "See @notes.txt and !`ls`\n")]);
     let desk = Desk::with_manifest(COMMENTED);
     let ran = desk.run(&["add", &upstream.url(), "--as", "texts"]);
-    assert!(ran.code == Some(0) && ran.err.contains("2 actions without a grant"), "{ran:?}");
+    assert!(ran.code == Some(0) && ran.err.contains("2 actions not allowed yet"), "{ran:?}");
     let ran = desk.run(&["add", &upstream.url(), "--as", "acts", "--allow", "read,script"]);
     assert!(ran.code == Some(0) && ran.err.contains("until you run `folio trust acts`"), "{ran:?}");
     let manifest = fs::read_to_string(desk.folder.join("folio.yaml")).unwrap();
