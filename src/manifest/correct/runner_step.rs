@@ -158,7 +158,7 @@ impl Corrector<'_> {
             }
         }
         parts.splice(0..0, meant.text.take());
-        if !parts.is_empty() && !(parts.len() == 1 && meant.id.is_some()) {
+        if !(parts.is_empty() || parts.len() == 1 && meant.id.is_some()) {
             let is_one = parts.len() == 1;
             meant.text = Some(if is_one { parts.concat() } else { format!("{{ {} }}", parts.join(", ")) });
         }
