@@ -113,7 +113,7 @@ pub fn run(arguments: Cli, redactors: Redactors) -> anyhow::Result<Exit> {
         CliCommand::Read(read) => read::run(&read, &output),
         CliCommand::Test(test) => test::run(&test.with_filter_of_path(), &output),
         CliCommand::Schema => schema::run(&output),
-        CliCommand::Init(init) => init::run(&init, &crate::manifest::schema(), &output),
+        CliCommand::Init(init) => init::run(&init, crate::manifest::SCHEMA, &output),
         CliCommand::New(new) => new::run(new, &output),
         CliCommand::Add(add) => add::run(&add, &output),
         CliCommand::Remove(remove) => remove::run(&remove, &output),

@@ -259,7 +259,7 @@ impl EntryHeader {
         let needs_folder = is_tool && action == NewAction::File && shared.folder.is_none();
         ensure!(
             !needs_folder,
-            "a tool that reads files needs a folder\nhelp: add `folders: {{ notes }}` to the manifest first"
+            "a tool that reads files needs a folder\nhelp: add `folders: {{ notes: notes }}` to the manifest first"
         );
         Ok(EntryDraft { kind, name, description, action, server: catalog.server().name.clone(), shared })
     }

@@ -5,6 +5,6 @@ use crate::manifest;
 
 /// Prints the JSON Schema of the manifest.
 pub(super) fn run(output: &Output) -> anyhow::Result<Exit> {
-    output.print(&manifest::schema())?;
+    output.print(manifest::SCHEMA)?;
     Ok(Exit::Success)
 }

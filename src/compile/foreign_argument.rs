@@ -28,7 +28,12 @@ impl Compiler<'_> {
         }
         let mut found = self.all_arguments(text);
         found.extend(command_outputs(text));
-        found.extend(self.argument_names().iter().flat_map(|name| placeholders(text, name)));
+        found.extend(
+            self.argument_names()
+                .iter()
+                .filter(|name| self.is_argument(name))
+                .flat_map(|name| placeholders(text, name)),
+        );
         found.extend(self.positions(text));
         found.extend(self.editor_variables(text));
         for ForeignArgument { range, help, replacement } in found {

@@ -36,7 +36,7 @@ pub use language_reference::reference;
 pub use mock::{MOCKED_ACTIONS, Mock, MockError, ProgramMock, ResponseMock};
 pub use prompt::{Message, Prompt, SYSTEM_ROLE, SYSTEM_ROLE_HELP};
 pub use resource::Resource;
-pub use schema::schema;
+pub use schema::{SCHEMA, generate_schema};
 pub use server::{Bridge, BridgeKind, BridgeMode, EnvEntry, EnvVariable, Server, ServerLimits, TraceKey};
 pub use test::{Expect, ExpectedMessage, ExpectedSent, SentParts, Test, TestCase};
 pub use tool::{

@@ -1,4 +1,4 @@
-//! Generates the JSON Schema of the manifest from its types.
+//! The JSON Schema of the manifest: generated from its types for the tests, and the program has the text that they check.
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
@@ -9,8 +9,12 @@ use super::editor::add_editor_keywords;
 use super::null::allow_null;
 use super::{Fragment, Manifest};
 
-/// The JSON Schema of the manifest, for editors: draft 2020-12, pretty, with a final newline.
-pub fn schema() -> String {
+/// The JSON Schema of the manifest, for editors: draft 2020-12, pretty, with a final newline. It is the text that
+/// [`generate_schema`] writes, so that the generator is no part of the program.
+pub const SCHEMA: &str = include_str!("../../schemas/folio.schema.json");
+
+/// Generates [`SCHEMA`] from the types of the manifest.
+pub fn generate_schema() -> String {
     let mut schema = typed_schema();
     allow_null(&mut schema);
     let text = serde_json::to_string_pretty(&schema).unwrap_or_default();

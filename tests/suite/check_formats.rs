@@ -238,22 +238,11 @@ fn fix_keeps_comments_and_layout() {
 
 #[test]
 fn fix_leaves_what_is_not_certain() {
-    for (rest, message) in [
-        ("prompts:\n  p: { arguments: { who: {} }, text: \"{{hwo}} {{who}}\" }\n", "unknown variable `hwo`"),
-        (
-            "tools:\n  t: { description: d, arguments: { q: {} }, required: [q], run: { exec: [echo, \"{{q}}\"] } }\n",
-            "unknown key `required`",
-        ),
-        (
-            "prompts:\n  p: { arguments: { type: object, properties: { q: {} } }, text: x }\n",
-            "expected the arguments by name, found a JSON Schema",
-        ),
-    ] {
-        let folder = folder(rest);
-        let ran = run_folio(folder.path(), &["check", "--fix", "--format", "lines"]);
-        assert_eq!((ran.code, read(&folder, "folio.yaml")), (Some(1), format!("{HEAD}{rest}")));
-        assert!(ran.out.contains(message), "{}", ran.out);
-    }
+    let rest = "prompts:\n  p: { arguments: { who: {} }, text: \"{{hwo}} {{who}}\" }\n";
+    let folder = folder(rest);
+    let ran = run_folio(folder.path(), &["check", "--fix", "--format", "lines"]);
+    assert_eq!((ran.code, read(&folder, "folio.yaml")), (Some(1), format!("{HEAD}{rest}")));
+    assert!(ran.out.contains("unknown variable `hwo`"), "{}", ran.out);
 }
 
 #[test]

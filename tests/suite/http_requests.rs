@@ -95,7 +95,10 @@ fn delimiters_of_joined_lists_are_not_encoded() {
     let call_with =
         |http: &str| call(&manifest("", arguments, http), json!({ "tags": ["c d", "a,b", "&="], "none": [] }));
     let encoded = "comma=c+d,a%2Cb,%26%3D&pipe=%26%3D%7Ca%2Cb%7Cc+d&empty=";
-    call_with(&format!("{{ url: \"{}/?x=1,2\", query: {fields}, paginate: {{ page, maxPages: 2 }} }}", api.url()));
+    call_with(&format!(
+        "{{ url: \"{}/?x=1,2\", query: {fields}, paginate: {{ page: page, maxPages: 2 }} }}",
+        api.url()
+    ));
     let page = |page: usize| format!("GET /?x=1,2&{encoded}&page={page}");
     assert_eq!(api.targets(), [page(1), page(2)]);
     call_with(&format!("{{ url: \"{}\", form: {fields} }}", api.url()));
@@ -206,10 +209,10 @@ fn pages_are_joined_in_every_form() {
     for (target, paginate) in [
         ("/list?q=a", "{ next: link, items: data }"),
         ("/bare?q=a", "{ next: link }"),
-        ("/list?q=a", "{ next, items: data }"),
-        ("/list?q=a", "{ cursor, parameter: cursor, items: data }"),
-        ("/list?q=a", "{ page, items: data }"),
-        ("/bare?page=1", "{ page }"),
+        ("/list?q=a", "{ next: next, items: data }"),
+        ("/list?q=a", "{ cursor: cursor, parameter: cursor, items: data }"),
+        ("/list?q=a", "{ page: page, items: data }"),
+        ("/bare?page=1", "{ page: page }"),
     ] {
         let api = pages_of_two();
         let http = format!("{{ url: \"{}{target}\", paginate: {paginate} }}", api.url());
@@ -261,10 +264,11 @@ fn page_that_fails_is_an_error_unless_partial() {
     };
     let http = |partial: &str| {
         let url = api().url();
-        manifest("", "", &format!("{{ url: \"{url}\", paginate: {{ next, items: items{partial} }} }}"))
+        manifest("", "", &format!("{{ url: \"{url}\", paginate: {{ next: next, items: items{partial} }} }}"))
     };
     let malformed = Upstream::start(|_, _| Reply::json(200, &json!({ "items": 7 })));
-    let one = manifest("", "", &format!("{{ url: \"{}\", paginate: {{ next, items }} }}", malformed.url()));
+    let one =
+        manifest("", "", &format!("{{ url: \"{}\", paginate: {{ next: next, items: items }} }}", malformed.url()));
     assert_eq!(text(&call(&one, json!({}))), "`items` of `paginate` did not select a list");
     let failed = call(&http(""), json!({}));
     assert_eq!(failed["isError"], true);
@@ -282,7 +286,7 @@ fn pages_that_form_a_loop_are_an_error() {
         let next = if request.target == "/a" { "/b" } else { "/a" };
         Reply::json(200, &json!({ "items": [1], "next": next }))
     });
-    let http = format!("{{ url: \"{}/a\", paginate: {{ next, items }} }}", api.url());
+    let http = format!("{{ url: \"{}/a\", paginate: {{ next: next, items: items }} }}", api.url());
     let result = call(&manifest("", "", &http), json!({}));
     assert!(text(&result).contains("the pages form a loop"), "{result}");
     assert_eq!(api.targets(), ["GET /a", "GET /b"]);
@@ -304,7 +308,9 @@ fn next_page_at_another_origin_gets_no_credentials() {
         let allow = other.url().replace("http://", "");
         let http = |path: &str| {
             let url = api.url();
-            format!("{{ url: \"{url}{path}\", auth: {auth}, allow: [\"{allow}\"], paginate: {{ next, items }} }}")
+            format!(
+                "{{ url: \"{url}{path}\", auth: {auth}, allow: [\"{allow}\"], paginate: {{ next: next, items: items }} }}"
+            )
         };
         assert_eq!(text(&call(&manifest("", "", &http("/")), json!({}))), "[1,2]");
         let refused = call(&manifest("", "", &http("/hidden")), json!({}));
@@ -324,7 +330,7 @@ fn next_page_at_another_origin_gets_no_secret_body() {
     let (url, allow) = (api.url(), other.url().replace("http://", ""));
     let http = format!(
         "{{ method: POST, url: \"{url}/\", json: {{ key: \"{{{{env.KEY}}}}\" }}, allow: [\"{allow}\"], \
-         paginate: {{ next, items }} }}"
+         paginate: {{ next: next, items: items }} }}"
     );
     let refused = call(&manifest("", "", &http), json!({}));
     assert!(refused["isError"] == true && text(&refused).contains("would send credentials"), "{refused}");
@@ -776,7 +782,7 @@ fn token_does_not_follow_page_to_another_origin() {
     let url = api.url();
     let auth = format!("oauth2: {{ tokenUrl: \"{url}/token\", clientId: me, clientSecret: \"{{{{env.KEY}}}}\" }}");
     let allow = other.url().replace("http://", "");
-    let paginate = "{ next, items }";
+    let paginate = "{ next: next, items: items }";
     let http = format!("{{ url: \"{url}/\", auth: {{ {auth} }}, allow: [\"{allow}\"], paginate: {paginate} }}");
     assert_eq!(text(&call(&manifest("", "", &http), json!({}))), "[1,2]");
     assert_eq!(api.requests()[1].header("authorization"), Some("Bearer access-token-42"));
@@ -800,7 +806,7 @@ fn timeout_bounds_pages_and_tokens() {
         thread::sleep(Duration::from_millis(700));
         Reply::json(200, &json!({ "items": [1], "next": format!("{}x", request.target) }))
     });
-    let paginate = "paginate: { next, items, maxPages: 100 }";
+    let paginate = "paginate: { next: next, items: items, maxPages: 100 }";
     let mut pages = manifest("", "", &format!("{{ url: \"{}/\", {paginate} }}", slow.url()));
     pages.push_str("    timeout: 2s\n");
     let began = Instant::now();
@@ -832,7 +838,8 @@ fn templates_cannot_cut_secrets_out_of_responses() {
         _ => Reply::json(500, &json!({})),
     });
     let auth = "auth: { query: { name: key, value: \"{{env.KEY}}\" } }";
-    let partial = format!("{{ url: \"{}\", {auth}, paginate: {{ next, items, partial: true }} }}", api.url());
+    let partial =
+        format!("{{ url: \"{}\", {auth}, paginate: {{ next: next, items: items, partial: true }} }}", api.url());
     let result = "    result: { text: \"{{split result.url '-'}} {{split result.partial '-'}}\" }\n";
     let shown = call(&(manifest("", "", &partial) + result), json!({})).to_string();
     assert!(!shown.contains("sesame") && shown.contains("127.0.0.1"), "{shown}");
@@ -849,7 +856,7 @@ fn next_url_that_echoes_the_key_gets_it_again() {
         Reply::json(200, &json!({ "items": [number], "next": next }))
     });
     let auth = "auth: { query: { name: key, value: \"{{env.KEY}}\" } }";
-    let http = format!("{{ url: \"{}\", {auth}, paginate: {{ next, items }} }}", api.url());
+    let http = format!("{{ url: \"{}\", {auth}, paginate: {{ next: next, items: items }} }}", api.url());
     assert_eq!(text(&call(&manifest("", "", &http), json!({}))), "[0,1]");
     assert_eq!(api.targets(), ["GET /?key=sesame-open-4711", "GET /?page=2&key=sesame-open-4711"]);
 }
@@ -857,7 +864,7 @@ fn next_url_that_echoes_the_key_gets_it_again() {
 #[test]
 fn last_page_number_ends_the_pages() {
     let api = Upstream::start(|_, _| Reply::json(200, &json!([1])));
-    let http = format!("{{ url: \"{}?page={}\", paginate: {{ page }} }}", api.url(), u64::MAX);
+    let http = format!("{{ url: \"{}?page={}\", paginate: {{ page: page }} }}", api.url(), u64::MAX);
     assert_eq!(text(&call(&manifest("", "", &http), json!({}))), "[1]");
 }
 
@@ -899,7 +906,7 @@ fn next_page_reaches_private_hosts_of_its_own_allow_only() {
     let host = other.url().replace("http://", "");
     let run = |allow: &str| {
         let url = api.url();
-        format!("{{ url: \"{url}\"{allow}, paginate: {{ next, items }} }}")
+        format!("{{ url: \"{url}\"{allow}, paginate: {{ next: next, items: items }} }}")
     };
     // Another connection, another tool and another credential name the host.
     let keys = format!(
@@ -991,9 +998,9 @@ fn items_of_pages(paginate: &str, key: &str) -> (String, Vec<String>) {
 
 #[test]
 fn page_number_has_a_start_and_a_step() {
-    let (items, targets) = items_of_pages("{ page, start: 0 }", "page");
+    let (items, targets) = items_of_pages("{ page: page, start: 0 }", "page");
     assert_eq!((items.as_str(), targets[0].as_str()), ("[0,1,2,3,4]", "GET /?page=0"));
-    let (items, targets) = items_of_pages("{ page }", "page");
+    let (items, targets) = items_of_pages("{ page: page }", "page");
     assert_eq!((items.as_str(), targets[0].as_str()), ("[1,2,3,4]", "GET /?page=1"), "the first request says its page");
     let (items, targets) = items_of_pages("{ page: offset, start: 0, step: 2 }", "offset");
     assert_eq!(items, "[0,1,2,3,4]");
@@ -1013,7 +1020,7 @@ fn next_page_of_the_wrong_type_is_an_error() {
         let said = next.clone();
         let api = Upstream::start(move |_, _| Reply::json(200, &json!({ "items": [1], "next": said })));
         let called = |paginate: &str| {
-            let http = format!("{{ url: \"{}\", paginate: {{ {paginate}, items }} }}", api.url());
+            let http = format!("{{ url: \"{}\", paginate: {{ {paginate}, items: items }} }}", api.url());
             call(&manifest("", "", &http), json!({}))
         };
         let by_url = called("next: next");
@@ -1036,7 +1043,7 @@ fn expected_error_status_ends_pagination() {
     });
     let called = |path: &str, expect: &str| {
         let url = api.url();
-        let http = format!("{{ url: \"{url}{path}\", paginate: {{ page }}{expect} }}");
+        let http = format!("{{ url: \"{url}{path}\", paginate: {{ page: page }}{expect} }}");
         call(&manifest("", "", &http), json!({}))
     };
     let none = called("/none", ", expect: [404]");
@@ -1051,7 +1058,7 @@ fn pages_before_a_failure_are_not_all() {
         "/?page=1" => Reply::with_headers(203, &[("Content-Type", "application/json"), ("X-Page", "1")], "[1]"),
         _ => Reply::json(500, &json!({})),
     });
-    let http = format!("{{ url: \"{}\", paginate: {{ page, partial: true }} }}", api.url());
+    let http = format!("{{ url: \"{}\", paginate: {{ page: page, partial: true }} }}", api.url());
     let result = "    result: { text: \"{{result.status}} {{result.headers.x-page}} {{result.more}}\" }\n";
     assert_eq!(text(&call(&(manifest("", "", &http) + result), json!({}))), "203 1 true");
 }

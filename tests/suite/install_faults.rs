@@ -141,8 +141,13 @@ fn file_that_keeps_changing_is_not_lost() {
         fs::write(&beside, format!("{{ \"n\": {last} }}")).unwrap();
         fs::rename(beside, &file).unwrap();
     }
-    assert!(child.wait().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
     serde_json::from_str::<serde_json::Value>(&fs::read_to_string(file).unwrap()).unwrap();
+    assert!(output.status.success() || said.contains("another program keeps changing the file"), "{said}");
+    let names: Vec<_> =
+        fs::read_dir(machine.path("home/.cursor")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(!names.iter().any(|name| name.to_string_lossy().ends_with(".tmp")), "{names:?}");
 }
 
 #[test]
@@ -327,7 +332,7 @@ fn what_a_host_does_not_show_is_said_if_the_server_has_it() {
     );
     machine.write(
         "tools/folio.yaml",
-        "folio: 1\nserver: { name: tools }\ntools: { t: { description: T, run: { return: x } } }\n",
+        "folio: 1\nserver: { name: tools }\ntools: { t: { description: T, result: { text: x } } }\n",
     );
     for (host, notes) in [
         ("claude-code", &[][..]),
