@@ -59,7 +59,7 @@ fn reserved_meaning(name: &str) -> Option<&'static str> {
 impl Run {
     /// Checks and compiles the run.
     pub fn compile(&self, wants_json: bool, limits: RunLimits, compiler: &mut Compiler<'_>) -> RunCompilation {
-        compiler.steps_read.clear();
+        compiler.read_step_ids.clear();
         match self {
             Run::One(step) => compile_single(step, wants_json, limits, compiler),
             // Which step becomes the result shows only when it has.
@@ -209,7 +209,7 @@ fn step_numbers(steps: &[Spanned<Step>]) -> BTreeMap<String, usize> {
 
 /// Compiles a step of a list, with its condition.
 fn compile_planned_step(step: &Spanned<Step>, compiler: &mut Compiler<'_>) -> Option<PlannedStep> {
-    let outcome_reads_start = compiler.steps_read.len();
+    let outcome_reads_start = compiler.read_step_ids.len();
     on_fail::check(step, compiler);
     let repetition = StepRepetition::compile(step, compiler);
     let names = repetition.as_ref().map_or_else(

@@ -19,7 +19,7 @@ const MAX_SKIPPED: usize = 10_000;
 pub enum ArchiveError {
     /// Its first bytes are those of something else.
     #[error("it is no archive: expected `.tar.gz`, `.tar` or `.zip`")]
-    Kind,
+    UnknownFormat,
     /// It is cut off, or not as its format has it.
     #[error("the archive is damaged: {0}")]
     Malformed(String),
@@ -34,7 +34,7 @@ pub enum ArchiveError {
     PathEncoding(String),
     /// A device, a pipe or another thing that is no file.
     #[error("`{0}` in the archive is a device or a pipe")]
-    Special(String),
+    SpecialFile(String),
     /// Something that a format may have, and prompts have not.
     #[error("`{path}` in the archive is {what}, which is not supported")]
     Unsupported {
@@ -137,7 +137,7 @@ impl SkippedPaths {
 ///
 /// # Errors
 /// It is not UTF-8.
-pub(super) fn path_text(path: &[u8]) -> Result<String, ArchiveError> {
+pub(super) fn decode_path(path: &[u8]) -> Result<String, ArchiveError> {
     let text = std::str::from_utf8(path);
     let text = text.map_err(|_| ArchiveError::PathEncoding(String::from_utf8_lossy(path).into_owned()))?;
     Ok(text.strip_prefix("./").unwrap_or(text).to_owned())

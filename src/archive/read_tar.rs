@@ -6,7 +6,7 @@ use std::io::{self, Read};
 
 use tar::{Archive, Entry, EntryType, PaxExtensions};
 
-use super::read::{ArchiveError, ArchiveFile, MAX_ENTRIES, SkippedPaths, Visitor, path_text};
+use super::read::{ArchiveError, ArchiveFile, MAX_ENTRIES, SkippedPaths, Visitor, decode_path};
 
 /// How large the header of one entry may be.
 const MAX_EXTENSION_BYTES: u64 = 64 << 10;
@@ -69,7 +69,7 @@ fn read_error(error: io::Error, nth: usize) -> ArchiveError {
     // Those of gzip have other kinds.
     let is_of_tar = error.kind() == io::ErrorKind::Other;
     match ArchiveError::from(error) {
-        ArchiveError::Malformed(_) if nth == 0 && is_of_tar => ArchiveError::Kind,
+        ArchiveError::Malformed(_) if nth == 0 && is_of_tar => ArchiveError::UnknownFormat,
         error => error,
     }
 }
@@ -138,7 +138,7 @@ fn visit_entry<E: From<ArchiveError>>(
         skipped.add(&written);
         return Ok(());
     }
-    let path = path_text(&written)?;
+    let path = decode_path(&written)?;
     let own_size = entry.header().entry_size().map_err(ArchiveError::from)?;
     // Readers do not agree on which of two sizes counts.
     if size.is_some_and(|size| size != own_size) {
@@ -152,6 +152,6 @@ fn visit_entry<E: From<ArchiveError>>(
         // Folders of the oldest archives.
         EntryType::Regular if path.ends_with('/') && own_size == 0 => Ok(()),
         EntryType::Regular | EntryType::Continuous => visit(ArchiveFile::new(path, own_size, entry)),
-        _ => Err(ArchiveError::Special(path).into()),
+        _ => Err(ArchiveError::SpecialFile(path).into()),
     }
 }

@@ -5,13 +5,13 @@ use std::io::Cursor;
 use zip::read::ZipFile;
 use zip::{CompressionMethod, ZipArchive};
 
-use super::read::{ArchiveError, ArchiveFile, MAX_ENTRIES, SkippedPaths, Visitor, path_text};
+use super::read::{ArchiveError, ArchiveFile, MAX_ENTRIES, SkippedPaths, Visitor, decode_path};
 use super::zip_layout::check_layout;
 
 /// The kind of a file in its mode, and those of regular files and links.
-const KIND_MASK: u32 = 0o170_000;
-const REGULAR: u32 = 0o100_000;
-const LINK: u32 = 0o120_000;
+const FILE_TYPE_MASK: u32 = 0o170_000;
+const REGULAR_FILE_MODE: u32 = 0o100_000;
+const SYMLINK_MODE: u32 = 0o120_000;
 
 /// Visits the files of a zip archive.
 pub(super) fn visit_zip<E: From<ArchiveError>>(
@@ -41,7 +41,7 @@ pub(super) fn visit_zip<E: From<ArchiveError>>(
 /// Refuses what the crate has no reader for, and an entry with two names: readers do not agree on which counts.
 fn check_readable(archive: &mut ZipArchive<Cursor<&[u8]>>, nth: usize, bytes: &[u8]) -> Result<(), ArchiveError> {
     let raw = archive.by_index_raw(nth).map_err(ArchiveError::malformed)?;
-    let path = path_text(raw.name_raw())?;
+    let path = decode_path(raw.name_raw())?;
     if local_name(bytes, raw.header_start()) != Some(raw.name_raw()) {
         return Err(ArchiveError::malformed(format!("`{path}` has another name before its bytes")));
     }
@@ -66,15 +66,15 @@ fn visit_entry<E: From<ArchiveError>>(
     visit: Visitor<'_, E>,
     skipped: &mut SkippedPaths,
 ) -> Result<(), E> {
-    let path = path_text(file.name_raw())?;
-    match file.unix_mode().map_or(0, |mode| mode & KIND_MASK) {
-        LINK => skipped.add(path.as_bytes()),
+    let path = decode_path(file.name_raw())?;
+    match file.unix_mode().map_or(0, |mode| mode & FILE_TYPE_MASK) {
+        SYMLINK_MODE => skipped.add(path.as_bytes()),
         _ if path.ends_with('/') => {}
-        0 | REGULAR => {
+        0 | REGULAR_FILE_MODE => {
             let size = file.size();
             return visit(ArchiveFile::new(path, size, &mut file));
         }
-        _ => return Err(ArchiveError::Special(path).into()),
+        _ => return Err(ArchiveError::SpecialFile(path).into()),
     }
     Ok(())
 }

@@ -4,14 +4,14 @@
 use super::read::ArchiveError;
 
 /// How the records of an archive begin.
-const ENTRY: &[u8] = b"PK\x03\x04";
-const DIRECTORY_ENTRY: &[u8] = b"PK\x01\x02";
-const END: &[u8] = b"PK\x05\x06";
+const LOCAL_FILE_HEADER: &[u8] = b"PK\x03\x04";
+const CENTRAL_FILE_HEADER: &[u8] = b"PK\x01\x02";
+const END_OF_CENTRAL_DIRECTORY: &[u8] = b"PK\x05\x06";
 const ZIP64_END: &[u8] = b"PK\x06\x07";
 
 /// The sizes of records without what has no fixed size.
-const ENTRY_BYTES: usize = 30;
-const DIRECTORY_ENTRY_BYTES: usize = 46;
+const LOCAL_FILE_HEADER_BYTES: usize = 30;
+const CENTRAL_FILE_HEADER_BYTES: usize = 46;
 const END_BYTES: usize = 22;
 const ZIP64_END_BYTES: usize = 20;
 /// The longest comment.
@@ -24,7 +24,7 @@ const HAS_DESCRIPTOR: u16 = 1 << 3;
 
 /// Refuses an archive that has more than its entries, its directory and its end, one behind the other.
 pub(super) fn check_layout(bytes: &[u8]) -> Result<(), ArchiveError> {
-    let end = End::find(bytes)?;
+    let end = EndOfCentralDirectory::find(bytes)?;
     let mut entries = directory_entries(bytes, &end)?;
     entries.sort_by_key(|entry| entry.start);
     let mut at = 0;
@@ -43,21 +43,21 @@ fn ambiguous(why: &'static str) -> ArchiveError {
 }
 
 /// The last record of an archive.
-struct End {
+struct EndOfCentralDirectory {
     at: usize,
     count: usize,
     /// Where the directory begins.
     directory: usize,
 }
 
-impl End {
-    fn find(bytes: &[u8]) -> Result<End, ArchiveError> {
+impl EndOfCentralDirectory {
+    fn find(bytes: &[u8]) -> Result<EndOfCentralDirectory, ArchiveError> {
         let tail_start = bytes.len().saturating_sub(END_BYTES + MAX_COMMENT_BYTES);
         let tail = bytes.get(tail_start..).unwrap_or_default();
         let ends: Vec<usize> = tail
-            .windows(END.len())
+            .windows(END_OF_CENTRAL_DIRECTORY.len())
             .enumerate()
-            .filter(|(_, found)| *found == END)
+            .filter(|(_, found)| *found == END_OF_CENTRAL_DIRECTORY)
             .map(|(at, _)| tail_start + at)
             .collect();
         let reaches_the_end =
@@ -82,39 +82,39 @@ impl End {
         if directory.checked_add(size) != Some(at) {
             return Err(ambiguous("its directory is not where it says"));
         }
-        Ok(End { at, count: counts[0], directory })
+        Ok(EndOfCentralDirectory { at, count: counts[0], directory })
     }
 }
 
 /// An entry, as the directory has it.
-struct DirectoryEntry {
+struct CentralFileHeader {
     start: usize,
     size: usize,
     /// The method, the checksum and both sizes.
     description: [usize; 4],
 }
 
-fn directory_entries(bytes: &[u8], end: &End) -> Result<Vec<DirectoryEntry>, ArchiveError> {
+fn directory_entries(bytes: &[u8], end: &EndOfCentralDirectory) -> Result<Vec<CentralFileHeader>, ArchiveError> {
     let mut at = end.directory;
     let mut entries = Vec::new();
     while at < end.at {
-        if !starts_with(bytes, at, DIRECTORY_ENTRY) {
+        if !starts_with(bytes, at, CENTRAL_FILE_HEADER) {
             return Err(ambiguous("its directory has more than entries"));
         }
         let field = |offset, size| number(bytes, at + offset, size).unwrap_or_default();
         let description = [field(10, 2), field(16, 4), field(20, 4), field(24, 4)];
-        entries.push(DirectoryEntry { start: field(42, 4), size: field(20, 4), description });
-        at += DIRECTORY_ENTRY_BYTES + field(28, 2) + field(30, 2) + field(32, 2);
+        entries.push(CentralFileHeader { start: field(42, 4), size: field(20, 4), description });
+        at += CENTRAL_FILE_HEADER_BYTES + field(28, 2) + field(30, 2) + field(32, 2);
     }
     let is_whole = at == end.at && entries.len() == end.count;
     if is_whole { Ok(entries) } else { Err(ambiguous("its directory has another number of entries than it says")) }
 }
 
-impl DirectoryEntry {
+impl CentralFileHeader {
     /// Where it ends, if what stands before its bytes is what the directory says.
     fn end(&self, bytes: &[u8], next: usize) -> Result<usize, ArchiveError> {
         let start = self.start;
-        if !starts_with(bytes, start, ENTRY) {
+        if !starts_with(bytes, start, LOCAL_FILE_HEADER) {
             return Err(ambiguous("an entry is not where its directory says"));
         }
         let field = |offset, size| number(bytes, start + offset, size).unwrap_or_default();
@@ -128,7 +128,7 @@ impl DirectoryEntry {
         if !is_same {
             return Err(ambiguous("an entry has another size or checksum than in its directory"));
         }
-        let end = start + ENTRY_BYTES + field(26, 2) + field(28, 2) + self.size;
+        let end = start + LOCAL_FILE_HEADER_BYTES + field(26, 2) + field(28, 2) + self.size;
         let gap = next.checked_sub(end).filter(|_| has_descriptor);
         Ok(gap.filter(|gap| DESCRIPTOR_BYTES.contains(gap)).map_or(end, |gap| end + gap))
     }

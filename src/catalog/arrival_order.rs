@@ -18,7 +18,7 @@ pub struct ArrivalTurn {
 
 impl ArrivalOrder {
     /// The place of a call that has just come.
-    pub fn place(&mut self, tool: &str) -> ArrivalTurn {
+    pub fn join_queue(&mut self, tool: &str) -> ArrivalTurn {
         let admitted = CancellationToken::new();
         ArrivalTurn { earlier: self.last.insert(tool.to_owned(), admitted.clone()), admitted }
     }

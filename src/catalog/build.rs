@@ -71,7 +71,7 @@ pub fn build_for_clients(loaded: LoadedPacks, clients: &[KnownClient]) -> BuildO
 }
 
 /// The same as [`build`], with prompts of an `earlier` catalog where all that they are made of is the same.
-pub fn build_after(loaded: LoadedPacks, earlier: &Catalog) -> BuildOutcome {
+pub fn rebuild(loaded: LoadedPacks, earlier: &Catalog) -> BuildOutcome {
     build_catalog(loaded, &[], Some(earlier))
 }
 

@@ -14,7 +14,7 @@ use super::listing::Object;
 
 /// Reports arguments that the entry does not take, that do not fit, or that are missing.
 pub(super) fn check(call: &DeclaredCall, inputs: &Inputs, load_context: &mut LoadContext) {
-    let entry = call.node.name();
+    let entry = call.entry_id.name();
     for name in call.arguments.keys().filter(|name| !inputs.takes(name)) {
         let message = format!("unknown argument `{}` of `{entry}`", name.value);
         let diagnostic = load_context.report.error(Code::UnknownVariable, name.location.span(), message);
@@ -35,7 +35,7 @@ pub(super) fn check(call: &DeclaredCall, inputs: &Inputs, load_context: &mut Loa
             false => drop(known.insert(name.value.clone(), value.0.clone())),
         }
     }
-    for violation in inputs.known_violations(known, &templated, !call.node.is_tool()) {
+    for violation in inputs.known_violations(known, &templated, !call.entry_id.is_tool()) {
         let given = violation.name.as_deref().and_then(|name| call.arguments.get(name));
         let at = given.map_or(call.at, |value| value.location);
         load_context.report.error(Code::BadValue, at.span(), format!("`{entry}`: {}", violation.message));
@@ -44,7 +44,7 @@ pub(super) fn check(call: &DeclaredCall, inputs: &Inputs, load_context: &mut Loa
 
 /// Reports an entry that its pack may not run, so that it is not there.
 pub(super) fn report_not_granted(call: &DeclaredCall, load_context: &mut LoadContext) {
-    let message = format!("`{}` is not available: its pack lacks a grant", call.node.name());
+    let message = format!("`{}` is not available: its pack lacks a grant", call.entry_id.name());
     let (report, at) = (&mut load_context.report, call.at.span());
     // A pack that changed elsewhere must not end the server.
     match load_context.grant_uses.iter().any(|grant_use| grant_use.is_withheld) {

@@ -60,7 +60,7 @@ impl CallContext {
 
     /// Sets its place among the calls of its peer.
     #[must_use]
-    pub fn with_place(self, place: Option<Arc<ArrivalTurn>>) -> CallContext {
+    pub fn with_arrival_turn(self, place: Option<Arc<ArrivalTurn>>) -> CallContext {
         CallContext { place, ..self }
     }
 

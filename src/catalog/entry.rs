@@ -222,7 +222,7 @@ impl<'a> EntryContext<'a> {
 }
 
 /// Keeps known roots in the checkpoint of a call that waits for something else.
-pub(super) fn keep_roots(roots: Option<Vec<String>>, mut refusal: Refusal) -> Refusal {
+pub(super) fn with_roots_checkpoint(roots: Option<Vec<String>>, mut refusal: Refusal) -> Refusal {
     if let (Some(asking), Some(roots)) = (&mut refusal.pending_questions, roots) {
         asking.checkpoint.roots = Some(roots);
     }
@@ -411,7 +411,7 @@ impl CheckedRun {
     /// The run of an entry that is checked completely; `fingerprint` is the entry's digest.
     pub(super) fn into_plan(self, fingerprint: u64, compiler: &Compiler<'_>) -> Option<RunPlan> {
         let mut plan = self.plan?;
-        plan.set_outcome_reads(&compiler.steps_read, fingerprint);
+        plan.set_outcome_reads(&compiler.read_step_ids, fingerprint);
         Some(plan)
     }
 }

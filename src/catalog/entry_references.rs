@@ -47,7 +47,7 @@ impl EntryId {
 /// The arguments that a step or a test passes to an entry.
 #[derive(Debug)]
 pub(super) struct DeclaredCall {
-    pub(super) node: EntryId,
+    pub(super) entry_id: EntryId,
     /// The location of its name.
     pub(super) at: Location,
     pub(super) arguments: ArgumentTemplates,
@@ -83,8 +83,8 @@ impl ReferenceCollector {
     }
 
     /// Notes that an entry of the same pack is named.
-    pub(super) fn note_entry(&mut self, node: EntryId, at: Location) {
-        self.references.push((node, at));
+    pub(super) fn note_entry(&mut self, entry_id: EntryId, at: Location) {
+        self.references.push((entry_id, at));
     }
 
     /// Notes what an entry is given.
@@ -99,8 +99,8 @@ impl ReferenceCollector {
 
     /// The tools that steps call.
     pub(super) fn called_tools(&self) -> impl Iterator<Item = &str> {
-        let called = self.calls.iter().filter(|call| call.has_templates && call.node.is_tool());
-        called.map(|call| call.node.name())
+        let called = self.calls.iter().filter(|call| call.has_templates && call.entry_id.is_tool());
+        called.map(|call| call.entry_id.name())
     }
 
     /// Notes what the run of an entry names.
@@ -116,7 +116,7 @@ impl ReferenceCollector {
             }
         }
         for mention in run.iter().flat_map(|run| run.references()) {
-            let (node, at, given) = match mention {
+            let (entry_id, at, given) = match mention {
                 EntryReference::Tool(name, given) => (EntryId::tool(&name), name.location, given),
                 EntryReference::Prompt(name, given) => (EntryId::prompt(&name), name.location, given),
                 EntryReference::Resource(uri) => {
@@ -124,9 +124,9 @@ impl ReferenceCollector {
                     continue;
                 }
             };
-            self.references.push((node.clone(), at));
-            self.calls.push(DeclaredCall { node: node.clone(), at, arguments: given, has_templates: true });
-            self.runs.entry(from.clone()).or_default().push((node, at));
+            self.references.push((entry_id.clone(), at));
+            self.calls.push(DeclaredCall { entry_id: entry_id.clone(), at, arguments: given, has_templates: true });
+            self.runs.entry(from.clone()).or_default().push((entry_id, at));
         }
     }
 
@@ -149,9 +149,9 @@ impl ReferenceCollector {
         for kind in ["tool", "prompt", "resource"] {
             let names = known.names_of_kind(kind);
             let set: HashSet<&str> = names.iter().map(String::as_str).collect();
-            for (node, at) in self.references.iter().filter(|(node, _)| node.kind == kind) {
-                if !set.contains(node.name.as_str()) {
-                    report_missing(kind, &Spanned::new(node.name.clone(), *at), names, load_context);
+            for (entry_id, at) in self.references.iter().filter(|(entry_id, _)| entry_id.kind == kind) {
+                if !set.contains(entry_id.name.as_str()) {
+                    report_missing(kind, &Spanned::new(entry_id.name.clone(), *at), names, load_context);
                 }
             }
         }
@@ -161,9 +161,9 @@ impl ReferenceCollector {
 
     /// Reports repeated steps whose entries ask the client, directly or by what they call.
     fn check_repeated_questions(&self, load_context: &mut LoadContext) {
-        for (node, at) in &self.calls_in_loops {
+        for (entry_id, at) in &self.calls_in_loops {
             let mut seen: HashSet<&EntryId> = HashSet::new();
-            let mut open = vec![node];
+            let mut open = vec![entry_id];
             while let Some(next) = open.pop() {
                 if !seen.insert(next) {
                     continue;
@@ -176,7 +176,7 @@ impl ReferenceCollector {
                         .help("ask for everything in one step, before the step with `each`");
                     break;
                 }
-                open.extend(self.references_of(next).iter().map(|(node, _)| node));
+                open.extend(self.references_of(next).iter().map(|(entry_id, _)| entry_id));
             }
         }
     }
@@ -199,7 +199,8 @@ impl ReferenceCollector {
         let mut seen = BTreeMap::new();
         for start in self.runs.keys() {
             let Some((cycle, at)) = self.find_cycle(start, &mut seen) else { continue };
-            let names: Vec<String> = cycle.iter().chain(cycle.first()).map(|node| format!("`{}`", node.name)).collect();
+            let names: Vec<String> =
+                cycle.iter().chain(cycle.first()).map(|entry_id| format!("`{}`", entry_id.name)).collect();
             let message = format!("cyclic run: {}", names.join(" → "));
             load_context
                 .report
@@ -220,17 +221,17 @@ impl ReferenceCollector {
         }
         seen.insert(start, VisitState::InProgress(0));
         let mut path = vec![(start, self.references_of(start).iter())];
-        while let Some((node, open)) = path.last_mut() {
+        while let Some((entry_id, open)) = path.last_mut() {
             let Some((next, at)) = open.next() else {
-                seen.insert(node, VisitState::Done);
+                seen.insert(entry_id, VisitState::Done);
                 path.pop();
                 continue;
             };
             match seen.get(next) {
                 Some(VisitState::Done) => {}
                 Some(VisitState::InProgress(first)) => {
-                    let circle = path.iter().skip(*first).map(|(node, _)| *node).collect();
-                    path.iter().for_each(|(node, _)| _ = seen.insert(node, VisitState::Done));
+                    let circle = path.iter().skip(*first).map(|(entry_id, _)| *entry_id).collect();
+                    path.iter().for_each(|(entry_id, _)| _ = seen.insert(entry_id, VisitState::Done));
                     return Some((circle, *at));
                 }
                 None => {
@@ -243,8 +244,8 @@ impl ReferenceCollector {
     }
 
     /// What the run of an entry names.
-    fn references_of(&self, node: &EntryId) -> &[(EntryId, Location)] {
-        self.runs.get(node).map(Vec::as_slice).unwrap_or_default()
+    fn references_of(&self, entry_id: &EntryId) -> &[(EntryId, Location)] {
+        self.runs.get(entry_id).map(Vec::as_slice).unwrap_or_default()
     }
 }
 

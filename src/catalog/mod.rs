@@ -74,7 +74,7 @@ use listing::{Lists, Object, ServerInfo};
 use routes::{Route, Routes};
 
 pub use bridge::{BridgePolicy, BridgedLists};
-pub use build::{BuildOutcome, build, build_after, build_for_clients};
+pub use build::{BuildOutcome, build, build_for_clients, rebuild};
 pub use call_limit::format_wait;
 pub use clients::{ClientProfile, KnownClient};
 pub use entry_digests::EntryDigests;

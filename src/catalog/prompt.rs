@@ -18,7 +18,7 @@ use crate::yaml::Spanned;
 use super::block::{CompiledBlock, RenderedBlock};
 use super::call_result::{Refusal, RefusalKind, ResultBlock};
 use super::complete::{CompletionOwner, CompletionSources, compile_sources};
-use super::entry::{EntryContext, PackContext, RunKeys, check_limits, entry_digest, keep_roots};
+use super::entry::{EntryContext, PackContext, RunKeys, check_limits, entry_digest, with_roots_checkpoint};
 use super::entry_references::ReferenceCollector;
 use super::foreign_prompt::{ForeignMessages, compile_actions};
 use super::icons::{check_icons, listed_icons};
@@ -192,7 +192,7 @@ impl CompiledPrompt {
         let mut scope = self.pack_context.scope(arguments, &budget);
         if let Some(plan) = &self.plan {
             let ended = Box::pin(self.pack_context.run(&self.listing.name, plan, &scope, &entry_context)).await;
-            let ended = ended.map_err(|refusal| keep_roots(roots, refusal))?;
+            let ended = ended.map_err(|refusal| with_roots_checkpoint(roots, refusal))?;
             scope = ended.extend_scope(scope);
             if let Some(message) = ended.outcome.failure {
                 return Err(Refusal::new(RefusalKind::Internal, message));

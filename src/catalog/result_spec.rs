@@ -69,7 +69,7 @@ impl CompiledResult {
         let select = written.select.as_ref().map(|select| SelectExpression::compile(select, compiler));
         if select.is_some() {
             // What it picks out of the steps only shows when it is applied.
-            compiler.steps_read.push(None);
+            compiler.read_step_ids.push(None);
         }
         let names = match &select {
             Some(_) => compiler.scope_shape.clone().with_name("result", Shape::Any),

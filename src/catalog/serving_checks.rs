@@ -67,8 +67,8 @@ impl BuildOutcome {
     ///
     /// # Errors
     /// It is refused; the current catalog stays.
-    pub fn accept(&mut self, usage: &ServingMode) -> Result<Arc<Catalog>, AcceptError> {
-        match usage {
+    pub fn accept(&mut self, serving_mode: &ServingMode) -> Result<Arc<Catalog>, AcceptError> {
+        match serving_mode {
             ServingMode::Local => self.report.enforce(&[Operation::Use]),
             ServingMode::Http(_) => self.report.enforce(&[Operation::Use, Operation::Http]),
         }
@@ -76,13 +76,13 @@ impl BuildOutcome {
             return Err(AcceptError::Invalid);
         }
         let UnacceptedCatalog(catalog) = self.catalog.take().ok_or(AcceptError::Invalid)?;
-        if let ServingMode::Http(http_serving_mode) = usage {
-            self.check_http_usage(catalog.http_settings(), http_serving_mode)?;
+        if let ServingMode::Http(http_serving_mode) = serving_mode {
+            self.check_http_serving(catalog.http_settings(), http_serving_mode)?;
         }
         Ok(Arc::new(catalog))
     }
 
-    fn check_http_usage(
+    fn check_http_serving(
         &mut self,
         settings: &HttpSettings,
         http_serving_mode: &HttpServingMode,

@@ -109,12 +109,12 @@ fn note_calls(test: &Test, references: &mut ReferenceCollector) {
     let tool = test.tool.as_ref().map(|tool| (EntryId::tool(tool), tool.location));
     let prompt = test.prompt.as_ref().map(|prompt| (EntryId::prompt(prompt), prompt.location));
     let resource = test.resource.as_ref().map(|resource| (EntryId::resource(resource), resource.location));
-    let Some((node, at)) = tool.or(prompt).or(resource) else { return };
+    let Some((entry_id, at)) = tool.or(prompt).or(resource) else { return };
     let none = [Spanned::new(TestCase::default(), at)];
     for case in if test.cases.is_empty() { &none[..] } else { &test.cases } {
         if !expects_error(test.expect.as_ref()) && !expects_error(case.expect.as_ref()) {
-            let arguments = merged(&test.arguments, &case.arguments);
-            references.note_call(DeclaredCall { node: node.clone(), at, arguments, has_templates: false });
+            let arguments = merge_arguments(&test.arguments, &case.arguments);
+            references.note_call(DeclaredCall { entry_id: entry_id.clone(), at, arguments, has_templates: false });
         }
     }
 }
@@ -135,7 +135,7 @@ fn expects_error(expect: Option<&Spanned<Expect>>) -> bool {
 }
 
 /// The values of a test with those of a case, which win.
-fn merged(test: &NamedMap<Spanned<Json>>, case: &NamedMap<Spanned<Json>>) -> NamedMap<Spanned<Json>> {
+fn merge_arguments(test: &NamedMap<Spanned<Json>>, case: &NamedMap<Spanned<Json>>) -> NamedMap<Spanned<Json>> {
     let mut all = test.clone();
     all.extend(case.iter().map(|(name, value)| (name.clone(), value.clone())));
     all

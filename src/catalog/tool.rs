@@ -26,7 +26,7 @@ use super::call_result::{
     EmbeddedBlock, MediaBlock, Refusal, RefusalKind, ResultBlock, ResultContents, TaskPolicy, TextOrBlob, ToolResult,
 };
 use super::complete::warn_of_tool_completions;
-use super::entry::{EntryContext, PackContext, RunKeys, check_limits, entry_digest, keep_roots};
+use super::entry::{EntryContext, PackContext, RunKeys, check_limits, entry_digest, with_roots_checkpoint};
 use super::icons::{check_icons, listed_icons};
 use super::inputs::{Inputs, ResolvedCall, arguments_size, violations_message};
 use super::listed_text::{listed_text, render_at_load};
@@ -64,9 +64,9 @@ impl CompiledTool {
     /// Compiles a tool. `None` if it has errors, or its pack lacks a grant.
     pub(super) fn build(
         written: &Spanned<manifest::Tool>,
-        building: EntryBuildContext<'_, '_>,
+        build_context: EntryBuildContext<'_, '_>,
     ) -> Option<CompiledTool> {
-        let EntryBuildContext { compiler, references, pack_context, name, contents_before } = building;
+        let EntryBuildContext { compiler, references, pack_context, name, contents_before } = build_context;
         check_icons(written.icons.as_deref(), written.location, compiler);
         check_keys(written, compiler);
         let inputs = compile_inputs(written, compiler);
@@ -195,7 +195,7 @@ impl CompiledTool {
         };
         // In a box, for calls without actions.
         let ended = Box::pin(self.pack_context.run(&self.listing.name, plan, &scope, &entry_context)).await;
-        let mut ended = ended.map_err(|refusal| keep_roots(roots, refusal))?;
+        let mut ended = ended.map_err(|refusal| with_roots_checkpoint(roots, refusal))?;
         if let Some(message) = ended.outcome.failure {
             return Err(Refusal::new(RefusalKind::Internal, message));
         }

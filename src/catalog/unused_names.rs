@@ -191,7 +191,7 @@ fn has_aliases(text: &str) -> bool {
 }
 
 /// What may use every argument.
-const USES_ALL: &[&str] = &[
+const MAY_USE_ANY_ARGUMENT: &[&str] = &[
     "script:",
     "tool:",
     "prompt:",
@@ -217,7 +217,7 @@ impl EntryText<'_> {
                 .filter(|at| !declared.iter().any(|range| range.contains(at)) && is_use(self.text, *at, name));
             if uses.next().is_none() && !self.is_in_partials(name) && !self.is_in_completions(arguments, name) {
                 // What is rare is looked for last.
-                if USES_ALL.iter().any(|part| self.text.contains(part)) {
+                if MAY_USE_ANY_ARGUMENT.iter().any(|part| self.text.contains(part)) {
                     return;
                 }
                 let message = format!("argument `{}` is never used", name.value);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::ensure;
 
 use super::add_source::locate;
-use super::new::Target;
+use super::new::ManifestFile;
 use super::pack_project::{PackProject, PacksToResolve, print_failure};
 use super::{AddArgs, Exit, Output};
 use crate::catalog::{BuildOutcome, build};
@@ -13,13 +13,13 @@ use crate::compile::FileBuffers;
 use crate::diagnostic::{Code, Report, Severity, count_noun};
 use crate::load::WORKSPACE_TEMPLATE;
 use crate::manifest::Grant;
-use crate::pack_source::{PackLock, scalar};
+use crate::pack_source::{PackLock, yaml_scalar};
 use crate::yaml::{InsertError, NewEntry, insert_entry};
 
 /// Adds a pack to a manifest, if the manifest is as good with it.
 pub(super) fn run(arguments: &AddArgs, output: &Output) -> anyhow::Result<Exit> {
     let project = PackProject::open(&arguments.file, output)?;
-    let target = Target::find(&arguments.file)?;
+    let target = ManifestFile::find(&arguments.file)?;
     let draft = match PackDraft::new(arguments, &project) {
         Ok(draft) => draft,
         Err(error) => return Ok(print_failure(&error, output)),
@@ -27,7 +27,7 @@ pub(super) fn run(arguments: &AddArgs, output: &Output) -> anyhow::Result<Exit> 
     let text = match draft.insert_into(&target.text) {
         Ok(text) => text,
         Err(why) => {
-            output.eprint(&refusal(&why, &draft, &target));
+            output.eprint(&insert_error_message(&why, &draft, &target));
             return Ok(Exit::Failure);
         }
     };
@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &AddArgs, output: &Output) -> anyhow::Result<Exit> 
     }
 }
 
-fn refusal(why: &InsertError, draft: &PackDraft, target: &Target) -> String {
+fn insert_error_message(why: &InsertError, draft: &PackDraft, target: &ManifestFile) -> String {
     let display_path = target.display_path();
     if *why == InsertError::Exists {
         return format!(
@@ -53,7 +53,7 @@ fn refusal(why: &InsertError, draft: &PackDraft, target: &Target) -> String {
 /// A pack that is being added.
 struct Addition<'a> {
     project: &'a PackProject<'a>,
-    target: &'a Target,
+    target: &'a ManifestFile,
     draft: &'a PackDraft,
 }
 
@@ -61,7 +61,7 @@ impl Addition<'_> {
     /// Writes the lock and the manifest, unless the manifest is worse with them.
     fn add(&self, mut text: String) -> anyhow::Result<Exit> {
         let Addition { project, target, draft } = self;
-        let lock = project.complete(&PacksToResolve::New, &target.buffers(&text)?)?;
+        let lock = project.resolve_lock(&PacksToResolve::New, &target.buffers(&text)?)?;
         let before = build(project.load(&project.lock, FileBuffers::default()));
         let mut after = build(project.load(&lock, target.buffers(&text)?));
         if let Some(shorter) = self.without_prefix(&before, &after)
@@ -100,7 +100,7 @@ impl Addition<'_> {
         let known = names(before);
         let added: Vec<String> = names(after).into_iter().filter(|name| !known.contains(name)).collect();
         let twice = format!("{0}-{0}", self.draft.key);
-        let shorter = || self.draft.with("prefix", scalar("")).insert_into(&self.target.text).ok();
+        let shorter = || self.draft.with("prefix", yaml_scalar("")).insert_into(&self.target.text).ok();
         (added == [twice]).then(shorter).flatten()
     }
 
@@ -147,18 +147,18 @@ impl PackDraft {
         ensure!(!key.is_empty(), "no key for the pack\nhelp: choose one with `--as`");
         let mut keys = source.keys();
         let list = |items: &[String]| match items {
-            [one] => scalar(one),
-            items => format!("[{}]", items.iter().map(|item| scalar(item)).collect::<Vec<_>>().join(", ")),
+            [one] => yaml_scalar(one),
+            items => format!("[{}]", items.iter().map(|item| yaml_scalar(item)).collect::<Vec<_>>().join(", ")),
         };
         if !arguments.format.is_empty() {
             keys.push(("format", list(&arguments.format)));
         }
-        keys.extend(arguments.prefix.as_ref().map(|prefix| ("prefix", scalar(prefix))));
+        keys.extend(arguments.prefix.as_ref().map(|prefix| ("prefix", yaml_scalar(prefix))));
         if !arguments.allow.is_empty() {
             keys.push(("allow", format!("[{}]", arguments.allow.join(", "))));
         }
         if arguments.allow.iter().any(|grant| grant == Grant::Read.as_str()) {
-            keys.push(("workspace", scalar(WORKSPACE_TEMPLATE)));
+            keys.push(("workspace", yaml_scalar(WORKSPACE_TEMPLATE)));
         }
         Ok(PackDraft { key, keys, has_grants: !arguments.allow.is_empty() })
     }
@@ -186,13 +186,13 @@ impl PackDraft {
     /// Its lines in a manifest.
     fn lines(&self) -> String {
         let keys = self.keys.iter().map(|(key, value)| format!("  {key}: {value}\n"));
-        format!("{}:\n{}", scalar(&self.key), keys.collect::<String>())
+        format!("{}:\n{}", yaml_scalar(&self.key), keys.collect::<String>())
     }
 
     /// The same in braces.
     fn flow(&self) -> String {
         let keys: Vec<String> = self.keys.iter().map(|(key, value)| format!("{key}: {value}")).collect();
-        format!("{}: {{ {} }}", scalar(&self.key), keys.join(", "))
+        format!("{}: {{ {} }}", yaml_scalar(&self.key), keys.join(", "))
     }
 
     fn warn_of_trust(&self, output: &Output) {

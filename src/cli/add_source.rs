@@ -12,7 +12,7 @@ use crate::diagnostic::{one_line, quote_names};
 use crate::pack_source::{
     ArchiveListing, ArchiveSource, GitSource, MARKETPLACE_FILE, PackSource, Plugin, PluginSource, RepositoryListing,
     SourceError, archive_sha256, check_archive_folder, check_archive_url, check_folder, check_sha256, list_archive,
-    plugins, repository_url, scalar,
+    plugins, repository_url, yaml_scalar,
 };
 
 /// How many names a message shows.
@@ -55,7 +55,7 @@ impl NewSource {
                 [("url", Some(&source.url)), ("sha256", Some(&source.sha256)), ("path", source.path.as_ref())]
             }
         };
-        keys.into_iter().filter_map(|(key, value)| Some((key, scalar(value?)))).collect()
+        keys.into_iter().filter_map(|(key, value)| Some((key, yaml_scalar(value?)))).collect()
     }
 }
 
@@ -82,7 +82,7 @@ pub(super) fn locate(arguments: &AddArgs, project: &PackProject<'_>) -> anyhow::
     }
     let written = WrittenSource::parse(written);
     let (rev, path) = (arguments.rev.clone().or(written.rev), arguments.path.clone().or(written.path));
-    let source = GitSource::new(&written.url, rev.as_deref(), path.as_deref()).map_err(explain)?;
+    let source = GitSource::new(&written.url, rev.as_deref(), path.as_deref()).map_err(add_source_help)?;
     let Some(name) = &arguments.name else { return Ok(NewSource::Repository(source)) };
     let RepositoryListing { paths, text: marketplace } = project.list_repository(&source, MARKETPLACE_FILE)?;
     let below = source.path.clone();
@@ -108,7 +108,7 @@ fn archive_url(arguments: &AddArgs) -> anyhow::Result<Option<String>> {
     Ok(is_archive.then(|| written.to_owned()))
 }
 
-fn explain(error: SourceError) -> anyhow::Error {
+fn add_source_help(error: SourceError) -> anyhow::Error {
     match error.help() {
         Some(help) => anyhow::anyhow!("{error}\nhelp: {help}"),
         None => anyhow::anyhow!("{error}"),
@@ -125,9 +125,9 @@ struct NewArchive {
 impl NewArchive {
     fn open(url: String, arguments: &AddArgs, project: &PackProject<'_>) -> anyhow::Result<NewArchive> {
         // What is no source is not downloaded.
-        check_archive_url(&url).map_err(explain)?;
-        let expected = arguments.sha256.as_deref().map(check_sha256).transpose().map_err(explain)?;
-        arguments.path.as_deref().map(check_archive_folder).transpose().map_err(explain)?;
+        check_archive_url(&url).map_err(add_source_help)?;
+        let expected = arguments.sha256.as_deref().map(check_sha256).transpose().map_err(add_source_help)?;
+        arguments.path.as_deref().map(check_archive_folder).transpose().map_err(add_source_help)?;
         let bytes = project.download(&url)?;
         let sha256 = archive_sha256(&bytes);
         if let Some(expected) = expected.filter(|expected| *expected != sha256) {
@@ -138,7 +138,7 @@ impl NewArchive {
 
     fn locate(mut self, arguments: &AddArgs, project: &PackProject<'_>) -> anyhow::Result<NewSource> {
         let path = self.folder(arguments.path.as_deref(), project);
-        let source = ArchiveSource::new(&self.url, &self.sha256, path.as_deref()).map_err(explain)?;
+        let source = ArchiveSource::new(&self.url, &self.sha256, path.as_deref()).map_err(add_source_help)?;
         let Some(name) = &arguments.name else {
             let name = self.default_name(arguments.path.as_deref());
             return Ok(NewSource::Archive { source, name });
@@ -149,7 +149,7 @@ impl NewArchive {
             marketplace: self.listing.file.take(),
             below: path,
         };
-        let found = find_named(name, &listing)?.inside(self.listing.top.as_deref());
+        let found = find_named(name, &listing)?.inside(self.listing.root_folder.as_deref());
         found.into_source(PackSource::Archive(source))
     }
 
@@ -159,10 +159,10 @@ impl NewArchive {
             let inside = format!("{}/", folder.trim_start_matches("./").trim_end_matches('/'));
             self.listing.paths.iter().any(|path| path.starts_with(&inside))
         };
-        let top = self.listing.top.as_deref();
-        let path = match (written, top) {
-            (Some(path), Some(top)) if !has(path) => format!("{top}/{path}"),
-            (None, Some(top)) => top.to_owned(),
+        let root_folder = self.listing.root_folder.as_deref();
+        let path = match (written, root_folder) {
+            (Some(path), Some(root_folder)) if !has(path) => format!("{root_folder}/{path}"),
+            (None, Some(root_folder)) => root_folder.to_owned(),
             (written, _) => return written.map(str::to_owned),
         };
         project.output.eprint(&format!("everything in the archive is below one folder: `path` is `{path}`\n"));
@@ -175,7 +175,7 @@ impl NewArchive {
             return last_name(path).to_owned();
         }
         let path = self.url.split(['?', '#']).next().unwrap_or_default();
-        let last = self.listing.top.as_deref().unwrap_or_else(|| last_name(path));
+        let last = self.listing.root_folder.as_deref().unwrap_or_else(|| last_name(path));
         let suffix = ARCHIVE_SUFFIXES.iter().find(|suffix| last.to_ascii_lowercase().ends_with(*suffix));
         let stem = suffix.and_then(|suffix| last.get(..last.len() - suffix.len())).unwrap_or(last);
         without_version(stem).to_owned()
@@ -253,10 +253,12 @@ enum FoundPack {
 
 impl FoundPack {
     /// The same, where the folder of a plugin is that below another.
-    fn inside(self, top: Option<&str>) -> FoundPack {
-        match (self, top) {
-            (FoundPack::Folder(path), Some(top)) if path != top && !path.starts_with(&format!("{top}/")) => {
-                FoundPack::Folder(format!("{top}/{path}"))
+    fn inside(self, root_folder: Option<&str>) -> FoundPack {
+        match (self, root_folder) {
+            (FoundPack::Folder(path), Some(root_folder))
+                if path != root_folder && !path.starts_with(&format!("{root_folder}/")) =>
+            {
+                FoundPack::Folder(format!("{root_folder}/{path}"))
             }
             (found, _) => found,
         }
@@ -266,7 +268,9 @@ impl FoundPack {
     fn into_source(self, source: PackSource) -> anyhow::Result<NewSource> {
         let path = match self {
             FoundPack::Repository(source) => return Ok(NewSource::Repository(source)),
-            FoundPack::Folder(path) => Some(check_folder(&path).map_err(explain)?).filter(|path| !path.is_empty()),
+            FoundPack::Folder(path) => {
+                Some(check_folder(&path).map_err(add_source_help)?).filter(|path| !path.is_empty())
+            }
         };
         Ok(match source {
             PackSource::Git(source) => NewSource::Repository(GitSource { path, ..source }),
@@ -308,7 +312,7 @@ fn find_named(name: &str, listing: &PackListing<'_>) -> anyhow::Result<FoundPack
 /// Where a plugin is, of a marketplace with a URL.
 fn place_of(plugin: &Plugin, marketplace: &str) -> anyhow::Result<FoundPack> {
     match &plugin.source {
-        PluginSource::Folder(path) => Ok(FoundPack::Folder(check_folder(path).map_err(explain)?)),
+        PluginSource::Folder(path) => Ok(FoundPack::Folder(check_folder(path).map_err(add_source_help)?)),
         PluginSource::Repository { url, rev, path } => {
             let is_local = |url: &str| url.starts_with("file:");
             ensure!(
@@ -317,7 +321,7 @@ fn place_of(plugin: &Plugin, marketplace: &str) -> anyhow::Result<FoundPack> {
                 one_line(&plugin.name),
                 one_line(url)
             );
-            GitSource::new(url, rev.as_deref(), path.as_deref()).map(FoundPack::Repository).map_err(explain)
+            GitSource::new(url, rev.as_deref(), path.as_deref()).map(FoundPack::Repository).map_err(add_source_help)
         }
         PluginSource::Other(kind) => {
             bail!(

@@ -19,13 +19,13 @@ impl CallProgress {
     /// Shows the parameters of `notifications/progress`.
     pub(super) fn show(&self, params: &Value) {
         let number = |key: &str| params.get(key).and_then(Value::as_f64);
-        let share = number("progress").zip(number("total")).filter(|(_, total)| *total > 0.0);
-        let share = share.map(|(progress, total)| (progress / total).clamp(0.0, 1.0));
+        let fraction = number("progress").zip(number("total")).filter(|(_, total)| *total > 0.0);
+        let fraction = fraction.map(|(progress, total)| (progress / total).clamp(0.0, 1.0));
         let mut bar = self.bar.lock();
         let bar = bar.get_or_insert_with(new_bar);
-        bar.set_style(style(share.is_some()));
-        if let Some(share) = share {
-            bar.set_position(position(share));
+        bar.set_style(style(fraction.is_some()));
+        if let Some(fraction) = fraction {
+            bar.set_position(position(fraction));
         }
         bar.set_message(message(params));
         bar.tick();
@@ -54,8 +54,8 @@ fn style(has_total: bool) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> ")
 }
 
-fn position(share: f64) -> u64 {
-    (share * BAR_STEPS as f64).round() as u64
+fn position(fraction: f64) -> u64 {
+    (fraction * BAR_STEPS as f64).round() as u64
 }
 
 fn message(params: &Value) -> String {

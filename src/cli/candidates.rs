@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::argument_completion::ArgumentCompletion;
 use super::entry_kind::EntryKind;
-use super::new::Target;
+use super::new::ManifestFile;
 use super::request::load_and_build;
 use super::{CandidatesArgs, Cli, Exit, Output};
 use crate::catalog::listing::Object;
@@ -48,7 +48,7 @@ fn candidates(line: &str, output: &Output) -> Option<Vec<String>> {
 
 /// The keys of `packs` in a manifest.
 fn pack_keys(manifest: &Path) -> Option<Vec<String>> {
-    let document = json_of(&Target::find(manifest).ok()?.text)?;
+    let document = json_of(&ManifestFile::find(manifest).ok()?.text)?;
     Some(document.get("packs")?.as_object()?.keys().cloned().collect())
 }
 

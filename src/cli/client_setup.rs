@@ -21,10 +21,10 @@ pub(super) fn client_setup(name: &str, dir: &Path) -> String {
     let argument = folder_argument(dir);
     let file = if argument.is_empty() { argument } else { format!(" -f{argument}") };
     // Its command line must not read the name as an option.
-    let fit = Host::named("claude-code").map(|host| host.fit_name(name));
+    let fit = Host::named("claude-code").map(|host| host.sanitize_name(name));
     let name = fit.as_deref().unwrap_or(name);
     let entry = ServerEntry::new(name, launch);
-    let [vscode, others] = ["vscode", "claude-desktop"].map(|host| pasted(host, &entry));
+    let [vscode, others] = ["vscode", "claude-desktop"].map(|host| config_to_paste(host, &entry));
     format!(
         "Then add it to a client:\n  folio install claude-code{file}\n\n\
          or cursor, vscode and others (`folio install --help`), or by hand:\n\n\
@@ -35,7 +35,7 @@ pub(super) fn client_setup(name: &str, dir: &Path) -> String {
 }
 
 /// The entry for a host on one line, with nothing in it that a terminal obeys.
-fn pasted(host: &str, entry: &ServerEntry) -> String {
-    let line = Host::named(host).and_then(|host| entry.on_one_line(host)).unwrap_or_default();
+fn config_to_paste(host: &str, entry: &ServerEntry) -> String {
+    let line = Host::named(host).and_then(|host| entry.to_inline_config(host)).unwrap_or_default();
     sanitize(&line).into_owned()
 }

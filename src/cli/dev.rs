@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::dev_session::DevSession;
 use super::{DevArgs, Exit, Output, serve};
-use crate::server::LiveCatalog;
+use crate::server::SharedServer;
 use crate::transport::http::{self, DevPage, HttpOptions};
 use crate::world::{open_in_browser, random_token};
 
@@ -46,7 +46,7 @@ pub(super) struct PageOptions {
 /// Serves the page on a port of this machine until `stop` is cancelled, and says where.
 pub(super) async fn serve_page(
     session: &DevSession,
-    live: &LiveCatalog,
+    live: &SharedServer,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     let Some(options) = session.page() else { return Ok(()) };

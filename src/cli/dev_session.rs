@@ -20,7 +20,7 @@ use crate::diagnostic::{Report, TerminalStyle, one_line, render_frames, render_j
 use crate::files::Folder;
 use crate::load::{EnvSource, ManifestLocation, load};
 use crate::redact::Redactor;
-use crate::server::{Changes, ClientName, LiveCatalog, RequestObserver, RequestRecord};
+use crate::server::{Changes, ClientName, RequestObserver, RequestRecord, SharedServer};
 
 /// The name by which the page introduces itself.
 const PAGE_CLIENT: &str = "folio-page";
@@ -119,7 +119,7 @@ impl DevSession {
     }
 
     /// Reports that a manifest is broken, and serves its errors, if there was never anything else.
-    pub(super) fn report_rejection(&self, built: &BuildOutcome, live: &LiveCatalog) {
+    pub(super) fn report_rejection(&self, built: &BuildOutcome, live: &SharedServer) {
         self.has_errors.store(true, Ordering::Release);
         self.output.eprint_report(&built.report);
         let counted = summary(&built.report);

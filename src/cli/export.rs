@@ -14,7 +14,7 @@ use super::{Exit, ExportDockerArgs, ExportMcpbArgs, ExportServerJsonArgs, Export
 use crate::catalog::build;
 use crate::diagnostic::{count_noun, one_line};
 use crate::export::{
-    BundleParts, DOCKER_CONTEXT, DOCKERFILE_HEADER, DockerFiles, ExportedFile, ExportedVariable, FolderChoice,
+    BundleParts, DOCKER_CONTEXT, DOCKERFILE_HEADER, DockerFiles, ExportedFile, ExportedVariable, FolderFilter,
     Platform, ServerDescription, ServerJsonParts, cached_packs, collect_folder, docker_context, exported_variables,
     mcpb_bundle, platform_of, server_json,
 };
@@ -52,7 +52,7 @@ fn export_mcpb(arguments: &ExportMcpbArgs, output: &Output) -> anyhow::Result<Ex
             file.display()
         );
     }
-    let Program { bytes, platform } = Program::read(arguments.program.as_deref())?;
+    let FolioProgram { bytes, platform } = FolioProgram::read(arguments.program.as_deref())?;
     let ServerFiles { folder, packs } = export.files(&arguments.output, output)?;
     let count = folder.len() + packs.len();
     let author = arguments.author.clone().unwrap_or_else(|| export.author());
@@ -115,7 +115,7 @@ fn export_docker(arguments: &ExportDockerArgs, output: &Output) -> anyhow::Resul
         export.has_token || arguments.insecure,
         "everybody who reaches the container could use the server\nhelp: write `http: {{ token: \"{{{{env.TOKEN}}}}\" }}`, or `--insecure` where something else keeps others out"
     );
-    let Program { bytes, platform } = Program::read(arguments.program.as_deref())?;
+    let FolioProgram { bytes, platform } = FolioProgram::read(arguments.program.as_deref())?;
     ensure!(platform == Platform::Linux, "the program is not for Linux\nhelp: name one with `--program`");
     let ServerFiles { folder, packs } = export.files(&real, output)?;
     let contents = DockerFiles { program: bytes, manifest: export.manifest.as_deref(), folder, packs };
@@ -164,8 +164,8 @@ impl Export {
         output.add_secrets(&here);
         let kept = ["PATH", "HOME"].into_iter().filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?)));
         let loaded = load(&place, &EnvSource::Fixed(kept.collect()));
-        let has_locked_packs = !loaded.uses.is_empty();
-        let served = loaded.packs.first().map(|served| ServedKeys::collect(served, &loaded));
+        let has_locked_packs = !loaded.lockable_packs.is_empty();
+        let served = loaded.packs.first().map(|served| ServedManifest::collect(served, &loaded));
         let built = build(loaded);
         let (Some(catalog), Some(served)) = (built.catalog.as_deref(), served) else {
             output.eprint_report(&built.report);
@@ -205,10 +205,10 @@ impl Export {
         let parent = written.parent().and_then(|parent| fs::canonicalize(parent).ok());
         let real = parent.zip(written.file_name()).map(|(parent, name)| parent.join(name));
         let below = real.as_ref().and_then(|real| real.strip_prefix(&self.root).ok()).and_then(Path::to_str);
-        let unwanted: Vec<String> = below.map(str::to_owned).into_iter().collect();
+        let excluded_paths: Vec<String> = below.map(str::to_owned).into_iter().collect();
         let variable_files: Vec<PathBuf> = self.variable_files.iter().map(|(_, file)| file.clone()).collect();
         let reads = self.reads.iter().filter(|path| !variable_files.contains(path)).cloned().collect();
-        let choice = FolderChoice { reads: &reads, unwanted: &unwanted };
+        let choice = FolderFilter { reads: &reads, excluded_paths: &excluded_paths };
         let contents = collect_folder(&folder, &choice, &self.redactor)?;
         let (packs, mut elsewhere) = self.packs(output)?;
         elsewhere.extend(variable_files);
@@ -242,7 +242,7 @@ impl Export {
 }
 
 /// What an export needs to know of the served manifest.
-struct ServedKeys {
+struct ServedManifest {
     root: PathBuf,
     manifest: Option<String>,
     variables: Vec<ExportedVariable>,
@@ -251,8 +251,8 @@ struct ServedKeys {
     variable_files: Vec<(String, PathBuf)>,
 }
 
-impl ServedKeys {
-    fn collect(served: &LoadedPack, loaded: &LoadedPacks) -> ServedKeys {
+impl ServedManifest {
+    fn collect(served: &LoadedPack, loaded: &LoadedPacks) -> ServedManifest {
         let source = loaded.load_context.report.sources.get(served.at.file());
         let name = source.and_then(|source| source.path().file_name()).map(|name| name.to_string_lossy().into_owned());
         let keys = &served.manifest;
@@ -260,7 +260,7 @@ impl ServedKeys {
             EnvEntry::Keys(variable) => Some((name.value.clone(), PathBuf::from(&variable.file.as_ref()?.value))),
             _ => None,
         });
-        ServedKeys {
+        ServedManifest {
             root: served.pack.folder.path().to_owned(),
             manifest: name.filter(|name| !MANIFEST_NAMES.contains(&name.as_str())),
             variables: exported_variables(served),
@@ -272,18 +272,18 @@ impl ServedKeys {
 }
 
 /// A folio that is exported.
-struct Program {
+struct FolioProgram {
     bytes: Vec<u8>,
     platform: Platform,
 }
 
-impl Program {
-    fn read(path: Option<&Path>) -> anyhow::Result<Program> {
+impl FolioProgram {
+    fn read(path: Option<&Path>) -> anyhow::Result<FolioProgram> {
         let own = || std::env::current_exe().context("cannot find the program");
         let path = path.map_or_else(own, |path| Ok(path.to_owned()))?;
         let bytes = read_file(&path)?;
         let platform = platform_of(&bytes).with_context(|| format!("cannot export `{}`", path.display()))?;
-        Ok(Program { bytes, platform })
+        Ok(FolioProgram { bytes, platform })
     }
 }
 

@@ -105,7 +105,7 @@ fn eprint_skipped(unparsed_subcommands: &[String], output: &Output) {
 /// A tool for each subcommand, or one for a program that has none.
 async fn draft_tools(world: &dyn World, words: &[&str], only: &[String]) -> anyhow::Result<Drafts> {
     let deadline = Instant::now() + ALL_HELP_TIMEOUT;
-    let help = ask_for_help(world, words, deadline).await?;
+    let help = read_program_help(world, words, deadline).await?;
     let program = words.last().copied().unwrap_or_default();
     let program = program.rsplit('/').next().unwrap_or_default();
     if help.subcommands.is_empty() {
@@ -128,7 +128,7 @@ async fn draft_tools(world: &dyn World, words: &[&str], only: &[String]) -> anyh
         }
         let all: Vec<&str> = words.iter().copied().chain([subcommand.name.as_str()]).collect();
         // One that says nothing of itself has a tool without arguments.
-        let help = ask_for_help(world, &all, deadline).await.unwrap_or_default();
+        let help = read_program_help(world, &all, deadline).await.unwrap_or_default();
         let name = names.claim(&[kebab(&subcommand.name, MAX_TOOL_NAME_CHARS)], MAX_TOOL_NAME_CHARS);
         drafts.tools.push(draft_tool(&ToolDraft { name: &name, words: &all, help: &help, about: &subcommand.about }));
     }
@@ -148,10 +148,10 @@ fn select<'s>(subcommands: &'s [Subcommand], only: &[String]) -> anyhow::Result<
 
 /// What a program says of itself. For `--help` some show a manual page, whose prose reads worse than what they print for
 /// `-h`.
-async fn ask_for_help(world: &dyn World, words: &[&str], deadline: Instant) -> anyhow::Result<Help> {
-    let manual = print_help(world, words, "--help", deadline).await?;
+async fn read_program_help(world: &dyn World, words: &[&str], deadline: Instant) -> anyhow::Result<Help> {
+    let manual = run_help_option(world, words, "--help", deadline).await?;
     if is_manual_page(&manual) {
-        let short = print_help(world, words, "-h", deadline).await.unwrap_or_default();
+        let short = run_help_option(world, words, "-h", deadline).await.unwrap_or_default();
         let help = parse_help(&short, words);
         let is_read = !help.options.is_empty() || !help.positionals.is_empty();
         if is_read && !is_manual_page(&short) {
@@ -162,7 +162,7 @@ async fn ask_for_help(world: &dyn World, words: &[&str], deadline: Instant) -> a
 }
 
 /// What a program prints for an option: without a shell, with nothing on its stdin, and not for long.
-async fn print_help(world: &dyn World, words: &[&str], option: &str, deadline: Instant) -> anyhow::Result<String> {
+async fn run_help_option(world: &dyn World, words: &[&str], option: &str, deadline: Instant) -> anyhow::Result<String> {
     let (program, arguments) = words.split_first().context("`--command` names no program")?;
     let mut command = ProgramCommand::new(*program, std::env::current_dir().context("there is no current folder")?);
     command.args = arguments.iter().copied().chain([option]).map(Into::into).collect();

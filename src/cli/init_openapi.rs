@@ -11,7 +11,7 @@ use url::Url;
 use super::client_setup::client_setup;
 use super::env_pair::environment;
 use super::init::{SCHEMA_PATH, eprint_existing, existing_files, server_name, wrote_line};
-use super::request::{load_with, new_world};
+use super::request::{load_in_environment, new_world};
 use super::{Exit, InitArgs, Output};
 use crate::diagnostic::{Report, render_text};
 use crate::files::{FileError, FileKind, Folder, OverwritePolicy, WritableFolder};
@@ -221,7 +221,7 @@ fn restore(folder: &WritableFolder, replaced: &[ReplacedFile]) {
 /// Loads what was written, and says what is wrong with it: nobody else would know that the import wrote it so.
 fn check_written(arguments: &InitArgs, output: &Output) -> anyhow::Result<bool> {
     let environment = environment(&[], None);
-    let built = load_with(&ManifestLocation::resolve(&arguments.dir)?, &environment, output);
+    let built = load_in_environment(&ManifestLocation::resolve(&arguments.dir)?, &environment, output);
     if !built.report.has_errors() {
         return Ok(true);
     }

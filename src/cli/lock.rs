@@ -15,7 +15,7 @@ pub(super) fn run(arguments: &LockArgs, output: &Output) -> anyhow::Result<Exit>
     if arguments.remote {
         return compare_with_remotes(&project);
     }
-    let lock = match project.complete(&PacksToResolve::New, &FileBuffers::default()) {
+    let lock = match project.resolve_lock(&PacksToResolve::New, &FileBuffers::default()) {
         Ok(lock) => lock,
         Err(error) => return Ok(print_failure(&error, output)),
     };
@@ -28,13 +28,13 @@ pub(super) fn run(arguments: &LockArgs, output: &Output) -> anyhow::Result<Exit>
 }
 
 fn check(project: &PackProject<'_>) -> anyhow::Result<Exit> {
-    let uses = project.uses(&project.lock, &FileBuffers::default())?;
-    let found = differences(&project.lock, &uses);
+    let lockable_packs = project.lockable_packs(&project.lock, &FileBuffers::default())?;
+    let found = differences(&project.lock, &lockable_packs);
     for line in &found {
         project.output.eprint(&format!("error: {line}\n"));
     }
     if found.is_empty() {
-        project.output.print(&format!("{LOCK_NAME} is up to date: {}\n", count_noun(uses.len(), "pack")))?;
+        project.output.print(&format!("{LOCK_NAME} is up to date: {}\n", count_noun(lockable_packs.len(), "pack")))?;
         return Ok(Exit::Success);
     }
     project.output.eprint("help: run `folio lock`\n");

@@ -9,12 +9,12 @@ use tokio::runtime::Handle;
 use super::Output;
 use super::dev_session::{DevSession, PublishedReload};
 use super::variable_commands::VariableCommands;
-use crate::catalog::{BuildOutcome, Catalog, ServingMode, build_after};
+use crate::catalog::{BuildOutcome, Catalog, ServingMode, rebuild};
 use crate::compile::LoadDependencies;
 use crate::diagnostic::{self, Diagnostic, Report};
 use crate::load::{EnvSource, ManifestLocation, ParsedFiles};
 use crate::reload::{LoadOutput, ReloadInfo, ReloadSource};
-use crate::server::LiveCatalog;
+use crate::server::SharedServer;
 
 /// What is loaded: a manifest, with variables of the environment and of commands.
 pub(super) struct ManifestOrigin {
@@ -26,8 +26,8 @@ pub(super) struct ManifestOrigin {
 /// Loads the manifest again, and replaces the served catalog.
 pub(super) struct ManifestReload {
     origin: ManifestOrigin,
-    usage: ServingMode,
-    live: LiveCatalog,
+    serving_mode: ServingMode,
+    live: SharedServer,
     output: Output,
     last_dependencies: LoadDependencies,
     /// The included files of the last load.
@@ -41,10 +41,15 @@ pub(super) struct ManifestReload {
 
 impl ManifestReload {
     /// Reloads what `live` serves.
-    pub(super) fn new(origin: ManifestOrigin, usage: ServingMode, live: LiveCatalog, output: Output) -> ManifestReload {
+    pub(super) fn new(
+        origin: ManifestOrigin,
+        serving_mode: ServingMode,
+        live: SharedServer,
+        output: Output,
+    ) -> ManifestReload {
         ManifestReload {
             origin,
-            usage,
+            serving_mode,
             live,
             output,
             last_dependencies: LoadDependencies::default(),
@@ -123,7 +128,7 @@ impl ReloadSource for ManifestReload {
         let earlier = std::mem::take(&mut self.parsed).filter(!requested);
         let ManifestOrigin { place, environment, commands } = &mut self.origin;
         let load = commands.reload(place, environment, requested, &earlier);
-        let mut built = build_after(Handle::current().block_on(load), &self.live.catalog());
+        let mut built = rebuild(Handle::current().block_on(load), &self.live.catalog());
         self.parsed = std::mem::take(&mut built.parsed).or(earlier);
         self.output.add_secrets(&built);
         let mut watch = built.dependencies.clone();
@@ -140,7 +145,7 @@ impl ReloadSource for ManifestReload {
         let fingerprint = load_fingerprint(&built.report, built.catalog.as_deref());
         let content_changed = self.last_fingerprint.replace(fingerprint) != Some(fingerprint);
         let should_log = content_changed || info.requested;
-        match built.accept(&self.usage) {
+        match built.accept(&self.serving_mode) {
             Ok(catalog) => {
                 let (changes, elapsed) = (self.live.replace(catalog.clone()), info.elapsed.as_millis());
                 if let Some(dev) = &self.dev {

@@ -23,7 +23,7 @@ const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// Adds an entry, if the manifest is as good with it.
 pub(super) fn run(arguments: NewArgs, output: &Output) -> anyhow::Result<Exit> {
-    let target = Target::find(&arguments.file)?;
+    let target = ManifestFile::find(&arguments.file)?;
     let before = target.build(&target.text);
     output.set_redactor(before.redactor.clone());
     let Some(catalog) = before.catalog.as_deref().filter(|_| !before.report.has_errors()) else {
@@ -49,7 +49,7 @@ pub(super) fn run(arguments: NewArgs, output: &Output) -> anyhow::Result<Exit> {
 }
 
 /// The file to which an entry is added.
-pub(super) struct Target {
+pub(super) struct ManifestFile {
     pub(super) path: PathBuf,
     /// The manifest that it belongs to, or that it is.
     place: ManifestLocation,
@@ -58,8 +58,8 @@ pub(super) struct Target {
     pub(super) byte_order_mark: &'static str,
 }
 
-impl Target {
-    pub(super) fn find(given: &Path) -> anyhow::Result<Target> {
+impl ManifestFile {
+    pub(super) fn find(given: &Path) -> anyhow::Result<ManifestFile> {
         let place = ManifestLocation::resolve(given)?;
         let path = match given.is_dir() {
             true => MANIFEST_NAMES.iter().map(|name| given.join(name)).find(|path| path.is_file()),
@@ -76,7 +76,7 @@ impl Target {
         // A manifest says its version; what a manifest includes does not.
         let is_manifest = text.lines().any(|line| line.starts_with("folio:"));
         let place = if given.is_dir() || is_manifest { place } else { ManifestLocation::from_file(given)? };
-        Ok(Target { path, place, text, byte_order_mark })
+        Ok(ManifestFile { path, place, text, byte_order_mark })
     }
 
     pub(super) fn display_path(&self) -> String {
@@ -113,7 +113,7 @@ impl Target {
         let after = self.build(&text);
         let is_served = after.catalog.as_deref().is_some_and(|catalog| is_added(draft, catalog, before));
         if let Some(error) = after.report.first_new(&before.report, Severity::Warning) {
-            eprint_entry(self, NewEntryError::NewError(error.message.clone()), draft, output);
+            eprint_entry(self, NewEntryError::CausesError(error.message.clone()), draft, output);
             return Ok(Exit::Failure);
         }
         if !is_served {
@@ -173,13 +173,13 @@ enum NewEntryError {
     /// The text leaves no place for it.
     Insert(InsertError),
     /// What the manifest would have wrong.
-    NewError(String),
+    CausesError(String),
     /// The manifest does not include the file.
     NotIncluded,
 }
 
 /// Says why nothing is written, and what to paste instead.
-fn eprint_entry(target: &Target, why: NewEntryError, draft: &EntryDraft, output: &Output) {
+fn eprint_entry(target: &ManifestFile, why: NewEntryError, draft: &EntryDraft, output: &Output) {
     let path = target.display_path();
     let why = match why {
         NewEntryError::Insert(InsertError::Exists) => {
@@ -187,7 +187,7 @@ fn eprint_entry(target: &Target, why: NewEntryError, draft: &EntryDraft, output:
             return output.eprint(&format!("error: the file has a {kind} `{name}` already\n"));
         }
         NewEntryError::Insert(why) => why.to_string(),
-        NewEntryError::NewError(message) => {
+        NewEntryError::CausesError(message) => {
             return output
                 .eprint(&format!("error: cannot add to `{path}`: the manifest would have errors: {message}\n"));
         }

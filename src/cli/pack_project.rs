@@ -91,7 +91,7 @@ impl<'o> PackProject<'o> {
     ///
     /// # Errors
     /// The manifest cannot be read.
-    pub(super) fn uses(&self, lock: &PackLock, buffers: &FileBuffers) -> anyhow::Result<Vec<LockablePack>> {
+    pub(super) fn lockable_packs(&self, lock: &PackLock, buffers: &FileBuffers) -> anyhow::Result<Vec<LockablePack>> {
         let loaded = self.load(lock, buffers.clone());
         let Some(served) = loaded.packs.first() else {
             self.output.eprint_report(&loaded.load_context.report);
@@ -101,20 +101,24 @@ impl<'o> PackProject<'o> {
             self.output.eprint_report(&loaded.load_context.report);
             bail!("the manifest has errors");
         }
-        Ok(loaded.uses)
+        Ok(loaded.lockable_packs)
     }
 
     /// The lock with all packs of the manifest, each of which is in the cache then.
     ///
     /// # Errors
     /// One cannot be fetched, or is not what the lock says.
-    pub(super) fn complete(&self, to_resolve: &PacksToResolve<'_>, buffers: &FileBuffers) -> anyhow::Result<PackLock> {
+    pub(super) fn resolve_lock(
+        &self,
+        to_resolve: &PacksToResolve<'_>,
+        buffers: &FileBuffers,
+    ) -> anyhow::Result<PackLock> {
         let (mut lock, mut done) = (self.lock.clone(), BTreeSet::new());
         loop {
-            let uses = self.uses(&lock, buffers)?;
-            let due: Vec<&LockablePack> = uses.iter().filter(|wanted| !done.contains(&wanted.key)).collect();
+            let lockable_packs = self.lockable_packs(&lock, buffers)?;
+            let due: Vec<&LockablePack> = lockable_packs.iter().filter(|wanted| !done.contains(&wanted.key)).collect();
             if due.is_empty() {
-                lock.packs.retain(|key, _| uses.iter().any(|wanted| wanted.key == *key));
+                lock.packs.retain(|key, _| lockable_packs.iter().any(|wanted| wanted.key == *key));
                 return Ok(lock);
             }
             for wanted in due {
@@ -142,7 +146,7 @@ impl<'o> PackProject<'o> {
             };
             ensure!(!matches!(to_resolve, PacksToResolve::Nothing), "{why}\nhelp: run `folio lock`");
             // Another release of an archive: what it was granted counts for the same files alone.
-            let granted = known.filter(|known| known.source.is_same_place(&wanted.source));
+            let granted = known.filter(|known| known.source.is_same_apart_from_sha256(&wanted.source));
             let granted = granted.and_then(|known| known.granted.clone());
             return Ok(LockedPack { granted, ..self.fetch(wanted, None)? });
         };
@@ -224,7 +228,7 @@ impl<'o> PackProject<'o> {
             }
             PackSource::Archive(source) => self.fetch_archive(wanted, source)?,
         };
-        self.warn_of(&wanted.key, &fetched);
+        self.warn_of_fetched_files(&wanted.key, &fetched);
         let digest = self.cache.store(&fetched.tree).context("cannot write the cache")?;
         let FetchedFiles { commit, tree, .. } = fetched;
         Ok(LockedPack { source: wanted.source.clone(), commit, digest, files: tree.len() as u64, granted: None })
@@ -245,7 +249,7 @@ impl<'o> PackProject<'o> {
         Ok(FetchedFiles { commit: None, tree: unpacked.tree, skipped: unpacked.skipped, what: "links" })
     }
 
-    fn warn_of(&self, key: &str, fetched: &FetchedFiles) {
+    fn warn_of_fetched_files(&self, key: &str, fetched: &FetchedFiles) {
         if !fetched.skipped.is_empty() {
             let names: Vec<_> = fetched.skipped.iter().take(MAX_SHOWN).map(|path| one_line(path)).collect();
             let more = if fetched.skipped.len() > MAX_SHOWN { ", …" } else { "" };
@@ -344,9 +348,9 @@ fn read_lock(path: &Path, output: &Output) -> anyhow::Result<(PackLock, Option<S
 }
 
 /// The differences between the lock and the manifest, whose packs these are.
-pub(super) fn differences(lock: &PackLock, uses: &[LockablePack]) -> Vec<String> {
-    let mut found: Vec<String> = uses.iter().filter_map(|wanted| difference(lock, wanted)).collect();
-    let state = |key: &str| uses.iter().find(|wanted| wanted.key == key).map(|wanted| wanted.state);
+pub(super) fn differences(lock: &PackLock, lockable_packs: &[LockablePack]) -> Vec<String> {
+    let mut found: Vec<String> = lockable_packs.iter().filter_map(|wanted| difference(lock, wanted)).collect();
+    let state = |key: &str| lockable_packs.iter().find(|wanted| wanted.key == key).map(|wanted| wanted.state);
     for key in lock.packs.keys().filter(|key| state(key).is_none()) {
         // Whether a pack has this one is known where it is in the cache.
         let outer = key.rsplit_once('/').and_then(|(outer, _)| state(outer));

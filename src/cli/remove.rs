@@ -1,6 +1,6 @@
 //! `folio remove`.
 
-use super::new::Target;
+use super::new::ManifestFile;
 use super::pack_project::{PackProject, is_within};
 use super::{Exit, Output, RemoveArgs};
 use crate::diagnostic::one_line;
@@ -10,7 +10,7 @@ use crate::yaml::remove_entry;
 /// Takes a pack out of a manifest and its lock, and keeps every other byte.
 pub(super) fn run(arguments: &RemoveArgs, output: &Output) -> anyhow::Result<Exit> {
     let project = PackProject::open(&arguments.file, output)?;
-    let target = Target::find(&arguments.file)?;
+    let target = ManifestFile::find(&arguments.file)?;
     let (key, display_path) = (arguments.key.as_str(), target.display_path());
     let text = match remove_entry(&target.text, "packs", key) {
         Ok(Some(text)) => text,

@@ -22,18 +22,18 @@ use super::{Exit, Output, RequestArgs};
 use crate::catalog::{BuildOutcome, Catalog, ServingMode, build};
 use crate::diagnostic::sanitize;
 use crate::load::{EnvSource, LoadedPacks, ManifestLocation, load};
-use crate::server::{LiveCatalog, ServeOptions};
+use crate::server::{ServeOptions, SharedServer};
 use crate::spec_version::SpecVersion;
 use crate::transport::in_process::{self, InProcessClient, InProcessError, ServerQuestion};
 use crate::world::{ActionReport, DryRunWorld, RealWorld, ReportingWorld, World};
 
 /// Loads and builds a manifest, and lets `output` remove its secrets.
 pub(super) fn load_and_build(place: &ManifestLocation, output: &Output) -> BuildOutcome {
-    load_with(place, &EnvSource::Process, output)
+    load_in_environment(place, &EnvSource::Process, output)
 }
 
 /// The same with the variables of `environment`.
-pub(super) fn load_with(place: &ManifestLocation, environment: &EnvSource, output: &Output) -> BuildOutcome {
+pub(super) fn load_in_environment(place: &ManifestLocation, environment: &EnvSource, output: &Output) -> BuildOutcome {
     build_loaded(load(place, environment), output)
 }
 
@@ -317,7 +317,7 @@ fn send_as(client: &InProcessClient<'_>, request: LiveRequest) -> anyhow::Result
     let options = ServeOptions { watching: false, declare_all_capabilities: true };
     let answer = runtime.block_on(async {
         fail_writes_beyond_limit();
-        let live = LiveCatalog::new(catalog, world, options);
+        let live = SharedServer::new(catalog, world, options);
         in_process::ask_as(client, &live, method, params).await
     });
     runtime.shutdown_timeout(std::time::Duration::from_millis(200));

@@ -23,7 +23,7 @@ use crate::catalog::{AcceptError, BuildOutcome, Catalog, HttpServingMode, HttpSe
 use crate::diagnostic::one_line;
 use crate::load::{ManifestLocation, WORKSPACE_VARIABLE};
 use crate::reload::{self, InitialLoad, WatchHandle};
-use crate::server::{LiveCatalog, ServeOptions};
+use crate::server::{ServeOptions, SharedServer};
 use crate::transport::http::{self, BoundServer, HttpOptions};
 use crate::transport::stdio;
 use crate::world::{RealWorld, forbid_ptrace};
@@ -73,8 +73,8 @@ async fn load_and_serve(
     // An author's session listens, whatever the manifest says.
     let default = dev.as_ref().map(|_| HttpSettings::default());
     let settings = built.catalog.as_deref().map(Catalog::http_settings).or(default.as_ref());
-    let usage = usage(arguments, settings).await?;
-    let accepted = built.accept(&usage);
+    let serving_mode = serving_mode(arguments, settings).await?;
+    let accepted = built.accept(&serving_mode);
     let mut reported = ReportedWarnings::default();
     let catalog = match (accepted, dev) {
         (Ok(catalog), Some(dev)) => dev.start(&built, Some(catalog))?,
@@ -91,13 +91,14 @@ async fn load_and_serve(
     warn_of_gaps(&built);
     let keys = super::state_keys::read_state_keys(arguments)?;
     let origin = ManifestOrigin { place, environment, commands };
-    let start = LoadedServer { origin, state_keys: keys, catalog, built, reported, usage, started_at: began, world };
+    let start =
+        LoadedServer { origin, state_keys: keys, catalog, built, reported, serving_mode, started_at: began, world };
     serve(invocation, start, stop).await?;
     Ok(Exit::Success)
 }
 
 /// How the manifest will be used, which does not matter if it has errors.
-async fn usage(arguments: &ServeArgs, listening: Option<&HttpSettings>) -> anyhow::Result<ServingMode> {
+async fn serving_mode(arguments: &ServeArgs, listening: Option<&HttpSettings>) -> anyhow::Result<ServingMode> {
     let (Some(flag), Some(listening)) = (&arguments.http, listening) else { return Ok(ServingMode::Local) };
     let address = http::resolve(&listen_address(flag.as_ref(), listening)).await?;
     Ok(ServingMode::Http(HttpServingMode { address, insecure: arguments.insecure, settings_at_start: None }))
@@ -111,7 +112,7 @@ struct LoadedServer {
     /// The outcome of the load, without its catalog.
     built: BuildOutcome,
     reported: ReportedWarnings,
-    usage: ServingMode,
+    serving_mode: ServingMode,
     started_at: SystemTime,
     /// The keys that encrypt pending calls.
     state_keys: Vec<Vec<u8>>,
@@ -140,7 +141,7 @@ async fn serve(invocation: &Invocation<'_>, server: LoadedServer, stop: Cancella
     let options = ServeOptions { watching: !arguments.no_watch, declare_all_capabilities: dev.is_some() };
     let live = live_catalog(arguments, &server, options);
     // The address is bound first, as this can fail.
-    let bound = match &server.usage {
+    let bound = match &server.serving_mode {
         ServingMode::Http(endpoint) => {
             Some(http::bind(http_options(arguments, endpoint, server.catalog.http_settings())).await?)
         }
@@ -174,15 +175,15 @@ async fn serve(invocation: &Invocation<'_>, server: LoadedServer, stop: Cancella
 }
 
 /// What connections see of the manifest.
-fn live_catalog(arguments: &ServeArgs, server: &LoadedServer, options: ServeOptions) -> LiveCatalog {
+fn live_catalog(arguments: &ServeArgs, server: &LoadedServer, options: ServeOptions) -> SharedServer {
     if server.state_keys.is_empty() && server.catalog.asks_client() {
         tracing::info!(target: "folio::serve", "pending questions are lost on exit; use `--state-key-file` to keep them");
     }
-    let live = LiveCatalog::new(server.catalog.clone(), server.world.clone(), options);
+    let live = SharedServer::new(server.catalog.clone(), server.world.clone(), options);
     if !server.state_keys.is_empty() {
         live.set_state_keys(&server.state_keys);
     }
-    if matches!(server.usage, ServingMode::Http(_)) {
+    if matches!(server.serving_mode, ServingMode::Http(_)) {
         live.confine_roots(workspace(arguments).as_deref());
     }
     live
@@ -198,7 +199,7 @@ fn eprint_addresses(bound: &BoundServer, mentions_ctrl_c: bool, output: &Output)
 }
 
 /// Says to a person who started the server by hand what it waits for.
-fn eprint_stdio_hint(live: &LiveCatalog, output: &Output) {
+fn eprint_stdio_hint(live: &SharedServer, output: &Output) {
     let catalog = live.catalog();
     let name = one_line(&catalog.server().name);
     output.eprint(&format!(
@@ -208,7 +209,7 @@ fn eprint_stdio_hint(live: &LiveCatalog, output: &Output) {
 
 /// Where reloaded catalogs and their reports go.
 struct ReloadDestination {
-    live: LiveCatalog,
+    live: SharedServer,
     output: Output,
     dev: Option<Arc<DevSession>>,
 }
@@ -220,9 +221,9 @@ fn start_watch(
     destination: ReloadDestination,
     stop: CancellationToken,
 ) -> WatchHandle {
-    let usage = reload_usage(arguments, &server);
+    let serving_mode = reload_serving_mode(arguments, &server);
     let watch = server.built.dependencies.clone();
-    let load = ManifestReload::new(server.origin, usage, destination.live, destination.output)
+    let load = ManifestReload::new(server.origin, serving_mode, destination.live, destination.output)
         .with_dev(destination.dev)
         .continue_from(server.built, server.reported);
     let first = InitialLoad { started_at: server.started_at, watch };
@@ -233,8 +234,8 @@ fn start_watch(
 }
 
 /// How reloaded catalogs will be used: some settings stay until the next start.
-fn reload_usage(arguments: &ServeArgs, server: &LoadedServer) -> ServingMode {
-    let ServingMode::Http(endpoint) = &server.usage else { return ServingMode::Local };
+fn reload_serving_mode(arguments: &ServeArgs, server: &LoadedServer) -> ServingMode {
+    let ServingMode::Http(endpoint) = &server.serving_mode else { return ServingMode::Local };
     let listening = server.catalog.http_settings();
     let flag = arguments.http.as_ref().is_some_and(Option::is_some);
     let started = SettingsAtStart {

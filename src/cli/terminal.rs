@@ -104,7 +104,7 @@ impl Terminal<'_> {
     }
 
     /// The result of `elicitation/create` with a page.
-    fn visit(&self, url: &str) -> anyhow::Result<Value> {
+    fn ask_to_open_url(&self, url: &str) -> anyhow::Result<Value> {
         self.print(&format!("  {}\n", one_line(url)));
         let typed = self.read_line("done there (yes|no): ", &|_| Vec::new(), false)?;
         let is_done = typed.is_some_and(|typed| ["y", "yes"].contains(&typed.to_lowercase().as_str()));
@@ -145,7 +145,7 @@ impl Terminal<'_> {
             }
             (_, None, Some(url)) => {
                 self.print(&format!("\n{message}\n"));
-                self.visit(url)
+                self.ask_to_open_url(url)
             }
             _ => bail!("cannot ask question `{}` here", question.key.unwrap_or_default()),
         }

@@ -69,7 +69,7 @@ fn run_manifest(arguments: &TestArgs, output: &Output) -> anyhow::Result<Exit> {
         return Ok(Exit::CannotRun);
     }
     let coverage = built.coverage.as_ref().map(|all| Mutex::new(Coverage::from_load(all, &built.report.sources)));
-    let wanted = WantedTests { is_wanted: &|_| true, output, coverage: coverage.as_ref() };
+    let wanted = TestSelection { is_selected: &|_| true, output, coverage: coverage.as_ref() };
     let Some(mut run) = run_tests(declared, &place, arguments, &wanted)? else {
         bail!("no test matches `{}`", arguments.filter.as_deref().unwrap_or_default());
     };
@@ -124,8 +124,8 @@ pub(super) struct TestRun {
 }
 
 /// Which of the chosen tests are run, and what is recorded of them.
-pub(super) struct WantedTests<'a> {
-    pub(super) is_wanted: &'a (dyn Fn(&PlannedTest) -> bool + 'a),
+pub(super) struct TestSelection<'a> {
+    pub(super) is_selected: &'a (dyn Fn(&PlannedTest) -> bool + 'a),
     pub(super) output: &'a Output,
     pub(super) coverage: Option<&'a Mutex<Coverage>>,
 }
@@ -157,7 +157,7 @@ pub(super) fn run_tests(
     mut loaded: LoadedPacks,
     place: &ManifestLocation,
     arguments: &TestArgs,
-    wanted: &WantedTests<'_>,
+    wanted: &TestSelection<'_>,
 ) -> anyhow::Result<Option<TestRun>> {
     let mut tests = plan_tests(&loaded);
     let obsolete = match arguments.filter {
@@ -171,7 +171,7 @@ pub(super) fn run_tests(
             return Ok(None);
         }
     }
-    tests.retain(wanted.is_wanted);
+    tests.retain(wanted.is_selected);
     let worlds = CliTestWorlds { place, buffers: FileBuffers::default(), output: wanted.output.clone() };
     let runner = TestRunner {
         worlds: &worlds,
@@ -190,10 +190,14 @@ pub(super) fn run_tests(
 }
 
 /// Runs tests with texts in the place of files, and nothing live.
-pub(super) fn run_again(place: &ManifestLocation, buffers: FileBuffers, wanted: &WantedTests<'_>) -> TestRun {
+pub(super) fn rerun_selected_tests(
+    place: &ManifestLocation,
+    buffers: FileBuffers,
+    wanted: &TestSelection<'_>,
+) -> TestRun {
     let mut loaded = load_buffers(place, &EnvSource::Test(TestEnvironment::default()), &buffers);
     let mut tests = plan_tests(&loaded);
-    tests.retain(wanted.is_wanted);
+    tests.retain(wanted.is_selected);
     let worlds = CliTestWorlds { place, buffers, output: wanted.output.clone() };
     let runner = TestRunner {
         worlds: &worlds,

@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 use serde_json::Value;
 
 use super::mock_text::{block_pair, flow_pair};
-use super::test::{TestRun, WantedTests, run_again};
+use super::test::{TestRun, TestSelection, rerun_selected_tests};
 use super::{Exit, Output};
 use crate::compile::FileBuffers;
 use crate::diagnostic::{FileId, one_line};
@@ -187,8 +187,8 @@ fn check_again(run: &TestRun, rerun: &Rerun<'_>, tests: &mut [RecordedTest<'_>])
         buffers.insert(fs::canonicalize(source.path())?, text.clone().into_bytes());
     }
     let is_open = |name: &str| tests.iter().any(|test| test.refusal.is_none() && test.calls.contains(&name));
-    let wanted = WantedTests { is_wanted: &|test| is_open(&test.name), output: rerun.output, coverage: None };
-    let again = run_again(rerun.place, buffers, &wanted);
+    let wanted = TestSelection { is_selected: &|test| is_open(&test.name), output: rerun.output, coverage: None };
+    let again = rerun_selected_tests(rerun.place, buffers, &wanted);
     for (planned, outcome) in again.results() {
         let failure = match &outcome.status {
             TestStatus::Passed => continue,

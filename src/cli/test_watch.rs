@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::manifest_reload::load_fingerprint;
 use super::request::build_loaded;
-use super::test::{WantedTests, run_tests};
+use super::test::{TestSelection, run_tests};
 use super::test_report::print_run;
 use super::{Exit, Output, TestArgs};
 use crate::catalog::BuildOutcome;
@@ -124,7 +124,7 @@ impl TestReload {
             return Ok(());
         }
         let wanted =
-            WantedTests { is_wanted: &|test| touched.contains(&test.name), output: &self.output, coverage: None };
+            TestSelection { is_selected: &|test| touched.contains(&test.name), output: &self.output, coverage: None };
         let run = run_tests(declared, &self.place, &self.arguments, &wanted)?;
         let Some(run) = run.filter(|run| !run.tests.is_empty()) else { return Ok(()) };
         for (test, outcome) in run.results() {

@@ -17,14 +17,15 @@ const MAX_OTHER_FILES: usize = 50;
 /// Shows what a pack would do, and lets it.
 pub(super) fn run(arguments: &TrustArgs, output: &Output) -> anyhow::Result<Exit> {
     let mut project = PackProject::open(&arguments.file, output)?;
-    let lock = match project.complete(&PacksToResolve::Nothing, &FileBuffers::default()) {
+    let lock = match project.resolve_lock(&PacksToResolve::Nothing, &FileBuffers::default()) {
         Ok(lock) => lock,
         Err(error) => return Ok(print_failure(&error, output)),
     };
-    let uses = project.uses(&lock, &FileBuffers::default())?;
+    let lockable_packs = project.lockable_packs(&lock, &FileBuffers::default())?;
     let key = arguments.key.as_str();
-    let (Some(wanted), Some(locked)) = (uses.iter().find(|wanted| wanted.key == key), lock.packs.get(key)) else {
-        output.eprint(&unknown_pack(key, &uses));
+    let (Some(wanted), Some(locked)) = (lockable_packs.iter().find(|wanted| wanted.key == key), lock.packs.get(key))
+    else {
+        output.eprint(&unknown_pack(key, &lockable_packs));
         return Ok(Exit::Failure);
     };
     if wanted.allow.is_empty() {
@@ -59,8 +60,8 @@ fn names(wanted: &LockablePack) -> String {
     wanted.allow.iter().map(|grant| grant.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-fn unknown_pack(key: &str, uses: &[LockablePack]) -> String {
-    let help = match nearest(key, uses.iter().map(|wanted| wanted.key.as_str())) {
+fn unknown_pack(key: &str, lockable_packs: &[LockablePack]) -> String {
+    let help = match nearest(key, lockable_packs.iter().map(|wanted| wanted.key.as_str())) {
         Some(near) => format!("did you mean `{near}`?"),
         None => "packs with a `path` alone are your own, and need no trust".to_owned(),
     };

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::{Context, bail};
 use similar::TextDiff;
 
-use super::new::Target;
+use super::new::ManifestFile;
 use super::pack_grant_uses::PackGrantUses;
 use super::pack_project::{PackProject, PacksToResolve, is_within, print_failure};
 use super::{Exit, Output, UpdateArgs};
@@ -29,17 +29,17 @@ pub(super) fn run(arguments: &UpdateArgs, output: &Output) -> anyhow::Result<Exi
         output.eprint(&format!("error: no pack `{}` in {LOCK_NAME}\nhelp: {help}\n", one_line(key)));
         return Ok(Exit::Failure);
     }
-    let target = Target::find(&arguments.file)?;
+    let target = ManifestFile::find(&arguments.file)?;
     let text = match with_new_archives(&project, &target, key) {
         Ok(text) => text,
         Err(error) => return Ok(print_failure(&error, output)),
     };
     let texts = target.buffers(&text)?;
-    let lock = match project.complete(&PacksToResolve::Updated(key), &texts) {
+    let lock = match project.resolve_lock(&PacksToResolve::Updated(key), &texts) {
         Ok(lock) => lock,
         Err(error) => return Ok(print_failure(&error, output)),
     };
-    let change = Change { project: &project, before: &project.lock, after: &lock, texts: &texts };
+    let change = LockUpdate { project: &project, before: &project.lock, after: &lock, texts: &texts };
     for key in change.keys() {
         output.print(&change.summary(&key))?;
         if arguments.diff {
@@ -66,10 +66,10 @@ pub(super) fn run(arguments: &UpdateArgs, output: &Output) -> anyhow::Result<Exi
 }
 
 /// The text of the manifest with the SHA-256 that its archives have now.
-fn with_new_archives(project: &PackProject<'_>, target: &Target, key: Option<&str>) -> anyhow::Result<String> {
-    let uses = project.uses(&project.lock, &FileBuffers::default())?;
+fn with_new_archives(project: &PackProject<'_>, target: &ManifestFile, key: Option<&str>) -> anyhow::Result<String> {
+    let lockable_packs = project.lockable_packs(&project.lock, &FileBuffers::default())?;
     let mut text = target.text.clone();
-    let chosen = uses.iter().filter(|wanted| key.is_none_or(|key| is_within(&wanted.key, key)));
+    let chosen = lockable_packs.iter().filter(|wanted| key.is_none_or(|key| is_within(&wanted.key, key)));
     for wanted in chosen {
         let (PackSource::Archive(source), Some(at)) = (&wanted.source, wanted.sha256_at) else { continue };
         let now =
@@ -90,7 +90,7 @@ fn with_new_archives(project: &PackProject<'_>, target: &Target, key: Option<&st
 }
 
 /// Two states of a lock.
-struct Change<'p> {
+struct LockUpdate<'p> {
     project: &'p PackProject<'p>,
     before: &'p PackLock,
     after: &'p PackLock,
@@ -98,7 +98,7 @@ struct Change<'p> {
     texts: &'p FileBuffers,
 }
 
-impl Change<'_> {
+impl LockUpdate<'_> {
     /// The packs that are there before or after, and not the same.
     fn keys(&self) -> BTreeSet<String> {
         let all = self.before.packs.keys().chain(self.after.packs.keys());
@@ -136,8 +136,8 @@ impl Change<'_> {
     /// The lock before, with the source of a pack as the manifest has it now: after a new `rev`, only what is new is new.
     fn lock_before(&self, key: &str) -> PackLock {
         let mut lock = self.before.clone();
-        let uses = self.project.uses(self.before, &FileBuffers::default()).unwrap_or_default();
-        let wanted = uses.into_iter().find(|wanted| wanted.key == key);
+        let lockable_packs = self.project.lockable_packs(self.before, &FileBuffers::default()).unwrap_or_default();
+        let wanted = lockable_packs.into_iter().find(|wanted| wanted.key == key);
         if let (Some(pack), Some(wanted)) = (lock.packs.get_mut(key), wanted) {
             pack.source = wanted.source;
         }

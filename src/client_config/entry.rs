@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::host::{Host, HostLayout, Slot, VariableSyntax};
-use super::jsonc::{inline, nested};
+use super::host::{EntryValue, Host, HostLayout, VariableSyntax};
+use super::jsonc::{inline, wrap_in_sections};
 
 /// How a host reaches the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,20 +31,20 @@ pub struct ServerEntry {
     /// Variables with their values.
     pub values: Vec<(String, String)>,
     /// Variables that the host takes from its own environment.
-    pub passed_on: Vec<String>,
+    pub forwarded_variables: Vec<String>,
 }
 
 impl ServerEntry {
     /// A server without variables.
     pub fn new(name: &str, launch: Launch) -> ServerEntry {
         let (name, description) = (name.to_owned(), String::new());
-        ServerEntry { name, description, launch, values: Vec::new(), passed_on: Vec::new() }
+        ServerEntry { name, description, launch, values: Vec::new(), forwarded_variables: Vec::new() }
     }
 
     /// The entry as a file of JSON on one line, for a host that has one.
-    pub fn on_one_line(&self, host: &Host) -> Option<String> {
+    pub fn to_inline_config(&self, host: &Host) -> Option<String> {
         let entry = self.render(host, &host.layout)?;
-        Some(inline(&nested(host.layout.section, &self.name, &entry)))
+        Some(inline(&wrap_in_sections(host.layout.section, &self.name, &entry)))
     }
 
     /// The value of the entry; `None` for a host that cannot reach a server so.
@@ -57,34 +57,37 @@ impl ServerEntry {
         Some(Value::Object(pairs.collect()))
     }
 
-    fn fill(&self, slot: &Slot, host: &Host) -> Option<Value> {
+    fn fill(&self, slot: &EntryValue, host: &Host) -> Option<Value> {
         let (program, arguments, url) = match &self.launch {
             Launch::Program { program, manifest } => (program.as_str(), json!(["serve", manifest]), ""),
             Launch::Url(url) => ("", json!([]), url.as_str()),
         };
         Some(match slot {
-            Slot::Text(text) => json!(text),
-            Slot::Number(number) => json!(number),
-            Slot::True => json!(true),
-            Slot::AllTools => json!(["*"]),
-            Slot::Name => json!(self.name),
-            Slot::Description => json!(self.description),
-            Slot::Program => json!(program),
-            Slot::Arguments => arguments,
-            Slot::Words => {
+            EntryValue::Text(text) => json!(text),
+            EntryValue::Number(number) => json!(number),
+            EntryValue::True => json!(true),
+            EntryValue::AllTools => json!(["*"]),
+            EntryValue::Name => json!(self.name),
+            EntryValue::Description => json!(self.description),
+            EntryValue::Program => json!(program),
+            EntryValue::Arguments => arguments,
+            EntryValue::CommandLine => {
                 [json!(program)].into_iter().chain(arguments.as_array().cloned().into_iter().flatten()).collect()
             }
-            Slot::Url => json!(url),
-            Slot::Variables => return self.variables(host.variables),
-            Slot::VariableNames => return Some(json!(self.passed_on)).filter(|_| !self.passed_on.is_empty()),
+            EntryValue::Url => json!(url),
+            EntryValue::Variables => return self.variables(host.variables),
+            EntryValue::VariableNames => {
+                return Some(json!(self.forwarded_variables)).filter(|_| !self.forwarded_variables.is_empty());
+            }
         })
     }
 
     /// The map of variables, unless it is empty.
     fn variables(&self, syntax: VariableSyntax) -> Option<Value> {
         let values = self.values.iter().map(|(name, value)| (name.clone(), json!(value)));
-        let passed_on = self.passed_on.iter().filter_map(|name| Some((name.clone(), json!(syntax.reference(name)?))));
-        let map: Map<String, Value> = values.chain(passed_on).collect();
+        let forwarded_variables =
+            self.forwarded_variables.iter().filter_map(|name| Some((name.clone(), json!(syntax.reference(name)?))));
+        let map: Map<String, Value> = values.chain(forwarded_variables).collect();
         (!map.is_empty()).then_some(Value::Object(map))
     }
 }
@@ -93,7 +96,7 @@ impl HostLayout {
     /// How an entry reaches its server, as far as it is one of folio.
     pub fn launch_of(&self, entry: &Value) -> Option<Launch> {
         self.program_of(entry).or_else(|| {
-            let (key, _) = self.http?.iter().find(|(_, slot)| matches!(slot, Slot::Url))?;
+            let (key, _) = self.http?.iter().find(|(_, slot)| matches!(slot, EntryValue::Url))?;
             Some(Launch::Url(entry.get(key)?.as_str()?.to_owned()))
         })
     }
@@ -102,8 +105,8 @@ impl HostLayout {
         let mut words: Vec<&str> = Vec::new();
         for (key, slot) in self.stdio {
             match slot {
-                Slot::Program => words.push(entry.get(key)?.as_str()?),
-                Slot::Arguments | Slot::Words => {
+                EntryValue::Program => words.push(entry.get(key)?.as_str()?),
+                EntryValue::Arguments | EntryValue::CommandLine => {
                     words.extend(entry.get(key)?.as_array()?.iter().filter_map(Value::as_str));
                 }
                 _ => {}
@@ -119,7 +122,7 @@ impl HostLayout {
 
     /// The key of the map of variables.
     pub fn variables_key(&self) -> Option<&'static str> {
-        self.stdio.iter().find(|(_, slot)| matches!(slot, Slot::Variables)).map(|(key, _)| *key)
+        self.stdio.iter().find(|(_, slot)| matches!(slot, EntryValue::Variables)).map(|(key, _)| *key)
     }
 
     /// An entry with what a server has and it has not: its other keys, its arguments and its variables stay, and a value
@@ -163,6 +166,6 @@ impl HostLayout {
     }
 
     fn is_names(&self, key: &str) -> bool {
-        self.stdio.iter().any(|(known, slot)| *known == key && matches!(slot, Slot::VariableNames))
+        self.stdio.iter().any(|(known, slot)| *known == key && matches!(slot, EntryValue::VariableNames))
     }
 }

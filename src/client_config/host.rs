@@ -9,7 +9,7 @@
 //! `mcp.servers`, and opencode 2 reads `mcp` too, so that is what a new file gets.
 
 use super::format::ConfigFormat;
-use super::place::{BaseFolder, ConfigPlace};
+use super::place::{BaseFolder, ConfigLocation};
 use super::project::ProjectPaths;
 use crate::catalog::KnownClient;
 
@@ -27,9 +27,9 @@ pub struct Host {
     /// How its files are written.
     pub format: ConfigFormat,
     /// The file of a user.
-    pub user: Option<ConfigPlace>,
+    pub user: Option<ConfigLocation>,
     /// The file of a project.
-    pub project: Option<ConfigPlace>,
+    pub project: Option<ConfigLocation>,
     /// How entries stand in it.
     pub layout: HostLayout,
     /// How they do in a later version, in a file that has its section.
@@ -39,7 +39,7 @@ pub struct Host {
     /// How an entry refers to a variable.
     pub variables: VariableSyntax,
     /// Whether names of servers may have `_`.
-    pub takes_underscore: bool,
+    pub allows_underscore: bool,
     /// What to do so that it sees a new server.
     pub reload: &'static str,
 }
@@ -61,14 +61,14 @@ pub struct HostLayout {
     /// The maps around the entries, from the top.
     pub section: &'static [&'static str],
     /// The keys of a server that is started.
-    pub stdio: &'static [(&'static str, Slot)],
+    pub stdio: &'static [(&'static str, EntryValue)],
     /// The keys of a server with a URL, where the file takes one.
-    pub http: Option<&'static [(&'static str, Slot)]>,
+    pub http: Option<&'static [(&'static str, EntryValue)]>,
 }
 
 /// The value of a key.
 #[derive(Debug)]
-pub enum Slot {
+pub enum EntryValue {
     /// This text.
     Text(&'static str),
     /// This number.
@@ -86,7 +86,7 @@ pub enum Slot {
     /// Its arguments.
     Arguments,
     /// Both in one list.
-    Words,
+    CommandLine,
     /// The map of variables; no key if there is none.
     Variables,
     /// The names of the variables that the host passes on; no key if there is none.
@@ -108,7 +108,7 @@ pub enum VariableSyntax {
 
 /// Whose servers a file has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum ConfigScope {
     /// Those of a user, everywhere.
     User,
     /// Those of the folder in which a host is started.
@@ -142,15 +142,15 @@ impl Host {
     }
 
     /// The scope without a choice: that of the user, where there is one.
-    pub fn default_scope(&self) -> Scope {
-        if self.user.is_some() { Scope::User } else { Scope::Project }
+    pub fn default_scope(&self) -> ConfigScope {
+        if self.user.is_some() { ConfigScope::User } else { ConfigScope::Project }
     }
 
     /// The file of a scope.
-    pub fn place(&self, scope: Scope) -> Option<&ConfigPlace> {
+    pub fn place(&self, scope: ConfigScope) -> Option<&ConfigLocation> {
         match scope {
-            Scope::User => self.user.as_ref(),
-            Scope::Project => self.project.as_ref(),
+            ConfigScope::User => self.user.as_ref(),
+            ConfigScope::Project => self.project.as_ref(),
         }
     }
 
@@ -165,32 +165,37 @@ impl Host {
     }
 
     /// The name of a server as this host takes it: its command line must not read it as an option.
-    pub fn fit_name(&self, name: &str) -> String {
+    pub fn sanitize_name(&self, name: &str) -> String {
         let fit = |c: char| if self.takes(c) { c } else { '-' };
         let fit: String = name.chars().map(fit).collect();
-        let fit: String = fit.trim_start_matches('-').chars().take(MAX_NAME).collect();
+        let fit: String = fit.trim_start_matches('-').chars().take(MAX_NAME_CHARS).collect();
         if fit.is_empty() { "server".to_owned() } else { fit }
     }
 
     /// Whether it takes a name as it is.
     pub fn takes_name(&self, name: &str) -> bool {
-        (1..=MAX_NAME).contains(&name.len()) && !name.starts_with('-') && name.chars().all(|c| self.takes(c))
+        (1..=MAX_NAME_CHARS).contains(&name.len()) && !name.starts_with('-') && name.chars().all(|c| self.takes(c))
     }
 
     fn takes(&self, c: char) -> bool {
-        c.is_ascii_alphanumeric() || c == '-' || c == '_' && self.takes_underscore
+        c.is_ascii_alphanumeric() || c == '-' || c == '_' && self.allows_underscore
     }
 }
 
 /// How long the name of a server may be.
-const MAX_NAME: usize = 64;
+const MAX_NAME_CHARS: usize = 64;
 
 /// The keys that most hosts share.
-const COMMAND: &[(&str, Slot)] = &[("command", Slot::Program), ("args", Slot::Arguments), ("env", Slot::Variables)];
-const TYPED_COMMAND: &[(&str, Slot)] =
-    &[("type", Slot::Text("stdio")), ("command", Slot::Program), ("args", Slot::Arguments), ("env", Slot::Variables)];
-const TYPED_URL: &[(&str, Slot)] = &[("type", Slot::Text("http")), ("url", Slot::Url)];
-const URL: &[(&str, Slot)] = &[("url", Slot::Url)];
+const COMMAND: &[(&str, EntryValue)] =
+    &[("command", EntryValue::Program), ("args", EntryValue::Arguments), ("env", EntryValue::Variables)];
+const TYPED_COMMAND: &[(&str, EntryValue)] = &[
+    ("type", EntryValue::Text("stdio")),
+    ("command", EntryValue::Program),
+    ("args", EntryValue::Arguments),
+    ("env", EntryValue::Variables),
+];
+const TYPED_URL: &[(&str, EntryValue)] = &[("type", EntryValue::Text("http")), ("url", EntryValue::Url)];
+const URL: &[(&str, EntryValue)] = &[("url", EntryValue::Url)];
 const MCP_SERVERS: &[&str] = &["mcpServers"];
 
 use BaseFolder::{Application, Config, Home, Project};
@@ -204,13 +209,13 @@ pub static HOSTS: &[Host] = &[
         client: Some(KnownClient::ClaudeCode),
         not_shown: NotShown::Nothing,
         format: ConfigFormat::Json,
-        user: Some(ConfigPlace::new(Home, "", &[".claude.json"]).or_in("CLAUDE_CONFIG_DIR")),
-        project: Some(ConfigPlace::new(Project, "", &[".mcp.json"])),
+        user: Some(ConfigLocation::new(Home, "", &[".claude.json"]).or_below_variable("CLAUDE_CONFIG_DIR")),
+        project: Some(ConfigLocation::new(Project, "", &[".mcp.json"])),
         layout: HostLayout { section: MCP_SERVERS, stdio: TYPED_COMMAND, http: Some(TYPED_URL) },
         later_layout: None,
         project_paths: Relative,
         variables: VariableSyntax::Between("${", "}"),
-        takes_underscore: true,
+        allows_underscore: true,
         reload: "start a new session; `/mcp` shows the server, and asks before it starts that of a project",
     },
     Host {
@@ -219,13 +224,13 @@ pub static HOSTS: &[Host] = &[
         client: Some(KnownClient::ClaudeDesktop),
         not_shown: NotShown::Nothing,
         format: ConfigFormat::Json,
-        user: Some(ConfigPlace::new(Application, "Claude", &["claude_desktop_config.json"])),
+        user: Some(ConfigLocation::new(Application, "Claude", &["claude_desktop_config.json"])),
         project: None,
         layout: HostLayout { section: MCP_SERVERS, stdio: COMMAND, http: None },
         later_layout: None,
         project_paths: Absolute,
         variables: VariableSyntax::None,
-        takes_underscore: true,
+        allows_underscore: true,
         reload: "quit Claude Desktop, not only its window, and start it again",
     },
     Host {
@@ -234,13 +239,13 @@ pub static HOSTS: &[Host] = &[
         client: Some(KnownClient::Cursor),
         not_shown: NotShown::Nothing,
         format: ConfigFormat::Json,
-        user: Some(ConfigPlace::new(Home, ".cursor", &["mcp.json"])),
-        project: Some(ConfigPlace::new(Project, ".cursor", &["mcp.json"])),
+        user: Some(ConfigLocation::new(Home, ".cursor", &["mcp.json"])),
+        project: Some(ConfigLocation::new(Project, ".cursor", &["mcp.json"])),
         layout: HostLayout { section: MCP_SERVERS, stdio: COMMAND, http: Some(URL) },
         later_layout: None,
         project_paths: Below("${workspaceFolder}"),
         variables: VariableSyntax::Between("${env:", "}"),
-        takes_underscore: true,
+        allows_underscore: true,
         reload: "turn the server on in the settings of Cursor, under MCP",
     },
     Host {
@@ -249,13 +254,13 @@ pub static HOSTS: &[Host] = &[
         client: Some(KnownClient::VsCode),
         not_shown: NotShown::Nothing,
         format: ConfigFormat::Json,
-        user: Some(ConfigPlace::new(Application, "Code/User", &["mcp.json"])),
-        project: Some(ConfigPlace::new(Project, ".vscode", &["mcp.json"])),
+        user: Some(ConfigLocation::new(Application, "Code/User", &["mcp.json"])),
+        project: Some(ConfigLocation::new(Project, ".vscode", &["mcp.json"])),
         layout: HostLayout { section: &["servers"], stdio: TYPED_COMMAND, http: Some(TYPED_URL) },
         later_layout: None,
         project_paths: Below("${workspaceFolder}"),
         variables: VariableSyntax::Between("${env:", "}"),
-        takes_underscore: true,
+        allows_underscore: true,
         reload: "VS Code sees the file at once: start the server with `MCP: List Servers`",
     },
     Host {
@@ -264,13 +269,13 @@ pub static HOSTS: &[Host] = &[
         client: None,
         not_shown: NotShown::Resources,
         format: ConfigFormat::Json,
-        user: Some(ConfigPlace::new(Config, "zed", &["settings.json"])),
-        project: Some(ConfigPlace::new(Project, ".zed", &["settings.json"])),
+        user: Some(ConfigLocation::new(Config, "zed", &["settings.json"])),
+        project: Some(ConfigLocation::new(Project, ".zed", &["settings.json"])),
         layout: HostLayout { section: &["context_servers"], stdio: COMMAND, http: Some(URL) },
         later_layout: None,
         project_paths: Relative,
         variables: VariableSyntax::None,
-        takes_underscore: true,
+        allows_underscore: true,
         reload: "Zed sees the file at once: the settings of its agent show the server",
     },
     Host {
@@ -279,13 +284,13 @@ pub static HOSTS: &[Host] = &[
         client: None,
         not_shown: NotShown::Nothing,
         format: ConfigFormat::Yaml,
-        user: Some(ConfigPlace::new(Config, "goose", &["config.yaml"])),
+        user: Some(ConfigLocation::new(Config, "goose", &["config.yaml"])),
         project: None,
         layout: HostLayout { section: &["extensions"], stdio: GOOSE_COMMAND, http: Some(GOOSE_URL) },
         later_layout: None,
         project_paths: Absolute,
         variables: VariableSyntax::Names,
-        takes_underscore: true,
+        allows_underscore: true,
         reload: "start a new session",
     },
     Host {
@@ -294,13 +299,13 @@ pub static HOSTS: &[Host] = &[
         client: Some(KnownClient::Gemini),
         not_shown: NotShown::Nothing,
         format: ConfigFormat::Json,
-        user: Some(ConfigPlace::new(Home, ".gemini", &["settings.json"])),
-        project: Some(ConfigPlace::new(Project, ".gemini", &["settings.json"])),
-        layout: HostLayout { section: MCP_SERVERS, stdio: COMMAND, http: Some(&[("httpUrl", Slot::Url)]) },
+        user: Some(ConfigLocation::new(Home, ".gemini", &["settings.json"])),
+        project: Some(ConfigLocation::new(Project, ".gemini", &["settings.json"])),
+        layout: HostLayout { section: MCP_SERVERS, stdio: COMMAND, http: Some(&[("httpUrl", EntryValue::Url)]) },
         later_layout: None,
         project_paths: Relative,
         variables: VariableSyntax::Between("${", "}"),
-        takes_underscore: false,
+        allows_underscore: false,
         reload: "start Gemini CLI again; `/mcp` shows the server",
     },
     Host {
@@ -309,13 +314,13 @@ pub static HOSTS: &[Host] = &[
         client: Some(KnownClient::Codex),
         not_shown: NotShown::Nothing,
         format: ConfigFormat::Toml,
-        user: Some(ConfigPlace::new(Home, ".codex", &["config.toml"]).or_in("CODEX_HOME")),
-        project: Some(ConfigPlace::new(Project, ".codex", &["config.toml"])),
+        user: Some(ConfigLocation::new(Home, ".codex", &["config.toml"]).or_below_variable("CODEX_HOME")),
+        project: Some(ConfigLocation::new(Project, ".codex", &["config.toml"])),
         layout: HostLayout { section: &["mcp_servers"], stdio: CODEX_COMMAND, http: Some(URL) },
         later_layout: None,
         project_paths: Relative,
         variables: VariableSyntax::Names,
-        takes_underscore: true,
+        allows_underscore: true,
         reload: "start Codex again; it reads the file of a project that is trusted",
     },
     Host {
@@ -324,13 +329,13 @@ pub static HOSTS: &[Host] = &[
         client: Some(KnownClient::CopilotCli),
         not_shown: NotShown::Nothing,
         format: ConfigFormat::Json,
-        user: Some(ConfigPlace::new(Home, ".copilot", &["mcp-config.json"]).or_in("COPILOT_HOME")),
-        project: Some(ConfigPlace::new(Project, ".github", &["mcp.json"])),
+        user: Some(ConfigLocation::new(Home, ".copilot", &["mcp-config.json"]).or_below_variable("COPILOT_HOME")),
+        project: Some(ConfigLocation::new(Project, ".github", &["mcp.json"])),
         layout: HostLayout { section: MCP_SERVERS, stdio: COPILOT_COMMAND, http: Some(COPILOT_URL) },
         later_layout: None,
         project_paths: Relative,
         variables: VariableSyntax::Between("${", "}"),
-        takes_underscore: true,
+        allows_underscore: true,
         reload: "start Copilot CLI again; `/mcp show` shows the server",
     },
     Host {
@@ -339,8 +344,8 @@ pub static HOSTS: &[Host] = &[
         client: None,
         not_shown: NotShown::Nothing,
         format: ConfigFormat::Json,
-        user: Some(ConfigPlace::new(Config, "opencode", &["opencode.json", "opencode.jsonc"])),
-        project: Some(ConfigPlace::new(Project, "", &["opencode.json", "opencode.jsonc"])),
+        user: Some(ConfigLocation::new(Config, "opencode", &["opencode.json", "opencode.jsonc"])),
+        project: Some(ConfigLocation::new(Project, "", &["opencode.json", "opencode.jsonc"])),
         layout: HostLayout { section: &["mcp"], stdio: OPENCODE_1_COMMAND, http: Some(OPENCODE_1_URL) },
         later_layout: Some(HostLayout {
             section: &["mcp", "servers"],
@@ -349,7 +354,7 @@ pub static HOSTS: &[Host] = &[
         }),
         project_paths: Relative,
         variables: VariableSyntax::Between("{env:", "}"),
-        takes_underscore: true,
+        allows_underscore: true,
         reload: "start opencode again",
     },
     Host {
@@ -358,13 +363,13 @@ pub static HOSTS: &[Host] = &[
         client: None,
         not_shown: NotShown::AllButTools,
         format: ConfigFormat::Json,
-        user: Some(ConfigPlace::new(Home, ".codeium/windsurf", &["mcp_config.json"])),
+        user: Some(ConfigLocation::new(Home, ".codeium/windsurf", &["mcp_config.json"])),
         project: None,
-        layout: HostLayout { section: MCP_SERVERS, stdio: COMMAND, http: Some(&[("serverUrl", Slot::Url)]) },
+        layout: HostLayout { section: MCP_SERVERS, stdio: COMMAND, http: Some(&[("serverUrl", EntryValue::Url)]) },
         later_layout: None,
         project_paths: Absolute,
         variables: VariableSyntax::Between("${env:", "}"),
-        takes_underscore: true,
+        allows_underscore: true,
         reload: "press the button that refreshes the servers of Cascade",
     },
     Host {
@@ -374,57 +379,62 @@ pub static HOSTS: &[Host] = &[
         not_shown: NotShown::Nothing,
         format: ConfigFormat::Yaml,
         user: None,
-        project: Some(ConfigPlace::new(Project, "", &["librechat.yaml"])),
+        project: Some(ConfigLocation::new(Project, "", &["librechat.yaml"])),
         layout: HostLayout { section: MCP_SERVERS, stdio: TYPED_COMMAND, http: Some(LIBRECHAT_URL) },
         later_layout: None,
         project_paths: Absolute,
         variables: VariableSyntax::Between("${", "}"),
-        takes_underscore: true,
+        allows_underscore: true,
         reload: "start LibreChat again; in a container, mount the program and the manifest under the same paths",
     },
 ];
 
-const GOOSE_COMMAND: &[(&str, Slot)] = &[
-    ("type", Slot::Text("stdio")),
-    ("name", Slot::Name),
-    ("description", Slot::Description),
-    ("cmd", Slot::Program),
-    ("args", Slot::Arguments),
-    ("envs", Slot::Variables),
-    ("env_keys", Slot::VariableNames),
-    ("timeout", Slot::Number(300)),
-    ("enabled", Slot::True),
+const GOOSE_COMMAND: &[(&str, EntryValue)] = &[
+    ("type", EntryValue::Text("stdio")),
+    ("name", EntryValue::Name),
+    ("description", EntryValue::Description),
+    ("cmd", EntryValue::Program),
+    ("args", EntryValue::Arguments),
+    ("envs", EntryValue::Variables),
+    ("env_keys", EntryValue::VariableNames),
+    ("timeout", EntryValue::Number(300)),
+    ("enabled", EntryValue::True),
 ];
-const GOOSE_URL: &[(&str, Slot)] = &[
-    ("type", Slot::Text("streamable_http")),
-    ("name", Slot::Name),
-    ("description", Slot::Description),
-    ("uri", Slot::Url),
-    ("timeout", Slot::Number(300)),
-    ("enabled", Slot::True),
+const GOOSE_URL: &[(&str, EntryValue)] = &[
+    ("type", EntryValue::Text("streamable_http")),
+    ("name", EntryValue::Name),
+    ("description", EntryValue::Description),
+    ("uri", EntryValue::Url),
+    ("timeout", EntryValue::Number(300)),
+    ("enabled", EntryValue::True),
 ];
-const CODEX_COMMAND: &[(&str, Slot)] = &[
-    ("command", Slot::Program),
-    ("args", Slot::Arguments),
-    ("env_vars", Slot::VariableNames),
-    ("env", Slot::Variables),
+const CODEX_COMMAND: &[(&str, EntryValue)] = &[
+    ("command", EntryValue::Program),
+    ("args", EntryValue::Arguments),
+    ("env_vars", EntryValue::VariableNames),
+    ("env", EntryValue::Variables),
 ];
-const COPILOT_COMMAND: &[(&str, Slot)] = &[
-    ("type", Slot::Text("local")),
-    ("command", Slot::Program),
-    ("args", Slot::Arguments),
-    ("env", Slot::Variables),
-    ("tools", Slot::AllTools),
+const COPILOT_COMMAND: &[(&str, EntryValue)] = &[
+    ("type", EntryValue::Text("local")),
+    ("command", EntryValue::Program),
+    ("args", EntryValue::Arguments),
+    ("env", EntryValue::Variables),
+    ("tools", EntryValue::AllTools),
 ];
-const COPILOT_URL: &[(&str, Slot)] = &[("type", Slot::Text("http")), ("url", Slot::Url), ("tools", Slot::AllTools)];
-const OPENCODE_COMMAND: &[(&str, Slot)] =
-    &[("type", Slot::Text("local")), ("command", Slot::Words), ("environment", Slot::Variables)];
-const OPENCODE_URL: &[(&str, Slot)] = &[("type", Slot::Text("remote")), ("url", Slot::Url)];
-const OPENCODE_1_COMMAND: &[(&str, Slot)] = &[
-    ("type", Slot::Text("local")),
-    ("command", Slot::Words),
-    ("enabled", Slot::True),
-    ("environment", Slot::Variables),
+const COPILOT_URL: &[(&str, EntryValue)] =
+    &[("type", EntryValue::Text("http")), ("url", EntryValue::Url), ("tools", EntryValue::AllTools)];
+const OPENCODE_COMMAND: &[(&str, EntryValue)] = &[
+    ("type", EntryValue::Text("local")),
+    ("command", EntryValue::CommandLine),
+    ("environment", EntryValue::Variables),
 ];
-const OPENCODE_1_URL: &[(&str, Slot)] = &[("type", Slot::Text("remote")), ("url", Slot::Url), ("enabled", Slot::True)];
-const LIBRECHAT_URL: &[(&str, Slot)] = &[("type", Slot::Text("streamable-http")), ("url", Slot::Url)];
+const OPENCODE_URL: &[(&str, EntryValue)] = &[("type", EntryValue::Text("remote")), ("url", EntryValue::Url)];
+const OPENCODE_1_COMMAND: &[(&str, EntryValue)] = &[
+    ("type", EntryValue::Text("local")),
+    ("command", EntryValue::CommandLine),
+    ("enabled", EntryValue::True),
+    ("environment", EntryValue::Variables),
+];
+const OPENCODE_1_URL: &[(&str, EntryValue)] =
+    &[("type", EntryValue::Text("remote")), ("url", EntryValue::Url), ("enabled", EntryValue::True)];
+const LIBRECHAT_URL: &[(&str, EntryValue)] = &[("type", EntryValue::Text("streamable-http")), ("url", EntryValue::Url)];

@@ -51,12 +51,12 @@ impl ConfigSyntax for Jsonc {
     fn insert(&self, text: &str, path: EntryPath<'_>, value: &Value) -> Result<String, ConfigError> {
         let style = Style::detect(text);
         match parse(text)? {
-            None => Ok(style.new_file(text, &nested(path.section, path.name, value))),
+            None => Ok(style.new_file(text, &wrap_in_sections(path.section, path.name, value))),
             Some(Node::Object(root)) => {
                 let place = Place::find(text, &root, path.section)?;
                 let (key, rest) =
                     place.missing.split_first().map_or((path.name, None), |(key, rest)| (*key, Some(rest)));
-                let inner = rest.map(|rest| nested(rest, path.name, value));
+                let inner = rest.map(|rest| wrap_in_sections(rest, path.name, value));
                 Ok(place.insert(text, &style, key, inner.as_ref().unwrap_or(value)))
             }
             Some(other) => Err(ConfigError::new("it is not an object", Some(other.range().start))),
@@ -134,7 +134,7 @@ fn json_of(node: &Node<'_>) -> Value {
 }
 
 /// A value with maps around it.
-pub(super) fn nested(section: &[&str], name: &str, value: &Value) -> Value {
+pub(super) fn wrap_in_sections(section: &[&str], name: &str, value: &Value) -> Value {
     let wrap = |inner: Value, key: &str| Value::Object(Map::from_iter([(key.to_owned(), inner)]));
     section.iter().rev().fold(wrap(value.clone(), name), |inner, key| wrap(inner, key))
 }

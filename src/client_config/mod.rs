@@ -18,6 +18,6 @@ mod tests;
 
 pub use entry::{Launch, ServerEntry};
 pub use format::{ConfigError, ConfigFormat, ConfigSection, NamedEntry};
-pub use host::{HOSTS, Host, HostLayout, NotShown, Scope, VariableSyntax};
-pub use place::{ConfigPlace, Platform};
+pub use host::{ConfigScope, HOSTS, Host, HostLayout, NotShown, VariableSyntax};
+pub use place::{ConfigLocation, Platform};
 pub use project::ProjectPaths;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Where a file is.
 #[derive(Debug)]
-pub struct ConfigPlace {
+pub struct ConfigLocation {
     /// A variable that names the folder.
     pub variable: Option<&'static str>,
     base: BaseFolder,
@@ -50,13 +50,13 @@ impl Platform {
     };
 }
 
-impl ConfigPlace {
-    pub(super) const fn new(base: BaseFolder, folder: &'static str, files: &'static [&'static str]) -> ConfigPlace {
-        ConfigPlace { variable: None, base, folder, files }
+impl ConfigLocation {
+    pub(super) const fn new(base: BaseFolder, folder: &'static str, files: &'static [&'static str]) -> ConfigLocation {
+        ConfigLocation { variable: None, base, folder, files }
     }
 
-    pub(super) const fn or_in(self, variable: &'static str) -> ConfigPlace {
-        ConfigPlace { variable: Some(variable), ..self }
+    pub(super) const fn or_below_variable(self, variable: &'static str) -> ConfigLocation {
+        ConfigLocation { variable: Some(variable), ..self }
     }
 
     /// The path of the file; `None` without a home folder.
@@ -97,14 +97,14 @@ impl ConfigPlace {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
-    use crate::client_config::{HOSTS, Host, Scope};
+    use crate::client_config::{ConfigScope, HOSTS, Host};
 
     fn user_path(host: &Host, platform: Platform, variables: &[(&str, &str)]) -> Option<String> {
         let variable = |name: &str| {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| OsString::from(*value))
         };
-        let path = host.place(Scope::User)?.path(platform, &variable, Path::new("/project"));
+        let path = host.place(ConfigScope::User)?.path(platform, &variable, Path::new("/project"));
         path.map(|path| path.to_str().unwrap().to_owned())
     }
 

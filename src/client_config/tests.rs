@@ -153,13 +153,13 @@ fn every_host_has_a_file_and_a_place_for_values_or_says_none() {
     for host in HOSTS {
         assert!(host.user.is_some() || host.project.is_some(), "{}", host.name);
         assert!(host.layout.variables_key().is_some(), "{}", host.name);
-        let fit = host.fit_name("io.github.x/my_desk");
+        let fit = host.sanitize_name("io.github.x/my_desk");
         assert!(host.takes_name(&fit), "{}: {fit}", host.name);
         for (name, fit) in [("-v", "v"), ("--", "server"), ("日本", "server"), ("a b", "a-b")] {
-            assert_eq!(host.fit_name(name), fit, "{}", host.name);
+            assert_eq!(host.sanitize_name(name), fit, "{}", host.name);
             assert!(!host.takes_name(name), "{}", host.name);
         }
-        assert!(host.takes_name(&host.fit_name(&"a".repeat(65))), "{}", host.name);
+        assert!(host.takes_name(&host.sanitize_name(&"a".repeat(65))), "{}", host.name);
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::format::{ConfigError, ConfigSyntax, EntryPath};
 use super::quoted::quoted;
 use crate::diagnostic::{Report, Severity};
-use crate::pack_source::scalar;
+use crate::pack_source::yaml_scalar;
 use crate::yaml::{self, NewEntry, decode, parse};
 
 /// The format.
@@ -42,7 +42,7 @@ impl ConfigSyntax for YamlMaps {
 
     fn insert(&self, text: &str, path: EntryPath<'_>, value: &Value) -> Result<String, ConfigError> {
         self.value(text)?;
-        let (lines, flow) = (lines(path.name, value), format!("{}: {}", scalar(path.name), inline(value)));
+        let (lines, flow) = (lines(path.name, value), format!("{}: {}", yaml_scalar(path.name), inline(value)));
         let entry = NewEntry { section: top(path)?, name: path.name, text: &lines, flow: Some(&flow) };
         let insertion = yaml::insert_entry(text, &entry).map_err(|why| self.error(text, path, &why))?;
         let mut after = text.to_owned();
@@ -85,7 +85,7 @@ fn lines(name: &str, value: &Value) -> String {
 }
 
 fn string(text: &str) -> String {
-    let plain = scalar(text);
+    let plain = yaml_scalar(text);
     if plain.starts_with('"') { quoted(text) } else { plain }
 }
 

@@ -7,7 +7,7 @@ use super::LoadContext;
 use crate::diagnostic::{Code, Diagnostic, FileId, Report, Span};
 use crate::yaml::Document;
 
-const MARK: &str = "# folio: allow";
+const ALLOW_PREFIX: &str = "# folio: allow";
 
 /// Codes of warnings that depend on the machine: a comment that allows one may have no effect here.
 const ENVIRONMENT_CODES: &[Code] = &[Code::MissingProgram, Code::UnsetVariable];
@@ -31,7 +31,9 @@ impl LoadContext {
         for number in 0.. {
             let file = FileId(number);
             let Some(source) = self.report.sources.get(file) else { break };
-            let Some(document) = self.documents.get(file).filter(|_| source.text().contains(MARK)) else { continue };
+            let Some(document) = self.documents.get(file).filter(|_| source.text().contains(ALLOW_PREFIX)) else {
+                continue;
+            };
             let text = source.text().clone();
             let comments = find_comments(&text, document);
             comments.into_iter().for_each(|at| self.read_comment(at, file, &text, &mut allowed));
@@ -50,7 +52,7 @@ impl LoadContext {
 
     fn read_comment(&mut self, at: usize, file: FileId, text: &str, allowed: &mut Vec<AllowedCode>) {
         let comment = text.get(at..).and_then(|rest| rest.lines().next()).unwrap_or_default();
-        let codes = comment.get(MARK.len()..).unwrap_or_default().split("--").next().unwrap_or_default();
+        let codes = comment.get(ALLOW_PREFIX.len()..).unwrap_or_default().split("--").next().unwrap_or_default();
         let line = target_line(text, at);
         let words: Vec<&str> = codes.split([' ', ',']).filter(|word| !word.is_empty()).collect();
         for word in &words {
@@ -73,7 +75,7 @@ impl LoadContext {
 /// Where comments of folio begin: not those inside of a text.
 fn find_comments(text: &str, document: &Document) -> Vec<usize> {
     let end = front_matter_end(text, document);
-    let marks = text.match_indices(MARK).map(|(at, _)| at);
+    let marks = text.match_indices(ALLOW_PREFIX).map(|(at, _)| at);
     let is_comment = |at: &usize| {
         let before = text.get(..*at).unwrap_or_default();
         *at < end && (before.is_empty() || before.ends_with([' ', '\t', '\n'])) && !document.is_in_scalar(*at)

@@ -13,7 +13,7 @@ use crate::yaml::Spanned;
 const EDITOR_VARIABLES: &[&str] = &["input", "env", "config", "command"];
 
 /// A text that another program expands.
-struct ForeignArgument {
+struct ForeignPlaceholder {
     range: Range<usize>,
     help: String,
     /// What to write instead, where that is certain.
@@ -36,7 +36,7 @@ impl Compiler<'_> {
         );
         found.extend(self.positions(text));
         found.extend(self.editor_variables(text));
-        for ForeignArgument { range, help, replacement } in found {
+        for ForeignPlaceholder { range, help, replacement } in found {
             if is_code(text, range.start) {
                 continue;
             }
@@ -66,7 +66,7 @@ impl Compiler<'_> {
     }
 
     /// `$ARGUMENTS`.
-    fn all_arguments(&self, text: &str) -> Vec<ForeignArgument> {
+    fn all_arguments(&self, text: &str) -> Vec<ForeignPlaceholder> {
         let names = self.argument_names();
         let (help, replacement) = match names.as_slice() {
             [only] => (format!("write `{{{{{only}}}}}`"), Some(format!("{{{{{only}}}}}"))),
@@ -79,11 +79,11 @@ impl Compiler<'_> {
             !next.is_some_and(|next| next.is_alphanumeric() || next == '_')
         };
         let places = places.filter(is_word);
-        places.map(|range| ForeignArgument { range, help: help.clone(), replacement: replacement.clone() }).collect()
+        places.map(|range| ForeignPlaceholder { range, help: help.clone(), replacement: replacement.clone() }).collect()
     }
 
     /// `$1`, in a text that uses none of its arguments.
-    fn positions(&self, text: &str) -> Vec<ForeignArgument> {
+    fn positions(&self, text: &str) -> Vec<ForeignPlaceholder> {
         let names = self.argument_names();
         if names.is_empty() || text.contains("{{") {
             return Vec::new();
@@ -98,13 +98,13 @@ impl Compiler<'_> {
             let name = names.get(number.checked_sub(1)?)?;
             let meant = format!("{{{{{name}}}}}");
             let range = start..start + 1 + digits;
-            Some(ForeignArgument { range, help: format!("write `{meant}`"), replacement: Some(meant) })
+            Some(ForeignPlaceholder { range, help: format!("write `{meant}`"), replacement: Some(meant) })
         };
         text.match_indices('$').filter_map(position).collect()
     }
 
     /// `${input:x}` and `${env:X}`.
-    fn editor_variables(&self, text: &str) -> Vec<ForeignArgument> {
+    fn editor_variables(&self, text: &str) -> Vec<ForeignPlaceholder> {
         let variable = |(start, _): (usize, &str)| {
             let inner = text.get(start + 2..)?.split_once('}')?.0;
             let (kind, rest) = inner.split_once(':')?;
@@ -127,7 +127,7 @@ impl Compiler<'_> {
                 "input" => "declare an argument, and write `{{NAME}}`".to_owned(),
                 _ => "write the value itself: only an editor knows it".to_owned(),
             };
-            Some(ForeignArgument { range, help, replacement: is_declared.then_some(meant) })
+            Some(ForeignPlaceholder { range, help, replacement: is_declared.then_some(meant) })
         };
         text.match_indices("${").filter_map(variable).collect()
     }
@@ -168,7 +168,7 @@ impl Compiler<'_> {
 }
 
 /// `$name`, `<name>`, `%name%`, `%(name)s`, `<%= name %>` and `${args.name}` of an argument that the text does not use.
-fn placeholders(text: &str, name: &str) -> Vec<ForeignArgument> {
+fn placeholders(text: &str, name: &str) -> Vec<ForeignPlaceholder> {
     if names_in_tags(text, name) {
         return Vec::new();
     }
@@ -192,7 +192,7 @@ fn placeholders(text: &str, name: &str) -> Vec<ForeignArgument> {
             let is_escaped = text.get(..start).is_some_and(|before| before.ends_with(['\\', '$']));
             if !goes_on && !is_escaped {
                 let help = format!("write `{meant}`");
-                found.push(ForeignArgument { range, help, replacement: Some(meant.clone()) });
+                found.push(ForeignPlaceholder { range, help, replacement: Some(meant.clone()) });
             }
         }
     }
@@ -200,7 +200,7 @@ fn placeholders(text: &str, name: &str) -> Vec<ForeignArgument> {
 }
 
 /// `` !`git diff` ``.
-fn command_outputs(text: &str) -> Vec<ForeignArgument> {
+fn command_outputs(text: &str) -> Vec<ForeignPlaceholder> {
     let command = |(start, _): (usize, &str)| {
         let is_free =
             text.get(..start)?.chars().next_back().is_none_or(|before| before.is_whitespace() || before == ':');
@@ -210,7 +210,7 @@ fn command_outputs(text: &str) -> Vec<ForeignArgument> {
             return None;
         }
         let help = "give the prompt a `run` with the program, and write `{{result.stdout}}`".to_owned();
-        Some(ForeignArgument { range: start..start + inner.len() + 3, help, replacement: None })
+        Some(ForeignPlaceholder { range: start..start + inner.len() + 3, help, replacement: None })
     };
     text.match_indices("!`").filter_map(command).collect()
 }

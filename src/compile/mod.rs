@@ -60,7 +60,7 @@ pub struct Compiler<'a> {
     /// The locations of the declared arguments.
     pub argument_locations: BTreeMap<String, Location>,
     /// The steps whose results templates read, in order; `None` for all steps.
-    pub steps_read: Vec<Option<String>>,
+    pub read_step_ids: Vec<Option<String>>,
 }
 
 impl<'a> Compiler<'a> {
@@ -75,7 +75,7 @@ impl<'a> Compiler<'a> {
             fixed_value_arguments: BTreeSet::new(),
             path_arguments: BTreeMap::new(),
             argument_locations: BTreeMap::new(),
-            steps_read: Vec::new(),
+            read_step_ids: Vec::new(),
         }
     }
 
@@ -113,7 +113,7 @@ impl<'a> Compiler<'a> {
     /// Records the steps that paths read.
     pub fn record_steps(&mut self, paths: &[Vec<String>]) {
         let steps = paths.iter().filter(|path| path.first().is_some_and(|head| head == "steps"));
-        self.steps_read.extend(steps.map(|path| path.get(1).cloned()));
+        self.read_step_ids.extend(steps.map(|path| path.get(1).cloned()));
     }
 
     /// The location of a key of the map at `at`, or that of the map.

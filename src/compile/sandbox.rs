@@ -36,7 +36,7 @@ pub struct SandboxPath {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SandboxTarget {
     /// Below a folder, which no link leaves.
-    Beneath(PathBuf, PathBuf),
+    BelowFolder(PathBuf, PathBuf),
     /// Anywhere.
     Anywhere(PathBuf),
     /// The working folder of the program, which an argument names.
@@ -69,7 +69,7 @@ impl SandboxPath {
     /// A path below a folder.
     pub fn below(root: &Path, path: &Path) -> SandboxPath {
         let display_path = if path.as_os_str().is_empty() { ".".into() } else { path.to_string_lossy().into_owned() };
-        SandboxPath { display_path, target: SandboxTarget::Beneath(root.to_owned(), path.to_owned()) }
+        SandboxPath { display_path, target: SandboxTarget::BelowFolder(root.to_owned(), path.to_owned()) }
     }
 }
 
@@ -102,7 +102,7 @@ impl Compiler<'_> {
                 .help("create it first: a sandbox can only open what exists");
             return None;
         }
-        let target = SandboxTarget::Beneath(self.pack.folder.path().to_owned(), path);
+        let target = SandboxTarget::BelowFolder(self.pack.folder.path().to_owned(), path);
         Some(SandboxPath { display_path: written.value.clone(), target })
     }
 

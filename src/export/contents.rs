@@ -18,7 +18,7 @@ const MAX_TOTAL_BYTES: u64 = 256 << 20;
 const IGNORE_FILE: &str = ".mcpbignore";
 
 /// What is never exported, in lower case: what belongs to other programs, and where secrets are.
-const LEFT_OUT: [&str; 42] = [
+const EXCLUDED_GLOBS: [&str; 42] = [
     "**/.git",
     "**/.hg",
     "**/.svn",
@@ -116,11 +116,11 @@ pub enum ContentsError {
 
 /// What belongs to a folder and what does not, beside what never does.
 #[derive(Debug)]
-pub struct FolderChoice<'a> {
+pub struct FolderFilter<'a> {
     /// The absolute paths that the server reads: hidden ones are exported too.
     pub reads: &'a BTreeSet<PathBuf>,
     /// Paths from the folder that are not exported.
-    pub unwanted: &'a [String],
+    pub excluded_paths: &'a [String],
 }
 
 /// The files of the folder of a manifest.
@@ -129,12 +129,12 @@ pub struct FolderChoice<'a> {
 /// One cannot be read, or has a secret.
 pub fn collect_folder(
     folder: &Folder,
-    choice: &FolderChoice<'_>,
+    choice: &FolderFilter<'_>,
     redactor: &Redactor,
 ) -> Result<FolderContents, ContentsError> {
-    let mut patterns = LEFT_OUT.map(in_any_case).to_vec();
+    let mut patterns = EXCLUDED_GLOBS.map(case_insensitive_glob).to_vec();
     patterns.extend(ignored_patterns(folder)?);
-    patterns.extend(choice.unwanted.iter().map(|path| Globs::escape(path)));
+    patterns.extend(choice.excluded_paths.iter().map(|path| Globs::escape(path)));
     let shared = file_globs(&patterns)?;
     patterns.push(HIDDEN.to_owned());
     let walked = folder.walk_outcome(&file_globs(&patterns)?, MAX_FILES)?;
@@ -145,10 +145,10 @@ pub fn collect_folder(
     paths.retain(|path| is_read(path) || !is_below_any(path, &exports));
     let mut contents = FolderContents { left_out: walked.skipped, ..FolderContents::default() };
     contents.left_out.extend(exports);
-    let is_kept = |path: &String| paths.contains(path) || choice.unwanted.contains(path) || path == IGNORE_FILE;
+    let is_kept = |path: &String| paths.contains(path) || choice.excluded_paths.contains(path) || path == IGNORE_FILE;
     let mut excluded = Vec::new();
     for path in walked.excluded.into_iter().filter(|path| !is_kept(path)) {
-        excluded.extend(without_exported(folder, path, &paths)?);
+        excluded.extend(paths_not_exported(folder, path, &paths)?);
     }
     excluded.sort_by_cached_key(|path| (is_hidden(path), path.clone()));
     let mut left = MAX_TOTAL_BYTES;
@@ -178,7 +178,11 @@ fn is_below_any(path: &str, folders: &[String]) -> bool {
 }
 
 /// What is left out of an excluded path: all of it, or the files in it that are not exported.
-fn without_exported(folder: &Folder, path: String, exported: &BTreeSet<String>) -> Result<Vec<String>, ContentsError> {
+fn paths_not_exported(
+    folder: &Folder,
+    path: String,
+    exported: &BTreeSet<String>,
+) -> Result<Vec<String>, ContentsError> {
     let below = format!("{path}/");
     if !exported.range(below.clone()..).next().is_some_and(|first| first.starts_with(&below)) {
         return Ok(vec![path]);
@@ -195,7 +199,7 @@ fn file_globs(excluded: &[String]) -> Result<Globs, ContentsError> {
 }
 
 /// A pattern in lower case, for names in any: file systems of other people make no difference.
-fn in_any_case(pattern: &str) -> String {
+fn case_insensitive_glob(pattern: &str) -> String {
     let mut found = String::new();
     let mut is_class = false;
     for character in pattern.chars() {

@@ -26,9 +26,13 @@ pub struct DockerFiles<'a> {
 }
 
 /// The files of a context: a Dockerfile, the program, the folder of the manifest and its packs.
-pub fn docker_context(server: &ServerDescription, files: DockerFiles<'_>, is_open: bool) -> Vec<ExportedFile> {
+pub fn docker_context(
+    server: &ServerDescription,
+    files: DockerFiles<'_>,
+    allows_unauthenticated: bool,
+) -> Vec<ExportedFile> {
     let DockerFiles { program, manifest, folder, packs } = files;
-    let dockerfile = dockerfile(server, manifest, is_open, !packs.is_empty());
+    let dockerfile = dockerfile(server, manifest, allows_unauthenticated, !packs.is_empty());
     let below = |name: &'static str, files: Vec<ExportedFile>| {
         files.into_iter().map(move |file| ExportedFile { path: format!("{name}/{}", file.path), ..file })
     };
@@ -39,11 +43,16 @@ pub fn docker_context(server: &ServerDescription, files: DockerFiles<'_>, is_ope
     generated.into_iter().chain(below("manifest", folder)).chain(below("cache", packs)).collect()
 }
 
-fn dockerfile(server: &ServerDescription, manifest: Option<&str>, is_open: bool, has_packs: bool) -> String {
+fn dockerfile(
+    server: &ServerDescription,
+    manifest: Option<&str>,
+    allows_unauthenticated: bool,
+    has_packs: bool,
+) -> String {
     let path = manifest.map_or_else(|| "/srv/manifest".to_owned(), |name| format!("/srv/manifest/{name}"));
     let mut arguments = vec!["serve".to_owned(), path, "--http".to_owned(), format!("0.0.0.0:{PORT}")];
     arguments.push("--no-watch".to_owned());
-    if is_open {
+    if allows_unauthenticated {
         arguments.push("--insecure".to_owned());
     }
     let quoted = |text: &str| serde_json::Value::from(text).to_string();

@@ -81,7 +81,7 @@ pub fn mcpb_manifest(server: &ServerDescription, parts: &BundleParts) -> Value {
     others.insert("server".to_owned(), launch(server, parts));
     others.extend(entries(server));
     if !server.variables.is_empty() {
-        let options = server.variables.iter().map(|variable| (variable.name.clone(), user_option(variable)));
+        let options = server.variables.iter().map(|variable| (variable.name.clone(), user_config_option(variable)));
         others.insert("user_config".to_owned(), Value::Object(options.collect()));
     }
     others.insert("compatibility".to_owned(), json!({ "platforms": [parts.platform.as_str()] }));
@@ -138,7 +138,7 @@ fn entries(server: &ServerDescription) -> Map<String, Value> {
     lists.map(|(key, list)| (key.to_owned(), Value::Array(list))).collect()
 }
 
-fn user_option(variable: &ExportedVariable) -> Value {
+fn user_config_option(variable: &ExportedVariable) -> Value {
     let description = variable.description.clone();
     let mut option = json!({
         "type": "string",

@@ -11,7 +11,7 @@ mod mcpb;
 mod program;
 mod server_json;
 
-pub use contents::{ContentsError, ExportedFile, FolderChoice, FolderContents, cached_packs, collect_folder};
+pub use contents::{ContentsError, ExportedFile, FolderContents, FolderFilter, cached_packs, collect_folder};
 pub use description::{ExportedVariable, ServerDescription, exported_variables};
 pub use docker::{DOCKER_CONTEXT, DOCKERFILE_HEADER, DockerFiles, docker_context};
 pub use mcpb::{BundleParts, mcpb_bundle, mcpb_manifest};

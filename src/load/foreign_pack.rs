@@ -13,7 +13,7 @@ use crate::diagnostic::Code;
 use crate::files::{FileError, Folder, Globs};
 use crate::manifest::{Allow, Grant, Manifest, PackFormatName, PackFormats, PackRef};
 use crate::pack_format::{
-    ForeignAction, ForeignBody, ForeignFile, ForeignPrompt, ForeignSkill, FormatClaims, FormatFiles, PackFolder,
+    ForeignAction, ForeignBody, ForeignFile, ForeignPrompt, ForeignSkill, FormatFiles, FormatMatcher, PackFolder,
     PackGrants, TextPiece, UniqueNames,
 };
 use crate::template::Engine;
@@ -101,7 +101,7 @@ pub(super) fn load(
     if is_auto && report_marketplace(&foreign_pack, load_context) {
         return None;
     }
-    let claims = FormatClaims::new(names).ok()?;
+    let claims = FormatMatcher::new(names).ok()?;
     let mut found = FoundPrompts::default();
     for files in claims.assign_paths(&foreign_pack.name, walk(&claims, &foreign_pack, load_context)?) {
         let FoundPrompts { prompts, skills } = read_format(files, allowed.pack_grants, &foreign_pack, load_context);
@@ -113,7 +113,7 @@ pub(super) fn load(
     }
     let (foreign_prompts, foreign_skills) = name_and_select(found, &foreign_pack, reference, load_context);
     Some(LoadedPack {
-        pack: text_pack(&foreign_pack, allowed, importer),
+        pack: build_foreign_pack(&foreign_pack, allowed, importer),
         prefix: foreign_pack.prefix,
         at: reference.location,
         manifest: Manifest::default(),
@@ -213,7 +213,7 @@ fn path_text(piece: &TextPiece) -> &str {
 }
 
 /// The files that any format may read, whose folders are watched from now on.
-fn walk(claims: &FormatClaims, foreign_pack: &ForeignPack<'_>, load_context: &mut LoadContext) -> Option<Vec<String>> {
+fn walk(claims: &FormatMatcher, foreign_pack: &ForeignPack<'_>, load_context: &mut LoadContext) -> Option<Vec<String>> {
     let walked = claims
         .walk_globs()
         .map_err(|error| error.message)
@@ -252,7 +252,7 @@ fn read_file(path: String, foreign_pack: &ForeignPack<'_>, load_context: &mut Lo
 
 /// Says what was looked for.
 fn report_no_prompts(
-    claims: &FormatClaims,
+    claims: &FormatMatcher,
     reference: &Spanned<PackRef>,
     foreign_pack: &ForeignPack<'_>,
     load_context: &mut LoadContext,
@@ -342,7 +342,7 @@ fn name_glob(written: &Spanned<String>, load_context: &mut LoadContext) -> Optio
 }
 
 /// A pack without a manifest: no variables and no partials, and at most one folder to work in.
-fn text_pack(foreign_pack: &ForeignPack<'_>, allowed: ForeignGrants, importer: &Pack) -> Pack {
+fn build_foreign_pack(foreign_pack: &ForeignPack<'_>, allowed: ForeignGrants, importer: &Pack) -> Pack {
     let folder = allowed.workspace.is_some().then(|| {
         let named = |text: &str| Spanned::new(text.to_owned(), foreign_pack.path.location);
         let path = FolderSpec::Path(WORKSPACE_TEMPLATE.to_owned());

@@ -9,7 +9,7 @@ use super::{EntryFile, ParsedFiles};
 use crate::compile::{Compiler, LoadContext};
 use crate::diagnostic::{Code, FileId, Span};
 use crate::files::{FileStamp, Globs};
-use crate::manifest::{Fragment, Prompt, example_of, reshape_entries, reshape_prompt};
+use crate::manifest::{Fragment, Prompt, correct_entries, correct_prompt, example_of};
 use crate::value_types::{TextOrFile, is_identifier};
 use crate::yaml::{Location, Spanned, from_document_with_examples, parse, parse_front_matter};
 
@@ -21,7 +21,7 @@ pub(super) fn load_file(found: &FoundFile, earlier: &ParsedFiles, compiler: &mut
     }
     let base = path.parent().unwrap_or(Path::new("")).to_owned();
     let absolute = compiler.pack.folder.path().join(path);
-    let same = found.stamp.and_then(|stamp| earlier.take_again(&absolute, stamp, compiler.load_context));
+    let same = found.stamp.and_then(|stamp| earlier.reuse(&absolute, stamp, compiler.load_context));
     if let Some(parsed) = same {
         compiler.load_context.dependencies.files.insert(absolute);
         return Some(EntryFile { base, entries: parsed.entries.clone(), parsed: Some(parsed) });
@@ -76,7 +76,7 @@ fn read_fragment(file: FileId, compiler: &mut Compiler<'_>) -> Option<Fragment> 
     if document.is_empty() {
         return None;
     }
-    reshape_entries(&mut document, &mut compiler.load_context.report);
+    correct_entries(&mut document, &mut compiler.load_context.report);
     let fragment: Fragment = from_document_with_examples(&document, example_of, &mut compiler.load_context.report)?;
     compiler.load_context.documents.add(document);
     fragment.folio.iter().for_each(|version| check_version(version, compiler.load_context));
@@ -104,7 +104,7 @@ fn read_prompt_file(
         }
         Some((None, _)) => return None,
         Some((Some(mut document), body)) => {
-            reshape_prompt(&mut document, &mut compiler.load_context.report);
+            correct_prompt(&mut document, &mut compiler.load_context.report);
             let prompt = from_document_with_examples(&document, example_of, &mut compiler.load_context.report)
                 .unwrap_or_default();
             (prompt, compiler.load_context.documents.add(document), body)

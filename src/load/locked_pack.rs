@@ -54,7 +54,7 @@ pub(super) struct LockedPacks<'a> {
     display_path: &'a str,
     /// Read when the first pack needs it; `None` inside if it is not valid.
     lock: OnceCell<Option<PackLock>>,
-    uses: RefCell<Vec<LockablePack>>,
+    lockable_packs: RefCell<Vec<LockablePack>>,
 }
 
 /// An opened pack.
@@ -142,12 +142,12 @@ pub(super) fn join_keys(outer: &str, inner: &str) -> String {
 
 impl<'a> LockedPacks<'a> {
     pub(super) fn new(folder: &'a Folder, display_path: &'a str) -> LockedPacks<'a> {
-        LockedPacks { folder, display_path, lock: OnceCell::new(), uses: RefCell::default() }
+        LockedPacks { folder, display_path, lock: OnceCell::new(), lockable_packs: RefCell::default() }
     }
 
     /// The packs that were asked for.
-    pub(super) fn into_uses(self) -> Vec<LockablePack> {
-        self.uses.into_inner()
+    pub(super) fn into_lockable_packs(self) -> Vec<LockablePack> {
+        self.lockable_packs.into_inner()
     }
 
     /// Opens a pack in the cache; reports one that is not locked or not there.
@@ -157,7 +157,7 @@ impl<'a> LockedPacks<'a> {
         let allow: BTreeSet<Grant> = written.reference.allow.iter().flat_map(Allow::grants).collect();
         let sha256 = written.reference.sha256.as_ref();
         let used = |state: PackState| {
-            self.uses.borrow_mut().push(LockablePack {
+            self.lockable_packs.borrow_mut().push(LockablePack {
                 key: key.clone(),
                 source: source.clone(),
                 is_foreign: written.is_foreign,

@@ -45,7 +45,7 @@ pub struct LoadedPacks {
     /// The packs, the served one first; empty if its manifest cannot be read.
     pub packs: Vec<LoadedPack>,
     /// The packs that come from elsewhere, loaded or not.
-    pub uses: Vec<LockablePack>,
+    pub lockable_packs: Vec<LockablePack>,
 }
 
 /// One pack.
@@ -253,7 +253,7 @@ pub fn load_again(
 
 fn load_into(mut load_context: LoadContext, place: &ManifestLocation, sources: LoadSources<'_>) -> LoadedPacks {
     load_context.coverage = sources.environment.records_coverage().then(LoadCoverage::default);
-    let (packs, uses) = pack::load_packs(place, sources, &mut load_context);
+    let (packs, lockable_packs) = pack::load_packs(place, sources, &mut load_context);
     secret_scan::warn_secrets_in_clear(&packs, &mut load_context);
-    LoadedPacks { load_context, packs, uses }
+    LoadedPacks { load_context, packs, lockable_packs }
 }

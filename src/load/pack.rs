@@ -14,7 +14,7 @@ use super::{include, paths};
 use crate::compile::{Compiler, Environment, Grants, LoadContext, LockedGrants, Pack, SandboxRules};
 use crate::diagnostic::{Code, FileId, Span};
 use crate::files::{FileError, Folder, normalize};
-use crate::manifest::{Allow, Fragment, Manifest, PackRef, example_of, reshape_entries};
+use crate::manifest::{Allow, Fragment, Manifest, PackRef, correct_entries, example_of};
 use crate::template::{Engine, ScopeShape, TemplateError, TemplateSpan};
 use crate::value_types::NamedMap;
 use crate::yaml::{Location, Spanned, from_document_with_examples, parse};
@@ -109,7 +109,7 @@ pub(super) fn load_packs(
     };
     let mut packs = Vec::new();
     load_pack(request, load_context, &mut packs);
-    (packs, locked_packs.into_uses())
+    (packs, locked_packs.into_lockable_packs())
 }
 
 fn load_pack(
@@ -119,7 +119,7 @@ fn load_pack(
 ) -> Option<Location> {
     let file = read_manifest_file(&request, load_context)?;
     let mut document = parse(file, &mut load_context.report)?;
-    reshape_entries(&mut document, &mut load_context.report);
+    correct_entries(&mut document, &mut load_context.report);
     let mut manifest: Manifest = from_document_with_examples(&document, example_of, &mut load_context.report)?;
     let at = load_context.documents.add(document);
     // What is no map is reported as such.

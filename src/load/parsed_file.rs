@@ -49,7 +49,7 @@ impl ParsedFiles {
     }
 
     /// Adds the file at an absolute path to a load, if it is still the same and gets the same id.
-    pub(super) fn take_again(
+    pub(super) fn reuse(
         &self,
         path: &PathBuf,
         stamp: FileStamp,

@@ -29,7 +29,7 @@ use crate::value_types::{Connection, FolderSpec, NamedMap, Sandbox, Scalar, yaml
 use crate::yaml::Spanned;
 
 pub use argument::{ARGUMENT_KEYWORDS, Argument, Arguments, Complete, CompleteBody, CompletionMatch};
-pub use correct::{reshape_entries, reshape_prompt};
+pub use correct::{correct_entries, correct_prompt};
 pub use examples::example_of;
 pub use http_server::Http;
 pub use language_reference::reference;

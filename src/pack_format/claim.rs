@@ -8,9 +8,9 @@ use crate::files::{GlobError, Globs};
 use crate::manifest::PackFormatName;
 
 /// The formats of a pack, in the order in which they take files.
-pub struct FormatClaims(Vec<Claim>);
+pub struct FormatMatcher(Vec<FormatGlobs>);
 
-struct Claim {
+struct FormatGlobs {
     name: PackFormatName,
     format: &'static dyn PackFormat,
     /// Whether it was not named.
@@ -18,12 +18,12 @@ struct Claim {
     globs: Globs,
 }
 
-impl FormatClaims {
+impl FormatMatcher {
     /// The claims of the formats that are named.
     ///
     /// # Errors
     /// A glob is invalid.
-    pub fn new(named: &[PackFormatName]) -> Result<FormatClaims, GlobError> {
+    pub fn new(named: &[PackFormatName]) -> Result<FormatMatcher, GlobError> {
         let all = named.contains(&PackFormatName::Auto);
         let chosen = FORMATS.iter().filter(|(name, _)| all || named.contains(name));
         let claim = |(name, format): &(PackFormatName, &'static dyn PackFormat)| {
@@ -33,9 +33,9 @@ impl FormatClaims {
                 false => Globs::new(format.globs(), &[]),
             };
             let globs = globs?.with_hidden_without_links();
-            Ok(Claim { name: *name, format: *format, is_auto, globs })
+            Ok(FormatGlobs { name: *name, format: *format, is_auto, globs })
         };
-        chosen.map(claim).collect::<Result<_, _>>().map(FormatClaims)
+        chosen.map(claim).collect::<Result<_, _>>().map(FormatMatcher)
     }
 
     /// What a walk looks for: more than is taken.
@@ -83,7 +83,7 @@ pub struct FormatFiles {
     pub paths: Vec<String>,
 }
 
-impl Claim {
+impl FormatGlobs {
     fn takes(&self, folder: &str, path: &str) -> bool {
         match self.is_auto {
             true => self.globs.matches(&format!("{folder}/{path}")),

@@ -45,7 +45,7 @@ impl PackFormat for ClaudeCommands {
 pub(super) fn read_command(name: String, markdown: &Markdown<'_>, mut actions: ActionReader<'_>) -> ForeignPrompt {
     let at = actions.file_start();
     let body = markdown.body;
-    let positions = Positions::detect(markdown);
+    let positions = PositionalArguments::detect(markdown);
     let mut used = Vec::new();
     let mut text = split(body, &['$', '!', '`', '@'], |start| {
         if let Some(command) = command_at(body, start) {
@@ -60,12 +60,13 @@ pub(super) fn read_command(name: String, markdown: &Markdown<'_>, mut actions: A
     let names: Vec<String> = sorted(used).into_iter().map(|index| positions.name(index)).collect();
     for source in text.sources_mut() {
         // Now the names of all positions are known.
-        if let ValueSource::Joined(joined) = source {
+        if let ValueSource::JoinedArguments(joined) = source {
             joined.clone_from(&names);
         }
     }
     if !text.has_values() {
-        text.pieces.push(TextPiece::Appended { label: "ARGUMENTS: ".to_owned(), argument: ARGUMENTS.to_owned() });
+        text.pieces
+            .push(TextPiece::AppendedArgument { label: "ARGUMENTS: ".to_owned(), argument: ARGUMENTS.to_owned() });
     }
     let whole = ForeignArgument { description: markdown.text("argument-hint"), ..ForeignArgument::optional(ARGUMENTS) };
     let mut arguments = ArgumentCollector::default();
@@ -89,7 +90,7 @@ fn sorted(mut positions: Vec<usize>) -> Vec<usize> {
 }
 
 /// How a file counts its arguments.
-struct Positions {
+struct PositionalArguments {
     /// The names that the file declares, in order.
     names: Vec<String>,
     /// Whether `$1` is an argument at all, and not money, or awk's.
@@ -98,8 +99,8 @@ struct Positions {
     first: usize,
 }
 
-impl Positions {
-    fn detect(markdown: &Markdown<'_>) -> Positions {
+impl PositionalArguments {
+    fn detect(markdown: &Markdown<'_>) -> PositionalArguments {
         let mut names = markdown.words("arguments");
         names.truncate(MAX_POSITIONS);
         let has_index = markdown.body.match_indices("$ARGUMENTS[").any(|(at, _)| index_at(markdown.body, at).is_some());
@@ -107,7 +108,7 @@ impl Positions {
             has_index || markdown.keys.contains_key("arguments") || markdown.keys.contains_key("argument-hint");
         let has_zero = || markdown.body.match_indices("$0").any(|(at, _)| digit_at(markdown.body, at).is_some());
         let from_zero = has_index || markdown.keys.contains_key("arguments") || has_zero();
-        Positions { names, has_digits, first: usize::from(!from_zero) }
+        PositionalArguments { names, has_digits, first: usize::from(!from_zero) }
     }
 
     fn name(&self, index: usize) -> String {
@@ -118,11 +119,14 @@ impl Positions {
     fn marker_at(&self, body: &str, start: usize, used: &mut Vec<usize>) -> Option<PlaceholderMatch> {
         if let Some((index, end)) = self.position_at(body, start) {
             used.push(index);
-            let absent = body.get(start..end)?.to_owned();
-            return Some(PlaceholderMatch { end, piece: TextPiece::Value { sources: self.sources(index), absent } });
+            let fallback = body.get(start..end)?.to_owned();
+            return Some(PlaceholderMatch { end, piece: TextPiece::Value { sources: self.sources(index), fallback } });
         }
-        let end = whole_at(body, start)?;
-        Some(PlaceholderMatch { end, piece: TextPiece::Value { sources: whole_sources(), absent: String::new() } })
+        let end = all_arguments_at(body, start)?;
+        Some(PlaceholderMatch {
+            end,
+            piece: TextPiece::Value { sources: all_arguments_sources(), fallback: String::new() },
+        })
     }
 
     /// The marker at `start` of a command.
@@ -131,10 +135,10 @@ impl Positions {
             used.push(index);
             // Not the name that is declared, which may be that of a variable of the system.
             let variable = ActionValue { name: format!("arg{}", index + 1), sources: self.sources(index) };
-            return Some(CommandMarker { end, variable, is_words: false });
+            return Some(CommandMarker { end, variable, is_split_into_words: false });
         }
-        let variable = ActionValue { name: ARGUMENTS.to_owned(), sources: whole_sources() };
-        Some(CommandMarker { end: whole_at(command, start)?, variable, is_words: true })
+        let variable = ActionValue { name: ARGUMENTS.to_owned(), sources: all_arguments_sources() };
+        Some(CommandMarker { end: all_arguments_at(command, start)?, variable, is_split_into_words: true })
     }
 
     /// Where the value of a position comes from.
@@ -184,14 +188,14 @@ fn digit_at(body: &str, start: usize) -> Option<(usize, usize)> {
 }
 
 /// `$ARGUMENTS` at `start`: where it ends.
-fn whole_at(body: &str, start: usize) -> Option<usize> {
+fn all_arguments_at(body: &str, start: usize) -> Option<usize> {
     let rest = body.get(start..)?.strip_prefix("$ARGUMENTS").filter(|rest| !continues_word(rest))?;
     Some(body.len() - rest.len())
 }
 
 /// All that a user types, or else the positions.
-fn whole_sources() -> Vec<ValueSource> {
-    vec![ValueSource::Argument(ARGUMENTS.to_owned()), ValueSource::Joined(Vec::new())]
+fn all_arguments_sources() -> Vec<ValueSource> {
+    vec![ValueSource::Argument(ARGUMENTS.to_owned()), ValueSource::JoinedArguments(Vec::new())]
 }
 
 /// The command that begins at `start`: `` !`cmd` ``, or a block that is fenced by ```` ```! ````.
@@ -215,7 +219,7 @@ fn command_at(body: &str, start: usize) -> Option<WrittenCommand<'_>> {
 fn file_at(
     body: &str,
     start: usize,
-    positions: &Positions,
+    positions: &PositionalArguments,
     used: &mut Vec<usize>,
     actions: &mut ActionReader<'_>,
 ) -> Option<PlaceholderMatch> {
@@ -228,7 +232,7 @@ fn file_at(
         return None;
     }
     let pieces = split(path, &['$'], |at| positions.marker_at(path, at, used)).pieces;
-    let mut absent = vec![TextPiece::Literal("@".to_owned())];
-    absent.extend(pieces.iter().cloned());
-    Some(PlaceholderMatch { end, piece: actions.file(pieces, absent) })
+    let mut fallback = vec![TextPiece::Literal("@".to_owned())];
+    fallback.extend(pieces.iter().cloned());
+    Some(PlaceholderMatch { end, piece: actions.file(pieces, fallback) })
 }

@@ -25,7 +25,7 @@ pub(super) struct ActionReader<'r> {
     actions: Vec<ForeignAction>,
     spans: Vec<Span>,
     /// How many commands and files the text has so far.
-    seen: usize,
+    action_count: usize,
     variables: Vec<ActionValue>,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct CommandMarker {
     pub(super) end: usize,
     pub(super) variable: ActionValue,
     /// Whether the value is several words, where the command does not quote it.
-    pub(super) is_words: bool,
+    pub(super) is_split_into_words: bool,
 }
 
 /// A command in a text: its own text, and the whole with its marks.
@@ -60,7 +60,7 @@ impl<'r> ActionReader<'r> {
             report,
             actions: Vec::new(),
             spans: Vec::new(),
-            seen: 0,
+            action_count: 0,
             variables: Vec::new(),
         }
     }
@@ -90,7 +90,7 @@ impl<'r> ActionReader<'r> {
             let marker = find(at)?;
             variables.push(marker.variable.clone());
             let name = marker.variable.name.clone();
-            markers.push(ValueMarker { range: at..marker.end, name, is_words: marker.is_words });
+            markers.push(ValueMarker { range: at..marker.end, name, is_split_into_words: marker.is_split_into_words });
             Some(marker)
         });
         if !markers.is_empty() {
@@ -108,17 +108,17 @@ impl<'r> ActionReader<'r> {
         let action = self.actions.len();
         self.actions.push(ForeignAction::Script(script));
         self.spans.push(self.span_of(written.start..written.end, written.text));
-        PlaceholderMatch { end: written.end, piece: TextPiece::Outcome { action, absent: Vec::new() } }
+        PlaceholderMatch { end: written.end, piece: TextPiece::Outcome { action, fallback: Vec::new() } }
     }
 
     /// Whether the prompt may have one more command or file.
     fn admits_another(&mut self) -> bool {
-        self.seen += 1;
-        if self.seen == MAX_ACTIONS + 1 {
+        self.action_count += 1;
+        if self.action_count == MAX_ACTIONS + 1 {
             let message = format!("more than {MAX_ACTIONS} commands and files: the others stay as text");
             self.report.warning(Code::TooLarge, Span::start_of(self.file.id), message);
         }
-        self.seen <= MAX_ACTIONS
+        self.action_count <= MAX_ACTIONS
     }
 
     /// Whether files are read. If not, `path` is listed, which stands at these places.
@@ -134,10 +134,10 @@ impl<'r> ActionReader<'r> {
         self.grants.reads
     }
 
-    /// The piece for a file with this path; without the file, `absent` stands there.
-    pub(super) fn file(&mut self, path: Vec<TextPiece>, absent: Vec<TextPiece>) -> TextPiece {
+    /// The piece for a file with this path; without the file, `fallback` stands there.
+    pub(super) fn file(&mut self, path: Vec<TextPiece>, fallback: Vec<TextPiece>) -> TextPiece {
         self.actions.push(ForeignAction::Read(path));
-        TextPiece::Outcome { action: self.actions.len() - 1, absent }
+        TextPiece::Outcome { action: self.actions.len() - 1, fallback }
     }
 
     /// Adds what was read to the text.
@@ -188,7 +188,7 @@ fn shown_command(text: &str) -> String {
 
 /// A command with a variable of the shell in the place of each marker. A shell expands it after it has parsed the command,
 /// so that no value becomes code.
-fn shell_script(command: &str, in_single: bool, find: &mut dyn FnMut(usize) -> Option<CommandMarker>) -> String {
+fn shell_script(command: &str, in_single_quotes: bool, find: &mut dyn FnMut(usize) -> Option<CommandMarker>) -> String {
     let mut script = String::with_capacity(command.len());
     let mut done = 0;
     for (at, character, context) in shell_contexts(command) {
@@ -196,8 +196,8 @@ fn shell_script(command: &str, in_single: bool, find: &mut dyn FnMut(usize) -> O
             continue;
         }
         let may_find = match context {
-            ShellContext::Plain | ShellContext::Double => true,
-            ShellContext::Single => in_single,
+            ShellContext::Plain | ShellContext::DoubleQuoted => true,
+            ShellContext::SingleQuoted => in_single_quotes,
             ShellContext::Escaped | ShellContext::Comment => false,
         };
         let Some(marker) = may_find.then(|| find(at)).flatten() else {
@@ -212,7 +212,8 @@ fn shell_script(command: &str, in_single: bool, find: &mut dyn FnMut(usize) -> O
 
 /// What splits the values that are several words, and takes none of them as a glob.
 fn split_values(markers: &[ValueMarker]) -> String {
-    let mut names: Vec<&str> = markers.iter().filter(|place| place.is_words).map(|place| place.name.as_str()).collect();
+    let mut names: Vec<&str> =
+        markers.iter().filter(|place| place.is_split_into_words).map(|place| place.name.as_str()).collect();
     names.sort_unstable();
     names.dedup();
     names.iter().map(|name| format!("set -f; {name}_words=(${{{name}}}); set +f\n")).collect()
@@ -221,8 +222,8 @@ fn split_values(markers: &[ValueMarker]) -> String {
 /// What fails if one of these values begins with `-`, so that the program could read it as an option.
 fn guards(guarded: &[WordValue]) -> String {
     let mut lines = Vec::new();
-    for WordValue { name, is_words, .. } in guarded {
-        let value = if *is_words { format!("{name}_words[@]") } else { name.clone() };
+    for WordValue { name, is_split_into_words, .. } in guarded {
+        let value = if *is_split_into_words { format!("{name}_words[@]") } else { name.clone() };
         let line = format!(
             "for {name}_word in \"${{{value}}}\"; do case \"${{{name}_word}}\" in -*) \
              echo 'a value begins with `-`: it could be an option' >&2; exit 2;; esac; done\n"
@@ -238,9 +239,9 @@ fn guards(guarded: &[WordValue]) -> String {
 fn reference(marker: &CommandMarker, context: ShellContext) -> String {
     let name = &marker.variable.name;
     match context {
-        ShellContext::Double => format!("${{{name}}}"),
-        ShellContext::Single => format!("'\"${{{name}}}\"'"),
-        _ if marker.is_words => format!("\"${{{name}_words[@]}}\""),
+        ShellContext::DoubleQuoted => format!("${{{name}}}"),
+        ShellContext::SingleQuoted => format!("'\"${{{name}}}\"'"),
+        _ if marker.is_split_into_words => format!("\"${{{name}_words[@]}}\""),
         _ => format!("\"${{{name}}}\""),
     }
 }
@@ -251,7 +252,7 @@ mod tests {
 
     #[test]
     fn markers_become_variables_of_the_shell() {
-        for (command, in_single, script) in [
+        for (command, in_single_quotes, script) in [
             ("git log % x", false, "git log \"${args}\" x"),
             ("git log \"a % b\"", false, "git log \"a ${args} b\""),
             ("awk '{print %}' %", false, "awk '{print %}' \"${args}\""),
@@ -265,10 +266,10 @@ mod tests {
                 is_marker.then(|| CommandMarker {
                     end: at + 1,
                     variable: ActionValue::from_argument("args"),
-                    is_words: false,
+                    is_split_into_words: false,
                 })
             };
-            assert_eq!(shell_script(command, in_single, &mut find), script);
+            assert_eq!(shell_script(command, in_single_quotes, &mut find), script);
         }
     }
 }

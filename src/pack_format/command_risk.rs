@@ -157,17 +157,17 @@ const SYSTEM_FOLDERS: &[&str] = &["/usr/bin/", "/bin/", "/usr/local/bin/"];
 pub(super) fn guarded_values(command: &str, markers: &[ValueMarker]) -> Option<Vec<WordValue>> {
     let mut guarded = Vec::new();
     for simple in simple_commands(command, markers)? {
-        guarded.extend(judge(&simple)?);
+        guarded.extend(check_simple_command(&simple)?);
     }
     guarded.retain(|value| value.is_leading);
     Some(guarded)
 }
 
 /// The values of one simple command that must not begin with `-`.
-fn judge(simple: &SimpleCommand) -> Option<Vec<WordValue>> {
+fn check_simple_command(simple: &SimpleCommand) -> Option<Vec<WordValue>> {
     let (program, arguments) = simple.words.split_first()?;
     if is_own_script(program) {
-        return guard_places(arguments);
+        return guarded_values_of_arguments(arguments);
     }
     let written = program.literal()?;
     let name = SYSTEM_FOLDERS.iter().find_map(|folder| written.strip_prefix(folder)).unwrap_or(written);
@@ -178,17 +178,19 @@ fn judge(simple: &SimpleCommand) -> Option<Vec<WordValue>> {
         "find" => finds_value(arguments),
         "sed" => !has_values && is_plain_sed(arguments),
         "awk" => !has_values && is_plain_awk(arguments),
-        "uniq" => !has_values && arguments.iter().all(|word| word.prefix.starts_with('-')) && !acts(arguments),
-        _ => PLAIN_PROGRAMS.contains(&name) || FILTERS.contains(&name) && !has_values && !acts(arguments),
+        "uniq" => {
+            !has_values && arguments.iter().all(|word| word.prefix.starts_with('-')) && !has_acting_option(arguments)
+        }
+        _ => PLAIN_PROGRAMS.contains(&name) || FILTERS.contains(&name) && !has_values && !has_acting_option(arguments),
     };
     match (takes_values, name) {
         (true, "find") => Some(arguments.first().map(|folder| folder.values.clone()).unwrap_or_default()),
         (true, _) => Some(Vec::new()),
         (false, _) if INTERPRETERS.contains(&name) => {
             let (script, arguments) = arguments.split_first()?;
-            (!simple.is_piped && is_script_file(script)).then(|| guard_places(arguments))?
+            (!simple.is_piped && is_script_file(script)).then(|| guarded_values_of_arguments(arguments))?
         }
-        (false, _) => guard_options(name, arguments),
+        (false, _) => check_guarded_program(name, arguments),
     }
 }
 
@@ -243,7 +245,7 @@ fn tests_value(name: &str, arguments: &[Word]) -> bool {
 
 /// Whether values of `find` are the first folder or a pattern, and it runs and writes nothing.
 fn finds_value(arguments: &[Word]) -> bool {
-    let acts =
+    let has_acting_option =
         |word: &Word| ["-exec", "-ok", "-delete", "-fprint", "-fls"].iter().any(|act| word.text.starts_with(act));
     let is_pattern =
         |word: &Word| ["-name", "-iname", "-path", "-ipath"].iter().any(|name| word.literal() == Some(name));
@@ -251,7 +253,7 @@ fn finds_value(arguments: &[Word]) -> bool {
         let before = index.checked_sub(1).and_then(|before| arguments.get(before));
         word.values.is_empty() || !word.is_split() && before.is_none_or(is_pattern)
     };
-    !arguments.iter().any(acts) && arguments.iter().enumerate().all(|(index, word)| holds(index, word))
+    !arguments.iter().any(has_acting_option) && arguments.iter().enumerate().all(|(index, word)| holds(index, word))
 }
 
 /// Whether `sed` substitutes once, or prints or deletes lines by their numbers.
@@ -281,7 +283,7 @@ fn is_plain_awk(arguments: &[Word]) -> bool {
 
 /// The values that must not begin with `-`, if the program is a guarded one and its values stand behind no option that could
 /// run a program or write a file.
-fn guard_options(name: &str, arguments: &[Word]) -> Option<Vec<WordValue>> {
+fn check_guarded_program(name: &str, arguments: &[Word]) -> Option<Vec<WordValue>> {
     let (_, openings) = GUARDED_PROGRAMS.iter().find(|(program, _)| *program == name)?;
     let arguments = match arguments.split_first() {
         Some((first, rest)) if name == "git" && first.literal() == Some("--no-pager") => rest,
@@ -293,20 +295,20 @@ fn guard_options(name: &str, arguments: &[Word]) -> Option<Vec<WordValue>> {
     if !openings.is_empty() && !openings.iter().any(opens) {
         return None;
     }
-    if acts(arguments) { None } else { guard_places(arguments) }
+    if has_acting_option(arguments) { None } else { guarded_values_of_arguments(arguments) }
 }
 
 /// Whether an option is known to run a program or to write a file.
-fn acts(arguments: &[Word]) -> bool {
+fn has_acting_option(arguments: &[Word]) -> bool {
     arguments.iter().any(|word| ACTING_OPTIONS.iter().any(|option| word.prefix.starts_with(option)))
 }
 
 /// The values among these arguments, if they stand at harmless places.
-fn guard_places(arguments: &[Word]) -> Option<Vec<WordValue>> {
+fn guarded_values_of_arguments(arguments: &[Word]) -> Option<Vec<WordValue>> {
     let mut guarded = Vec::new();
     for (index, word) in arguments.iter().enumerate().filter(|(_, word)| !word.values.is_empty()) {
         let before = index.checked_sub(1).and_then(|before| arguments.get(before));
-        if !is_harmless_place(before, word) {
+        if !is_harmless_position(before, word) {
             return None;
         }
         guarded.extend(word.values.iter().cloned());
@@ -315,7 +317,7 @@ fn guard_places(arguments: &[Word]) -> Option<Vec<WordValue>> {
 }
 
 /// Whether a value is neither in an option nor behind one, except for harmless ones.
-fn is_harmless_place(before: Option<&Word>, word: &Word) -> bool {
+fn is_harmless_position(before: Option<&Word>, word: &Word) -> bool {
     let in_option = !word.prefix.starts_with('-')
         || word.prefix.split_once('=').is_some_and(|(option, _)| HARMLESS_OPTIONS.contains(&option));
     let is_harmless = |before: &Word| {

@@ -80,8 +80,8 @@ fn read_markers(text: &str) -> (ForeignText, Vec<ForeignArgument>) {
     let pieces = split(text, &['$'], |start| {
         let (name, default, end) = marker_at(text, start)?;
         let first = || defaults.get(&name).and_then(Option::as_deref);
-        let absent = default.or_else(first).unwrap_or_default().to_owned();
-        Some(PlaceholderMatch { end, piece: TextPiece::Value { sources: vec![ValueSource::Argument(name)], absent } })
+        let fallback = default.or_else(first).unwrap_or_default().to_owned();
+        Some(PlaceholderMatch { end, piece: TextPiece::Value { sources: vec![ValueSource::Argument(name)], fallback } })
     });
     let argument = |(name, default): (String, Option<String>)| ForeignArgument {
         required: default.is_none(),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::front_matter::read_markdown;
-use super::markers::{ArgumentCollector, PlaceholderMatch, braced, split};
+use super::markers::{ArgumentCollector, PlaceholderMatch, split, text_in_braces};
 use super::naming::argument_name;
 use super::{ForeignArgument, ForeignBody, ForeignFile, ForeignPrompt, PackFolder, PackFormat, TextPiece, ValueSource};
 use crate::diagnostic::Report;
@@ -12,7 +12,7 @@ use crate::yaml::Location;
 /// The argument with the text to work on.
 const INPUT: &str = "input";
 /// The file with a description of every pattern.
-const DESCRIPTIONS: &str = "pattern_explanations.md";
+const DESCRIPTIONS_FILE: &str = "pattern_explanations.md";
 
 /// `**/X/system.md`: named after its folder.
 pub(super) struct Fabric;
@@ -28,7 +28,7 @@ impl PackFormat for Fabric {
 
     fn read(&self, folder: &PackFolder<'_>, report: &mut Report) -> Vec<ForeignPrompt> {
         let (explained, patterns): (Vec<_>, Vec<_>) =
-            folder.files.iter().partition(|file| file.path.rsplit('/').next() == Some(DESCRIPTIONS));
+            folder.files.iter().partition(|file| file.path.rsplit('/').next() == Some(DESCRIPTIONS_FILE));
         let descriptions: HashMap<&str, &str> =
             explained.into_iter().flat_map(|file| file.text.lines().filter_map(description_in)).collect();
         patterns.into_iter().filter_map(|file| read_pattern(file, &descriptions, report)).collect()
@@ -53,8 +53,8 @@ fn read_pattern(file: &ForeignFile, descriptions: &HashMap<&str, &str>, report: 
         let (word, end) = word_at(body, start)?;
         let name = argument_name(word);
         arguments.add(ForeignArgument::optional(name.clone()));
-        let absent = body.get(start..end)?.to_owned();
-        Some(PlaceholderMatch { end, piece: TextPiece::Value { sources: vec![ValueSource::Argument(name)], absent } })
+        let fallback = body.get(start..end)?.to_owned();
+        Some(PlaceholderMatch { end, piece: TextPiece::Value { sources: vec![ValueSource::Argument(name)], fallback } })
     });
     let is_input = |source: &ValueSource| matches!(source, ValueSource::Argument(name) if name == INPUT);
     let has_input = text
@@ -62,7 +62,7 @@ fn read_pattern(file: &ForeignFile, descriptions: &HashMap<&str, &str>, report: 
         .iter()
         .any(|piece| matches!(piece, TextPiece::Value { sources, .. } if sources.iter().any(is_input)));
     if !has_input {
-        text.pieces.push(TextPiece::Appended { label: String::new(), argument: INPUT.to_owned() });
+        text.pieces.push(TextPiece::AppendedArgument { label: String::new(), argument: INPUT.to_owned() });
     }
     Some(ForeignPrompt {
         name: folder.to_owned(),
@@ -76,7 +76,7 @@ fn read_pattern(file: &ForeignFile, descriptions: &HashMap<&str, &str>, report: 
 
 /// `{{word}}` at `start`: the word, and where the marker ends.
 fn word_at(body: &str, start: usize) -> Option<(&str, usize)> {
-    let (word, end) = braced(body, start, "{{")?;
+    let (word, end) = text_in_braces(body, start, "{{")?;
     let after = body.get(end..)?.strip_prefix('}')?;
     let is_of_word = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
     let is_word = !word.is_empty() && word.chars().all(is_of_word) && !after.starts_with('}');

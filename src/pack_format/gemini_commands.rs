@@ -62,7 +62,7 @@ fn read_command(file: &ForeignFile, grants: PackGrants, report: &mut Report) -> 
     text = actions.finish(text);
     if !text.has_values() {
         let label = format!("/{} ", path.replace('/', ":"));
-        text.pieces.push(TextPiece::Appended { label, argument: ARGS.to_owned() });
+        text.pieces.push(TextPiece::AppendedArgument { label, argument: ARGS.to_owned() });
     }
     Some(ForeignPrompt {
         name: path.to_owned(),
@@ -87,7 +87,7 @@ fn marker_at(
         let mut find = |at| {
             let is_marker = text.get(at..)?.starts_with(MARKER);
             let variable = ActionValue::from_argument(ARGS);
-            is_marker.then_some(CommandMarker { end: at + MARKER.len(), variable, is_words: false })
+            is_marker.then_some(CommandMarker { end: at + MARKER.len(), variable, is_split_into_words: false })
         };
         let command = WrittenCommand { text, start, end, has_markers_in_single_quotes: true };
         return Some(actions.command(body, &command, &mut find));
@@ -97,9 +97,9 @@ fn marker_at(
         if path.is_empty() || !actions.may_read(path, start..end) {
             return None;
         }
-        let absent = vec![TextPiece::Literal(body.get(start..end)?.to_owned())];
+        let fallback = vec![TextPiece::Literal(body.get(start..end)?.to_owned())];
         let pieces = split(path, &['{'], |at| value_at(path, at)).pieces;
-        return Some(PlaceholderMatch { end, piece: actions.file(pieces, absent) });
+        return Some(PlaceholderMatch { end, piece: actions.file(pieces, fallback) });
     }
     value_at(body, start)
 }
@@ -107,6 +107,6 @@ fn marker_at(
 /// `{{args}}` at `start`.
 fn value_at(text: &str, start: usize) -> Option<PlaceholderMatch> {
     let sources = vec![ValueSource::Argument(ARGS.to_owned())];
-    let piece = TextPiece::Value { sources, absent: String::new() };
+    let piece = TextPiece::Value { sources, fallback: String::new() };
     text.get(start..)?.starts_with(MARKER).then_some(PlaceholderMatch { end: start + MARKER.len(), piece })
 }

@@ -67,7 +67,7 @@ impl ArgumentCollector {
 }
 
 /// What stands in the braces of a marker at `start`, on one line and without other braces, and where it ends.
-pub(super) fn braced<'t>(text: &'t str, start: usize, open: &str) -> Option<(&'t str, usize)> {
+pub(super) fn text_in_braces<'t>(text: &'t str, start: usize, open: &str) -> Option<(&'t str, usize)> {
     let rest = text.get(start..)?.strip_prefix(open)?;
     let length = rest.find(['{', '}', '\n'])?;
     let after = rest.get(length..)?.strip_prefix('}')?;

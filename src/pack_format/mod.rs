@@ -28,7 +28,7 @@ use crate::diagnostic::{FileId, Report};
 use crate::manifest::PackFormatName;
 
 pub use agent_skills::ForeignSkill;
-pub use claim::{FormatClaims, FormatFiles};
+pub use claim::{FormatFiles, FormatMatcher};
 pub use naming::UniqueNames;
 pub use prompt::{
     ActionValue, ForeignAction, ForeignArgument, ForeignBody, ForeignContent, ForeignMessage, ForeignPrompt,

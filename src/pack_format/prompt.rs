@@ -151,17 +151,17 @@ pub enum TextPiece {
         /// Where the value may come from.
         sources: Vec<ValueSource>,
         /// The text in its place where none has one.
-        absent: String,
+        fallback: String,
     },
     /// What an action found.
     Outcome {
         /// The number of the action.
         action: usize,
         /// The text in its place where it found nothing.
-        absent: Vec<TextPiece>,
+        fallback: Vec<TextPiece>,
     },
     /// A value at the end, after a blank line; nothing where it is absent or empty.
-    Appended {
+    AppendedArgument {
         /// The text before the value.
         label: String,
         /// The name of the argument.
@@ -182,7 +182,7 @@ pub enum ValueSource {
         index: usize,
     },
     /// The arguments that are given, joined by spaces.
-    Joined(Vec<String>),
+    JoinedArguments(Vec<String>),
 }
 
 impl ForeignText {
@@ -212,7 +212,7 @@ impl ForeignText {
             ForeignAction::Script(_) => &mut [],
         });
         let in_text = self.pieces.iter_mut().flat_map(|piece| match piece {
-            TextPiece::Outcome { absent, .. } => absent.as_mut_slice(),
+            TextPiece::Outcome { fallback, .. } => fallback.as_mut_slice(),
             piece => std::slice::from_mut(piece),
         });
         let in_pieces = in_text.chain(in_actions).flat_map(|piece| match piece {
@@ -226,8 +226,10 @@ impl ForeignText {
     pub fn has_values(&self) -> bool {
         let is_value = |piece: &TextPiece| match piece {
             TextPiece::Literal(_) => false,
-            TextPiece::Outcome { absent, .. } => absent.iter().any(|piece| matches!(piece, TextPiece::Value { .. })),
-            TextPiece::Value { .. } | TextPiece::Appended { .. } => true,
+            TextPiece::Outcome { fallback, .. } => {
+                fallback.iter().any(|piece| matches!(piece, TextPiece::Value { .. }))
+            }
+            TextPiece::Value { .. } | TextPiece::AppendedArgument { .. } => true,
         };
         !self.variables.is_empty() || self.pieces.iter().any(is_value)
     }
@@ -251,16 +253,16 @@ pub fn render_pieces(
     for piece in pieces {
         match piece {
             TextPiece::Literal(literal) => push(text, literal, budget)?,
-            TextPiece::Value { sources, absent } => {
+            TextPiece::Value { sources, fallback } => {
                 let value = sources.iter().find_map(|source| source.value(values.arguments));
                 budget.charge_work(sources.iter().map(|source| source.size(values.arguments)).sum())?;
-                push(text, value.as_deref().unwrap_or(absent), budget)?;
+                push(text, value.as_deref().unwrap_or(fallback), budget)?;
             }
-            TextPiece::Outcome { action, absent } => match values.outcomes.get(*action).and_then(Option::as_deref) {
+            TextPiece::Outcome { action, fallback } => match values.outcomes.get(*action).and_then(Option::as_deref) {
                 Some(outcome) => push(text, outcome, budget)?,
-                None => render_pieces(absent, values, text, budget)?,
+                None => render_pieces(fallback, values, text, budget)?,
             },
-            TextPiece::Appended { label, argument } => {
+            TextPiece::AppendedArgument { label, argument } => {
                 let value = argument_value(values.arguments, argument).filter(|value| !value.is_empty());
                 let Some(value) = value else { continue };
                 text.truncate(text.trim_end().len());
@@ -280,7 +282,7 @@ impl ValueSource {
             ValueSource::Argument(name) | ValueSource::Word { argument: name, .. } => {
                 argument_value(arguments, name).map_or(0, str::len)
             }
-            ValueSource::Joined(names) => {
+            ValueSource::JoinedArguments(names) => {
                 names.iter().filter_map(|name| argument_value(arguments, name)).map(str::len).sum()
             }
         }
@@ -292,7 +294,7 @@ impl ValueSource {
             ValueSource::Word { argument, index } => {
                 argument_value(arguments, argument).and_then(|text| shell_words::split(text).into_iter().nth(*index))
             }
-            ValueSource::Joined(names) => {
+            ValueSource::JoinedArguments(names) => {
                 let values: Vec<&str> = names.iter().filter_map(|name| argument_value(arguments, name)).collect();
                 (!values.is_empty()).then(|| values.join(" "))
             }

@@ -10,7 +10,7 @@ pub(super) struct ValueMarker {
     pub(super) range: Range<usize>,
     /// The variable with the value.
     pub(super) name: String,
-    pub(super) is_words: bool,
+    pub(super) is_split_into_words: bool,
 }
 
 /// A program with its arguments.
@@ -38,7 +38,7 @@ pub(super) struct Word {
 pub(super) struct WordValue {
     pub(super) name: String,
     /// Whether it is split in words.
-    pub(super) is_words: bool,
+    pub(super) is_split_into_words: bool,
     /// Whether an argument may begin with it.
     pub(super) is_leading: bool,
 }
@@ -50,7 +50,7 @@ impl Word {
     }
 
     pub(super) fn is_split(&self) -> bool {
-        self.values.iter().any(|value| value.is_words)
+        self.values.iter().any(|value| value.is_split_into_words)
     }
 
     fn push(&mut self, character: char) {
@@ -61,15 +61,20 @@ impl Word {
     }
 
     fn push_value(&mut self, marker: &ValueMarker, is_quoted: bool) {
-        let (is_words, is_first) = (marker.is_words && !is_quoted, self.text.is_empty() || self.has_variable);
-        self.values.push(WordValue { name: marker.name.clone(), is_words, is_leading: is_words || is_first });
+        let (is_split_into_words, is_first) =
+            (marker.is_split_into_words && !is_quoted, self.text.is_empty() || self.has_variable);
+        self.values.push(WordValue {
+            name: marker.name.clone(),
+            is_split_into_words,
+            is_leading: is_split_into_words || is_first,
+        });
     }
 }
 
 /// The simple commands of a script, which `|`, `&&`, `||`, `;` and line breaks join. None if the script has anything else.
 pub(super) fn simple_commands(command: &str, markers: &[ValueMarker]) -> Option<Vec<SimpleCommand>> {
     let letters = command.char_indices().peekable();
-    let mut reader = Reader {
+    let mut reader = ShellParser {
         command,
         markers: markers.iter().peekable(),
         letters,
@@ -92,7 +97,7 @@ pub(super) fn simple_commands(command: &str, markers: &[ValueMarker]) -> Option<
 const REDIRECTIONS: &[&str] =
     &["2>&1", "1>&2", ">&2", "2>/dev/null", "2> /dev/null", "&>/dev/null", ">/dev/null", "> /dev/null"];
 
-struct Reader<'c> {
+struct ShellParser<'c> {
     command: &'c str,
     markers: Peekable<std::slice::Iter<'c, ValueMarker>>,
     letters: Peekable<CharIndices<'c>>,
@@ -100,7 +105,7 @@ struct Reader<'c> {
     current: SimpleCommand,
 }
 
-impl Reader<'_> {
+impl ShellParser<'_> {
     fn skip(&mut self, count: usize) {
         for _ in 0..count {
             self.letters.next();

@@ -6,9 +6,9 @@ pub(super) enum ShellContext {
     /// Outside of quotes.
     Plain,
     /// In `'…'`.
-    Single,
+    SingleQuoted,
     /// In `"…"`.
-    Double,
+    DoubleQuoted,
     /// Behind a backslash.
     Escaped,
     /// In a comment.
@@ -25,11 +25,11 @@ pub(super) fn shell_contexts(command: &str) -> impl Iterator<Item = (usize, char
             (_, true) => ShellContext::Escaped,
             _ => quotes,
         };
-        is_escaped = character == '\\' && matches!(context, ShellContext::Plain | ShellContext::Double);
+        is_escaped = character == '\\' && matches!(context, ShellContext::Plain | ShellContext::DoubleQuoted);
         quotes = match (context, character) {
-            (ShellContext::Plain, '\'') => ShellContext::Single,
-            (ShellContext::Plain, '"') => ShellContext::Double,
-            (ShellContext::Single, '\'') | (ShellContext::Double, '"') => ShellContext::Plain,
+            (ShellContext::Plain, '\'') => ShellContext::SingleQuoted,
+            (ShellContext::Plain, '"') => ShellContext::DoubleQuoted,
+            (ShellContext::SingleQuoted, '\'') | (ShellContext::DoubleQuoted, '"') => ShellContext::Plain,
             _ => quotes,
         };
         before = Some(character);
@@ -60,8 +60,8 @@ mod tests {
             let shown: String = shell_contexts(command)
                 .map(|(_, _, context)| match context {
                     ShellContext::Plain => 'P',
-                    ShellContext::Single => 'S',
-                    ShellContext::Double => 'D',
+                    ShellContext::SingleQuoted => 'S',
+                    ShellContext::DoubleQuoted => 'D',
                     ShellContext::Escaped => 'E',
                     ShellContext::Comment => 'C',
                 })

@@ -49,7 +49,7 @@ fn read_prompt(file: &ForeignFile, report: &mut Report) -> Option<ForeignPrompt>
         let argument = argument_of(inside)?;
         let sources = vec![ValueSource::Argument(argument.name.clone())];
         arguments.add(argument);
-        Some(PlaceholderMatch { end, piece: TextPiece::Value { sources, absent: body.get(start..end)?.to_owned() } })
+        Some(PlaceholderMatch { end, piece: TextPiece::Value { sources, fallback: body.get(start..end)?.to_owned() } })
     });
     let name = file.path.rsplit('/').next()?.strip_suffix(".prompt.md")?;
     Some(ForeignPrompt {

@@ -57,20 +57,20 @@ pub enum ArchivePackError {
     #[error(transparent)]
     Tree(#[from] TreeError),
     /// It has no such folder, but perhaps one around it.
-    #[error("no folder `{path}` in the archive{}", .top.as_ref().map(|top| folder_help(top, .path)).unwrap_or_default())]
+    #[error("no folder `{path}` in the archive{}", .root_folder.as_ref().map(|root_folder| folder_help(root_folder, .path)).unwrap_or_default())]
     NoFolder {
         /// The folder.
         path: String,
         /// The one folder with everything.
-        top: Option<String>,
+        root_folder: Option<String>,
     },
 }
 
-fn folder_help(top: &str, path: &str) -> String {
-    if path == top || path.starts_with(&format!("{top}/")) {
-        return format!("\nhelp: everything in it is below `{top}`");
+fn folder_help(root_folder: &str, path: &str) -> String {
+    if path == root_folder || path.starts_with(&format!("{root_folder}/")) {
+        return format!("\nhelp: everything in it is below `{root_folder}`");
     }
-    format!("\nhelp: everything in it is below `{top}`: write `path: {top}/{path}`")
+    format!("\nhelp: everything in it is below `{root_folder}`: write `path: {root_folder}/{path}`")
 }
 
 /// The files of a pack, from an archive.
@@ -101,7 +101,7 @@ pub fn unpack_archive(archive: &[u8], folder: Option<&str>) -> Result<UnpackedAr
         return Ok(UnpackedArchive { tree, skipped });
     }
     Err(match folder {
-        Some(path) => ArchivePackError::NoFolder { path: path.to_owned(), top: paths.common_folder() },
+        Some(path) => ArchivePackError::NoFolder { path: path.to_owned(), root_folder: paths.common_folder() },
         None => TreeError::Empty.into(),
     })
 }
@@ -119,7 +119,7 @@ pub struct ArchiveListing {
     /// The paths of all regular files.
     pub paths: Vec<String>,
     /// The one folder with everything, as archives of repositories have it.
-    pub top: Option<String>,
+    pub root_folder: Option<String>,
     /// The bytes of the file that was asked for, at the root or below that folder.
     pub file: Option<Vec<u8>>,
 }
@@ -141,7 +141,7 @@ pub fn list_archive(archive: &[u8], wanted: &str) -> Result<ArchiveListing, Arch
         }
         Ok::<(), ArchivePackError>(())
     })?;
-    listing.top = paths.common_folder();
+    listing.root_folder = paths.common_folder();
     Ok(listing)
 }
 
@@ -150,7 +150,7 @@ pub fn list_archive(archive: &[u8], wanted: &str) -> Result<ArchiveListing, Arch
 struct ArchivePaths {
     limits: TreeLimits,
     /// The first folder of all paths so far: `None` inside where they have not one.
-    top: Option<Option<String>>,
+    root_folder: Option<Option<String>>,
 }
 
 impl ArchivePaths {
@@ -159,14 +159,14 @@ impl ArchivePaths {
         if has_drive(path) {
             return Err(TreeError::Path { path: path.to_owned() });
         }
-        let top_folder = path.split_once('/').map(|(top, _)| top);
-        let is_same = self.top.as_ref().is_none_or(|top| top.as_deref() == top_folder);
-        self.top = Some(top_folder.filter(|_| is_same).map(str::to_owned));
+        let top_folder = path.split_once('/').map(|(root_folder, _)| root_folder);
+        let is_same = self.root_folder.as_ref().is_none_or(|root_folder| root_folder.as_deref() == top_folder);
+        self.root_folder = Some(top_folder.filter(|_| is_same).map(str::to_owned));
         self.limits.claim_path(path)
     }
 
     fn common_folder(&self) -> Option<String> {
-        self.top.clone().flatten()
+        self.root_folder.clone().flatten()
     }
 }
 

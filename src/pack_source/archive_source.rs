@@ -5,7 +5,7 @@ use std::fmt;
 use url::Url;
 
 use super::source::{SourceError, check_folder};
-use super::tree_digest::hexadecimal;
+use super::tree_digest::hex_encode;
 use crate::digest::sha256;
 use crate::world::is_credential_name;
 
@@ -42,7 +42,7 @@ impl fmt::Display for ArchiveSource {
 
 /// The SHA-256 of the bytes of an archive, as manifests have it.
 pub fn archive_sha256(bytes: &[u8]) -> String {
-    hexadecimal(&sha256(bytes))
+    hex_encode(&sha256(bytes))
 }
 
 /// Checks the URL of an archive: `https`, or a file of this machine.

@@ -76,14 +76,14 @@ impl LockedPack {
 /// The file as it is written.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-struct WrittenLock {
+struct LockFile {
     lock: Option<Spanned<i64>>,
-    packs: NamedMap<Spanned<WrittenPack>>,
+    packs: NamedMap<Spanned<LockFilePack>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-struct WrittenPack {
+struct LockFilePack {
     git: Option<Spanned<String>>,
     rev: Option<Spanned<String>>,
     url: Option<Spanned<String>>,
@@ -107,7 +107,7 @@ impl PackLock {
     pub fn parse(file: FileId, report: &mut Report) -> Option<PackLock> {
         let before = report.diagnostics().len();
         let document = parse(file, report)?;
-        let written: WrittenLock = from_document(&document, report)?;
+        let written: LockFile = from_document(&document, report)?;
         check_version(&written, document.root_location(), report);
         let mut lock = PackLock::default();
         for (key, pack) in &written.packs {
@@ -122,14 +122,14 @@ impl PackLock {
     pub fn to_yaml(&self) -> String {
         let mut text = format!("{HEADER}lock: {VERSION}\npacks:{}\n", if self.packs.is_empty() { " {}" } else { "" });
         for (key, pack) in &self.packs {
-            let _ = writeln!(text, "  {}:", scalar(key));
+            let _ = writeln!(text, "  {}:", yaml_scalar(key));
             write_pack(&mut text, pack);
         }
         text
     }
 }
 
-fn check_version(written: &WrittenLock, at: Location, report: &mut Report) {
+fn check_version(written: &LockFile, at: Location, report: &mut Report) {
     match &written.lock {
         Some(version) if version.value == VERSION => {}
         Some(version) => {
@@ -149,7 +149,7 @@ struct PackReader<'a> {
 }
 
 impl PackReader<'_> {
-    fn read(&mut self, written: &WrittenPack) -> Option<LockedPack> {
+    fn read(&mut self, written: &LockFilePack) -> Option<LockedPack> {
         let (source, commit) = match &written.url {
             Some(url) => (PackSource::Archive(self.archive(url, written)?), None),
             None => {
@@ -166,7 +166,7 @@ impl PackReader<'_> {
         Some(LockedPack { source, commit, digest, files: written.files.unwrap_or(0), granted })
     }
 
-    fn repository(&mut self, written: &WrittenPack) -> Option<(GitSource, String)> {
+    fn repository(&mut self, written: &LockFilePack) -> Option<(GitSource, String)> {
         let text = |key: &Option<Spanned<String>>| key.as_ref().map(|key| key.value.clone());
         let url = self.required("git", written.git.as_ref())?;
         let commit = self.required("commit", written.commit.as_ref())?;
@@ -177,7 +177,7 @@ impl PackReader<'_> {
         Some((self.valid(url, source)?, commit.value.clone()))
     }
 
-    fn archive(&mut self, url: &Spanned<String>, written: &WrittenPack) -> Option<ArchiveSource> {
+    fn archive(&mut self, url: &Spanned<String>, written: &LockFilePack) -> Option<ArchiveSource> {
         let sha256 = self.required("sha256", written.sha256.as_ref())?;
         for (key, other) in [("git", &written.git), ("rev", &written.rev), ("commit", &written.commit)] {
             if let Some(other) = other {
@@ -230,18 +230,22 @@ fn write_pack(text: &mut String, pack: &LockedPack) {
     };
     let keys = of_source.into_iter().chain([("commit", commit.as_ref()), ("digest", Some(&digest_text))]);
     for (key, value) in keys.filter_map(|(key, value)| Some((key, value?))) {
-        let _ = writeln!(text, "    {key}: {}", scalar(value));
+        let _ = writeln!(text, "    {key}: {}", yaml_scalar(value));
     }
     let _ = writeln!(text, "    files: {files}");
     if let Some(TrustRecord { digest, allow }) = granted {
         let allow: Vec<&str> = allow.iter().map(|grant| grant.as_str()).collect();
-        let _ =
-            writeln!(text, "    granted: {{ digest: {}, allow: [{}] }}", scalar(&digest.to_string()), allow.join(", "));
+        let _ = writeln!(
+            text,
+            "    granted: {{ digest: {}, allow: [{}] }}",
+            yaml_scalar(&digest.to_string()),
+            allow.join(", ")
+        );
     }
 }
 
 /// A string of YAML: plain where it is read as that, else as in JSON.
-pub fn scalar(text: &str) -> String {
+pub fn yaml_scalar(text: &str) -> String {
     let is_plain_char = |c: char| c.is_ascii_alphanumeric() || "./:@_-".contains(c);
     let is_plain = text.chars().all(is_plain_char) && text.starts_with(char::is_alphanumeric) && !text.ends_with(':');
     let mut report = Report::default();

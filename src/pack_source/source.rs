@@ -28,7 +28,7 @@ impl PackSource {
     }
 
     /// Whether another one is the same archive with other bytes, or the same altogether.
-    pub fn is_same_place(&self, other: &PackSource) -> bool {
+    pub fn is_same_apart_from_sha256(&self, other: &PackSource) -> bool {
         match (self, other) {
             (PackSource::Archive(one), PackSource::Archive(other)) => one.url == other.url && one.path == other.path,
             _ => self == other,

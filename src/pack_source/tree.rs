@@ -41,7 +41,7 @@ pub enum TreeError {
     },
     /// Two paths that are one where letters have no case.
     #[error("`{path}` and `{other}` differ in case alone")]
-    Case {
+    CaseConflict {
         /// One.
         path: String,
         /// The other.
@@ -105,7 +105,7 @@ impl PackTree {
 
     /// The digest of all files.
     pub fn digest(&self) -> TreeDigest {
-        TreeDigest::of_files(self.files().map(|(path, bytes)| (path, sha256(bytes))))
+        TreeDigest::from_files(self.files().map(|(path, bytes)| (path, sha256(bytes))))
     }
 }
 
@@ -115,11 +115,11 @@ pub struct TreeLimits {
     files: usize,
     bytes: u64,
     /// The paths of files and folders as written, by what they are where letters have no case and one form.
-    names: HashMap<String, PathKind>,
+    names: HashMap<String, ClaimedPath>,
 }
 
 #[derive(Debug)]
-struct PathKind {
+struct ClaimedPath {
     written: String,
     is_file: bool,
 }
@@ -167,14 +167,14 @@ impl TreeLimits {
     fn claim(&mut self, path: &str, is_file: bool) -> Result<(), TreeError> {
         let folded = folded_name(path);
         let Some(known) = self.names.get(&folded) else {
-            self.names.insert(folded, PathKind { written: path.to_owned(), is_file });
+            self.names.insert(folded, ClaimedPath { written: path.to_owned(), is_file });
             return Ok(());
         };
         if known.written != path {
             let (path, other) = (path.to_owned(), known.written.clone());
             let differs_in_case = path.to_lowercase() == other.to_lowercase();
             return Err(match differs_in_case {
-                true => TreeError::Case { path, other },
+                true => TreeError::CaseConflict { path, other },
                 false => TreeError::SameName { path, other },
             });
         }
@@ -239,7 +239,8 @@ mod tests {
 
     #[test]
     fn paths_that_are_one_on_some_systems_are_refused() {
-        let case = |path: &str, other: &str| Err(TreeError::Case { path: path.to_owned(), other: other.to_owned() });
+        let case =
+            |path: &str, other: &str| Err(TreeError::CaseConflict { path: path.to_owned(), other: other.to_owned() });
         assert_eq!(admit(&["README", "readme"]), case("readme", "README"));
         assert_eq!(admit(&["A/x", "a/y"]), case("a", "A"));
         assert_eq!(admit(&["É", "é"]), case("é", "É"));

@@ -19,19 +19,19 @@ pub struct TreeDigestError;
 
 impl TreeDigest {
     /// The digest of files by their digests; each path once, and in the order of their bytes.
-    pub(super) fn of_files<'a>(files: impl IntoIterator<Item = (&'a str, [u8; 32])>) -> TreeDigest {
-        let lines = files.into_iter().map(|(path, digest)| format!("{}  {path}\n", hexadecimal(&digest)));
+    pub(super) fn from_files<'a>(files: impl IntoIterator<Item = (&'a str, [u8; 32])>) -> TreeDigest {
+        let lines = files.into_iter().map(|(path, digest)| format!("{}  {path}\n", hex_encode(&digest)));
         TreeDigest(sha256(lines.collect::<String>().as_bytes()))
     }
 
     /// Its hexadecimal digits.
     pub fn digits(&self) -> String {
-        hexadecimal(&self.0)
+        hex_encode(&self.0)
     }
 }
 
 /// Bytes in lower-case hexadecimal digits.
-pub(super) fn hexadecimal(bytes: &[u8]) -> String {
+pub(super) fn hex_encode(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digit = |nibble: u8| DIGITS.get(usize::from(nibble)).copied().map_or('0', char::from);
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
@@ -69,7 +69,7 @@ mod tests {
     /// Computed by `sha256sum a b/c | sha256sum`.
     #[test]
     fn digest_is_that_of_the_lines_of_sha256sum() {
-        let digest = TreeDigest::of_files([("a", sha256(b"one\n")), ("b/c", sha256(b""))]);
+        let digest = TreeDigest::from_files([("a", sha256(b"one\n")), ("b/c", sha256(b""))]);
         let expected = "sha256:df80ec6e9043388ab0a25652e1d6a6a8ec3aed25db176a777d35d05d296fe9ba";
         assert_eq!(digest.to_string(), expected);
         assert_eq!(expected.parse::<TreeDigest>().unwrap(), digest);

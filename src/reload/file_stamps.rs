@@ -65,9 +65,9 @@ impl FileStamps {
         }
         let (now, before) = (&self.dependencies, &earlier.dependencies);
         let files = Stamped { paths: &now.files, stamps: &self.files }
-            .unknown_to(&Stamped { paths: &before.files, stamps: &earlier.files });
+            .paths_not_in(&Stamped { paths: &before.files, stamps: &earlier.files });
         let folders = Stamped { paths: &now.folders, stamps: &self.folders }
-            .unknown_to(&Stamped { paths: &before.folders, stamps: &earlier.folders });
+            .paths_not_in(&Stamped { paths: &before.folders, stamps: &earlier.folders });
         let (Some(files), Some(folders)) = (files, folders) else { return false };
         let unknown = LoadDependencies { files, folders, workspace: None };
         WatchPlan::new(&unknown).path_names().all(|(folder, name)| is_older(folder, name, began))
@@ -82,7 +82,7 @@ struct Stamped<'a, S> {
 
 impl<S: PartialEq> Stamped<'_, S> {
     /// The paths that have no stamp in `earlier`; `None` if one has another there.
-    fn unknown_to(&self, earlier: &Stamped<'_, S>) -> Option<IndexSet<PathBuf>> {
+    fn paths_not_in(&self, earlier: &Stamped<'_, S>) -> Option<IndexSet<PathBuf>> {
         let mut unknown = IndexSet::new();
         for (path, stamp) in self.paths.iter().zip(self.stamps) {
             match earlier.paths.get_index_of(path).and_then(|at| earlier.stamps.get(at)) {

@@ -72,7 +72,7 @@ pub struct WatchOptions {
     /// Poll the files at this interval, instead of file notifications.
     pub poll_interval: Option<Duration>,
     /// How long no change may happen before a load.
-    pub quiet_period: Duration,
+    pub debounce: Duration,
     /// How long a load may be delayed while files keep changing.
     pub max_delay: Duration,
     /// Whether SIGHUP requests a load.
@@ -86,7 +86,7 @@ impl Default for WatchOptions {
     fn default() -> WatchOptions {
         WatchOptions {
             poll_interval: None,
-            quiet_period: Duration::from_millis(50),
+            debounce: Duration::from_millis(50),
             max_delay: Duration::from_secs(1),
             reload_on_sighup: true,
             start_delay: Duration::ZERO,

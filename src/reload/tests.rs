@@ -92,11 +92,8 @@ impl WatchTest {
         fs::create_dir_all(root.join("prompts")).unwrap();
         fs::write(root.join("folio.yaml"), "one").unwrap();
         fs::write(root.join("prompts/a.md"), "one").unwrap();
-        let options = WatchOptions {
-            quiet_period: Duration::from_millis(30),
-            reload_on_sighup: false,
-            ..WatchOptions::default()
-        };
+        let options =
+            WatchOptions { debounce: Duration::from_millis(30), reload_on_sighup: false, ..WatchOptions::default() };
         WatchTest { temporary, root, options, listen: None, mid_load: None }
     }
 
@@ -283,7 +280,7 @@ async fn shutdown_does_not_wait_for_start_delay() {
 async fn wakeup_without_change_does_not_reload() {
     let mut watch_test = WatchTest::new();
     // Long enough for the file to come and go within one quiet, however slow the machine.
-    watch_test.options.quiet_period = Duration::from_millis(200);
+    watch_test.options.debounce = Duration::from_millis(200);
     let running = watch_test.start_settled().await;
     let before = *running.watching.counts().borrow();
     fs::write(running.root.join("prompts/passing.md"), "").unwrap();

@@ -84,7 +84,7 @@ impl WatchTask {
         let mut requested = false;
         loop {
             if wake == WakeReason::Changed {
-                wake = self.wait_for_quiet(deadline).await;
+                wake = self.wait_for_debounce(deadline).await;
             }
             if wake == WakeReason::Shutdown {
                 return None;
@@ -106,10 +106,10 @@ impl WatchTask {
     }
 
     /// Waits for a quiet period, the deadline, a request or the shutdown.
-    async fn wait_for_quiet(&self, deadline: Instant) -> WakeReason {
+    async fn wait_for_debounce(&self, deadline: Instant) -> WakeReason {
         loop {
             let now = Instant::now();
-            let until = deadline.min(now + self.options.quiet_period);
+            let until = deadline.min(now + self.options.debounce);
             if until <= now {
                 return WakeReason::Changed;
             }
@@ -167,23 +167,23 @@ mod tests {
 
     async fn wait(task: &WatchTask) -> (WakeReason, Duration) {
         let start = Instant::now();
-        let wake = task.wait_for_quiet(start + task.options.max_delay).await;
+        let wake = task.wait_for_debounce(start + task.options.max_delay).await;
         (wake, start.elapsed())
     }
 
     #[tokio::test(start_paused = true)]
     async fn quiet_period_starts_at_the_last_change() {
         let task = WatchTask::new(WatchOptions::default(), CancellationToken::new());
-        let quiet_period = task.options.quiet_period;
+        let debounce = task.options.debounce;
         let wakes = async {
             for _ in 0..3 {
                 task.wakeup.wake();
-                tokio::time::sleep(quiet_period / 2).await;
+                tokio::time::sleep(debounce / 2).await;
             }
         };
         let ((wake, took), ()) = tokio::join!(wait(&task), wakes);
         assert_eq!(wake, WakeReason::Changed);
-        let expected = quiet_period * 2;
+        let expected = debounce * 2;
         assert!((expected..expected + Duration::from_millis(10)).contains(&took), "{took:?}");
     }
 

@@ -106,7 +106,7 @@ impl FolderWatcher {
     pub(super) fn new(wakeup: Arc<Wakeup>, options: &WatchOptions, open: OpenBackend) -> FolderWatcher {
         let intervals = PollIntervals {
             idle: options.poll_interval.unwrap_or(DEFAULT_POLL_INTERVAL),
-            after_change: options.quiet_period / 2,
+            after_change: options.debounce / 2,
         };
         let polling = |wakeup: &Arc<Wakeup>| ChangeSource::Poller(Poller::start(intervals, Arc::clone(wakeup)));
         let source = match options.poll_interval {

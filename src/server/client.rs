@@ -26,7 +26,7 @@ use crate::action::{
 use crate::spec_version::SpecVersion;
 
 use super::{
-    ConnectionHandler, LiveCatalog, SMALL_MESSAGE_BYTES, log_level,
+    ConnectionHandler, SMALL_MESSAGE_BYTES, SharedServer, log_level,
     memory_size::MemorySize,
     question,
     session::{RootsRevision, Session},
@@ -38,7 +38,7 @@ pub(crate) struct RequestClient {
     spec_version: SpecVersion,
     peer: Peer<RoleServer>,
     capabilities: Option<ClientCapabilities>,
-    live: LiveCatalog,
+    live: SharedServer,
     session: Arc<Session>,
     cancel: CancellationToken,
     request: RequestId,
@@ -146,11 +146,11 @@ impl RequestClient {
         tokio::select! {
             biased;
             outcome = call => outcome,
-            never = self.report_running() => match never {},
+            never = self.send_heartbeats() => match never {},
         }
     }
 
-    async fn report_running(&self) -> Infallible {
+    async fn send_heartbeats(&self) -> Infallible {
         let began = self.progress().sent_at;
         loop {
             let due = self.progress().sent_at + HEARTBEAT_INTERVAL;
@@ -219,7 +219,7 @@ impl RequestClient {
         let options = PeerRequestOptions::with_timeout(round.timeout)
             .reset_timeout_on_progress()
             .with_max_total_timeout(round.timeout * MAX_TIMEOUT_FACTOR);
-        let handle = self.peer.send_request_with_option(request, options).await.map_err(unanswered_reason)?;
+        let handle = self.peer.send_request_with_option(request, options).await.map_err(to_ask_error)?;
         let mut guard = RequestGuard { peer: self.peer.clone(), id: Some(handle.id.clone()) };
         // Its own task ends and cleans up even if the answer is no longer awaited.
         let answer = tokio::spawn(handle.await_response());
@@ -231,7 +231,7 @@ impl RequestClient {
             }
             answer = answer => {
                 guard.id = None;
-                let answer = answer.map_err(|_| AskError::Cancelled)?.map_err(unanswered_reason)?;
+                let answer = answer.map_err(|_| AskError::Cancelled)?.map_err(to_ask_error)?;
                 let answer = serde_json::to_value(answer).unwrap_or_default();
                 Ok(question::normalize_answer(&question.kind, answer, self.spec_version))
             }
@@ -377,7 +377,7 @@ fn dropped_messages_notice(dropped: u64) -> Value {
     json!(format!("{dropped} log messages dropped (rate limit)"))
 }
 
-fn unanswered_reason(error: ServiceError) -> AskError {
+fn to_ask_error(error: ServiceError) -> AskError {
     match error {
         ServiceError::Timeout { .. } => AskError::TimedOut,
         ServiceError::TransportClosed | ServiceError::Cancelled { .. } => AskError::Cancelled,

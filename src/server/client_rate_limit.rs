@@ -27,7 +27,7 @@ impl RequestCost {
 }
 
 /// The maximum credit of an idle client: its earnings over this time.
-const MAX_CREDIT: Duration = Duration::from_secs(10);
+const BURST_DURATION: Duration = Duration::from_secs(10);
 
 /// How many clients those without a session stand for, who are counted together.
 const SESSIONLESS_CLIENTS: u32 = 100;
@@ -42,7 +42,7 @@ pub(crate) struct ClientRateLimiter {
 impl Default for ClientRateLimiter {
     /// The rate limiter of one session.
     fn default() -> ClientRateLimiter {
-        ClientRateLimiter { clients: 1, bucket: Mutex::new(TokenBucket::new(MAX_CREDIT)) }
+        ClientRateLimiter { clients: 1, bucket: Mutex::new(TokenBucket::new(BURST_DURATION)) }
     }
 }
 

@@ -43,7 +43,7 @@ impl Default for ServeOptions {
 
 /// The catalog that is served at the moment. Clones are handles of the same one.
 #[derive(Clone)]
-pub struct LiveCatalog {
+pub struct SharedServer {
     inner: Arc<LiveState>,
 }
 
@@ -65,9 +65,9 @@ struct LiveState {
     observer: OnceLock<Arc<dyn RequestObserver>>,
 }
 
-impl LiveCatalog {
+impl SharedServer {
     /// Begins to serve `catalog`, whose actions happen in `world`.
-    pub fn new(catalog: Arc<Catalog>, world: Arc<dyn World>, options: ServeOptions) -> LiveCatalog {
+    pub fn new(catalog: Arc<Catalog>, world: Arc<dyn World>, options: ServeOptions) -> SharedServer {
         world.set_program_limit(catalog.limits().programs);
         let bytes = BytesInFlight::new(catalog.limits().bytes_in_flight);
         let redactors = Redactors::new(catalog.redactor().clone());
@@ -89,7 +89,7 @@ impl LiveCatalog {
             capacity: Arc::default(),
             observer: OnceLock::new(),
         };
-        LiveCatalog { inner: Arc::new(inner) }
+        SharedServer { inner: Arc::new(inner) }
     }
 
     /// Serves `catalog` from now on, notifies every session of the changes that concern it, and returns which lists are different.
@@ -236,7 +236,7 @@ impl LiveCatalog {
 
 /// A running call.
 pub(crate) struct CallGuard {
-    live: LiveCatalog,
+    live: SharedServer,
 }
 
 impl Drop for CallGuard {

@@ -1,6 +1,6 @@
 //! The MCP server: answers protocol requests of every supported version by calling the catalog.
 //!
-//! [`LiveCatalog`] holds the current catalog; a [`ConnectionHandler`] serves one connection. A request uses one
+//! [`SharedServer`] holds the current catalog; a [`ConnectionHandler`] serves one connection. A request uses one
 //! snapshot from beginning to end. Messages are carried in transport/; prompts, tools and resources are in catalog/.
 
 #![allow(deprecated, reason = "what 2026-07-28 deprecates, such as logging, it still has, and older versions too")]
@@ -54,7 +54,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub(crate) use bytes_in_flight::{Busy, BytesInFlight, PeerBytes, Reservation, SMALL_MESSAGE_BYTES};
 pub use catalog_diff::{Changes, ListChange};
-pub use live_catalog::{LiveCatalog, ServeOptions};
+pub use live_catalog::{ServeOptions, SharedServer};
 pub use observer::{ClientName, RequestObserver, RequestRecord};
 pub(crate) use session::RootsRevision;
 pub(crate) use untyped_request::{is_session_method, params_error};
@@ -70,9 +70,9 @@ use self::{
     snapshot::Revisions,
 };
 
-/// The handler of one connection, made by [`LiveCatalog::connect`].
+/// The handler of one connection, made by [`SharedServer::connect`].
 pub struct ConnectionHandler {
-    live: LiveCatalog,
+    live: SharedServer,
     session: Arc<Session>,
     /// The revisions when the connection was made.
     initial: Revisions,
@@ -85,7 +85,7 @@ pub struct ConnectionHandler {
 }
 
 impl ConnectionHandler {
-    fn new(live: LiveCatalog) -> ConnectionHandler {
+    fn new(live: SharedServer) -> ConnectionHandler {
         let disconnected = CancellationToken::new();
         let revisions = live.snapshot().revisions;
         ConnectionHandler {
@@ -106,7 +106,7 @@ impl ConnectionHandler {
     }
 
     /// Returns the catalog's holder that the handler answers from.
-    pub fn live(&self) -> &LiveCatalog {
+    pub fn live(&self) -> &SharedServer {
         &self.live
     }
 
@@ -137,7 +137,7 @@ impl ConnectionHandler {
             .with_baggage(meta_text("baggage").filter(|_| propagation.baggage));
         let world = log_actions(served.catalog.redactor(), self.live.world());
         let call = CallContext::new(context.ct.clone(), trace.wrap(world), self.live.capacity());
-        call.with_place(context.extensions.get().cloned())
+        call.with_arrival_turn(context.extensions.get().cloned())
     }
 
     /// Charges a request to the rate limit of its client, or returns how long to wait.

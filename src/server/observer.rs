@@ -10,7 +10,7 @@ use rmcp::{
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{ConnectionHandler, LiveCatalog};
+use super::{ConnectionHandler, SharedServer};
 
 /// What is told of requests and clients.
 pub trait RequestObserver: Send + Sync {
@@ -59,7 +59,7 @@ pub struct RequestRecord {
 
 /// A request on its way to its end.
 pub(crate) struct ObservedRequest {
-    live: LiveCatalog,
+    live: SharedServer,
     started: Instant,
     record: Option<RequestRecord>,
 }
@@ -146,7 +146,7 @@ impl RequestRecord {
     }
 
     /// Removes the secrets of the served catalog, wherever they stand.
-    fn redact(&mut self, live: &LiveCatalog) {
+    fn redact(&mut self, live: &SharedServer) {
         let redactors = live.redactors();
         for value in [&mut self.params, &mut self.answer] {
             let message = redactors.redact_message(value.to_string().into_bytes());

@@ -60,13 +60,13 @@ pub(super) struct NewTask {
 }
 
 /// The questions of a task that wait for answers, counted.
-pub(super) struct OpenQuestions<'a> {
+pub(super) struct QuestionReservation<'a> {
     tasks: &'a Tasks,
     id: &'a str,
     bytes: u64,
 }
 
-impl Drop for OpenQuestions<'_> {
+impl Drop for QuestionReservation<'_> {
     fn drop(&mut self) {
         if let Some(entry) = self.tasks.entries().get_mut(self.id) {
             entry.open_rounds = entry.open_rounds.saturating_sub(1);
@@ -130,7 +130,11 @@ impl Tasks {
     }
 
     /// Keeps account of the questions of a task until they are answered.
-    pub(super) fn reserve_questions<'a>(&'a self, id: &'a str, bytes: u64) -> Result<OpenQuestions<'a>, ErrorData> {
+    pub(super) fn reserve_questions<'a>(
+        &'a self,
+        id: &'a str,
+        bytes: u64,
+    ) -> Result<QuestionReservation<'a>, ErrorData> {
         let mut entries = self.entries();
         while self.would_exceed(&entries, bytes) {
             if !remove_ended_task(&mut entries) {
@@ -141,7 +145,7 @@ impl Tasks {
             entry.open_rounds += 1;
             entry.reservation.grow(bytes);
         }
-        Ok(OpenQuestions { tasks: self, id, bytes })
+        Ok(QuestionReservation { tasks: self, id, bytes })
     }
 
     /// Keeps account of an outcome, in place of what the task held. The oldest tasks that have ended are forgotten where

@@ -33,7 +33,7 @@ use crate::{
 };
 
 use super::{
-    CANCEL_GRACE, ConnectionHandler, LiveCatalog,
+    CANCEL_GRACE, ConnectionHandler, SharedServer,
     bytes_in_flight::request_reservation,
     call_log::{CallLog, CallTarget},
     capability::CapabilityKind,
@@ -121,7 +121,7 @@ pub(crate) fn start_task(
 }
 
 async fn run_task(
-    live: LiveCatalog,
+    live: SharedServer,
     call: CallContext,
     task_client: TaskClient,
     task_call: TaskCall,
@@ -190,7 +190,7 @@ pub(crate) fn cancel(server: &ConnectionHandler, request: &CancelTaskParams) -> 
 
 /// The client of a task, which asks when it likes.
 struct TaskClient {
-    live: LiveCatalog,
+    live: SharedServer,
     context: TaskContext,
     capabilities: Option<ClientCapabilities>,
     /// How often each question was put: a task asks under each key once.

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
-use super::{LiveCatalog, ServeOptions};
+use super::{ServeOptions, SharedServer};
 use crate::{
     catalog::{Catalog, ServingMode, build},
     files::Folder,
@@ -54,12 +54,12 @@ pub(crate) fn build_catalog_with(manifest: &str, variables: &[(&str, &str)]) -> 
     accepted.unwrap_or_else(|_| panic!("{:#?}", built.report.diagnostics()))
 }
 
-pub(crate) fn live_catalog(manifest: &str) -> LiveCatalog {
+pub(crate) fn live_catalog(manifest: &str) -> SharedServer {
     live_catalog_with(manifest, ServeOptions::default())
 }
 
-pub(crate) fn live_catalog_with(manifest: &str, options: ServeOptions) -> LiveCatalog {
-    LiveCatalog::new(build_catalog(manifest), Arc::new(SleepingWorld::default()), options)
+pub(crate) fn live_catalog_with(manifest: &str, options: ServeOptions) -> SharedServer {
+    SharedServer::new(build_catalog(manifest), Arc::new(SleepingWorld::default()), options)
 }
 
 /// A world in which every program runs until it is cancelled.

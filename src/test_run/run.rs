@@ -14,7 +14,7 @@ use crate::compile::LoadCoverage;
 use crate::diagnostic::{Severity, SourceMap};
 use crate::load::{EnvSource, LoadedPacks, TestEnvironment};
 use crate::manifest::{Expect, Mock, ProgramMock, ResponseMock};
-use crate::server::{LiveCatalog, ServeOptions};
+use crate::server::{ServeOptions, SharedServer};
 use crate::transport::in_process::{self, InProcessClient, ServerQuestion};
 use crate::world::{
     CapturedBytes, MockReplies, MockReply, MockResponse, MockWorld, ProgramOutput, RecordingWorld, ReportSink,
@@ -185,7 +185,7 @@ impl TestRunner<'_> {
         };
         let options = ServeOptions { watching: false, declare_all_capabilities: true };
         let result = runtime.block_on(async {
-            let live = LiveCatalog::new(catalog.clone(), world.clone(), options);
+            let live = SharedServer::new(catalog.clone(), world.clone(), options);
             in_process::ask_as(&client, &live, test.method, test.params.clone()).await
         });
         runtime.shutdown_timeout(Duration::from_millis(200));

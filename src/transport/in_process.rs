@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::server::LiveCatalog;
+use crate::server::SharedServer;
 use crate::spec_version::SpecVersion;
 
 use super::stdio;
@@ -79,7 +79,7 @@ impl InProcessClient<'_> {
 
 /// Asks one request, in the words of the newest version, and returns its result as a client would get it. `params` is an
 /// object. Dropping the future cancels the request.
-pub async fn ask(live: &LiveCatalog, method: &str, params: Value) -> Result<Value, InProcessError> {
+pub async fn ask(live: &SharedServer, method: &str, params: Value) -> Result<Value, InProcessError> {
     let answer = |_: &ServerQuestion<'_>| Err(String::new());
     let client =
         InProcessClient { version: SpecVersion::NEWEST, capabilities: json!({}), answer: &answer, progress: None };
@@ -89,7 +89,7 @@ pub async fn ask(live: &LiveCatalog, method: &str, params: Value) -> Result<Valu
 /// The same as `client`, which answers what it is asked on the way.
 pub async fn ask_as(
     client: &InProcessClient<'_>,
-    live: &LiveCatalog,
+    live: &SharedServer,
     method: &str,
     mut params: Value,
 ) -> Result<Value, InProcessError> {
@@ -130,7 +130,7 @@ struct InProcessConnection {
 }
 
 impl InProcessConnection {
-    fn open(live: &LiveCatalog) -> InProcessConnection {
+    fn open(live: &SharedServer) -> InProcessConnection {
         let (near, far) = tokio::io::duplex(64 * 1024);
         let stop = CancellationToken::new();
         let guard = stop.clone().drop_guard();

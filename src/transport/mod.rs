@@ -38,10 +38,10 @@ use rmcp::service::{ServiceExt, serve_directly_with_ct};
 pub use rmcp::{RoleServer, transport::Transport};
 use tokio_util::sync::CancellationToken;
 
-use crate::server::LiveCatalog;
+use crate::server::SharedServer;
 
 /// Serves the peer behind a transport until that ends or `stop` is cancelled. What is then still running is cancelled.
-pub async fn serve<T>(live: &LiveCatalog, transport: T, stop: CancellationToken)
+pub async fn serve<T>(live: &SharedServer, transport: T, stop: CancellationToken)
 where
     T: Transport<RoleServer> + 'static,
 {

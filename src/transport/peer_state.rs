@@ -12,7 +12,7 @@ use rmcp::{
 
 use crate::budget::block_if_large;
 use crate::catalog::arrival_order::ArrivalOrder;
-use crate::server::{BytesInFlight, LiveCatalog, PeerBytes, Reservation, RootsRevision};
+use crate::server::{BytesInFlight, PeerBytes, Reservation, RootsRevision, SharedServer};
 
 use super::{
     batch::{self, Batches, FinishedBatch, HandlerResponse, ResponseRoute},
@@ -23,7 +23,7 @@ use super::{
 
 /// The conversation with one peer.
 pub(super) struct PeerState {
-    live: LiveCatalog,
+    live: SharedServer,
     /// The bytes in flight of the peer.
     bytes: PeerBytes,
     pending: PendingRequests,
@@ -91,7 +91,7 @@ pub(super) struct ReceiveOutcome {
 }
 
 impl PeerState {
-    pub(super) fn new(live: LiveCatalog) -> PeerState {
+    pub(super) fn new(live: SharedServer) -> PeerState {
         PeerState {
             bytes: live.bytes().new_peer(),
             live,
@@ -224,7 +224,7 @@ impl PeerState {
                 if let ClientRequest::CallToolRequest(call) = &mut request.request
                     && self.live.catalog().tool_limits_calls(&call.params.name)
                 {
-                    call.extensions.insert(Arc::new(self.arrival_order.place(&call.params.name)));
+                    call.extensions.insert(Arc::new(self.arrival_order.join_queue(&call.params.name)));
                 }
                 if self.roots_revision != RootsRevision::default() {
                     request.request.extensions_mut().insert(self.roots_revision);
@@ -379,6 +379,6 @@ mod tests {
     }
 
     thread_local! {
-        static LIVE: LiveCatalog = live_catalog(TEST_MANIFEST);
+        static LIVE: SharedServer = live_catalog(TEST_MANIFEST);
     }
 }

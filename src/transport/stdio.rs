@@ -15,7 +15,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::block_if_large;
-use crate::server::{LiveCatalog, Reservation};
+use crate::server::{Reservation, SharedServer};
 
 use super::{
     batch::{self, ResponseRoute},
@@ -36,7 +36,7 @@ const CANCEL_GRACE: Duration = Duration::from_secs(1);
 const FLUSH_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// Serves standard input and output until the input ends, the output breaks, or `stop` is cancelled.
-pub async fn serve(live: &LiveCatalog, stop: CancellationToken) {
+pub async fn serve(live: &SharedServer, stop: CancellationToken) {
     let serving = async {
         if let Some((reader, writer)) = stdio_sockets::stdio_sockets() {
             serve_on(live, reader, writer, stop.clone()).await;
@@ -52,7 +52,7 @@ pub async fn serve(live: &LiveCatalog, stop: CancellationToken) {
 }
 
 /// Lets streams end with their result when the server is stopped. It does not end itself.
-async fn end_streams_on_stop(live: &LiveCatalog, stop: &CancellationToken) {
+async fn end_streams_on_stop(live: &SharedServer, stop: &CancellationToken) {
     stop.cancelled().await;
     live.end_streams();
     std::future::pending().await
@@ -61,8 +61,8 @@ async fn end_streams_on_stop(live: &LiveCatalog, stop: &CancellationToken) {
 /// Serves a peer at the other ends of `reader` and `writer` until it is gone or `stop` is cancelled.
 ///
 /// At the end of the input, answers that are all but there are still written, then nothing more; what is still
-/// running is cancelled. The caller may let streams end with their result, by [`LiveCatalog::end_streams`], when it stops.
-pub async fn serve_on<R, W>(live: &LiveCatalog, reader: R, writer: W, stop: CancellationToken)
+/// running is cancelled. The caller may let streams end with their result, by [`SharedServer::end_streams`], when it stops.
+pub async fn serve_on<R, W>(live: &SharedServer, reader: R, writer: W, stop: CancellationToken)
 where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,

@@ -84,7 +84,7 @@ impl CatalogBuilder<'_> {
             self.references.iter().zip(&self.pack_nodes).enumerate()
         {
             for call in references.calls() {
-                match self.find_inputs(&call.node, &pack_context.qualified_name(call.node.name())) {
+                match self.find_inputs(&call.entry_id, &pack_context.qualified_name(call.entry_id.name())) {
                     Some(inputs) => call_check::check(call, inputs, load_context),
                     None if all_sound && number == 0 => call_check::report_not_granted(call, load_context),
                     None => {}
@@ -110,11 +110,11 @@ impl CatalogBuilder<'_> {
         }
     }
 
-    fn find_inputs(&self, node: &EntryId, name: &str) -> Option<&Inputs> {
-        if node.is_resource() {
+    fn find_inputs(&self, entry_id: &EntryId, name: &str) -> Option<&Inputs> {
+        if entry_id.is_resource() {
             return self.resources.iter().find(|resource| resource.key == name).map(|found| &found.inputs);
         }
-        match node.is_tool() {
+        match entry_id.is_tool() {
             true => self.tools.get(name).map(|tool| &tool.inputs),
             false => self.prompts.get(name).map(|prompt| &prompt.inputs),
         }

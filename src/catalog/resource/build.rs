@@ -33,9 +33,9 @@ impl CompiledResource {
     /// Compiles a resource. `None` if it has errors, or its pack lacks a grant.
     pub(in crate::catalog) fn build(
         written: &Spanned<manifest::Resource>,
-        building: EntryBuildContext<'_, '_>,
+        build_context: EntryBuildContext<'_, '_>,
     ) -> Option<CompiledResource> {
-        let EntryBuildContext { compiler, references, pack_context, name, contents_before } = building;
+        let EntryBuildContext { compiler, references, pack_context, name, contents_before } = build_context;
         check_icons(written.icons.as_deref(), written.location, compiler);
         check_mime_type(written.mime_type.as_ref(), compiler);
         let template = compile_uri(written, compiler)?;
@@ -50,7 +50,7 @@ impl CompiledResource {
         let hints = written.annotations.as_ref().map(|hints| listed_annotations(hints, compiler));
         let digest = entry_digest(written.location, contents_before, compiler);
         if let Some(ResourceContent::Run(run)) = &mut content {
-            run.plan.set_outcome_reads(&compiler.steps_read, pack_context.entry_digest(digest));
+            run.plan.set_outcome_reads(&compiler.read_step_ids, pack_context.entry_digest(digest));
         }
         let inputs = inputs?;
         Some(CompiledResource {

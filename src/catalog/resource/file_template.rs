@@ -23,7 +23,7 @@ impl FileTemplate {
     }
 
     /// Whether a path below the folder may be shown.
-    pub(super) fn is_public(&self, below: &Path, secrets: &Redactor) -> bool {
+    pub(super) fn may_be_shown(&self, below: &Path, secrets: &Redactor) -> bool {
         let text = below.to_string_lossy();
         !self.folder.links_to_hidden(&text) && !secrets.finds_secret(&text)
     }

@@ -25,7 +25,7 @@ use super::blob::CompiledBlob;
 use super::block::RenderedBlock;
 use super::call_result::{Refusal, RefusalKind, ResultContents, TextOrBlob};
 use super::complete::{CompletionOwner, CompletionQuery, CompletionSources};
-use super::entry::{EntryContext, PackContext, keep_roots};
+use super::entry::{EntryContext, PackContext, with_roots_checkpoint};
 use super::inputs::{BindError, Inputs, ResolvedCall};
 use super::listing::{self, Annotations, ResourceInfo};
 use super::pack_file::{self, FileLocation, PackFile};
@@ -268,7 +268,7 @@ impl CompiledResource {
         let scope = self.pack_context.scope(arguments, &budget);
         if let ResourceContent::Run(run) = &self.content {
             let reading = self.run(run, scope, uri, &entry_context).await;
-            return reading.map_err(|refusal| keep_roots(roots, refusal));
+            return reading.map_err(|refusal| with_roots_checkpoint(roots, refusal));
         }
         entry_context.ensure_not_resumed()?;
         let (body, mime_type) = self.read_content(uri, &path, &scope)?;
@@ -291,7 +291,7 @@ impl CompiledResource {
             ResourceContent::FileTemplate(file) => {
                 let rendered = file.path.render(scope).map_err(|error| not_found_refusal(uri, &error.to_string()))?;
                 let below = file.below(&rendered.text);
-                if !file.is_public(below, &self.pack_context.secrets) {
+                if !file.may_be_shown(below, &self.pack_context.secrets) {
                     return Err(file_not_found(uri, &rendered.text));
                 }
                 pack_file::read_body(
@@ -376,7 +376,7 @@ impl CompiledResource {
         let scope = self.pack_context.scope(self.inputs.bind_coerced(Some(given), &budget).ok()?, &budget);
         let rendered = file.path.render(&scope).ok()?.text;
         let below = file.below(&rendered);
-        file.is_public(below, &self.pack_context.secrets).then(|| below.to_owned())
+        file.may_be_shown(below, &self.pack_context.secrets).then(|| below.to_owned())
     }
 
     /// The file that a URI leads to by its variables.

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{StubWorld, block_on, environment};
 use crate::catalog::call_result::CallContext;
-use crate::catalog::{BuildOutcome, Catalog, UnacceptedCatalog, build, build_after};
+use crate::catalog::{BuildOutcome, Catalog, UnacceptedCatalog, build, rebuild};
 use crate::diagnostic::render_lines;
 use crate::files::Folder;
 use crate::load::{CommandOutputs, EnvSource, LoadedPacks, ManifestLocation, ParsedFiles, load, load_again};
@@ -184,7 +184,7 @@ fn catalog_after_edits_is_that_of_a_fresh_load() {
             reused_files.fetch_add(same.count(), Ordering::Relaxed);
             before = now;
             let mut built = match &served {
-                Some(served) => build_after(loaded, served),
+                Some(served) => rebuild(loaded, served),
                 None => build(loaded),
             };
             parsed = std::mem::take(&mut built.parsed);
@@ -206,7 +206,7 @@ fn catalog_after(manifest: &str, part: &str, earlier: Option<&Catalog>) -> Catal
     let files = files.map(|(path, text)| (path.to_owned(), text.as_bytes().to_vec())).into_iter().collect();
     let loaded = load(&ManifestLocation::in_memory(Folder::in_memory(files)), &environment(&[]));
     let built = match earlier {
-        Some(earlier) => build_after(loaded, earlier),
+        Some(earlier) => rebuild(loaded, earlier),
         None => build(loaded),
     };
     built.catalog.unwrap().0

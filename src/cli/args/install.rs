@@ -6,7 +6,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueHint};
 
 use super::EnvPair;
-use crate::client_config::{HOSTS, Scope};
+use crate::client_config::{ConfigScope, HOSTS};
 
 pub(super) const INSTALL_HELP: &str = "\
 Examples:
@@ -90,10 +90,10 @@ impl InstallTarget {
     }
 
     /// The scope that is chosen, if any.
-    pub(in crate::cli) fn scope(&self) -> Option<Scope> {
+    pub(in crate::cli) fn scope(&self) -> Option<ConfigScope> {
         match (self.user, self.project) {
-            (true, _) => Some(Scope::User),
-            (_, true) => Some(Scope::Project),
+            (true, _) => Some(ConfigScope::User),
+            (_, true) => Some(ConfigScope::Project),
             _ => None,
         }
     }

@@ -24,7 +24,7 @@ pub(super) struct ConfigFile {
     pub(super) path: PathBuf,
     /// Its text without a byte order mark, if it exists.
     pub(super) text: Option<String>,
-    mark: &'static str,
+    byte_order_mark: &'static str,
     /// Those that are beside it.
     pub(super) backups: Vec<Backup>,
 }
@@ -35,7 +35,7 @@ pub(super) struct Backup {
     pub(super) path: PathBuf,
     /// Its text without a byte order mark.
     pub(super) text: String,
-    mark: &'static str,
+    byte_order_mark: &'static str,
 }
 
 /// A file that is as it was read, while no other run of folio writes it.
@@ -52,17 +52,17 @@ impl ConfigFile {
     /// # Errors
     /// It is no regular file, cannot be read, or is not UTF-8.
     pub(super) fn read(path: PathBuf) -> anyhow::Result<ConfigFile> {
-        let (text, mark) = match read_text(&path)? {
-            Some((text, mark)) => (Some(text), mark),
+        let (text, byte_order_mark) = match read_text(&path)? {
+            Some((text, byte_order_mark)) => (Some(text), byte_order_mark),
             None => (None, ""),
         };
         let read = |nth: usize| {
             let path = backup_path(&path, nth)?;
-            let (text, mark) = read_text(&path).ok()??;
-            Some(Backup { path, text, mark })
+            let (text, byte_order_mark) = read_text(&path).ok()??;
+            Some(Backup { path, text, byte_order_mark })
         };
         let backups = (1..=MAX_BACKUPS).map_while(read).collect();
-        Ok(ConfigFile { path, text, mark, backups })
+        Ok(ConfigFile { path, text, byte_order_mark, backups })
     }
 
     /// The text, which is empty if the file does not exist.
@@ -71,18 +71,18 @@ impl ConfigFile {
     }
 
     /// Whether others than its owner can read it.
-    pub(super) fn is_open_to_others(&self) -> bool {
+    pub(super) fn is_readable_by_others(&self) -> bool {
         fs::metadata(&self.path).is_ok_and(|found| found.permissions().mode() & 0o077 != 0)
     }
 
     /// Whether it can be one that folio has made: it is no link, and has no byte order mark.
-    pub(super) fn may_be_made_here(&self) -> bool {
-        self.mark.is_empty() && !fs::symlink_metadata(&self.path).is_ok_and(|found| found.is_symlink())
+    pub(super) fn can_create_file(&self) -> bool {
+        self.byte_order_mark.is_empty() && !fs::symlink_metadata(&self.path).is_ok_and(|found| found.is_symlink())
     }
 
     /// A backup with this text, where there is one.
     pub(super) fn backup_of(&self, text: &str) -> Option<&Backup> {
-        self.backups.iter().find(|backup| backup.text == text && backup.mark == self.mark)
+        self.backups.iter().find(|backup| backup.text == text && backup.byte_order_mark == self.byte_order_mark)
     }
 
     /// Keeps other runs of folio away from the file; `None` if it or a backup is not as it was read any more. The folders
@@ -159,7 +159,7 @@ impl LockedFile<'_> {
         let folder = if beside.path() == self.folder.path() { &self.folder } else { &beside };
         let original = self.folder.open_file(&self.name)?;
         let copied = folder.copy(original, &name, OverwritePolicy::Refuse, |_, copy| -> anyhow::Result<()> {
-            Ok(copy.write_all(format!("{}{text}", file.mark).as_bytes())?)
+            Ok(copy.write_all(format!("{}{text}", file.byte_order_mark).as_bytes())?)
         });
         copied.with_context(cannot)?;
         Ok(path)
@@ -178,9 +178,9 @@ impl LockedFile<'_> {
     ///
     /// # Errors
     /// It cannot be removed.
-    pub(super) fn delete(self, own_folders: usize) -> anyhow::Result<()> {
+    pub(super) fn delete(self, client_folder_depth: usize) -> anyhow::Result<()> {
         self.folder.remove(&self.name)?;
-        remove_made_folders(self.folder, own_folders).context("cannot remove its folder")
+        remove_made_folders(self.folder, client_folder_depth).context("cannot remove its folder")
     }
 }
 
@@ -190,10 +190,10 @@ impl ConfigFile {
     ///
     /// # Errors
     /// It cannot be removed.
-    pub(super) fn remove_leftovers(&self, own_folders: usize) -> anyhow::Result<bool> {
+    pub(super) fn remove_leftovers(&self, client_folder_depth: usize) -> anyhow::Result<bool> {
         let real = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
         // Whoever locks a folder removes the temporary files in it.
-        for around in self.path.ancestors().skip(2).take(own_folders) {
+        for around in self.path.ancestors().skip(2).take(client_folder_depth) {
             drop(WritableFolder::open(around).and_then(WritableFolder::into_locked));
         }
         let folder = real.ancestors().skip(1).find(|folder| folder.exists());
@@ -209,7 +209,7 @@ impl ConfigFile {
                 None => Ok(false),
             },
             None if folder == self.path.parent() => {
-                remove_made_folders(locked, own_folders).context("cannot remove its folder")?;
+                remove_made_folders(locked, client_folder_depth).context("cannot remove its folder")?;
                 Ok(!folder.is_some_and(Path::exists))
             }
             None => Ok(false),

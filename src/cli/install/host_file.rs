@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::config_file::{Backup, ConfigFile};
 use crate::cli::own_path::{is_same_file, own_path};
 use crate::client_config::{
-    ConfigError, ConfigSection, Host, HostLayout, Launch, NamedEntry, Platform, ProjectPaths, Scope, ServerEntry,
+    ConfigError, ConfigScope, ConfigSection, Host, HostLayout, Launch, NamedEntry, Platform, ProjectPaths, ServerEntry,
 };
 use crate::diagnostic::one_line;
 
@@ -18,8 +18,8 @@ pub(super) struct HostFile {
     pub(super) layout: &'static HostLayout,
     pub(super) file: ConfigFile,
     /// How many folders around the file are the host's own.
-    pub(super) own_folders: usize,
-    scope: Scope,
+    pub(super) client_folder_depth: usize,
+    scope: ConfigScope,
     /// The current folder, which is that of a project.
     project: PathBuf,
     entries: Vec<NamedEntry>,
@@ -27,19 +27,19 @@ pub(super) struct HostFile {
 
 /// What an installation does to a file.
 #[derive(Debug)]
-pub(super) struct Change {
+pub(super) struct PlannedInstall {
     /// The value of the entry then.
     pub(super) value: Value,
     /// The text then; `None` if the file has the entry already.
     pub(super) after: Option<String>,
     /// What the file was, without what folio wrote; `None` if it has no past.
-    pub(super) backup: Option<Past>,
+    pub(super) backup: Option<BackupContent>,
     pub(super) is_update: bool,
 }
 
 /// What a file was.
 #[derive(Debug)]
-pub(super) struct Past {
+pub(super) struct BackupContent {
     pub(super) text: String,
     /// The names of the entries that the file has and this has not, as they have values of variables.
     pub(super) left_out: Vec<String>,
@@ -49,7 +49,7 @@ pub(super) struct Past {
 #[derive(Debug)]
 pub(super) enum Undo {
     /// There is no such entry.
-    NotThere,
+    NotInstalled,
     /// The file gets this text, and a backup of it without values goes.
     Write(String, Option<Backup>),
     /// The file becomes what a backup has, which goes.
@@ -60,7 +60,7 @@ pub(super) enum Undo {
 
 /// What a file was before folio wrote to it.
 #[derive(Debug)]
-enum Origin<'f> {
+enum TextBeforeInstall<'f> {
     /// There was none.
     Absent,
     /// What this text has.
@@ -74,18 +74,18 @@ impl HostFile {
     ///
     /// # Errors
     /// The host has none in this scope, or it cannot be read or parsed.
-    pub(super) fn open(host: &'static Host, scope: Scope) -> anyhow::Result<HostFile> {
-        let place = host.place(scope).ok_or_else(|| no_scope(host, scope))?;
+    pub(super) fn open(host: &'static Host, scope: ConfigScope) -> anyhow::Result<HostFile> {
+        let place = host.place(scope).ok_or_else(|| unsupported_scope_error(host, scope))?;
         let project = std::env::current_dir().context("cannot tell the current folder")?;
         let path = place.path(Platform::CURRENT, &|name| std::env::var_os(name), &project);
         let path = path.context("there is no home folder\nhelp: set HOME")?;
         let file = ConfigFile::read(path.clone()).with_context(|| format!("cannot edit `{}`", path.display()))?;
         let parsed = host.format.value(file.text());
-        let value = parsed.map_err(|error| located(&error, &file, "cannot read it"))?;
+        let value = parsed.map_err(|error| config_error_at(&error, &file, "cannot read it"))?;
         let layout = host.layout_of(&value);
         let entries = ConfigSection { format: host.format, maps: layout.section }.entries(file.text());
-        let entries = entries.map_err(|error| located(&error, &file, "cannot edit it"))?;
-        Ok(HostFile { host, layout, file, own_folders: place.depth(), scope, project, entries })
+        let entries = entries.map_err(|error| config_error_at(&error, &file, "cannot edit it"))?;
+        Ok(HostFile { host, layout, file, client_folder_depth: place.depth(), scope, project, entries })
     }
 
     fn section(&self) -> ConfigSection<'static> {
@@ -108,18 +108,23 @@ impl HostFile {
     ///
     /// # Errors
     /// The name is that of another server, or the file has no place for an entry.
-    pub(super) fn install(&self, server: &ServerEntry) -> anyhow::Result<Change> {
+    pub(super) fn install(&self, server: &ServerEntry) -> anyhow::Result<PlannedInstall> {
         let (host, section) = (self.host, self.section());
-        let new = server.render(host, self.layout).ok_or_else(|| no_url(host))?;
-        let fail = |error: ConfigError| located(&error, &self.file, "cannot edit it");
+        let new = server.render(host, self.layout).ok_or_else(|| unsupported_url_error(host))?;
+        let fail = |error: ConfigError| config_error_at(&error, &self.file, "cannot edit it");
         let own = self.own_entries(None);
         let Some(old) = self.entry(&server.name) else {
             let after = section.insert(self.file.text(), &server.name, &new).map_err(fail)?;
-            return Ok(Change { value: new, after: Some(after), backup: self.past(&own), is_update: false });
+            return Ok(PlannedInstall {
+                value: new,
+                after: Some(after),
+                backup: self.backup_content(&own),
+                is_update: false,
+            });
         };
         let found = self.layout.launch_of(&old.value);
         if !found.is_some_and(|found| self.is_same_launch(&found, &server.launch)) {
-            return Err(self.not_ours(
+            return Err(self.foreign_entry_error(
                 old,
                 "is another server",
                 "choose another name with `--name`, or remove that one",
@@ -127,19 +132,19 @@ impl HostFile {
         }
         let value = self.layout.update(&old.value, server, &new);
         if value == old.value {
-            return Ok(Change { value, after: None, backup: None, is_update: true });
+            return Ok(PlannedInstall { value, after: None, backup: None, is_update: true });
         }
-        let origin = self.origin(&own);
-        if matches!(origin, Origin::Unknown) && !self.layout.has_keys_of(&old.value, &new) {
+        let text_before_install = self.text_before_install(&own);
+        if matches!(text_before_install, TextBeforeInstall::Unknown) && !self.layout.has_keys_of(&old.value, &new) {
             let help = "leave it as it is, remove it, or choose another name with `--name`";
-            return Err(self.not_ours(old, "is this server, but folio did not write it", help));
+            return Err(self.foreign_entry_error(old, "is this server, but folio did not write it", help));
         }
         let mut updated = own.clone();
         updated.iter_mut().filter(|entry| entry.name == server.name).for_each(|entry| entry.value = value.clone());
-        let after = match origin {
-            Origin::Absent => self.with("", &updated),
-            Origin::Text(text) => self.with(text, &updated),
-            Origin::Unknown => None,
+        let after = match text_before_install {
+            TextBeforeInstall::Absent => self.with("", &updated),
+            TextBeforeInstall::Text(text) => self.with(text, &updated),
+            TextBeforeInstall::Unknown => None,
         };
         let after = match after {
             Some(after) => after,
@@ -148,7 +153,7 @@ impl HostFile {
                 section.insert(&without, &server.name, &value).map_err(fail)?
             }
         };
-        Ok(Change { value, after: Some(after), backup: self.past(&own), is_update: true })
+        Ok(PlannedInstall { value, after: Some(after), backup: self.backup_content(&own), is_update: true })
     }
 
     /// What takes an installation back. Without `launch` the entry may be that of any server of folio.
@@ -156,13 +161,15 @@ impl HostFile {
     /// # Errors
     /// The entry is that of another server, or it cannot be told from what is around it.
     pub(super) fn uninstall(&self, name: &str, launch: Option<&Launch>) -> anyhow::Result<Undo> {
-        let Some(entry) = self.entry(name) else { return Ok(Undo::NotThere) };
+        let Some(entry) = self.entry(name) else { return Ok(Undo::NotInstalled) };
         let own = self.own_entries(Some(name));
-        let origin = self.origin(&own);
+        let text_before_install = self.text_before_install(&own);
         let found = self.layout.launch_of(&entry.value);
         let is_ours = match (&found, launch) {
             // A URL does not tell whose it is; the bytes around it may.
-            (Some(Launch::Url(_)), None | Some(Launch::Program { .. })) => !matches!(origin, Origin::Unknown),
+            (Some(Launch::Url(_)), None | Some(Launch::Program { .. })) => {
+                !matches!(text_before_install, TextBeforeInstall::Unknown)
+            }
             (Some(Launch::Program { program, .. }), None) => is_program(program, &own_path()),
             (Some(found), Some(launch)) => self.is_same_launch(found, launch),
             (None, _) => false,
@@ -172,27 +179,28 @@ impl HostFile {
                 Some(Launch::Url(_)) => "if it is yours, name its URL with `--http`",
                 _ => "remove it yourself, or choose another with `--name` or `-f`",
             };
-            return Err(self.not_ours(entry, "is another server", help));
+            return Err(self.foreign_entry_error(entry, "is another server", help));
         }
         let rest: Vec<NamedEntry> = own.iter().filter(|other| other.name != name).cloned().collect();
-        let after = match origin {
-            Origin::Absent if rest.is_empty() && self.file.may_be_made_here() => return Ok(Undo::Delete),
-            Origin::Absent if rest.is_empty() => None,
-            Origin::Absent => self.with("", &rest),
-            Origin::Text(text) => self.with(text, &rest),
-            Origin::Unknown => None,
+        let after = match text_before_install {
+            TextBeforeInstall::Absent if rest.is_empty() && self.file.can_create_file() => return Ok(Undo::Delete),
+            TextBeforeInstall::Absent if rest.is_empty() => None,
+            TextBeforeInstall::Absent => self.with("", &rest),
+            TextBeforeInstall::Text(text) => self.with(text, &rest),
+            TextBeforeInstall::Unknown => None,
         };
         let after = match after {
             Some(after) => after,
             None => self
                 .section()
                 .remove(self.file.text(), name)
-                .map_err(|error| located(&error, &self.file, "cannot edit it"))?,
+                .map_err(|error| config_error_at(&error, &self.file, "cannot edit it"))?,
         };
         if let Some(backup) = self.file.backup_of(&after) {
             return Ok(Undo::Restore(backup.clone()));
         }
-        let without = self.without_values(&after, &rest).and_then(|past| self.file.backup_of(&past.text));
+        let without =
+            self.without_values(&after, &rest).and_then(|backup_content| self.file.backup_of(&backup_content.text));
         Ok(Undo::Write(after, without.cloned()))
     }
 
@@ -217,32 +225,32 @@ impl HostFile {
     }
 
     /// The text to which these entries were added.
-    fn origin(&self, own: &[NamedEntry]) -> Origin<'_> {
+    fn text_before_install(&self, own: &[NamedEntry]) -> TextBeforeInstall<'_> {
         let is_origin = |text: &str| self.with(text, own).as_deref() == self.file.text.as_deref();
         match self.file.backups.iter().find(|backup| is_origin(&backup.text)) {
-            Some(backup) => Origin::Text(&backup.text),
-            None if !own.is_empty() && is_origin("") => Origin::Absent,
-            None => Origin::Unknown,
+            Some(backup) => TextBeforeInstall::Text(&backup.text),
+            None if !own.is_empty() && is_origin("") => TextBeforeInstall::Absent,
+            None => TextBeforeInstall::Unknown,
         }
     }
 
     /// What the file was, without the values that folio put into it: a backup is no place for them.
-    fn past(&self, own: &[NamedEntry]) -> Option<Past> {
+    fn backup_content(&self, own: &[NamedEntry]) -> Option<BackupContent> {
         let text = self.file.text.as_deref()?;
-        match self.origin(own) {
-            Origin::Absent => None,
-            Origin::Text(text) => Some(Past { text: text.to_owned(), left_out: Vec::new() }),
-            Origin::Unknown => self.without_values(text, own),
+        match self.text_before_install(own) {
+            TextBeforeInstall::Absent => None,
+            TextBeforeInstall::Text(text) => Some(BackupContent { text: text.to_owned(), left_out: Vec::new() }),
+            TextBeforeInstall::Unknown => self.without_values(text, own),
         }
     }
 
     /// A text without those of these entries that have values of variables.
-    fn without_values(&self, text: &str, own: &[NamedEntry]) -> Option<Past> {
+    fn without_values(&self, text: &str, own: &[NamedEntry]) -> Option<BackupContent> {
         let with_values: Vec<&NamedEntry> = own.iter().filter(|entry| self.has_values(&entry.value)).collect();
         let left_out = with_values.iter().map(|entry| entry.name.clone()).collect();
         let mut removed = with_values.into_iter();
         let text = removed.try_fold(text.to_owned(), |text, entry| self.section().remove(&text, &entry.name).ok());
-        text.map(|text| Past { text, left_out })
+        text.map(|text| BackupContent { text, left_out })
     }
 
     /// Whether an entry has the value of a variable.
@@ -258,7 +266,7 @@ impl HostFile {
         variables.is_some_and(|variables| variables.iter().any(is_value))
     }
 
-    fn not_ours(&self, entry: &NamedEntry, what: &str, help: &str) -> anyhow::Error {
+    fn foreign_entry_error(&self, entry: &NamedEntry, what: &str, help: &str) -> anyhow::Error {
         let at = self.section().offset(self.file.text(), &entry.name);
         let error = ConfigError { message: String::new(), at };
         let (line, column) = error.line_and_column(self.file.text()).unwrap_or((1, 1));
@@ -275,7 +283,7 @@ impl HostFile {
 
     /// Whether it is in the folder of a project.
     pub(super) fn is_of_project(&self) -> bool {
-        self.scope == Scope::Project
+        self.scope == ConfigScope::Project
     }
 
     fn paths(&self) -> ProjectPaths {
@@ -296,7 +304,7 @@ impl HostFile {
     }
 
     /// An entry of the file as a file of its own, with the values of variables hidden.
-    pub(super) fn shown_entry(&self, name: &str) -> anyhow::Result<String> {
+    pub(super) fn redacted_entry(&self, name: &str) -> anyhow::Result<String> {
         let entry = self.entry(name).with_context(|| format!("no `{}`", one_line(name)))?;
         self.shown(name, &entry.value)
     }
@@ -315,7 +323,7 @@ impl HostFile {
     }
 }
 
-fn located(error: &ConfigError, file: &ConfigFile, what: &str) -> anyhow::Error {
+fn config_error_at(error: &ConfigError, file: &ConfigFile, what: &str) -> anyhow::Error {
     let path = file.path.display();
     match error.line_and_column(file.text()) {
         Some((line, column)) => anyhow!("{path}:{line}:{column}: {what}: {}", one_line(&error.message)),
@@ -323,15 +331,17 @@ fn located(error: &ConfigError, file: &ConfigFile, what: &str) -> anyhow::Error 
     }
 }
 
-fn no_scope(host: &Host, scope: Scope) -> anyhow::Error {
+fn unsupported_scope_error(host: &Host, scope: ConfigScope) -> anyhow::Error {
     let title = host.title;
     match scope {
-        Scope::User => anyhow!("{title} has no file for a user\nhelp: use `--project`, in the folder of its file"),
-        Scope::Project => anyhow!("{title} has no file for a project\nhelp: use `--user`"),
+        ConfigScope::User => {
+            anyhow!("{title} has no file for a user\nhelp: use `--project`, in the folder of its file")
+        }
+        ConfigScope::Project => anyhow!("{title} has no file for a project\nhelp: use `--user`"),
     }
 }
 
-fn no_url(host: &Host) -> anyhow::Error {
+fn unsupported_url_error(host: &Host) -> anyhow::Error {
     anyhow!("the file of {} takes no URL\nhelp: add the URL in its settings, under Connectors", host.title)
 }
 
@@ -346,9 +356,9 @@ fn is_program(path: &str, own: &Path) -> bool {
 
 /// Refuses a name that a host does not take, and makes that of a server fit.
 pub(super) fn name_for(host: &Host, chosen: Option<&str>, server: &str) -> anyhow::Result<String> {
-    let Some(chosen) = chosen else { return Ok(host.fit_name(server)) };
+    let Some(chosen) = chosen else { return Ok(host.sanitize_name(server)) };
     if !host.takes_name(chosen) {
-        let more = if host.takes_underscore { ", `-` and `_`" } else { " and `-`" };
+        let more = if host.allows_underscore { ", `-` and `_`" } else { " and `-`" };
         bail!("{} takes no name `{}`\nhelp: use up to 64 letters, digits{more}", host.title, one_line(chosen));
     }
     Ok(chosen.to_owned())

@@ -10,12 +10,12 @@ use anyhow::{Context, bail, ensure};
 
 use super::text_file::Changed;
 use super::{Exit, InstallArgs, InstallTarget, Output};
-use crate::client_config::{Host, Launch, Scope, ServerEntry, VariableSyntax};
+use crate::client_config::{ConfigScope, Host, Launch, ServerEntry, VariableSyntax};
 use crate::diagnostic::{nearest, sanitize};
 use crate::load::ManifestLocation;
 use host_file::{HostFile, name_for};
 use notes::{backup_note, value_notes, written_text};
-use server_facts::{DEFAULT_PATH, ServerFacts, launch};
+use server_facts::{DEFAULT_PATH, ServerSummary, launch};
 pub(super) use uninstall::run as run_uninstall;
 
 /// How often a file is read again that others change meanwhile.
@@ -30,8 +30,8 @@ pub(super) fn run(arguments: &InstallArgs, output: &Output) -> anyhow::Result<Ex
         check_has_name(target)?;
     }
     let facts = match &target.name {
-        Some(name) if is_remote => ServerFacts::unknown(name),
-        _ => match ServerFacts::load(target.file(), &arguments.env, output)? {
+        Some(name) if is_remote => ServerSummary::unknown(name),
+        _ => match ServerSummary::load(target.file(), &arguments.env, output)? {
             Ok(facts) => facts,
             Err(exit) => {
                 output.eprint("error: nothing is installed: the manifest has errors\n");
@@ -42,7 +42,7 @@ pub(super) fn run(arguments: &InstallArgs, output: &Output) -> anyhow::Result<Ex
     let installation = Installation { arguments, facts, launch };
     installation.warn_of_undeclared(output);
     installation.warn_of_path(output);
-    each_host(target, output, |host, scope| installation.install(host, scope, output))
+    for_each_host(target, output, |host, scope| installation.install(host, scope, output))
 }
 
 /// Checks that there is a manifest, whose name is that of the server.
@@ -62,10 +62,10 @@ fn launch_of(target: &InstallTarget) -> anyhow::Result<Launch> {
 }
 
 /// Does something for each client, and says at the end for which it failed.
-fn each_host(
+fn for_each_host(
     target: &InstallTarget,
     output: &Output,
-    act: impl Fn(&'static Host, Scope) -> anyhow::Result<()>,
+    act: impl Fn(&'static Host, ConfigScope) -> anyhow::Result<()>,
 ) -> anyhow::Result<Exit> {
     let (mut succeeded, mut failed) = (0, Vec::new());
     for (nth, name) in target.hosts.iter().enumerate() {
@@ -89,12 +89,12 @@ fn each_host(
 /// A server that is added to clients.
 struct Installation<'a> {
     arguments: &'a InstallArgs,
-    facts: ServerFacts,
+    facts: ServerSummary,
     launch: Launch,
 }
 
 /// Runs what reads a file and writes it, until nobody has changed it in between.
-fn until_unchanged(run: impl Fn() -> anyhow::Result<Option<String>>) -> anyhow::Result<String> {
+fn retry_while_changed(run: impl Fn() -> anyhow::Result<Option<String>>) -> anyhow::Result<String> {
     for _ in 0..MAX_RUNS {
         match run() {
             Ok(None) => {}
@@ -107,7 +107,7 @@ fn until_unchanged(run: impl Fn() -> anyhow::Result<Option<String>>) -> anyhow::
 }
 
 impl Installation<'_> {
-    fn install(&self, host: &'static Host, scope: Scope, output: &Output) -> anyhow::Result<()> {
+    fn install(&self, host: &'static Host, scope: ConfigScope, output: &Output) -> anyhow::Result<()> {
         if self.arguments.print {
             let file = HostFile::open(host, scope)?;
             let server = self.entry_for(&file)?;
@@ -115,7 +115,7 @@ impl Installation<'_> {
             let (path, shown) = (file.file.path.display(), file.shown(&server.name, &change.value)?);
             return output.print(&format!("{path}:\n{shown}"));
         }
-        output.print(&sanitize(&until_unchanged(|| self.write(&HostFile::open(host, scope)?))?))
+        output.print(&sanitize(&retry_while_changed(|| self.write(&HostFile::open(host, scope)?))?))
     }
 
     /// Writes the file and its backup; `None` if somebody has changed it meanwhile.
@@ -131,8 +131,8 @@ impl Installation<'_> {
         let cannot = || format!("cannot write `{}`", file.file.path.display());
         let had_folder = file.file.path.parent().is_some_and(|folder| folder.exists());
         let Some(locked) = file.file.lock().with_context(cannot)? else { return Ok(None) };
-        let past = change.backup.as_ref().map(|past| past.text.as_str());
-        let backup = locked.write(after, past, !server.values.is_empty()).with_context(cannot)?;
+        let backup_content = change.backup.as_ref().map(|backup_content| backup_content.text.as_str());
+        let backup = locked.write(after, backup_content, !server.values.is_empty()).with_context(cannot)?;
         let mut report = vec![written_text(file, &server, &change)];
         report.extend(backup.map(|backup| backup_note(&backup, file, &change)));
         if !had_folder && file.file.text.is_none() && !file.is_of_project() {
@@ -183,14 +183,14 @@ impl Installation<'_> {
         );
         let values = self.arguments.env.iter().map(|pair| pair.parts());
         let values: Vec<(String, String)> = values.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        let passed_on = match host.variables {
+        let forwarded_variables = match host.variables {
             VariableSyntax::None => Vec::new(),
             _ if !is_program => Vec::new(),
             _ => self.missing(true).map(str::to_owned).collect(),
         };
         let name = name_for(host, self.arguments.target.name.as_deref(), &self.facts.name)?;
         let (description, launch) = (self.facts.description.clone(), file.launch_here(&self.launch));
-        Ok(ServerEntry { name, description, launch, values, passed_on })
+        Ok(ServerEntry { name, description, launch, values, forwarded_variables })
     }
 
     /// The declared variables without a value: those that are required, or the others.

@@ -3,22 +3,22 @@
 use std::path::Path;
 
 use super::Installation;
-use super::host_file::{Change, HostFile};
+use super::host_file::{HostFile, PlannedInstall};
 use crate::catalog::{BridgedLists, KnownClient};
 use crate::client_config::{Host, Launch, NotShown, ProjectPaths, ServerEntry, VariableSyntax};
 use crate::diagnostic::one_line;
 use crate::world::find_program;
 
 /// What is written.
-pub(super) fn written_text(file: &HostFile, server: &ServerEntry, change: &Change) -> String {
+pub(super) fn written_text(file: &HostFile, server: &ServerEntry, change: &PlannedInstall) -> String {
     let verb = if change.is_update { "updated" } else { "added" };
     format!("{}: {verb} `{}` in {}", file.host.title, server.name, file.file.path.display())
 }
 
 /// Where the backup is, and what it lacks.
-pub(super) fn backup_note(path: &Path, file: &HostFile, change: &Change) -> String {
+pub(super) fn backup_note(path: &Path, file: &HostFile, change: &PlannedInstall) -> String {
     let mut text = format!("backup: {}", path.display());
-    let left_out = change.backup.as_ref().map(|past| past.left_out.as_slice()).unwrap_or_default();
+    let left_out = change.backup.as_ref().map(|backup_content| backup_content.left_out.as_slice()).unwrap_or_default();
     if !left_out.is_empty() {
         let names: Vec<String> = left_out.iter().map(|name| format!("`{}`", one_line(name))).collect();
         text += &format!(", without {}, whose values stay in the file alone", names.join(", "));
@@ -35,7 +35,7 @@ pub(super) fn value_notes(file: &HostFile, server: &ServerEntry) -> Vec<String> 
         return Vec::new();
     }
     let path = file.file.path.display();
-    let is_open = file.file.text.is_some() && file.file.is_open_to_others();
+    let is_open = file.file.text.is_some() && file.file.is_readable_by_others();
     let open = is_open.then(|| format!("other users can read the values in it: `chmod 600 {path}`"));
     let shared = file.is_of_project().then(|| "the values in it are not for your repository".to_owned());
     open.into_iter().chain(shared).collect()
@@ -43,7 +43,7 @@ pub(super) fn value_notes(file: &HostFile, server: &ServerEntry) -> Vec<String> 
 
 impl Installation<'_> {
     /// What is to be known of an entry.
-    pub(super) fn notes(&self, file: &HostFile, server: &ServerEntry, change: &Change) -> Vec<String> {
+    pub(super) fn notes(&self, file: &HostFile, server: &ServerEntry, change: &PlannedInstall) -> Vec<String> {
         let mut notes = self.variable_notes(file, change);
         notes.extend(project_note(file, server));
         notes.extend(expansion_notes(file.host, server));
@@ -52,7 +52,7 @@ impl Installation<'_> {
     }
 
     /// The declared variables that have no value, and how to give them one.
-    fn variable_notes(&self, file: &HostFile, change: &Change) -> Vec<String> {
+    fn variable_notes(&self, file: &HostFile, change: &PlannedInstall) -> Vec<String> {
         if matches!(self.launch, Launch::Url(_)) {
             return Vec::new();
         }

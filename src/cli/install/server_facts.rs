@@ -19,7 +19,7 @@ use crate::manifest::{EnvEntry, EnvVariable};
 pub(super) const DEFAULT_PATH: &str = "/mcp";
 
 /// The server.
-pub(super) struct ServerFacts {
+pub(super) struct ServerSummary {
     pub(super) name: String,
     pub(super) description: String,
     pub(super) variables: Vec<DeclaredVariable>,
@@ -34,18 +34,18 @@ pub(super) struct DeclaredVariable {
     pub(super) required: bool,
 }
 
-impl ServerFacts {
+impl ServerSummary {
     /// A server of which a URL is known alone.
-    pub(super) fn unknown(name: &str) -> ServerFacts {
+    pub(super) fn unknown(name: &str) -> ServerSummary {
         let (description, variables) = (String::new(), Vec::new());
-        ServerFacts { name: name.to_owned(), description, variables, declared: None, catalog: None }
+        ServerSummary { name: name.to_owned(), description, variables, declared: None, catalog: None }
     }
 
     /// Loads and checks a manifest. Its errors are printed.
     ///
     /// # Errors
     /// There is none.
-    pub(super) fn load(path: &Path, env: &[EnvPair], output: &Output) -> anyhow::Result<Result<ServerFacts, Exit>> {
+    pub(super) fn load(path: &Path, env: &[EnvPair], output: &Output) -> anyhow::Result<Result<ServerSummary, Exit>> {
         let place = ManifestLocation::resolve(path)?;
         let loaded = load(&place, &environment(env, None));
         let variables = declared_variables(&loaded);
@@ -60,7 +60,7 @@ impl ServerFacts {
         let info = catalog.server();
         let description = info.description.clone().or_else(|| info.title.clone()).unwrap_or_else(|| info.name.clone());
         let name = info.name.clone();
-        Ok(Ok(ServerFacts { name, description, variables, declared: Some(declared), catalog: Some(catalog) }))
+        Ok(Ok(ServerSummary { name, description, variables, declared: Some(declared), catalog: Some(catalog) }))
     }
 
     /// What the server offers a client as tools, by the name of the client.

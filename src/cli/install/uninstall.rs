@@ -6,10 +6,10 @@ use anyhow::Context;
 
 use super::config_file::remove_backup;
 use super::host_file::{HostFile, Undo, name_for};
-use super::server_facts::ServerFacts;
-use super::{check_has_name, each_host, launch_of, until_unchanged};
+use super::server_facts::ServerSummary;
+use super::{check_has_name, for_each_host, launch_of, retry_while_changed};
 use crate::cli::{Exit, Output, UninstallArgs};
-use crate::client_config::{Host, Launch, Scope};
+use crate::client_config::{ConfigScope, Host, Launch};
 use crate::diagnostic::{one_line, sanitize};
 use crate::load::ManifestLocation;
 
@@ -27,7 +27,7 @@ pub(in crate::cli) fn run(arguments: &UninstallArgs, output: &Output) -> anyhow:
     }
     let server = match &target.name {
         Some(_) => String::new(),
-        None => match ServerFacts::load(target.file(), &[], output).context("cannot tell the name of the server")? {
+        None => match ServerSummary::load(target.file(), &[], output).context("cannot tell the name of the server")? {
             Ok(facts) => facts.name,
             Err(exit) => {
                 output
@@ -36,7 +36,7 @@ pub(in crate::cli) fn run(arguments: &UninstallArgs, output: &Output) -> anyhow:
             }
         },
     };
-    each_host(target, output, |host, scope| {
+    for_each_host(target, output, |host, scope| {
         let name = match &target.name {
             // One that folio would not write may stand in a file too, and is looked for as it is.
             Some(name) => name.clone(),
@@ -45,7 +45,7 @@ pub(in crate::cli) fn run(arguments: &UninstallArgs, output: &Output) -> anyhow:
         let removal = Removal { host, scope, name: &name, launch: launch.as_ref() };
         match arguments.print {
             true => removal.print(output),
-            false => output.print(&sanitize(&until_unchanged(|| removal.run())?)),
+            false => output.print(&sanitize(&retry_while_changed(|| removal.run())?)),
         }
     })
 }
@@ -53,7 +53,7 @@ pub(in crate::cli) fn run(arguments: &UninstallArgs, output: &Output) -> anyhow:
 /// A server that is taken out of a client.
 struct Removal<'a> {
     host: &'static Host,
-    scope: Scope,
+    scope: ConfigScope,
     name: &'a str,
     launch: Option<&'a Launch>,
 }
@@ -63,16 +63,16 @@ impl Removal<'_> {
     fn run(&self) -> anyhow::Result<Option<String>> {
         let file = HostFile::open(self.host, self.scope)?;
         let undo = file.uninstall(self.name, self.launch)?;
-        if matches!(undo, Undo::NotThere) {
-            let leftovers = file.file.remove_leftovers(file.own_folders)?;
+        if matches!(undo, Undo::NotInstalled) {
+            let leftovers = file.file.remove_leftovers(file.client_folder_depth)?;
             return Ok(Some(self.not_there(&file, leftovers)));
         }
         let cannot = || format!("cannot write `{}`", file.file.path.display());
         let Some(locked) = file.file.lock().with_context(cannot)? else { return Ok(None) };
         let outcome = outcome(&file, &undo);
         match &undo {
-            Undo::NotThere => {}
-            Undo::Delete => locked.delete(file.own_folders).with_context(cannot)?,
+            Undo::NotInstalled => {}
+            Undo::Delete => locked.delete(file.client_folder_depth).with_context(cannot)?,
             Undo::Restore(backup) => locked.restore(backup).with_context(cannot)?,
             Undo::Write(after, backup) => {
                 locked.write(after, None, false).with_context(cannot)?;
@@ -101,10 +101,10 @@ impl Removal<'_> {
     fn print(&self, output: &Output) -> anyhow::Result<()> {
         let file = HostFile::open(self.host, self.scope)?;
         let undo = file.uninstall(self.name, self.launch)?;
-        if matches!(undo, Undo::NotThere) {
+        if matches!(undo, Undo::NotInstalled) {
             return output.print(&sanitize(&self.not_there(&file, false)));
         }
-        let shown = file.shown_entry(self.name)?;
+        let shown = file.redacted_entry(self.name)?;
         let outcome = outcome(&file, &undo);
         output.print(&format!("{}:\n{shown}would be taken out; then {outcome}\n", file.file.path.display()))
     }
@@ -113,7 +113,7 @@ impl Removal<'_> {
 /// What becomes of a file.
 fn outcome(file: &HostFile, undo: &Undo) -> String {
     match undo {
-        Undo::NotThere => "nothing is changed".to_owned(),
+        Undo::NotInstalled => "nothing is changed".to_owned(),
         Undo::Delete => "the file is gone, as it was made for it".to_owned(),
         Undo::Restore(_) => "the file is as it was before, and its backup is gone".to_owned(),
         Undo::Write(_, Some(_)) => "nothing else is changed, and its backup is gone".to_owned(),

@@ -69,23 +69,23 @@ impl Corrector<'_> {
         self.call(step);
         self.shell_key(step);
         self.program_with_arguments(step, None);
-        self.each(step, "exec", |reshaper, exec| {
+        self.with_value_of(step, "exec", |reshaper, exec| {
             reshaper.program_with_arguments(exec, Some(exec));
             for element in reshaper.document.items_of(exec).unwrap_or_default() {
-                reshaper.each(element, "then", Corrector::scalar_as_list);
-                reshaper.each(element, "else", Corrector::scalar_as_list);
+                reshaper.with_value_of(element, "then", Corrector::scalar_as_list);
+                reshaper.with_value_of(element, "else", Corrector::scalar_as_list);
             }
             if reshaper.document.string_of(exec).is_some() {
                 reshaper.command(exec, false);
             }
         });
-        self.each(step, "http", Corrector::misplaced_keys);
-        self.each(step, "http", Corrector::request);
-        self.each(step, "script", Corrector::script);
-        self.each(step, "okExit", Corrector::exit_code);
-        self.each(step, "ask", Corrector::unnamed_question);
+        self.with_value_of(step, "http", Corrector::misplaced_keys);
+        self.with_value_of(step, "http", Corrector::request);
+        self.with_value_of(step, "script", Corrector::script);
+        self.with_value_of(step, "okExit", Corrector::exit_code);
+        self.with_value_of(step, "ask", Corrector::unnamed_question);
         if self.document.entry_of(step, "ask").is_none() {
-            self.each(step, "timeout", Corrector::misplaced_timeout);
+            self.with_value_of(step, "timeout", Corrector::misplaced_timeout);
         }
     }
 

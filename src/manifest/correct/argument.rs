@@ -176,8 +176,8 @@ impl Corrector<'_> {
 
     fn argument_keys(&mut self, argument: NodeId) {
         self.select_type(argument);
-        self.each(argument, "enum", Corrector::choices);
-        self.each(argument, "type", Corrector::type_word);
+        self.with_value_of(argument, "enum", Corrector::choices);
+        self.with_value_of(argument, "type", Corrector::type_word);
         self.choices_as_type(argument);
         self.limits(argument);
         self.slashed_pattern(argument);

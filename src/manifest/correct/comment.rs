@@ -16,7 +16,7 @@ const COMMENT_WORDS: &[&str] = &["todo", "fixme", "xxx", "hack", "note", "noqa",
 
 impl Corrector<'_> {
     /// Warns of texts that end before a `#` with a word, in a whole document.
-    pub(super) fn cut_texts(&mut self, root: NodeId) {
+    pub(super) fn texts_cut_by_comment(&mut self, root: NodeId) {
         let has_sign = self.report.sources.get(self.document.file()).is_some_and(|source| {
             let is_word = |at: usize| source.text().get(at + 2..).is_some_and(|rest| rest.starts_with(is_word_char));
             source.text().match_indices(" #").any(|(at, _)| is_word(at))

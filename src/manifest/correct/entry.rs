@@ -215,7 +215,7 @@ impl Corrector<'_> {
         }
         let result =
             ["result", "output", "returns"].into_iter().find(|key| self.document.entry_of(tool, key).is_some());
-        self.each(tool, result.unwrap_or("result"), |reader, result| reader.text_as_key(result, "text"));
+        self.with_value_of(tool, result.unwrap_or("result"), |reader, result| reader.text_as_key(result, "text"));
     }
 
     /// `{{stdout}}` in the text of a tool: the place of the text is reported, and so its name is not.

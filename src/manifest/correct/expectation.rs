@@ -19,10 +19,10 @@ impl Corrector<'_> {
         let expected: Vec<&str> = struct_keys::<Expect>().iter().copied().filter(|key| !known.contains(key)).collect();
         self.keys_below(test, "expect", &expected);
         let is_tool = self.document.entry_of(test, "tool").is_some();
-        self.each(test, "expect", |reader, expect| reader.expectation(expect, is_tool));
-        self.each(test, "cases", |reader, cases| {
+        self.with_value_of(test, "expect", |reader, expect| reader.expectation(expect, is_tool));
+        self.with_value_of(test, "cases", |reader, cases| {
             for case in reader.document.items_of(cases).unwrap_or_default() {
-                reader.each(case, "expect", |reader, expect| reader.expectation(expect, is_tool));
+                reader.with_value_of(case, "expect", |reader, expect| reader.expectation(expect, is_tool));
             }
         });
     }

@@ -5,7 +5,7 @@ use crate::diagnostic::Code;
 use crate::yaml::{Entry, NodeId};
 
 /// A file, and how it is known.
-struct ForeignFile {
+struct ForeignFormat {
     /// A key that it has.
     key: &'static str,
     /// Another key that it has too; empty where the first is enough.
@@ -20,20 +20,20 @@ const PROMPT_HELP: &str = "write `prompts: { NAME: { arguments: { who: {} }, tex
 const INIT_HELP: &str = "a manifest is a file of its own: `folio init DIR` writes one";
 const OPENAPI_HELP: &str = "`folio init DIR --openapi FILE` writes tools from it";
 
-const FILES: &[ForeignFile] = &[
-    ForeignFile { key: "mcpServers", beside: "", what: "configures a client", help: CLIENT_HELP },
-    ForeignFile { key: "context_servers", beside: "", what: "configures a client", help: CLIENT_HELP },
-    ForeignFile { key: "servers", beside: "", what: "configures a client", help: CLIENT_HELP },
-    ForeignFile { key: "openapi", beside: "paths", what: "describes an API", help: OPENAPI_HELP },
-    ForeignFile { key: "swagger", beside: "paths", what: "describes an API", help: OPENAPI_HELP },
-    ForeignFile { key: "jobs", beside: "", what: "belongs to a workflow", help: INIT_HELP },
-    ForeignFile { key: "services", beside: "", what: "belongs to a Compose file", help: INIT_HELP },
-    ForeignFile { key: "dependencies", beside: "name", what: "belongs to a package", help: INIT_HELP },
-    ForeignFile { key: "devDependencies", beside: "name", what: "belongs to a package", help: INIT_HELP },
-    ForeignFile { key: "scripts", beside: "name", what: "belongs to a package", help: INIT_HELP },
-    ForeignFile { key: "packages", beside: "$schema", what: "belongs to an entry of a registry", help: INIT_HELP },
-    ForeignFile { key: "remotes", beside: "$schema", what: "belongs to an entry of a registry", help: INIT_HELP },
-    ForeignFile { key: "input_variables", beside: "template", what: "belongs to a prompt", help: PROMPT_HELP },
+const FILES: &[ForeignFormat] = &[
+    ForeignFormat { key: "mcpServers", beside: "", what: "configures a client", help: CLIENT_HELP },
+    ForeignFormat { key: "context_servers", beside: "", what: "configures a client", help: CLIENT_HELP },
+    ForeignFormat { key: "servers", beside: "", what: "configures a client", help: CLIENT_HELP },
+    ForeignFormat { key: "openapi", beside: "paths", what: "describes an API", help: OPENAPI_HELP },
+    ForeignFormat { key: "swagger", beside: "paths", what: "describes an API", help: OPENAPI_HELP },
+    ForeignFormat { key: "jobs", beside: "", what: "belongs to a workflow", help: INIT_HELP },
+    ForeignFormat { key: "services", beside: "", what: "belongs to a Compose file", help: INIT_HELP },
+    ForeignFormat { key: "dependencies", beside: "name", what: "belongs to a package", help: INIT_HELP },
+    ForeignFormat { key: "devDependencies", beside: "name", what: "belongs to a package", help: INIT_HELP },
+    ForeignFormat { key: "scripts", beside: "name", what: "belongs to a package", help: INIT_HELP },
+    ForeignFormat { key: "packages", beside: "$schema", what: "belongs to an entry of a registry", help: INIT_HELP },
+    ForeignFormat { key: "remotes", beside: "$schema", what: "belongs to an entry of a registry", help: INIT_HELP },
+    ForeignFormat { key: "input_variables", beside: "template", what: "belongs to a prompt", help: PROMPT_HELP },
 ];
 
 impl Corrector<'_> {

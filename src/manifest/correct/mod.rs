@@ -38,16 +38,16 @@ use kind::MapKind;
 use text::{flow_scalar, scalar};
 
 /// Reads the entries of a manifest or a fragment.
-pub fn reshape_entries(document: &mut Document, report: &mut Report) {
+pub fn correct_entries(document: &mut Document, report: &mut Report) {
     let root = document.root();
     Corrector { document, report }.manifest(root);
 }
 
 /// Reads the front matter of a prompt file.
-pub fn reshape_prompt(document: &mut Document, report: &mut Report) {
+pub fn correct_prompt(document: &mut Document, report: &mut Report) {
     let root = document.root();
     let mut corrector = Corrector { document, report };
-    corrector.cut_texts(root);
+    corrector.texts_cut_by_comment(root);
     corrector.entry(root, MapKind::Prompt);
 }
 
@@ -69,25 +69,25 @@ struct Correction {
 impl Corrector<'_> {
     fn manifest(&mut self, root: NodeId) {
         self.foreign_file(root);
-        self.cut_texts(root);
+        self.texts_cut_by_comment(root);
         self.indentation(root);
         self.top_level(root);
-        self.each(root, "server", |reshaper, value| reshaper.text_as_key(value, "name"));
-        self.each(root, "env", |reshaper, value| {
+        self.with_value_of(root, "server", |reshaper, value| reshaper.text_as_key(value, "name"));
+        self.with_value_of(root, "env", |reshaper, value| {
             reshaper.assignments(value);
             reshaper.named_list_as_map(value, "env");
         });
-        self.each(root, "skills", |reshaper, value| reshaper.text_as_key(value, "dir"));
-        self.each(root, "packs", Corrector::packs);
-        self.each(root, "folders", Corrector::folder_list);
-        self.each(root, "tests", |reshaper, tests| {
+        self.with_value_of(root, "skills", |reshaper, value| reshaper.text_as_key(value, "dir"));
+        self.with_value_of(root, "packs", Corrector::packs);
+        self.with_value_of(root, "folders", Corrector::folder_list);
+        self.with_value_of(root, "tests", |reshaper, tests| {
             for test in reshaper.document.entries_of(tests).unwrap_or_default() {
                 reshaper.test(test.value);
             }
         });
         for kind in [MapKind::Prompt, MapKind::Tool, MapKind::Resource] {
             self.section_path(root, kind);
-            self.each(root, kind.section(), |reshaper, entries| {
+            self.with_value_of(root, kind.section(), |reshaper, entries| {
                 reshaper.texts_as_map(entries, kind);
                 reshaper.function_list(entries);
                 reshaper.named_list_as_map(entries, kind.section());
@@ -128,10 +128,10 @@ impl Corrector<'_> {
             }
             self.rename_with_value(entry, arguments, before);
         }
-        self.each(entry, "messages", Corrector::messages);
-        if !is_moved && !self.steps_of_runner(entry) {
+        self.with_value_of(entry, "messages", Corrector::messages);
+        if !is_moved && !self.correct_workflow_steps(entry) {
             self.nested_in_run(entry, kind);
-            self.each(entry, "run", Corrector::run);
+            self.with_value_of(entry, "run", Corrector::run);
         }
     }
 
@@ -203,7 +203,7 @@ impl Corrector<'_> {
     }
 
     /// Reads the value of a key, if it is there.
-    fn each(&mut self, map: NodeId, key: &str, read: impl FnOnce(&mut Self, NodeId)) {
+    fn with_value_of(&mut self, map: NodeId, key: &str, read: impl FnOnce(&mut Self, NodeId)) {
         if let Some(entry) = self.document.entry_of(map, key) {
             read(self, entry.value);
         }

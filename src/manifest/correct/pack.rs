@@ -6,7 +6,7 @@ use crate::diagnostic::Code;
 use crate::yaml::{Entry, NodeId};
 
 /// What stands for every permission elsewhere.
-const ALL: &[&str] = &["all", "*", "any", "true", "everything"];
+const ALL_WORDS: &[&str] = &["all", "*", "any", "true", "everything"];
 
 const ALL_HELP: &str =
     "name each action that it needs, of `exec`, `script`, `http`, `ask`, `files` and `read`: `allow: [exec]`";
@@ -21,7 +21,7 @@ impl Corrector<'_> {
         self.path_list(packs);
         for pack in self.document.entries_of(packs).unwrap_or_default() {
             self.text_as_key(pack.value, "path");
-            self.each(pack.value, "allow", Corrector::permissions);
+            self.with_value_of(pack.value, "allow", Corrector::permissions);
         }
     }
 
@@ -64,7 +64,7 @@ impl Corrector<'_> {
     /// `allow: all`, and `allow: exec`.
     fn permissions(&mut self, allow: NodeId) {
         let items = self.document.items_of(allow).unwrap_or_else(|| vec![allow]);
-        let is_all = |item: &NodeId| self.document.scalar_of(*item).is_some_and(|text| ALL.contains(&text));
+        let is_all = |item: &NodeId| self.document.scalar_of(*item).is_some_and(|text| ALL_WORDS.contains(&text));
         if let Some(wrong) = items.iter().copied().find(is_all) {
             let (at, text) = (self.span(wrong), self.document.scalar_of(wrong).unwrap_or_default().to_owned());
             self.report.error(Code::BadValue, at, format!("invalid permission `{text}`")).help(ALL_HELP);

@@ -12,10 +12,10 @@ impl Corrector<'_> {
     pub(super) fn request(&mut self, request: NodeId) {
         self.method_and_url(request);
         self.text_as_key(request, "url");
-        self.each(request, "auth", Corrector::typed_auth);
+        self.with_value_of(request, "auth", Corrector::typed_auth);
         self.keys_below(request, "auth", &["bearer", "basic", "oauth2"]);
-        self.each(request, "allow", Corrector::allowed_hosts);
-        self.each(request, "expect", Corrector::scalar_as_list);
+        self.with_value_of(request, "allow", Corrector::allowed_hosts);
+        self.with_value_of(request, "expect", Corrector::scalar_as_list);
         self.method_key(request);
         self.json_body(request);
     }

@@ -38,7 +38,7 @@ const MODULE_KEYS: &[&str] = &[
 const MAX_SHOWN_STEPS: usize = 8;
 
 /// A step as it is written here.
-struct MeantStep {
+struct SuggestedStep {
     /// What follows its dash; `None` where nothing here does the same.
     text: Option<String>,
     /// A remark behind it.
@@ -50,7 +50,7 @@ struct MeantStep {
 
 impl Corrector<'_> {
     /// Reads the steps of an entry, if they are those of another runner. Returns whether they are.
-    pub(super) fn steps_of_runner(&mut self, entry: NodeId) -> bool {
+    pub(super) fn correct_workflow_steps(&mut self, entry: NodeId) -> bool {
         let written = ["run", "steps", "tasks"].into_iter().find_map(|key| self.document.entry_of(entry, key));
         let Some(owner) = written.filter(|owner| self.runner_steps(*owner)) else { return false };
         let key = self.document.add_string("run", self.span(owner.key));
@@ -62,12 +62,12 @@ impl Corrector<'_> {
     fn runner_steps(&mut self, owner: Entry) -> bool {
         let steps = self.document.items_of(owner.value).unwrap_or_default();
         let is_renamed = self.document.key_text(owner.key) != "run";
-        let marks: usize = steps.iter().map(|step| self.runner_marks(*step)).sum();
+        let marks: usize = steps.iter().map(|step| self.workflow_key_score(*step)).sum();
         if marks + usize::from(is_renamed) < 2 || marks == 0 {
             return false;
         }
-        let meant: Vec<MeantStep> = steps.iter().map(|step| self.meant_step(*step)).collect();
-        let (at, key) = self.first_mark(owner, &steps, is_renamed);
+        let meant: Vec<SuggestedStep> = steps.iter().map(|step| self.suggested_step(*step)).collect();
+        let (at, key) = self.first_workflow_key(owner, &steps, is_renamed);
         let fix = self.steps_fix(owner, &meant);
         let diagnostic =
             self.report.error(Code::UnknownKey, at, format!("unknown key `{key}`: these are steps of another program"));
@@ -80,7 +80,7 @@ impl Corrector<'_> {
     }
 
     /// How many keys of a step only other runners have.
-    fn runner_marks(&self, step: NodeId) -> usize {
+    fn workflow_key_score(&self, step: NodeId) -> usize {
         let uses = self.document.entry_of(step, "uses").and_then(|uses| self.document.string_of(uses.value));
         let is_action = uses.is_some_and(|uses| uses.contains(['/', '@']));
         let entries = self.document.entries_of(step).unwrap_or_default();
@@ -101,7 +101,7 @@ impl Corrector<'_> {
     }
 
     /// The first key that is wrong.
-    fn first_mark(&self, owner: Entry, steps: &[NodeId], is_renamed: bool) -> (Span, String) {
+    fn first_workflow_key(&self, owner: Entry, steps: &[NodeId], is_renamed: bool) -> (Span, String) {
         let known = struct_keys::<crate::action::Step>();
         let keys = steps.iter().flat_map(|step| self.document.entries_of(*step).unwrap_or_default());
         let wrong = keys.map(|entry| entry.key).find(|key| !known.contains(&self.document.key_text(*key)));
@@ -109,9 +109,9 @@ impl Corrector<'_> {
         (self.span(key), self.document.key_text(key).to_owned())
     }
 
-    fn meant_step(&self, step: NodeId) -> MeantStep {
+    fn suggested_step(&self, step: NodeId) -> SuggestedStep {
         let known = struct_keys::<crate::action::Step>();
-        let mut meant = MeantStep { text: None, remark: String::new(), id: None, is_whole: true };
+        let mut meant = SuggestedStep { text: None, remark: String::new(), id: None, is_whole: true };
         let mut parts: Vec<String> = Vec::new();
         if let Some(text) = self.document.scalar_of(step) {
             meant.is_whole = false;
@@ -193,7 +193,7 @@ impl Corrector<'_> {
     }
 
     /// The steps in the place of a list in block style, if they say all.
-    fn steps_fix(&self, owner: Entry, meant: &[MeantStep]) -> Option<(Span, String)> {
+    fn steps_fix(&self, owner: Entry, meant: &[SuggestedStep]) -> Option<(Span, String)> {
         let (key, list) = (self.span(owner.key), self.span(owner.value));
         let written = self.raw(owner.value);
         let is_whole = meant.iter().all(|step| step.is_whole && step.text.is_some());
@@ -202,7 +202,7 @@ impl Corrector<'_> {
         }
         let source = self.report.sources.get(list.file)?;
         let indent = " ".repeat((source.position(list.start).column as usize).saturating_sub(1));
-        let lines: Vec<String> = meant.iter().map(MeantStep::line).collect();
+        let lines: Vec<String> = meant.iter().map(SuggestedStep::line).collect();
         let text = lines.join(&format!("\n{indent}"));
         match self.document.key_text(owner.key) == "run" {
             true => Some((list, text)),
@@ -214,10 +214,10 @@ impl Corrector<'_> {
     }
 
     /// Reads the steps as scripts, from which no error follows.
-    fn read_as_scripts(&mut self, list: NodeId, meant: &[MeantStep]) {
+    fn read_as_scripts(&mut self, list: NodeId, meant: &[SuggestedStep]) {
         let at = self.span(list);
         let mut steps = Vec::new();
-        for MeantStep { id, .. } in meant {
+        for SuggestedStep { id, .. } in meant {
             let mut entries = vec![Entry { key: self.document.add_string("script", at), value: self.empty_script(at) }];
             if let Some(id) = id {
                 let [key, value] = ["id", id].map(|text| self.document.add_string(text, at));
@@ -230,7 +230,7 @@ impl Corrector<'_> {
     }
 }
 
-impl MeantStep {
+impl SuggestedStep {
     fn line(&self) -> String {
         match (&self.text, self.remark.is_empty()) {
             (Some(text), true) => format!("- {text}"),
@@ -240,7 +240,7 @@ impl MeantStep {
     }
 }
 
-fn steps_help(meant: &[MeantStep]) -> String {
+fn steps_help(meant: &[SuggestedStep]) -> String {
     let mut lines: Vec<String> = meant.iter().take(MAX_SHOWN_STEPS).map(|step| format!("  {}", step.line())).collect();
     lines.extend((meant.len() > MAX_SHOWN_STEPS).then(|| "  # …".to_owned()));
     format!("write\nrun:\n{}", lines.join("\n"))

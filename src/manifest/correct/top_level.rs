@@ -11,7 +11,7 @@ const VERSION_HELP: &str =
 impl Corrector<'_> {
     /// Reads the keys of `server` and a version of this language where they are written at the top.
     pub(super) fn top_level(&mut self, root: NodeId) {
-        self.each(root, "folio", Corrector::language_version);
+        self.with_value_of(root, "folio", Corrector::language_version);
         self.version_key(root);
         self.server_keys(root);
         if let Some(server) = self.document.entry_of(root, "server") {

@@ -7,7 +7,7 @@ fn markers(command: &str) -> Vec<ValueMarker> {
     for (marker, name) in [("$ARGUMENTS", "arguments"), ("$1", "arg1"), ("{{args}}", "args")] {
         for (start, _) in command.match_indices(marker) {
             let range = start..start + marker.len();
-            markers.push(ValueMarker { range, name: name.to_owned(), is_words: marker == "$ARGUMENTS" });
+            markers.push(ValueMarker { range, name: name.to_owned(), is_split_into_words: marker == "$ARGUMENTS" });
         }
     }
     markers.sort_by_key(|place| place.range.start);

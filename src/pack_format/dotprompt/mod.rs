@@ -64,14 +64,14 @@ impl PackFormat for Dotprompt {
 
     fn read(&self, folder: &PackFolder<'_>, report: &mut Report) -> Vec<ForeignPrompt> {
         let mut partials = Partials::new(&folder.files);
-        let shared = partials_digest(&folder.files);
+        let partials_hash = partials_digest(&folder.files);
         let mut prompts = Vec::new();
         for file in folder.files.iter().filter(|file| !is_partial(&file.path)) {
             let (keys, body) = split_leading_front_matter(file, report);
             if folder.is_auto && body == 0 {
                 continue;
             }
-            let written = WrittenPrompt { file, keys, body, shared };
+            let written = PromptFile { file, keys, body, partials_hash };
             prompts.extend(written.read(&mut partials, report));
         }
         prompts
@@ -88,16 +88,16 @@ fn partials_digest(files: &[ForeignFile]) -> u64 {
 }
 
 /// A file with a prompt.
-struct WrittenPrompt<'f> {
+struct PromptFile<'f> {
     file: &'f ForeignFile,
     keys: Map<String, Value>,
     /// Where its template begins.
     body: usize,
     /// The digest of all partials.
-    shared: u64,
+    partials_hash: u64,
 }
 
-impl WrittenPrompt<'_> {
+impl PromptFile<'_> {
     fn read(&self, partials: &mut Partials<'_>, report: &mut Report) -> Option<ForeignPrompt> {
         let whole = self.file.text.get(self.body..)?;
         // Below front matter, white space around the template is none of it.
@@ -116,8 +116,9 @@ impl WrittenPrompt<'_> {
             }
         };
         let (variables, arguments) = self.variables(&nodes);
-        let digest =
-            Digest::new("dotprompt").chain_update(self.file.text.as_bytes()).chain_update(&self.shared.to_be_bytes());
+        let digest = Digest::new("dotprompt")
+            .chain_update(self.file.text.as_bytes())
+            .chain_update(&self.partials_hash.to_be_bytes());
         let template = DotpromptTemplate { nodes, variables, digest: digest.finish_u64() };
         let description = self.keys.get("description").and_then(Value::as_str).map(str::trim);
         Some(ForeignPrompt {

@@ -53,7 +53,7 @@ impl Parser<'_, '_, '_> {
                 let mut block = self.block(&head, tag)?;
                 self.close(&head, tag)?;
                 if tag.kind == TagKind::OpenInverted {
-                    std::mem::swap(&mut block.body, &mut block.otherwise);
+                    std::mem::swap(&mut block.body, &mut block.else_body);
                 }
                 Ok(Some(Node::Block(block)))
             }
@@ -75,10 +75,10 @@ impl Parser<'_, '_, '_> {
             _ => head.arguments.clone(),
         };
         let mut block =
-            Block { kind, arguments, names: head.names.clone(), body: self.nodes()?, otherwise: Vec::new() };
+            Block { kind, arguments, names: head.names.clone(), body: self.nodes()?, else_body: Vec::new() };
         let is_else = |token: &Token<'_>| matches!(token, Token::Tag(tag) if tag.kind == TagKind::Else);
         if let Some(Token::Tag(next)) = self.tokens.next_if(is_else) {
-            block.otherwise = match next.inside.trim() {
+            block.else_body = match next.inside.trim() {
                 "" => self.nodes()?,
                 _ => vec![Node::Block(self.block(&parse_head(next.inside, next.start)?, &next)?)],
             };

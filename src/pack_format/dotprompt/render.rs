@@ -119,7 +119,7 @@ impl Renderer<'_> {
                 None => false,
             },
         };
-        self.nodes(if is_first { &block.body } else { &block.otherwise }, scope)
+        self.nodes(if is_first { &block.body } else { &block.else_body }, scope)
     }
 
     fn each(&mut self, block: &Block, list: Option<&Value>, scope: &Scope<'_>) -> Result<(), BudgetExceeded> {
@@ -129,7 +129,7 @@ impl Renderer<'_> {
             _ => Vec::new(),
         };
         if items.is_empty() {
-            return self.nodes(&block.otherwise, scope);
+            return self.nodes(&block.else_body, scope);
         }
         for (index, (key, item)) in items.iter().enumerate() {
             self.budget.charge_work(1)?;

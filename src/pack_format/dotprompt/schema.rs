@@ -25,7 +25,7 @@ pub(super) fn input_fields(schema: &Value) -> Vec<InputField> {
     {
         return json_fields(keys);
     }
-    keys.iter().filter(|(key, _)| key.as_str() != "(*)").map(|(key, value)| pico_field(key, value)).collect()
+    keys.iter().filter(|(key, _)| key.as_str() != "(*)").map(|(key, value)| picoschema_field(key, value)).collect()
 }
 
 fn json_fields(keys: &Map<String, Value>) -> Vec<InputField> {
@@ -61,7 +61,7 @@ fn values_of(property: &Value) -> Value {
 }
 
 /// The field of a key such as `name?(enum, description)`.
-fn pico_field(key: &str, value: &Value) -> InputField {
+fn picoschema_field(key: &str, value: &Value) -> InputField {
     let (name, inside) =
         key.split_once('(').map_or((key, None), |(name, rest)| (name, Some(rest.trim_end_matches(')'))));
     let name = name.trim();

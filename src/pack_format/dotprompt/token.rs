@@ -36,7 +36,7 @@ pub(super) struct Tag<'t> {
     pub(super) inside: &'t str,
     /// Where `inside` begins.
     pub(super) start: usize,
-    trims: [bool; 2],
+    trims_before_and_after: [bool; 2],
     /// The white space before it, if it is alone on its line.
     pub(super) indent: String,
 }
@@ -121,8 +121,8 @@ fn tag_at(template: &str, open: usize) -> Result<(Tag<'_>, usize), SyntaxError> 
     let inside = template.get(start..end).unwrap_or_default();
     let (kind, skipped) = if is_comment { (TagKind::Comment, 0) } else { kind_of(inside, is_triple) };
     let inside = inside.get(skipped..).unwrap_or_default();
-    let trims = [trims_before, trims_after];
-    Ok((Tag { kind, inside, start: start + skipped, trims, indent: String::new() }, after))
+    let trims_before_and_after = [trims_before, trims_after];
+    Ok((Tag { kind, inside, start: start + skipped, trims_before_and_after, indent: String::new() }, after))
 }
 
 /// Where the inside of a tag ends, and the tag itself. Braces in quotes are part of the tag.
@@ -171,7 +171,7 @@ fn kind_of(inside: &str, is_triple: bool) -> (TagKind, usize) {
 fn remove_white_space(tokens: &mut [Token<'_>]) {
     for at in 0..tokens.len() {
         let Some(Token::Tag(tag)) = tokens.get(at) else { continue };
-        let (kind, [before, after]) = (tag.kind, tag.trims);
+        let (kind, [before, after]) = (tag.kind, tag.trims_before_and_after);
         let is_alone = kind != TagKind::Value && begins_line(tokens, at) && ends_line(tokens, at);
         if before {
             edit_text(tokens, at.checked_sub(1), |text| text.trim_end().to_owned());

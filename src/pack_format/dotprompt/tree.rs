@@ -43,7 +43,7 @@ pub(super) struct Block {
     /// `as |item index|`
     pub(super) names: Vec<String>,
     pub(super) body: Vec<Node>,
-    pub(super) otherwise: Vec<Node>,
+    pub(super) else_body: Vec<Node>,
 }
 
 /// What a block does.

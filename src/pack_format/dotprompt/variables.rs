@@ -79,7 +79,7 @@ impl VariableCollector {
             true => self.nodes(&block.body, &path_scope.inner(false, block.names.clone())),
             false => self.nodes(&block.body, path_scope),
         }
-        self.nodes(&block.otherwise, path_scope);
+        self.nodes(&block.else_body, path_scope);
     }
 
     fn partial(&mut self, partial: &PartialCall, path_scope: &PathScope<'_>) {

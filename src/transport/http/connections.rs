@@ -11,7 +11,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{catalog::HttpLimits, server::LiveCatalog};
+use crate::{catalog::HttpLimits, server::SharedServer};
 
 use super::{
     connection::{self, HttpConnection},
@@ -29,7 +29,7 @@ const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// The connections of one server.
 pub(super) struct Connections {
-    live: LiveCatalog,
+    live: SharedServer,
     open: Mutex<OpenConnections>,
     connection_closed: Notify,
 }
@@ -68,7 +68,7 @@ impl OpenConnections {
 }
 
 impl Connections {
-    pub(super) fn new(live: LiveCatalog) -> Arc<Connections> {
+    pub(super) fn new(live: SharedServer) -> Arc<Connections> {
         Arc::new(Connections { live, open: Mutex::default(), connection_closed: Notify::new() })
     }
 

@@ -46,7 +46,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::budget::block_if_large;
 use crate::catalog::{Catalog, HttpAccess, HttpServingMode};
-use crate::server::{ConnectionHandler, LiveCatalog, PeerBytes, Reservation, is_session_method, params_error};
+use crate::server::{ConnectionHandler, PeerBytes, Reservation, SharedServer, is_session_method, params_error};
 
 pub use self::dev_page::DevPage;
 
@@ -216,7 +216,7 @@ impl BoundServer {
 
     /// Serves until `stop` is cancelled; then ends streams with their result, cancels what is running, and returns
     /// within a second.
-    pub async fn serve(self, live: &LiveCatalog, stop: CancellationToken) {
+    pub async fn serve(self, live: &SharedServer, stop: CancellationToken) {
         let shutdown = CancellationToken::new();
         let http_server = Arc::new(HttpServer::new(&self, live, shutdown.clone()));
         let connections = Connections::new(live.clone());
@@ -245,7 +245,7 @@ impl BoundServer {
 struct HttpServer {
     path: String,
     sse: Option<SsePaths>,
-    live: LiveCatalog,
+    live: SharedServer,
     guard: AccessGuard,
     sessions: Arc<Sessions>,
     service: StreamableHttpService<ConnectionHandler, Sessions>,
@@ -259,7 +259,7 @@ impl HttpServer {
         self.page.as_ref().map_or(&catalog.http_settings().access, |page| &page.access)
     }
 
-    fn new(bound: &BoundServer, live: &LiveCatalog, shutdown: CancellationToken) -> HttpServer {
+    fn new(bound: &BoundServer, live: &SharedServer, shutdown: CancellationToken) -> HttpServer {
         let options = &bound.options;
         let sessions = Arc::new(Sessions::new(live.clone(), options, shutdown.clone()));
         // Hosts and origins are checked for every path, before anything else.

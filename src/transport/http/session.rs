@@ -15,7 +15,7 @@ use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    server::{LiveCatalog, PeerBytes, Reservation},
+    server::{PeerBytes, Reservation, SharedServer},
     transport::{
         batch::{self, ResponseRoute},
         message::{self, Incoming, MessageError},
@@ -60,7 +60,7 @@ struct HttpSessionState {
 impl HttpSession {
     /// A session, and what the handler takes for its transport.
     pub(super) fn new(
-        live: &LiveCatalog,
+        live: &SharedServer,
         is_single_stream: bool,
         end_token: CancellationToken,
     ) -> (Arc<HttpSession>, SessionTransport) {

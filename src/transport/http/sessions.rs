@@ -17,7 +17,7 @@ use rmcp::{
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::server::LiveCatalog;
+use crate::server::SharedServer;
 
 use super::{
     HttpOptions,
@@ -31,7 +31,7 @@ const RECONNECT_DELAY: Duration = Duration::from_secs(3);
 
 /// The sessions of one server.
 pub(super) struct Sessions {
-    live: LiveCatalog,
+    live: SharedServer,
     open: Mutex<HashMap<SessionId, Arc<HttpSession>>>,
     max_sessions: usize,
     idle: Duration,
@@ -54,7 +54,7 @@ pub(super) enum SessionError {
 
 impl Sessions {
     /// No sessions yet; `ending` ends them all.
-    pub(super) fn new(live: LiveCatalog, options: &HttpOptions, shutdown: CancellationToken) -> Sessions {
+    pub(super) fn new(live: SharedServer, options: &HttpOptions, shutdown: CancellationToken) -> Sessions {
         Sessions {
             live,
             open: Mutex::default(),
@@ -65,7 +65,7 @@ impl Sessions {
         }
     }
 
-    pub(super) fn live(&self) -> &LiveCatalog {
+    pub(super) fn live(&self) -> &SharedServer {
         &self.live
     }
 

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::{TEST_TIMEOUT, sessionless_params};
 use crate::{
     server::{
-        LiveCatalog, ServeOptions,
+        ServeOptions, SharedServer,
         testing::{SleepingWorld, TEST_MANIFEST, build_catalog, build_catalog_with, live_catalog},
     },
     transport::http::{HttpError, HttpOptions, bind},
@@ -25,7 +25,7 @@ const GUARDED: &str =
 
 struct TestHttpServer {
     address: SocketAddr,
-    live: LiveCatalog,
+    live: SharedServer,
     stop: CancellationToken,
     serving: JoinHandle<()>,
 }
@@ -38,7 +38,7 @@ async fn start_server() -> TestHttpServer {
     start_server_with(live_catalog(TEST_MANIFEST), any_port()).await
 }
 
-async fn start_server_with(live: LiveCatalog, options: HttpOptions) -> TestHttpServer {
+async fn start_server_with(live: SharedServer, options: HttpOptions) -> TestHttpServer {
     let bound = bind(options).await.unwrap();
     let (address, stop) = (bound.address(), CancellationToken::new());
     let serving = tokio::spawn({
@@ -220,7 +220,7 @@ async fn foreign_host_or_origin_is_refused_on_every_path() {
 
 #[tokio::test]
 async fn token_is_required() {
-    let live = LiveCatalog::new(
+    let live = SharedServer::new(
         build_catalog_with(GUARDED, &[("TOKEN", "secret")]),
         Arc::new(SleepingWorld::default()),
         ServeOptions::default(),
@@ -362,7 +362,7 @@ async fn stop_ends_everything_within_a_second() {
 /// How long it takes until a server with two streams and a call under way has stopped.
 async fn time_to_stop() -> Duration {
     let world = Arc::new(SleepingWorld::default());
-    let live = LiveCatalog::new(build_catalog(TEST_MANIFEST), world.clone(), ServeOptions::default());
+    let live = SharedServer::new(build_catalog(TEST_MANIFEST), world.clone(), ServeOptions::default());
     let site = Arc::new(start_server_with(live, any_port()).await);
     let listen = json!({ "notifications": { "toolsListChanged": true } });
     let mut stream = site.post_sessionless("subscriptions/listen", None, listen).await;
@@ -394,7 +394,7 @@ async fn time_to_stop() -> Duration {
 async fn sessionless_disconnect_cancels_call() {
     let world = Arc::new(SleepingWorld::default());
     let site = start_server_with(
-        LiveCatalog::new(build_catalog(TEST_MANIFEST), world.clone(), ServeOptions::default()),
+        SharedServer::new(build_catalog(TEST_MANIFEST), world.clone(), ServeOptions::default()),
         any_port(),
     )
     .await;

@@ -17,7 +17,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::server::LiveCatalog;
+use crate::server::SharedServer;
 
 use super::stdio;
 
@@ -34,11 +34,11 @@ struct PipeClient {
 }
 
 impl PipeClient {
-    fn new(live: &LiveCatalog) -> PipeClient {
+    fn new(live: &SharedServer) -> PipeClient {
         PipeClient::with_buffer(live, 1 << 20)
     }
 
-    fn with_buffer(live: &LiveCatalog, room: usize) -> PipeClient {
+    fn with_buffer(live: &SharedServer, room: usize) -> PipeClient {
         let (near, far) = tokio::io::duplex(room);
         let (stop, live) = (CancellationToken::new(), live.clone());
         let serving = tokio::spawn({
@@ -53,7 +53,7 @@ impl PipeClient {
     }
 
     /// A client whose session has begun, in the version given.
-    async fn session(live: &LiveCatalog, version: &str) -> PipeClient {
+    async fn session(live: &SharedServer, version: &str) -> PipeClient {
         let mut client = PipeClient::new(live);
         client.initialize(version).await;
         client.notify("notifications/initialized", json!({})).await;

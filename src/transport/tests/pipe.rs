@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::{PipeClient, TEST_TIMEOUT, error_code, sessionless_params};
 use crate::{
     server::{
-        LiveCatalog, ServeOptions,
+        ServeOptions, SharedServer,
         testing::{SleepingWorld, TEST_MANIFEST, build_catalog, live_catalog, live_catalog_with},
     },
     transport::{
@@ -18,9 +18,9 @@ use crate::{
     },
 };
 
-fn live_with_sleeping_world() -> (LiveCatalog, Arc<SleepingWorld>) {
+fn live_with_sleeping_world() -> (SharedServer, Arc<SleepingWorld>) {
     let world = Arc::new(SleepingWorld::default());
-    (LiveCatalog::new(build_catalog(TEST_MANIFEST), world.clone(), ServeOptions::default()), world)
+    (SharedServer::new(build_catalog(TEST_MANIFEST), world.clone(), ServeOptions::default()), world)
 }
 
 #[tokio::test]
@@ -44,7 +44,7 @@ async fn versions_are_negotiated() {
 #[tokio::test]
 async fn capabilities_match_the_catalog() {
     let capabilities =
-        async |live: &LiveCatalog| PipeClient::new(live).initialize("2025-11-25").await["capabilities"].take();
+        async |live: &SharedServer| PipeClient::new(live).initialize("2025-11-25").await["capabilities"].take();
     let desk = json!({
         "completions": {},
         "prompts": { "listChanged": true },

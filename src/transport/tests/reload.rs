@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{PipeClient, error_code, sessionless_params};
 use crate::server::{
-    LiveCatalog, ServeOptions,
+    ServeOptions, SharedServer,
     testing::{TEST_MANIFEST, build_catalog, live_catalog, live_catalog_with},
 };
 
@@ -20,7 +20,7 @@ fn with_notes(text: &str) -> String {
     TEST_MANIFEST.replace("text: First", &format!("text: {text}"))
 }
 
-fn replace(live: &LiveCatalog, manifest: &str) {
+fn replace(live: &SharedServer, manifest: &str) {
     live.replace(build_catalog(manifest));
 }
 
@@ -41,7 +41,7 @@ fn methods(messages: &[Value]) -> Vec<&str> {
     messages.iter().map(|message| message["method"].as_str().unwrap()).collect()
 }
 
-async fn listen_client(live: &LiveCatalog, notifications: Value) -> (PipeClient, i64) {
+async fn listen_client(live: &SharedServer, notifications: Value) -> (PipeClient, i64) {
     let mut client = PipeClient::new(live);
     let id = client.send("subscriptions/listen", sessionless_params(json!({ "notifications": notifications }))).await;
     let acknowledged = client.receive().await;

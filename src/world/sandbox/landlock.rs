@@ -122,7 +122,7 @@ fn open_path(path: &SandboxPath, cwd: Option<&OwnedFd>) -> Result<OwnedFd, World
     let unset = || WorldError::SandboxPath { path: path.display_path.clone(), reason: "not set".into() };
     let opened = match &path.target {
         SandboxTarget::Anywhere(place) => open(place, path_flags(), Mode::empty()).map_err(io::Error::from),
-        SandboxTarget::Beneath(root, relative) => open_beneath(root, relative).map_err(io::Error::from),
+        SandboxTarget::BelowFolder(root, relative) => open_beneath(root, relative).map_err(io::Error::from),
         SandboxTarget::WorkingFolder => cwd.ok_or_else(unset)?.try_clone(),
         SandboxTarget::Unset => return Err(unset()),
     };
