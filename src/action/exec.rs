@@ -129,7 +129,7 @@ impl ActionKind for ExecAction {
         }
         let (program, options) = (program?, options?);
         options.list_sandbox(program.literal(), node.key, compiler);
-        Some(ExecAction { program, parts: elements?, options, allow_dash: compiler.allow_dash.clone() })
+        Some(ExecAction { program, parts: elements?, options, allow_dash: compiler.arguments.dash_allowed.clone() })
     }
 
     fn has_side_effects(&self) -> bool {

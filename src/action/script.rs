@@ -162,7 +162,7 @@ fn declared_arguments(compiler: &Compiler<'_>) -> Vec<String> {
 
 fn check_argument_names(node: &ActionNode<'_, ScriptSpec>, compiler: &mut Compiler<'_>) {
     for name in &declared_arguments(compiler) {
-        let at = compiler.argument_locations.get(name).copied().unwrap_or(node.key);
+        let at = compiler.arguments.locations.get(name).copied().unwrap_or(node.key);
         let capitals = !name.chars().any(|character| character.is_ascii_lowercase())
             && name.chars().any(|character| character.is_ascii_uppercase());
         if capitals || name.to_lowercase().ends_with("_proxy") {

@@ -101,7 +101,7 @@ impl WorkingFolder {
 
 /// The argument with `within` that is at a path of a template.
 fn path_argument(path: Option<&[String]>, compiler: &Compiler<'_>) -> Option<String> {
-    declared_argument(path?, compiler).filter(|name| compiler.path_arguments.contains_key(name))
+    declared_argument(path?, compiler).filter(|name| compiler.arguments.paths.contains_key(name))
 }
 
 fn declared_argument(path: &[String], compiler: &Compiler<'_>) -> Option<String> {
@@ -110,12 +110,12 @@ fn declared_argument(path: &[String], compiler: &Compiler<'_>) -> Option<String>
         [arguments, name] if arguments == "arguments" => name,
         _ => return None,
     };
-    compiler.argument_locations.contains_key(name).then(|| name.clone())
+    compiler.arguments.locations.contains_key(name).then(|| name.clone())
 }
 
 /// Reports an argument that a call may leave out, so that there is no folder.
 fn check_has_value(name: &str, written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<()> {
-    if compiler.path_arguments.get(name) == Some(&true) {
+    if compiler.arguments.paths.get(name) == Some(&true) {
         return Some(());
     }
     compiler

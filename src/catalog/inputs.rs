@@ -96,10 +96,10 @@ impl Inputs {
         let written = written.into();
         let arguments = written.arguments;
         let allowed = arguments.iter().filter(|(_, argument)| argument.allow_dash == Some(true));
-        compiler.allow_dash = allowed.map(|(name, _)| name.value.clone()).collect();
+        compiler.arguments.dash_allowed = allowed.map(|(name, _)| name.value.clone()).collect();
         let closed = arguments.iter().filter(|(_, argument)| has_fixed_values(argument));
-        compiler.fixed_value_arguments = closed.map(|(name, _)| name.value.clone()).collect();
-        compiler.argument_locations = arguments.keys().map(|name| (name.value.clone(), name.location)).collect();
+        compiler.arguments.fixed_values = closed.map(|(name, _)| name.value.clone()).collect();
+        compiler.arguments.locations = arguments.keys().map(|name| (name.value.clone(), name.location)).collect();
         let mut schema = object_schema(written, compiler);
         render_texts(&mut schema, arguments, compiler);
         add_to_scope(&schema, compiler);
@@ -113,12 +113,12 @@ impl Inputs {
             LISTED_TEXTS.iter().for_each(|key| drop(written.as_object_mut().and_then(|keys| keys.remove(*key))));
             compiler.warn_unexpanded_schema(&written, argument.location);
         }
-        compiler.path_arguments.clear();
+        compiler.arguments.paths.clear();
         let confined: Vec<ConfinedArgument> = arguments
             .iter()
             .filter_map(|(name, argument)| ConfinedArgument::compile(name, argument, compiler))
             .collect();
-        let is_sound = confined.len() == compiler.path_arguments.len();
+        let is_sound = confined.len() == compiler.arguments.paths.len();
         compile_schema(schema, written, compiler).filter(|_| is_sound).map(|schema| Inputs {
             confined_arguments: confined,
             allows_additional,
@@ -164,7 +164,7 @@ impl Inputs {
     /// Compiles `inputSchema`, and puts its properties in scope even if it has errors.
     pub(super) fn from_schema(located: &LocatedJson, compiler: &mut Compiler<'_>) -> Option<Inputs> {
         add_to_scope(&located.value, compiler);
-        compiler.argument_locations = properties_of(&located.value)
+        compiler.arguments.locations = properties_of(&located.value)
             .map(|(name, _)| {
                 (name.clone(), compiler.load_context.documents.key_at(located.location, &property_pointer(name)))
             })

@@ -50,7 +50,7 @@ impl ConfinedArgument {
         let within = argument.within.as_ref()?;
         let is_given =
             argument.required == Some(true) || argument.default.as_ref().is_some_and(|value| !value.is_null());
-        compiler.path_arguments.insert(name.value.clone(), is_given);
+        compiler.arguments.paths.insert(name.value.clone(), is_given);
         Some(ConfinedArgument { name: name.value.clone(), limit: PathLimit::compile(within, compiler)? })
     }
 

@@ -60,7 +60,7 @@ impl Compiler<'_> {
 
     /// The names of the arguments, in the order written.
     fn argument_names(&self) -> Vec<String> {
-        let mut names: Vec<_> = self.argument_locations.iter().collect();
+        let mut names: Vec<_> = self.arguments.locations.iter().collect();
         names.sort_by_key(|(_, location)| location.span().start);
         names.into_iter().map(|(name, _)| name.clone()).collect()
     }

@@ -51,16 +51,34 @@ pub struct Compiler<'a> {
     pub base: &'a Path,
     /// The names in scope of templates.
     pub scope_shape: ScopeShape,
-    /// Arguments whose values may start with `-` in an argv element.
-    pub allow_dash: BTreeSet<String>,
-    /// Arguments whose values are all known at load, or numbers or booleans.
-    pub fixed_value_arguments: BTreeSet<String>,
-    /// Arguments with `within`, and whether every call has a value for them.
-    pub path_arguments: BTreeMap<String, bool>,
-    /// The locations of the declared arguments.
-    pub argument_locations: BTreeMap<String, Location>,
+    /// What is known of the arguments in scope.
+    pub arguments: ArgumentScope,
     /// The steps whose results templates read, in order; `None` for all steps.
     pub read_step_ids: Vec<Option<String>>,
+}
+
+/// What is known of the arguments of an entry, by their names.
+#[derive(Debug, Clone, Default)]
+pub struct ArgumentScope {
+    /// Those whose values may start with `-` in an argv element.
+    pub dash_allowed: BTreeSet<String>,
+    /// Those whose values are all known at load, or numbers or booleans.
+    pub fixed_values: BTreeSet<String>,
+    /// Those with `within`, and whether every call has a value for them.
+    pub paths: BTreeMap<String, bool>,
+    /// The locations of all that are declared.
+    pub locations: BTreeMap<String, Location>,
+}
+
+impl ArgumentScope {
+    /// The same without an argument whose name stands for something else.
+    pub fn without(mut self, name: &str) -> ArgumentScope {
+        self.dash_allowed.remove(name);
+        self.fixed_values.remove(name);
+        self.paths.remove(name);
+        self.locations.remove(name);
+        self
+    }
 }
 
 impl<'a> Compiler<'a> {
@@ -71,10 +89,7 @@ impl<'a> Compiler<'a> {
             pack,
             base,
             scope_shape: ScopeShape::new(),
-            allow_dash: BTreeSet::new(),
-            fixed_value_arguments: BTreeSet::new(),
-            path_arguments: BTreeMap::new(),
-            argument_locations: BTreeMap::new(),
+            arguments: ArgumentScope::default(),
             read_step_ids: Vec::new(),
         }
     }

@@ -79,7 +79,7 @@ impl Compiler<'_> {
             let Some((inner, _)) = text.get(start + 2..).and_then(|rest| rest.split_once("}}")) else { return };
             let name = inner.trim().split(['.', ' ']).next().unwrap_or_default();
             let is_known = self.is_argument(name)
-                || self.argument_locations.contains_key(name)
+                || self.arguments.locations.contains_key(name)
                 || reserved_name_meaning(name).is_some();
             if is_known {
                 let span = self.span_within(text.location, start..start + inner.len() + 4);
@@ -97,7 +97,7 @@ impl Compiler<'_> {
                 check,
                 ShellVariableCheck::ArgvElement | ShellVariableCheck::Listed | ShellVariableCheck::Literal
             );
-        if any_form && (self.is_argument(name) || self.argument_locations.contains_key(name)) {
+        if any_form && (self.is_argument(name) || self.arguments.locations.contains_key(name)) {
             return Some(format!("{{{{{name}}}}}"));
         }
         let capitals = name.len() > 1 && name.chars().all(|character| !character.is_ascii_lowercase());

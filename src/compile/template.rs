@@ -63,13 +63,13 @@ impl Compiler<'_> {
 
     /// Warns of arguments that are named like a helper without arguments.
     fn warn_helper_names(&mut self, text: &Spanned<String>) {
-        if !text.contains("{{") || !self.argument_locations.keys().any(|name| is_helper_without_arguments(name)) {
+        if !text.contains("{{") || !self.arguments.locations.keys().any(|name| is_helper_without_arguments(name)) {
             return;
         }
         for piece in output_pieces(text) {
             let OutputPiece::Value(range, path) = piece else { continue };
             let [name] = path.as_slice() else { continue };
-            if is_helper_without_arguments(name) && self.argument_locations.contains_key(name) {
+            if is_helper_without_arguments(name) && self.arguments.locations.contains_key(name) {
                 let span = self.span_within(text.location, range);
                 self.warning(Code::BadName, span, format!("ambiguous name `{name}`: argument and helper"))
                     .help(format!("write `{{{{arguments.{name}}}}}`, or rename the argument"));

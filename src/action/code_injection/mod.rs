@@ -193,12 +193,12 @@ fn compile_item(source: &str, at: Location, each: Option<&str>, compiler: &Compi
     }
     item.word.has_fixed_values = item.values.iter().all(|value| has_fixed_values(&value.path, compiler));
     let first = item.values.first().and_then(TemplateValue::argument);
-    item.word.may_start_with_dash = first.is_some_and(|name| compiler.allow_dash.contains(name));
+    item.word.may_start_with_dash = first.is_some_and(|name| compiler.arguments.dash_allowed.contains(name));
     item
 }
 
 fn has_fixed_values(path: &[String], compiler: &Compiler<'_>) -> bool {
-    argument_name(path).is_some_and(|name| compiler.fixed_value_arguments.contains(name))
+    argument_name(path).is_some_and(|name| compiler.arguments.fixed_values.contains(name))
 }
 
 /// Whether a command runs a program that expands the values of its variables, as `make` does.

@@ -9,7 +9,7 @@ use crate::catalog::entry_name::{check_entry_name, suggest_name};
 use crate::catalog::prompt::EntryBuildContext;
 use crate::catalog::resource::CompiledResource;
 use crate::catalog::routes::DeclaredUri;
-use crate::compile::Compiler;
+use crate::compile::{ArgumentScope, Compiler};
 use crate::diagnostic::Code;
 use crate::manifest::Resource;
 use crate::uri::UriTemplate;
@@ -89,10 +89,7 @@ pub(super) fn start_entry<'a, 'c>(
         }
     }
     compiler.scope_shape = pack_build.pack_context.names.clone();
-    compiler.allow_dash.clear();
-    compiler.fixed_value_arguments.clear();
-    compiler.path_arguments.clear();
-    compiler.argument_locations.clear();
+    compiler.arguments = ArgumentScope::default();
     let before = compiler.load_context.content_digests.len();
     (
         EntryBuildContext {

@@ -197,13 +197,13 @@ fn compile_run(from: &CompleteBody, run: &Spanned<Run>, compiler: &mut Compiler<
 
 /// Compiles a run in which `typed` is in scope, to which the keys of an argument of that name do not apply.
 fn compile_with_typed(keys: RunKeys<'_>, compiler: &mut Compiler<'_>) -> CheckedRun {
-    let allow_dash = compiler.allow_dash.clone();
-    compiler.allow_dash.remove("typed");
+    let arguments = compiler.arguments.clone();
+    compiler.arguments = arguments.clone().without("typed");
     let names = compiler.scope_shape.clone().with_typed();
     // No test asks for completions.
     let ready =
         compiler.without_coverage(|compiler| compiler.with_scope_shape(names, |compiler| keys.compile(compiler)));
-    compiler.allow_dash = allow_dash;
+    compiler.arguments = arguments;
     ready
 }
 
