@@ -52,7 +52,7 @@ pub(super) fn pack_constants(pack: &Pack) -> ScopeConstants {
 /// Reports values that are unknown at load; returns whether there are any.
 fn report_unknown_values(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> bool {
     let values = output_pieces(text).into_iter().filter_map(|piece| match piece {
-        OutputPiece::Value(range, _) => Some(range),
+        OutputPiece::Value(range, _) | OutputPiece::Computed(range) => Some(range),
         _ => None,
     });
     let values: Vec<_> = values.collect();

@@ -42,7 +42,7 @@ fn insert_error_message(why: &InsertError, draft: &PackDraft, target: &ManifestF
     let display_path = target.display_path();
     if *why == InsertError::Exists {
         return format!(
-            "error: the manifest has a pack `{0}` already\nhelp: choose another key with `--as`, or `folio update {0}`\n",
+            "error: the manifest has a pack `{0}` already\nhelp: choose another key with `--as`, or take it out first with `folio remove {0}`\n",
             draft.key
         );
     }

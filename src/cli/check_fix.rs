@@ -13,7 +13,7 @@ use super::Output;
 use super::check::{CheckOutcome, ManifestCheck};
 use super::text_file::replace_text;
 use crate::compile::FileBuffers;
-use crate::diagnostic::{Code, Fix, Report, Severity, count_noun, sanitize};
+use crate::diagnostic::{Code, Fix, Report, Severity, count_noun, one_line, sanitize};
 
 /// How often fixed texts are checked again for more to fix.
 const MAX_ROUNDS: usize = 8;
@@ -173,7 +173,9 @@ impl FixedFiles {
         }
         if !self.is_empty() {
             let fixes = if self.fixes == 1 { "1 fix".to_owned() } else { format!("{} fixes", self.fixes) };
-            output.eprint(&format!("applied {fixes} in {}\n", count_noun(self.files.len(), "file")));
+            let paths = self.files.keys().map(|path| format!("`{}`", one_line(&path.display().to_string())));
+            let paths = paths.collect::<Vec<_>>().join(", ");
+            output.eprint(&format!("applied {fixes} in {}: {paths}\n", count_noun(self.files.len(), "file")));
         }
         Ok(())
     }

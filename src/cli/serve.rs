@@ -24,7 +24,7 @@ use crate::diagnostic::one_line;
 use crate::load::{ManifestLocation, WORKSPACE_VARIABLE};
 use crate::reload::{self, InitialLoad, WatchHandle};
 use crate::server::{ServeOptions, SharedServer};
-use crate::transport::http::{self, BoundServer, HttpOptions};
+use crate::transport::http::{self, BoundServer, HttpError, HttpOptions};
 use crate::transport::stdio;
 use crate::world::{RealWorld, forbid_ptrace};
 
@@ -143,7 +143,10 @@ async fn serve(invocation: &Invocation<'_>, server: LoadedServer, stop: Cancella
     // The address is bound first, as this can fail.
     let bound = match &server.serving_mode {
         ServingMode::Http(endpoint) => {
-            Some(http::bind(http_options(arguments, endpoint, server.catalog.http_settings())).await?)
+            let settings = server.catalog.http_settings();
+            let is_default = arguments.http == Some(None) && settings.listen.is_none();
+            let options = http_options(arguments, endpoint, settings);
+            Some(bind(options, dev.is_some() && is_default).await?)
         }
         ServingMode::Local => None,
     };
@@ -172,6 +175,19 @@ async fn serve(invocation: &Invocation<'_>, server: LoadedServer, stop: Cancella
         let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, watching.join()).await;
     }
     Ok(())
+}
+
+/// Binds the address, or another port of it where that is free to choose and another server has it: an author may well
+/// have two.
+async fn bind(options: HttpOptions, may_choose_port: bool) -> Result<BoundServer, HttpError> {
+    match http::bind(options.clone()).await {
+        Err(HttpError::AddressInUse { mut address }) if may_choose_port => {
+            tracing::warn!(target: "folio::serve", "another server has {address}: a free port is taken");
+            address.set_port(0);
+            http::bind(HttpOptions { listen: address.to_string(), ..options }).await
+        }
+        bound => bound,
+    }
 }
 
 /// What connections see of the manifest.

@@ -23,7 +23,7 @@ pub(super) fn run(arguments: &UpdateArgs, output: &Output) -> anyhow::Result<Exi
     if let Some(key) = key.filter(|key| !project.lock.packs.contains_key(*key)) {
         let near = nearest(key, project.lock.packs.keys().map(String::as_str));
         let help = near.map_or_else(
-            || "`folio lock` adds the packs of the manifest to it".to_owned(),
+            || "a pack by `path` is read as it is; `folio lock` adds the others of the manifest".to_owned(),
             |near| format!("did you mean `{near}`?"),
         );
         output.eprint(&format!("error: no pack `{}` in {LOCK_NAME}\nhelp: {help}\n", one_line(key)));

@@ -32,22 +32,33 @@ const PRIVATE_MODE: u32 = 0o600;
 
 const TEMPORARY_PREFIX: &str = ".folio-";
 const TEMPORARY_SUFFIX: &str = ".tmp";
+/// The digits of the time in the name of a temporary file.
+const TIME_DIGITS: usize = 16;
 
 /// Whether a name is that of a temporary file, which is never listed, read or written.
 pub fn is_temporary(name: &str) -> bool {
-    name.starts_with(TEMPORARY_PREFIX) && name.ends_with(TEMPORARY_SUFFIX)
+    process_of(name).is_some()
+}
+
+/// The process that made a temporary file: `.folio-PROCESS-NANOSECONDS.tmp`, the time since 1970 in hexadecimal.
+fn process_of(name: &str) -> Option<i32> {
+    let inner = name.strip_prefix(TEMPORARY_PREFIX)?.strip_suffix(TEMPORARY_SUFFIX)?;
+    let (process, nanoseconds) = inner.split_once('-')?;
+    let is_time = nanoseconds.len() == TIME_DIGITS
+        && nanoseconds.bytes().all(|digit| digit.is_ascii_digit() || (b'a'..=b'f').contains(&digit));
+    let is_number = process.bytes().all(|digit| digit.is_ascii_digit());
+    process.parse().ok().filter(|_| is_time && is_number)
 }
 
 /// A name for a temporary file of this process.
 pub(super) fn temporary_name() -> String {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    format!("{TEMPORARY_PREFIX}{}-{:x}{TEMPORARY_SUFFIX}", process::id(), now.as_nanos())
+    format!("{TEMPORARY_PREFIX}{}-{:0TIME_DIGITS$x}{TEMPORARY_SUFFIX}", process::id(), now.as_nanos())
 }
 
 /// Whether the process of a temporary file has ended, or the file is old.
 fn is_stale(name: &str, entry: &DirEntry) -> bool {
-    let process = name.strip_prefix(TEMPORARY_PREFIX).and_then(|rest| rest.split_once('-')?.0.parse().ok());
-    let process = process.and_then(rustix::process::Pid::from_raw);
+    let process = process_of(name).and_then(rustix::process::Pid::from_raw);
     let has_ended = |process| rustix::process::test_kill_process(process) == Err(rustix::io::Errno::SRCH);
     let modified = entry.metadata().and_then(|meta| meta.modified());
     let age = modified.ok().and_then(|time| time.into_std().elapsed().ok());

@@ -300,6 +300,16 @@ fn terminal_gets_http_and_the_page_until_it_is_closed() {
 }
 
 #[test]
+fn second_dev_takes_a_free_port() {
+    // Another test may have it as well.
+    let _first = std::net::TcpListener::bind("127.0.0.1:8080");
+    let folder = TestFolder::with_manifest(GOOD);
+    let server = ServeCommand::dev(folder.path()).flag("--http").stdio();
+    let line = server.log.wait_for_line(0, |line| line.starts_with("listening on http://127.0.0.1:"));
+    assert!(!line.contains(":8080/"), "{line}");
+}
+
+#[test]
 fn browser_arguments_do_not_contain_the_token() {
     let folder = TestFolder::with_manifest(GOOD);
     folder.write("browser", "#!/bin/sh\necho \"$1\" > \"$HERE/started\"\n");

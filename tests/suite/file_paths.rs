@@ -142,8 +142,8 @@ pub(crate) const PATHS: &[(&str, bool)] = &[
     ("sub/.hidden/x", false),
     ("to-hidden", false),
     ("sub/.git/config", false),
-    (".folio-1-2.tmp", false),
-    ("sub/.folio-1-2.tmp", false),
+    (".folio-1-18a0000000000002.tmp", false),
+    ("sub/.folio-1-18a0000000000002.tmp", false),
     ("a.md\0", false),
     ("\0", false),
     ("a.md\0/../../outside/secret", false),
@@ -272,7 +272,7 @@ fn create_hostile_tree(root: &Path) {
         (" space ", "s"),
         ("\u{e9}.md", "e"),
         ("-rf", "r"),
-        (".folio-1-2.tmp", "TEMPORARY"),
+        (".folio-1-18a0000000000002.tmp", "TEMPORARY"),
     ] {
         fs::write(notes.join(name), text).unwrap();
     }

@@ -829,15 +829,18 @@ fn edit_of_a_crlf_file_adds_crlf_and_counts_overlaps() {
 
 #[test]
 fn leftovers_of_killed_writes_are_removed() {
-    let (folder, server) =
-        served(&[("left/.folio-1-2.tmp", "x"), (".folio-1-2.tmp", "old"), (".folio-1-3.tmp", "new")]);
+    let (folder, server) = served(&[
+        ("left/.folio-1-18a0000000000002.tmp", "x"),
+        (".folio-1-18a0000000000002.tmp", "old"),
+        (".folio-1-18a0000000000003.tmp", "new"),
+    ]);
     let client = server.sessionless();
     let hour_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
-    let old = fs::File::options().write(true).open(folder.join("notes/.folio-1-2.tmp")).unwrap();
+    let old = fs::File::options().write(true).open(folder.join("notes/.folio-1-18a0000000000002.tmp")).unwrap();
     old.set_modified(hour_ago).unwrap();
     called(&client, "write", json!({ "path": "new.md", "text": "x" })).unwrap();
-    assert!(!folder.join("notes/.folio-1-2.tmp").exists());
-    assert!(folder.join("notes/.folio-1-3.tmp").exists(), "it may still be written");
+    assert!(!folder.join("notes/.folio-1-18a0000000000002.tmp").exists());
+    assert!(folder.join("notes/.folio-1-18a0000000000003.tmp").exists(), "it may still be written");
     called(&client, "remove", json!({ "path": "left" })).unwrap();
     assert!(!folder.join("notes/left").exists());
 }

@@ -88,13 +88,13 @@ fn leftovers_of_a_killed_run_are_swept() {
     let before = machine.tree();
     // The process has ended, as no system has so many.
     for verb in ["install", "uninstall"] {
-        machine.write("home/.cursor/.folio-2147483646-1.tmp", "half");
-        fs::create_dir(machine.path("home/.folio-2147483646-2.tmp")).unwrap();
+        machine.write("home/.cursor/.folio-2147483646-18a0000000000001.tmp", "half");
+        fs::create_dir(machine.path("home/.folio-2147483646-18a0000000000002.tmp")).unwrap();
         if verb == "install" {
             machine.install("cursor");
-            assert!(!machine.path("home/.cursor/.folio-2147483646-1.tmp").exists());
+            assert!(!machine.path("home/.cursor/.folio-2147483646-18a0000000000001.tmp").exists());
             machine.uninstall("cursor");
-            fs::remove_dir(machine.path("home/.folio-2147483646-2.tmp")).unwrap();
+            fs::remove_dir(machine.path("home/.folio-2147483646-18a0000000000002.tmp")).unwrap();
         } else {
             // Between the backup and the file.
             machine.write("home/.cursor/mcp.json.folio-backup", "{}");
@@ -102,8 +102,19 @@ fn leftovers_of_a_killed_run_are_swept() {
         }
         assert_eq!(machine.tree(), before, "{verb}");
     }
+    // What is not folio's stays, however old.
+    for name in [".folio-notes.tmp", ".folio-2147483646-mine.tmp", ".folio-.tmp", ".folio-1.tmp"] {
+        let path = format!("home/.cursor/{name}");
+        machine.write(&path, "mine");
+        let file = fs::File::options().write(true).open(machine.path(&path)).unwrap();
+        file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+        machine.install("cursor");
+        machine.uninstall("cursor");
+        assert_eq!(machine.read(&path), "mine");
+        fs::remove_file(machine.path(&path)).unwrap();
+    }
     // What a live process writes stays.
-    let live = format!("home/.cursor/.folio-{}-1.tmp", std::process::id());
+    let live = format!("home/.cursor/.folio-{}-18a0000000000001.tmp", std::process::id());
     machine.write(&live, "half");
     machine.install("cursor");
     machine.uninstall("cursor");

@@ -65,6 +65,13 @@ struct ArgvItem {
     values: Vec<TemplateValue>,
 }
 
+impl ArgvItem {
+    fn push_value(&mut self, range: Range<usize>, path: Vec<String>) {
+        self.values.push(TemplateValue { position: self.word.text.len(), range, path });
+        self.word.text.push(VALUE_MARKER);
+    }
+}
+
 /// A value in an element.
 #[derive(Clone)]
 struct TemplateValue {
@@ -184,10 +191,10 @@ fn compile_item(source: &str, at: Location, each: Option<&str>, compiler: &Compi
             OutputPiece::Text(text) => item.word.text.push_str(text),
             OutputPiece::Constant(path) => item.word.text.push_str(&env_value(&path, compiler)),
             OutputPiece::Value(_, path) if path == ["now"] && compiler.scope_shape.get("now").is_none() => {}
+            OutputPiece::Computed(range) => item.push_value(range, Vec::new()),
             OutputPiece::Value(range, path) => {
                 let path = if path.is_empty() { each.map(str::to_owned).into_iter().collect() } else { path };
-                item.values.push(TemplateValue { position: item.word.text.len(), range, path });
-                item.word.text.push(VALUE_MARKER);
+                item.push_value(range, path);
             }
         }
     }

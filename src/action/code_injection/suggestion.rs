@@ -198,7 +198,7 @@ fn rewrite_code(language: Language, source: &str, from: usize) -> Option<String>
                     _ => push_expression(&mut code, &mut quotes, &variable_expression(language, name))?,
                 }
             }
-            OutputPiece::Constant(_) => return None,
+            OutputPiece::Constant(_) | OutputPiece::Computed(_) => return None,
         }
     }
     if code.contains(CLOSING_QUOTE_MARKER) {

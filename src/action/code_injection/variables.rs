@@ -104,6 +104,7 @@ pub(in crate::action) fn check_env(step: &Step, compiler: &mut Compiler<'_>) {
         let of_caller = output_pieces(&text).into_iter().find_map(|piece| match piece {
             OutputPiece::Value(_, path) if expands && has_fixed_values(&path, compiler) => None,
             OutputPiece::Value(range, path) if path.first().is_none_or(|head| head != "steps") => Some(range),
+            OutputPiece::Computed(range) => Some(range),
             _ => None,
         });
         let Some(range) = of_caller else { continue };

@@ -6,6 +6,8 @@ mod notes;
 mod server_facts;
 mod uninstall;
 
+use std::time::{Duration, Instant};
+
 use anyhow::{Context, bail, ensure};
 
 use super::text_file::Changed;
@@ -18,8 +20,8 @@ use notes::{backup_note, value_notes, written_text};
 use server_facts::{DEFAULT_PATH, ServerSummary, launch};
 pub(super) use uninstall::run as run_uninstall;
 
-/// How often a file is read again that others change meanwhile.
-const MAX_RUNS: usize = 1000;
+/// For how long a file is read again that others change meanwhile.
+const MAX_RETRY_TIME: Duration = Duration::from_secs(5);
 
 /// Adds a server to each client.
 pub(super) fn run(arguments: &InstallArgs, output: &Output) -> anyhow::Result<Exit> {
@@ -95,7 +97,8 @@ struct Installation<'a> {
 
 /// Runs what reads a file and writes it, until nobody has changed it in between.
 fn retry_while_changed(run: impl Fn() -> anyhow::Result<Option<String>>) -> anyhow::Result<String> {
-    for _ in 0..MAX_RUNS {
+    let deadline = Instant::now() + MAX_RETRY_TIME;
+    while Instant::now() < deadline {
         match run() {
             Ok(None) => {}
             Err(error) if error.downcast_ref::<Changed>().is_some() => {}

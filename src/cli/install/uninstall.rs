@@ -115,7 +115,9 @@ fn outcome(file: &HostFile, undo: &Undo) -> String {
     match undo {
         Undo::NotInstalled => "nothing is changed".to_owned(),
         Undo::Delete => "the file is gone, as it was made for it".to_owned(),
-        Undo::Restore(_) => "the file is as it was before, and its backup is gone".to_owned(),
+        Undo::Restore(_) => {
+            "the file is as it was before, without an entry of this name, and its backup is gone".to_owned()
+        }
         Undo::Write(_, Some(_)) => "nothing else is changed, and its backup is gone".to_owned(),
         Undo::Write(..) if file.file.backups.is_empty() => "nothing else is changed".to_owned(),
         Undo::Write(..) => {
