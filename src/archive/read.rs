@@ -11,8 +11,6 @@ use super::read_zip::visit_zip;
 const MAX_UNPACKED_BYTES: u64 = 256 << 20;
 /// How many entries it may have, of any kind.
 pub(super) const MAX_ENTRIES: usize = 100_000;
-/// How many paths of what is left out are kept.
-const MAX_SKIPPED: usize = 10_000;
 
 /// Why an archive cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -43,10 +41,13 @@ pub enum ArchiveError {
         /// What it is.
         what: &'static str,
     },
+    /// A link or a folder with bytes, which one reader skips and another takes for entries.
+    #[error("`{0}` in the archive is a link or a folder, and has a size")]
+    SizeWithoutContent(String),
     /// Entries of a zip archive with bytes in common.
     #[error("entries of the archive overlap")]
     Overlap,
-    /// A zip archive in which readers that begin elsewhere find other files.
+    /// An archive in which another reader finds other files.
     #[error("the archive can be read in two ways: {0}\nhelp: pack the files again")]
     Ambiguous(&'static str),
     /// Entries of a zip archive with one name.
@@ -99,38 +100,38 @@ impl<'a> ArchiveFile<'a> {
     }
 }
 
-/// What is called for each regular file.
-pub(super) type Visitor<'v, E> = &'v mut dyn FnMut(ArchiveFile<'_>) -> Result<(), E>;
+/// What an archive has one of under a path.
+pub enum ArchiveEntry<'a> {
+    /// A regular file.
+    File(ArchiveFile<'a>),
+    /// A folder, by its path without `/` at its end. The root is none.
+    Folder(String),
+    /// A symbolic or hard link, by its path.
+    Link(String),
+}
 
-/// Visits the regular files of an archive in their order, and returns the paths of links, which are left out.
+/// What is called for each entry.
+pub(super) type Visitor<'v, E> = &'v mut dyn FnMut(ArchiveEntry<'_>) -> Result<(), E>;
+
+/// Visits the files, folders and links of an archive in their order.
 ///
 /// # Errors
 /// It is no archive, or a damaged or hostile one; and those of `visit`.
-pub fn visit_files<E: From<ArchiveError>>(archive: &[u8], visit: Visitor<'_, E>) -> Result<Vec<String>, E> {
-    let mut skipped = SkippedPaths::default();
+pub fn visit_entries<E: From<ArchiveError>>(archive: &[u8], visit: Visitor<'_, E>) -> Result<(), E> {
     match archive {
         [0x1f, 0x8b, ..] => {
             let limited = LimitedReader { inner: MultiGzDecoder::new(archive), left: MAX_UNPACKED_BYTES };
-            visit_tar(limited, visit, &mut skipped)?;
+            visit_tar(limited, visit)
         }
-        [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => visit_zip(archive, visit, &mut skipped)?,
-        _ => visit_tar(archive, visit, &mut skipped)?,
+        [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => visit_zip(archive, visit),
+        _ => visit_tar(archive, visit),
     }
-    Ok(skipped.paths)
 }
 
-/// The paths of what is left out.
-#[derive(Default)]
-pub(super) struct SkippedPaths {
-    paths: Vec<String>,
-}
-
-impl SkippedPaths {
-    pub(super) fn add(&mut self, path: &[u8]) {
-        if self.paths.len() < MAX_SKIPPED {
-            self.paths.push(String::from_utf8_lossy(path).into_owned());
-        }
-    }
+/// Visits a folder by its path as written; the root of the archive is left out.
+pub(super) fn visit_folder<E>(written: &str, visit: Visitor<'_, E>) -> Result<(), E> {
+    let path = written.strip_suffix('/').unwrap_or(written);
+    if matches!(path, "" | ".") { Ok(()) } else { visit(ArchiveEntry::Folder(path.to_owned())) }
 }
 
 /// The text of a path, without `./` before it.

@@ -4,12 +4,14 @@
 
 use std::io::{self, Read};
 
-use tar::{Archive, Entry, EntryType, PaxExtensions};
+use tar::{Archive, Entry, EntryType, Header, PaxExtensions};
 
-use super::read::{ArchiveError, ArchiveFile, MAX_ENTRIES, SkippedPaths, Visitor, decode_path};
+use super::read::{ArchiveEntry, ArchiveError, ArchiveFile, MAX_ENTRIES, Visitor, decode_path, visit_folder};
 
 /// How large the header of one entry may be.
 const MAX_EXTENSION_BYTES: u64 = 64 << 10;
+/// Where the folders of a path are in a header of ustar.
+const PREFIX_OFFSET: usize = 345;
 
 /// What headers before an entry say of it.
 #[derive(Default)]
@@ -20,18 +22,33 @@ struct Extension {
 }
 
 /// Visits the files of a tar archive.
-pub(super) fn visit_tar<E: From<ArchiveError>>(
-    reader: impl Read,
-    visit: Visitor<'_, E>,
-    skipped: &mut SkippedPaths,
-) -> Result<(), E> {
-    let mut archive = Archive::new(reader);
-    visit_entries(&mut archive, visit, skipped)?;
+pub(super) fn visit_tar<E: From<ArchiveError>>(reader: impl Read, visit: Visitor<'_, E>) -> Result<(), E> {
+    let mut archive = Archive::new(TarReader { inner: reader, has_bytes: false, is_at_end: false });
+    visit_entries(&mut archive, visit)?;
     Ok(check_end(archive.into_inner())?)
 }
 
+/// Knows whether the end of the bytes was seen, which for the crate is as good as the block of zeros at the end.
+struct TarReader<R> {
+    inner: R,
+    has_bytes: bool,
+    is_at_end: bool,
+}
+
+impl<R: Read> Read for TarReader<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        self.has_bytes |= count > 0;
+        self.is_at_end |= count == 0 && !buffer.is_empty();
+        Ok(count)
+    }
+}
+
 /// Reads what is behind the end, where tar has zeros alone: to the end, as the checks of gzip are there.
-fn check_end(mut rest: impl Read) -> Result<(), ArchiveError> {
+fn check_end(mut rest: TarReader<impl Read>) -> Result<(), ArchiveError> {
+    if rest.has_bytes && rest.is_at_end {
+        return Err(ArchiveError::malformed("it is cut off: the block of zeros at its end is missing"));
+    }
     let mut buffer = [0; 8192];
     loop {
         match rest.read(&mut buffer) {
@@ -44,11 +61,7 @@ fn check_end(mut rest: impl Read) -> Result<(), ArchiveError> {
     }
 }
 
-fn visit_entries<E: From<ArchiveError>>(
-    archive: &mut Archive<impl Read>,
-    visit: Visitor<'_, E>,
-    skipped: &mut SkippedPaths,
-) -> Result<(), E> {
+fn visit_entries<E: From<ArchiveError>>(archive: &mut Archive<impl Read>, visit: Visitor<'_, E>) -> Result<(), E> {
     let entries = archive.entries().map_err(ArchiveError::from)?.raw(true);
     let mut extension = Extension::default();
     for (nth, entry) in entries.enumerate() {
@@ -58,7 +71,7 @@ fn visit_entries<E: From<ArchiveError>>(
         }
         if !extension.extend(&mut entry)? {
             let described = std::mem::take(&mut extension);
-            visit_entry(&mut entry, described, visit, skipped)?;
+            visit_entry(&mut entry, described, visit)?;
         }
     }
     Ok(())
@@ -82,7 +95,7 @@ impl Extension {
                 let mut name = read_extension(entry)?;
                 let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
                 name.truncate(end);
-                self.path = Some(name);
+                set_once(&mut self.path, name, "an entry has two long names")?;
             }
             // The target of a link, which is left out.
             EntryType::GNULongLink => {}
@@ -107,16 +120,25 @@ impl Extension {
         for pair in PaxExtensions::new(bytes) {
             let pair = pair?;
             match pair.key_bytes() {
-                b"path" => self.path = Some(pair.value_bytes().to_vec()),
+                b"path" => {
+                    let path = pair.value_bytes().to_vec();
+                    set_once(&mut self.path, path, "an entry has two long names")?;
+                }
                 b"size" => {
                     let size = pair.value().ok().and_then(|size| size.parse().ok());
-                    self.size = Some(size.ok_or_else(|| ArchiveError::malformed("a size that is no number"))?);
+                    let size = size.ok_or_else(|| ArchiveError::malformed("a size that is no number"))?;
+                    set_once(&mut self.size, size, "an entry has two sizes")?;
                 }
                 key => self.is_sparse |= key.starts_with(b"GNU.sparse."),
             }
         }
         Ok(())
     }
+}
+
+/// Sets what one header may say: readers do not agree on which of two counts.
+fn set_once<T>(known: &mut Option<T>, value: T, twice: &'static str) -> Result<(), ArchiveError> {
+    if known.replace(value).is_some() { Err(ArchiveError::Ambiguous(twice)) } else { Ok(()) }
 }
 
 fn read_extension(entry: &mut Entry<'_, impl Read>) -> Result<Vec<u8>, ArchiveError> {
@@ -130,16 +152,12 @@ fn visit_entry<E: From<ArchiveError>>(
     entry: &mut Entry<'_, impl Read>,
     Extension { path, size, is_sparse }: Extension,
     visit: Visitor<'_, E>,
-    skipped: &mut SkippedPaths,
 ) -> Result<(), E> {
-    let written = path.unwrap_or_else(|| entry.header().path_bytes().into_owned());
-    let kind = entry.header().entry_type();
-    if kind.is_symlink() || kind.is_hard_link() {
-        skipped.add(&written);
-        return Ok(());
-    }
-    let path = decode_path(&written)?;
-    let own_size = entry.header().entry_size().map_err(ArchiveError::from)?;
+    let header = entry.header();
+    check_prefix(header)?;
+    let path = decode_path(&path.unwrap_or_else(|| header.path_bytes().into_owned()))?;
+    let kind = header.entry_type();
+    let own_size = header.entry_size().map_err(ArchiveError::from)?;
     // Readers do not agree on which of two sizes counts.
     if size.is_some_and(|size| size != own_size) {
         return Err(ArchiveError::malformed(format!("two sizes of `{path}`")).into());
@@ -148,10 +166,24 @@ fn visit_entry<E: From<ArchiveError>>(
         return Err(ArchiveError::Unsupported { path, what: "a sparse file" }.into());
     }
     match kind {
-        EntryType::Directory => Ok(()),
+        // Some readers skip as many bytes, and others take them for the next entry.
+        EntryType::Symlink | EntryType::Link | EntryType::Directory if own_size > 0 => {
+            Err(ArchiveError::SizeWithoutContent(path).into())
+        }
+        EntryType::Symlink | EntryType::Link => visit(ArchiveEntry::Link(path)),
+        EntryType::Directory => visit_folder(&path, visit),
         // Folders of the oldest archives.
-        EntryType::Regular if path.ends_with('/') && own_size == 0 => Ok(()),
-        EntryType::Regular | EntryType::Continuous => visit(ArchiveFile::new(path, own_size, entry)),
+        EntryType::Regular if path.ends_with('/') && own_size == 0 => visit_folder(&path, visit),
+        EntryType::Regular | EntryType::Continuous => {
+            visit(ArchiveEntry::File(ArchiveFile::new(path, own_size, entry)))
+        }
         _ => Err(ArchiveError::SpecialFile(path).into()),
     }
+}
+
+/// Refuses bytes where only ustar has folders of a path: some readers take them for such in other forms too.
+fn check_prefix(header: &Header) -> Result<(), ArchiveError> {
+    let has_prefix = header.as_bytes().get(PREFIX_OFFSET).is_some_and(|first| *first != 0);
+    let is_ambiguous = has_prefix && header.as_ustar().is_none();
+    if is_ambiguous { Err(ArchiveError::Ambiguous("an entry may have two paths")) } else { Ok(()) }
 }

@@ -5,7 +5,7 @@ use std::io::Cursor;
 use zip::read::ZipFile;
 use zip::{CompressionMethod, ZipArchive};
 
-use super::read::{ArchiveError, ArchiveFile, MAX_ENTRIES, SkippedPaths, Visitor, decode_path};
+use super::read::{ArchiveEntry, ArchiveError, ArchiveFile, MAX_ENTRIES, Visitor, decode_path, visit_folder};
 use super::zip_layout::check_layout;
 
 /// The kind of a file in its mode, and those of regular files and links.
@@ -14,11 +14,7 @@ const REGULAR_FILE_MODE: u32 = 0o100_000;
 const SYMLINK_MODE: u32 = 0o120_000;
 
 /// Visits the files of a zip archive.
-pub(super) fn visit_zip<E: From<ArchiveError>>(
-    bytes: &[u8],
-    visit: Visitor<'_, E>,
-    skipped: &mut SkippedPaths,
-) -> Result<(), E> {
+pub(super) fn visit_zip<E: From<ArchiveError>>(bytes: &[u8], visit: Visitor<'_, E>) -> Result<(), E> {
     let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(ArchiveError::malformed)?;
     if archive.len() > MAX_ENTRIES {
         return Err(ArchiveError::TooManyEntries.into());
@@ -33,7 +29,7 @@ pub(super) fn visit_zip<E: From<ArchiveError>>(
     for nth in 0..archive.len() {
         check_readable(&mut archive, nth, bytes)?;
         let file = archive.by_index(nth).map_err(ArchiveError::malformed)?;
-        visit_entry(file, visit, skipped)?;
+        visit_entry(file, visit)?;
     }
     Ok(())
 }
@@ -61,20 +57,16 @@ fn local_name(bytes: &[u8], header_start: u64) -> Option<&[u8]> {
     header.get(30..)?.get(..usize::from(length))
 }
 
-fn visit_entry<E: From<ArchiveError>>(
-    mut file: ZipFile<'_, Cursor<&[u8]>>,
-    visit: Visitor<'_, E>,
-    skipped: &mut SkippedPaths,
-) -> Result<(), E> {
+fn visit_entry<E: From<ArchiveError>>(mut file: ZipFile<'_, Cursor<&[u8]>>, visit: Visitor<'_, E>) -> Result<(), E> {
     let path = decode_path(file.name_raw())?;
     match file.unix_mode().map_or(0, |mode| mode & FILE_TYPE_MASK) {
-        SYMLINK_MODE => skipped.add(path.as_bytes()),
-        _ if path.ends_with('/') => {}
+        SYMLINK_MODE => visit(ArchiveEntry::Link(path)),
+        _ if path.ends_with('/') && file.size() > 0 => Err(ArchiveError::SizeWithoutContent(path).into()),
+        _ if path.ends_with('/') => visit_folder(&path, visit),
         0 | REGULAR_FILE_MODE => {
             let size = file.size();
-            return visit(ArchiveFile::new(path, size, &mut file));
+            visit(ArchiveEntry::File(ArchiveFile::new(path, size, &mut file)))
         }
-        _ => return Err(ArchiveError::SpecialFile(path).into()),
+        _ => Err(ArchiveError::SpecialFile(path).into()),
     }
-    Ok(())
 }

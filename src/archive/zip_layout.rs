@@ -21,6 +21,8 @@ const MAX_COMMENT_BYTES: usize = 0xffff;
 const DESCRIPTOR_BYTES: [usize; 4] = [12, 16, 20, 24];
 /// The flag of an entry with such a descriptor.
 const HAS_DESCRIPTOR: u16 = 1 << 3;
+/// The flags that say how the bytes of an entry are read: with that descriptor, or encrypted in one of three ways.
+const READING_FLAGS: usize = 1 | HAS_DESCRIPTOR as usize | 1 << 6 | 1 << 13;
 
 /// Refuses an archive that has more than its entries, its directory and its end, one behind the other.
 pub(super) fn check_layout(bytes: &[u8]) -> Result<(), ArchiveError> {
@@ -90,6 +92,7 @@ impl EndOfCentralDirectory {
 struct CentralFileHeader {
     start: usize,
     size: usize,
+    flags: usize,
     /// The method, the checksum and both sizes.
     description: [usize; 4],
 }
@@ -103,7 +106,7 @@ fn directory_entries(bytes: &[u8], end: &EndOfCentralDirectory) -> Result<Vec<Ce
         }
         let field = |offset, size| number(bytes, at + offset, size).unwrap_or_default();
         let description = [field(10, 2), field(16, 4), field(20, 4), field(24, 4)];
-        entries.push(CentralFileHeader { start: field(42, 4), size: field(20, 4), description });
+        entries.push(CentralFileHeader { start: field(42, 4), size: field(20, 4), flags: field(8, 2), description });
         at += CENTRAL_FILE_HEADER_BYTES + field(28, 2) + field(30, 2) + field(32, 2);
     }
     let is_whole = at == end.at && entries.len() == end.count;
@@ -119,6 +122,9 @@ impl CentralFileHeader {
         }
         let field = |offset, size| number(bytes, start + offset, size).unwrap_or_default();
         let own = [field(8, 2), field(14, 4), field(18, 4), field(22, 4)];
+        if (field(6, 2) ^ self.flags) & READING_FLAGS != 0 {
+            return Err(ambiguous("an entry has other flags than in its directory"));
+        }
         let has_descriptor = field(6, 2) & usize::from(HAS_DESCRIPTOR) != 0;
         let is_same = own
             .iter()

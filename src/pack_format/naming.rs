@@ -12,8 +12,8 @@ const FALLBACK_ARGUMENT: &str = "argument";
 /// The names of the prompts of one pack, each unique.
 pub struct UniqueNames {
     taken: HashSet<String>,
-    /// The number from which on each name is tried.
-    next_numbers: HashMap<String, usize>,
+    /// The next number to try behind a stem, by the stem and the digits of the number: names that are cut share stems.
+    next_numbers: HashMap<(String, usize), usize>,
     max_chars: usize,
 }
 
@@ -31,23 +31,34 @@ impl UniqueNames {
             name if name.is_empty() => FALLBACK_NAME.to_owned(),
             name => name,
         };
-        let mut number = self.next_numbers.get(&name).copied().unwrap_or(1);
-        let mut whole = self.with_number(&name, number);
-        while self.taken.contains(&whole) {
-            number += 1;
-            whole = self.with_number(&name, number);
-        }
-        self.next_numbers.insert(name, number + 1);
+        let whole = match cut(&name, self.max_chars) {
+            first if self.taken.contains(first) => self.next_with_number(&name),
+            first => first.to_owned(),
+        };
         self.taken.insert(whole.clone());
         whole
     }
 
-    /// A name with its number, but for the first.
-    fn with_number(&self, name: &str, number: usize) -> String {
-        let suffix = if number == 1 { String::new() } else { format!("-{number}") };
-        let room = self.max_chars.saturating_sub(suffix.len());
-        format!("{}{suffix}", name.get(..room).unwrap_or(name))
+    /// The first name with a number that is not taken, from 2 on. No taken name is looked at twice.
+    fn next_with_number(&mut self, name: &str) -> String {
+        let (mut digits, mut first, mut end) = (1, 2, 10);
+        loop {
+            let stem = cut(name, self.max_chars.saturating_sub(1 + digits));
+            let next = self.next_numbers.entry((stem.to_owned(), digits)).or_insert(first);
+            while *next < end {
+                let whole = format!("{stem}-{next}");
+                *next += 1;
+                if !self.taken.contains(&whole) {
+                    return whole;
+                }
+            }
+            (digits, first, end) = (digits + 1, end, end.saturating_mul(10));
+        }
     }
+}
+
+fn cut(name: &str, room: usize) -> &str {
+    name.get(..room).unwrap_or(name)
 }
 
 /// The name of an argument.
@@ -94,7 +105,35 @@ fn replace_others(text: &str, filler: char) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::collections::HashSet;
+
+    use proptest::prelude::*;
+
     use super::{UniqueNames, argument_name, path_below};
+
+    proptest! {
+        /// The name is the first that nobody has, whatever was claimed before.
+        #[test]
+        fn names_get_the_first_free_number(
+            wanted in prop::collection::vec("[ab](-[12]?[0-9])?|x{0,3}[ab]{0,2}", 0..60),
+            max_chars in 1_usize..6,
+        ) {
+            let mut names = UniqueNames { max_chars, ..UniqueNames::new("") };
+            let mut taken = HashSet::new();
+            for name in wanted.iter().map(|name| if name.is_empty() { "prompt" } else { name.as_str() }) {
+                let candidate = |number: usize| {
+                    let suffix = if number == 1 { String::new() } else { format!("-{number}") };
+                    let room = max_chars.saturating_sub(suffix.len());
+                    format!("{}{suffix}", name.get(..room).unwrap_or(name))
+                };
+                let first = (1..).map(candidate).find(|name| !taken.contains(name)).unwrap();
+                prop_assert_eq!(names.claim(name), first.clone());
+                taken.insert(first);
+            }
+        }
+    }
 
     #[test]
     fn names_have_letters_that_names_may_have() {

@@ -12,7 +12,7 @@ use url::Url;
 use super::archive_source::check_archive_url;
 use super::source::SourceError;
 use super::tree::{PackTree, TreeError, TreeLimits, check_path};
-use crate::archive::{ArchiveError, ArchiveFile, visit_files};
+use crate::archive::{ArchiveEntry, ArchiveError, visit_entries};
 use crate::world::{HttpHeader, HttpRequest, ProxyVariables, World, WorldError};
 
 /// How large an archive may be.
@@ -20,6 +20,8 @@ const MAX_ARCHIVE_BYTES: u64 = 64 << 20;
 /// How long a download may take, with its redirects.
 const DOWNLOAD_TIMEOUT: Duration = Duration::from_secs(600);
 const MAX_REDIRECTS: usize = 10;
+/// How many paths of links are kept.
+const MAX_SKIPPED: usize = 10_000;
 
 /// Why an archive is no pack.
 #[derive(Debug, thiserror::Error)]
@@ -89,15 +91,23 @@ pub struct UnpackedArchive {
 pub fn unpack_archive(archive: &[u8], folder: Option<&str>) -> Result<UnpackedArchive, ArchivePackError> {
     let mut paths = ArchivePaths::default();
     let (mut tree, mut limits) = (PackTree::default(), TreeLimits::default());
-    let skipped = visit_files(archive, &mut |file: ArchiveFile<'_>| {
-        paths.add(&file.path)?;
+    let mut skipped = Vec::new();
+    visit_entries(archive, &mut |entry: ArchiveEntry<'_>| {
+        paths.add(&entry)?;
+        let file = match entry {
+            ArchiveEntry::File(file) => file,
+            ArchiveEntry::Link(path) => {
+                skipped.extend(path_below(&path, folder).filter(|_| skipped.len() < MAX_SKIPPED).map(str::to_owned));
+                return Ok(());
+            }
+            ArchiveEntry::Folder(_) => return Ok(()),
+        };
         let Some(below) = path_below(&file.path, folder).map(str::to_owned) else { return Ok(()) };
         limits.count(&below, file.size)?;
         tree.insert(below, file.read()?);
         Ok::<(), ArchivePackError>(())
     })?;
     if !tree.is_empty() {
-        let skipped = skipped.iter().filter_map(|path| path_below(path, folder)).map(str::to_owned).collect();
         return Ok(UnpackedArchive { tree, skipped });
     }
     Err(match folder {
@@ -131,8 +141,9 @@ pub struct ArchiveListing {
 pub fn list_archive(archive: &[u8], wanted: &str) -> Result<ArchiveListing, ArchivePackError> {
     let (mut paths, mut listing) = (ArchivePaths::default(), ArchiveListing::default());
     let mut limits = TreeLimits::default();
-    visit_files(archive, &mut |file: ArchiveFile<'_>| {
-        paths.add(&file.path)?;
+    visit_entries(archive, &mut |entry: ArchiveEntry<'_>| {
+        paths.add(&entry)?;
+        let ArchiveEntry::File(file) = entry else { return Ok(()) };
         listing.paths.push(file.path.clone());
         let is_wanted = file.path == wanted || file.path.split_once('/').is_some_and(|(_, rest)| rest == wanted);
         if is_wanted {
@@ -154,11 +165,16 @@ struct ArchivePaths {
 }
 
 impl ArchivePaths {
-    fn add(&mut self, path: &str) -> Result<(), TreeError> {
-        check_path(path)?;
-        if has_drive(path) {
-            return Err(TreeError::Path { path: path.to_owned() });
+    fn add(&mut self, entry: &ArchiveEntry<'_>) -> Result<(), TreeError> {
+        match entry {
+            ArchiveEntry::File(file) => self.add_file(&file.path),
+            ArchiveEntry::Folder(path) => check_archive_path(path).and_then(|()| self.limits.claim_folder(path)),
+            ArchiveEntry::Link(path) => check_archive_path(path).and_then(|()| self.limits.claim_path(path)),
         }
+    }
+
+    fn add_file(&mut self, path: &str) -> Result<(), TreeError> {
+        check_archive_path(path)?;
         let top_folder = path.split_once('/').map(|(root_folder, _)| root_folder);
         let is_same = self.root_folder.as_ref().is_none_or(|root_folder| root_folder.as_deref() == top_folder);
         self.root_folder = Some(top_folder.filter(|_| is_same).map(str::to_owned));
@@ -168,6 +184,11 @@ impl ArchivePaths {
     fn common_folder(&self) -> Option<String> {
         self.root_folder.clone().flatten()
     }
+}
+
+fn check_archive_path(path: &str) -> Result<(), TreeError> {
+    check_path(path)?;
+    if has_drive(path) { Err(TreeError::Path { path: path.to_owned() }) } else { Ok(()) }
 }
 
 /// Whether a path is absolute on systems with drives: `C:/x`.
@@ -281,7 +302,7 @@ mod tests {
 
     fn common_folder(paths: &[&str]) -> Option<String> {
         let mut found = ArchivePaths::default();
-        paths.iter().for_each(|path| assert_eq!(found.add(path), Ok(()), "{path}"));
+        paths.iter().for_each(|path| assert_eq!(found.add_file(path), Ok(()), "{path}"));
         found.common_folder()
     }
 
@@ -296,8 +317,8 @@ mod tests {
     #[test]
     fn drive_letters_are_not_folders() {
         for path in ["C:/x", "c:x", "../x", "/x", "a\\b"] {
-            assert_eq!(ArchivePaths::default().add(path), Err(TreeError::Path { path: path.to_owned() }));
+            assert_eq!(ArchivePaths::default().add_file(path), Err(TreeError::Path { path: path.to_owned() }));
         }
-        assert_eq!(ArchivePaths::default().add("ab:c"), Ok(()));
+        assert_eq!(ArchivePaths::default().add_file("ab:c"), Ok(()));
     }
 }

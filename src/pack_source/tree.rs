@@ -9,6 +9,8 @@ use crate::digest::sha256;
 
 /// How many files a pack may have.
 pub(super) const MAX_FILES: usize = 10_000;
+/// How many files and folders there may be, which a few paths can have many of.
+const MAX_NAMES: usize = 100_000;
 /// How large they may be together.
 pub(super) const MAX_TOTAL_BYTES: u64 = 64 << 20;
 /// How large each may be.
@@ -24,6 +26,9 @@ pub enum TreeError {
     /// Too many files.
     #[error("more than {MAX_FILES} files")]
     TooManyFiles,
+    /// Too many files and folders.
+    #[error("more than {MAX_NAMES} files and folders")]
+    TooManyNames,
     /// Too large a file.
     #[error("`{path}` is larger than 16 MiB")]
     FileTooLarge {
@@ -47,7 +52,8 @@ pub enum TreeError {
         /// The other.
         other: String,
     },
-    /// Two paths that are one where letters have several forms: composed accents, `ß` and `ss`.
+    /// Two paths that are one where letters have several forms (composed accents, `ß` and `ss`), or where characters do not count
+    /// (a dot at the end, a joiner).
     #[error("`{path}` and `{other}` are the same name on some systems")]
     SameName {
         /// One.
@@ -140,11 +146,21 @@ impl TreeLimits {
     /// # Errors
     /// It is there already, or differs from another in case alone.
     pub(super) fn claim_path(&mut self, path: &str) -> Result<(), TreeError> {
-        let folders = path.match_indices('/').filter_map(|(end, _)| path.get(..end));
-        folders
-            .map(|folder| (folder, false))
-            .chain([(path, true)])
-            .try_for_each(|(part, is_file)| self.claim(part, is_file))
+        self.claim_folders_around(path)?;
+        self.claim(path, true)
+    }
+
+    /// Takes the path of a folder, which is safe, and those around it.
+    ///
+    /// # Errors
+    /// A file is there already, or it differs from another in case alone.
+    pub(super) fn claim_folder(&mut self, path: &str) -> Result<(), TreeError> {
+        self.claim_folders_around(path)?;
+        self.claim(path, false)
+    }
+
+    fn claim_folders_around(&mut self, path: &str) -> Result<(), TreeError> {
+        path.match_indices('/').filter_map(|(end, _)| path.get(..end)).try_for_each(|folder| self.claim(folder, false))
     }
 
     /// Counts one more file.
@@ -167,6 +183,9 @@ impl TreeLimits {
     fn claim(&mut self, path: &str, is_file: bool) -> Result<(), TreeError> {
         let folded = folded_name(path);
         let Some(known) = self.names.get(&folded) else {
+            if self.names.len() >= MAX_NAMES {
+                return Err(TreeError::TooManyNames);
+            }
             self.names.insert(folded, ClaimedPath { written: path.to_owned(), is_file });
             return Ok(());
         };
@@ -185,11 +204,30 @@ impl TreeLimits {
 
 /// A path without case and in one form, as file systems compare names.
 fn folded_name(path: &str) -> String {
-    if path.is_ascii() {
-        return path.to_ascii_lowercase();
+    let folded = if path.is_ascii() {
+        path.to_ascii_lowercase()
+    } else {
+        let visible: String = path.chars().filter(|c| !is_ignored_by_hfs(*c)).collect();
+        let folded = visible.to_uppercase().to_lowercase();
+        ComposingNormalizerBorrowed::new_nfc().normalize(&folded).into_owned()
+    };
+    folded.split('/').map(name_on_windows).collect::<Vec<_>>().join("/")
+}
+
+/// Joiners and marks of direction, which do not count in names on HFS+.
+fn is_ignored_by_hfs(c: char) -> bool {
+    matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
+}
+
+/// The file that Windows opens under a name in lower case: without dots and spaces at its end, and without the names of the
+/// content itself.
+fn name_on_windows(name: &str) -> &str {
+    let content = ["::$data", "::$index_allocation", ":$i30:$index_allocation"];
+    let file = content.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
+    match file.trim_end_matches(['.', ' ']) {
+        "" => name,
+        trimmed => trimmed,
     }
-    let folded = path.to_uppercase().to_lowercase();
-    ComposingNormalizerBorrowed::new_nfc().normalize(&folded).into_owned()
 }
 
 /// Checks that a path stays below its folder, and is one line of what `sha256sum` prints.
@@ -251,6 +289,11 @@ mod tests {
         assert_eq!(admit(&["stra\u{df}e", "STRASSE"]), same("STRASSE", "stra\u{df}e"));
         assert_eq!(admit(&["\u{212a}", "k"]), case("k", "\u{212a}"));
         assert_eq!(admit(&["cafe", "caf\u{e9}"]), Ok(()));
+        for (one, other) in [("a.md", "a.md."), ("a", "A. ."), ("a\u{200d}b", "ab"), ("x", "x::$DATA"), ("a./b", "a/c")]
+        {
+            assert!(matches!(admit(&[one, other]), Err(TreeError::SameName { .. })), "{one} {other}");
+        }
+        assert_eq!(admit(&["sc:build.md", "sc:test.md", "sc", "...", "....", " "]), Ok(()));
         assert_eq!(admit(&["a", "a/b"]), Err(TreeError::Duplicate { path: "a".to_owned() }));
         assert_eq!(admit(&["a/b", "a"]), Err(TreeError::Duplicate { path: "a".to_owned() }));
     }

@@ -28,6 +28,7 @@ const SYMLINK: u8 = b'2';
 const DEVICE: u8 = b'3';
 const FOLDER: u8 = b'5';
 const FIFO: u8 = b'6';
+const LONG_LINK: u8 = b'K';
 const LONG_NAME: u8 = b'L';
 const SPARSE: u8 = b'S';
 const PAX: u8 = b'x';
@@ -383,6 +384,10 @@ fn names_that_some_systems_take_for_one_are_refused() {
     assert_refused(&zip_of(&[("\u{c9}.md", "x"), ("\u{e9}.md", "y")]), "differ in case alone");
     assert_refused(&zip_of(&[("a\u{1}b", "x")]), "unsafe path");
     assert_refused(&zip_of(&[("a\u{7f}b", "x")]), "unsafe path");
+    for (one, other) in [("a.md", "a.md."), ("a.md", "a.md "), ("ab.md", "a\u{200d}b.md"), ("ab", "ab::$DATA")] {
+        assert_refused(&zip_of(&[(one, "x"), (other, "y")]), "are the same name on some systems");
+        assert_refused(&Tar::of(&[(one, "x"), (other, "y")]).gz(), "are the same name on some systems");
+    }
     // What is only hard to see is there, with a warning.
     for archive in [zip_of(&[("a\u{202e}dm.md", "x")]), Tar::of(&[("a\u{202e}dm.md", "x")]).gz()] {
         let said = assert_files(&archive, &["a\u{202e}dm.md"]);
@@ -435,6 +440,12 @@ fn zips_that_two_readers_read_differently_are_refused() {
         bytes[at] ^= 1;
         assert_refused(&bytes, "an entry has another size or checksum");
     }
+    // Flags before the bytes of an entry: encrypted, with a descriptor.
+    for flags in [1, 8, 1 << 6] {
+        let mut bytes = one.clone();
+        bytes[6..8].copy_from_slice(&u16::to_le_bytes(flags));
+        assert_refused(&bytes, "an entry has other flags than in its directory");
+    }
     // Honest archives, also of programs that write to a pipe.
     assert_files(
         &zip(&[Zipped::new("a.md", b"x").streamed(), Zipped::new("b.md", b"y").streamed()]),
@@ -446,6 +457,80 @@ fn zips_that_two_readers_read_differently_are_refused() {
     let written = Command::new("sh").args(["-c", script]).current_dir(folder.path()).output().unwrap();
     assert!(written.status.success(), "{written:?}");
     assert_files(&written.stdout, &["a/b.md", "folio.yaml"]);
+}
+
+#[test]
+fn tars_that_two_readers_read_differently_are_refused() {
+    // What one reader skips behind a link or a folder, another takes for an entry.
+    let hidden = Tar::of(&[("folio.yaml", "evil")]).bytes;
+    for kind in [HARD_LINK, SYMLINK, FOLDER] {
+        let tar = Tar::of(&[("folio.yaml", PACK)]).entry(b"x", kind, &hidden);
+        assert_refused(&tar.gz(), "`x` in the archive is a link or a folder, and has a size");
+    }
+    // Two names of one entry.
+    let pax = |tar: Tar| tar.pax(PAX, &[("path", "a.md")]);
+    let gnu = |tar: Tar| tar.entry(b"././@LongLink", LONG_NAME, b"b.md\0");
+    let twice = |tar: Tar| tar.pax(PAX, &[("path", "a.md"), ("path", "b.md")]);
+    for named in [
+        gnu(pax(Tar::default())),
+        pax(gnu(Tar::default())),
+        gnu(gnu(Tar::default())),
+        pax(pax(Tar::default())),
+        twice(Tar::default()),
+    ] {
+        assert_refused(&named.entry(b"c", FILE, b"x").gz(), "an entry has two long names");
+    }
+    let sizes = Tar::default().pax(PAX, &[("size", "9"), ("size", "1")]).entry(b"c", FILE, b"x");
+    assert_refused(&sizes.gz(), "an entry has two sizes");
+    // The folders of a path where only ustar has them.
+    let prefixed = |magic: &[u8; 8]| {
+        let mut bytes = Tar::of(&[("a.md", "x")]).bytes;
+        bytes[257..265].copy_from_slice(magic);
+        bytes[345..348].copy_from_slice(b"sub");
+        bytes[148..156].copy_from_slice(b"        ");
+        let sum: u32 = bytes[..512].iter().map(|byte| u32::from(*byte)).sum();
+        bytes[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+        gz(&Tar { bytes }.end())
+    };
+    assert_files(&prefixed(b"ustar\x0000"), &["sub/a.md"]);
+    for magic in [b"ustar  \0", b"\0\0\0\0\0\0\0\0", b"ustar\0\0\0"] {
+        assert_refused(&prefixed(magic), "an entry may have two paths");
+    }
+}
+
+#[test]
+fn path_of_two_kinds_is_refused() {
+    let tar = || Tar::of(&[("folio.yaml", PACK)]);
+    for kind in [HARD_LINK, SYMLINK, FOLDER] {
+        assert_refused(&tar().entry(b"folio.yaml", kind, b"").gz(), "`folio.yaml` is there twice");
+        let before = Tar::default().entry(b"./a", kind, b"").entry(b"a", FILE, b"x");
+        assert_refused(&before.gz(), "`a` is there twice");
+    }
+    assert_refused(&tar().entry(b"a", SYMLINK, b"").entry(b"a/b", FILE, b"x").gz(), "`a` is there twice");
+    assert_refused(&tar().entry(b"FOLIO.yaml", SYMLINK, b"").gz(), "differ in case alone");
+    assert_refused(&tar().entry(b"b/../folio.yaml", SYMLINK, b"").gz(), "unsafe path");
+    let folder = Zipped { mode: 0o040_755, ..Zipped::new("x/", b"") };
+    let link = Zipped { mode: 0o120_777, ..Zipped::new("x", b"/etc/passwd") };
+    let file = Zipped::new("x", b"x");
+    for pair in [[&folder, &file], [&file, &folder], [&link, &folder]] {
+        assert_refused(&zip(&pair.map(Clone::clone)), "is there twice");
+    }
+    assert_refused(&zip(&[Zipped::new("x/", b"text")]), "is a link or a folder, and has a size");
+    // Folders may be there as often as one likes.
+    let folders = tar().entry(b"./", FOLDER, b"").entry(b"a/", FOLDER, b"").entry(b"a", FOLDER, b"");
+    assert_files(&folders.entry(b"a/b", FILE, b"x").gz(), &["a/b", "folio.yaml"]);
+}
+
+#[test]
+fn tar_that_is_cut_off_between_entries_is_refused() {
+    let tar = Tar::of(&[("folio.yaml", PACK)]);
+    let missing = "it is cut off: the block of zeros at its end is missing";
+    assert_refused(&tar.bytes, missing);
+    assert_refused(&gz(&tar.bytes), missing);
+    assert_refused(&tar.bytes[..512 + PACK.len()], "the archive is damaged");
+    let whole = tar.end();
+    assert_refused(&whole[..whole.len() - 1000], "the archive is damaged");
+    assert_files(&whole[..whole.len() - 512], &["folio.yaml"]);
 }
 
 #[test]
@@ -552,7 +637,7 @@ fn bombs_end_at_the_limits() {
     assert_refused(&sized(FILE, (8 << 30) - 1), "larger than 16 MiB");
     assert_refused(&sized(PAX, (8 << 30) - 1), "a header of more than 64 KiB");
     assert_refused(&sized(LONG_NAME, (8 << 30) - 1), "a header of more than 64 KiB");
-    assert_refused(&sized(SYMLINK, (8 << 30) - 1), "the archive unpacks to more than 256 MiB");
+    assert_refused(&sized(LONG_LINK, (8 << 30) - 1), "the archive unpacks to more than 256 MiB");
     let full = vec![0; 16 << 20];
     let five = (0..5).fold(Tar::default(), |tar, nth| tar.entry(format!("{nth}").as_bytes(), FILE, &full));
     assert_refused(&five.gz(), "larger than 64 MiB together");
