@@ -81,6 +81,16 @@ fn killed_runs_leave_nothing_after_the_next() {
 }
 
 #[test]
+fn outer_folder_that_a_killed_run_left_is_removed() {
+    let machine = Machine::new();
+    let before = machine.tree();
+    machine.install("goose");
+    fs::remove_dir_all(machine.path("home/.config/goose")).unwrap();
+    machine.uninstall("goose");
+    assert_eq!(machine.tree(), before);
+}
+
+#[test]
 fn leftovers_of_a_killed_run_are_swept() {
     let machine = Machine::new();
     let file = "home/.cursor/mcp.json";

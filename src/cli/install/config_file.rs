@@ -208,11 +208,13 @@ impl ConfigFile {
                 Some(backup) => remove_backup(backup).map(|()| true),
                 None => Ok(false),
             },
-            None if folder == self.path.parent() => {
-                remove_made_folders(locked, client_folder_depth).context("cannot remove its folder")?;
+            None => {
+                // A run that was killed may have removed the inner ones.
+                let missing = real.ancestors().skip(1).take_while(|folder| !folder.exists()).count();
+                let unmarked = client_folder_depth.saturating_sub(missing);
+                remove_made_folders(locked, unmarked).context("cannot remove its folder")?;
                 Ok(!folder.is_some_and(Path::exists))
             }
-            None => Ok(false),
         }
     }
 }
