@@ -255,7 +255,7 @@ const MISTAKES = [
   ["an unknown key", "prompts:\n  p: { text: x, txt: y }\n", ["4: Property txt is not allowed."]],
   ["an unknown key at the top", "promts: {}\n", ["3: Property promts is not allowed."]],
   ["an unknown action", "tools:\n  t:\n    description: T\n    run: { exce: [ls] }\n", ["6: Property exce is not allowed."]],
-  ["a list for a text", "prompts:\n  p: { text: x, description: [1] }\n", ['4: Incorrect type. Expected "string".']],
+  ["a list for a text", "prompts:\n  p: { text: x, description: [1] }\n", ["4: Incorrect type. Expected one of string, null."]],
   ["a list for a map", "tools: [a]\n", ["3: expected a map, such as `tools: { list: { description: List files, run: { exec: [ls] } } }`"]],
   ["a list of arguments", "prompts:\n  p:\n    text: x\n    arguments:\n      - name: who\n", ["7: expected a map, such as `arguments: { who: { required: true } }`"]],
   ["a text for a list", "tools:\n  t:\n    description: T\n    run: { exec: ls }\n", ['6: expected a list, such as `exec: [git, log, "{{branch}}"]`']],
