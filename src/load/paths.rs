@@ -1,6 +1,7 @@
 //! Resolves the paths and globs of `include` and `partials`, in order.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::compile::Compiler;
@@ -124,9 +125,9 @@ fn files_by_glob(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Stam
 fn add_buffers(found: &mut StampedPaths, globs: &Globs, compiler: &Compiler<'_>) {
     let folder = compiler.pack.folder.path();
     let unsaved = compiler.load_context.buffers.paths().filter_map(|path| path.strip_prefix(folder).ok()?.to_str());
-    let new: Vec<&str> = unsaved
-        .filter(|path| globs.matches(path) && !found.iter().any(|(known, _)| known == Path::new(path)))
-        .collect();
+    // The walk sorts by the bytes of the paths.
+    let is_found = |path: &str| found.binary_search_by(|(known, _)| known.as_os_str().cmp(OsStr::new(path))).is_ok();
+    let new: Vec<&str> = unsaved.filter(|path| globs.matches(path) && !is_found(path)).collect();
     if !new.is_empty() {
         found.extend(new.into_iter().map(|path| (PathBuf::from(path), None)));
         found.sort_by(|(one, _), (other, _)| one.as_os_str().cmp(other.as_os_str()));

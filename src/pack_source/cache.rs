@@ -1,11 +1,13 @@
 //! The folder of fetched packs, each under its digest, where nothing is changed.
 
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, OpenOptions, Permissions};
-use std::io::{self, Write};
+use std::fs::{self, DirBuilder, Metadata, OpenOptions, Permissions};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use rustix::fs::OFlags;
 
 use super::tree::{PackTree, TreeLimits};
 use super::tree_digest::TreeDigest;
@@ -136,7 +138,8 @@ impl PackCache {
     }
 }
 
-/// The files of a folder; `None` where anything in it is no file or folder of a pack.
+/// The files of a folder; `None` where anything in it is not a file or a folder, or there is too much. Their names were
+/// checked before they got their digest.
 fn read_tree(root: &Path) -> Option<PackTree> {
     let (mut tree, mut limits) = (PackTree::default(), TreeLimits::default());
     let mut pending = vec![String::new()];
@@ -150,13 +153,23 @@ fn read_tree(root: &Path) -> Option<PackTree> {
                 pending.push(path);
                 continue;
             }
-            let size = entry.metadata().ok().filter(|_| kind.is_file())?.len();
-            limits.admit(&path, size).ok()?;
-            let bytes = fs::read(entry.path()).ok()?;
+            let bytes = read_file(&entry.path(), &path, &mut limits)?;
             tree.insert(path, bytes);
         }
     }
     Some(tree)
+}
+
+/// Reads as much as the file has when it is opened, in one call. What is added later has no part in the digest, nor in what
+/// is loaded. Never waits for the writer of a pipe.
+fn read_file(absolute: &Path, path: &str, limits: &mut TreeLimits) -> Option<Vec<u8>> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let mut file = OpenOptions::new().read(true).custom_flags(i32::try_from(flags.bits()).ok()?).open(absolute).ok()?;
+    let size = file.metadata().ok().filter(Metadata::is_file)?.len();
+    limits.count(path, size).ok()?;
+    let mut bytes = vec![0; usize::try_from(size).ok()?];
+    file.read_exact(&mut bytes).ok()?;
+    Some(bytes)
 }
 
 /// Writes files that nobody is to change. Programs can be started.
