@@ -46,7 +46,7 @@ impl Catalog {
 
 /// The digests of the keys of a manifest that hold no entries.
 pub(super) fn key_digests(pack: &LoadedPack, load_context: &LoadContext) -> Vec<(String, u64)> {
-    let keys = load_context.documents.keys_of(pack.at).into_iter();
+    let keys = load_context.documents.values_of(pack.at).into_iter();
     let others = keys.filter(|(key, _)| !ENTRY_KEYS.contains(&key.as_str()));
     let digest = |value| {
         let mut digest = Digest::new("key");
