@@ -270,7 +270,7 @@ impl CatalogBuilder<'_> {
         pack_build: &mut PackBuild<'_>,
         compiler: &mut Compiler<'_>,
     ) {
-        let qualified = pack_build.pack_context.qualified_name(name);
+        let qualified = pack_build.pack_context.prefix.qualify(name);
         let key = pack_build.key.prompt(&qualified, prompt, compiler);
         let (building, is_first) = start_entry(name, pack_build, compiler, &mut self.prompt_locations);
         building.references.note_run(EntryId::prompt(name), prompt.run.as_ref());

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::LoadedPack;
 use super::foreign_grants::{self, ForeignGrants};
 use super::location::MANIFEST_NAMES;
-use crate::compile::{Environment, GrantUse, LoadContext, LockedGrants, Pack};
+use crate::compile::{Environment, GrantUse, LoadContext, LockedGrants, NamePrefix, Pack};
 use crate::diagnostic::Code;
 use crate::files::{FileError, Folder, Globs};
 use crate::manifest::{Allow, Grant, Manifest, PackFormatName, PackFormats, PackRef};
@@ -40,7 +40,7 @@ pub(super) struct ForeignPack<'a> {
     /// The prefix of its paths in messages.
     pub(super) display_path: String,
     /// The prefix of its names.
-    pub(super) prefix: String,
+    pub(super) prefix: NamePrefix,
     /// The number of the pack that imports it.
     pub(super) importer: usize,
     /// The grants of a pack from elsewhere.

@@ -21,7 +21,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::compile::{FileBuffers, LoadContext, LoadCoverage, Pack};
+use crate::compile::{FileBuffers, LoadContext, LoadCoverage, NamePrefix, Pack};
 use crate::manifest::{Fragment, Manifest};
 use crate::pack_format::{ForeignPrompt, ForeignSkill};
 use crate::template::FixedTime;
@@ -53,7 +53,7 @@ pub struct LoadedPack {
     /// The context of its entries.
     pub pack: Pack,
     /// The prefix of its names.
-    pub prefix: String,
+    pub prefix: NamePrefix,
     /// The root of its manifest.
     pub at: Location,
     /// Its manifest, apart from its entries.
@@ -74,14 +74,6 @@ impl LoadedPack {
     /// Whether it is of another program, without a manifest.
     pub fn is_foreign(&self) -> bool {
         self.entry_files.is_empty()
-    }
-
-    /// The name of one of its entries for clients.
-    pub fn qualified_name(&self, name: &str) -> String {
-        match self.prefix.as_str() {
-            "" => name.to_owned(),
-            prefix => format!("{prefix}-{name}"),
-        }
     }
 }
 
