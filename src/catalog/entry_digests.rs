@@ -37,8 +37,8 @@ impl Catalog {
             tools: self.tools.values().map(|tool| (tool.listing.name.as_str(), tool.digest)).collect(),
             resources: literal.iter().map(by_uri).collect(),
             resource_templates: templates.iter().map(by_uri).collect(),
-            partials: self.partial_digests.iter().map(|(name, digest)| (name.as_str(), *digest)).collect(),
-            keys: self.key_digests.iter().map(|(key, digest)| (key.as_str(), *digest)).collect(),
+            partials: self.settings.partial_digests.iter().map(|(name, digest)| (name.as_str(), *digest)).collect(),
+            keys: self.settings.key_digests.iter().map(|(key, digest)| (key.as_str(), *digest)).collect(),
         }
     }
 }

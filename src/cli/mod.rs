@@ -64,6 +64,7 @@ mod sandbox_listing;
 mod schema;
 mod serve;
 mod state_keys;
+mod stop_signals;
 mod junit;
 mod test;
 mod mock_text;

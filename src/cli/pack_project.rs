@@ -16,9 +16,9 @@ use crate::compile::FileBuffers;
 use crate::diagnostic::{Code, Report, Severity, one_line};
 use crate::load::{LoadedPacks, LockablePack, ManifestLocation, PackState, load_buffers};
 use crate::pack_source::{
-    ArchiveDownloads, ArchiveHosts, ArchivePackError, ArchiveSource, GitSource, LOCK_NAME, LockedPack, PackCache,
-    PackLock, PackSource, PackTree, RepositoryListing, archive_sha256, fetch_pack, list_repository, remote_commit,
-    suspicious_files, unpack_archive,
+    ArchiveDownloads, ArchiveHosts, ArchivePackError, ArchiveSource, GitSource, LOCK_NAME, LockMismatch, LockedPack,
+    PackCache, PackLock, PackSource, PackTree, RepositoryListing, archive_sha256, fetch_pack, list_repository,
+    remote_commit, suspicious_files, unpack_archive,
 };
 use crate::world::{ProxyVariables, RealWorld};
 
@@ -349,7 +349,8 @@ fn read_lock(path: &Path, output: &Output) -> anyhow::Result<(PackLock, Option<S
 
 /// The differences between the lock and the manifest, whose packs these are.
 pub(super) fn differences(lock: &PackLock, lockable_packs: &[LockablePack]) -> Vec<String> {
-    let mut found: Vec<String> = lockable_packs.iter().filter_map(|wanted| difference(lock, wanted)).collect();
+    let wrong = lockable_packs.iter().filter_map(|wanted| difference(lock, wanted));
+    let mut found: Vec<String> = wrong.map(|mismatch| mismatch.to_string()).collect();
     let state = |key: &str| lockable_packs.iter().find(|wanted| wanted.key == key).map(|wanted| wanted.state);
     for key in lock.packs.keys().filter(|key| state(key).is_none()) {
         // Whether a pack has this one is known where it is in the cache.
@@ -360,13 +361,10 @@ pub(super) fn differences(lock: &PackLock, lockable_packs: &[LockablePack]) -> V
     found
 }
 
-fn difference(lock: &PackLock, LockablePack { key, state, .. }: &LockablePack) -> Option<String> {
-    match (state, lock.packs.get(key)) {
-        (PackState::Unlocked, Some(locked)) => {
-            Some(format!("{LOCK_NAME} has another source for pack `{key}`: {}", locked.source))
-        }
-        (PackState::Unlocked, None) => Some(format!("pack `{key}` is not in {LOCK_NAME}")),
-        (PackState::Changed, _) => Some(format!("pack `{key}` in the cache does not match {LOCK_NAME}")),
-        (PackState::Missing | PackState::Cached, _) => None,
+fn difference(lock: &PackLock, LockablePack { key, source, state, .. }: &LockablePack) -> Option<LockMismatch> {
+    match state {
+        PackState::Unlocked => lock.pack_from(source, key).err(),
+        PackState::Changed => Some(LockMismatch::ChangedInCache { key: key.clone() }),
+        PackState::Missing | PackState::Cached => None,
     }
 }

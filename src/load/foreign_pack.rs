@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::LoadedPack;
 use super::foreign_grants::{self, ForeignGrants};
@@ -16,14 +16,13 @@ use crate::pack_format::{
     ForeignAction, ForeignBody, ForeignFile, ForeignPrompt, ForeignSkill, FormatFiles, FormatMatcher, PackFolder,
     PackGrants, TextPiece, UniqueNames,
 };
+use crate::pack_source::{MARKETPLACE_FILE, Plugin, PluginSource, plugins};
 use crate::template::Engine;
 use crate::value_types::{FolderSpec, NamedMap};
 use crate::yaml::{Location, Spanned};
 
 /// How many files a pack may have.
 const MAX_FILES: usize = 200_000;
-/// The plugins of a marketplace, from its root.
-const MARKETPLACE: &str = ".claude-plugin/marketplace.json";
 
 /// The name of the folder below which prompts of other programs read files.
 pub const FOREIGN_WORKSPACE: &str = "workspace";
@@ -273,13 +272,16 @@ fn report_no_prompts(
 
 /// Reports the root of a marketplace, and where its plugins are. A root that is a plugin itself is none.
 fn report_marketplace(foreign_pack: &ForeignPack<'_>, load_context: &mut LoadContext) -> bool {
-    let plugins = plugins_of(foreign_pack, load_context);
-    let is_root = |source: &Option<String>| source.as_deref().is_some_and(|path| matches!(path, "." | "./" | ""));
-    if plugins.is_empty() || plugins.iter().any(|(_, source)| is_root(source)) {
+    load_context.dependencies.files.insert(foreign_pack.folder.path().join(MARKETPLACE_FILE));
+    let marketplace = load_context.read(&foreign_pack.folder, Path::new(MARKETPLACE_FILE));
+    let plugins = marketplace.map(|text| plugins(&text)).unwrap_or_default();
+    if plugins.is_empty() || plugins.iter().any(|plugin| plugin.source.is_root()) {
         return false;
     }
-    let named =
-        |(name, source): &(String, Option<String>)| format!("`{name}` ({})", source.as_deref().unwrap_or("elsewhere"));
+    let named = |Plugin { name, source }: &Plugin| match source {
+        PluginSource::Folder(path) => format!("`{name}` ({path})"),
+        PluginSource::Repository { .. } | PluginSource::Other(_) => format!("`{name}` (elsewhere)"),
+    };
     let plugins: Vec<_> = plugins.iter().map(named).collect();
     let message = format!("`{}` is a marketplace of plugins, not a folder of prompts", foreign_pack.path.value);
     load_context
@@ -287,19 +289,6 @@ fn report_marketplace(foreign_pack: &ForeignPack<'_>, load_context: &mut LoadCon
         .error(Code::NotFound, foreign_pack.path.location.span(), message)
         .help(format!("write the path of a plugin: {}", plugins.join(", ")));
     true
-}
-
-/// The plugins of a marketplace, each with its place if it is in the same folder.
-fn plugins_of(foreign_pack: &ForeignPack<'_>, load_context: &mut LoadContext) -> Vec<(String, Option<String>)> {
-    load_context.dependencies.files.insert(foreign_pack.folder.path().join(MARKETPLACE));
-    let Ok(bytes) = load_context.read(&foreign_pack.folder, Path::new(MARKETPLACE)) else { return Vec::new() };
-    let marketplace: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-    let plugins = marketplace.get("plugins").and_then(Value::as_array).into_iter().flatten();
-    let plugin = |plugin: &Value| {
-        let source = plugin.get("source").and_then(Value::as_str);
-        Some((plugin.get("name")?.as_str()?.to_owned(), source.map(str::to_owned)))
-    };
-    plugins.filter_map(plugin).collect()
 }
 
 /// Names all prompts, in the order of their paths, and keeps what `only` names.

@@ -6,7 +6,7 @@ use serde::forward_to_deserialize_any;
 
 use super::deserialize::{DeserializeError, NodeDeserializer, ParentKey};
 use super::document::{Location, MapEntry, NodeId};
-use super::foreign_key::{correct_key, remark};
+use super::key_synonyms::{correct_key, remark};
 use crate::diagnostic::{Code, nearest, quote_names};
 
 /// How many known keys the help for an unknown one lists.

@@ -606,7 +606,7 @@ fn damaged_archives_are_refused() {
     assert_refused(&[0; 1024], "no files");
     let mut two_names = zip_of(&[("aaaa.md", "x")]);
     two_names[30] = b'z';
-    assert_refused(&two_names, "has another name before its bytes");
+    assert_refused(&two_names, "has a different name in its local header");
     let zipped = zip_of(&[("a", "some text"), ("b", "x")]);
     assert_refused(&zipped[..zipped.len() - 30], "the archive is damaged");
     // Two sizes of one entry, of which another reader takes the other.

@@ -32,7 +32,7 @@ pub(super) struct PlannedInstall {
     pub(super) value: Value,
     /// The text then; `None` if the file has the entry already.
     pub(super) after: Option<String>,
-    /// What the file was, without what folio wrote; `None` if it has no past.
+    /// The text before folio wrote to it; `None` if folio created the file.
     pub(super) backup: Option<BackupContent>,
     pub(super) is_update: bool,
 }

@@ -59,7 +59,7 @@ impl Installation<'_> {
         let title = file.host.title;
         let required = match file.host.variables {
             VariableSyntax::None => {
-                format!("not set, and {title} takes none from its environment: give its value with")
+                format!("not set, and {title} does not pass its environment on: set the value with")
             }
             // A value is nothing for a file that others get.
             _ if file.is_of_project() => format!("taken from the environment of {title}"),
@@ -105,7 +105,7 @@ fn other_not_shown(host: &Host, has: BridgedLists, bridged: BridgedLists) -> Opt
                 false => String::new(),
             };
             let text =
-                || format!("its documentation names tools alone: {} may not be shown{help}", names.join(" and "));
+                || format!("its documentation mentions only tools: {} may not be shown{help}", names.join(" and "));
             (!names.is_empty()).then(text)
         }
     }
