@@ -355,7 +355,7 @@ impl CatalogBuilder<'_> {
     /// Hides the secrets of all packs, but not in the names of entries.
     fn redactor(&self, lists: &Lists) -> Redactor {
         // What is found in folders is named by whoever writes there.
-        let declared = self.resources.iter().flat_map(CompiledResource::written_names);
+        let declared = self.resources.iter().flat_map(CompiledResource::declared_names);
         Redactor::join([&*self.secrets]).with_public_names(lists.names().chain(declared))
     }
 

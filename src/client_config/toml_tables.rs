@@ -137,7 +137,7 @@ fn inline(value: &Value) -> String {
 fn table_ranges(text: &str, table: &toml_edit::Table, found: &mut Vec<Range<usize>>) {
     let header = table.span().filter(|_| !table.is_implicit() && !table.is_dotted());
     if let Some(header) = header {
-        let end = own_end(table).unwrap_or(header.end).max(header.end);
+        let end = last_value_end(table).unwrap_or(header.end).max(header.end);
         let rest = text.get(end..).unwrap_or_default();
         let line_end = end + rest.find('\n').map_or(rest.len(), |line_break| line_break + 1);
         let line_start = text.get(..header.start).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
@@ -153,10 +153,10 @@ fn table_ranges(text: &str, table: &toml_edit::Table, found: &mut Vec<Range<usiz
 }
 
 /// Where the last value ends that stands below a header.
-fn own_end(table: &toml_edit::Table) -> Option<usize> {
+fn last_value_end(table: &toml_edit::Table) -> Option<usize> {
     let ends = table.iter().filter_map(|(_, item)| match item {
         Item::Value(value) => value.span().map(|span| span.end),
-        Item::Table(inner) if inner.is_dotted() => own_end(inner),
+        Item::Table(inner) if inner.is_dotted() => last_value_end(inner),
         _ => None,
     });
     ends.max()

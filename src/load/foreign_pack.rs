@@ -48,7 +48,7 @@ pub(super) struct ForeignPack<'a> {
 
 /// The prompts and skills of a folder.
 #[derive(Default)]
-struct FoundPrompts {
+struct PromptsAndSkills {
     /// Each with the path of its file.
     prompts: Vec<(String, ForeignPrompt)>,
     skills: Vec<ForeignSkill>,
@@ -101,9 +101,9 @@ pub(super) fn load(
         return None;
     }
     let claims = FormatMatcher::new(names).ok()?;
-    let mut found = FoundPrompts::default();
+    let mut found = PromptsAndSkills::default();
     for files in claims.assign_paths(&foreign_pack.name, walk(&claims, &foreign_pack, load_context)?) {
-        let FoundPrompts { prompts, skills } = read_format(files, allowed.pack_grants, &foreign_pack, load_context);
+        let PromptsAndSkills { prompts, skills } = read_format(files, allowed.pack_grants, &foreign_pack, load_context);
         found.prompts.extend(prompts);
         found.skills.extend(skills);
     }
@@ -162,14 +162,14 @@ fn read_format(
     grants: PackGrants,
     foreign_pack: &ForeignPack<'_>,
     load_context: &mut LoadContext,
-) -> FoundPrompts {
+) -> PromptsAndSkills {
     let FormatFiles { format, is_auto, paths } = files;
     let files: Vec<_> = paths.into_iter().filter_map(|path| read_file(path, foreign_pack, load_context)).collect();
     let paths: HashMap<_, _> = files.iter().map(|file| (file.id, file.path.clone())).collect();
     let mut folder = PackFolder { name: &foreign_pack.name, files, is_auto, grants };
     let path = |prompt: &ForeignPrompt| paths.get(&prompt.at.file()).cloned().unwrap_or_default();
     let prompts = format.read(&folder, &mut load_context.report);
-    let found = FoundPrompts {
+    let found = PromptsAndSkills {
         prompts: prompts.into_iter().map(|prompt| (path(&prompt), prompt)).collect(),
         skills: format.skills(&folder),
     };
@@ -293,7 +293,7 @@ fn report_marketplace(foreign_pack: &ForeignPack<'_>, load_context: &mut LoadCon
 
 /// Names all prompts, in the order of their paths, and keeps what `only` names.
 fn name_and_select(
-    mut found: FoundPrompts,
+    mut found: PromptsAndSkills,
     foreign_pack: &ForeignPack<'_>,
     reference: &Spanned<PackRef>,
     load_context: &mut LoadContext,

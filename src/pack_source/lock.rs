@@ -117,12 +117,12 @@ struct LockFilePack {
     commit: Option<Spanned<String>>,
     digest: Option<Spanned<String>>,
     files: Option<u64>,
-    granted: Option<Spanned<WrittenTrustRecord>>,
+    granted: Option<Spanned<LockFileTrustRecord>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-struct WrittenTrustRecord {
+struct LockFileTrustRecord {
     digest: Option<Spanned<String>>,
     allow: Vec<Grant>,
 }
@@ -230,7 +230,7 @@ impl PackReader<'_> {
         source.map_err(|error| self.bad_value(url.location, error.to_string())).ok()
     }
 
-    fn granted(&mut self, written: &Spanned<WrittenTrustRecord>) -> Option<TrustRecord> {
+    fn granted(&mut self, written: &Spanned<LockFileTrustRecord>) -> Option<TrustRecord> {
         self.at = written.location;
         let digest = self.required("digest", written.digest.as_ref())?;
         Some(TrustRecord { digest: self.digest(digest)?, allow: written.allow.iter().copied().collect() })

@@ -85,7 +85,7 @@ impl<'a, 'r> EntryAccess<'a, 'r> {
     }
 
     /// Whether the text at a location is this key, without quotes or escapes.
-    fn is_written_as(&self, at: Location, key: &str) -> bool {
+    fn is_plain_key(&self, at: Location, key: &str) -> bool {
         self.reader.report.borrow().sources.text_of(at.span()) == key
     }
 
@@ -96,7 +96,7 @@ impl<'a, 'r> EntryAccess<'a, 'r> {
     }
 
     fn report_unknown(&self, key: &str, at: Location, known: &'static [&'static str]) {
-        let is_plain = self.is_written_as(at, key);
+        let is_plain = self.is_plain_key(at, key);
         let mut report = self.reader.report.borrow_mut();
         let diagnostic = report.error(Code::UnknownKey, at, format!("unknown key `{key}`"));
         match correct_key(key, known) {

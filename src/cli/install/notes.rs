@@ -10,7 +10,7 @@ use crate::diagnostic::one_line;
 use crate::world::find_program;
 
 /// What is written.
-pub(super) fn written_text(file: &HostFile, server: &ServerEntry, change: &PlannedInstall) -> String {
+pub(super) fn change_line(file: &HostFile, server: &ServerEntry, change: &PlannedInstall) -> String {
     let verb = if change.is_update { "updated" } else { "added" };
     format!("{}: {verb} `{}` in {}", file.host.title, server.name, file.file.path.display())
 }

@@ -198,7 +198,7 @@ impl Corrector<'_> {
         for property in properties {
             let name = self.document.key_text(property.key).to_owned();
             let is_required = required.contains(&name);
-            texts.push(format!("{name}: {}", self.written_argument(property.value, is_required)));
+            texts.push(format!("{name}: {}", self.argument_yaml(property.value, is_required)));
             entries.push(Entry { key: property.key, value: self.argument_of(property.value, is_required) });
         }
         let text = if texts.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", texts.join(", ")) };
@@ -219,7 +219,7 @@ impl Corrector<'_> {
         self.document.add_map(entries, span)
     }
 
-    fn written_argument(&self, property: NodeId, is_required: bool) -> String {
+    fn argument_yaml(&self, property: NodeId, is_required: bool) -> String {
         let mut entries = self.document.entries_of(property).unwrap_or_default();
         entries.retain(|entry| !is_required || self.document.key_text(entry.key) != "required");
         let mut parts: Vec<String> = entries
