@@ -288,11 +288,7 @@ fn output_limit_error(why: BudgetExceeded) -> ActionError {
 }
 
 fn exit_failure(program: &str, finished: &ProgramOutput) -> String {
-    let how = match (finished.exit_code, finished.signal) {
-        (Some(code), _) => format!("`{program}` exited with code {code}"),
-        (None, Some(signal)) => format!("`{program}` was killed by signal {signal}"),
-        (None, None) => format!("`{program}` ended with an unknown status"),
-    };
+    let how = finished.describe_end(program);
     let output = if finished.stderr.bytes.trim_ascii().is_empty() { &finished.stdout } else { &finished.stderr };
     match excerpt(&output.to_display_text()) {
         output if output.is_empty() => how,

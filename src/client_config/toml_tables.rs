@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use toml_edit::{Document, Item, TableLike, Value as Node};
 
 use super::format::{ConfigError, ConfigSyntax, EntryPath};
+use super::inline_syntax::InlineSyntax;
 use super::quoted::quoted;
 
 /// The format.
@@ -122,15 +123,7 @@ fn key(name: &str) -> String {
 }
 
 fn inline(value: &Value) -> String {
-    let pairs = |map: &Map<String, Value>| -> Vec<String> {
-        map.iter().map(|(name, value)| format!("{} = {}", key(name), inline(value))).collect()
-    };
-    match value {
-        Value::Object(map) if !map.is_empty() => format!("{{ {} }}", pairs(map).join(", ")),
-        Value::Array(items) => format!("[{}]", items.iter().map(inline).collect::<Vec<_>>().join(", ")),
-        Value::String(text) => quoted(text),
-        other => other.to_string(),
-    }
+    InlineSyntax { key, colon: " = ", text: quoted }.write(value)
 }
 
 /// The lines of a table and of those in it, each from its header on.

@@ -218,7 +218,7 @@ struct LoadSources<'a> {
 
 /// Loads the manifest at `place`, with the variables of `environment`. Those of commands are not set.
 pub fn load(place: &ManifestLocation, environment: &EnvSource) -> LoadedPacks {
-    load_with_commands(place, environment, &CommandOutputs::default())
+    load_again(place, environment, &CommandOutputs::default(), &ParsedFiles::default())
 }
 
 /// The same with texts in the place of files.
@@ -228,12 +228,8 @@ pub fn load_buffers(place: &ManifestLocation, environment: &EnvSource, buffers: 
     load_into(load_context, place, sources)
 }
 
-/// The same with what the commands printed. The context of the load lists those that are declared.
-pub fn load_with_commands(place: &ManifestLocation, environment: &EnvSource, commands: &CommandOutputs) -> LoadedPacks {
-    load_again(place, environment, commands, &ParsedFiles::default())
-}
-
-/// The same with included files of an `earlier` load, where they are the same.
+/// The same with what the commands printed, and with included files of an `earlier` load, where they are the same. The
+/// context of the load lists the commands that are declared.
 pub fn load_again(
     place: &ManifestLocation,
     environment: &EnvSource,

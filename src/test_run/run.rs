@@ -186,7 +186,7 @@ impl TestRunner<'_> {
         let options = ServeOptions { watching: false, declare_all_capabilities: true };
         let result = runtime.block_on(async {
             let live = SharedServer::new(catalog.clone(), world.clone(), options);
-            in_process::ask_as(&client, &live, test.method, test.params.clone()).await
+            in_process::ask(&client, &live, test.method, test.params.clone()).await
         });
         runtime.shutdown_timeout(Duration::from_millis(200));
         let unasked_keys = answers.unused_keys().into_iter().map(str::to_owned).collect();
@@ -268,13 +268,8 @@ impl TestRunner<'_> {
 }
 
 impl PlannedTest {
-    /// Whether its answer is compared with a snapshot.
-    pub(super) fn has_snapshot(&self) -> bool {
-        self.snapshot_key().is_some()
-    }
-
     /// The place of `snapshot: true`.
-    fn snapshot_key(&self) -> Option<crate::yaml::Location> {
+    pub(super) fn snapshot_key(&self) -> Option<crate::yaml::Location> {
         let flag =
             |expect: &Spanned<Expect>| expect.snapshot.as_ref().filter(|flag| flag.value).map(|flag| flag.location);
         self.expects.iter().find_map(flag).filter(|_| !self.is_imported)

@@ -427,8 +427,9 @@ fn next_link(header: &str) -> Option<String> {
     let mut rest = header;
     while let Some(start) = rest.find('<') {
         let (target, after) = rest.get(start + 1..)?.split_once('>')?;
-        let end = end_of_parameters(after);
-        let is_next = split_unquoted(after.get(..end)?, ';').any(|parameter| {
+        // A comma ends the parameters of a link.
+        let parameters = split_unquoted(after, ',').next().unwrap_or_default();
+        let is_next = split_unquoted(parameters, ';').any(|parameter| {
             let Some((name, value)) = parameter.split_once('=') else { return false };
             let relations = value.trim().trim_matches('"');
             name.trim().eq_ignore_ascii_case("rel")
@@ -437,14 +438,9 @@ fn next_link(header: &str) -> Option<String> {
         if is_next {
             return Some(target.trim().to_owned());
         }
-        rest = after.get(end..)?;
+        rest = after.get(parameters.len()..)?;
     }
     None
-}
-
-/// Where the parameters of a link end: at a comma outside of quotes.
-fn end_of_parameters(text: &str) -> usize {
-    split_unquoted(text, ',').next().map_or(0, str::len)
 }
 
 /// The parts of a text between separators outside of quotes.

@@ -18,7 +18,7 @@ const MAX_SHOWN_BYTES: usize = 160;
 impl Corrector<'_> {
     /// The entry of the arguments, under the name that it has here or elsewhere.
     pub(super) fn arguments_key(&self, entry: NodeId, kind: MapKind) -> Option<Entry> {
-        let find = |keys: &[&str]| keys.iter().find_map(|key| self.document.entry_of(entry, key));
+        let find = |keys: &[&str]| self.document.first_entry_of(entry, keys);
         let schema = find(SCHEMA_KEYS).filter(|schema| self.schema_properties(schema.value).is_some());
         find(ARGUMENTS_KEYS).or_else(|| schema.filter(|_| kind == MapKind::Prompt))
     }

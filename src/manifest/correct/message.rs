@@ -57,7 +57,7 @@ impl Corrector<'_> {
         }
         self.block_alone(message);
         let Some(role) = self.document.entry_of(message, "role") else { return };
-        let body = ["content", "text"].into_iter().find_map(|key| self.document.entry_of(message, key));
+        let body = self.document.first_entry_of(message, &["content", "text"]);
         let name = self.document.string_of(role.value).unwrap_or_default().to_owned();
         let is_known = ["user", "assistant"].contains(&name.as_str());
         let key = if name == "assistant" { "assistant" } else { "user" };
