@@ -1,6 +1,6 @@
 //! Loads a pack in the format of another program.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use serde_json::json;
@@ -9,12 +9,12 @@ use super::LoadedPack;
 use super::foreign_grants::{self, ForeignGrants};
 use super::location::MANIFEST_NAMES;
 use crate::compile::{Environment, GrantUse, LoadContext, LockedGrants, NamePrefix, Pack};
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, FileId};
 use crate::files::{FileError, Folder, Globs};
 use crate::manifest::{Allow, Grant, Manifest, PackFormatName, PackFormats, PackRef};
 use crate::pack_format::{
     ForeignAction, ForeignBody, ForeignFile, ForeignPrompt, ForeignSkill, FormatFiles, FormatMatcher, PackFolder,
-    PackGrants, TextPiece, UniqueNames,
+    PackFormat, PackGrants, TextPiece, UniqueNames,
 };
 use crate::pack_source::{MARKETPLACE_FILE, Plugin, PluginSource, plugins};
 use crate::template::Engine;
@@ -174,13 +174,33 @@ fn read_format(
         skills: format.skills(&folder),
     };
     if let Some(locked) = &foreign_pack.locked {
-        folder.grants = PackGrants { scripts: true, reads: true, is_withheld: false };
-        let reported = load_context.report.diagnostics().len();
-        let prompts = format.read(&folder, &mut load_context.report);
-        load_context.report.truncate(reported);
-        load_context.grant_uses.extend(prompts.iter().flat_map(|prompt| grant_uses_of(prompt, locked)));
+        let acting: HashSet<FileId> = found.prompts.iter().filter_map(|(_, prompt)| acting_file(prompt)).collect();
+        folder.files.retain(|file| acting.contains(&file.id));
+        list_grant_uses(format, folder, locked, load_context);
     }
     found
+}
+
+/// The file of a prompt, if that names commands or files.
+fn acting_file(prompt: &ForeignPrompt) -> Option<FileId> {
+    match &prompt.body {
+        ForeignBody::Text(text) if text.names_actions => Some(prompt.at.file()),
+        _ => None,
+    }
+}
+
+/// Lists what these files of a pack from elsewhere do with all grants.
+fn list_grant_uses(
+    format: &dyn PackFormat,
+    folder: PackFolder<'_>,
+    locked: &LockedGrants,
+    load_context: &mut LoadContext,
+) {
+    let all = PackGrants { scripts: true, reads: true, is_withheld: false };
+    let reported = load_context.report.diagnostics().len();
+    let prompts = format.read(&PackFolder { grants: all, ..folder }, &mut load_context.report);
+    load_context.report.truncate(reported);
+    load_context.grant_uses.extend(prompts.iter().flat_map(|prompt| grant_uses_of(prompt, locked)));
 }
 
 /// What a prompt of a pack from elsewhere does with all grants.

@@ -142,7 +142,13 @@ impl<'r> ActionReader<'r> {
 
     /// Adds what was read to the text.
     pub(super) fn finish(self, text: ForeignText) -> ForeignText {
-        ForeignText { actions: self.actions, action_spans: self.spans, variables: self.variables, ..text }
+        ForeignText {
+            actions: self.actions,
+            action_spans: self.spans,
+            variables: self.variables,
+            names_actions: self.action_count > 0,
+            ..text
+        }
     }
 
     /// Reports a command that is not run, as a value could be read as code.

@@ -121,6 +121,8 @@ pub struct ForeignText {
     pub action_spans: Vec<Span>,
     /// The environment variables of all its commands.
     pub variables: Vec<ActionValue>,
+    /// Whether it names commands or files, which are done or stay as text.
+    pub names_actions: bool,
 }
 
 /// What a prompt does before it is rendered.

@@ -310,5 +310,10 @@ mod tests {
         let admitted = (0..=MAX_FILES).map(|nth| limits.admit(&nth.to_string(), 0)).collect::<Vec<_>>();
         assert_eq!(admitted.iter().filter(|outcome| outcome.is_ok()).count(), MAX_FILES);
         assert_eq!(admitted.last(), Some(&Err(TreeError::TooManyFiles)));
+        let mut limits = TreeLimits::default();
+        let names_each = 20;
+        let mut paths = (0..).map(|nth| nth.to_string() + &"/x".repeat(names_each - 1));
+        assert_eq!(paths.find_map(|path| limits.admit(&path, 0).err()), Some(TreeError::TooManyNames));
+        assert_eq!(paths.next(), Some((MAX_NAMES / names_each + 1).to_string() + &"/x".repeat(names_each - 1)));
     }
 }
