@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::outcome::{ActionError, OutcomeBody, parse_body};
-use crate::budget::{Budget, HeldMemory, MAX_MEMORY, json_memory_size};
+use crate::budget::{Budget, MAX_MEMORY, MemoryCharge, json_memory_size};
 use crate::world::CapturedBytes;
 use crate::yaml::Spanned;
 
@@ -82,7 +82,7 @@ impl OutputFormat {
     pub(super) fn reserve(
         self,
         output: &[u8],
-        memory: &mut HeldMemory,
+        memory: &mut MemoryCharge,
         effect: &str,
     ) -> Result<OutputFormat, ActionError> {
         let size = self.memory_size(output);

@@ -14,7 +14,7 @@ use super::stdin::Stdin;
 use super::stream_progress::report_lines;
 use super::working_folder::WorkingFolder;
 use super::{ClientUse, Step, code_injection, sandbox};
-use crate::budget::{BudgetExceeded, HeldMemory};
+use crate::budget::{BudgetExceeded, MemoryCharge};
 use crate::compile::{Compiler, Exposure, SandboxRules, SandboxUse};
 use crate::diagnostic::Code;
 use crate::template::{EnvValue, RenderError, Shape, Template};
@@ -196,7 +196,7 @@ impl ProgramOptions {
         let size = finished.stdout.bytes.len() + finished.stderr.bytes.len();
         let budget = context.scope.budget();
         // As bytes and as texts, of which the outcome is charged later.
-        let mut memory = HeldMemory::new(budget);
+        let mut memory = MemoryCharge::new(budget);
         let values = self.format.memory_size(&finished.stdout.bytes);
         // And twice to show it.
         budget.reserve_when_free(size.saturating_mul(5).saturating_add(values)).await.map_err(output_limit_error)?;
@@ -235,7 +235,7 @@ impl ProgramOptions {
             Some(code) if self.ok_exit.contains(&code) => None,
             _ => Some(exit_failure(program, &finished)),
         };
-        let mut memory = HeldMemory::new(limits.budget);
+        let mut memory = MemoryCharge::new(limits.budget);
         let reserved = self.format.reserve(&finished.stdout.bytes, &mut memory, ALREADY_RUN_NOTE);
         let parse = |format: OutputFormat| format.parse(&finished.stdout, None, limits);
         let (json, body) = match failed {
@@ -288,11 +288,7 @@ fn output_limit_error(why: BudgetExceeded) -> ActionError {
 }
 
 fn exit_failure(program: &str, finished: &ProgramOutput) -> String {
-    let how = match (finished.exit_code, finished.signal) {
-        (Some(code), _) => format!("`{program}` exited with code {code}"),
-        (None, Some(signal)) => format!("`{program}` was killed by signal {signal}"),
-        (None, None) => format!("`{program}` ended with an unknown status"),
-    };
+    let how = finished.describe_end(program);
     let output = if finished.stderr.bytes.trim_ascii().is_empty() { &finished.stdout } else { &finished.stderr };
     match excerpt(&output.to_display_text()) {
         output if output.is_empty() => how,

@@ -162,11 +162,16 @@ impl RunPlan {
     }
 
     fn actions(&self) -> impl Iterator<Item = &Action> {
+        self.actions_where(|_| true)
+    }
+
+    /// Its action, or those of some of its steps.
+    fn actions_where(&self, is_chosen: impl Fn(&PlannedStep) -> bool) -> impl Iterator<Item = &Action> {
         let (single, steps) = match &self.steps {
             PlanSteps::Single(action) => (Some(&**action), &[][..]),
             PlanSteps::List(steps, _) => (None, steps.as_slice()),
         };
-        single.into_iter().chain(steps.iter().map(|step| &step.action))
+        single.into_iter().chain(steps.iter().filter(move |step| is_chosen(step)).map(|step| &step.action))
     }
 
     /// The questions that its own steps ask.
@@ -190,12 +195,7 @@ impl RunPlan {
 
     /// The URIs that it reads each time.
     pub fn read_uris(&self) -> impl Iterator<Item = &Template<UriSlot>> {
-        let (single, steps) = match &self.steps {
-            PlanSteps::Single(action) => (Some(&**action), &[][..]),
-            PlanSteps::List(steps, _) => (None, steps.as_slice()),
-        };
-        let always = steps.iter().filter(|step| step.when.is_none()).map(|step| &step.action);
-        single.into_iter().chain(always).filter_map(|action| match action {
+        self.actions_where(|step| step.when.is_none()).filter_map(|action| match action {
             Action::Read(read) => Some(read.uri()),
             _ => None,
         })

@@ -96,7 +96,7 @@ impl<'a> ArchiveFile<'a> {
         if bytes.len() as u64 == self.size {
             return Ok(bytes);
         }
-        Err(ArchiveError::Malformed(format!("`{}` has another size than it says", self.path)))
+        Err(ArchiveError::Malformed(format!("the size of `{}` does not match its header", self.path)))
     }
 }
 

@@ -39,7 +39,7 @@ fn check_readable(archive: &mut ZipArchive<Cursor<&[u8]>>, nth: usize, bytes: &[
     let raw = archive.by_index_raw(nth).map_err(ArchiveError::malformed)?;
     let path = decode_path(raw.name_raw())?;
     if local_name(bytes, raw.header_start()) != Some(raw.name_raw()) {
-        return Err(ArchiveError::malformed(format!("`{path}` has another name before its bytes")));
+        return Err(ArchiveError::malformed(format!("`{path}` has a different name in its local header")));
     }
     if raw.encrypted() {
         return Err(ArchiveError::Unsupported { path, what: "encrypted" });

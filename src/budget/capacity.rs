@@ -16,13 +16,13 @@ const LARGE_REDACTED_BYTES: u64 = 32 << 10;
 /// How many calls may block at once: each needs a thread.
 const MAX_BLOCKING_CALLS: usize = 128;
 /// How many bytes of values all calls may hold together.
-const MAX_HELD_BYTES: u64 = 256 << 20;
+const MAX_MEMORY_BYTES: u64 = 256 << 20;
 
 /// The usage of all calls of a server.
 #[derive(Debug, Default)]
 pub struct Capacity {
     blocking_calls: AtomicUsize,
-    held_bytes: AtomicU64,
+    memory_bytes: AtomicU64,
     overcommit: Arc<Mutex<()>>,
 }
 
@@ -40,18 +40,18 @@ impl Capacity {
         }
     }
 
-    pub(super) fn add_held(&self, bytes: u64) {
-        self.held_bytes.fetch_add(bytes, Relaxed);
+    pub(super) fn add_memory(&self, bytes: u64) {
+        self.memory_bytes.fetch_add(bytes, Relaxed);
     }
 
-    pub(super) fn remove_held(&self, bytes: u64) {
-        self.held_bytes.fetch_sub(bytes, Relaxed);
+    pub(super) fn release_memory(&self, bytes: u64) {
+        self.memory_bytes.fetch_sub(bytes, Relaxed);
     }
 
     /// Adds memory if there is room.
-    pub(super) fn try_add_held(&self, bytes: u64) -> bool {
-        let add = |held: u64| held.checked_add(bytes).filter(|after| *after <= MAX_HELD_BYTES);
-        self.held_bytes.fetch_update(Relaxed, Relaxed, add).is_ok()
+    pub(super) fn try_add_memory(&self, bytes: u64) -> bool {
+        let add = |held: u64| held.checked_add(bytes).filter(|after| *after <= MAX_MEMORY_BYTES);
+        self.memory_bytes.fetch_update(Relaxed, Relaxed, add).is_ok()
     }
 
     /// Waits for the permit, first come first served.

@@ -6,7 +6,7 @@
 
 mod capacity;
 mod exceeded;
-mod held_memory;
+mod memory_charge;
 mod memory_size;
 #[cfg(test)]
 mod tests;
@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use capacity::{Capacity, block_if_large, block_if_large_with_secrets};
 pub use exceeded::{BudgetExceeded, round_for_display};
-pub use held_memory::HeldMemory;
+pub use memory_charge::MemoryCharge;
 pub use memory_size::{json_memory_size, memory_size};
 
 use capacity::{OvercommitPermit, run_in_place};
@@ -222,7 +222,7 @@ impl Budget {
             self.reserve_unchecked(bytes);
             return true;
         }
-        if !self.usage.capacity.try_add_held(growth) {
+        if !self.usage.capacity.try_add_memory(growth) {
             return false;
         }
         self.usage.reserved.fetch_add(growth, Relaxed);
@@ -234,7 +234,7 @@ impl Budget {
     fn reserve_unchecked(&self, bytes: u64) {
         let held = self.usage.memory.fetch_add(bytes, Relaxed).saturating_add(bytes);
         let growth = held.saturating_sub(self.usage.reserved.fetch_max(held, Relaxed));
-        self.usage.capacity.add_held(growth);
+        self.usage.capacity.add_memory(growth);
     }
 
     /// Whether the call may hold so much more.
@@ -259,14 +259,14 @@ impl Budget {
         let after = mark.0.saturating_add(kept as u64);
         self.usage.memory.store(after, Relaxed);
         let growth = after.saturating_sub(self.usage.reserved.fetch_max(after, Relaxed));
-        self.usage.capacity.add_held(growth);
+        self.usage.capacity.add_memory(growth);
     }
 
     /// Lets other calls have the memory that this one has released, before it waits for something else.
     pub fn return_unused(&self) {
         let held = self.usage.memory.load(Relaxed);
         let before = self.usage.reserved.swap(held, Relaxed);
-        self.usage.capacity.remove_held(before.saturating_sub(held));
+        self.usage.capacity.release_memory(before.saturating_sub(held));
         // Whoever waits now does not wait for this one too.
         *self.usage.overcommit.lock() = None;
     }
@@ -365,6 +365,6 @@ impl Drop for ThreadGuard<'_> {
 
 impl Drop for BudgetUsage {
     fn drop(&mut self) {
-        self.capacity.remove_held(self.reserved.load(Relaxed));
+        self.capacity.release_memory(self.reserved.load(Relaxed));
     }
 }

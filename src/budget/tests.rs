@@ -89,9 +89,9 @@ fn released_memory_stays_reserved_until_it_is_returned() {
     calls[0].release(HALF);
     assert_eq!(calls[1].run_io(|| calls[1].charge_memory(1 << 20)).unwrap(), Err(BudgetExceeded::Busy));
     // Another one goes beyond what all may hold.
-    calls[3].usage.capacity.add_held(1 << 20);
+    calls[3].usage.capacity.add_memory(1 << 20);
     calls[0].run_io(|| calls[0].charge_memory(HALF)).unwrap().unwrap();
-    calls[3].usage.capacity.remove_held(1 << 20);
+    calls[3].usage.capacity.release_memory(1 << 20);
     calls[0].release(HALF);
     calls[0].return_unused();
     calls[1].run_io(|| calls[1].charge_memory(HALF)).unwrap().unwrap();

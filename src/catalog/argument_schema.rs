@@ -14,12 +14,12 @@ use super::listed_text::listed_text;
 
 /// `arguments` as written, and `additionalProperties` beside it.
 #[derive(Clone, Copy)]
-pub(super) struct WrittenArguments<'a> {
+pub(super) struct DeclaredArguments<'a> {
     pub(super) arguments: &'a Arguments,
     pub(super) others: Option<&'a LocatedJson>,
 }
 
-impl WrittenArguments<'_> {
+impl DeclaredArguments<'_> {
     /// What a pointer into the whole schema leads to: the value that an author wrote, and the pointer from there on.
     pub(super) fn locate(self, pointer: &str) -> Option<(Location, String)> {
         if let (Some(others), Some(below)) = (self.others, pointer.strip_prefix("/additionalProperties")) {
@@ -30,15 +30,15 @@ impl WrittenArguments<'_> {
     }
 }
 
-impl<'a> From<&'a Arguments> for WrittenArguments<'a> {
-    fn from(arguments: &'a Arguments) -> WrittenArguments<'a> {
-        WrittenArguments { arguments, others: None }
+impl<'a> From<&'a Arguments> for DeclaredArguments<'a> {
+    fn from(arguments: &'a Arguments) -> DeclaredArguments<'a> {
+        DeclaredArguments { arguments, others: None }
     }
 }
 
 /// The schema of an object of these arguments.
 pub(super) fn object_schema(
-    WrittenArguments { arguments, others }: WrittenArguments<'_>,
+    DeclaredArguments { arguments, others }: DeclaredArguments<'_>,
     compiler: &Compiler<'_>,
 ) -> Value {
     let mut properties = Map::new();
@@ -117,7 +117,7 @@ fn implied_type(schema: &Map<String, Value>) -> Option<&'static str> {
 /// Compiles the schema of all arguments, and reports its errors at the argument that each is of.
 pub(super) fn compile_schema(
     schema: Value,
-    written: WrittenArguments<'_>,
+    written: DeclaredArguments<'_>,
     compiler: &mut Compiler<'_>,
 ) -> Option<Schema> {
     let lints = lint(&schema);
@@ -147,7 +147,7 @@ fn split_argument_pointer(pointer: &str) -> (String, String) {
 /// Reports an error of the whole schema at its argument.
 fn report_at_argument(
     error: &SchemaError,
-    written: WrittenArguments<'_>,
+    written: DeclaredArguments<'_>,
     severity: Severity,
     compiler: &mut Compiler<'_>,
 ) {

@@ -59,7 +59,7 @@ struct CompiledLink {
     title: Option<Template<TextSlot>>,
     description: Option<Template<TextSlot>>,
     mime_type: Option<MimeType>,
-    written: LinkBody,
+    body: LinkBody,
 }
 
 /// A block, rendered except for lookups in the catalog.
@@ -235,11 +235,11 @@ impl CompiledLink {
             title: text(&self.title)?.map(|text| text.0),
             description: text(&self.description)?.map(|text| text.0),
             mime_type: render_mime_type(self.mime_type.as_ref(), scope)?,
-            icons: listed_icons(self.written.icons.as_deref()),
+            icons: listed_icons(self.body.icons.as_deref()),
             annotations,
             meta,
         };
-        Ok(ResourceListing { uri: self.uri.render(scope)?.0, info, size: self.written.size })
+        Ok(ResourceListing { uri: self.uri.render(scope)?.0, info, size: self.body.size })
     }
 }
 
@@ -390,7 +390,7 @@ fn compile_link(
     let title = compiler.optional_template(body.title.as_ref(), Exposure::Client);
     let description = compiler.optional_template(body.description.as_ref(), Exposure::Client);
     let (uri, mime_type) = (template?, mime_type?);
-    Some(BlockKind::ResourceLink(Box::new(CompiledLink { uri, name, title, description, mime_type, written: body })))
+    Some(BlockKind::ResourceLink(Box::new(CompiledLink { uri, name, title, description, mime_type, body })))
 }
 
 /// The path of a list in scope, and the shape of its items.

@@ -15,16 +15,14 @@ use crate::manifest::{Prompt, Skills};
 use crate::redact::Redactor;
 use crate::template::CoverageMarker;
 use crate::uri::UriTemplate;
-use crate::world::TracePropagation;
 use crate::yaml::{Location, Spanned};
 
-use super::Catalog;
 use super::client_rules::{self, LintedServer};
 use super::clients::KnownClient;
 use super::entry::{PackContext, pack_names};
 use super::entry_digests;
 use super::entry_references::{EntryId, ReferenceCollector};
-use super::http_settings::{HttpSettings, http_settings};
+use super::http_settings::http_settings;
 use super::listing::{Lists, ServerInfo};
 use super::mcp_apps;
 use super::prompt::{CompiledPrompt, PromptParts};
@@ -32,12 +30,13 @@ use super::prompt_reuse::{PackKey, PromptKey};
 use super::resource::CompiledResource;
 use super::routes::{DeclaredUri, ListedResource, Route, Routes, warn_of_overlaps};
 use super::server_info::{server_info, trace_propagation};
-use super::server_limits::{ServerLimits, server_limits};
+use super::server_limits::server_limits;
 use super::serving_checks::UnacceptedCatalog;
 use super::skill::{SkillCollector, SkillLinks, SkillListings};
 use super::test_checks::{self, StepActions};
 use super::tool::CompiledTool;
 use super::unused_names;
+use super::{Catalog, ServerSettings};
 use claim::{check_resource_names, claim_uri, start_entry};
 
 /// The outcome of a build.
@@ -132,17 +131,6 @@ struct CatalogBuilder<'e> {
     /// Where each test was declared first, by pack and name.
     tests: IndexMap<String, Location>,
     references: Vec<ReferenceCollector>,
-}
-
-/// The settings of the server from the root manifest.
-struct ServerSettings {
-    server: ServerInfo,
-    listening: HttpSettings,
-    limits: ServerLimits,
-    keys: Vec<(String, u64)>,
-    partials: Vec<(String, u64)>,
-    trace_propagation: TracePropagation,
-    redactor: Arc<Redactor>,
 }
 
 /// A pack whose entries are being added.
@@ -270,7 +258,7 @@ impl CatalogBuilder<'_> {
         pack_build: &mut PackBuild<'_>,
         compiler: &mut Compiler<'_>,
     ) {
-        let qualified = pack_build.pack_context.qualified_name(name);
+        let qualified = pack_build.pack_context.prefix.qualify(name);
         let key = pack_build.key.prompt(&qualified, prompt, compiler);
         let (building, is_first) = start_entry(name, pack_build, compiler, &mut self.prompt_locations);
         building.references.note_run(EntryId::prompt(name), prompt.run.as_ref());
@@ -317,47 +305,58 @@ impl CatalogBuilder<'_> {
         clients: &[KnownClient],
         load_context: &mut LoadContext,
     ) -> Option<Catalog> {
-        let first = packs.first()?;
-        let base = std::path::Path::new("");
-        let mut compiler = Compiler::new(load_context, &first.pack, base);
-        let server_info = server_info(first, &mut compiler);
-        compiler.scope_shape = pack_names(&first.pack);
-        let listening = http_settings(first, &mut compiler);
-        let limits = server_limits(first, &mut compiler);
-        let skills = self.skills.listings();
+        let served = packs.first()?;
+        let mut compiler = Compiler::new(load_context, &served.pack, std::path::Path::new(""));
+        let info = server_info(served, &mut compiler);
+        compiler.scope_shape = pack_names(&served.pack);
+        let (http, limits) = (http_settings(served, &mut compiler), server_limits(served, &mut compiler));
+        let (lists, routes) = self.list_entries();
+        self.check_entries(packs, &lists, &routes, load_context);
+        let info = info?;
+        client_rules::warn(clients, &self.linted_server(&info, &lists, packs), load_context);
+        let settings = ServerSettings {
+            info,
+            http: http?,
+            limits,
+            trace_propagation: trace_propagation(served),
+            key_digests: entry_digests::key_digests(served, load_context),
+            partial_digests: entry_digests::partial_digests(packs, load_context),
+        };
+        let redactor = Arc::new(self.redactor(&lists));
+        let CatalogBuilder { tools, prompts, resources, .. } = self;
+        Some(Catalog { settings, lists, tools, prompts, resources, routes, redactor })
+    }
+
+    /// The entries in lists for clients, and the ways to resources and skills.
+    fn list_entries(&mut self) -> (Lists, Routes) {
+        let skills = std::mem::take(&mut self.skills);
+        let listings = skills.listings();
         let pack_contexts = self.pack_nodes.iter().map(|pack| pack.pack_context.clone()).collect();
-        let routes = Routes::new(pack_contexts, &self.resources, std::mem::take(&mut self.skills).finish());
-        let lists = self.build_lists(skills, &routes);
-        self.check_references(&lists, &routes, load_context);
+        let routes = Routes::new(pack_contexts, &self.resources, skills.finish());
+        (self.build_lists(listings, &routes), routes)
+    }
+
+    /// Checks what entries say of one another.
+    fn check_entries(&self, packs: &[LoadedPack], lists: &Lists, routes: &Routes, load_context: &mut LoadContext) {
+        self.check_references(lists, routes, load_context);
         self.check_calls(load_context);
         self.warn_of_unused_tools(load_context);
-        self.check_completions(&routes, load_context);
+        self.check_completions(routes, load_context);
         warn_of_overlaps(&self.declared_uris, load_context);
-        let answered = |uri: &str| match routes.find(uri)? {
+        let mime_type = |uri: &str| match routes.find(uri)? {
             Route::Resource(nth, _) => {
                 self.resources.get(nth).map(|resource| resource.listing(uri.to_owned()).info.mime_type)
             }
             Route::Skill(_) => None,
         };
-        packs.iter().for_each(|pack| mcp_apps::check(pack, &answered, load_context));
-        let server_info = server_info?;
-        client_rules::warn(clients, &self.linted_server(&server_info, &lists, packs), load_context);
-        let (keys, partials) =
-            (entry_digests::key_digests(first, load_context), entry_digests::partial_digests(packs, load_context));
+        packs.iter().for_each(|pack| mcp_apps::check(pack, &mime_type, load_context));
+    }
+
+    /// Hides the secrets of all packs, but not in the names of entries.
+    fn redactor(&self, lists: &Lists) -> Redactor {
         // What is found in folders is named by whoever writes there.
-        let written = self.resources.iter().flat_map(CompiledResource::written_names);
-        let redactor = Redactor::join([&*self.secrets]).with_public_names(lists.names().chain(written));
-        let trace_propagation = trace_propagation(first);
-        let settings = ServerSettings {
-            server: server_info,
-            listening: listening?,
-            limits,
-            trace_propagation,
-            keys,
-            partials,
-            redactor: Arc::new(redactor),
-        };
-        self.into_catalog(settings, lists, routes)
+        let declared = self.resources.iter().flat_map(CompiledResource::declared_names);
+        Redactor::join([&*self.secrets]).with_public_names(lists.names().chain(declared))
     }
 
     /// What limits of clients are about.
@@ -394,23 +393,6 @@ impl CatalogBuilder<'_> {
             skills,
             resource_templates: self.resources.iter().filter_map(CompiledResource::template_listing).collect(),
         }
-    }
-
-    fn into_catalog(self, settings: ServerSettings, lists: Lists, routes: Routes) -> Option<Catalog> {
-        Some(Catalog {
-            server: settings.server,
-            http_settings: settings.listening,
-            limits: settings.limits,
-            trace_propagation: settings.trace_propagation,
-            lists,
-            tools: self.tools,
-            prompts: self.prompts,
-            resources: self.resources,
-            routes,
-            key_digests: settings.keys,
-            partial_digests: settings.partials,
-            redactor: settings.redactor,
-        })
     }
 }
 

@@ -169,7 +169,7 @@ impl ClientRuleCheck<'_> {
     fn check_messages(&mut self) {
         for pack in self.server.packs {
             for (name, prompt) in pack.entry_files.iter().flat_map(|file| &file.entries.prompts) {
-                let listed = pack.qualified_name(name);
+                let listed = pack.prefix.qualify(name);
                 if self.server.lists.prompts.iter().any(|prompt| prompt.name == listed) {
                     self.check_messages_of(&listed, prompt, name.location);
                 }

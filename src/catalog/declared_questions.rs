@@ -51,8 +51,8 @@ impl Catalog {
     /// The runs of what a step of a pack uses: of every resource, where its URI is only known at the call.
     fn invoked_runs(&self, entry: InvokedEntry<'_>, pack_context: &PackContext) -> Vec<EntryRun<'_>> {
         match entry {
-            InvokedEntry::Tool(name) => self.tool_run(&pack_context.qualified_name(name)).into_iter().collect(),
-            InvokedEntry::Prompt(name) => self.prompt_run(&pack_context.qualified_name(name)).into_iter().collect(),
+            InvokedEntry::Tool(name) => self.tool_run(&pack_context.prefix.qualify(name)).into_iter().collect(),
+            InvokedEntry::Prompt(name) => self.prompt_run(&pack_context.prefix.qualify(name)).into_iter().collect(),
             InvokedEntry::Resource(uri) if uri.read_paths().is_empty() => {
                 let Some(Route::Resource(nth, _)) = self.routes.find_in_pack(pack_context, uri.source()) else {
                     return Vec::new();

@@ -12,7 +12,7 @@ use crate::action::{
     RunContext, RunLimits, RunOutcome, RunPlan,
 };
 use crate::budget::Budget;
-use crate::compile::{Compiler, LoadContext, Pack};
+use crate::compile::{Compiler, LoadContext, NamePrefix, Pack};
 use crate::diagnostic::{Code, SourceMap};
 use crate::digest::Digest;
 use crate::files::Folder;
@@ -40,18 +40,10 @@ pub(super) struct PackContext {
     /// Finds the secrets of all packs.
     pub(super) secrets: Arc<Redactor>,
     /// The prefix of the names of its entries.
-    prefix: String,
+    pub(super) prefix: NamePrefix,
     is_root_pack: bool,
     /// A digest of its partials and server info.
     digest: u64,
-}
-
-/// The name of an entry outside of its pack.
-pub(super) fn qualified_name(prefix: &str, name: &str) -> String {
-    match prefix {
-        "" => name.to_owned(),
-        prefix => format!("{prefix}-{name}"),
-    }
 }
 
 impl PackContext {
@@ -79,19 +71,6 @@ impl PackContext {
             .chain_update(&written.to_be_bytes())
             .chain_update(&self.digest.to_be_bytes())
             .finish_u64()
-    }
-
-    /// The name of an entry of this pack for clients.
-    pub(super) fn qualified_name(&self, name: &str) -> String {
-        qualified_name(&self.prefix, name)
-    }
-
-    /// The name within this pack of an entry with this name for clients.
-    pub(super) fn local_name(&self, whole: &str) -> Option<String> {
-        match self.prefix.as_str() {
-            "" => Some(whole.to_owned()),
-            prefix => Some(whole.strip_prefix(prefix)?.strip_prefix('-')?.to_owned()),
-        }
     }
 
     /// Whether it is the root pack, whose entries may call those of every other pack.
@@ -269,7 +248,7 @@ impl PackEntries for StepEntries<'_> {
             let entry_context = self.nested_call(context)?;
             let answer = entry_context
                 .catalog
-                .run_tool(&self.pack_context.qualified_name(name), Some(arguments), &entry_context)
+                .run_tool(&self.pack_context.prefix.qualify(name), Some(arguments), &entry_context)
                 .await;
             Ok(self.redact_outcome(tool_outcome(answer?)))
         })
@@ -280,7 +259,7 @@ impl PackEntries for StepEntries<'_> {
             let entry_context = self.nested_call(context)?;
             let answer = entry_context
                 .catalog
-                .render_prompt(&self.pack_context.qualified_name(name), Some(arguments), &entry_context)
+                .render_prompt(&self.pack_context.prefix.qualify(name), Some(arguments), &entry_context)
                 .await;
             Ok(self.redact_outcome(prompt_outcome(&answer?)))
         })

@@ -5,7 +5,6 @@ use crate::digest::Digest;
 use crate::load::LoadedPack;
 
 use super::Catalog;
-use super::entry::qualified_name;
 use super::resource::CompiledResource;
 
 /// The keys of a manifest that hold entries, which have digests of their own.
@@ -38,8 +37,8 @@ impl Catalog {
             tools: self.tools.values().map(|tool| (tool.listing.name.as_str(), tool.digest)).collect(),
             resources: literal.iter().map(by_uri).collect(),
             resource_templates: templates.iter().map(by_uri).collect(),
-            partials: self.partial_digests.iter().map(|(name, digest)| (name.as_str(), *digest)).collect(),
-            keys: self.key_digests.iter().map(|(key, digest)| (key.as_str(), *digest)).collect(),
+            partials: self.settings.partial_digests.iter().map(|(name, digest)| (name.as_str(), *digest)).collect(),
+            keys: self.settings.key_digests.iter().map(|(key, digest)| (key.as_str(), *digest)).collect(),
         }
     }
 }
@@ -66,5 +65,5 @@ pub(super) fn partial_digests(packs: &[LoadedPack], load_context: &LoadContext) 
             .get(file)
             .map_or(0, |source| Digest::new("partial").chain_update(source.text().as_bytes()).finish_u64())
     };
-    all.map(|(pack, name, file)| (qualified_name(&pack.prefix, name), digest(*file))).collect()
+    all.map(|(pack, name, file)| (pack.prefix.qualify(name), digest(*file))).collect()
 }

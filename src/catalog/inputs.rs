@@ -15,7 +15,7 @@ use crate::template::{CoverageMarker, Shape, reserved_name_meaning};
 use crate::value_types::is_identifier;
 use crate::yaml::Spanned;
 
-use super::argument_schema::{LISTED_TEXTS, WrittenArguments, compile_schema, object_schema, render_texts};
+use super::argument_schema::{DeclaredArguments, LISTED_TEXTS, compile_schema, object_schema, render_texts};
 use super::call_result::{Refusal, RefusalKind};
 use super::confined_paths;
 use super::entry::EntryContext;
@@ -77,7 +77,7 @@ pub(super) struct ResolvedCall<'a> {
 impl Inputs {
     /// Compiles `arguments`, and puts them in scope even if they have errors.
     pub(super) fn from_arguments<'a>(
-        written: impl Into<WrittenArguments<'a>>,
+        written: impl Into<DeclaredArguments<'a>>,
         compiler: &mut Compiler<'_>,
     ) -> Option<Inputs> {
         let written = written.into();
@@ -90,7 +90,7 @@ impl Inputs {
 
     /// Takes arguments whose names are checked already, or are not the author's own.
     pub(super) fn from_checked_arguments<'a>(
-        written: impl Into<WrittenArguments<'a>>,
+        written: impl Into<DeclaredArguments<'a>>,
         compiler: &mut Compiler<'_>,
     ) -> Option<Inputs> {
         let written = written.into();

@@ -94,16 +94,21 @@ const MAX_URI_DATA_CHARS: usize = 4096;
 
 /// A compiled catalog.
 pub struct Catalog {
-    server: ServerInfo,
-    http_settings: HttpSettings,
-    limits: ServerLimits,
-    trace_propagation: TracePropagation,
+    settings: ServerSettings,
     lists: Lists,
     tools: IndexMap<String, tool::CompiledTool>,
     prompts: IndexMap<String, prompt::CompiledPrompt>,
     resources: Vec<resource::CompiledResource>,
     routes: Routes,
     redactor: Arc<Redactor>,
+}
+
+/// What the served manifest says of the server as a whole.
+struct ServerSettings {
+    info: ServerInfo,
+    http: HttpSettings,
+    limits: ServerLimits,
+    trace_propagation: TracePropagation,
     /// What of the served manifest is no entry, with digests of what was written.
     key_digests: Vec<(String, u64)>,
     /// Partials, with digests of their texts.
@@ -113,22 +118,22 @@ pub struct Catalog {
 impl Catalog {
     /// The server info.
     pub fn server(&self) -> &ServerInfo {
-        &self.server
+        &self.settings.info
     }
 
     /// The HTTP settings.
     pub fn http_settings(&self) -> &HttpSettings {
-        &self.http_settings
+        &self.settings.http
     }
 
     /// The limits of the whole server.
     pub fn limits(&self) -> ServerLimits {
-        self.limits
+        self.settings.limits
     }
 
     /// The trace context that programs and requests get besides `traceparent`.
     pub fn trace_propagation(&self) -> TracePropagation {
-        self.trace_propagation
+        self.settings.trace_propagation
     }
 
     /// Redacts its secrets.

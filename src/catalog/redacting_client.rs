@@ -8,8 +8,7 @@ use serde_json::{Map, Value};
 use crate::action::{
     AskError, ChangeNotification, ClientCapability, LogNotification, McpClient, ProgressUpdate, QuestionRound,
 };
-
-use super::entry::qualified_name;
+use crate::compile::NamePrefix;
 
 /// A client that does not learn the folder of the pack.
 pub(super) struct RedactingClient<'a> {
@@ -17,7 +16,7 @@ pub(super) struct RedactingClient<'a> {
     /// The folder of the pack, which is `.` to the client.
     pub(super) folder: &'a Path,
     /// The prefix of the names of the pack's entries, with which its loggers begin.
-    pub(super) prefix: &'a str,
+    pub(super) prefix: &'a NamePrefix,
 }
 
 impl RedactingClient<'_> {
@@ -57,9 +56,8 @@ impl McpClient for RedactingClient<'_> {
 
     fn log(&self, mut message: LogNotification) -> BoxFuture<'_, ()> {
         self.redact_value(&mut message.data);
-        let is_own = |rest: &str| rest.starts_with('-');
-        if !self.prefix.is_empty() && !message.logger.strip_prefix(self.prefix).is_some_and(is_own) {
-            message.logger = qualified_name(self.prefix, &message.logger);
+        if self.prefix.strip(&message.logger).is_none() {
+            message.logger = self.prefix.qualify(&message.logger);
         }
         self.client.log(message)
     }

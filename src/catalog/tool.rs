@@ -19,7 +19,7 @@ use crate::value_types::Json;
 use crate::world::{CapturedBytes, WorldError};
 use crate::yaml::{Location, Spanned};
 
-use super::argument_schema::WrittenArguments;
+use super::argument_schema::DeclaredArguments;
 use super::block::RenderedBlock;
 use super::call_limit::{Admission, CallLimit, ConcurrencyPermit};
 use super::call_result::{
@@ -352,7 +352,7 @@ fn compile_inputs(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>
                 Some(others) => Some(additional_properties(others, compiler)?),
                 None => None,
             };
-            let written = WrittenArguments { arguments, others: others.as_ref() };
+            let written = DeclaredArguments { arguments, others: others.as_ref() };
             let inputs = Inputs::from_arguments(written, compiler)?;
             mcp_header::check(
                 inputs.schema(),
@@ -365,7 +365,7 @@ fn compile_inputs(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>
 }
 
 /// Where an author wrote what a pointer into the whole schema leads to.
-fn argument_position(pointer: &str, written: WrittenArguments<'_>, compiler: &Compiler<'_>) -> Location {
+fn argument_position(pointer: &str, written: DeclaredArguments<'_>, compiler: &Compiler<'_>) -> Location {
     let place = written.locate(pointer).unwrap_or_else(|| (Location::start_of(FileId(0)), String::new()));
     compiler.load_context.documents.value_at(place.0, &place.1)
 }

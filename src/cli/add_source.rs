@@ -80,7 +80,7 @@ pub(super) fn locate(arguments: &AddArgs, project: &PackProject<'_>) -> anyhow::
         let folder = PathBuf::from(written).join(arguments.path.as_deref().unwrap_or_default());
         return folder_path(&folder, project).map(NewSource::Folder);
     }
-    let written = WrittenSource::parse(written);
+    let written = RepositoryArgument::parse(written);
     let (rev, path) = (arguments.rev.clone().or(written.rev), arguments.path.clone().or(written.path));
     let source = GitSource::new(&written.url, rev.as_deref(), path.as_deref()).map_err(add_source_help)?;
     let Some(name) = &arguments.name else { return Ok(NewSource::Repository(source)) };
@@ -214,21 +214,25 @@ fn path_between(from: &Path, to: &Path) -> PathBuf {
 }
 
 /// A repository as people write it.
-struct WrittenSource {
+struct RepositoryArgument {
     url: String,
     rev: Option<String>,
     path: Option<String>,
 }
 
-impl WrittenSource {
+impl RepositoryArgument {
     /// `OWNER/REPO`, a URL, the address of ssh, or the page of a folder on GitHub.
-    fn parse(written: &str) -> WrittenSource {
+    fn parse(written: &str) -> RepositoryArgument {
         let page = written.strip_prefix("https://github.com/").and_then(|rest| rest.split_once("/tree/"));
         if let Some((repository, rest)) = page.filter(|(repository, _)| repository.split('/').count() == 2) {
             let (rev, path) = rest.split_once('/').map_or((rest, None), |(rev, path)| (rev, Some(path.to_owned())));
-            return WrittenSource { url: format!("https://github.com/{repository}"), rev: Some(rev.to_owned()), path };
+            return RepositoryArgument {
+                url: format!("https://github.com/{repository}"),
+                rev: Some(rev.to_owned()),
+                path,
+            };
         }
-        WrittenSource { url: repository_url(written), rev: None, path: None }
+        RepositoryArgument { url: repository_url(written), rev: None, path: None }
     }
 }
 
@@ -244,21 +248,21 @@ struct PackListing<'a> {
 }
 
 /// Where a skill or a plugin is.
-enum FoundPack {
+enum PackPlace {
     /// In a folder of the same source; of the root where it is empty.
     Folder(String),
     /// In another repository.
     Repository(GitSource),
 }
 
-impl FoundPack {
+impl PackPlace {
     /// The same, where the folder of a plugin is that below another.
-    fn inside(self, root_folder: Option<&str>) -> FoundPack {
+    fn inside(self, root_folder: Option<&str>) -> PackPlace {
         match (self, root_folder) {
-            (FoundPack::Folder(path), Some(root_folder))
+            (PackPlace::Folder(path), Some(root_folder))
                 if path != root_folder && !path.starts_with(&format!("{root_folder}/")) =>
             {
-                FoundPack::Folder(format!("{root_folder}/{path}"))
+                PackPlace::Folder(format!("{root_folder}/{path}"))
             }
             (found, _) => found,
         }
@@ -267,8 +271,8 @@ impl FoundPack {
     /// Its source, which is in another folder of `source` or elsewhere.
     fn into_source(self, source: PackSource) -> anyhow::Result<NewSource> {
         let path = match self {
-            FoundPack::Repository(source) => return Ok(NewSource::Repository(source)),
-            FoundPack::Folder(path) => {
+            PackPlace::Repository(source) => return Ok(NewSource::Repository(source)),
+            PackPlace::Folder(path) => {
                 Some(check_folder(&path).map_err(add_source_help)?).filter(|path| !path.is_empty())
             }
         };
@@ -283,7 +287,7 @@ impl FoundPack {
 }
 
 /// The folder of a plugin or a skill.
-fn find_named(name: &str, listing: &PackListing<'_>) -> anyhow::Result<FoundPack> {
+fn find_named(name: &str, listing: &PackListing<'_>) -> anyhow::Result<PackPlace> {
     let plugins = listing.marketplace.as_ref().map(|text| plugins(text)).unwrap_or_default();
     if let Some(plugin) = plugins.iter().find(|plugin| plugin.name == name) {
         return place_of(plugin, listing.place);
@@ -293,7 +297,7 @@ fn find_named(name: &str, listing: &PackListing<'_>) -> anyhow::Result<FoundPack
     let folders = listing.paths.iter().filter_map(|path| path.strip_suffix("/SKILL.md"));
     let found: Vec<&str> = folders.clone().filter(is_skill).collect();
     match found.as_slice() {
-        [folder] => Ok(FoundPack::Folder((*folder).to_owned())),
+        [folder] => Ok(PackPlace::Folder((*folder).to_owned())),
         [] => {
             let skills = folders.map(|folder| folder.rsplit('/').next().unwrap_or(folder).to_owned());
             let known: Vec<String> =
@@ -310,9 +314,9 @@ fn find_named(name: &str, listing: &PackListing<'_>) -> anyhow::Result<FoundPack
 }
 
 /// Where a plugin is, of a marketplace with a URL.
-fn place_of(plugin: &Plugin, marketplace: &str) -> anyhow::Result<FoundPack> {
+fn place_of(plugin: &Plugin, marketplace: &str) -> anyhow::Result<PackPlace> {
     match &plugin.source {
-        PluginSource::Folder(path) => Ok(FoundPack::Folder(check_folder(path).map_err(add_source_help)?)),
+        PluginSource::Folder(path) => Ok(PackPlace::Folder(check_folder(path).map_err(add_source_help)?)),
         PluginSource::Repository { url, rev, path } => {
             let is_local = |url: &str| url.starts_with("file:");
             ensure!(
@@ -321,7 +325,7 @@ fn place_of(plugin: &Plugin, marketplace: &str) -> anyhow::Result<FoundPack> {
                 one_line(&plugin.name),
                 one_line(url)
             );
-            GitSource::new(url, rev.as_deref(), path.as_deref()).map(FoundPack::Repository).map_err(add_source_help)
+            GitSource::new(url, rev.as_deref(), path.as_deref()).map(PackPlace::Repository).map_err(add_source_help)
         }
         PluginSource::Other(kind) => {
             bail!(
@@ -343,7 +347,7 @@ mod tests {
         let source = PluginSource::Repository { url: "file:///srv/x".to_owned(), rev: None, path: None };
         let plugin = Plugin { name: "x".to_owned(), source };
         assert!(place_of(&plugin, "https://example.com/x/y").is_err());
-        let Ok(FoundPack::Repository(found)) = place_of(&plugin, "file:///srv/m") else { panic!("it is a repository") };
+        let Ok(PackPlace::Repository(found)) = place_of(&plugin, "file:///srv/m") else { panic!("it is a repository") };
         assert_eq!(found.url, "file:///srv/x");
     }
 

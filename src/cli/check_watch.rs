@@ -49,9 +49,7 @@ impl ReloadSource for CheckReload {
         let outcome = self.check.check();
         let mut watch = outcome.watch.clone();
         if outcome.report.has_errors() {
-            // A broken manifest may not reach the file with the fix, so earlier dependencies stay watched.
-            watch.files.extend(self.last.files.iter().cloned());
-            watch.folders.extend(self.last.folders.iter().cloned());
+            watch.add_earlier(&self.last);
         }
         self.last = watch.clone();
         LoadOutput { outcome, watch }

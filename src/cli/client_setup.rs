@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::own_path::own_path;
+use super::folio_path::folio_path;
 use crate::client_config::{Host, Launch, ServerEntry};
 use crate::diagnostic::sanitize;
 use crate::load::folder_argument;
@@ -11,7 +11,7 @@ use crate::world::shell_quote;
 
 /// How the common clients start the server of a folder, with absolute paths: many start it elsewhere, with another PATH.
 pub(super) fn client_setup(name: &str, dir: &Path) -> String {
-    let program = own_path();
+    let program = folio_path();
     let folder = fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
     let [quoted_program, quoted_dir] = [&program, &folder].map(|path| shell_quote(path.as_os_str()));
     let launch = Launch::Program {

@@ -14,9 +14,9 @@ use super::{Exit, ExportDockerArgs, ExportMcpbArgs, ExportServerJsonArgs, Export
 use crate::catalog::build;
 use crate::diagnostic::{count_noun, one_line};
 use crate::export::{
-    BundleParts, DOCKER_CONTEXT, DOCKERFILE_HEADER, DockerFiles, ExportedFile, ExportedVariable, FolderFilter,
-    Platform, ServerDescription, ServerJsonParts, cached_packs, collect_folder, docker_context, exported_variables,
-    mcpb_bundle, platform_of, server_json,
+    BundleParts, DOCKER_CONTEXT, DOCKERFILE_HEADER, DockerFiles, ExportedFile, FolderFilter, Platform,
+    ServerDescription, ServerJsonParts, cached_packs, collect_folder, docker_context, exported_variables, mcpb_bundle,
+    platform_of, server_json,
 };
 use crate::files::{Folder, OverwritePolicy, WritableFolder};
 use crate::load::{EnvSource, LoadedPack, LoadedPacks, MANIFEST_NAMES, ManifestLocation, load};
@@ -46,7 +46,7 @@ fn export_mcpb(arguments: &ExportMcpbArgs, output: &Output) -> anyhow::Result<Ex
     refuse_existing(&arguments.output, arguments.force)?;
     let Some(export) = Export::open(&arguments.file, output)? else { return Ok(Exit::Failure) };
     export.check_version()?;
-    if let Some((name, file)) = export.variable_files.first() {
+    if let Some((name, file)) = export.served.variable_files.first() {
         bail!(
             "`{name}` is read from `{}`, which other people do not have\nhelp: declare it without `file`: their host asks for it",
             file.display()
@@ -58,7 +58,7 @@ fn export_mcpb(arguments: &ExportMcpbArgs, output: &Output) -> anyhow::Result<Ex
     let size = bytes.len().div_ceil(1 << 20);
     output.eprint(&format!("packing {} and the program, {size} MiB\n", count_noun(count, "file")));
     let author = arguments.author.clone().unwrap_or_else(|| export.author());
-    let parts = BundleParts { program: bytes, platform, author, manifest: export.manifest.clone(), folder, packs };
+    let parts = BundleParts { program: bytes, platform, author, manifest: export.served.name.clone(), folder, packs };
     let bundle = mcpb_bundle(&export.server, parts)?;
     write_file(&arguments.output, &bundle, arguments.force)?;
     let (display_path, size) = (arguments.output.display(), bundle.len().div_ceil(1024));
@@ -112,16 +112,20 @@ fn export_docker(arguments: &ExportDockerArgs, output: &Output) -> anyhow::Resul
     let real = std::path::absolute(dir)?;
     // The folder that a link leads to is written, and the link stays.
     let real = fs::canonicalize(&real).unwrap_or(real);
-    ensure!(!export.root.starts_with(&real), "`{}` contains the manifest\nhelp: choose another folder", dir.display());
     ensure!(
-        export.has_token || arguments.insecure,
+        !export.served.root.starts_with(&real),
+        "`{}` contains the manifest\nhelp: choose another folder",
+        dir.display()
+    );
+    ensure!(
+        export.served.has_token || arguments.insecure,
         "everybody who reaches the container could use the server\nhelp: write `http: {{ token: \"{{{{env.TOKEN}}}}\" }}`, or `--insecure` where something else keeps others out"
     );
     let FolioProgram { bytes, platform } = FolioProgram::read(arguments.program.as_deref())?;
     ensure!(platform == Platform::Linux, "the program is not for Linux\nhelp: name one with `--program`");
     let ServerFiles { folder, packs } = export.files(&real, output)?;
-    let contents = DockerFiles { program: bytes, manifest: export.manifest.as_deref(), folder, packs };
-    let files = docker_context(&export.server, contents, !export.has_token);
+    let contents = DockerFiles { program: bytes, manifest: export.served.name.as_deref(), folder, packs };
+    let files = docker_context(&export.server, contents, !export.served.has_token);
     write_folder(&real, &files)?;
     let (display_path, count) = (dir.display(), count_noun(files.len(), "file"));
     output.print(&format!(
@@ -134,15 +138,8 @@ fn export_docker(arguments: &ExportDockerArgs, output: &Output) -> anyhow::Resul
 /// A server that is exported.
 struct Export {
     path: PathBuf,
-    /// The folder of its manifest, with all links resolved.
-    root: PathBuf,
     server: ServerDescription,
-    /// The name of its manifest, if that is another than `folio.yaml`.
-    manifest: Option<String>,
-    has_version: bool,
-    has_token: bool,
-    /// Variables that are read from files, and those.
-    variable_files: Vec<(String, PathBuf)>,
+    served: ServedManifest,
     reads: BTreeSet<PathBuf>,
     /// Whether it has packs from elsewhere.
     has_locked_packs: bool,
@@ -167,21 +164,18 @@ impl Export {
         let kept = ["PATH", "HOME"].into_iter().filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?)));
         let loaded = load(&place, &EnvSource::Fixed(kept.collect()));
         let has_locked_packs = !loaded.lockable_packs.is_empty();
-        let served = loaded.packs.first().map(|served| ServedManifest::collect(served, &loaded));
+        let served = loaded.packs.first();
+        let served = served.map(|pack| (ServedManifest::collect(pack, &loaded), exported_variables(pack)));
         let built = build(loaded);
-        let (Some(catalog), Some(served)) = (built.catalog.as_deref(), served) else {
+        let (Some(catalog), Some((served, variables))) = (built.catalog.as_deref(), served) else {
             output.eprint_report(&built.report);
             output.eprint("error: nothing is exported: the manifest has errors\n");
             return Ok(None);
         };
         Ok(Some(Export {
             path: path.to_owned(),
-            root: served.root,
-            server: ServerDescription::new(catalog, served.variables),
-            manifest: served.manifest,
-            has_version: served.has_version,
-            has_token: served.has_token,
-            variable_files: served.variable_files,
+            server: ServerDescription::new(catalog, variables),
+            served,
             reads: built.dependencies.files.into_iter().collect(),
             has_locked_packs,
             redactor: here.redactor,
@@ -189,7 +183,7 @@ impl Export {
     }
 
     fn check_version(&self) -> anyhow::Result<()> {
-        ensure!(self.has_version, "the manifest has no version\nhelp: write `server: {{ version: \"1.0.0\" }}`");
+        ensure!(self.served.has_version, "the manifest has no version\nhelp: write `server: {{ version: \"1.0.0\" }}`");
         Ok(())
     }
 
@@ -202,19 +196,19 @@ impl Export {
 
     /// Its files, but for those that are written themselves.
     fn files(&self, written: &Path, output: &Output) -> anyhow::Result<ServerFiles> {
-        let folder = Folder::open(&self.root)?;
+        let folder = Folder::open(&self.served.root)?;
         let written = std::path::absolute(written)?;
         let parent = written.parent().and_then(|parent| fs::canonicalize(parent).ok());
         let real = parent.zip(written.file_name()).map(|(parent, name)| parent.join(name));
-        let below = real.as_ref().and_then(|real| real.strip_prefix(&self.root).ok()).and_then(Path::to_str);
+        let below = real.as_ref().and_then(|real| real.strip_prefix(&self.served.root).ok()).and_then(Path::to_str);
         let excluded_paths: Vec<String> = below.map(str::to_owned).into_iter().collect();
-        let variable_files: Vec<PathBuf> = self.variable_files.iter().map(|(_, file)| file.clone()).collect();
+        let variable_files: Vec<PathBuf> = self.served.variable_files.iter().map(|(_, file)| file.clone()).collect();
         let reads = self.reads.iter().filter(|path| !variable_files.contains(path)).cloned().collect();
         let choice = FolderFilter { reads: &reads, excluded_paths: &excluded_paths };
         let contents = collect_folder(&folder, &choice, &self.redactor)?;
         let (packs, mut elsewhere) = self.packs(output)?;
         elsewhere.extend(variable_files);
-        let missing = contents.missing(&self.root, &self.reads, &elsewhere);
+        let missing = contents.missing(&self.served.root, &self.reads, &elsewhere);
         if let Some(first) = missing.first() {
             bail!(
                 "the server reads `{}`, which is not exported\nhelp: move it into the folder of the manifest, under a name that is not left out",
@@ -245,11 +239,13 @@ impl Export {
 
 /// What an export needs to know of the served manifest.
 struct ServedManifest {
+    /// Its folder, with all links resolved.
     root: PathBuf,
-    manifest: Option<String>,
-    variables: Vec<ExportedVariable>,
+    /// Its name, if that is another than `folio.yaml`.
+    name: Option<String>,
     has_version: bool,
     has_token: bool,
+    /// Variables that are read from files, and those.
     variable_files: Vec<(String, PathBuf)>,
 }
 
@@ -264,8 +260,7 @@ impl ServedManifest {
         });
         ServedManifest {
             root: served.pack.folder.path().to_owned(),
-            manifest: name.filter(|name| !MANIFEST_NAMES.contains(&name.as_str())),
-            variables: exported_variables(served),
+            name: name.filter(|name| !MANIFEST_NAMES.contains(&name.as_str())),
             has_version: keys.server.as_ref().is_some_and(|server| server.version.is_some()),
             has_token: keys.http.as_ref().is_some_and(|http| http.token.is_some()),
             variable_files: files.collect(),

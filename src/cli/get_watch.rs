@@ -143,9 +143,7 @@ impl ReloadSource for PromptReload {
         let built = load_and_build(&self.place, &self.output);
         let mut watch = built.dependencies.clone();
         if built.report.has_errors() {
-            // A broken manifest may not reach the file with the fix, so earlier dependencies stay watched.
-            watch.files.extend(self.last.files.iter().cloned());
-            watch.folders.extend(self.last.folders.iter().cloned());
+            watch.add_earlier(&self.last);
         }
         self.last = watch.clone();
         watch.files.extend(self.rendered_files.iter().cloned());

@@ -42,7 +42,7 @@ pub(super) fn run(from: &str, arguments: &InitArgs, schema: &str, output: &Outpu
     };
     let Some(FolderUpdate { plan, replaced }) = written else { return Ok(Exit::Failure) };
     eprint_warnings(&mut imported.report, output);
-    if !check_written(arguments, output)? {
+    if !check_imported(arguments, output)? {
         restore(&WritableFolder::open(&arguments.dir)?, &replaced);
         if !was_there {
             // Whatever else stands in it by now keeps it there.
@@ -219,7 +219,7 @@ fn restore(folder: &WritableFolder, replaced: &[ReplacedFile]) {
 }
 
 /// Loads what was written, and says what is wrong with it: nobody else would know that the import wrote it so.
-fn check_written(arguments: &InitArgs, output: &Output) -> anyhow::Result<bool> {
+fn check_imported(arguments: &InitArgs, output: &Output) -> anyhow::Result<bool> {
     let environment = environment(&[], None);
     let built = load_in_environment(&ManifestLocation::resolve(&arguments.dir)?, &environment, output);
     if !built.report.has_errors() {

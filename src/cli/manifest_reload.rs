@@ -133,9 +133,7 @@ impl ReloadSource for ManifestReload {
         self.output.add_secrets(&built);
         let mut watch = built.dependencies.clone();
         if built.catalog.is_none() {
-            // A broken manifest may not reach the file with the fix, so earlier dependencies stay watched.
-            watch.files.extend(self.last_dependencies.files.iter().cloned());
-            watch.folders.extend(self.last_dependencies.folders.iter().cloned());
+            watch.add_earlier(&self.last_dependencies);
         }
         self.last_dependencies = watch.clone();
         LoadOutput { outcome: built, watch }

@@ -39,7 +39,7 @@ struct ShownGrantUse {
 }
 
 /// Something that a pack does, and its place.
-struct FoundGrantUse {
+struct LocatedGrantUse {
     title: String,
     at: Span,
     value: Value,
@@ -62,7 +62,7 @@ impl PackGrantUses {
         }
         let built = build(loaded);
         let steps = built.grant_uses.into_iter().filter(|grant_use| grant_use.key == key);
-        found.extend(steps.map(|GrantUse { grant, at, value, .. }| FoundGrantUse {
+        found.extend(steps.map(|GrantUse { grant, at, value, .. }| LocatedGrantUse {
             title: grant.to_owned(),
             at: at.span(),
             value,
@@ -131,10 +131,10 @@ pub(super) fn is_grant(title: &str) -> bool {
 }
 
 /// The connections and folders of a pack, which its steps use by name.
-fn settings(pack: &LoadedPack, documents: &Documents) -> Vec<FoundGrantUse> {
+fn settings(pack: &LoadedPack, documents: &Documents) -> Vec<LocatedGrantUse> {
     let connections = pack.pack.connections.iter().map(|(name, setting)| ("connection", name, setting.location));
     let folders = pack.pack.folders.iter().map(|(name, setting)| ("folder", name, setting.location));
-    let found = |(kind, name, at): (&str, &Spanned<String>, Location)| FoundGrantUse {
+    let found = |(kind, name, at): (&str, &Spanned<String>, Location)| LocatedGrantUse {
         title: format!("{kind} `{}`", name.value),
         at: at.span(),
         value: documents.json(at),
@@ -143,8 +143,8 @@ fn settings(pack: &LoadedPack, documents: &Documents) -> Vec<FoundGrantUse> {
 }
 
 impl ShownGrantUse {
-    fn new(grant_use: FoundGrantUse, report: &Report) -> ShownGrantUse {
-        let FoundGrantUse { title, at, value } = grant_use;
+    fn new(grant_use: LocatedGrantUse, report: &Report) -> ShownGrantUse {
+        let LocatedGrantUse { title, at, value } = grant_use;
         let source = report.sources.get(at.file);
         let path = source.map(|source| source.path().display().to_string()).unwrap_or_default();
         // Messages have `KEY@COMMIT/PATH`.

@@ -16,9 +16,9 @@ use crate::compile::FileBuffers;
 use crate::diagnostic::{Code, Report, Severity, nearest, one_line, quote_names};
 use crate::load::{LoadedPacks, LockablePack, ManifestLocation, PackState, load_buffers};
 use crate::pack_source::{
-    ArchiveDownloads, ArchiveHosts, ArchivePackError, ArchiveSource, GitSource, LOCK_NAME, LockedPack, PackCache,
-    PackLock, PackSource, PackTree, RepositoryListing, archive_sha256, fetch_pack, list_repository, remote_commit,
-    suspicious_files, unpack_archive,
+    ArchiveDownloads, ArchiveHosts, ArchivePackError, ArchiveSource, GitSource, LOCK_NAME, LockMismatch, LockedPack,
+    PackCache, PackLock, PackSource, PackTree, RepositoryListing, archive_sha256, fetch_pack, list_repository,
+    remote_commit, suspicious_files, unpack_archive,
 };
 use crate::world::{ProxyVariables, RealWorld};
 
@@ -116,16 +116,17 @@ impl<'o> PackProject<'o> {
         let (mut lock, mut done) = (self.lock.clone(), BTreeSet::new());
         loop {
             let lockable_packs = self.lockable_packs(&lock, buffers)?;
-            let due: Vec<&LockablePack> = lockable_packs.iter().filter(|wanted| !done.contains(&wanted.key)).collect();
+            let due: Vec<&LockablePack> =
+                lockable_packs.iter().filter(|lockable| !done.contains(&lockable.key)).collect();
             if due.is_empty() {
-                lock.packs.retain(|key, _| lockable_packs.iter().any(|wanted| wanted.key == *key));
+                lock.packs.retain(|key, _| lockable_packs.iter().any(|lockable| lockable.key == *key));
                 return Ok(lock);
             }
-            for wanted in due {
-                let pack = self.resolve(wanted, lock.packs.get(&wanted.key), to_resolve);
-                let pack = pack.with_context(|| format!("pack `{}`", wanted.key))?;
-                lock.packs.insert(wanted.key.clone(), pack);
-                done.insert(wanted.key.clone());
+            for lockable in due {
+                let pack = self.resolve(lockable, lock.packs.get(&lockable.key), to_resolve);
+                let pack = pack.with_context(|| format!("pack `{}`", lockable.key))?;
+                lock.packs.insert(lockable.key.clone(), pack);
+                done.insert(lockable.key.clone());
             }
         }
     }
@@ -133,11 +134,11 @@ impl<'o> PackProject<'o> {
     /// What the lock says of a pack, which is in the cache then.
     fn resolve(
         &self,
-        wanted: &LockablePack,
+        lockable: &LockablePack,
         known: Option<&LockedPack>,
         to_resolve: &PacksToResolve<'_>,
     ) -> anyhow::Result<LockedPack> {
-        let same = known.filter(|known| known.source == wanted.source);
+        let same = known.filter(|known| known.source == lockable.source);
         let Some(same) = same else {
             let why = if known.is_none() {
                 format!("it is not in {LOCK_NAME}")
@@ -146,18 +147,18 @@ impl<'o> PackProject<'o> {
             };
             ensure!(!matches!(to_resolve, PacksToResolve::Nothing), "{why}\nhelp: run `folio lock`");
             // Another release of an archive: what it was granted counts for the same files alone.
-            let granted = known.filter(|known| known.source.is_same_apart_from_sha256(&wanted.source));
+            let granted = known.filter(|known| known.source.is_same_apart_from_sha256(&lockable.source));
             let granted = granted.and_then(|known| known.granted.clone());
-            return Ok(LockedPack { granted, ..self.fetch(wanted, None)? });
+            return Ok(LockedPack { granted, ..self.fetch(lockable, None)? });
         };
-        if to_resolve.includes(&wanted.key) && self.has_moved(same)? {
-            let fetched = self.fetch(wanted, None)?;
+        if to_resolve.includes(&lockable.key) && self.has_moved(same)? {
+            let fetched = self.fetch(lockable, None)?;
             return Ok(LockedPack { granted: same.granted.clone(), ..fetched });
         }
         if self.cache.check(&same.digest).is_ok() {
             return Ok(same.clone());
         }
-        let fetched = self.fetch(wanted, same.commit.as_deref())?;
+        let fetched = self.fetch(lockable, same.commit.as_deref())?;
         ensure!(
             fetched.digest == same.digest,
             "{} has other files than {LOCK_NAME} says: {} and not {}",
@@ -218,32 +219,32 @@ impl<'o> PackProject<'o> {
     }
 
     /// Fetches a pack into the cache, and warns of what is suspicious in it.
-    fn fetch(&self, wanted: &LockablePack, commit: Option<&str>) -> anyhow::Result<LockedPack> {
-        self.output.eprint(&format!("fetching `{}` from {}\n", wanted.key, wanted.source.url()));
-        let fetched = match &wanted.source {
+    fn fetch(&self, lockable: &LockablePack, commit: Option<&str>) -> anyhow::Result<LockedPack> {
+        self.output.eprint(&format!("fetching `{}` from {}\n", lockable.key, lockable.source.url()));
+        let fetched = match &lockable.source {
             PackSource::Git(source) => {
                 let fetched = self.runtime.block_on(fetch_pack(&self.world, &self.cache, source, commit))?;
                 let what = "links and submodules";
                 FetchedFiles { commit: Some(fetched.commit), tree: fetched.tree, skipped: fetched.skipped, what }
             }
-            PackSource::Archive(source) => self.fetch_archive(wanted, source)?,
+            PackSource::Archive(source) => self.fetch_archive(lockable, source)?,
         };
-        self.warn_of_fetched_files(&wanted.key, &fetched);
+        self.warn_of_fetched_files(&lockable.key, &fetched);
         let digest = self.cache.store(&fetched.tree).context("cannot write the cache")?;
         let FetchedFiles { commit, tree, .. } = fetched;
-        Ok(LockedPack { source: wanted.source.clone(), commit, digest, files: tree.len() as u64, granted: None })
+        Ok(LockedPack { source: lockable.source.clone(), commit, digest, files: tree.len() as u64, granted: None })
     }
 
     /// Downloads an archive, which must be that of the manifest, and unpacks it.
-    fn fetch_archive(&self, wanted: &LockablePack, source: &ArchiveSource) -> anyhow::Result<FetchedFiles> {
-        let hosts = if wanted.is_foreign { ArchiveHosts::Public } else { ArchiveHosts::Any };
+    fn fetch_archive(&self, lockable: &LockablePack, source: &ArchiveSource) -> anyhow::Result<FetchedFiles> {
+        let hosts = if lockable.is_foreign { ArchiveHosts::Public } else { ArchiveHosts::Any };
         let bytes = self.runtime.block_on(self.downloads.get(&source.url, hosts, &self.world))?;
         let found = archive_sha256(&bytes);
         ensure!(
             found == source.sha256,
             "the archive has sha256 {found} and not {}\nhelp: if you expect the change, run `folio update {}`",
             source.sha256,
-            wanted.key
+            lockable.key
         );
         let unpacked = unpack_archive(&bytes, source.path.as_deref())?;
         Ok(FetchedFiles { commit: None, tree: unpacked.tree, skipped: unpacked.skipped, what: "links" })
@@ -360,8 +361,9 @@ fn read_lock(path: &Path, output: &Output) -> anyhow::Result<(PackLock, Option<S
 
 /// The differences between the lock and the manifest, whose packs these are.
 pub(super) fn differences(lock: &PackLock, lockable_packs: &[LockablePack]) -> Vec<String> {
-    let mut found: Vec<String> = lockable_packs.iter().filter_map(|wanted| difference(lock, wanted)).collect();
-    let state = |key: &str| lockable_packs.iter().find(|wanted| wanted.key == key).map(|wanted| wanted.state);
+    let wrong = lockable_packs.iter().filter_map(|lockable| difference(lock, lockable));
+    let mut found: Vec<String> = wrong.map(|mismatch| mismatch.to_string()).collect();
+    let state = |key: &str| lockable_packs.iter().find(|lockable| lockable.key == key).map(|lockable| lockable.state);
     for key in lock.packs.keys().filter(|key| state(key).is_none()) {
         // Whether a pack has this one is known where it is in the cache.
         let outer = key.rsplit_once('/').and_then(|(outer, _)| state(outer));
@@ -371,13 +373,10 @@ pub(super) fn differences(lock: &PackLock, lockable_packs: &[LockablePack]) -> V
     found
 }
 
-fn difference(lock: &PackLock, LockablePack { key, state, .. }: &LockablePack) -> Option<String> {
-    match (state, lock.packs.get(key)) {
-        (PackState::Unlocked, Some(locked)) => {
-            Some(format!("{LOCK_NAME} has another source for pack `{key}`: {}", locked.source))
-        }
-        (PackState::Unlocked, None) => Some(format!("pack `{key}` is not in {LOCK_NAME}")),
-        (PackState::Changed, _) => Some(format!("pack `{key}` in the cache does not match {LOCK_NAME}")),
-        (PackState::Missing | PackState::Cached, _) => None,
+fn difference(lock: &PackLock, LockablePack { key, source, state, .. }: &LockablePack) -> Option<LockMismatch> {
+    match state {
+        PackState::Unlocked => lock.pack_from(source, key).err(),
+        PackState::Changed => Some(LockMismatch::ChangedInCache { key: key.clone() }),
+        PackState::Missing | PackState::Cached => None,
     }
 }

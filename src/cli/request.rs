@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
@@ -306,9 +306,7 @@ pub(super) fn send_without_questions(
     method: &'static str,
     params: Value,
 ) -> anyhow::Result<Result<Value, InProcessError>> {
-    let answer = |_: &ServerQuestion<'_>| Err(String::new());
-    let client =
-        InProcessClient { version: SpecVersion::NEWEST, capabilities: json!({}), answer: &answer, progress: None };
+    let client = InProcessClient::without_answers();
     send_as(&client, LiveRequest { catalog: catalog.clone(), world: world.clone(), method, params })
 }
 
@@ -319,7 +317,7 @@ fn send_as(client: &InProcessClient<'_>, request: LiveRequest) -> anyhow::Result
     let answer = runtime.block_on(async {
         fail_writes_beyond_limit();
         let live = SharedServer::new(catalog, world, options);
-        in_process::ask_as(client, &live, method, params).await
+        in_process::ask(client, &live, method, params).await
     });
     runtime.shutdown_timeout(std::time::Duration::from_millis(200));
     Ok(answer)

@@ -17,6 +17,7 @@ use super::file_size_limit::fail_writes_beyond_limit;
 use super::manifest_reload::{ManifestOrigin, ManifestReload, ReportedWarnings};
 use super::request::{build_loaded, new_world};
 use super::sandbox_listing::warn_of_gaps;
+use super::stop_signals::{stop_on_signals, stop_with_terminal};
 use super::variable_commands::VariableCommands;
 use super::{Exit, ListenAddress, Output, ServeArgs};
 use crate::catalog::{AcceptError, BuildOutcome, Catalog, HttpServingMode, HttpSettings, ServingMode, SettingsAtStart};
@@ -150,7 +151,10 @@ async fn serve(invocation: &Invocation<'_>, server: LoadedServer, stop: Cancella
         }
         ServingMode::Local => None,
     };
-    stop_on_signals(stop.clone(), dev.is_some() && io::stdin().is_terminal())?;
+    stop_on_signals(stop.clone())?;
+    if dev.is_some() && io::stdin().is_terminal() {
+        stop_with_terminal(stop.clone())?;
+    }
     if let Some(dev) = dev {
         live.set_observer(dev.clone());
         super::dev::serve_page(dev, &live, stop.clone()).await?;
@@ -280,23 +284,4 @@ fn http_options(arguments: &ServeArgs, endpoint: &HttpServingMode, listening: &H
         sse: arguments.sse || listening.sse,
         ..HttpOptions::default()
     }
-}
-
-/// Stops the server on SIGTERM and SIGINT, and where it runs on a terminal when that is closed. Other SIGHUPs are for the
-/// watcher.
-fn stop_on_signals(stop: CancellationToken, on_terminal: bool) -> anyhow::Result<()> {
-    let mut terminate = signal(SignalKind::terminate()).context("could not listen for signals")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("could not listen for signals")?;
-    let mut hangup = signal(SignalKind::hangup()).context("could not listen for signals")?;
-    tokio::spawn(async move {
-        loop {
-            tokio::select! {
-                _ = terminate.recv() => break,
-                _ = interrupt.recv() => break,
-                _ = hangup.recv() => if on_terminal && !io::stdin().is_terminal() { break },
-            }
-        }
-        stop.cancel();
-    });
-    Ok(())
 }

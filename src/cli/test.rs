@@ -69,8 +69,8 @@ fn run_manifest(arguments: &TestArgs, output: &Output) -> anyhow::Result<Exit> {
         return Ok(Exit::CannotRun);
     }
     let coverage = built.coverage.as_ref().map(|all| Mutex::new(Coverage::from_load(all, &built.report.sources)));
-    let wanted = TestSelection { is_selected: &|_| true, output, coverage: coverage.as_ref() };
-    let Some(mut run) = run_tests(declared, &place, arguments, &wanted)? else {
+    let selection = TestSelection { is_selected: &|_| true, output, coverage: coverage.as_ref() };
+    let Some(mut run) = run_tests(declared, &place, arguments, &selection)? else {
         bail!("no test matches `{}`", arguments.filter.as_deref().unwrap_or_default());
     };
     run.coverage = coverage.map(Mutex::into_inner);
@@ -157,7 +157,7 @@ pub(super) fn run_tests(
     mut loaded: LoadedPacks,
     place: &ManifestLocation,
     arguments: &TestArgs,
-    wanted: &TestSelection<'_>,
+    selection: &TestSelection<'_>,
 ) -> anyhow::Result<Option<TestRun>> {
     let mut tests = plan_tests(&loaded);
     let obsolete = match arguments.filter {
@@ -171,15 +171,15 @@ pub(super) fn run_tests(
             return Ok(None);
         }
     }
-    tests.retain(wanted.is_selected);
-    let worlds = CliTestWorlds { place, buffers: FileBuffers::default(), output: wanted.output.clone() };
+    tests.retain(selection.is_selected);
+    let worlds = CliTestWorlds { place, buffers: FileBuffers::default(), output: selection.output.clone() };
     let runner = TestRunner {
         worlds: &worlds,
         documents: &loaded.load_context.documents,
         live: arguments.live || arguments.record,
         record: arguments.record,
         update: arguments.update,
-        coverage: wanted.coverage,
+        coverage: selection.coverage,
         live_test_lock: Mutex::default(),
     };
     let began = Instant::now();
@@ -193,12 +193,12 @@ pub(super) fn run_tests(
 pub(super) fn rerun_selected_tests(
     place: &ManifestLocation,
     buffers: FileBuffers,
-    wanted: &TestSelection<'_>,
+    selection: &TestSelection<'_>,
 ) -> TestRun {
     let mut loaded = load_buffers(place, &EnvSource::Test(TestEnvironment::default()), &buffers);
     let mut tests = plan_tests(&loaded);
-    tests.retain(wanted.is_selected);
-    let worlds = CliTestWorlds { place, buffers, output: wanted.output.clone() };
+    tests.retain(selection.is_selected);
+    let worlds = CliTestWorlds { place, buffers, output: selection.output.clone() };
     let runner = TestRunner {
         worlds: &worlds,
         documents: &loaded.load_context.documents,

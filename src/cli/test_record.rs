@@ -14,7 +14,7 @@ use crate::compile::FileBuffers;
 use crate::diagnostic::{FileId, one_line};
 use crate::load::ManifestLocation;
 use crate::test_run::{Recording, TestStatus};
-use crate::yaml::{InsertError, WrittenPair, add_pair, pointer, replace_pair};
+use crate::yaml::{InsertError, NewPair, add_pair, pointer, replace_pair};
 
 use super::test_report::shorten;
 use super::text_file::replace_text;
@@ -170,9 +170,9 @@ fn add_mocks(
     Ok(text)
 }
 
-fn with_pair<T>(key: &str, value: &Value, edit: impl FnOnce(&WrittenPair<'_>) -> T) -> T {
+fn with_pair<T>(key: &str, value: &Value, edit: impl FnOnce(&NewPair<'_>) -> T) -> T {
     let (block, flow) = (block_pair(key, value), flow_pair(key, value));
-    edit(&WrittenPair { key, value, block: &block, flow: &flow })
+    edit(&NewPair { key, value, block: &block, flow: &flow })
 }
 
 fn to_value(mocks: &IndexMap<String, Value>) -> Value {

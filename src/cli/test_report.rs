@@ -71,7 +71,7 @@ fn print_text(run: &TestRun, output: &Output) -> anyhow::Result<()> {
 }
 
 fn status_word(outcome: &TestOutcome) -> String {
-    match (&outcome.status, &outcome.written) {
+    match (&outcome.status, &outcome.recorded_snapshot) {
         (TestStatus::Passed, None) => "ok".to_owned(),
         (TestStatus::Passed, Some(_)) => "ok (snapshot recorded)".to_owned(),
         (TestStatus::Failed(_), _) => "FAILED".to_owned(),

@@ -5,11 +5,11 @@ use std::time::SystemTime;
 
 use anyhow::Context;
 use tokio::runtime::Builder;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::manifest_reload::load_fingerprint;
 use super::request::build_loaded;
+use super::stop_signals::stop_on_signals;
 use super::test::{TestSelection, run_tests};
 use super::test_report::print_run;
 use super::{Exit, Output, TestArgs};
@@ -54,19 +54,6 @@ pub(super) fn run(place: ManifestLocation, arguments: &TestArgs, output: &Output
     // A test that still runs is not waited for.
     runtime.shutdown_background();
     Ok(Exit::Success)
-}
-
-fn stop_on_signals(stop: CancellationToken) -> anyhow::Result<()> {
-    let mut terminate = signal(SignalKind::terminate()).context("could not listen for signals")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("could not listen for signals")?;
-    tokio::spawn(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-        stop.cancel();
-    });
-    Ok(())
 }
 
 /// Runs tests again.
@@ -146,9 +133,7 @@ impl ReloadSource for TestReload {
         let built = build_loaded(load(&self.place, &environment), &self.output);
         let mut watch = built.dependencies.clone();
         if built.report.has_errors() {
-            // A broken manifest may not reach the file with the fix, so earlier dependencies stay watched.
-            watch.files.extend(self.last.files.iter().cloned());
-            watch.folders.extend(self.last.folders.iter().cloned());
+            watch.add_earlier(&self.last);
         }
         self.last = watch.clone();
         LoadOutput { outcome: LoadedTests { declared, built }, watch }

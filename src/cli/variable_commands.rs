@@ -113,10 +113,6 @@ fn exit_reason(program: &str, output: &ProgramOutput, secrets: &[&str]) -> Strin
     redactor.redact_bytes(&mut stderr.bytes, InputEnd::Interrupted);
     let stderr = strip_escapes(&stderr.to_display_text());
     let line = stderr.lines().map(str::trim).find(|line| !line.is_empty());
-    let how = match (output.exit_code, output.signal) {
-        (Some(code), _) => format!("`{program}` exited with code {code}"),
-        (None, Some(signal)) => format!("`{program}` was killed by signal {signal}"),
-        (None, None) => format!("`{program}` ended with an unknown status"),
-    };
+    let how = output.describe_end(program);
     line.map_or(how.clone(), |line| format!("{how}: {}", truncate(line, MAX_REASON_CHARS)))
 }

@@ -125,8 +125,8 @@ impl HostLayout {
         self.stdio.iter().find(|(_, slot)| matches!(slot, EntryValue::Variables)).map(|(key, _)| *key)
     }
 
-    /// An entry with what a server has and it has not: its other keys, its arguments and its variables stay, and a value
-    /// that is given anew counts.
+    /// Merges a server into an existing entry: its other keys, arguments and variables are kept, and new values replace
+    /// old ones.
     pub fn update(&self, old: &Value, server: &ServerEntry, new: &Value) -> Value {
         let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else { return new.clone() };
         let known = self.variables_key().and_then(|key| old.get(key)).and_then(Value::as_object);

@@ -9,6 +9,7 @@ use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, pars
 use serde_json::{Map, Number, Value};
 
 use super::format::{ConfigError, ConfigSyntax, EntryPath};
+use super::inline_syntax::InlineSyntax;
 use super::quoted::quoted;
 
 /// The format.
@@ -177,15 +178,7 @@ impl Style {
 
 /// A value on one line.
 pub(super) fn inline(value: &Value) -> String {
-    match value {
-        Value::Object(map) if !map.is_empty() => {
-            let pairs = map.iter().map(|(key, value)| format!("{}: {}", quoted(key), inline(value)));
-            format!("{{ {} }}", pairs.collect::<Vec<_>>().join(", "))
-        }
-        Value::Array(items) => format!("[{}]", items.iter().map(inline).collect::<Vec<_>>().join(", ")),
-        Value::String(text) => quoted(text),
-        other => other.to_string(),
-    }
+    InlineSyntax { key: quoted, colon: ": ", text: quoted }.write(value)
 }
 
 /// The object to which a property is added.

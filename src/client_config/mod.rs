@@ -7,6 +7,7 @@
 mod entry;
 mod format;
 mod host;
+mod inline_syntax;
 mod jsonc;
 mod place;
 mod project;

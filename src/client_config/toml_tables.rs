@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use toml_edit::{Document, Item, TableLike, Value as Node};
 
 use super::format::{ConfigError, ConfigSyntax, EntryPath};
+use super::inline_syntax::InlineSyntax;
 use super::quoted::quoted;
 
 /// The format.
@@ -122,22 +123,14 @@ fn key(name: &str) -> String {
 }
 
 fn inline(value: &Value) -> String {
-    let pairs = |map: &Map<String, Value>| -> Vec<String> {
-        map.iter().map(|(name, value)| format!("{} = {}", key(name), inline(value))).collect()
-    };
-    match value {
-        Value::Object(map) if !map.is_empty() => format!("{{ {} }}", pairs(map).join(", ")),
-        Value::Array(items) => format!("[{}]", items.iter().map(inline).collect::<Vec<_>>().join(", ")),
-        Value::String(text) => quoted(text),
-        other => other.to_string(),
-    }
+    InlineSyntax { key, colon: " = ", text: quoted }.write(value)
 }
 
 /// The lines of a table and of those in it, each from its header on.
 fn table_ranges(text: &str, table: &toml_edit::Table, found: &mut Vec<Range<usize>>) {
     let header = table.span().filter(|_| !table.is_implicit() && !table.is_dotted());
     if let Some(header) = header {
-        let end = own_end(table).unwrap_or(header.end).max(header.end);
+        let end = last_value_end(table).unwrap_or(header.end).max(header.end);
         let rest = text.get(end..).unwrap_or_default();
         let line_end = end + rest.find('\n').map_or(rest.len(), |line_break| line_break + 1);
         let line_start = text.get(..header.start).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
@@ -153,10 +146,10 @@ fn table_ranges(text: &str, table: &toml_edit::Table, found: &mut Vec<Range<usiz
 }
 
 /// Where the last value ends that stands below a header.
-fn own_end(table: &toml_edit::Table) -> Option<usize> {
+fn last_value_end(table: &toml_edit::Table) -> Option<usize> {
     let ends = table.iter().filter_map(|(_, item)| match item {
         Item::Value(value) => value.span().map(|span| span.end),
-        Item::Table(inner) if inner.is_dotted() => own_end(inner),
+        Item::Table(inner) if inner.is_dotted() => last_value_end(inner),
         _ => None,
     });
     ends.max()

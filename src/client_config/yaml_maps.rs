@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::format::{ConfigError, ConfigSyntax, EntryPath};
+use super::inline_syntax::InlineSyntax;
 use super::quoted::quoted;
 use crate::diagnostic::{Report, Severity};
 use crate::pack_source::yaml_scalar;
@@ -91,13 +92,5 @@ fn string(text: &str) -> String {
 
 /// A value on one line.
 fn inline(value: &Value) -> String {
-    match value {
-        Value::Object(map) if !map.is_empty() => {
-            let pairs = map.iter().map(|(key, value)| format!("{}: {}", string(key), inline(value)));
-            format!("{{ {} }}", pairs.collect::<Vec<_>>().join(", "))
-        }
-        Value::Array(items) => format!("[{}]", items.iter().map(inline).collect::<Vec<_>>().join(", ")),
-        Value::String(text) => string(text),
-        other => other.to_string(),
-    }
+    InlineSyntax { key: string, colon: ": ", text: string }.write(value)
 }

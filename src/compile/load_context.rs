@@ -183,3 +183,11 @@ pub struct LoadDependencies {
     /// The folder of `{{workspace}}`, if that is used.
     pub workspace: Option<PathBuf>,
 }
+
+impl LoadDependencies {
+    /// Adds those of an earlier load: a broken manifest may not reach the file with the fix.
+    pub fn add_earlier(&mut self, earlier: &LoadDependencies) {
+        self.files.extend(earlier.files.iter().cloned());
+        self.folders.extend(earlier.folders.iter().cloned());
+    }
+}

@@ -57,8 +57,8 @@ pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'
      require-trusted-types-for 'script'; trusted-types 'none'";
 
 /// How many events are kept for pages that are opened later, and their bytes.
-const MAX_KEPT_EVENTS: usize = 200;
-const MAX_KEPT_BYTES: usize = 4 << 20;
+const MAX_HISTORY_EVENTS: usize = 200;
+const MAX_HISTORY_BYTES: usize = 4 << 20;
 
 /// How many events may wait for a page that does not read.
 const MAX_WAITING_EVENTS: usize = 256;
@@ -66,7 +66,7 @@ const MAX_WAITING_EVENTS: usize = 256;
 /// The events of the page. Clones are handles of the same ones.
 #[derive(Clone)]
 pub struct PageEvents {
-    kept: Arc<Mutex<KeptEvents>>,
+    history: Arc<Mutex<EventHistory>>,
     sender: broadcast::Sender<Arc<str>>,
 }
 
@@ -74,7 +74,7 @@ pub struct PageEvents {
 pub type WholeState = Arc<dyn Fn() -> Arc<str> + Send + Sync>;
 
 #[derive(Default)]
-struct KeptEvents {
+struct EventHistory {
     /// The last state.
     state: Option<WholeState>,
     recent: VecDeque<Arc<str>>,
@@ -96,7 +96,7 @@ pub struct PageEventReader {
 
 impl Default for PageEvents {
     fn default() -> PageEvents {
-        PageEvents { kept: Arc::default(), sender: broadcast::channel(MAX_WAITING_EVENTS).0 }
+        PageEvents { history: Arc::default(), sender: broadcast::channel(MAX_WAITING_EVENTS).0 }
     }
 }
 
@@ -104,20 +104,20 @@ impl PageEvents {
     /// Sends an event, and keeps it for a while.
     pub fn publish(&self, event: &Value) {
         let text: Arc<str> = event.to_string().into();
-        let mut kept = self.kept();
-        kept.bytes += text.len();
-        kept.recent.push_back(text.clone());
-        while kept.recent.len() > MAX_KEPT_EVENTS || kept.bytes > MAX_KEPT_BYTES {
-            let Some(oldest) = kept.recent.pop_front() else { break };
-            kept.bytes -= oldest.len();
+        let mut history = self.history();
+        history.bytes += text.len();
+        history.recent.push_back(text.clone());
+        while history.recent.len() > MAX_HISTORY_EVENTS || history.bytes > MAX_HISTORY_BYTES {
+            let Some(oldest) = history.recent.pop_front() else { break };
+            history.bytes -= oldest.len();
         }
         let _ = self.sender.send(text);
     }
 
     /// Sends what is another in the state than in the last one, to the pages that are open. Others get the whole state.
     pub fn publish_state(&self, change: impl FnOnce() -> Arc<str>, whole: WholeState) {
-        let mut kept = self.kept();
-        kept.state = Some(whole);
+        let mut history = self.history();
+        history.state = Some(whole);
         if self.sender.receiver_count() > 0 {
             let _ = self.sender.send(change());
         }
@@ -126,15 +126,15 @@ impl PageEvents {
     /// Begins to read. No event is lost or comes twice.
     pub fn subscribe(&self) -> PageEventReader {
         let (earlier, state, next) = {
-            let kept = self.kept();
-            (kept.recent.iter().cloned().collect::<Vec<_>>(), kept.state.clone(), self.sender.subscribe())
+            let history = self.history();
+            (history.recent.iter().cloned().collect::<Vec<_>>(), history.state.clone(), self.sender.subscribe())
         };
         let state = state.map(|write| write());
         PageEventReader { earlier: earlier.into_iter().chain(state).collect(), next }
     }
 
-    fn kept(&self) -> MutexGuard<'_, KeptEvents> {
-        self.kept.lock()
+    fn history(&self) -> MutexGuard<'_, EventHistory> {
+        self.history.lock()
     }
 }
 
@@ -153,7 +153,7 @@ mod tests {
         events.publish_state(|| unreachable!("no page is open"), state("one"));
         events.publish_state(|| unreachable!("no page is open"), state("two"));
         let mut reader = events.subscribe();
-        assert_eq!(reader.earlier.len(), MAX_KEPT_EVENTS + 1);
+        assert_eq!(reader.earlier.len(), MAX_HISTORY_EVENTS + 1);
         assert_eq!(reader.earlier[0].as_ref(), r#"{"number":100}"#);
         assert_eq!(reader.earlier.last().unwrap().as_ref(), "two");
         events.publish(&json!("next"));
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn kept_events_are_limited_in_bytes() {
         let events = PageEvents::default();
-        let large = "x".repeat(MAX_KEPT_BYTES / 2);
+        let large = "x".repeat(MAX_HISTORY_BYTES / 2);
         (0..3).for_each(|_| events.publish(&json!(large)));
         assert_eq!(events.subscribe().earlier.len(), 1);
     }

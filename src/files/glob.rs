@@ -94,12 +94,6 @@ impl Globs {
         pattern.contains(is_special)
     }
 
-    /// The literal folder of all matches: the text before the last `/` before the first special character.
-    pub fn base(pattern: &str) -> &str {
-        let literal = pattern.split(is_special).next().unwrap_or_default();
-        literal.rsplit_once('/').map_or("", |(folder, _)| folder)
-    }
-
     pub(super) fn matches_normalized(&self, path: &str) -> bool {
         self.include.is_match(path) && !self.exclude.is_match(path)
     }

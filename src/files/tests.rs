@@ -349,16 +349,9 @@ fn deeply_nested_pattern_is_never_fatal() {
 }
 
 #[test]
-fn base_is_the_literal_folder() {
-    for (pattern, base, is_glob) in [
-        ("prompts/*.md", "prompts", true),
-        ("a/b/**/c", "a/b", true),
-        ("a/b{c,d}/e", "a", true),
-        ("*.md", "", true),
-        ("a/b.md", "a", false),
-        ("b.md", "", false),
-    ] {
-        assert_eq!((Globs::base(pattern), Globs::is_glob(pattern)), (base, is_glob), "{pattern}");
+fn globs_have_special_characters() {
+    for (pattern, is_glob) in [("prompts/*.md", true), ("a/b{c,d}/e", true), ("a/[b]?", true), ("a/b.md", false)] {
+        assert_eq!(Globs::is_glob(pattern), is_glob, "{pattern}");
     }
 }
 
@@ -452,6 +445,6 @@ proptest! {
     #[test]
     fn globs_and_mime_never_panic(text in any::<String>(), path in any::<String>()) {
         let _ = Globs::new(&[&text], &[&text]).map(|globs| globs.matches(&path));
-        let _ = (Globs::base(&text), mime_of(&text, path.as_bytes()), normalize(&text));
+        let _ = (Globs::is_glob(&text), mime_of(&text, path.as_bytes()), normalize(&text));
     }
 }

@@ -83,22 +83,22 @@ struct PendingFolder {
 /// Walks all folders in which `globs` could match. Only the root must be readable.
 pub(super) fn walk(backend: &dyn FolderBackend, globs: &Globs, limit: usize) -> Result<WalkOutcome, FileError> {
     let root = PendingFolder { folder: String::new(), linked: false };
-    let mut walk = Walk { backend, globs, limit, seen: 0, pending: vec![root], found: WalkOutcome::default() };
+    let mut walk = Walk { backend, globs, limit, seen: 0, pending: vec![root], outcome: WalkOutcome::default() };
     while let Some(current) = walk.pending.pop() {
         match backend.list(&current.folder, globs, &mut |item| walk.visit(&current, &item)) {
-            Err(_) if !current.folder.is_empty() => walk.found.skipped.push(current.folder.clone()),
+            Err(_) if !current.folder.is_empty() => walk.outcome.skipped.push(current.folder.clone()),
             listed => listed?,
         }
-        check_limit(walk.found.files.len(), limit, "matching files")?;
+        check_limit(walk.outcome.files.len(), limit, "matching files")?;
         check_limit(walk.seen, MAX_WALKED_NAMES, "files")?;
-        walk.found.folders.push(current.folder);
+        walk.outcome.folders.push(current.folder);
     }
-    let mut found = walk.found;
-    found.files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-    found.folders.sort_unstable();
-    found.skipped.sort_unstable();
-    found.excluded.sort_unstable();
-    Ok(found)
+    let mut outcome = walk.outcome;
+    outcome.files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    outcome.folders.sort_unstable();
+    outcome.skipped.sort_unstable();
+    outcome.excluded.sort_unstable();
+    Ok(outcome)
 }
 
 fn check_limit(count: usize, limit: usize, what: &'static str) -> Result<(), FileError> {
@@ -111,14 +111,14 @@ struct Walk<'a> {
     limit: usize,
     seen: usize,
     pending: Vec<PendingFolder>,
-    found: WalkOutcome,
+    outcome: WalkOutcome,
 }
 
 impl Walk<'_> {
     /// Beyond the limits, nothing more is kept.
     fn visit(&mut self, current: &PendingFolder, item: &WalkItem<'_>) {
         self.seen += 1;
-        if self.seen > MAX_WALKED_NAMES || self.found.files.len() > self.limit {
+        if self.seen > MAX_WALKED_NAMES || self.outcome.files.len() > self.limit {
             return;
         }
         match item.kind {
@@ -136,13 +136,13 @@ impl Walk<'_> {
 
     fn skip(&mut self, path: &str) {
         if self.globs.matches_normalized(path) && self.globs.could_match_in(path) {
-            self.found.skipped.push(path.to_owned());
+            self.outcome.skipped.push(path.to_owned());
         }
     }
 
     /// Skips a name that is not UTF-8.
     fn skip_name(&mut self, path: &str, is_match: bool) {
-        self.found.not_utf8 += usize::from(is_match);
+        self.outcome.not_utf8 += usize::from(is_match);
         self.skip(path);
     }
 
@@ -150,7 +150,7 @@ impl Walk<'_> {
         if self.globs.matches_normalized(item.path) {
             let path = item.path.to_owned();
             let entry = |FileStat { size, modified, stamp, .. }| FileEntry { path, size, modified, stamp };
-            self.found.files.extend((item.stat)().filter(|stat| !stat.is_dir).map(entry));
+            self.outcome.files.extend((item.stat)().filter(|stat| !stat.is_dir).map(entry));
         } else {
             self.exclude(item.path);
         }
@@ -159,9 +159,9 @@ impl Walk<'_> {
     fn exclude(&mut self, path: &str) {
         let patterns = self.globs.matching_excludes(path);
         if !patterns.is_empty() && !self.globs.follow_links {
-            self.found.excluded.push(path.to_owned());
+            self.outcome.excluded.push(path.to_owned());
         }
-        self.found.used_excludes.extend(patterns);
+        self.outcome.used_excludes.extend(patterns);
     }
 
     fn enqueue_folder(&mut self, path: &str, linked: bool) {

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::LoadedPack;
 use super::foreign_grants::{self, ForeignGrants};
 use super::location::MANIFEST_NAMES;
-use crate::compile::{Environment, GrantUse, LoadContext, LockedGrants, Pack};
+use crate::compile::{Environment, GrantUse, LoadContext, LockedGrants, NamePrefix, Pack};
 use crate::diagnostic::{Code, FileId};
 use crate::files::{FileError, Folder, Globs};
 use crate::manifest::{Allow, Grant, Manifest, PackFormatName, PackFormats, PackRef};
@@ -16,14 +16,13 @@ use crate::pack_format::{
     ForeignAction, ForeignBody, ForeignFile, ForeignPrompt, ForeignSkill, FormatFiles, FormatMatcher, PackFolder,
     PackFormat, PackGrants, TextPiece, UniqueNames,
 };
+use crate::pack_source::{MARKETPLACE_FILE, Plugin, PluginSource, plugins};
 use crate::template::Engine;
 use crate::value_types::{FolderSpec, NamedMap};
 use crate::yaml::{Location, Spanned};
 
 /// How many files a pack may have.
 const MAX_FILES: usize = 200_000;
-/// The plugins of a marketplace, from its root.
-const MARKETPLACE: &str = ".claude-plugin/marketplace.json";
 
 /// The name of the folder below which prompts of other programs read files.
 pub const FOREIGN_WORKSPACE: &str = "workspace";
@@ -40,7 +39,7 @@ pub(super) struct ForeignPack<'a> {
     /// The prefix of its paths in messages.
     pub(super) display_path: String,
     /// The prefix of its names.
-    pub(super) prefix: String,
+    pub(super) prefix: NamePrefix,
     /// The number of the pack that imports it.
     pub(super) importer: usize,
     /// The grants of a pack from elsewhere.
@@ -49,7 +48,7 @@ pub(super) struct ForeignPack<'a> {
 
 /// The prompts and skills of a folder.
 #[derive(Default)]
-struct FoundPrompts {
+struct PromptsAndSkills {
     /// Each with the path of its file.
     prompts: Vec<(String, ForeignPrompt)>,
     skills: Vec<ForeignSkill>,
@@ -102,9 +101,9 @@ pub(super) fn load(
         return None;
     }
     let claims = FormatMatcher::new(names).ok()?;
-    let mut found = FoundPrompts::default();
+    let mut found = PromptsAndSkills::default();
     for files in claims.assign_paths(&foreign_pack.name, walk(&claims, &foreign_pack, load_context)?) {
-        let FoundPrompts { prompts, skills } = read_format(files, allowed.pack_grants, &foreign_pack, load_context);
+        let PromptsAndSkills { prompts, skills } = read_format(files, allowed.pack_grants, &foreign_pack, load_context);
         found.prompts.extend(prompts);
         found.skills.extend(skills);
     }
@@ -163,14 +162,14 @@ fn read_format(
     grants: PackGrants,
     foreign_pack: &ForeignPack<'_>,
     load_context: &mut LoadContext,
-) -> FoundPrompts {
+) -> PromptsAndSkills {
     let FormatFiles { format, is_auto, paths } = files;
     let files: Vec<_> = paths.into_iter().filter_map(|path| read_file(path, foreign_pack, load_context)).collect();
     let paths: HashMap<_, _> = files.iter().map(|file| (file.id, file.path.clone())).collect();
     let mut folder = PackFolder { name: &foreign_pack.name, files, is_auto, grants };
     let path = |prompt: &ForeignPrompt| paths.get(&prompt.at.file()).cloned().unwrap_or_default();
     let prompts = format.read(&folder, &mut load_context.report);
-    let found = FoundPrompts {
+    let found = PromptsAndSkills {
         prompts: prompts.into_iter().map(|prompt| (path(&prompt), prompt)).collect(),
         skills: format.skills(&folder),
     };
@@ -293,13 +292,16 @@ fn report_no_prompts(
 
 /// Reports the root of a marketplace, and where its plugins are. A root that is a plugin itself is none.
 fn report_marketplace(foreign_pack: &ForeignPack<'_>, load_context: &mut LoadContext) -> bool {
-    let plugins = plugins_of(foreign_pack, load_context);
-    let is_root = |source: &Option<String>| source.as_deref().is_some_and(|path| matches!(path, "." | "./" | ""));
-    if plugins.is_empty() || plugins.iter().any(|(_, source)| is_root(source)) {
+    load_context.dependencies.files.insert(foreign_pack.folder.path().join(MARKETPLACE_FILE));
+    let marketplace = load_context.read(&foreign_pack.folder, Path::new(MARKETPLACE_FILE));
+    let plugins = marketplace.map(|text| plugins(&text)).unwrap_or_default();
+    if plugins.is_empty() || plugins.iter().any(|plugin| plugin.source.is_root()) {
         return false;
     }
-    let named =
-        |(name, source): &(String, Option<String>)| format!("`{name}` ({})", source.as_deref().unwrap_or("elsewhere"));
+    let named = |Plugin { name, source }: &Plugin| match source {
+        PluginSource::Folder(path) => format!("`{name}` ({path})"),
+        PluginSource::Repository { .. } | PluginSource::Other(_) => format!("`{name}` (elsewhere)"),
+    };
     let plugins: Vec<_> = plugins.iter().map(named).collect();
     let message = format!("`{}` is a marketplace of plugins, not a folder of prompts", foreign_pack.path.value);
     load_context
@@ -309,22 +311,9 @@ fn report_marketplace(foreign_pack: &ForeignPack<'_>, load_context: &mut LoadCon
     true
 }
 
-/// The plugins of a marketplace, each with its place if it is in the same folder.
-fn plugins_of(foreign_pack: &ForeignPack<'_>, load_context: &mut LoadContext) -> Vec<(String, Option<String>)> {
-    load_context.dependencies.files.insert(foreign_pack.folder.path().join(MARKETPLACE));
-    let Ok(bytes) = load_context.read(&foreign_pack.folder, Path::new(MARKETPLACE)) else { return Vec::new() };
-    let marketplace: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-    let plugins = marketplace.get("plugins").and_then(Value::as_array).into_iter().flatten();
-    let plugin = |plugin: &Value| {
-        let source = plugin.get("source").and_then(Value::as_str);
-        Some((plugin.get("name")?.as_str()?.to_owned(), source.map(str::to_owned)))
-    };
-    plugins.filter_map(plugin).collect()
-}
-
 /// Names all prompts, in the order of their paths, and keeps what `only` names.
 fn name_and_select(
-    mut found: FoundPrompts,
+    mut found: PromptsAndSkills,
     foreign_pack: &ForeignPack<'_>,
     reference: &Spanned<PackRef>,
     load_context: &mut LoadContext,

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::parsed_file::ParsedFile;
-use super::paths::{FoundFile, file_stem};
+use super::paths::{MatchedFile, file_stem};
 use super::{EntryFile, ParsedFiles};
 use crate::compile::{Compiler, LoadContext};
 use crate::diagnostic::{Code, FileId, Span};
@@ -14,7 +14,7 @@ use crate::value_types::{TextOrFile, is_identifier};
 use crate::yaml::{Location, Spanned, from_document_with_examples, parse, parse_front_matter};
 
 /// Reads an included file, or takes it from an `earlier` load. `None` if it has no entries.
-pub(super) fn load_file(found: &FoundFile, earlier: &ParsedFiles, compiler: &mut Compiler<'_>) -> Option<EntryFile> {
+pub(super) fn load_file(found: &MatchedFile, earlier: &ParsedFiles, compiler: &mut Compiler<'_>) -> Option<EntryFile> {
     let path = &found.path.value;
     if is_readme(path) {
         return None;
@@ -39,7 +39,7 @@ pub(super) fn load_file(found: &FoundFile, earlier: &ParsedFiles, compiler: &mut
 }
 
 /// Reads the entries of a file.
-fn read_entries(found: &FoundFile, compiler: &mut Compiler<'_>) -> Option<(FileId, Option<FileStamp>, Fragment)> {
+fn read_entries(found: &MatchedFile, compiler: &mut Compiler<'_>) -> Option<(FileId, Option<FileStamp>, Fragment)> {
     let path = &found.path.value;
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     if !matches!(extension, "yaml" | "yml" | "md") {

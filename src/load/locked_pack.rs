@@ -9,8 +9,8 @@ use crate::diagnostic::{Code, Span};
 use crate::files::{FileError, Folder};
 use crate::manifest::{Allow, Grant, PackRef};
 use crate::pack_source::{
-    ArchiveSource, CacheError, GitSource, LOCK_NAME, LockedPack, PackCache, PackLock, PackSource, SourceError,
-    check_archive_folder, check_archive_url, check_folder, check_revision, check_sha256, check_url,
+    ArchiveSource, CacheError, GitSource, LOCK_NAME, LockMismatch, LockedPack, PackCache, PackLock, PackSource,
+    SourceError, check_archive_folder, check_archive_url, check_folder, check_revision, check_sha256, check_url,
 };
 use crate::yaml::{Location, Spanned};
 
@@ -201,15 +201,13 @@ impl LockedPacks<'_> {
         load_context: &mut LoadContext,
     ) -> Option<&LockedPack> {
         let lock = self.lock.get_or_init(|| read_lock(self.folder, self.display_path, load_context)).as_ref()?;
-        let (message, help) = match lock.packs.get(key) {
-            Some(locked) if locked.source == *source => return Some(locked),
-            Some(locked) => (
-                format!("{LOCK_NAME} has another source for pack `{key}`: {}", locked.source),
-                "`folio lock` replaces it",
-            ),
-            None => (format!("pack `{key}` is not in {LOCK_NAME}"), "`folio lock` adds it"),
+        let mismatch = match lock.pack_from(source, key) {
+            Ok(locked) => return Some(locked),
+            Err(mismatch) => mismatch,
         };
-        load_context.report.error(Code::NotFound, at.span(), message).help(help);
+        let is_missing = matches!(mismatch, LockMismatch::Missing { .. });
+        let help = if is_missing { "`folio lock` adds it" } else { "`folio lock` replaces it" };
+        load_context.report.error(Code::NotFound, at.span(), mismatch.to_string()).help(help);
         None
     }
 }
@@ -258,8 +256,8 @@ fn open_cached(
         }
         Err(CacheError::Missing) => (Code::NotFound, format!("pack `{key}` is not fetched"), PackState::Missing),
         Err(CacheError::Changed) => {
-            let message = format!("pack `{key}` in the cache does not match {LOCK_NAME}");
-            (Code::Unsafe, message, PackState::Changed)
+            let mismatch = LockMismatch::ChangedInCache { key: key.to_owned() };
+            (Code::Unsafe, mismatch.to_string(), PackState::Changed)
         }
     };
     load_context.report.error(code, at.span(), message).help("`folio fetch` fetches it");

@@ -21,7 +21,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::compile::{FileBuffers, LoadContext, LoadCoverage, Pack};
+use crate::compile::{FileBuffers, LoadContext, LoadCoverage, NamePrefix, Pack};
 use crate::manifest::{Fragment, Manifest};
 use crate::pack_format::{ForeignPrompt, ForeignSkill};
 use crate::template::FixedTime;
@@ -53,7 +53,7 @@ pub struct LoadedPack {
     /// The context of its entries.
     pub pack: Pack,
     /// The prefix of its names.
-    pub prefix: String,
+    pub prefix: NamePrefix,
     /// The root of its manifest.
     pub at: Location,
     /// Its manifest, apart from its entries.
@@ -74,14 +74,6 @@ impl LoadedPack {
     /// Whether it is of another program, without a manifest.
     pub fn is_foreign(&self) -> bool {
         self.entry_files.is_empty()
-    }
-
-    /// The name of one of its entries for clients.
-    pub fn qualified_name(&self, name: &str) -> String {
-        match self.prefix.as_str() {
-            "" => name.to_owned(),
-            prefix => format!("{prefix}-{name}"),
-        }
     }
 }
 
@@ -226,7 +218,7 @@ struct LoadSources<'a> {
 
 /// Loads the manifest at `place`, with the variables of `environment`. Those of commands are not set.
 pub fn load(place: &ManifestLocation, environment: &EnvSource) -> LoadedPacks {
-    load_with_commands(place, environment, &CommandOutputs::default())
+    load_again(place, environment, &CommandOutputs::default(), &ParsedFiles::default())
 }
 
 /// The same with texts in the place of files.
@@ -236,12 +228,8 @@ pub fn load_buffers(place: &ManifestLocation, environment: &EnvSource, buffers: 
     load_into(load_context, place, sources)
 }
 
-/// The same with what the commands printed. The context of the load lists those that are declared.
-pub fn load_with_commands(place: &ManifestLocation, environment: &EnvSource, commands: &CommandOutputs) -> LoadedPacks {
-    load_again(place, environment, commands, &ParsedFiles::default())
-}
-
-/// The same with included files of an `earlier` load, where they are the same.
+/// The same with what the commands printed, and with included files of an `earlier` load, where they are the same. The
+/// context of the load lists the commands that are declared.
 pub fn load_again(
     place: &ManifestLocation,
     environment: &EnvSource,

@@ -11,7 +11,7 @@ use super::foreign_pack::{self, ForeignPack};
 use super::locked_pack::{LockablePack, LockedPacks, LockedReference, OpenedPack, join_keys};
 use super::{CommandOutputs, EntryFile, EnvSource, LoadSources, LoadedPack, ManifestLocation, ParsedFiles};
 use super::{include, paths};
-use crate::compile::{Compiler, Environment, Grants, LoadContext, LockedGrants, Pack, SandboxRules};
+use crate::compile::{Compiler, Environment, Grants, LoadContext, LockedGrants, NamePrefix, Pack, SandboxRules};
 use crate::diagnostic::{Code, FileId, Span};
 use crate::files::{FileError, Folder, normalize};
 use crate::manifest::{Allow, Fragment, Manifest, PackRef, correct_entries, example_of};
@@ -30,7 +30,7 @@ struct PackRequest<'a> {
     folder: Folder,
     manifest_names: Vec<&'a str>,
     display_path: String,
-    prefix: String,
+    prefix: NamePrefix,
     grants: Grants,
     /// What its programs are held to, by grant.
     sandboxes: Vec<(String, Arc<SandboxRules>)>,
@@ -91,7 +91,7 @@ pub(super) fn load_packs(
         folder: folder.clone(),
         manifest_names: place.manifest_names(),
         display_path: place.display_prefix().to_owned(),
-        prefix: String::new(),
+        prefix: NamePrefix::default(),
         grants: Grants::All,
         sandboxes: Vec::new(),
         env: &served,
@@ -323,7 +323,7 @@ fn load_nested(
         let Some(opened) = open_nested(import, request, &importer.pack, load_context) else { continue };
         let OpenedPack { reference, path, folder, display_path, grants: locked_grants } = opened;
         let reference = &reference;
-        let prefix = join_prefixes(&request.prefix, reference.prefix.as_ref().unwrap_or(key));
+        let prefix = request.prefix.join(reference.prefix.as_ref().unwrap_or(key));
         if let Some(formats) = foreign_pack::formats_of(reference, &folder, load_context) {
             let name = foreign_pack::folder_name(&path, &folder);
             let locked = locked_grants.or_else(|| request.locked_grants.clone());
@@ -485,14 +485,5 @@ fn report_misplaced(reference: &PackRef, load_context: &mut LoadContext) {
     ];
     for (written, message) in misplaced.into_iter().filter_map(|(written, message)| Some((written?, message))) {
         load_context.report.error(Code::Conflict, written.location.span(), message);
-    }
-}
-
-/// Prefixes are joined to names, and to one another, with `-`.
-fn join_prefixes(outer: &str, inner: &str) -> String {
-    match (outer, inner) {
-        ("", inner) => inner.to_owned(),
-        (outer, "") => outer.to_owned(),
-        (outer, inner) => format!("{outer}-{inner}"),
     }
 }

@@ -14,7 +14,7 @@ use crate::yaml::Spanned;
 const MAX_GLOB_FILES: usize = 200_000;
 
 /// A file that a path or a glob matches.
-pub(super) struct FoundFile {
+pub(super) struct MatchedFile {
     /// Its path from the folder of the pack, at the place of the path or glob.
     pub(super) path: Spanned<PathBuf>,
     /// Its stamp, unless it is not saved yet.
@@ -22,15 +22,15 @@ pub(super) struct FoundFile {
 }
 
 /// The files that paths and globs match, each once.
-pub(super) fn resolve_files(paths: Option<&OneOrManyPaths>, compiler: &mut Compiler<'_>) -> Vec<FoundFile> {
-    let mut found: Vec<FoundFile> = Vec::new();
+pub(super) fn resolve_files(paths: Option<&OneOrManyPaths>, compiler: &mut Compiler<'_>) -> Vec<MatchedFile> {
+    let mut found: Vec<MatchedFile> = Vec::new();
     let mut known: HashSet<PathBuf> = HashSet::new();
     for written in paths.map(OneOrManyPaths::items).unwrap_or_default() {
         let named =
             if Globs::is_glob(written) { files_by_glob(written, compiler) } else { files_by_path(written, compiler) };
         for (path, stamp) in named {
             if known.insert(path.clone()) {
-                found.push(FoundFile { path: Spanned::new(path, written.location), stamp });
+                found.push(MatchedFile { path: Spanned::new(path, written.location), stamp });
             }
         }
     }

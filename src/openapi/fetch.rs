@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use url::{Host, Url};
+use url::Url;
 
 use super::source::{MAX_DESCRIPTION_BYTES, MAX_FILES, Source, referenced_files};
-use crate::world::{HttpRequest, World, WorldError};
+use crate::world::{HttpRequest, World, WorldError, is_loopback_host};
 
 /// Why a description could not be fetched.
 #[derive(Debug, thiserror::Error)]
@@ -96,12 +96,6 @@ fn display_url(url: &Url) -> String {
 }
 
 fn check_url(url: &Url) -> Result<(), FetchError> {
-    let local = match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    };
-    let safe = url.scheme() == "https" || url.scheme() == "http" && local;
+    let safe = url.scheme() == "https" || url.scheme() == "http" && is_loopback_host(url);
     if safe { Ok(()) } else { Err(FetchError::Insecure) }
 }

@@ -81,7 +81,7 @@ pub(super) struct ConnectionDrafts {
     variables: Map<String, Value>,
     variable_names: Names,
     connection_names: Names,
-    found: IndexMap<ConnectionKey, ConnectionDraft>,
+    drafts: IndexMap<ConnectionKey, ConnectionDraft>,
     bases: IndexMap<Option<String>, String>,
     /// The variables of each scheme, by its name.
     schemes: IndexMap<String, Vec<String>>,
@@ -112,7 +112,7 @@ impl ConnectionDrafts {
             variables: Map::new(),
             variable_names: Names::default(),
             connection_names: Names::default(),
-            found: IndexMap::new(),
+            drafts: IndexMap::new(),
             bases: IndexMap::new(),
             schemes: IndexMap::new(),
             tools: 0,
@@ -121,13 +121,13 @@ impl ConnectionDrafts {
 
     /// Whether requests to a base with these credentials have a connection already.
     pub(super) fn has(&self, base: Option<&str>, requirement: &Requirement) -> bool {
-        self.found.contains_key(&ConnectionKey::new(base, requirement))
+        self.drafts.contains_key(&ConnectionKey::new(base, requirement))
     }
 
     /// The name of the connection for requests to a base with these credentials.
     pub(super) fn name_for(&mut self, base: Option<&str>, requirement: Requirement) -> String {
         let key = ConnectionKey::new(base, &requirement);
-        if let Some(known) = self.found.get_mut(&key) {
+        if let Some(known) = self.drafts.get_mut(&key) {
             for scope in requirement.scopes {
                 if !known.requirement.scopes.contains(&scope) {
                     known.requirement.scopes.push(scope);
@@ -140,20 +140,21 @@ impl ConnectionDrafts {
         let schemes = requirement.scheme.iter().chain(&requirement.others);
         let schemes: Vec<_> = schemes.cloned().collect();
         let variables = schemes.iter().map(|scheme| self.scheme_variables(scheme)).collect();
-        self.found.insert(key, ConnectionDraft { name: name.clone(), tools: 0, base_variable, requirement, variables });
+        self.drafts
+            .insert(key, ConnectionDraft { name: name.clone(), tools: 0, base_variable, requirement, variables });
         name
     }
 
     /// Counts a tool that uses a connection: its credentials are required where all tools need them.
     pub(super) fn add_tool(&mut self, name: &str) {
         self.tools += 1;
-        self.found.values_mut().filter(|known| known.name == name).for_each(|known| known.tools += 1);
+        self.drafts.values_mut().filter(|known| known.name == name).for_each(|known| known.tools += 1);
     }
 
     /// Whether every tool needs a variable of credentials.
     fn is_required(&self, variable: &str) -> bool {
         let uses = |known: &&ConnectionDraft| known.variables.iter().flatten().any(|name| name == variable);
-        self.found.values().filter(uses).map(|known| known.tools).sum::<usize>() == self.tools
+        self.drafts.values().filter(uses).map(|known| known.tools).sum::<usize>() == self.tools
     }
 
     /// The variables, with `required` where no tool can do without.
@@ -226,7 +227,7 @@ impl ConnectionDrafts {
     fn sections(&self) -> Vec<GeneratedSection> {
         let variables = self.final_variables();
         let variables = variables.iter().map(|(name, value)| (name.as_str(), value.clone()));
-        let connections = self.found.values().map(|connection| (connection.name.as_str(), connection.value()));
+        let connections = self.drafts.values().map(|connection| (connection.name.as_str(), connection.value()));
         let section = |key, entries: Vec<(&str, Value)>| GeneratedSection {
             key,
             entries: entries

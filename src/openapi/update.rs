@@ -154,7 +154,7 @@ impl Import {
         );
         paths.extend(fragments.iter().map(String::as_str));
         let mut updater = Updater::new(self, &record);
-        for path in paths.iter().copied().filter(|path| is_own_path(path)) {
+        for path in paths.iter().copied().filter(|path| is_import_path(path)) {
             if updater.outlines.contains_key(path) {
                 continue;
             }
@@ -181,7 +181,7 @@ fn read_file(path: &str, read: &FolderReader<'_>) -> Result<Option<String>, Upda
 }
 
 /// Whether a path is one that an import writes: a record that was edited leads nowhere else.
-fn is_own_path(path: &str) -> bool {
+fn is_import_path(path: &str) -> bool {
     let fragment = path.strip_prefix("tools/").and_then(|name| name.strip_suffix(".yaml"));
     path == super::manifest::MANIFEST_PATH
         || fragment.is_some_and(|stem| {

@@ -1,6 +1,6 @@
 //! `claude-commands`: the slash commands of Claude Code.
 
-use super::command::{ActionReader, CommandMarker, WrittenCommand};
+use super::command::{ActionReader, CommandMarker, CommandText};
 use super::front_matter::{Markdown, read_markdown};
 use super::markers::{ArgumentCollector, PlaceholderMatch, continues_word, split};
 use super::naming::{argument_name, path_below};
@@ -222,20 +222,20 @@ fn all_arguments_sources() -> Vec<ValueSource> {
 }
 
 /// The command that begins at `start`: `` !`cmd` ``, or a block that is fenced by ```` ```! ````.
-fn command_at(body: &str, start: usize) -> Option<WrittenCommand<'_>> {
+fn command_at(body: &str, start: usize) -> Option<CommandText<'_>> {
     let rest = body.get(start..)?;
     if let Some(block) = rest.strip_prefix("```!") {
         let length = block.find("\n```");
         let end = length.map_or(body.len(), |length| start + 4 + length + 4);
         let text = block.get(..length.unwrap_or(block.len()))?;
-        return Some(WrittenCommand { text, start, end, has_markers_in_single_quotes: false });
+        return Some(CommandText { text, start, end, has_markers_in_single_quotes: false });
     }
     let is_apart = body.get(..start)?.chars().next_back().is_none_or(char::is_whitespace);
     let command = rest.strip_prefix("!`").filter(|_| is_apart)?;
     let length =
         command.find(['`', '\n']).filter(|length| command.get(*length..).is_some_and(|end| end.starts_with('`')))?;
     let end = start + 2 + length + 1;
-    Some(WrittenCommand { text: command.get(..length)?, start, end, has_markers_in_single_quotes: false })
+    Some(CommandText { text: command.get(..length)?, start, end, has_markers_in_single_quotes: false })
 }
 
 /// The file that `@path` at `start` names, if it may be read.

@@ -38,7 +38,7 @@ pub(super) struct CommandMarker {
 }
 
 /// A command in a text: its own text, and the whole with its marks.
-pub(super) struct WrittenCommand<'t> {
+pub(super) struct CommandText<'t> {
     pub(super) text: &'t str,
     pub(super) start: usize,
     pub(super) end: usize,
@@ -74,7 +74,7 @@ impl<'r> ActionReader<'r> {
     pub(super) fn command(
         &mut self,
         body: &str,
-        written: &WrittenCommand<'_>,
+        written: &CommandText<'_>,
         find: &mut dyn FnMut(usize) -> Option<CommandMarker>,
     ) -> PlaceholderMatch {
         if !self.admits_another() {
@@ -152,7 +152,7 @@ impl<'r> ActionReader<'r> {
     }
 
     /// Reports a command that is not run, as a value could be read as code.
-    fn warn_of_code(&mut self, written: &WrittenCommand<'_>) {
+    fn warn_of_code(&mut self, written: &CommandText<'_>) {
         let message = format!("command `{}` not run: it may read a value as code", shown_command(written.text));
         let place = self.span_of(written.start..written.end, written.text);
         self.report

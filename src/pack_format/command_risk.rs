@@ -166,7 +166,7 @@ pub(super) fn guarded_values(command: &str, markers: &[ValueMarker]) -> Option<V
 /// The values of one simple command that must not begin with `-`.
 fn check_simple_command(simple: &SimpleCommand) -> Option<Vec<WordValue>> {
     let (program, arguments) = simple.words.split_first()?;
-    if is_own_script(program) {
+    if is_local_script(program) {
         return guarded_values_of_arguments(arguments);
     }
     let written = program.literal()?;
@@ -195,7 +195,7 @@ fn check_simple_command(simple: &SimpleCommand) -> Option<Vec<WordValue>> {
 }
 
 /// Whether a program is named by a path within the workspace or the pack, and is none that has another name elsewhere.
-fn is_own_script(program: &Word) -> bool {
+fn is_local_script(program: &Word) -> bool {
     let path = program.text.as_str();
     let is_relative = path.starts_with("./") || path.starts_with("scripts/") || path.starts_with(".claude/");
     let is_in_pack = path.starts_with("${CLAUDE_") && program.prefix.is_empty() && path.contains("}/");

@@ -26,11 +26,11 @@ impl Markdown<'_> {
     pub(super) fn text(&self, key: &str) -> Option<String> {
         let text = match self.keys.get(key)? {
             Value::String(text) => text.trim().to_owned(),
-            Value::Array(items) => self.written_in_brackets(key).unwrap_or_else(|| {
+            Value::Array(items) => self.bracketed_text(key).unwrap_or_else(|| {
                 let items: Vec<String> = items.iter().map(plain_text).collect();
                 format!("[{}]", items.join(", "))
             }),
-            Value::Object(_) => self.written_in_brackets(key)?,
+            Value::Object(_) => self.bracketed_text(key)?,
             Value::Null => return None,
             other => other.to_string(),
         };
@@ -38,7 +38,7 @@ impl Markdown<'_> {
     }
 
     /// What stands in the brackets of a value, with them. Authors mean `[file]` and `{name}` as text.
-    fn written_in_brackets(&self, key: &str) -> Option<String> {
+    fn bracketed_text(&self, key: &str) -> Option<String> {
         let keys = keys_by_line(self.front_matter);
         let written = keys.get(key)?.as_str()?;
         let end = written.rfind([']', '}'])?;

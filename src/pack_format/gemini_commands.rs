@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use toml_edit::{Document, Item};
 
-use super::command::{ActionReader, CommandMarker, WrittenCommand};
+use super::command::{ActionReader, CommandMarker, CommandText};
 use super::markers::{PlaceholderMatch, brace_ends, split};
 use super::naming::path_below;
 use super::{
@@ -89,7 +89,7 @@ fn marker_at(
             let variable = ActionValue::from_argument(ARGS);
             is_marker.then_some(CommandMarker { end: at + MARKER.len(), variable, is_split_into_words: false })
         };
-        let command = WrittenCommand { text, start, end, has_markers_in_single_quotes: true };
+        let command = CommandText { text, start, end, has_markers_in_single_quotes: true };
         return Some(actions.command(body, &command, &mut find));
     }
     if let Some(end) = end.filter(|_| rest.starts_with("@{")) {

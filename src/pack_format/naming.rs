@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::compile::NamePrefix;
+
 /// The longest name of a prompt.
 const MAX_NAME_CHARS: usize = 64;
 /// The name where nothing is left of one.
@@ -19,9 +21,8 @@ pub struct UniqueNames {
 
 impl UniqueNames {
     /// No names yet, of a pack with this prefix.
-    pub fn new(prefix: &str) -> UniqueNames {
-        let taken_up = if prefix.is_empty() { 0 } else { prefix.len() + 1 };
-        let max_chars = MAX_NAME_CHARS.saturating_sub(taken_up).max(1);
+    pub fn new(prefix: &NamePrefix) -> UniqueNames {
+        let max_chars = MAX_NAME_CHARS.saturating_sub(prefix.qualify("").len()).max(1);
         UniqueNames { taken: HashSet::new(), next_numbers: HashMap::new(), max_chars }
     }
 
@@ -112,6 +113,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{UniqueNames, argument_name, path_below};
+    use crate::compile::NamePrefix;
 
     proptest! {
         /// The name is the first that nobody has, whatever was claimed before.
@@ -120,7 +122,7 @@ mod tests {
             wanted in prop::collection::vec("[ab](-[12]?[0-9])?|x{0,3}[ab]{0,2}", 0..60),
             max_chars in 1_usize..6,
         ) {
-            let mut names = UniqueNames { max_chars, ..UniqueNames::new("") };
+            let mut names = UniqueNames { max_chars, ..UniqueNames::new(&NamePrefix::default()) };
             let mut taken = HashSet::new();
             for name in wanted.iter().map(|name| if name.is_empty() { "prompt" } else { name.as_str() }) {
                 let candidate = |number: usize| {
@@ -137,7 +139,7 @@ mod tests {
 
     #[test]
     fn names_have_letters_that_names_may_have() {
-        let mut names = UniqueNames::new("");
+        let mut names = UniqueNames::new(&NamePrefix::default());
         for (wanted, name) in [
             ("git/commit", "git-commit"),
             ("a - b", "a-b"),
@@ -158,7 +160,7 @@ mod tests {
 
     #[test]
     fn names_fit_with_prefix_and_number() {
-        let mut names = UniqueNames::new("four");
+        let mut names = UniqueNames::new(&NamePrefix::default().join("four"));
         let long = "x".repeat(80);
         assert_eq!(names.claim(&long), "x".repeat(59));
         assert_eq!(names.claim(&long), format!("{}-2", "x".repeat(57)));

@@ -33,7 +33,7 @@ pub enum ArchivePackError {
     #[error("cannot download the archive: the server answered with HTTP status {0}")]
     Status(u16),
     /// It redirects to where archives do not come from.
-    #[error("cannot download the archive: it redirects to another scheme than https")]
+    #[error("cannot download the archive: it redirects to a URL that is not https")]
     Redirect,
     /// It redirects on and on.
     #[error("cannot download the archive: more than {MAX_REDIRECTS} redirects")]

@@ -51,6 +51,31 @@ pub struct TrustRecord {
     pub allow: BTreeSet<Grant>,
 }
 
+/// How a lock, or the cache, differs from the manifest in one pack.
+#[derive(Debug, thiserror::Error)]
+pub enum LockMismatch {
+    /// The lock does not have the pack.
+    #[error("pack `{key}` is not in {LOCK_NAME}")]
+    Missing {
+        /// Its key.
+        key: String,
+    },
+    /// The lock has it from elsewhere.
+    #[error("{LOCK_NAME} has another source for pack `{key}`: {locked}")]
+    OtherSource {
+        /// Its key.
+        key: String,
+        /// The source in the lock.
+        locked: PackSource,
+    },
+    /// What is in the cache has another digest.
+    #[error("pack `{key}` in the cache does not match {LOCK_NAME}")]
+    ChangedInCache {
+        /// Its key.
+        key: String,
+    },
+}
+
 impl LockedPack {
     /// What it may do as it is.
     pub fn grants(&self) -> BTreeSet<Grant> {
@@ -92,12 +117,12 @@ struct LockFilePack {
     commit: Option<Spanned<String>>,
     digest: Option<Spanned<String>>,
     files: Option<u64>,
-    granted: Option<Spanned<WrittenTrustRecord>>,
+    granted: Option<Spanned<LockFileTrustRecord>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-struct WrittenTrustRecord {
+struct LockFileTrustRecord {
     digest: Option<Spanned<String>>,
     allow: Vec<Grant>,
 }
@@ -116,6 +141,18 @@ impl PackLock {
         }
         let is_valid = report.diagnostics().len() == before;
         is_valid.then_some(lock)
+    }
+
+    /// The pack with this key from this source.
+    ///
+    /// # Errors
+    /// The lock does not have it, or has it from elsewhere.
+    pub fn pack_from(&self, source: &PackSource, key: &str) -> Result<&LockedPack, LockMismatch> {
+        match self.packs.get(key) {
+            Some(locked) if locked.source == *source => Ok(locked),
+            Some(locked) => Err(LockMismatch::OtherSource { key: key.to_owned(), locked: locked.source.clone() }),
+            None => Err(LockMismatch::Missing { key: key.to_owned() }),
+        }
     }
 
     /// The text of the file.
@@ -193,7 +230,7 @@ impl PackReader<'_> {
         source.map_err(|error| self.bad_value(url.location, error.to_string())).ok()
     }
 
-    fn granted(&mut self, written: &Spanned<WrittenTrustRecord>) -> Option<TrustRecord> {
+    fn granted(&mut self, written: &Spanned<LockFileTrustRecord>) -> Option<TrustRecord> {
         self.at = written.location;
         let digest = self.required("digest", written.digest.as_ref())?;
         Some(TrustRecord { digest: self.digest(digest)?, allow: written.allow.iter().copied().collect() })

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::files::normalize;
+
 /// The file of a marketplace.
 pub const MARKETPLACE_FILE: &str = ".claude-plugin/marketplace.json";
 
@@ -17,7 +19,7 @@ pub struct Plugin {
 /// Where a plugin is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PluginSource {
-    /// In a folder of the repository of its marketplace, as written.
+    /// In a folder of the repository of its marketplace.
     Folder(String),
     /// In another repository.
     Repository {
@@ -30,6 +32,13 @@ pub enum PluginSource {
     },
     /// Somewhere that is no repository, such as `npm`.
     Other(String),
+}
+
+impl PluginSource {
+    /// Whether the marketplace is the plugin itself.
+    pub fn is_root(&self) -> bool {
+        matches!(self, PluginSource::Folder(path) if normalize(path).is_ok_and(|path| path.as_os_str().is_empty()))
+    }
 }
 
 /// The plugins of a marketplace; those without a name or a source are left out.
@@ -45,7 +54,10 @@ pub fn plugins(text: &[u8]) -> Vec<Plugin> {
 
 fn plugin_source(source: &Value, root: &str) -> PluginSource {
     if let Some(folder) = source.as_str() {
-        return PluginSource::Folder(if root.is_empty() { folder.to_owned() } else { format!("{root}/{folder}") });
+        return PluginSource::Folder(match root.trim_end_matches('/') {
+            "" => folder.to_owned(),
+            root => format!("{root}/{}", folder.trim_start_matches("./")),
+        });
     }
     let text = |key: &str| source.get(key).and_then(Value::as_str).map(str::to_owned);
     let kind = text("source").unwrap_or_default();
@@ -102,7 +114,7 @@ mod tests {
         };
         let found: Vec<_> = plugins(text.to_string().as_bytes()).into_iter().map(|plugin| plugin.source).collect();
         let expected = [
-            PluginSource::Folder("./plugins/./a".to_owned()),
+            PluginSource::Folder("./plugins/a".to_owned()),
             url("https://github.com/o/r", Some(&sha), None),
             url("https://x/y.git", Some("v1"), None),
             url("ssh://git@x/o/r.git", None, Some("p")),

@@ -126,7 +126,7 @@ pub struct TreeLimits {
 
 #[derive(Debug)]
 struct ClaimedPath {
-    written: String,
+    path: String,
     is_file: bool,
 }
 
@@ -186,11 +186,11 @@ impl TreeLimits {
             if self.names.len() >= MAX_NAMES {
                 return Err(TreeError::TooManyNames);
             }
-            self.names.insert(folded, ClaimedPath { written: path.to_owned(), is_file });
+            self.names.insert(folded, ClaimedPath { path: path.to_owned(), is_file });
             return Ok(());
         };
-        if known.written != path {
-            let (path, other) = (path.to_owned(), known.written.clone());
+        if known.path != path {
+            let (path, other) = (path.to_owned(), known.path.clone());
             let differs_in_case = path.to_lowercase() == other.to_lowercase();
             return Err(match differs_in_case {
                 true => TreeError::CaseConflict { path, other },

@@ -39,7 +39,7 @@ pub(super) struct SecretMatcher {
     /// The three-byte prefixes of the patterns, as bits of their buckets.
     prefix_bits: Vec<u64>,
     /// Whether a pattern can be written with a byte.
-    written_with: Vec<bool>,
+    pattern_bytes: Vec<bool>,
     /// Whether a pattern contains a quote.
     has_quotes: bool,
     /// The length of the shortest pattern, in bytes.
@@ -55,7 +55,7 @@ impl SecretMatcher {
             patterns_by_first_byte: vec![Vec::new(); 256],
             candidate_bytes: (0..=255).map(escape::starts_escape).collect(),
             prefix_bits: vec![0; PREFIX_BUCKETS / 64],
-            written_with: (0..=255).map(|byte: u8| byte.is_ascii()).collect(),
+            pattern_bytes: (0..=255).map(|byte: u8| byte.is_ascii()).collect(),
             has_quotes: patterns.iter().flat_map(|pattern| &pattern.matchers).any(ByteMatcher::is_quote),
             shortest: patterns.iter().map(|pattern| pattern.matchers.len()).min().unwrap_or_default(),
             patterns: Vec::new(),
@@ -82,7 +82,7 @@ impl SecretMatcher {
         };
         for expected in &pattern.matchers {
             if let ByteMatcher::Byte(byte) = expected {
-                self.written_with.get_mut(usize::from(*byte)).into_iter().for_each(|is_it| *is_it = true);
+                self.pattern_bytes.get_mut(usize::from(*byte)).into_iter().for_each(|is_it| *is_it = true);
             }
         }
         for first in admitted(0) {
@@ -126,7 +126,7 @@ impl SecretMatcher {
     }
 
     /// The secrets of a text, also in base64, which may be nested `deep` times.
-    fn find_nested(&self, text: &[u8], least: usize, deep: usize) -> Found {
+    fn find_nested(&self, text: &[u8], least: usize, deep: usize) -> SecretRanges {
         let escapes = Escapes::new(text);
         let mut found = self.find_plain(&escapes, least);
         let Some(deep) = deep.checked_sub(1).filter(|_| !self.patterns.is_empty()) else { return found };
@@ -140,8 +140,8 @@ impl SecretMatcher {
         found.ordered()
     }
 
-    fn find_decoded(&self, bytes: &[u8], least: usize, deep: usize) -> Found {
-        let mut found = Found::default();
+    fn find_decoded(&self, bytes: &[u8], least: usize, deep: usize) -> SecretRanges {
+        let mut found = SecretRanges::default();
         let is_open = |piece: &Range<usize>| least < usize::MAX && piece.end == bytes.len();
         for piece in self.pieces(bytes).filter(|piece| piece.len() >= self.shortest || is_open(piece)) {
             let least = if is_open(&piece) { least } else { usize::MAX };
@@ -156,7 +156,7 @@ impl SecretMatcher {
     /// The longest runs of bytes with which a secret can be written.
     fn pieces(&self, bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
         let mut behind = 0;
-        let pieces = bytes.split(|byte| !self.written_with.get(usize::from(*byte)).is_some_and(|is_it| *is_it));
+        let pieces = bytes.split(|byte| !self.pattern_bytes.get(usize::from(*byte)).is_some_and(|is_it| *is_it));
         pieces.map(move |piece| {
             let start = behind;
             behind += piece.len() + 1;
@@ -164,8 +164,8 @@ impl SecretMatcher {
         })
     }
 
-    fn find_plain(&self, escapes: &Escapes<'_>, least: usize) -> Found {
-        let mut found = Found::default();
+    fn find_plain(&self, escapes: &Escapes<'_>, least: usize) -> SecretRanges {
+        let mut found = SecretRanges::default();
         self.scan(escapes, |start, reached| {
             if let Some(end) = reached.end {
                 found.add(start..end);
@@ -225,14 +225,14 @@ impl SecretMatcher {
 
 /// The secrets of a text.
 #[derive(Debug, Default)]
-struct Found {
+struct SecretRanges {
     /// Sorted and disjoint.
     ranges: Vec<Range<usize>>,
     /// The start of an incomplete secret at the end of the text.
     open: Option<usize>,
 }
 
-impl Found {
+impl SecretRanges {
     /// Adds a range that does not start before the earlier ones.
     fn add(&mut self, range: Range<usize>) {
         match self.ranges.last_mut() {
@@ -242,7 +242,7 @@ impl Found {
     }
 
     /// Adds the secrets of decoded base64.
-    fn take(&mut self, decoded: &Decoded<'_>, inside: Found) {
+    fn take(&mut self, decoded: &Decoded<'_>, inside: SecretRanges) {
         let rest = inside.open.map(|open| open..decoded.bytes.len());
         let open = rest.and_then(|rest| decoded.places(std::slice::from_ref(&rest)).pop());
         self.open = self.open.into_iter().chain(open.map(|open| open.start)).min();
@@ -252,7 +252,7 @@ impl Found {
     }
 
     /// Sorts and merges the ranges.
-    fn ordered(mut self) -> Found {
+    fn ordered(mut self) -> SecretRanges {
         if !self.ranges.is_sorted_by_key(|range| range.start) {
             self.ranges.sort_by_key(|range| range.start);
         }

@@ -20,18 +20,18 @@ pub(super) struct Explainer<'v> {
     root: &'v Value,
     value: &'v Value,
     secrets: &'v HashSet<String>,
-    found: Vec<Violation>,
+    violations: Vec<Violation>,
     omitted_count: usize,
 }
 
 impl<'v> Explainer<'v> {
     pub(super) fn new(root: &'v Value, value: &'v Value, secrets: &'v HashSet<String>) -> Explainer<'v> {
-        Explainer { root, value, secrets, found: Vec::new(), omitted_count: 0 }
+        Explainer { root, value, secrets, violations: Vec::new(), omitted_count: 0 }
     }
 
     /// Adds the violations of one error.
     pub(super) fn explain(&mut self, error: &ValidationError<'_>) {
-        if self.found.len() >= MAX_EXPLAINED_ERRORS {
+        if self.violations.len() >= MAX_EXPLAINED_ERRORS {
             self.omitted_count += 1;
             return;
         }
@@ -64,18 +64,18 @@ impl<'v> Explainer<'v> {
         let properties = self.root.get("properties").and_then(Value::as_object);
         let order: HashMap<&str, usize> =
             properties.into_iter().flat_map(Map::keys).enumerate().map(|(at, name)| (name.as_str(), at)).collect();
-        self.found.sort_by_key(|violation| {
+        self.violations.sort_by_key(|violation| {
             violation.name.as_deref().map_or(0, |name| order.get(name).copied().unwrap_or(usize::MAX))
         });
-        if self.found.len() > MAX_VIOLATIONS {
-            self.omitted_count += self.found.len() - MAX_VIOLATIONS;
-            self.found.truncate(MAX_VIOLATIONS);
+        if self.violations.len() > MAX_VIOLATIONS {
+            self.omitted_count += self.violations.len() - MAX_VIOLATIONS;
+            self.violations.truncate(MAX_VIOLATIONS);
         }
         if self.omitted_count > 0 {
             let message = format!("and {} more", self.omitted_count);
-            self.found.push(Violation { pointer: String::new(), name: None, message });
+            self.violations.push(Violation { pointer: String::new(), name: None, message });
         }
-        self.found
+        self.violations
     }
 
     /// Adds a violation at a pointer into the value.
@@ -84,8 +84,8 @@ impl<'v> Explainer<'v> {
         let name = pointer::segments(&pointer).next().filter(|_| self.value.is_object());
         let message = format!("{} {message}", self.display_pointer(&pointer));
         let violation = Violation { pointer, name, message };
-        if !self.found.contains(&violation) {
-            self.found.push(violation);
+        if !self.violations.contains(&violation) {
+            self.violations.push(violation);
         }
     }
 

@@ -35,12 +35,12 @@ pub fn lint(schema: &Value) -> Vec<Lint> {
         return Vec::new();
     }
     let draft = keyword::draft_of(schema);
-    let mut found = Vec::new();
+    let mut lints = Vec::new();
     let validators = OnceCell::new();
     for (pointer, inner) in keyword::subschemas(schema, draft) {
         if let Some(map) = inner.as_object() {
             let mut linting =
-                Linter { root: schema, draft, pointer, schema: map, validators: &validators, found: &mut found };
+                Linter { root: schema, draft, pointer, schema: map, validators: &validators, lints: &mut lints };
             linting.limits();
             linting.choices();
             linting.required();
@@ -49,7 +49,7 @@ pub fn lint(schema: &Value) -> Vec<Lint> {
             linting.format();
         }
     }
-    found
+    lints
 }
 
 struct Linter<'v, 'f> {
@@ -59,7 +59,7 @@ struct Linter<'v, 'f> {
     schema: &'v Map<String, Value>,
     /// The validators of all subschemas, compiled on first use.
     validators: &'f OnceCell<Option<ValidatorMap>>,
-    found: &'f mut Vec<Lint>,
+    lints: &'f mut Vec<Lint>,
 }
 
 /// Pairs of limits; whether both may be equal.
@@ -127,7 +127,7 @@ const TYPE_KEYWORDS: &[(&[&str], &[&str])] = &[
 impl Linter<'_, '_> {
     fn push(&mut self, kind: LintKind, pointer_suffix: &str, message: String, help: Option<String>) {
         let error = SchemaError::new(format!("{}{pointer_suffix}", self.pointer), message).optional_help(help);
-        self.found.push(Lint { kind, error });
+        self.lints.push(Lint { kind, error });
     }
 
     fn unsatisfiable(&mut self, pointer_suffix: &str, message: String) {

@@ -129,11 +129,6 @@ impl Engine {
     pub fn partial_branches(&self) -> impl Iterator<Item = (&str, &Branch)> {
         self.branches.iter().flat_map(|(name, branches)| branches.iter().map(move |branch| (name.as_str(), branch)))
     }
-
-    /// The names of all partials, with or without errors.
-    pub fn partials(&self) -> impl Iterator<Item = &str> {
-        self.partials.keys().map(String::as_str)
-    }
 }
 
 /// A registry without partials.

@@ -75,7 +75,7 @@ fn entries(loaded: &LoadedPacks, catalog: &Catalog) -> BTreeMap<EntryName, Teste
             let tools = file.entries.tools.iter().map(|(name, tool)| ("tool", name, tool.run.as_ref()));
             let prompts = file.entries.prompts.iter().map(|(name, prompt)| ("prompt", name, prompt.run.as_ref()));
             for (kind, name, run) in tools.chain(prompts) {
-                if let Some(entry) = found.get_mut(&(kind, pack.qualified_name(name))) {
+                if let Some(entry) = found.get_mut(&(kind, pack.prefix.qualify(name))) {
                     entry.calls = run.map(|run| calls(run, pack)).unwrap_or_default();
                 }
             }
@@ -87,8 +87,8 @@ fn entries(loaded: &LoadedPacks, catalog: &Catalog) -> BTreeMap<EntryName, Teste
 /// What a run calls.
 fn calls(run: &Spanned<Run>, pack: &LoadedPack) -> Vec<EntryName> {
     let call = |reference: EntryReference| match reference {
-        EntryReference::Tool(name, _) => Some(("tool", pack.qualified_name(&name))),
-        EntryReference::Prompt(name, _) => Some(("prompt", pack.qualified_name(&name))),
+        EntryReference::Tool(name, _) => Some(("tool", pack.prefix.qualify(&name))),
+        EntryReference::Prompt(name, _) => Some(("prompt", pack.prefix.qualify(&name))),
         EntryReference::Resource(_) => None,
     };
     run.references().into_iter().filter_map(call).collect()

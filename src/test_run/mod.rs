@@ -47,7 +47,7 @@ pub struct TestOutcome {
     /// How long it took.
     pub elapsed: Duration,
     /// The snapshot that was written.
-    pub written: Option<PathBuf>,
+    pub recorded_snapshot: Option<PathBuf>,
     /// What a live run tells of its mocks, where they are recorded.
     pub recording: Option<Recording>,
 }

@@ -215,12 +215,12 @@ impl TestPlanner<'_> {
     fn subject(&self, case: &TestCase) -> Option<TestTarget> {
         let arguments = self.arguments(case);
         if let Some(tool) = &self.test.tool {
-            let name = self.pack.qualified_name(tool);
+            let name = self.pack.prefix.qualify(tool);
             let params = json!({ "name": name, "arguments": arguments });
             return Some(TestTarget { method: "tools/call", params, entry: Some(name) });
         }
         if let Some(prompt) = &self.test.prompt {
-            let name = self.pack.qualified_name(prompt);
+            let name = self.pack.prefix.qualify(prompt);
             let texts: Map<String, Value> = arguments.into_iter().map(|(key, value)| (key, to_text(value))).collect();
             let params = json!({ "name": name, "arguments": texts });
             return Some(TestTarget { method: "prompts/get", params, entry: Some(name) });

@@ -74,13 +74,13 @@ struct TestLoad {
 /// How a test ended, and what was written or recorded meanwhile.
 struct TestRunOutcome {
     status: TestStatus,
-    written: Option<PathBuf>,
+    recorded_snapshot: Option<PathBuf>,
     recording: Option<Recording>,
 }
 
 impl From<TestStatus> for TestRunOutcome {
     fn from(status: TestStatus) -> TestRunOutcome {
-        TestRunOutcome { status, written: None, recording: None }
+        TestRunOutcome { status, recorded_snapshot: None, recording: None }
     }
 }
 
@@ -99,8 +99,8 @@ impl TestRunner<'_> {
     /// Runs a test to its outcome.
     pub fn run(&self, test: &PlannedTest) -> TestOutcome {
         let began = Instant::now();
-        let TestRunOutcome { status, written, recording } = self.run_to_end(test);
-        TestOutcome { status, elapsed: began.elapsed(), written, recording }
+        let TestRunOutcome { status, recorded_snapshot, recording } = self.run_to_end(test);
+        TestOutcome { status, elapsed: began.elapsed(), recorded_snapshot, recording }
     }
 
     fn run_to_end(&self, test: &PlannedTest) -> TestRunOutcome {
@@ -125,7 +125,7 @@ impl TestRunner<'_> {
         if let (Some(all), Some(coverage)) = (self.coverage, &coverage) {
             all.lock().add(coverage, &sources);
         }
-        let (failures, written) = self.check(test, &called);
+        let (failures, recorded_snapshot) = self.check(test, &called);
         let redactor = called.catalog.redactor();
         let redact = |text: &str| redactor.redact_text(text).into_owned();
         let failures: Vec<TestFailure> = failures.into_iter().map(|failure| failure.map_texts(redact)).collect();
@@ -133,7 +133,7 @@ impl TestRunner<'_> {
         let recorder = called.recorder.filter(|_| status == TestStatus::Passed);
         let server = RecordedServer { redactor, sources: &sources };
         let recording = recorder.map(|recorder| recording::record(&recorder.actions(), variables, &server));
-        TestRunOutcome { status, written, recording }
+        TestRunOutcome { status, recorded_snapshot, recording }
     }
 
     /// Why a test is not run.
@@ -187,7 +187,7 @@ impl TestRunner<'_> {
         let options = ServeOptions { watching: false, declare_all_capabilities: true };
         let result = runtime.block_on(async {
             let live = SharedServer::new(catalog.clone(), world.clone(), options);
-            in_process::ask_as(&client, &live, test.method, test.params.clone()).await
+            in_process::ask(&client, &live, test.method, test.params.clone()).await
         });
         runtime.shutdown_timeout(Duration::from_millis(200));
         let unasked_keys = answers.unused_keys().into_iter().map(str::to_owned).collect();
@@ -217,8 +217,8 @@ impl TestRunner<'_> {
         if failures.is_empty() {
             failures = self.check_unused_mocks(test, called);
         }
-        let written = self.check_snapshot(test, called, &mut failures);
-        (failures, written)
+        let recorded_snapshot = self.check_snapshot(test, called, &mut failures);
+        (failures, recorded_snapshot)
     }
 
     /// The mocks that were not used to their end.
@@ -269,13 +269,8 @@ impl TestRunner<'_> {
 }
 
 impl PlannedTest {
-    /// Whether its answer is compared with a snapshot.
-    pub(super) fn has_snapshot(&self) -> bool {
-        self.snapshot_key().is_some()
-    }
-
     /// The place of `snapshot: true`.
-    fn snapshot_key(&self) -> Option<crate::yaml::Location> {
+    pub(super) fn snapshot_key(&self) -> Option<crate::yaml::Location> {
         let flag =
             |expect: &Spanned<Expect>| expect.snapshot.as_ref().filter(|flag| flag.value).map(|flag| flag.location);
         self.expects.iter().find_map(flag).filter(|_| !self.is_imported)

@@ -97,7 +97,7 @@ pub fn remove_snapshot(path: &Path) -> Result<(), FileError> {
 /// Snapshots beside the served manifest that belong to none of its tests, sorted.
 pub fn obsolete_snapshots(loaded: &LoadedPacks, tests: &[PlannedTest]) -> Vec<PathBuf> {
     let own: HashSet<&Path> =
-        tests.iter().filter(|test| test.has_snapshot()).map(|test| test.snapshot.as_path()).collect();
+        tests.iter().filter(|test| test.snapshot_key().is_some()).map(|test| test.snapshot.as_path()).collect();
     let mut found = Vec::new();
     for folder in snapshot_folders(loaded) {
         let listed = WritableFolder::open(&folder).and_then(|folder| folder.names(FOLDER, false)).unwrap_or_default();

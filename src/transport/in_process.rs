@@ -69,6 +69,16 @@ pub struct InProcessClient<'a> {
 pub type ShowProgress<'a> = dyn Fn(&Value) + Send + Sync + 'a;
 
 impl InProcessClient<'_> {
+    /// A client of the newest version, which is asked nothing.
+    pub fn without_answers() -> InProcessClient<'static> {
+        InProcessClient {
+            version: SpecVersion::NEWEST,
+            capabilities: json!({}),
+            answer: &|_| Err(String::new()),
+            progress: None,
+        }
+    }
+
     fn receive_notification(&self, message: &Value) {
         let is_progress = message.get("method").is_some_and(|method| method == "notifications/progress");
         if let (true, Some(show), Some(params)) = (is_progress, self.progress, message.get("params")) {
@@ -77,17 +87,9 @@ impl InProcessClient<'_> {
     }
 }
 
-/// Asks one request, in the words of the newest version, and returns its result as a client would get it. `params` is an
-/// object. Dropping the future cancels the request.
-pub async fn ask(live: &SharedServer, method: &str, params: Value) -> Result<Value, InProcessError> {
-    let answer = |_: &ServerQuestion<'_>| Err(String::new());
-    let client =
-        InProcessClient { version: SpecVersion::NEWEST, capabilities: json!({}), answer: &answer, progress: None };
-    InProcessConnection::open(live).request(&client, method, params).await
-}
-
-/// The same as `client`, which answers what it is asked on the way.
-pub async fn ask_as(
+/// Asks one request as `client`, and returns its result as a client would get it. `params` is an object. Dropping the
+/// future cancels the request.
+pub async fn ask(
     client: &InProcessClient<'_>,
     live: &SharedServer,
     method: &str,

@@ -232,11 +232,11 @@ impl SendQueue {
             if piece.has_progress {
                 progress = Some(Instant::now());
             }
-            self.record_written(piece.bytes);
+            self.record_write(piece.bytes);
         }
     }
 
-    fn record_written(&self, buffer: Vec<u8>) {
+    fn record_write(&self, buffer: Vec<u8>) {
         let mut queue = self.queue();
         queue.bytes = queue.bytes.saturating_sub(buffer.len());
         self.reservation.shrink(buffer.len() as u64);

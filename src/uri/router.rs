@@ -54,11 +54,6 @@ impl<T> Router<T> {
             .filter_map(|at| self.entries.get(at))
             .find_map(|(template, entry)| Some((entry, template.matches_normalized(&uri)?)))
     }
-
-    /// The entries, in the order written.
-    pub fn entries(&self) -> impl Iterator<Item = &(UriTemplate, T)> {
-        self.entries.iter()
-    }
 }
 
 impl SuffixIndex {

@@ -162,6 +162,16 @@ fn normalized_host(url: &Url) -> Option<Host> {
     })
 }
 
+/// Whether the host of a URL is this machine: `localhost`, or an address of the loopback interface.
+pub fn is_loopback_host(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
 /// Whether `address` is public: not private, loopback, link-local, shared, reserved,
 /// multicast or for documentation, and not an IPv6 form of an IPv4 address that is.
 pub fn is_public(address: IpAddr) -> bool {

@@ -10,7 +10,7 @@ use tokio::net::unix::pipe::{Receiver, Sender, pipe};
 
 use super::LatestLine;
 use super::captured_bytes::CapturedBytes;
-use crate::budget::{Budget, BudgetExceeded, HeldMemory};
+use crate::budget::{Budget, BudgetExceeded, MemoryCharge};
 use crate::world::supervisor;
 
 /// The minimum number of bytes over the limit that are drained at full speed.
@@ -41,9 +41,9 @@ impl ParentPipes {
         let (stdin_writer, fed) = match stdin {
             Some(bytes) => {
                 let (ours, theirs) = pipe()?;
-                (StdinWriter { pipe: Some(ours), bytes, written: 0 }, Some(theirs.into_blocking_fd()?))
+                (StdinWriter { pipe: Some(ours), bytes, written_bytes: 0 }, Some(theirs.into_blocking_fd()?))
             }
-            None => (StdinWriter { pipe: None, bytes: Vec::new(), written: 0 }, None),
+            None => (StdinWriter { pipe: None, bytes: Vec::new(), written_bytes: 0 }, None),
         };
         let ((stdout, out), (stderr, err)) = (output_pipe()?, output_pipe()?);
         let ours = ParentPipes {
@@ -85,16 +85,16 @@ fn output_pipe() -> io::Result<(Receiver, OwnedFd)> {
 struct StdinWriter {
     pipe: Option<Sender>,
     bytes: Vec<u8>,
-    written: usize,
+    written_bytes: usize,
 }
 
 impl StdinWriter {
     /// A closed pipe is not an error: a program need not read stdin.
     async fn write_all(&mut self) {
         while let Some(pipe) = &mut self.pipe {
-            let left = self.bytes.get(self.written..).unwrap_or_default();
+            let left = self.bytes.get(self.written_bytes..).unwrap_or_default();
             match pipe.write(left).await {
-                Ok(count) if count > 0 => self.written += count,
+                Ok(count) if count > 0 => self.written_bytes += count,
                 _ => self.pipe = None,
             }
         }
@@ -110,7 +110,7 @@ struct OutputReader {
     /// Takes the bytes as they come.
     latest_line: Option<Arc<LatestLine>>,
     /// What is charged for the bytes.
-    memory: HeldMemory,
+    memory: MemoryCharge,
     /// How many bytes may be kept before more memory is charged.
     charged: usize,
     /// Why no more was read.
@@ -126,7 +126,7 @@ impl OutputReader {
             missing: 0,
             scratch: Vec::new(),
             latest_line: None,
-            memory: HeldMemory::new(budget),
+            memory: MemoryCharge::new(budget),
             charged: FREE_BYTES,
             budget_error: None,
         }

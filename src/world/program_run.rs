@@ -104,6 +104,17 @@ pub struct ProgramOutput {
     pub signal: Option<i32>,
 }
 
+impl ProgramOutput {
+    /// How the program with a name ended, as a sentence.
+    pub fn describe_end(&self, program: &str) -> String {
+        match (self.exit_code, self.signal) {
+            (Some(code), _) => format!("`{program}` exited with code {code}"),
+            (None, Some(signal)) => format!("`{program}` was killed by signal {signal}"),
+            (None, None) => format!("`{program}` ended with an unknown status"),
+        }
+    }
+}
+
 /// Runs `command`. All its descendants are killed when this returns or is dropped.
 pub(super) async fn run_program(real: &RealWorld, mut command: ProgramCommand) -> Result<ProgramOutput, WorldError> {
     if command.cancel.is_cancelled() {

@@ -9,7 +9,7 @@ use serde::forward_to_deserialize_any;
 
 use super::deserialize::{DeserializeError, NodeDeserializer, ParentKey};
 use super::document::{Location, MapEntry, NodeId};
-use super::foreign_key::{correct_key, remark};
+use super::key_synonyms::{correct_key, remark};
 use crate::diagnostic::{Code, nearest, quote_names};
 
 /// How many known keys the help for an unknown one lists.
@@ -99,7 +99,7 @@ impl<'a, 'r> EntryAccess<'a, 'r> {
     }
 
     /// Whether the text at a location is this key, without quotes or escapes.
-    fn is_written_as(&self, at: Location, key: &str) -> bool {
+    fn is_plain_key(&self, at: Location, key: &str) -> bool {
         self.reader.report.borrow().sources.text_of(at.span()) == key
     }
 
@@ -111,7 +111,7 @@ impl<'a, 'r> EntryAccess<'a, 'r> {
     }
 
     fn report_unknown(&self, key: &str, at: Location, known: &'static [&'static str]) {
-        let is_plain = self.is_written_as(at, key);
+        let is_plain = self.is_plain_key(at, key);
         let mut report = self.reader.report.borrow_mut();
         let diagnostic = report.error(Code::UnknownKey, at, format!("unknown key `{key}`"));
         match correct_key(key, known) {

@@ -54,6 +54,11 @@ impl Document {
         Some(Entry { key: found.key, value: found.value })
     }
 
+    /// The entry of a map with the first of these keys that it has.
+    pub fn first_entry_of(&self, node: NodeId, keys: &[&str]) -> Option<Entry> {
+        keys.iter().find_map(|key| self.entry_of(node, key))
+    }
+
     /// Whether an offset in the file is inside of a scalar.
     pub fn is_in_scalar(&self, offset: usize) -> bool {
         let is_inside = |node: &Node| (node.span.start as usize) <= offset && offset < node.span.end as usize;

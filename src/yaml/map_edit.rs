@@ -11,7 +11,7 @@ use super::pointer::segments;
 
 /// A key with its value, as it is written.
 #[derive(Debug, Clone, Copy)]
-pub struct WrittenPair<'a> {
+pub struct NewPair<'a> {
     /// The key.
     pub key: &'a str,
     /// The value.
@@ -26,7 +26,7 @@ pub struct WrittenPair<'a> {
 ///
 /// # Errors
 /// There is no place of which it is certain that nothing else changes its value.
-pub fn add_pair(text: &str, map: &str, pair: &WrittenPair<'_>) -> Result<String, InsertError> {
+pub fn add_pair(text: &str, map: &str, pair: &NewPair<'_>) -> Result<String, InsertError> {
     edit(text, map, |found| found.add(pair), |fields| drop(fields.insert(pair.key.to_owned(), pair.value.clone())))
 }
 
@@ -38,7 +38,7 @@ pub fn replace_pair(
     text: &str,
     map: &str,
     key: &str,
-    replacement: Option<&WrittenPair<'_>>,
+    replacement: Option<&NewPair<'_>>,
 ) -> Result<String, InsertError> {
     let change = |fields: &mut Map<String, Value>| {
         fields.shift_remove(key);
@@ -107,7 +107,7 @@ impl<'a> MapText<'a> {
         self.text().get(self.layout.start_of(self.node)..).is_some_and(|rest| rest.starts_with('{'))
     }
 
-    fn add(&self, pair: &WrittenPair<'_>) -> Option<TextChange> {
+    fn add(&self, pair: &NewPair<'_>) -> Option<TextChange> {
         if self.is_flow() {
             let (at, text) = match self.entries.last() {
                 Some(last) => (self.layout.end_of(last.value), format!(", {}", pair.flow)),
@@ -127,7 +127,7 @@ impl<'a> MapText<'a> {
         Some(TextChange { range: at..at, text: format!("{lead}{}{lines}{line_break}", " ".repeat(column)) })
     }
 
-    fn replace(&self, key: &str, replacement: Option<&WrittenPair<'_>>) -> Option<TextChange> {
+    fn replace(&self, key: &str, replacement: Option<&NewPair<'_>>) -> Option<TextChange> {
         let document = self.layout.document;
         let number = self.entries.iter().position(|entry| document.key_text(entry.key) == key)?;
         let entry = self.entries.get(number)?;
@@ -151,7 +151,7 @@ impl<'a> MapText<'a> {
     }
 
     /// Puts lines in the place of a pair on its own line. A comment behind it gets a line above.
-    fn replace_lines(&self, range: Range<usize>, replacement: Option<&WrittenPair<'_>>) -> Option<TextChange> {
+    fn replace_lines(&self, range: Range<usize>, replacement: Option<&NewPair<'_>>) -> Option<TextChange> {
         let line_start = self.layout.line_start(range.start);
         let indent = self.text().get(line_start..range.start)?;
         let behind = self.text().get(range.end..)?;
@@ -193,8 +193,8 @@ mod tests {
 
     use super::*;
 
-    fn pair(value: &Value) -> WrittenPair<'_> {
-        WrittenPair {
+    fn pair(value: &Value) -> NewPair<'_> {
+        NewPair {
             key: "mock",
             value,
             block: "mock:\n  exec:\n    stdout: |\n      a\n\n      b\n",

@@ -12,8 +12,8 @@ mod quantity;
 mod remove;
 mod deserialize;
 mod edit;
-mod foreign_key;
 mod insert;
+mod key_synonyms;
 mod map_edit;
 mod scalar;
 mod spanned;
@@ -27,7 +27,7 @@ pub use deserialize::{ExampleOf, from_document, from_document_with_examples, fro
 pub use document::{Document, Documents, Location, NodeId};
 pub use edit::Entry;
 pub use insert::{InsertError, Insertion, NewEntry, insert_entry};
-pub use map_edit::{WrittenPair, add_pair, json_of, replace_pair};
+pub use map_edit::{NewPair, add_pair, json_of, replace_pair};
 pub use parse::{decode, parse, parse_front_matter, parse_front_matter_at, parse_json};
 pub use quantity::{nearest_duration, parse_milliseconds};
 pub use remove::remove_entry;

@@ -19,6 +19,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::harness::{CommandOutput, TEST_TIMEOUT, TestFolder};
 use crate::pack_sources::{COMMENTED, Desk, PACK, output};
+use crate::proxy::{TUNNEL_OPEN, Tunnel};
 use crate::tls::Authority;
 
 /// The kinds of entries of tar.
@@ -606,7 +607,7 @@ fn damaged_archives_are_refused() {
     assert_refused(&[0; 1024], "no files");
     let mut two_names = zip_of(&[("aaaa.md", "x")]);
     two_names[30] = b'z';
-    assert_refused(&two_names, "has another name before its bytes");
+    assert_refused(&two_names, "has a different name in its local header");
     let zipped = zip_of(&[("a", "some text"), ("b", "x")]);
     assert_refused(&zipped[..zipped.len() - 30], "the archive is damaged");
     // Two sizes of one entry, of which another reader takes the other.
@@ -957,36 +958,13 @@ fn foreign_pack_archive_is_fetched_only_from_public_hosts() {
     assert_eq!(desk.ok(&["get", "team-in-hi"]).trim(), "Hello");
 }
 
-/// A proxy that opens a tunnel to a server, whatever it is asked for, and what it was asked for.
-fn tunnel(server: SocketAddr) -> (String, Arc<Mutex<Vec<String>>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (address, asked) = (listener.local_addr().unwrap(), Arc::<Mutex<Vec<String>>>::default());
-    let seen = asked.clone();
-    thread::spawn(move || {
-        for mut near in listener.incoming().flatten() {
-            let mut head = Vec::new();
-            while !head.ends_with(b"\r\n\r\n") {
-                let mut byte = [0];
-                near.read_exact(&mut byte).unwrap();
-                head.push(byte[0]);
-            }
-            seen.lock().push(String::from_utf8(head).unwrap());
-            near.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
-            let mut far = TcpStream::connect(server).unwrap();
-            let (mut from, mut to) = (near.try_clone().unwrap(), far.try_clone().unwrap());
-            thread::spawn(move || std::io::copy(&mut from, &mut to));
-            thread::spawn(move || std::io::copy(&mut far, &mut near));
-        }
-    });
-    (address.to_string(), asked)
-}
-
 #[test]
 fn archive_is_downloaded_through_the_proxy_of_the_environment() {
     let server = Server::start();
     server.set("/x.tgz", Answer::Redirect("/y.tgz".to_owned()));
     server.set("/y.tgz", Answer::Bytes(Tar::of(&[("folio.yaml", PACK)]).gz()));
-    let (address, asked) = tunnel(server.address);
+    let Tunnel { address, requests } = Tunnel::open(server.address, TUNNEL_OPEN);
+    let address = address.to_string();
     let with_password = format!("http://me:open-sesame@{address}");
     for (variables, is_asked) in [
         (vec![("HTTPS_PROXY", with_password.as_str())], true),
@@ -996,13 +974,13 @@ fn archive_is_downloaded_through_the_proxy_of_the_environment() {
         (vec![("HTTPS_PROXY", &with_password), ("NO_PROXY", "example.com,127.0.0.1")], false),
         (vec![("HTTPS_PROXY", &with_password), ("no_proxy", "*")], false),
     ] {
-        asked.lock().clear();
+        requests.lock().clear();
         let desk = Desk::with_manifest(COMMENTED);
         let mut command = server.command(&desk, &["add", &server.url("/x.tgz")]);
         let added = output(command.envs(variables.iter().copied()));
         assert_eq!(added.code, Some(0), "{variables:?}: {added:?}");
         assert!(!(added.out + &added.err).contains("open-sesame"));
-        let heads = asked.lock().clone();
+        let heads = requests.lock().clone();
         assert_eq!(!heads.is_empty(), is_asked, "{variables:?}: {heads:?}");
         let line = format!("CONNECT {} HTTP/1.1\r\n", server.address);
         assert!(heads.iter().all(|head| head.starts_with(&line)), "{heads:?}");

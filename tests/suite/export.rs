@@ -155,10 +155,7 @@ fn secrets_and_what_is_nobody_elses_are_left_out() {
     let said = desk.ok(&MCPB);
     assert!(said.contains("\nleft out: `link`, `certificates.pem`, `deep/drafts`, "), "{said}");
     assert!(said.contains(" more\n") && !said.contains("out/desk.mcpb`"), "{said}");
-    let mut found = names(&bundle(&desk.folder.join("out/desk.mcpb")));
-    found.retain(|name| name.starts_with("server/manifest/"));
-    let found: Vec<&str> = found.iter().map(|name| name.trim_start_matches("server/manifest/")).collect();
-    assert_eq!(found, ["folio.yaml", "notes/b.txt", "prompts/greet.md"]);
+    assert_eq!(exported_paths(&desk), ["folio.yaml", "notes/b.txt", "prompts/greet.md"]);
     // A secret of this machine that stands in a file.
     desk.folder.write("notes/b.txt", "the token is a-secret-value, is it not");
     let ran = output(desk.command(&[&MCPB[..], &["--force"]].concat()).env("API_TOKEN", "a-secret-value"));

@@ -941,6 +941,7 @@ fn reserved_names_are_free_for_arguments() {
 #[test]
 fn pack_format_errors_are_reported_at_their_place() {
     let marketplace = r#"{ "plugins": [{ "name": "pr", "source": "./plugins/pr" }, { "name": "far", "source": { "source": "github" } }] }"#;
+    let in_subfolder = r#"{ "metadata": { "pluginRoot": "./plugins" }, "plugins": [{ "name": "pr", "source": "./pr" }, { "name": "far", "source": { "source": "npm" } }] }"#;
     for (keys, files, words) in [
         (
             "format: fabrik",
@@ -963,6 +964,7 @@ fn pack_format_errors_are_reported_at_their_place() {
             vec![(".claude-plugin/marketplace.json", marketplace), ("plugins/pr/commands/a.md", "A")],
             vec!["marketplace", "`pr` (./plugins/pr)", "`far`"],
         ),
+        ("", vec![(".claude-plugin/marketplace.json", in_subfolder)], vec!["`pr` (./plugins/pr), `far` (elsewhere)"]),
         (
             "",
             vec![("docs/a.md", "A")],

@@ -2,8 +2,10 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::thread;
 
+use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::harness::*;
@@ -119,46 +121,62 @@ fn proxy_of_a_pack_has_the_right_of_any_host() {
     assert_eq!(proxy.requests().len(), 1);
 }
 
-/// A proxy that opens a tunnel to `server`, whatever it is asked for.
-fn tunnel(server: SocketAddr, response: &'static str) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    thread::spawn(move || {
-        for mut near in listener.incoming().flatten() {
-            let mut head = Vec::new();
-            while !head.ends_with(b"\r\n\r\n") {
-                let mut byte = [0];
-                near.read_exact(&mut byte).unwrap();
-                head.push(byte[0]);
-            }
-            assert!(head.starts_with(b"CONNECT api.example:443 "), "{}", String::from_utf8_lossy(&head));
-            near.write_all(response.as_bytes()).unwrap();
-            let mut far = TcpStream::connect(server).unwrap();
-            let (mut from, mut to) = (near.try_clone().unwrap(), far.try_clone().unwrap());
-            thread::spawn(move || std::io::copy(&mut from, &mut to));
-            thread::spawn(move || std::io::copy(&mut far, &mut near));
-        }
-    });
-    address
+/// A proxy that opens a tunnel to one server, whatever it is asked for.
+pub(super) struct Tunnel {
+    pub(super) address: SocketAddr,
+    /// The heads of the requests.
+    pub(super) requests: Arc<Mutex<Vec<String>>>,
 }
+
+impl Tunnel {
+    /// A tunnel to `server`, whose proxy answers `response` to each request.
+    pub(super) fn open(server: SocketAddr, response: &'static str) -> Tunnel {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let tunnel = Tunnel { address: listener.local_addr().unwrap(), requests: Arc::default() };
+        let requests = tunnel.requests.clone();
+        thread::spawn(move || {
+            for mut near in listener.incoming().flatten() {
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    let mut byte = [0];
+                    near.read_exact(&mut byte).unwrap();
+                    head.push(byte[0]);
+                }
+                requests.lock().push(String::from_utf8(head).unwrap());
+                near.write_all(response.as_bytes()).unwrap();
+                let mut far = TcpStream::connect(server).unwrap();
+                let (mut from, mut to) = (near.try_clone().unwrap(), far.try_clone().unwrap());
+                thread::spawn(move || std::io::copy(&mut from, &mut to));
+                thread::spawn(move || std::io::copy(&mut far, &mut near));
+            }
+        });
+        tunnel
+    }
+}
+
+/// The response of a proxy that opens the tunnel.
+pub(super) const TUNNEL_OPEN: &str = "HTTP/1.1 200 OK\r\n\r\n";
 
 #[test]
 fn https_goes_through_a_tunnel() {
     let authority = Authority::new();
     let server = start_server(authority.issue("api.example").server_config(None), presented());
-    let folder = |response, keys: &str| {
-        let proxy = format!("http://user:{PASSWORD}@{}", tunnel(server, response));
+    let folder = |tunnel: &Tunnel, keys: &str| {
+        let proxy = format!("http://user:{PASSWORD}@{}", tunnel.address);
         let text = manifest(&proxy, keys, "").replace("url: http://", "url: https://");
         let folder = TestFolder::with_manifest(&text);
         folder.write("ca.pem", &authority.pem);
         folder
     };
-    const OPEN: &str = "HTTP/1.1 200 OK\r\n\r\n";
-    assert_eq!(call(&folder(OPEN, "    tls: { ca: ca.pem }\n"), "x", &[]), "0");
-    let untrusted = call(&folder(OPEN, ""), "x", &[]);
+    let tunnel = Tunnel::open(server, TUNNEL_OPEN);
+    assert_eq!(call(&folder(&tunnel, "    tls: { ca: ca.pem }\n"), "x", &[]), "0");
+    let untrusted = call(&folder(&tunnel, ""), "x", &[]);
+    let requests = tunnel.requests.lock();
+    assert!(requests.iter().all(|head| head.starts_with("CONNECT api.example:443 ")), "{requests:?}");
+    assert_eq!(requests.len(), 2);
     assert!(untrusted.contains(" failed: TLS connection to `api.example` failed: its certificate"), "{untrusted}");
     for response in ["HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", "HTTP/1.1 403 Forbidden\r\n\r\n"] {
-        let refused = call(&folder(response, ""), "x", &[]);
+        let refused = call(&folder(&Tunnel::open(server, response), ""), "x", &[]);
         let expected = "proxy `127.0.0.1` refused to connect to `api.example`; check its address and credentials";
         assert!(refused.ends_with(expected), "{refused}");
     }

@@ -1,10 +1,11 @@
 //! Checks the URLs of URL-mode elicitation.
 
-use url::{Host, Url};
+use url::Url;
 
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
 use crate::template::{RenderError, Scope, Template, UrlBase, UrlSlot};
+use crate::world::is_loopback_host;
 use crate::yaml::Spanned;
 
 /// Parses the URL of a page, of the web or of this machine.
@@ -18,17 +19,8 @@ fn parse_page_url(url: &str) -> Result<Url, &'static str> {
     }
     match url.scheme() {
         "https" => Ok(url),
-        "http" if is_loopback(&url) => Ok(url),
+        "http" if is_loopback_host(&url) => Ok(url),
         _ => Err("must begin with `https://`, or with `http://` and a loopback host"),
-    }
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
     }
 }
 

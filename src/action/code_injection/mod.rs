@@ -109,8 +109,8 @@ pub(super) fn check_argv(
     let stdin_at = stdin.and_then(|stdin| value_location(stdin, has_value));
     for argv in combinations(elements, compiler) {
         let words = argv.iter().map(|item| item.word.clone()).collect();
-        for found in scan(words, stdin_at.is_some()).into_iter().filter(|found| found.holds_value) {
-            report_finding(&found, &argv, stdin_at, compiler);
+        for finding in scan(words, stdin_at.is_some()).into_iter().filter(|finding| finding.holds_value) {
+            report_finding(&finding, &argv, stdin_at, compiler);
         }
     }
 }
@@ -124,7 +124,7 @@ pub fn runs_value(words: &[String]) -> bool {
         may_start_with_dash: false,
         has_fixed_values: false,
     };
-    scan(words.iter().map(word).collect(), false).iter().any(|found| found.holds_value)
+    scan(words.iter().map(word).collect(), false).iter().any(|finding| finding.holds_value)
 }
 
 /// Stands for a value in the words that [`runs_value`] looks at.
@@ -133,14 +133,14 @@ pub const PROBE_VALUE: &str = "{{}}";
 /// The elements that are code, with or without values: shell variables in them are intended.
 pub(super) fn code_spans(elements: &[Spanned<ExecElement>], compiler: &Compiler<'_>) -> Vec<Location> {
     let argvs = combinations(elements, compiler);
-    let found = argvs.iter().flat_map(|argv| {
+    let findings = argvs.iter().flat_map(|argv| {
         let words = argv.iter().map(|item| item.word.clone()).collect();
-        scan(words, false).into_iter().filter_map(|found| match found.role {
-            ArgRole::Code(_) => argv.get(found.word).map(|item| item.at),
+        scan(words, false).into_iter().filter_map(|finding| match finding.role {
+            ArgRole::Code(_) => argv.get(finding.word).map(|item| item.at),
             _ => None,
         })
     });
-    found.collect()
+    findings.collect()
 }
 
 /// Every argv that the elements may expand to.
@@ -220,15 +220,15 @@ fn env_value(path: &[String], compiler: &Compiler<'_>) -> String {
     variable.and_then(|variable| variable.value.clone()).unwrap_or_default()
 }
 
-fn report_finding(found: &CodeFinding, argv: &[ArgvItem], stdin_at: Option<Location>, compiler: &mut Compiler<'_>) {
-    let program = argv.get(found.program).map_or("", |item| item.word.text.rsplit('/').next().unwrap_or_default());
-    let words = match found.role {
-        ArgRole::Code(_) if found.syntax.language == Language::Unknown => {
+fn report_finding(finding: &CodeFinding, argv: &[ArgvItem], stdin_at: Option<Location>, compiler: &mut Compiler<'_>) {
+    let program = argv.get(finding.program).map_or("", |item| item.word.text.rsplit('/').next().unwrap_or_default());
+    let words = match finding.role {
+        ArgRole::Code(_) if finding.syntax.language == Language::Unknown => {
             format!("`{program}` may read this element as code, and a value in it could become code itself")
         }
-        ArgRole::Setting(_) => setting_message(argv, found.word),
+        ArgRole::Setting(_) => setting_message(argv, finding.word),
         ArgRole::ProgramOption(from) => {
-            let word = if from > 0 { found.word } else { found.word.saturating_sub(1) };
+            let word = if from > 0 { finding.word } else { finding.word.saturating_sub(1) };
             let option = argv.get(word).map_or("", |item| item.source.as_str());
             let option = option.split("{{").next().unwrap_or_default().trim_end_matches('=');
             format!("a value in `{option}` could make `{program}` run code")
@@ -238,18 +238,18 @@ fn report_finding(found: &CodeFinding, argv: &[ArgvItem], stdin_at: Option<Locat
         ArgRole::Program => "an argument must not choose the program".to_owned(),
         ArgRole::Stdin => format!("a value in the stdin of `{program}` could become code"),
     };
-    let from = found.role.start();
-    let item = argv.get(found.word).filter(|_| found.role != ArgRole::Stdin);
+    let from = finding.role.start();
+    let item = argv.get(finding.word).filter(|_| finding.role != ArgRole::Stdin);
     let value = item.and_then(|item| Some((item, item.values.iter().find(|value| value.position >= from)?)));
     let (span, help) = match (value, stdin_at) {
         (Some((item, value)), _) => {
-            (compiler.span_within(item.at, value.range.clone()), suggestion::suggest(found, argv, value))
+            (compiler.span_within(item.at, value.range.clone()), suggestion::suggest(finding, argv, value))
         }
         // A value in stdin, which the program or `xargs` reads.
-        (None, Some(stdin_at)) => (stdin_at.span(), suggestion::suggest_for_stdin(found.syntax.language)),
+        (None, Some(stdin_at)) => (stdin_at.span(), suggestion::suggest_for_stdin(finding.syntax.language)),
         (None, None) => return,
     };
-    let diagnostic = match found.syntax.language {
+    let diagnostic = match finding.syntax.language {
         // Its code can only read, or it may be none.
         Language::Jq | Language::Unknown => compiler.warning(Code::Unsafe, span, words),
         _ => compiler.error(Code::Unsafe, span, words),

@@ -58,15 +58,15 @@ pub(super) struct CodeFinding {
 /// Finds what a program, and those that it starts, take for code. `fed` is whether values come through stdin.
 pub(super) fn scan(words: Vec<ArgvWord>, stdin_has_value: bool) -> Vec<CodeFinding> {
     let end = words.len();
-    let mut scan = ArgvScan { words, stdin_has_value, found: Vec::new() };
+    let mut scan = ArgvScan { words, stdin_has_value, findings: Vec::new() };
     scan.scan_program(0..end, None);
-    scan.found
+    scan.findings
 }
 
 struct ArgvScan {
     words: Vec<ArgvWord>,
     stdin_has_value: bool,
-    found: Vec<CodeFinding>,
+    findings: Vec<CodeFinding>,
 }
 
 /// What is known of a program while its words are read.
@@ -121,7 +121,7 @@ impl ArgvScan {
                 syntax,
                 holds_value: true,
             });
-            self.found.extend(chosen);
+            self.findings.extend(chosen);
             return;
         }
         let Some(syntax) = syntax_of(self.text(range.start)) else { return self.scan_unknown(range) };
@@ -152,7 +152,7 @@ impl ArgvScan {
             ArgRole::Stdin => self.stdin_has_value,
             _ => self.text(word).get(from..).is_some_and(|text| text.contains(VALUE_MARKER)),
         };
-        self.found.push(CodeFinding {
+        self.findings.push(CodeFinding {
             word,
             role,
             program: program_scan.program,
@@ -335,7 +335,7 @@ impl ArgvScan {
             if names_program(option) && text.contains(VALUE_MARKER) {
                 let role = ArgRole::ProgramOption(attached.map_or(0, |name| name.len() + 1));
                 let (program, syntax) = (range.start, UNKNOWN_PROGRAM);
-                self.found.push(CodeFinding { word: at, role, program, syntax, holds_value: true });
+                self.findings.push(CodeFinding { word: at, role, program, syntax, holds_value: true });
                 continue;
             }
             let from = match attached {
@@ -345,7 +345,7 @@ impl ArgvScan {
             };
             if text.get(from..).is_some_and(mixes_code_and_value) {
                 let (role, syntax) = (ArgRole::Code(from), UNKNOWN_PROGRAM);
-                self.found.push(CodeFinding { word: at, role, program: range.start, syntax, holds_value: true });
+                self.findings.push(CodeFinding { word: at, role, program: range.start, syntax, holds_value: true });
             }
         }
     }

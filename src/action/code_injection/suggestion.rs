@@ -38,15 +38,15 @@ impl<'a> VariableName<'a> {
 }
 
 /// What to write instead: the script itself where that is plain to see.
-pub(super) fn suggest(found: &CodeFinding, argv: &[ArgvItem], value: &TemplateValue) -> String {
-    let language = found.syntax.language;
+pub(super) fn suggest(finding: &CodeFinding, argv: &[ArgvItem], value: &TemplateValue) -> String {
+    let language = finding.syntax.language;
     let by_language = || suggest_by_language(language, VariableName::from_value(value).as_ref());
-    match found.role {
+    match finding.role {
         ArgRole::Program => "name the program".to_owned(),
         ArgRole::Option => "put `--` before it, or remove `allowDash`".to_owned(),
         ArgRole::Setting(_) | ArgRole::ProgramOption(_) => "write its value here, or take it from `env`".to_owned(),
-        ArgRole::Code(_) if language == Language::Unknown => suggest_for_unknown(found, argv),
-        ArgRole::Code(from) => suggest_script(found, argv, from).unwrap_or_else(by_language),
+        ArgRole::Code(_) if language == Language::Unknown => suggest_for_unknown(finding, argv),
+        ArgRole::Code(from) => suggest_script(finding, argv, from).unwrap_or_else(by_language),
         ArgRole::Stdin => by_language(),
     }
 }
@@ -57,10 +57,10 @@ pub(super) fn suggest_for_stdin(language: Language) -> String {
 }
 
 /// How a program that is not known would get its code.
-fn suggest_for_unknown(found: &CodeFinding, argv: &[ArgvItem]) -> String {
-    let before = argv.get(..found.word).unwrap_or_default();
-    let attached = argv.get(found.word).and_then(|item| item.source.split_once('='));
-    let attached = attached.filter(|_| found.role.start() > 0).map(|(option, _)| option).unwrap_or_default();
+fn suggest_for_unknown(finding: &CodeFinding, argv: &[ArgvItem]) -> String {
+    let before = argv.get(..finding.word).unwrap_or_default();
+    let attached = argv.get(finding.word).and_then(|item| item.source.split_once('='));
+    let attached = attached.filter(|_| finding.role.start() > 0).map(|(option, _)| option).unwrap_or_default();
     let literal = before.iter().all(|item| !item.source.contains("{{"));
     let shell = if literal { script_shell(before, attached) } else { "{ command: [PROGRAM, OPTION] }".to_owned() };
     format!(
@@ -125,10 +125,10 @@ fn variable_expression(language: Language, name: &str) -> String {
 }
 
 /// The script that does the same, where the code is the last element and its values are arguments.
-fn suggest_script(found: &CodeFinding, argv: &[ArgvItem], from: usize) -> Option<String> {
-    let (code, before) = argv.get(..=found.word)?.split_last()?;
+fn suggest_script(finding: &CodeFinding, argv: &[ArgvItem], from: usize) -> Option<String> {
+    let (code, before) = argv.get(..=finding.word)?.split_last()?;
     let takes_script = !matches!(
-        found.syntax.language,
+        finding.syntax.language,
         Language::Remote
             | Language::Awk
             | Language::Sed
@@ -138,9 +138,10 @@ fn suggest_script(found: &CodeFinding, argv: &[ArgvItem], from: usize) -> Option
             | Language::Sql
             | Language::Unknown
     );
-    let last = found.word + 1 == argv.len() && !matches!(found.syntax.operands, Operands::Joined(_) | Operands::Mixed);
+    let last =
+        finding.word + 1 == argv.len() && !matches!(finding.syntax.operands, Operands::Joined(_) | Operands::Mixed);
     let literal = before.iter().all(|item| item.values.is_empty() && !item.source.contains("{{"));
-    let handed_on = before.iter().take(found.program).all(|item| {
+    let handed_on = before.iter().take(finding.program).all(|item| {
         let base = item.source.rsplit('/').next().unwrap_or_default();
         !ENV_RESETTING_PROGRAMS.contains(&base)
             && syntax_of(base).is_none_or(|syntax| syntax.operands != Operands::Anywhere)
@@ -148,7 +149,7 @@ fn suggest_script(found: &CodeFinding, argv: &[ArgvItem], from: usize) -> Option
     if !(takes_script && last && literal && handed_on) {
         return None;
     }
-    let text = rewrite_code(found.syntax.language, &code.source, from)?;
+    let text = rewrite_code(finding.syntax.language, &code.source, from)?;
     let text: Vec<String> = text.lines().map(|line| format!("      {line}")).collect();
     let shell = script_shell(before, code.source.get(..from)?);
     let head = "a script gets values as environment variables:\n  script:\n    shell: ";

@@ -96,13 +96,14 @@ impl HttpCredentials {
             let password = credential(basic.password.as_ref(), at, "`password` in `basic`", compiler);
             return username.zip(password).map(|(username, password)| HttpCredentials::Basic(username, password));
         }
-        if let Some(own) = &auth.header {
-            own.name.iter().for_each(|name| check_header_name(name, compiler));
-            return compile_name_value(own, "header", compiler)
+        if let Some(pair) = &auth.header {
+            pair.name.iter().for_each(|name| check_header_name(name, compiler));
+            return compile_name_value(pair, "header", compiler)
                 .map(|(name, value)| HttpCredentials::Header(name, value));
         }
-        if let Some(own) = &auth.query {
-            return compile_name_value(own, "query", compiler).map(|(name, value)| HttpCredentials::Query(name, value));
+        if let Some(pair) = &auth.query {
+            return compile_name_value(pair, "query", compiler)
+                .map(|(name, value)| HttpCredentials::Query(name, value));
         }
         let oauth2 = OAuth2Credentials::compile(auth.oauth2.as_ref()?, compiler)?;
         Some(HttpCredentials::OAuth2(Box::new(oauth2)))
@@ -235,8 +236,9 @@ impl OAuth2Credentials {
 
     /// The scopes, without those that are empty; `None` if none are written.
     fn render_scopes(&self, scope: &Scope) -> Result<Option<String>, ActionError> {
-        let scopes: Vec<String> = self.scopes.iter().map(|own| own.render(scope)).collect::<Result<_, _>>()?;
-        let scopes: Vec<&str> = scopes.iter().map(|own| own.trim()).filter(|own| !own.is_empty()).collect();
+        let scopes: Vec<String> =
+            self.scopes.iter().map(|template| template.render(scope)).collect::<Result<_, _>>()?;
+        let scopes: Vec<&str> = scopes.iter().map(|text| text.trim()).filter(|text| !text.is_empty()).collect();
         Ok((!self.scopes.is_empty()).then(|| scopes.join(" ")))
     }
 
@@ -298,15 +300,15 @@ fn compile_token_url(url: &Spanned<String>, compiler: &mut Compiler<'_>) -> Opti
 }
 
 fn compile_name_value<S: Slot>(
-    own: &Spanned<NameValue>,
+    pair: &Spanned<NameValue>,
     kind: &str,
     compiler: &mut Compiler<'_>,
 ) -> Option<(String, Template<S>)> {
-    if own.name.is_none() {
-        compiler.error(Code::MissingKey, own.location, format!("missing key `name` in `{kind}`"));
+    if pair.name.is_none() {
+        compiler.error(Code::MissingKey, pair.location, format!("missing key `name` in `{kind}`"));
     }
-    let value = credential(own.value.value.as_ref(), own.location, &format!("`value` in `{kind}`"), compiler);
-    own.name.as_ref().map(|name| name.value.clone()).zip(value)
+    let value = credential(pair.value.value.as_ref(), pair.location, &format!("`value` in `{kind}`"), compiler);
+    pair.name.as_ref().map(|name| name.value.clone()).zip(value)
 }
 
 /// A template that must be there, and whose variables may be known.

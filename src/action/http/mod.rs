@@ -17,7 +17,7 @@ mod tls_and_proxy;
 
 use std::time::Instant;
 
-use crate::budget::{Budget, BudgetExceeded, HeldMemory};
+use crate::budget::{Budget, BudgetExceeded, MemoryCharge};
 use crate::compile::{Compiler, JsonTemplate};
 use crate::diagnostic::Code;
 use crate::template::{HeaderSlot, Shape, Template, TextSlot, UrlBase, UrlSlot};
@@ -110,8 +110,8 @@ fn response_limit_error(why: BudgetExceeded) -> ActionError {
 }
 
 /// Charges a response as bytes and as texts, of which the outcome is charged later.
-fn reserve_response_memory(response: &HttpResponse, budget: &Budget) -> Result<HeldMemory, ActionError> {
-    let mut memory = HeldMemory::new(budget);
+fn reserve_response_memory(response: &HttpResponse, budget: &Budget) -> Result<MemoryCharge, ActionError> {
+    let mut memory = MemoryCharge::new(budget);
     memory.grow(response.body.bytes.len().saturating_mul(3)).map_err(response_limit_error)?;
     Ok(memory)
 }

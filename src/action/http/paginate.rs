@@ -9,7 +9,7 @@ use url::Url;
 use crate::action::outcome::OutcomeBody;
 use crate::action::sibling_keys::check_exactly_one;
 use crate::action::{ActionContext, ActionError, ActionOutcome, ProgressUpdate, SelectExpression};
-use crate::budget::{HeldMemory, json_memory_size, memory_size};
+use crate::budget::{MemoryCharge, json_memory_size, memory_size};
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
 use crate::template::value_to_text;
@@ -158,7 +158,7 @@ struct PageReader<'a> {
     first: HttpRequest,
     items: Vec<Value>,
     /// What the items take, in the list and in the outcome that is made of it.
-    memory: HeldMemory,
+    memory: MemoryCharge,
     pages: u32,
     bytes: u64,
     /// Whether items of the last page were left out.
@@ -196,7 +196,7 @@ impl HttpAction {
             pagination,
             first: request.clone(),
             items: Vec::new(),
-            memory: HeldMemory::new(context.scope.budget()),
+            memory: MemoryCharge::new(context.scope.budget()),
             pages: 0,
             bytes: 0,
             is_truncated: false,
@@ -299,8 +299,8 @@ impl PageReader<'_> {
     }
 
     /// Charges a page before it is parsed: its bytes, its value, and what is selected from it.
-    fn charge_page(&self, bytes: &[u8]) -> Result<HeldMemory, ActionError> {
-        let mut memory = HeldMemory::new(self.context.scope.budget());
+    fn charge_page(&self, bytes: &[u8]) -> Result<MemoryCharge, ActionError> {
+        let mut memory = MemoryCharge::new(self.context.scope.budget());
         memory
             .grow(json_memory_size(bytes).saturating_mul(2).saturating_add(bytes.len()))
             .map_err(response_limit_error)?;
@@ -427,8 +427,9 @@ fn next_link(header: &str) -> Option<String> {
     let mut rest = header;
     while let Some(start) = rest.find('<') {
         let (target, after) = rest.get(start + 1..)?.split_once('>')?;
-        let end = end_of_parameters(after);
-        let is_next = split_unquoted(after.get(..end)?, ';').any(|parameter| {
+        // A comma ends the parameters of a link.
+        let parameters = split_unquoted(after, ',').next().unwrap_or_default();
+        let is_next = split_unquoted(parameters, ';').any(|parameter| {
             let Some((name, value)) = parameter.split_once('=') else { return false };
             let relations = value.trim().trim_matches('"');
             name.trim().eq_ignore_ascii_case("rel")
@@ -437,14 +438,9 @@ fn next_link(header: &str) -> Option<String> {
         if is_next {
             return Some(target.trim().to_owned());
         }
-        rest = after.get(end..)?;
+        rest = after.get(parameters.len()..)?;
     }
     None
-}
-
-/// Where the parameters of a link end: at a comma outside of quotes.
-fn end_of_parameters(text: &str) -> usize {
-    split_unquoted(text, ',').next().map_or(0, str::len)
 }
 
 /// The parts of a text between separators outside of quotes.

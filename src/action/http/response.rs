@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::action::outcome::{OutcomeBody, with_json};
 use crate::action::parse::{OutputFormat, ParseLimits};
 use crate::action::{ActionContext, ActionError, ActionOutcome};
-use crate::budget::HeldMemory;
+use crate::budget::MemoryCharge;
 use crate::template::value_to_text;
 use crate::world::HttpResponse;
 
@@ -49,7 +49,7 @@ impl HttpAction {
         // An error may have any form.
         let format = if is_success { self.format } else { OutputFormat::Detect };
         let limits = ParseLimits { budget: context.scope.budget(), max_output: context.run.max_output };
-        let mut memory = HeldMemory::new(limits.budget);
+        let mut memory = MemoryCharge::new(limits.budget);
         let reserved = format.reserve(&response.body.bytes, &mut memory, ALREADY_SENT_NOTE);
         let parsed = reserved.and_then(|format| format.parse(&response.body, mime_type, limits));
         let (json, body) =

@@ -32,19 +32,19 @@ pub(super) struct RetryPolicy {
 impl RetryPolicy {
     /// Compiles `retry` of a request and of its connection; the request's keys take precedence.
     pub(super) fn compile(
-        own: Option<&Spanned<Retry>>,
+        request: Option<&Spanned<Retry>>,
         connection: Option<&Spanned<Retry>>,
         method: &'static str,
         compiler: &mut Compiler<'_>,
     ) -> Option<RetryPolicy> {
-        let levels: Vec<&Spanned<Retry>> = own.into_iter().chain(connection).collect();
+        let levels: Vec<&Spanned<Retry>> = request.into_iter().chain(connection).collect();
         let is_repeatable =
             method_is_idempotent(method) || levels.iter().find_map(|retry| retry.repeat_unsafe).unwrap_or_default();
-        if let Some(own) = own.filter(|_| !is_repeatable) {
+        if let Some(retry) = request.filter(|_| !is_repeatable) {
             compiler
                 .warning(
                     Code::Conflict,
-                    own.location,
+                    retry.location,
                     format!("`retry` repeats a {method} request only if it was not sent"),
                 )
                 .help("write `unsafe: true` in `retry` if the request may be processed twice");

@@ -69,7 +69,7 @@ pub(super) fn start_entry<'a, 'c>(
     compiler: &'a mut Compiler<'c>,
     taken: &mut IndexMap<String, Location>,
 ) -> (EntryBuildContext<'a, 'c>, bool) {
-    let qualified = pack_build.pack_context.qualified_name(name);
+    let qualified = pack_build.pack_context.prefix.qualify(name);
     if let Err(rule) = check_entry_name(&qualified) {
         let diagnostic = compiler.error(Code::BadName, name.location, format!("invalid name `{qualified}`"));
         match suggest_name(name) {

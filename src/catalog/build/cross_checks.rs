@@ -62,7 +62,10 @@ impl CatalogBuilder<'_> {
             else {
                 continue;
             };
-            let name = |name: &String| pack_context.local_name(&inner.pack_context.qualified_name(name));
+            let name = |name: &String| {
+                let qualified = inner.pack_context.prefix.qualify(name);
+                pack_context.prefix.strip(&qualified).map(str::to_owned)
+            };
             reach.tools.extend(own.tools.iter().filter_map(name));
             reach.prompts.extend(own.prompts.iter().filter_map(name));
             reach.resources.extend(own.resources.iter().filter_map(name));
@@ -84,7 +87,7 @@ impl CatalogBuilder<'_> {
             self.references.iter().zip(&self.pack_nodes).enumerate()
         {
             for call in references.calls() {
-                match self.find_inputs(&call.entry_id, &pack_context.qualified_name(call.entry_id.name())) {
+                match self.find_inputs(&call.entry_id, &pack_context.prefix.qualify(call.entry_id.name())) {
                     Some(inputs) => call_check::check(call, inputs, load_context),
                     None if all_sound && number == 0 => call_check::report_not_granted(call, load_context),
                     None => {}

@@ -16,7 +16,7 @@ pub(in crate::catalog) fn find_resource<'a>(
     completion: &ResourceCompletion,
     pack_context: &PackContext,
 ) -> Option<&'a CompiledResource> {
-    let whole = pack_context.qualified_name(&completion.name);
+    let whole = pack_context.prefix.qualify(&completion.name);
     resources
         .iter()
         .find(|resource| resource.key == whole && std::ptr::eq(Arc::as_ptr(&resource.pack_context), pack_context))
@@ -169,7 +169,7 @@ fn suggest_fix(resource: &CompiledResource, owner: CompletionOwner<'_>, argument
     {
         return format!(
             "use `complete: {{ resource: {} }}`, which offers only readable files",
-            owner.pack_context.local_name(&resource.key).unwrap_or_default()
+            owner.pack_context.prefix.strip(&resource.key).unwrap_or_default()
         );
     }
     "set `base` or `stem` so that the paths fit".to_owned()

@@ -165,7 +165,10 @@ fn compile_content(
         return blob_content(blob, compiler);
     }
     if let Some(file) = &written.file {
-        return if file.contains("{{") { file_template(file, compiler) } else { file_content(file, compiler) };
+        return match file.contains("{{") {
+            true => file_template(file, compiler),
+            false => PackFile::compile(file, compiler).map(ResourceContent::File),
+        };
     }
     if let Some(root) = &written.root {
         return ResourceRoot::build(written, root, template, compiler).map(ResourceContent::Root);
@@ -245,10 +248,6 @@ fn blob_content(blob: &Spanned<Blob>, compiler: &mut Compiler<'_>) -> Option<Res
             None
         }
     }
-}
-
-fn file_content(file: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<ResourceContent> {
-    PackFile::compile(file, compiler).map(ResourceContent::File)
 }
 
 /// A path that depends on the URI: the literal part before its first `{{` is the folder that it never leaves.

@@ -107,7 +107,7 @@ impl CompiledResource {
     }
 
     /// Its URI and its name, as written in the manifest.
-    pub(super) fn written_names(&self) -> [String; 2] {
+    pub(super) fn declared_names(&self) -> [String; 2] {
         [self.template.as_str().to_owned(), self.info.name.clone()]
     }
 

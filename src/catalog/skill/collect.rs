@@ -65,7 +65,7 @@ struct SkillsDir<'a> {
     path: PathBuf,
     /// The location of its name.
     at: Location,
-    found: WalkOutcome,
+    walked: WalkOutcome,
     pack_context: &'a Arc<PackContext>,
     /// Whether it is a pack of another program, whose invalid skills are served but not listed.
     is_foreign: bool,
@@ -165,7 +165,7 @@ impl SkillCollector {
 
     fn list(&mut self, dir: &SkillsDir<'_>, front_matters: FrontMatters, contents: &FileDigests) {
         let in_a_skill = |path: &str| is_below_any(path, |folder| front_matters.contains_key(folder));
-        for entry in dir.found.files.iter().filter(|entry| in_a_skill(&entry.path)) {
+        for entry in dir.walked.files.iter().filter(|entry| in_a_skill(&entry.path)) {
             let Some(content) = contents.get(&entry.path) else { continue };
             let (folder, name) = entry.path.rsplit_once('/').unwrap_or(("", &entry.path));
             let front_matter = front_matters.get(folder).filter(|_| name == "SKILL.md").and_then(Option::as_ref);
@@ -174,7 +174,7 @@ impl SkillCollector {
             let file = PackFile { folder: dir.folder.clone(), path: PathBuf::from(&entry.path) };
             self.files.push(SkillResource { listing, pack_context: dir.pack_context.clone(), file });
         }
-        for folder in dir.found.folders.iter().filter(|folder| in_a_skill(&format!("{folder}/"))) {
+        for folder in dir.walked.folders.iter().filter(|folder| in_a_skill(&format!("{folder}/"))) {
             self.children.entry(dir.uri_path(folder)).or_default();
         }
         for (folder, front_matter) in front_matters {
@@ -218,22 +218,22 @@ impl SkillCollector {
 impl SkillsDir<'_> {
     /// The folders in it that have a SKILL.md.
     fn skill_folders(&self, compiler: &mut Compiler<'_>) -> Vec<String> {
-        if self.found.files.iter().any(|entry| entry.path == "SKILL.md") {
+        if self.walked.files.iter().any(|entry| entry.path == "SKILL.md") {
             compiler
                 .warning(Code::Skill, self.at, "unexpected SKILL.md in the skills folder: skill skipped")
                 .help("use the parent folder as `dir`");
         }
-        self.found.files.iter().filter_map(|entry| entry.path.strip_suffix("/SKILL.md").map(str::to_owned)).collect()
+        self.walked.files.iter().filter_map(|entry| entry.path.strip_suffix("/SKILL.md").map(str::to_owned)).collect()
     }
 
     /// The files below a folder.
     fn files_of(&self, folder: &str) -> &[FileEntry] {
         if folder.is_empty() {
-            return &self.found.files;
+            return &self.walked.files;
         }
         let below = format!("{folder}/");
-        let start = self.found.files.partition_point(|entry| entry.path < below);
-        let rest = self.found.files.get(start..).unwrap_or_default();
+        let start = self.walked.files.partition_point(|entry| entry.path < below);
+        let rest = self.walked.files.get(start..).unwrap_or_default();
         rest.get(..rest.partition_point(|entry| entry.path.starts_with(&below))).unwrap_or_default()
     }
 
@@ -258,17 +258,17 @@ impl SkillsDir<'_> {
     /// Leaves out files whose paths hold a secret, and has the others watched.
     fn watch(&mut self, compiler: &mut Compiler<'_>) {
         let secrets = &self.pack_context.secrets;
-        exclude_secret_paths(&mut self.found.files, secrets, self.at, compiler);
-        self.found.folders.retain(|folder| !secrets.finds_secret(folder));
+        exclude_secret_paths(&mut self.walked.files, secrets, self.at, compiler);
+        self.walked.folders.retain(|folder| !secrets.finds_secret(folder));
         let dependencies = &mut compiler.load_context.dependencies;
-        let below = self.found.folders.iter().filter(|below| !below.is_empty());
+        let below = self.walked.folders.iter().filter(|below| !below.is_empty());
         dependencies.folders.extend(below.map(|below| self.folder.path().join(below)));
-        dependencies.files.extend(self.found.files.iter().map(|entry| self.folder.path().join(&entry.path)));
+        dependencies.files.extend(self.walked.files.iter().map(|entry| self.folder.path().join(&entry.path)));
     }
 
     /// Says what the author may miss: a skill is made of the files that are really there.
     fn warn_of_links(&self, compiler: &mut Compiler<'_>) {
-        for path in &self.found.skipped {
+        for path in &self.walked.skipped {
             compiler
                 .warning(Code::Skill, self.at, format!("file `{path}` skipped: symbolic link or unreadable"))
                 .help("use regular files");
@@ -350,9 +350,16 @@ fn open_skills_dir<'a>(
         compiler.error(Code::NotFound, dir.location, format!("no such folder: `{}`", dir.value));
         return None;
     };
-    let found = walk_skills(&folder, &[], dir.location, compiler)?;
-    let mut opened =
-        SkillsDir { folder, path, at: dir.location, found, pack_context, is_foreign: false, uri_prefix: String::new() };
+    let walked = walk_skills(&folder, &[], dir.location, compiler)?;
+    let mut opened = SkillsDir {
+        folder,
+        path,
+        at: dir.location,
+        walked,
+        pack_context,
+        is_foreign: false,
+        uri_prefix: String::new(),
+    };
     opened.watch(compiler);
     Some(opened)
 }
@@ -364,17 +371,17 @@ fn open_foreign_pack<'a>(
     compiler: &mut Compiler<'_>,
 ) -> Option<SkillsDir<'a>> {
     let folder = pack.pack.folder.clone();
-    let mut found = walk_skills(&folder, &[README_GLOB], pack.at, compiler)?;
+    let mut walked = walk_skills(&folder, &[README_GLOB], pack.at, compiler)?;
     let skills: HashSet<&str> = pack.foreign_skills.iter().map(|skill| skill.folder.as_str()).collect();
-    found.files.retain(|entry| is_below_any(&entry.path, |folder| skills.contains(folder)));
-    found.folders.retain(|folder| is_below_any(&format!("{folder}/"), |folder| skills.contains(folder)));
+    walked.files.retain(|entry| is_below_any(&entry.path, |folder| skills.contains(folder)));
+    walked.folders.retain(|folder| is_below_any(&format!("{folder}/"), |folder| skills.contains(folder)));
     // A skill that is the whole pack needs a folder too.
     let whole = pack.foreign_skills.iter().find(|skill| skill.folder.is_empty());
     let names = [Some(pack.prefix.as_str()), whole.map(|skill| skill.name.as_str())];
     let uri_prefix =
         names.into_iter().flatten().filter(|name| !name.is_empty()).map(|name| format!("{name}/")).collect();
     let path = PathBuf::new();
-    let mut opened = SkillsDir { folder, path, at: pack.at, found, pack_context, is_foreign: true, uri_prefix };
+    let mut opened = SkillsDir { folder, path, at: pack.at, walked, pack_context, is_foreign: true, uri_prefix };
     opened.watch(compiler);
     Some(opened)
 }
@@ -382,7 +389,7 @@ fn open_foreign_pack<'a>(
 fn walk_skills(folder: &Folder, excluded: &[&str], at: Location, compiler: &mut Compiler<'_>) -> Option<WalkOutcome> {
     let globs = Globs::new(&["**/*"], &[EXCLUDED_GLOBS, excluded].concat()).ok()?.with_hidden_without_links();
     match folder.walk_outcome(&globs, MAX_FILES_PER_DIR) {
-        Ok(found) => Some(found),
+        Ok(walked) => Some(walked),
         Err(error) => {
             compiler.error(Code::Unreadable, at, error.to_string());
             None

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueHint};
 pub(super) const EXPORT_HELP: &str = "\
 Examples:
   folio export mcpb -o desk.mcpb                                a bundle that Claude Desktop installs by a click
-  folio export server.json                                      what registries of MCP servers know of it
+  folio export server.json                                      the metadata for MCP registries
   folio export docker -o image                                  a Dockerfile and its context
 
 Secrets, `.env` files, private keys, what belongs to Git and hidden files that the server does not read are never exported. \
@@ -17,7 +17,7 @@ names more, one pattern on a line.";
 const MCPB_HELP: &str = "\
 Examples:
   folio export mcpb -o desk.mcpb                                for this system
-  folio export mcpb -o desk-mac.mcpb --program ~/folio-darwin   for another one, by its folio
+  folio export mcpb -o desk-mac.mcpb --program ~/folio-darwin   for another system, with a folio built for it
   folio export mcpb -o desk.mcpb --author 'Ada' -f ~/desk
 
 The bundle has folio, the folder of the manifest and its packs. The variables in `env` are asked for when it is installed. The \

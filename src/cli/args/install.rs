@@ -20,7 +20,7 @@ Examples:
 Without --user and --project the file is that of the user; librechat has one in the current folder alone. \
 Everything else in it stays as it is, and a backup is put beside it. A file is made if there is none.
 
-With --project, the entry of a manifest in the current folder has no path of this machine: a team can share the file. \
+With --project, the entry contains no absolute paths if the manifest is in the current folder, so a team can share the file. \
 Others need folio on their PATH.
 
 Required variables of the manifest are written as references where the client expands them; values only by --env.";
@@ -32,7 +32,7 @@ Examples:
   folio uninstall vscode --project --name desk
   folio uninstall cursor --print          write nothing, and print what would be taken out
 
-A file that nobody has changed since is then what it was before, byte for byte. Where the manifest is gone, \
+If the file has not been changed since, it is restored byte for byte. Where the manifest is gone, \
 `--name` names the server, and `-f` the folder where it was, if it is to be that one alone.";
 
 /// `folio install`.

@@ -15,7 +15,7 @@ Examples:
   folio add https://example.com/docs-1.2.0.tar.gz --as docs    an archive: .tar.gz, .tgz, .tar or .zip
 
 SOURCE is OWNER/REPO, a URL (https, ssh or file), an archive or a folder. The pack is written to folio.yaml, and its commit \
-and the digest of its files to folio.lock; an archive is written with its SHA-256. Its texts are served at once; what `--allow` allows counts after `folio trust`.
+and the digest of its files to folio.lock; an archive is written with its SHA-256. Its texts are served immediately; the grants in `--allow` take effect after `folio trust`.
 
 Everything else in the file stays as it is. Nothing is written if the manifest would have errors.";
 
@@ -44,8 +44,8 @@ A pack by `path` is your own.";
 pub(super) const LOCK_HELP: &str = "\
 Examples:
   folio lock                              add new packs to folio.lock, and fetch what is not in the cache
-  folio lock --check                      offline, as in CI: is folio.lock what the manifest says?
-  folio lock --remote                     have branches and tags moved since, and archives changed?
+  folio lock --check                      offline, for CI: check that folio.lock matches the manifest
+  folio lock --remote                     check whether branches, tags or archives have changed
 
 A pack that is locked stays as it is; `folio update` moves it.
 
@@ -54,7 +54,7 @@ cannot be read.";
 
 pub(super) const FETCH_HELP: &str = "\
 Examples:
-  folio fetch                             fetch what folio.lock has and the cache has not, as after a checkout
+  folio fetch                             fetch the packs in folio.lock that are missing from the cache, for example after a checkout
   FOLIO_CACHE=/srv/packs folio fetch      to another cache
 
 Every file is checked against the digest in folio.lock.";

@@ -7,7 +7,7 @@ use anyhow::{Context, anyhow, bail};
 use serde_json::Value;
 
 use super::config_file::{Backup, ConfigFile, shown};
-use crate::cli::own_path::{is_same_file, own_path};
+use crate::cli::folio_path::{folio_path, is_same_file};
 use crate::client_config::{
     ConfigError, ConfigScope, ConfigSection, Host, HostLayout, Launch, NamedEntry, Platform, ProjectPaths, ServerEntry,
 };
@@ -33,7 +33,7 @@ pub(super) struct PlannedInstall {
     pub(super) value: Value,
     /// The text then; `None` if the file has the entry already.
     pub(super) after: Option<String>,
-    /// What the file was, without what folio wrote; `None` if it has no past.
+    /// The text before folio wrote to it; `None` if folio created the file.
     pub(super) backup: Option<BackupContent>,
     pub(super) is_update: bool,
 }
@@ -113,7 +113,7 @@ impl HostFile {
         let (host, section) = (self.host, self.section());
         let new = server.render(host, self.layout).ok_or_else(|| unsupported_url_error(host))?;
         let fail = |error: ConfigError| config_error_at(&error, &self.file, "cannot edit it");
-        let own = self.own_entries(None);
+        let own = self.folio_entries(None);
         let Some(old) = self.entry(&server.name) else {
             let after = section.insert(self.file.text(), &server.name, &new).map_err(fail)?;
             return Ok(PlannedInstall {
@@ -163,7 +163,7 @@ impl HostFile {
     /// The entry is that of another server, or it cannot be told from what is around it.
     pub(super) fn uninstall(&self, name: &str, launch: Option<&Launch>) -> anyhow::Result<Undo> {
         let Some(entry) = self.entry(name) else { return Ok(Undo::NotInstalled) };
-        let own = self.own_entries(Some(name));
+        let own = self.folio_entries(Some(name));
         let text_before_install = self.text_before_install(&own);
         let found = self.layout.launch_of(&entry.value);
         let is_ours = match (&found, launch) {
@@ -171,7 +171,7 @@ impl HostFile {
             (Some(Launch::Url(_)), None | Some(Launch::Program { .. })) => {
                 !matches!(text_before_install, TextBeforeInstall::Unknown)
             }
-            (Some(Launch::Program { program, .. }), None) => is_program(program, &own_path()),
+            (Some(Launch::Program { program, .. }), None) => is_program(program, &folio_path()),
             (Some(found), Some(launch)) => self.is_same_launch(found, launch),
             (None, _) => false,
         };
@@ -206,8 +206,8 @@ impl HostFile {
     }
 
     /// The entries that start this program, and the one with a name.
-    fn own_entries(&self, name: Option<&str>) -> Vec<NamedEntry> {
-        let own = own_path();
+    fn folio_entries(&self, name: Option<&str>) -> Vec<NamedEntry> {
+        let own = folio_path();
         let is_own = |entry: &&NamedEntry| match self.layout.launch_of(&entry.value) {
             Some(Launch::Program { program, .. }) => is_program(&program, &own),
             _ => false,
@@ -306,7 +306,7 @@ impl HostFile {
             (Launch::Url(one), Launch::Url(other)) => one == other,
             (Launch::Program { program, manifest }, Launch::Program { manifest: served, .. }) => {
                 let [one, other] = [manifest, served].map(|written| paths.resolve(written, project));
-                is_program(program, &own_path()) && is_same_file(&one, &other)
+                is_program(program, &folio_path()) && is_same_file(&one, &other)
             }
             _ => false,
         }

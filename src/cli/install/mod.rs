@@ -16,7 +16,7 @@ use crate::client_config::{ConfigScope, Host, Launch, ServerEntry, VariableSynta
 use crate::diagnostic::{nearest, sanitize};
 use crate::load::ManifestLocation;
 use host_file::{HostFile, name_for};
-use notes::{backup_note, value_notes, written_text};
+use notes::{backup_note, change_line, value_notes};
 use server_facts::{DEFAULT_PATH, ServerSummary, launch};
 pub(super) use uninstall::run as run_uninstall;
 
@@ -136,7 +136,7 @@ impl Installation<'_> {
         let Some(locked) = file.file.lock().with_context(cannot)? else { return Ok(None) };
         let backup_content = change.backup.as_ref().map(|backup_content| backup_content.text.as_str());
         let backup = locked.write(after, backup_content, !server.values.is_empty()).with_context(cannot)?;
-        let mut report = vec![written_text(file, &server, &change)];
+        let mut report = vec![change_line(file, &server, &change)];
         report.extend(backup.map(|backup| backup_note(&backup, file, &change)));
         if !had_folder && file.file.text.is_none() && !file.is_of_project() {
             report.push(format!("its folder is new: is {} installed?", file.host.title));

@@ -11,7 +11,7 @@ use crate::diagnostic::one_line;
 use crate::world::find_program;
 
 /// What is written.
-pub(super) fn written_text(file: &HostFile, server: &ServerEntry, change: &PlannedInstall) -> String {
+pub(super) fn change_line(file: &HostFile, server: &ServerEntry, change: &PlannedInstall) -> String {
     let verb = if change.is_update { "updated" } else { "added" };
     format!("{}: {verb} `{}` in {}", file.host.title, server.name, file.file.display_path())
 }
@@ -60,7 +60,7 @@ impl Installation<'_> {
         let title = file.host.title;
         let required = match file.host.variables {
             VariableSyntax::None => {
-                format!("not set, and {title} takes none from its environment: give its value with")
+                format!("not set, and {title} does not pass its environment on: set the value with")
             }
             // A value is nothing for a file that others get.
             _ if file.is_of_project() => format!("taken from the environment of {title}"),
@@ -106,7 +106,7 @@ fn other_not_shown(host: &Host, has: BridgedLists, bridged: BridgedLists) -> Opt
                 false => String::new(),
             };
             let text =
-                || format!("its documentation names tools alone: {} may not be shown{help}", names.join(" and "));
+                || format!("its documentation mentions only tools: {} may not be shown{help}", names.join(" and "));
             (!names.is_empty()).then(text)
         }
     }

@@ -9,7 +9,7 @@ use serde_json::Map;
 use crate::catalog::listing::Lists;
 use crate::catalog::{BridgedLists, UnacceptedCatalog, build};
 use crate::cli::env_pair::environment;
-use crate::cli::own_path::own_path;
+use crate::cli::folio_path::folio_path;
 use crate::cli::{EnvPair, Exit, Output};
 use crate::client_config::Launch;
 use crate::load::{LoadedPacks, MANIFEST_NAMES, ManifestLocation, load};
@@ -110,7 +110,7 @@ pub(super) fn launch(path: &Path) -> anyhow::Result<Launch> {
     });
     let text =
         |path: &Path| path.to_str().map(str::to_owned).with_context(|| format!("`{}` is not UTF-8", path.display()));
-    let (program, manifest) = (text(&own_path())?, text(folder.unwrap_or(&absolute))?);
+    let (program, manifest) = (text(&folio_path())?, text(folder.unwrap_or(&absolute))?);
     ensure!(program.starts_with('/'), "cannot tell the path of this program");
     Ok(Launch::Program { program, manifest })
 }

@@ -168,7 +168,7 @@ impl Corrector<'_> {
     /// `command: ls` with `args: [-l]`, as the configuration of clients has it: in a step, or in the place of the list
     /// of `exec`.
     fn program_with_arguments(&mut self, map: NodeId, exec: Option<NodeId>) {
-        let find = |keys: &[&str]| keys.iter().find_map(|key| self.document.entry_of(map, key));
+        let find = |keys: &[&str]| self.document.first_entry_of(map, keys);
         let Some(program) = find(PROGRAM_KEYS) else { return };
         let arguments = find(ARGUMENT_KEYS);
         let is_text = self.document.key_text(program.key) != "exec" && self.document.string_of(program.value).is_some();

@@ -154,7 +154,7 @@ impl Corrector<'_> {
 
     /// `type: select` with `options`, as forms have it.
     fn select_type(&mut self, argument: NodeId) {
-        let find = |keys: &[&str]| keys.iter().find_map(|key| self.document.entry_of(argument, key));
+        let find = |keys: &[&str]| self.document.first_entry_of(argument, keys);
         let (Some(kind), Some(choices)) = (find(&["type"]), find(&["enum", "options", "choices", "values"])) else {
             return;
         };

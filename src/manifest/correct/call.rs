@@ -14,7 +14,7 @@ const INPUT_KEYS: &[&str] = &["with", "input", "inputs", "vars"];
 impl Corrector<'_> {
     /// `tool: NAME` with `arguments` beside it, and `call: NAME`.
     pub(super) fn call(&mut self, step: NodeId) {
-        let find = |keys: &[&str]| keys.iter().find_map(|key| self.document.entry_of(step, key));
+        let find = |keys: &[&str]| self.document.first_entry_of(step, keys);
         let Some(call) = find(&["tool", "prompt"]).or_else(|| find(CALL_KEYS)) else { return };
         let arguments = find(ARGUMENT_KEYS).or_else(|| find(INPUT_KEYS));
         let key = self.document.key_text(call.key).to_owned();
@@ -31,7 +31,7 @@ impl Corrector<'_> {
     /// `{ tool: search }` in the place of `{ name: search }`.
     fn reference_keys(&mut self, reference: NodeId) {
         let has_name = self.document.entry_of(reference, "name").is_some();
-        let find = |keys: &[&str]| keys.iter().find_map(|key| self.document.entry_of(reference, key));
+        let find = |keys: &[&str]| self.document.first_entry_of(reference, keys);
         let Some(name) = find(&["tool", "prompt"]).or_else(|| find(CALL_KEYS)).filter(|_| !has_name) else { return };
         self.rename_key(reference, name, "name");
     }

@@ -247,7 +247,7 @@ impl Corrector<'_> {
         if kind.content_keys().iter().any(|key| self.document.entry_of(entry, key).is_some()) {
             return;
         }
-        let find = |keys: &[&str]| keys.iter().find_map(|key| self.document.entry_of(entry, key));
+        let find = |keys: &[&str]| self.document.first_entry_of(entry, keys);
         let is_text = |found: &Entry| self.document.scalar_of(found.value).is_some();
         match kind {
             MapKind::Prompt => {

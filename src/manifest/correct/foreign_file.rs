@@ -6,9 +6,9 @@ use crate::yaml::{Entry, NodeId};
 
 /// A file, and how it is known.
 struct ForeignFormat {
-    /// A key that it has.
-    key: &'static str,
-    /// Another key that it has too; empty where the first is enough.
+    /// Keys, of which it has one.
+    keys: &'static [&'static str],
+    /// Another key that it has too; empty where one of the first is enough.
     beside: &'static str,
     what: &'static str,
     help: &'static str,
@@ -21,19 +21,28 @@ const INIT_HELP: &str = "a manifest is a file of its own: `folio init DIR` write
 const OPENAPI_HELP: &str = "`folio init DIR --openapi FILE` writes tools from it";
 
 const FILES: &[ForeignFormat] = &[
-    ForeignFormat { key: "mcpServers", beside: "", what: "configures a client", help: CLIENT_HELP },
-    ForeignFormat { key: "context_servers", beside: "", what: "configures a client", help: CLIENT_HELP },
-    ForeignFormat { key: "servers", beside: "", what: "configures a client", help: CLIENT_HELP },
-    ForeignFormat { key: "openapi", beside: "paths", what: "describes an API", help: OPENAPI_HELP },
-    ForeignFormat { key: "swagger", beside: "paths", what: "describes an API", help: OPENAPI_HELP },
-    ForeignFormat { key: "jobs", beside: "", what: "belongs to a workflow", help: INIT_HELP },
-    ForeignFormat { key: "services", beside: "", what: "belongs to a Compose file", help: INIT_HELP },
-    ForeignFormat { key: "dependencies", beside: "name", what: "belongs to a package", help: INIT_HELP },
-    ForeignFormat { key: "devDependencies", beside: "name", what: "belongs to a package", help: INIT_HELP },
-    ForeignFormat { key: "scripts", beside: "name", what: "belongs to a package", help: INIT_HELP },
-    ForeignFormat { key: "packages", beside: "$schema", what: "belongs to an entry of a registry", help: INIT_HELP },
-    ForeignFormat { key: "remotes", beside: "$schema", what: "belongs to an entry of a registry", help: INIT_HELP },
-    ForeignFormat { key: "input_variables", beside: "template", what: "belongs to a prompt", help: PROMPT_HELP },
+    ForeignFormat {
+        keys: &["mcpServers", "context_servers", "servers"],
+        beside: "",
+        what: "configures a client",
+        help: CLIENT_HELP,
+    },
+    ForeignFormat { keys: &["openapi", "swagger"], beside: "paths", what: "describes an API", help: OPENAPI_HELP },
+    ForeignFormat { keys: &["jobs"], beside: "", what: "belongs to a workflow", help: INIT_HELP },
+    ForeignFormat { keys: &["services"], beside: "", what: "belongs to a Compose file", help: INIT_HELP },
+    ForeignFormat {
+        keys: &["dependencies", "devDependencies", "scripts"],
+        beside: "name",
+        what: "belongs to a package",
+        help: INIT_HELP,
+    },
+    ForeignFormat {
+        keys: &["packages", "remotes"],
+        beside: "$schema",
+        what: "belongs to an entry of a registry",
+        help: INIT_HELP,
+    },
+    ForeignFormat { keys: &["input_variables"], beside: "template", what: "belongs to a prompt", help: PROMPT_HELP },
 ];
 
 impl Corrector<'_> {
@@ -44,17 +53,18 @@ impl Corrector<'_> {
         }
         let find = |key: &str| self.document.entry_of(root, key);
         let is_manifest = find("folio").is_some();
-        let known = FILES.iter().find_map(|file| {
-            let found = find(file.key)?;
-            let is_certain = !is_manifest || file.key == "mcpServers";
+        let mut keys = FILES.iter().flat_map(|file| file.keys.iter().map(move |key| (file, *key)));
+        let known = keys.find_map(|(file, key)| {
+            let found = find(key)?;
+            let is_certain = !is_manifest || key == "mcpServers";
             let has_beside = file.beside.is_empty() || find(file.beside).is_some();
             let has_value =
                 self.document.entries_of(found.value).is_some() || self.document.scalar_of(found.value).is_some();
             let has_value = has_value || self.document.items_of(found.value).is_some();
-            (is_certain && has_beside && has_value).then_some((file, found))
+            (is_certain && has_beside && has_value).then_some((file, key, found))
         });
-        let Some((file, found)) = known else { return };
-        let message = format!("unknown key `{}`: it {}", file.key, file.what);
+        let Some((file, key, found)) = known else { return };
+        let message = format!("unknown key `{key}`: it {}", file.what);
         self.report.error(Code::UnknownKey, self.span(found.key), message).help(file.help);
         match is_manifest {
             true => self.remove_entry(root, found),

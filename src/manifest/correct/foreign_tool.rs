@@ -49,7 +49,7 @@ impl Corrector<'_> {
 
     /// `output: "{{stdout}}"`.
     fn output_key(&mut self, tool: NodeId) {
-        let written = ["output", "returns"].into_iter().find_map(|key| self.document.entry_of(tool, key));
+        let written = self.document.first_entry_of(tool, &["output", "returns"]);
         let Some(written) = written.filter(|_| self.document.entry_of(tool, "result").is_none()) else { return };
         let Some(text) = self.document.string_of(written.value).map(str::to_owned) else { return };
         let at = self.span(written.key);
@@ -109,7 +109,7 @@ impl Corrector<'_> {
             let is_argv = self.document.key_text(entry.key) == "run" && !texts.iter().any(|text| text.contains(' '));
             !texts.is_empty() && texts.len() == items.len() && !is_argv
         };
-        let written = COMMAND_LIST_KEYS.iter().find_map(|key| self.document.entry_of(owner, key));
+        let written = self.document.first_entry_of(owner, COMMAND_LIST_KEYS);
         let Some(written) = written.filter(is_list) else { return };
         let items = self.document.items_of(written.value).unwrap_or_default();
         let texts: Vec<String> =
@@ -138,7 +138,7 @@ impl Corrector<'_> {
         if ["run", "result"].iter().any(|key| self.document.entry_of(tool, key).is_some()) {
             return;
         }
-        let found = COMMAND_KEYS.iter().find_map(|key| self.document.entry_of(tool, key));
+        let found = self.document.first_entry_of(tool, COMMAND_KEYS);
         let Some(written) = found.filter(|found| self.document.entries_of(found.value).is_none()) else { return };
         let (at, key) = (self.span(written.key), self.document.key_text(written.key).to_owned());
         let items = self.document.items_of(written.value);

@@ -153,15 +153,9 @@ impl Corrector<'_> {
             let nested: Vec<Entry> = keys.iter().skip(at).copied().collect();
             let is_last = nested.iter().all(is_entry);
             let nested: Vec<Entry> = nested.into_iter().filter(is_entry).collect();
-            let (Some(first), Some(_)) = (nested.first(), self.lines_of(&nested)) else { continue };
-            let (name, owner) = (self.document.key_text(first.key), self.document.key_text(outer.key));
-            self.report_misplacement(&Misplacement {
-                entries: &nested,
-                column: self.column_of(outer.key).filter(|_| is_last),
-                message: format!("`{name}` is indented too far: it stands in `{owner}`"),
-                help: format!("write it in the column of `{owner}`"),
-            });
-            self.move_entries(outer.value, section, &nested);
+            if self.report_nested(&nested, outer, is_last) {
+                self.move_entries(outer.value, section, &nested);
+            }
         }
     }
 
@@ -177,15 +171,22 @@ impl Corrector<'_> {
         let Some(at) = keys.iter().position(|key| is_key(self, *key)) else { return };
         let rest: Vec<Entry> = keys.iter().skip(at).copied().collect();
         let nested: Vec<Entry> = rest.iter().copied().filter(|key| is_key(self, *key)).collect();
-        let (Some(first), Some(_)) = (nested.first(), self.lines_of(&nested)) else { return };
+        if self.report_nested(&nested, outer, nested.len() == rest.len()) {
+            self.move_entries(map, entry, &nested);
+        }
+    }
+
+    /// Reports entries that belong beside `outer` and stand in it; `false` where they are not on lines of their own.
+    fn report_nested(&mut self, entries: &[Entry], outer: Entry, are_last: bool) -> bool {
+        let (Some(first), Some(_)) = (entries.first(), self.lines_of(entries)) else { return false };
         let (name, owner) = (self.document.key_text(first.key), self.document.key_text(outer.key));
         self.report_misplacement(&Misplacement {
-            entries: &nested,
-            column: self.column_of(outer.key).filter(|_| nested.len() == rest.len()),
+            entries,
+            column: self.column_of(outer.key).filter(|_| are_last),
             message: format!("`{name}` is indented too far: it stands in `{owner}`"),
             help: format!("write it in the column of `{owner}`"),
         });
-        self.move_entries(map, entry, &nested);
+        true
     }
 
     /// Entries that stand beside the key that they belong to.

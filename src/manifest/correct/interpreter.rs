@@ -20,7 +20,7 @@ const CODE_FLAGS: &[(&str, &str)] = &[("python3", "-c"), ("node", "-e")];
 impl Corrector<'_> {
     /// Reads a program file with its arguments as `exec`. Returns whether the value is one.
     pub(super) fn interpreter_key(&mut self, step: NodeId, written: Entry, interpreter: &str) -> bool {
-        let found = ARGUMENT_KEYS.iter().find_map(|key| self.document.entry_of(step, key));
+        let found = self.document.first_entry_of(step, ARGUMENT_KEYS);
         let arguments = found.filter(|arguments| self.document.items_of(arguments.value).is_some());
         let Some(mut items) = self.program_items(written.value, interpreter, arguments.is_some()) else {
             // What the help shows instead has the arguments as variables.

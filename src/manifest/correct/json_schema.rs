@@ -18,7 +18,7 @@ const MAX_SHOWN_BYTES: usize = 160;
 impl Corrector<'_> {
     /// The entry of the arguments, under the name that it has here or elsewhere.
     pub(super) fn arguments_key(&self, entry: NodeId, kind: MapKind) -> Option<Entry> {
-        let find = |keys: &[&str]| keys.iter().find_map(|key| self.document.entry_of(entry, key));
+        let find = |keys: &[&str]| self.document.first_entry_of(entry, keys);
         let schema = find(SCHEMA_KEYS).filter(|schema| self.schema_properties(schema.value).is_some());
         find(ARGUMENTS_KEYS).or_else(|| schema.filter(|_| kind == MapKind::Prompt))
     }
@@ -198,7 +198,7 @@ impl Corrector<'_> {
         for property in properties {
             let name = self.document.key_text(property.key).to_owned();
             let is_required = required.contains(&name);
-            texts.push(format!("{name}: {}", self.written_argument(property.value, is_required)));
+            texts.push(format!("{name}: {}", self.argument_yaml(property.value, is_required)));
             entries.push(Entry { key: property.key, value: self.argument_of(property.value, is_required) });
         }
         let text = if texts.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", texts.join(", ")) };
@@ -219,7 +219,7 @@ impl Corrector<'_> {
         self.document.add_map(entries, span)
     }
 
-    fn written_argument(&self, property: NodeId, is_required: bool) -> String {
+    fn argument_yaml(&self, property: NodeId, is_required: bool) -> String {
         let mut entries = self.document.entries_of(property).unwrap_or_default();
         entries.retain(|entry| !is_required || self.document.key_text(entry.key) != "required");
         let mut parts: Vec<String> = entries

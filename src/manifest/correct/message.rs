@@ -57,7 +57,7 @@ impl Corrector<'_> {
         }
         self.block_alone(message);
         let Some(role) = self.document.entry_of(message, "role") else { return };
-        let body = ["content", "text"].into_iter().find_map(|key| self.document.entry_of(message, key));
+        let body = self.document.first_entry_of(message, &["content", "text"]);
         let name = self.document.string_of(role.value).unwrap_or_default().to_owned();
         let is_known = ["user", "assistant"].contains(&name.as_str());
         let key = if name == "assistant" { "assistant" } else { "user" };
@@ -65,7 +65,7 @@ impl Corrector<'_> {
         let Some(body) = body.filter(|_| is_known || name == "system") else { return };
         let content = self.text_of_content(body.value);
         let entries = self.document.entries_of(message).map_or(0, |entries| entries.len());
-        let text = content.map(|content| self.written_message(message, content, key));
+        let text = content.map(|content| self.message_yaml(message, content, key));
         let is_certain = is_known && entries == 2 && text.is_some();
         let key_node = self.document.add_string(key, span);
         let value = content.unwrap_or_else(|| self.document.add_string("", span));
@@ -118,7 +118,7 @@ impl Corrector<'_> {
     }
 
     /// The message as it should be written.
-    fn written_message(&self, message: NodeId, content: NodeId, key: &str) -> String {
+    fn message_yaml(&self, message: NodeId, content: NodeId, key: &str) -> String {
         let (whole, written) = (self.raw(message), self.raw(content));
         if whole.starts_with('{') {
             let text = self.document.string_of(content).unwrap_or_default();

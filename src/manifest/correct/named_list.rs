@@ -101,7 +101,7 @@ impl Corrector<'_> {
         let named: Option<Vec<NamedItem>> = items.into_iter().map(|item| self.named_item(item)).collect();
         let Some(named) = named else { return };
         let span = self.span(list);
-        let text = self.written_map(list, &named);
+        let text = self.map_yaml(list, &named);
         let mut entries = Vec::new();
         for NamedItem { item, name, entry, others } in named {
             let key = entry.map_or(item, |entry| entry.value);
@@ -127,7 +127,7 @@ impl Corrector<'_> {
     }
 
     /// The map as it should be written, with the layout and the comments of the list. `None` where that is not certain.
-    fn written_map(&self, list: NodeId, named: &[NamedItem]) -> Option<String> {
+    fn map_yaml(&self, list: NodeId, named: &[NamedItem]) -> Option<String> {
         let plain =
             |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
         let whole = self.raw(list);

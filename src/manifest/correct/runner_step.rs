@@ -51,7 +51,7 @@ struct SuggestedStep {
 impl Corrector<'_> {
     /// Reads the steps of an entry, if they are those of another runner. Returns whether they are.
     pub(super) fn correct_workflow_steps(&mut self, entry: NodeId) -> bool {
-        let written = ["run", "steps", "tasks"].into_iter().find_map(|key| self.document.entry_of(entry, key));
+        let written = self.document.first_entry_of(entry, &["run", "steps", "tasks"]);
         let Some(owner) = written.filter(|owner| self.runner_steps(*owner)) else { return false };
         let key = self.document.add_string("run", self.span(owner.key));
         self.replace_entry(entry, owner, Entry { key, value: owner.value });

@@ -26,7 +26,7 @@ const SHELL_KEYS: &[&str] = &[
 impl Corrector<'_> {
     /// `name: Test` and `run: npm test` in a step, and `uri: { url: … }`.
     pub(super) fn run_key(&mut self, step: NodeId) {
-        let request = ["uri", "request", "fetch"].into_iter().find_map(|key| self.document.entry_of(step, key));
+        let request = self.document.first_entry_of(step, &["uri", "request", "fetch"]);
         if let Some(request) = request.filter(|request| self.document.entry_of(request.value, "url").is_some()) {
             self.rename_key(step, request, "http");
         }
@@ -76,7 +76,7 @@ impl Corrector<'_> {
 
     /// `shell: ls -l`, `bash: …` and `shell: true` in a step.
     pub(super) fn shell_key(&mut self, step: NodeId) {
-        let find = |keys: &[&str]| keys.iter().find_map(|key| self.document.entry_of(step, key));
+        let find = |keys: &[&str]| self.document.first_entry_of(step, keys);
         let Some(shell) = find(SHELL_KEYS) else { return };
         let (at, key) = (self.span(shell.key), self.document.key_text(shell.key).to_owned());
         if let Some(script) = find(&["script"]).filter(|_| key == "shell") {
@@ -181,7 +181,7 @@ impl Corrector<'_> {
         if self.document.entry_of(script, "text").is_some() {
             return;
         }
-        let find = |keys: &[&str]| keys.iter().find_map(|key| self.document.entry_of(script, key));
+        let find = |keys: &[&str]| self.document.first_entry_of(script, keys);
         if let Some(file) = find(&["file"]) {
             self.script_file(script, file);
         } else if let Some(text) = find(TEXT_KEYS) {

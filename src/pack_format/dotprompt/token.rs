@@ -25,7 +25,7 @@ pub(super) enum Token<'t> {
 /// Text, as written and as left by the tags beside it.
 #[derive(Debug)]
 pub(super) struct TextToken {
-    written: String,
+    raw: String,
     pub(super) trimmed: String,
 }
 
@@ -86,7 +86,7 @@ pub(super) fn tokens(template: &str) -> Result<Vec<Token<'_>>, SyntaxError> {
 
 fn push_text(tokens: &mut Vec<Token<'_>>, text: String) {
     if !text.is_empty() {
-        tokens.push(Token::Text(TextToken { trimmed: text.clone(), written: text }));
+        tokens.push(Token::Text(TextToken { trimmed: text.clone(), raw: text }));
     }
 }
 
@@ -180,8 +180,7 @@ fn remove_white_space(tokens: &mut [Token<'_>]) {
             edit_text(tokens, Some(at + 1), |text| text.trim_start().to_owned());
         }
         if is_alone {
-            let indent =
-                at.checked_sub(1).and_then(|before| text_at(tokens, before)).map(|text| indent_of(&text.written));
+            let indent = at.checked_sub(1).and_then(|before| text_at(tokens, before)).map(|text| indent_of(&text.raw));
             edit_text(tokens, at.checked_sub(1), |text| text.trim_end_matches([' ', '\t']).to_owned());
             edit_text(tokens, Some(at + 1), |text| without_line_end(text).to_owned());
             if let Some(Token::Tag(tag)) = tokens.get_mut(at) {
@@ -208,9 +207,9 @@ fn text_at<'a>(tokens: &'a [Token<'_>], at: usize) -> Option<&'a TextToken> {
 fn begins_line(tokens: &[Token<'_>], at: usize) -> bool {
     let Some(before) = at.checked_sub(1) else { return true };
     let Some(text) = text_at(tokens, before) else { return false };
-    match text.written.rsplit_once('\n') {
+    match text.raw.rsplit_once('\n') {
         Some((_, line)) => line.trim().is_empty(),
-        None => before == 0 && text.written.trim().is_empty(),
+        None => before == 0 && text.raw.trim().is_empty(),
     }
 }
 
@@ -220,9 +219,9 @@ fn ends_line(tokens: &[Token<'_>], at: usize) -> bool {
         return true;
     }
     let Some(text) = text_at(tokens, at + 1) else { return false };
-    match text.written.split_once('\n') {
+    match text.raw.split_once('\n') {
         Some((line, _)) => line.trim().is_empty(),
-        None => at + 2 == tokens.len() && text.written.trim().is_empty(),
+        None => at + 2 == tokens.len() && text.raw.trim().is_empty(),
     }
 }
 

@@ -12,13 +12,13 @@ pub(super) type Variables = IndexMap<String, bool>;
 
 /// The variables of these nodes.
 pub(super) fn variables(nodes: &[Node]) -> Variables {
-    let mut finder = VariableCollector { found: Variables::new(), partials: HashSet::new() };
+    let mut finder = VariableCollector { variables: Variables::new(), partials: HashSet::new() };
     finder.nodes(nodes, &PathScope { is_root: true, names: Vec::new(), outer: None });
-    finder.found
+    finder.variables
 }
 
 struct VariableCollector {
-    found: Variables,
+    variables: Variables,
     /// The partials that were looked through.
     partials: HashSet<VisitedPartial>,
 }
@@ -117,7 +117,7 @@ impl VariableCollector {
             _ => return,
         };
         if let Some((name, rest)) = names.split_first() {
-            *self.found.entry(name.clone()).or_default() |= is_entered || !rest.is_empty();
+            *self.variables.entry(name.clone()).or_default() |= is_entered || !rest.is_empty();
         }
     }
 }

@@ -78,7 +78,7 @@ impl TemplateParser<'_> {
     pub fn closing_tag(&mut self) -> ParseResult<()> {
         self.cursor.at += 1;
         self.cursor.skip_whitespace();
-        let span = self.cursor.skip(is_partial_symbol_or_symbol);
+        let span = self.cursor.skip(|c| is_partial_symbol(c) || is_symbol(c));
         let word = Ident { text: self.cursor.slice(span.clone()).to_owned(), span };
         let tag = self.cursor.tag;
         self.tag_end("", false)?;
@@ -165,8 +165,4 @@ impl OpenBlock {
             OpenKind::Partial { .. } => word.is_empty() || self.name.text == word,
         }
     }
-}
-
-fn is_partial_symbol_or_symbol(c: char) -> bool {
-    is_partial_symbol(c) || is_symbol(c)
 }

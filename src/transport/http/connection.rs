@@ -140,7 +140,7 @@ impl HttpConnection {
         }
     }
 
-    fn note_written(&self, bytes: usize) {
+    fn note_progress(&self, bytes: usize) {
         self.unwritten_bytes.shrink(bytes as u64 * WRITE_BUFFER_FACTOR);
         self.state().stalled_since = None;
     }
@@ -264,7 +264,7 @@ struct MeteredStream {
 impl MeteredStream {
     fn note_write(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         match &written {
-            Poll::Ready(Ok(bytes)) => self.connection.note_written(*bytes),
+            Poll::Ready(Ok(bytes)) => self.connection.note_progress(*bytes),
             Poll::Pending => self.connection.note_stalled_write(),
             Poll::Ready(Err(_)) => {}
         }

@@ -13,7 +13,7 @@ use crate::{
         testing::{SleepingWorld, TEST_MANIFEST, build_catalog, live_catalog, live_catalog_with},
     },
     transport::{
-        in_process::{self, InProcessError},
+        in_process::{self, InProcessClient, InProcessError},
         stdio,
     },
 };
@@ -322,7 +322,8 @@ async fn non_reading_peer_is_not_read_and_delays_nobody() {
 async fn in_process_request_uses_the_pipe_path() {
     let live = live_catalog(TEST_MANIFEST);
     let params = json!({ "name": "echo", "arguments": { "text": "x" } });
-    assert_eq!(in_process::ask(&live, "tools/call", params).await.unwrap()["content"][0]["text"], "x");
-    let refused = in_process::ask(&live, "resources/read", json!({ "uri": "desk://none" })).await.unwrap_err();
+    let client = InProcessClient::without_answers();
+    assert_eq!(in_process::ask(&client, &live, "tools/call", params).await.unwrap()["content"][0]["text"], "x");
+    let refused = in_process::ask(&client, &live, "resources/read", json!({ "uri": "desk://none" })).await.unwrap_err();
     assert!(matches!(refused, InProcessError::Refused { code: -32602, data: Some(_), .. }), "{refused:?}");
 }

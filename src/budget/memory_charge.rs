@@ -1,18 +1,18 @@
-//! `HeldMemory`: memory that is released when what it is for is dropped.
+//! `MemoryCharge`: memory that is released when what it is for is dropped.
 
 use super::{Budget, BudgetExceeded};
 
 /// Memory of a call for something that ends before the call.
 #[derive(Debug)]
-pub struct HeldMemory {
+pub struct MemoryCharge {
     budget: Budget,
     bytes: usize,
 }
 
-impl HeldMemory {
+impl MemoryCharge {
     /// Nothing yet.
-    pub fn new(budget: &Budget) -> HeldMemory {
-        HeldMemory { budget: budget.clone(), bytes: 0 }
+    pub fn new(budget: &Budget) -> MemoryCharge {
+        MemoryCharge { budget: budget.clone(), bytes: 0 }
     }
 
     /// Whether the call may hold so much more.
@@ -41,7 +41,7 @@ impl HeldMemory {
     }
 }
 
-impl Drop for HeldMemory {
+impl Drop for MemoryCharge {
     fn drop(&mut self) {
         self.budget.release(self.bytes);
     }

@@ -1,7 +1,7 @@
-//! Keys that other formats have: those with another name here, and those with no equal.
+//! The names that other formats have for keys, and their keys that have no equal here.
 
-/// The keys that other formats call by another name.
-const OTHER_NAMES: &[(&str, &[&str])] = &[
+/// Keys, each with its names in other formats.
+const SYNONYMS: &[(&str, &[&str])] = &[
     ("arguments", &["args", "params", "parameters", "input", "inputs", "variables", "vars"]),
     ("exec", &["command", "cmd", "program"]),
     ("text", &["content", "template", "prompt", "body"]),
@@ -47,7 +47,7 @@ const OTHER_NAMES: &[(&str, &[&str])] = &[
 
 /// The known key that is called by another name elsewhere.
 pub(super) fn correct_key(key: &str, known: &'static [&'static str]) -> Option<&'static str> {
-    let mut meant = OTHER_NAMES.iter().filter(|(_, others)| others.contains(&key)).map(|(name, _)| *name);
+    let mut meant = SYNONYMS.iter().filter(|(_, others)| others.contains(&key)).map(|(name, _)| *name);
     meant.find_map(|meant| known.iter().find(|name| **name == meant)).copied()
 }
 

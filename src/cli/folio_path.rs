@@ -8,7 +8,7 @@ use crate::world::find_program;
 
 /// The absolute path by which the program was found, as a package manager moves what its links lead to; else that of the
 /// file that runs.
-pub(super) fn own_path() -> PathBuf {
+pub(super) fn folio_path() -> PathBuf {
     let running = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("folio"));
     let found = std::env::args_os().next().and_then(|word| path_of(&word));
     found.filter(|found| is_same_file(found, &running)).unwrap_or(running)

@@ -1,0 +1,28 @@
+//! Values on one line, in any of the formats of files.
+
+use serde_json::Value;
+
+/// How a format writes values on one line.
+pub(super) struct InlineSyntax {
+    pub(super) key: fn(&str) -> String,
+    /// What stands between a key and its value.
+    pub(super) colon: &'static str,
+    pub(super) text: fn(&str) -> String,
+}
+
+impl InlineSyntax {
+    pub(super) fn write(&self, value: &Value) -> String {
+        match value {
+            Value::Object(map) if !map.is_empty() => {
+                let pairs =
+                    map.iter().map(|(key, value)| format!("{}{}{}", (self.key)(key), self.colon, self.write(value)));
+                format!("{{ {} }}", pairs.collect::<Vec<_>>().join(", "))
+            }
+            Value::Array(items) => {
+                format!("[{}]", items.iter().map(|item| self.write(item)).collect::<Vec<_>>().join(", "))
+            }
+            Value::String(text) => (self.text)(text),
+            other => other.to_string(),
+        }
+    }
+}
