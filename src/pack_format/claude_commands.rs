@@ -3,7 +3,7 @@
 use super::command::{ActionReader, CommandMarker, CommandText};
 use super::front_matter::{Markdown, read_markdown};
 use super::markers::{ArgumentCollector, PlaceholderMatch, continues_word, split};
-use super::naming::{argument_name, path_below};
+use super::naming::{ArgumentNames, path_below};
 use super::{
     ActionValue, ForeignArgument, ForeignBody, ForeignFile, ForeignPrompt, PackFolder, PackFormat, TextPiece,
     ValueSource,
@@ -56,39 +56,43 @@ pub(super) fn read_command(name: String, markdown: &Markdown<'_>, mut actions: A
             .or_else(|| positions.marker_at(body, start, &mut used))
     });
     text = actions.finish(text);
-    let used = if positions.names.is_empty() { used } else { (0..positions.names.len()).chain(used).collect() };
-    let used = sorted(used);
-    let is_contiguous = used.last().is_none_or(|last| last + 1 == used.len());
-    let names: Vec<String> = used.into_iter().map(|index| positions.name(index)).collect();
+    if !text.has_values() {
+        let label = "ARGUMENTS: ".to_owned();
+        text.pieces.push(TextPiece::AppendedArgument { label, sources: all_arguments_sources() });
+    }
+    let used = sorted((0..positions.names.len()).chain(used).collect());
     for source in text.sources_mut() {
         // Now the names of all positions are known.
         if let ValueSource::JoinedArguments(joined) = source {
-            joined.clone_from(&names);
+            *joined = used.iter().map(|index| positions.name(*index)).collect();
         }
-    }
-    if !text.has_values() {
-        text.pieces
-            .push(TextPiece::AppendedArgument { label: "ARGUMENTS: ".to_owned(), argument: ARGUMENTS.to_owned() });
-    }
-    let whole = ForeignArgument { description: markdown.text("argument-hint"), ..ForeignArgument::optional(ARGUMENTS) };
-    let mut arguments = ArgumentCollector::default();
-    arguments.add(whole);
-    let words = markdown.text("argument-hint").and_then(|hint| hint_words(&hint)).unwrap_or_default();
-    // A hint for other positions than those of the text may mean anything.
-    let is_for_positions = positions.names.is_empty() && words.len() == names.len() && is_contiguous;
-    let mut words = words.into_iter().filter(|_| is_for_positions);
-    for name in names {
-        arguments.add(ForeignArgument { description: words.next(), ..ForeignArgument::optional(name) });
     }
     let description = markdown.text("description");
     ForeignPrompt {
         name,
         title: None,
         description,
-        arguments: arguments.into_list(),
+        arguments: arguments_of(markdown, &positions, &used),
         body: ForeignBody::Text(text),
         at,
     }
+}
+
+/// All that a user types, and the positions.
+fn arguments_of(markdown: &Markdown<'_>, positions: &PositionalArguments, used: &[usize]) -> Vec<ForeignArgument> {
+    let hint = markdown.text("argument-hint");
+    let words = hint.as_deref().and_then(hint_words).unwrap_or_default();
+    // A hint for other positions than those of the text may mean anything.
+    let is_contiguous = used.last().is_none_or(|last| last + 1 == used.len());
+    let is_for_positions = positions.names.is_empty() && words.len() == used.len() && is_contiguous;
+    let mut words = words.into_iter().filter(|_| is_for_positions);
+    let mut arguments = ArgumentCollector::default();
+    arguments.add(ForeignArgument { description: hint, ..ForeignArgument::optional(ARGUMENTS) });
+    for index in used {
+        arguments
+            .add(ForeignArgument { description: words.next(), ..ForeignArgument::optional(positions.name(*index)) });
+    }
+    arguments.into_list()
 }
 
 /// The words of a hint that is nothing but words in brackets: `[issue] <priority>`.
@@ -116,6 +120,8 @@ fn sorted(mut positions: Vec<usize>) -> Vec<usize> {
 struct PositionalArguments {
     /// The names that the file declares, in order.
     names: Vec<String>,
+    /// Those of their arguments.
+    arguments: Vec<String>,
     /// Whether `$1` is an argument at all, and not money, or awk's.
     has_digits: bool,
     /// The number of the first one.
@@ -131,11 +137,14 @@ impl PositionalArguments {
             has_index || markdown.keys.contains_key("arguments") || markdown.keys.contains_key("argument-hint");
         let has_zero = || markdown.body.match_indices("$0").any(|(at, _)| digit_at(markdown.body, at).is_some());
         let from_zero = has_index || markdown.keys.contains_key("arguments") || has_zero();
-        PositionalArguments { names, has_digits, first: usize::from(!from_zero) }
+        let mut unique = ArgumentNames::default();
+        unique.claim(ARGUMENTS);
+        let arguments = names.iter().map(|name| unique.claim(name)).collect();
+        PositionalArguments { names, arguments, has_digits, first: usize::from(!from_zero) }
     }
 
     fn name(&self, index: usize) -> String {
-        self.names.get(index).map_or_else(|| format!("arg{}", index + 1), |name| argument_name(name))
+        self.arguments.get(index).cloned().unwrap_or_else(|| format!("arg{}", index + 1))
     }
 
     /// The marker at `start`, if one is there. The positions that are used are added to `used`.

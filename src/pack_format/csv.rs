@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 
 use super::markers::{PlaceholderMatch, split};
-use super::naming::argument_name;
+use super::naming::ArgumentNames;
 use super::{
     ForeignArgument, ForeignBody, ForeignFile, ForeignPrompt, ForeignText, PackFolder, PackFormat, TextPiece,
     ValueSource,
@@ -60,7 +60,7 @@ fn read_table(file: &ForeignFile, report: &mut Report) -> Vec<ForeignPrompt> {
 fn read_row(title: &str, text: &str, at: Location) -> ForeignPrompt {
     let (text, arguments) = read_markers(text);
     ForeignPrompt {
-        name: title.to_lowercase(),
+        name: slug(title),
         title: Some(title.to_owned()).filter(|title| !title.is_empty()),
         description: None,
         arguments,
@@ -69,16 +69,25 @@ fn read_row(title: &str, text: &str, at: Location) -> ForeignPrompt {
     }
 }
 
+/// The words of a title in lower case, joined by `-`.
+fn slug(title: &str) -> String {
+    let is_between_words = |character: char| !character.is_ascii_alphanumeric() && character != '_';
+    let words = title.split(is_between_words).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join("-").to_lowercase()
+}
+
 /// The text of a prompt with its arguments. An argument is required where no marker has a default for it.
 fn read_markers(text: &str) -> (ForeignText, Vec<ForeignArgument>) {
     let mut defaults: IndexMap<String, Option<String>> = IndexMap::new();
+    let mut names = ArgumentNames::default();
     for (start, _) in text.match_indices("${") {
         let Some((name, default, _)) = marker_at(text, start) else { continue };
-        let known = defaults.entry(name).or_default();
+        let known = defaults.entry(names.claim(name)).or_default();
         *known = known.take().or(default.map(str::to_owned));
     }
     let pieces = split(text, &['$'], |start| {
         let (name, default, end) = marker_at(text, start)?;
+        let name = names.claim(name);
         let first = || defaults.get(&name).and_then(Option::as_deref);
         let fallback = default.or_else(first).unwrap_or_default().to_owned();
         Some(PlaceholderMatch { end, piece: TextPiece::Value { sources: vec![ValueSource::Argument(name)], fallback } })
@@ -92,14 +101,14 @@ fn read_markers(text: &str) -> (ForeignText, Vec<ForeignArgument>) {
 
 /// `${Name:default}` at `start`: the name of the argument, its default, which may have several lines, and where the marker
 /// ends.
-fn marker_at(text: &str, start: usize) -> Option<(String, Option<&str>, usize)> {
+fn marker_at(text: &str, start: usize) -> Option<(&str, Option<&str>, usize)> {
     let rest = text.get(start..)?.strip_prefix("${")?;
     let length = rest.find(['{', '}'])?;
     let after = rest.get(length..)?.strip_prefix('}')?;
     let inside = rest.get(..length)?;
     let (name, default) = inside.split_once(':').map_or((inside, None), |(name, default)| (name, Some(default.trim())));
     let is_name = name.chars().any(char::is_alphanumeric) && !name.contains(['$', '\n']);
-    is_name.then(|| (argument_name(name), default, text.len() - after.len()))
+    is_name.then(|| (name.trim(), default, text.len() - after.len()))
 }
 
 /// The rows of a table. A quote that is not closed is reported.

@@ -62,7 +62,10 @@ fn read_pattern(file: &ForeignFile, descriptions: &HashMap<&str, &str>, report: 
         .iter()
         .any(|piece| matches!(piece, TextPiece::Value { sources, .. } if sources.iter().any(is_input)));
     if !has_input {
-        text.pieces.push(TextPiece::AppendedArgument { label: String::new(), argument: INPUT.to_owned() });
+        text.pieces.push(TextPiece::AppendedArgument {
+            label: String::new(),
+            sources: vec![ValueSource::Argument(INPUT.to_owned())],
+        });
     }
     Some(ForeignPrompt {
         name: folder.to_owned(),

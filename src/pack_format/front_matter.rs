@@ -1,15 +1,10 @@
 //! Reads Markdown with front matter, leniently.
 
-use std::ops::Range;
-
 use serde_json::{Map, Value};
 
 use super::ForeignFile;
 use crate::diagnostic::{Code, Report, Span};
 use crate::yaml::parse_front_matter_at;
-
-/// The key of the words that a client shows behind the name of a command.
-const HINT_KEY: &str = "argument-hint";
 
 /// The keys of a file, and the text below them.
 pub(super) struct Markdown<'f> {
@@ -46,10 +41,13 @@ impl Markdown<'_> {
         text.starts_with(['[', '{']).then(|| text.to_owned())
     }
 
-    /// The words of a key: the items of a list, or a text split at spaces and commas.
+    /// The words of a key: the items of a list or their `name`, the keys of a map, or a text split at spaces and commas.
     pub(super) fn words(&self, key: &str) -> Vec<String> {
         match self.keys.get(key) {
-            Some(Value::Array(items)) => items.iter().map(plain_text).collect(),
+            Some(Value::Array(items)) => {
+                items.iter().map(|item| plain_text(item.get("name").unwrap_or(item))).collect()
+            }
+            Some(Value::Object(entries)) => entries.keys().cloned().collect(),
             Some(Value::String(text)) => {
                 let inside = text.trim().trim_start_matches('[').trim_end_matches(']');
                 let words = inside.split([' ', ',', '\t']).map(|word| word.trim_matches(['"', '\'']));
@@ -91,39 +89,10 @@ pub(super) fn split_leading_front_matter(file: &ForeignFile, report: &mut Report
     read_front_matter(file, start, report)
 }
 
-/// An `argument-hint` that is no YAML, as many commands have it: `[a] [b]`.
-struct BracketHint {
-    /// Its line, without the line break.
-    line: Range<usize>,
-    text: String,
-}
-
-/// The line of front matter at `start` with an `argument-hint` of a bracket and more text behind it.
-fn bracket_hint(text: &str, start: usize) -> Option<BracketHint> {
-    let mut at = start;
-    for (number, line) in text.get(start..)?.split_inclusive('\n').enumerate() {
-        let written = line.trim_end();
-        if number > 0 && written == "---" {
-            return None;
-        }
-        let value = written.strip_prefix(HINT_KEY).and_then(|rest| rest.strip_prefix(':')).map(str::trim);
-        if let Some(value) = value.filter(|value| value.starts_with('[')) {
-            let behind = value.split_once(']').map(|(_, behind)| behind.trim_start())?;
-            let is_yaml = behind.is_empty() || behind.starts_with('#');
-            let hint = BracketHint { line: at..at + written.len(), text: value.to_owned() };
-            return (!is_yaml).then_some(hint);
-        }
-        at += line.len();
-    }
-    None
-}
-
 /// The keys of front matter that begins at `start`, and where the text below it begins: 0 if there is none.
 fn read_front_matter(file: &ForeignFile, start: usize, report: &mut Report) -> (Map<String, Value>, usize) {
     let before = report.diagnostics().len();
-    let hint = bracket_hint(&file.text, start);
-    let left_out = hint.as_ref().map_or(0..0, |hint| hint.line.clone());
-    let parsed = parse_front_matter_at(file.id, start, left_out, report);
+    let parsed = parse_front_matter_at(file.id, start, report);
     let place = report.diagnostics().get(before).map(|first| first.span.unwrap_or(Span::start_of(file.id)));
     report.truncate(before);
     let Some((document, body)) = parsed else { return (Map::new(), 0) };
@@ -133,10 +102,9 @@ fn read_front_matter(file: &ForeignFile, start: usize, report: &mut Report) -> (
         report.warning(Code::Syntax, opening, "unterminated front matter: read as text");
         return (Map::new(), 0);
     }
-    let hint = hint.map(|hint| (HINT_KEY.to_owned(), hint.text.into()));
     match (document.map(|document| document.json(document.root())), place) {
-        (Some(Value::Object(keys)), None) => (keys.into_iter().chain(hint).collect(), body),
-        (Some(Value::Null), None) => (hint.into_iter().collect(), body),
+        (Some(Value::Object(keys)), None) => (keys, body),
+        (Some(Value::Null), None) => (Map::new(), body),
         (_, place) => {
             let message = "front matter is not a map in YAML: read line by line";
             report

@@ -62,7 +62,7 @@ fn read_command(file: &ForeignFile, grants: PackGrants, report: &mut Report) -> 
     text = actions.finish(text);
     if !text.has_values() {
         let label = format!("/{} ", path.replace('/', ":"));
-        text.pieces.push(TextPiece::AppendedArgument { label, argument: ARGS.to_owned() });
+        text.pieces.push(TextPiece::AppendedArgument { label, sources: vec![ValueSource::Argument(ARGS.to_owned())] });
     }
     Some(ForeignPrompt {
         name: path.to_owned(),

@@ -8,8 +8,6 @@ use crate::compile::NamePrefix;
 const MAX_NAME_CHARS: usize = 64;
 /// The name where nothing is left of one.
 const FALLBACK_NAME: &str = "prompt";
-/// The same for an argument.
-const FALLBACK_ARGUMENT: &str = "argument";
 
 /// The names of the prompts of one pack, each unique.
 pub struct UniqueNames {
@@ -62,10 +60,34 @@ fn cut(name: &str, room: usize) -> &str {
     name.get(..room).unwrap_or(name)
 }
 
+/// The names of the arguments of one prompt, each unique.
+#[derive(Default)]
+pub(super) struct ArgumentNames {
+    /// By what the prompt calls them.
+    names: HashMap<String, String>,
+    taken: HashSet<String>,
+}
+
+impl ArgumentNames {
+    /// The name for an argument: others of which the same is left get `_2`, `_3`.
+    pub(super) fn claim(&mut self, written: &str) -> String {
+        if let Some(name) = self.names.get(written) {
+            return name.clone();
+        }
+        let name = argument_name(written);
+        let numbered = (2..).map(|number| format!("{name}_{number}"));
+        let mut free = std::iter::once(name.clone()).chain(numbered).filter(|name| !self.taken.contains(name));
+        let name = free.next().unwrap_or_else(|| name.clone());
+        self.taken.insert(name.clone());
+        self.names.insert(written.to_owned(), name.clone());
+        name
+    }
+}
+
 /// The name of an argument.
 pub(super) fn argument_name(written: &str) -> String {
     match replace_others(written, '_') {
-        name if name.is_empty() => FALLBACK_ARGUMENT.to_owned(),
+        name if name.is_empty() => FALLBACK_NAME.to_owned(),
         name => name,
     }
 }

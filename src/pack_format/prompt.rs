@@ -166,8 +166,8 @@ pub enum TextPiece {
     AppendedArgument {
         /// The text before the value.
         label: String,
-        /// The name of the argument.
-        argument: String,
+        /// Where the value may come from.
+        sources: Vec<ValueSource>,
     },
 }
 
@@ -218,7 +218,7 @@ impl ForeignText {
             piece => std::slice::from_mut(piece),
         });
         let in_pieces = in_text.chain(in_actions).flat_map(|piece| match piece {
-            TextPiece::Value { sources, .. } => sources.as_mut_slice(),
+            TextPiece::Value { sources, .. } | TextPiece::AppendedArgument { sources, .. } => sources.as_mut_slice(),
             _ => &mut [],
         });
         in_pieces.chain(self.variables.iter_mut().flat_map(|variable| variable.sources.as_mut_slice()))
@@ -256,25 +256,34 @@ pub fn render_pieces(
         match piece {
             TextPiece::Literal(literal) => push(text, literal, budget)?,
             TextPiece::Value { sources, fallback } => {
-                let value = sources.iter().find_map(|source| source.value(values.arguments));
-                budget.charge_work(sources.iter().map(|source| source.size(values.arguments)).sum())?;
+                let value = first_value(sources, values.arguments, budget)?;
                 push(text, value.as_deref().unwrap_or(fallback), budget)?;
             }
             TextPiece::Outcome { action, fallback } => match values.outcomes.get(*action).and_then(Option::as_deref) {
                 Some(outcome) => push(text, outcome, budget)?,
                 None => render_pieces(fallback, values, text, budget)?,
             },
-            TextPiece::AppendedArgument { label, argument } => {
-                let value = argument_value(values.arguments, argument).filter(|value| !value.is_empty());
+            TextPiece::AppendedArgument { label, sources } => {
+                let value = first_value(sources, values.arguments, budget)?.filter(|value| !value.is_empty());
                 let Some(value) = value else { continue };
                 text.truncate(text.trim_end().len());
-                for part in ["\n\n", label, value] {
+                for part in ["\n\n", label, &value] {
                     push(text, part, budget)?;
                 }
             }
         }
     }
     Ok(())
+}
+
+/// The value of the first source that has one.
+fn first_value(
+    sources: &[ValueSource],
+    arguments: &Map<String, Value>,
+    budget: &Budget,
+) -> Result<Option<String>, BudgetExceeded> {
+    budget.charge_work(sources.iter().map(|source| source.size(arguments)).sum())?;
+    Ok(sources.iter().find_map(|source| source.value(arguments)))
 }
 
 impl ValueSource {

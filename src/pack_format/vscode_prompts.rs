@@ -2,7 +2,7 @@
 
 use super::front_matter::read_markdown;
 use super::markers::{ArgumentCollector, PlaceholderMatch, brace_ends, split};
-use super::naming::argument_name;
+use super::naming::ArgumentNames;
 use super::{ForeignArgument, ForeignBody, ForeignFile, ForeignPrompt, PackFolder, PackFormat, TextPiece, ValueSource};
 use crate::diagnostic::Report;
 use crate::yaml::Location;
@@ -43,10 +43,11 @@ fn read_prompt(file: &ForeignFile, report: &mut Report) -> Option<ForeignPrompt>
     let body = markdown.body;
     let ends = brace_ends(body, true);
     let mut arguments = ArgumentCollector::default();
+    let mut names = ArgumentNames::default();
     let text = split(body, &['$'], |start| {
         let end = ends.get(&(start + 1)).copied()?;
         let inside = body.get(start..end)?.strip_prefix("${")?.strip_suffix('}')?;
-        let argument = argument_of(inside)?;
+        let argument = argument_of(inside, &mut names)?;
         let sources = vec![ValueSource::Argument(argument.name.clone())];
         arguments.add(argument);
         Some(PlaceholderMatch { end, piece: TextPiece::Value { sources, fallback: body.get(start..end)?.to_owned() } })
@@ -63,15 +64,15 @@ fn read_prompt(file: &ForeignFile, report: &mut Report) -> Option<ForeignPrompt>
 }
 
 /// The argument of a marker, from what stands in its braces.
-fn argument_of(inside: &str) -> Option<ForeignArgument> {
+fn argument_of(inside: &str, names: &mut ArgumentNames) -> Option<ForeignArgument> {
     if EDITOR_VARIABLES.contains(&inside) {
-        return Some(ForeignArgument::optional(inside));
+        return Some(ForeignArgument::optional(names.claim(inside)));
     }
     let input = inside.strip_prefix("input:")?;
     let (id, hint) = input.split_once([':', '|']).unwrap_or((input, ""));
     let hint = Some(hint.trim()).filter(|hint| !hint.is_empty());
     (!id.trim().is_empty()).then(|| ForeignArgument {
-        name: argument_name(id),
+        name: names.claim(id.trim()),
         description: hint.map(str::to_owned),
         required: true,
         schema: None,

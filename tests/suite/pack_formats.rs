@@ -102,7 +102,6 @@ fn claude_commands_are_prompts_with_positions() {
     let described = listed(&prompts, "x-git-fix-issue")["arguments"].as_array().unwrap();
     let descriptions: Vec<&str> = described.iter().map(|one| one["description"].as_str().unwrap()).collect();
     assert_eq!(descriptions, ["[number] [branch]", "number", "branch"]);
-    assert!(!check(&folder).1.contains("line by line"), "a hint in brackets is no mistake");
     assert_eq!(arguments(&prompts, "x-money"), ["arguments"]);
     assert_eq!(arguments(&prompts, "x-zero"), ["arguments", "arg1", "arg2"]);
     assert_eq!(arguments(&prompts, "x-named"), ["arguments", "issue", "branch_name"]);
@@ -1191,5 +1190,49 @@ fn words_of_a_hint_describe_positions_of_the_same_number() {
     assert_eq!(listed(&prompts, "x-angle")["arguments"][2]["description"], "the branch");
     assert_eq!(listed(&prompts, "x-prose")["arguments"][0]["description"], "[issue] and more");
     assert_eq!(listed(&prompts, "x-prose")["description"], "d");
-    assert_eq!(check(&folder).1.matches("line by line").count(), 0);
+}
+
+#[test]
+fn positions_without_markers_are_appended() {
+    let files = [
+        ("one.md", "---\narguments: [query]\n---\nSearch it.\n"),
+        ("two.md", "---\narguments: from to\n---\nMove it.\n"),
+    ];
+    let folder = server_of("format: claude-commands", &files);
+    let client = client(&folder);
+    assert_eq!(client.get_text("x-one", json!({ "query": "lost?" })), "Search it.\n\nARGUMENTS: lost?");
+    assert_eq!(client.get_text("x-two", json!({ "from": "a b", "to": "$from" })), "Move it.\n\nARGUMENTS: a b $from");
+    assert_eq!(client.get_text("x-two", json!({ "arguments": "all", "to": "c" })), "Move it.\n\nARGUMENTS: all");
+    assert_eq!(client.get_text("x-two", json!({})).trim_end(), "Move it.");
+}
+
+#[test]
+fn declared_arguments_may_be_maps() {
+    let list = "---\narguments:\n  - name: challenge\n    required: true\n  - tone\n---\nDo $challenge in $tone\n";
+    let map = "---\narguments:\n  who: { description: d }\n---\nGreet $who\n";
+    let folder = server_of("format: claude-commands", &[("list.md", list), ("map.md", map)]);
+    let client = client(&folder);
+    let prompts = client.list("prompts");
+    assert_eq!(arguments(&prompts, "x-list"), ["arguments", "challenge", "tone"]);
+    assert_eq!(arguments(&prompts, "x-map"), ["arguments", "who"]);
+    assert_eq!(client.get_text("x-list", json!({ "challenge": "it", "tone": "C" })).trim_end(), "Do it in C");
+    assert_eq!(client.get_text("x-map", json!({ "arguments": "Ada" })).trim_end(), "Greet Ada");
+}
+
+#[test]
+fn different_markers_are_different_arguments() {
+    let table = "act,prompt\nA -- b,\"${源语言} to ${目标语言:英文}, ${card.name}, ${card_name:x}\"\n";
+    let folder = server_of("format: csv", &[("prompts.csv", table)]);
+    let csv = client(&folder);
+    assert_eq!(arguments(&csv.list("prompts"), "x-a-b"), ["prompt!", "prompt_2", "card_name!", "card_name_2"]);
+    let values = json!({ "prompt": "日语", "card_name": "y" });
+    assert_eq!(csv.get_text("x-a-b", values), "日语 to 英文, y, x");
+    let files = [("a.prompt.md", "${input:源} ${input:目} ${input:源}\n")];
+    let folder = server_of("format: vscode-prompts", &files);
+    let editor = client(&folder);
+    assert_eq!(editor.get_text("x-a", json!({ "prompt": "1", "prompt_2": "2" })).trim_end(), "1 2 1");
+    let files = [("a.md", "---\narguments: [源, 目]\n---\n$源 $目\n")];
+    let folder = server_of("format: claude-commands", &files);
+    let command = client(&folder);
+    assert_eq!(command.get_text("x-a", json!({ "prompt": "1", "prompt_2": "2" })).trim_end(), "1 2");
 }
