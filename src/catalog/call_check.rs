@@ -5,12 +5,15 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::compile::LoadContext;
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, quote_names};
 use crate::template::{OutputPiece, output_pieces};
 
 use super::entry_references::DeclaredCall;
 use super::inputs::Inputs;
 use super::listing::Object;
+
+/// How many arguments the help for an unknown one lists.
+const MAX_LISTED_NAMES: usize = 20;
 
 /// Reports arguments that the entry does not take, that do not fit, or that are missing.
 pub(super) fn check(call: &DeclaredCall, inputs: &Inputs, load_context: &mut LoadContext) {
@@ -20,11 +23,11 @@ pub(super) fn check(call: &DeclaredCall, inputs: &Inputs, load_context: &mut Loa
         let diagnostic = load_context.report.error(Code::UnknownVariable, name.location.span(), message);
         diagnostic.did_you_mean(name, name.location.span(), inputs.names());
         if diagnostic.help.is_none() {
-            let names: Vec<&str> = inputs.names().collect();
-            diagnostic.help(if names.is_empty() {
-                format!("`{entry}` takes no arguments")
-            } else {
-                format!("expected one of `{}`", names.join("`, `"))
+            let names: Vec<&str> = inputs.names().take(MAX_LISTED_NAMES + 1).collect();
+            let more = if names.len() > MAX_LISTED_NAMES { ", …" } else { "" };
+            diagnostic.help(match names.get(..MAX_LISTED_NAMES).unwrap_or(&names) {
+                [] => format!("`{entry}` takes no arguments"),
+                listed => format!("expected one of {}{more}", quote_names(listed)),
             });
         }
     }

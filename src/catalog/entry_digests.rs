@@ -45,14 +45,14 @@ impl Catalog {
 
 /// The digests of the keys of a manifest that hold no entries.
 pub(super) fn key_digests(pack: &LoadedPack, load_context: &LoadContext) -> Vec<(String, u64)> {
-    let keys = load_context.documents.keys_of(pack.at).into_iter();
-    let others = keys.map(|(key, _)| key).filter(|key| !ENTRY_KEYS.contains(&key.as_str()));
-    let digest = |key: &str| {
+    let keys = load_context.documents.values_of(pack.at).into_iter();
+    let others = keys.filter(|(key, _)| !ENTRY_KEYS.contains(&key.as_str()));
+    let digest = |value| {
         let mut digest = Digest::new("key");
-        load_context.documents.digest(load_context.documents.value_at(pack.at, &format!("/{key}")), &mut digest);
+        load_context.documents.digest(value, &mut digest);
         digest.finish_u64()
     };
-    others.map(|key| (key.clone(), digest(&key))).collect()
+    others.map(|(key, value)| (key, digest(value))).collect()
 }
 
 /// The digests of the partials of all packs.

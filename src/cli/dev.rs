@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::io::{self, IsTerminal, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,17 +23,24 @@ const REDIRECT_LIFETIME: Duration = Duration::from_secs(60);
 /// Serves a manifest to clients while it is written.
 pub(super) fn run(mut arguments: DevArgs, output: &Output) -> anyhow::Result<Exit> {
     // Nobody types JSON-RPC: a client connects over HTTP.
-    let is_on_terminal = io::stdin().is_terminal() && arguments.serve.http.is_none();
-    if is_on_terminal {
+    let has_no_peer = is_stdin_without_peer() && arguments.serve.http.is_none();
+    if has_no_peer {
         arguments.serve.http = Some(None);
     }
-    let page = (arguments.open || is_on_terminal).then_some(PageOptions { opens_browser: arguments.open });
+    let page = (arguments.open || has_no_peer && io::stdin().is_terminal())
+        .then_some(PageOptions { opens_browser: arguments.open });
     if page.is_none() && arguments.serve.http.is_some() {
         output.eprint_unlogged(
             "help: `--open` shows a page with every prompt, tool and resource, renewed on each save\n",
         );
     }
     serve::run(&arguments.serve, Some(Arc::new(DevSession::new(output.clone(), page))), output)
+}
+
+/// Whether stdin is a terminal or `/dev/null`: clients write to a pipe or a socket.
+fn is_stdin_without_peer() -> bool {
+    let is_device = |found: fs::Metadata| found.file_type().is_char_device();
+    io::stdin().is_terminal() || fs::metadata("/dev/stdin").is_ok_and(is_device)
 }
 
 /// How the page is served.

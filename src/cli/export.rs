@@ -55,6 +55,8 @@ fn export_mcpb(arguments: &ExportMcpbArgs, output: &Output) -> anyhow::Result<Ex
     let FolioProgram { bytes, platform } = FolioProgram::read(arguments.program.as_deref())?;
     let ServerFiles { folder, packs } = export.files(&arguments.output, output)?;
     let count = folder.len() + packs.len();
+    let size = bytes.len().div_ceil(1 << 20);
+    output.eprint(&format!("packing {} and the program, {size} MiB\n", count_noun(count, "file")));
     let author = arguments.author.clone().unwrap_or_else(|| export.author());
     let parts = BundleParts { program: bytes, platform, author, manifest: export.served.name.clone(), folder, packs };
     let bundle = mcpb_bundle(&export.server, parts)?;

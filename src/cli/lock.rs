@@ -21,6 +21,7 @@ pub(super) fn run(arguments: &LockArgs, output: &Output) -> anyhow::Result<Exit>
     };
     let count = count_noun(lock.packs.len(), "pack");
     match project.write_lock(&lock)? {
+        true if lock.packs.is_empty() => output.print(&format!("removed {LOCK_NAME}: no pack to lock\n"))?,
         true => output.print(&format!("wrote {LOCK_NAME}: {count}\n"))?,
         false => output.print(&format!("{LOCK_NAME} is up to date: {count}\n"))?,
     }

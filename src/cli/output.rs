@@ -121,7 +121,7 @@ impl Output {
     /// Prints an error to stderr in one paragraph, without a backtrace.
     pub fn eprint_error(&self, error: &anyhow::Error) {
         // An escape must not hide a secret.
-        let text = self.redactors.redact_text(format!("error: {error:#}\n"));
+        let text = self.redactors.redact_text(format!("error: {}\n", error_text(error)));
         self.eprint(&sanitize(&text));
     }
 
@@ -134,6 +134,19 @@ impl Output {
         self.log_file.iter().for_each(|file| file.append(text.as_bytes()));
         let _ = write_to(&mut io::stderr().lock(), text.as_bytes());
     }
+}
+
+/// An error with its causes, without those that it quotes itself.
+pub(super) fn error_text(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        // The number of an error of the system is often left out.
+        let words = cause.split(" (os error ").next().unwrap_or_default();
+        if text != words && !text.contains(&format!(": {words}")) {
+            text.push_str(&format!(": {cause}"));
+        }
+    }
+    text
 }
 
 fn write_to(stream: &mut impl Write, bytes: &[u8]) -> io::Result<()> {

@@ -9,11 +9,11 @@ use anyhow::{Context, bail, ensure};
 
 use super::env_pair::environment;
 use super::request::{build_runtime, new_world};
-use super::text_file::{create_text, replace_text};
+use super::text_file::{create_text, remove_text, replace_text};
 use super::{Exit, Output};
 use crate::catalog::build;
 use crate::compile::FileBuffers;
-use crate::diagnostic::{Code, Report, Severity, one_line};
+use crate::diagnostic::{Code, Report, Severity, nearest, one_line, quote_names};
 use crate::load::{LoadedPacks, LockablePack, ManifestLocation, PackState, load_buffers};
 use crate::pack_source::{
     ArchiveDownloads, ArchiveHosts, ArchivePackError, ArchiveSource, GitSource, LOCK_NAME, LockMismatch, LockedPack,
@@ -275,7 +275,7 @@ impl<'o> PackProject<'o> {
         is_worse.then_some(after)
     }
 
-    /// Writes the lock, if it is another one.
+    /// Writes the lock, if it is another one; a lock without packs is removed.
     ///
     /// # Errors
     /// The file has changed since it was read, or cannot be written.
@@ -284,6 +284,7 @@ impl<'o> PackProject<'o> {
         let is_new = *lock != self.lock || (!lock.packs.is_empty() && !path.exists());
         if is_new {
             let written = match &self.lock_text {
+                Some(before) if lock.packs.is_empty() && !path.is_symlink() => remove_text(&path, before),
                 Some(before) => replace_text(&path, before, &lock.to_yaml()),
                 None => create_text(&path, &lock.to_yaml()),
             };
@@ -295,6 +296,16 @@ impl<'o> PackProject<'o> {
     fn lock_path(&self) -> PathBuf {
         self.place.path().join(LOCK_NAME)
     }
+}
+
+/// The help for a key that no pack has: the nearest, else all of them, else `otherwise`.
+pub(super) fn unknown_key_help(key: &str, known: &[&str], otherwise: &str) -> String {
+    if let Some(near) = nearest(key, known.iter().copied()) {
+        return format!("did you mean `{}`?", one_line(near));
+    }
+    let listed: Vec<_> = known.iter().take(MAX_SHOWN).map(|key| one_line(key)).collect();
+    let more = if known.len() > MAX_SHOWN { ", …" } else { "" };
+    if listed.is_empty() { otherwise.to_owned() } else { format!("expected one of {}{more}", quote_names(&listed)) }
 }
 
 /// The files of a pack, as they came.

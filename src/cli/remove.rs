@@ -1,11 +1,13 @@
 //! `folio remove`.
 
+use serde_json::Value;
+
 use super::new::ManifestFile;
-use super::pack_project::{PackProject, is_within};
+use super::pack_project::{PackProject, is_within, unknown_key_help};
 use super::{Exit, Output, RemoveArgs};
 use crate::diagnostic::one_line;
 use crate::pack_source::LOCK_NAME;
-use crate::yaml::remove_entry;
+use crate::yaml::{json_of, remove_entry};
 
 /// Takes a pack out of a manifest and its lock, and keeps every other byte.
 pub(super) fn run(arguments: &RemoveArgs, output: &Output) -> anyhow::Result<Exit> {
@@ -15,7 +17,11 @@ pub(super) fn run(arguments: &RemoveArgs, output: &Output) -> anyhow::Result<Exi
     let text = match remove_entry(&target.text, "packs", key) {
         Ok(Some(text)) => text,
         Ok(None) => {
-            output.eprint(&format!("error: no pack `{}` in `{display_path}`\n", one_line(key)));
+            let document = json_of(&target.text).unwrap_or_default();
+            let packs = document.get("packs").and_then(Value::as_object);
+            let known: Vec<&str> = packs.into_iter().flat_map(|packs| packs.keys().map(String::as_str)).collect();
+            let help = unknown_key_help(key, &known, "it imports no packs");
+            output.eprint(&format!("error: no pack `{}` in `{display_path}`\nhelp: {help}\n", one_line(key)));
             return Ok(Exit::Failure);
         }
         Err(why) => {

@@ -14,6 +14,7 @@ use super::command_line_arguments::CommandLineArguments;
 use super::entry_kind::EntryKind;
 use super::file_size_limit::fail_writes_beyond_limit;
 use super::missing_arguments::{ArgumentPrompt, EntryArguments};
+use super::output::error_text;
 use super::preset_answers::PresetAnswers;
 use super::question_answerer::{NoAnswers, QuestionAnswerer, client_capabilities, first_answer, unanswered_error};
 use super::terminal::Terminal;
@@ -162,7 +163,7 @@ impl Request<'_> {
             let completion = ArgumentCompletion { catalog: catalog.clone(), world, reference };
             let complete = |name: &str, typed: &str, given: &Map<String, Value>| completion.values(name, typed, given);
             let asked = entry.ask_missing(&mut arguments, &ArgumentPrompt { terminal, complete: &complete });
-            asked.map_err(|error| UnsentRequestError { message: format!("{error:#}"), exit: Exit::Failure })?;
+            asked.map_err(|error| UnsentRequestError { message: error_text(&error), exit: Exit::Failure })?;
         }
         let unknown = entry.unknown_error(&arguments).filter(|_| self.kind == EntryKind::Resource);
         let list = entry.list_error(&arguments).filter(|_| self.kind == EntryKind::Tool);

@@ -172,6 +172,9 @@ async fn serve(invocation: &Invocation<'_>, server: LoadedServer, stop: Cancella
                 eprint_stdio_hint(&live, &output);
             }
             stdio::serve(&live, stop.clone()).await;
+            if dev.is_some() && !stop.is_cancelled() {
+                output.eprint("stopped: the client closed stdin\n");
+            }
         }
     }
     stop.cancel();

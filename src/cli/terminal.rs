@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::form::{Form, FormField};
 use super::line_editor::{Candidate, CompleteFn, LineEditor, LineInput};
+use super::output::error_text;
 use super::preset_answers::current_folder_roots;
 use super::question_answerer::{QuestionAnswerer, sampled_text};
 use super::{LogFormat, Output};
@@ -154,7 +155,7 @@ impl Terminal<'_> {
 
 impl QuestionAnswerer for Terminal<'_> {
     fn answer(&self, question: &ServerQuestion<'_>) -> Result<Option<Value>, String> {
-        self.result_of(question).map(Some).map_err(|error| format!("{error:#}"))
+        self.result_of(question).map(Some).map_err(|error| error_text(&error))
     }
 }
 

@@ -48,6 +48,18 @@ pub(super) fn replace_text_in(folder: &WritableFolder, name: &str, before: &str,
     })
 }
 
+/// Removes a file.
+///
+/// # Errors
+/// It cannot be removed, or is not as it was read.
+pub(super) fn remove_text(path: &Path, before: &str) -> anyhow::Result<()> {
+    let (folder, name) = split(path)?;
+    let folder = folder.into_locked()?;
+    let now = folder.open_file(&name)?.read(MAX_BYTES)?;
+    ensure!(now.strip_prefix(BYTE_ORDER_MARK.as_bytes()).unwrap_or(&now) == before.as_bytes(), Changed);
+    Ok(folder.remove(&name)?)
+}
+
 /// Makes a file of a text.
 ///
 /// # Errors

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use super::pack_grant_uses::{PackGrantUses, is_grant};
-use super::pack_project::{PackProject, PacksToResolve, print_failure};
+use super::pack_project::{PackProject, PacksToResolve, print_failure, unknown_key_help};
 use super::text_prompt::{ask, can_ask};
 use super::{Exit, Output, TrustArgs};
 use crate::compile::FileBuffers;
-use crate::diagnostic::{count_noun, nearest, one_line, sanitize};
+use crate::diagnostic::{count_noun, one_line, sanitize};
 use crate::load::LockablePack;
 use crate::pack_source::{LOCK_NAME, LockedPack, PackTree, TrustRecord};
 
@@ -61,10 +61,8 @@ fn names(wanted: &LockablePack) -> String {
 }
 
 fn unknown_pack(key: &str, lockable_packs: &[LockablePack]) -> String {
-    let help = match nearest(key, lockable_packs.iter().map(|wanted| wanted.key.as_str())) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => "packs with a `path` alone are your own, and need no trust".to_owned(),
-    };
+    let known: Vec<&str> = lockable_packs.iter().map(|wanted| wanted.key.as_str()).collect();
+    let help = unknown_key_help(key, &known, "packs with a `path` alone are your own, and need no trust");
     format!("error: the manifest has no pack `{}` from a repository or an archive\nhelp: {help}\n", one_line(key))
 }
 

@@ -7,10 +7,10 @@ use similar::TextDiff;
 
 use super::new::ManifestFile;
 use super::pack_grant_uses::PackGrantUses;
-use super::pack_project::{PackProject, PacksToResolve, is_within, print_failure};
+use super::pack_project::{PackProject, PacksToResolve, is_within, print_failure, unknown_key_help};
 use super::{Exit, Output, UpdateArgs};
 use crate::compile::FileBuffers;
-use crate::diagnostic::{count_noun, nearest, one_line, sanitize};
+use crate::diagnostic::{count_noun, one_line, sanitize};
 use crate::pack_source::{ArchiveHosts, LOCK_NAME, LockedPack, PackLock, PackSource, PackTree};
 
 /// How many digits of a commit, or of the SHA-256 of an archive, are shown.
@@ -21,11 +21,9 @@ pub(super) fn run(arguments: &UpdateArgs, output: &Output) -> anyhow::Result<Exi
     let project = PackProject::open(&arguments.file, output)?;
     let key = arguments.key.as_deref();
     if let Some(key) = key.filter(|key| !project.lock.packs.contains_key(*key)) {
-        let near = nearest(key, project.lock.packs.keys().map(String::as_str));
-        let help = near.map_or_else(
-            || "a pack by `path` is read as it is; `folio lock` adds the others of the manifest".to_owned(),
-            |near| format!("did you mean `{near}`?"),
-        );
+        let known: Vec<&str> = project.lock.packs.keys().map(String::as_str).collect();
+        let otherwise = "a pack by `path` is read as it is; `folio lock` adds the others of the manifest";
+        let help = unknown_key_help(key, &known, otherwise);
         output.eprint(&format!("error: no pack `{}` in {LOCK_NAME}\nhelp: {help}\n", one_line(key)));
         return Ok(Exit::Failure);
     }

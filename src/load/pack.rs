@@ -437,7 +437,12 @@ fn open_nested(
             Some(OpenedPack { reference: reference.clone(), path: path.clone(), folder, display_path, grants: None })
         }
         Err(error) => {
-            let diagnostic = compiler.error(Code::NotFound, path.location, error.to_string());
+            let message = match error {
+                // An absolute path is named by its last part elsewhere; this one is what the manifest says itself.
+                FileError::NotFound(_) => format!("no such file or folder: `{}`", path.value),
+                other => other.to_string(),
+            };
+            let diagnostic = compiler.error(Code::NotFound, path.location, message);
             if path.starts_with("~/") {
                 diagnostic.help("`~` is taken as it is written: write an absolute path, or one relative to this file");
             }
@@ -452,6 +457,12 @@ fn open_folder(
     is_served: bool,
     compiler: &mut Compiler<'_>,
 ) -> Option<Result<Folder, FileError>> {
+    if path.is_empty() {
+        compiler
+            .error(Code::BadValue, path.location, "empty `path` of a pack")
+            .help("write the folder that contains its folio.yaml");
+        return None;
+    }
     let importer = &compiler.pack.folder;
     if is_served && (Path::new(path.as_str()).is_absolute() || normalize(path).is_err()) {
         let opened = importer.open_outside(Path::new(path.as_str()));

@@ -57,7 +57,9 @@ pub(super) fn read_command(name: String, markdown: &Markdown<'_>, mut actions: A
     });
     text = actions.finish(text);
     let used = if positions.names.is_empty() { used } else { (0..positions.names.len()).chain(used).collect() };
-    let names: Vec<String> = sorted(used).into_iter().map(|index| positions.name(index)).collect();
+    let used = sorted(used);
+    let is_contiguous = used.last().is_none_or(|last| last + 1 == used.len());
+    let names: Vec<String> = used.into_iter().map(|index| positions.name(index)).collect();
     for source in text.sources_mut() {
         // Now the names of all positions are known.
         if let ValueSource::JoinedArguments(joined) = source {
@@ -71,7 +73,13 @@ pub(super) fn read_command(name: String, markdown: &Markdown<'_>, mut actions: A
     let whole = ForeignArgument { description: markdown.text("argument-hint"), ..ForeignArgument::optional(ARGUMENTS) };
     let mut arguments = ArgumentCollector::default();
     arguments.add(whole);
-    names.into_iter().for_each(|name| arguments.add(ForeignArgument::optional(name)));
+    let words = markdown.text("argument-hint").and_then(|hint| hint_words(&hint)).unwrap_or_default();
+    // A hint for other positions than those of the text may mean anything.
+    let is_for_positions = positions.names.is_empty() && words.len() == names.len() && is_contiguous;
+    let mut words = words.into_iter().filter(|_| is_for_positions);
+    for name in names {
+        arguments.add(ForeignArgument { description: words.next(), ..ForeignArgument::optional(name) });
+    }
     let description = markdown.text("description");
     ForeignPrompt {
         name,
@@ -81,6 +89,21 @@ pub(super) fn read_command(name: String, markdown: &Markdown<'_>, mut actions: A
         body: ForeignBody::Text(text),
         at,
     }
+}
+
+/// The words of a hint that is nothing but words in brackets: `[issue] <priority>`.
+fn hint_words(hint: &str) -> Option<Vec<String>> {
+    let (mut words, mut rest) = (Vec::new(), hint.trim());
+    while !rest.is_empty() {
+        let (close, inner) = match rest.strip_prefix('[') {
+            Some(inner) => (']', inner),
+            None => ('>', rest.strip_prefix('<')?),
+        };
+        let (word, behind) = inner.split_once(close).filter(|(word, _)| !word.contains(['[', '<']))?;
+        words.push(word.trim().to_owned());
+        rest = behind.trim_start();
+    }
+    words.iter().all(|word| !word.is_empty()).then_some(words)
 }
 
 fn sorted(mut positions: Vec<usize>) -> Vec<usize> {

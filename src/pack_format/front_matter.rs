@@ -1,10 +1,15 @@
 //! Reads Markdown with front matter, leniently.
 
+use std::ops::Range;
+
 use serde_json::{Map, Value};
 
 use super::ForeignFile;
 use crate::diagnostic::{Code, Report, Span};
 use crate::yaml::parse_front_matter_at;
+
+/// The key of the words that a client shows behind the name of a command.
+const HINT_KEY: &str = "argument-hint";
 
 /// The keys of a file, and the text below them.
 pub(super) struct Markdown<'f> {
@@ -86,10 +91,39 @@ pub(super) fn split_leading_front_matter(file: &ForeignFile, report: &mut Report
     read_front_matter(file, start, report)
 }
 
+/// An `argument-hint` that is no YAML, as many commands have it: `[a] [b]`.
+struct BracketHint {
+    /// Its line, without the line break.
+    line: Range<usize>,
+    text: String,
+}
+
+/// The line of front matter at `start` with an `argument-hint` of a bracket and more text behind it.
+fn bracket_hint(text: &str, start: usize) -> Option<BracketHint> {
+    let mut at = start;
+    for (number, line) in text.get(start..)?.split_inclusive('\n').enumerate() {
+        let written = line.trim_end();
+        if number > 0 && written == "---" {
+            return None;
+        }
+        let value = written.strip_prefix(HINT_KEY).and_then(|rest| rest.strip_prefix(':')).map(str::trim);
+        if let Some(value) = value.filter(|value| value.starts_with('[')) {
+            let behind = value.split_once(']').map(|(_, behind)| behind.trim_start())?;
+            let is_yaml = behind.is_empty() || behind.starts_with('#');
+            let hint = BracketHint { line: at..at + written.len(), text: value.to_owned() };
+            return (!is_yaml).then_some(hint);
+        }
+        at += line.len();
+    }
+    None
+}
+
 /// The keys of front matter that begins at `start`, and where the text below it begins: 0 if there is none.
 fn read_front_matter(file: &ForeignFile, start: usize, report: &mut Report) -> (Map<String, Value>, usize) {
     let before = report.diagnostics().len();
-    let parsed = parse_front_matter_at(file.id, start, report);
+    let hint = bracket_hint(&file.text, start);
+    let left_out = hint.as_ref().map_or(0..0, |hint| hint.line.clone());
+    let parsed = parse_front_matter_at(file.id, start, left_out, report);
     let place = report.diagnostics().get(before).map(|first| first.span.unwrap_or(Span::start_of(file.id)));
     report.truncate(before);
     let Some((document, body)) = parsed else { return (Map::new(), 0) };
@@ -99,9 +133,10 @@ fn read_front_matter(file: &ForeignFile, start: usize, report: &mut Report) -> (
         report.warning(Code::Syntax, opening, "unterminated front matter: read as text");
         return (Map::new(), 0);
     }
+    let hint = hint.map(|hint| (HINT_KEY.to_owned(), hint.text.into()));
     match (document.map(|document| document.json(document.root())), place) {
-        (Some(Value::Object(keys)), None) => (keys, body),
-        (Some(Value::Null), None) => (Map::new(), body),
+        (Some(Value::Object(keys)), None) => (keys.into_iter().chain(hint).collect(), body),
+        (Some(Value::Null), None) => (hint.into_iter().collect(), body),
         (_, place) => {
             let message = "front matter is not a map in YAML: read line by line";
             report

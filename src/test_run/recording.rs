@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
-use crate::diagnostic::one_line;
+use crate::diagnostic::{SourceMap, one_line};
 use crate::load::{LoadedPacks, is_variable_of_tests, looks_secret};
 use crate::manifest::Mock;
 use crate::redact::{Redactor, SECRET_PLACEHOLDER};
@@ -13,6 +13,25 @@ use super::plan::PlannedTest;
 
 /// How much of a manifest one answer may take.
 const MAX_ANSWER_BYTES: usize = 64 << 10;
+
+/// Headers that differ from response to response, or with each change on the server. They are recorded where a manifest
+/// names them.
+const VOLATILE_HEADERS: [&str; 14] = [
+    "cf-cache-status",
+    "etag",
+    "expires",
+    "last-modified",
+    "nel",
+    "report-to",
+    "request-id",
+    "server-timing",
+    "x-amzn-requestid",
+    "x-cache",
+    "x-github-request-id",
+    "x-request-id",
+    "x-runtime",
+    "x-served-by",
+];
 
 /// What a live run of a test tells of its mocks.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,8 +53,30 @@ pub(super) fn seen_variables(loaded: &LoadedPacks, test: &PlannedTest) -> Map<St
     seen.filter_map(|(name, variable)| Some((name.clone(), variable.value.clone()?.into()))).collect()
 }
 
+/// What is known of the server whose actions are recorded.
+pub(super) struct RecordedServer<'s> {
+    /// What finds the secrets in answers.
+    pub redactor: &'s Redactor,
+    /// The files of its manifest and packs.
+    pub sources: &'s SourceMap,
+}
+
+impl RecordedServer<'_> {
+    /// Whether a header is part of a mock.
+    fn records_header(&self, name: &str) -> bool {
+        let name = name.to_ascii_lowercase();
+        let mut texts = self.sources.iter().map(|source| source.text().to_ascii_lowercase());
+        !VOLATILE_HEADERS.contains(&name.as_str()) || texts.any(|text| text.contains(&name))
+    }
+}
+
 /// The mocks of what happened in a test.
-pub(super) fn record(actions: &[RecordedAction], mut variables: Map<String, Value>, redactor: &Redactor) -> Recording {
+pub(super) fn record(
+    actions: &[RecordedAction],
+    mut variables: Map<String, Value>,
+    server: &RecordedServer<'_>,
+) -> Recording {
+    let redactor = server.redactor;
     if actions.is_empty() {
         return Recording::Mocks(IndexMap::new());
     }
@@ -45,7 +86,7 @@ pub(super) fn record(actions: &[RecordedAction], mut variables: Map<String, Valu
     }
     let mut mocks = IndexMap::new();
     for (name, actions) in answers {
-        match mock_value(&actions, redactor) {
+        match mock_value(&actions, server) {
             Ok(value) => mocks.insert(name, value),
             Err(reason) => return Recording::Refused(redactor.redact_text(&reason).into_owned()),
         };
@@ -87,10 +128,10 @@ fn secret_refusal(key: &str) -> String {
 }
 
 /// The mock of some actions: a list if there are several.
-fn mock_value(actions: &[&RecordedAction], redactor: &Redactor) -> Result<Value, String> {
+fn mock_value(actions: &[&RecordedAction], server: &RecordedServer<'_>) -> Result<Value, String> {
     let mut answers = Vec::new();
     for action in actions {
-        let answer = action.reply.as_ref().map_err(Clone::clone).and_then(|reply| answer(reply, redactor));
+        let answer = action.reply.as_ref().map_err(Clone::clone).and_then(|reply| answer(reply, server));
         answers.push(answer.map_err(|reason| format!("{}: {}", action.action, one_line(&reason)))?);
     }
     let value = match <[Value; 1]>::try_from(answers) {
@@ -104,10 +145,10 @@ fn mock_value(actions: &[&RecordedAction], redactor: &Redactor) -> Result<Value,
     }
 }
 
-fn answer(reply: &MockReply, redactor: &Redactor) -> Result<Value, String> {
+fn answer(reply: &MockReply, server: &RecordedServer<'_>) -> Result<Value, String> {
     match reply {
-        MockReply::Program(output) => program_answer(output, redactor),
-        MockReply::Response(response) => response_answer(response, redactor),
+        MockReply::Program(output) => program_answer(output, server.redactor),
+        MockReply::Response(response) => response_answer(response, server),
     }
 }
 
@@ -127,13 +168,14 @@ fn program_answer(output: &ProgramOutput, redactor: &Redactor) -> Result<Value, 
     Ok(fields.into())
 }
 
-fn response_answer(response: &MockResponse, redactor: &Redactor) -> Result<Value, String> {
+fn response_answer(response: &MockResponse, server: &RecordedServer<'_>) -> Result<Value, String> {
+    let redactor = server.redactor;
     let mut fields = Map::new();
     fields.insert("status".to_owned(), response.status.into());
     let body = text("body", &response.body, redactor)?;
     let json = if is_json(response) { exact_json(&body) } else { None };
     let is_implied = |value: &str| json.is_some() && value == "application/json";
-    let headers = response.headers.iter().filter(|(_, value)| !is_implied(value));
+    let headers = response.headers.iter().filter(|(name, value)| !is_implied(value) && server.records_header(name));
     let shown = headers.map(|(name, value)| (name.clone(), redactor.redact_text(value).into_owned().into()));
     let headers: Map<String, Value> = shown.collect();
     if !headers.is_empty() {

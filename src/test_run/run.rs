@@ -25,7 +25,7 @@ use crate::yaml::{Documents, Spanned, pointer};
 use super::coverage::Coverage;
 use super::expectation;
 use super::plan::PlannedTest;
-use super::recording::{self, Recording};
+use super::recording::{self, RecordedServer, Recording};
 use super::response::Response;
 use super::scripted_answers::ScriptedAnswers;
 use super::sent_check::SentCheck;
@@ -131,7 +131,8 @@ impl TestRunner<'_> {
         let failures: Vec<TestFailure> = failures.into_iter().map(|failure| failure.map_texts(redact)).collect();
         let status = if failures.is_empty() { TestStatus::Passed } else { TestStatus::Failed(failures) };
         let recorder = called.recorder.filter(|_| status == TestStatus::Passed);
-        let recording = recorder.map(|recorder| recording::record(&recorder.actions(), variables, redactor));
+        let server = RecordedServer { redactor, sources: &sources };
+        let recording = recorder.map(|recorder| recording::record(&recorder.actions(), variables, &server));
         TestRunOutcome { status, recorded_snapshot, recording }
     }
 

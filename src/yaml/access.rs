@@ -1,5 +1,8 @@
 //! Access to lists, maps and enums for the deserializer, and the report of unknown keys.
 
+use std::cell::OnceCell;
+use std::collections::HashSet;
+
 use serde::de::value::{SeqDeserializer, StrDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor};
 use serde::forward_to_deserialize_any;
@@ -51,6 +54,8 @@ pub(super) struct EntryAccess<'a, 'r> {
     pub(super) entries: std::slice::Iter<'a, MapEntry>,
     pub(super) known: Option<&'static [&'static str]>,
     pub(super) corrected_keys: Vec<&'static str>,
+    /// The keys as written, from the first unknown one on: each of many unknown keys asks for them.
+    written_keys: OnceCell<HashSet<&'a str>>,
     pub(super) value: Option<NodeId>,
     pub(super) key: Option<NodeId>,
 }
@@ -61,7 +66,16 @@ impl<'a, 'r> EntryAccess<'a, 'r> {
         all: &'a [MapEntry],
         known: Option<&'static [&'static str]>,
     ) -> EntryAccess<'a, 'r> {
-        EntryAccess { reader, all, entries: all.iter(), known, corrected_keys: Vec::new(), value: None, key: None }
+        EntryAccess {
+            reader,
+            all,
+            entries: all.iter(),
+            known,
+            corrected_keys: Vec::new(),
+            written_keys: OnceCell::new(),
+            value: None,
+            key: None,
+        }
     }
 
     /// The field of a struct that a key names, or was meant to name.
@@ -91,8 +105,9 @@ impl<'a, 'r> EntryAccess<'a, 'r> {
 
     /// Whether a key is written beside this one, or another one is read as it.
     fn is_taken(&self, name: &str) -> bool {
-        self.corrected_keys.contains(&name)
-            || self.all.iter().any(|other| self.reader.document.key_text(other.key) == name)
+        let document = self.reader.document;
+        let keys = || self.all.iter().map(|other| document.key_text(other.key)).collect();
+        self.corrected_keys.contains(&name) || self.written_keys.get_or_init(keys).contains(name)
     }
 
     fn report_unknown(&self, key: &str, at: Location, known: &'static [&'static str]) {

@@ -269,11 +269,20 @@ impl Documents {
 
     /// The keys of the map at `at` with their locations, in the order written.
     pub fn keys_of(&self, at: Location) -> Vec<(String, Location)> {
+        self.entries_of(at, |entry| entry.key)
+    }
+
+    /// The keys of the map at `at` with the locations of their values, in the order written.
+    pub fn values_of(&self, at: Location) -> Vec<(String, Location)> {
+        self.entries_of(at, |entry| entry.value)
+    }
+
+    fn entries_of(&self, at: Location, part: impl Fn(&MapEntry) -> NodeId) -> Vec<(String, Location)> {
         let Some(document) = self.get(at.file) else { return Vec::new() };
         match document.node(NodeId(at.node)).map(|node| &node.kind) {
             Some(NodeKind::Map(entries)) => entries
                 .iter()
-                .map(|entry| (document.key_text(entry.key).to_owned(), document.location(entry.key)))
+                .map(|entry| (document.key_text(entry.key).to_owned(), document.location(part(entry))))
                 .collect(),
             _ => Vec::new(),
         }

@@ -50,11 +50,16 @@ pub fn parse(file: FileId, report: &mut Report) -> Option<Document> {
 /// Parses the front matter of a text: the lines between its first line, `---`, and the next such line.
 /// `None` where the text has none; else the tree, if it is valid, and the offset of the body.
 pub fn parse_front_matter(file: FileId, report: &mut Report) -> Option<(Option<Document>, usize)> {
-    parse_front_matter_at(file, 0, report)
+    parse_front_matter_at(file, 0, 0..0, report)
 }
 
-/// The same from the line at `start` on.
-pub fn parse_front_matter_at(file: FileId, start: usize, report: &mut Report) -> Option<(Option<Document>, usize)> {
+/// The same from the line at `start` on, without what is in the range `left_out`.
+pub fn parse_front_matter_at(
+    file: FileId,
+    start: usize,
+    left_out: Range<usize>,
+    report: &mut Report,
+) -> Option<(Option<Document>, usize)> {
     let text = report.sources.get(file)?.text().clone();
     let first = text.get(start..)?.split_inclusive('\n').next().filter(|line| line.trim_end() == "---")?;
     let mut at = start + first.len();
@@ -62,7 +67,10 @@ pub fn parse_front_matter_at(file: FileId, start: usize, report: &mut Report) ->
         if line.trim_end() == "---" {
             // Of the same length as in the file, so that positions are those of the file.
             let before = " ".repeat(start) + &first.replace('-', " ");
-            let front_matter = before + text.get(start + first.len()..at)?;
+            let mut front_matter = before + text.get(start + first.len()..at)?;
+            if front_matter.get(left_out.clone()).is_some() {
+                front_matter.replace_range(left_out.clone(), &" ".repeat(left_out.len()));
+            }
             return Some((TreeBuilder::new(file, &front_matter, report).build(&front_matter), at + line.len()));
         }
         at += line.len();

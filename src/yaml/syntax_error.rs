@@ -170,6 +170,33 @@ fn find_open_bracket(text: &str, at: usize) -> Option<usize> {
     open.pop()
 }
 
+/// The bracket that closes a list or a map in flow style, if a text stands behind it: `[x] y`.
+fn text_behind_bracket(value: &str) -> Option<char> {
+    let open = value.chars().next()?;
+    let close = if open == '[' { ']' } else { '}' };
+    let mut depth = 0_usize;
+    let is_end = |(_, character): &(usize, char)| {
+        match *character {
+            found if found == open => depth += 1,
+            found if found == close => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0
+    };
+    let (end, _) = value.char_indices().find(is_end)?;
+    let rest = value.get(end + 1..)?.trim_start();
+    let is_text = !rest.is_empty() && !rest.starts_with([',', ']', '}']);
+    is_text.then_some(close)
+}
+
+/// Whether a value is a key with a list or a map in flow style, which its author may have meant as an entry: `a: [b]`.
+fn is_entry_of_collection(value: &str) -> bool {
+    value.split_once(": ").map(|(_, inner)| inner.trim_start()).is_some_and(|inner| {
+        inner.starts_with('[') && inner.ends_with(']')
+            || inner.starts_with('{') && !inner.starts_with("{{") && inner.ends_with('}')
+    })
+}
+
 /// The value of a line of block style that YAML reads as something else without quotes.
 fn unquoted_text(text: &str, line: &Range<usize>) -> Option<SyntaxError> {
     let of_line = text.get(line.clone())?;
@@ -183,16 +210,23 @@ fn unquoted_text(text: &str, line: &Range<usize>) -> Option<SyntaxError> {
     let written = of_line.get(start..)?;
     let value = written.split(" #").next()?.trim_end();
     let has_colon = value.contains(": ") || value.ends_with(':');
+    let range = line.start + start..line.start + start + value.len();
+    let quoted = serde_json::Value::from(value).to_string();
     let reason = match value.chars().next()? {
-        '"' | '\'' | '|' | '>' | '&' | '[' => return None,
-        '{' if !value.starts_with("{{") => return None,
+        '"' | '\'' | '|' | '>' | '&' => return None,
+        '[' | '{' if !value.starts_with("{{") => {
+            let words = text_behind_bracket(value).map(|sign| format!("text behind `{sign}`, where the value ends"))?;
+            return Some(SyntaxError::new(range, words).help(format!("quote it if it is a text: `{quoted}`")));
+        }
+        _ if key_end.is_some() && is_entry_of_collection(value) => {
+            let help = format!("write `{value}` on a line of its own below the key; quote it if it is a text");
+            return Some(SyntaxError::new(range, "a second key on one line").help(help));
+        }
         '{' => "unquoted template: YAML reads `{{` as a map",
         '@' | '`' | '%' | '*' | '!' => "unquoted text: YAML reserves its first character",
         _ if has_colon && key_end.is_some() => "unquoted text with `: ` in it",
         _ => return None,
     };
-    let quoted = serde_json::Value::from(value).to_string();
-    let range = line.start + start..line.start + start + value.len();
     let error = SyntaxError::new(range, reason).help(format!("write `{quoted}`, or use a block after `|`"));
     Some(SyntaxError { replacement: Some(quoted), ..error })
 }

@@ -329,3 +329,24 @@ fn browser_arguments_do_not_contain_the_token() {
     assert!(server.wait_for_exit(Duration::from_secs(20)).is_some_and(|status| status.success()));
     assert!(!Path::new(file).exists(), "it goes with the server");
 }
+
+#[test]
+fn without_a_client_on_stdin_http_is_served() {
+    let folder = TestFolder::with_manifest(&format!("{GOOD}http: {{ listen: \"127.0.0.1:0\" }}\n"));
+    let mut command = Command::new(FOLIO_BIN);
+    command.args(["dev", "--open"]).current_dir(folder.path()).env("BROWSER", "").env_remove("FOLIO_LOG");
+    let mut dev = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(dev.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let is_listening = lines.any(|line| line.starts_with("listening on http://127.0.0.1:"));
+    dev.kill().unwrap();
+    dev.wait().unwrap();
+    assert!(is_listening, "it ended");
+}
+
+#[test]
+fn end_of_stdin_is_said() {
+    let folder = TestFolder::with_manifest(GOOD);
+    let ran = run_folio(folder.path(), &["dev"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.err.ends_with("stopped: the client closed stdin\n"), "{}", ran.err);
+}

@@ -63,6 +63,7 @@ fn bundle_describes_the_server() {
     let ran = output(desk.command(&MCPB).env("GREETING", "someone-here").env("API_TOKEN", "a-secret-value"));
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.out.starts_with("wrote out/desk.mcpb: desk 1.4.0 for linux, "), "{ran:?}");
+    assert!(ran.err.contains(" files and the program, ") && ran.err.starts_with("packing "), "{ran:?}");
     let mut archive = bundle(&desk.folder.join("out/desk.mcpb"));
     let manifest: Value = serde_json::from_str(&read(&mut archive, "manifest.json")).unwrap();
     assert_eq!(

@@ -298,7 +298,7 @@ fn every_client_gets_its_shape_and_loses_every_trace() {
     let before = machine.tree();
     for row in ROWS {
         let said = machine.install(row.host);
-        assert!(said.contains("added `my-desk`") && said.contains("LEVEL"), "{said}");
+        assert!(said.contains("added `my-desk`") && !said.contains("LEVEL"), "{said}");
         let text = machine.read(row.file);
         let expected = row.expected(&machine, row.stdio);
         match row.is_json() {
@@ -827,5 +827,25 @@ proptest! {
         machine.ok(&["uninstall", "codex", "goose", "-f", "../desk"]);
         machine.ok(&["uninstall", "codex", "goose", "-f", "../desk", "--name", "two"]);
         prop_assert_eq!(machine.tree(), before);
+    }
+}
+
+#[test]
+fn control_characters_of_a_path_are_not_printed() {
+    let machine = Machine::new();
+    let home = machine.path("home/\u{1b}[31mred\nline");
+    fs::create_dir(&home).unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = machine.command(Path::new(FOLIO_BIN), arguments);
+        let ran = finish(command.env("HOME", &home));
+        ran.out + &ran.err
+    };
+    let install = ["install", "cursor", "-f", "../desk"];
+    let printed = run(&["install", "cursor", "-f", "../desk", "--print"]);
+    let (added, removed) = (run(&install), run(&["uninstall", "cursor", "-f", "../desk"]));
+    fs::create_dir_all(home.join(".cursor")).unwrap();
+    fs::write(home.join(".cursor/mcp.json"), "{").unwrap();
+    for said in [printed, added, removed, run(&install)] {
+        assert!(said.contains("[31mred line/.cursor/mcp.json") && !said.contains('\u{1b}'), "{said:?}");
     }
 }

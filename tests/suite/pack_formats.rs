@@ -99,7 +99,10 @@ fn claude_commands_are_prompts_with_positions() {
     );
     assert_eq!(listed(&prompts, "x-git-fix-issue")["description"], "Fixes");
     assert_eq!(arguments(&prompts, "x-git-fix-issue"), ["arguments", "arg1", "arg2"]);
-    assert_eq!(listed(&prompts, "x-git-fix-issue")["arguments"][0]["description"], "[number] [branch]");
+    let described = listed(&prompts, "x-git-fix-issue")["arguments"].as_array().unwrap();
+    let descriptions: Vec<&str> = described.iter().map(|one| one["description"].as_str().unwrap()).collect();
+    assert_eq!(descriptions, ["[number] [branch]", "number", "branch"]);
+    assert!(!check(&folder).1.contains("line by line"), "a hint in brackets is no mistake");
     assert_eq!(arguments(&prompts, "x-money"), ["arguments"]);
     assert_eq!(arguments(&prompts, "x-zero"), ["arguments", "arg1", "arg2"]);
     assert_eq!(arguments(&prompts, "x-named"), ["arguments", "issue", "branch_name"]);
@@ -1161,4 +1164,32 @@ fn partials_that_multiply_exhaust_the_budget() {
     let refused = client.request("prompts/get", json!({ "name": "x-a", "arguments": {} }));
     assert!(refused.to_string().contains("work limit exceeded"), "{refused}");
     assert_eq!(client.get_text("x-b", json!({})), "fine");
+}
+
+#[test]
+fn words_of_a_hint_describe_positions_of_the_same_number() {
+    let command = |hint: &str, text: &str| format!("---\nargument-hint: {hint}\ndescription: d\n---\n{text}\n");
+    let files = [
+        ("angle.md", command("<issue> [the branch]", "$1 $2")),
+        ("fewer.md", command("[issue]", "$1 $2")),
+        ("gap.md", command("[issue] [branch]", "$1 $3")),
+        ("prose.md", command("[issue] and more", "$1 $2")),
+        ("one.md", command("[issue]", "$1")),
+    ];
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
+    let folder = server_of("format: claude-commands", &files);
+    let prompts = client(&folder).list("prompts");
+    for (name, first) in [
+        ("x-angle", json!("issue")),
+        ("x-fewer", Value::Null),
+        ("x-gap", Value::Null),
+        ("x-prose", Value::Null),
+        ("x-one", json!("issue")),
+    ] {
+        assert_eq!(listed(&prompts, name)["arguments"][1]["description"], first, "{name}");
+    }
+    assert_eq!(listed(&prompts, "x-angle")["arguments"][2]["description"], "the branch");
+    assert_eq!(listed(&prompts, "x-prose")["arguments"][0]["description"], "[issue] and more");
+    assert_eq!(listed(&prompts, "x-prose")["description"], "d");
+    assert_eq!(check(&folder).1.matches("line by line").count(), 0);
 }

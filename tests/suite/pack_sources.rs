@@ -693,7 +693,7 @@ fn added_pack_keeps_the_manifest_and_leaves_without_a_trace() {
             assert!(desk.fail(&["add", &url, "--as", "docs"]).contains("has a pack `docs` already"));
             desk.ok(&["remove", "docs"]);
             assert_eq!(fs::read_to_string(desk.folder.join("folio.yaml")).unwrap(), before);
-            assert!(!desk.lock().contains("docs"), "{}", desk.lock());
+            assert!(!desk.folder.join("folio.lock").exists(), "{}", desk.lock());
             assert!(desk.fail(&["remove", "docs"]).contains("no pack `docs`"));
         }
     }
@@ -1171,4 +1171,35 @@ fn importer_of_an_untrusted_pack_stays_up() {
     assert_eq!(desk.run(&["call", "wrap"]).code, Some(1));
     desk.ok(&["trust", "docs", "--yes"]);
     assert_eq!(desk.ok(&["call", "wrap"]).trim(), "seen");
+}
+
+#[test]
+fn reason_of_a_failed_download_is_said_once() {
+    let desk = Desk::with_manifest(COMMENTED);
+    // Nobody listens on the first port.
+    let mut command = desk.command(&["add", "https://archive.example/x.tar.gz"]);
+    let ran = output(command.env("https_proxy", "http://127.0.0.1:1"));
+    assert_eq!((ran.code, ran.err.matches("could not connect to the proxy").count()), (Some(1), 1), "{ran:?}");
+}
+
+#[test]
+fn unknown_key_of_a_pack_is_answered_with_the_known_ones() {
+    let upstream = Repository::new(&[("folio.yaml", PACK)]);
+    let desk = Desk::locked(&format!("git: {}, rev: main, allow: [exec]", upstream.url()));
+    for command in ["update", "trust", "remove"] {
+        let said = desk.fail(&[command, "nope"]);
+        assert!(said.contains("no pack `nope`") && said.contains("help: expected one of `docs`\n"), "{said}");
+        let said = desk.fail(&[command, "dosc"]);
+        assert!(said.contains("no pack `dosc`") && said.contains("help: did you mean `docs`?\n"), "{said}");
+    }
+}
+
+#[test]
+fn lock_without_packs_is_removed() {
+    let upstream = Repository::new(&[("folio.yaml", PACK)]);
+    let desk = Desk::locked(&format!("git: {}, rev: main", upstream.url()));
+    desk.folder.write("folio.yaml", COMMENTED);
+    assert_eq!(desk.ok(&["lock"]), "removed folio.lock: no pack to lock\n");
+    assert!(!desk.folder.join("folio.lock").exists());
+    assert_eq!(desk.ok(&["lock"]), "folio.lock is up to date: 0 packs\n");
 }

@@ -213,3 +213,19 @@ fn packs_outside_the_folder_are_served_and_watched() {
     client.wait_for("notifications/prompts/list_changed");
     assert_eq!(client.names("prompts"), ["team-all", "mine-back", "mine-deep-ask", "mine-fix"]);
 }
+
+#[test]
+fn path_of_a_missing_pack_is_shown_as_written() {
+    for (path, message) in [
+        ("/nonexistent/deeper", "no such file or folder: `/nonexistent/deeper`"),
+        ("../no/such", "no such file or folder: `../no/such`"),
+        ("./no/such/", "no such file or folder: `./no/such/`"),
+        ("\"\"", "empty `path` of a pack"),
+        (".", "cyclic pack: it imports itself"),
+    ] {
+        let manifest = format!("folio: 1\nserver: {{ name: desk }}\npacks: {{ a: {{ path: {path} }} }}\n");
+        let folder = TestFolder::with_manifest(&manifest);
+        let ran = run_folio(folder.path(), &["check", "--format", "lines"]);
+        assert!(ran.out.contains(message), "{path}: {}", ran.out);
+    }
+}

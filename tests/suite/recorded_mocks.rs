@@ -59,6 +59,8 @@ fn live_run_becomes_mocks_without_secrets() {
             ("X-Session-Token", "abc"),
             ("X-Seen", TOKEN),
             ("Date", "Mon, 23 Nov 2026 10:00:00 GMT"),
+            ("Last-Modified", "Mon, 23 Nov 2026 09:00:00 GMT"),
+            ("X-Request-Id", "7f3a"),
         ];
         Reply::with_headers(200, &headers, body.to_string())
     });
@@ -227,4 +229,27 @@ fn manifest_that_cannot_be_written_stays_whole() {
     let ran = test(folder.path(), &[], &["--record"]);
     assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+}
+
+#[test]
+fn changing_header_is_recorded_where_it_is_read() {
+    let headers =
+        [("Content-Type", "text/plain"), ("ETag", "\"v7\""), ("Last-Modified", "Mon, 23 Nov 2026 09:00:00 GMT")];
+    let upstream = Upstream::start(move |_, _| Reply::with_headers(200, &headers, "page"));
+    let manifest = r#"folio: 1
+server: { name: pages }
+env: { API: { required: true } }
+tools:
+  page:
+    description: The version of a page
+    run: [{ id: page, http: { url: "{{env.API}}/page", allow: ["127.0.0.1"] } }]
+    result: { text: "{{steps.page.headers.etag}}" }
+tests:
+  version: { tool: page, live: true, expect: { contains: v7 } }
+"#;
+    let folder = TestFolder::with_manifest(manifest);
+    let ran = test(folder.path(), &[("API", &upstream.url())], &["--record"]);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    let recorded = fs::read_to_string(folder.join("folio.yaml")).unwrap();
+    assert!(recorded.matches("etag").count() == 2 && !recorded.contains("last-modified"), "{recorded}");
 }

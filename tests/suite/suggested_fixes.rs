@@ -185,3 +185,35 @@ fn errors_of_tests_are_located() {
         assert_suggests(&format!("{TESTED}{test} }}"), parts);
     }
 }
+
+#[test]
+fn help_for_an_unknown_argument_lists_twenty() {
+    let names: Vec<String> = (0..25).map(|nth| format!("number{nth:02}")).collect();
+    let declared: String = names.iter().map(|name| format!("{name}: {{}}, ")).collect();
+    let used: String = names.iter().map(|name| format!("{{{{{name}}}}}")).collect();
+    let prompt = format!("prompts: {{ p: {{ arguments: {{ {declared} }}, text: \"{used}\" }} }}");
+    let test = "tests: { t: { prompt: p, arguments: { zz: 1 }, expect: { contains: x } } }";
+    assert_suggests(&format!("{prompt}\n{test}"), &["unknown argument `zz` of `p`", "expected one of `number00`, "]);
+    assert_suggests(&format!("{prompt}\n{test}"), &["`number19`, …"]);
+}
+
+#[test]
+fn values_with_brackets_are_not_quoted_for_the_author() {
+    for (value, parts) in [
+        ("exec: [ls]", &["a second key on one line", "write `exec: [ls]` on a line of its own"][..]),
+        ("a: {b}", &["a second key on one line"]),
+        ("[x] do: this", &["text behind `]`", "quote it if it is a text: `\"[x] do: this\"`"]),
+        ("{a}: b", &["text behind `}`"]),
+    ] {
+        let rest = format!("prompts:\n  p:\n    text: {value}");
+        assert_suggests(&rest, parts);
+        let manifest = format!("{HEAD}{rest}\n");
+        let folder = TestFolder::with_manifest(&manifest);
+        let ran = run_folio(folder.path(), &["check", "--fix"]);
+        assert_eq!(std::fs::read_to_string(folder.join("folio.yaml")).unwrap(), manifest, "{}", ran.err);
+    }
+    for value in ["see: [x](y)", "a: {{b}}"] {
+        let help = format!("write `\"{value}\"`");
+        assert_suggests(&format!("prompts:\n  p:\n    text: {value}"), &["unquoted text with `: ` in it", &help]);
+    }
+}

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail, ensure};
 
 use crate::cli::text_file::{Changed, replace_text_in, split};
+use crate::diagnostic::one_line;
 use crate::files::{FileError, OverwritePolicy, WritableFolder, make_folders, remove_made_folders};
 
 const BYTE_ORDER_MARK: &str = "\u{feff}";
@@ -15,7 +16,8 @@ const BYTE_ORDER_MARK: &str = "\u{feff}";
 /// How large a file may be.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// How many backups a file may have.
+/// How many backups a file may have. Then the oldest one but the first is replaced: the first is what the file was before
+/// folio wrote to it.
 const MAX_BACKUPS: usize = 100;
 
 /// The file of a host, as it was read.
@@ -36,6 +38,13 @@ pub(super) struct Backup {
     /// Its text without a byte order mark.
     pub(super) text: String,
     byte_order_mark: &'static str,
+}
+
+/// A backup that was just written.
+struct NewBackup {
+    path: PathBuf,
+    /// Whether it has the name of an older one.
+    is_replacement: bool,
 }
 
 /// A file that is as it was read, while no other run of folio writes it.
@@ -65,6 +74,11 @@ impl ConfigFile {
         Ok(ConfigFile { path, text, byte_order_mark, backups })
     }
 
+    /// Its path for messages, on one line.
+    pub(super) fn display_path(&self) -> String {
+        shown(&self.path)
+    }
+
     /// The text, which is empty if the file does not exist.
     pub(super) fn text(&self) -> &str {
         self.text.as_deref().unwrap_or_default()
@@ -85,6 +99,13 @@ impl ConfigFile {
         self.backups.iter().find(|backup| backup.text == text && backup.byte_order_mark == self.byte_order_mark)
     }
 
+    /// The backup whose place a new one takes: the oldest but the first, where there are as many as may be.
+    fn replaceable_backup(&self) -> Option<&Backup> {
+        let written_at = |backup: &&Backup| fs::symlink_metadata(&backup.path).and_then(|found| found.modified()).ok();
+        let is_full = self.backups.len() >= MAX_BACKUPS;
+        self.backups.iter().skip(1).filter(|_| is_full).min_by_key(written_at)
+    }
+
     /// Keeps other runs of folio away from the file; `None` if it or a backup is not as it was read any more. The folders
     /// of a file that does not exist are made.
     ///
@@ -103,7 +124,7 @@ impl ConfigFile {
             }
         };
         if let Some(link) = self.path.ancestors().skip(1).find(|folder| folder.is_symlink() && !folder.exists()) {
-            bail!("`{}` is a link that leads nowhere", link.display());
+            bail!("`{}` is a link that leads nowhere", shown(link));
         }
         let (folder, name) = match split(&path) {
             Ok((folder, name)) => (folder.into_locked().map_err(locked_out)?, name),
@@ -142,27 +163,29 @@ impl LockedFile<'_> {
                 })
             }
         };
-        if let (Err(_), Some(new)) = (&written, &new) {
-            let _ = fs::remove_file(new);
+        if let (Err(_), Some(NewBackup { path, is_replacement: false })) = (&written, &new) {
+            let _ = fs::remove_file(path);
         }
-        written.map(|()| known.or(new))
+        written.map(|()| known.or(new.map(|new| new.path)))
     }
 
     /// Writes a backup beside the file, with its permissions.
-    fn back_up(&self, text: &str) -> anyhow::Result<PathBuf> {
+    fn back_up(&self, text: &str) -> anyhow::Result<NewBackup> {
         let file = self.file;
-        let path = backup_path(&file.path, file.backups.len() + 1).filter(|_| file.backups.len() < MAX_BACKUPS);
-        let path = path.context("there are too many backups of it")?;
-        let cannot = || format!("cannot write the backup `{}`", path.display());
+        let replaces = file.replaceable_backup();
+        let next = || backup_path(&file.path, file.backups.len() + 1);
+        let path = replaces.map(|backup| backup.path.clone()).or_else(next).context("its name is not UTF-8")?;
+        let cannot = || format!("cannot write the backup `{}`", shown(&path));
         let (beside, name) = split(&path)?;
         // The folder is locked already, unless a link leads to another one.
         let folder = if beside.path() == self.folder.path() { &self.folder } else { &beside };
         let original = self.folder.open_file(&self.name)?;
-        let copied = folder.copy(original, &name, OverwritePolicy::Refuse, |_, copy| -> anyhow::Result<()> {
+        let policy = if replaces.is_some() { OverwritePolicy::Replace } else { OverwritePolicy::Refuse };
+        let copied = folder.copy(original, &name, policy, |_, copy| -> anyhow::Result<()> {
             Ok(copy.write_all(format!("{}{text}", file.byte_order_mark).as_bytes())?)
         });
         copied.with_context(cannot)?;
-        Ok(path)
+        Ok(NewBackup { path, is_replacement: replaces.is_some() })
     }
 
     /// Puts the file back as a backup has it, which is removed.
@@ -224,7 +247,7 @@ impl ConfigFile {
 /// # Errors
 /// It cannot be removed.
 pub(super) fn remove_backup(backup: &Backup) -> anyhow::Result<()> {
-    fs::remove_file(&backup.path).with_context(|| format!("cannot remove the backup `{}`", backup.path.display()))
+    fs::remove_file(&backup.path).with_context(|| format!("cannot remove the backup `{}`", shown(&backup.path)))
 }
 
 fn locked_out(error: FileError) -> anyhow::Error {
@@ -234,6 +257,11 @@ fn locked_out(error: FileError) -> anyhow::Error {
         }
         other => other.into(),
     }
+}
+
+/// A path for messages: on one line, and without control characters.
+pub(super) fn shown(path: &Path) -> String {
+    one_line(&path.display().to_string()).into_owned()
 }
 
 /// The path of a backup: the first has no number.
@@ -305,5 +333,30 @@ mod tests {
         let file = ConfigFile::read(file.path).unwrap();
         file.lock().unwrap().unwrap().delete(0).unwrap();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn oldest_backup_but_the_first_makes_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.json");
+        fs::write(&path, "now").unwrap();
+        let epoch = std::time::SystemTime::UNIX_EPOCH;
+        for nth in 1..=MAX_BACKUPS {
+            let backup = fs::File::create(backup_path(&path, nth).unwrap()).unwrap();
+            std::io::Write::write_all(&mut &backup, format!("{nth}").as_bytes()).unwrap();
+            // The third is the oldest of those behind the first.
+            let age = if nth == 3 { 1 } else { 10 + nth as u64 };
+            backup.set_modified(epoch + std::time::Duration::from_secs(if nth == 1 { 0 } else { age })).unwrap();
+        }
+        let write = |text: &str, backup: &str| {
+            let file = ConfigFile::read(path.clone()).unwrap();
+            file.lock().unwrap().unwrap().write(text, Some(backup), false).unwrap().unwrap()
+        };
+        let text = |nth: usize| fs::read_to_string(backup_path(&path, nth).unwrap()).unwrap();
+        assert_eq!(write("then", "now"), backup_path(&path, 3).unwrap());
+        assert_eq!((text(1), text(2), text(3)), ("1".to_owned(), "2".to_owned(), "now".to_owned()));
+        assert_eq!(write("later", "50"), backup_path(&path, 50).unwrap(), "one with the same text is kept");
+        assert_eq!(write("last", "then"), backup_path(&path, 2).unwrap());
+        assert!(backup_path(&path, MAX_BACKUPS + 1).is_some_and(|path| !path.exists()));
     }
 }

@@ -1,11 +1,12 @@
 //! The file of a host with the entries in it: what an installation changes, and what takes it back.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 use serde_json::Value;
 
-use super::config_file::{Backup, ConfigFile};
+use super::config_file::{Backup, ConfigFile, shown};
 use crate::cli::folio_path::{folio_path, is_same_file};
 use crate::client_config::{
     ConfigError, ConfigScope, ConfigSection, Host, HostLayout, Launch, NamedEntry, Platform, ProjectPaths, ServerEntry,
@@ -79,7 +80,7 @@ impl HostFile {
         let project = std::env::current_dir().context("cannot tell the current folder")?;
         let path = place.path(Platform::CURRENT, &|name| std::env::var_os(name), &project);
         let path = path.context("there is no home folder\nhelp: set HOME")?;
-        let file = ConfigFile::read(path.clone()).with_context(|| format!("cannot edit `{}`", path.display()))?;
+        let file = ConfigFile::read(path.clone()).with_context(|| format!("cannot edit `{}`", shown(&path)))?;
         let parsed = host.format.value(file.text());
         let value = parsed.map_err(|error| config_error_at(&error, &file, "cannot read it"))?;
         let layout = host.layout_of(&value);
@@ -218,15 +219,23 @@ impl HostFile {
     fn with(&self, text: &str, entries: &[NamedEntry]) -> Option<String> {
         let section = self.section();
         let known = section.entries(text).ok()?;
-        let missing = entries.iter().filter(|entry| !known.iter().any(|known| known.name == entry.name));
-        missing
-            .into_iter()
-            .try_fold(text.to_owned(), |text, entry| section.insert(&text, &entry.name, &entry.value).ok())
+        let known: HashSet<&str> = known.iter().map(|known| known.name.as_str()).collect();
+        let mut missing = entries.iter().filter(|entry| !known.contains(entry.name.as_str()));
+        missing.try_fold(text.to_owned(), |text, entry| section.insert(&text, &entry.name, &entry.value).ok())
     }
 
     /// The text to which these entries were added.
     fn text_before_install(&self, own: &[NamedEntry]) -> TextBeforeInstall<'_> {
-        let is_origin = |text: &str| self.with(text, own).as_deref() == self.file.text.as_deref();
+        // To add entries takes long, and few texts lead to those of the file.
+        let names: HashSet<&str> = self.entries.iter().map(|entry| entry.name.as_str()).collect();
+        let has_same_names = |text: &str| {
+            self.section().entries(text).is_ok_and(|entries| {
+                let all = entries.iter().chain(own).map(|entry| entry.name.as_str());
+                all.collect::<HashSet<_>>() == names
+            })
+        };
+        let is_origin =
+            |text: &str| has_same_names(text) && self.with(text, own).as_deref() == self.file.text.as_deref();
         match self.file.backups.iter().find(|backup| is_origin(&backup.text)) {
             Some(backup) => TextBeforeInstall::Text(&backup.text),
             None if !own.is_empty() && is_origin("") => TextBeforeInstall::Absent,
@@ -270,7 +279,7 @@ impl HostFile {
         let at = self.section().offset(self.file.text(), &entry.name);
         let error = ConfigError { message: String::new(), at };
         let (line, column) = error.line_and_column(self.file.text()).unwrap_or((1, 1));
-        let (name, path) = (one_line(&entry.name), self.file.path.display());
+        let (name, path) = (one_line(&entry.name), self.file.display_path());
         anyhow!("`{name}` {what}, at {path}:{line}:{column}\nhelp: {help}")
     }
 
@@ -324,7 +333,7 @@ impl HostFile {
 }
 
 fn config_error_at(error: &ConfigError, file: &ConfigFile, what: &str) -> anyhow::Error {
-    let path = file.path.display();
+    let path = file.display_path();
     match error.line_and_column(file.text()) {
         Some((line, column)) => anyhow!("{path}:{line}:{column}: {what}: {}", one_line(&error.message)),
         None => anyhow!("{path}: {what}: {}", one_line(&error.message)),

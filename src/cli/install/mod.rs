@@ -115,7 +115,7 @@ impl Installation<'_> {
             let file = HostFile::open(host, scope)?;
             let server = self.entry_for(&file)?;
             let change = file.install(&server)?;
-            let (path, shown) = (file.file.path.display(), file.shown(&server.name, &change.value)?);
+            let (path, shown) = (file.file.display_path(), file.shown(&server.name, &change.value)?);
             return output.print(&format!("{path}:\n{shown}"));
         }
         output.print(&sanitize(&retry_while_changed(|| self.write(&HostFile::open(host, scope)?))?))
@@ -126,12 +126,12 @@ impl Installation<'_> {
         let server = self.entry_for(file)?;
         let change = file.install(&server)?;
         let Some(after) = &change.after else {
-            let (path, title, name) = (file.file.path.display(), file.host.title, &server.name);
+            let (path, title, name) = (file.file.display_path(), file.host.title, &server.name);
             let mut report = vec![format!("{title}: `{name}` is in {path} already")];
             report.extend(self.notes(file, &server, &change));
             return Ok(Some(report_text(&report)));
         };
-        let cannot = || format!("cannot write `{}`", file.file.path.display());
+        let cannot = || format!("cannot write `{}`", file.file.display_path());
         let had_folder = file.file.path.parent().is_some_and(|folder| folder.exists());
         let Some(locked) = file.file.lock().with_context(cannot)? else { return Ok(None) };
         let backup_content = change.backup.as_ref().map(|backup_content| backup_content.text.as_str());

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::Installation;
+use super::config_file::shown;
 use super::host_file::{HostFile, PlannedInstall};
 use crate::catalog::{BridgedLists, KnownClient};
 use crate::client_config::{Host, Launch, NotShown, ProjectPaths, ServerEntry, VariableSyntax};
@@ -12,12 +13,12 @@ use crate::world::find_program;
 /// What is written.
 pub(super) fn change_line(file: &HostFile, server: &ServerEntry, change: &PlannedInstall) -> String {
     let verb = if change.is_update { "updated" } else { "added" };
-    format!("{}: {verb} `{}` in {}", file.host.title, server.name, file.file.path.display())
+    format!("{}: {verb} `{}` in {}", file.host.title, server.name, file.file.display_path())
 }
 
 /// Where the backup is, and what it lacks.
 pub(super) fn backup_note(path: &Path, file: &HostFile, change: &PlannedInstall) -> String {
-    let mut text = format!("backup: {}", path.display());
+    let mut text = format!("backup: {}", shown(path));
     let left_out = change.backup.as_ref().map(|backup_content| backup_content.left_out.as_slice()).unwrap_or_default();
     if !left_out.is_empty() {
         let names: Vec<String> = left_out.iter().map(|name| format!("`{}`", one_line(name))).collect();
@@ -34,7 +35,7 @@ pub(super) fn value_notes(file: &HostFile, server: &ServerEntry) -> Vec<String> 
     if server.values.is_empty() {
         return Vec::new();
     }
-    let path = file.file.path.display();
+    let path = file.file.display_path();
     let is_open = file.file.text.is_some() && file.file.is_readable_by_others();
     let open = is_open.then(|| format!("other users can read the values in it: `chmod 600 {path}`"));
     let shared = file.is_of_project().then(|| "the values in it are not for your repository".to_owned());

@@ -28,7 +28,7 @@ pub(super) struct ServerSummary {
     catalog: Option<UnacceptedCatalog>,
 }
 
-/// A variable that the manifest reads from the environment.
+/// A variable that the manifest reads from the environment, and that has no default.
 pub(super) struct DeclaredVariable {
     pub(super) name: String,
     pub(super) required: bool,
@@ -81,7 +81,7 @@ impl ServerSummary {
     }
 }
 
-/// The variables of the served manifest, but for those that come from files and commands.
+/// The variables of the served manifest, but for those with a default, and those from files and commands.
 fn declared_variables(loaded: &LoadedPacks) -> Vec<DeclaredVariable> {
     let env = loaded.packs.first().map(|pack| pack.manifest.env.iter());
     let declared = env.into_iter().flatten().map(|(name, entry)| {
@@ -92,8 +92,9 @@ fn declared_variables(loaded: &LoadedPacks) -> Vec<DeclaredVariable> {
         (name.value.clone(), keys)
     });
     let of_environment = declared.filter(|(_, keys)| keys.file.is_none() && keys.command.is_none());
-    let is_required = |keys: &EnvVariable| keys.required == Some(true) && keys.default.is_none();
-    of_environment.map(|(name, keys)| DeclaredVariable { name, required: is_required(&keys) }).collect()
+    let without_default = of_environment.filter(|(_, keys)| keys.default.is_none());
+    let is_required = |keys: &EnvVariable| keys.required == Some(true);
+    without_default.map(|(name, keys)| DeclaredVariable { name, required: is_required(&keys) }).collect()
 }
 
 /// How a host starts the server of a manifest, which need not exist any more.

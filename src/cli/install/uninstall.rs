@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use super::config_file::remove_backup;
+use super::config_file::{remove_backup, shown};
 use super::host_file::{HostFile, Undo, name_for};
 use super::server_facts::ServerSummary;
 use super::{check_has_name, for_each_host, launch_of, retry_while_changed};
@@ -67,7 +67,7 @@ impl Removal<'_> {
             let leftovers = file.file.remove_leftovers(file.client_folder_depth)?;
             return Ok(Some(self.not_there(&file, leftovers)));
         }
-        let cannot = || format!("cannot write `{}`", file.file.path.display());
+        let cannot = || format!("cannot write `{}`", file.file.display_path());
         let Some(locked) = file.file.lock().with_context(cannot)? else { return Ok(None) };
         let outcome = outcome(&file, &undo);
         match &undo {
@@ -79,14 +79,14 @@ impl Removal<'_> {
                 backup.as_ref().map_or(Ok(()), remove_backup)?;
             }
         }
-        let (path, title, name) = (file.file.path.display(), self.host.title, self.name);
+        let (path, title, name) = (file.file.display_path(), self.host.title, self.name);
         Ok(Some(format!("{title}: removed `{name}` from {path}\n  {outcome}\n")))
     }
 
     fn not_there(&self, file: &HostFile, leftovers: bool) -> String {
         let same = self.launch.map(|launch| file.names_of(launch)).unwrap_or_default();
         let same: Vec<String> = same.into_iter().map(|name| format!("`{}`", one_line(name))).collect();
-        let (path, title, name) = (file.file.path.display(), self.host.title, one_line(self.name));
+        let (path, title, name) = (file.file.display_path(), self.host.title, one_line(self.name));
         let mut text = format!("{title}: no `{name}` in {path}\n");
         if !same.is_empty() {
             text += &format!("  this server is there as {}: use `--name`\n", same.join(", "));
@@ -106,7 +106,7 @@ impl Removal<'_> {
         }
         let shown = file.redacted_entry(self.name)?;
         let outcome = outcome(&file, &undo);
-        output.print(&format!("{}:\n{shown}would be taken out; then {outcome}\n", file.file.path.display()))
+        output.print(&format!("{}:\n{shown}would be taken out; then {outcome}\n", file.file.display_path()))
     }
 }
 
@@ -121,7 +121,7 @@ fn outcome(file: &HostFile, undo: &Undo) -> String {
         Undo::Write(_, Some(_)) => "nothing else is changed, and its backup is gone".to_owned(),
         Undo::Write(..) if file.file.backups.is_empty() => "nothing else is changed".to_owned(),
         Undo::Write(..) => {
-            let backups = file.file.backups.iter().map(|backup| backup.path.display().to_string());
+            let backups = file.file.backups.iter().map(|backup| shown(&backup.path));
             format!("backups stay: {}", backups.collect::<Vec<_>>().join(", "))
         }
     }

@@ -84,7 +84,7 @@ impl<'a> Checker<'a> {
             let content = self.block_size.take();
             self.walk_in_frame(frame, body);
             self.block_size = content;
-        } else if !self.rules.any_scope {
+        } else if !self.rules.any_scope && !self.is_full() {
             let name = &call.name.text;
             let error = self.error(&call.name.span, Code::UnknownPartial, format!("unknown partial `{name}`"));
             let inlines = self.frames.iter().flat_map(|frame| frame.inlines.iter().map(|inline| inline.name));

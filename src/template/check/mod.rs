@@ -115,8 +115,13 @@ impl<'a> Checker<'a> {
         TemplateError::new(self.span(range.clone()), code, message)
     }
 
+    /// Whether further errors are dropped, so that what they would suggest need not be searched.
+    fn is_full(&self) -> bool {
+        self.outcome.errors.len() >= MAX_ERRORS
+    }
+
     fn report(&mut self, error: TemplateError) {
-        if self.outcome.errors.len() < MAX_ERRORS && !self.outcome.errors.contains(&error) {
+        if !self.is_full() && !self.outcome.errors.contains(&error) {
             self.outcome.errors.push(error);
         }
     }

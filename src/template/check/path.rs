@@ -165,6 +165,9 @@ impl<'a> Checker<'a> {
         let before: Vec<&str> = earlier.map(|name| name.text.as_str()).collect();
         let owner = if before.is_empty() { "this".to_owned() } else { before.join(".") };
         let wrong = &name.text;
+        if self.is_full() {
+            return self.error(&name.span, Code::UnknownVariable, format!("unknown field `{wrong}`"));
+        }
         if value.is_root() {
             if let Some(error) = self.foreign_name(path, name) {
                 return error;
