@@ -920,8 +920,8 @@ fn redirects_lead_only_to_https() {
     let desk = Desk::with_manifest(COMMENTED);
     for (path, why) in [
         ("/loop.zip", "more than 10 redirects"),
-        ("/plain.zip", "redirects to another scheme"),
-        ("/file.zip", "redirects to another scheme"),
+        ("/plain.zip", "redirects to a URL that is not https"),
+        ("/file.zip", "redirects to a URL that is not https"),
         ("/inner.zip", "private"),
     ] {
         let ran = server.run(&desk, &["add", &server.url(path)]);
