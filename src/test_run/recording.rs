@@ -17,20 +17,8 @@ const MAX_ANSWER_BYTES: usize = 64 << 10;
 /// Headers that differ from response to response, or with each change on the server. They are recorded where a manifest
 /// names them.
 const VOLATILE_HEADERS: [&str; 14] = [
-    "cf-cache-status",
-    "etag",
-    "expires",
-    "last-modified",
-    "nel",
-    "report-to",
-    "request-id",
-    "server-timing",
-    "x-amzn-requestid",
-    "x-cache",
-    "x-github-request-id",
-    "x-request-id",
-    "x-runtime",
-    "x-served-by",
+    "cf-cache-status", "etag", "expires", "last-modified", "nel", "report-to", "request-id", "server-timing",
+    "x-amzn-requestid", "x-cache", "x-github-request-id", "x-request-id", "x-runtime", "x-served-by",
 ];
 
 /// What a live run of a test tells of its mocks.

@@ -51,13 +51,8 @@ pub(super) const TOOLS: &[ProgramSyntax] = &[
         language: Language::Shell,
         code_flags: "IF",
         code_options: &[
-            "--to-command",
-            "--use-compress-program",
-            "--checkpoint-action",
-            "--info-script",
-            "--new-volume-script",
-            "--rsh-command",
-            "--rmt-command",
+            "--to-command", "--use-compress-program", "--checkpoint-action", "--info-script", "--new-volume-script",
+            "--rsh-command", "--rmt-command",
         ],
         value_flags: "fCTXbgHKLNV",
         ..DEFAULT_SYNTAX
