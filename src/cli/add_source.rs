@@ -335,7 +335,6 @@ fn place_of(plugin: &Plugin, marketplace: &str) -> anyhow::Result<FoundPack> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::panic)]
     use super::*;
 
     #[test]

@@ -324,8 +324,6 @@ pub(super) fn cancelled_request(message: &Incoming) -> Option<&RequestId> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
     use super::*;
     use proptest::prelude::*;
 

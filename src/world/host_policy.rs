@@ -204,8 +204,6 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
     use super::{HostPolicy, is_public};
     use crate::world::WorldError;
     use proptest::prelude::{any, proptest};
