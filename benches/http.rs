@@ -16,11 +16,7 @@
 //! is to stay below 1.10 for the slow upstream, and says how much work folio does where the upstream does none. Medians of
 //! calls to a cached tool, a tool with a text, and a prompt, which all answer the same 2 KB, are compared as they are.
 #![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stdout,
+    clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::print_stdout,
     missing_docs
 )]
 

@@ -19,22 +19,8 @@ const DELIMITER_OPTIONS: &[&str] = &["-d", "-t", "-s", "-F", "-e", "-E", "-S", "
 
 /// Programs whose arguments are files, which a shell would find.
 const FILE_PROGRAMS: &[&str] = &[
-    "cat",
-    "chmod",
-    "cp",
-    "du",
-    "file",
-    "head",
-    "ls",
-    "md5sum",
-    "mv",
-    "rm",
-    "sha256sum",
-    "sort",
-    "stat",
-    "tail",
-    "touch",
-    "wc",
+    "cat", "chmod", "cp", "du", "file", "head", "ls", "md5sum", "mv", "rm", "sha256sum", "sort", "stat", "tail",
+    "touch", "wc",
 ];
 
 /// Options of these programs whose value is a pattern.

@@ -186,19 +186,8 @@ mod tests {
     #[test]
     fn paths_outside_roots_are_refused() {
         for out in [
-            "/srv/ab",
-            "/srv",
-            "a",
-            "../a",
-            "",
-            "/srv/a/x/../y",
-            "/srv/a/../b",
-            "file:///srv/a/%2e%2e/b",
-            "file:///srv/a%2F..%2Fb",
-            "file:///srv/a/b?c",
-            "file://elsewhere/srv/a",
-            "https://x/srv/a",
-            "/srv/a\0",
+            "/srv/ab", "/srv", "a", "../a", "", "/srv/a/x/../y", "/srv/a/../b", "file:///srv/a/%2e%2e/b",
+            "file:///srv/a%2F..%2Fb", "file:///srv/a/b?c", "file://elsewhere/srv/a", "https://x/srv/a", "/srv/a\0",
         ] {
             assert!(one(json!(out), &["file:///srv/a"]).is_err(), "{out}");
         }

@@ -192,15 +192,7 @@ fn has_aliases(text: &str) -> bool {
 
 /// What may use every argument.
 const MAY_USE_ANY_ARGUMENT: &[&str] = &[
-    "script:",
-    "tool:",
-    "prompt:",
-    "file:",
-    "x-mcp-header",
-    "arguments}}",
-    "arguments }}",
-    "each arguments",
-    "@root}}",
+    "script:", "tool:", "prompt:", "file:", "x-mcp-header", "arguments}}", "arguments }}", "each arguments", "@root}}",
 ];
 
 impl EntryText<'_> {

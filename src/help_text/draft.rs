@@ -13,35 +13,9 @@ const ARGUMENT_CHARS: usize = 200;
 
 /// Words of commands that take something away.
 const DESTRUCTIVE_WORDS: &[&str] = &[
-    "clean",
-    "clear",
-    "delete",
-    "destroy",
-    "discard",
-    "drop",
-    "erase",
-    "force",
-    "format",
-    "kill",
-    "move",
-    "mv",
-    "overwrite",
-    "prune",
-    "purge",
-    "push",
-    "rebase",
-    "remove",
-    "replace",
-    "reset",
-    "restore",
-    "rm",
-    "stop",
-    "terminate",
-    "truncate",
-    "uninstall",
-    "unlink",
-    "wipe",
-    "yank",
+    "clean", "clear", "delete", "destroy", "discard", "drop", "erase", "force", "format", "kill", "move", "mv",
+    "overwrite", "prune", "purge", "push", "rebase", "remove", "replace", "reset", "restore", "rm", "stop",
+    "terminate", "truncate", "uninstall", "unlink", "wipe", "yank",
 ];
 
 /// A tool of the program, or of one of its subcommands.

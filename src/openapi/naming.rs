@@ -83,27 +83,8 @@ fn truncate_name(name: &str, max_chars: usize) -> &str {
 
 /// Words of a title that say nothing of what is described.
 const FILLER_WORDS: &[&str] = &[
-    "the",
-    "a",
-    "an",
-    "of",
-    "for",
-    "and",
-    "api",
-    "apis",
-    "rest",
-    "http",
-    "openapi",
-    "swagger",
-    "spec",
-    "specification",
-    "official",
-    "public",
-    "documentation",
-    "docs",
-    "reference",
-    "definition",
-    "description",
+    "the", "a", "an", "of", "for", "and", "api", "apis", "rest", "http", "openapi", "swagger", "spec", "specification",
+    "official", "public", "documentation", "docs", "reference", "definition", "description",
 ];
 /// How many words of a title make a name.
 const MAX_TITLE_WORDS: usize = 3;

@@ -9,20 +9,9 @@ use crate::yaml::Location;
 
 /// What the editor knows of its own, and a client does not.
 const EDITOR_VARIABLES: &[&str] = &[
-    "file",
-    "fileBasename",
-    "fileBasenameNoExtension",
-    "fileDirname",
-    "fileDirnameBasename",
-    "fileExtname",
-    "fileWorkspaceFolder",
-    "lineNumber",
-    "relativeFile",
-    "relativeFileDirname",
-    "selectedText",
-    "selection",
-    "workspaceFolder",
-    "workspaceFolderBasename",
+    "file", "fileBasename", "fileBasenameNoExtension", "fileDirname", "fileDirnameBasename", "fileExtname",
+    "fileWorkspaceFolder", "lineNumber", "relativeFile", "relativeFileDirname", "selectedText", "selection",
+    "workspaceFolder", "workspaceFolderBasename",
 ];
 
 /// `**/*.prompt.md`: named after the file.

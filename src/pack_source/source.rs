@@ -266,25 +266,8 @@ mod tests {
             assert_eq!(check_revision(rev), Ok(()), "{rev}");
         }
         for rev in [
-            "",
-            "-x",
-            "--upload-pack=x",
-            "a b",
-            "a:b",
-            "+a",
-            "a..b",
-            "a^",
-            "a~1",
-            "@",
-            "a@{1}",
-            "a.lock",
-            "/a",
-            "a/",
-            "a//b",
-            ".a",
-            "a\nb",
-            "a*",
-            "a.",
+            "", "-x", "--upload-pack=x", "a b", "a:b", "+a", "a..b", "a^", "a~1", "@", "a@{1}", "a.lock", "/a", "a/",
+            "a//b", ".a", "a\nb", "a*", "a.",
         ] {
             assert_eq!(check_revision(rev), Err(SourceError::Revision(rev.to_owned())), "{rev}");
         }

@@ -76,25 +76,8 @@ const LIMIT_PAIRS: &[(&str, &str, bool)] = &[
 
 /// Formats that are validated.
 const CHECKED_FORMATS: &[&str] = &[
-    "date",
-    "date-time",
-    "time",
-    "duration",
-    "email",
-    "idn-email",
-    "hostname",
-    "idn-hostname",
-    "ipv4",
-    "ipv6",
-    "uri",
-    "uri-reference",
-    "iri",
-    "iri-reference",
-    "uri-template",
-    "uuid",
-    "json-pointer",
-    "relative-json-pointer",
-    "regex",
+    "date", "date-time", "time", "duration", "email", "idn-email", "hostname", "idn-hostname", "ipv4", "ipv6", "uri",
+    "uri-reference", "iri", "iri-reference", "uri-template", "uuid", "json-pointer", "relative-json-pointer", "regex",
 ];
 
 /// Formats that are only annotations.
@@ -111,15 +94,8 @@ const TYPE_KEYWORDS: &[(&[&str], &[&str])] = &[
     (
         &["object"],
         &[
-            "properties",
-            "patternProperties",
-            "additionalProperties",
-            "required",
-            "minProperties",
-            "maxProperties",
-            "propertyNames",
-            "dependentRequired",
-            "dependentSchemas",
+            "properties", "patternProperties", "additionalProperties", "required", "minProperties", "maxProperties",
+            "propertyNames", "dependentRequired", "dependentSchemas",
         ],
     ),
 ];

@@ -41,17 +41,8 @@ mod tests {
             assert_eq!(file_uri_to_path(uri).as_deref(), Some(path.as_ref()), "{uri}");
         }
         for uri in [
-            "file:srv/a",
-            "file://srv",
-            "file://elsewhere/srv/a",
-            "file:///a?b",
-            "file:///a#b",
-            "file:///a%00b",
-            "file:///a%zz",
-            "file:///a%ff",
-            "https://localhost/srv/a",
-            "/srv/a",
-            "",
+            "file:srv/a", "file://srv", "file://elsewhere/srv/a", "file:///a?b", "file:///a#b", "file:///a%00b",
+            "file:///a%zz", "file:///a%ff", "https://localhost/srv/a", "/srv/a", "",
         ] {
             assert_eq!(file_uri_to_path(uri), None, "{uri}");
         }

@@ -333,18 +333,8 @@ fn sources_of_archives_are_checked() {
 #[test]
 fn paths_of_archives_that_escape_are_refused() {
     let names: [&[u8]; 12] = [
-        b"../x",
-        b"a/../../x",
-        b"/etc/x",
-        b"a\\..\\x",
-        b"C:/x",
-        b"c:x",
-        b"a//b",
-        b".git/config",
-        b"a/.GIT/x",
-        b"a\nb",
-        b"./../x",
-        b"././x",
+        b"../x", b"a/../../x", b"/etc/x", b"a\\..\\x", b"C:/x", b"c:x", b"a//b", b".git/config", b"a/.GIT/x", b"a\nb",
+        b"./../x", b"././x",
     ];
     for name in names {
         assert_refused(&Tar::of(&[("a.md", "x")]).entry(name, FILE, b"evil").gz(), "unsafe path");

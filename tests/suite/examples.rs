@@ -16,16 +16,7 @@ const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// The examples, by name. A new one gets its test here.
 const EXAMPLES: [&str; 10] = [
-    "ask-first",
-    "assistant",
-    "conformance",
-    "docs",
-    "git-desk",
-    "hello",
-    "notes",
-    "sandboxed",
-    "team-pack",
-    "web-api",
+    "ask-first", "assistant", "conformance", "docs", "git-desk", "hello", "notes", "sandboxed", "team-pack", "web-api",
 ];
 
 fn example(name: &str) -> PathBuf {

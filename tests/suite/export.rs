@@ -131,17 +131,8 @@ fn bundle_of_the_same_files_has_the_same_bytes() {
 fn secrets_and_what_is_nobody_elses_are_left_out() {
     let desk = desk();
     for path in [
-        ".env",
-        "prompts/.env.local",
-        "prod.env",
-        ".git/config",
-        "prompts/.git/x",
-        "target/debug/x",
-        "id_ed25519",
-        "deploy.key",
-        "node_modules/x/y.js",
-        ".npmrc",
-        ".DS_Store",
+        ".env", "prompts/.env.local", "prod.env", ".git/config", "prompts/.git/x", "target/debug/x", "id_ed25519",
+        "deploy.key", "node_modules/x/y.js", ".npmrc", ".DS_Store",
     ] {
         desk.folder.write(path, "hidden");
     }
@@ -178,27 +169,9 @@ fn exported_paths(desk: &Desk) -> Vec<String> {
 fn files_that_often_have_secrets_are_left_out() {
     let desk = desk();
     for path in [
-        ".git-credentials",
-        ".gitmodules",
-        ".aws/credentials",
-        ".docker/config.json",
-        ".config/gh/hosts.yml",
-        ".envrc",
-        ".mcp.json",
-        ".a.swp",
-        "x.swp",
-        "backup.env~",
-        "_netrc",
-        "terraform.tfstate",
-        "terraform.tfstate.backup",
-        "secrets.yaml",
-        "prompts/Secrets.YML",
-        "id_ed25519_sk",
-        "ID_RSA",
-        "a.jks",
-        "a.keystore",
-        "putty.ppk",
-        "a.KEY",
+        ".git-credentials", ".gitmodules", ".aws/credentials", ".docker/config.json", ".config/gh/hosts.yml", ".envrc",
+        ".mcp.json", ".a.swp", "x.swp", "backup.env~", "_netrc", "terraform.tfstate", "terraform.tfstate.backup",
+        "secrets.yaml", "prompts/Secrets.YML", "id_ed25519_sk", "ID_RSA", "a.jks", "a.keystore", "putty.ppk", "a.KEY",
         "prod.ENV",
     ] {
         desk.folder.write(path, "hidden");
@@ -259,12 +232,7 @@ fn earlier_exports_are_left_out() {
     desk.folder.write("other.json", "{}");
     let said = desk.ok(&MCPB);
     let kept = [
-        "app/Dockerfile",
-        "folio.yaml",
-        "mixed/Dockerfile",
-        "mixed/compose.yaml",
-        "other.json",
-        "other.zip",
+        "app/Dockerfile", "folio.yaml", "mixed/Dockerfile", "mixed/compose.yaml", "other.json", "other.zip",
         "prompts/greet.md",
     ];
     assert_eq!(exported_paths(&desk), kept);
@@ -437,18 +405,8 @@ fn server_json_follows_the_schema_of_registries() {
     desk.ok(&MCPB);
     let url = "https://example.com/desk.mcpb";
     let whole = assert_valid(&desk.run(&[
-        "export",
-        "server.json",
-        "--name",
-        "io.github.ada/desk",
-        "--mcpb",
-        "out/desk.mcpb",
-        "--url",
-        url,
-        "--image",
-        "ghcr.io/ada/desk:1.4.0",
-        "--remote",
-        "https://desk.example/mcp",
+        "export", "server.json", "--name", "io.github.ada/desk", "--mcpb", "out/desk.mcpb", "--url", url, "--image",
+        "ghcr.io/ada/desk:1.4.0", "--remote", "https://desk.example/mcp",
     ]));
     let sum = Command::new("sha256sum").arg(desk.folder.join("out/desk.mcpb")).output().unwrap();
     let variables = json!([

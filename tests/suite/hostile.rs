@@ -267,13 +267,7 @@ fn a_link_to_what_is_hidden_is_hidden_too() {
         let expected = ["a.txt", "again.txt", "c-again/d.txt", "c/d.txt"].map(|path| format!("\"f://{path}\""));
         assert_eq!(listed, expected);
         for path in [
-            ".secret",
-            "visible.txt",
-            "visible/b.txt",
-            "b.txt",
-            "c/up.txt",
-            "twice.txt",
-            "absolute.txt",
+            ".secret", "visible.txt", "visible/b.txt", "b.txt", "c/up.txt", "twice.txt", "absolute.txt",
             "c-again/up.txt",
         ] {
             let answer = client.request("resources/read", json!({ "uri": format!("f://{path}") }));
@@ -304,13 +298,8 @@ fn escaping_or_circular_links_are_refused() {
         let listed = client.list("resources");
         assert!(listed.iter().all(|entry| !entry["uri"].as_str().unwrap().contains("out")), "{listed:?}");
         for uri in [
-            "f://out.txt",
-            "f://out/secret.txt",
-            "f://../folio.yaml",
-            "f://..%2ffolio.yaml",
-            "f://%2e%2e/folio.yaml",
-            "f:///etc/passwd",
-            "f://loop",
+            "f://out.txt", "f://out/secret.txt", "f://../folio.yaml", "f://..%2ffolio.yaml", "f://%2e%2e/folio.yaml",
+            "f:///etc/passwd", "f://loop",
         ] {
             let answer = client.request("resources/read", json!({ "uri": uri }));
             assert!(answer.get("error").is_some(), "{uri}: {answer}");

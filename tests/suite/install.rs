@@ -606,16 +606,8 @@ fn name_stands_for_a_manifest_that_is_not_there() {
 #[test]
 fn variable_that_is_not_declared_is_a_warning() {
     let machine = Machine::new();
-    let ran = machine.run(&[
-        "install",
-        "cursor",
-        "-f",
-        "../desk",
-        "--env",
-        "ACME_TOKN=x",
-        "--env",
-        "ACME_TOKEN=s3cret-value",
-    ]);
+    let ran = machine
+        .run(&["install", "cursor", "-f", "../desk", "--env", "ACME_TOKN=x", "--env", "ACME_TOKEN=s3cret-value"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(ran.err, "warning: the manifest does not declare `ACME_TOKN`: did you mean `ACME_TOKEN`?\n");
 }

@@ -2,13 +2,8 @@
 //!
 //! Each module tests one feature. Unit tests are in their rooms.
 #![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    missing_docs
+    clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::print_stdout,
+    clippy::print_stderr, missing_docs
 )]
 
 mod serving_checks;

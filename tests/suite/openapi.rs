@@ -107,13 +107,7 @@ fn every_version_passes_check_and_serves() {
         (
             "library.yaml",
             vec![
-                "add-book",
-                "delete-book",
-                "get-book",
-                "list-books",
-                "list-events",
-                "replace-book",
-                "search",
+                "add-book", "delete-book", "get-book", "list-books", "list-events", "replace-book", "search",
                 "upload-cover",
             ],
         ),

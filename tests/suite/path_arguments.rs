@@ -95,24 +95,8 @@ fn path_is_resolved_beneath_its_folder() {
     assert_eq!(both, (false, format!("[{}][{}]", at("work/sub"), at("work/sub/file"))));
     assert_eq!(called(&client, "work", json!({})), (false, "path ".to_owned()));
     for outside in [
-        "..",
-        "../outside",
-        "sub/..",
-        "sub/../sub",
-        "out",
-        "out/secret",
-        "out/new",
-        "dangling",
-        "dangling/x",
-        "circle",
-        "sub/file/x",
-        "",
-        "sub\0",
-        "/",
-        "/etc/passwd",
-        "file:///etc/passwd",
-        "file://x/etc",
-        "%2e%2e",
+        "..", "../outside", "sub/..", "sub/../sub", "out", "out/secret", "out/new", "dangling", "dangling/x", "circle",
+        "sub/file/x", "", "sub\0", "/", "/etc/passwd", "file:///etc/passwd", "file://x/etc", "%2e%2e",
     ] {
         let (failed, words) = called(&client, "work", json!({ "path": outside }));
         // A name of percent signs is a name like any other.

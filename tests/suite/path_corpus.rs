@@ -147,19 +147,8 @@ fn folders_that_are_swapped_lead_nowhere() {
 #[test]
 fn sandbox_paths_lead_out_of_no_pack() {
     let paths = [
-        "..",
-        "../outside",
-        "sub/../../outside",
-        "./..",
-        "out",
-        "out/secret",
-        "chain",
-        "up/outside",
-        "absolute-out",
-        "gone",
-        "dangling",
-        "circle",
-        "sub/x/..//../../outside",
+        "..", "../outside", "sub/../../outside", "./..", "out", "out/secret", "chain", "up/outside", "absolute-out",
+        "gone", "dangling", "circle", "sub/x/..//../../outside",
     ];
     let folder = TestFolder::in_memory(&[("outside/secret", "SECRET"), ("server/sub/x/y", "")]);
     for (target, link) in

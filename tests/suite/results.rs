@@ -199,32 +199,15 @@ resources:
     std::os::unix::fs::symlink("x.env", folder.join("docs/open")).unwrap();
     on_every_version_and_wire(&folder, &json!({}), |client| {
         for uri in [
-            "sub://open",
-            "sub://x.env",
-            "sub://sub/page",
-            "two://x/.env",
-            "ends://env?b=x",
-            "after://x",
+            "sub://open", "sub://x.env", "sub://sub/page", "two://x/.env", "ends://env?b=x", "after://x",
             "known://page",
         ] {
             assert_eq!(client.read_text(uri), "shown", "{uri}");
         }
         for uri in [
-            "all://.env",
-            "all://%2Eenv",
-            "all://docs/.env",
-            "sub://.env",
-            "sub://sub/.env",
-            "sub://.git/config",
-            "two://./env",
-            "two://.e/nv",
-            "ends://env",
-            "ends://env?b=",
-            "after://sub/",
-            "known://.page",
-            "all://docs/link",
-            "sub://link",
-            "sub://tree/config",
+            "all://.env", "all://%2Eenv", "all://docs/.env", "sub://.env", "sub://sub/.env", "sub://.git/config",
+            "two://./env", "two://.e/nv", "ends://env", "ends://env?b=", "after://sub/", "known://.page",
+            "all://docs/link", "sub://link", "sub://tree/config",
         ] {
             let answer = client.request("resources/read", json!({ "uri": uri }));
             assert!(answer["error"]["code"].is_i64() && !answer.to_string().contains("hidden\""), "{uri}: {answer}");

@@ -31,22 +31,8 @@ const SECRET_FIELD_WORDS: &[&str] = &["password", "passwd", "token", "secret", "
 const FORM_FIELD_FORMATS: &[&str] = &["email", "uri", "date", "date-time"];
 /// The keywords of fields in MCP forms.
 const FORM_FIELD_KEYWORDS: &[&str] = &[
-    "type",
-    "title",
-    "description",
-    "default",
-    "enum",
-    "enumNames",
-    "oneOf",
-    "items",
-    "minItems",
-    "maxItems",
-    "format",
-    "minLength",
-    "maxLength",
-    "pattern",
-    "minimum",
-    "maximum",
+    "type", "title", "description", "default", "enum", "enumNames", "oneOf", "items", "minItems", "maxItems", "format",
+    "minLength", "maxLength", "pattern", "minimum", "maximum",
 ];
 
 impl ElicitTemplate {

@@ -17,16 +17,8 @@ pub(super) const PATTERN_PROGRAMS: &[&str] = &["grep", "egrep", "fgrep", "zgrep"
 pub(super) static UNKNOWN_PROGRAM: LazyLock<ProgramSyntax> = LazyLock::new(|| ProgramSyntax {
     language: Language::Unknown,
     program_options: vec![
-        "--exec-path",
-        "--rsh",
-        "--pager",
-        "--editor",
-        "--askpass",
-        "--shell",
-        "--upload-pack",
-        "--receive-pack",
-        "--compress-program",
-        "--use-compress-program",
+        "--exec-path", "--rsh", "--pager", "--editor", "--askpass", "--shell", "--upload-pack", "--receive-pack",
+        "--compress-program", "--use-compress-program",
     ],
     ..ProgramSyntax::default()
 });

@@ -298,16 +298,8 @@ fn value_outside_code_is_allowed() {
 #[test]
 fn value_may_not_be_an_interpreter_option() {
     for command in [
-        "python3 ^@",
-        "python3 -@ x",
-        "perl -e text ^@",
-        "bash ^@ text",
-        "bash -@ text",
-        "node --@=x",
-        "timeout -- 10 python3 ^@",
-        "sed -n -e p ^@",
-        "tar -xf a ^@",
-        "ssh ^@ ls",
+        "python3 ^@", "python3 -@ x", "perl -e text ^@", "bash ^@ text", "bash -@ text", "node --@=x",
+        "timeout -- 10 python3 ^@", "sed -n -e p ^@", "tar -xf a ^@", "ssh ^@ ls",
     ] {
         assert!(roles(command, false).contains(&ArgRole::Option), "{command}: {:?}", roles(command, false));
     }

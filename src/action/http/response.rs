@@ -16,14 +16,7 @@ use super::{ALREADY_SENT_NOTE, HttpAction};
 const MAX_ERROR_BODY_CHARS: usize = 2000;
 /// Where APIs say what is wrong with which field, beside a message.
 const DETAIL_KEYS: [&str; 9] = [
-    "errors",
-    "details",
-    "invalid-params",
-    "invalid_params",
-    "invalidParams",
-    "violations",
-    "fieldErrors",
-    "param",
+    "errors", "details", "invalid-params", "invalid_params", "invalidParams", "violations", "fieldErrors", "param",
     "field",
 ];
 const SECONDS_PER_DAY: u64 = 24 * 60 * 60;

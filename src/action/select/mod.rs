@@ -28,32 +28,9 @@ const MAX_EXPRESSION_STEPS: usize = 512;
 
 /// The functions of JMESPath.
 const FUNCTIONS: &[&str] = &[
-    "abs",
-    "avg",
-    "ceil",
-    "contains",
-    "ends_with",
-    "floor",
-    "join",
-    "keys",
-    "length",
-    "map",
-    "max",
-    "max_by",
-    "merge",
-    "min",
-    "min_by",
-    "not_null",
-    "reverse",
-    "sort",
-    "sort_by",
-    "starts_with",
-    "sum",
-    "to_array",
-    "to_number",
-    "to_string",
-    "type",
-    "values",
+    "abs", "avg", "ceil", "contains", "ends_with", "floor", "join", "keys", "length", "map", "max", "max_by", "merge",
+    "min", "min_by", "not_null", "reverse", "sort", "sort_by", "starts_with", "sum", "to_array", "to_number",
+    "to_string", "type", "values",
 ];
 
 impl SelectExpression {

@@ -77,24 +77,8 @@ fn expression() -> impl Strategy<Value = String> {
 }
 
 const UNARY_FUNCTIONS: &[&str] = &[
-    "abs",
-    "avg",
-    "ceil",
-    "floor",
-    "keys",
-    "length",
-    "max",
-    "min",
-    "reverse",
-    "sort",
-    "sum",
-    "to_array",
-    "to_number",
-    "to_string",
-    "type",
-    "values",
-    "merge",
-    "not_null",
+    "abs", "avg", "ceil", "floor", "keys", "length", "max", "min", "reverse", "sort", "sum", "to_array", "to_number",
+    "to_string", "type", "values", "merge", "not_null",
 ];
 const BINARY_FUNCTIONS: &[&str] = &["contains", "ends_with", "starts_with", "join", "merge", "map", "sort_by", "abs"];
 

@@ -26,18 +26,8 @@ const MAX_FILES_PER_DIR: usize = 200_000;
 const MAX_SKILL_FILES: usize = 512;
 /// What tools and systems put beside the files of a skill, and files that hold secrets by their very names.
 const EXCLUDED_GLOBS: &[&str] = &[
-    "**/.git",
-    "**/.git/**",
-    "**/.hg/**",
-    "**/.jj/**",
-    "**/.svn/**",
-    "**/node_modules/**",
-    "**/.DS_Store",
-    "**/._*",
-    "**/.*.sw?",
-    "**/.env",
-    "**/.netrc",
-    "**/.npmrc",
+    "**/.git", "**/.git/**", "**/.hg/**", "**/.jj/**", "**/.svn/**", "**/node_modules/**", "**/.DS_Store", "**/._*",
+    "**/.*.sw?", "**/.env", "**/.netrc", "**/.npmrc",
 ];
 
 /// The skills of all packs, as they are found.

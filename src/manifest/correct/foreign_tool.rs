@@ -15,16 +15,7 @@ const COMMAND_LIST_KEYS: &[&str] = &["commands", "cmds", "script", "scripts", "s
 
 /// Keys of an operation of an API.
 const OPERATION_KEYS: &[&str] = &[
-    "method",
-    "path",
-    "operationId",
-    "requestBody",
-    "responses",
-    "consumes",
-    "produces",
-    "security",
-    "tags",
-    "summary",
+    "method", "path", "operationId", "requestBody", "responses", "consumes", "produces", "security", "tags", "summary",
 ];
 
 impl Corrector<'_> {

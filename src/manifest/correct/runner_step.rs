@@ -11,27 +11,8 @@ const COMMAND_KEYS: &[&str] = &["run", "shell", "command", "cmd", "raw", "bash",
 
 /// Names of modules and keys that only steps of other runners have.
 const MODULE_KEYS: &[&str] = &[
-    "debug",
-    "copy",
-    "template",
-    "apt",
-    "yum",
-    "dnf",
-    "package",
-    "pip",
-    "service",
-    "systemd",
-    "set_fact",
-    "lineinfile",
-    "get_url",
-    "user",
-    "become",
-    "register",
-    "tasks",
-    "hosts",
-    "checkout",
-    "save_cache",
-    "restore_cache",
+    "debug", "copy", "template", "apt", "yum", "dnf", "package", "pip", "service", "systemd", "set_fact", "lineinfile",
+    "get_url", "user", "become", "register", "tasks", "hosts", "checkout", "save_cache", "restore_cache",
 ];
 
 /// The most steps that are shown.

@@ -7,20 +7,8 @@ use crate::openapi::document::ApiNode;
 
 /// Formats that folio checks, or that say something to whoever reads them.
 const FORMATS: &[&str] = &[
-    "date",
-    "date-time",
-    "time",
-    "duration",
-    "email",
-    "hostname",
-    "ipv4",
-    "ipv6",
-    "uri",
-    "uri-reference",
-    "uuid",
-    "password",
-    "byte",
-    "binary",
+    "date", "date-time", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uri", "uri-reference", "uuid",
+    "password", "byte", "binary",
 ];
 /// How long an example may be, as JSON.
 const MAX_EXAMPLE_BYTES: usize = 80;

@@ -8,18 +8,7 @@ use crate::template::syntax::{Ident, PathNode};
 
 /// What holds the arguments elsewhere; here they stand by their own names.
 const ARGUMENT_OWNERS: &[&str] = &[
-    "args",
-    "arg",
-    "params",
-    "param",
-    "parameters",
-    "inputs",
-    "input",
-    "vars",
-    "variables",
-    "kwargs",
-    "data",
-    "prompt",
+    "args", "arg", "params", "param", "parameters", "inputs", "input", "vars", "variables", "kwargs", "data", "prompt",
 ];
 
 /// What an action prints elsewhere.

@@ -169,24 +169,14 @@ mod tests {
     fn only_known_hosts_are_accepted() {
         let guard = guard("127.0.0.1:8080");
         for host in [
-            "localhost:8080",
-            "127.0.0.1:8080",
-            "[::1]:8080",
-            "LOCALHOST",
-            "desk.example",
-            "desk.example:1",
+            "localhost:8080", "127.0.0.1:8080", "[::1]:8080", "LOCALHOST", "desk.example", "desk.example:1",
             "port.example:81",
         ] {
             assert_eq!(check(&guard, host, None), Ok(false), "{host}");
         }
         for host in [
-            "evil.example",
-            "localhost.evil.example",
-            "port.example:82",
-            "10.0.0.1:8080",
-            "evil.example@127.0.0.1",
-            "a b",
-            "",
+            "evil.example", "localhost.evil.example", "port.example:82", "10.0.0.1:8080", "evil.example@127.0.0.1",
+            "a b", "",
         ] {
             assert_eq!(check(&guard, host, None), Err(AccessDenial::Host), "{host}");
         }
@@ -204,12 +194,8 @@ mod tests {
     fn only_known_origins_are_accepted() {
         let guard = guard("127.0.0.1:8080");
         for origin in [
-            "http://localhost:8080",
-            "http://127.0.0.1:8080",
-            "https://desk.example",
-            "https://desk.example:443",
-            "http://near.example",
-            "http://near.example:99",
+            "http://localhost:8080", "http://127.0.0.1:8080", "https://desk.example", "https://desk.example:443",
+            "http://near.example", "http://near.example:99",
         ] {
             assert_eq!(check(&guard, "localhost:8080", Some(origin)), Ok(true), "{origin}");
         }

@@ -12,33 +12,11 @@ const SYSTEM_FOLDERS: &[&str] =
     &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"];
 /// What the loader, the C library and TLS read.
 const SYSTEM_FILES: &[&str] = &[
-    "/etc/ld.so.cache",
-    "/etc/ld.so.preload",
-    "/etc/ld.so.conf",
-    "/etc/ld.so.conf.d",
-    "/etc/localtime",
-    "/etc/timezone",
-    "/etc/locale.conf",
-    "/etc/locale.alias",
-    "/etc/ssl/certs",
-    "/etc/ssl/cert.pem",
-    "/etc/ssl/openssl.cnf",
-    "/etc/ca-certificates",
-    "/etc/pki/tls/certs",
-    "/etc/pki/tls/cert.pem",
-    "/etc/pki/ca-trust",
-    "/etc/crypto-policies",
-    "/etc/nsswitch.conf",
-    "/etc/resolv.conf",
-    "/etc/hosts",
-    "/etc/host.conf",
-    "/etc/gai.conf",
-    "/etc/services",
-    "/etc/protocols",
-    "/etc/passwd",
-    "/etc/group",
-    "/dev/random",
-    "/dev/urandom",
+    "/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime",
+    "/etc/timezone", "/etc/locale.conf", "/etc/locale.alias", "/etc/ssl/certs", "/etc/ssl/cert.pem",
+    "/etc/ssl/openssl.cnf", "/etc/ca-certificates", "/etc/pki/tls/certs", "/etc/pki/tls/cert.pem", "/etc/pki/ca-trust",
+    "/etc/crypto-policies", "/etc/nsswitch.conf", "/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/gai.conf",
+    "/etc/services", "/etc/protocols", "/etc/passwd", "/etc/group", "/dev/random", "/dev/urandom",
 ];
 /// Devices that keep nothing.
 const WRITABLE_DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full"];

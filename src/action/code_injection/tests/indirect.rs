@@ -58,18 +58,8 @@ fn code_from_stdin_is_found() {
         assert!(roles(command, false).is_empty(), "{command}");
     }
     for command in [
-        "bash -c text",
-        "bash script.sh",
-        "python3 -m json.tool",
-        "python3 script.py",
-        "node script.js",
-        "perl -ne text",
-        "jq .",
-        "awk {print}",
-        "sort",
-        "xargs rm --",
-        "xargs sh -c text name",
-        "ssh host cat",
+        "bash -c text", "bash script.sh", "python3 -m json.tool", "python3 script.py", "node script.js",
+        "perl -ne text", "jq .", "awk {print}", "sort", "xargs rm --", "xargs sh -c text name", "ssh host cat",
     ] {
         assert!(roles(command, true).is_empty(), "{command}: {:?}", roles(command, true));
     }
