@@ -89,45 +89,60 @@ pub trait World: Send + Sync {
     /// Sends a request, follows redirects and reads the response.
     fn send_request(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, WorldError>>;
 
+    /// The world that this one wraps, which does what this one does not do itself.
+    fn inner(&self) -> Option<&dyn World> {
+        None
+    }
+
     /// An access token that is not `rejected`. By default a new one.
     fn access_token<'a>(
         &'a self,
         request: TokenRequest,
-        _rejected: Option<&'a AccessToken>,
+        rejected: Option<&'a AccessToken>,
     ) -> BoxFuture<'a, Result<AccessToken, WorldError>> {
-        Box::pin(async move { request.fetch(self).await })
+        match self.inner() {
+            Some(inner) => inner.access_token(request, rejected),
+            None => Box::pin(async move { request.fetch(self).await }),
+        }
     }
 
     /// Asks whether a file may be changed, such as ``write `a.md` ``: an error prevents the change.
     ///
     /// # Errors
     /// Files are not to be changed.
-    fn approve_file_change(&self, _change: &str) -> Result<(), WorldError> {
-        Ok(())
+    fn approve_file_change(&self, change: &str) -> Result<(), WorldError> {
+        self.inner().map_or(Ok(()), |inner| inner.approve_file_change(change))
     }
 
     /// The redactor of values that actions read from elsewhere, if there are secrets.
     fn redactor(&self) -> Option<&Redactor> {
-        None
+        self.inner()?.redactor()
     }
 
     /// A text that is made of a request, without secrets.
     fn redact(&self, text: String) -> String {
-        text
+        match self.inner() {
+            Some(inner) => inner.redact(text),
+            None => text,
+        }
     }
 
     /// Whether pauses of actions take their time. In a test they do not.
     fn has_real_time(&self) -> bool {
-        true
+        self.inner().is_none_or(World::has_real_time)
     }
 
     /// Whether a request must have its credentials. Where none is sent, they need not be set.
     fn needs_credentials(&self) -> bool {
-        true
+        self.inner().is_none_or(World::needs_credentials)
     }
 
     /// Sets how many programs may run at once; others wait.
-    fn set_program_limit(&self, _limit: usize) {}
+    fn set_program_limit(&self, limit: usize) {
+        if let Some(inner) = self.inner() {
+            inner.set_program_limit(limit);
+        }
+    }
 }
 
 /// Runs real programs and sends real requests.

@@ -7,8 +7,8 @@ use parking_lot::Mutex;
 
 use super::describe::{line, program_line, request_line};
 use super::{
-    AccessToken, CapturedBytes, HttpHeader, HttpRequest, HttpResponse, MockReply, MockResponse, ProgramCommand,
-    ProgramOutput, TokenRequest, World, WorldError,
+    CapturedBytes, HttpHeader, HttpRequest, HttpResponse, MockReply, MockResponse, ProgramCommand, ProgramOutput,
+    World, WorldError,
 };
 use crate::redact::{Redactor, SECRET_PLACEHOLDER};
 
@@ -75,6 +75,10 @@ impl RecordingWorld {
 }
 
 impl World for RecordingWorld {
+    fn inner(&self) -> Option<&dyn World> {
+        Some(&*self.world)
+    }
+
     fn run_program(&self, command: ProgramCommand) -> BoxFuture<'_, Result<ProgramOutput, WorldError>> {
         let kind = if command.is_script { "script" } else { "exec" };
         let action = format!("program `{}`", program_line(&command, &self.redactor));
@@ -96,38 +100,10 @@ impl World for RecordingWorld {
         })
     }
 
-    fn access_token<'a>(
-        &'a self,
-        request: TokenRequest,
-        rejected: Option<&'a AccessToken>,
-    ) -> BoxFuture<'a, Result<AccessToken, WorldError>> {
-        self.world.access_token(request, rejected)
-    }
-
     fn approve_file_change(&self, change: &str) -> Result<(), WorldError> {
         let number = self.begin("file", format!("file action `{}`", line(change, &self.redactor)));
         self.end(number, Err("changes of files cannot be mocked".to_owned()));
         self.world.approve_file_change(change)
-    }
-
-    fn redactor(&self) -> Option<&Redactor> {
-        self.world.redactor()
-    }
-
-    fn redact(&self, text: String) -> String {
-        self.world.redact(text)
-    }
-
-    fn has_real_time(&self) -> bool {
-        self.world.has_real_time()
-    }
-
-    fn needs_credentials(&self) -> bool {
-        self.world.needs_credentials()
-    }
-
-    fn set_program_limit(&self, limit: usize) {
-        self.world.set_program_limit(limit);
     }
 }
 

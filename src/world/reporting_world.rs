@@ -110,6 +110,10 @@ impl From<String> for ActionText {
 }
 
 impl World for ReportingWorld {
+    fn inner(&self) -> Option<&dyn World> {
+        Some(&*self.world)
+    }
+
     fn run_program(&self, command: ProgramCommand) -> BoxFuture<'_, Result<ProgramOutput, WorldError>> {
         let started = ActionText {
             line: format!("run {}", program_line(&command, &self.redactor)),
@@ -122,14 +126,6 @@ impl World for ReportingWorld {
         let action = super::describe::line(change, &self.redactor);
         (self.sink)(ActionReport::Start { action: &action, details: "" });
         self.world.approve_file_change(change)
-    }
-
-    fn redactor(&self) -> Option<&Redactor> {
-        self.world.redactor()
-    }
-
-    fn redact(&self, text: String) -> String {
-        self.world.redact(text)
     }
 
     fn send_request(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, WorldError>> {
@@ -155,17 +151,5 @@ impl World for ReportingWorld {
             let end = if token.is_cached { "ok, fetched earlier" } else { "ok" };
             end.to_owned().into()
         }))
-    }
-
-    fn has_real_time(&self) -> bool {
-        self.world.has_real_time()
-    }
-
-    fn needs_credentials(&self) -> bool {
-        self.world.needs_credentials()
-    }
-
-    fn set_program_limit(&self, limit: usize) {
-        self.world.set_program_limit(limit);
     }
 }

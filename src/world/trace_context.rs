@@ -1,13 +1,10 @@
 //! Propagates W3C Trace Context and Baggage to programs and requests.
 
-use crate::redact::Redactor;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use super::{
-    AccessToken, HttpHeader, HttpRequest, HttpResponse, ProgramCommand, ProgramOutput, TokenRequest, World, WorldError,
-};
+use super::{HttpHeader, HttpRequest, HttpResponse, ProgramCommand, ProgramOutput, World, WorldError};
 
 /// The maximum lengths; longer values are dropped.
 const MAX_TRACESTATE_BYTES: usize = 512;
@@ -72,27 +69,15 @@ struct TracingWorld {
 }
 
 impl World for TracingWorld {
+    fn inner(&self) -> Option<&dyn World> {
+        Some(&*self.world)
+    }
+
     fn run_program(&self, mut command: ProgramCommand) -> BoxFuture<'_, Result<ProgramOutput, WorldError>> {
         // First, so that variables of the manifest win.
         let variables = self.trace.entries().map(|(_, variable, value)| (variable.to_owned(), value.clone()));
         command.env.splice(0..0, variables);
         self.world.run_program(command)
-    }
-
-    fn has_real_time(&self) -> bool {
-        self.world.has_real_time()
-    }
-
-    fn needs_credentials(&self) -> bool {
-        self.world.needs_credentials()
-    }
-
-    fn redactor(&self) -> Option<&Redactor> {
-        self.world.redactor()
-    }
-
-    fn redact(&self, text: String) -> String {
-        self.world.redact(text)
     }
 
     fn send_request(&self, mut request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, WorldError>> {
@@ -102,14 +87,6 @@ impl World for TracingWorld {
             }
         }
         self.world.send_request(request)
-    }
-
-    fn access_token<'a>(
-        &'a self,
-        request: TokenRequest,
-        rejected: Option<&'a AccessToken>,
-    ) -> BoxFuture<'a, Result<AccessToken, WorldError>> {
-        self.world.access_token(request, rejected)
     }
 }
 
