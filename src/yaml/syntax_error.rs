@@ -68,6 +68,7 @@ pub(super) fn explain(text: &str, message: &str, at: usize, open: Option<usize>)
 
 fn plain_help(message: &str) -> Option<&'static str> {
     const HELP: &[(&str, &str)] = &[
+        ("unknown anchor", "quote a text that begins with `*`"),
         ("misplaced bracket", "remove it: there is no matching opening bracket"),
         ("mapping values are not allowed", "quote a text with `: ` in it"),
         ("expected ',' or", "separate entries by commas, and quote a text with `: `, `,` or a bracket in it"),

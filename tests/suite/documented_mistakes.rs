@@ -156,6 +156,28 @@ fn each_error_says_what_to_do() {
 }
 
 #[test]
+fn help_for_habits_of_other_tools_says_what_to_write() {
+    let cases = cases("mistakes.txt");
+    for (title, expected) in [
+        ("if of a tool", "write `when` in a step of `run`"),
+        ("timeout-minutes of a tool", "write `timeout`, such as `timeout: 5m`"),
+        ("readOnly of a tool", "write `annotations: { readOnlyHint: true }`"),
+        ("type of a step", "remove it: a key such as `exec` or `http` says what a step does"),
+        ("env of a program as a list", "write `{ A: b, C: \"$D\" }`"),
+        ("secrets.X", "declare `X` under `env`, and write `{{env.X}}`"),
+        ("process.env.TOKEN", "write `env.TOKEN`"),
+        ("elseif", "write `{{else if …}}`"),
+        ("shell variable as base of a URL", "write a variable of the environment as `{{env.NAME}}`"),
+        ("glob without quotes", "quote a text that begins with `*`"),
+    ] {
+        let case = cases.iter().find(|case| case.title == title).unwrap();
+        let report = check(&case.files).report;
+        let help = report.diagnostics().iter().find_map(|diagnostic| diagnostic.help.as_deref());
+        assert_eq!(help, Some(expected), "{title}");
+    }
+}
+
+#[test]
 fn each_code_has_a_mistake() {
     // What needs a program of the machine, a folder in the place of a file, or a description of an API.
     let elsewhere = [Code::Unimplemented, Code::Unreadable, Code::FailedTest];

@@ -82,6 +82,7 @@ impl Corrector<'_> {
         self.with_value_of(step, "http", Corrector::misplaced_keys);
         self.with_value_of(step, "http", Corrector::request);
         self.with_value_of(step, "script", Corrector::script);
+        self.with_value_of(step, "env", Corrector::assigned_values);
         self.with_value_of(step, "okExit", Corrector::exit_code);
         self.with_value_of(step, "ask", Corrector::unnamed_question);
         if self.document.entry_of(step, "ask").is_none() {

@@ -74,7 +74,7 @@ impl Corrector<'_> {
         self.top_level(root);
         self.with_value_of(root, "server", |reshaper, value| reshaper.text_as_key(value, "name"));
         self.with_value_of(root, "env", |reshaper, value| {
-            reshaper.assignments(value);
+            reshaper.assigned_variables(value);
             reshaper.named_list_as_map(value, "env");
         });
         self.with_value_of(root, "skills", |reshaper, value| reshaper.text_as_key(value, "dir"));

@@ -19,8 +19,27 @@ struct NamedItem {
 }
 
 impl Corrector<'_> {
-    /// `- TOKEN=abc`, as in the file of a container.
-    pub(super) fn assignments(&mut self, list: NodeId) {
+    /// `- TOKEN=abc` in the variables of the manifest, as in the file of a container.
+    pub(super) fn assigned_variables(&mut self, list: NodeId) {
+        let written = |value: &str| match value.is_empty() || value.contains('$') {
+            true => "{}".to_owned(),
+            false => format!("{{ default: {} }}", scalar(value)),
+        };
+        self.assignments(list, written, |reshaper, _| reshaper.document.add_map(Vec::new(), reshaper.span(list)));
+    }
+
+    /// The same in the environment of a program.
+    pub(super) fn assigned_values(&mut self, list: NodeId) {
+        self.assignments(list, scalar, |reshaper, value| reshaper.document.add_string(value, reshaper.span(list)));
+    }
+
+    /// A map of the values, as it is written, and as a node.
+    fn assignments(
+        &mut self,
+        list: NodeId,
+        written: impl Fn(&str) -> String,
+        node: impl Fn(&mut Self, &str) -> NodeId,
+    ) {
         let items = self.document.items_of(list).unwrap_or_default();
         let texts: Option<Vec<String>> =
             items.iter().map(|item| self.document.string_of(*item).map(str::to_owned)).collect();
@@ -31,12 +50,8 @@ impl Corrector<'_> {
         for text in &texts {
             let (name, value) = text.split_once('=').unwrap_or((text, ""));
             let key = self.document.add_string(name, span);
-            entries.push(Entry { key, value: self.document.add_map(Vec::new(), span) });
-            let is_expanded = value.is_empty() || value.contains('$');
-            suggestion_text.push(match is_expanded {
-                true => format!("{name}: {{}}"),
-                false => format!("{name}: {{ default: {} }}", scalar(value)),
-            });
+            entries.push(Entry { key, value: node(self, value) });
+            suggestion_text.push(format!("{name}: {}", written(value)));
         }
         let node = self.document.add_map(entries, span);
         let text = format!("{{ {} }}", suggestion_text.join(", "));

@@ -11,6 +11,9 @@ const ARGUMENT_OWNERS: &[&str] = &[
     "args", "arg", "params", "param", "parameters", "inputs", "input", "vars", "variables", "kwargs", "data", "prompt",
 ];
 
+/// What holds the variables of the environment elsewhere.
+const ENVIRONMENT_NAMES: &[&str] = &["secrets", "secret", "process", "environ", "ENV", "environment"];
+
 /// What an action prints elsewhere.
 const OUTPUT_NAMES: &[&str] = &["output", "out", "stdout", "response", "answer", "body", "data"];
 
@@ -28,7 +31,27 @@ impl<'a> Checker<'a> {
         if !is_plain || self.names.get(&name.text).is_some() {
             return None;
         }
-        self.item(path, name).or_else(|| self.argument_of(path, name)).or_else(|| self.output(path, name))
+        self.item(path, name)
+            .or_else(|| self.argument_of(path, name))
+            .or_else(|| self.output(path, name))
+            .or_else(|| self.environment_variable(path, name))
+    }
+
+    /// `{{secrets.TOKEN}}` and `{{process.env.TOKEN}}`.
+    fn environment_variable(&mut self, path: &PathNode, name: &Ident) -> Option<TemplateError> {
+        let variable = path.names.iter().skip(1).find(|name| name.text != "env")?;
+        if !ENVIRONMENT_NAMES.contains(&name.text.as_str()) {
+            return None;
+        }
+        let meant = format!("env.{}", variable.text);
+        let is_declared =
+            self.names.get("env").and_then(Shape::fields).is_some_and(|env| env.contains_key(&variable.text));
+        let range = name.span.start..variable.span.end;
+        let error = self.error(&range, Code::UnknownVariable, format!("unknown variable `{}`", name.text));
+        Some(match is_declared {
+            true => error.help(format!("write `{meant}`")).certain(meant),
+            false => error.help(format!("declare `{}` under `env`, and write `{{{{{meant}}}}}`", variable.text)),
+        })
     }
 
     /// `{{item}}` and `{{item.name}}` in a loop.

@@ -136,6 +136,10 @@ fn literal_base(text: &str, span: Range<usize>, next: Option<&TemplateNode>) -> 
             Some(node) => Err(unknown_host_error(node)),
             None => Err(match opaque_scheme(text) {
                 Some(scheme) => error(&format!("invalid URL: `{scheme}:` without `//` and a host")),
+                None if text.starts_with('$') => {
+                    let error = error("invalid URL: missing scheme");
+                    Box::new(error.help("write a variable of the environment as `{{env.NAME}}`"))
+                }
                 None => error("invalid URL: missing scheme"),
             }),
         };

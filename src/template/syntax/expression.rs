@@ -145,7 +145,11 @@ impl Cursor<'_> {
             TemplateError::syntax(path.span.clone(), "`{{else}}` outside of a block")
         } else {
             let message = format!("ambiguous name `{text}`: Handlebars reads it as `else`");
-            TemplateError::syntax(path.span.clone(), message).help(format!("write `{{{{arguments.{text}}}}}`"))
+            let help = match text.as_str() {
+                "elseif" => "write `{{else if …}}`".to_owned(),
+                _ => format!("write `{{{{arguments.{text}}}}}`"),
+            };
+            TemplateError::syntax(path.span.clone(), message).help(help)
         };
         self.fail(error)
     }
