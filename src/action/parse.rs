@@ -270,8 +270,6 @@ impl CsvReader<'_> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use proptest::prelude::*;
     use serde_json::json;

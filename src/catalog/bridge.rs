@@ -77,8 +77,6 @@ impl BridgedLists {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
     use super::*;
     use serde_json::json;
 

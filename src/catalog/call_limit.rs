@@ -245,8 +245,6 @@ fn report_zero(key: &str, at: Location, compiler: &mut Compiler<'_>) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
     use super::*;
     use proptest::prelude::*;
 

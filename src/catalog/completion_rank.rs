@@ -68,8 +68,6 @@ impl Scorer {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
     use proptest::prelude::*;
 
     use super::rank;

@@ -160,8 +160,6 @@ fn parse_path(written: &str) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use serde_json::{Map, json};
 
     use super::*;

@@ -1,7 +1,5 @@
 //! Tests of the room: manifests built and called in memory.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
 mod arguments;
 mod completion;
 mod hostile;

@@ -339,7 +339,6 @@ fn place_of(plugin: &Plugin, marketplace: &str) -> anyhow::Result<PackPlace> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::panic)]
     use super::*;
 
     #[test]

@@ -134,7 +134,6 @@ pub(super) fn server_name(dir: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn init(dir: &Path) -> anyhow::Result<InitOutcome> {

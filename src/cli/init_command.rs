@@ -180,7 +180,6 @@ async fn run_help_option(world: &dyn World, words: &[&str], option: &str, deadli
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use futures_util::future::BoxFuture;
     use tokio::time::sleep;

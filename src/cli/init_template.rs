@@ -67,7 +67,6 @@ impl InitTemplate {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::collections::BTreeSet;
     use std::fs;
     use std::path::{Path, PathBuf};

@@ -47,7 +47,6 @@ impl FromStr for Interval {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

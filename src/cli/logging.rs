@@ -261,7 +261,6 @@ fn escape_line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic)]
     use std::sync::{Arc, Mutex};
 
     use super::*;

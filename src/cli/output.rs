@@ -1,6 +1,7 @@
 //! Writes to stdout and stderr for every command.
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -156,10 +157,10 @@ fn write_to(stream: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-fn stream_style(color: Color, stream: &(impl IsTerminal + Columns)) -> TerminalStyle {
+fn stream_style(color: Color, stream: &(impl IsTerminal + AsFd)) -> TerminalStyle {
     let terminal = stream.is_terminal();
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) || is_dumb_terminal();
-    TerminalStyle { color: color.applies(terminal && !plain), width: terminal.then(|| stream.columns()).flatten() }
+    TerminalStyle { color: color.applies(terminal && !plain), width: terminal.then(|| columns(stream)).flatten() }
 }
 
 /// Whether the terminal can place no cursor.
@@ -167,16 +168,10 @@ pub(super) fn is_dumb_terminal() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
-/// A stream that may have a width.
-trait Columns {
-    fn columns(&self) -> Option<usize>;
-}
-
-impl<S: std::os::fd::AsFd> Columns for S {
-    fn columns(&self) -> Option<usize> {
-        let size = rustix::termios::tcgetwinsize(self).ok()?;
-        Some(usize::from(size.ws_col)).filter(|&columns| columns > 0)
-    }
+/// The width of a stream that is a terminal.
+fn columns(stream: &impl AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(stream).ok()?;
+    Some(usize::from(size.ws_col)).filter(|&columns| columns > 0)
 }
 
 #[cfg(test)]

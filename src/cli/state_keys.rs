@@ -43,8 +43,6 @@ fn parse_keys<'a>(written: impl Iterator<Item = &'a str>, from: &str) -> anyhow:
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::parse_keys;
 
     #[test]

@@ -95,7 +95,6 @@ impl ConfigLocation {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
     use crate::client_config::{ConfigScope, HOSTS, Host};
 

@@ -44,7 +44,6 @@ impl ProjectPaths {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

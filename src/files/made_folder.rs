@@ -115,7 +115,6 @@ impl DirEntryName {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn names(folder: &Path) -> Vec<String> {

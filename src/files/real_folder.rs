@@ -32,8 +32,6 @@ pub fn open_real_folder(path: &Path) -> io::Result<OwnedFd> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use std::fs;
     use std::os::unix::fs::symlink;
 

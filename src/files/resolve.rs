@@ -94,8 +94,6 @@ fn resolve_links(path: &Path) -> io::Result<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
     use std::os::fd::AsRawFd;
     use std::os::unix::fs::symlink;
 

@@ -78,8 +78,6 @@ fn system_time(seconds: i64, nanoseconds: i64) -> SystemTime {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
     use super::*;
 
     #[test]

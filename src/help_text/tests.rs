@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
-
 use super::option::parse_option;
 use super::parse_help;
 

@@ -58,8 +58,6 @@ pub fn example_of(key: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::EXAMPLES;
     use crate::diagnostic::Report;
     use crate::yaml::parse;

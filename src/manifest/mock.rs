@@ -201,8 +201,6 @@ fn step(value: &Value) -> Result<Mock, String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use serde_json::json;
 
     use super::{Mock, ProgramMock, ResponseMock};

@@ -99,8 +99,6 @@ fn add_null_type(schema: &mut Value) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::indexing_slicing)]
-
     use super::*;
 
     #[test]

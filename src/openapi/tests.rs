@@ -1,5 +1,4 @@
 //! Translation of schemas, names and texts, from within.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::collections::HashSet;
 

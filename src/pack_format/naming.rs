@@ -128,8 +128,6 @@ fn replace_others(text: &str, filler: char) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use std::collections::HashSet;
 
     use proptest::prelude::*;

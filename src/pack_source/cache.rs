@@ -213,7 +213,6 @@ fn for_each_folder(folder: &Path, visit: &dyn Fn(&Path) -> io::Result<()>) -> io
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn located(variables: &[(&str, &str)]) -> Option<PathBuf> {

@@ -396,7 +396,6 @@ fn parse_objects(mut output: &[u8]) -> Option<HashMap<&str, &[u8]>> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn listed(entries: &[&str]) -> Result<Vec<String>, String> {

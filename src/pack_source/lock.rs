@@ -294,7 +294,6 @@ pub fn yaml_scalar(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     const DIGEST: &str = "sha256:df80ec6e9043388ab0a25652e1d6a6a8ec3aed25db176a777d35d05d296fe9ba";

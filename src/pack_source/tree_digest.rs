@@ -63,7 +63,6 @@ impl FromStr for TreeDigest {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     /// Computed by `sha256sum a b/c | sha256sum`.

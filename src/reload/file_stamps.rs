@@ -123,8 +123,6 @@ fn is_older(folder: &Path, name: &OsStr, began: SystemTime) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
     use std::time::Duration;
 
     use proptest::prelude::{Strategy, prop_oneof};

@@ -72,8 +72,6 @@ fn run_poller(incoming: &Receiver<FileStamps>, intervals: PollIntervals, wakeup:
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
     use super::*;
     use crate::compile::LoadDependencies;
 

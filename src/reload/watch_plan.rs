@@ -188,8 +188,6 @@ fn reversed_parts(path: &Path) -> Vec<PathPart> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
     use std::sync::mpsc;
     use std::time::Duration;
 

@@ -159,8 +159,6 @@ fn forward_sighup(enabled: bool, requests: Arc<Notify>) -> impl Future<Output = 
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
     use std::time::Duration;
 
     use super::*;

@@ -225,8 +225,6 @@ impl EventSource {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
     use std::fs;
 
     use notify::WatcherKind;

@@ -203,8 +203,6 @@ impl fmt::Display for Changes {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
     use super::*;
     use crate::catalog::listing::{Annotations, PromptListing, ResourceInfo, ToolListing};
 

@@ -60,8 +60,6 @@ impl ClientRateLimiter {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
     use super::*;
 
     fn taken(rate_limiter: &ClientRateLimiter, cost: RequestCost) -> usize {

@@ -95,8 +95,6 @@ fn convert_annotations(hints: listing::Annotations) -> Annotations {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
     use super::*;
 
     /// The two sides are written apart, so what each would send is compared.

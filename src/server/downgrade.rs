@@ -174,8 +174,6 @@ fn link_as_markdown(link: &Resource) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
     use serde::{Serialize, de::DeserializeOwned};
     use serde_json::{Value, json};
 

@@ -91,8 +91,6 @@ pub(crate) fn not_initialized() -> ErrorData {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
     use super::*;
 
     #[test]

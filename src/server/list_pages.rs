@@ -100,8 +100,6 @@ fn invalid_cursor() -> ErrorData {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
     use super::*;
     use proptest::prelude::*;
 

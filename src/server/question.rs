@@ -142,8 +142,6 @@ fn sampling_params(params: &Map<String, Value>, spec_version: SpecVersion) -> Va
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
     use serde_json::json;
 
     use super::*;

@@ -154,8 +154,6 @@ fn unix_now() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
     use proptest::prelude::*;
 
     use super::*;

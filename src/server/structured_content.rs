@@ -64,8 +64,6 @@ pub(crate) fn session_value(value: Value, shape: Option<OutputShape>) -> Value {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
     use super::*;
 
     #[test]

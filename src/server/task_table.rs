@@ -242,8 +242,6 @@ fn is_within_share(entries: &IndexMap<String, TaskEntry>, new: &NewTask) -> bool
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
-
     use std::sync::Arc;
 
     use futures_util::future::join_all;

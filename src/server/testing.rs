@@ -1,5 +1,4 @@
 //! Fixtures for the tests of server/ and transport/.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -81,8 +81,6 @@ impl LineBuffer {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
     use super::*;
     use proptest::prelude::*;
 

@@ -9,12 +9,12 @@ use rmcp::{
     RoleServer,
     model::{
         CancelledNotification, ClientNotification, ClientRequest, CustomNotification, CustomRequest, ErrorCode,
-        ErrorData, GetExtensions, GetMeta, JsonRpcMessage, Notification, NotificationNoParam, ProgressNotification,
-        ProtocolVersion, RequestId, RequestMetaObject,
+        ErrorData, GetExtensions, GetMeta, JsonRpcMessage, Notification, NotificationNoParam, ProtocolVersion,
+        RequestId, RequestMetaObject,
     },
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
 };
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned, ser::SerializeStruct};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeStruct};
 use serde_json::{Value, value::RawValue};
 
 use super::length_limits;
@@ -274,39 +274,19 @@ fn custom_request(method: String, mut params: Option<Value>) -> ClientRequest {
     ClientRequest::CustomRequest(request)
 }
 
+/// A notification; its metadata stays in its params.
 fn parse_notification(method: &str, params: Option<&str>) -> Option<ClientNotification> {
     use ClientNotification as N;
     Some(match method {
         "notifications/initialized" => N::InitializedNotification(NotificationNoParam::default()),
-        "notifications/cancelled" => N::CancelledNotification(notification_with_params(params)?),
-        "notifications/progress" => {
-            N::ProgressNotification(notification_with_params::<_, ProgressNotification>(params)?)
-        }
+        "notifications/cancelled" => N::CancelledNotification(Notification::new(parse_params(params).ok()?)),
+        "notifications/progress" => N::ProgressNotification(Notification::new(parse_params(params).ok()?)),
         "notifications/roots/list_changed" => N::RootsListChangedNotification(NotificationNoParam::default()),
         _ => {
             let params = params.and_then(|params| serde_json::from_str(params).ok());
             N::CustomNotification(CustomNotification::new(method, params))
         }
     })
-}
-
-/// The parameters of a notification, in which its metadata stays.
-fn notification_with_params<P, N>(params: Option<&str>) -> Option<N>
-where
-    P: DeserializeOwned,
-    N: FromParams<P>,
-{
-    parse_params(params).ok().map(N::from_params)
-}
-
-trait FromParams<P> {
-    fn from_params(params: P) -> Self;
-}
-
-impl<M: Default, P> FromParams<P> for Notification<M, P> {
-    fn from_params(params: P) -> Self {
-        Notification::new(params)
-    }
 }
 
 /// The request that a notification cancels.
@@ -324,8 +304,6 @@ pub(super) fn cancelled_request(message: &Incoming) -> Option<&RequestId> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
     use super::*;
     use proptest::prelude::*;
 

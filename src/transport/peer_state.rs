@@ -302,8 +302,6 @@ pub(super) fn id_in_use(id: &RequestId) -> MessageError {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
     use super::*;
     use crate::server::testing::{TEST_MANIFEST, live_catalog};
     use proptest::{prelude::*, sample::Index};

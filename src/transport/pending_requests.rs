@@ -175,8 +175,6 @@ impl PendingRequests {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
     use super::*;
     use crate::server::BytesInFlight;
 

@@ -247,8 +247,6 @@ impl SendQueue {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
     use super::*;
     use crate::server::BytesInFlight;
     use tokio::io::AsyncReadExt;

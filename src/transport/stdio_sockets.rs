@@ -26,8 +26,6 @@ fn unix_socket(fd: BorrowedFd<'_>) -> Option<UnixStream> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
     use super::*;
     use std::io::Write;
     use tokio::io::AsyncReadExt;

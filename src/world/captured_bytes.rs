@@ -156,8 +156,6 @@ fn skip_control_string(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
     use super::{CapturedBytes, excerpt, strip_escapes};
     use proptest::prelude::{any, proptest};
 

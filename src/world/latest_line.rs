@@ -120,8 +120,6 @@ impl OutputTail {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
-
     use super::*;
 
     const SECRET: &str = "hunter22-9d41+x\nsecond-line-of-it";

@@ -89,7 +89,7 @@ pub trait World: Send + Sync {
     /// Sends a request, follows redirects and reads the response.
     fn send_request(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, WorldError>>;
 
-    /// The world that this one wraps, if any: that does what this one does not do itself.
+    /// The world that this one wraps, which does what this one does not do itself.
     fn inner(&self) -> Option<&dyn World> {
         None
     }
@@ -139,7 +139,9 @@ pub trait World: Send + Sync {
 
     /// Sets how many programs may run at once; others wait.
     fn set_program_limit(&self, limit: usize) {
-        self.inner().into_iter().for_each(|inner| inner.set_program_limit(limit));
+        if let Some(inner) = self.inner() {
+            inner.set_program_limit(limit);
+        }
     }
 }
 

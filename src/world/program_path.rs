@@ -40,8 +40,6 @@ pub(super) fn lacks_shebang(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
     use super::find_program;
     use std::ffi::OsStr;
     use std::fs;

@@ -82,8 +82,6 @@ impl Drop for ProgramPermit {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::{ProgramPermit, ProgramPermits};
     use futures_util::FutureExt as _;
     use proptest::prelude::*;

@@ -1,11 +1,12 @@
 //! The proxies that the environment names, for what a user downloads. Connections of a manifest name their own.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use url::{Host, Url};
 
 use super::error::WorldError;
-use super::host_policy::{HostPolicy, IpNetwork};
+use super::host_policy::{HostPolicy, parse_network};
 use super::proxy::Proxy;
 
 /// The proxy of `https` URLs, and the hosts that are reached without it, as curl and git read them.
@@ -60,7 +61,7 @@ fn is_host_of(entry: &str, host: &Host<&str>, port: Option<u16>) -> bool {
         return false;
     }
     let name = name.trim_start_matches('[').trim_end_matches(']');
-    let address = match host {
+    let address: IpAddr = match host {
         Host::Domain(domain) => {
             let suffix = name.trim_start_matches("*.").trim_start_matches('.').trim_end_matches('.');
             let domain = domain.trim_end_matches('.');
@@ -72,7 +73,7 @@ fn is_host_of(entry: &str, host: &Host<&str>, port: Option<u16>) -> bool {
     };
     name == "*"
         || name.parse() == Ok(address)
-        || IpNetwork::parse(name).is_some_and(|network| network.contains(address))
+        || parse_network(name).is_some_and(|network| network.contains(&address.to_canonical()))
 }
 
 #[cfg(test)]

@@ -175,8 +175,6 @@ fn is_credential_header(name: &HeaderName, value: &HeaderValue) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
     use super::OutgoingRequest;
     use crate::world::{HttpHeader, HttpRequest, WorldError};
     use reqwest::StatusCode;

@@ -260,8 +260,6 @@ fn is_storable(response: &HttpResponse) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::{CachedResponses, MAX_BYTES, MAX_RESPONSES};
     use crate::world::{CapturedBytes, HttpResponse, ResponseSource};
     use std::sync::Arc;

@@ -46,7 +46,6 @@ fn push_escaped(quoted: &mut String, char: char) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

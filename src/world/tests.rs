@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
 mod program_run;
 #[cfg(target_os = "linux")]
 mod process_tree;

@@ -281,7 +281,6 @@ fn indented(text: &str, column: usize, step: usize) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     const ENTRY: NewEntry<'static> =

@@ -11,8 +11,8 @@ use serde_json::Value;
 /// What may stand at the top.
 const TOP: &[&str] = &[
     ".ci", ".editorconfig", ".git", ".github", ".gitignore", "CHANGELOG.md", "Cargo.lock", "Cargo.toml",
-    "LICENSE-APACHE", "LICENSE-MIT", "README.md", "docs", "benches", "examples", "rustfmt.toml", "schemas", "src",
-    "target", "tests",
+    "LICENSE-APACHE", "LICENSE-MIT", "README.md", "docs", "benches", "examples", "rustfmt.toml", "clippy.toml",
+    "schemas", "src", "target", "tests",
 ];
 
 fn root() -> PathBuf {

@@ -7,6 +7,7 @@ mod scan;
 mod syntax;
 mod options;
 mod git;
+mod program_table;
 mod programs;
 mod variables;
 #[cfg(test)]
@@ -27,13 +28,14 @@ use syntax::Operands;
 pub(super) use variables::check_env;
 
 /// The language of code, which decides how a script reads a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Language {
     /// For a shell of this machine.
     Shell,
     /// For a shell of another machine.
     Remote,
     /// The words of a command.
+    #[default]
     Command,
     PowerShell,
     Python,

@@ -75,7 +75,7 @@ fn long_option_argument(syntax: &ProgramSyntax, long: &str) -> OptionArgument {
     }
     match name {
         _ if given => OptionArgument::Skip(0),
-        _ if syntax.value_options.iter().chain(syntax.setting_options).copied().any(is) => OptionArgument::Skip(1),
+        _ if syntax.value_options.iter().chain(&syntax.setting_options).copied().any(is) => OptionArgument::Skip(1),
         _ if syntax.two_value_options.contains(&name) => OptionArgument::Skip(2),
         _ => OptionArgument::Skip(0),
     }

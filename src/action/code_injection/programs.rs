@@ -1,27 +1,27 @@
 //! The programs that run code from their arguments, and those that start another program.
 
-mod interpreters;
-mod wrappers;
-mod tools;
+use std::sync::LazyLock;
 
 use super::Language;
-use super::syntax::{DEFAULT_SYNTAX, ProgramSyntax};
-use interpreters::INTERPRETERS;
-use tools::TOOLS;
-use wrappers::WRAPPERS;
+use super::program_table::read_programs;
+use super::syntax::ProgramSyntax;
+
+const TABLE: &str = include_str!("programs.txt");
+
+static PROGRAMS: LazyLock<Vec<ProgramSyntax>> = LazyLock::new(|| read_programs(TABLE).unwrap_or_default());
 
 /// Programs whose options named like those for code take none.
 pub(super) const PATTERN_PROGRAMS: &[&str] = &["grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "ugrep"];
 
 /// What is known of a program that is not in the table.
-pub(super) const UNKNOWN_PROGRAM: &ProgramSyntax = &ProgramSyntax {
+pub(super) static UNKNOWN_PROGRAM: LazyLock<ProgramSyntax> = LazyLock::new(|| ProgramSyntax {
     language: Language::Unknown,
-    program_options: &[
+    program_options: vec![
         "--exec-path", "--rsh", "--pager", "--editor", "--askpass", "--shell", "--upload-pack", "--receive-pack",
         "--compress-program", "--use-compress-program",
     ],
-    ..DEFAULT_SYNTAX
-};
+    ..ProgramSyntax::default()
+});
 
 /// The syntax of a program, by its name or path.
 pub(super) fn syntax_of(program: &str) -> Option<&'static ProgramSyntax> {
@@ -35,8 +35,15 @@ pub(super) fn syntax_of(program: &str) -> Option<&'static ProgramSyntax> {
         name.split(|character: char| character.is_ascii_digit()).next().filter(|stem| !stem.is_empty());
     let plain = before_version.filter(|stem| stem.len() < name.len()).unwrap_or(plain);
     let plain = plain.strip_suffix("-static").unwrap_or(plain).trim_end_matches('-');
-    [INTERPRETERS, WRAPPERS, TOOLS]
-        .into_iter()
-        .flatten()
-        .find(|syntax| syntax.names.contains(&plain) || syntax.names.contains(&name))
+    PROGRAMS.iter().find(|syntax| syntax.names.contains(&plain) || syntax.names.contains(&name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_of_the_table_is_read() {
+        assert_eq!(read_programs(TABLE).err(), None);
+    }
 }

@@ -134,7 +134,7 @@ impl ArgvScan {
                 self.scan_variable(&program_scan, at);
             }
         }
-        match syntax.operands {
+        match &syntax.operands {
             Operands::Embedded(flags) => self.scan_embedded(syntax, flags, words),
             Operands::Anywhere => self.scan_anywhere(&program_scan, words),
             Operands::PowerShell => self.scan_powershell(&program_scan, words),
@@ -252,7 +252,7 @@ impl ArgvScan {
 
     /// Reads the first word that is no option, where no option can follow it.
     fn scan_last_operand(&mut self, program_scan: &mut ProgramScan, rest: Range<usize>) {
-        match program_scan.syntax.operands {
+        match &program_scan.syntax.operands {
             Operands::Shell if program_scan.has_code => self.push(program_scan, rest.start, ArgRole::Code(0)),
             Operands::File | Operands::Shell if names_stdin(self.text(rest.start)) && !program_scan.has_code => {
                 self.push(program_scan, program_scan.program, ArgRole::Stdin);
@@ -284,7 +284,7 @@ impl ArgvScan {
         }
         if name == "config" && program_scan.syntax.names.contains(&"git") {
             let words: Vec<&str> = (rest.start + 1..rest.end).map(|at| self.text(at)).collect();
-            if let Some(at) = config_code_word(&words) {
+            if let Some(at) = config_code_word(program_scan.syntax, &words) {
                 self.push(program_scan, rest.start + 1 + at, ArgRole::Setting(0));
             }
             return;
@@ -334,7 +334,7 @@ impl ArgvScan {
             let option = attached.unwrap_or_else(|| self.text(at - 1));
             if names_program(option) && text.contains(VALUE_MARKER) {
                 let role = ArgRole::ProgramOption(attached.map_or(0, |name| name.len() + 1));
-                let (program, syntax) = (range.start, UNKNOWN_PROGRAM);
+                let (program, syntax) = (range.start, &UNKNOWN_PROGRAM);
                 self.findings.push(CodeFinding { word: at, role, program, syntax, holds_value: true });
                 continue;
             }
@@ -344,7 +344,7 @@ impl ArgvScan {
                 _ => continue,
             };
             if text.get(from..).is_some_and(mixes_code_and_value) {
-                let (role, syntax) = (ArgRole::Code(from), UNKNOWN_PROGRAM);
+                let (role, syntax) = (ArgRole::Code(from), &UNKNOWN_PROGRAM);
                 self.findings.push(CodeFinding { word: at, role, program: range.start, syntax, holds_value: true });
             }
         }

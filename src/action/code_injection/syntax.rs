@@ -1,47 +1,49 @@
-//! How programs read their arguments: which are options, code, files and other programs. The programs are in `programs`.
+//! How programs read their arguments: which are options, code, files and other programs. The programs are in `programs.txt`.
 
 use super::Language;
 
 /// How a program reads its arguments.
+#[derive(Debug, Clone, Default)]
 pub(super) struct ProgramSyntax {
     /// What it is called, without the version.
-    pub(super) names: &'static [&'static str],
+    pub(super) names: Vec<&'static str>,
     /// What its code is written in.
     pub(super) language: Language,
     /// Letters of short options that take code.
     pub(super) code_flags: &'static str,
     /// Names of options that take code: with `--` as they may be shortened, else the whole word.
-    pub(super) code_options: &'static [&'static str],
+    pub(super) code_options: Vec<&'static str>,
     /// Letters of short options that name a program to run, or a file of code or settings to read.
     pub(super) program_flags: &'static str,
     /// Names of such options: with `--` as they may be shortened, else the whole word.
-    pub(super) program_options: &'static [&'static str],
+    pub(super) program_options: Vec<&'static str>,
     /// Letters of short options that take something else.
     pub(super) value_flags: &'static str,
     /// Letters of short options that take the rest of their word.
     pub(super) attached_value_flags: &'static str,
     /// Names of long options that take something else.
-    pub(super) value_options: &'static [&'static str],
+    pub(super) value_options: Vec<&'static str>,
     /// Names of long options that take two words.
-    pub(super) two_value_options: &'static [&'static str],
+    pub(super) two_value_options: Vec<&'static str>,
     /// Letters of short options behind which no option comes.
     pub(super) final_flags: &'static str,
     /// Letters of short options that take `NAME=VALUE`; they are among `value_flags`.
     pub(super) setting_flags: &'static str,
     /// Names of long options that take `NAME=VALUE`.
-    pub(super) setting_options: &'static [&'static str],
+    pub(super) setting_options: Vec<&'static str>,
     /// Names of settings that are code, in lower case: `x.` is any that begins so, `.x` any that ends so.
-    pub(super) code_settings: &'static [&'static str],
+    pub(super) code_settings: Vec<&'static str>,
     /// What the words are that are no options.
     pub(super) operands: Operands,
     /// How subcommands read theirs, where that differs from the program.
-    pub(super) subcommands: &'static [ProgramSyntax],
+    pub(super) subcommands: Vec<ProgramSyntax>,
 }
 
 /// What a program makes of the words that are no options.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) enum Operands {
     /// Options may stand behind them.
+    #[default]
     Mixed,
     /// A script's file, then what it is given; without one, code is read from stdin.
     File,
@@ -56,13 +58,13 @@ pub(super) enum Operands {
     /// So many words, and behind them code: all the rest, joined.
     Joined(usize),
     /// Code behind one of these words.
-    Subcommand(&'static [&'static str]),
+    Subcommand(Vec<&'static str>),
     /// So many words, and behind them another program. Words with `=` before it are variables.
     Program(usize),
     /// Another program, fed with words from stdin.
     Xargs,
     /// Another program behind options such as `-exec`, up to `;`.
-    Embedded(&'static [&'static str]),
+    Embedded(Vec<&'static str>),
     /// Another program anywhere, or an option that takes code before it.
     Anywhere,
     /// As PowerShell reads them.
@@ -86,22 +88,3 @@ impl ProgramSyntax {
         })
     }
 }
-
-pub(super) const DEFAULT_SYNTAX: ProgramSyntax = ProgramSyntax {
-    names: &[],
-    language: Language::Command,
-    code_flags: "",
-    code_options: &[],
-    program_flags: "",
-    program_options: &[],
-    value_flags: "",
-    attached_value_flags: "",
-    value_options: &[],
-    two_value_options: &[],
-    final_flags: "",
-    setting_flags: "",
-    setting_options: &[],
-    code_settings: &[],
-    operands: Operands::Mixed,
-    subcommands: &[],
-};

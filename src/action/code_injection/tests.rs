@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
 mod indirect;
 
 use super::scan::{ArgRole, ArgvWord, VALUE_MARKER, scan};

@@ -159,8 +159,6 @@ pub(super) fn unified_diff(path: &str, old: &str, new: &str, budget: &Budget) ->
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use serde_json::json;
 
     use super::*;

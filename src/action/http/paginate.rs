@@ -454,8 +454,6 @@ fn split_unquoted(text: &str, separator: char) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::{next_link, with_parameter};
 
     #[test]

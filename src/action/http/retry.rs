@@ -121,8 +121,6 @@ fn jitter(duration: Duration) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use std::time::Duration;
 
     use super::{RetryPolicy, StatusPattern, jitter, retry_after};

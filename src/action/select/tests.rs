@@ -1,7 +1,5 @@
 //! The interpreter gives the results of `jmespath`, and refuses expressions that grow without bound.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -300,7 +300,6 @@ fn read_text(path: &Path) -> anyhow::Result<Option<(String, &'static str)>> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

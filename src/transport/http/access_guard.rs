@@ -141,8 +141,6 @@ fn is_number(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
     use super::*;
     use crate::catalog::TokenDigest;
     use axum::body::Body;

@@ -351,8 +351,6 @@ impl Drop for EventReader {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
     use super::*;
     use crate::server::BytesInFlight;
     use futures_util::FutureExt;

@@ -356,8 +356,6 @@ impl HttpSessionState {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
     use rmcp::{service::OriginatingRequestId, transport::Transport};
 
     use super::*;

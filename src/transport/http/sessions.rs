@@ -296,8 +296,6 @@ fn event_messages(Event { id, payload, .. }: Event) -> Vec<ServerSseMessage> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
     use serde_json::{Value, json};
 
     use super::*;

@@ -1,5 +1,4 @@
 //! Tests of the room over pipes and sockets.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod http;
 mod lines;

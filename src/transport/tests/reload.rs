@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::{PipeClient, error_code, sessionless_params};
 use crate::server::{
-    ServeOptions, SharedServer,
-    testing::{TEST_MANIFEST, build_catalog, live_catalog, live_catalog_with},
+    SharedServer,
+    testing::{TEST_MANIFEST, build_catalog, live_catalog},
 };
 
 fn with_tool(name: &str) -> String {
@@ -178,31 +178,6 @@ async fn subscriptions_per_session_are_bounded() {
     }
     assert_eq!(error_code(&client.ask("resources/subscribe", json!({ "uri": "desk://notes" })).await), -32602);
     assert_eq!(client.ask("resources/subscribe", json!({ "uri": "desk://page/1" })).await["result"], json!({}));
-}
-
-#[tokio::test]
-async fn session_keeps_negotiated_capabilities() {
-    let tools = "{ folio: 1, server: { name: e, version: '1' }, tools: { a: { result: { text: x } } } }";
-    let prompts = "{ folio: 1, server: { name: e, version: '1' }, prompts: { a: { text: x } } }";
-    let live = live_catalog(tools);
-    let mut old = PipeClient::session(&live, "2025-11-25").await;
-    replace(&live, prompts);
-    assert_eq!(old.receive().await["method"], "notifications/tools/list_changed");
-    assert_eq!(old.ask("tools/list", json!({})).await["result"]["tools"], json!([]));
-    assert_eq!(error_code(&old.ask("prompts/list", json!({})).await), -32601);
-    assert_eq!(error_code(&old.ask_sessionless("tools/list", json!({})).await), -32601);
-    assert_eq!(old.ask_sessionless("prompts/list", json!({})).await["result"]["prompts"][0]["name"], "a");
-    let mut new = PipeClient::session(&live, "2025-11-25").await;
-    assert_eq!(new.ask("prompts/list", json!({})).await["result"]["prompts"][0]["name"], "a");
-}
-
-#[tokio::test]
-async fn no_watch_declares_no_subscriptions() {
-    let live = live_catalog_with(TEST_MANIFEST, ServeOptions { watching: false, declare_all_capabilities: false });
-    let mut client = PipeClient::session(&live, "2025-11-25").await;
-    assert_eq!(error_code(&client.ask("resources/subscribe", json!({ "uri": "desk://notes" })).await), -32601);
-    let listen = json!({ "notifications": { "toolsListChanged": true } });
-    assert_eq!(error_code(&client.ask_sessionless("subscriptions/listen", listen).await), -32601);
 }
 
 #[tokio::test]

@@ -128,8 +128,6 @@ pub(super) fn enforce(rulesets: &[OwnedFd], filter: &CallFilter) -> std::io::Res
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use crate::compile::NetworkRules;
 

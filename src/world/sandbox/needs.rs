@@ -83,8 +83,6 @@ fn library_folder(program: &Path) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
     use std::fs;
 

@@ -262,8 +262,6 @@ fn has_exited(pid: Pid) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
 
     #[tokio::test]

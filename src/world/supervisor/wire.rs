@@ -302,8 +302,6 @@ impl SupervisorReply {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
     use super::*;
     use proptest::prelude::*;
     use std::io::{Read as _, Write as _};
