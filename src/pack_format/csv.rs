@@ -72,8 +72,9 @@ fn read_row(title: &str, text: &str, at: Location) -> ForeignPrompt {
 /// The words of a title in lower case, joined by `-`.
 fn slug(title: &str) -> String {
     let is_between_words = |character: char| !character.is_ascii_alphanumeric() && character != '_';
-    let words = title.split(is_between_words).filter(|word| !word.is_empty());
-    words.collect::<Vec<_>>().join("-").to_lowercase()
+    let lower = title.to_lowercase();
+    let words = lower.split(is_between_words).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join("-")
 }
 
 /// The text of a prompt with its arguments. An argument is required where no marker has a default for it.

@@ -1221,12 +1221,12 @@ fn declared_arguments_may_be_maps() {
 
 #[test]
 fn different_markers_are_different_arguments() {
-    let table = "act,prompt\nA -- b,\"${源语言} to ${目标语言:英文}, ${card.name}, ${card_name:x}\"\n";
+    let table = "act,prompt\nİA -- b,\"${源语言} to ${目标语言:英文}, ${card.name}, ${card_name:x}\"\n";
     let folder = server_of("format: csv", &[("prompts.csv", table)]);
     let csv = client(&folder);
-    assert_eq!(arguments(&csv.list("prompts"), "x-a-b"), ["prompt!", "prompt_2", "card_name!", "card_name_2"]);
+    assert_eq!(arguments(&csv.list("prompts"), "x-i-a-b"), ["prompt!", "prompt_2", "card_name!", "card_name_2"]);
     let values = json!({ "prompt": "日语", "card_name": "y" });
-    assert_eq!(csv.get_text("x-a-b", values), "日语 to 英文, y, x");
+    assert_eq!(csv.get_text("x-i-a-b", values), "日语 to 英文, y, x");
     let files = [("a.prompt.md", "${input:源} ${input:目} ${input:源}\n")];
     let folder = server_of("format: vscode-prompts", &files);
     let editor = client(&folder);
