@@ -68,7 +68,9 @@ impl PackGrantUses {
             value,
         }));
         found.sort_by(|one, other| (&one.title, one.at).cmp(&(&other.title, other.at)));
-        found.dedup_by(|one, other| (&one.title, one.at) == (&other.title, other.at));
+        // Two commands may have one place: where their text is not as it stands in the file.
+        let parts = |found: &LocatedGrantUse| (found.title.clone(), found.at, found.value.clone());
+        found.dedup_by(|one, other| parts(one) == parts(other));
         let grant_uses = found.into_iter().map(|grant_use| ShownGrantUse::new(grant_use, &built.report)).collect();
         PackGrantUses { grant_uses, variables }
     }

@@ -97,7 +97,9 @@ impl<'o> PackProject<'o> {
             self.output.eprint_report(&loaded.load_context.report);
             bail!("cannot read the manifest");
         };
-        if is_unreadable(&loaded.load_context.report, served.at.file()) {
+        // Such a pack is hidden, and what it is granted must not be lost for that.
+        let is_hidden = loaded.load_context.has_invalid_source;
+        if is_hidden || is_unreadable(&loaded.load_context.report, served.at.file()) {
             self.output.eprint_report(&loaded.load_context.report);
             bail!("the manifest has errors");
         }

@@ -34,6 +34,8 @@ pub struct LoadContext {
     pub sandboxes: Vec<SandboxUse>,
     /// What packs from elsewhere would do.
     pub grant_uses: Vec<GrantUse>,
+    /// Whether the source of an own pack is not valid, so that nobody knows which pack is meant.
+    pub has_invalid_source: bool,
     /// Texts that are read in the place of files.
     pub buffers: FileBuffers,
     /// The parts of the manifest, where it is recorded which of them are reached.
@@ -54,6 +56,8 @@ impl LoadContext {
             report,
             // Each has a source.
             documents: _,
+            // It has a diagnostic.
+            has_invalid_source: _,
             dependencies: LoadDependencies { files, folders, workspace },
             content_digests,
             used_keys,

@@ -152,7 +152,10 @@ impl<'a> LockedPacks<'a> {
 
     /// Opens a pack in the cache; reports one that is not locked or not there.
     pub(super) fn open(&self, written: &LockedReference<'_>, load_context: &mut LoadContext) -> Option<OpenedPack> {
-        let source = written.source(load_context)?;
+        let Some(source) = written.source(load_context) else {
+            load_context.has_invalid_source |= !written.is_foreign;
+            return None;
+        };
         let (key, at) = (written.key(), written.url.location);
         let allow: BTreeSet<Grant> = written.reference.allow.iter().flat_map(Allow::grants).collect();
         let sha256 = written.reference.sha256.as_ref();
@@ -281,6 +284,6 @@ fn warn_of_withheld(
     let at = load_context.documents.key_at(reference.location, "/allow");
     load_context
         .report
-        .warning(Code::NotGranted, at.span(), format!("pack `{key}` {why}: entries that need `{names}` are not served"))
+        .warning(Code::NotGranted, at.span(), format!("pack `{key}` {why}: `{names}` not granted"))
         .help(format!("`folio trust {key}` shows what it would do, and asks"));
 }

@@ -94,8 +94,9 @@ fn marker_at(
     }
     if let Some(end) = end.filter(|_| rest.starts_with("@{")) {
         let path = body.get(start + 2..end - 1)?.trim();
+        // What stands in it is part of the path, whatever is granted: nothing else begins there.
         if path.is_empty() || !actions.may_read(path, start..end) {
-            return None;
+            return Some(PlaceholderMatch::literal(body, start, end));
         }
         let fallback = vec![TextPiece::Literal(body.get(start..end)?.to_owned())];
         let pieces = split(path, &['{'], |at| value_at(path, at)).pieces;

@@ -66,6 +66,8 @@ pub(super) struct ArgumentNames {
     /// By what the prompt calls them.
     names: HashMap<String, String>,
     taken: HashSet<String>,
+    /// The next number to try behind a name.
+    next_numbers: HashMap<String, usize>,
 }
 
 impl ArgumentNames {
@@ -74,11 +76,13 @@ impl ArgumentNames {
         if let Some(name) = self.names.get(written) {
             return name.clone();
         }
-        let name = argument_name(written);
-        let numbered = (2..).map(|number| format!("{name}_{number}"));
-        let mut free = std::iter::once(name.clone()).chain(numbered).filter(|name| !self.taken.contains(name));
-        let name = free.next().unwrap_or_else(|| name.clone());
-        self.taken.insert(name.clone());
+        let stem = argument_name(written);
+        let next = self.next_numbers.entry(stem.clone()).or_insert(2);
+        let mut name = stem.clone();
+        while !self.taken.insert(name.clone()) {
+            name = format!("{stem}_{next}");
+            *next += 1;
+        }
         self.names.insert(written.to_owned(), name.clone());
         name
     }

@@ -879,7 +879,7 @@ fn pack_acts_only_while_its_files_are_trusted() {
     assert_eq!(desk.ok(&["get", "docs-hi"]).trim(), "Hello", "texts load at once");
     assert!(!tools(&desk).contains("docs-look"));
     let checked = desk.ok(&["check"]);
-    assert!(checked.contains("pack `docs` is not trusted: entries that need `exec` are not served"), "{checked}");
+    assert!(checked.contains("pack `docs` is not trusted: `exec` not granted"), "{checked}");
     assert!(checked.contains("`folio trust docs`") && !checked.contains("add `allow"), "{checked}");
     let shown = desk.fail(&["trust", "docs"]);
     assert!(shown.contains("exec at folio.yaml:6\n    exec: [printf, seen]"), "{shown}");
@@ -940,6 +940,29 @@ fn commands_of_other_formats_run_once_they_are_trusted() {
         "{compared}"
     );
     assert_eq!(desk.ok(&["get", "docs-look"]).trim(), "Now: !`printf evil`");
+}
+
+#[test]
+fn trust_shows_commands_that_have_one_place() {
+    // Written with escapes, or within another text of the file, neither has a place of its own.
+    let escaped = r#"prompt = "!{printf \u0061one} !{printf \u0062two} @{a\u002fb} @{c\u002fd}""#;
+    let within = "description = \"printf one; printf two\"\nprompt = \"!{printf one} !{printf one; printf two}\"\n";
+    let upstream = Repository::new(&[("commands/e.toml", escaped), ("commands/w.toml", within)]);
+    let desk =
+        Desk::locked(&format!("{}, allow: [script, read], workspace: \"{{{{workspace}}}}\"", keys_of(&upstream)));
+    let shown = desk.fail(&["trust", "docs"]);
+    for part in ["printf aone", "printf btwo", "a/b", "c/d", "printf one; printf two"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+}
+
+#[test]
+fn command_within_a_path_is_no_command() {
+    let upstream =
+        Repository::new(&[("commands/a.toml", "prompt = \"See @{x/!{printf hidden}} and !{printf seen}\"\n")]);
+    let desk = Desk::locked(&format!("{}, allow: [script]", keys_of(&upstream)));
+    desk.ok(&["trust", "docs", "--yes"]);
+    assert_eq!(desk.ok(&["get", "docs-a"]).trim(), "See @{x/!{printf hidden}} and seen");
 }
 
 #[test]
@@ -1029,7 +1052,7 @@ fn trust_is_for_the_grants_that_were_shown() {
     desk.folder.write("folio.yaml", manifest.replace("[exec]", "{ exec: {}, script: { sandbox: { network: none } } }"));
     let listed = tools(&desk);
     assert!(listed.contains("docs-look") && !listed.contains("docs-say"), "{listed}");
-    assert!(desk.ok(&["check"]).contains("entries that need `script` are not served"));
+    assert!(desk.ok(&["check"]).contains("`script` not granted"));
     desk.ok(&["trust", "docs", "--yes"]);
     assert!(tools(&desk).contains("docs-say"));
     // What the lock grants beyond the manifest counts as little.
@@ -1202,4 +1225,16 @@ fn lock_without_packs_is_removed() {
     assert_eq!(desk.ok(&["lock"]), "removed folio.lock: no pack to lock\n");
     assert!(!desk.folder.join("folio.lock").exists());
     assert_eq!(desk.ok(&["lock"]), "folio.lock is up to date: 0 packs\n");
+}
+
+#[test]
+fn lock_stays_while_a_pack_has_errors() {
+    let upstream = Repository::new(&[("folio.yaml", PACK)]);
+    let desk = Desk::locked(&format!("git: {}, rev: main", upstream.url()));
+    let before = desk.lock();
+    desk.folder
+        .write("folio.yaml", "folio: 1\nserver: { name: desk }\npacks: { docs: { url: \"file:///x.tar.gz\" } }\n");
+    let refused = desk.fail(&["lock"]);
+    assert!(refused.contains("missing key `sha256`") && refused.contains("the manifest has errors"), "{refused}");
+    assert_eq!(desk.lock(), before);
 }

@@ -157,13 +157,19 @@ fn combinations(elements: &[Spanned<ExecElement>], compiler: &Compiler<'_>) -> V
     }
     for argv in &mut all {
         let mut behind = false;
+        let ends_options = !argv.iter().any(|item| is_find(&item.source));
         for item in argv {
-            // After `--` any value may begin with `-`, whatever the program makes of it.
+            // After `--` any value may begin with `-`, whatever the program makes of it. It is an action of `find` even there.
             item.word.may_start_with_dash |= behind;
-            behind |= item.source == "--";
+            behind |= ends_options && item.source == "--";
         }
     }
     all
+}
+
+/// Whether a word may be the program `find`.
+fn is_find(word: &str) -> bool {
+    matches!(word.rsplit('/').next(), Some("find" | "gfind" | "bfs"))
 }
 
 /// The words that one element may expand to.

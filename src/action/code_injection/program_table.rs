@@ -97,6 +97,7 @@ fn operands(text: &'static str) -> Option<Operands> {
         "shell" => Operands::Shell,
         "code" => Operands::Code,
         "stdin" => Operands::Stdin,
+        "editor" => Operands::Editor,
         "variables" => Operands::Variables,
         "joined" => Operands::Joined(detail.parse().ok()?),
         "subcommand" => Operands::Subcommand(split_list(detail).collect()),

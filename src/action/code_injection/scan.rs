@@ -191,7 +191,7 @@ impl ArgvScan {
                 !program_scan.has_code && !program_scan.stdin && program_scan.operands == 0
             }
             Operands::Joined(before) => program_scan.operands <= before && before > 0 && !program_scan.has_code,
-            Operands::Stdin => !program_scan.has_code && !program_scan.stdin,
+            Operands::Stdin | Operands::Editor => !program_scan.has_code && !program_scan.stdin,
             _ => false,
         };
         if reads_stdin {
@@ -231,7 +231,11 @@ impl ArgvScan {
                 self.scan_variable(program_scan, at);
                 Some(at + 1)
             }
-            Operands::Mixed | Operands::Code | Operands::Stdin => Some(at + 1),
+            Operands::Editor if is_value(self.text(at)) => {
+                self.push(program_scan, at, ArgRole::Code(0));
+                Some(at + 1)
+            }
+            Operands::Mixed | Operands::Code | Operands::Stdin | Operands::Editor => Some(at + 1),
             // It may be absent, and the next word the first.
             Operands::File | Operands::Shell if !program_scan.has_code && is_value(self.text(at)) => Some(at + 1),
             _ => {

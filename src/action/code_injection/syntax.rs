@@ -53,6 +53,8 @@ pub(super) enum Operands {
     Code,
     /// No code; without an option that gives it, code is read from stdin.
     Stdin,
+    /// Files, before which `+` or `!` makes a word code; without an option that gives it, code is read from stdin.
+    Editor,
     /// Variables whose values the program expands, where there is `=` in a word.
     Variables,
     /// So many words, and behind them code: all the rest, joined.

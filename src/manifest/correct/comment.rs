@@ -18,8 +18,8 @@ impl Corrector<'_> {
     /// Warns of texts that end before a `#` with a word, in a whole document.
     pub(super) fn texts_cut_by_comment(&mut self, root: NodeId) {
         let has_sign = self.report.sources.get(self.document.file()).is_some_and(|source| {
-            let is_word = |at: usize| source.text().get(at + 2..).is_some_and(|rest| rest.starts_with(is_word_char));
-            source.text().match_indices(" #").any(|(at, _)| is_word(at))
+            let is_text = |at: usize| source.text().get(at + 2..).is_some_and(begins_text);
+            source.text().match_indices(" #").any(|(at, _)| is_text(at))
         });
         if has_sign {
             self.cut_texts_of(root, 0);
@@ -54,7 +54,7 @@ impl Corrector<'_> {
             shown.strip_prefix('#').is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()));
         let message = format!("`{shown}` is a comment, and no part of the text");
         let written = self.raw(node);
-        if written.rfind("{{") > written.rfind("}}") {
+        if written.rfind("{{") > written.rfind("}}") || shown.starts_with("#{{") {
             self.report.error(Code::Syntax, comment, message).help(format!("write `{quoted}`")).fix(whole, quoted);
             let meant = self.document.add_string(&text, whole);
             return self.document.replace(node, meant);
@@ -72,12 +72,18 @@ impl Corrector<'_> {
         let text = self.report.sources.get(value.file)?.text();
         let rest = text.get(value.end as usize..)?.lines().next()?;
         let comment = rest.trim_start_matches([' ', '\t']);
-        let word = comment.strip_prefix('#')?.split(|character: char| !is_word_char(character)).next()?;
-        let is_cut = comment.len() < rest.len() && !word.is_empty();
+        let inside = comment.strip_prefix('#')?;
+        let word = inside.split(|character: char| !is_word_char(character)).next()?;
+        let is_cut = comment.len() < rest.len() && begins_text(inside);
         let start = value.end as usize + rest.len() - comment.len();
         let is_other = COMMENT_WORDS.contains(&word.to_lowercase().as_str());
         (is_cut && !is_other).then(|| Span::new(value.file, start, start + comment.trim_end().len()))
     }
+}
+
+/// Whether a comment begins as a text would go on: with a word, or a value.
+fn begins_text(comment: &str) -> bool {
+    comment.starts_with(is_word_char) || comment.starts_with("{{")
 }
 
 fn is_word_char(character: char) -> bool {
