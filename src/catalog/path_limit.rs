@@ -22,7 +22,7 @@ pub(super) struct ConfinedArgument {
 pub(super) enum PathLimit {
     /// The client's roots.
     Roots,
-    /// Folders; `shown` is what they are in messages.
+    /// Folders; `folder_list` is what they are in messages.
     Folders { paths: Vec<PathBuf>, folder_list: String },
     /// Nothing, as this variable is not set.
     Unset(String),
