@@ -7,7 +7,7 @@ use url::Url;
 use super::source::{SourceError, check_folder};
 use super::tree_digest::hex_encode;
 use crate::digest::sha256;
-use crate::world::is_credential_name;
+use crate::redact::is_credential_name;
 
 /// A folder of an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub fn check_archive_url(url: &str) -> Result<Url, SourceError> {
 
 /// Whether a URL is signed, or has a token.
 fn has_secret_parameter(url: &Url) -> bool {
-    url.query_pairs().any(|(name, _)| is_credential_name(&name) || name.to_ascii_lowercase().ends_with("credential"))
+    url.query_pairs().any(|(name, _)| is_credential_name(&name))
 }
 
 /// Checks a SHA-256, and returns it in lower case.

@@ -11,6 +11,7 @@
 //! secret (load/), and where bytes enter and leave (world/, catalog/, transport/, cli/).
 
 mod backslash_runs;
+mod credential_name;
 mod escape;
 mod pattern;
 mod message;
@@ -26,6 +27,9 @@ use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
+pub use credential_name::{
+    has_credential_parameter, is_credential_field, is_credential_name, mask_credentials_in_urls, mask_parameters,
+};
 pub use redactors::Redactors;
 
 use matcher::SecretMatcher;

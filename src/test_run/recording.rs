@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::diagnostic::{SourceMap, one_line};
 use crate::load::{LoadedPacks, is_variable_of_tests, looks_secret};
 use crate::manifest::Mock;
-use crate::redact::{Redactor, SECRET_PLACEHOLDER};
+use crate::redact::{Redactor, has_credential_parameter, is_credential_field};
 use crate::world::{MockReply, MockResponse, ProgramOutput, RecordedAction};
 
 use super::plan::PlannedTest;
@@ -89,25 +89,21 @@ pub(super) fn record(
     }
 }
 
-/// The key of a value that looks like a secret, though no variable declares it.
+/// The key of a value that looks like a secret, though no variable declares it. A text that is JSON has keys, too.
 fn find_secret(value: &Value, key: &str) -> Option<String> {
     match value {
-        Value::String(text)
-            if looks_secret(text) || (names_secret(key) && text.len() >= 8 && text != SECRET_PLACEHOLDER) =>
-        {
-            Some(key.to_owned())
-        }
+        Value::String(text) => match serde_json::from_str(text) {
+            Ok(inner @ (Value::Array(_) | Value::Object(_))) => find_secret(&inner, key),
+            _ if looks_secret(text) || is_credential_field(key, text) || has_credential_parameter(text) => {
+                Some(key.to_owned())
+            }
+            _ => None,
+        },
+        Value::Number(number) => is_credential_field(key, &number.to_string()).then(|| key.to_owned()),
         Value::Array(items) => items.iter().find_map(|item| find_secret(item, key)),
         Value::Object(fields) => fields.iter().find_map(|(key, value)| find_secret(value, key)),
         _ => None,
     }
-}
-
-/// Whether a key is one of those under which servers write secrets; the token of a next page is none.
-fn names_secret(key: &str) -> bool {
-    let word: String = key.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
-    let is_secret = ["token", "secret", "password", "apikey", "privatekey"].iter().any(|end| word.ends_with(end));
-    is_secret && !["page", "next", "sync", "cursor", "continuation"].iter().any(|part| word.contains(part))
 }
 
 fn secret_refusal(key: &str) -> String {
@@ -230,6 +226,10 @@ mod tests {
             (json!({ "stdout": format!("token {jwt}\n") }), Some("stdout")),
             (json!({ "json": { "access_token": "0123456789" } }), Some("access_token")),
             (json!({ "json": [{ "dbPassword": "correct horse" }] }), Some("dbPassword")),
+            (json!({ "stdout": "{\"credential\": \"0123456789\"}\n" }), Some("credential")),
+            (json!({ "json": { "card": { "pin": 4711, "passphrase": "" } } }), Some("pin")),
+            (json!({ "body": "user=me&session_id=0123456789" }), Some("body")),
+            (json!({ "json": { "next": "https://a.example/?page=2&access_token=0123456789" } }), Some("next")),
             (json!({ "body": "see https://me:hunter22@example.com/x" }), Some("body")),
             (json!({ "headers": { "x-auth": "Basic dXNlcjpwYXNzdw==" } }), Some("x-auth")),
             (json!({ "json": { "access_token": "[secret]", "token": "abc", "nextPageToken": "CAUQAA0123" } }), None),

@@ -6,11 +6,13 @@ use std::path::PathBuf;
 
 use url::Url;
 
-use super::http::{ResponseSource, is_credential_name};
+use super::http::ResponseSource;
 use super::shell_quote::shell_quote;
 use super::{BodyPart, HttpHeader, HttpRequest, HttpResponse, PartContent, ProgramCommand, ProgramOutput, RequestBody};
 use crate::diagnostic::{sanitize, truncate};
-use crate::redact::{InputEnd, Redactor, SECRET_PLACEHOLDER};
+use crate::redact::{
+    InputEnd, Redactor, SECRET_PLACEHOLDER, is_credential_name, mask_credentials_in_urls, mask_parameters,
+};
 
 /// How much of a body is shown.
 const MAX_BODY_CHARS: usize = 2000;
@@ -134,25 +136,17 @@ fn masked_url(url: &Url, request: &HttpRequest) -> String {
     display_path.set_query(None);
     display_path.set_fragment(None);
     let query =
-        url.query().map(|query| format!("?{}", query_text(query, &request.secret_parameters))).unwrap_or_default();
+        url.query().map(|query| query_text(&format!("?{query}"), &request.secret_parameters)).unwrap_or_default();
     format!("{display_path}{query}")
 }
 
 fn query_text(query: &str, secret_parameters: &[String]) -> String {
-    let is_secret = |part: &str, name: &str| {
-        let mut decoded = url::form_urlencoded::parse(part.as_bytes()).map(|(name, _)| name);
-        is_credential_name(name) || decoded.any(|name| secret_parameters.iter().any(|secret| *secret == name))
-    };
-    let masked = query.split('&').map(|part| match part.split_once('=') {
-        Some((name, _)) if is_secret(part, name) => format!("{name}={SECRET_PLACEHOLDER}"),
-        _ => part.to_owned(),
-    });
-    masked.collect::<Vec<_>>().join("&")
+    mask_parameters(query, |name, _| is_credential_name(name) || secret_parameters.iter().any(|secret| secret == name))
 }
 
 fn header_value(header: &HttpHeader, redactor: &Redactor) -> String {
     if !header.is_credential() {
-        return line(&header.value, redactor);
+        return line(&mask_credentials_in_urls(&header.value), redactor);
     }
     match header.value.split_once(' ') {
         Some((scheme @ ("Bearer" | "Basic"), _)) if header.name.eq_ignore_ascii_case("authorization") => {

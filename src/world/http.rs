@@ -22,6 +22,7 @@ use super::proxy::Proxy;
 use super::redirect::OutgoingRequest;
 use super::request_body::RequestBody;
 use super::tls_options::TlsOptions;
+use crate::redact::is_credential_name;
 
 const MAX_REDIRECTS: usize = 10;
 /// How many bytes over the limit are read to count those that are missing.
@@ -36,16 +37,6 @@ pub struct HttpHeader {
     pub value: String,
     /// Whether it is a credential, which redirects do not send to another origin, apart from those that are by their name.
     pub secret: bool,
-}
-
-/// What headers and parameters are called that are credentials: `X-Api-Key`, `access_token`.
-const CREDENTIAL_WORDS: [&str; 9] =
-    ["key", "token", "secret", "password", "signature", "sig", "auth", "authorization", "cookie"];
-
-/// Whether a header or a parameter is a credential by its name.
-pub fn is_credential_name(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    CREDENTIAL_WORDS.iter().any(|word| name.ends_with(word)) && name != "idempotency-key"
 }
 
 impl HttpHeader {

@@ -53,7 +53,7 @@ pub use captured_bytes::{CapturedBytes, excerpt, strip_escapes};
 pub use dry_run::DryRunWorld;
 pub use error::WorldError;
 pub use host_policy::{HostPolicy, is_loopback_host, is_public};
-pub use http::{HttpHeader, HttpRequest, HttpResponse, ResponseSource, is_credential_name};
+pub use http::{HttpHeader, HttpRequest, HttpResponse, ResponseSource};
 pub use isolation::forbid_ptrace;
 pub use latest_line::LatestLine;
 pub use mock_world::{MockReplies, MockReply, MockResponse, MockWorld, SentAction};

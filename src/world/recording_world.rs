@@ -10,7 +10,7 @@ use super::{
     CapturedBytes, HttpHeader, HttpRequest, HttpResponse, MockReply, MockResponse, ProgramCommand, ProgramOutput,
     World, WorldError,
 };
-use crate::redact::{Redactor, SECRET_PLACEHOLDER};
+use crate::redact::{Redactor, SECRET_PLACEHOLDER, mask_credentials_in_urls};
 
 /// Headers of the connection, or of the moment: no reply depends on them.
 const IGNORED_HEADERS: [&str; 14] = [
@@ -122,10 +122,10 @@ fn response_reply(response: &HttpResponse) -> Result<MockReply, String> {
     let mut headers: Vec<(String, String)> = Vec::new();
     for (name, value) in response.headers.iter().filter(|(name, _)| is_cached(name)) {
         let is_credential = HttpHeader::new(name, value).is_credential();
-        let value = if is_credential { SECRET_PLACEHOLDER } else { value };
+        let value = if is_credential { SECRET_PLACEHOLDER.to_owned() } else { mask_credentials_in_urls(value) };
         match headers.iter_mut().find(|(known, _)| known == name) {
-            Some((_, known)) => known.extend([", ", value]),
-            None => headers.push((name.clone(), value.to_owned())),
+            Some((_, known)) => known.extend([", ", &value]),
+            None => headers.push((name.clone(), value)),
         }
     }
     Ok(MockReply::Response(MockResponse { status: response.status, headers, body: response.body.bytes.clone() }))

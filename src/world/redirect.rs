@@ -7,11 +7,12 @@ use reqwest::{Method, StatusCode};
 use url::Url;
 
 use super::error::WorldError;
-use super::http::{HttpHeader, HttpRequest, is_credential_name};
+use super::http::{HttpHeader, HttpRequest};
 use super::http_client::ErrorHost;
 use super::proxy::Proxy;
 use super::request_body::RequestBody;
 use super::tls_options::TlsOptions;
+use crate::redact::is_credential_name;
 
 /// The longest URL that the HTTP client sends.
 const MAX_URL_BYTES: usize = 65_534;

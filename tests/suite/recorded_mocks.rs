@@ -253,3 +253,45 @@ tests:
     let recorded = fs::read_to_string(folder.join("folio.yaml")).unwrap();
     assert!(recorded.matches("etag").count() == 2 && !recorded.contains("last-modified"), "{recorded}");
 }
+
+#[test]
+fn urls_in_recorded_headers_hold_no_credentials() {
+    let headers = [
+        ("Content-Type", "text/plain"),
+        ("Location", "/cb?code=4Ab-secret&state=x"),
+        ("Link", "</page?n=2&access_token=ghq-secret>; rel=\"next\""),
+        ("X-Login", "/login?to=%2Fcb%3Ftoken%3Dnested-secret"),
+    ];
+    let upstream = Upstream::start(move |_, _| Reply::with_headers(200, &headers, "page"));
+    let head = "folio: 1\nserver: { name: pages }\nenv: { API: { required: true } }\ntools:\n  page:\n    description: A page\n    run: { http: { url: \"{{env.API}}/page\", allow: [\"127.0.0.1\"] } }\n";
+    let folder = TestFolder::with_manifest(&format!(
+        "{head}tests:\n  page: {{ tool: page, live: true, expect: {{ contains: page }} }}\n"
+    ));
+    let ran = test(folder.path(), &[("API", &upstream.url())], &["--record"]);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    let recorded = fs::read_to_string(folder.join("folio.yaml")).unwrap();
+    for kept in ["/cb?code=[secret]&state=x", "</page?n=2&access_token=[secret]>; rel=", "/login?to=[secret]"] {
+        assert!(recorded.contains(kept), "{kept}: {recorded}");
+    }
+    assert!(!recorded.contains("-secret"), "{recorded}");
+}
+
+#[test]
+fn answers_with_undeclared_credentials_are_not_recorded() {
+    for (kind, body, key) in [
+        ("application/json", r#"{"user": {"credential": "abcdefgh12"}}"#, "credential"),
+        ("application/json", r#"{"passphrase": "horse battery"}"#, "passphrase"),
+        ("application/json", r#"[{"sessionId": "abcdefgh12"}]"#, "sessionId"),
+        ("application/json", r#"{"pin": 4711}"#, "pin"),
+        ("application/x-www-form-urlencoded", "user=me&credential=abcdefgh12", "body"),
+        ("text/plain", r#"{"session_id": "abcdefgh12"}"#, "session_id"),
+    ] {
+        let upstream = Upstream::start(move |_, _| Reply::with_headers(200, &[("Content-Type", kind)], body));
+        let manifest = "folio: 1\nserver: { name: x }\nenv: { API: { required: true } }\ntools:\n  t: { description: T, run: { http: { url: \"{{env.API}}/x\", allow: [\"127.0.0.1\"] } } }\ntests:\n  t: { tool: t, live: true, expect: { matches: . } }\n";
+        let folder = TestFolder::with_manifest(manifest);
+        let ran = test(folder.path(), &[("API", &upstream.url())], &["--record"]);
+        let said = format!("cannot record `t`: `{key}` has what looks like a secret");
+        assert!(ran.code == Some(1) && ran.err.contains(&said), "{body}: {}{}", ran.out, ran.err);
+        assert_eq!(fs::read_to_string(folder.join("folio.yaml")).unwrap(), manifest);
+    }
+}
