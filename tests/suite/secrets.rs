@@ -517,7 +517,9 @@ fn credentials_must_be_secret_variables() {
     for fine in [
         proxied,
         connection("auth: { basic: { username: \"{{env.K}}\", password: \"\" } }"),
-        connection("auth: { oauth2: { tokenUrl: \"https://a.example/t\", clientId: \"{{env.K}}\", clientSecret: s } }"),
+        connection(
+            "auth: { oauth2: { tokenUrl: \"https://a.example/t\", clientId: \"{{env.K}}\", clientSecret: \"\" } }",
+        ),
     ] {
         let said = checked("default: \"http://a.example:1\"", &fine);
         assert!(!said.contains("[secret]"), "{fine}: {said}");
@@ -592,4 +594,40 @@ fn file_names_that_hold_a_secret_are_left_out() {
     folder.write(&format!("docs/late-{TOKEN}.md"), "x");
     server.log.wait_for_line(mark, |line| line.contains("hold a secret: 4"));
     listed(&["Zq6.md", "Zq8.md", "open"]);
+}
+
+#[test]
+fn credentials_in_plain_text_are_warnings() {
+    let checked = |keys: &str| {
+        let manifest = format!(
+            "folio: 1\nserver: {{ name: s }}\nenv: {{ K: {{ secret: true }} }}\nconnections:\n  c:\n    url: \"https://a.example\"\n    {keys}\n\
+             tools: {{ t: {{ description: D, run: {{ http: {{ use: c, url: /x }} }} }} }}\n"
+        );
+        let folder = TestFolder::with_manifest(&manifest);
+        run_folio(folder.path(), &["check", "--format", "lines"]).out
+    };
+    for keys in [
+        "auth: { bearer: abc }",
+        "auth: { bearer: sk-0123456789abcdef0123456789abcdef }",
+        "auth: { basic: { username: me, password: hunter22 } }",
+        "auth: { header: { name: X-Key, value: abc } }",
+        "auth: { query: { name: key, value: abc } }",
+        "auth: { oauth2: { tokenUrl: \"https://a.example/t\", clientId: me, clientSecret: s } }",
+        "headers: { Authorization: \"Bearer abc\" }",
+        "headers: { X-Api-Key: 0123456789 }",
+        "headers: { X-Session-Id: 0123456789 }",
+    ] {
+        let said = checked(keys);
+        assert!(said.contains("folio.yaml:7:") && said.matches("warning[secret]").count() == 1, "{keys}: {said}");
+    }
+    for keys in [
+        "auth: { bearer: \"{{env.K}}\" }",
+        "auth: { bearer: \"\" }",
+        "auth: { basic: { username: me, password: \"\" } }",
+        "headers: { Authorization: \"Token {{env.K}}\", X-Api-Key: \"{{env.K}}\" }",
+        "headers: { X-Atlassian-Token: no-check, Accept: application/json, Surrogate-Key: 0123456789 }",
+    ] {
+        let said = checked(keys);
+        assert!(!said.contains("[secret]"), "{keys}: {said}");
+    }
 }

@@ -11,6 +11,7 @@ use crate::yaml::Spanned;
 use super::connection::{compile_base, compile_path, in_connection_scope};
 use super::credentials::HttpCredentials;
 use super::header_name::{is_header_name, is_reserved_header};
+use super::literal_credential::warn_literal_header;
 use super::multipart::Multipart;
 use super::paginate::Pagination;
 use super::query::QueryParameter;
@@ -118,6 +119,7 @@ pub(super) fn compile_headers<'h>(
                 .error(Code::BadValue, text.location, "a header must not contain control characters")
                 .help("write `|-` in place of `|`: a block after `|` ends with a line feed");
         }
+        warn_literal_header(name, &text, compiler);
         let template = compiler.template(&text, Exposure::Private);
         all.push(template.map(|template| (name.value.clone(), template)));
     }

@@ -14,6 +14,7 @@ use crate::world::{HttpHeader, HttpRequest, TokenRequest};
 use crate::yaml::{Location, Spanned};
 
 use super::compile::{check_header_name, compile_url_text, has_secret_host, literal_url};
+use super::literal_credential::warn_literal_credential;
 use super::query::set_query_parameter;
 use super::send::parse_url;
 
@@ -87,6 +88,7 @@ impl HttpCredentials {
         ];
         check_exactly_one("auth", auth.location, &keys, compiler)?;
         if let Some(token) = &auth.bearer {
+            warn_literal_credential(token, compiler);
             return compiler.template(token, Exposure::Credential).map(HttpCredentials::Bearer);
         }
         if let Some(basic) = &auth.basic {
@@ -330,6 +332,7 @@ fn credential<S: Slot>(
     compiler: &mut Compiler<'_>,
 ) -> Option<Template<S>> {
     require(text, at, what, compiler);
+    text.into_iter().for_each(|text| warn_literal_credential(text, compiler));
     compiler.optional_template(text, Exposure::Credential)
 }
 

@@ -1,0 +1,44 @@
+//! Warns of credentials that stand in a manifest as they are, where everyone who has the file reads them.
+
+use crate::compile::Compiler;
+use crate::diagnostic::{Code, Span};
+use crate::redact::is_credential_field;
+use crate::yaml::Spanned;
+
+/// What headers hold that are named like credentials and say that there is none.
+const ABSENT_CREDENTIALS: [&str; 2] = ["no-check", "required"];
+
+/// Warns of a credential without a variable.
+pub(super) fn warn_literal_credential(text: &Spanned<String>, compiler: &mut Compiler<'_>) {
+    if text.trim().is_empty() || text.contains("{{") || is_foreign_variable(text) || is_reported(text, compiler) {
+        return;
+    }
+    compiler
+        .warning(Code::Secret, text.location, "a credential in plain text")
+        .help("declare a variable under `env` with `secret: true`, and write `{{env.NAME}}`");
+}
+
+/// Warns of a header that is a credential by its name, without a variable.
+pub(super) fn warn_literal_header(name: &str, text: &Spanned<String>, compiler: &mut Compiler<'_>) {
+    let is_authorization =
+        ["authorization", "proxy-authorization"].iter().any(|known| name.eq_ignore_ascii_case(known));
+    let is_named = is_credential_field(name, text) && !ABSENT_CREDENTIALS.contains(&text.as_str());
+    if is_authorization || is_named {
+        warn_literal_credential(text, compiler);
+    }
+}
+
+/// Whether the text has `$TOKEN`, `${TOKEN}` or `{% token %}`, which have warnings of their own.
+fn is_foreign_variable(text: &str) -> bool {
+    let begins_name = |rest: &str| rest.starts_with(|next: char| next.is_ascii_alphabetic() || next == '{');
+    text.contains("{%") || text.split('$').skip(1).any(begins_name)
+}
+
+/// Whether the text is known to be a token by what it looks like.
+fn is_reported(text: &Spanned<String>, compiler: &Compiler<'_>) -> bool {
+    let at = Span::from(text.location);
+    compiler.load_context.report.diagnostics().iter().any(|found| {
+        let is_within = |span: Span| span.file == at.file && span.start >= at.start && span.end <= at.end;
+        found.code == Code::Secret && found.span.is_some_and(is_within)
+    })
+}
