@@ -16,8 +16,7 @@ const BYTE_ORDER_MARK: &str = "\u{feff}";
 /// How large a file may be.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// How many backups a file may have. Then the oldest one but the first is replaced: the first is what the file was before
-/// folio wrote to it.
+/// How many backups a file may have. None is removed for a new one, for anyone may have written it.
 const MAX_BACKUPS: usize = 100;
 
 /// The file of a host, as it was read.
@@ -38,13 +37,6 @@ pub(super) struct Backup {
     /// Its text without a byte order mark.
     pub(super) text: String,
     byte_order_mark: &'static str,
-}
-
-/// A backup that was just written.
-struct NewBackup {
-    path: PathBuf,
-    /// Whether it has the name of an older one.
-    is_replacement: bool,
 }
 
 /// A file that is as it was read, while no other run of folio writes it.
@@ -70,7 +62,7 @@ impl ConfigFile {
             let (text, byte_order_mark) = read_text(&path).ok()??;
             Some(Backup { path, text, byte_order_mark })
         };
-        let backups = (1..=MAX_BACKUPS).map_while(read).collect();
+        let backups = (1..=MAX_BACKUPS).filter_map(read).collect();
         Ok(ConfigFile { path, text, byte_order_mark, backups })
     }
 
@@ -99,11 +91,18 @@ impl ConfigFile {
         self.backups.iter().find(|backup| backup.text == text && backup.byte_order_mark == self.byte_order_mark)
     }
 
-    /// The backup whose place a new one takes: the oldest but the first, where there are as many as may be.
-    fn replaceable_backup(&self) -> Option<&Backup> {
-        let written_at = |backup: &&Backup| fs::symlink_metadata(&backup.path).and_then(|found| found.modified()).ok();
-        let is_full = self.backups.len() >= MAX_BACKUPS;
-        self.backups.iter().skip(1).filter(|_| is_full).min_by_key(written_at)
+    /// The first path of a backup at which there is nothing, not even a link.
+    ///
+    /// # Errors
+    /// There is no such path, or the name of the file is not UTF-8.
+    fn free_backup_path(&self) -> anyhow::Result<PathBuf> {
+        for nth in 1..=MAX_BACKUPS {
+            let path = backup_path(&self.path, nth).context("its name is not UTF-8")?;
+            if fs::symlink_metadata(&path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+                return Ok(path);
+            }
+        }
+        bail!("it has {MAX_BACKUPS} backups\nhelp: remove those that you no longer need: folio removes none")
     }
 
     /// Keeps other runs of folio away from the file; `None` if it or a backup is not as it was read any more. The folders
@@ -163,29 +162,26 @@ impl LockedFile<'_> {
                 })
             }
         };
-        if let (Err(_), Some(NewBackup { path, is_replacement: false })) = (&written, &new) {
+        if let (Err(_), Some(path)) = (&written, &new) {
             let _ = fs::remove_file(path);
         }
-        written.map(|()| known.or(new.map(|new| new.path)))
+        written.map(|()| known.or(new))
     }
 
-    /// Writes a backup beside the file, with its permissions.
-    fn back_up(&self, text: &str) -> anyhow::Result<NewBackup> {
+    /// Writes a backup beside the file, with its permissions, and returns its path.
+    fn back_up(&self, text: &str) -> anyhow::Result<PathBuf> {
         let file = self.file;
-        let replaces = file.replaceable_backup();
-        let next = || backup_path(&file.path, file.backups.len() + 1);
-        let path = replaces.map(|backup| backup.path.clone()).or_else(next).context("its name is not UTF-8")?;
+        let path = file.free_backup_path()?;
         let cannot = || format!("cannot write the backup `{}`", shown(&path));
         let (beside, name) = split(&path)?;
         // The folder is locked already, unless a link leads to another one.
         let folder = if beside.path() == self.folder.path() { &self.folder } else { &beside };
         let original = self.folder.open_file(&self.name)?;
-        let policy = if replaces.is_some() { OverwritePolicy::Replace } else { OverwritePolicy::Refuse };
-        let copied = folder.copy(original, &name, policy, |_, copy| -> anyhow::Result<()> {
+        let copied = folder.copy(original, &name, OverwritePolicy::Refuse, |_, copy| -> anyhow::Result<()> {
             Ok(copy.write_all(format!("{}{text}", file.byte_order_mark).as_bytes())?)
         });
         copied.with_context(cannot)?;
-        Ok(NewBackup { path, is_replacement: replaces.is_some() })
+        Ok(path)
     }
 
     /// Puts the file back as a backup has it, which is removed.
@@ -335,27 +331,38 @@ mod tests {
     }
 
     #[test]
-    fn oldest_backup_but_the_first_makes_room() {
+    fn no_backup_makes_room_for_another() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.json");
         fs::write(&path, "now").unwrap();
-        let epoch = std::time::SystemTime::UNIX_EPOCH;
-        for nth in 1..=MAX_BACKUPS {
-            let backup = fs::File::create(backup_path(&path, nth).unwrap()).unwrap();
-            std::io::Write::write_all(&mut &backup, format!("{nth}").as_bytes()).unwrap();
-            // The third is the oldest of those behind the first.
-            let age = if nth == 3 { 1 } else { 10 + nth as u64 };
-            backup.set_modified(epoch + std::time::Duration::from_secs(if nth == 1 { 0 } else { age })).unwrap();
+        let backup = |nth: usize| backup_path(&path, nth).unwrap();
+        for nth in (1..=MAX_BACKUPS).filter(|nth| *nth != 3) {
+            fs::write(backup(nth), nth.to_string()).unwrap();
         }
         let write = |text: &str, backup: &str| {
             let file = ConfigFile::read(path.clone()).unwrap();
-            file.lock().unwrap().unwrap().write(text, Some(backup), false).unwrap().unwrap()
+            file.lock().unwrap().unwrap().write(text, Some(backup), false)
         };
-        let text = |nth: usize| fs::read_to_string(backup_path(&path, nth).unwrap()).unwrap();
-        assert_eq!(write("then", "now"), backup_path(&path, 3).unwrap());
-        assert_eq!((text(1), text(2), text(3)), ("1".to_owned(), "2".to_owned(), "now".to_owned()));
-        assert_eq!(write("later", "50"), backup_path(&path, 50).unwrap(), "one with the same text is kept");
-        assert_eq!(write("last", "then"), backup_path(&path, 2).unwrap());
-        assert!(backup_path(&path, MAX_BACKUPS + 1).is_some_and(|path| !path.exists()));
+        assert_eq!(write("then", "now").unwrap(), Some(backup(3)), "the number that is free");
+        assert_eq!(write("later", "50").unwrap(), Some(backup(50)), "one with the same text is kept");
+        let error = write("last", "then").unwrap_err().to_string();
+        assert!(error.contains("it has 100 backups") && error.contains("help: remove those"), "{error}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "later");
+        assert!((4..=MAX_BACKUPS).all(|nth| fs::read_to_string(backup(nth)).unwrap() == nth.to_string()));
+        assert!(!backup(MAX_BACKUPS + 1).exists());
+    }
+
+    #[test]
+    fn link_at_the_name_of_a_backup_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.json");
+        fs::write(&path, "now").unwrap();
+        for (nth, target) in [(1, "/nowhere/at/all"), (2, "/etc/passwd")] {
+            std::os::unix::fs::symlink(target, backup_path(&path, nth).unwrap()).unwrap();
+        }
+        let file = ConfigFile::read(path.clone()).unwrap();
+        let written = file.lock().unwrap().unwrap().write("then", Some("now"), false).unwrap();
+        assert_eq!(written, backup_path(&path, 3));
+        assert!(backup_path(&path, 1).unwrap().is_symlink() && backup_path(&path, 2).unwrap().is_symlink());
     }
 }
