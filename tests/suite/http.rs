@@ -34,6 +34,8 @@ fn session_lives_until_delete() {
         let headers = [("Mcp-Session-Id", session.as_str()), ("MCP-Protocol-Version", version)];
         let deleted = server.http_client().send("DELETE", &headers, b"");
         assert!((200..300).contains(&deleted.status), "{deleted:?}");
+        let again = server.http_client().send("DELETE", &headers, b"");
+        assert_eq!(again.status, 404, "{again:?}");
         let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
         assert_eq!(server.http_client().post(&headers, &ping).status, 404, "after the end of the session");
     }
@@ -51,6 +53,8 @@ fn request_without_session_id_is_refused() {
     let stream =
         server.http_client().send("GET", &[("Accept", "text/event-stream"), ("Mcp-Session-Id", "nobody")], b"");
     assert_eq!(stream.status, 404, "{stream:?}");
+    let ended = server.http_client().send("DELETE", &[("Mcp-Session-Id", "nobody")], b"");
+    assert_eq!(ended.status, 404, "{ended:?}");
 }
 
 #[test]

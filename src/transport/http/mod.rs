@@ -329,6 +329,8 @@ async fn handle_request(http_server: Arc<HttpServer>, connection: Arc<HttpConnec
 async fn handle_mcp(http_server: &HttpServer, connection: &HttpConnection, request: Request) -> Response {
     let (mut parts, body) = request.into_parts();
     let is_delete = parts.method == Method::DELETE;
+    let session = parts.headers.get(SESSION_ID_HEADER).and_then(|id| id.to_str().ok());
+    let ends_session = is_delete && session.is_some_and(|id| http_server.sessions.find(id, false).is_some());
     let mut reserved = None;
     let body = if parts.method == Method::POST {
         let (bytes, reservation) = match read_message(http_server, connection, &parts.headers, body).await {
@@ -363,7 +365,10 @@ async fn handle_mcp(http_server: &HttpServer, connection: &HttpConnection, reque
     };
     // rmcp says 202 to the end of a session, which the Python SDK takes for a failure.
     if is_delete && response.status() == StatusCode::ACCEPTED {
-        *response.status_mut() = StatusCode::NO_CONTENT;
+        response = match ends_session {
+            true => text_response(StatusCode::NO_CONTENT, ""),
+            false => text_response(StatusCode::NOT_FOUND, "Not Found: Session not found"),
+        };
     }
     if let Some(reservation) = reserved {
         response.extensions_mut().insert(reservation);
