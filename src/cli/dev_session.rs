@@ -11,12 +11,15 @@ use serde_json::{Map, Value, json};
 
 use super::Output;
 use super::dev::PageOptions;
+use super::manifest_reload::ReportedWarnings;
 use crate::action::LogLevel;
 use crate::catalog::{
     BridgePolicy, BridgedLists, BuildOutcome, Catalog, ClientProfile, KnownClient, ServingMode, build,
 };
 use crate::dev_page::PageEvents;
-use crate::diagnostic::{Report, TerminalStyle, one_line, render_frames, render_json, render_text, summary};
+use crate::diagnostic::{
+    Report, TerminalStyle, count_noun, one_line, render_frames, render_json, render_text, summary,
+};
 use crate::files::Folder;
 use crate::load::{EnvSource, ManifestLocation, load};
 use crate::redact::Redactor;
@@ -43,6 +46,8 @@ pub(super) struct DevSession {
     has_errors: AtomicBool,
     /// Whether a manifest was ever served, and not its errors alone.
     had_valid_catalog: AtomicBool,
+    /// The warnings of the last load.
+    reported: Mutex<ReportedWarnings>,
     /// The clients of single requests that were seen already.
     seen_clients: Mutex<HashSet<ClientName>>,
     /// The catalog whose schemas the page has.
@@ -65,6 +70,7 @@ impl DevSession {
             events: PageEvents::default(),
             has_errors: AtomicBool::new(false),
             had_valid_catalog: AtomicBool::new(false),
+            reported: Mutex::default(),
             seen_clients: Mutex::default(),
             shown_catalog: Mutex::default(),
         }
@@ -121,7 +127,7 @@ impl DevSession {
     /// Reports that a manifest is broken, and serves its errors, if there was never anything else.
     pub(super) fn report_rejection(&self, built: &BuildOutcome, live: &SharedServer) {
         self.has_errors.store(true, Ordering::Release);
-        self.output.eprint_report(&built.report);
+        self.print_report(&built.report);
         let counted = summary(&built.report);
         if self.had_valid_catalog.load(Ordering::Acquire) {
             tracing::error!(target: "folio::reload", "not reloaded: keeping the last good version");
@@ -139,10 +145,14 @@ impl DevSession {
         self.publish(json!({ "type": "reload", "changes": format!("broken: {counted}"), "broken": true }));
     }
 
-    /// Prints the errors and warnings of a load, where there are any.
+    /// Prints the errors of a load, the warnings that the last load did not have, and how many it had too.
     fn print_report(&self, report: &Report) {
-        if report.has_errors() || report.warnings().next().is_some() {
-            self.output.eprint_report(report);
+        let (new, old_count) = self.reported.lock().take_new(report);
+        if new.has_errors() || new.has_warnings() {
+            self.output.eprint_report(&new);
+        }
+        if old_count > 0 {
+            tracing::info!(target: "folio::dev", "{} as before", count_noun(old_count, "warning"));
         }
     }
 

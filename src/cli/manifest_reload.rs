@@ -11,7 +11,7 @@ use super::dev_session::{DevSession, PublishedReload};
 use super::variable_commands::VariableCommands;
 use crate::catalog::{BuildOutcome, Catalog, ServingMode, rebuild};
 use crate::compile::LoadDependencies;
-use crate::diagnostic::{self, Diagnostic, Report};
+use crate::diagnostic::{self, Diagnostic, Report, Severity};
 use crate::load::{EnvSource, ManifestLocation, ParsedFiles};
 use crate::reload::{LoadOutput, ReloadInfo, ReloadSource};
 use crate::server::SharedServer;
@@ -98,21 +98,21 @@ pub(super) struct ReportedWarnings(HashSet<String>);
 
 impl ReportedWarnings {
     fn from_report(report: &Report) -> ReportedWarnings {
-        ReportedWarnings(report.warnings().map(|warning| ReportedWarnings::warning_key(report, warning)).collect())
+        ReportedWarnings(report.warnings().map(|warning| report.identity(warning)).collect())
     }
 
-    /// Identifies a warning, whatever its line.
-    fn warning_key(report: &Report, warning: &Diagnostic) -> String {
-        let source = warning.span.and_then(|span| report.sources.get(span.file));
-        let path = source.map(|source| source.path().display().to_string()).unwrap_or_default();
-        format!("{path}\0{}\0{}", warning.code.as_str(), warning.message)
+    /// The errors, and the warnings that are new since the last load; and how many warnings are not.
+    pub(super) fn take_new(&mut self, report: &Report) -> (Report, usize) {
+        let is_old = |one: &Diagnostic| one.severity == Severity::Warning && self.0.contains(&report.identity(one));
+        let new = report.filtered(|one| !is_old(one));
+        let old_count = report.diagnostics().len() - new.diagnostics().len();
+        *self = ReportedWarnings::from_report(report);
+        (new, old_count)
     }
 
     /// Logs each new warning in one line.
     pub(super) fn log_new(&mut self, report: &Report) {
-        for warning in
-            report.warnings().filter(|warning| !self.0.contains(&ReportedWarnings::warning_key(report, warning)))
-        {
+        for warning in report.warnings().filter(|warning| !self.0.contains(&report.identity(warning))) {
             let line = diagnostic::render_line(report, warning);
             tracing::warn!(target: "folio::manifest", "{}", line.trim_end());
         }

@@ -270,6 +270,13 @@ impl Report {
         }
     }
 
+    /// The warning of this kind in a file, to add what else follows from the same fault.
+    pub fn warning_in(&mut self, file: FileId, code: Code) -> Option<&mut Diagnostic> {
+        let is_in_file = |one: &Diagnostic| one.span.is_some_and(|span| span.file == file);
+        let mut warnings = self.diagnostics.iter_mut().filter(|one| one.severity == Severity::Warning);
+        warnings.find(|one| one.code == code && is_in_file(one))
+    }
+
     /// Adds the diagnostics and the sources of another load.
     pub fn append(&mut self, other: Report) {
         let offset = self.sources.append(other.sources);
@@ -312,6 +319,25 @@ impl Report {
             let at = known.iter().position(|message| *message == diagnostic.message);
             at.map(|at| known.swap_remove(at)).is_none()
         })
+    }
+
+    /// Identifies a diagnostic, whatever its line.
+    pub fn identity(&self, diagnostic: &Diagnostic) -> String {
+        let source = diagnostic.span.and_then(|span| self.sources.get(span.file));
+        let path = source.map(|source| source.path().display().to_string()).unwrap_or_default();
+        format!("{path}\0{}\0{}", diagnostic.code.as_str(), diagnostic.message)
+    }
+
+    /// The same report with the diagnostics alone that `is_wanted` accepts.
+    pub fn filtered(&self, mut is_wanted: impl FnMut(&Diagnostic) -> bool) -> Report {
+        let diagnostics = self.diagnostics.iter().filter(|one| is_wanted(one)).cloned().collect();
+        Report { diagnostics, ..Report::with_sources(self.sources.clone()) }
+    }
+
+    /// The same report without the diagnostics that an earlier one has, on any line.
+    pub fn without_those_of(&self, earlier: &Report) -> Report {
+        let known: HashSet<String> = earlier.diagnostics.iter().map(|one| earlier.identity(one)).collect();
+        self.filtered(|one| !known.contains(&self.identity(one)))
     }
 
     /// Whether the manifest cannot be served.

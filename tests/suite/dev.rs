@@ -153,7 +153,7 @@ fn log_file_is_made_private() {
 }
 
 #[test]
-fn warnings_are_shown_again_with_each_reload() {
+fn warnings_are_shown_once_and_counted_afterwards() {
     let warned = GOOD.replace(
         "tools:",
         "resources:\n  a: { uri: \"a:a\", name: same, text: x }\n  b: { uri: \"a:b\", name: same, text: x }\ntools:",
@@ -165,10 +165,21 @@ fn warnings_are_shown_again_with_each_reload() {
     if !server.log.lines().iter().any(|line| has_warning(line)) {
         server.log.wait_for_line(0, has_warning);
     }
-    let mark = server.log.line_count();
-    folder.write("folio.yaml", warned.replace("Hello", "Good morning"));
-    server.log.wait_for_line(mark, has_warning);
+    let mut mark = server.log.line_count();
+    // On another line it is the same warning.
+    let greeting = format!("# moved\n{}", warned.replace("Hello", "Good morning"));
+    folder.write("folio.yaml", &greeting);
+    server.log.wait_for_line(mark, |line| line.contains("1 warning as before"));
     server.log.wait_for_reload(mark);
+    assert!(!server.log.lines().iter().skip(mark).any(|line| has_warning(line)), "{:?}", server.log.lines());
+    mark = server.log.line_count();
+    folder.write("folio.yaml", greeting.replace("description: Fails, ", ""));
+    server.log.wait_for_line(mark, |line| line.contains("missing `description`"));
+    server.log.wait_for_line(mark, |line| line.contains("1 warning as before"));
+    server.log.wait_for_reload(mark);
+    mark = server.log.line_count();
+    folder.write("folio.yaml", &greeting.replace("{{who}}", "{{whom}}"));
+    server.log.wait_for_line(mark, |line| line.contains("whom") && line.starts_with("error"));
 }
 
 #[test]
