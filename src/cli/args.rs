@@ -1,6 +1,7 @@
 //! The command-line arguments. Doc comments here are the texts of `--help`.
 
 mod after_help;
+mod error_tip;
 mod export;
 mod install;
 mod packs;
@@ -45,7 +46,9 @@ pub struct Cli {
 impl Cli {
     /// Parses the command line. Help and errors are printed before this returns.
     pub fn parse_args(words: impl IntoIterator<Item = OsString>) -> Result<Cli, Exit> {
-        Cli::try_parse_from(words).map_err(|error| {
+        let words: Vec<OsString> = words.into_iter().collect();
+        Cli::try_parse_from(&words).map_err(|error| {
+            let error = error_tip::add_tip(error, &words);
             // Help goes to stdout, errors to stderr; a closed pipe is ignored.
             let _ = error.print();
             if error.use_stderr() { Exit::CannotRun } else { Exit::Success }

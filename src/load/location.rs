@@ -45,7 +45,7 @@ pub enum LocationError {
         source: std::io::Error,
     },
     /// A folder without a manifest.
-    #[error("no folio.yaml in `{path}`\nhelp: write a server with `folio init{argument}`")]
+    #[error("no folio.yaml in `{path}`\nhelp: write a server with `folio init{argument}`, or name the folder of one")]
     NoManifest {
         /// Made absolute.
         path: String,

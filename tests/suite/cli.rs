@@ -352,3 +352,19 @@ fn failed_call_prints_no_escapes() {
     let said = refused(folder.path(), &["call", "t"], 1);
     assert!(said.contains("[31mb") && !said.contains('\u{1b}'), "{said:?}");
 }
+
+#[test]
+fn misplaced_path_is_told_where_it_goes() {
+    let folder = TestFolder::with_manifest("folio: 1\nserver: { name: s }\n");
+    for (arguments, tip) in [
+        (&["check", "-f", "desk"][..], "folio check desk"),
+        (&["test", "--file", "desk"], "folio test desk"),
+        (&["install", "hello"], "-f hello"),
+        (&["export", "mcpb", "-o", "x", "srv"], "-f srv"),
+    ] {
+        let said = refused(folder.path(), arguments, 2);
+        assert!(said.contains("tip: ") && said.contains(tip), "{arguments:?}: {said}");
+    }
+    assert!(refused(folder.path(), &["install", "curser"], 2).contains("'cursor'"));
+    assert!(!refused(folder.path(), &["check", "--sctrict"], 2).contains("folder of the server"));
+}
