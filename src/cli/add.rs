@@ -10,7 +10,7 @@ use super::pack_project::{PackProject, PacksToResolve, print_failure};
 use super::{AddArgs, Exit, Output};
 use crate::catalog::{BuildOutcome, build};
 use crate::compile::FileBuffers;
-use crate::diagnostic::{Code, Report, Severity, count_noun};
+use crate::diagnostic::{Code, Diagnostic, Report, Severity, count_noun};
 use crate::load::WORKSPACE_TEMPLATE;
 use crate::manifest::Grant;
 use crate::pack_source::{PackLock, yaml_scalar};
@@ -73,7 +73,7 @@ impl Addition<'_> {
         if let Some(first) = after.report.first_new(&before.report, Severity::Error) {
             let is_name = first.code == Code::Duplicate;
             let help = if is_name { "help: choose another key with `--as`, or a `--prefix`\n" } else { "" };
-            project.output.eprint_report(&after.report);
+            project.output.eprint_report(&after.report.without_those_of(&before.report));
             project.output.eprint(&format!("error: nothing was added: the manifest would have errors\n{help}"));
             return Ok(Exit::Failure);
         }
@@ -81,6 +81,8 @@ impl Addition<'_> {
         project.write_lock(&lock)?;
         target.write(&text)?;
         project.output.print(&self.summary(&lock, &before, &after))?;
+        tell_warnings(&after.report.without_those_of(&before.report), project.output);
+        draft.unlocked_repository.iter().for_each(|url| tell_of_path(&draft.key, url, project.output));
         match lock.packs.contains_key(&draft.key) && draft.has_grants {
             true => draft.warn_of_trust(project.output),
             false => warn_of_missing_grants(&before.report, &after.report, project.output),
@@ -119,6 +121,29 @@ impl Addition<'_> {
     }
 }
 
+/// Says how many files and rows of a pack are left out, and how many other warnings it has.
+fn tell_warnings(new: &Report, output: &Output) {
+    let of_pack = |one: &&Diagnostic| one.code != Code::NotGranted;
+    let is_left_out = |one: &&Diagnostic| one.message.ends_with(" skipped");
+    let (left_out, other): (Vec<_>, Vec<_>) = new.warnings().filter(of_pack).partition(is_left_out);
+    let rows = left_out.iter().filter(|one| one.message.ends_with(": row skipped")).count();
+    let counts =
+        [(left_out.len() - rows, "file", " left out"), (rows, "row", " left out"), (other.len(), "warning", "")];
+    let counted = counts.into_iter().filter(|(count, _, _)| *count > 0);
+    let words: Vec<String> = counted.map(|(count, noun, end)| format!("{}{end}", count_noun(count, noun))).collect();
+    if !words.is_empty() {
+        output.eprint(&format!("{}: `folio check` says which and why\n", words.join(", ")));
+    }
+}
+
+/// Says that a repository was added as a folder, and how it is locked.
+fn tell_of_path(key: &str, url: &str, output: &Output) {
+    output.eprint(&format!(
+        "pack `{key}` is a folder of yours: it is not locked, and edits of it are served at once\n\
+         help: to lock a commit of it, run `folio remove {key}` and `folio add {url}`\n"
+    ));
+}
+
 /// Says what of a pack needs a grant that it does not have.
 fn warn_of_missing_grants(before: &Report, after: &Report, output: &Output) {
     let count = |report: &Report| report.diagnostics().iter().filter(|one| one.code == Code::NotGranted).count();
@@ -137,6 +162,8 @@ struct PackDraft {
     /// The keys and their values in YAML.
     keys: Vec<(&'static str, String)>,
     has_grants: bool,
+    /// The URL of a repository that is added as a folder.
+    unlocked_repository: Option<String>,
 }
 
 impl PackDraft {
@@ -160,7 +187,8 @@ impl PackDraft {
         if arguments.allow.iter().any(|grant| grant == Grant::Read.as_str()) {
             keys.push(("workspace", yaml_scalar(WORKSPACE_TEMPLATE)));
         }
-        Ok(PackDraft { key, keys, has_grants: !arguments.allow.is_empty() })
+        let unlocked_repository = source.unlocked_repository(project);
+        Ok(PackDraft { key, keys, has_grants: !arguments.allow.is_empty(), unlocked_repository })
     }
 
     fn has_key(&self, key: &str) -> bool {
@@ -170,7 +198,12 @@ impl PackDraft {
     /// The same with one more key.
     fn with(&self, key: &'static str, value: String) -> PackDraft {
         let keys = self.keys.iter().cloned().chain([(key, value)]).collect();
-        PackDraft { key: self.key.clone(), keys, has_grants: self.has_grants }
+        PackDraft {
+            key: self.key.clone(),
+            keys,
+            has_grants: self.has_grants,
+            unlocked_repository: self.unlocked_repository.clone(),
+        }
     }
 
     /// A manifest with the pack in it.

@@ -44,6 +44,14 @@ impl NewSource {
         last.strip_suffix(".git").unwrap_or(last).to_owned()
     }
 
+    /// The URL of a folder that is a git repository.
+    pub(super) fn unlocked_repository(&self, project: &PackProject<'_>) -> Option<String> {
+        let NewSource::Folder(path) = self else { return None };
+        let folder = fs::canonicalize(project.place.path().join(path)).ok()?;
+        let url = || Url::from_file_path(&folder).ok().map(String::from);
+        folder.join(".git").exists().then(url).flatten()
+    }
+
     /// Its keys in a manifest, and their values in YAML.
     pub(super) fn keys(&self) -> Vec<(&'static str, String)> {
         let keys = match self {

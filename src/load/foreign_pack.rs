@@ -9,12 +9,12 @@ use super::LoadedPack;
 use super::foreign_grants::{self, ForeignGrants};
 use super::location::MANIFEST_NAMES;
 use crate::compile::{Environment, GrantUse, LoadContext, LockedGrants, NamePrefix, Pack};
-use crate::diagnostic::{Code, FileId};
+use crate::diagnostic::{Code, FileId, one_line};
 use crate::files::{FileError, Folder, Globs};
 use crate::manifest::{Allow, Grant, Manifest, PackFormatName, PackFormats, PackRef};
 use crate::pack_format::{
     ForeignAction, ForeignBody, ForeignFile, ForeignPrompt, ForeignSkill, FormatFiles, FormatMatcher, PackFolder,
-    PackFormat, PackGrants, TextPiece, UniqueNames,
+    PackFormat, PackGrants, TextPiece, UniqueNames, has_no_name,
 };
 use crate::pack_source::{MARKETPLACE_FILE, Plugin, PluginSource, plugins};
 use crate::template::Engine;
@@ -23,6 +23,9 @@ use crate::yaml::{Location, Spanned};
 
 /// How many files a pack may have.
 const MAX_FILES: usize = 200_000;
+
+/// How many prompts without a name a message lists.
+const MAX_SHOWN_NAMES: usize = 10;
 
 /// The name of the folder below which prompts of other programs read files.
 pub const FOREIGN_WORKSPACE: &str = "workspace";
@@ -320,9 +323,16 @@ fn name_and_select(
 ) -> (Vec<ForeignPrompt>, Vec<ForeignSkill>) {
     found.prompts.sort_by(|(one, _), (other, _)| one.cmp(other));
     let mut unique = UniqueNames::new(&foreign_pack.prefix);
-    let named =
-        found.prompts.into_iter().map(|(_, prompt)| ForeignPrompt { name: unique.claim(&prompt.name), ..prompt });
+    let mut nameless = Vec::new();
+    let named = found.prompts.into_iter().map(|(path, prompt)| {
+        let name = unique.claim(&prompt.name);
+        if has_no_name(&prompt.name) {
+            nameless.push(format!("`{}` is `{name}`", source_of(&path, &prompt)));
+        }
+        ForeignPrompt { name, ..prompt }
+    });
     let named: Vec<ForeignPrompt> = named.collect();
+    note_made_up_names(&nameless, foreign_pack, load_context);
     let Some(only) = &reference.only else { return (named, found.skills) };
     let globs: Vec<Globs> = only.iter().filter_map(|glob| name_glob(glob, load_context)).collect();
     let is_named = |name: &str| globs.iter().any(|glob| glob.matches(name));
@@ -338,6 +348,27 @@ fn name_and_select(
     }
     let skills = found.skills.into_iter().filter(|skill| is_named(&name(skill))).collect();
     (named.into_iter().filter(|prompt| is_named(&prompt.name)).collect(), skills)
+}
+
+/// What people know a prompt by: its file, or its title in a table.
+fn source_of<'p>(path: &'p str, prompt: &'p ForeignPrompt) -> &'p str {
+    prompt.title.as_deref().filter(|_| path.ends_with(".csv")).unwrap_or(path)
+}
+
+/// Says which prompts have names that nobody has given them.
+fn note_made_up_names(nameless: &[String], foreign_pack: &ForeignPack<'_>, load_context: &mut LoadContext) {
+    if nameless.is_empty() {
+        return;
+    }
+    let mut shown = nameless.iter().take(MAX_SHOWN_NAMES).map(|one| one_line(one)).collect::<Vec<_>>().join(", ");
+    if let Some(more) = nameless.len().checked_sub(MAX_SHOWN_NAMES).filter(|more| *more > 0) {
+        shown.push_str(&format!(", and {more} more"));
+    }
+    let message = format!("nothing in a name that a prompt may have: {shown}");
+    load_context
+        .report
+        .note(Code::BadName, foreign_pack.path.location.span(), message)
+        .help("give the file, or the row of a table, a name with letters `a-z` or digits");
 }
 
 fn name_glob(written: &Spanned<String>, load_context: &mut LoadContext) -> Option<Globs> {

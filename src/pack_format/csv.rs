@@ -8,7 +8,7 @@ use super::{
     ForeignArgument, ForeignBody, ForeignFile, ForeignPrompt, ForeignText, PackFolder, PackFormat, TextPiece,
     ValueSource,
 };
-use crate::diagnostic::{Code, Report, Span};
+use crate::diagnostic::{Code, Report, Span, count_noun, one_line, truncate};
 use crate::yaml::Location;
 
 /// `**/*.csv` with the columns `act` and `prompt`: a prompt a row.
@@ -42,8 +42,10 @@ fn read_table(file: &ForeignFile, report: &mut Report) -> Vec<ForeignPrompt> {
         report.warning(Code::MissingKey, Span::start_of(file.id), message);
         return Vec::new();
     };
+    let columns = rows.first().map(|row| row.fields.len()).unwrap_or_default();
     let mut prompts = Vec::new();
     for row in rows.iter().skip(1) {
+        warn_extra_fields(row, columns, file, report);
         let text = row.fields.get(prompt).filter(|text| !text.trim().is_empty());
         let title = row.fields.get(act).map(|title| title.trim()).unwrap_or_default();
         match text {
@@ -55,6 +57,26 @@ fn read_table(file: &ForeignFile, report: &mut Report) -> Vec<ForeignPrompt> {
         }
     }
     prompts
+}
+
+/// Warns of text that no column has: a comma outside of quotes ends a field.
+fn warn_extra_fields(row: &Row, columns: usize, file: &ForeignFile, report: &mut Report) {
+    let mut extra = row.fields.iter().skip(columns).map(|field| field.trim());
+    if let Some(first) = extra.find(|field| !field.is_empty()) {
+        let message = format!(
+            "{} for {columns} columns: not read from `{}` on",
+            count_noun(row.fields.len(), "field"),
+            excerpt(first)
+        );
+        report
+            .warning(Code::Syntax, Span::new(file.id, row.start, row.start), message)
+            .help("put a field with commas in double quotes");
+    }
+}
+
+/// The beginning of a field, in one line.
+fn excerpt(field: &str) -> String {
+    truncate(&one_line(field), 40).into_owned()
 }
 
 fn read_row(title: &str, text: &str, at: Location) -> ForeignPrompt {

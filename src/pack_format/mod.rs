@@ -29,7 +29,7 @@ use crate::manifest::PackFormatName;
 
 pub use agent_skills::ForeignSkill;
 pub use claim::{FormatFiles, FormatMatcher};
-pub use naming::UniqueNames;
+pub use naming::{UniqueNames, has_no_name};
 pub use prompt::{
     ActionValue, ForeignAction, ForeignArgument, ForeignBody, ForeignContent, ForeignMessage, ForeignPrompt,
     ForeignText, ForeignValues, TextPiece, ValueSource, render_pieces,

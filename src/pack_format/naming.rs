@@ -56,6 +56,11 @@ impl UniqueNames {
     }
 }
 
+/// Whether nothing of a text may be in a name, as of one without Latin letters and digits.
+pub fn has_no_name(wanted: &str) -> bool {
+    replace_others(wanted, '-').is_empty()
+}
+
 fn cut(name: &str, room: usize) -> &str {
     name.get(..room).unwrap_or(name)
 }

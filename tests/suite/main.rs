@@ -15,6 +15,7 @@ mod harness;
 mod doc_tables;
 
 mod archives;
+mod add_command;
 mod architecture;
 mod argv;
 mod arguments;

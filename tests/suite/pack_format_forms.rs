@@ -365,6 +365,7 @@ fn skill_with_broken_front_matter_is_named_by_check() {
         let is_named =
             |block: &&str| block.contains("not in `skills/list`") && block.contains(&format!("--> foreign/{name}:"));
         assert!(checked.split("\n\n").any(|block| is_named(&block)), "{name}: {checked}");
+        assert_eq!(checked.matches(&format!("--> foreign/{name}:")).count(), 1, "{name}: {checked}");
     }
     assert!(!checked.contains("skills/fine"), "{checked}");
 }

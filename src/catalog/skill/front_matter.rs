@@ -31,6 +31,9 @@ pub(super) fn check_front_matter(file: FileId, rules: &SkillRules<'_>, compiler:
         compiler.load_context.report.truncate(before);
     }
     compiler.load_context.report.downgrade_from(before, effect);
+    if rules.is_parsed && add_to_earlier_warning(file, effect, compiler) {
+        return None;
+    }
     if rules.is_parsed && matches!(parsed, Some((None, _))) {
         compiler.warning(Code::Skill, Span::start_of(file), format!("front matter is not valid YAML: {effect}"));
     }
@@ -50,6 +53,13 @@ pub(super) fn check_front_matter(file: FileId, rules: &SkillRules<'_>, compiler:
     check.check_description();
     check.check_optional_keys();
     check.is_valid.then_some(front_matter)
+}
+
+/// Adds what becomes of a skill to the warning that its front matter has as that of a prompt, if there is one.
+fn add_to_earlier_warning(file: FileId, effect: &str, compiler: &mut Compiler<'_>) -> bool {
+    let Some(warning) = compiler.load_context.report.warning_in(file, Code::Syntax) else { return false };
+    warning.message = format!("{}, and {effect}", warning.message);
+    true
 }
 
 struct FrontMatterCheck<'a, 'c> {

@@ -119,6 +119,7 @@ fn block_kind(head: &TagHead, at: Range<usize>) -> Result<BlockKind, SyntaxError
         "with" => (BlockKind::With, 1),
         "ifEquals" => (BlockKind::IfEquals, 2),
         "unlessEquals" => (BlockKind::UnlessEquals, 2),
+        "role" | "media" | "history" => return Err(SyntaxError::new(at, no_block_message(&head.name))),
         _ if head.has_arguments() => return Err(unknown_helper(head, at)),
         _ => return Ok(BlockKind::Section),
     };
@@ -129,6 +130,16 @@ fn block_kind(head: &TagHead, at: Range<usize>) -> Result<BlockKind, SyntaxError
     Ok(kind)
 }
 
+/// What to write for a helper that stands alone, and changes what is below it.
+fn no_block_message(name: &str) -> String {
+    let spelling = match name {
+        "role" => "`{{role \"user\"}}` before the text",
+        "media" => "`{{media url=…}}`",
+        _ => "`{{history}}`",
+    };
+    format!("`{name}` is no block: write {spelling}, and no `{{{{/{name}}}}}`")
+}
+
 fn unknown_helper(head: &TagHead, at: Range<usize>) -> SyntaxError {
     SyntaxError::new(at, format!("unknown helper `{}`", head.name))
 }
@@ -137,7 +148,9 @@ fn value_node(head: TagHead, at: Range<usize>) -> Result<Option<Node>, SyntaxErr
     let node = match head.name.as_str() {
         "history" => Node::History,
         "section" => Node::Section,
-        "role" => Node::Role(role(&head).ok_or_else(|| SyntaxError::new(at, "invalid role, expected one in quotes"))?),
+        "role" => Node::Role(role(&head).ok_or_else(|| {
+            SyntaxError::new(at, "invalid role: write `{{role \"user\"}}`, with `user`, `model` or `system` in quotes")
+        })?),
         "media" => {
             let content_type = head.arguments.option("contentType").cloned();
             let url = head.arguments.option("url").cloned();
