@@ -163,6 +163,23 @@ fn seven_lines_match_the_hello_example() {
 }
 
 #[test]
+fn server_with_one_of_each_works_in_an_empty_folder() {
+    let all_kinds = |block: &CodeBlock| ["prompts:", "resources:", "tools:"].iter().all(|key| block.text.contains(key));
+    let mut manifests = blocks_of("README.md").into_iter().filter(|block| block.kind == "yaml");
+    let manifest = manifests.find(all_kinds).unwrap();
+    let folder = TestFolder::with_manifest(&manifest.text);
+    for (arguments, expected) in [
+        (&["check", "--strict"][..], ""),
+        (&["get", "review", "focus=gaps"], "folio.yaml"),
+        (&["call", "search", "pattern=one_of_[e]ach"], ""),
+        (&["call", "search", "pattern=name: [d]esk"], "folio.yaml"),
+    ] {
+        let ran = run_folio(folder.path(), arguments);
+        assert!(ran.code == Some(0) && ran.out.contains(expected), "{arguments:?}: {ran:?}");
+    }
+}
+
+#[test]
 fn every_prompt_file_loads() {
     for block in of_kind("markdown") {
         let folder = desk();
