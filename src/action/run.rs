@@ -132,7 +132,8 @@ fn compile_single(
         ("parallel", step.parallel.as_ref().map(|parallel| parallel.location)),
         ("onFail", step.on_fail.as_ref().map(|on_fail| on_fail.location)),
     ] {
-        if let Some(at) = at {
+        // A step without an action is reported as such.
+        if let Some(at) = at.filter(|_| !step.actions().is_empty()) {
             compiler
                 .error(Code::Conflict, at, format!("`{name}` is only allowed in a list of steps"))
                 .help("remove it, or write a list of steps");

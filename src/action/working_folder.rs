@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::outcome::{ActionContext, ActionError};
-use crate::compile::{Compiler, Exposure, TILDE_HELP};
+use crate::compile::{Compiler, Exposure, FILE_HELP, TILDE_HELP};
 use crate::diagnostic::Code;
 use crate::files::open_real_folder;
 use crate::template::{Template, TextSlot};
@@ -48,9 +48,7 @@ impl WorkingFolder {
             _ => {
                 let diagnostic =
                     compiler.error(Code::NotFound, written.location, format!("folder `{}` not found", written.value));
-                if written.starts_with('~') {
-                    diagnostic.help(TILDE_HELP);
-                }
+                diagnostic.help(if written.starts_with('~') { TILDE_HELP } else { FILE_HELP });
                 None
             }
         }

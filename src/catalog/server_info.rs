@@ -1,7 +1,7 @@
 //! Checks the `server` key of a manifest.
 
 use crate::compile::Compiler;
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, one_line};
 use crate::load::LoadedPack;
 use crate::manifest::TraceKey;
 use crate::world::TracePropagation;
@@ -57,9 +57,14 @@ fn check_server_name(name: &Spanned<String>, compiler: &mut Compiler<'_>) {
     let is_one_namespace = name.matches('/').count() <= 1;
     if name.len() > 64 || !is_one_namespace || !name.split(['/', '.']).all(is_part) {
         let message = format!("invalid server name `{}`", name.value);
-        compiler
-            .error(Code::BadName, name.location, message)
-            .help("use 1 to 64 of `a-z`, `0-9` and `-`, with `.` and one `/` between, and `title` for a display name");
+        let rule = "use 1 to 64 of `a-z`, `0-9` and `-`, with `.` and one `/` between";
+        let words = name.split(|character: char| !character.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+        let near = words.collect::<Vec<_>>().join("-").to_ascii_lowercase();
+        let help = match near.is_empty() || near.len() > 64 {
+            true => format!("{rule}, and `title` for a display name"),
+            false => format!("{rule}: write `name: {near}`, and `title: {}` for people", one_line(name)),
+        };
+        compiler.error(Code::BadName, name.location, message).help(help);
     }
 }
 

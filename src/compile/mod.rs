@@ -27,7 +27,7 @@ pub use load_context::{FileBuffers, LoadContext, LoadContextCounts, LoadDependen
 pub use mime_type::MimeType;
 pub use name_prefix::NamePrefix;
 pub use pack::{Environment, FILES_GRANT, GrantUse, Grants, LockedGrants, Pack, PackVariable};
-pub use placeholder::TILDE_HELP;
+pub use placeholder::{FILE_HELP, TILDE_HELP};
 pub use sandbox::{NetworkRules, SandboxPath, SandboxRules, SandboxTarget, SandboxUse};
 pub use schema::{LocatedJson, shape_of};
 pub use shell_variable::ShellVariableCheck;
@@ -283,6 +283,9 @@ impl<'a> Compiler<'a> {
             }
             None if written.starts_with('~') => {
                 diagnostic.help(TILDE_HELP);
+            }
+            None if code == Code::NotFound => {
+                diagnostic.help(FILE_HELP);
             }
             None => {}
         }

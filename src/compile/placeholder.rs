@@ -9,6 +9,9 @@ use crate::yaml::Spanned;
 /// What to write instead of `~`.
 pub const TILDE_HELP: &str = "`~` is not expanded: write a path relative to this file";
 
+/// Where the path of a file or a folder begins.
+pub const FILE_HELP: &str = "make it, or correct the path, which begins in the folder of this file";
+
 /// The words that begin a tag of Jinja or Liquid.
 const TAG_WORDS: &[&str] = &[
     "if", "for", "else", "elif", "elsif", "endif", "endfor", "set", "include", "block", "raw", "unless", "case",

@@ -87,7 +87,10 @@ fn read_fragment(file: FileId, compiler: &mut Compiler<'_>) -> Option<Fragment> 
 pub(super) fn check_version(version: &Spanned<i64>, load_context: &mut LoadContext) {
     if version.value != 1 {
         let words = format!("unsupported manifest version `{}`, expected `1`", version.value);
-        load_context.report.error(Code::Version, version.location.span(), words).help("use a newer version of folio");
+        load_context
+            .report
+            .error(Code::Version, version.location.span(), words)
+            .help("write `folio: 1`; a later version of the language needs a newer folio");
     }
 }
 

@@ -184,9 +184,19 @@ impl Linter<'_, '_> {
                         describe::join_choices(choices)
                     )
                 }
-                _ => format!("invalid `default`: {} does not match its schema", describe::describe_value(default)),
+                _ => format!("invalid `default`: {}{}", describe::describe_value(default), self.default_fault(default)),
             };
             self.unsatisfiable("/default", message);
+        }
+    }
+
+    /// What is wrong with a default: its type, or something else.
+    fn default_fault(&self, default: &Value) -> String {
+        match self.schema.get("type").and_then(Value::as_str) {
+            Some(kind) if !has_declared_type(self.schema, default) => {
+                format!(", expected {}", describe::describe_type(kind))
+            }
+            _ => " does not match its schema".to_owned(),
         }
     }
 

@@ -195,7 +195,7 @@ fn lint_finds_unsatisfiable_schemas() {
             ),
             (Unsatisfiable, "/properties/i/const", "2 is not one of `enum`"),
             (NoEffect, "/properties/j/format", "unknown format `emial` is not checked"),
-            (Unsatisfiable, "/properties/k/default", "invalid `default`: null does not match its schema"),
+            (Unsatisfiable, "/properties/k/default", "invalid `default`: null, expected a string"),
         ]
     );
     assert_eq!(found[0].error.help.as_deref(), Some("did you mean `color`?"));

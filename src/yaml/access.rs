@@ -115,6 +115,9 @@ impl<'a, 'r> EntryAccess<'a, 'r> {
         let mut report = self.reader.report.borrow_mut();
         let diagnostic = report.error(Code::UnknownKey, at, format!("unknown key `{key}`"));
         match correct_key(key, known) {
+            _ if key.starts_with(is_space_of_no_indentation) => diagnostic.help(
+                "the line begins with a space that is none in YAML, such as a no-break space: indent it with spaces",
+            ),
             Some(name) if self.corrected_keys.contains(&name) => {
                 diagnostic.help(format!("remove it: another key is read as `{name}`"))
             }
@@ -132,6 +135,11 @@ impl<'a, 'r> EntryAccess<'a, 'r> {
                 .help(format!("expected one of {}{more}", quote_names(known.get(..MAX_LISTED_KEYS).unwrap_or(known))));
         }
     }
+}
+
+/// Whether a character looks like the space of an indentation.
+fn is_space_of_no_indentation(character: char) -> bool {
+    character.is_whitespace() && !character.is_ascii()
 }
 
 /// Keys of JSON Schema that an author may have put beside the place where they belong, and so did not misspell.

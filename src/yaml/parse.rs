@@ -409,7 +409,8 @@ impl<'a> TreeBuilder<'a> {
         let first = entries.find_key(text, &self.document).filter(|first| !is_merge(*first) && !is_merge(entry.key));
         if let Some(first) = first.and_then(|first| self.document.node(first)) {
             let message = format!("duplicate key `{text}`");
-            self.report.error(Code::Duplicate, key.span, message).note(first.span, "first defined here");
+            let diagnostic = self.report.error(Code::Duplicate, key.span, message);
+            diagnostic.note(first.span, "first defined here").help("rename one of them, or remove it");
             return;
         }
         entries.add(entry, &self.document);

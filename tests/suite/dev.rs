@@ -178,7 +178,7 @@ fn warnings_are_shown_once_and_counted_afterwards() {
     server.log.wait_for_line(mark, |line| line.contains("1 warning as before"));
     server.log.wait_for_reload(mark);
     mark = server.log.line_count();
-    folder.write("folio.yaml", &greeting.replace("{{who}}", "{{whom}}"));
+    folder.write("folio.yaml", greeting.replace("{{who}}", "{{whom}}"));
     server.log.wait_for_line(mark, |line| line.contains("whom") && line.starts_with("error"));
 }
 

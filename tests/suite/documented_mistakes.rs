@@ -169,6 +169,32 @@ fn help_for_habits_of_other_tools_says_what_to_write() {
         ("elseif", "write `{{else if …}}`"),
         ("shell variable as base of a URL", "write a variable of the environment as `{{env.NAME}}`"),
         ("glob without quotes", "quote a text that begins with `*`"),
+        (
+            "file of a resource that is not there",
+            "make it, or correct the path, which begins in the folder of this file",
+        ),
+        ("cwd that is not there", "make it, or correct the path, which begins in the folder of this file"),
+        (
+            "partial where there are none",
+            "write `partials: partials/*.md` at the top, and the text to `partials/sig.md`",
+        ),
+        ("partial beside others", "the partials are `close`"),
+        ("key that is there twice", "rename one of them, or remove it"),
+        ("else without a block", "write `{{#if NAME}}…{{else}}…{{/if}}`"),
+        ("elicit with a text", "write `ask: { answer: { elicit: … } }`"),
+        (
+            "name of a server for people",
+            "use 1 to 64 of `a-z`, `0-9` and `-`, with `.` and one `/` between: write `name: my-desk`, and `title: My Desk` for people",
+        ),
+        ("version 2", "write `folio: 1`; a later version of the language needs a newer folio"),
+        (
+            "no-break spaces as an indentation",
+            "the line begins with a space that is none in YAML, such as a no-break space: indent it with spaces",
+        ),
+        ("host and port as a URL", "write `http://localhost:3000/x`"),
+        ("host as a URL of a connection", "write `https://api.example.com`"),
+        ("steps of a single action", "the outcome of a single action is `result`; steps in a list have an `id`"),
+        ("name that a URI does not have", "did you mean `server.name`? the arguments here are `id`"),
     ] {
         let case = cases.iter().find(|case| case.title == title).unwrap();
         let report = check(&case.files).report;

@@ -133,11 +133,14 @@ fn missing_manifest_names_init_and_the_absolute_path() {
     let absolute = fs::canonicalize(folder.path()).unwrap().display().to_string();
     for command in ["serve", "check", "dev", "test", "list"] {
         let ran = run_folio(&fs::canonicalize(folder.path()).unwrap(), &[command]);
-        let expected = format!("error: no folio.yaml in `{absolute}`\nhelp: write a server with `folio init`\n");
+        let expected = format!(
+            "error: no folio.yaml in `{absolute}`\nhelp: write a server with `folio init`, or name the folder of one\n"
+        );
         assert_eq!((ran.code, ran.err), (Some(2), expected), "{command}");
         let ran = run_folio(&fs::canonicalize(folder.path()).unwrap(), &[command, "my desk"]);
-        let expected =
-            format!("error: no folio.yaml in `{absolute}/my desk`\nhelp: write a server with `folio init 'my desk'`\n");
+        let expected = format!(
+            "error: no folio.yaml in `{absolute}/my desk`\nhelp: write a server with `folio init 'my desk'`, or name the folder of one\n"
+        );
         assert_eq!((ran.code, ran.err), (Some(2), expected), "{command}");
         let ran = run_folio(&fs::canonicalize(folder.path()).unwrap(), &[command, "nowhere"]);
         assert_eq!(ran.err, format!("error: no such file or folder: `{absolute}/nowhere`\n"), "{command}");

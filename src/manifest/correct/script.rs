@@ -51,6 +51,12 @@ impl Corrector<'_> {
             self.report
                 .error(Code::UnknownKey, self.span(question.key), format!("unknown key `{kind}`: it is a question"))
                 .help(format!("write `ask: {{ answer: {{ {kind}: … }} }}`"));
+            if self.document.string_of(question.value).is_some() {
+                // The text alone is no question: with it, the step has no action.
+                self.report.mark_incomplete(self.span(step));
+                self.remove_entry(step, question);
+                continue;
+            }
             let at = self.span(question.key);
             let [ask, answer] = ["ask", "answer"].map(|key| self.document.add_string(key, at));
             let inner = self.document.add_map(vec![question], at);

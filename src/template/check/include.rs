@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::Checker;
 use super::frame::{InlinePartial, ScopeFrame, SourceText, TypedValue};
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, quote_names};
 use crate::template::shape::Shape;
 use crate::template::syntax::{Expression, PartialCall, TemplateNode};
 
@@ -89,7 +89,13 @@ impl<'a> Checker<'a> {
             let error = self.error(&call.name.span, Code::UnknownPartial, format!("unknown partial `{name}`"));
             let inlines = self.frames.iter().flat_map(|frame| frame.inlines.iter().map(|inline| inline.name));
             let known: Vec<&str> = self.partials.keys().map(String::as_str).chain(inlines).collect();
-            self.report(error.did_you_mean(name, known));
+            let error = error.did_you_mean(name, known.iter().copied());
+            self.report(match (&error.help, known.as_slice()) {
+                (Some(_), _) => error,
+                (None, []) => error
+                    .help(format!("write `partials: partials/*.md` at the top, and the text to `partials/{name}.md`")),
+                (None, known) => error.help(format!("the partials are {}", quote_names(known))),
+            });
         }
     }
 

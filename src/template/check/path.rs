@@ -215,11 +215,21 @@ impl<'a> Checker<'a> {
         for owner in ["env", "steps", "server", "result", "arguments"] {
             let there = self.names.get(owner).and_then(Shape::fields).is_some_and(|fields| fields.contains_key(wrong));
             if there {
-                return error.help(format!("did you mean `{owner}.{wrong}`?")).replacement(format!("{owner}.{wrong}"));
+                let known = self.names.get("arguments").and_then(Shape::fields).filter(|_| owner == "server");
+                let known: Vec<&str> = known.into_iter().flat_map(|known| known.keys().map(String::as_str)).collect();
+                let near = format!("did you mean `{owner}.{wrong}`?");
+                let error = error.replacement(format!("{owner}.{wrong}"));
+                return match known.is_empty() || known.len() > MAX_LISTED_FIELDS {
+                    true => error.help(near),
+                    false => error.help(format!("{near} the arguments here are {}", quote_names(&known))),
+                };
             }
         }
         if let ("result", Some(steps)) = (wrong, self.names.get("steps").and_then(Shape::fields)) {
             return with_step_help(error, &steps.keys().map(String::as_str).collect::<Vec<_>>());
+        }
+        if wrong == "steps" && self.names.get("result").is_some() {
+            return error.help("the outcome of a single action is `result`; steps in a list have an `id`");
         }
         if wrong == "now" && plain {
             return error.help("write `(now)`: it is a helper").certain("(now)");

@@ -140,7 +140,11 @@ fn literal_base(text: &str, span: Range<usize>, next: Option<&TemplateNode>) -> 
                     let error = error("invalid URL: missing scheme");
                     Box::new(error.help("write a variable of the environment as `{{env.NAME}}`"))
                 }
-                None => error("invalid URL: missing scheme"),
+                None => {
+                    let mut error = error("invalid URL: missing scheme");
+                    error.help = Some(format!("write `{}://{text}`", assumed_scheme(text)));
+                    error
+                }
             }),
         };
     };
@@ -160,6 +164,13 @@ fn opaque_scheme(text: &str) -> Option<&str> {
     let is_name = scheme.starts_with(|character: char| character.is_ascii_alphabetic())
         && scheme.chars().all(|character| character.is_ascii_alphanumeric() || "+-".contains(character));
     (is_name && !rest.starts_with(|character: char| character.is_ascii_digit())).then_some(scheme)
+}
+
+/// The scheme that a URL without one probably has.
+fn assumed_scheme(text: &str) -> &'static str {
+    let host = text.split([':', '/']).next().unwrap_or_default();
+    let is_local = host == "localhost" || host.starts_with("127.") || !host.contains('.');
+    if is_local { "http" } else { "https" }
 }
 
 fn value_in_host_error(node: &TemplateNode) -> Box<TemplateError> {

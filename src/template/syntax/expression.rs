@@ -143,6 +143,7 @@ impl Cursor<'_> {
         }
         let error = if text == "else" {
             TemplateError::syntax(path.span.clone(), "`{{else}}` outside of a block")
+                .help("write `{{#if NAME}}…{{else}}…{{/if}}`")
         } else {
             let message = format!("ambiguous name `{text}`: Handlebars reads it as `else`");
             let help = match text.as_str() {

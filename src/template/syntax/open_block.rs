@@ -68,7 +68,8 @@ impl TemplateParser<'_> {
                 return self.cursor.fail(TemplateError::syntax(word, message));
             }
             None => {
-                return self.cursor.fail(TemplateError::syntax(word, "`{{else}}` outside of a block"));
+                let error = TemplateError::syntax(word, "`{{else}}` outside of a block");
+                return self.cursor.fail(error.help("write `{{#if NAME}}…{{else}}…{{/if}}`"));
             }
         }
         if plain { self.tag_end("", false).map(|_| ()) } else { self.block(true) }

@@ -59,7 +59,10 @@ fn stray_and_mismatched_ends_differ() {
 
 #[test]
 fn else_is_allowed_once_per_block() {
-    assert_eq!(only("{{else}}"), "template at \"else\": `{{else}}` outside of a block");
+    assert_eq!(
+        only("{{else}}"),
+        "template at \"else\": `{{else}}` outside of a block | write `{{#if NAME}}…{{else}}…{{/if}}`"
+    );
     assert_eq!(only("{{#if flag}}{{else}}{{else}}{{/if}}"), "template at \"else\": duplicate `{{else}}` in block `if`");
 }
 
@@ -94,7 +97,7 @@ fn all_errors_are_reported_at_their_word() {
             "unknown-variable at \"dif\": unknown variable `dif` | did you mean `diff`?",
             "unknown-variable at \"flg\": unknown variable `flg` | did you mean `flag`?",
             "unknown-helper at \"uper\": unknown helper `uper` | did you mean `upper`?",
-            "unknown-partial at \"nope\": unknown partial `nope`",
+            "unknown-partial at \"nope\": unknown partial `nope` | write `partials: partials/*.md` at the top, and the text to `partials/nope.md`",
             "unknown-variable at \"nam\": unknown field `nam` of `repo` | did you mean `name`? available fields: `name`, `stars`",
             "helper-argument at \"diff\": mismatched type: `join` expects a list, `diff` is text | use `lines` or `split` to turn text into a list",
         ]
