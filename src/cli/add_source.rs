@@ -47,7 +47,7 @@ impl NewSource {
     /// The URL of a folder that is a git repository.
     pub(super) fn unlocked_repository(&self, project: &PackProject<'_>) -> Option<String> {
         let NewSource::Folder(path) = self else { return None };
-        let folder = fs::canonicalize(project.place.path().join(path)).ok()?;
+        let folder = fs::canonicalize(project.location.path().join(path)).ok()?;
         let url = || Url::from_file_path(&folder).ok().map(String::from);
         folder.join(".git").exists().then(url).flatten()
     }
@@ -94,7 +94,7 @@ pub(super) fn locate(arguments: &AddArgs, project: &PackProject<'_>) -> anyhow::
     let Some(name) = &arguments.name else { return Ok(NewSource::Repository(source)) };
     let RepositoryListing { paths, text: marketplace } = project.list_repository(&source, MARKETPLACE_FILE)?;
     let below = source.path.clone();
-    let found = find_named(name, &PackListing { place: &source.url, paths, marketplace, below })?;
+    let found = find_named(name, &PackListing { url: &source.url, paths, marketplace, below })?;
     found.into_source(PackSource::Git(source))
 }
 
@@ -152,7 +152,7 @@ impl NewArchive {
             return Ok(NewSource::Archive { source, name });
         };
         let listing = PackListing {
-            place: &self.url,
+            url: &self.url,
             paths: std::mem::take(&mut self.listing.paths),
             marketplace: self.listing.file.take(),
             below: path,
@@ -203,7 +203,7 @@ fn without_version(name: &str) -> &str {
 /// The path of a folder as a manifest names it: as it is written if it is absolute and not below the manifest, else from there.
 fn folder_path(folder: &Path, project: &PackProject<'_>) -> anyhow::Result<String> {
     let real = |path: &Path| fs::canonicalize(path).with_context(|| format!("cannot read `{}`", path.display()));
-    let (real_folder, root) = (real(folder)?, real(project.place.path())?);
+    let (real_folder, root) = (real(folder)?, real(project.location.path())?);
     ensure!(real_folder != root, "a manifest cannot be a pack of itself");
     let path = match real_folder.strip_prefix(&root) {
         Ok(below) => below.to_owned(),
@@ -247,7 +247,7 @@ impl RepositoryArgument {
 /// What a repository or an archive has.
 struct PackListing<'a> {
     /// Its URL.
-    place: &'a str,
+    url: &'a str,
     paths: Vec<String>,
     /// The text of its marketplace.
     marketplace: Option<Vec<u8>>,
@@ -298,7 +298,7 @@ impl PackPlace {
 fn find_named(name: &str, listing: &PackListing<'_>) -> anyhow::Result<PackPlace> {
     let plugins = listing.marketplace.as_ref().map(|text| plugins(text)).unwrap_or_default();
     if let Some(plugin) = plugins.iter().find(|plugin| plugin.name == name) {
-        return place_of(plugin, listing.place);
+        return place_of(plugin, listing.url);
     }
     let below = listing.below.as_ref().map(|path| format!("{path}/")).unwrap_or_default();
     let is_skill = |folder: &&str| folder.rsplit('/').next() == Some(name) && folder.starts_with(&below);
@@ -315,7 +315,7 @@ fn find_named(name: &str, listing: &PackListing<'_>) -> anyhow::Result<PackPlace
             } else {
                 format!("it has {}", quote_names(&known))
             };
-            bail!("no plugin or skill `{}` in {}\nhelp: {help}", one_line(name), listing.place)
+            bail!("no plugin or skill `{}` in {}\nhelp: {help}", one_line(name), listing.url)
         }
         several => bail!("several skills `{}`\nhelp: choose one with `--path`: {}", one_line(name), several.join(", ")),
     }
