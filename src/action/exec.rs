@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::condition::{CompiledCondition, argument_shape};
 use super::program::{self, PreparedCommand, ProgramOptions};
 use super::repeat::compile_list;
-use super::shell_words::warn_of_shell_words;
+use super::shell_syntax::warn_of_shell_syntax;
 use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, code_injection};
 use crate::compile::{Compiler, Exposure, ShellVariableCheck};
 use crate::diagnostic::Code;
@@ -125,7 +125,7 @@ impl ActionKind for ExecAction {
         if program.is_some() && elements.is_some() {
             code_injection::check_argv(&node.spec.value, node.step.stdin.as_ref(), compiler);
             warn_of_dollars(&node.spec.value, compiler);
-            warn_of_shell_words(&node.spec.value, compiler);
+            warn_of_shell_syntax(&node.spec.value, compiler);
         }
         let (program, options) = (program?, options?);
         options.list_sandbox(program.literal(), node.key, compiler);

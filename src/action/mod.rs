@@ -22,7 +22,7 @@ mod run;
 mod run_plan;
 mod sandbox;
 mod select;
-mod shell_words;
+mod shell_syntax;
 mod stdin;
 mod stream_progress;
 mod working_folder;

@@ -339,7 +339,7 @@ fn compile_server_uri(
 ) -> Option<Template<UriSlot>> {
     let template = compiler.template::<UriSlot>(uri, Exposure::Client)?;
     if template.read_paths().is_empty() {
-        references.note_uri(uri.clone());
+        references.record_uri(uri.clone());
     }
     Some(template)
 }
@@ -384,7 +384,7 @@ fn compile_link(
     check_icons(body.icons.as_deref(), written.location, compiler);
     let template: Option<Template<UriSlot>> = compiler.template(uri, Exposure::Client);
     if template.as_ref().is_some_and(|template| template.read_paths().is_empty()) {
-        references.note_link(uri.clone());
+        references.record_link(uri.clone());
     }
     let name = compiler.optional_template(body.name.as_ref(), Exposure::Client);
     let title = compiler.optional_template(body.title.as_ref(), Exposure::Client);

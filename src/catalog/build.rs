@@ -224,8 +224,8 @@ impl CatalogBuilder<'_> {
         for (name, resource) in &file.entries.resources {
             let taken = &mut self.resource_locations;
             let (building, is_first) = start_entry(name, pack_build, &mut compiler, taken);
-            building.references.note_run(EntryId::resource(name), resource.run.as_ref());
-            building.references.note_completions(&EntryId::resource(name), &resource.arguments);
+            building.references.record_run(EntryId::resource(name), resource.run.as_ref());
+            building.references.record_completions(&EntryId::resource(name), &resource.arguments);
             let built = CompiledResource::build(resource, building).filter(|_| is_first);
             let built = built.filter(|built| claim_uri(built, resource, &mut self.uris, &mut compiler));
             if let Some(mut built) = built {
@@ -236,7 +236,7 @@ impl CatalogBuilder<'_> {
         }
         for (name, tool) in &file.entries.tools {
             let (building, is_first) = start_entry(name, pack_build, &mut compiler, &mut self.tool_locations);
-            building.references.note_run(EntryId::tool(name), tool.run.as_ref());
+            building.references.record_run(EntryId::tool(name), tool.run.as_ref());
             let built = CompiledTool::build(tool, building).filter(|_| is_first);
             let built = built.map(|mut tool| {
                 tool.inputs.marker = mark_entry(PartKind::Tool, name, &mut compiler);
@@ -261,8 +261,8 @@ impl CatalogBuilder<'_> {
         let qualified = pack_build.pack_context.prefix.qualify(name);
         let key = pack_build.key.prompt(&qualified, prompt, compiler);
         let (building, is_first) = start_entry(name, pack_build, compiler, &mut self.prompt_locations);
-        building.references.note_run(EntryId::prompt(name), prompt.run.as_ref());
-        building.references.note_completions(&EntryId::prompt(name), &prompt.arguments);
+        building.references.record_run(EntryId::prompt(name), prompt.run.as_ref());
+        building.references.record_completions(&EntryId::prompt(name), &prompt.arguments);
         let parts = match self.earlier_prompt(&qualified, key) {
             Some(earlier) => Some(earlier),
             None => {

@@ -32,13 +32,13 @@ pub struct CallContext {
     /// The capacity that all calls of the server share.
     pub capacity: Arc<Capacity>,
     /// Its place among the calls of its peer.
-    pub place: Option<Arc<ArrivalTurn>>,
+    pub arrival_turn: Option<Arc<ArrivalTurn>>,
 }
 
 impl CallContext {
     /// A call that `cancel` ends, whose actions happen in `world` and share `capacity`, without a client.
     pub fn new(cancel: CancellationToken, world: Arc<dyn World>, capacity: Arc<Capacity>) -> CallContext {
-        CallContext { cancel, world, client: None, resume: None, detach: false, capacity, place: None }
+        CallContext { cancel, world, client: None, resume: None, detach: false, capacity, arrival_turn: None }
     }
 
     /// The client that called; without one, a client that answers nothing.
@@ -60,8 +60,8 @@ impl CallContext {
 
     /// Sets its place among the calls of its peer.
     #[must_use]
-    pub fn with_arrival_turn(self, place: Option<Arc<ArrivalTurn>>) -> CallContext {
-        CallContext { place, ..self }
+    pub fn with_arrival_turn(self, arrival_turn: Option<Arc<ArrivalTurn>>) -> CallContext {
+        CallContext { arrival_turn, ..self }
     }
 
     /// Sets the checkpoint to resume from.

@@ -9,7 +9,7 @@ use crate::files::{ResolvedRoots, RootPathError};
 use crate::uri::file_uri_to_path;
 
 use super::listing::Object;
-use super::path_limit::{ConfinedArgument, PathLimit};
+use super::path_confinement::{ConfinedArgument, PathConfinement};
 
 /// How many complaints are listed.
 const MAX_PATH_ERRORS: usize = 20;
@@ -34,16 +34,16 @@ pub(super) fn resolve_paths(
         let Some(items) = arguments.get_mut(name).map(argument_items) else { continue };
         let own;
         let allowed = match limit {
-            PathLimit::Roots => &roots,
-            PathLimit::Folders { paths, folder_list } if items.iter().any(|item| !item.is_null()) => {
+            PathConfinement::Roots => &roots,
+            PathConfinement::Folders { paths, folder_list } if items.iter().any(|item| !item.is_null()) => {
                 own = AllowedFolders::new(paths.clone(), folder_list, budget)?;
                 &own
             }
-            PathLimit::Unset(variable) if items.iter().any(|item| !item.is_null()) => {
+            PathConfinement::Unset(variable) if items.iter().any(|item| !item.is_null()) => {
                 path_errors.push(format!("`{name}` cannot be checked: `{variable}` is not set"));
                 continue;
             }
-            PathLimit::Folders { .. } | PathLimit::Unset(_) => continue,
+            PathConfinement::Folders { .. } | PathConfinement::Unset(_) => continue,
         };
         for item in items.iter_mut().filter(|item| !item.is_null()) {
             match allowed.resolve(item, budget)? {
@@ -167,7 +167,8 @@ mod tests {
     fn one(value: Value, roots: &[&str]) -> Result<Value, Vec<String>> {
         let roots: Vec<String> = roots.iter().map(|root| (*root).to_owned()).collect();
         let arguments = Map::from_iter([("p".to_owned(), value), ("q".to_owned(), json!("../q"))]);
-        let confined = ["p", "absent"].map(|name| ConfinedArgument { name: name.to_owned(), limit: PathLimit::Roots });
+        let confined =
+            ["p", "absent"].map(|name| ConfinedArgument { name: name.to_owned(), limit: PathConfinement::Roots });
         let resolved = resolve_paths(&confined, arguments, &roots, &Budget::default()).unwrap()?;
         assert_eq!(resolved.get("q"), Some(&json!("../q")));
         Ok(resolved.get("p").cloned().unwrap())

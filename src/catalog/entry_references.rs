@@ -73,22 +73,22 @@ pub(super) struct ReferenceCollector {
 
 impl ReferenceCollector {
     /// Notes that a URI of this server is read.
-    pub(super) fn note_uri(&mut self, uri: Spanned<String>) {
+    pub(super) fn record_uri(&mut self, uri: Spanned<String>) {
         self.uris.push(uri);
     }
 
     /// Notes that a URI is linked to.
-    pub(super) fn note_link(&mut self, uri: Spanned<String>) {
+    pub(super) fn record_link(&mut self, uri: Spanned<String>) {
         self.links.push(uri);
     }
 
     /// Notes that an entry of the same pack is named.
-    pub(super) fn note_entry(&mut self, entry_id: EntryId, at: Location) {
+    pub(super) fn record_entry(&mut self, entry_id: EntryId, at: Location) {
         self.references.push((entry_id, at));
     }
 
     /// Notes what an entry is given.
-    pub(super) fn note_call(&mut self, call: DeclaredCall) {
+    pub(super) fn record_call(&mut self, call: DeclaredCall) {
         self.calls.push(call);
     }
 
@@ -104,7 +104,7 @@ impl ReferenceCollector {
     }
 
     /// Notes what the run of an entry names.
-    pub(super) fn note_run(&mut self, from: EntryId, run: Option<&Spanned<Run>>) {
+    pub(super) fn record_run(&mut self, from: EntryId, run: Option<&Spanned<Run>>) {
         if run.is_some_and(|run| run.asks()) {
             self.entries_that_ask.insert(from.clone());
         }
@@ -131,11 +131,11 @@ impl ReferenceCollector {
     }
 
     /// Notes the resources and runs that complete the arguments of an entry.
-    pub(super) fn note_completions(&mut self, from: &EntryId, arguments: &Arguments) {
+    pub(super) fn record_completions(&mut self, from: &EntryId, arguments: &Arguments) {
         for complete in arguments.values().filter_map(|argument| argument.complete.as_ref()) {
             if let Complete::From(body) = &complete.value {
-                self.note_run(from.clone(), body.run.as_ref());
-                body.resource.iter().for_each(|name| self.note_entry(EntryId::resource(name), name.location));
+                self.record_run(from.clone(), body.run.as_ref());
+                body.resource.iter().for_each(|name| self.record_entry(EntryId::resource(name), name.location));
             }
         }
     }

@@ -21,7 +21,7 @@ use super::confined_paths;
 use super::entry::EntryContext;
 use super::listed_argument::ArgumentSummary;
 use super::listing::{Object, PromptArgumentListing};
-use super::path_limit::ConfinedArgument;
+use super::path_confinement::ConfinedArgument;
 
 /// The arguments of one entry.
 #[derive(Debug)]

@@ -50,7 +50,7 @@ mod read_resource;
 mod tool;
 mod test_checks;
 mod confined_paths;
-mod path_limit;
+mod path_confinement;
 mod entry_digests;
 #[cfg(test)]
 mod tests;

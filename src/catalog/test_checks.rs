@@ -56,11 +56,13 @@ pub(super) fn check(
             .error(Code::Conflict, name.location, "expected exactly one of `prompt`, `tool`, `resource`")
             .help("write one test for each");
     } else {
-        note_calls(test, references);
-        test.tool.iter().for_each(|tool| references.note_entry(EntryId::tool(tool), tool.location));
-        test.prompt.iter().for_each(|prompt| references.note_entry(EntryId::prompt(prompt), prompt.location));
-        test.resource.iter().for_each(|resource| references.note_entry(EntryId::resource(resource), resource.location));
-        note_uris(test, references);
+        record_calls(test, references);
+        test.tool.iter().for_each(|tool| references.record_entry(EntryId::tool(tool), tool.location));
+        test.prompt.iter().for_each(|prompt| references.record_entry(EntryId::prompt(prompt), prompt.location));
+        test.resource
+            .iter()
+            .for_each(|resource| references.record_entry(EntryId::resource(resource), resource.location));
+        record_uris(test, references);
     }
     check_expectations(name, test, compiler);
 }
@@ -105,7 +107,7 @@ fn check_expect(expect: &Spanned<Expect>, compiler: &mut Compiler<'_>) {
 }
 
 /// Notes the arguments of a test and its cases, unless it expects an error.
-fn note_calls(test: &Test, references: &mut ReferenceCollector) {
+fn record_calls(test: &Test, references: &mut ReferenceCollector) {
     let tool = test.tool.as_ref().map(|tool| (EntryId::tool(tool), tool.location));
     let prompt = test.prompt.as_ref().map(|prompt| (EntryId::prompt(prompt), prompt.location));
     let resource = test.resource.as_ref().map(|resource| (EntryId::resource(resource), resource.location));
@@ -114,19 +116,19 @@ fn note_calls(test: &Test, references: &mut ReferenceCollector) {
     for case in if test.cases.is_empty() { &none[..] } else { &test.cases } {
         if !expects_error(test.expect.as_ref()) && !expects_error(case.expect.as_ref()) {
             let arguments = merge_arguments(&test.arguments, &case.arguments);
-            references.note_call(DeclaredCall { entry_id: entry_id.clone(), at, arguments, has_templates: false });
+            references.record_call(DeclaredCall { entry_id: entry_id.clone(), at, arguments, has_templates: false });
         }
     }
 }
 
 /// Notes the URIs that are read, unless an error is expected.
-fn note_uris(test: &Test, references: &mut ReferenceCollector) {
+fn record_uris(test: &Test, references: &mut ReferenceCollector) {
     if expects_error(test.expect.as_ref()) {
         return;
     }
     let cases = test.cases.iter().filter(|case| !expects_error(case.expect.as_ref()));
     let uris = test.uri.iter().chain(cases.filter_map(|case| case.uri.as_ref()));
-    uris.for_each(|uri| references.note_uri(uri.clone()));
+    uris.for_each(|uri| references.record_uri(uri.clone()));
 }
 
 fn expects_error(expect: Option<&Spanned<Expect>>) -> bool {

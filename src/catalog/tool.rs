@@ -163,13 +163,13 @@ impl CompiledTool {
         entry_context: &EntryContext<'_>,
     ) -> Result<Result<Option<ConcurrencyPermit>, String>, Refusal> {
         let (Some(limit), name) = (&self.limit, &self.listing.name) else { return Ok(Ok(None)) };
-        let place = entry_context.call.place.as_deref();
-        if let Some(place) = place {
-            entry_context.call.cancel.run_until_cancelled(place.wait_for_earlier()).await;
+        let arrival_turn = entry_context.call.arrival_turn.as_deref();
+        if let Some(arrival_turn) = arrival_turn {
+            entry_context.call.cancel.run_until_cancelled(arrival_turn.wait_for_earlier()).await;
         }
         // A resumed call was admitted before.
         let admission = limit.acquire(name, entry_context.resume.is_none());
-        place.inspect(|place| place.leave());
+        arrival_turn.inspect(|turn| turn.leave());
         let queued = match admission {
             Ok(Admission::Running(permit)) => return Ok(Ok(Some(permit))),
             Ok(Admission::Waiting(queued)) => queued,

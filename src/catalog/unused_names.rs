@@ -15,7 +15,7 @@ use crate::value_types::TextOrFile;
 use crate::yaml::{Location, Spanned};
 
 /// A name that nothing uses.
-struct Unused {
+struct UnusedName {
     span: Span,
     message: String,
     help: String,
@@ -38,7 +38,7 @@ pub(super) fn warn(packs: &[LoadedPack], load_context: &mut LoadContext) {
         };
         pack.entry_files.iter().for_each(|file| entries(file, &shared, &mut unused));
     }
-    for Unused { span, message, help } in unused {
+    for UnusedName { span, message, help } in unused {
         load_context.report.warning(Code::Unused, span, message).help(help);
     }
 }
@@ -47,7 +47,7 @@ fn text_of(sources: &SourceMap, file: FileId) -> Option<&str> {
     sources.get(file).map(|source| source.text().as_ref())
 }
 
-fn variables(pack: &LoadedPack, sources: &SourceMap, unused: &mut Vec<Unused>) {
+fn variables(pack: &LoadedPack, sources: &SourceMap, unused: &mut Vec<UnusedName>) {
     let scripts = script_spans(pack, sources);
     for name in pack.manifest.env.keys() {
         let declared = name.location.span();
@@ -75,7 +75,7 @@ fn variables(pack: &LoadedPack, sources: &SourceMap, unused: &mut Vec<Unused>) {
             false => format!("use it as `{{{{env.{}}}}}`, or remove it", name.value),
         };
         let message = format!("variable `{}` is never used", name.value);
-        unused.push(Unused { span: declared, message, help });
+        unused.push(UnusedName { span: declared, message, help });
     }
 }
 
@@ -107,7 +107,7 @@ fn runs(entries: &Fragment) -> impl Iterator<Item = &Spanned<Run>> {
     tools.chain(prompts).chain(resources)
 }
 
-fn partials(pack: &LoadedPack, sources: &SourceMap, unused: &mut Vec<Unused>) {
+fn partials(pack: &LoadedPack, sources: &SourceMap, unused: &mut Vec<UnusedName>) {
     for (name, file) in &pack.pack.partials {
         let calls = |source: &str| {
             find_words(source, name).any(|at| {
@@ -117,7 +117,7 @@ fn partials(pack: &LoadedPack, sources: &SourceMap, unused: &mut Vec<Unused>) {
         if !sources.iter().any(|source| calls(source.text())) {
             let message = format!("partial `{name}` is never used");
             let help = format!("use it as `{{{{> {name}}}}}`, or remove it");
-            unused.push(Unused { span: Span::start_of(*file), message, help });
+            unused.push(UnusedName { span: Span::start_of(*file), message, help });
         }
     }
 }
@@ -147,7 +147,7 @@ struct NamedParts<'a> {
     run: Option<&'a Spanned<Run>>,
 }
 
-fn entries(file: &EntryFile, shared: &SharedTexts<'_>, unused: &mut Vec<Unused>) {
+fn entries(file: &EntryFile, shared: &SharedTexts<'_>, unused: &mut Vec<UnusedName>) {
     let entries = &file.entries;
     let prompts = entries.prompts.values().map(|prompt| NamedParts {
         at: prompt.location,
@@ -196,7 +196,7 @@ const MAY_USE_ANY_ARGUMENT: &[&str] = &[
 ];
 
 impl EntryText<'_> {
-    fn arguments(&self, arguments: &Arguments, unused: &mut Vec<Unused>) {
+    fn arguments(&self, arguments: &Arguments, unused: &mut Vec<UnusedName>) {
         // What other programs expand is warned of as such.
         if self.text.contains("$ARGUMENTS")
             || self.text.contains("$1") && !["{{", "exec:"].iter().any(|part| self.text.contains(part))
@@ -214,7 +214,7 @@ impl EntryText<'_> {
                 }
                 let message = format!("argument `{}` is never used", name.value);
                 let help = format!("use it as `{{{{{}}}}}`, or remove it", name.value);
-                unused.push(Unused { span: name.location.span(), message, help });
+                unused.push(UnusedName { span: name.location.span(), message, help });
             }
         }
     }
@@ -236,7 +236,7 @@ impl EntryText<'_> {
         })
     }
 
-    fn steps(&self, run: &Run, unused: &mut Vec<Unused>) {
+    fn steps(&self, run: &Run, unused: &mut Vec<UnusedName>) {
         if self.shared.has_tests || self.text.contains("each steps") {
             return;
         }
@@ -249,7 +249,7 @@ impl EntryText<'_> {
             let message = format!("the outcome of step `{name}` is never used");
             let span = Span::new(self.file, self.start + at, self.start + at + name.len());
             let help = format!("use it as `{{{{steps.{name}}}}}`, or remove the `id`");
-            unused.push(Unused { span, message, help });
+            unused.push(UnusedName { span, message, help });
         }
     }
 }

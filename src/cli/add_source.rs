@@ -86,7 +86,7 @@ pub(super) fn locate(arguments: &AddArgs, project: &PackProject<'_>) -> anyhow::
     let Some(name) = &arguments.name else { return Ok(NewSource::Repository(source)) };
     let RepositoryListing { paths, text: marketplace } = project.list_repository(&source, MARKETPLACE_FILE)?;
     let below = source.path.clone();
-    let found = find_named(name, &PackListing { place: &source.url, paths, marketplace, below })?;
+    let found = find_named(name, &PackListing { url: &source.url, paths, marketplace, below })?;
     found.into_source(PackSource::Git(source))
 }
 
@@ -144,7 +144,7 @@ impl NewArchive {
             return Ok(NewSource::Archive { source, name });
         };
         let listing = PackListing {
-            place: &self.url,
+            url: &self.url,
             paths: std::mem::take(&mut self.listing.paths),
             marketplace: self.listing.file.take(),
             below: path,
@@ -195,7 +195,7 @@ fn without_version(name: &str) -> &str {
 /// The path of a folder as a manifest names it: as it is written if it is absolute and not below the manifest, else from there.
 fn folder_path(folder: &Path, project: &PackProject<'_>) -> anyhow::Result<String> {
     let real = |path: &Path| fs::canonicalize(path).with_context(|| format!("cannot read `{}`", path.display()));
-    let (real_folder, root) = (real(folder)?, real(project.place.path())?);
+    let (real_folder, root) = (real(folder)?, real(project.location.path())?);
     ensure!(real_folder != root, "a manifest cannot be a pack of itself");
     let path = match real_folder.strip_prefix(&root) {
         Ok(below) => below.to_owned(),
@@ -239,7 +239,7 @@ impl RepositoryArgument {
 /// What a repository or an archive has.
 struct PackListing<'a> {
     /// Its URL.
-    place: &'a str,
+    url: &'a str,
     paths: Vec<String>,
     /// The text of its marketplace.
     marketplace: Option<Vec<u8>>,
@@ -290,7 +290,7 @@ impl PackPlace {
 fn find_named(name: &str, listing: &PackListing<'_>) -> anyhow::Result<PackPlace> {
     let plugins = listing.marketplace.as_ref().map(|text| plugins(text)).unwrap_or_default();
     if let Some(plugin) = plugins.iter().find(|plugin| plugin.name == name) {
-        return place_of(plugin, listing.place);
+        return place_of(plugin, listing.url);
     }
     let below = listing.below.as_ref().map(|path| format!("{path}/")).unwrap_or_default();
     let is_skill = |folder: &&str| folder.rsplit('/').next() == Some(name) && folder.starts_with(&below);
@@ -307,7 +307,7 @@ fn find_named(name: &str, listing: &PackListing<'_>) -> anyhow::Result<PackPlace
             } else {
                 format!("it has {}", quote_names(&known))
             };
-            bail!("no plugin or skill `{}` in {}\nhelp: {help}", one_line(name), listing.place)
+            bail!("no plugin or skill `{}` in {}\nhelp: {help}", one_line(name), listing.url)
         }
         several => bail!("several skills `{}`\nhelp: choose one with `--path`: {}", one_line(name), several.join(", ")),
     }

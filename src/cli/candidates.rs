@@ -36,8 +36,8 @@ fn candidates(line: &str, output: &Output) -> Option<Vec<String>> {
         found.retain(|candidate| candidate.starts_with(&typed.word_at_cursor));
         return Some(found);
     }
-    let place = ManifestLocation::resolve(path).ok()?;
-    let mut built = load_and_build(&place, output);
+    let location = ManifestLocation::resolve(path).ok()?;
+    let mut built = load_and_build(&location, output);
     let mut found = typed.values(built.catalog.as_deref()?);
     if found.is_empty() {
         found = built.accept(&ServingMode::Local).map(|catalog| typed.completions(catalog)).unwrap_or_default();

@@ -73,11 +73,11 @@ impl ManifestCheck {
             buffers: FileBuffers::default(),
         };
         for path in &arguments.paths {
-            let place = match path.as_os_str() == "-" {
+            let location = match path.as_os_str() == "-" {
                 true => check.read_stdin()?,
                 false => ManifestLocation::resolve(path)?,
             };
-            check.locations.push(place);
+            check.locations.push(location);
         }
         Ok(check)
     }
@@ -85,14 +85,14 @@ impl ManifestCheck {
     /// Reads stdin in the place of a file, and finds the manifest of that file.
     fn read_stdin(&mut self) -> anyhow::Result<ManifestLocation> {
         let file = self.arguments.stdin_path.as_deref().unwrap_or(Path::new("folio.yaml"));
-        let place = ManifestLocation::from_file(file)?;
+        let location = ManifestLocation::from_file(file)?;
         let mut text = Vec::new();
         std::io::stdin().take(MAX_STDIN_BYTES + 1).read_to_end(&mut text).context("could not read stdin")?;
         anyhow::ensure!(text.len() as u64 <= MAX_STDIN_BYTES, "stdin is larger than {MAX_STDIN_BYTES} bytes");
         let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let parent = std::fs::canonicalize(parent).with_context(|| format!("cannot read `{}`", parent.display()))?;
         self.buffers.insert(parent.join(file.file_name().unwrap_or_default()), text);
-        Ok(place)
+        Ok(location)
     }
 
     /// Says on stderr that nothing reads the text of stdin.
@@ -108,8 +108,8 @@ impl ManifestCheck {
         let mut checked =
             CheckOutcome { report: Report::default(), watch: LoadDependencies::default(), sandboxes: String::new() };
         let mut redactors = Vec::new();
-        for place in &self.locations {
-            let built = build_for_clients(load_buffers(place, &self.environment, &self.buffers), &self.clients);
+        for location in &self.locations {
+            let built = build_for_clients(load_buffers(location, &self.environment, &self.buffers), &self.clients);
             if self.arguments.verbose {
                 checked.sandboxes.push_str(&list_sandboxes(&built));
             }

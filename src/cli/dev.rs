@@ -28,7 +28,7 @@ pub(super) fn run(mut arguments: DevArgs, output: &Output) -> anyhow::Result<Exi
         arguments.serve.http = Some(None);
     }
     let page = (arguments.open || has_no_peer && io::stdin().is_terminal())
-        .then_some(PageOptions { opens_browser: arguments.open });
+        .then_some(DevPageOptions { opens_browser: arguments.open });
     if page.is_none() && arguments.serve.http.is_some() {
         output.eprint_unlogged(
             "help: `--open` shows a page with every prompt, tool and resource, renewed on each save\n",
@@ -45,15 +45,15 @@ fn is_stdin_without_peer() -> bool {
 
 /// How the page is served.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct PageOptions {
+pub(super) struct DevPageOptions {
     /// Whether the browser is started.
     opens_browser: bool,
 }
 
 /// Serves the page on a port of this machine until `stop` is cancelled, and says where.
-pub(super) async fn serve_page(
+pub(super) async fn serve_dev_page(
     session: &DevSession,
-    live: &SharedServer,
+    shared_server: &SharedServer,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     let Some(options) = session.page() else { return Ok(()) };
@@ -66,8 +66,8 @@ pub(super) async fn serve_page(
     if options.opens_browser {
         start_browser(&address);
     }
-    let live = live.clone();
-    tokio::spawn(async move { bound.serve(&live, stop).await });
+    let shared_server = shared_server.clone();
+    tokio::spawn(async move { bound.serve(&shared_server, stop).await });
     Ok(())
 }
 

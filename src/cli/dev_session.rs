@@ -10,12 +10,12 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::Output;
-use super::dev::PageOptions;
+use super::dev::DevPageOptions;
 use crate::action::LogLevel;
 use crate::catalog::{
     BridgePolicy, BridgedLists, BuildOutcome, Catalog, ClientProfile, KnownClient, ServingMode, build,
 };
-use crate::dev_page::PageEvents;
+use crate::dev_page::DevPageEvents;
 use crate::diagnostic::{Report, TerminalStyle, one_line, render_frames, render_json, render_text, summary};
 use crate::files::Folder;
 use crate::load::{EnvSource, ManifestLocation, load};
@@ -37,8 +37,8 @@ const MAX_SEEN_CLIENTS: usize = 1000;
 /// A session of an author at work.
 pub(super) struct DevSession {
     output: Output,
-    page: Option<PageOptions>,
-    events: PageEvents,
+    page: Option<DevPageOptions>,
+    events: DevPageEvents,
     /// Whether the last load failed.
     has_errors: AtomicBool,
     /// Whether a manifest was ever served, and not its errors alone.
@@ -58,11 +58,11 @@ pub(super) struct PublishedReload<'a> {
 }
 
 impl DevSession {
-    pub(super) fn new(output: Output, page: Option<PageOptions>) -> DevSession {
+    pub(super) fn new(output: Output, page: Option<DevPageOptions>) -> DevSession {
         DevSession {
             output,
             page,
-            events: PageEvents::default(),
+            events: DevPageEvents::default(),
             has_errors: AtomicBool::new(false),
             had_valid_catalog: AtomicBool::new(false),
             seen_clients: Mutex::default(),
@@ -74,11 +74,11 @@ impl DevSession {
         &self.output
     }
 
-    pub(super) fn page(&self) -> Option<PageOptions> {
+    pub(super) fn page(&self) -> Option<DevPageOptions> {
         self.page
     }
 
-    pub(super) fn events(&self) -> &PageEvents {
+    pub(super) fn events(&self) -> &DevPageEvents {
         &self.events
     }
 
@@ -119,21 +119,23 @@ impl DevSession {
     }
 
     /// Reports that a manifest is broken, and serves its errors, if there was never anything else.
-    pub(super) fn report_rejection(&self, built: &BuildOutcome, live: &SharedServer) {
+    pub(super) fn report_rejection(&self, built: &BuildOutcome, shared_server: &SharedServer) {
         self.has_errors.store(true, Ordering::Release);
         self.output.eprint_report(&built.report);
         let counted = summary(&built.report);
         if self.had_valid_catalog.load(Ordering::Acquire) {
             tracing::error!(target: "folio::reload", "not reloaded: keeping the last good version");
-            live.publish_log(LogLevel::Error, format!("not reloaded, keeping the last good version: {counted}"));
-            self.publish_state(built, Some(&live.catalog()));
+            shared_server
+                .publish_log(LogLevel::Error, format!("not reloaded, keeping the last good version: {counted}"));
+            self.publish_state(built, Some(&shared_server.catalog()));
         } else {
             match problems_catalog(built) {
-                Ok(catalog) => drop(live.replace(catalog)),
+                Ok(catalog) => drop(shared_server.replace(catalog)),
                 Err(error) => self.output.eprint_error(&error),
             }
             tracing::error!(target: "folio::reload", "not reloaded: still serving `{PROBLEMS_URI}` alone");
-            live.publish_log(LogLevel::Error, format!("the manifest is broken: {counted}; read {PROBLEMS_URI}"));
+            shared_server
+                .publish_log(LogLevel::Error, format!("the manifest is broken: {counted}; read {PROBLEMS_URI}"));
             self.publish_state(built, None);
         }
         self.publish(json!({ "type": "reload", "changes": format!("broken: {counted}"), "broken": true }));
@@ -345,6 +347,6 @@ fn problems_catalog(built: &BuildOutcome) -> anyhow::Result<Arc<Catalog>> {
         ("folio.yaml".to_owned(), manifest.to_string().into_bytes()),
         ("problems.txt".to_owned(), built.redactor.redact_text(&text).into_owned().into_bytes()),
     ]);
-    let place = ManifestLocation::in_memory(Folder::in_memory(files));
-    build(load(&place, &EnvSource::Process)).accept(&ServingMode::Local).ok().context("the errors cannot be served")
+    let location = ManifestLocation::in_memory(Folder::in_memory(files));
+    build(load(&location, &EnvSource::Process)).accept(&ServingMode::Local).ok().context("the errors cannot be served")
 }

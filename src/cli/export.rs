@@ -157,12 +157,12 @@ impl Export {
     /// Loads a server, without the variables of this machine. `None`, once that has been said, where it has errors.
     fn open(path: &Path, output: &Output) -> anyhow::Result<Option<Export>> {
         let path = &real_manifest_path(path);
-        let place = ManifestLocation::resolve(path)?;
+        let location = ManifestLocation::resolve(path)?;
         // What is written says nothing of this machine, whose secrets are looked for in the files.
-        let here = build(load(&place, &EnvSource::Process));
+        let here = build(load(&location, &EnvSource::Process));
         output.add_secrets(&here);
         let kept = ["PATH", "HOME"].into_iter().filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?)));
-        let loaded = load(&place, &EnvSource::Fixed(kept.collect()));
+        let loaded = load(&location, &EnvSource::Fixed(kept.collect()));
         let has_locked_packs = !loaded.lockable_packs.is_empty();
         let served = loaded.packs.first();
         let served = served.map(|pack| (ServedManifest::collect(pack, &loaded), exported_variables(pack)));

@@ -23,13 +23,13 @@ use crate::reload::{self, InitialLoad, LoadOutput, ReloadInfo, ReloadSource, Wat
 
 /// Renders a prompt now, and again after each change, until ^C.
 pub(super) fn run(arguments: GetArgs, output: Output) -> anyhow::Result<Exit> {
-    let place = ManifestLocation::resolve(&arguments.request.file)?;
+    let location = ManifestLocation::resolve(&arguments.request.file)?;
     let given = request(&arguments, &output).read_arguments()?;
     let last = LoadDependencies::default();
     let prompt = PromptReload {
         arguments,
         output,
-        place,
+        location,
         given: Some(given),
         filled: None,
         last,
@@ -72,7 +72,7 @@ struct FirstRender {
 struct PromptReload {
     arguments: GetArgs,
     output: Output,
-    place: ManifestLocation,
+    location: ManifestLocation,
     /// The arguments as written, until all are known.
     given: Option<CommandLineArguments>,
     /// All arguments, with those that were asked for.
@@ -140,7 +140,7 @@ impl ReloadSource for PromptReload {
     type Outcome = BuildOutcome;
 
     fn load(&mut self, _: bool) -> LoadOutput<BuildOutcome> {
-        let built = load_and_build(&self.place, &self.output);
+        let built = load_and_build(&self.location, &self.output);
         let mut watch = built.dependencies.clone();
         if built.report.has_errors() {
             watch.add_earlier(&self.last);

@@ -13,7 +13,7 @@ use super::{Exit, InitArgs, Output};
 use crate::files::Globs;
 use crate::help_text::{Help, Subcommand, ToolDraft, draft_tool, is_manual_page, parse_help};
 use crate::load::{NEW_MANIFEST_NAME, folder_argument};
-use crate::openapi::{Names, entry, kebab, plain_line};
+use crate::openapi::{UniqueNames, entry, kebab, plain_line};
 use crate::world::{ProgramCommand, World, strip_escapes};
 
 /// How long a program may take to print its help.
@@ -116,11 +116,11 @@ async fn draft_tools(world: &dyn World, words: &[&str], only: &[String]) -> anyh
             return Err(anyhow!("`{} --help` prints nothing that can be read as help", words.join(" ")));
         }
         let name =
-            Names::default().claim(&[kebab(program, MAX_TOOL_NAME_CHARS), "run".to_owned()], MAX_TOOL_NAME_CHARS);
+            UniqueNames::default().claim(&[kebab(program, MAX_TOOL_NAME_CHARS), "run".to_owned()], MAX_TOOL_NAME_CHARS);
         let tool = draft_tool(&ToolDraft { name: &name, words, help: &help, about: "" });
         return Ok(Drafts { tools: vec![tool], unparsed_subcommands: Vec::new() });
     }
-    let (mut drafts, mut names) = (Drafts::default(), Names::default());
+    let (mut drafts, mut names) = (Drafts::default(), UniqueNames::default());
     for subcommand in select(&help.subcommands, only)? {
         if Instant::now() >= deadline {
             drafts.unparsed_subcommands.push(subcommand.name.clone());

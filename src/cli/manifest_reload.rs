@@ -18,7 +18,7 @@ use crate::server::SharedServer;
 
 /// What is loaded: a manifest, with variables of the environment and of commands.
 pub(super) struct ManifestOrigin {
-    pub(super) place: ManifestLocation,
+    pub(super) location: ManifestLocation,
     pub(super) environment: EnvSource,
     pub(super) commands: VariableCommands,
 }
@@ -27,7 +27,7 @@ pub(super) struct ManifestOrigin {
 pub(super) struct ManifestReload {
     origin: ManifestOrigin,
     serving_mode: ServingMode,
-    live: SharedServer,
+    shared_server: SharedServer,
     output: Output,
     last_dependencies: LoadDependencies,
     /// The included files of the last load.
@@ -44,13 +44,13 @@ impl ManifestReload {
     pub(super) fn new(
         origin: ManifestOrigin,
         serving_mode: ServingMode,
-        live: SharedServer,
+        shared_server: SharedServer,
         output: Output,
     ) -> ManifestReload {
         ManifestReload {
             origin,
             serving_mode,
-            live,
+            shared_server,
             output,
             last_dependencies: LoadDependencies::default(),
             parsed: ParsedFiles::default(),
@@ -68,7 +68,7 @@ impl ManifestReload {
     /// Continues from the load that is served.
     pub(super) fn continue_from(self, built: BuildOutcome, already_reported: ReportedWarnings) -> ManifestReload {
         // What a broken manifest is served as is not what was loaded.
-        let served = Some(self.live.catalog()).filter(|_| !built.report.has_errors());
+        let served = Some(self.shared_server.catalog()).filter(|_| !built.report.has_errors());
         let last = Some(load_fingerprint(&built.report, served.as_deref()));
         let BuildOutcome { dependencies, parsed, .. } = built;
         ManifestReload {
@@ -84,7 +84,7 @@ impl ManifestReload {
     fn report_rejection(&mut self, built: &BuildOutcome) {
         let report = &built.report;
         if let Some(dev) = &self.dev {
-            return dev.report_rejection(built, &self.live);
+            return dev.report_rejection(built, &self.shared_server);
         }
         self.output.eprint_report(report);
         tracing::error!(target: "folio::reload", "not reloaded: keeping the last good version");
@@ -126,9 +126,9 @@ impl ReloadSource for ManifestReload {
     fn load(&mut self, requested: bool) -> LoadOutput<BuildOutcome> {
         // Who asks for a load may know better than the stamps of the files.
         let earlier = std::mem::take(&mut self.parsed).filter(!requested);
-        let ManifestOrigin { place, environment, commands } = &mut self.origin;
-        let load = commands.reload(place, environment, requested, &earlier);
-        let mut built = rebuild(Handle::current().block_on(load), &self.live.catalog());
+        let ManifestOrigin { location, environment, commands } = &mut self.origin;
+        let load = commands.reload(location, environment, requested, &earlier);
+        let mut built = rebuild(Handle::current().block_on(load), &self.shared_server.catalog());
         self.parsed = std::mem::take(&mut built.parsed).or(earlier);
         self.output.add_secrets(&built);
         let mut watch = built.dependencies.clone();
@@ -145,7 +145,7 @@ impl ReloadSource for ManifestReload {
         let should_log = content_changed || info.requested;
         match built.accept(&self.serving_mode) {
             Ok(catalog) => {
-                let (changes, elapsed) = (self.live.replace(catalog.clone()), info.elapsed.as_millis());
+                let (changes, elapsed) = (self.shared_server.replace(catalog.clone()), info.elapsed.as_millis());
                 if let Some(dev) = &self.dev {
                     let reload = PublishedReload { changes: &changes, elapsed_ms: elapsed, should_log };
                     return dev.report_reload(&built, &catalog, &reload);

@@ -52,7 +52,7 @@ pub(super) fn run(arguments: NewArgs, output: &Output) -> anyhow::Result<Exit> {
 pub(super) struct ManifestFile {
     pub(super) path: PathBuf,
     /// The manifest that it belongs to, or that it is.
-    place: ManifestLocation,
+    location: ManifestLocation,
     /// Its text, without a byte order mark.
     pub(super) text: String,
     pub(super) byte_order_mark: &'static str,
@@ -60,7 +60,7 @@ pub(super) struct ManifestFile {
 
 impl ManifestFile {
     pub(super) fn find(given: &Path) -> anyhow::Result<ManifestFile> {
-        let place = ManifestLocation::resolve(given)?;
+        let location = ManifestLocation::resolve(given)?;
         let path = match given.is_dir() {
             true => MANIFEST_NAMES.iter().map(|name| given.join(name)).find(|path| path.is_file()),
             false => Some(given.to_owned()),
@@ -75,8 +75,8 @@ impl ManifestFile {
         };
         // A manifest says its version; what a manifest includes does not.
         let is_manifest = text.lines().any(|line| line.starts_with("folio:"));
-        let place = if given.is_dir() || is_manifest { place } else { ManifestLocation::from_file(given)? };
-        Ok(ManifestFile { path, place, text, byte_order_mark })
+        let location = if given.is_dir() || is_manifest { location } else { ManifestLocation::from_file(given)? };
+        Ok(ManifestFile { path, location, text, byte_order_mark })
     }
 
     pub(super) fn display_path(&self) -> String {
@@ -97,7 +97,7 @@ impl ManifestFile {
     /// Builds the manifest with a text in the place of the file.
     fn build(&self, text: &str) -> BuildOutcome {
         let buffers = self.buffers(text).unwrap_or_default();
-        build(load_buffers(&self.place, &environment(&[], None), &buffers))
+        build(load_buffers(&self.location, &environment(&[], None), &buffers))
     }
 
     /// Writes the file with the entry, unless the manifest is worse with it.
@@ -125,9 +125,9 @@ impl ManifestFile {
         let above: usize = lines.take_while(|line| Some(line.trim()) != entry.lines().next()).map(str::len).sum();
         let line = text.get(..insertion.at + above).unwrap_or_default().matches('\n').count() + 1;
         let display_path = self.display_path();
-        let folder = match self.place.path() == std::env::current_dir().unwrap_or_default() {
+        let folder = match self.location.path() == std::env::current_dir().unwrap_or_default() {
             true => String::new(),
-            false => format!(" -f {}", shell_quote(self.place.path().as_os_str())),
+            false => format!(" -f {}", shell_quote(self.location.path().as_os_str())),
         };
         output.print(&format!(
             "added {} `{}` at {display_path}:{line}\n\nTry it:\n  folio {}{folder}\n",

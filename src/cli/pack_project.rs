@@ -27,7 +27,7 @@ const MAX_SHOWN: usize = 10;
 
 /// A manifest, its lock, and the cache.
 pub(super) struct PackProject<'o> {
-    pub(super) place: ManifestLocation,
+    pub(super) location: ManifestLocation,
     /// The lock as it is on disk.
     pub(super) lock: PackLock,
     /// Its text without a byte order mark, if there is one.
@@ -70,21 +70,21 @@ impl<'o> PackProject<'o> {
     /// # Errors
     /// It cannot be read, or the lock is invalid.
     pub(super) fn open(path: &Path, output: &'o Output) -> anyhow::Result<PackProject<'o>> {
-        let place = ManifestLocation::resolve(path)?;
-        let (lock, lock_text) = read_lock(&place.path().join(LOCK_NAME), output)?;
+        let location = ManifestLocation::resolve(path)?;
+        let (lock, lock_text) = read_lock(&location.path().join(LOCK_NAME), output)?;
         let cache = PackCache::locate(|name| std::env::var_os(name));
         let cache = cache.context("no folder for the cache of packs\nhelp: set FOLIO_CACHE to a folder")?;
         let proxies = ProxyVariables::read(|name| std::env::var(name).ok());
         let (world, runtime, downloads) = (new_world(), build_runtime()?, ArchiveDownloads::new(proxies));
-        Ok(PackProject { place, lock, lock_text, cache, world, runtime, downloads, output })
+        Ok(PackProject { location, lock, lock_text, cache, world, runtime, downloads, output })
     }
 
     /// Loads the manifest with a lock, and with texts in the place of files.
     pub(super) fn load(&self, lock: &PackLock, mut buffers: FileBuffers) -> LoadedPacks {
-        if let Ok(folder) = fs::canonicalize(self.place.path()) {
+        if let Ok(folder) = fs::canonicalize(self.location.path()) {
             buffers.insert(folder.join(LOCK_NAME), lock.to_yaml().into_bytes());
         }
-        load_buffers(&self.place, &environment(&[], None), &buffers)
+        load_buffers(&self.location, &environment(&[], None), &buffers)
     }
 
     /// The packs that the manifest has from elsewhere, as far as a lock and the cache have those around them.
@@ -226,8 +226,13 @@ impl<'o> PackProject<'o> {
         let fetched = match &lockable.source {
             PackSource::Git(source) => {
                 let fetched = self.runtime.block_on(fetch_pack(&self.world, &self.cache, source, commit))?;
-                let what = "links and submodules";
-                FetchedFiles { commit: Some(fetched.commit), tree: fetched.tree, skipped: fetched.skipped, what }
+                let skipped_noun = "links and submodules";
+                FetchedFiles {
+                    commit: Some(fetched.commit),
+                    tree: fetched.tree,
+                    skipped: fetched.skipped,
+                    skipped_noun,
+                }
             }
             PackSource::Archive(source) => self.fetch_archive(lockable, source)?,
         };
@@ -249,7 +254,7 @@ impl<'o> PackProject<'o> {
             lockable.key
         );
         let unpacked = unpack_archive(&bytes, source.path.as_deref())?;
-        Ok(FetchedFiles { commit: None, tree: unpacked.tree, skipped: unpacked.skipped, what: "links" })
+        Ok(FetchedFiles { commit: None, tree: unpacked.tree, skipped: unpacked.skipped, skipped_noun: "links" })
     }
 
     fn warn_of_fetched_files(&self, key: &str, fetched: &FetchedFiles) {
@@ -257,8 +262,8 @@ impl<'o> PackProject<'o> {
             let names: Vec<_> = fetched.skipped.iter().take(MAX_SHOWN).map(|path| one_line(path)).collect();
             let more = if fetched.skipped.len() > MAX_SHOWN { ", …" } else { "" };
             let names = names.join("`, `");
-            let what = fetched.what;
-            self.output.eprint(&format!("warning: pack `{key}`: left out {what}: `{names}`{more}\n"));
+            let noun = fetched.skipped_noun;
+            self.output.eprint(&format!("warning: pack `{key}`: left out {noun}: `{names}`{more}\n"));
         }
         let suspicious = suspicious_files(&fetched.tree);
         for line in suspicious.iter().take(MAX_SHOWN) {
@@ -296,7 +301,7 @@ impl<'o> PackProject<'o> {
     }
 
     fn lock_path(&self) -> PathBuf {
-        self.place.path().join(LOCK_NAME)
+        self.location.path().join(LOCK_NAME)
     }
 }
 
@@ -310,13 +315,13 @@ pub(super) fn unknown_key_help(key: &str, known: &[&str], otherwise: &str) -> St
     if listed.is_empty() { otherwise.to_owned() } else { format!("expected one of {}{more}", quote_names(&listed)) }
 }
 
-/// The files of a pack, as they came.
+/// The files of a pack, as fetched.
 struct FetchedFiles {
     commit: Option<String>,
     tree: PackTree,
     /// What is left out, and what that is.
     skipped: Vec<String>,
-    what: &'static str,
+    skipped_noun: &'static str,
 }
 
 /// Says why packs are not what they should be.

@@ -29,20 +29,24 @@ use crate::transport::in_process::{self, InProcessClient, InProcessError, Server
 use crate::world::{ActionReport, DryRunWorld, RealWorld, ReportingWorld, World};
 
 /// Loads and builds a manifest, and lets `output` remove its secrets.
-pub(super) fn load_and_build(place: &ManifestLocation, output: &Output) -> BuildOutcome {
-    load_in_environment(place, &EnvSource::Process, output)
+pub(super) fn load_and_build(location: &ManifestLocation, output: &Output) -> BuildOutcome {
+    load_in_environment(location, &EnvSource::Process, output)
 }
 
 /// The same with the variables of `environment`.
-pub(super) fn load_in_environment(place: &ManifestLocation, environment: &EnvSource, output: &Output) -> BuildOutcome {
-    build_loaded(load(place, environment), output)
+pub(super) fn load_in_environment(
+    location: &ManifestLocation,
+    environment: &EnvSource,
+    output: &Output,
+) -> BuildOutcome {
+    build_loaded(load(location, environment), output)
 }
 
 /// Loads and builds a manifest whose variables may come from commands, which are run.
-fn run_commands_and_build(place: &ManifestLocation, output: &Output) -> anyhow::Result<BuildOutcome> {
+fn run_commands_and_build(location: &ManifestLocation, output: &Output) -> anyhow::Result<BuildOutcome> {
     let world = Arc::new(new_world());
     let mut commands = VariableCommands::new(world.clone(), CancellationToken::new());
-    let loaded = build_runtime()?.block_on(commands.load(place, &EnvSource::Process, false));
+    let loaded = build_runtime()?.block_on(commands.load(location, &EnvSource::Process, false));
     world.shut_down();
     Ok(build_loaded(loaded, output))
 }
@@ -96,10 +100,10 @@ impl Request<'_> {
     /// Sends it, and prints the result, with `print` unless as JSON.
     pub(super) fn run(&self, print: impl FnOnce(&Value, &Output) -> anyhow::Result<Exit>) -> anyhow::Result<Exit> {
         let given = self.read_arguments()?;
-        let place = ManifestLocation::resolve(&self.options.file)?;
+        let location = ManifestLocation::resolve(&self.options.file)?;
         let mut built = match self.options.dry_run || self.kind == EntryKind::Prompt {
-            true => load_and_build(&place, self.output),
-            false => run_commands_and_build(&place, self.output)?,
+            true => load_and_build(&location, self.output),
+            false => run_commands_and_build(&location, self.output)?,
         };
         let Ok(catalog) = built.accept(&ServingMode::Local) else {
             self.output.eprint_report(&built.report);
@@ -316,8 +320,8 @@ fn send_as(client: &InProcessClient<'_>, request: LiveRequest) -> anyhow::Result
     let options = ServeOptions { watching: false, declare_all_capabilities: true };
     let answer = runtime.block_on(async {
         fail_writes_beyond_limit();
-        let live = SharedServer::new(catalog, world, options);
-        in_process::ask(client, &live, method, params).await
+        let shared_server = SharedServer::new(catalog, world, options);
+        in_process::ask(client, &shared_server, method, params).await
     });
     runtime.shutdown_timeout(std::time::Duration::from_millis(200));
     Ok(answer)

@@ -39,10 +39,10 @@ const WATCH_START_DELAY: Duration = Duration::from_millis(20);
 pub(super) fn run(arguments: &ServeArgs, dev: Option<Arc<DevSession>>, output: &Output) -> anyhow::Result<Exit> {
     forbid_ptrace();
     super::allocator::set_mmap_threshold();
-    let place = ManifestLocation::resolve(&arguments.path)?;
+    let location = ManifestLocation::resolve(&arguments.path)?;
     let runtime = build_runtime(arguments)?;
     let world = Arc::new(new_world());
-    let served = runtime.block_on(load_and_serve(&Invocation { arguments, dev, output }, place, world.clone()));
+    let served = runtime.block_on(load_and_serve(&Invocation { arguments, dev, output }, location, world.clone()));
     runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     world.shut_down();
     served
@@ -59,7 +59,7 @@ struct Invocation<'a> {
 /// Loads the manifest, and serves it if it is accepted.
 async fn load_and_serve(
     invocation: &Invocation<'_>,
-    place: ManifestLocation,
+    location: ManifestLocation,
     world: Arc<RealWorld>,
 ) -> anyhow::Result<Exit> {
     let Invocation { arguments, dev, output } = invocation;
@@ -70,7 +70,7 @@ async fn load_and_serve(
     // From here on SIGHUP does not end the server.
     let _hangup = signal(SignalKind::hangup()).context("could not listen for signals")?;
     let mut commands = VariableCommands::new(world.clone(), stop.clone());
-    let mut built = build_loaded(commands.load(&place, &environment, false).await, output);
+    let mut built = build_loaded(commands.load(&location, &environment, false).await, output);
     // An author's session listens, whatever the manifest says.
     let default = dev.as_ref().map(|_| HttpSettings::default());
     let settings = built.catalog.as_deref().map(Catalog::http_settings).or(default.as_ref());
@@ -91,7 +91,7 @@ async fn load_and_serve(
     };
     warn_of_gaps(&built);
     let keys = super::state_keys::read_state_keys(arguments)?;
-    let origin = ManifestOrigin { place, environment, commands };
+    let origin = ManifestOrigin { location, environment, commands };
     let start =
         LoadedServer { origin, state_keys: keys, catalog, built, reported, serving_mode, started_at: began, world };
     serve(invocation, start, stop).await?;
@@ -140,7 +140,7 @@ fn build_runtime(arguments: &ServeArgs) -> anyhow::Result<Runtime> {
 async fn serve(invocation: &Invocation<'_>, server: LoadedServer, stop: CancellationToken) -> anyhow::Result<()> {
     let Invocation { arguments, dev, output } = invocation;
     let options = ServeOptions { watching: !arguments.no_watch, declare_all_capabilities: dev.is_some() };
-    let live = live_catalog(arguments, &server, options);
+    let shared_server = shared_server(arguments, &server, options);
     // The address is bound first, as this can fail.
     let bound = match &server.serving_mode {
         ServingMode::Http(endpoint) => {
@@ -156,22 +156,23 @@ async fn serve(invocation: &Invocation<'_>, server: LoadedServer, stop: Cancella
         stop_with_terminal(stop.clone())?;
     }
     if let Some(dev) = dev {
-        live.set_observer(dev.clone());
-        super::dev::serve_page(dev, &live, stop.clone()).await?;
+        shared_server.set_observer(dev.clone());
+        super::dev::serve_dev_page(dev, &shared_server, stop.clone()).await?;
     }
     let output = Output::clone(output);
-    let destination = ReloadDestination { live: live.clone(), output: output.clone(), dev: dev.clone() };
+    let destination =
+        ReloadDestination { shared_server: shared_server.clone(), output: output.clone(), dev: dev.clone() };
     let watching = (!arguments.no_watch).then(|| start_watch(arguments, server, destination, stop.clone()));
     match bound {
         Some(bound) => {
             eprint_addresses(&bound, dev.is_none(), &output);
-            bound.serve(&live, stop.clone()).await;
+            bound.serve(&shared_server, stop.clone()).await;
         }
         None => {
             if io::stdin().is_terminal() {
-                eprint_stdio_hint(&live, &output);
+                eprint_stdio_hint(&shared_server, &output);
             }
-            stdio::serve(&live, stop.clone()).await;
+            stdio::serve(&shared_server, stop.clone()).await;
             if dev.is_some() && !stop.is_cancelled() {
                 output.eprint("stopped: the client closed stdin\n");
             }
@@ -198,18 +199,18 @@ async fn bind(options: HttpOptions, may_choose_port: bool) -> Result<BoundServer
 }
 
 /// What connections see of the manifest.
-fn live_catalog(arguments: &ServeArgs, server: &LoadedServer, options: ServeOptions) -> SharedServer {
+fn shared_server(arguments: &ServeArgs, server: &LoadedServer, options: ServeOptions) -> SharedServer {
     if server.state_keys.is_empty() && server.catalog.asks_client() {
         tracing::info!(target: "folio::serve", "pending questions are lost on exit; use `--state-key-file` to keep them");
     }
-    let live = SharedServer::new(server.catalog.clone(), server.world.clone(), options);
+    let shared_server = SharedServer::new(server.catalog.clone(), server.world.clone(), options);
     if !server.state_keys.is_empty() {
-        live.set_state_keys(&server.state_keys);
+        shared_server.set_state_keys(&server.state_keys);
     }
     if matches!(server.serving_mode, ServingMode::Http(_)) {
-        live.confine_roots(workspace(arguments).as_deref());
+        shared_server.confine_roots(workspace(arguments).as_deref());
     }
-    live
+    shared_server
 }
 
 /// Says where the server listens, and how to end it where nothing else says so.
@@ -222,8 +223,8 @@ fn eprint_addresses(bound: &BoundServer, mentions_ctrl_c: bool, output: &Output)
 }
 
 /// Says to a person who started the server by hand what it waits for.
-fn eprint_stdio_hint(live: &SharedServer, output: &Output) {
-    let catalog = live.catalog();
+fn eprint_stdio_hint(shared_server: &SharedServer, output: &Output) {
+    let catalog = shared_server.catalog();
     let name = one_line(&catalog.server().name);
     output.eprint(&format!(
         "serving `{name}` on stdin and stdout, for an MCP client that starts this command; Ctrl-C ends it\n"
@@ -232,7 +233,7 @@ fn eprint_stdio_hint(live: &SharedServer, output: &Output) {
 
 /// Where reloaded catalogs and their reports go.
 struct ReloadDestination {
-    live: SharedServer,
+    shared_server: SharedServer,
     output: Output,
     dev: Option<Arc<DevSession>>,
 }
@@ -246,7 +247,7 @@ fn start_watch(
 ) -> WatchHandle {
     let serving_mode = reload_serving_mode(arguments, &server);
     let watch = server.built.dependencies.clone();
-    let load = ManifestReload::new(server.origin, serving_mode, destination.live, destination.output)
+    let load = ManifestReload::new(server.origin, serving_mode, destination.shared_server, destination.output)
         .with_dev(destination.dev)
         .continue_from(server.built, server.reported);
     let first = InitialLoad { started_at: server.started_at, watch };

@@ -51,17 +51,17 @@ pub(super) fn run(arguments: &TestArgs, output: &Output) -> anyhow::Result<Exit>
 }
 
 fn run_manifest(arguments: &TestArgs, output: &Output) -> anyhow::Result<Exit> {
-    let place = ManifestLocation::resolve(&arguments.path)?;
+    let location = ManifestLocation::resolve(&arguments.path)?;
     if arguments.watch {
-        return test_watch::run(place, arguments, output);
+        return test_watch::run(location, arguments, output);
     }
-    let declared = load(&place, &EnvSource::Test(TestEnvironment::default()));
+    let declared = load(&location, &EnvSource::Test(TestEnvironment::default()));
     if arguments.coverage && arguments.format == TestFormat::Junit {
         bail!("`--coverage` cannot be used with `--format junit`, which has no place for it");
     }
     let environment = TestEnvironment { records_coverage: arguments.coverage, ..test_environment(&declared) };
     let environment = EnvSource::Test(environment);
-    let mut built = build_loaded(load(&place, &environment), output);
+    let mut built = build_loaded(load(&location, &environment), output);
     if built.report.has_errors() {
         output.eprint_report(&built.report);
         let no_run = TestRunError { report: &built.report, message: "the manifest has errors".to_owned() };
@@ -70,7 +70,7 @@ fn run_manifest(arguments: &TestArgs, output: &Output) -> anyhow::Result<Exit> {
     }
     let coverage = built.coverage.as_ref().map(|all| Mutex::new(Coverage::from_load(all, &built.report.sources)));
     let selection = TestSelection { is_selected: &|_| true, output, coverage: coverage.as_ref() };
-    let Some(mut run) = run_tests(declared, &place, arguments, &selection)? else {
+    let Some(mut run) = run_tests(declared, &location, arguments, &selection)? else {
         bail!("no test matches `{}`", arguments.filter.as_deref().unwrap_or_default());
     };
     run.coverage = coverage.map(Mutex::into_inner);
@@ -80,7 +80,7 @@ fn run_manifest(arguments: &TestArgs, output: &Output) -> anyhow::Result<Exit> {
     }
     if arguments.record {
         // The outcomes are printed: an error is no other document of them.
-        return Ok(test_record::write_mocks(&run, &place, output).unwrap_or_else(|error| {
+        return Ok(test_record::write_mocks(&run, &location, output).unwrap_or_else(|error| {
             output.eprint_error(&error);
             Exit::Failure
         }));
@@ -155,7 +155,7 @@ impl TestRun {
 /// Runs the tests that are chosen, and wanted; `None` if none are chosen.
 pub(super) fn run_tests(
     mut loaded: LoadedPacks,
-    place: &ManifestLocation,
+    location: &ManifestLocation,
     arguments: &TestArgs,
     selection: &TestSelection<'_>,
 ) -> anyhow::Result<Option<TestRun>> {
@@ -172,7 +172,7 @@ pub(super) fn run_tests(
         }
     }
     tests.retain(selection.is_selected);
-    let worlds = CliTestWorlds { place, buffers: FileBuffers::default(), output: selection.output.clone() };
+    let worlds = CliTestWorlds { location, buffers: FileBuffers::default(), output: selection.output.clone() };
     let runner = TestRunner {
         worlds: &worlds,
         documents: &loaded.load_context.documents,
@@ -191,14 +191,14 @@ pub(super) fn run_tests(
 
 /// Runs tests with texts in the place of files, and nothing live.
 pub(super) fn rerun_selected_tests(
-    place: &ManifestLocation,
+    location: &ManifestLocation,
     buffers: FileBuffers,
     selection: &TestSelection<'_>,
 ) -> TestRun {
-    let mut loaded = load_buffers(place, &EnvSource::Test(TestEnvironment::default()), &buffers);
+    let mut loaded = load_buffers(location, &EnvSource::Test(TestEnvironment::default()), &buffers);
     let mut tests = plan_tests(&loaded);
     tests.retain(selection.is_selected);
-    let worlds = CliTestWorlds { place, buffers, output: selection.output.clone() };
+    let worlds = CliTestWorlds { location, buffers, output: selection.output.clone() };
     let runner = TestRunner {
         worlds: &worlds,
         documents: &loaded.load_context.documents,
@@ -250,7 +250,7 @@ fn next_test<'t>(next: &AtomicUsize, tests: &'t [PlannedTest]) -> Option<(usize,
 
 /// The folder of the tests, and the world of live ones.
 struct CliTestWorlds<'a> {
-    place: &'a ManifestLocation,
+    location: &'a ManifestLocation,
     /// Texts in the place of files, for tests that are not live.
     buffers: FileBuffers,
     output: Output,
@@ -259,10 +259,10 @@ struct CliTestWorlds<'a> {
 impl TestWorlds for CliTestWorlds<'_> {
     fn load(&self, environment: &EnvSource, live: bool) -> LoadedPacks {
         let runtime = if live { build_runtime().ok() } else { None };
-        let Some(runtime) = runtime else { return load_buffers(self.place, environment, &self.buffers) };
+        let Some(runtime) = runtime else { return load_buffers(self.location, environment, &self.buffers) };
         let world = Arc::new(new_world());
         let mut commands = VariableCommands::new(world.clone(), CancellationToken::new());
-        let loaded = runtime.block_on(commands.load(self.place, environment, false));
+        let loaded = runtime.block_on(commands.load(self.location, environment, false));
         world.shut_down();
         loaded
     }

@@ -33,14 +33,14 @@ struct RecordedTest<'a> {
 }
 
 /// Writes the mocks of the tests that were recorded, and says which; what is not written fails the run.
-pub(super) fn write_mocks(run: &TestRun, place: &ManifestLocation, output: &Output) -> anyhow::Result<Exit> {
+pub(super) fn write_mocks(run: &TestRun, location: &ManifestLocation, output: &Output) -> anyhow::Result<Exit> {
     let mut tests = recorded_tests(run);
     if tests.is_empty() {
         output.eprint("nothing is recorded: no test with `live: true` passed\n");
         return Ok(if run.passed() { Exit::Success } else { Exit::Failure });
     }
     let drafts = edited_files(run, &mut tests);
-    check_again(run, &Rerun { place, output, texts: &drafts }, &mut tests)?;
+    check_again(run, &Rerun { location, output, texts: &drafts }, &mut tests)?;
     for (file, text) in edited_files(run, &mut tests) {
         let Some(source) = run.report.sources.get(file) else { continue };
         replace_text(source.path(), source.text(), &text)
@@ -58,9 +58,9 @@ pub(super) fn write_mocks(run: &TestRun, place: &ManifestLocation, output: &Outp
     Ok(if is_whole { Exit::Success } else { Exit::Failure })
 }
 
-/// What tests are run with again.
+/// What is needed to run the recorded tests again.
 struct Rerun<'a> {
-    place: &'a ManifestLocation,
+    location: &'a ManifestLocation,
     output: &'a Output,
     texts: &'a BTreeMap<FileId, String>,
 }
@@ -188,7 +188,7 @@ fn check_again(run: &TestRun, rerun: &Rerun<'_>, tests: &mut [RecordedTest<'_>])
     }
     let is_open = |name: &str| tests.iter().any(|test| test.refusal.is_none() && test.calls.contains(&name));
     let wanted = TestSelection { is_selected: &|test| is_open(&test.name), output: rerun.output, coverage: None };
-    let again = rerun_selected_tests(rerun.place, buffers, &wanted);
+    let again = rerun_selected_tests(rerun.location, buffers, &wanted);
     for (planned, outcome) in again.results() {
         let failure = match &outcome.status {
             TestStatus::Passed => continue,

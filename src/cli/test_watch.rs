@@ -20,12 +20,12 @@ use crate::reload::{self, InitialLoad, LoadOutput, ReloadInfo, ReloadSource, Wat
 use crate::test_run::{TestStatus, plan_tests, test_environment, test_fingerprints};
 
 /// Runs all tests, and after each change those that it touches, until a signal ends the watch.
-pub(super) fn run(place: ManifestLocation, arguments: &TestArgs, output: &Output) -> anyhow::Result<Exit> {
+pub(super) fn run(location: ManifestLocation, arguments: &TestArgs, output: &Output) -> anyhow::Result<Exit> {
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.context("could not start the runtime")?;
     let stop = CancellationToken::new();
     let mut watch = TestReload {
-        place,
+        location,
         arguments: arguments.clone(),
         output: output.clone(),
         last: LoadDependencies::default(),
@@ -58,7 +58,7 @@ pub(super) fn run(place: ManifestLocation, arguments: &TestArgs, output: &Output
 
 /// Runs tests again.
 struct TestReload {
-    place: ManifestLocation,
+    location: ManifestLocation,
     arguments: TestArgs,
     output: Output,
     last: LoadDependencies,
@@ -112,7 +112,7 @@ impl TestReload {
         }
         let wanted =
             TestSelection { is_selected: &|test| touched.contains(&test.name), output: &self.output, coverage: None };
-        let run = run_tests(declared, &self.place, &self.arguments, &wanted)?;
+        let run = run_tests(declared, &self.location, &self.arguments, &wanted)?;
         let Some(run) = run.filter(|run| !run.tests.is_empty()) else { return Ok(()) };
         for (test, outcome) in run.results() {
             match outcome.status {
@@ -128,9 +128,9 @@ impl ReloadSource for TestReload {
     type Outcome = LoadedTests;
 
     fn load(&mut self, _: bool) -> LoadOutput<LoadedTests> {
-        let declared = load(&self.place, &EnvSource::Test(TestEnvironment::default()));
+        let declared = load(&self.location, &EnvSource::Test(TestEnvironment::default()));
         let environment = EnvSource::Test(test_environment(&declared));
-        let built = build_loaded(load(&self.place, &environment), &self.output);
+        let built = build_loaded(load(&self.location, &environment), &self.output);
         let mut watch = built.dependencies.clone();
         if built.report.has_errors() {
             watch.add_earlier(&self.last);

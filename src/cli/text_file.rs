@@ -9,10 +9,10 @@ use crate::files::{FileError, OverwritePolicy, WritableFolder};
 
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
-/// Why a file is not written: what is there is not what was read.
+/// A file is not written because it has changed since it was read.
 #[derive(Debug, thiserror::Error)]
 #[error("it has changed since it was read")]
-pub(super) struct Changed;
+pub(super) struct ChangedSinceRead;
 
 /// How large a text may be.
 const MAX_BYTES: u64 = 64 << 20;
@@ -36,14 +36,14 @@ pub(super) fn replace_text_in(folder: &WritableFolder, name: &str, before: &str,
     ensure!(folder.info(name)?.mode & 0o222 != 0, "it is read-only");
     // The text is compared while the folder is locked: another run of folio comes before or after.
     let written = folder.write(name, OverwritePolicy::ReplaceUnchanged, |old, file| -> anyhow::Result<()> {
-        let now = old.ok_or(Changed)?.read(MAX_BYTES)?;
+        let now = old.ok_or(ChangedSinceRead)?.read(MAX_BYTES)?;
         let bare = now.strip_prefix(BYTE_ORDER_MARK.as_bytes()).unwrap_or(&now);
-        ensure!(bare == before.as_bytes(), Changed);
+        ensure!(bare == before.as_bytes(), ChangedSinceRead);
         file.write_all(now.strip_suffix(bare).unwrap_or_default())?;
         Ok(file.write_all(after.as_bytes())?)
     });
     written.map_err(|error| match error.downcast_ref() {
-        Some(FileError::Changed(_)) => Changed.into(),
+        Some(FileError::Changed(_)) => ChangedSinceRead.into(),
         _ => error,
     })
 }
@@ -56,7 +56,7 @@ pub(super) fn remove_text(path: &Path, before: &str) -> anyhow::Result<()> {
     let (folder, name) = split(path)?;
     let folder = folder.into_locked()?;
     let now = folder.open_file(&name)?.read(MAX_BYTES)?;
-    ensure!(now.strip_prefix(BYTE_ORDER_MARK.as_bytes()).unwrap_or(&now) == before.as_bytes(), Changed);
+    ensure!(now.strip_prefix(BYTE_ORDER_MARK.as_bytes()).unwrap_or(&now) == before.as_bytes(), ChangedSinceRead);
     Ok(folder.remove(&name)?)
 }
 
@@ -67,7 +67,7 @@ pub(super) fn remove_text(path: &Path, before: &str) -> anyhow::Result<()> {
 pub(super) fn create_text(path: &Path, text: &str) -> anyhow::Result<()> {
     let (folder, name) = split(path)?;
     folder.create(&name, None, text.as_bytes()).map_err(|error| match error {
-        FileError::Exists(_) => Changed.into(),
+        FileError::Exists(_) => ChangedSinceRead.into(),
         other => other.into(),
     })
 }

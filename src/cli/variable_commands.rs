@@ -37,22 +37,22 @@ impl VariableCommands {
     /// errors runs nothing.
     pub(super) async fn load(
         &mut self,
-        place: &ManifestLocation,
+        location: &ManifestLocation,
         environment: &EnvSource,
         refresh: bool,
     ) -> LoadedPacks {
-        self.reload(place, environment, refresh, &ParsedFiles::default()).await
+        self.reload(location, environment, refresh, &ParsedFiles::default()).await
     }
 
     /// The same, without reading the included files of an `earlier` load again where they are the same.
     pub(super) async fn reload(
         &mut self,
-        place: &ManifestLocation,
+        location: &ManifestLocation,
         environment: &EnvSource,
         refresh: bool,
         earlier: &ParsedFiles,
     ) -> LoadedPacks {
-        let loaded = load_again(place, environment, &self.outputs, earlier);
+        let loaded = load_again(location, environment, &self.outputs, earlier);
         if loaded.load_context.report.has_errors() {
             return loaded;
         }
@@ -63,7 +63,7 @@ impl VariableCommands {
             return loaded;
         }
         let secrets: Vec<&str> = loaded.packs.iter().flat_map(|pack| pack.pack.env.secrets()).collect();
-        let ended = join_all(due.iter().map(|command| self.run(command, place, &secrets))).await;
+        let ended = join_all(due.iter().map(|command| self.run(command, location, &secrets))).await;
         let mut outputs = self.outputs.clone();
         for (command, output) in due.into_iter().zip(ended) {
             if output.is_ok() {
@@ -71,13 +71,13 @@ impl VariableCommands {
             }
             outputs.insert(command, output);
         }
-        load_again(place, environment, &outputs, earlier)
+        load_again(location, environment, &outputs, earlier)
     }
 
     /// What a command prints, or why it fails, without `secrets`.
-    async fn run(&self, command: &[String], place: &ManifestLocation, secrets: &[&str]) -> Result<String, String> {
+    async fn run(&self, command: &[String], location: &ManifestLocation, secrets: &[&str]) -> Result<String, String> {
         let (program, arguments) = command.split_first().ok_or_else(|| "no program".to_owned())?;
-        let mut start = ProgramCommand::new(program, PathBuf::from(place.path()));
+        let mut start = ProgramCommand::new(program, PathBuf::from(location.path()));
         start.args = arguments.iter().map(Into::into).collect();
         start.timeout = TIMEOUT;
         start.max_output = MAX_VALUE_BYTES;

@@ -23,7 +23,7 @@ pub struct Host {
     /// The same client in the table of what clients do not show.
     pub client: Option<KnownClient>,
     /// What it does not show, where that table does not have it.
-    pub not_shown: NotShown,
+    pub not_shown: UnsupportedFeatures,
     /// How its files are written.
     pub format: ConfigFormat,
     /// The file of a user.
@@ -46,7 +46,7 @@ pub struct Host {
 
 /// What a client does not show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NotShown {
+pub enum UnsupportedFeatures {
     /// As far as is known, nothing.
     Nothing,
     /// Resources.
@@ -207,7 +207,7 @@ pub static HOSTS: &[Host] = &[
         name: "claude-code",
         title: "Claude Code",
         client: Some(KnownClient::ClaudeCode),
-        not_shown: NotShown::Nothing,
+        not_shown: UnsupportedFeatures::Nothing,
         format: ConfigFormat::Json,
         user: Some(ConfigLocation::new(Home, "", &[".claude.json"]).or_below_variable("CLAUDE_CONFIG_DIR")),
         project: Some(ConfigLocation::new(Project, "", &[".mcp.json"])),
@@ -222,7 +222,7 @@ pub static HOSTS: &[Host] = &[
         name: "claude-desktop",
         title: "Claude Desktop",
         client: Some(KnownClient::ClaudeDesktop),
-        not_shown: NotShown::Nothing,
+        not_shown: UnsupportedFeatures::Nothing,
         format: ConfigFormat::Json,
         user: Some(ConfigLocation::new(Application, "Claude", &["claude_desktop_config.json"])),
         project: None,
@@ -237,7 +237,7 @@ pub static HOSTS: &[Host] = &[
         name: "cursor",
         title: "Cursor",
         client: Some(KnownClient::Cursor),
-        not_shown: NotShown::Nothing,
+        not_shown: UnsupportedFeatures::Nothing,
         format: ConfigFormat::Json,
         user: Some(ConfigLocation::new(Home, ".cursor", &["mcp.json"])),
         project: Some(ConfigLocation::new(Project, ".cursor", &["mcp.json"])),
@@ -252,7 +252,7 @@ pub static HOSTS: &[Host] = &[
         name: "vscode",
         title: "VS Code",
         client: Some(KnownClient::VsCode),
-        not_shown: NotShown::Nothing,
+        not_shown: UnsupportedFeatures::Nothing,
         format: ConfigFormat::Json,
         user: Some(ConfigLocation::new(Application, "Code/User", &["mcp.json"])),
         project: Some(ConfigLocation::new(Project, ".vscode", &["mcp.json"])),
@@ -267,7 +267,7 @@ pub static HOSTS: &[Host] = &[
         name: "zed",
         title: "Zed",
         client: None,
-        not_shown: NotShown::Resources,
+        not_shown: UnsupportedFeatures::Resources,
         format: ConfigFormat::Json,
         user: Some(ConfigLocation::new(Config, "zed", &["settings.json"])),
         project: Some(ConfigLocation::new(Project, ".zed", &["settings.json"])),
@@ -282,7 +282,7 @@ pub static HOSTS: &[Host] = &[
         name: "goose",
         title: "goose",
         client: None,
-        not_shown: NotShown::Nothing,
+        not_shown: UnsupportedFeatures::Nothing,
         format: ConfigFormat::Yaml,
         user: Some(ConfigLocation::new(Config, "goose", &["config.yaml"])),
         project: None,
@@ -297,7 +297,7 @@ pub static HOSTS: &[Host] = &[
         name: "gemini",
         title: "Gemini CLI",
         client: Some(KnownClient::Gemini),
-        not_shown: NotShown::Nothing,
+        not_shown: UnsupportedFeatures::Nothing,
         format: ConfigFormat::Json,
         user: Some(ConfigLocation::new(Home, ".gemini", &["settings.json"])),
         project: Some(ConfigLocation::new(Project, ".gemini", &["settings.json"])),
@@ -312,7 +312,7 @@ pub static HOSTS: &[Host] = &[
         name: "codex",
         title: "Codex",
         client: Some(KnownClient::Codex),
-        not_shown: NotShown::Nothing,
+        not_shown: UnsupportedFeatures::Nothing,
         format: ConfigFormat::Toml,
         user: Some(ConfigLocation::new(Home, ".codex", &["config.toml"]).or_below_variable("CODEX_HOME")),
         project: Some(ConfigLocation::new(Project, ".codex", &["config.toml"])),
@@ -327,7 +327,7 @@ pub static HOSTS: &[Host] = &[
         name: "copilot-cli",
         title: "GitHub Copilot CLI",
         client: Some(KnownClient::CopilotCli),
-        not_shown: NotShown::Nothing,
+        not_shown: UnsupportedFeatures::Nothing,
         format: ConfigFormat::Json,
         user: Some(ConfigLocation::new(Home, ".copilot", &["mcp-config.json"]).or_below_variable("COPILOT_HOME")),
         project: Some(ConfigLocation::new(Project, ".github", &["mcp.json"])),
@@ -342,7 +342,7 @@ pub static HOSTS: &[Host] = &[
         name: "opencode",
         title: "opencode",
         client: None,
-        not_shown: NotShown::Nothing,
+        not_shown: UnsupportedFeatures::Nothing,
         format: ConfigFormat::Json,
         user: Some(ConfigLocation::new(Config, "opencode", &["opencode.json", "opencode.jsonc"])),
         project: Some(ConfigLocation::new(Project, "", &["opencode.json", "opencode.jsonc"])),
@@ -361,7 +361,7 @@ pub static HOSTS: &[Host] = &[
         name: "windsurf",
         title: "Windsurf",
         client: None,
-        not_shown: NotShown::AllButTools,
+        not_shown: UnsupportedFeatures::AllButTools,
         format: ConfigFormat::Json,
         user: Some(ConfigLocation::new(Home, ".codeium/windsurf", &["mcp_config.json"])),
         project: None,
@@ -376,7 +376,7 @@ pub static HOSTS: &[Host] = &[
         name: "librechat",
         title: "LibreChat",
         client: Some(KnownClient::LibreChat),
-        not_shown: NotShown::Nothing,
+        not_shown: UnsupportedFeatures::Nothing,
         format: ConfigFormat::Yaml,
         user: None,
         project: Some(ConfigLocation::new(Project, "", &["librechat.yaml"])),

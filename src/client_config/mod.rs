@@ -19,6 +19,6 @@ mod tests;
 
 pub use entry::{Launch, ServerEntry};
 pub use format::{ConfigError, ConfigFormat, ConfigSection, NamedEntry};
-pub use host::{ConfigScope, HOSTS, Host, HostLayout, NotShown, VariableSyntax};
+pub use host::{ConfigScope, HOSTS, Host, HostLayout, UnsupportedFeatures, VariableSyntax};
 pub use place::{ConfigLocation, Platform};
 pub use project::ProjectPaths;

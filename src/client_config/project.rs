@@ -18,7 +18,7 @@ pub enum ProjectPaths {
 impl ProjectPaths {
     /// How a server in a project is started on any machine: by the name of the program, and the path of the manifest in the
     /// project. `None` where the host has no way for that, or the manifest is elsewhere.
-    pub fn shared(self, launch: &Launch, project: &Path) -> Option<Launch> {
+    pub fn shared_launch(self, launch: &Launch, project: &Path) -> Option<Launch> {
         let Launch::Program { program, manifest } = launch else { return None };
         let inside = Path::new(manifest).strip_prefix(project).ok()?.to_str()?;
         let base = match self {
@@ -58,15 +58,15 @@ mod tests {
             (below, "/work/p", "${workspaceFolder}"),
             (below, "/work/p/a/b.yaml", "${workspaceFolder}/a/b.yaml"),
         ] {
-            let shared = paths.shared(&launch(manifest), project).unwrap();
+            let shared = paths.shared_launch(&launch(manifest), project).unwrap();
             assert_eq!(shared, Launch::Program { program: "folio".to_owned(), manifest: written.to_owned() });
             assert_eq!(paths.resolve(written, project), Path::new(manifest));
             assert_eq!(paths.resolve(manifest, project), Path::new(manifest));
         }
         for elsewhere in ["/work", "/work/pp", "/other"] {
-            assert_eq!(ProjectPaths::Relative.shared(&launch(elsewhere), project), None);
+            assert_eq!(ProjectPaths::Relative.shared_launch(&launch(elsewhere), project), None);
         }
-        assert_eq!(ProjectPaths::Absolute.shared(&launch("/work/p"), project), None);
-        assert_eq!(below.shared(&Launch::Url("https://a.example".to_owned()), project), None);
+        assert_eq!(ProjectPaths::Absolute.shared_launch(&launch("/work/p"), project), None);
+        assert_eq!(below.shared_launch(&Launch::Url("https://a.example".to_owned()), project), None);
     }
 }

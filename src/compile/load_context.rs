@@ -118,7 +118,7 @@ impl LoadContext {
     ///
     /// # Errors
     /// It is not there, is unreadable, or is too large.
-    pub fn read_stamped(&self, folder: &Folder, path: &Path) -> Result<(Vec<u8>, Option<FileStamp>), FileError> {
+    pub fn read_with_stamp(&self, folder: &Folder, path: &Path) -> Result<(Vec<u8>, Option<FileStamp>), FileError> {
         if let Some(text) = self.buffers.get(&folder.path().join(path)) {
             return Ok((text.to_vec(), None));
         }

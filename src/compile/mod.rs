@@ -217,7 +217,7 @@ impl<'a> Compiler<'a> {
     /// tells every later version from this one.
     pub fn read_source(&mut self, path: &Spanned<PathBuf>) -> Option<(FileId, Option<FileStamp>)> {
         self.load_context.dependencies.files.insert(self.pack.folder.path().join(&path.value));
-        match self.load_context.read_stamped(&self.pack.folder, path) {
+        match self.load_context.read_with_stamp(&self.pack.folder, path) {
             Ok((bytes, stamp)) => {
                 let shown = self.pack.display_path(path);
                 Some((self.load_context.decode(&bytes, &shown)?, stamp))

@@ -13,7 +13,7 @@ use tokio::sync::broadcast;
 
 /// A file of the page.
 #[derive(Debug)]
-pub struct PageFile {
+pub struct DevPageFile {
     /// Its path.
     pub path: &'static str,
     /// Its type.
@@ -26,12 +26,12 @@ const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
 macro_rules! page_files {
     ($($path:literal $content_type:expr, $file:literal;)*) => {
-        &[$(PageFile { path: $path, content_type: $content_type, text: include_str!($file) }),*]
+        &[$(DevPageFile { path: $path, content_type: $content_type, text: include_str!($file) }),*]
     };
 }
 
 /// The files of the page.
-pub const PAGE_FILES: &[PageFile] = page_files! {
+pub const PAGE_FILES: &[DevPageFile] = page_files! {
     "/" "text/html; charset=utf-8", "index.html";
     "/page.css" "text/css; charset=utf-8", "page.css";
     "/page.js" JAVASCRIPT, "page.js";
@@ -65,7 +65,7 @@ const MAX_WAITING_EVENTS: usize = 256;
 
 /// The events of the page. Clones are handles of the same ones.
 #[derive(Clone)]
-pub struct PageEvents {
+pub struct DevPageEvents {
     history: Arc<Mutex<EventHistory>>,
     sender: broadcast::Sender<Arc<str>>,
 }
@@ -81,7 +81,7 @@ struct EventHistory {
     bytes: usize,
 }
 
-impl std::fmt::Debug for PageEvents {
+impl std::fmt::Debug for DevPageEvents {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("PageEvents").finish_non_exhaustive()
     }
@@ -89,18 +89,18 @@ impl std::fmt::Debug for PageEvents {
 
 /// What a page is sent: first what there was, then what comes.
 #[derive(Debug)]
-pub struct PageEventReader {
+pub struct DevPageEventReader {
     pub(crate) earlier: Vec<Arc<str>>,
     pub(crate) next: broadcast::Receiver<Arc<str>>,
 }
 
-impl Default for PageEvents {
-    fn default() -> PageEvents {
-        PageEvents { history: Arc::default(), sender: broadcast::channel(MAX_WAITING_EVENTS).0 }
+impl Default for DevPageEvents {
+    fn default() -> DevPageEvents {
+        DevPageEvents { history: Arc::default(), sender: broadcast::channel(MAX_WAITING_EVENTS).0 }
     }
 }
 
-impl PageEvents {
+impl DevPageEvents {
     /// Sends an event, and keeps it for a while.
     pub fn publish(&self, event: &Value) {
         let text: Arc<str> = event.to_string().into();
@@ -124,13 +124,13 @@ impl PageEvents {
     }
 
     /// Begins to read. No event is lost or comes twice.
-    pub fn subscribe(&self) -> PageEventReader {
+    pub fn subscribe(&self) -> DevPageEventReader {
         let (earlier, state, next) = {
             let history = self.history();
             (history.recent.iter().cloned().collect::<Vec<_>>(), history.state.clone(), self.sender.subscribe())
         };
         let state = state.map(|write| write());
-        PageEventReader { earlier: earlier.into_iter().chain(state).collect(), next }
+        DevPageEventReader { earlier: earlier.into_iter().chain(state).collect(), next }
     }
 
     fn history(&self) -> MutexGuard<'_, EventHistory> {
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn last_events_and_the_state_are_kept() {
-        let events = PageEvents::default();
+        let events = DevPageEvents::default();
         (0..300).for_each(|number| events.publish(&json!({ "number": number })));
         let state = |text: &'static str| -> WholeState { Arc::new(move || text.into()) };
         events.publish_state(|| unreachable!("no page is open"), state("one"));
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn kept_events_are_limited_in_bytes() {
-        let events = PageEvents::default();
+        let events = DevPageEvents::default();
         let large = "x".repeat(MAX_HISTORY_BYTES / 2);
         (0..3).for_each(|_| events.publish(&json!(large)));
         assert_eq!(events.subscribe().earlier.len(), 1);

@@ -52,7 +52,7 @@ pub struct Subcommand {
 /// Reads a help text. `words` are those that the program was started with, before `--help`.
 pub fn parse_help(text: &str, words: &[&str]) -> Help {
     let lines: Vec<&str> = text.lines().take(MAX_LINES).map(str::trim_end).collect();
-    let review_notes = note_exit_status(&lines).into_iter().chain(note_if_abbreviated(&lines)).collect();
+    let review_notes = exit_status_note(&lines).into_iter().chain(abbreviation_note(&lines)).collect();
     let mut help = Help { about: about(&lines), review_notes, ..Help::default() };
     add_positionals(&lines, words, &mut help);
     let mut in_commands = false;
@@ -105,8 +105,8 @@ pub fn is_manual_page(text: &str) -> bool {
     has("NAME") && has("SYNOPSIS") && has("DESCRIPTION")
 }
 
-/// Says where exit status 1 has a meaning, which may be no failure.
-fn note_exit_status(lines: &[&str]) -> Option<String> {
+/// A note if exit status 1 has a documented meaning and may not be a failure.
+fn exit_status_note(lines: &[&str]) -> Option<String> {
     let speaks_of_one = |from: usize| {
         let below = lines.iter().skip(from).take(4).flat_map(|line| line.split_whitespace());
         below.into_iter().any(|word| word.trim_matches(|c: char| !c.is_ascii_alphanumeric()) == "1")
@@ -120,8 +120,8 @@ fn note_exit_status(lines: &[&str]) -> Option<String> {
     found.then(|| review.to_owned())
 }
 
-/// Says where a help text is a part of all that there is to say.
-fn note_if_abbreviated(lines: &[&str]) -> Option<String> {
+/// A note if the help text is only part of the full help.
+fn abbreviation_note(lines: &[&str]) -> Option<String> {
     let is_part = lines.iter().any(|line| line.to_ascii_lowercase().contains("not the full help"));
     is_part.then(|| "the help says that it is not the full one: add the options that are needed".to_owned())
 }

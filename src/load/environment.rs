@@ -243,7 +243,7 @@ pub(super) fn warn_undeclared(
 }
 
 /// Notes variables of a pack that are set in the process, but not passed by its importer.
-pub(super) fn note_not_passed(
+pub(super) fn report_not_passed(
     import: PackImport<'_>,
     pack: &Environment,
     process_env: &EnvSource,

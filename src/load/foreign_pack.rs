@@ -71,7 +71,7 @@ pub(super) fn formats_of(
     (!has_manifest).then(|| Spanned::new(PackFormats::One(PackFormatName::Auto), reference.location))
 }
 
-/// The name of the folder of a pack: as it is written, else as it is.
+/// The name of a pack's folder: as the manifest writes it, or else its real name.
 pub(super) fn folder_name(written: &str, folder: &Folder) -> String {
     let last = written.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     match last {

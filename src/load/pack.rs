@@ -359,7 +359,7 @@ fn load_nested(
         let manifest = load_pack(nested, load_context, packs);
         if let (Some(pack), Some(manifest)) = (packs.get(at), manifest) {
             environment::warn_undeclared(&reference.env, &pack.pack.env, manifest, load_context);
-            environment::note_not_passed(import, &pack.pack.env, request.process_env, load_context);
+            environment::report_not_passed(import, &pack.pack.env, request.process_env, load_context);
         }
     }
 }

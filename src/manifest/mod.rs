@@ -12,7 +12,7 @@ mod mock;
 mod prompt;
 mod language_reference;
 mod null;
-mod correct;
+mod corrector;
 mod resource;
 mod schema;
 mod server;
@@ -29,7 +29,7 @@ use crate::value_types::{Connection, FolderSpec, NamedMap, Sandbox, Scalar, yaml
 use crate::yaml::Spanned;
 
 pub use argument::{ARGUMENT_KEYWORDS, Argument, Arguments, Complete, CompleteBody, CompletionMatch};
-pub use correct::{correct_entries, correct_prompt};
+pub use corrector::{correct_entries, correct_prompt};
 pub use examples::example_of;
 pub use http_server::Http;
 pub use language_reference::reference;
@@ -38,7 +38,7 @@ pub use prompt::{Message, Prompt, SYSTEM_ROLE, SYSTEM_ROLE_HELP};
 pub use resource::Resource;
 pub use schema::{SCHEMA, generate_schema};
 pub use server::{Bridge, BridgeKind, BridgeMode, EnvEntry, EnvVariable, Server, ServerLimits, TraceKey};
-pub use test::{Expect, ExpectedMessage, ExpectedSent, SentParts, Test, TestCase};
+pub use test::{Expect, ExpectedAction, ExpectedMessage, SentParts, Test, TestCase};
 pub use tool::{
     CallCount, Concurrency, ConcurrencyKeys, RateLimit, ResultSpec, Task, TaskSupport, Tool, ToolAnnotations,
 };

@@ -97,7 +97,7 @@ pub struct Expect {
     /// Whether the answer equals the one in `__snapshots__`, which `folio test --update` records.
     pub snapshot: Option<Spanned<bool>>,
     /// A program that was run or a request that was sent, or a list of all: `{ method: PATCH, json: { state: closed } }`.
-    pub sent: Option<Spanned<ExpectedSent>>,
+    pub sent: Option<Spanned<ExpectedAction>>,
 }
 
 /// A message of a prompt: one of `user` and `assistant`.
@@ -113,18 +113,18 @@ pub struct ExpectedMessage {
 
 yaml_kind_enum! {
     /// One action among those that were sent, or all of them in order.
-    pub enum ExpectedSent {
+    pub enum ExpectedAction {
         "map" => One(Box<Spanned<SentParts>>),
         "list" => Many(Vec<Spanned<SentParts>>),
     }
 }
 
-impl ExpectedSent {
+impl ExpectedAction {
     /// What is expected, each with its place.
     pub fn parts(&self) -> &[Spanned<SentParts>] {
         match self {
-            ExpectedSent::One(one) => std::slice::from_ref(one),
-            ExpectedSent::Many(many) => many,
+            ExpectedAction::One(one) => std::slice::from_ref(one),
+            ExpectedAction::Many(many) => many,
         }
     }
 }

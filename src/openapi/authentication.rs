@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::description_text;
-use super::document::{ApiDocument, ApiNode, Version, object};
+use super::document::{ApiDocument, ApiNode, DescriptionVersion, object};
 use super::operation::Operation;
 use super::template_text::TemplateText;
 use crate::action::is_header_name;
@@ -25,7 +25,7 @@ pub(super) enum Credentials {
 
 /// A scheme that was translated.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Scheme {
+pub(super) struct SecurityScheme {
     /// Its name in the description.
     pub(super) name: String,
     pub(super) credentials: Credentials,
@@ -54,8 +54,8 @@ const fn plain_variable(suffix: &'static str, about: &'static str) -> Credential
 /// What an operation asks for: a scheme, and what else goes along with it in headers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Requirement {
-    pub(super) scheme: Option<Scheme>,
-    pub(super) others: Vec<Scheme>,
+    pub(super) scheme: Option<SecurityScheme>,
+    pub(super) others: Vec<SecurityScheme>,
     pub(super) scopes: Vec<TemplateText>,
 }
 
@@ -97,9 +97,9 @@ fn read_scope(scope: ApiNode<'_>, document: &ApiDocument) -> Option<TemplateText
     literal
 }
 
-fn find_scheme(name: &str, at: ApiNode<'_>, document: &ApiDocument) -> Option<Scheme> {
+fn find_scheme(name: &str, at: ApiNode<'_>, document: &ApiDocument) -> Option<SecurityScheme> {
     let schemes = match document.version {
-        Version::Swagger2 => document.root().get("securityDefinitions"),
+        DescriptionVersion::Swagger2 => document.root().get("securityDefinitions"),
         _ => document.root().get("components").and_then(|components| components.get("securitySchemes")),
     };
     let Some(node) = schemes.and_then(|schemes| schemes.get(name)) else {
@@ -111,7 +111,7 @@ fn find_scheme(name: &str, at: ApiNode<'_>, document: &ApiDocument) -> Option<Sc
     let credentials = credentials(node, document)?;
     let about = description_text::plain(node.text("description").unwrap_or_default(), description_text::ARGUMENT_CHARS);
     let about = description_text::plain_line(&about);
-    Some(Scheme { name: name.to_owned(), credentials, about })
+    Some(SecurityScheme { name: name.to_owned(), credentials, about })
 }
 
 fn credentials(node: ApiNode<'_>, document: &ApiDocument) -> Option<Credentials> {
@@ -156,14 +156,14 @@ fn is_bearer(name: &str, node: ApiNode<'_>) -> bool {
 
 fn client_credentials(node: ApiNode<'_>, document: &ApiDocument) -> Option<Credentials> {
     let flow = match document.version {
-        Version::Swagger2 => Some(node).filter(|node| node.text("flow") == Some("application")),
+        DescriptionVersion::Swagger2 => Some(node).filter(|node| node.text("flow") == Some("application")),
         _ => node.get("flows").and_then(|flows| flows.get("clientCredentials")),
     };
     let token_url = flow.and_then(|flow| flow.text("tokenUrl")).filter(|url| is_plain_url(url));
     let token_url = token_url.and_then(TemplateText::literal);
     if token_url.is_none() {
         let flows: Vec<&str> = match document.version {
-            Version::Swagger2 => node.text("flow").into_iter().collect(),
+            DescriptionVersion::Swagger2 => node.text("flow").into_iter().collect(),
             _ => node.get("flows").into_iter().flat_map(ApiNode::entries).map(|(name, _)| name).collect(),
         };
         let label = description_text::plain_line(&flows.join("`, `"));

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use url::{Host, Url};
 
-use super::document::{ApiDocument, ApiNode, Version};
+use super::document::{ApiDocument, ApiNode, DescriptionVersion};
 use super::operation::Operation;
 use super::request::split_placeholder;
 use crate::diagnostic::Code;
@@ -15,9 +15,9 @@ const MAX_URL_BYTES: usize = 65_534;
 /// The base of an operation's URL, without a slash at its end. `None` where the description does not say.
 pub(super) fn base_url(operation: &Operation<'_>, document: &ApiDocument, source: Option<&Url>) -> Option<String> {
     let written = match document.version {
-        Version::Swagger2 => swagger_base(document.root(), source)?,
+        DescriptionVersion::Swagger2 => swagger_base(document.root(), source)?,
         _ => {
-            let server = operation.inherited("servers", document).and_then(|servers| servers.items().next());
+            let server = operation.inherited_key("servers", document).and_then(|servers| servers.items().next());
             server
                 .and_then(|server| Some((server, server.text("url")?)))
                 .map_or_else(|| Some("/".to_owned()), |(server, url)| fill_variables(server, url))?
@@ -99,7 +99,7 @@ pub(super) fn is_foreign_private(base: &str, source: Option<&Url>) -> bool {
 
 /// Warns that tools will send requests into a private network.
 pub(super) fn warn_private_server(operation: &Operation<'_>, base: &str, document: &ApiDocument) {
-    let servers = operation.inherited("servers", document).and_then(|servers| servers.items().next());
+    let servers = operation.inherited_key("servers", document).and_then(|servers| servers.items().next());
     let at = servers.or_else(|| document.root().get("host")).unwrap_or(operation.node);
     let truncated = crate::diagnostic::truncate(base, 120);
     let message = format!("private server address `{truncated}`: tools send requests to it from this network");

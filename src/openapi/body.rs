@@ -1,6 +1,6 @@
 //! What a request holds beside its parameters.
 
-use super::document::{ApiDocument, ApiNode, Version};
+use super::document::{ApiDocument, ApiNode, DescriptionVersion};
 use super::operation::{essence, is_json};
 use super::parameter::parameter_nodes;
 
@@ -70,7 +70,7 @@ pub(super) fn read_body<'d>(
     operation: ApiNode<'d>,
     document: &'d ApiDocument,
 ) -> Option<Body<'d>> {
-    if document.version == Version::Swagger2 {
+    if document.version == DescriptionVersion::Swagger2 {
         return read_body_parameters(path_item, operation, document);
     }
     let node = document.resolve(operation.get("requestBody")?)?;

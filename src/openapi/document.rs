@@ -17,7 +17,7 @@ const MAX_REFERENCE_HOPS: usize = 32;
 
 /// The versions of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Version {
+pub(super) enum DescriptionVersion {
     /// Swagger 2.0.
     Swagger2,
     /// OpenAPI 3.0 and later, told apart by the keywords of each schema.
@@ -34,7 +34,7 @@ pub(super) struct DocumentFile {
 
 /// A description, with the files that it refers to.
 pub(super) struct ApiDocument {
-    pub(super) version: Version,
+    pub(super) version: DescriptionVersion,
     /// The first is the description itself.
     pub(super) files: Vec<DocumentFile>,
     pub(super) documents: Documents,
@@ -97,7 +97,7 @@ impl<'d> ApiNode<'d> {
 }
 
 impl ApiDocument {
-    pub(super) fn new(version: Version, files: Vec<DocumentFile>, documents: Documents) -> ApiDocument {
+    pub(super) fn new(version: DescriptionVersion, files: Vec<DocumentFile>, documents: Documents) -> ApiDocument {
         let (warnings, prose, schema_count) = (RefCell::default(), RefCell::default(), Cell::default());
         ApiDocument { version, files, documents, warnings, prose, schema_count, subtypes: OnceCell::new() }
     }

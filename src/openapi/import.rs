@@ -10,7 +10,7 @@ use super::base_url::{base_url, is_foreign_private, warn_no_server, warn_private
 use super::description_text;
 use super::document::ApiDocument;
 use super::manifest::{ConnectionDrafts, GeneratedEntry, GeneratedFile, fragment, manifest, tool_entry};
-use super::naming::{Names, file_stem, max_tool_chars, server_name, tool_names};
+use super::naming::{UniqueNames, file_stem, max_tool_chars, server_name, tool_names};
 use super::operation::{Operation, read_operations};
 use super::operation_filter::{FilterMatch, InvalidPattern, OperationFilter};
 use super::source::{Source, load};
@@ -137,7 +137,7 @@ fn warn_many_tools(tools: usize, report: &mut Report) {
 
 /// The operations with the names of their tools, which are the same whatever is chosen of them.
 fn name_tools<'o, 'd>(operations: &'o [Operation<'d>], max_chars: usize) -> Vec<(&'o Operation<'d>, String)> {
-    let mut names = Names::default();
+    let mut names = UniqueNames::default();
     let mut name = |operation: &Operation<'_>| {
         let candidates = tool_names(operation.id, operation.method, operation.path, max_chars);
         names.claim(&candidates, max_chars)

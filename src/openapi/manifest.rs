@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::authentication::Requirement;
 use super::description_text;
 use super::document::ApiDocument;
-use super::naming::{Names, variable_name};
+use super::naming::{UniqueNames, variable_name};
 use super::template_text::TemplateText;
 use super::yaml_text::{entry, scalar};
 
@@ -79,8 +79,8 @@ pub(super) fn tool_entry(name: &str, tool: &Value) -> GeneratedEntry {
 pub(super) struct ConnectionDrafts {
     server: String,
     variables: Map<String, Value>,
-    variable_names: Names,
-    connection_names: Names,
+    variable_names: UniqueNames,
+    connection_names: UniqueNames,
     drafts: IndexMap<ConnectionKey, ConnectionDraft>,
     bases: IndexMap<Option<String>, String>,
     /// The variables of each scheme, by its name.
@@ -110,8 +110,8 @@ impl ConnectionDrafts {
         ConnectionDrafts {
             server: server.to_owned(),
             variables: Map::new(),
-            variable_names: Names::default(),
-            connection_names: Names::default(),
+            variable_names: UniqueNames::default(),
+            connection_names: UniqueNames::default(),
             drafts: IndexMap::new(),
             bases: IndexMap::new(),
             schemes: IndexMap::new(),
@@ -193,7 +193,7 @@ impl ConnectionDrafts {
         name
     }
 
-    fn scheme_variables(&mut self, scheme: &super::authentication::Scheme) -> Vec<String> {
+    fn scheme_variables(&mut self, scheme: &super::authentication::SecurityScheme) -> Vec<String> {
         if let Some(known) = self.schemes.get(&scheme.name) {
             return known.clone();
         }

@@ -41,7 +41,7 @@ mod yaml_text;
 mod tests;
 
 pub use description_text::{as_template, plain, plain_line};
-pub use naming::{ArgumentNames, Names, kebab};
+pub use naming::{ArgumentNames, UniqueNames, kebab};
 pub use yaml_text::entry;
 
 pub use fetch::{FetchError, fetch};

@@ -14,13 +14,13 @@ const MAX_NAMES_CHARS: usize = 60 - "mcp____".len();
 
 /// Names of which none is given twice.
 #[derive(Default)]
-pub struct Names {
+pub struct UniqueNames {
     existing: HashSet<String>,
     /// The last number that was put behind a name.
     numbers: HashMap<String, usize>,
 }
 
-impl Names {
+impl UniqueNames {
     /// Takes the first name that is free, or else the last one with a number behind it.
     pub fn claim(&mut self, candidates: &[String], max_chars: usize) -> String {
         for name in candidates {

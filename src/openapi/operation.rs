@@ -1,7 +1,7 @@
 //! The operations of a description, the same for all versions of the format.
 
 use super::body::{Body, read_body};
-use super::document::{ApiDocument, ApiNode, Version};
+use super::document::{ApiDocument, ApiNode, DescriptionVersion};
 use super::parameter::{Parameter, read_parameters};
 use crate::diagnostic::Code;
 
@@ -84,7 +84,7 @@ impl<'d> Operation<'d> {
     }
 
     /// A key of the operation, or else of its path, or else of the description.
-    pub(super) fn inherited(&self, key: &str, document: &'d ApiDocument) -> Option<ApiNode<'d>> {
+    pub(super) fn inherited_key(&self, key: &str, document: &'d ApiDocument) -> Option<ApiNode<'d>> {
         self.node.get(key).or_else(|| self.path_item.get(key)).or_else(|| document.root().get(key))
     }
 
@@ -104,8 +104,8 @@ impl<'d> Operation<'d> {
 
     fn response_schema(&self, response: ApiNode<'d>, document: &'d ApiDocument) -> Option<ApiNode<'d>> {
         match document.version {
-            Version::Swagger2 => {
-                let produces = self.inherited("produces", document);
+            DescriptionVersion::Swagger2 => {
+                let produces = self.inherited_key("produces", document);
                 let mut types = produces.into_iter().flat_map(ApiNode::items).filter_map(|kind| kind.value.as_str());
                 let json = produces.is_none() || types.any(is_json);
                 response.get("schema").filter(|_| json)

@@ -1,6 +1,6 @@
 //! Parameters: where each goes, and how its value is written there.
 
-use super::document::{ApiDocument, ApiNode, Version};
+use super::document::{ApiDocument, ApiNode, DescriptionVersion};
 use super::operation::is_json;
 use crate::action::is_reserved_header;
 use crate::diagnostic::Code;
@@ -142,7 +142,7 @@ fn read_parameter<'d>(node: ApiNode<'d>, document: &'d ApiDocument) -> Option<Pa
     }
     let content = node.get("content").and_then(|content| content.entries().next());
     let schema = match document.version {
-        Version::Swagger2 => Some(node),
+        DescriptionVersion::Swagger2 => Some(node),
         _ => content.map_or_else(|| node.get("schema"), |(_, media)| media.get("schema")),
     };
     Some(Parameter {
@@ -172,7 +172,7 @@ pub(super) fn form_style(node: ApiNode<'_>, document: &ApiDocument) -> Parameter
 }
 
 fn read_style(node: ApiNode<'_>, location: ParameterLocation, document: &ApiDocument) -> ParameterStyle {
-    if document.version == Version::Swagger2 {
+    if document.version == DescriptionVersion::Swagger2 {
         return collection_style(node, location, document);
     }
     let default =

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 use url::Url;
 
-use super::document::{ApiDocument, DocumentFile, Version, referenced_path};
+use super::document::{ApiDocument, DescriptionVersion, DocumentFile, referenced_path};
 use crate::diagnostic::{Code, Report, Span};
 use crate::files::Folder;
 use crate::yaml::{Documents, Location, decode, parse, parse_json};
@@ -120,15 +120,15 @@ fn find_files(value: &Value, from: &str, found: &mut Vec<String>) {
     }
 }
 
-fn version_of(value: &Value, root: Location, report: &mut Report) -> Option<Version> {
+fn version_of(value: &Value, root: Location, report: &mut Report) -> Option<DescriptionVersion> {
     let field = |key: &str| value.get(key).map(|field| field.as_str().map_or_else(|| field.to_string(), str::to_owned));
     let span = Span::start_of(root.file());
     let version = match (field("openapi"), field("swagger")) {
         (Some(version), _) if version.starts_with("3.") => {
             warn_unknown_version(&version, span, report);
-            Version::OpenApi3
+            DescriptionVersion::OpenApi3
         }
-        (None, Some(version)) if version.starts_with('2') => Version::Swagger2,
+        (None, Some(version)) if version.starts_with('2') => DescriptionVersion::Swagger2,
         (Some(version), _) | (None, Some(version)) => {
             let shown = crate::diagnostic::truncate(&version, 40);
             report

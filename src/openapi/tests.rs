@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::document::ApiDocument;
-use super::naming::{ArgumentNames, Names, file_stem, kebab, server_name, tool_names, variable_name};
+use super::naming::{ArgumentNames, UniqueNames, file_stem, kebab, server_name, tool_names, variable_name};
 use super::schema::{Direction, Translator};
 use super::source::{Source, load};
 use super::{description_text, yaml_text};
@@ -206,7 +206,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn any_text_becomes_a_valid_unique_name(texts in prop::collection::vec(any::<String>(), 0..12), max_chars in 8_usize..64) {
-        let mut names = Names::default();
+        let mut names = UniqueNames::default();
         let mut arguments = ArgumentNames::default();
         let (mut seen, mut seen_arguments) = (HashSet::new(), HashSet::new());
         for text in texts.iter().chain(&texts) {

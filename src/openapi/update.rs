@@ -28,7 +28,7 @@ pub struct FilePlan {
     pub text: String,
 }
 
-/// What happened to an entry that is worth a word.
+/// What happened to an entry, if it is worth reporting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryOutcome {
     /// It is new.
@@ -93,15 +93,15 @@ pub type FolderReader<'r> = dyn Fn(&str) -> std::io::Result<Option<String>> + 'r
 
 /// Entries by file, and by `section/name`: the digests of what was written.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Record {
+struct ImportRecord {
     about: String,
     entries: IndexMap<String, BTreeMap<String, String>>,
 }
 
-impl Record {
-    fn empty() -> Record {
+impl ImportRecord {
+    fn empty() -> ImportRecord {
         let about = "What `folio init --openapi` wrote: `--update` keeps entries that differ. Keep it with the folder.";
-        Record { about: about.to_owned(), entries: IndexMap::new() }
+        ImportRecord { about: about.to_owned(), entries: IndexMap::new() }
     }
 
     fn insert(&mut self, file: &str, key: String, digest: String) {
@@ -132,7 +132,7 @@ fn digest(text: &str) -> String {
 impl Import {
     /// The files of a folder in which nothing stands yet.
     pub fn plan_new(&self) -> FolderPlan {
-        let mut record = Record::empty();
+        let mut record = ImportRecord::empty();
         for (file, key, entry) in self.entries() {
             record.insert(&file.path, key, digest(&entry.text));
         }
@@ -147,7 +147,7 @@ impl Import {
     /// What stands there cannot be read, so that nobody could tell what would be lost.
     pub fn plan_update(&self, fragments: &[String], read: &FolderReader<'_>) -> Result<FolderPlan, UpdateError> {
         let record = read_file(RECORD_PATH, read)?.ok_or(UpdateError::NoRecord)?;
-        let record: Record = serde_json::from_str(&record).map_err(UpdateError::InvalidRecord)?;
+        let record: ImportRecord = serde_json::from_str(&record).map_err(UpdateError::InvalidRecord)?;
         let mut paths: Vec<&str> = record.entries.keys().map(String::as_str).collect();
         paths.extend(
             self.files.iter().map(|file| file.path.as_str()).filter(|path| !record.entries.contains_key(*path)),
@@ -191,8 +191,8 @@ fn is_import_path(path: &str) -> bool {
 
 struct Updater<'i> {
     import: &'i Import,
-    old: &'i Record,
-    new: Record,
+    old: &'i ImportRecord,
+    new: ImportRecord,
     generated: HashMap<String, &'i GeneratedEntry>,
     /// The files that stand there, with what they held.
     outlines: IndexMap<String, (Outline, String)>,
@@ -201,10 +201,10 @@ struct Updater<'i> {
 }
 
 impl<'i> Updater<'i> {
-    fn new(import: &'i Import, old: &'i Record) -> Updater<'i> {
+    fn new(import: &'i Import, old: &'i ImportRecord) -> Updater<'i> {
         let generated = import.entries().map(|(_, key, entry)| (key, entry)).collect();
         let (outlines, new_files, outcomes) = (IndexMap::new(), Vec::new(), Vec::new());
-        Updater { import, old, new: Record::empty(), generated, outlines, new_files, outcomes }
+        Updater { import, old, new: ImportRecord::empty(), generated, outlines, new_files, outcomes }
     }
 
     /// Writes again what nobody has touched.

@@ -2,8 +2,8 @@
 
 use super::command::{ActionReader, CommandMarker, CommandText};
 use super::front_matter::{Markdown, read_markdown};
-use super::markers::{ArgumentCollector, PlaceholderMatch, continues_word, split};
 use super::naming::{ArgumentNames, path_below};
+use super::placeholders::{ArgumentCollector, PlaceholderMatch, continues_word, split};
 use super::{
     ActionValue, ForeignArgument, ForeignBody, ForeignFile, ForeignPrompt, PackFolder, PackFormat, TextPiece,
     ValueSource,
@@ -53,7 +53,7 @@ pub(super) fn read_command(name: String, markdown: &Markdown<'_>, mut actions: A
             return Some(actions.command(body, &command, &mut find));
         }
         file_at(body, start, &positions, &mut used, &mut actions)
-            .or_else(|| positions.marker_at(body, start, &mut used))
+            .or_else(|| positions.placeholder_at(body, start, &mut used))
     });
     text = actions.finish(text);
     if !text.has_values() {
@@ -148,7 +148,7 @@ impl PositionalArguments {
     }
 
     /// The marker at `start`, if one is there. The positions that are used are added to `used`.
-    fn marker_at(&self, body: &str, start: usize, used: &mut Vec<usize>) -> Option<PlaceholderMatch> {
+    fn placeholder_at(&self, body: &str, start: usize, used: &mut Vec<usize>) -> Option<PlaceholderMatch> {
         if let Some((index, end)) = self.position_at(body, start) {
             used.push(index);
             let fallback = body.get(start..end)?.to_owned();
@@ -263,7 +263,7 @@ fn file_at(
     if path.is_empty() || !actions.may_read(path, start..end) {
         return None;
     }
-    let pieces = split(path, &['$'], |at| positions.marker_at(path, at, used)).pieces;
+    let pieces = split(path, &['$'], |at| positions.placeholder_at(path, at, used)).pieces;
     let mut fallback = vec![TextPiece::Literal("@".to_owned())];
     fallback.extend(pieces.iter().cloned());
     Some(PlaceholderMatch { end, piece: actions.file(pieces, fallback) })

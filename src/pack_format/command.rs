@@ -1,7 +1,7 @@
 //! Commands and files in the text of a prompt: done with a right, else left untouched and listed.
 
 use super::command_risk::guarded_values;
-use super::markers::PlaceholderMatch;
+use super::placeholders::PlaceholderMatch;
 use super::prompt::{ActionValue, ForeignAction, ForeignText, TextPiece, ValueSource};
 use super::shell_commands::{ValueMarker, WordValue};
 use super::shell_context::{ShellContext, shell_contexts};
@@ -85,20 +85,24 @@ impl<'r> ActionReader<'r> {
             self.note(self.span_of(written.start..written.end, written.text), message, "script");
             return PlaceholderMatch::literal(body, written.start, written.end);
         }
-        let (mut variables, mut markers) = (Vec::new(), Vec::new());
+        let (mut variables, mut placeholders) = (Vec::new(), Vec::new());
         let mut script = shell_script(written.text, written.has_markers_in_single_quotes, &mut |at| {
             let marker = find(at)?;
             variables.push(marker.variable.clone());
             let name = marker.variable.name.clone();
-            markers.push(ValueMarker { range: at..marker.end, name, is_split_into_words: marker.is_split_into_words });
+            placeholders.push(ValueMarker {
+                range: at..marker.end,
+                name,
+                is_split_into_words: marker.is_split_into_words,
+            });
             Some(marker)
         });
-        if !markers.is_empty() {
-            let Some(guarded) = guarded_values(written.text, &markers) else {
+        if !placeholders.is_empty() {
+            let Some(guarded) = guarded_values(written.text, &placeholders) else {
                 self.warn_of_code(written);
                 return PlaceholderMatch::literal(body, written.start, written.end);
             };
-            script = split_values(&markers) + &guards(&guarded) + &script;
+            script = split_values(&placeholders) + &guards(&guarded) + &script;
         }
         for variable in variables {
             if !self.variables.contains(&variable) {
@@ -217,9 +221,9 @@ fn shell_script(command: &str, in_single_quotes: bool, find: &mut dyn FnMut(usiz
 }
 
 /// What splits the values that are several words, and takes none of them as a glob.
-fn split_values(markers: &[ValueMarker]) -> String {
+fn split_values(placeholders: &[ValueMarker]) -> String {
     let mut names: Vec<&str> =
-        markers.iter().filter(|place| place.is_split_into_words).map(|place| place.name.as_str()).collect();
+        placeholders.iter().filter(|place| place.is_split_into_words).map(|place| place.name.as_str()).collect();
     names.sort_unstable();
     names.dedup();
     names.iter().map(|name| format!("set -f; {name}_words=(${{{name}}}); set +f\n")).collect()

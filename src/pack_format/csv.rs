@@ -2,8 +2,8 @@
 
 use indexmap::IndexMap;
 
-use super::markers::{PlaceholderMatch, split};
 use super::naming::ArgumentNames;
+use super::placeholders::{PlaceholderMatch, split};
 use super::{
     ForeignArgument, ForeignBody, ForeignFile, ForeignPrompt, ForeignText, PackFolder, PackFormat, TextPiece,
     ValueSource,
@@ -82,12 +82,12 @@ fn read_markers(text: &str) -> (ForeignText, Vec<ForeignArgument>) {
     let mut defaults: IndexMap<String, Option<String>> = IndexMap::new();
     let mut names = ArgumentNames::default();
     for (start, _) in text.match_indices("${") {
-        let Some((name, default, _)) = marker_at(text, start) else { continue };
+        let Some((name, default, _)) = placeholder_at(text, start) else { continue };
         let known = defaults.entry(names.claim(name)).or_default();
         *known = known.take().or(default.map(str::to_owned));
     }
     let pieces = split(text, &['$'], |start| {
-        let (name, default, end) = marker_at(text, start)?;
+        let (name, default, end) = placeholder_at(text, start)?;
         let name = names.claim(name);
         let first = || defaults.get(&name).and_then(Option::as_deref);
         let fallback = default.or_else(first).unwrap_or_default().to_owned();
@@ -102,7 +102,7 @@ fn read_markers(text: &str) -> (ForeignText, Vec<ForeignArgument>) {
 
 /// `${Name:default}` at `start`: the name of the argument, its default, which may have several lines, and where the marker
 /// ends.
-fn marker_at(text: &str, start: usize) -> Option<(&str, Option<&str>, usize)> {
+fn placeholder_at(text: &str, start: usize) -> Option<(&str, Option<&str>, usize)> {
     let rest = text.get(start..)?.strip_prefix("${")?;
     let length = rest.find(['{', '}'])?;
     let after = rest.get(length..)?.strip_prefix('}')?;

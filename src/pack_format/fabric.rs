@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::front_matter::read_markdown;
-use super::markers::{ArgumentCollector, PlaceholderMatch, split, text_in_braces};
 use super::naming::argument_name;
+use super::placeholders::{ArgumentCollector, PlaceholderMatch, split, text_in_braces};
 use super::{ForeignArgument, ForeignBody, ForeignFile, ForeignPrompt, PackFolder, PackFormat, TextPiece, ValueSource};
 use crate::diagnostic::Report;
 use crate::yaml::Location;

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use toml_edit::{Document, Item};
 
 use super::command::{ActionReader, CommandMarker, CommandText};
-use super::markers::{PlaceholderMatch, brace_ends, split};
 use super::naming::path_below;
+use super::placeholders::{PlaceholderMatch, brace_ends, split};
 use super::{
     ActionValue, ForeignArgument, ForeignBody, ForeignFile, ForeignPrompt, PackFolder, PackFormat, PackGrants,
     TextPiece, ValueSource,
@@ -58,7 +58,7 @@ fn read_command(file: &ForeignFile, grants: PackGrants, report: &mut Report) -> 
     let path = path_below(&file.path, "commands", ".toml");
     let ends = brace_ends(body, false);
     let mut actions = ActionReader::new(file, None, grants, report);
-    let mut text = split(body, &['!', '@', '{'], |start| marker_at(body, start, &ends, &mut actions));
+    let mut text = split(body, &['!', '@', '{'], |start| placeholder_at(body, start, &ends, &mut actions));
     text = actions.finish(text);
     if !text.has_values() {
         let label = format!("/{} ", path.replace('/', ":"));
@@ -74,7 +74,7 @@ fn read_command(file: &ForeignFile, grants: PackGrants, report: &mut Report) -> 
     })
 }
 
-fn marker_at(
+fn placeholder_at(
     body: &str,
     start: usize,
     ends: &HashMap<usize, usize>,

@@ -5,7 +5,7 @@
 //! (catalog/).
 
 mod agent_skills;
-mod claim;
+mod format_files;
 mod claude_commands;
 mod command;
 mod command_risk;
@@ -16,7 +16,7 @@ mod dotprompt;
 mod fabric;
 mod front_matter;
 mod gemini_commands;
-mod markers;
+mod placeholders;
 mod naming;
 mod prompt;
 mod shell_words;
@@ -28,7 +28,7 @@ use crate::diagnostic::{FileId, Report};
 use crate::manifest::PackFormatName;
 
 pub use agent_skills::ForeignSkill;
-pub use claim::{FormatFiles, FormatMatcher};
+pub use format_files::{FormatFiles, FormatMatcher};
 pub use naming::UniqueNames;
 pub use prompt::{
     ActionValue, ForeignAction, ForeignArgument, ForeignBody, ForeignContent, ForeignMessage, ForeignPrompt,

@@ -24,7 +24,7 @@ impl UniqueNames {
         UniqueNames { taken: HashSet::new(), next_numbers: HashMap::new(), max_chars }
     }
 
-    /// The name for a prompt: the first with a name has it, others get `-2`, `-3`.
+    /// The name for a prompt: the first prompt with a name keeps it; later ones get `-2`, `-3`.
     pub fn claim(&mut self, wanted: &str) -> String {
         let name = match replace_others(wanted, '-') {
             name if name.is_empty() => FALLBACK_NAME.to_owned(),

@@ -1,8 +1,8 @@
 //! `vscode-prompts`: the prompt files of VS Code.
 
 use super::front_matter::read_markdown;
-use super::markers::{ArgumentCollector, PlaceholderMatch, brace_ends, split};
 use super::naming::ArgumentNames;
+use super::placeholders::{ArgumentCollector, PlaceholderMatch, brace_ends, split};
 use super::{ForeignArgument, ForeignBody, ForeignFile, ForeignPrompt, PackFolder, PackFormat, TextPiece, ValueSource};
 use crate::diagnostic::Report;
 use crate::yaml::Location;

@@ -325,10 +325,10 @@ pub(super) fn is_quote(byte: u8) -> bool {
 /// Emits each end of a quote at `at` that is written between quotes: doubled in CSV and SQL, and in a shell outside of
 /// the quoted parts.
 pub(super) fn quote(text: &[u8], at: usize, mut emit: impl FnMut(usize)) -> EscapeResult {
-    const WAYS: [&[u8]; 4] = [b"''", b"\"\"", b"'\\''", b"'\"'\"'"];
+    const QUOTED_QUOTES: [&[u8]; 4] = [b"''", b"\"\"", b"'\\''", b"'\"'\"'"];
     let rest = text.get(at..).unwrap_or_default();
-    WAYS.iter().filter(|way| rest.starts_with(way)).for_each(|way| emit(at + way.len()));
-    let breaks_off = WAYS.iter().any(|way| way.len() > rest.len() && way.starts_with(rest));
+    QUOTED_QUOTES.iter().filter(|way| rest.starts_with(way)).for_each(|way| emit(at + way.len()));
+    let breaks_off = QUOTED_QUOTES.iter().any(|way| way.len() > rest.len() && way.starts_with(rest));
     if breaks_off { Err(IncompleteEscape) } else { Ok(()) }
 }
 

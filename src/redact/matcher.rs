@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::MAX_WHITE_SPACE;
 use super::escape::{self, DecodedEscape, Escapes};
 use super::pattern::{ByteMatcher, SecretPattern, base64_sextet, is_white_space};
-use super::run::{Decoded, Run, runs};
+use super::run::{Base64Run, DecodedRun, base64_runs};
 
 /// How many states are kept at one position: a secret of backslashes alone has very many.
 const MAX_STATES_PER_POSITION: usize = 256;
@@ -130,8 +130,8 @@ impl SecretMatcher {
         let escapes = Escapes::new(text);
         let mut found = self.find_plain(&escapes, least);
         let Some(deep) = deep.checked_sub(1).filter(|_| !self.patterns.is_empty()) else { return found };
-        let is_open = |run: &Run<'_>| least < usize::MAX && run.is_last();
-        for run in runs(&escapes).filter(|run| run.length >= self.shortest_in_base64() || is_open(run)) {
+        let is_open = |run: &Base64Run<'_>| least < usize::MAX && run.is_last();
+        for run in base64_runs(&escapes).filter(|run| run.length >= self.shortest_in_base64() || is_open(run)) {
             let least = if is_open(&run) { least } else { usize::MAX };
             for decoded in run.decoded() {
                 found.take(&decoded, self.find_decoded(&decoded.bytes, least, deep));
@@ -198,7 +198,7 @@ impl SecretMatcher {
                 let Some(pattern) = self.patterns.get(usize::try_from(*number).unwrap_or_default()) else { continue };
                 let Some(start) = match_start(pattern, text, at) else { continue };
                 let reached =
-                    PatternRun { text, escapes, pattern, pending: Vec::new(), extent: MatchExtent::default() };
+                    PatternMatch { text, escapes, pattern, pending: Vec::new(), extent: MatchExtent::default() };
                 each(start, &reached.run_from(at));
             }
         }
@@ -242,12 +242,12 @@ impl SecretRanges {
     }
 
     /// Adds the secrets of decoded base64.
-    fn take(&mut self, decoded: &Decoded<'_>, inside: SecretRanges) {
+    fn take(&mut self, decoded: &DecodedRun<'_>, inside: SecretRanges) {
         let rest = inside.open.map(|open| open..decoded.bytes.len());
-        let open = rest.and_then(|rest| decoded.places(std::slice::from_ref(&rest)).pop());
+        let open = rest.and_then(|rest| decoded.text_ranges(std::slice::from_ref(&rest)).pop());
         self.open = self.open.into_iter().chain(open.map(|open| open.start)).min();
         if !inside.ranges.is_empty() {
-            self.ranges.extend(decoded.places(&inside.ranges));
+            self.ranges.extend(decoded.text_ranges(&inside.ranges));
         }
     }
 
@@ -309,7 +309,7 @@ struct MatchExtent {
 }
 
 /// One match of one pattern at one position.
-struct PatternRun<'a> {
+struct PatternMatch<'a> {
     text: &'a [u8],
     escapes: &'a Escapes<'a>,
     pattern: &'a SecretPattern,
@@ -327,7 +327,7 @@ struct MatchState {
     skips: u8,
 }
 
-impl PatternRun<'_> {
+impl PatternMatch<'_> {
     fn run_from(mut self, start: usize) -> MatchExtent {
         let mut next = Some(MatchState { at: start, matcher: 0, skips: 0 });
         let most = MIN_MATCH_STEPS + MATCH_STEPS_PER_BYTE * self.pattern.matchers.len();

@@ -10,7 +10,7 @@ const ALIGNMENTS: usize = 4;
 
 /// Adjacent base64 characters.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Run<'a> {
+pub(super) struct Base64Run<'a> {
     escapes: &'a Escapes<'a>,
     start: usize,
     end: usize,
@@ -26,12 +26,12 @@ enum Item {
 }
 
 /// The runs of a text that encode at least one byte.
-pub(super) fn runs<'a>(escapes: &'a Escapes<'a>) -> impl Iterator<Item = Run<'a>> {
+pub(super) fn base64_runs<'a>(escapes: &'a Escapes<'a>) -> impl Iterator<Item = Base64Run<'a>> {
     let mut at = 0;
     std::iter::from_fn(move || {
         while at < escapes.text.len() {
-            let run = Run::from(escapes, at);
-            at = run.behind();
+            let run = Base64Run::from(escapes, at);
+            at = run.next_start();
             if run.length >= 2 {
                 return Some(run);
             }
@@ -40,9 +40,9 @@ pub(super) fn runs<'a>(escapes: &'a Escapes<'a>) -> impl Iterator<Item = Run<'a>
     })
 }
 
-impl<'a> Run<'a> {
+impl<'a> Base64Run<'a> {
     /// The first run at or after `at`.
-    fn from(escapes: &'a Escapes<'a>, at: usize) -> Run<'a> {
+    fn from(escapes: &'a Escapes<'a>, at: usize) -> Base64Run<'a> {
         let text = escapes.text;
         let rest = text.get(at..).unwrap_or_default();
         let may_match_at = |byte: &u8| base64_sextet(*byte).is_some() || escape::starts_escape(*byte);
@@ -50,7 +50,7 @@ impl<'a> Run<'a> {
         // Most runs are words without escapes: a fast path.
         let rest = text.get(start..).unwrap_or_default();
         let length = rest.iter().take_while(|byte| base64_sextet(**byte).is_some()).count();
-        let mut run = Run { escapes, start, end: start + length, length };
+        let mut run = Base64Run { escapes, start, end: start + length, length };
         for (item, end) in items(escapes, run.end) {
             match item {
                 Item::Sextet(_) => run.length += 1,
@@ -64,7 +64,7 @@ impl<'a> Run<'a> {
     }
 
     /// Where the next run may start.
-    fn behind(&self) -> usize {
+    fn next_start(&self) -> usize {
         let rest = self.escapes.text.get(self.end..).unwrap_or_default();
         // Further backslashes give the same result as the first.
         self.end + rest.iter().take_while(|byte| **byte == b'\\').count().max(usize::from(self.length == 0))
@@ -76,7 +76,7 @@ impl<'a> Run<'a> {
     }
 
     /// Its decoded bytes in each alignment.
-    pub(super) fn decoded(self) -> impl Iterator<Item = Decoded<'a>> {
+    pub(super) fn decoded(self) -> impl Iterator<Item = DecodedRun<'a>> {
         let sextets = items(self.escapes, self.start).filter_map(|(item, _)| match item {
             Item::Sextet(bits) => Some(bits),
             Item::Nothing => None,
@@ -86,7 +86,7 @@ impl<'a> Run<'a> {
             let sextets = sextets.get(skipped..).unwrap_or_default();
             let mut bytes = Vec::with_capacity(sextets.len() / 4 * 3 + 3);
             sextets.chunks(4).for_each(|group| decode(group, &mut bytes));
-            Decoded { run: self, skipped, bytes }
+            DecodedRun { run: self, skipped, bytes }
         })
     }
 }
@@ -101,15 +101,15 @@ fn decode(group: &[u8], bytes: &mut Vec<u8>) {
 }
 
 /// The decoded bytes of a run without its first `skipped` characters.
-pub(super) struct Decoded<'a> {
-    run: Run<'a>,
+pub(super) struct DecodedRun<'a> {
+    run: Base64Run<'a>,
     skipped: usize,
     pub(super) bytes: Vec<u8>,
 }
 
-impl Decoded<'_> {
+impl DecodedRun<'_> {
     /// The ranges in the text of these ranges of bytes, which are sorted and disjoint.
-    pub(super) fn places(&self, ranges: &[Range<usize>]) -> Vec<Range<usize>> {
+    pub(super) fn text_ranges(&self, ranges: &[Range<usize>]) -> Vec<Range<usize>> {
         let mut wanted = ranges.iter().map(|range| self.characters(range)).peekable();
         let (mut places, mut nth) = (Vec::new(), 0);
         let (mut from, mut at) = (None, self.run.start);

@@ -64,10 +64,10 @@ impl FileStamps {
             return !self.differ_from(earlier);
         }
         let (now, before) = (&self.dependencies, &earlier.dependencies);
-        let files = Stamped { paths: &now.files, stamps: &self.files }
-            .paths_not_in(&Stamped { paths: &before.files, stamps: &earlier.files });
-        let folders = Stamped { paths: &now.folders, stamps: &self.folders }
-            .paths_not_in(&Stamped { paths: &before.folders, stamps: &earlier.folders });
+        let files = PathStamps { paths: &now.files, stamps: &self.files }
+            .paths_not_in(&PathStamps { paths: &before.files, stamps: &earlier.files });
+        let folders = PathStamps { paths: &now.folders, stamps: &self.folders }
+            .paths_not_in(&PathStamps { paths: &before.folders, stamps: &earlier.folders });
         let (Some(files), Some(folders)) = (files, folders) else { return false };
         let unknown = LoadDependencies { files, folders, workspace: None };
         WatchPlan::new(&unknown).path_names().all(|(folder, name)| is_older(folder, name, began))
@@ -75,14 +75,14 @@ impl FileStamps {
 }
 
 /// Paths, and their stamps in the same order.
-struct Stamped<'a, S> {
+struct PathStamps<'a, S> {
     paths: &'a IndexSet<PathBuf>,
     stamps: &'a [S],
 }
 
-impl<S: PartialEq> Stamped<'_, S> {
+impl<S: PartialEq> PathStamps<'_, S> {
     /// The paths that have no stamp in `earlier`; `None` if one has another there.
-    fn paths_not_in(&self, earlier: &Stamped<'_, S>) -> Option<IndexSet<PathBuf>> {
+    fn paths_not_in(&self, earlier: &PathStamps<'_, S>) -> Option<IndexSet<PathBuf>> {
         let mut unknown = IndexSet::new();
         for (path, stamp) in self.paths.iter().zip(self.stamps) {
             match earlier.paths.get_index_of(path).and_then(|at| earlier.stamps.get(at)) {

@@ -66,6 +66,12 @@ pub struct InitialLoad {
     pub watch: LoadDependencies,
 }
 
+/// How long no change may happen before a load, by default.
+const DEFAULT_DEBOUNCE: Duration = Duration::from_millis(50);
+
+/// How long a load may be delayed while files keep changing, by default.
+const DEFAULT_MAX_DELAY: Duration = Duration::from_secs(1);
+
 /// The options of a watch.
 #[derive(Debug, Clone)]
 pub struct WatchOptions {
@@ -86,8 +92,8 @@ impl Default for WatchOptions {
     fn default() -> WatchOptions {
         WatchOptions {
             poll_interval: None,
-            debounce: Duration::from_millis(50),
-            max_delay: Duration::from_secs(1),
+            debounce: DEFAULT_DEBOUNCE,
+            max_delay: DEFAULT_MAX_DELAY,
             reload_on_sighup: true,
             start_delay: Duration::ZERO,
         }

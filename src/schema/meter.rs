@@ -24,7 +24,7 @@ pub(super) const MAX_CHECKS: u32 = 100_000;
 pub(super) const MAX_EXPLAIN_CHECKS: u32 = 10_000;
 
 /// How many steps of patterns one validation is not charged for: counting them would take as long.
-const FREE_STEPS: usize = 16 << 10;
+const UNCHARGED_STEPS: usize = 16 << 10;
 
 thread_local! {
     /// The running validation of this thread.
@@ -34,7 +34,7 @@ thread_local! {
 /// What the running validation may still use.
 struct Validation {
     checks: u32,
-    free: usize,
+    uncharged_steps: usize,
     budget: Budget,
 }
 
@@ -76,8 +76,8 @@ fn consume_check() {
 pub(super) fn charge(cost: &PatternCost, text: &str) {
     let charged = RUNNING.with_borrow_mut(|running| {
         let Some(validation) = running else { return Ok(()) };
-        match validation.free.checked_sub(cost.max_steps(text.len())) {
-            Some(free) => validation.free = free,
+        match validation.uncharged_steps.checked_sub(cost.max_steps(text.len())) {
+            Some(uncharged_steps) => validation.uncharged_steps = uncharged_steps,
             None => cost.charge(text, &validation.budget)?,
         }
         Ok(())
@@ -128,7 +128,8 @@ pub(super) struct Limits<'b> {
 /// # Errors
 /// A limit is exceeded.
 pub(super) fn run_metered<T>(limits: Limits<'_>, validate: impl FnOnce() -> T) -> Result<T, LimitExceeded> {
-    let validation = Validation { checks: limits.checks, free: FREE_STEPS, budget: limits.budget.clone() };
+    let validation =
+        Validation { checks: limits.checks, uncharged_steps: UNCHARGED_STEPS, budget: limits.budget.clone() };
     let outer = RUNNING.replace(Some(validation));
     let done = catch_unwind(AssertUnwindSafe(validate));
     RUNNING.set(outer);

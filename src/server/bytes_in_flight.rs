@@ -76,14 +76,14 @@ impl BytesInFlight {
 
     /// The account of a new peer.
     pub(crate) fn new_peer(&self) -> PeerBytes {
-        let peer = PeerBytesState {
+        let state = PeerBytesState {
             in_flight: self.clone(),
             number: self.inner.next_peer.fetch_add(1, Ordering::Relaxed),
             used: AtomicU64::new(0),
             waiting_bytes: AtomicU64::new(0),
             queue: AsyncMutex::new(()),
         };
-        PeerBytes { peer: Arc::new(peer) }
+        PeerBytes { state: Arc::new(state) }
     }
 
     /// Whether there is room to keep what could be dropped: most of the bytes are for what cannot.
@@ -148,7 +148,7 @@ impl Drop for WaiterGuard<'_> {
 /// The bytes in flight of one peer. Clones are handles of the same account.
 #[derive(Clone)]
 pub(crate) struct PeerBytes {
-    peer: Arc<PeerBytesState>,
+    state: Arc<PeerBytesState>,
 }
 
 struct PeerBytesState {
@@ -170,7 +170,7 @@ impl PeerBytes {
     }
 
     pub(crate) fn total(&self) -> &BytesInFlight {
-        &self.peer.in_flight
+        &self.state.in_flight
     }
 
     /// How large the answer of an entry is expected to be: as its last one, where that was large.
@@ -200,7 +200,7 @@ impl PeerBytes {
     fn entry_key(&self, method: &str, name: &str) -> u64 {
         let has_arguments = matches!(method, "tools/call" | "prompts/get" | "completion/complete");
         let mut hasher = DefaultHasher::new();
-        (has_arguments.then_some(self.peer.number), method, name).hash(&mut hasher);
+        (has_arguments.then_some(self.state.number), method, name).hash(&mut hasher);
         hasher.finish()
     }
 
@@ -216,18 +216,18 @@ impl PeerBytes {
 
     async fn wait_for_share(&self, fits: impl Fn() -> bool) {
         if !fits() {
-            let _turn = self.peer.queue.lock().await;
+            let _turn = self.state.queue.lock().await;
             self.total().wait_until(fits).await;
         }
     }
 
     /// Whether both are the account of the same peer.
     pub(super) fn is_same(&self, other: &PeerBytes) -> bool {
-        Arc::ptr_eq(&self.peer, &other.peer)
+        Arc::ptr_eq(&self.state, &other.state)
     }
 
     pub(crate) fn used(&self) -> u64 {
-        self.peer.used.load(Ordering::SeqCst)
+        self.state.used.load(Ordering::SeqCst)
     }
 }
 
@@ -255,7 +255,7 @@ impl Reservation {
     /// Reserves more bytes that are in memory already.
     pub(crate) fn grow(&self, bytes: u64) {
         self.bytes.fetch_add(bytes, Ordering::AcqRel);
-        self.peer.peer.used.fetch_add(bytes, Ordering::SeqCst);
+        self.peer.state.used.fetch_add(bytes, Ordering::SeqCst);
         self.peer.total().inner.used.fetch_add(bytes, Ordering::SeqCst);
     }
 
@@ -267,7 +267,7 @@ impl Reservation {
         if freed == 0 {
             return;
         }
-        self.peer.peer.used.fetch_sub(freed, Ordering::SeqCst);
+        self.peer.state.used.fetch_sub(freed, Ordering::SeqCst);
         self.peer.total().inner.used.fetch_sub(freed, Ordering::SeqCst);
         self.peer.total().wake();
     }
@@ -308,7 +308,7 @@ impl Reservation {
     }
 
     async fn wait_for_room(&self, bytes: u64) {
-        let (peer, in_flight) = (&self.peer.peer, self.peer.total());
+        let (peer, in_flight) = (&self.peer.state, self.peer.total());
         let _held = WaitingBytesGuard::new(self);
         self.peer.wait_for_share(|| self.fits_share(bytes, peer.waiting_bytes.load(Ordering::SeqCst))).await;
         let fits = || self.fits(bytes, in_flight.inner.waiting_bytes.load(Ordering::SeqCst));
@@ -344,7 +344,7 @@ struct WaitingBytesGuard<'a> {
 
 impl<'a> WaitingBytesGuard<'a> {
     fn new(reservation: &'a Reservation) -> WaitingBytesGuard<'a> {
-        let held = WaitingBytesGuard { peer: &reservation.peer.peer, bytes: reservation.bytes() };
+        let held = WaitingBytesGuard { peer: &reservation.peer.state, bytes: reservation.bytes() };
         held.peer.waiting_bytes.fetch_add(held.bytes, Ordering::SeqCst);
         held.peer.in_flight.inner.waiting_bytes.fetch_add(held.bytes, Ordering::SeqCst);
         // The first waiter may have room as soon as all others wait.

@@ -38,7 +38,7 @@ pub(crate) struct RequestClient {
     spec_version: SpecVersion,
     peer: Peer<RoleServer>,
     capabilities: Option<ClientCapabilities>,
-    live: SharedServer,
+    shared_server: SharedServer,
     session: Arc<Session>,
     cancel: CancellationToken,
     request: RequestId,
@@ -110,7 +110,7 @@ impl RequestClient {
             spec_version,
             peer: context.peer.clone(),
             capabilities: context.client_capabilities(),
-            live: server.live.clone(),
+            shared_server: server.shared_server.clone(),
             session: server.session.clone(),
             cancel: context.ct.clone(),
             request: context.id.clone(),
@@ -308,7 +308,7 @@ impl McpClient for RequestClient {
     }
 
     fn allows_root(&self, root: &Path) -> bool {
-        self.live.allows_root(root)
+        self.shared_server.allows_root(root)
     }
 
     fn ask<'a>(&'a self, round: &'a QuestionRound) -> BoxFuture<'a, Result<Map<String, Value>, AskError>> {
@@ -361,7 +361,7 @@ impl McpClient for RequestClient {
     }
 
     fn notify(&self, notification: ChangeNotification) {
-        self.live.publish_notification(notification);
+        self.shared_server.publish_notification(notification);
     }
 }
 

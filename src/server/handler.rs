@@ -40,7 +40,7 @@ fn charge_response<T: MemorySize>(
 /// box.
 impl ServerHandler for ConnectionHandler {
     fn get_info(&self) -> ServerConfig {
-        self.live.snapshot().config.clone()
+        self.shared_server.snapshot().config.clone()
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
@@ -64,7 +64,7 @@ impl ServerHandler for ConnectionHandler {
     }
 
     async fn discover(&self, context: Context) -> Result<DiscoverResult, ErrorData> {
-        let served = self.live.snapshot();
+        let served = self.shared_server.snapshot();
         let config = served.config_with(self.bridged_lists(&served, &context));
         let result = DiscoverResult::from_server_info(PROTOCOL_VERSIONS.to_vec(), config);
         Ok(result.with_ttl_ms(served.ttl_ms).with_cache_scope(served.cache_scope))
@@ -94,7 +94,7 @@ impl ServerHandler for ConnectionHandler {
 
     /// Only what rmcp needs to compare headers with arguments, and only where there are any.
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        let schema = self.live.snapshot().header_schemas.get(name).cloned()?;
+        let schema = self.shared_server.snapshot().header_schemas.get(name).cloned()?;
         Some(Tool::new_with_raw(name.to_owned(), None, schema))
     }
 

@@ -147,7 +147,8 @@ impl ConnectionHandler {
     /// Where the call stood, from the state that came with the request.
     fn open_state(&self, state: &str, binding: &[u8]) -> Result<Checkpoint, ErrorData> {
         let refused = |message: String| ErrorData::new(ErrorCode::INVALID_PARAMS, message, None);
-        let content = self.live.state_sealer().open(state, binding).map_err(|error| refused(error.to_string()))?;
+        let content =
+            self.shared_server.state_sealer().open(state, binding).map_err(|error| refused(error.to_string()))?;
         serde_json::from_slice(&content)
             .map_err(|_| refused("invalid `requestState`: written by another version of folio".to_owned()))
     }
@@ -160,7 +161,7 @@ impl ConnectionHandler {
     ) -> Result<InputRequiredResult, ErrorData> {
         let failed = || ErrorData::internal_error("cannot send the input request", None);
         let content = serde_json::to_vec(&pending.checkpoint).map_err(|_| failed())?;
-        let state = self.live.state_sealer().seal(&content, binding).ok_or_else(failed)?;
+        let state = self.shared_server.state_sealer().seal(&content, binding).ok_or_else(failed)?;
         let questions = pending.questions.into_iter();
         let requests: Option<InputRequests> =
             questions.map(|question| Some((question.key, question::input_request(&question.kind)?))).collect();

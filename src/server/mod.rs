@@ -19,7 +19,7 @@ mod error;
 mod handler;
 mod client_rate_limit;
 mod list_pages;
-mod live_catalog;
+mod shared_server;
 mod log_level;
 mod observer;
 mod throttle;
@@ -54,9 +54,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub(crate) use bytes_in_flight::{Busy, BytesInFlight, PeerBytes, Reservation, SMALL_MESSAGE_BYTES};
 pub use catalog_diff::{Changes, ListChange};
-pub use live_catalog::{ServeOptions, SharedServer};
 pub use observer::{ClientName, RequestObserver, RequestRecord};
 pub(crate) use session::RootsRevision;
+pub use shared_server::{ServeOptions, SharedServer};
 pub(crate) use untyped_request::{is_session_method, params_error};
 
 use crate::catalog::call_result::{CallContext, Refusal, RefusalKind};
@@ -72,7 +72,7 @@ use self::{
 
 /// The handler of one connection, made by [`SharedServer::connect`].
 pub struct ConnectionHandler {
-    live: SharedServer,
+    shared_server: SharedServer,
     session: Arc<Session>,
     /// The revisions when the connection was made.
     initial: Revisions,
@@ -85,11 +85,11 @@ pub struct ConnectionHandler {
 }
 
 impl ConnectionHandler {
-    fn new(live: SharedServer) -> ConnectionHandler {
+    fn new(shared_server: SharedServer) -> ConnectionHandler {
         let disconnected = CancellationToken::new();
-        let revisions = live.snapshot().revisions;
+        let revisions = shared_server.snapshot().revisions;
         ConnectionHandler {
-            live,
+            shared_server,
             session: Arc::default(),
             initial: revisions,
             has_subscription_baselines: false,
@@ -106,8 +106,8 @@ impl ConnectionHandler {
     }
 
     /// Returns the catalog's holder that the handler answers from.
-    pub fn live(&self) -> &SharedServer {
-        &self.live
+    pub fn shared_server(&self) -> &SharedServer {
+        &self.shared_server
     }
 
     /// Runs a call until it ends or its caller no longer wants it. It is then given a moment to clean up.
@@ -118,7 +118,7 @@ impl ConnectionHandler {
         context: &RequestContext<RoleServer>,
         mut call: BoxFuture<'_, Result<T, Refusal>>,
     ) -> Result<T, Refusal> {
-        let _running = self.live.start_call();
+        let _running = self.shared_server.start_call();
         tokio::select! {
             biased;
             answer = &mut call => answer,
@@ -135,14 +135,14 @@ impl ConnectionHandler {
         let trace = TraceContext::new(meta_text("traceparent"))
             .with_tracestate(meta_text("tracestate").filter(|_| propagation.tracestate))
             .with_baggage(meta_text("baggage").filter(|_| propagation.baggage));
-        let world = log_actions(served.catalog.redactor(), self.live.world());
-        let call = CallContext::new(context.ct.clone(), trace.wrap(world), self.live.capacity());
+        let world = log_actions(served.catalog.redactor(), self.shared_server.world());
+        let call = CallContext::new(context.ct.clone(), trace.wrap(world), self.shared_server.capacity());
         call.with_arrival_turn(context.extensions.get().cloned())
     }
 
     /// Charges a request to the rate limit of its client, or returns how long to wait.
     fn charge_call(&self, spec_version: SpecVersion, runs_actions: bool) -> Result<(), Duration> {
-        let calls = || self.live.catalog().limits().calls_per_second;
+        let calls = || self.shared_server.catalog().limits().calls_per_second;
         self.rate_limiter(spec_version).take(if runs_actions {
             RequestCost::Action(calls())
         } else {
@@ -152,7 +152,7 @@ impl ConnectionHandler {
 
     /// The rate limit of the client; sessionless clients share one.
     fn rate_limiter(&self, spec_version: SpecVersion) -> &ClientRateLimiter {
-        if spec_version.is_sessionless() { self.live.rate_limiter() } else { &self.session.rate_limiter }
+        if spec_version.is_sessionless() { self.shared_server.rate_limiter() } else { &self.session.rate_limiter }
     }
 }
 

@@ -59,7 +59,7 @@ pub struct RequestRecord {
 
 /// A request on its way to its end.
 pub(crate) struct ObservedRequest {
-    live: SharedServer,
+    shared_server: SharedServer,
     started: Instant,
     record: Option<RequestRecord>,
 }
@@ -72,9 +72,9 @@ impl ConnectionHandler {
         params: &impl Serialize,
         context: &RequestContext<RoleServer>,
     ) -> Option<Box<ObservedRequest>> {
-        let observer = self.live.observer()?;
+        let observer = self.shared_server.observer()?;
         let client = client_name(context.client_info());
-        self.note_client(&client, observer);
+        self.record_client(&client, observer);
         let params = serde_json::to_value(params).unwrap_or_default();
         let version = self.request_version(context).map(|version| version.as_str()).unwrap_or_default();
         let name = ["name", "uri", "ref"].iter().find_map(|key| Some(text_or_json(params.get(key)?)));
@@ -89,11 +89,15 @@ impl ConnectionHandler {
             elapsed_ms: 0,
             answer: Value::Null,
         };
-        Some(Box::new(ObservedRequest { live: self.live.clone(), started: Instant::now(), record: Some(record) }))
+        Some(Box::new(ObservedRequest {
+            shared_server: self.shared_server.clone(),
+            started: Instant::now(),
+            record: Some(record),
+        }))
     }
 
     /// Tells of a client once for each connection. A connection that is one request has no end of its own.
-    pub(crate) fn note_client(&self, client: &ClientName, observer: &dyn RequestObserver) {
+    pub(crate) fn record_client(&self, client: &ClientName, observer: &dyn RequestObserver) {
         if !self.has_subscription_baselines {
             observer.on_client_request(client);
         } else if self.client.set(client.clone()).is_ok() {
@@ -105,7 +109,7 @@ impl ConnectionHandler {
 impl Drop for ConnectionHandler {
     fn drop(&mut self) {
         if let (true, Some(client), Some(observer)) =
-            (self.has_subscription_baselines, self.client.get(), self.live.observer())
+            (self.has_subscription_baselines, self.client.get(), self.shared_server.observer())
         {
             observer.on_client_disconnected(client);
         }
@@ -146,8 +150,8 @@ impl RequestRecord {
     }
 
     /// Removes the secrets of the served catalog, wherever they stand.
-    fn redact(&mut self, live: &SharedServer) {
-        let redactors = live.redactors();
+    fn redact(&mut self, shared_server: &SharedServer) {
+        let redactors = shared_server.redactors();
         for value in [&mut self.params, &mut self.answer] {
             let message = redactors.redact_message(value.to_string().into_bytes());
             *value = serde_json::from_slice(&message).unwrap_or_default();
@@ -159,9 +163,9 @@ impl RequestRecord {
 
 impl Drop for ObservedRequest {
     fn drop(&mut self) {
-        let (Some(mut record), Some(observer)) = (self.record.take(), self.live.observer()) else { return };
+        let (Some(mut record), Some(observer)) = (self.record.take(), self.shared_server.observer()) else { return };
         record.elapsed_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        record.redact(&self.live);
+        record.redact(&self.shared_server);
         observer.on_request_end(&record);
     }
 }

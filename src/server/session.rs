@@ -151,7 +151,7 @@ pub(crate) fn initialize(
     if is_sessionless_request(context) {
         return Err(error::unknown_method("initialize"));
     }
-    let served = server.live.snapshot();
+    let served = server.shared_server.snapshot();
     let spec_version = negotiate_version(&request.protocol_version);
     let experimental = request.capabilities.experimental.as_ref();
     let bridged_lists = bridge::lists_for(&request.client_info.name, experimental, &served);
@@ -167,8 +167,8 @@ pub(crate) fn initialize(
     let mut result = served.config_with(bridged_lists);
     result.downgrade(spec_version);
     result.protocol_version = to_protocol_version(spec_version);
-    if let Some(observer) = server.live.observer() {
-        server.note_client(&observer::client_name(Some(request.client_info.clone())), observer);
+    if let Some(observer) = server.shared_server.observer() {
+        server.record_client(&observer::client_name(Some(request.client_info.clone())), observer);
     }
     let mut peer = request;
     peer.protocol_version = to_protocol_version(spec_version);
@@ -212,7 +212,7 @@ impl ConnectionHandler {
         context: &RequestContext<RoleServer>,
     ) -> Result<AdmittedRequest, ErrorData> {
         let spec_version = self.request_version(context)?;
-        let served = self.live.snapshot();
+        let served = self.shared_server.snapshot();
         let capabilities = match self.session.negotiated() {
             Some(session) if !spec_version.is_sessionless() => session.capabilities,
             _ => served.capabilities,

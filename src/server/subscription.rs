@@ -77,12 +77,12 @@ pub(crate) fn unsubscribe(
 
 /// Starts to notify a session of changes, including those since `initialize`.
 pub(crate) fn start_change_notifications(server: &ConnectionHandler, peer: Peer<RoleServer>) {
-    let notifies = server.live.snapshot().change_capabilities.any();
+    let notifies = server.shared_server.snapshot().change_capabilities.any();
     if server.session.negotiated().is_none() || !notifies || !server.session.start_notifying() {
         return;
     }
-    let (session, served) = (server.session.clone(), server.live.subscribe());
-    let (disconnected, shutdown) = (server.disconnected.clone(), server.live.shutdown_token());
+    let (session, served) = (server.session.clone(), server.shared_server.subscribe());
+    let (disconnected, shutdown) = (server.disconnected.clone(), server.shared_server.shutdown_token());
     tokio::spawn(async move {
         tokio::select! {
             () = disconnected.cancelled() => {}
@@ -96,13 +96,13 @@ pub(crate) fn start_change_notifications(server: &ConnectionHandler, peer: Peer<
 async fn notify_session(
     session: &Session,
     peer: &Peer<RoleServer>,
-    mut live: watch::Receiver<Arc<CatalogSnapshot>>,
+    mut snapshots: watch::Receiver<Arc<CatalogSnapshot>>,
 ) -> Result<(), ServiceError> {
     let Some(NegotiatedSession { capabilities, revisions, .. }) = session.negotiated() else { return Ok(()) };
     let mut last_sent = *revisions;
     let mut last_log = None;
     loop {
-        let served = live.borrow_and_update().clone();
+        let served = snapshots.borrow_and_update().clone();
         if capabilities.has(CapabilityKind::Logging) {
             notify_log(session, peer, &served, &mut last_log).await?;
         }
@@ -119,7 +119,7 @@ async fn notify_session(
         notify_updated_resources(session, peer, &served).await?;
         drop(served);
         tokio::select! {
-            changed = live.changed() => if changed.is_err() { return Ok(()) },
+            changed = snapshots.changed() => if changed.is_err() { return Ok(()) },
             () = session.subscription_added.notified() => {}
         }
     }
@@ -172,7 +172,7 @@ async fn notify_updated_resources(
 /// The filter that a stream is accepted with; rmcp keeps what is declared. Too many resources become none, which the
 /// acknowledgement shows.
 pub(crate) fn accept_filter(server: &ConnectionHandler, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-    let served = server.live.snapshot();
+    let served = server.shared_server.snapshot();
     if !served.change_capabilities.any() {
         return None;
     }
@@ -189,13 +189,13 @@ pub(crate) fn accept_filter(server: &ConnectionHandler, requested: &Subscription
 /// Notifies a stream of changes until the client or the server ends it.
 pub(crate) async fn listen(server: &ConnectionHandler, context: SubscriptionContext) -> Result<(), ErrorData> {
     let baseline = context.request_context().extensions.get::<SubscriptionBaseline>().cloned();
-    let shutdown = server.live.shutdown_token();
-    let live = server.live.subscribe();
+    let shutdown = server.shared_server.shutdown_token();
+    let snapshots = server.shared_server.subscribe();
     tokio::select! {
         biased;
         () = context.cancelled() => {}
         () = shutdown.cancelled() => {}
-        () = notify_stream(context.sink(), server, live, baseline) => {}
+        () = notify_stream(context.sink(), server, snapshots, baseline) => {}
     }
     Ok(())
 }
@@ -204,11 +204,11 @@ pub(crate) async fn listen(server: &ConnectionHandler, context: SubscriptionCont
 async fn notify_stream(
     sink: &SubscriptionSink,
     server: &ConnectionHandler,
-    mut live: watch::Receiver<Arc<CatalogSnapshot>>,
+    mut snapshots: watch::Receiver<Arc<CatalogSnapshot>>,
     baseline: Option<SubscriptionBaseline>,
 ) {
     let uris = sink.accepted().resource_subscriptions.clone().unwrap_or_default();
-    let served = live.borrow_and_update().clone();
+    let served = snapshots.borrow_and_update().clone();
     let mut last_sent = baseline.as_ref().map_or(server.initial, |baseline| baseline.revisions);
     let mut fingerprints = match baseline.filter(|baseline| baseline.fingerprints.len() == uris.len()) {
         Some(baseline) => baseline.fingerprints.to_vec(),
@@ -224,8 +224,8 @@ async fn notify_stream(
     notify_list_changes(sink, &served, &mut last_sent).await;
     drop(served);
     // Files are only checked with a new catalog, so one that is being written is announced once.
-    while live.changed().await.is_ok() {
-        let served = live.borrow_and_update().clone();
+    while snapshots.changed().await.is_ok() {
+        let served = snapshots.borrow_and_update().clone();
         notify_list_changes(sink, &served, &mut last_sent).await;
         for (uri, fingerprint) in uris.iter().zip(&mut fingerprints) {
             let now = served.fingerprint(uri);

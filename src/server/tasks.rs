@@ -99,19 +99,20 @@ pub(crate) fn start_task(
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
     let ttl = task_call.ttl();
-    let (live, meta) = (server.live.clone(), task_call.admitted.snapshot.meta.clone());
+    let (shared_server, meta) = (server.shared_server.clone(), task_call.admitted.snapshot.meta.clone());
     // With the trace of the request, which the task belongs to.
     let call = server.call_context(context, &task_call.admitted.snapshot);
     let capabilities = context.client_capabilities();
     let owner = request_reservation(context).map(|reservation| reservation.peer().clone());
     // As they came, and as the tool takes them.
     let bytes = task_call.arguments.as_ref().map_or(0, |arguments| arguments.memory_size() * 2);
-    let task = server.live.tasks().spawn(NewTask { ttl, owner, bytes }, |context| {
+    let task = server.shared_server.tasks().spawn(NewTask { ttl, owner, bytes }, |context| {
         let id = context.task_id().to_owned();
-        let task_client = TaskClient { live: live.clone(), context, capabilities, ask_counts: Mutex::default() };
+        let task_client =
+            TaskClient { shared_server: shared_server.clone(), context, capabilities, ask_counts: Mutex::default() };
         Box::pin(async move {
-            let outcome = run_task(live.clone(), call, task_client, task_call).await;
-            live.tasks().record_outcome(&id, &outcome);
+            let outcome = run_task(shared_server.clone(), call, task_client, task_call).await;
+            shared_server.tasks().record_outcome(&id, &outcome);
             outcome
         })
     })?;
@@ -121,14 +122,14 @@ pub(crate) fn start_task(
 }
 
 async fn run_task(
-    live: SharedServer,
+    shared_server: SharedServer,
     call: CallContext,
     task_client: TaskClient,
     task_call: TaskCall,
 ) -> Result<CallToolResult, TaskExit> {
     let ttl = task_call.ttl();
     let TaskCall { name, arguments, checkpoint, admitted, .. } = task_call;
-    let _running = live.start_call();
+    let _running = shared_server.start_call();
     let cancel = CancellationToken::new();
     let task_client = Arc::new(task_client);
     let mut call = call.with_client(task_client.clone());
@@ -139,7 +140,7 @@ async fn run_task(
     let log = CallLog::start(target, arguments.as_ref(), &admitted.snapshot.catalog);
     let answer = admitted.snapshot.catalog.call_tool(&name, arguments, &call);
     tokio::pin!(answer);
-    let shutdown = live.shutdown_token();
+    let shutdown = shared_server.shutdown_token();
     let outcome = tokio::select! {
         biased;
         outcome = &mut answer => outcome,
@@ -173,24 +174,24 @@ async fn wait_for_end(context: &TaskContext, shutdown: &CancellationToken, ttl: 
 
 /// `tasks/get`.
 pub(crate) fn get(server: &ConnectionHandler, request: &GetTaskParams) -> Result<GetTaskResult, ErrorData> {
-    let mut result = GetTaskResult::new(server.live.tasks().get(&request.task_id)?);
-    result.meta = Some(server.live.snapshot().meta.clone());
+    let mut result = GetTaskResult::new(server.shared_server.tasks().get(&request.task_id)?);
+    result.meta = Some(server.shared_server.snapshot().meta.clone());
     Ok(result)
 }
 
 /// Hands answers to a task.
 pub(crate) fn update(server: &ConnectionHandler, request: UpdateTaskParams) -> Result<(), ErrorData> {
-    server.live.tasks().manager(&request.task_id)?.update_task(&request.task_id, request.input_responses)
+    server.shared_server.tasks().manager(&request.task_id)?.update_task(&request.task_id, request.input_responses)
 }
 
 /// Ends a task.
 pub(crate) fn cancel(server: &ConnectionHandler, request: &CancelTaskParams) -> Result<(), ErrorData> {
-    server.live.tasks().cancel(&request.task_id)
+    server.shared_server.tasks().cancel(&request.task_id)
 }
 
 /// The client of a task, which asks when it likes.
 struct TaskClient {
-    live: SharedServer,
+    shared_server: SharedServer,
     context: TaskContext,
     capabilities: Option<ClientCapabilities>,
     /// How often each question was put: a task asks under each key once.
@@ -226,12 +227,12 @@ impl McpClient for TaskClient {
     }
 
     fn allows_root(&self, root: &Path) -> bool {
-        self.live.allows_root(root)
+        self.shared_server.allows_root(root)
     }
 
     fn ask<'a>(&'a self, round: &'a QuestionRound) -> BoxFuture<'a, Result<Map<String, Value>, AskError>> {
         Box::pin(async move {
-            let tasks = self.live.tasks();
+            let tasks = self.shared_server.tasks();
             let bytes = round.questions.iter().map(question_bytes).sum();
             let pending = tasks.reserve_questions(self.context.task_id(), bytes);
             let _held = pending.map_err(|error| AskError::Refused(error.message.into_owned()))?;
@@ -260,7 +261,7 @@ impl McpClient for TaskClient {
     }
 
     fn notify(&self, notification: ChangeNotification) {
-        self.live.publish_notification(notification);
+        self.shared_server.publish_notification(notification);
     }
 }
 

@@ -53,11 +53,11 @@ pub(crate) fn build_catalog_with(manifest: &str, variables: &[(&str, &str)]) -> 
     accepted.unwrap_or_else(|_| panic!("{:#?}", built.report.diagnostics()))
 }
 
-pub(crate) fn live_catalog(manifest: &str) -> SharedServer {
-    live_catalog_with(manifest, ServeOptions::default())
+pub(crate) fn shared_server(manifest: &str) -> SharedServer {
+    shared_server_with(manifest, ServeOptions::default())
 }
 
-pub(crate) fn live_catalog_with(manifest: &str, options: ServeOptions) -> SharedServer {
+pub(crate) fn shared_server_with(manifest: &str, options: ServeOptions) -> SharedServer {
     SharedServer::new(build_catalog(manifest), Arc::new(SleepingWorld::default()), options)
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::check::TemplateCheck;
 use super::error::TemplateError;
-use super::helper::{GET, NEED, NOW_FALLBACK, PRINT, checks_presence, empty_guard_block};
+use super::helper::{NOW_FALLBACK, PRINT, READ_PATH, REQUIRE_PATH, checks_presence, empty_guard_block};
 use super::limit::MAX_PARSE_COST;
 use super::scope::THIS;
 use super::syntax::{CallArguments, Expression, Interpolation, PathNode, TemplateNode};
@@ -158,7 +158,7 @@ impl Rewriter<'_> {
     fn require_path_call(&self, path: &PathNode, printed: bool) -> Option<String> {
         let output = self.context.checked.output_paths.get(&path.span.start).filter(|_| !self.context.partial)?;
         let (raw, output) = (Value::String(self.raw_path(path)), Value::String(output.join(".")));
-        Some(format!("({NEED} {raw} {output} {printed})"))
+        Some(format!("({REQUIRE_PATH} {raw} {output} {printed})"))
     }
 
     /// A path that means what the check found.
@@ -176,7 +176,7 @@ impl Rewriter<'_> {
         let raw = self.raw_path(path);
         let lenient =
             self.context.checked.unchecked_paths.contains(start) || self.context.partial && !path.names.is_empty();
-        if lenient && !path.local { format!("({GET} {})", Value::String(raw)) } else { raw }
+        if lenient && !path.local { format!("({READ_PATH} {})", Value::String(raw)) } else { raw }
     }
 }
 

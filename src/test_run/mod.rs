@@ -13,7 +13,7 @@ mod partial_match;
 mod plan;
 mod recording;
 mod run;
-mod sent_check;
+mod sent_action_check;
 mod snapshot;
 
 use std::path::PathBuf;

@@ -28,7 +28,7 @@ use super::plan::PlannedTest;
 use super::recording::{self, RecordedServer, Recording};
 use super::response::Response;
 use super::scripted_answers::ScriptedAnswers;
-use super::sent_check::SentCheck;
+use super::sent_action_check::SentActionCheck;
 use super::snapshot::{self, SnapshotOutcome};
 use super::{TestFailure, TestOutcome, TestStatus};
 
@@ -210,8 +210,11 @@ impl TestRunner<'_> {
             return (failures, None);
         }
         let mut failures = expectation::check(&test.expects, &called.answer, self.documents, test.at);
-        let sent =
-            SentCheck { sent: &called.world.sent(), redactor: called.catalog.redactor(), documents: self.documents };
+        let sent = SentActionCheck {
+            sent: &called.world.sent(),
+            redactor: called.catalog.redactor(),
+            documents: self.documents,
+        };
         let expected_sent = test.expects.iter().filter_map(|expect| expect.sent.as_ref());
         failures.extend(expected_sent.flat_map(|expected| sent.failures(expected)));
         if failures.is_empty() {

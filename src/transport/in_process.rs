@@ -91,15 +91,15 @@ impl InProcessClient<'_> {
 /// future cancels the request.
 pub async fn ask(
     client: &InProcessClient<'_>,
-    live: &SharedServer,
+    shared_server: &SharedServer,
     method: &str,
     mut params: Value,
 ) -> Result<Value, InProcessError> {
     if !client.version.is_sessionless() {
-        return InProcessConnection::open(live).ask_in_session(client, method, params).await;
+        return InProcessConnection::open(shared_server).ask_in_session(client, method, params).await;
     }
     for _ in 0..MAX_ROUNDS {
-        let result = InProcessConnection::open(live).request(client, method, params.clone()).await?;
+        let result = InProcessConnection::open(shared_server).request(client, method, params.clone()).await?;
         let Some(questions) = result.get("inputRequests").and_then(Value::as_object) else { return Ok(result) };
         let Some(params) = params.as_object_mut() else { return Ok(result) };
         params.insert("inputResponses".to_owned(), answer_round(client, questions)?);
@@ -132,14 +132,14 @@ struct InProcessConnection {
 }
 
 impl InProcessConnection {
-    fn open(live: &SharedServer) -> InProcessConnection {
+    fn open(shared_server: &SharedServer) -> InProcessConnection {
         let (near, far) = tokio::io::duplex(64 * 1024);
         let stop = CancellationToken::new();
         let guard = stop.clone().drop_guard();
-        let live = live.clone();
+        let shared_server = shared_server.clone();
         let server_task = tokio::spawn(async move {
             let (reader, writer) = tokio::io::split(far);
-            stdio::serve_on(&live, reader, writer, stop).await;
+            stdio::serve_on(&shared_server, reader, writer, stop).await;
         });
         let (reader, writer) = tokio::io::split(near);
         InProcessConnection { writer, lines: BufReader::new(reader).lines(), server_task, _stop: guard }

@@ -41,13 +41,13 @@ use tokio_util::sync::CancellationToken;
 use crate::server::SharedServer;
 
 /// Serves the peer behind a transport until that ends or `stop` is cancelled. What is then still running is cancelled.
-pub async fn serve<T>(live: &SharedServer, transport: T, stop: CancellationToken)
+pub async fn serve<T>(shared_server: &SharedServer, transport: T, stop: CancellationToken)
 where
     T: Transport<RoleServer> + 'static,
 {
     // No lifecycle of rmcp's: the handler keeps the session, so nothing that a peer sends, however early, ends it.
     // In a box: the tasks of requests, each of which is moved several times, are small then.
-    let handler = live.connect().with_subscription_baselines().into_dyn();
+    let handler = shared_server.connect().with_subscription_baselines().into_dyn();
     let serving = serve_directly_with_ct(handler, transport, None, stop.child_token());
     if let Err(error) = serving.waiting().await {
         tracing::error!(%error, "connection failed");

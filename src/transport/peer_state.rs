@@ -23,7 +23,7 @@ use super::{
 
 /// The conversation with one peer.
 pub(super) struct PeerState {
-    live: SharedServer,
+    shared_server: SharedServer,
     /// The bytes in flight of the peer.
     bytes: PeerBytes,
     pending: PendingRequests,
@@ -91,10 +91,10 @@ pub(super) struct ReceiveOutcome {
 }
 
 impl PeerState {
-    pub(super) fn new(live: SharedServer) -> PeerState {
+    pub(super) fn new(shared_server: SharedServer) -> PeerState {
         PeerState {
-            bytes: live.bytes().new_peer(),
-            live,
+            bytes: shared_server.bytes().new_peer(),
+            shared_server,
             pending: PendingRequests::default(),
             batches: Batches::default(),
             version: None,
@@ -218,11 +218,11 @@ impl PeerState {
             JsonRpcMessage::Request(request) => {
                 message::redirect_foreign_method(&mut request.request);
                 if let ClientRequest::SubscriptionsListenRequest(listen) = &mut request.request {
-                    let baseline = self.live.subscription_baseline(&listen.params.notifications);
+                    let baseline = self.shared_server.subscription_baseline(&listen.params.notifications);
                     listen.extensions.insert(baseline);
                 }
                 if let ClientRequest::CallToolRequest(call) = &mut request.request
-                    && self.live.catalog().tool_limits_calls(&call.params.name)
+                    && self.shared_server.catalog().tool_limits_calls(&call.params.name)
                 {
                     call.extensions.insert(Arc::new(self.arrival_order.join_queue(&call.params.name)));
                 }
@@ -303,7 +303,7 @@ pub(super) fn id_in_use(id: &RequestId) -> MessageError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::testing::{TEST_MANIFEST, live_catalog};
+    use crate::server::testing::{TEST_MANIFEST, shared_server};
     use proptest::{prelude::*, sample::Index};
 
     const MESSAGES: [&str; 8] = [
@@ -351,8 +351,8 @@ mod tests {
         /// Whatever comes is a message or has its error, and nothing stays behind of what was refused or is over.
         #[test]
         fn any_input_is_received_or_refused(lines in prop::collection::vec(mutated_message(), 1..4)) {
-            let live = LIVE.with(Clone::clone);
-            let mut peer_state = PeerState::new(live);
+            let shared_server = LIVE.with(Clone::clone);
+            let mut peer_state = PeerState::new(shared_server);
             peer_state.version = Some(ProtocolVersion::V_2025_03_26);
             let (mut inbox, mut cancelled) = (VecDeque::new(), 0);
             for line in &lines {
@@ -377,6 +377,6 @@ mod tests {
     }
 
     thread_local! {
-        static LIVE: SharedServer = live_catalog(TEST_MANIFEST);
+        static LIVE: SharedServer = shared_server(TEST_MANIFEST);
     }
 }

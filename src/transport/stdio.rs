@@ -36,25 +36,25 @@ const CANCEL_GRACE: Duration = Duration::from_secs(1);
 const FLUSH_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// Serves standard input and output until the input ends, the output breaks, or `stop` is cancelled.
-pub async fn serve(live: &SharedServer, stop: CancellationToken) {
+pub async fn serve(shared_server: &SharedServer, stop: CancellationToken) {
     let serving = async {
         if let Some((reader, writer)) = stdio_sockets::stdio_sockets() {
-            serve_on(live, reader, writer, stop.clone()).await;
+            serve_on(shared_server, reader, writer, stop.clone()).await;
         } else {
             let (reader, writer) = stdio_pipes();
-            serve_on(live, reader, writer, stop.clone()).await;
+            serve_on(shared_server, reader, writer, stop.clone()).await;
         }
     };
     tokio::select! {
         () = serving => {}
-        () = end_streams_on_stop(live, &stop) => {}
+        () = end_streams_on_stop(shared_server, &stop) => {}
     }
 }
 
 /// Lets streams end with their result when the server is stopped. It does not end itself.
-async fn end_streams_on_stop(live: &SharedServer, stop: &CancellationToken) {
+async fn end_streams_on_stop(shared_server: &SharedServer, stop: &CancellationToken) {
     stop.cancelled().await;
-    live.end_streams();
+    shared_server.end_streams();
     std::future::pending().await
 }
 
@@ -62,14 +62,15 @@ async fn end_streams_on_stop(live: &SharedServer, stop: &CancellationToken) {
 ///
 /// At the end of the input, answers that are all but there are still written, then nothing more; what is still
 /// running is cancelled. The caller may let streams end with their result, by [`SharedServer::end_streams`], when it stops.
-pub async fn serve_on<R, W>(live: &SharedServer, reader: R, writer: W, stop: CancellationToken)
+pub async fn serve_on<R, W>(shared_server: &SharedServer, reader: R, writer: W, stop: CancellationToken)
 where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let abort = stop.child_token();
-    let peer_state = PeerState::new(live.clone());
-    let (send_queue, writing) = SendQueue::spawn(writer, peer_state.bytes(), live.redactors().clone(), abort.clone());
+    let peer_state = PeerState::new(shared_server.clone());
+    let (send_queue, writing) =
+        SendQueue::spawn(writer, peer_state.bytes(), shared_server.redactors().clone(), abort.clone());
     let running = CancellationToken::new();
     let pipe = PipeTransport {
         reader,
@@ -84,7 +85,7 @@ where
         drain: None,
     };
     tokio::select! {
-        () = super::serve(live, pipe, running.clone()) => {}
+        () = super::serve(shared_server, pipe, running.clone()) => {}
         () = cancel_grace_elapsed(&running) => {}
     }
     send_queue.finish(writing, FLUSH_TIMEOUT).await;

@@ -19,7 +19,7 @@ const MIN_FAST_DRAIN_BYTES: u64 = 16 << 20;
 const FAST_DRAIN_FACTOR: u64 = 64;
 const SCRATCH_BYTES: usize = 64 << 10;
 /// How much of an output is not charged.
-const FREE_BYTES: usize = 64 << 10;
+const UNCHARGED_BYTES: usize = 64 << 10;
 /// The pause between reads of a flood, which then costs little CPU and is still counted.
 const DRAIN_PAUSE: Duration = Duration::from_millis(2);
 
@@ -127,7 +127,7 @@ impl OutputReader {
             scratch: Vec::new(),
             latest_line: None,
             memory: MemoryCharge::new(budget),
-            charged: FREE_BYTES,
+            charged: UNCHARGED_BYTES,
             budget_error: None,
         }
     }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::conversation::DESK;
+use crate::every_client::DESK;
 use crate::harness::*;
 
 const COMMANDS: [&str; 10] = ["serve", "check", "list", "get", "call", "read", "test", "schema", "init", "completions"];

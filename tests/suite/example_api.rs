@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::upstream::{RecordedRequest, Reply, Upstream};
+use crate::upstream_server::{RecordedRequest, Reply, Upstream};
 
 /// The token that the service issues.
 pub const TOKEN: &str = "weather-token-0815-4711";

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::harness::*;
 use crate::tls::Authority;
-use crate::upstream::{RecordedRequest, Reply, Upstream};
+use crate::upstream_server::{RecordedRequest, Reply, Upstream};
 
 /// An issuer, at `/token`, of the token that is in the query of its URL, and an API that says `said`.
 fn issuer(said: &'static str) -> Upstream {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use url::form_urlencoded;
 
 use crate::harness::*;
-use crate::upstream::{RecordedRequest, Reply, Upstream};
+use crate::upstream_server::{RecordedRequest, Reply, Upstream};
 
 /// What breaks out of headers, URLs, forms, parts, JSON, templates, shells, terminals or lines of a log.
 const FRAGMENTS: &[&str] = &[

@@ -5,8 +5,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use serde_json::{Value, json};
 
 use crate::harness::*;
-use crate::upstream::RecordedRequest;
-use crate::upstream::{Reply, Upstream};
+use crate::upstream_server::RecordedRequest;
+use crate::upstream_server::{Reply, Upstream};
 
 fn manifest(http: &str) -> String {
     format!(

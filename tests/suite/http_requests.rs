@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::harness::*;
-use crate::upstream::{RecordedRequest, Reply, Upstream};
+use crate::upstream_server::{RecordedRequest, Reply, Upstream};
 
 /// A manifest of one tool `t` whose run is `http`, with the top-level keys `keys`.
 fn manifest(keys: &str, arguments: &str, http: &str) -> String {
@@ -702,7 +702,7 @@ fn text_is_decoded_by_its_charset() {
 
 #[test]
 fn media_and_other_bytes_are_content_of_their_kind() {
-    let reply = |request: &crate::upstream::RecordedRequest, _: usize| {
+    let reply = |request: &crate::upstream_server::RecordedRequest, _: usize| {
         let (mime_type, body): (_, &[u8]) = match request.target.as_str() {
             "/png" => ("image/png", b"\x89PNG\xff"),
             "/ascii" => ("image/gif; x=1", b"GIF89a"),

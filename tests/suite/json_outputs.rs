@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use crate::harness::*;
-use crate::upstream::{Reply, Upstream};
+use crate::upstream_server::{Reply, Upstream};
 
 const PLAIN: &str = "Hello there\\nmore";
 const NOT_JSON: &str =

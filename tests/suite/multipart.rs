@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::harness::*;
-use crate::upstream::{Reply, Upstream};
+use crate::upstream_server::{Reply, Upstream};
 
 fn manifest(arguments: &str, http: &str) -> String {
     format!(
@@ -19,7 +19,7 @@ fn ok() -> Reply {
 }
 
 /// The parts of a body: their heads, and their contents.
-fn parts(request: &crate::upstream::RecordedRequest) -> Vec<(String, String)> {
+fn parts(request: &crate::upstream_server::RecordedRequest) -> Vec<(String, String)> {
     let boundary = request.header("content-type").unwrap().strip_prefix("multipart/form-data; boundary=").unwrap();
     let body = format!("\r\n{}", request.body);
     let body = body.strip_suffix(&format!("\r\n--{boundary}--\r\n")).unwrap();

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::harness::*;
-use crate::upstream::{Reply, Upstream};
+use crate::upstream_server::{Reply, Upstream};
 
 const KEY: &str = "sesame-open-4711";
 const TOKEN: &str = "issued-by-the-server-99";

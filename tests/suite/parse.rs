@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::harness::{SESSION_VERSIONS, TestClient, TestFolder, run_folio, text_of};
-use crate::upstream::{Reply, Upstream};
+use crate::upstream_server::{Reply, Upstream};
 
 fn manifest(url: &str) -> String {
     let program = |format: &str| {

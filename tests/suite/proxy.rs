@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::harness::*;
 use crate::tls::{Authority, presented, start_server};
-use crate::upstream::{Reply, Upstream};
+use crate::upstream_server::{Reply, Upstream};
 
 const PASSWORD: &str = "open-sesame-4711";
 

@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::json;
 
 use crate::harness::{CommandOutput, FOLIO_BIN, TestFolder};
-use crate::upstream::{Reply, Upstream};
+use crate::upstream_server::{Reply, Upstream};
 
 const TOKEN: &str = "hush-hush-123456";
 

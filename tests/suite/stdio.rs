@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::conversation::DESK;
+use crate::every_client::DESK;
 use crate::harness::*;
 
 const SLOW: &str = r#"folio: 1

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::harness::*;
-use crate::upstream::{Reply, Upstream};
+use crate::upstream_server::{Reply, Upstream};
 
 /// More than the limits of texts, and no text: every byte, in an order that does not repeat soon.
 fn binary(length: usize) -> Vec<u8> {

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::conversation::DESK;
+use crate::every_client::DESK;
 use crate::harness::*;
 
 /// A tool that is done when there is a file `gate`.

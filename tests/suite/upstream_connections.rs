@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::harness::*;
-use crate::upstream::{Reply, Upstream};
+use crate::upstream_server::{Reply, Upstream};
 
 /// A server that gives each connection to `handler`, and counts those that are open.
 fn start_server(handler: impl Fn(TcpStream) -> std::io::Result<()> + Clone + Send + 'static) -> CountedServer {

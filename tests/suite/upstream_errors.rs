@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::harness::*;
-use crate::upstream::{Reply, Upstream};
+use crate::upstream_server::{Reply, Upstream};
 
 /// A server that gives each request, by its path, a stream to write to.
 struct FaultyServer {

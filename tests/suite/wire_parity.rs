@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::conversation::DESK;
+use crate::every_client::DESK;
 use crate::harness::*;
 
 /// Requests of every method, with what is right and what is wrong with them.

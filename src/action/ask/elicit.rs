@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::spec::Elicit;
-use super::{AnswerVerdict, page_url};
+use super::{AnswerVerdict, elicitation_url};
 use crate::action::ActionError;
 use crate::action::client::{ClientCapability, QuestionKind};
 use crate::action::sibling_keys::check_exactly_one;
@@ -74,7 +74,7 @@ impl ElicitTemplate {
         let message = self.message.render(scope)?.0;
         Ok(match &self.mode {
             ElicitMode::Form(schema) => QuestionKind::Form { message, schema: (**schema.json()).clone() },
-            ElicitMode::Url(url) => QuestionKind::Url { message, url: page_url::render(url, scope)? },
+            ElicitMode::Url(url) => QuestionKind::Url { message, url: elicitation_url::render(url, scope)? },
         })
     }
 
@@ -150,7 +150,7 @@ pub(super) fn elicit_answer_shape(elicit: &Elicit) -> Shape {
 
 fn compile_elicit_url(url: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Template<UrlSlot>> {
     let template = compiler.template(url, Exposure::Client)?;
-    page_url::check(url, &template, compiler).map(|()| template)
+    elicitation_url::check(url, &template, compiler).map(|()| template)
 }
 
 fn compile_form(elicit: &Spanned<Elicit>, compiler: &mut Compiler<'_>) -> Option<Schema> {

@@ -3,10 +3,10 @@
 //! A client with a session answers in place, one without a session with its next request; only the
 //! [`McpClient`] differs. What is not here: how a version of the protocol encodes questions (server/).
 
-mod declared;
+mod declared_question;
 mod elicit;
 mod number;
-mod page_url;
+mod elicitation_url;
 mod sample;
 mod spec;
 
@@ -27,7 +27,7 @@ use crate::value_types::is_identifier;
 use crate::world::WorldError;
 use crate::yaml::Spanned;
 
-pub use declared::{DeclaredQuestion, DeclaredQuestionKind};
+pub use declared_question::{DeclaredQuestion, DeclaredQuestionKind};
 use elicit::ElicitTemplate;
 use sample::SampleTemplate;
 pub use spec::AskSpec;

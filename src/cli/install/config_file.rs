@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 
-use crate::cli::text_file::{Changed, replace_text_in, split};
+use crate::cli::text_file::{ChangedSinceRead, replace_text_in, split};
 use crate::diagnostic::one_line;
-use crate::files::{FileError, OverwritePolicy, WritableFolder, make_folders, remove_made_folders};
+use crate::files::{FileError, OverwritePolicy, WritableFolder, make_folders, remove_marked_folders};
 
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
@@ -76,7 +76,7 @@ impl ConfigFile {
 
     /// Its path for messages, on one line.
     pub(super) fn display_path(&self) -> String {
-        shown(&self.path)
+        path_for_display(&self.path)
     }
 
     /// The text, which is empty if the file does not exist.
@@ -124,7 +124,7 @@ impl ConfigFile {
             }
         };
         if let Some(link) = self.path.ancestors().skip(1).find(|folder| folder.is_symlink() && !folder.exists()) {
-            bail!("`{}` is a link that leads nowhere", shown(link));
+            bail!("`{}` is a link that leads nowhere", path_for_display(link));
         }
         let (folder, name) = match split(&path) {
             Ok((folder, name)) => (folder.into_locked().map_err(locked_out)?, name),
@@ -158,7 +158,7 @@ impl LockedFile<'_> {
             None => {
                 self.folder.create(&self.name, private.then_some(0o600), text.as_bytes()).map_err(|error| match error {
                     // Another one has made it, or has taken its folder away.
-                    FileError::Exists(_) | FileError::NotFound(_) => Changed.into(),
+                    FileError::Exists(_) | FileError::NotFound(_) => ChangedSinceRead.into(),
                     other => other.into(),
                 })
             }
@@ -175,7 +175,7 @@ impl LockedFile<'_> {
         let replaces = file.replaceable_backup();
         let next = || backup_path(&file.path, file.backups.len() + 1);
         let path = replaces.map(|backup| backup.path.clone()).or_else(next).context("its name is not UTF-8")?;
-        let cannot = || format!("cannot write the backup `{}`", shown(&path));
+        let cannot = || format!("cannot write the backup `{}`", path_for_display(&path));
         let (beside, name) = split(&path)?;
         // The folder is locked already, unless a link leads to another one.
         let folder = if beside.path() == self.folder.path() { &self.folder } else { &beside };
@@ -203,7 +203,7 @@ impl LockedFile<'_> {
     /// It cannot be removed.
     pub(super) fn delete(self, client_folder_depth: usize) -> anyhow::Result<()> {
         self.folder.remove(&self.name)?;
-        remove_made_folders(self.folder, client_folder_depth).context("cannot remove its folder")
+        remove_marked_folders(self.folder, client_folder_depth).context("cannot remove its folder")
     }
 }
 
@@ -235,7 +235,7 @@ impl ConfigFile {
                 // A run that was killed may have removed the inner ones.
                 let missing = real.ancestors().skip(1).take_while(|folder| !folder.exists()).count();
                 let unmarked = client_folder_depth.saturating_sub(missing);
-                remove_made_folders(locked, unmarked).context("cannot remove its folder")?;
+                remove_marked_folders(locked, unmarked).context("cannot remove its folder")?;
                 Ok(!folder.is_some_and(Path::exists))
             }
         }
@@ -247,7 +247,8 @@ impl ConfigFile {
 /// # Errors
 /// It cannot be removed.
 pub(super) fn remove_backup(backup: &Backup) -> anyhow::Result<()> {
-    fs::remove_file(&backup.path).with_context(|| format!("cannot remove the backup `{}`", shown(&backup.path)))
+    fs::remove_file(&backup.path)
+        .with_context(|| format!("cannot remove the backup `{}`", path_for_display(&backup.path)))
 }
 
 fn locked_out(error: FileError) -> anyhow::Error {
@@ -260,7 +261,7 @@ fn locked_out(error: FileError) -> anyhow::Error {
 }
 
 /// A path for messages: on one line, and without control characters.
-pub(super) fn shown(path: &Path) -> String {
+pub(super) fn path_for_display(path: &Path) -> String {
     one_line(&path.display().to_string()).into_owned()
 }
 
@@ -317,7 +318,7 @@ mod tests {
         // Who does not know of the lock.
         fs::write(&path, "{ }").unwrap();
         let error = locked.write("new", Some("old"), false).unwrap_err();
-        assert!(error.downcast_ref::<Changed>().is_some(), "{error}");
+        assert!(error.downcast_ref::<ChangedSinceRead>().is_some(), "{error}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "{ }");
         let names = fs::read_dir(folder.path()).unwrap().count();
         assert_eq!(names, 2, "the backup for the new text is gone");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow, bail};
 use serde_json::Value;
 
-use super::config_file::{Backup, ConfigFile, shown};
+use super::config_file::{Backup, ConfigFile, path_for_display};
 use crate::cli::folio_path::{folio_path, is_same_file};
 use crate::client_config::{
     ConfigError, ConfigScope, ConfigSection, Host, HostLayout, Launch, NamedEntry, Platform, ProjectPaths, ServerEntry,
@@ -80,7 +80,8 @@ impl HostFile {
         let project = std::env::current_dir().context("cannot tell the current folder")?;
         let path = place.path(Platform::CURRENT, &|name| std::env::var_os(name), &project);
         let path = path.context("there is no home folder\nhelp: set HOME")?;
-        let file = ConfigFile::read(path.clone()).with_context(|| format!("cannot edit `{}`", shown(&path)))?;
+        let file =
+            ConfigFile::read(path.clone()).with_context(|| format!("cannot edit `{}`", path_for_display(&path)))?;
         let parsed = host.format.value(file.text());
         let value = parsed.map_err(|error| config_error_at(&error, &file, "cannot read it"))?;
         let layout = host.layout_of(&value);
@@ -286,7 +287,7 @@ impl HostFile {
     /// How a server is started by an entry of this file: in that of a project, on every machine alike, where that is
     /// possible.
     pub(super) fn launch_here(&self, launch: &Launch) -> Launch {
-        let shared = self.paths().shared(launch, &self.project);
+        let shared = self.paths().shared_launch(launch, &self.project);
         shared.unwrap_or_else(|| launch.clone())
     }
 
@@ -315,11 +316,11 @@ impl HostFile {
     /// An entry of the file as a file of its own, with the values of variables hidden.
     pub(super) fn redacted_entry(&self, name: &str) -> anyhow::Result<String> {
         let entry = self.entry(name).with_context(|| format!("no `{}`", one_line(name)))?;
-        self.shown(name, &entry.value)
+        self.entry_text(name, &entry.value)
     }
 
     /// The entry as a file of its own, with the values of variables hidden.
-    pub(super) fn shown(&self, name: &str, value: &Value) -> anyhow::Result<String> {
+    pub(super) fn entry_text(&self, name: &str, value: &Value) -> anyhow::Result<String> {
         let mut shown = value.clone();
         let key = self.layout.variables_key();
         let variables = key.and_then(|key| shown.get_mut(key)).and_then(Value::as_object_mut);

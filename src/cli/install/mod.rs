@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 
-use super::text_file::Changed;
+use super::text_file::ChangedSinceRead;
 use super::{Exit, InstallArgs, InstallTarget, Output};
 use crate::client_config::{ConfigScope, Host, Launch, ServerEntry, VariableSyntax};
 use crate::diagnostic::{nearest, sanitize};
@@ -101,7 +101,7 @@ fn retry_while_changed(run: impl Fn() -> anyhow::Result<Option<String>>) -> anyh
     while Instant::now() < deadline {
         match run() {
             Ok(None) => {}
-            Err(error) if error.downcast_ref::<Changed>().is_some() => {}
+            Err(error) if error.downcast_ref::<ChangedSinceRead>().is_some() => {}
             Ok(Some(report)) => return Ok(report),
             Err(error) => return Err(error),
         }
@@ -115,7 +115,7 @@ impl Installation<'_> {
             let file = HostFile::open(host, scope)?;
             let server = self.entry_for(&file)?;
             let change = file.install(&server)?;
-            let (path, shown) = (file.file.display_path(), file.shown(&server.name, &change.value)?);
+            let (path, shown) = (file.file.display_path(), file.entry_text(&server.name, &change.value)?);
             return output.print(&format!("{path}:\n{shown}"));
         }
         output.print(&sanitize(&retry_while_changed(|| self.write(&HostFile::open(host, scope)?))?))

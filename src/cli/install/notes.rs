@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use super::Installation;
-use super::config_file::shown;
+use super::config_file::path_for_display;
 use super::host_file::{HostFile, PlannedInstall};
 use crate::catalog::{BridgedLists, KnownClient};
-use crate::client_config::{Host, Launch, NotShown, ProjectPaths, ServerEntry, VariableSyntax};
+use crate::client_config::{Host, Launch, ProjectPaths, ServerEntry, UnsupportedFeatures, VariableSyntax};
 use crate::diagnostic::one_line;
 use crate::world::find_program;
 
@@ -18,7 +18,7 @@ pub(super) fn change_line(file: &HostFile, server: &ServerEntry, change: &Planne
 
 /// Where the backup is, and what it lacks.
 pub(super) fn backup_note(path: &Path, file: &HostFile, change: &PlannedInstall) -> String {
-    let mut text = format!("backup: {}", shown(path));
+    let mut text = format!("backup: {}", path_for_display(path));
     let left_out = change.backup.as_ref().map(|backup_content| backup_content.left_out.as_slice()).unwrap_or_default();
     if !left_out.is_empty() {
         let names: Vec<String> = left_out.iter().map(|name| format!("`{}`", one_line(name))).collect();
@@ -96,9 +96,9 @@ impl Installation<'_> {
 /// The same for a client that has no row in the table of clients.
 fn other_not_shown(host: &Host, has: BridgedLists, bridged: BridgedLists) -> Option<String> {
     match host.not_shown {
-        NotShown::Nothing => None,
-        NotShown::Resources => has.resources.then(|| "resources are not shown".to_owned()),
-        NotShown::AllButTools => {
+        UnsupportedFeatures::Nothing => None,
+        UnsupportedFeatures::Resources => has.resources.then(|| "resources are not shown".to_owned()),
+        UnsupportedFeatures::AllButTools => {
             let lists = [(has.prompts, bridged.prompts, "prompts"), (has.resources, bridged.resources, "resources")];
             let names: Vec<&str> = lists.iter().filter(|(has, ..)| *has).map(|(.., name)| *name).collect();
             let help = match lists.iter().any(|(has, bridged, _)| *has && !bridged) {

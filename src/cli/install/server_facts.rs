@@ -46,8 +46,8 @@ impl ServerSummary {
     /// # Errors
     /// There is none.
     pub(super) fn load(path: &Path, env: &[EnvPair], output: &Output) -> anyhow::Result<Result<ServerSummary, Exit>> {
-        let place = ManifestLocation::resolve(path)?;
-        let loaded = load(&place, &environment(env, None));
+        let location = ManifestLocation::resolve(path)?;
+        let loaded = load(&location, &environment(env, None));
         let variables = declared_variables(&loaded);
         let packs = loaded.packs.iter();
         let declared = packs.flat_map(|pack| pack.manifest.env.iter().map(|(name, _)| name.value.clone())).collect();

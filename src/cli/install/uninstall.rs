@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use super::config_file::{remove_backup, shown};
+use super::config_file::{path_for_display, remove_backup};
 use super::host_file::{HostFile, Undo, name_for};
 use super::server_facts::ServerSummary;
 use super::{check_has_name, for_each_host, launch_of, retry_while_changed};
@@ -121,7 +121,7 @@ fn outcome(file: &HostFile, undo: &Undo) -> String {
         Undo::Write(_, Some(_)) => "nothing else is changed, and its backup is gone".to_owned(),
         Undo::Write(..) if file.file.backups.is_empty() => "nothing else is changed".to_owned(),
         Undo::Write(..) => {
-            let backups = file.file.backups.iter().map(|backup| shown(&backup.path));
+            let backups = file.file.backups.iter().map(|backup| path_for_display(&backup.path));
             format!("backups stay: {}", backups.collect::<Vec<_>>().join(", "))
         }
     }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::RequestBuilder;
-use super::value::{described, is_required, placeholder};
+use super::value::{is_required, placeholder, with_description};
 use crate::action::is_header_name;
 use crate::diagnostic::Code;
 use crate::openapi::argument::NewArgument;
@@ -45,8 +45,10 @@ impl<'d> RequestBuilder<'d> {
             body.schema.map_or_else(|| Value::Object(Map::new()), |schema| self.translator.translate(schema));
         let whole = self.translator.resolve_definition(&translated);
         let Some(properties) = flat_properties(&whole) else {
-            let schema =
-                described(translated, &description_text::plain(body.description, description_text::ARGUMENT_CHARS));
+            let schema = with_description(
+                translated,
+                &description_text::plain(body.description, description_text::ARGUMENT_CHARS),
+            );
             let (wire_name, location) = ("body", "request");
             let argument = self.arguments.add(NewArgument {
                 wire_name,
@@ -78,7 +80,7 @@ impl<'d> RequestBuilder<'d> {
             self.limitations.push("The body is sent as text, not as a file.".to_owned());
         }
         let text = description_text::plain(body.description, description_text::ARGUMENT_CHARS);
-        let schema = described(object([("type", "string".into())]), &text);
+        let schema = with_description(object([("type", "string".into())]), &text);
         let (wire_name, location) = ("body", "request");
         let argument =
             self.arguments.add(NewArgument { wire_name, location, schema, required: body.required, node: body.node });

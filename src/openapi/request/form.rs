@@ -3,7 +3,9 @@
 use serde_json::Value;
 
 use super::RequestBuilder;
-use super::value::{ValueShape, described, field_names, field_placeholder, is_required, joined, placeholder, shape_of};
+use super::value::{
+    ValueShape, field_names, field_placeholder, is_required, joined, placeholder, shape_of, with_description,
+};
 use crate::diagnostic::Code;
 use crate::openapi::argument::NewArgument;
 use crate::openapi::body::{Body, BodyKind};
@@ -21,7 +23,7 @@ impl<'d> RequestBuilder<'d> {
                 field.node.text("description").unwrap_or_default(),
                 description_text::ARGUMENT_CHARS,
             );
-            let schema = described(self.translator.translate(field.node), &description);
+            let schema = with_description(self.translator.translate(field.node), &description);
             let (required, node) = (field.required, field.node);
             let new = NewArgument { wire_name: field.name, location: "form", schema, required, node };
             let field_encoding = FieldEncoding::read(field.node, Some(field.node), body.kind, self.document);

@@ -21,7 +21,7 @@ use crate::diagnostic::Code;
 
 use body::BodyTemplate;
 use cookie::{Cookie, cookie_header};
-use value::{ValueShape, described, joined, placeholder, shape_of};
+use value::{ValueShape, joined, placeholder, shape_of, with_description};
 
 pub(super) use path::split_placeholder;
 
@@ -115,7 +115,7 @@ impl<'d> RequestBuilder<'d> {
         if parameter.is_json {
             description = format!("{description} As a JSON text.").trim().to_owned();
         }
-        described(translated, &description)
+        with_description(translated, &description)
     }
 
     fn add_parameter(&mut self, parameter: &Parameter<'d>, schema: Value) -> String {

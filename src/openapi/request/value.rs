@@ -39,7 +39,7 @@ pub(super) fn is_required(schema: &Value, name: &str) -> bool {
 }
 
 /// A schema with a description, which says more of this place than its own.
-pub(super) fn described(mut schema: Value, description: &str) -> Value {
+pub(super) fn with_description(mut schema: Value, description: &str) -> Value {
     if let Some(map) = schema.as_object_mut().filter(|_| !description.is_empty()) {
         map.insert("description".to_owned(), description.into());
     }

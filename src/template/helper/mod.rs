@@ -21,7 +21,7 @@ pub use builtins::helpers;
 pub(super) use builtins::{SIGNATURES, find_signature};
 pub(super) use collection::compile_pattern;
 pub(super) use encoding::is_uuid_version;
-pub(super) use print::{GET, GUARD, NEED, PRINT, empty_guard_block};
+pub(super) use print::{GUARD, PRINT, READ_PATH, REQUIRE_PATH, empty_guard_block};
 pub use signature::HelperDoc;
 pub(super) use signature::{HelperForm, ParamKind, SecretUse, Signature};
 pub(super) use time::NOW_FALLBACK;

@@ -14,16 +14,16 @@ use crate::uri::percent_encode;
 /// `{{$print label value raw}}`: prints a value for the slot, encoded unless `raw`.
 pub(in crate::template) const PRINT: &str = "$print";
 /// `($get path)`: the value of a path, null where it is missing.
-pub(in crate::template) const GET: &str = "$get";
+pub(in crate::template) const READ_PATH: &str = "$get";
 /// `($need path output printed)`: the value of a path that reads an output as JSON, an error where the output is none.
-pub(in crate::template) const NEED: &str = "$need";
+pub(in crate::template) const REQUIRE_PATH: &str = "$need";
 /// `{{#$guard}}`: limits the output inside.
 pub(in crate::template) const GUARD: &str = "$guard";
 
 pub(super) fn register(registry: &mut Handlebars<'static>) {
     registry.register_helper(PRINT, Box::new(RenderHelper(print)));
-    registry.register_helper(GET, Box::new(ReadPathHelper));
-    registry.register_helper(NEED, Box::new(RequirePathHelper));
+    registry.register_helper(READ_PATH, Box::new(ReadPathHelper));
+    registry.register_helper(REQUIRE_PATH, Box::new(RequirePathHelper));
     registry.register_helper(GUARD, Box::new(RenderHelper(guard)));
 }
 

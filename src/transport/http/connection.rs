@@ -134,18 +134,18 @@ impl HttpConnection {
         state.since = Instant::now();
     }
 
-    fn note_read(&self) {
+    fn record_read(&self) {
         if self.state().phase == Phase::Idle {
             self.enter_phase(Phase::Head);
         }
     }
 
-    fn note_progress(&self, bytes: usize) {
+    fn record_progress(&self, bytes: usize) {
         self.unwritten_bytes.shrink(bytes as u64 * WRITE_BUFFER_FACTOR);
         self.state().stalled_since = None;
     }
 
-    fn note_stalled_write(&self) {
+    fn record_stalled_write(&self) {
         self.state().stalled_since.get_or_insert_with(Instant::now);
     }
 
@@ -262,10 +262,10 @@ struct MeteredStream {
 }
 
 impl MeteredStream {
-    fn note_write(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+    fn record_write(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         match &written {
-            Poll::Ready(Ok(bytes)) => self.connection.note_progress(*bytes),
-            Poll::Pending => self.connection.note_stalled_write(),
+            Poll::Ready(Ok(bytes)) => self.connection.record_progress(*bytes),
+            Poll::Pending => self.connection.record_stalled_write(),
             Poll::Ready(Err(_)) => {}
         }
         written
@@ -281,7 +281,7 @@ impl AsyncRead for MeteredStream {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         if buffer.filled().len() > before {
-            self.connection.note_read();
+            self.connection.record_read();
         }
         read
     }
@@ -290,7 +290,7 @@ impl AsyncRead for MeteredStream {
 impl AsyncWrite for MeteredStream {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.note_write(written)
+        self.record_write(written)
     }
 
     fn poll_write_vectored(
@@ -299,7 +299,7 @@ impl AsyncWrite for MeteredStream {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
-        self.note_write(written)
+        self.record_write(written)
     }
 
     fn is_write_vectored(&self) -> bool {

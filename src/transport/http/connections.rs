@@ -29,7 +29,7 @@ const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// The connections of one server.
 pub(super) struct Connections {
-    live: SharedServer,
+    shared_server: SharedServer,
     open: Mutex<OpenConnections>,
     connection_closed: Notify,
 }
@@ -68,8 +68,8 @@ impl OpenConnections {
 }
 
 impl Connections {
-    pub(super) fn new(live: SharedServer) -> Arc<Connections> {
-        Arc::new(Connections { live, open: Mutex::default(), connection_closed: Notify::new() })
+    pub(super) fn new(shared_server: SharedServer) -> Arc<Connections> {
+        Arc::new(Connections { shared_server, open: Mutex::default(), connection_closed: Notify::new() })
     }
 
     /// Lets clients in until the server stops, and returns when the last of them has left.
@@ -111,7 +111,7 @@ impl Connections {
 
     /// Takes a place, if need be that of one who keeps it without asking anything.
     async fn wait_for_slot(&self) -> (u64, Arc<HttpConnection>) {
-        let limits = self.live.catalog().http_settings().limits;
+        let limits = self.shared_server.catalog().http_settings().limits;
         let max = descriptor_limit::raise_descriptor_limit(limits.connections);
         loop {
             let closed = self.connection_closed.notified();
@@ -139,7 +139,7 @@ impl Connections {
 
     fn add(&self, open: &mut OpenConnections, limits: HttpLimits) -> (u64, Arc<HttpConnection>) {
         open.last += 1;
-        let connection = Arc::new(HttpConnection::new(self.live.bytes().new_peer(), limits));
+        let connection = Arc::new(HttpConnection::new(self.shared_server.bytes().new_peer(), limits));
         open.connections.insert(open.last, connection.clone());
         (open.last, connection)
     }

@@ -12,7 +12,7 @@ use futures_util::{StreamExt, stream};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
 use crate::catalog::{HttpAccess, TokenDigest};
-use crate::dev_page::{CONTENT_SECURITY_POLICY, PAGE_FILES, PageEventReader, PageEvents, PageFile};
+use crate::dev_page::{CONTENT_SECURITY_POLICY, DevPageEventReader, DevPageEvents, DevPageFile, PAGE_FILES};
 
 use super::response::{build_response, text_response};
 
@@ -24,12 +24,12 @@ pub(super) const EVENTS_PATH: &str = "/events";
 pub struct DevPage {
     /// Who may send requests: those who show the token of the page.
     pub(super) access: HttpAccess,
-    pub(super) events: PageEvents,
+    pub(super) events: DevPageEvents,
 }
 
 impl DevPage {
     /// The page for those who show `token`.
-    pub fn new(token: &str, events: PageEvents) -> DevPage {
+    pub fn new(token: &str, events: DevPageEvents) -> DevPage {
         let access = HttpAccess { token: Some(TokenDigest::new(token)), ..HttpAccess::default() };
         DevPage { access, events }
     }
@@ -45,7 +45,7 @@ impl DevPage {
 
     /// The stream of events.
     pub(super) fn event_stream(&self, keep_alive: Duration) -> Response {
-        let PageEventReader { earlier, next } = self.events.subscribe();
+        let DevPageEventReader { earlier, next } = self.events.subscribe();
         let earlier = stream::iter(earlier.into_iter().map(|event| encode(&event)));
         let later = stream::unfold(next, move |mut next| async move {
             let piece = next_piece(&mut next, keep_alive).await?;
@@ -71,7 +71,7 @@ fn encode(event: &str) -> Bytes {
     Bytes::from(format!("data: {event}\n\n"))
 }
 
-fn file_response(file: &PageFile) -> Response {
+fn file_response(file: &DevPageFile) -> Response {
     let mut response = build_response(StatusCode::OK, file.content_type, Body::from(file.text));
     add_security_headers(response.headers_mut());
     response

@@ -22,18 +22,18 @@ pub(super) struct Liveness {
 
 impl Liveness {
     /// Notes a message of the client.
-    pub(super) fn note_message(&mut self) {
+    pub(super) fn record_message(&mut self) {
         self.lacked_stream = false;
     }
 
     /// Notes that the client has a stream.
-    pub(super) fn note_stream(&mut self) {
+    pub(super) fn record_stream(&mut self) {
         self.had_stream = true;
         self.lacked_stream = false;
     }
 
     /// Notes that the client has no stream. False if it once had one, and was silent since the last check.
-    pub(super) fn note_no_stream(&mut self) -> bool {
+    pub(super) fn record_no_stream(&mut self) -> bool {
         let there = !self.lacked_stream;
         self.lacked_stream = self.had_stream;
         there

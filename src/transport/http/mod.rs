@@ -216,20 +216,20 @@ impl BoundServer {
 
     /// Serves until `stop` is cancelled; then ends streams with their result, cancels what is running, and returns
     /// within a second.
-    pub async fn serve(self, live: &SharedServer, stop: CancellationToken) {
+    pub async fn serve(self, shared_server: &SharedServer, stop: CancellationToken) {
         let shutdown = CancellationToken::new();
-        let http_server = Arc::new(HttpServer::new(&self, live, shutdown.clone()));
-        let connections = Connections::new(live.clone());
+        let http_server = Arc::new(HttpServer::new(&self, shared_server, shutdown.clone()));
+        let connections = Connections::new(shared_server.clone());
         let serving = connections.serve(self.listener, stop.clone(), {
             let http_server = http_server.clone();
             move |connection, request| handle_request(http_server.clone(), connection, request)
         });
         let end = async {
             stop.cancelled().await;
-            live.end_streams();
+            shared_server.end_streams();
             tokio::time::sleep(STREAM_END_GRACE).await;
             shutdown.cancel();
-            let _ = tokio::time::timeout(CANCEL_GRACE, live.wait_until_idle()).await;
+            let _ = tokio::time::timeout(CANCEL_GRACE, shared_server.wait_until_idle()).await;
         };
         tokio::select! {
             () = serving => {}
@@ -245,7 +245,7 @@ impl BoundServer {
 struct HttpServer {
     path: String,
     sse: Option<SsePaths>,
-    live: SharedServer,
+    shared_server: SharedServer,
     guard: AccessGuard,
     sessions: Arc<Sessions>,
     service: StreamableHttpService<ConnectionHandler, Sessions>,
@@ -259,9 +259,9 @@ impl HttpServer {
         self.page.as_ref().map_or(&catalog.http_settings().access, |page| &page.access)
     }
 
-    fn new(bound: &BoundServer, live: &SharedServer, shutdown: CancellationToken) -> HttpServer {
+    fn new(bound: &BoundServer, shared_server: &SharedServer, shutdown: CancellationToken) -> HttpServer {
         let options = &bound.options;
-        let sessions = Arc::new(Sessions::new(live.clone(), options, shutdown.clone()));
+        let sessions = Arc::new(Sessions::new(shared_server.clone(), options, shutdown.clone()));
         // Hosts and origins are checked for every path, before anything else.
         let config = StreamableHttpServerConfig::default()
             .with_json_response(true)
@@ -272,13 +272,13 @@ impl HttpServer {
             .with_cancellation_token(shutdown)
             .disable_allowed_hosts()
             .disable_allowed_origins();
-        let connecting = live.clone();
+        let connecting = shared_server.clone();
         let connect = move || Ok(connecting.connect());
         HttpServer {
             path: options.path.clone(),
             sse: options.sse.then(|| SsePaths::for_endpoint(&options.path)),
             guard: AccessGuard::new(bound.address, bound.needs_token()).with_links(options.page.is_some()),
-            live: live.clone(),
+            shared_server: shared_server.clone(),
             service: StreamableHttpService::new(connect, sessions.clone(), config),
             sessions,
             keep_alive: options.keep_alive,
@@ -291,7 +291,7 @@ async fn handle_request(http_server: Arc<HttpServer>, connection: Arc<HttpConnec
     if request.body().is_end_stream() {
         connection.request_arrived();
     }
-    let catalog = http_server.live.catalog();
+    let catalog = http_server.shared_server.catalog();
     let access = http_server.access(&catalog);
     let origin = match http_server.guard.check_host_and_origin(&request, access) {
         Ok(origin) => origin,
@@ -319,7 +319,7 @@ async fn handle_request(http_server: Arc<HttpServer>, connection: Arc<HttpConnec
         handle_mcp(&http_server, &connection, request).await
     };
     response = token_revocation::end_on_revocation(response, &http_server, authorization);
-    response = redact::redact_response(response, http_server.sessions.live().redactors()).await;
+    response = redact::redact_response(response, http_server.sessions.shared_server().redactors()).await;
     if let Some(origin) = origin {
         add_cors_headers(response.headers_mut(), origin);
     }

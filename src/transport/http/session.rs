@@ -60,12 +60,12 @@ struct HttpSessionState {
 impl HttpSession {
     /// A session, and what the handler takes for its transport.
     pub(super) fn new(
-        live: &SharedServer,
+        shared_server: &SharedServer,
         is_single_stream: bool,
         end_token: CancellationToken,
     ) -> (Arc<HttpSession>, SessionTransport) {
         let (inbox, receiver) = mpsc::unbounded_channel();
-        let peer_state = PeerState::new(live.clone());
+        let peer_state = PeerState::new(shared_server.clone());
         let bytes = peer_state.bytes().clone();
         let created_at = Instant::now();
         let state = HttpSessionState {
@@ -139,10 +139,10 @@ impl HttpSession {
     pub(super) fn ping(&self) -> bool {
         let mut state = self.state();
         if !state.streams.standalone().has_reader() {
-            let likely = state.liveness.note_no_stream();
+            let likely = state.liveness.record_no_stream();
             return likely || !state.peer_state.pending().is_empty();
         }
-        state.liveness.note_stream();
+        state.liveness.record_stream();
         if state.peer_state.version().is_none() {
             return true;
         }
@@ -157,7 +157,7 @@ impl HttpSession {
     pub(super) fn submit_request(&self, mut request: Incoming) -> Result<EventReader, SessionEnded> {
         let reservation = self.message_reservation(&request);
         let mut state = self.state();
-        state.note_message(&request);
+        state.record_message(&request);
         let (number, channel) = state.streams.open();
         let reader = channel.open_reader(None).ok_or(SessionEnded)?;
         match state.peer_state.receive_parsed(&mut request, reservation) {
@@ -187,7 +187,7 @@ impl HttpSession {
     pub(super) fn submit_message(&self, mut message: Incoming) -> Result<(), SessionEnded> {
         let reservation = self.message_reservation(&message);
         let mut state = self.state();
-        state.note_message(&message);
+        state.record_message(&message);
         if let Ok(outcome) = state.peer_state.receive_parsed(&mut message, reservation) {
             state.streams.push_batches(outcome.finished_batches);
         }
@@ -213,7 +213,7 @@ impl HttpSession {
         };
         state.streams.push_batches(outcome.finished_batches);
         for message in messages {
-            state.note_message(&message);
+            state.record_message(&message);
             state.release_cancelled(&message);
             // If the session has ended, its stream ends too.
             let _ = self.deliver(&mut state, message);
@@ -224,14 +224,14 @@ impl HttpSession {
     /// Begins to read what belongs to no request.
     pub(super) fn listen(&self) -> Option<EventReader> {
         let mut state = self.state();
-        state.note_activity();
+        state.record_activity();
         state.streams.standalone().open_reader(None)
     }
 
     /// Goes on to read behind an event.
     pub(super) fn resume(&self, channel: u64, after: u64) -> Option<EventReader> {
         let mut state = self.state();
-        state.note_activity();
+        state.record_activity();
         state.streams.get(channel)?.open_reader(Some(after))
     }
 
@@ -308,14 +308,14 @@ impl io::Write for ByteCounter {
 
 impl HttpSessionState {
     /// Notes activity of the client.
-    fn note_activity(&mut self) {
+    fn record_activity(&mut self) {
         self.last_used = Instant::now();
-        self.liveness.note_message();
+        self.liveness.record_message();
     }
 
     /// Notes a message of the client; `initialize` alone does not initialize the session.
-    fn note_message(&mut self, message: &Incoming) {
-        self.note_activity();
+    fn record_message(&mut self, message: &Incoming) {
+        self.record_activity();
         let is_initialize = matches!(message, JsonRpcMessage::Request(asked) if asked.request.method() == "initialize");
         self.is_initialized |= !is_initialize;
     }
@@ -360,7 +360,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        server::testing::{TEST_MANIFEST, live_catalog},
+        server::testing::{TEST_MANIFEST, shared_server},
         transport::http::streams::MAX_FINISHED_STREAMS,
     };
     use futures_util::FutureExt;
@@ -415,7 +415,7 @@ mod tests {
     async fn messages_are_routed_to_request_or_standalone_stream() {
         for (is_single_stream, own) in [(false, true), (true, false)] {
             let (session, mut transport) =
-                HttpSession::new(&live_catalog(TEST_MANIFEST), is_single_stream, CancellationToken::new());
+                HttpSession::new(&shared_server(TEST_MANIFEST), is_single_stream, CancellationToken::new());
             let mut common = session.listen().unwrap();
             let mut stream = session.submit_request(call(7, "p")).unwrap();
             for message in [progress("p"), question(1), cancelled(1), progress("q"), log("x"), cancelled(7), answer(7)]
@@ -436,7 +436,7 @@ mod tests {
 
     #[tokio::test]
     async fn session_end_cancels_pending_requests_only() {
-        let (session, mut transport) = HttpSession::new(&live_catalog(TEST_MANIFEST), false, CancellationToken::new());
+        let (session, mut transport) = HttpSession::new(&shared_server(TEST_MANIFEST), false, CancellationToken::new());
         let _streams = [session.submit_request(call(7, "p")).unwrap(), session.submit_request(call(8, "q")).unwrap()];
         transport.send(answer(8)).await.unwrap();
         session.end();
@@ -448,7 +448,7 @@ mod tests {
 
     #[tokio::test]
     async fn full_channel_delays_notifications_not_answers() {
-        let (session, mut transport) = HttpSession::new(&live_catalog(TEST_MANIFEST), false, CancellationToken::new());
+        let (session, mut transport) = HttpSession::new(&shared_server(TEST_MANIFEST), false, CancellationToken::new());
         let mut common = session.listen().unwrap();
         let mut payload = 0;
         let receiver = loop {
@@ -469,7 +469,7 @@ mod tests {
 
     #[tokio::test]
     async fn only_the_last_finished_streams_are_stored() {
-        let (session, mut transport) = HttpSession::new(&live_catalog(TEST_MANIFEST), false, CancellationToken::new());
+        let (session, mut transport) = HttpSession::new(&shared_server(TEST_MANIFEST), false, CancellationToken::new());
         for id in 1..=20 {
             drop(session.submit_request(call(id, "p")).unwrap());
             transport.receive().await.unwrap();

@@ -31,7 +31,7 @@ const RECONNECT_DELAY: Duration = Duration::from_secs(3);
 
 /// The sessions of one server.
 pub(super) struct Sessions {
-    live: SharedServer,
+    shared_server: SharedServer,
     open: Mutex<HashMap<SessionId, Arc<HttpSession>>>,
     max_sessions: usize,
     idle: Duration,
@@ -54,9 +54,9 @@ pub(super) enum SessionError {
 
 impl Sessions {
     /// No sessions yet; `ending` ends them all.
-    pub(super) fn new(live: SharedServer, options: &HttpOptions, shutdown: CancellationToken) -> Sessions {
+    pub(super) fn new(shared_server: SharedServer, options: &HttpOptions, shutdown: CancellationToken) -> Sessions {
         Sessions {
-            live,
+            shared_server,
             open: Mutex::default(),
             max_sessions: options.max_sessions,
             idle: options.session_idle,
@@ -65,8 +65,8 @@ impl Sessions {
         }
     }
 
-    pub(super) fn live(&self) -> &SharedServer {
-        &self.live
+    pub(super) fn shared_server(&self) -> &SharedServer {
+        &self.shared_server
     }
 
     /// Cancelled when all of them end.
@@ -75,15 +75,15 @@ impl Sessions {
     }
 
     fn max_sessions(&self) -> usize {
-        self.live.catalog().http_settings().max_sessions.unwrap_or(self.max_sessions)
+        self.shared_server.catalog().http_settings().max_sessions.unwrap_or(self.max_sessions)
     }
 
     fn idle(&self) -> Duration {
-        self.live.catalog().http_settings().session_idle.unwrap_or(self.idle)
+        self.shared_server.catalog().http_settings().session_idle.unwrap_or(self.idle)
     }
 
     fn ping_interval(&self) -> Option<Duration> {
-        self.live.catalog().http_settings().ping.or(self.ping)
+        self.shared_server.catalog().http_settings().ping.or(self.ping)
     }
 
     /// Begins one, unless there are too many. One that has not begun or is idle for longest makes room.
@@ -97,7 +97,7 @@ impl Sessions {
             }
         }
         let id = session_id();
-        let (session, transport) = HttpSession::new(&self.live, is_single_stream, self.shutdown.child_token());
+        let (session, transport) = HttpSession::new(&self.shared_server, is_single_stream, self.shutdown.child_token());
         open.insert(id.clone(), session.clone());
         Some((id, session, transport))
     }
@@ -133,7 +133,7 @@ impl Sessions {
 
     /// Pings clients, and ends the sessions of those that do not answer; never returns.
     pub(super) async fn ping_clients(&self) {
-        let mut catalogs = self.live.subscribe();
+        let mut catalogs = self.shared_server.subscribe();
         let mut last = Instant::now();
         loop {
             let due = self.ping_interval().map(|every| last + every.max(Duration::from_millis(10)));
@@ -299,7 +299,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::server::testing::{TEST_MANIFEST, live_catalog};
+    use crate::server::testing::{TEST_MANIFEST, shared_server};
 
     fn from_client(message: Value) -> ClientJsonRpcMessage {
         serde_json::from_value(message).unwrap()
@@ -318,7 +318,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn session_idle_for_longest_makes_room() {
         let options = HttpOptions { max_sessions: 4, ..HttpOptions::default() };
-        let sessions = Sessions::new(live_catalog(TEST_MANIFEST), &options, CancellationToken::new());
+        let sessions = Sessions::new(shared_server(TEST_MANIFEST), &options, CancellationToken::new());
         let listening = begin(&sessions).unwrap();
         let _reader = listening.1.listen().unwrap();
         let calling = begin(&sessions).unwrap();

@@ -80,7 +80,7 @@ fn open_stream(http_server: &HttpServer, paths: &SsePaths, headers: &HeaderMap) 
 }
 
 async fn serve_session(sessions: Arc<Sessions>, id: String, transport: SessionTransport) {
-    transport::serve(sessions.live(), transport, sessions.shutdown().child_token()).await;
+    transport::serve(sessions.shared_server(), transport, sessions.shutdown().child_token()).await;
     sessions.end(&id);
 }
 

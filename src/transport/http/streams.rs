@@ -147,7 +147,7 @@ impl SessionStreams {
         origin.and_then(|origin| self.stream_of_request.get(&origin.0)).copied()
     }
 
-    /// A question of the handler's was answered: no word of it will come.
+    /// A question from the handler was answered: no further message about it will come.
     pub(super) fn forget_question(&mut self, id: &RequestId) {
         self.stream_of_question.remove(id);
     }

@@ -22,11 +22,11 @@ pub(super) fn end_on_revocation(
 
 /// Returns when what is shown is not the token.
 async fn wait_for_revocation(http_server: Arc<HttpServer>, authorization: Option<HeaderValue>) {
-    let mut catalogs = http_server.live.subscribe();
+    let mut catalogs = http_server.shared_server.subscribe();
     loop {
         // What is changed from here on is noticed below.
         catalogs.mark_unchanged();
-        let catalog = http_server.live.catalog();
+        let catalog = http_server.shared_server.catalog();
         if http_server.guard.check_token(authorization.as_ref(), http_server.access(&catalog)).is_err() {
             return;
         }

@@ -14,14 +14,14 @@ use super::{TEST_TIMEOUT, sessionless_params};
 use crate::{
     server::{
         SharedServer,
-        testing::{TEST_MANIFEST, build_catalog, live_catalog},
+        testing::{TEST_MANIFEST, build_catalog, shared_server},
     },
     transport::http::{HttpError, HttpOptions, bind},
 };
 
 struct TestHttpServer {
     address: SocketAddr,
-    live: SharedServer,
+    shared_server: SharedServer,
     stop: CancellationToken,
     serving: JoinHandle<()>,
 }
@@ -31,17 +31,17 @@ fn any_port() -> HttpOptions {
 }
 
 async fn start_server() -> TestHttpServer {
-    start_server_with(live_catalog(TEST_MANIFEST), any_port()).await
+    start_server_with(shared_server(TEST_MANIFEST), any_port()).await
 }
 
-async fn start_server_with(live: SharedServer, options: HttpOptions) -> TestHttpServer {
+async fn start_server_with(shared_server: SharedServer, options: HttpOptions) -> TestHttpServer {
     let bound = bind(options).await.unwrap();
     let (address, stop) = (bound.address(), CancellationToken::new());
     let serving = tokio::spawn({
-        let (live, stop) = (live.clone(), stop.clone());
-        async move { bound.serve(&live, stop).await }
+        let (shared_server, stop) = (shared_server.clone(), stop.clone());
+        async move { bound.serve(&shared_server, stop).await }
     });
-    TestHttpServer { address, live, stop, serving }
+    TestHttpServer { address, shared_server, stop, serving }
 }
 
 /// A response of which the head is read.
@@ -219,7 +219,7 @@ async fn public_address_requires_token_unless_insecure() {
     let everywhere = || HttpOptions { listen: "0.0.0.0:0".into(), ..any_port() };
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     for (options, status) in [(everywhere(), 401), (HttpOptions { insecure: true, ..everywhere() }, 400)] {
-        let site = start_server_with(live_catalog(TEST_MANIFEST), options).await;
+        let site = start_server_with(shared_server(TEST_MANIFEST), options).await;
         assert_eq!(site.post(&[], ping).await.status, status);
         site.end().await;
     }
@@ -256,7 +256,7 @@ async fn sessions_and_listen_streams_are_notified() {
     site.ask(&session, "resources/subscribe", json!({ "uri": "desk://notes" })).await;
     let mut get = site.send("GET", "/mcp", &[("Mcp-Session-Id", &session)], b"").await;
     assert_eq!(get.status, 200);
-    site.live
+    site.shared_server
         .replace(build_catalog(&TEST_MANIFEST.replace("text: First", "text: Second").replace("  wait:", "  later:")));
     let mut told = Vec::new();
     for reply in [&mut stream, &mut get] {
@@ -288,7 +288,7 @@ async fn priming_event_only_since_2025_11_25() {
         assert_eq!(site.post(head, initialized).await.status, 202);
         let listed = site.post(head, json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" }).to_string()).await;
         let mut listening = site.send("GET", "/mcp", head, b"").await;
-        site.live.replace(build_catalog(&TEST_MANIFEST.replace("  wait:", &format!("  since-{version}:"))));
+        site.shared_server.replace(build_catalog(&TEST_MANIFEST.replace("  wait:", &format!("  since-{version}:"))));
         while !String::from_utf8_lossy(&listening.rest).contains("list_changed") {
             assert!(listening.read_more().await, "the stream ended");
         }
@@ -306,7 +306,7 @@ async fn priming_event_only_since_2025_11_25() {
 #[tokio::test]
 async fn idle_session_ends_and_listening_one_stays() {
     let site = start_server_with(
-        live_catalog(TEST_MANIFEST),
+        shared_server(TEST_MANIFEST),
         HttpOptions { session_idle: Duration::from_secs(2), ..any_port() },
     )
     .await;
@@ -320,7 +320,7 @@ async fn idle_session_ends_and_listening_one_stays() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(site.post(&[("Mcp-Session-Id", &forgotten)], ping).await.status, 404);
-    site.live.replace(build_catalog(&TEST_MANIFEST.replace("  wait:", "  later:")));
+    site.shared_server.replace(build_catalog(&TEST_MANIFEST.replace("  wait:", "  later:")));
     assert_eq!(get.event().await.unwrap()["method"], "notifications/tools/list_changed");
     site.end().await;
 }
@@ -338,7 +338,7 @@ async fn bind_errors_are_typed() {
 #[tokio::test]
 async fn silent_stream_sends_keep_alive_comments() {
     let options = HttpOptions { sse: true, keep_alive: Duration::from_millis(50), ..any_port() };
-    let site = start_server_with(live_catalog(TEST_MANIFEST), options).await;
+    let site = start_server_with(shared_server(TEST_MANIFEST), options).await;
     let session = site.session().await;
     let listen = json!({ "notifications": { "toolsListChanged": true } });
     for mut reply in [

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::{PipeClient, error_code, sessionless_params};
-use crate::server::testing::{TEST_MANIFEST, live_catalog};
+use crate::server::testing::{TEST_MANIFEST, shared_server};
 
 #[tokio::test]
 async fn invalid_line_gets_error_and_pipe_continues() {
-    let mut client = PipeClient::session(&live_catalog(TEST_MANIFEST), "2025-11-25").await;
+    let mut client = PipeClient::session(&shared_server(TEST_MANIFEST), "2025-11-25").await;
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let table: &[(&[u8], i64)] = &[
         (b"{", -32700),
@@ -46,7 +46,7 @@ async fn invalid_line_gets_error_and_pipe_continues() {
 
 #[tokio::test]
 async fn error_has_request_id_when_known() {
-    let mut client = PipeClient::new(&live_catalog(TEST_MANIFEST));
+    let mut client = PipeClient::new(&shared_server(TEST_MANIFEST));
     client.send_line(r#"{"jsonrpc":"1.0","id":"a","method":"ping"}"#).await;
     assert_eq!(client.receive().await["id"], "a");
     client.send_line("{").await;
@@ -55,14 +55,14 @@ async fn error_has_request_id_when_known() {
 
 #[tokio::test]
 async fn blank_lines_are_ignored() {
-    let mut client = PipeClient::new(&live_catalog(TEST_MANIFEST));
+    let mut client = PipeClient::new(&shared_server(TEST_MANIFEST));
     client.send_line("\n\r\n  \n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\r").await;
     assert_eq!(client.receive().await["result"], json!({}));
 }
 
 #[tokio::test]
 async fn overlong_line_is_refused_and_next_answered() {
-    let mut client = PipeClient::new(&live_catalog(TEST_MANIFEST));
+    let mut client = PipeClient::new(&shared_server(TEST_MANIFEST));
     let long = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping", "params": { "x": "y".repeat(17 << 20) } });
     client.send_line(long.to_string()).await;
     assert_eq!(error_code(&client.receive().await), -32600);
@@ -71,7 +71,7 @@ async fn overlong_line_is_refused_and_next_answered() {
 
 #[tokio::test]
 async fn bad_params_and_unknown_methods_have_their_codes() {
-    let mut client = PipeClient::session(&live_catalog(TEST_MANIFEST), "2025-11-25").await;
+    let mut client = PipeClient::session(&shared_server(TEST_MANIFEST), "2025-11-25").await;
     for (method, params) in [
         ("tools/call", json!({ "name": "echo", "arguments": [1] })),
         ("tools/call", json!({})),
@@ -100,7 +100,7 @@ async fn bad_params_and_unknown_methods_have_their_codes() {
 
 #[tokio::test]
 async fn id_in_use_is_refused() {
-    let mut client = PipeClient::session(&live_catalog(TEST_MANIFEST), "2025-11-25").await;
+    let mut client = PipeClient::session(&shared_server(TEST_MANIFEST), "2025-11-25").await;
     let wait = json!({ "jsonrpc": "2.0", "id": "x", "method": "tools/call", "params": { "name": "wait" } });
     client.send_line(wait.to_string()).await;
     client.send_line(r#"{"jsonrpc":"2.0","id":"x","method":"ping"}"#).await;
@@ -113,7 +113,7 @@ async fn id_in_use_is_refused() {
 
 #[tokio::test]
 async fn early_messages_do_not_end_connection() {
-    let mut client = PipeClient::new(&live_catalog(TEST_MANIFEST));
+    let mut client = PipeClient::new(&shared_server(TEST_MANIFEST));
     client.notify("notifications/initialized", json!({})).await;
     client.notify("notifications/cancelled", json!({ "requestId": 1 })).await;
     client.send_line(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).await;
@@ -126,7 +126,7 @@ async fn early_messages_do_not_end_connection() {
 
 #[tokio::test]
 async fn both_generations_share_a_pipe_in_any_order() {
-    let mut client = PipeClient::new(&live_catalog(TEST_MANIFEST));
+    let mut client = PipeClient::new(&shared_server(TEST_MANIFEST));
     assert_eq!(client.ask_sessionless("tools/list", json!({})).await["result"]["resultType"], "complete");
     client.initialize("2025-11-25").await;
     let answer = client.ask("tools/list", json!({})).await;
@@ -138,7 +138,7 @@ async fn both_generations_share_a_pipe_in_any_order() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pipelined_requests_wait_for_initialize() {
-    let live = live_catalog(TEST_MANIFEST);
+    let shared_server = shared_server(TEST_MANIFEST);
     let client_info = json!({ "name": "t", "version": "1" });
     let params = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client_info });
     let first = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
@@ -146,7 +146,7 @@ async fn pipelined_requests_wait_for_initialize() {
     let lines = format!("{first}\n{}\n{list}", r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
     // Threads race here; one round would say little.
     for _ in 0..300 {
-        let mut client = PipeClient::new(&live);
+        let mut client = PipeClient::new(&shared_server);
         client.send_line(&lines).await;
         assert_eq!(client.receive().await["id"], 0);
         assert_eq!(client.receive().await["result"]["tools"][0]["name"], "echo");
@@ -155,7 +155,7 @@ async fn pipelined_requests_wait_for_initialize() {
 
 #[tokio::test]
 async fn unknown_version_and_missing_meta_have_distinct_codes() {
-    let mut client = PipeClient::new(&live_catalog(TEST_MANIFEST));
+    let mut client = PipeClient::new(&shared_server(TEST_MANIFEST));
     let mut params = sessionless_params(json!({}));
     params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2099-01-01");
     let answer = client.ask("tools/list", params).await;

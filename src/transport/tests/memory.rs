@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{TEST_TIMEOUT, sessionless_params};
 use crate::{
-    server::testing::{TEST_MANIFEST, build_catalog, live_catalog},
+    server::testing::{TEST_MANIFEST, build_catalog, shared_server},
     transport::{self, Transport},
 };
 
@@ -41,11 +41,13 @@ impl Transport<RoleServer> for MemoryTransport {
 
 #[tokio::test]
 async fn memory_transport_serves_and_notifies() {
-    let live = live_catalog(TEST_MANIFEST);
+    let shared_server = shared_server(TEST_MANIFEST);
     let ((say, from_peer), (to_peer, mut hear)) = (mpsc::unbounded_channel(), mpsc::unbounded_channel());
     let serving = tokio::spawn({
-        let live = live.clone();
-        async move { transport::serve(&live, MemoryTransport { from_peer, to_peer }, CancellationToken::new()).await }
+        let shared_server = shared_server.clone();
+        async move {
+            transport::serve(&shared_server, MemoryTransport { from_peer, to_peer }, CancellationToken::new()).await
+        }
     });
     let say_json = |message: Value| say.send(serde_json::from_value(message).unwrap()).unwrap();
     let mut hear_json = async || {
@@ -62,7 +64,7 @@ async fn memory_transport_serves_and_notifies() {
     say_json(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
     say_json(json!({ "jsonrpc": "2.0", "id": 3, "method": "prompts/get", "params": { "name": "greet" } }));
     assert_eq!(hear_json().await.unwrap()["result"]["messages"][0]["content"]["text"], "Hello");
-    live.replace(build_catalog(&TEST_MANIFEST.replace("  wait:", "  later:")));
+    shared_server.replace(build_catalog(&TEST_MANIFEST.replace("  wait:", "  later:")));
     assert_eq!(hear_json().await.unwrap()["method"], "notifications/tools/list_changed");
     drop(say);
     assert_eq!(hear_json().await, None);

@@ -33,18 +33,18 @@ struct PipeClient {
 }
 
 impl PipeClient {
-    fn new(live: &SharedServer) -> PipeClient {
-        PipeClient::with_buffer(live, 1 << 20)
+    fn new(shared_server: &SharedServer) -> PipeClient {
+        PipeClient::with_buffer(shared_server, 1 << 20)
     }
 
-    fn with_buffer(live: &SharedServer, room: usize) -> PipeClient {
+    fn with_buffer(shared_server: &SharedServer, room: usize) -> PipeClient {
         let (near, far) = tokio::io::duplex(room);
-        let (stop, live) = (CancellationToken::new(), live.clone());
+        let (stop, shared_server) = (CancellationToken::new(), shared_server.clone());
         let serving = tokio::spawn({
             let stop = stop.clone();
             async move {
                 let (reader, writer) = tokio::io::split(far);
-                stdio::serve_on(&live, reader, writer, stop).await;
+                stdio::serve_on(&shared_server, reader, writer, stop).await;
             }
         });
         let (reader, writer) = tokio::io::split(near);
@@ -52,8 +52,8 @@ impl PipeClient {
     }
 
     /// A client whose session has begun, in the version given.
-    async fn session(live: &SharedServer, version: &str) -> PipeClient {
-        let mut client = PipeClient::new(live);
+    async fn session(shared_server: &SharedServer, version: &str) -> PipeClient {
+        let mut client = PipeClient::new(shared_server);
         client.initialize(version).await;
         client.notify("notifications/initialized", json!({})).await;
         client

@@ -10,7 +10,7 @@ use super::{PipeClient, TEST_TIMEOUT, error_code, sessionless_params};
 use crate::{
     server::{
         ServeOptions, SharedServer,
-        testing::{SleepingWorld, TEST_MANIFEST, build_catalog, live_catalog, live_catalog_with},
+        testing::{SleepingWorld, TEST_MANIFEST, build_catalog, shared_server, shared_server_with},
     },
     transport::{
         in_process::{self, InProcessClient, InProcessError},
@@ -25,7 +25,7 @@ fn live_with_sleeping_world() -> (SharedServer, Arc<SleepingWorld>) {
 
 #[tokio::test]
 async fn versions_are_negotiated() {
-    let live = live_catalog(TEST_MANIFEST);
+    let shared_server = shared_server(TEST_MANIFEST);
     for (asked, agreed) in [
         ("2024-11-05", "2024-11-05"),
         ("2025-03-26", "2025-03-26"),
@@ -34,7 +34,7 @@ async fn versions_are_negotiated() {
         ("2026-07-28", "2025-11-25"),
         ("1999-01-01", "2025-11-25"),
     ] {
-        let result = PipeClient::new(&live).initialize(asked).await;
+        let result = PipeClient::new(&shared_server).initialize(asked).await;
         assert_eq!(result["protocolVersion"], agreed);
         assert_eq!(result["serverInfo"], json!({ "name": "desk", "version": "1.2.3" }));
         assert_eq!(result["instructions"], "Ask it.");
@@ -43,30 +43,31 @@ async fn versions_are_negotiated() {
 
 #[tokio::test]
 async fn capabilities_match_the_catalog() {
-    let capabilities =
-        async |live: &SharedServer| PipeClient::new(live).initialize("2025-11-25").await["capabilities"].take();
+    let capabilities = async |shared_server: &SharedServer| {
+        PipeClient::new(shared_server).initialize("2025-11-25").await["capabilities"].take()
+    };
     let desk = json!({
         "completions": {},
         "prompts": { "listChanged": true },
         "resources": { "subscribe": true, "listChanged": true },
         "tools": { "listChanged": true },
     });
-    assert_eq!(capabilities(&live_catalog(TEST_MANIFEST)).await, desk);
+    assert_eq!(capabilities(&shared_server(TEST_MANIFEST)).await, desk);
     let still = ServeOptions { watching: false, declare_all_capabilities: false };
     let expected = json!({ "completions": {}, "prompts": {}, "resources": {}, "tools": {} });
-    assert_eq!(capabilities(&live_catalog_with(TEST_MANIFEST, still)).await, expected);
+    assert_eq!(capabilities(&shared_server_with(TEST_MANIFEST, still)).await, expected);
     let empty = "{ folio: 1, server: { name: e, version: '1' } }";
-    assert_eq!(capabilities(&live_catalog(empty)).await, json!({}));
+    assert_eq!(capabilities(&shared_server(empty)).await, json!({}));
     let all = ServeOptions { watching: true, declare_all_capabilities: true };
     let mut everything = desk;
     everything["logging"] = json!({});
-    assert_eq!(capabilities(&live_catalog_with(empty, all)).await, everything);
+    assert_eq!(capabilities(&shared_server_with(empty, all)).await, everything);
 }
 
 #[tokio::test]
 async fn undeclared_method_is_method_not_found() {
-    let live = live_catalog("{ folio: 1, server: { name: e, version: '1' } }");
-    let mut client = PipeClient::session(&live, "2025-11-25").await;
+    let shared_server = shared_server("{ folio: 1, server: { name: e, version: '1' } }");
+    let mut client = PipeClient::session(&shared_server, "2025-11-25").await;
     for (method, params) in [
         ("tools/list", json!({})),
         ("tools/call", json!({ "name": "x" })),
@@ -89,7 +90,7 @@ async fn undeclared_method_is_method_not_found() {
 
 #[tokio::test]
 async fn sessionless_results_have_server_info_and_cache_hints() {
-    let mut client = PipeClient::new(&live_catalog(TEST_MANIFEST));
+    let mut client = PipeClient::new(&shared_server(TEST_MANIFEST));
     let info = json!({ "name": "desk", "version": "1.2.3" });
     for (method, params, cached) in [
         ("server/discover", json!({}), true),
@@ -116,7 +117,7 @@ async fn sessionless_results_have_server_info_and_cache_hints() {
 
 #[tokio::test]
 async fn session_results_have_no_sessionless_keys() {
-    let mut client = PipeClient::session(&live_catalog(TEST_MANIFEST), "2025-11-25").await;
+    let mut client = PipeClient::session(&shared_server(TEST_MANIFEST), "2025-11-25").await;
     let text = json!({ "content": [{ "type": "text", "text": "x" }], "isError": false });
     let echo = json!({ "name": "echo", "arguments": { "text": "x" } });
     assert_eq!(client.ask("tools/call", echo).await["result"], text);
@@ -135,7 +136,7 @@ async fn session_results_have_no_sessionless_keys() {
 
 #[tokio::test]
 async fn error_codes_match_the_version() {
-    let mut client = PipeClient::session(&live_catalog(TEST_MANIFEST), "2025-11-25").await;
+    let mut client = PipeClient::session(&shared_server(TEST_MANIFEST), "2025-11-25").await;
     let unknown = client.ask("tools/call", json!({ "name": "nope" })).await;
     assert_eq!(error_code(&unknown), -32602);
     assert!(unknown["error"]["message"].as_str().unwrap().contains("nope"));
@@ -158,7 +159,7 @@ async fn error_codes_match_the_version() {
 
 #[tokio::test]
 async fn absent_null_and_empty_arguments_are_equal() {
-    let mut client = PipeClient::session(&live_catalog(TEST_MANIFEST), "2025-11-25").await;
+    let mut client = PipeClient::session(&shared_server(TEST_MANIFEST), "2025-11-25").await;
     for params in [
         json!({ "name": "list" }),
         json!({ "name": "list", "arguments": null }),
@@ -171,7 +172,7 @@ async fn absent_null_and_empty_arguments_are_equal() {
 
 #[tokio::test]
 async fn structured_results_match_the_version() {
-    let live = live_catalog(TEST_MANIFEST);
+    let shared_server = shared_server(TEST_MANIFEST);
     let call = json!({ "name": "list" });
     let text = json!([{ "type": "text", "text": "[1,2]" }]);
     let schema = json!({ "type": "array", "items": { "type": "integer" } });
@@ -182,20 +183,20 @@ async fn structured_results_match_the_version() {
         ("2025-06-18", json!({ "result": [1, 2] }), wrapped.clone()),
         ("2025-11-25", json!({ "result": [1, 2] }), wrapped),
     ] {
-        let mut client = PipeClient::session(&live, version).await;
+        let mut client = PipeClient::session(&shared_server, version).await;
         let result = client.ask("tools/call", call.clone()).await["result"].take();
         assert_eq!((&result["structuredContent"], &result["content"]), (&structured, &text), "{version}");
         assert_eq!(client.ask("tools/list", json!({})).await["result"]["tools"][1]["outputSchema"], listed);
     }
-    let mut client = PipeClient::new(&live);
+    let mut client = PipeClient::new(&shared_server);
     assert_eq!(client.ask_sessionless("tools/call", call).await["result"]["structuredContent"], json!([1, 2]));
     assert_eq!(client.ask_sessionless("tools/list", json!({})).await["result"]["tools"][1]["outputSchema"], schema);
 }
 
 #[tokio::test(start_paused = true)]
 async fn eof_ends_calls_and_sends_nothing() {
-    let (live, world) = live_with_sleeping_world();
-    let mut client = PipeClient::session(&live, "2025-11-25").await;
+    let (shared_server, world) = live_with_sleeping_world();
+    let mut client = PipeClient::session(&shared_server, "2025-11-25").await;
     client.send("tools/call", json!({ "name": "wait" })).await;
     client
         .send("subscriptions/listen", sessionless_params(json!({ "notifications": { "toolsListChanged": true } })))
@@ -210,7 +211,7 @@ async fn eof_ends_calls_and_sends_nothing() {
 
 #[tokio::test]
 async fn requests_just_before_eof_are_answered() {
-    let mut client = PipeClient::new(&live_catalog(TEST_MANIFEST));
+    let mut client = PipeClient::new(&shared_server(TEST_MANIFEST));
     let ask = |id: i64| json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list", "params": sessionless_params(json!({})) });
     client.send_line(format!("{}\n{}", ask(1), ask(2))).await;
     assert_eq!(client.end().await.len(), 2);
@@ -218,8 +219,8 @@ async fn requests_just_before_eof_are_answered() {
 
 #[tokio::test(start_paused = true)]
 async fn stop_ends_streams_with_result() {
-    let (live, world) = live_with_sleeping_world();
-    let mut client = PipeClient::session(&live, "2025-11-25").await;
+    let (shared_server, world) = live_with_sleeping_world();
+    let mut client = PipeClient::session(&shared_server, "2025-11-25").await;
     client.send("tools/call", json!({ "name": "wait" })).await;
     let id = client
         .send("subscriptions/listen", sessionless_params(json!({ "notifications": { "toolsListChanged": true } })))
@@ -227,7 +228,7 @@ async fn stop_ends_streams_with_result() {
     client.receive().await;
     world.wait_for_programs(1).await;
     let before = tokio::time::Instant::now();
-    live.end_streams();
+    shared_server.end_streams();
     client.stop.cancel();
     let end = client.receive().await;
     assert_eq!((&end["id"], &end["result"]["resultType"]), (&json!(id), &json!("complete")));
@@ -238,17 +239,17 @@ async fn stop_ends_streams_with_result() {
 
 #[tokio::test]
 async fn stop_ends_idle_connection() {
-    let mut client = PipeClient::session(&live_catalog(TEST_MANIFEST), "2025-11-25").await;
+    let mut client = PipeClient::session(&shared_server(TEST_MANIFEST), "2025-11-25").await;
     client.stop.cancel();
     assert_eq!(tokio::time::timeout(TEST_TIMEOUT, client.lines.next_line()).await.unwrap().unwrap(), None);
 }
 
 #[tokio::test]
 async fn stop_ends_flooded_connection() {
-    let (live, stop) = (live_catalog(TEST_MANIFEST), CancellationToken::new());
+    let (shared_server, stop) = (shared_server(TEST_MANIFEST), CancellationToken::new());
     let serving = tokio::spawn({
         let stop = stop.clone();
-        async move { stdio::serve_on(&live, tokio::io::repeat(b'\n'), tokio::io::sink(), stop).await }
+        async move { stdio::serve_on(&shared_server, tokio::io::repeat(b'\n'), tokio::io::sink(), stop).await }
     });
     tokio::task::yield_now().await;
     stop.cancel();
@@ -258,8 +259,8 @@ async fn stop_ends_flooded_connection() {
 #[tokio::test]
 async fn non_reading_peer_is_not_read_and_delays_nobody() {
     let text = "x".repeat(1 << 19);
-    let live = live_catalog(&TEST_MANIFEST.replace("text: First", &format!("text: {text}")));
-    let mut client = PipeClient::with_buffer(&live, 1024);
+    let shared_server = shared_server(&TEST_MANIFEST.replace("text: First", &format!("text: {text}")));
+    let mut client = PipeClient::with_buffer(&shared_server, 1024);
     let mut sent = 0;
     let read = json!({ "uri": "desk://notes" });
     while tokio::time::timeout(
@@ -272,7 +273,7 @@ async fn non_reading_peer_is_not_read_and_delays_nobody() {
         sent += 1;
         assert!(sent < 400, "it reads on and on");
     }
-    assert!(live.replace(build_catalog("{ folio: 1, server: { name: e, version: '1' } }")).has_changes());
+    assert!(shared_server.replace(build_catalog("{ folio: 1, server: { name: e, version: '1' } }")).has_changes());
     // Whole again: the rest of the request that was cut short, and the answers.
     let mut bytes = vec![0; 1 << 16];
     let mut reader = client.lines.into_inner();
@@ -281,10 +282,14 @@ async fn non_reading_peer_is_not_read_and_delays_nobody() {
 
 #[tokio::test]
 async fn in_process_request_uses_the_pipe_path() {
-    let live = live_catalog(TEST_MANIFEST);
+    let shared_server = shared_server(TEST_MANIFEST);
     let params = json!({ "name": "echo", "arguments": { "text": "x" } });
     let client = InProcessClient::without_answers();
-    assert_eq!(in_process::ask(&client, &live, "tools/call", params).await.unwrap()["content"][0]["text"], "x");
-    let refused = in_process::ask(&client, &live, "resources/read", json!({ "uri": "desk://none" })).await.unwrap_err();
+    assert_eq!(
+        in_process::ask(&client, &shared_server, "tools/call", params).await.unwrap()["content"][0]["text"],
+        "x"
+    );
+    let refused =
+        in_process::ask(&client, &shared_server, "resources/read", json!({ "uri": "desk://none" })).await.unwrap_err();
     assert!(matches!(refused, InProcessError::Refused { code: -32602, data: Some(_), .. }), "{refused:?}");
 }

@@ -26,7 +26,7 @@ impl FormatMatcher {
     pub fn new(named: &[PackFormatName]) -> Result<FormatMatcher, GlobError> {
         let all = named.contains(&PackFormatName::Auto);
         let chosen = FORMATS.iter().filter(|(name, _)| all || named.contains(name));
-        let claim = |(name, format): &(PackFormatName, &'static dyn PackFormat)| {
+        let format = |(name, format): &(PackFormatName, &'static dyn PackFormat)| {
             let is_auto = !named.contains(name);
             let globs = match is_auto {
                 true => Globs::new(format.auto_globs(), format.auto_excludes()),
@@ -35,7 +35,7 @@ impl FormatMatcher {
             let globs = globs?.with_hidden_without_links();
             Ok(FormatGlobs { name: *name, format: *format, is_auto, globs })
         };
-        chosen.map(claim).collect::<Result<_, _>>().map(FormatMatcher)
+        chosen.map(format).collect::<Result<_, _>>().map(FormatMatcher)
     }
 
     /// What a walk looks for: more than is taken.
@@ -43,15 +43,15 @@ impl FormatMatcher {
     /// # Errors
     /// A glob is invalid.
     pub fn walk_globs(&self) -> Result<Globs, GlobError> {
-        let globs: Vec<&str> = self.0.iter().flat_map(|claim| claim.format.globs()).copied().collect();
+        let globs: Vec<&str> = self.0.iter().flat_map(|format| format.format.globs()).copied().collect();
         Ok(Globs::new(&globs, EXCLUDED_GLOBS)?.with_hidden_without_links())
     }
 
     /// What is looked for, for a message.
     pub fn expected_globs(&self) -> BTreeSet<&'static str> {
-        let globs = self.0.iter().flat_map(|claim| match claim.is_auto {
-            true => claim.format.auto_globs(),
-            false => claim.format.globs(),
+        let globs = self.0.iter().flat_map(|format| match format.is_auto {
+            true => format.format.auto_globs(),
+            false => format.format.globs(),
         });
         globs.copied().collect()
     }
@@ -60,14 +60,14 @@ impl FormatMatcher {
     pub fn assign_paths(&self, folder: &str, paths: Vec<String>) -> Vec<FormatFiles> {
         let mut assigned: Vec<FormatFiles> = Vec::new();
         let mut left = paths;
-        for claim in &self.0 {
-            let (taken, rest): (Vec<_>, Vec<_>) = left.into_iter().partition(|path| claim.takes(folder, path));
+        for format in &self.0 {
+            let (taken, rest): (Vec<_>, Vec<_>) = left.into_iter().partition(|path| format.takes(folder, path));
             left = rest;
-            if claim.name == PackFormatName::AgentSkills {
+            if format.name == PackFormatName::AgentSkills {
                 let skills: HashSet<&str> = taken.iter().map(|path| folder_of(path)).collect();
                 left.retain(|path| !is_in_a_skill(path, &skills));
             }
-            assigned.push(FormatFiles { format: claim.format, is_auto: claim.is_auto, paths: taken });
+            assigned.push(FormatFiles { format: format.format, is_auto: format.is_auto, paths: taken });
         }
         assigned
     }

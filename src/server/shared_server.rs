@@ -41,13 +41,13 @@ impl Default for ServeOptions {
     }
 }
 
-/// The catalog that is served at the moment. Clones are handles of the same one.
+/// The running server: the catalog it serves now, and the state that all connections share. Clones share it.
 #[derive(Clone)]
 pub struct SharedServer {
-    inner: Arc<LiveState>,
+    inner: Arc<SharedServerState>,
 }
 
-struct LiveState {
+struct SharedServerState {
     current_snapshot: watch::Sender<Arc<CatalogSnapshot>>,
     replace_lock: Mutex<()>,
     world: Arc<dyn World>,
@@ -72,7 +72,7 @@ impl SharedServer {
         let bytes = BytesInFlight::new(catalog.limits().bytes_in_flight);
         let redactors = Redactors::new(catalog.redactor().clone());
         let current_snapshot = watch::Sender::new(Arc::new(CatalogSnapshot::initial(catalog, options)));
-        let inner = LiveState {
+        let inner = SharedServerState {
             current_snapshot,
             replace_lock: Mutex::new(()),
             world,
@@ -230,19 +230,19 @@ impl SharedServer {
     /// Counts a running call until the guard is dropped.
     pub(crate) fn start_call(&self) -> CallGuard {
         self.inner.running.fetch_add(1, Ordering::AcqRel);
-        CallGuard { live: self.clone() }
+        CallGuard { shared_server: self.clone() }
     }
 }
 
 /// A running call.
 pub(crate) struct CallGuard {
-    live: SharedServer,
+    shared_server: SharedServer,
 }
 
 impl Drop for CallGuard {
     fn drop(&mut self) {
-        if self.live.inner.running.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.live.inner.idle.notify_waiters();
+        if self.shared_server.inner.running.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.shared_server.inner.idle.notify_waiters();
         }
     }
 }

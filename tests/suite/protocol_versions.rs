@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::conversation::DESK;
+use crate::every_client::DESK;
 use crate::example_api::MockApi;
 use crate::harness::*;
 use crate::wire_parity::requests;

@@ -6,7 +6,7 @@
 
 mod action;
 mod argument;
-mod below;
+mod unnested_keys;
 mod call;
 mod comment;
 mod entry;
@@ -72,32 +72,32 @@ impl Corrector<'_> {
         self.texts_cut_by_comment(root);
         self.indentation(root);
         self.top_level(root);
-        self.with_value_of(root, "server", |reshaper, value| reshaper.text_as_key(value, "name"));
-        self.with_value_of(root, "env", |reshaper, value| {
-            reshaper.assigned_variables(value);
-            reshaper.named_list_as_map(value, "env");
+        self.with_value_of(root, "server", |corrector, value| corrector.text_as_key(value, "name"));
+        self.with_value_of(root, "env", |corrector, value| {
+            corrector.assigned_variables(value);
+            corrector.named_list_as_map(value, "env");
         });
-        self.with_value_of(root, "skills", |reshaper, value| reshaper.text_as_key(value, "dir"));
+        self.with_value_of(root, "skills", |corrector, value| corrector.text_as_key(value, "dir"));
         self.with_value_of(root, "packs", Corrector::packs);
         self.with_value_of(root, "folders", Corrector::folder_list);
-        self.with_value_of(root, "tests", |reshaper, tests| {
-            for test in reshaper.document.entries_of(tests).unwrap_or_default() {
-                reshaper.test(test.value);
+        self.with_value_of(root, "tests", |corrector, tests| {
+            for test in corrector.document.entries_of(tests).unwrap_or_default() {
+                corrector.test(test.value);
             }
         });
         for kind in [MapKind::Prompt, MapKind::Tool, MapKind::Resource] {
             self.section_path(root, kind);
-            self.with_value_of(root, kind.section(), |reshaper, entries| {
-                reshaper.texts_as_map(entries, kind);
-                reshaper.function_list(entries);
-                reshaper.named_list_as_map(entries, kind.section());
-                for entry in reshaper.document.entries_of(entries).unwrap_or_default() {
+            self.with_value_of(root, kind.section(), |corrector, entries| {
+                corrector.texts_as_map(entries, kind);
+                corrector.function_list(entries);
+                corrector.named_list_as_map(entries, kind.section());
+                for entry in corrector.document.entries_of(entries).unwrap_or_default() {
                     match kind {
-                        MapKind::Prompt => reshaper.prompt_text(entry.value),
-                        MapKind::Tool => reshaper.tool_text(entry.value),
+                        MapKind::Prompt => corrector.prompt_text(entry.value),
+                        MapKind::Tool => corrector.tool_text(entry.value),
                         _ => {}
                     }
-                    reshaper.entry(entry.value, kind);
+                    corrector.entry(entry.value, kind);
                 }
             });
         }

@@ -10,7 +10,7 @@ struct ForeignFormat {
     keys: &'static [&'static str],
     /// Another key that it has too; empty where one of the first is enough.
     beside: &'static str,
-    what: &'static str,
+    description: &'static str,
     help: &'static str,
 }
 
@@ -24,25 +24,35 @@ const FILES: &[ForeignFormat] = &[
     ForeignFormat {
         keys: &["mcpServers", "context_servers", "servers"],
         beside: "",
-        what: "configures a client",
+        description: "configures a client",
         help: CLIENT_HELP,
     },
-    ForeignFormat { keys: &["openapi", "swagger"], beside: "paths", what: "describes an API", help: OPENAPI_HELP },
-    ForeignFormat { keys: &["jobs"], beside: "", what: "belongs to a workflow", help: INIT_HELP },
-    ForeignFormat { keys: &["services"], beside: "", what: "belongs to a Compose file", help: INIT_HELP },
+    ForeignFormat {
+        keys: &["openapi", "swagger"],
+        beside: "paths",
+        description: "describes an API",
+        help: OPENAPI_HELP,
+    },
+    ForeignFormat { keys: &["jobs"], beside: "", description: "belongs to a workflow", help: INIT_HELP },
+    ForeignFormat { keys: &["services"], beside: "", description: "belongs to a Compose file", help: INIT_HELP },
     ForeignFormat {
         keys: &["dependencies", "devDependencies", "scripts"],
         beside: "name",
-        what: "belongs to a package",
+        description: "belongs to a package",
         help: INIT_HELP,
     },
     ForeignFormat {
         keys: &["packages", "remotes"],
         beside: "$schema",
-        what: "belongs to an entry of a registry",
+        description: "belongs to an entry of a registry",
         help: INIT_HELP,
     },
-    ForeignFormat { keys: &["input_variables"], beside: "template", what: "belongs to a prompt", help: PROMPT_HELP },
+    ForeignFormat {
+        keys: &["input_variables"],
+        beside: "template",
+        description: "belongs to a prompt",
+        help: PROMPT_HELP,
+    },
 ];
 
 impl Corrector<'_> {
@@ -64,7 +74,7 @@ impl Corrector<'_> {
             (is_certain && has_beside && has_value).then_some((file, key, found))
         });
         let Some((file, key, found)) = known else { return };
-        let message = format!("unknown key `{key}`: it {}", file.what);
+        let message = format!("unknown key `{key}`: it {}", file.description);
         self.report.error(Code::UnknownKey, self.span(found.key), message).help(file.help);
         match is_manifest {
             true => self.remove_entry(root, found),

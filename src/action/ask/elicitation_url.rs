@@ -12,7 +12,7 @@ use crate::yaml::Spanned;
 ///
 /// # Errors
 /// The reason why users must not be sent there.
-fn parse_page_url(url: &str) -> Result<Url, &'static str> {
+fn parse_elicitation_url(url: &str) -> Result<Url, &'static str> {
     let url = Url::parse(url).map_err(|_| "is not an absolute URL")?;
     if !url.username().is_empty() || url.password().is_some() {
         return Err("must not contain a user name or a password");
@@ -36,7 +36,7 @@ pub(super) fn check(
         // Checked when it is rendered.
         UrlBase::Env(_) | UrlBase::Value(_) => return Some(()),
     };
-    let Err(reason) = parse_page_url(own) else { return Some(()) };
+    let Err(reason) = parse_elicitation_url(own) else { return Some(()) };
     compiler
         .error(Code::Unsafe, written.location, format!("the `url` {reason}"))
         .help("write a URL such as `https://desk.example/connect`");
@@ -53,12 +53,12 @@ pub(super) fn render(template: &Template<UrlSlot>, scope: &Scope) -> Result<Stri
         let variable = template.single_path().map_or_else(|| "url".to_owned(), |path| path.join("."));
         RenderError::Refused { variable, reason }
     };
-    parse_page_url(&rendered).map(String::from).map_err(refused)
+    parse_elicitation_url(&rendered).map(String::from).map_err(refused)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::parse_page_url;
+    use super::parse_elicitation_url;
 
     #[test]
     fn only_https_and_loopback_pages_are_allowed() {
@@ -69,7 +69,7 @@ mod tests {
             "http://127.0.0.1/",
             "http://[::1]:1/",
         ] {
-            assert!(parse_page_url(fine).is_ok(), "{fine}");
+            assert!(parse_elicitation_url(fine).is_ok(), "{fine}");
         }
         for wrong in [
             "javascript:alert(1)",
@@ -89,9 +89,9 @@ mod tests {
             "https://",
             "",
         ] {
-            assert!(parse_page_url(wrong).is_err(), "{wrong}");
+            assert!(parse_elicitation_url(wrong).is_err(), "{wrong}");
         }
-        let odd = parse_page_url(" ht\ttps://desk.example").map(String::from);
+        let odd = parse_elicitation_url(" ht\ttps://desk.example").map(String::from);
         assert_eq!(odd.as_deref(), Ok("https://desk.example/"), "what was judged is what is sent");
     }
 }

@@ -69,14 +69,14 @@ impl Corrector<'_> {
         self.call(step);
         self.shell_key(step);
         self.program_with_arguments(step, None);
-        self.with_value_of(step, "exec", |reshaper, exec| {
-            reshaper.program_with_arguments(exec, Some(exec));
-            for element in reshaper.document.items_of(exec).unwrap_or_default() {
-                reshaper.with_value_of(element, "then", Corrector::scalar_as_list);
-                reshaper.with_value_of(element, "else", Corrector::scalar_as_list);
+        self.with_value_of(step, "exec", |corrector, exec| {
+            corrector.program_with_arguments(exec, Some(exec));
+            for element in corrector.document.items_of(exec).unwrap_or_default() {
+                corrector.with_value_of(element, "then", Corrector::scalar_as_list);
+                corrector.with_value_of(element, "else", Corrector::scalar_as_list);
             }
-            if reshaper.document.string_of(exec).is_some() {
-                reshaper.command(exec, false);
+            if corrector.document.string_of(exec).is_some() {
+                corrector.command(exec, false);
             }
         });
         self.with_value_of(step, "http", Corrector::misplaced_keys);

@@ -35,7 +35,7 @@ struct Word<'a> {
 }
 
 /// Warns of the first word that only a shell reads.
-pub(super) fn warn_of_shell_words(elements: &[Spanned<ExecElement>], compiler: &mut Compiler<'_>) {
+pub(super) fn warn_of_shell_syntax(elements: &[Spanned<ExecElement>], compiler: &mut Compiler<'_>) {
     let words: Vec<Word<'_>> = elements.iter().filter_map(word).collect();
     let Some((program, arguments)) = words.split_first() else { return };
     let name = program.text.rsplit('/').next().unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::manifest::{ExpectedSent, SentParts};
+use crate::manifest::{ExpectedAction, SentParts};
 use crate::redact::Redactor;
 use crate::world::SentAction;
 use crate::yaml::{Documents, Spanned};
@@ -12,33 +12,33 @@ use super::diff::line_diff;
 use super::expectation::check_json;
 
 /// Compares what was sent.
-pub(super) struct SentCheck<'a> {
+pub(super) struct SentActionCheck<'a> {
     pub(super) sent: &'a [SentAction],
     pub(super) redactor: &'a Redactor,
     pub(super) documents: &'a Documents,
 }
 
-impl SentCheck<'_> {
+impl SentActionCheck<'_> {
     /// What of `expected` does not hold.
-    pub(super) fn failures(&self, expected: &Spanned<ExpectedSent>) -> Vec<TestFailure> {
+    pub(super) fn failures(&self, expected: &Spanned<ExpectedAction>) -> Vec<TestFailure> {
         let parts = expected.value.parts();
         if self.sent.is_empty() && !parts.is_empty() {
             return vec![TestFailure::new(expected.location, "no program was run and no request was sent")];
         }
         match &expected.value {
-            ExpectedSent::One(parts) => self.closest(parts),
-            ExpectedSent::Many(all) if all.len() != self.sent.len() => {
+            ExpectedAction::One(parts) => self.closest_differences(parts),
+            ExpectedAction::Many(all) if all.len() != self.sent.len() => {
                 let message = format!("expected {} programs and requests, found {}", all.len(), self.sent.len());
                 vec![TestFailure::new(expected.location, message).details(self.list())]
             }
-            ExpectedSent::Many(all) => {
+            ExpectedAction::Many(all) => {
                 all.iter().zip(self.sent).flat_map(|(parts, sent)| self.compare(parts, sent)).collect()
             }
         }
     }
 
     /// What differs in the action that differs least.
-    fn closest(&self, parts: &Spanned<SentParts>) -> Vec<TestFailure> {
+    fn closest_differences(&self, parts: &Spanned<SentParts>) -> Vec<TestFailure> {
         let compared = self.sent.iter().map(|sent| self.compare(parts, sent));
         compared.min_by_key(Vec::len).unwrap_or_default()
     }

@@ -25,12 +25,12 @@ impl Corrector<'_> {
             true => "{}".to_owned(),
             false => format!("{{ default: {} }}", scalar(value)),
         };
-        self.assignments(list, written, |reshaper, _| reshaper.document.add_map(Vec::new(), reshaper.span(list)));
+        self.assignments(list, written, |corrector, _| corrector.document.add_map(Vec::new(), corrector.span(list)));
     }
 
     /// The same in the environment of a program.
     pub(super) fn assigned_values(&mut self, list: NodeId) {
-        self.assignments(list, scalar, |reshaper, value| reshaper.document.add_string(value, reshaper.span(list)));
+        self.assignments(list, scalar, |corrector, value| corrector.document.add_string(value, corrector.span(list)));
     }
 
     /// A map of the values, as it is written, and as a node.

@@ -14,27 +14,30 @@ const ROOTS: &str = "roots";
 #[derive(Debug)]
 pub(super) struct ConfinedArgument {
     pub(super) name: String,
-    pub(super) limit: PathLimit,
+    pub(super) limit: PathConfinement,
 }
 
 /// What a path must be inside of.
 #[derive(Debug)]
-pub(super) enum PathLimit {
+pub(super) enum PathConfinement {
     /// The client's roots.
     Roots,
-    /// Folders; `folder_list` is what they are in messages.
+    /// Folders; `folder_list` is how messages name them.
     Folders { paths: Vec<PathBuf>, folder_list: String },
     /// Nothing, as this variable is not set.
     Unset(String),
 }
 
 /// Reports that a pack may not know what is outside of it. Where nobody has confirmed its grant yet, no path is inside.
-fn report_outside(outside: &str, within: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<PathLimit> {
+fn report_outside(outside: &str, within: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<PathConfinement> {
     let (is_withheld, help) = (compiler.is_withheld(FILES_GRANT), compiler.grant_help(FILES_GRANT));
     let message = format!("missing grant `files`: the {outside} outside the pack");
     if is_withheld {
         compiler.warning(Code::NotGranted, within.location, format!("{message}, so no path is inside")).help(help);
-        return Some(PathLimit::Folders { paths: Vec::new(), folder_list: "a folder of a trusted pack".to_owned() });
+        return Some(PathConfinement::Folders {
+            paths: Vec::new(),
+            folder_list: "a folder of a trusted pack".to_owned(),
+        });
     }
     compiler.error(Code::NotGranted, within.location, message).help(help);
     None
@@ -51,22 +54,22 @@ impl ConfinedArgument {
         let is_given =
             argument.required == Some(true) || argument.default.as_ref().is_some_and(|value| !value.is_null());
         compiler.arguments.paths.insert(name.value.clone(), is_given);
-        Some(ConfinedArgument { name: name.value.clone(), limit: PathLimit::compile(within, compiler)? })
+        Some(ConfinedArgument { name: name.value.clone(), limit: PathConfinement::compile(within, compiler)? })
     }
 
     /// Whether it must be inside the client's roots.
     pub(super) fn needs_roots(&self) -> bool {
-        matches!(self.limit, PathLimit::Roots)
+        matches!(self.limit, PathConfinement::Roots)
     }
 }
 
-impl PathLimit {
-    fn compile(within: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<PathLimit> {
+impl PathConfinement {
+    fn compile(within: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<PathConfinement> {
         if within.value == ROOTS {
             if !compiler.has_grant(FILES_GRANT, within.location) {
                 return report_outside("roots of the client are", within, compiler);
             }
-            return Some(PathLimit::Roots);
+            return Some(PathConfinement::Roots);
         }
         let message = "invalid `within`, expected `roots`, or exactly one `{{env.NAME}}` or `{{workspace}}`";
         let help = "write `within: \"{{workspace}}\"` for the folder that the client's user works on";
@@ -83,14 +86,14 @@ impl PathLimit {
                 let variable = within.trim_matches(['{', '}', ' ']);
                 let folder_list =
                     if is_workspace { "the workspace".to_owned() } else { format!("the folder of `{variable}`") };
-                Some(PathLimit::Folders { paths, folder_list })
+                Some(PathConfinement::Folders { paths, folder_list })
             }
             FolderVariable::Unset(variable) => {
                 let message = format!("variable `{variable}` is not set, so every path is rejected");
                 compiler
                     .note(Code::UnsetVariable, within.location, message)
                     .help("set it to a folder where the server is started");
-                Some(PathLimit::Unset(variable))
+                Some(PathConfinement::Unset(variable))
             }
         }
     }

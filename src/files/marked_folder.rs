@@ -17,9 +17,9 @@ const MARK: &str = "user.folio.made";
 
 /// What is known of a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Maker {
-    Here,
-    Somebody,
+enum FolderMaker {
+    Folio,
+    Other,
     /// The file system has no extended attributes.
     Unknown,
 }
@@ -45,12 +45,12 @@ pub fn make_folders(folder: &Path) -> Result<(), FileError> {
 ///
 /// # Errors
 /// One cannot be removed.
-pub fn remove_made_folders(locked: WritableFolder, unmarked: usize) -> Result<(), FileError> {
+pub fn remove_marked_folders(locked: WritableFolder, unmarked: usize) -> Result<(), FileError> {
     let (path, mut locked) = (locked.path().to_owned(), Some(locked));
     for (depth, folder) in path.ancestors().enumerate() {
         match maker_of(folder) {
-            Maker::Here => {}
-            Maker::Unknown if depth < unmarked => {}
+            FolderMaker::Folio => {}
+            FolderMaker::Unknown if depth < unmarked => {}
             _ => return Ok(()),
         }
         // Whoever makes a file in it waits, and finds it gone, or with its mark.
@@ -73,18 +73,18 @@ fn failed(folder: &Path, error: io::Error) -> FileError {
 
 fn unmark(folder: &Path) -> Result<(), FileError> {
     let mut inside = fs::read_dir(folder).map_err(|error| failed(folder, error))?.flatten();
-    if maker_of(folder) == Maker::Here && !inside.any(|entry| maker_of(&entry.path()) == Maker::Here) {
+    if maker_of(folder) == FolderMaker::Folio && !inside.any(|entry| maker_of(&entry.path()) == FolderMaker::Folio) {
         removexattr(folder, MARK).map_err(|error| failed(folder, error.into()))?;
     }
     Ok(())
 }
 
-fn maker_of(folder: &Path) -> Maker {
+fn maker_of(folder: &Path) -> FolderMaker {
     let mut value = [0_u8; 1];
     match getxattr(folder, MARK, &mut value) {
-        Ok(_) | Err(Errno::RANGE) => Maker::Here,
-        Err(Errno::NOTSUP) => Maker::Unknown,
-        Err(_) => Maker::Somebody,
+        Ok(_) | Err(Errno::RANGE) => FolderMaker::Folio,
+        Err(Errno::NOTSUP) => FolderMaker::Unknown,
+        Err(_) => FolderMaker::Other,
     }
 }
 
@@ -122,7 +122,7 @@ mod tests {
     }
 
     fn remove(folder: &Path, unmarked: usize) {
-        remove_made_folders(WritableFolder::open(folder).unwrap().into_locked().unwrap(), unmarked).unwrap();
+        remove_marked_folders(WritableFolder::open(folder).unwrap().into_locked().unwrap(), unmarked).unwrap();
     }
 
     #[test]
@@ -146,13 +146,13 @@ mod tests {
         make_folders(&outer.join("b")).unwrap();
         make_folders(&outer.join("c")).unwrap();
         remove(&outer.join("b"), 2);
-        assert_eq!((names(&outer), maker_of(&outer)), (vec!["c".to_owned()], Maker::Here));
+        assert_eq!((names(&outer), maker_of(&outer)), (vec!["c".to_owned()], FolderMaker::Folio));
         fs::write(outer.join("c/mine"), "").unwrap();
         remove(&outer.join("c"), 2);
-        assert_eq!(maker_of(&outer.join("c")), Maker::Somebody);
+        assert_eq!(maker_of(&outer.join("c")), FolderMaker::Other);
         fs::remove_dir_all(outer.join("c")).unwrap();
         fs::write(outer.join("mine"), "").unwrap();
         remove(&outer, 1);
-        assert_eq!((names(&outer), maker_of(&outer)), (vec!["mine".to_owned()], Maker::Somebody));
+        assert_eq!((names(&outer), maker_of(&outer)), (vec!["mine".to_owned()], FolderMaker::Other));
     }
 }
