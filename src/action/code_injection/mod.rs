@@ -229,7 +229,9 @@ fn env_value(path: &[String], compiler: &Compiler<'_>) -> String {
 }
 
 fn report_finding(finding: &CodeFinding, argv: &[ArgvItem], stdin_at: Option<Location>, compiler: &mut Compiler<'_>) {
-    let program = argv.get(finding.program).map_or("", |item| item.word.text.rsplit('/').next().unwrap_or_default());
+    // Also of `--entrypoint=/bin/sh`.
+    let base_name = |item: &ArgvItem| item.word.text.rsplit(['/', '=']).next().unwrap_or_default().to_owned();
+    let program = argv.get(finding.program).map(base_name).unwrap_or_default();
     let words = match finding.role {
         ArgRole::Code(_) if finding.syntax.language == Language::Unknown => {
             format!("`{program}` may read this element as code, and a value in it could become code itself")
