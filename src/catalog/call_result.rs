@@ -319,6 +319,8 @@ pub enum RefusalKind {
     NotFound,
     /// An action timed out.
     TimedOut,
+    /// The entry has too many calls, at once or in a period.
+    LimitReached,
     /// The client lacks capabilities, which are the refusal's `data` as MCP writes them.
     MissingCapability,
     /// The client is asked, and the call continues with its next request.

@@ -287,9 +287,10 @@ impl Catalog {
         let Some(tool) = self.tools.get(name) else {
             return Err(self.unknown_tool(name));
         };
-        let result = match tool.call(arguments, entry_context).await? {
-            Err(failure) => return Ok(failure),
+        let result = match tool.call(arguments, entry_context).await {
             Ok(result) => result,
+            Err(refusal) if refusal.kind.is_tool_error() => return Ok(refusal.into()),
+            Err(refusal) => return Err(refusal),
         };
         match self.resolve_blocks(result.content, &tool.pack_context, entry_context).await {
             Ok(content) => Ok(ToolResult { content, structured: result.structured, ..ToolResult::default() }),

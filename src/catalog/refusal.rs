@@ -92,15 +92,17 @@ impl From<Refusal> for ActionError {
     }
 }
 
-/// Whether a refusal becomes a tool result for the model; the others are protocol errors.
-pub(super) fn is_tool_error(kind: RefusalKind) -> bool {
-    !matches!(
-        kind,
-        RefusalKind::Cancelled
-            | RefusalKind::InputRequired
-            | RefusalKind::EntryChanged
-            | RefusalKind::Detached
-            | RefusalKind::MissingCapability
-            | RefusalKind::CustomCode(_)
-    )
+impl RefusalKind {
+    /// Whether a refused `tools/call` has a result for the model to read; the others are protocol errors.
+    pub(super) fn is_tool_error(self) -> bool {
+        !matches!(
+            self,
+            RefusalKind::Cancelled
+                | RefusalKind::InputRequired
+                | RefusalKind::EntryChanged
+                | RefusalKind::Detached
+                | RefusalKind::MissingCapability
+                | RefusalKind::CustomCode(_)
+        )
+    }
 }

@@ -23,7 +23,7 @@ use super::argument_schema::DeclaredArguments;
 use super::block::RenderedBlock;
 use super::call_limit::{Admission, CallLimit, ConcurrencyPermit};
 use super::call_result::{
-    EmbeddedBlock, MediaBlock, Refusal, RefusalKind, ResultBlock, ResultContents, TaskPolicy, TextOrBlob, ToolResult,
+    EmbeddedBlock, MediaBlock, Refusal, RefusalKind, ResultBlock, ResultContents, TaskPolicy, TextOrBlob,
 };
 use super::complete::warn_of_tool_completions;
 use super::entry::{EntryContext, PackContext, RunKeys, check_limits, entry_digest, with_roots_checkpoint};
@@ -33,7 +33,6 @@ use super::listed_text::{listed_text, render_at_load};
 use super::listing::{self, Object};
 use super::mcp_header;
 use super::prompt::EntryBuildContext;
-use super::refusal::is_tool_error;
 use super::required_capabilities::RequiredCapabilities;
 use super::result_spec::{CompiledResult, RenderedResult, StructuredValue};
 
@@ -116,36 +115,23 @@ impl CompiledTool {
     /// Calls it.
     ///
     /// # Errors
-    /// Only what leaves no answer for a model: a cancelled call, a question to the client, a lack of what is required of
-    /// it, or an error that the manifest asks for by its code. Whatever else goes wrong is for the model to read, and is
-    /// `Err` within.
+    /// The client lacks what is required of it, the arguments do not fit, a limit is reached, or the run has no result.
+    /// [`RefusalKind::is_tool_error`] says which of these the model reads.
     pub(super) async fn call(
         &self,
         given: Option<Object>,
         entry_context: &EntryContext<'_>,
-    ) -> Result<Result<ToolContent, ToolResult>, Refusal> {
-        self.requires
-            .as_ref()
-            .map_or(Ok(()), |requires| requires.check_client(&self.listing.name, entry_context.call.client()))?;
+    ) -> Result<ToolContent, Refusal> {
+        if let Some(requires) = &self.requires {
+            requires.check_client(&self.listing.name, entry_context.call.client())?;
+        }
         let budget = entry_context.entry_budget(self.plan.as_ref());
         let entry_context = &entry_context.with_budget(&budget);
-        let bound = budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind(given, &budget))?;
-        let arguments = match bound.map_err(Refusal::from) {
-            Ok(arguments) => arguments,
-            Err(refusal) if is_tool_error(refusal.kind) => return Ok(Err(refusal.into())),
-            Err(refusal) => return Err(refusal),
-        };
+        let arguments = budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind(given, &budget))??;
         let began = Instant::now();
-        let _permit = match self.admit(entry_context).await? {
-            Ok(turn) => turn,
-            Err(message) => return Ok(Err(ToolResult::failure(message))),
-        };
+        let _permit = self.admit(entry_context).await?;
         let waited = if self.has_queue() { began.elapsed() } else { time::Duration::ZERO };
-        match self.run(arguments, &entry_context.after_waiting(waited, self.timeout())).await {
-            Ok(given) => Ok(Ok(given)),
-            Err(refusal) if is_tool_error(refusal.kind) => Ok(Err(refusal.into())),
-            Err(refusal) => Err(refusal),
-        }
+        self.run(arguments, &entry_context.after_waiting(waited, self.timeout())).await
     }
 
     /// Whether its calls may wait for one another.
@@ -157,12 +143,9 @@ impl CompiledTool {
         self.plan.as_ref().map_or_else(RunLimits::default, |plan| plan.limits).timeout
     }
 
-    /// Waits for its turn, or returns a message that says why it has none.
-    async fn admit(
-        &self,
-        entry_context: &EntryContext<'_>,
-    ) -> Result<Result<Option<ConcurrencyPermit>, String>, Refusal> {
-        let (Some(limit), name) = (&self.limit, &self.listing.name) else { return Ok(Ok(None)) };
+    /// Waits for its turn.
+    async fn admit(&self, entry_context: &EntryContext<'_>) -> Result<Option<ConcurrencyPermit>, Refusal> {
+        let (Some(limit), name) = (&self.limit, &self.listing.name) else { return Ok(None) };
         let arrival_turn = entry_context.call.arrival_turn.as_deref();
         if let Some(arrival_turn) = arrival_turn {
             entry_context.call.cancel.run_until_cancelled(arrival_turn.wait_for_earlier()).await;
@@ -170,18 +153,19 @@ impl CompiledTool {
         // A resumed call was admitted before.
         let admission = limit.acquire(name, entry_context.resume.is_none());
         arrival_turn.inspect(|turn| turn.leave());
-        let queued = match admission {
-            Ok(Admission::Running(permit)) => return Ok(Ok(Some(permit))),
-            Ok(Admission::Waiting(queued)) => queued,
-            Err(message) => return Ok(Err(message)),
+        let queued = match admission.map_err(|message| Refusal::new(RefusalKind::LimitReached, message))? {
+            Admission::Running(permit) => return Ok(Some(permit)),
+            Admission::Waiting(queued) => queued,
         };
         let patience = entry_context.time_left(self.timeout());
         tokio::select! {
             biased;
             () = entry_context.call.cancel.cancelled() => Err(ActionError::from(WorldError::Cancelled).into()),
-            permit = queued.wait(name, entry_context.call.client()) => Ok(Ok(Some(permit))),
+            permit = queued.wait(name, entry_context.call.client()) => Ok(Some(permit)),
             () = tokio::time::sleep(patience) => {
-                Ok(Err(format!("waited {:?} in the queue of `{name}`; try again later", round_for_display(patience))))
+                let waited = round_for_display(patience);
+                let message = format!("waited {waited:?} in the queue of `{name}`; try again later");
+                Err(Refusal::new(RefusalKind::LimitReached, message))
             }
         }
     }

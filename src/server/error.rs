@@ -30,6 +30,7 @@ pub(crate) fn refusal_error(refusal: Refusal) -> ErrorData {
         RefusalKind::InputRequired
         | RefusalKind::Detached
         | RefusalKind::TimedOut
+        | RefusalKind::LimitReached
         | RefusalKind::Cancelled
         | RefusalKind::Internal => ErrorCode::INTERNAL_ERROR,
     };
