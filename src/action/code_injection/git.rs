@@ -6,7 +6,8 @@ use super::syntax::ProgramSyntax;
 /// The word of `git config WORDS` that could make git run code: a name that a value chooses, or what such a setting
 /// is set to.
 pub(super) fn config_code_word(git: &ProgramSyntax, words: &[&str]) -> Option<usize> {
-    const OPTIONS_WITH_OPERAND: &[&str] = &["-f", "--file", "--type", "--blob", "--default", "--comment"];
+    const OPTIONS_WITH_OPERAND: &[&str] =
+        &["-f", "--file", "--type", "--blob", "--default", "--comment", "--value", "--url"];
     let text = |at: usize| words.get(at).copied().unwrap_or_default();
     let is_operand = |at: usize| at > 0 && OPTIONS_WITH_OPERAND.contains(&text(at - 1));
     let mut names = (0..words.len()).filter(|&at| !text(at).starts_with('-') && !is_operand(at));

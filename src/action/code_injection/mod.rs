@@ -153,23 +153,23 @@ fn combinations(elements: &[Spanned<ExecElement>], compiler: &Compiler<'_>) -> V
         let ways = expansions(element, compiler);
         choices += usize::from(ways.len() > 1);
         let ways = if choices > MAX_CHOICES { vec![ways.concat()] } else { ways };
+        if let [way] = ways.as_slice() {
+            all.iter_mut().for_each(|argv| argv.extend_from_slice(way));
+            continue;
+        }
         all = all.iter().flat_map(|argv| ways.iter().map(|way| [argv.as_slice(), way].concat())).collect();
     }
     for argv in &mut all {
         let mut behind = false;
-        let ends_options = !argv.iter().any(|item| is_find(&item.source));
+        let ends_options =
+            !argv.iter().any(|item| syntax_of(&item.source).is_some_and(|syntax| syntax.ignores_double_dash));
         for item in argv {
-            // After `--` any value may begin with `-`, whatever the program makes of it. It is an action of `find` even there.
+            // After `--` any value may begin with `-`, whatever the program makes of it.
             item.word.may_start_with_dash |= behind;
             behind |= ends_options && item.source == "--";
         }
     }
     all
-}
-
-/// Whether a word may be the program `find`.
-fn is_find(word: &str) -> bool {
-    matches!(word.rsplit('/').next(), Some("find" | "gfind" | "bfs"))
 }
 
 /// The words that one element may expand to.
@@ -229,7 +229,9 @@ fn env_value(path: &[String], compiler: &Compiler<'_>) -> String {
 }
 
 fn report_finding(finding: &CodeFinding, argv: &[ArgvItem], stdin_at: Option<Location>, compiler: &mut Compiler<'_>) {
-    let program = argv.get(finding.program).map_or("", |item| item.word.text.rsplit('/').next().unwrap_or_default());
+    // Also of `--entrypoint=/bin/sh`.
+    let base_name = |item: &ArgvItem| item.word.text.rsplit(['/', '=']).next().unwrap_or_default().to_owned();
+    let program = argv.get(finding.program).map(base_name).unwrap_or_default();
     let words = match finding.role {
         ArgRole::Code(_) if finding.syntax.language == Language::Unknown => {
             format!("`{program}` may read this element as code, and a value in it could become code itself")
@@ -244,6 +246,7 @@ fn report_finding(finding: &CodeFinding, argv: &[ArgvItem], stdin_at: Option<Loc
         ArgRole::Code(_) => format!("a value in the code of `{program}` could become code itself"),
         ArgRole::Option => format!("a value could become an option of `{program}`, which takes code"),
         ArgRole::Program => "an argument must not choose the program".to_owned(),
+        ArgRole::PipedFile => format!("`{program}` runs a file name with `|` as a command"),
         ArgRole::Stdin => format!("a value in the stdin of `{program}` could become code"),
     };
     let from = finding.role.start();

@@ -43,16 +43,28 @@ pub(super) fn value_flag(syntax: &ProgramSyntax, text: &str) -> Option<char> {
     })
 }
 
+/// The letters of short options in a word, less what is attached to one of them.
+pub(super) fn option_letters<'a>(syntax: &ProgramSyntax, text: &'a str) -> &'a str {
+    let letters = short_flags(text);
+    // The options of a shell take the next word.
+    let last = value_flag(syntax, text).filter(|_| syntax.operands != Operands::Shell);
+    last.and_then(|letter| letters.split_once(letter)).map_or(letters, |(before, _)| before)
+}
+
 pub(super) fn option_argument(syntax: &ProgramSyntax, text: &str) -> OptionArgument {
     if text.starts_with('+') && syntax.code_options.contains(&"+") {
         return OptionArgument::Code(Some(1));
     }
-    if syntax.code_options.contains(&text) {
+    // A name with one dash is written with two as well, where a parser takes both: `go build --toolexec=…`.
+    let is_listed = |list: &[&str], name: &str| {
+        list.contains(&name) || name.strip_prefix('-').is_some_and(|name| name.len() > 2 && list.contains(&name))
+    };
+    if is_listed(&syntax.code_options, text) {
         return OptionArgument::Code(None);
     }
     // A name with one dash is no cluster of letters.
     let (name, given) = text.split_once('=').map_or((text, None), |(name, _)| (name, Some(name.len() + 1)));
-    if syntax.program_options.contains(&name) {
+    if is_listed(&syntax.program_options, name) {
         return OptionArgument::Program(given);
     }
     match text.strip_prefix("--") {

@@ -47,6 +47,9 @@ fn read_key(programs: &mut [ProgramSyntax], word: &'static str) -> Option<()> {
         "attached-value-flags" => row.attached_value_flags = value,
         "final-flags" => row.final_flags = value,
         "setting-flags" => row.setting_flags = value,
+        "stdin-flags" => row.stdin_flags = value,
+        "pipe-flags" => row.pipe_flags = value,
+        "double-dash" if value == "ignored" => row.ignores_double_dash = true,
         _ => list_of_key(row, key)?.extend(split_list(value)),
     }
     Some(())
@@ -98,6 +101,7 @@ fn operands(text: &'static str) -> Option<Operands> {
         "code" => Operands::Code,
         "stdin" => Operands::Stdin,
         "editor" => Operands::Editor,
+        "bundle" => Operands::Bundle,
         "variables" => Operands::Variables,
         "joined" => Operands::Joined(detail.parse().ok()?),
         "subcommand" => Operands::Subcommand(split_list(detail).collect()),

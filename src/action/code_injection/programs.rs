@@ -4,11 +4,11 @@ use std::sync::LazyLock;
 
 use super::Language;
 use super::program_table::read_programs;
-use super::syntax::ProgramSyntax;
+use super::syntax::{Operands, ProgramSyntax};
 
 const TABLE: &str = include_str!("programs.txt");
 
-static PROGRAMS: LazyLock<Vec<ProgramSyntax>> = LazyLock::new(|| read_programs(TABLE).unwrap_or_default());
+static PROGRAMS: LazyLock<Vec<ProgramSyntax>> = LazyLock::new(|| read_or_refuse(TABLE));
 
 /// Programs whose options named like those for code take none.
 pub(super) const PATTERN_PROGRAMS: &[&str] = &["grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "ugrep"];
@@ -23,8 +23,24 @@ pub(super) static UNKNOWN_PROGRAM: LazyLock<ProgramSyntax> = LazyLock::new(|| Pr
     ..ProgramSyntax::default()
 });
 
+/// A program of which no value is safe, for nobody knows how it reads its words.
+pub(super) static UNREADABLE_PROGRAM: LazyLock<ProgramSyntax> = LazyLock::new(|| ProgramSyntax {
+    language: Language::Other,
+    operands: Operands::Unreadable,
+    ..ProgramSyntax::default()
+});
+
+/// The rows of a table; one that cannot be read refuses every value, whatever the program.
+fn read_or_refuse(table: &'static str) -> Vec<ProgramSyntax> {
+    read_programs(table).unwrap_or_else(|_| vec![UNREADABLE_PROGRAM.clone()])
+}
+
 /// The syntax of a program, by its name or path.
 pub(super) fn syntax_of(program: &str) -> Option<&'static ProgramSyntax> {
+    find_syntax(&PROGRAMS, program)
+}
+
+fn find_syntax<'a>(programs: &'a [ProgramSyntax], program: &str) -> Option<&'a ProgramSyntax> {
     let name = program.rsplit('/').next()?.to_ascii_lowercase();
     let name = name.strip_suffix(".exe").unwrap_or(&name);
     let plain =
@@ -35,7 +51,8 @@ pub(super) fn syntax_of(program: &str) -> Option<&'static ProgramSyntax> {
         name.split(|character: char| character.is_ascii_digit()).next().filter(|stem| !stem.is_empty());
     let plain = before_version.filter(|stem| stem.len() < name.len()).unwrap_or(plain);
     let plain = plain.strip_suffix("-static").unwrap_or(plain).trim_end_matches('-');
-    PROGRAMS.iter().find(|syntax| syntax.names.contains(&plain) || syntax.names.contains(&name))
+    let is_named = |syntax: &&ProgramSyntax| syntax.names.contains(&plain) || syntax.names.contains(&name);
+    programs.iter().find(|syntax| syntax.operands == Operands::Unreadable || is_named(syntax))
 }
 
 #[cfg(test)]
@@ -45,5 +62,12 @@ mod tests {
     #[test]
     fn every_row_of_the_table_is_read() {
         assert_eq!(read_programs(TABLE).err(), None);
+    }
+
+    #[test]
+    fn table_that_cannot_be_read_refuses_every_program() {
+        let programs = read_or_refuse("sh: code-flag=c");
+        let operands = find_syntax(&programs, "cat").map(|syntax| &syntax.operands);
+        assert_eq!(operands, Some(&Operands::Unreadable));
     }
 }

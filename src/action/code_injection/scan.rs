@@ -1,12 +1,13 @@
 //! Finds the elements of an argv that are code, and the program that runs each.
 
+mod launcher;
 mod option;
 
 use std::ops::Range;
 
 use super::git::config_code_word;
-use super::options::{OptionArgument, is_assignment, is_option, option_argument};
-use super::programs::{PATTERN_PROGRAMS, UNKNOWN_PROGRAM, syntax_of};
+use super::options::{is_assignment, is_option};
+use super::programs::{UNREADABLE_PROGRAM, syntax_of};
 use super::syntax::{Operands, ProgramSyntax};
 use super::variables::runs_code;
 
@@ -37,6 +38,8 @@ pub(super) enum ArgRole {
     Option,
     /// A program that a value chooses.
     Program,
+    /// A file that a value names, which is run as a command where there is `|` in its name.
+    PipedFile,
     /// The program reads code from stdin.
     Stdin,
 }
@@ -58,7 +61,7 @@ pub(super) struct CodeFinding {
 /// Finds what a program, and those that it starts, take for code. `fed` is whether values come through stdin.
 pub(super) fn scan(words: Vec<ArgvWord>, stdin_has_value: bool) -> Vec<CodeFinding> {
     let end = words.len();
-    let mut scan = ArgvScan { words, stdin_has_value, findings: Vec::new() };
+    let mut scan = ArgvScan { words, stdin_has_value, programs: Vec::new(), findings: Vec::new() };
     scan.scan_program(0..end, None);
     scan.findings
 }
@@ -66,8 +69,13 @@ pub(super) fn scan(words: Vec<ArgvWord>, stdin_has_value: bool) -> Vec<CodeFindi
 struct ArgvScan {
     words: Vec<ArgvWord>,
     stdin_has_value: bool,
+    /// The words of each program that is read.
+    programs: Vec<Range<usize>>,
     findings: Vec<CodeFinding>,
 }
+
+/// How many programs are read in one argv: more bound neither time nor stack.
+const MAX_PROGRAMS: usize = 64;
 
 /// What is known of a program while its words are read.
 struct ProgramScan {
@@ -79,6 +87,8 @@ struct ProgramScan {
     has_code: bool,
     /// Whether an option says that code comes through stdin.
     stdin: bool,
+    /// Whether an option says that operands are opened as commands.
+    pipes: bool,
     /// How many words were no options.
     operands: usize,
 }
@@ -94,6 +104,10 @@ impl ArgRole {
 }
 
 impl ProgramScan {
+    fn new(syntax: &'static ProgramSyntax, program: usize) -> Self {
+        ProgramScan { syntax, program, options: true, has_code: false, stdin: false, pipes: false, operands: 0 }
+    }
+
     /// Whether the next word that is no option is code, or a program to run.
     fn expects_code_or_program(&self) -> bool {
         match self.syntax.operands {
@@ -124,9 +138,17 @@ impl ArgvScan {
             self.findings.extend(chosen);
             return;
         }
-        let Some(syntax) = syntax_of(self.text(range.start)) else { return self.scan_unknown(range) };
-        let program_scan =
-            ProgramScan { syntax, program: range.start, options: true, has_code: false, stdin: false, operands: 0 };
+        if !self.begins_program(&range) {
+            return;
+        }
+        match syntax_of(self.text(range.start)) {
+            Some(syntax) => self.scan_known(syntax, range),
+            None => self.scan_unknown(range),
+        }
+    }
+
+    fn scan_known(&mut self, syntax: &'static ProgramSyntax, range: Range<usize>) {
+        let program_scan = ProgramScan::new(syntax, range.start);
         let words = range.start + 1..range.end;
         if syntax.operands == Operands::Variables {
             // Those of `env NAME=VALUE make` too.
@@ -138,8 +160,25 @@ impl ArgvScan {
             Operands::Embedded(flags) => self.scan_embedded(syntax, flags, words),
             Operands::Anywhere => self.scan_anywhere(&program_scan, words),
             Operands::PowerShell => self.scan_powershell(&program_scan, words),
+            Operands::Unreadable => {
+                let values = words.filter(|&at| self.text(at).contains(VALUE_MARKER)).collect::<Vec<_>>();
+                values.into_iter().for_each(|at| self.push(&program_scan, at, ArgRole::Code(0)));
+            }
             _ => self.scan_words(program_scan, words),
         }
+    }
+
+    /// Whether these words are not read as a program yet. Behind too many programs, each value counts as code.
+    fn begins_program(&mut self, words: &Range<usize>) -> bool {
+        if self.programs.len() > MAX_PROGRAMS || self.programs.contains(words) {
+            return false;
+        }
+        self.programs.push(words.clone());
+        let has_room = self.programs.len() <= MAX_PROGRAMS;
+        if !has_room {
+            self.scan_known(&UNREADABLE_PROGRAM, words.clone());
+        }
+        has_room
     }
 
     fn text(&self, at: usize) -> &str {
@@ -152,6 +191,14 @@ impl ArgvScan {
             ArgRole::Stdin => self.stdin_has_value,
             _ => self.text(word).get(from..).is_some_and(|text| text.contains(VALUE_MARKER)),
         };
+        // One report for each word, and one for stdin.
+        let is_same = |found: &CodeFinding| match role {
+            ArgRole::Stdin => found.role == ArgRole::Stdin,
+            _ => found.word == word && found.role != ArgRole::Stdin,
+        };
+        if holds_value && self.findings.iter().any(|found| found.holds_value && is_same(found)) {
+            return;
+        }
         self.findings.push(CodeFinding {
             word,
             role,
@@ -235,7 +282,16 @@ impl ArgvScan {
                 self.push(program_scan, at, ArgRole::Code(0));
                 Some(at + 1)
             }
-            Operands::Mixed | Operands::Code | Operands::Stdin | Operands::Editor => Some(at + 1),
+            Operands::Bundle if at == program_scan.program + 1 => Some(self.scan_bundle(program_scan, rest)),
+            Operands::Mixed | Operands::Bundle | Operands::Code | Operands::Stdin | Operands::Editor => Some(at + 1),
+            Operands::File if program_scan.pipes => {
+                self.scan_piped_file(program_scan, at);
+                Some(at + 1)
+            }
+            Operands::Shell if program_scan.options && self.chooses_plus_option(program_scan, &rest) => {
+                self.push(program_scan, at, ArgRole::Option);
+                None
+            }
             // It may be absent, and the next word the first.
             Operands::File | Operands::Shell if !program_scan.has_code && is_value(self.text(at)) => Some(at + 1),
             _ => {
@@ -243,6 +299,15 @@ impl ArgvScan {
                 None
             }
         }
+    }
+
+    /// Reads a script, or a file that is opened as `cmd|` or `|cmd` too.
+    fn scan_piped_file(&mut self, program_scan: &mut ProgramScan, at: usize) {
+        let text = self.text(at);
+        if program_scan.has_code && (text.starts_with(VALUE_MARKER) || text.ends_with(VALUE_MARKER)) {
+            self.push(program_scan, at, ArgRole::PipedFile);
+        }
+        (program_scan.options, program_scan.has_code) = (false, true);
     }
 
     /// Reads `NAME=VALUE`, which a value that begins the word can be too.
@@ -271,7 +336,12 @@ impl ArgvScan {
                 self.scan_code_words(program_scan, rest.start + 1..rest.end);
             }
             Operands::Subcommand(_) => self.scan_subcommand(program_scan, rest),
-            Operands::Program(_) => self.scan_program(rest, Some(program_scan.syntax)),
+            Operands::Program(_) => {
+                // No program is called `-x`: `kubectl exec POD -c NAME -- PROGRAM`.
+                let is_option = self.text(rest.start).starts_with('-');
+                let behind = rest.clone().find(|&at| is_option && self.text(at) == "--").map(|at| at + 1);
+                self.scan_program(behind.unwrap_or(rest.start)..rest.end, Some(program_scan.syntax));
+            }
             Operands::Xargs => {
                 let rest = self.insert_stdin_words(program_scan.program + 1..rest.start, rest);
                 self.scan_program(rest, Some(program_scan.syntax));
@@ -293,18 +363,10 @@ impl ArgvScan {
             }
             return;
         }
-        let Some(syntax) = program_scan.syntax.subcommands.iter().find(|syntax| syntax.names.contains(&name)) else {
+        let Some(syntax) = program_scan.syntax.subcommand(name) else {
             return self.scan_unknown(rest);
         };
-        let inner = ProgramScan {
-            syntax,
-            program: program_scan.program,
-            options: true,
-            has_code: false,
-            stdin: false,
-            operands: 0,
-        };
-        self.scan_words(inner, rest.start + 1..rest.end);
+        self.scan_words(ProgramScan::new(syntax, program_scan.program), rest.start + 1..rest.end);
     }
 
     /// Reads words of which all but the options are code.
@@ -316,40 +378,6 @@ impl ArgvScan {
             } else {
                 self.push(program_scan, at, ArgRole::Code(0));
                 at += 1;
-            }
-        }
-    }
-
-    /// Reads a program that is not in the table: what stands behind an option that often takes code, and looks like it.
-    fn scan_unknown(&mut self, range: Range<usize>) {
-        let program = self.text(range.start).rsplit('/').next().unwrap_or_default();
-        if PATTERN_PROGRAMS.contains(&program) {
-            return;
-        }
-        // A program that is not known may start one that is.
-        let is_interpreter = |at: &usize| syntax_of(self.text(*at)).is_some_and(ProgramSyntax::is_interpreter);
-        if let Some(inner) = (range.start + 1..range.end).find(|at| is_interpreter(at) && at + 1 < range.end) {
-            self.scan_program(inner..range.end, None);
-        }
-        for at in range.start + 1..range.end {
-            let text = self.text(at);
-            let attached = text.split_once('=').filter(|(name, _)| name.starts_with("--")).map(|(name, _)| name);
-            let names_program = |option: &str| UNKNOWN_PROGRAM.program_options.contains(&option);
-            let option = attached.unwrap_or_else(|| self.text(at - 1));
-            if names_program(option) && text.contains(VALUE_MARKER) {
-                let role = ArgRole::ProgramOption(attached.map_or(0, |name| name.len() + 1));
-                let (program, syntax) = (range.start, &UNKNOWN_PROGRAM);
-                self.findings.push(CodeFinding { word: at, role, program, syntax, holds_value: true });
-                continue;
-            }
-            let from = match attached {
-                Some(name) if COMMON_CODE_OPTIONS.contains(&name) => name.len() + 1,
-                _ if COMMON_CODE_OPTIONS.contains(&self.text(at - 1)) => 0,
-                _ => continue,
-            };
-            if text.get(from..).is_some_and(mixes_code_and_value) {
-                let (role, syntax) = (ArgRole::Code(from), &UNKNOWN_PROGRAM);
-                self.findings.push(CodeFinding { word: at, role, program: range.start, syntax, holds_value: true });
             }
         }
     }
@@ -374,43 +402,11 @@ impl ArgvScan {
         rest
     }
 
-    /// Reads the programs between `-exec` and `;`.
-    fn scan_embedded(&mut self, syntax: &'static ProgramSyntax, flags: &[&str], range: Range<usize>) {
-        let mut at = range.start;
-        while at < range.end {
-            let start = at + 1;
-            if flags.contains(&self.text(at)) {
-                let ends = |at: usize| self.text(at) == ";" || self.text(at) == "+" && self.text(at - 1) == "{}";
-                at = (start..range.end).find(|&at| ends(at)).unwrap_or(range.end);
-                self.scan_program(start..at, Some(syntax));
-            }
-            at += 1;
-        }
-    }
-
-    /// Reads the first known program, wherever it stands, and the options before it.
-    fn scan_anywhere(&mut self, program_scan: &ProgramScan, range: Range<usize>) {
-        let known = |at: &usize| !self.text(*at).starts_with('-') && syntax_of(self.text(*at)).is_some();
-        let program = range.clone().find(known).unwrap_or(range.end);
-        for at in range.start..program {
-            if !is_option(self.text(at), program_scan.syntax) {
-                continue;
-            }
-            let (from, role) = match option_argument(program_scan.syntax, self.text(at)) {
-                OptionArgument::Code(from) => (from, ArgRole::Code(from.unwrap_or(0))),
-                OptionArgument::Program(from) => (from, ArgRole::ProgramOption(from.unwrap_or(0))),
-                _ => continue,
-            };
-            self.push(program_scan, if from.is_some() { at } else { at + 1 }, role);
-        }
-        self.scan_program(program..range.end, None);
-    }
-
     /// Reads the words of PowerShell, whose options may be shortened and written in capitals.
     fn scan_powershell(&mut self, program_scan: &ProgramScan, range: Range<usize>) {
         for at in range.clone() {
             let text = self.text(at).to_ascii_lowercase();
-            let Some(name) = text.strip_prefix('-').filter(|name| !name.is_empty()) else {
+            let Some(name) = text.strip_prefix("--").or(text.strip_prefix('-')).filter(|name| !name.is_empty()) else {
                 if text.ends_with(".ps1") {
                     return;
                 }
@@ -428,15 +424,6 @@ impl ArgvScan {
         }
         self.push(program_scan, program_scan.program, ArgRole::Stdin);
     }
-}
-
-/// Options that take code in many programs.
-const COMMON_CODE_OPTIONS: &[&str] = &["-c", "-e", "-E", "-ex", "--eval", "--command", "--exec", "-Command"];
-
-/// Whether a value stands beside text that looks like code.
-fn mixes_code_and_value(text: &str) -> bool {
-    text.contains(VALUE_MARKER)
-        && text.contains(|character: char| character.is_whitespace() || ";|&$()".contains(character))
 }
 
 /// Whether a word is a file that is stdin.

@@ -12,7 +12,7 @@ const SCRIPT_SHELLS: &[(&str, &str)] =
     &[("sh", "-c"), ("bash", "-c"), ("zsh", "-c"), ("pwsh", "-Command"), ("python3", "-c"), ("node", "-e")];
 
 /// Programs that hand on no environment, or another one.
-const ENV_RESETTING_PROGRAMS: &[&str] = &["sudo", "doas", "su", "env", "ssh"];
+const ENV_RESETTING_PROGRAMS: &[&str] = &["sudo", "doas", "su", "env", "ssh", "systemd-run", "lxc-attach"];
 
 /// How code reads a value: the variable that holds it, and the template that fills that.
 struct VariableName<'a> {
@@ -43,7 +43,11 @@ pub(super) fn suggest(finding: &CodeFinding, argv: &[ArgvItem], value: &Template
     let by_language = || suggest_by_language(language, VariableName::from_value(value).as_ref());
     match finding.role {
         ArgRole::Program => "name the program".to_owned(),
-        ArgRole::Option => "put `--` before it, or remove `allowDash`".to_owned(),
+        ArgRole::Option if argv.get(finding.word).is_some_and(|item| item.word.may_start_with_dash) => {
+            "put `--` before it, or remove `allowDash`".to_owned()
+        }
+        ArgRole::Option => "put `--` before it".to_owned(),
+        ArgRole::PipedFile => "redirect the file in a `script` (`< \"$NAME\"`), or use `sed` or `awk`".to_owned(),
         ArgRole::Setting(_) | ArgRole::ProgramOption(_) => "write its value here, or take it from `env`".to_owned(),
         ArgRole::Code(_) if language == Language::Unknown => suggest_for_unknown(finding, argv),
         ArgRole::Code(from) => suggest_script(finding, argv, from).unwrap_or_else(by_language),

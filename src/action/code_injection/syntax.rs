@@ -31,6 +31,12 @@ pub(super) struct ProgramSyntax {
     pub(super) setting_flags: &'static str,
     /// Names of long options that take `NAME=VALUE`.
     pub(super) setting_options: Vec<&'static str>,
+    /// Letters of short options by which code is read from stdin too.
+    pub(super) stdin_flags: &'static str,
+    /// Letters of short options by which operands are opened as files, and as commands where there is `|`.
+    pub(super) pipe_flags: &'static str,
+    /// Whether words that begin with `-` stay options behind `--`.
+    pub(super) ignores_double_dash: bool,
     /// Names of settings that are code, in lower case: `x.` is any that begins so, `.x` any that ends so.
     pub(super) code_settings: Vec<&'static str>,
     /// What the words are that are no options.
@@ -55,6 +61,8 @@ pub(super) enum Operands {
     Stdin,
     /// Files, before which `+` or `!` makes a word code; without an option that gives it, code is read from stdin.
     Editor,
+    /// Options may stand behind them, and the first may be letters of options without `-`.
+    Bundle,
     /// Variables whose values the program expands, where there is `=` in a word.
     Variables,
     /// So many words, and behind them code: all the rest, joined.
@@ -67,10 +75,12 @@ pub(super) enum Operands {
     Xargs,
     /// Another program behind options such as `-exec`, up to `;`.
     Embedded(Vec<&'static str>),
-    /// Another program anywhere, or an option that takes code before it.
+    /// Programs anywhere, one of which is started, and options that take code.
     Anywhere,
     /// As PowerShell reads them.
     PowerShell,
+    /// Code, whatever they look like: how they are read is not known.
+    Unreadable,
 }
 
 impl ProgramSyntax {
@@ -78,6 +88,11 @@ impl ProgramSyntax {
     pub(super) fn is_interpreter(&self) -> bool {
         let languages = [Language::Python, Language::Perl, Language::Ruby, Language::Node, Language::Php];
         self.operands == Operands::Shell || self.operands == Operands::File && languages.contains(&self.language)
+    }
+
+    /// How a subcommand reads its words, where a row says so.
+    pub(super) fn subcommand(&self, name: &str) -> Option<&ProgramSyntax> {
+        self.subcommands.iter().find(|syntax| syntax.names.contains(&name))
     }
 
     /// Whether a setting is code.

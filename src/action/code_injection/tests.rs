@@ -1,4 +1,5 @@
 mod indirect;
+mod launchers;
 
 use super::scan::{ArgRole, ArgvWord, VALUE_MARKER, scan};
 
@@ -191,6 +192,21 @@ fn value_in_code_is_found() {
         "unknown x --eval=(@)",
         "unknown --exec rm_@",
         "git rebase --exec make_@",
+        "python3 -m trace --count --module timeit @",
+        "tar cIf @ a x",
+        "tar xfI a @",
+        "tar cfF a @ x",
+        "strace --output o awk @",
+        "env --argv0 x awk @",
+        "env -a x awk @",
+        "nu -e @",
+        "nu --execute @",
+        "pwsh --Command @",
+        "bun exec @",
+        "crystal eval @",
+        "gdb --ex=@",
+        "fd -Hx sh -c @",
+        "fd --exec=sh -c @",
     ] {
         let roles = roles(command, false);
         assert!(matches!(roles.as_slice(), [ArgRole::Code(_), ..]), "{command}: {roles:?}");
@@ -227,7 +243,8 @@ fn value_outside_code_is_allowed() {
         "node --max-old-space-size=@ script.js",
         "deno run script.ts -e @",
         "perl -e text @",
-        "perl -pe text @",
+        "perl -pe text dir/@.txt",
+        "perl -ne text file",
         "perl script.pl -e @",
         "perl -I@ script.pl",
         "ruby -e text @",
@@ -292,6 +309,26 @@ fn value_outside_code_is_allowed() {
         "unknown -c x@y",
         "unknown -m some_@",
         "env A=@ ls",
+        "git config set --value @ user.name @",
+        "python3 -m trace --trace --module json.tool @",
+        "python3 -Wignore x.py @",
+        "tar cf @ x",
+        "tar xzf a.tgz -C @",
+        "tar cfT a @",
+        "strace --output o ls @",
+        "env --argv0 x ls @",
+        "nu script.nu @",
+        "pwsh --File x.ps1 --Command @",
+        "bun run @",
+        "crystal run x.cr -- @",
+        "go test --run=@ ./...",
+        "fd -H -e js @ src",
+        "fd -ex @",
+        "fd -Hx ls @",
+        "fd x --exec=ls @",
+        "bash -- @ @",
+        "bash @ text",
+        "bash @ -c text @",
     ] {
         assert!(roles(command, false).is_empty(), "{command}: {:?}", roles(command, false));
     }
@@ -302,6 +339,8 @@ fn value_may_not_be_an_interpreter_option() {
     for command in [
         "python3 ^@", "python3 -@ x", "perl -e text ^@", "bash ^@ text", "bash -@ text", "node --@=x",
         "timeout -- 10 python3 ^@", "sed -n -e p ^@", "tar -xf a ^@", "ssh ^@ ls",
+        // It may be `+c`, or letters without a dash.
+        "sh @ @", "bash @ x@", "bash @ -x @", "tar @ x",
     ] {
         assert!(roles(command, false).contains(&ArgRole::Option), "{command}: {:?}", roles(command, false));
     }
@@ -324,6 +363,7 @@ fn value_in_setting_that_runs_code_is_found() {
         "git config alias.x @",
         "git config --add core.hooksPath @",
         "git config set core.pager @",
+        "git config set --value old alias.x @",
         "git config -f f credential.helper @",
         "git config @ v",
         "sudo A=b PAGER=ssh_@ git fetch",
@@ -349,7 +389,31 @@ fn value_may_not_be_the_wrapped_program() {
         "find . -exec @ {} ;",
         "flock file @",
         "timeout 5 sudo env A=b bin/@",
+        "fd -Hx @",
+        "fd --exec=@",
+        "fd . --exec-batch=@ x",
     ] {
         assert_eq!(roles(command, false), [ArgRole::Program], "{command}");
+    }
+}
+
+#[test]
+fn value_may_not_name_a_file_that_perl_runs() {
+    for command in [
+        "perl -ne text @", "perl -pe text @", "perl -lane text @.txt", "perl -i -pe text dir/@", "perl -n script.pl @",
+        "perl -ne text -- a @",
+    ] {
+        assert_eq!(roles(command, false), [ArgRole::PipedFile], "{command}");
+    }
+    for command in ["perl -ne text a dir/@.txt", "perl -i.np -e text @", "perl script.pl -n @"] {
+        assert!(roles(command, false).is_empty(), "{command}: {:?}", roles(command, false));
+    }
+}
+
+#[test]
+fn argv_of_many_programs_is_refused() {
+    for (program, count) in [("docker", 50_000), ("sudo", 50_000), ("python3 -m cProfile", 20_000)] {
+        let command = format!("{}sh -c @", format!("{program} ").repeat(count));
+        assert!(matches!(roles(&command, false)[..], [ArgRole::Code(_)]), "{program}");
     }
 }

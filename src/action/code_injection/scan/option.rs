@@ -5,8 +5,9 @@ use std::ops::Range;
 use super::{ArgRole, ArgvScan, ProgramScan, VALUE_MARKER, names_stdin};
 use crate::action::code_injection::Language;
 use crate::action::code_injection::options::{
-    OptionArgument, attached_module, is_file_option, option_argument, short_flags, value_flag,
+    OptionArgument, attached_module, is_file_option, option_argument, option_letters, short_flags, value_flag,
 };
+use crate::action::code_injection::programs::syntax_of;
 use crate::action::code_injection::syntax::Operands;
 
 impl ArgvScan {
@@ -16,7 +17,7 @@ impl ArgvScan {
         self.note_option_letters(program_scan, &text);
         if let Some(module) = attached_module(syntax, &text) {
             self.words.iter_mut().skip(at).take(1).for_each(|word| word.text.clone_from(&module));
-            self.scan_program(rest.clone(), None);
+            self.scan_module(rest.clone());
             program_scan.has_code = true;
             return rest.end;
         }
@@ -25,9 +26,9 @@ impl ArgvScan {
             OptionArgument::Skip(count) => {
                 program_scan.has_code |= names_file;
                 self.scan_setting(program_scan, at + count);
-                if count == 1 && text.ends_with('m') && syntax.language == Language::Python {
-                    // A module may take code, as a program does.
-                    self.scan_program(at + 1..rest.end, None);
+                let names_module = text == "--module" || text.ends_with('m') && !text.starts_with("--");
+                if count == 1 && names_module && syntax.language == Language::Python {
+                    self.scan_module(at + 1..rest.end);
                     return rest.end;
                 }
                 at + 1 + count
@@ -55,6 +56,17 @@ impl ArgvScan {
         }
     }
 
+    /// Reads a module of Python, which may take code as a program does.
+    fn scan_module(&mut self, range: Range<usize>) {
+        match syntax_of("python").and_then(|python| python.subcommand(self.text(range.start))) {
+            Some(module) if self.begins_program(&range) => {
+                self.scan_words(ProgramScan::new(module, range.start), range.start + 1..range.end);
+            }
+            Some(_) => {}
+            None => self.scan_program(range, None),
+        }
+    }
+
     /// Notes what the letters of an option say of the words that follow.
     fn note_option_letters(&mut self, program_scan: &mut ProgramScan, text: &str) {
         let syntax = program_scan.syntax;
@@ -62,10 +74,39 @@ impl ArgvScan {
         if value_flag(syntax, text).is_some_and(|character| syntax.final_flags.contains(character)) {
             (program_scan.options, program_scan.has_code) = (false, true);
         }
-        if syntax.operands == Operands::Shell && short_flags(text).contains('s') {
+        let letters = option_letters(syntax, text);
+        program_scan.pipes |= letters.contains(|letter| syntax.pipe_flags.contains(letter));
+        if letters.contains(|letter| syntax.stdin_flags.contains(letter)) {
             self.push(program_scan, program_scan.program, ArgRole::Stdin);
             program_scan.stdin = true;
         }
+    }
+
+    /// Whether the word at the beginning of `rest` may be `+c`, which makes the next word, with a value in it, code.
+    pub(super) fn chooses_plus_option(&self, program_scan: &ProgramScan, rest: &Range<usize>) -> bool {
+        let mut behind = (rest.start + 1..rest.end).map(|at| self.text(at));
+        !program_scan.has_code
+            && self.text(rest.start).starts_with(VALUE_MARKER)
+            && behind
+                .find(|text| !text.starts_with('-') || short_flags(text).contains('c'))
+                .is_some_and(|text| !text.starts_with('-') && text.contains(VALUE_MARKER))
+    }
+
+    /// Reads letters of options without `-`, which take the words behind them in turn; gives the number of the next.
+    pub(super) fn scan_bundle(&mut self, program_scan: &ProgramScan, rest: Range<usize>) -> usize {
+        let (syntax, letters) = (program_scan.syntax, self.text(rest.start).to_owned());
+        if letters.starts_with(VALUE_MARKER) && self.words.get(rest.start).is_some_and(|word| !word.has_fixed_values) {
+            self.push(program_scan, rest.start, ArgRole::Option);
+        }
+        let mut at = rest.start + 1;
+        for letter in letters.chars() {
+            let is_code = syntax.code_flags.contains(letter);
+            if is_code && at < rest.end {
+                self.push(program_scan, at, ArgRole::Code(0));
+            }
+            at += usize::from(is_code || syntax.value_flags.contains(letter));
+        }
+        at
     }
 
     /// Adds a program or a file that an option names, or stdin where it names that.

@@ -42,6 +42,14 @@ fn code_from_stdin_is_found() {
         "gdb",
         "octave",
         "gnuplot",
+        "python3 -i script.py",
+        "python3 -ic text",
+        "python3 -m code",
+        "python3 -m pdb script.py",
+        "python3 -m cProfile -m code",
+        "node -i -e text",
+        "bash -os pipefail",
+        "docker exec -i mysql sh",
     ] {
         assert_eq!(roles(command, true).len(), 1, "{command}: {:?}", roles(command, true));
         assert!(roles(command, false).is_empty(), "{command}");
@@ -58,8 +66,22 @@ fn code_from_stdin_is_found() {
         assert!(roles(command, false).is_empty(), "{command}");
     }
     for command in [
-        "bash -c text", "bash script.sh", "python3 -m json.tool", "python3 script.py", "node script.js",
-        "perl -ne text", "jq .", "awk {print}", "sort", "xargs rm --", "xargs sh -c text name", "ssh host cat",
+        "bash -c text",
+        "bash script.sh",
+        "python3 -m json.tool",
+        "python3 script.py",
+        "node script.js",
+        "perl -ne text",
+        "jq .",
+        "awk {print}",
+        "sort",
+        "xargs rm --",
+        "xargs sh -c text name",
+        "ssh host cat",
+        "python3 -Wignore x.py",
+        "python3 x.py -i",
+        "bun x.ts",
+        "kubectl exec -i pod -- cat",
     ] {
         assert!(roles(command, true).is_empty(), "{command}: {:?}", roles(command, true));
     }
@@ -120,6 +142,9 @@ fn value_that_names_a_program_is_found() {
         "cargo build --config=@",
         "go test -exec=@",
         "go build -toolexec @",
+        "go build --toolexec=@",
+        "su -s @",
+        "su --shell=@ nobody",
         "vim -u @ file",
         "unknown --pager=@",
         "unknown --upload-pack @",
