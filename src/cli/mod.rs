@@ -50,6 +50,7 @@ mod command_line_arguments;
 mod line_editor;
 mod missing_arguments;
 mod output;
+mod pack_file_text;
 mod pack_grant_uses;
 mod pack_project;
 mod question_answerer;

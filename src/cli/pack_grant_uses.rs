@@ -1,30 +1,35 @@
 //! What a pack from elsewhere would do, for people.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
+use super::pack_file_text::indented_lines;
 use super::pack_project::PackProject;
 use crate::catalog::build;
-use crate::compile::{FileBuffers, GrantUse, LockedGrants, PackVariable};
-use crate::diagnostic::{Report, Span};
+use crate::compile::{FileBuffers, GrantUse, PackVariable, ValueOrigin};
+use crate::diagnostic::{Code, FileId, Report, Severity, Span, one_line};
 use crate::load::LoadedPack;
 use crate::manifest::Grant;
 use crate::openapi::entry;
 use crate::pack_source::{PackLock, PackTree};
-use crate::yaml::{Documents, Location, Spanned};
+use crate::yaml::{Documents, Location};
 
 /// How far the uses are indented.
-const INDENT: usize = 4;
+pub(super) const INDENT: usize = 4;
 
 /// The uses of grants in one pack.
 #[derive(Debug, Default)]
 pub(super) struct PackGrantUses {
     /// The steps that need a grant, and the settings that they use.
     grant_uses: Vec<ShownGrantUse>,
-    /// The variables that it reads.
+    /// A line for each variable that it reads.
     variables: Vec<String>,
+    /// The paths of its files that folio reads.
+    files: PackFiles,
+    /// Whether it has errors, so that it may do more than is known.
+    pub(super) has_errors: bool,
 }
 
 #[derive(Debug)]
@@ -36,6 +41,8 @@ struct ShownGrantUse {
     line: u32,
     /// What it is, in YAML without references to other places.
     text: String,
+    /// The texts in it, as they are.
+    strings: Vec<String>,
 }
 
 /// Something that a pack does, and its place.
@@ -45,22 +52,38 @@ struct LocatedGrantUse {
     value: Value,
 }
 
+/// The files of a pack that folio reads, by their paths in it.
+#[derive(Debug, Default)]
+struct PackFiles {
+    /// Those of manifests, with what they include, and prompts of other programs that act.
+    acting: BTreeSet<String>,
+    /// Prompts of other programs that are texts only.
+    texts: BTreeSet<String>,
+}
+
+/// The files of a pack that a person is shown before it is trusted, and the others.
+pub(super) struct ShownFiles<'t> {
+    pub(super) shown: Vec<(&'t str, &'t [u8])>,
+    pub(super) others: Vec<(&'t str, &'t [u8])>,
+}
+
 impl PackGrantUses {
     /// The uses in a pack with a lock, and with texts in place of files, whether or not they are granted.
     pub(super) fn load(project: &PackProject<'_>, lock: &PackLock, key: &str, texts: &FileBuffers) -> PackGrantUses {
         let loaded = project.load(lock, texts.clone());
         let mut variables = Vec::new();
         let mut found = Vec::new();
-        let is_of_key = |locked: &LockedGrants| locked.key == key;
-        for pack in loaded.packs.iter().filter(|pack| pack.pack.locked.as_ref().is_some_and(is_of_key)) {
+        let is_of_key = |pack: &&LoadedPack| path_in_pack(&pack.pack.display_prefix, key).is_some();
+        for pack in loaded.packs.iter().filter(is_of_key) {
             found.extend(settings(pack, &loaded.load_context.documents));
-            let default =
-                |variable: &PackVariable| variable.default.as_ref().map(|value| format!(" (default `{value}`)"));
-            let of_pack = pack.pack.env.variables.iter();
+            let folder = path_in_pack(&pack.pack.display_prefix, key).unwrap_or_default();
             variables
-                .extend(of_pack.map(|(name, variable)| format!("{name}{}", default(variable).unwrap_or_default())));
+                .extend(pack.pack.env.variables.iter().map(|(name, variable)| variable_line(folder, name, variable)));
         }
+        let text_only_files = loaded.load_context.text_only_files.clone();
         let built = build(loaded);
+        let files = PackFiles::of(key, &built.report, &text_only_files);
+        let has_errors = has_errors(key, &built.report);
         let steps = built.grant_uses.into_iter().filter(|grant_use| grant_use.key == key);
         found.extend(steps.map(|GrantUse { grant, at, value, .. }| LocatedGrantUse {
             title: grant.to_owned(),
@@ -71,18 +94,19 @@ impl PackGrantUses {
         // Two commands may have one place: where their text is not as it stands in the file.
         let parts = |found: &LocatedGrantUse| (found.title.clone(), found.at, found.value.clone());
         found.dedup_by(|one, other| parts(one) == parts(other));
-        let grant_uses = found.into_iter().map(|grant_use| ShownGrantUse::new(grant_use, &built.report)).collect();
-        PackGrantUses { grant_uses, variables }
+        let grant_uses = found.into_iter().map(|grant_use| ShownGrantUse::new(grant_use, key, &built.report)).collect();
+        PackGrantUses { grant_uses, variables, files, has_errors }
     }
 
     /// What it does, for a person who is asked for it.
     pub(super) fn describe(&self) -> String {
         let mut text = String::new();
-        for grant_use in &self.grant_uses {
-            let _ = writeln!(text, "{} at {}:{}\n{}", grant_use.title, grant_use.file, grant_use.line, grant_use.text);
+        for ShownGrantUse { title, file, line, text: shown, .. } in &self.grant_uses {
+            let _ = writeln!(text, "{title} at {file}:{line}\n{shown}");
         }
         if !self.variables.is_empty() {
-            let _ = writeln!(text, "variables that it may read: {}\n", self.variables.join(", "));
+            let lines: String = self.variables.iter().map(|line| format!("{:INDENT$}{line}\n", "")).collect();
+            let _ = writeln!(text, "variables that it reads\n{lines}");
         }
         text
     }
@@ -93,7 +117,7 @@ impl PackGrantUses {
             .grant_uses
             .iter()
             .map(|grant_use| format!("{} in {}\n{}\n", grant_use.title, grant_use.file, grant_use.text));
-        let variables = self.variables.iter().map(|name| format!("variable {name}\n"));
+        let variables = self.variables.iter().map(|line| format!("variable {line}\n"));
         lines.chain(variables).collect()
     }
 
@@ -109,21 +133,24 @@ impl PackGrantUses {
         self.counts().into_keys().filter(|title| is_grant(title)).collect()
     }
 
-    /// Whether a file is shown whole.
-    pub(super) fn shows(&self, path: &str, tree: &PackTree) -> bool {
-        self.named_files(tree).iter().any(|(named, _)| *named == path)
+    /// The files that say what it does, and those that its uses name, such as scripts. A program may run or read any file:
+    /// then all of them are shown, apart from texts of other programs that nothing names.
+    pub(super) fn shown_files<'t>(&self, tree: &'t PackTree, runs_programs: bool) -> ShownFiles<'t> {
+        let is_shown = |path: &str| {
+            self.files.acting.contains(path) || self.names(path) || (runs_programs && !self.files.texts.contains(path))
+        };
+        let (shown, others) = tree.files().partition(|(path, _)| is_shown(path));
+        ShownFiles { shown, others }
     }
 
-    /// The files of a pack that its uses name, such as scripts and partials.
-    pub(super) fn named_files<'t>(&self, tree: &'t PackTree) -> Vec<(&'t str, &'t [u8])> {
-        let is_named = |path: &str| {
-            let name = path.rsplit('/').next().unwrap_or(path);
-            let stem = name.split('.').next().filter(|stem| !stem.is_empty()).unwrap_or(name);
-            let names = |text: &str| text.contains(name) || text.contains("{{>") && text.contains(stem);
-            // What prompts of other programs read is below another folder.
-            self.grant_uses.iter().filter(|grant_use| grant_use.title != "read").any(|grant_use| names(&grant_use.text))
-        };
-        tree.files().filter(|(path, _)| is_named(path)).collect()
+    /// Whether a use names a file.
+    pub(super) fn names(&self, path: &str) -> bool {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let stem = name.split('.').next().filter(|stem| !stem.is_empty()).unwrap_or(name);
+        let names = |text: &String| text.contains(name) || text.contains("{{>") && text.contains(stem);
+        // What prompts of other programs read is below another folder.
+        let mut uses = self.grant_uses.iter().filter(|grant_use| grant_use.title != Grant::Read.as_str());
+        uses.any(|grant_use| grant_use.strings.iter().any(names))
     }
 }
 
@@ -132,34 +159,97 @@ pub(super) fn is_grant(title: &str) -> bool {
     Grant::ALL.iter().any(|grant| grant.as_str() == title)
 }
 
-/// The connections and folders of a pack, which its steps use by name.
+/// The path in a pack with a key of a path in messages, which is `KEY@COMMIT/PATH`.
+fn path_in_pack<'p>(display_path: &'p str, key: &str) -> Option<&'p str> {
+    let (_, path) = display_path.strip_prefix(key)?.strip_prefix('@')?.split_once('/')?;
+    Some(path)
+}
+
+/// Whether a pack has errors of its own. What is only not allowed is none.
+fn has_errors(key: &str, report: &Report) -> bool {
+    let mut errors = report.diagnostics().iter().filter(|found| found.severity == Severity::Error);
+    errors.any(|error| {
+        let source = error.span.and_then(|span| report.sources.get(span.file));
+        let is_inside = source.is_some_and(|source| path_in_pack(&source.path().to_string_lossy(), key).is_some());
+        is_inside && error.code != Code::NotGranted
+    })
+}
+
+/// The connections, folders and packs of a pack, which act by what is set there.
 fn settings(pack: &LoadedPack, documents: &Documents) -> Vec<LocatedGrantUse> {
-    let connections = pack.pack.connections.iter().map(|(name, setting)| ("connection", name, setting.location));
-    let folders = pack.pack.folders.iter().map(|(name, setting)| ("folder", name, setting.location));
-    let found = |(kind, name, at): (&str, &Spanned<String>, Location)| LocatedGrantUse {
-        title: format!("{kind} `{}`", name.value),
-        at: at.span(),
-        value: documents.json(at),
+    if pack.is_foreign() {
+        return Vec::new();
+    }
+    let section = |(kind, key): (&'static str, &str)| {
+        let at = Some(documents.value_at(pack.at, &format!("/{key}"))).filter(|at| at.span() != pack.at.span());
+        let entries = at.map(|at| documents.values_of(at)).unwrap_or_default();
+        entries.into_iter().map(move |(name, at)| (kind, name, at))
     };
-    connections.chain(folders).map(found).collect()
+    let found = |(kind, name, at): (&str, String, Location)| LocatedGrantUse {
+        title: format!("{kind} `{}`", one_line(&name)),
+        at: at.span(),
+        value: documents.written(at),
+    };
+    let sections = [("connection", "connections"), ("folder", "folders"), ("pack", "packs")];
+    sections.into_iter().flat_map(section).map(found).collect()
+}
+
+/// A variable with its value, and who chose that.
+fn variable_line(folder: &str, name: &str, variable: &PackVariable) -> String {
+    let PackVariable { value, secret, origin, .. } = variable;
+    let shown = |text: &str| entry(name, &Value::from(text), 0).trim_end().to_owned();
+    let line = match (value, origin) {
+        (None, _) => format!("{name}: # not set"),
+        (Some(_), ValueOrigin::Pack(text)) if *secret => format!("{} # set by the pack", shown(text)),
+        (Some(value), ValueOrigin::Pack(_)) => format!("{} # set by the pack", shown(value)),
+        (Some(_), ValueOrigin::Operator) if *secret => format!("{name}: # a secret of yours"),
+        (Some(value), ValueOrigin::Operator) => format!("{} # set by you", shown(value)),
+    };
+    let place = if folder.is_empty() { String::new() } else { format!(", in {folder}") };
+    one_line(&format!("{line}{place}")).into_owned()
+}
+
+impl PackFiles {
+    /// The files of a pack with a key, of which some are texts only.
+    fn of(key: &str, report: &Report, text_only_files: &HashSet<FileId>) -> PackFiles {
+        let mut files = PackFiles::default();
+        for (id, source) in report.sources.iter_with_ids() {
+            let display_path = source.path().to_string_lossy();
+            let Some(path) = path_in_pack(&display_path, key) else { continue };
+            let of_kind = if text_only_files.contains(&id) { &mut files.texts } else { &mut files.acting };
+            of_kind.insert(path.split('/').filter(|name| *name != ".").collect::<Vec<_>>().join("/"));
+        }
+        files
+    }
 }
 
 impl ShownGrantUse {
-    fn new(grant_use: LocatedGrantUse, report: &Report) -> ShownGrantUse {
+    fn new(grant_use: LocatedGrantUse, key: &str, report: &Report) -> ShownGrantUse {
         let LocatedGrantUse { title, at, value } = grant_use;
         let source = report.sources.get(at.file);
-        let path = source.map(|source| source.path().display().to_string()).unwrap_or_default();
-        // Messages have `KEY@COMMIT/PATH`.
-        let file = match path.split_once('@').and_then(|(_, rest)| rest.split_once('/')) {
-            Some((_, file)) => file.to_owned(),
-            None => path,
-        };
+        let path = source.map(|source| source.path().to_string_lossy().into_owned()).unwrap_or_default();
+        let file = one_line(path_in_pack(&path, key).unwrap_or(&path)).into_owned();
         let line = source.map(|source| source.position(at.start).line).unwrap_or_default();
-        let text = match value {
+        let mut strings = Vec::new();
+        add_strings(&value, &mut strings);
+        let text = match &value {
             Value::Object(keys) => keys.iter().map(|(key, value)| entry(key, value, INDENT)).collect(),
-            Value::Null => format!("{:INDENT$}{}\n", "", report.sources.text_of(at)),
+            Value::Null => {
+                strings.push(report.sources.text_of(at).to_owned());
+                indented_lines(report.sources.text_of(at))
+            }
             other => format!("{:INDENT$}{other}\n", ""),
         };
-        ShownGrantUse { title, file, line, text }
+        ShownGrantUse { title, file, line, text, strings }
+    }
+}
+
+/// Adds all texts in a value.
+fn add_strings(value: &Value, strings: &mut Vec<String>) {
+    match value {
+        Value::String(text) => strings.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|item| add_strings(item, strings)),
+        Value::Object(keys) => keys.values().for_each(|value| add_strings(value, strings)),
+        _ => {}
     }
 }

@@ -12,6 +12,16 @@ pub(super) fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
+/// Whether what is printed is seen by the one who answers.
+pub(super) fn is_output_seen() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Forgets what was typed and not read yet.
+pub(super) fn discard_typed_text() {
+    let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
+}
+
 /// Asks until `check` takes the answer, and returns what it makes of it. An empty answer is the default, where there is one.
 ///
 /// # Errors

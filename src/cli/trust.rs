@@ -1,18 +1,27 @@
 //! `folio trust`.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
-use super::pack_grant_uses::{PackGrantUses, is_grant};
+use serde_json::Value;
+
+use super::pack_file_text::file_text;
+use super::pack_grant_uses::{INDENT, PackGrantUses, ShownFiles, is_grant};
 use super::pack_project::{PackProject, PacksToResolve, print_failure, unknown_key_help};
-use super::text_prompt::{ask, can_ask};
+use super::text_prompt::{ask, can_ask, discard_typed_text, is_output_seen};
 use super::{Exit, Output, TrustArgs};
 use crate::compile::FileBuffers;
 use crate::diagnostic::{count_noun, one_line, sanitize};
 use crate::load::LockablePack;
+use crate::manifest::Grant;
+use crate::openapi::entry;
 use crate::pack_source::{LOCK_NAME, LockedPack, PackTree, TrustRecord};
 
-/// How many of the files that are not shown are named.
-const MAX_OTHER_FILES: usize = 50;
+/// A pack as it is in the cache.
+struct CachedPack {
+    tree: PackTree,
+    folder: PathBuf,
+}
 
 /// Shows what a pack would do, and lets it.
 pub(super) fn run(arguments: &TrustArgs, output: &Output) -> anyhow::Result<Exit> {
@@ -37,17 +46,25 @@ pub(super) fn run(arguments: &TrustArgs, output: &Output) -> anyhow::Result<Exit
         output.eprint(&format!("error: the manifest allows pack `{key}` nothing\n{help}\n"));
         return Ok(Exit::Failure);
     }
-    if wanted.allow.is_subset(&locked.grants()) {
+    if wanted.allow.is_subset(&locked.grants(&wanted.settings)) {
         output.print(&format!("`{key}` is already trusted\n"))?;
         return Ok(Exit::Success);
     }
     let grant_uses = PackGrantUses::load(&project, &lock, key, &FileBuffers::default());
-    let tree = project.cache.read(&locked.digest)?;
-    output.print(&sanitize(&describe(wanted, locked, &grant_uses, &tree)))?;
+    if grant_uses.has_errors {
+        output.eprint(&format!(
+            "error: pack `{key}` has errors, so it is not known what it would do\nhelp: `folio check` shows them\n"
+        ));
+        return Ok(Exit::Failure);
+    }
+    let folder = project.cache.folder_of(&locked.digest);
+    let pack = CachedPack { tree: project.cache.read(&locked.digest)?, folder };
+    output.print(&sanitize(&describe(wanted, locked, &grant_uses, &pack)))?;
     if !arguments.yes && !confirm(key, output)? {
         return Ok(Exit::Failure);
     }
-    let granted = TrustRecord { digest: locked.digest, allow: wanted.allow.clone() };
+    let (allow, settings) = (wanted.allow.clone(), wanted.settings.clone());
+    let granted = TrustRecord { digest: locked.digest, allow, settings };
     let mut trusted = lock.clone();
     trusted.packs.entry(key.to_owned()).and_modify(|pack| pack.granted = Some(granted));
     project.write_lock(&trusted)?;
@@ -68,12 +85,14 @@ fn unknown_pack(key: &str, lockable_packs: &[LockablePack]) -> String {
 
 /// Asks, where somebody is there to answer.
 fn confirm(key: &str, output: &Output) -> anyhow::Result<bool> {
-    if !can_ask() {
+    if !can_ask() || !is_output_seen() {
         output.eprint(
             "error: cannot ask: this is not a terminal\nhelp: read what is shown above, and confirm it with `--yes`\n",
         );
         return Ok(false);
     }
+    // What was typed before all of it was shown is no answer.
+    discard_typed_text();
     let answer = |text: &str| match text.to_lowercase().as_str() {
         "y" | "yes" => Ok(true),
         "n" | "no" => Ok(false),
@@ -82,32 +101,37 @@ fn confirm(key: &str, output: &Output) -> anyhow::Result<bool> {
     ask(&format!("Let `{key}` do this?"), "n", answer, output)
 }
 
-/// What a pack is, and what it would do.
-fn describe(wanted: &LockablePack, locked: &LockedPack, grant_uses: &PackGrantUses, tree: &PackTree) -> String {
+/// What a pack is, and what it would do: its files first, so that what they do stands above the question.
+fn describe(wanted: &LockablePack, locked: &LockedPack, grant_uses: &PackGrantUses, pack: &CachedPack) -> String {
     let LockedPack { digest, files, source, .. } = locked;
     let files = count_noun(usize::try_from(*files).unwrap_or(usize::MAX), "file");
-    let mut text = format!("pack `{}` from {source}\n  {}, {files}, {digest}\n", wanted.key, locked.version());
-    let _ = writeln!(text, "  allowed: {}\n", names(wanted));
-    text.push_str(&grant_uses.describe());
-    for (path, bytes) in grant_uses.named_files(tree) {
-        match std::str::from_utf8(bytes) {
-            Ok(content) => {
-                let lines: String = content.lines().map(|line| format!("    {line}\n")).collect();
-                let _ = writeln!(text, "file {path}\n{lines}");
-            }
-            Err(_) => drop(writeln!(text, "file {path}: {} bytes, not text\n", bytes.len())),
+    let (source, version) = (source.to_string(), locked.version());
+    let mut text = format!("pack `{}` from {}\n  {}", wanted.key, one_line(&source), one_line(&version));
+    let _ = writeln!(text, ", {files}, {digest}\n");
+    let runs_programs = wanted.allow.contains(&Grant::Exec) || wanted.allow.contains(&Grant::Script);
+    let ShownFiles { shown, mut others } = grant_uses.shown_files(&pack.tree, runs_programs);
+    for (path, bytes) in shown {
+        match file_text(bytes) {
+            Some(lines) => drop(writeln!(text, "file {}\n{lines}", one_line(path))),
+            None => others.push((path, bytes)),
         }
     }
-    let allowed: Vec<&str> = wanted.allow.iter().map(|grant| grant.as_str()).collect();
-    let others: Vec<&str> = tree.files().map(|(path, _)| path).filter(|path| !grant_uses.shows(path, tree)).collect();
+    text.push_str(&grant_uses.describe());
     if !others.is_empty() {
-        let (listed, rest) = others.split_at(others.len().min(MAX_OTHER_FILES));
-        let more = if rest.is_empty() { String::new() } else { format!(", and {} more", rest.len()) };
-        let _ = writeln!(text, "other files that its programs can read: {}{more}\n", listed.join(", "));
+        let _ = writeln!(text, "files that are not shown, in {}", pack.folder.display());
+        for (path, bytes) in others {
+            let _ = writeln!(text, "{:INDENT$}{}, {}", "", one_line(path), count_noun(bytes.len(), "byte"));
+        }
+        text.push('\n');
     }
-    for (grant, count) in
-        grant_uses.counts().into_iter().filter(|(title, _)| is_grant(title) && !allowed.contains(title))
-    {
+    if let Value::Object(settings) = &wanted.settings {
+        let settings: String = settings.iter().map(|(key, value)| entry(key, value, INDENT)).collect();
+        let _ = writeln!(text, "settings of the pack in the manifest\n{settings}");
+    }
+    let _ = writeln!(text, "allowed: {}", names(wanted));
+    let allowed: Vec<&str> = wanted.allow.iter().map(|grant| grant.as_str()).collect();
+    let left_out = |(title, _): &(&str, usize)| is_grant(title) && !allowed.contains(title);
+    for (grant, count) in grant_uses.counts().into_iter().filter(left_out) {
         let _ = writeln!(text, "not allowed, and left out: {} with `{grant}`", count_noun(count, "step"));
     }
     text

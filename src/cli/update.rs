@@ -104,6 +104,7 @@ impl LockUpdate<'_> {
     }
 
     fn summary(&self, key: &str) -> String {
+        let shown = one_line(key);
         let (before, after) = (self.before.packs.get(key), self.after.packs.get(key));
         match (before, after) {
             (Some(before), Some(after)) => {
@@ -112,12 +113,17 @@ impl LockUpdate<'_> {
                     true => "with the same files".to_owned(),
                     false => self.changed_files(before, after),
                 };
-                let could_act = !before.grants().is_empty() && after.grants().is_empty();
-                let trust = format!("  it serves texts only until you run `folio trust {key}`\n");
-                format!("{key}: {old} to {new}, {what}\n{}", if could_act { &trust } else { "" })
+                let trust = match (before.trust_of_files(), after.trust_of_files()) {
+                    (Some(_), None) => format!("  it serves texts only until you run `folio trust {shown}`\n"),
+                    (_, Some(_)) if before.digest != after.digest => {
+                        format!("  {LOCK_NAME} says that these files are trusted already\n")
+                    }
+                    _ => String::new(),
+                };
+                format!("{shown}: {old} to {new}, {what}\n{trust}")
             }
-            (None, Some(after)) => format!("{key}: new at {}\n", short(after.revision())),
-            _ => format!("{key}: no longer in the manifest\n"),
+            (None, Some(after)) => format!("{shown}: new at {}\n", short(after.revision())),
+            _ => format!("{shown}: no longer in the manifest\n"),
         }
     }
 
@@ -150,10 +156,8 @@ impl LockUpdate<'_> {
         let before = PackGrantUses::load(self.project, &self.lock_before(key), key, &FileBuffers::default());
         let after = PackGrantUses::load(self.project, self.after, key, self.texts);
         let mut text = unified("what it does", &before.comparable(), &after.comparable());
-        let named: BTreeSet<&str> =
-            before.named_files(&old).into_iter().chain(after.named_files(&new)).map(|(path, _)| path).collect();
         let (first, rest): (Vec<&str>, Vec<&str>) =
-            changed_paths(&old, &new).into_iter().partition(|path| named.contains(path));
+            changed_paths(&old, &new).into_iter().partition(|path| before.names(path) || after.names(path));
         for path in first.into_iter().chain(rest) {
             text.push_str(&file_diff(path, &old, &new));
         }

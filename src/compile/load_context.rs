@@ -34,6 +34,8 @@ pub struct LoadContext {
     pub sandboxes: Vec<SandboxUse>,
     /// What packs from elsewhere would do.
     pub grant_uses: Vec<GrantUse>,
+    /// The files of prompts of other programs, in packs from elsewhere, that name neither commands nor files.
+    pub text_only_files: HashSet<FileId>,
     /// Whether the source of an own pack is not valid, so that nobody knows which pack is meant.
     pub has_invalid_source: bool,
     /// Texts that are read in the place of files.
@@ -56,6 +58,7 @@ impl LoadContext {
             report,
             // Each has a source.
             documents: _,
+            text_only_files: _,
             // It has a diagnostic.
             has_invalid_source: _,
             dependencies: LoadDependencies { files, folders, workspace },

@@ -26,7 +26,7 @@ pub use folder_variable::{FolderVariable, MAX_NAMED_FOLDERS};
 pub use load_context::{FileBuffers, LoadContext, LoadContextCounts, LoadDependencies};
 pub use mime_type::MimeType;
 pub use name_prefix::NamePrefix;
-pub use pack::{Environment, FILES_GRANT, GrantUse, Grants, LockedGrants, Pack, PackVariable};
+pub use pack::{Environment, FILES_GRANT, GrantUse, Grants, LockedGrants, Pack, PackVariable, ValueOrigin};
 pub use placeholder::{FILE_HELP, TILDE_HELP};
 pub use sandbox::{NetworkRules, SandboxPath, SandboxRules, SandboxTarget, SandboxUse};
 pub use schema::{LocatedJson, shape_of};
@@ -100,7 +100,7 @@ impl<'a> Compiler<'a> {
     pub fn has_grant(&mut self, grant: &'static str, at: Location) -> bool {
         if let Some(locked) = &self.pack.locked {
             let is_withheld = locked.withheld.contains(grant);
-            let value = self.load_context.documents.json(at);
+            let value = self.load_context.documents.written(at);
             self.load_context.grant_uses.push(GrantUse { key: locked.key.clone(), grant, at, value, is_withheld });
         }
         self.pack.grants.allows(grant)
@@ -170,20 +170,17 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// Checks a variable that names a folder: its value must come from the user or the importer, not from the pack
-    /// itself.
+    /// Checks a variable that names a folder: its value must come from the one who serves, and not from the pack or from
+    /// one that imports it.
     pub fn check_folder_variable(&mut self, name: &str, at: Location) -> Option<()> {
-        let is_external =
-            self.pack.env.variables.get(name).is_none_or(|variable| variable.is_external || variable.value.is_none());
-        if is_external || self.pack.grants == Grants::All {
+        let variable = self.pack.env.variables.get(name).filter(|variable| variable.value.is_some());
+        if variable.is_none_or(|variable| variable.origin == ValueOrigin::Operator) {
             return Some(());
         }
-        self.error(
-            Code::PathEscape,
-            at,
-            format!("variable `{name}` is set by the pack itself and must not name a folder"),
-        )
-        .help(format!("pass it from the importer: `env: {{ {name}: … }}`"));
+        self.error(Code::PathEscape, at, format!("variable `{name}` is set by a pack and must not name a folder"))
+            .help(format!(
+                "pass it from the served manifest, through each pack alone: `env: {{ {name}: \"{{{{env.{name}}}}}\" }}`"
+            ));
         None
     }
 

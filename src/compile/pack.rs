@@ -120,8 +120,19 @@ pub struct PackVariable {
     pub secret: bool,
     /// Its default in the manifest.
     pub default: Option<String>,
-    /// Whether the value came from outside: from the process, or from the importer of the pack.
-    pub is_external: bool,
+    /// Who chose the value.
+    pub origin: ValueOrigin,
+}
+
+/// Who chose the value of a variable.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum ValueOrigin {
+    /// The one who serves: in the environment of the process, or in the served manifest.
+    #[default]
+    Operator,
+    /// An imported pack, by a default, or by what it passes to a pack of its own. This is what it wrote, with
+    /// `{{env.NAME}}` for what the operator chose.
+    Pack(String),
 }
 
 impl Environment {
@@ -133,6 +144,25 @@ impl Environment {
     /// The values of `env` in templates; unset variables are null.
     pub fn values(&self) -> Value {
         self.variables.iter().map(|(name, variable)| (name.clone(), Value::from(variable.value.clone()))).collect()
+    }
+
+    /// What packs wrote of the values, with `{{env.NAME}}` for those that the operator chose.
+    pub fn pack_texts(&self) -> Value {
+        let text = |(name, variable): (&String, &PackVariable)| {
+            let text = match &variable.origin {
+                ValueOrigin::Pack(text) => text.clone(),
+                ValueOrigin::Operator => format!("{{{{env.{name}}}}}"),
+            };
+            (name.clone(), Value::from(variable.value.as_ref().map(|_| text)))
+        };
+        self.variables.iter().map(text).collect()
+    }
+
+    /// Whether a path of a template is that of a variable whose value the operator chose.
+    pub fn is_of_operator(&self, path: Option<&[String]>) -> bool {
+        let Some([env, name]) = path else { return false };
+        let variable = self.variables.get(name).filter(|_| env == "env");
+        variable.is_some_and(|variable| variable.origin == ValueOrigin::Operator)
     }
 
     /// Whether a variable is a secret.

@@ -140,6 +140,11 @@ impl SourceMap {
         self.files.iter().map(AsRef::as_ref)
     }
 
+    /// The same with their ids.
+    pub fn iter_with_ids(&self) -> impl Iterator<Item = (FileId, &SourceFile)> {
+        (0..).map(FileId).zip(self.iter())
+    }
+
     /// The text that a span covers.
     pub fn text_of(&self, span: Span) -> &str {
         self.get(span.file)

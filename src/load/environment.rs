@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::Map;
+use serde_json::{Map, Value};
 
 use super::pack::PackImport;
 use super::variable_command::{CommandOutputs, command_value};
 use super::{EnvSource, variable_file};
-use crate::compile::{Compiler, Environment, Exposure, LoadContext, Pack, PackVariable};
+use crate::compile::{Compiler, Environment, Exposure, LoadContext, Pack, PackVariable, ValueOrigin};
 use crate::diagnostic::{Code, Operation};
 use crate::manifest::{EnvEntry, EnvVariable, Manifest};
 use crate::redact::{MIN_SECRET_CHARS, SAFE_SECRET_CHARS};
@@ -22,12 +22,20 @@ pub(super) struct DeclaredVariables {
     pub(super) unset: Vec<String>,
 }
 
+/// The variables that a manifest may read: those of the process, or what its importer passes.
+#[derive(Default)]
+pub(super) struct PassedVariables {
+    pub(super) values: EnvSource,
+    /// Those that are secrets of the importer.
+    pub(super) secrets: Vec<String>,
+    /// What packs chose of the values, and not the one who serves: the texts of [`ValueOrigin::Pack`].
+    pub(super) pack_texts: BTreeMap<String, String>,
+}
+
 /// Where the values of the variables of a manifest come from.
 pub(super) struct VariableSources<'a> {
     /// The variables that it may read.
-    pub(super) environment: &'a EnvSource,
-    /// Those that are secrets of its importer.
-    pub(super) secrets: &'a [String],
+    pub(super) passed: &'a PassedVariables,
     /// Whether it is the served manifest, which may name files and commands.
     pub(super) is_served: bool,
     /// What its commands printed.
@@ -54,14 +62,13 @@ pub(super) fn resolve_variables(
         }
         let declared = declaration(name, entry, load_context);
         check_source(name, &declared, sources.is_served, load_context);
-        let sourced = match sources.environment.replaces(name) {
+        let sourced = match sources.passed.values.replaces(name) {
             true => None,
             false => sourced_variable(name, &declared, sources, load_context),
         };
         let is_sourced = sourced.is_some();
-        let mut variable =
-            sourced.unwrap_or_else(|| resolve_variable(name, &declared, sources.environment, load_context));
-        variable.secret |= sources.secrets.contains(&name.value);
+        let mut variable = sourced.unwrap_or_else(|| resolve_variable(name, &declared, sources, load_context));
+        variable.secret |= sources.passed.secrets.contains(&name.value);
         check_secret_length(name, &variable, load_context);
         if variable.value.is_none() && declared.required == Some(true) && !is_sourced {
             found.unset.push(name.value.clone());
@@ -141,7 +148,7 @@ fn sourced_variable(
         (Some(file), _) => variable_file::read_variable(file, load_context),
         (None, Some(command)) => command_value(name, command, sources.commands, load_context),
     };
-    Some(PackVariable { value, secret: declared.secret != Some(false), default: None, is_external: true })
+    Some(PackVariable { value, secret: declared.secret != Some(false), default: None, origin: ValueOrigin::Operator })
 }
 
 /// Whether a value is still `${NAME}`, which the caller of folio did not expand.
@@ -169,7 +176,7 @@ fn check_secret_length(name: &Spanned<String>, variable: &PackVariable, load_con
 fn resolve_variable(
     name: &Spanned<String>,
     declared: &EnvVariable,
-    values: &EnvSource,
+    sources: &VariableSources<'_>,
     load_context: &mut LoadContext,
 ) -> PackVariable {
     let secret = declared.secret == Some(true);
@@ -184,7 +191,7 @@ fn resolve_variable(
             )
             .help("remove the default, and set the variable");
     }
-    let given = values.get(&name.value).map(|value| value.trim().to_owned());
+    let given = sources.passed.values.get(&name.value).map(|value| value.trim().to_owned());
     let unexpanded = given.as_deref().is_some_and(is_unexpanded);
     if unexpanded {
         let words = format!("unexpanded value of `{}`: `${{…}}`", name.value);
@@ -194,34 +201,47 @@ fn resolve_variable(
             .help("set the variable: an unexpanded value counts as not set");
     }
     let given = given.filter(|value| !unexpanded && !value.is_empty());
-    let (value, given) = (given.clone().or_else(|| default.clone()), given.is_some());
-    PackVariable { value, secret, default, is_external: given }
+    let pack_text = match given {
+        Some(_) => sources.passed.pack_texts.get(&name.value),
+        None => default.as_ref(),
+    };
+    let origin = match pack_text.filter(|_| !sources.is_served) {
+        Some(text) => ValueOrigin::Pack(text.clone()),
+        None => ValueOrigin::Operator,
+    };
+    PackVariable { value: given.or_else(|| default.clone()), secret, default, origin }
 }
 
 /// The variables that an importer passes to a pack, rendered from its own.
 pub(super) fn pack_environment(
     written: &NamedMap<Spanned<Scalar>>,
     importer: &Pack,
+    is_served: bool,
     load_context: &mut LoadContext,
-) -> (EnvSource, Vec<String>) {
+) -> PassedVariables {
     let mut compiler = Compiler::new(load_context, importer, std::path::Path::new(""));
     compiler.scope_shape = ScopeShape::new().with_name("env", importer.env.shape());
-    let scope =
-        Scope::new(Map::new(), Arc::new(ScopeConstants { env: importer.env.values(), ..ScopeConstants::default() }));
+    let scope = |env: Value| Scope::new(Map::new(), Arc::new(ScopeConstants { env, ..ScopeConstants::default() }));
+    let (values_scope, texts_scope) = (scope(importer.env.values()), scope(importer.env.pack_texts()));
     let mut values = BTreeMap::new();
     let mut secrets = Vec::new();
+    let mut pack_texts = BTreeMap::new();
     for (name, value) in written {
         let Some(template) = compiler.template::<EnvValue>(&value.to_text(), Exposure::Variable) else { continue };
         let secret =
             template.read_paths().iter().any(|path| path.get(1).is_none_or(|name| importer.env.is_secret(name)));
-        if let Ok(rendered) = template.render(&scope) {
+        if let Ok(rendered) = template.render(&values_scope) {
             values.insert(name.value.clone(), rendered.text);
+        }
+        if !is_served && !importer.env.is_of_operator(template.single_path()) {
+            let text = template.render(&texts_scope).map(|rendered| rendered.text);
+            pack_texts.insert(name.value.clone(), text.unwrap_or_else(|_| value.0.clone()));
         }
         if secret {
             secrets.push(name.value.clone());
         }
     }
-    (EnvSource::Fixed(values), secrets)
+    PassedVariables { values: EnvSource::Fixed(values), secrets, pack_texts }
 }
 
 /// Warns of variables that are passed to a pack which does not declare them.

@@ -1,6 +1,7 @@
 //! Loads a pack in the format of another program.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
 use serde_json::json;
@@ -8,7 +9,7 @@ use serde_json::json;
 use super::LoadedPack;
 use super::foreign_grants::{self, ForeignGrants};
 use super::location::MANIFEST_NAMES;
-use crate::compile::{Environment, GrantUse, LoadContext, LockedGrants, NamePrefix, Pack};
+use crate::compile::{Environment, FILES_GRANT, GrantUse, LoadContext, LockedGrants, NamePrefix, Pack};
 use crate::diagnostic::{Code, FileId, one_line};
 use crate::files::{FileError, Folder, Globs};
 use crate::manifest::{Allow, Grant, Manifest, PackFormatName, PackFormats, PackRef};
@@ -47,6 +48,21 @@ pub(super) struct ForeignPack<'a> {
     pub(super) importer: usize,
     /// The grants of a pack from elsewhere.
     pub(super) locked: Option<LockedGrants>,
+    /// Whether these are the grants of a pack of folio that it is in.
+    pub(super) is_nested: bool,
+}
+
+impl ForeignPack<'_> {
+    /// The grants of `allow` that nobody has confirmed.
+    fn withheld(&self) -> BTreeSet<String> {
+        let locked = self.locked.as_ref().filter(|_| !self.is_nested);
+        locked.map(|locked| locked.withheld.clone()).unwrap_or_default()
+    }
+
+    /// The grant that is asked for where a prompt reads files.
+    fn read_grant(&self) -> &'static str {
+        if self.is_nested { FILES_GRANT } else { Grant::Read.as_str() }
+    }
 }
 
 /// The prompts and skills of a folder.
@@ -92,8 +108,7 @@ pub(super) fn load(
     load_context: &mut LoadContext,
 ) -> Option<LoadedPack> {
     refuse_env(reference, load_context);
-    let withheld = foreign_pack.locked.as_ref().map(|locked| locked.withheld.clone()).unwrap_or_default();
-    let allowed = foreign_grants::read(reference, &withheld, importer, load_context);
+    let allowed = foreign_grants::read(reference, &foreign_pack.withheld(), importer, load_context);
     let names = formats.value.items();
     if names.is_empty() {
         load_context.report.error(Code::MissingKey, formats.location.span(), "empty `format`");
@@ -176,10 +191,11 @@ fn read_format(
         prompts: prompts.into_iter().map(|prompt| (path(&prompt), prompt)).collect(),
         skills: format.skills(&folder),
     };
-    if let Some(locked) = &foreign_pack.locked {
+    if foreign_pack.locked.is_some() {
         let acting: HashSet<FileId> = found.prompts.iter().filter_map(|(_, prompt)| acting_file(prompt)).collect();
-        folder.files.retain(|file| acting.contains(&file.id));
-        list_grant_uses(format, folder, locked, load_context);
+        let texts = folder.files.extract_if(.., |file| !acting.contains(&file.id));
+        load_context.text_only_files.extend(texts.map(|file| file.id));
+        list_grant_uses(format, folder, foreign_pack, load_context);
     }
     found
 }
@@ -196,30 +212,31 @@ fn acting_file(prompt: &ForeignPrompt) -> Option<FileId> {
 fn list_grant_uses(
     format: &dyn PackFormat,
     folder: PackFolder<'_>,
-    locked: &LockedGrants,
+    foreign_pack: &ForeignPack<'_>,
     load_context: &mut LoadContext,
 ) {
     let all = PackGrants { scripts: true, reads: true, is_withheld: false };
     let reported = load_context.report.diagnostics().len();
     let prompts = format.read(&PackFolder { grants: all, ..folder }, &mut load_context.report);
     load_context.report.truncate(reported);
-    load_context.grant_uses.extend(prompts.iter().flat_map(|prompt| grant_uses_of(prompt, locked)));
+    load_context.grant_uses.extend(prompts.iter().flat_map(|prompt| grant_uses_of(prompt, foreign_pack)));
 }
 
 /// What a prompt of a pack from elsewhere does with all grants.
-fn grant_uses_of(prompt: &ForeignPrompt, locked: &LockedGrants) -> Vec<GrantUse> {
-    let ForeignBody::Text(text) = &prompt.body else { return Vec::new() };
+fn grant_uses_of(prompt: &ForeignPrompt, foreign_pack: &ForeignPack<'_>) -> Vec<GrantUse> {
+    let (ForeignBody::Text(text), Some(locked)) = (&prompt.body, &foreign_pack.locked) else { return Vec::new() };
     let act = |(number, action): (usize, &ForeignAction)| {
-        let (grant, value) = match action {
-            ForeignAction::Script(script) => (Grant::Script, script.clone()),
-            ForeignAction::Read(path) => (Grant::Read, path.iter().map(path_text).collect()),
+        let (grant, key, value) = match action {
+            ForeignAction::Script(script) => (Grant::Script.as_str(), "script", script.clone()),
+            ForeignAction::Read(path) => {
+                (foreign_pack.read_grant(), "read", path.iter().map(path_text).collect::<String>())
+            }
         };
-        let grant = grant.as_str();
         GrantUse {
             key: locked.key.clone(),
             grant,
             at: Location::text_from(prompt.at.file(), text.action_spans.get(number).map_or(0, |at| at.start as usize)),
-            value: json!({ grant: value }),
+            value: json!({ key: value }),
             is_withheld: locked.withheld.contains(grant),
         }
     };
@@ -227,10 +244,10 @@ fn grant_uses_of(prompt: &ForeignPrompt, locked: &LockedGrants) -> Vec<GrantUse>
 }
 
 /// A piece of a path, for people.
-fn path_text(piece: &TextPiece) -> &str {
+fn path_text(piece: &TextPiece) -> Cow<'_, str> {
     match piece {
-        TextPiece::Literal(text) => text,
-        _ => "…",
+        TextPiece::Literal(text) => Cow::Owned(text.replace('…', "\\u2026")),
+        _ => Cow::Borrowed("…"),
     }
 }
 

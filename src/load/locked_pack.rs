@@ -1,8 +1,10 @@
 //! Opens packs that come from elsewhere: as `folio.lock` has them, and from the cache alone.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+
+use serde_json::{Map, Value};
 
 use crate::compile::{LoadContext, LockedGrants};
 use crate::diagnostic::{Code, Span};
@@ -12,7 +14,7 @@ use crate::pack_source::{
     ArchiveSource, CacheError, GitSource, LOCK_NAME, LockMismatch, LockedPack, PackCache, PackLock, PackSource,
     SourceError, check_archive_folder, check_archive_url, check_folder, check_revision, check_sha256, check_url,
 };
-use crate::yaml::{Location, Spanned};
+use crate::yaml::{Documents, Location, Spanned};
 
 /// How many digits of a commit, or of the SHA-256 of an archive, messages show.
 const SHORT_COMMIT_CHARS: usize = 8;
@@ -30,6 +32,8 @@ pub struct LockablePack {
     pub sha256_at: Option<Span>,
     /// What it is allowed, if it is granted that.
     pub allow: BTreeSet<Grant>,
+    /// The settings of its import that decide what it does with its grants: an object of YAML values, or null.
+    pub settings: Value,
     /// Whether it can be loaded.
     pub state: PackState,
 }
@@ -79,12 +83,33 @@ pub(super) struct LockedReference<'r> {
     pub(super) outer_key: &'r str,
     /// Whether the importer comes from elsewhere itself.
     pub(super) is_foreign: bool,
+    /// What packs chose of the variables that are passed to it.
+    pub(super) pack_texts: &'r BTreeMap<String, String>,
 }
 
 impl LockedReference<'_> {
     /// Its key in the lock.
     fn key(&self) -> String {
         join_keys(self.outer_key, self.name)
+    }
+
+    /// The settings that decide what it does with its grants. What the one who serves chooses for its variables is not one
+    /// of them.
+    fn settings(&self, documents: &Documents) -> Value {
+        let at = |key: &str| documents.written(documents.value_at(self.reference.location, &format!("/{key}")));
+        let has_limits = matches!(self.reference.allow, Some(Allow::Limited(_)));
+        let written = [
+            ("format", self.reference.format.is_some()),
+            ("workspace", self.reference.workspace.is_some()),
+            ("allow", has_limits),
+        ];
+        let keys = written.into_iter().filter(|(_, is_written)| *is_written);
+        let mut settings: Map<String, Value> = keys.map(|(key, _)| (key.to_owned(), at(key))).collect();
+        if self.is_foreign && !self.pack_texts.is_empty() {
+            let texts = self.pack_texts.iter().map(|(name, text)| (name.clone(), Value::from(text.as_str())));
+            settings.insert("env".to_owned(), texts.collect());
+        }
+        if settings.is_empty() { Value::Null } else { Value::Object(settings) }
     }
 
     /// Where it comes from; reports what is wrong with that.
@@ -158,6 +183,7 @@ impl<'a> LockedPacks<'a> {
         };
         let (key, at) = (written.key(), written.url.location);
         let allow: BTreeSet<Grant> = written.reference.allow.iter().flat_map(Allow::grants).collect();
+        let settings = written.settings(&load_context.documents);
         let sha256 = written.reference.sha256.as_ref();
         let used = |state: PackState| {
             self.lockable_packs.borrow_mut().push(LockablePack {
@@ -166,6 +192,7 @@ impl<'a> LockedPacks<'a> {
                 is_foreign: written.is_foreign,
                 sha256_at: sha256.filter(|_| written.outer_key.is_empty()).map(|sha256| sha256.location.span()),
                 allow: allow.clone(),
+                settings: settings.clone(),
                 state,
             });
         };
@@ -176,9 +203,9 @@ impl<'a> LockedPacks<'a> {
         let folder = open_cached(&key, locked, at, load_context);
         used(*folder.as_ref().map_or_else(|state| state, |_| &PackState::Cached));
         let folder = folder.ok()?;
-        let granted = locked.grants();
+        let granted = locked.grants(&settings);
         let withheld: BTreeSet<&str> = allow.difference(&granted).map(|grant| grant.as_str()).collect();
-        warn_of_withheld(&key, locked, &withheld, written.reference, load_context);
+        warn_of_withheld(&key, locked, &withheld, &settings, written.reference, load_context);
         let mut reference = written.reference.clone();
         reference.value.allow = reference.allow.as_ref().map(|allow| allow.restricted_to(&granted));
         let path = written.reference.path.clone().unwrap_or_else(|| written.url.clone());
@@ -272,6 +299,7 @@ fn warn_of_withheld(
     key: &str,
     locked: &LockedPack,
     withheld: &BTreeSet<&str>,
+    settings: &Value,
     reference: &Spanned<PackRef>,
     load_context: &mut LoadContext,
 ) {
@@ -279,8 +307,12 @@ fn warn_of_withheld(
         return;
     }
     let names = withheld.iter().copied().collect::<Vec<_>>().join("`, `");
-    let has_changed = locked.granted.as_ref().is_some_and(|granted| granted.digest != locked.digest);
-    let why = if has_changed { "changed since it was trusted" } else { "is not trusted" };
+    let why = match &locked.granted {
+        None => "is not trusted",
+        Some(granted) if granted.digest != locked.digest => "changed since it was trusted",
+        Some(granted) if granted.settings != *settings => "has other settings than when it was trusted",
+        Some(_) => "is not trusted with all of its grants",
+    };
     let at = load_context.documents.key_at(reference.location, "/allow");
     load_context
         .report

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::environment::{self, DeclaredVariables, VariableSources, is_unexpanded};
+use super::environment::{self, DeclaredVariables, PassedVariables, VariableSources, is_unexpanded};
 use super::foreign_pack::{self, ForeignPack};
 use super::locked_pack::{LockablePack, LockedPacks, LockedReference, OpenedPack, join_keys};
 use super::{CommandOutputs, EntryFile, EnvSource, LoadSources, LoadedPack, ManifestLocation, ParsedFiles};
@@ -15,6 +15,7 @@ use crate::compile::{Compiler, Environment, Grants, LoadContext, LockedGrants, N
 use crate::diagnostic::{Code, FileId, Span};
 use crate::files::{FileError, Folder, normalize};
 use crate::manifest::{Allow, Fragment, Manifest, PackRef, correct_entries, example_of};
+use crate::pack_source::is_pack_key;
 use crate::template::{Engine, ScopeShape, TemplateError, TemplateSpan};
 use crate::value_types::NamedMap;
 use crate::yaml::{Location, Spanned, from_document_with_examples, parse};
@@ -34,9 +35,8 @@ struct PackRequest<'a> {
     grants: Grants,
     /// What its programs are held to, by grant.
     sandboxes: Vec<(String, Arc<SandboxRules>)>,
-    /// The variables that it may read, and those that are secrets of its importer.
-    env: &'a EnvSource,
-    secrets: &'a [String],
+    /// The variables that it may read.
+    passed: &'a PassedVariables,
     search_path: Option<String>,
     /// What the commands of the served manifest printed.
     commands: &'a CommandOutputs,
@@ -85,7 +85,7 @@ pub(super) fn load_packs(
             return (Vec::new(), Vec::new());
         }
     };
-    let served = environment.for_served();
+    let served = PassedVariables { values: environment.for_served(), ..PassedVariables::default() };
     let locked_packs = LockedPacks::new(&folder, place.display_prefix());
     let request = PackRequest {
         folder: folder.clone(),
@@ -94,8 +94,7 @@ pub(super) fn load_packs(
         prefix: NamePrefix::default(),
         grants: Grants::All,
         sandboxes: Vec::new(),
-        env: &served,
-        secrets: &[],
+        passed: &served,
         search_path: environment.get("PATH"),
         commands,
         earlier,
@@ -126,12 +125,8 @@ fn load_pack(
     if load_context.documents.is_map(at) {
         check_version(&manifest, file, load_context);
     }
-    let sources = VariableSources {
-        environment: request.env,
-        secrets: request.secrets,
-        is_served: request.importer.is_none(),
-        commands: request.commands,
-    };
+    let sources =
+        VariableSources { passed: request.passed, is_served: request.importer.is_none(), commands: request.commands };
     let DeclaredVariables { environment, unset } = environment::resolve_variables(&manifest, &sources, load_context);
     let mut pack = build_pack(&request, &manifest, environment);
     load_partials(&manifest, &mut pack, load_context);
@@ -320,29 +315,40 @@ fn load_nested(
     for (key, reference) in inner {
         let Some(importer) = packs.get(outer) else { return };
         let import = PackImport { key, reference };
-        let Some(opened) = open_nested(import, request, &importer.pack, load_context) else { continue };
+        if !is_pack_key(key) {
+            load_context
+                .report
+                .error(Code::BadName, key.location.span(), format!("invalid name of a pack: `{}`", key.value))
+                .help("use letters `a-z`, digits, `-`, `_` and `.`, and begin with a letter or a digit");
+            continue;
+        }
+        let is_served = request.importer.is_none();
+        let passed = environment::pack_environment(&reference.env, &importer.pack, is_served, load_context);
+        let opened = open_nested(import, &passed.pack_texts, request, &importer.pack, load_context);
+        let Some(opened) = opened else { continue };
         let OpenedPack { reference, path, folder, display_path, grants: locked_grants } = opened;
         let reference = &reference;
         let prefix = request.prefix.join(reference.prefix.as_ref().unwrap_or(key));
         if let Some(formats) = foreign_pack::formats_of(reference, &folder, load_context) {
             let name = foreign_pack::folder_name(&path, &folder);
+            let is_nested = locked_grants.is_none();
             let locked = locked_grants.or_else(|| request.locked_grants.clone());
-            let place = ForeignPack { folder, name, path: &path, display_path, prefix, importer: outer, locked };
+            let place =
+                ForeignPack { folder, name, path: &path, display_path, prefix, importer: outer, locked, is_nested };
             packs.extend(foreign_pack::load(reference, &formats, place, &importer.pack, load_context));
             continue;
         }
         foreign_pack::refuse_keys(reference, load_context);
         let Some(outer_folders) = check_nesting(request, &folder, path.location, load_context) else { continue };
-        let (values, secrets) = environment::pack_environment(&reference.env, &importer.pack, load_context);
-        let values = request.process_env.for_pack(packs.len(), values);
+        let values = request.process_env.for_pack(packs.len(), passed.values);
+        let passed = PassedVariables { values, ..passed };
         let nested = PackRequest {
             display_path,
             manifest_names: super::location::MANIFEST_NAMES.to_vec(),
             prefix,
             grants: importer.pack.grants.restrict(allowed_grants(reference)),
             sandboxes: pack_sandboxes(reference, &importer.pack, load_context),
-            env: &values,
-            secrets: &secrets,
+            passed: &passed,
             search_path: request.search_path.clone(),
             commands: request.commands,
             earlier: request.earlier,
@@ -411,6 +417,7 @@ pub(super) fn pack_sandboxes(
 
 fn open_nested(
     import: PackImport<'_>,
+    pack_texts: &BTreeMap<String, String>,
     request: &PackRequest<'_>,
     importer: &Pack,
     load_context: &mut LoadContext,
@@ -419,7 +426,7 @@ fn open_nested(
     report_misplaced(reference, load_context);
     if let Some(url) = reference.git.as_ref().or(reference.url.as_ref()) {
         let is_foreign = request.locked_grants.is_some();
-        let written = LockedReference { name: key, reference, url, outer_key: &request.key, is_foreign };
+        let written = LockedReference { name: key, reference, url, outer_key: &request.key, is_foreign, pack_texts };
         return request.locked_packs.open(&written, load_context);
     }
     let mut compiler = Compiler::new(load_context, importer, Path::new(""));

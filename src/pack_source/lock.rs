@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::archive_source::ArchiveSource;
 use super::source::{GitSource, PackSource, SourceError, is_commit};
@@ -49,6 +50,8 @@ pub struct TrustRecord {
     pub digest: TreeDigest,
     /// The grants.
     pub allow: BTreeSet<Grant>,
+    /// The settings of the import that were shown with it: an object of YAML values; null if there were none.
+    pub settings: Value,
 }
 
 /// How a lock, or the cache, differs from the manifest in one pack.
@@ -77,10 +80,15 @@ pub enum LockMismatch {
 }
 
 impl LockedPack {
-    /// What it may do as it is.
-    pub fn grants(&self) -> BTreeSet<Grant> {
-        let granted = self.granted.as_ref().filter(|granted| granted.digest == self.digest);
+    /// What it may do as its files are, where its import has these settings.
+    pub fn grants(&self, settings: &Value) -> BTreeSet<Grant> {
+        let granted = self.trust_of_files().filter(|granted| granted.settings == *settings);
         granted.map(|granted| granted.allow.clone()).unwrap_or_default()
+    }
+
+    /// What was granted to its files as they are.
+    pub fn trust_of_files(&self) -> Option<&TrustRecord> {
+        self.granted.as_ref().filter(|granted| granted.digest == self.digest)
     }
 
     /// The digits of its commit, or of the SHA-256 of its archive.
@@ -96,6 +104,12 @@ impl LockedPack {
         let kind = if matches!(self.source, PackSource::Git(_)) { "commit" } else { "sha256" };
         format!("{kind} {}", self.revision())
     }
+}
+
+/// Whether a text may be the key of a pack in a manifest: letters, digits, `-`, `_` and `.`, from a letter or digit on.
+pub fn is_pack_key(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
 }
 
 /// The file as it is written.
@@ -125,6 +139,7 @@ struct LockFilePack {
 struct LockFileTrustRecord {
     digest: Option<Spanned<String>>,
     allow: Vec<Grant>,
+    settings: Value,
 }
 
 impl PackLock {
@@ -136,6 +151,9 @@ impl PackLock {
         check_version(&written, document.root_location(), report);
         let mut lock = PackLock::default();
         for (key, pack) in &written.packs {
+            if !key.split('/').all(is_pack_key) {
+                report.error(Code::BadName, key.location.span(), format!("invalid key of a pack `{}`", key.value));
+            }
             let pack = PackReader { at: pack.location, report }.read(pack);
             lock.packs.extend(pack.map(|pack| (key.value.clone(), pack)));
         }
@@ -233,7 +251,8 @@ impl PackReader<'_> {
     fn granted(&mut self, written: &Spanned<LockFileTrustRecord>) -> Option<TrustRecord> {
         self.at = written.location;
         let digest = self.required("digest", written.digest.as_ref())?;
-        Some(TrustRecord { digest: self.digest(digest)?, allow: written.allow.iter().copied().collect() })
+        let (allow, settings) = (written.allow.iter().copied().collect(), written.settings.clone());
+        Some(TrustRecord { digest: self.digest(digest)?, allow, settings })
     }
 
     fn required<'w>(&mut self, key: &str, value: Option<&'w Spanned<String>>) -> Option<&'w Spanned<String>> {
@@ -270,14 +289,11 @@ fn write_pack(text: &mut String, pack: &LockedPack) {
         let _ = writeln!(text, "    {key}: {}", yaml_scalar(value));
     }
     let _ = writeln!(text, "    files: {files}");
-    if let Some(TrustRecord { digest, allow }) = granted {
+    if let Some(TrustRecord { digest, allow, settings }) = granted {
         let allow: Vec<&str> = allow.iter().map(|grant| grant.as_str()).collect();
-        let _ = writeln!(
-            text,
-            "    granted: {{ digest: {}, allow: [{}] }}",
-            yaml_scalar(&digest.to_string()),
-            allow.join(", ")
-        );
+        let (digest, allow) = (yaml_scalar(&digest.to_string()), allow.join(", "));
+        let settings = if settings.is_null() { String::new() } else { format!(", settings: {settings}") };
+        let _ = writeln!(text, "    granted: {{ digest: {digest}, allow: [{allow}]{settings} }}");
     }
 }
 
@@ -294,6 +310,8 @@ pub fn yaml_scalar(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     const DIGEST: &str = "sha256:df80ec6e9043388ab0a25652e1d6a6a8ec3aed25db176a777d35d05d296fe9ba";
@@ -310,7 +328,9 @@ mod tests {
         let digest: TreeDigest = DIGEST.parse().unwrap();
         for (rev, commit) in [("v1.2.0", "3f2a"), ("1e5", "1234"), ("true", "1e10"), ("a#b", "12ab")] {
             let source = GitSource::new("https://github.com/acme/docs", Some(rev), Some("prompts/ü")).unwrap();
-            let granted = TrustRecord { digest, allow: [Grant::Exec, Grant::Http].into() };
+            let settings =
+                if rev == "1e5" { Value::Null } else { json!({ "format": rev, "a: b": ["{{x}} #", { "c": 1 }] }) };
+            let granted = TrustRecord { digest, allow: [Grant::Exec, Grant::Http].into(), settings };
             let commit = format!("{commit:0<40}");
             let source = PackSource::Git(source);
             let pack = LockedPack { source, commit: Some(commit), digest, files: 12, granted: Some(granted) };

@@ -35,7 +35,7 @@ pub(super) fn seen_variables(loaded: &LoadedPacks, test: &PlannedTest) -> Map<St
     let Some(pack) = loaded.packs.get(test.environment.pack) else { return Map::new() };
     let declared = pack.pack.env.variables.iter();
     let seen = declared.filter(|(name, variable)| {
-        let is_own = !variable.secret && variable.is_external && variable.value != variable.default;
+        let is_own = !variable.secret && variable.value != variable.default;
         is_own && !is_variable_of_tests(name) && !test.environment.mocked.contains_key(*name)
     });
     seen.filter_map(|(name, variable)| Some((name.clone(), variable.value.clone()?.into()))).collect()

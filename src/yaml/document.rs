@@ -154,6 +154,22 @@ impl Document {
         }
     }
 
+    /// The value as JSON, with each scalar that JSON would write otherwise as a string of what is written.
+    fn written(&self, id: NodeId) -> Value {
+        match self.node(id).map(|node| &node.kind) {
+            None => Value::Null,
+            Some(NodeKind::Scalar(scalar)) => {
+                let is_same = scalar.text().is_empty() || scalar.text() == scalar.value.to_string();
+                if is_same { scalar.value.clone() } else { Value::from(scalar.text()) }
+            }
+            Some(NodeKind::List(items)) => items.iter().map(|item| self.written(*item)).collect(),
+            Some(NodeKind::Map(entries)) => {
+                let written = |entry: &MapEntry| (self.key_text(entry.key).to_owned(), self.written(entry.value));
+                entries.iter().map(written).collect()
+            }
+        }
+    }
+
     fn digest(&self, id: NodeId, digest: &mut Digest) {
         match self.node(id).map(|node| &node.kind) {
             None => digest.update(b"none"),
@@ -258,6 +274,11 @@ impl Documents {
     /// The value at a location as JSON.
     pub fn json(&self, at: Location) -> Value {
         self.get(at.file).map_or(Value::Null, |document| document.json(NodeId(at.node)))
+    }
+
+    /// The same, with each scalar that JSON would write otherwise as a string: `0x2a` stays `0x2a`.
+    pub fn written(&self, at: Location) -> Value {
+        self.get(at.file).map_or(Value::Null, |document| document.written(NodeId(at.node)))
     }
 
     /// Adds the value at a location to a digest; its layout does not count.

@@ -56,6 +56,7 @@ mod many_clients;
 mod pack_format_forms;
 mod pack_formats;
 mod pack_sources;
+mod pack_trust;
 mod packs;
 mod programs;
 mod progress_lines;

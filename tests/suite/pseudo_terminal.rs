@@ -30,6 +30,12 @@ pub struct PseudoTerminal {
     reading: Vec<JoinHandle<()>>,
 }
 
+/// Where the stdout of a folio goes.
+enum StdoutTarget {
+    Pipe,
+    Terminal,
+}
+
 impl PseudoTerminal {
     /// Starts folio in a folder.
     pub fn start(folder: &Path, arguments: &[&str]) -> PseudoTerminal {
@@ -44,7 +50,16 @@ impl PseudoTerminal {
     }
 
     /// The same with a command that has its folder and variables.
-    pub fn start_command(mut command: Command) -> PseudoTerminal {
+    pub fn start_command(command: Command) -> PseudoTerminal {
+        PseudoTerminal::start_with(command, StdoutTarget::Pipe)
+    }
+
+    /// The same with its stdout on the terminal too.
+    pub fn start_with_stdout(command: Command) -> PseudoTerminal {
+        PseudoTerminal::start_with(command, StdoutTarget::Terminal)
+    }
+
+    fn start_with(mut command: Command, stdout_target: StdoutTarget) -> PseudoTerminal {
         let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&controller).unwrap();
         unlockpt(&controller).unwrap();
@@ -56,14 +71,18 @@ impl PseudoTerminal {
         let user = options.open(path).unwrap();
         tcsetwinsize(&user, Winsize { ws_row: 24, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
         command.env_remove("FOLIO_LOG").env_remove("NO_COLOR");
-        command.stdin(user.try_clone().unwrap()).stderr(user).stdout(Stdio::piped());
+        command.stdin(user.try_clone().unwrap()).stderr(user.try_clone().unwrap());
+        match stdout_target {
+            StdoutTarget::Pipe => command.stdout(Stdio::piped()),
+            StdoutTarget::Terminal => command.stdout(user),
+        };
         take_terminal(&mut command);
         let mut child = command.spawn().unwrap();
         drop(command);
         let (screen, stdout) = (Arc::new(WaitQueue::default()), Arc::new(WaitQueue::default()));
         let controller = File::from(controller);
-        let reading =
-            vec![read_into(controller.try_clone().unwrap(), &screen), read_into(child.stdout.take().unwrap(), &stdout)];
+        let mut reading = vec![read_into(controller.try_clone().unwrap(), &screen)];
+        reading.extend(child.stdout.take().map(|pipe| read_into(pipe, &stdout)));
         PseudoTerminal { keyboard: controller, screen, seen: 0, child, stdout, reading }
     }
 

@@ -1,0 +1,61 @@
+//! Shows files of a pack from elsewhere, so that nothing in them looks like anything but their text.
+
+use super::pack_grant_uses::INDENT;
+use crate::diagnostic::sanitize;
+
+/// How many spaces within a line stay: more of them move what follows out of sight.
+const MAX_SPACES: usize = 60;
+
+/// A file, line by line. `None` if it is no text: if it contains a NUL.
+pub(super) fn file_text(bytes: &[u8]) -> Option<String> {
+    if bytes.contains(&0) {
+        return None;
+    }
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.push_str(&chunk.invalid().escape_ascii().to_string());
+    }
+    Some(indented_lines(&text))
+}
+
+/// The lines of a text, each of them indented and shown as it is.
+pub(super) fn indented_lines(text: &str) -> String {
+    text.lines().map(|line| format!("{:INDENT$}{}\n", "", visible_spaces(&sanitize(line)))).collect()
+}
+
+/// A line with a note in the place of many spaces.
+fn visible_spaces(line: &str) -> String {
+    let mut shown = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(start) = rest.find(' ') {
+        let (before, from) = rest.split_at(start);
+        let after = from.trim_start_matches(' ');
+        let count = from.len() - after.len();
+        shown.push_str(before);
+        match count {
+            0..=MAX_SPACES => shown.push_str(&" ".repeat(count)),
+            _ => shown.push_str(&format!(" [{count} spaces] ")),
+        }
+        rest = after;
+    }
+    shown.push_str(rest);
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_that_are_not_text_are_shown() {
+        assert_eq!(file_text(b"a\xff\r\n\x1b[8mb").as_deref(), Some("    a\\xff\n    \u{241b}[8mb\n"));
+        assert_eq!(file_text(b"a\0"), None);
+    }
+
+    #[test]
+    fn many_spaces_hide_nothing() {
+        let line = format!("  id{}; evil  x", " ".repeat(900));
+        assert_eq!(visible_spaces(&line), "  id [900 spaces] ; evil  x");
+    }
+}
