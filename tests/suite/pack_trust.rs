@@ -414,7 +414,7 @@ fn scalars_are_shown_as_they_are_run() {
 fn trust_is_for_the_settings_that_were_shown() {
     let upstream = Repository::new(&[
         ("commands/ok.md", "Status: !`printf harmless`\n"),
-        ("prompts/other.toml", "prompt = \"!{printf hidden}\"\n"),
+        ("commands/other.toml", "prompt = \"!{printf hidden}\"\n"),
     ]);
     let keys = |more: &str| {
         format!("folio: 1\nserver: {{ name: desk }}\npacks: {{ docs: {{ {}, {more} }} }}\n", keys_of(&upstream))
@@ -551,8 +551,8 @@ fn keys_of_packs_are_names() {
     assert!(desk.fail(&["check"]).contains("invalid name of a pack: `a/b`"));
     // Nor are those of a lock that somebody else wrote.
     desk.folder.write("folio.lock", format!("lock: 1\npacks: {{ {hostile}: {{ git: \"https://a.example/x\" }} }}\n"));
-    let said = desk.fail(&["lock", "--check"]);
-    assert!(said.contains("invalid key of a pack") && !said.contains('\u{1b}'), "{said}");
+    let said = desk.run(&["lock", "--check"]).err;
+    assert!(said.contains("invalid key of a pack `x\u{241b}[8m`"), "{said}");
 }
 
 #[test]
