@@ -38,7 +38,7 @@ pub(super) const TRUST_HELP: &str = "\
 Example:
   folio trust docs                        show what the pack would run, send and change, and ask
 
-A pack with `git` or `url` may do what `allow` says once this is confirmed, as long as its files are the same. \
+A pack with `git` or `url` may do what `allow` says once this is confirmed, as long as its files and settings are the same. \
 A pack by `path` is your own.";
 
 pub(super) const LOCK_HELP: &str = "\
