@@ -11,7 +11,7 @@
 //!    │ catalog::build         templates, schemas, URIs, references: checked and compiled; one Report with all errors, or
 //!    ▼
 //!  Catalog    (catalog::)     the checked entries: immutable, behind an Arc
-//!    │ server::LiveCatalog::replace  one pointer is swapped; after an error the last good catalog stays
+//!    │ server::SharedServer::replace  one pointer is swapped; after an error the last good catalog stays
 //!    ▼
 //!  Server     (server::)      a request uses one catalog to its end
 //!    │ transport::            stdio or HTTP; both generations of the protocol on each

@@ -200,7 +200,7 @@ impl CompiledTool {
         Ok(content)
     }
 
-    /// Adds that the tool did what it does, though its result cannot be shown.
+    /// Adds that the tool ran, although its result cannot be shown.
     fn warn_of_effects(&self, mut refusal: Refusal) -> Refusal {
         let is_read_only = self.listing.annotations.as_ref().is_some_and(|hints| hints.read_only_hint == Some(true));
         if !is_read_only {

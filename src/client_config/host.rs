@@ -55,7 +55,7 @@ pub enum UnsupportedFeatures {
     AllButTools,
 }
 
-/// How entries stand in a file.
+/// How a file lays out its entries.
 #[derive(Debug)]
 pub struct HostLayout {
     /// The maps around the entries, from the top.

@@ -49,7 +49,7 @@ impl Severity {
     }
 }
 
-/// What a manifest is loaded for, beyond being checked.
+/// What a manifest is loaded for, other than a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Operation {
     /// Its entries are used, by a client or from the command line.

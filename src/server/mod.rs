@@ -105,7 +105,7 @@ impl ConnectionHandler {
         self
     }
 
-    /// Returns the catalog's holder that the handler answers from.
+    /// The server that the handler answers for.
     pub fn shared_server(&self) -> &SharedServer {
         &self.shared_server
     }

@@ -238,7 +238,7 @@ fn parse_request(id: &RequestId, method: Cow<'_, str>, params: Option<&str>) -> 
     Ok(custom_request(method.into_owned(), params))
 }
 
-/// Whether what comes is kept for long, or parsed by rmcp.
+/// Whether the size of the params is limited, because they are kept for long or parsed by rmcp.
 fn has_small_params(method: &str) -> bool {
     matches!(method, "initialize" | "server/discover" | "skills/list")
 }

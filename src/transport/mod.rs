@@ -12,7 +12,7 @@
 //!
 //! A transport is responsible for the following:
 //! - A request is answered once or, if it was cancelled, not at all. Invalid messages get an error, and later ones are
-//!   served (`exchange`, which parses messages and tracks pending requests).
+//!   served (`peer_state`, which parses messages and tracks pending requests).
 //! - A peer that does not read costs bounded memory and delays no other peer (`send_queue`, `http::event_channel`).
 //! - It ends within a second when the peer is gone or the server stops.
 //!

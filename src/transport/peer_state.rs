@@ -50,8 +50,7 @@ pub(super) struct ReceivedMessage {
 }
 
 impl ReceivedPayload {
-    /// Reads what a peer has sent, a message or a batch. Nobody waits for it, however long it is, as nothing is locked
-    /// meanwhile.
+    /// Reads what a peer has sent, a message or a batch. It holds no lock, so a long message delays nobody.
     pub(super) fn receive_one(bytes: &[u8], peer: &PeerBytes) -> Result<ReceivedPayload, MessageError> {
         block_if_large(bytes.len() as u64, || {
             if !batch::is_batch(bytes) {
@@ -135,7 +134,7 @@ impl PeerState {
         }
     }
 
-    /// The same for a message that somebody else has read, and reserved this for.
+    /// The same for a message that is already parsed, with its reservation.
     pub(super) fn receive_parsed(
         &mut self,
         message: &mut Incoming,

@@ -54,7 +54,7 @@ pub(super) fn parse_typed_request(method: &str, params: Option<&str>) -> Result<
     })
 }
 
-/// JSON-RPC's parameters by position are none of MCP's: serde would take them for a struct's fields.
+/// MCP has no positional parameters, but serde would accept an array as the fields of a struct.
 pub(super) fn parse_params<P: DeserializeOwned>(params: Option<&str>) -> Result<P, InvalidParams> {
     let params = params.unwrap_or("{}");
     if params.starts_with('{') { Ok(serde_json::from_str(params)?) } else { Err(InvalidParams::Other) }

@@ -51,7 +51,7 @@ pub async fn serve(shared_server: &SharedServer, stop: CancellationToken) {
     }
 }
 
-/// Lets streams end with their result when the server is stopped. It does not end itself.
+/// Lets streams end with their result when the server is stopped. Never returns.
 async fn end_streams_on_stop(shared_server: &SharedServer, stop: &CancellationToken) {
     stop.cancelled().await;
     shared_server.end_streams();
@@ -60,7 +60,7 @@ async fn end_streams_on_stop(shared_server: &SharedServer, stop: &CancellationTo
 
 /// Serves a peer at the other ends of `reader` and `writer` until it is gone or `stop` is cancelled.
 ///
-/// At the end of the input, answers that are all but there are still written, then nothing more; what is still
+/// At the end of the input, answers that are almost ready are still written, then nothing more; what is still
 /// running is cancelled. The caller may let streams end with their result, by [`SharedServer::end_streams`], when it stops.
 pub async fn serve_on<R, W>(shared_server: &SharedServer, reader: R, writer: W, stop: CancellationToken)
 where

@@ -65,7 +65,7 @@ pub(super) enum Operands {
     Bundle,
     /// Variables whose values the program expands, where there is `=` in a word.
     Variables,
-    /// So many words, and behind them code: all the rest, joined.
+    /// This many words, then code: all remaining words, joined.
     Joined(usize),
     /// Code behind one of these words.
     Subcommand(Vec<&'static str>),

@@ -137,7 +137,7 @@ fn no_block_message(name: &str) -> String {
         "media" => "`{{media url=…}}`",
         _ => "`{{history}}`",
     };
-    format!("`{name}` is no block: write {spelling}, and no `{{{{/{name}}}}}`")
+    format!("`{name}` is not a block: write {spelling}, and no `{{{{/{name}}}}}`")
 }
 
 fn unknown_helper(head: &TagHead, at: Range<usize>) -> SyntaxError {
