@@ -8,6 +8,7 @@ mod checkpoint;
 mod client;
 mod code_injection;
 mod condition;
+mod csv;
 mod pack_entries;
 mod exit_messages;
 mod foreign_step;
@@ -41,6 +42,7 @@ pub use client::{
     ProgressUpdate, QuestionKind, QuestionRound,
 };
 pub use code_injection::{PROBE_VALUE, runs_value};
+pub use csv::{CsvFault, CsvField, CsvFields};
 pub use file::check_folder;
 pub use foreign_step::ForeignRunBuilder;
 pub use http::{check_connection, is_header_name, is_reserved_header};

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::csv::{CsvFault, CsvFields};
 use super::outcome::{ActionError, OutcomeBody, parse_body};
 use crate::budget::{Budget, MAX_MEMORY, MemoryCharge, json_memory_size};
 use crate::world::CapturedBytes;
@@ -153,12 +154,12 @@ fn parse_json_lines(text: &str, budget: &Budget) -> Result<Vec<Value>, ActionErr
 }
 
 fn parse_csv(text: &str, budget: &Budget) -> Result<Vec<Value>, ActionError> {
-    let mut reader = CsvReader { rest: text.strip_prefix('\u{feff}').unwrap_or(text), line: 1, budget };
-    let Some((names, _)) = reader.next_record()? else { return Ok(Vec::new()) };
+    let mut csv = CsvFields::new(text.strip_prefix('\u{feff}').unwrap_or(text));
+    let Some((names, _)) = next_record(&mut csv, budget)? else { return Ok(Vec::new()) };
     check_columns(&names)?;
     let name_bytes: usize = names.iter().map(|name| name.len() + size_of::<Value>()).sum();
     let mut items = Vec::new();
-    while let Some((fields, line)) = reader.next_record()? {
+    while let Some((fields, line)) = next_record(&mut csv, budget)? {
         if fields.len() != names.len() {
             let reason = format!("expected {} fields, found {}", names.len(), fields.len());
             return Err(invalid("CSV", line, &reason));
@@ -197,75 +198,26 @@ fn invalid(format: &str, line: usize, reason: &str) -> ActionError {
     ActionError::message(format!("invalid {format} in line {line} of the output: {reason}"))
 }
 
-/// Reads the records of a CSV.
-struct CsvReader<'a> {
-    rest: &'a str,
-    /// The line that `rest` begins in.
-    line: usize,
-    budget: &'a Budget,
-}
-
-impl CsvReader<'_> {
-    /// The next record that is no empty line, with the line that it begins in.
-    fn next_record(&mut self) -> Result<Option<(Vec<String>, usize)>, ActionError> {
-        while let Some(rest) = self.rest.strip_prefix("\r\n").or_else(|| self.rest.strip_prefix('\n')) {
-            self.rest = rest;
-            self.line += 1;
-        }
-        if self.rest.is_empty() {
-            return Ok(None);
-        }
-        let first_line = self.line;
-        let mut fields = Vec::new();
-        loop {
-            let before = self.rest.len();
-            fields.push(self.next_field()?);
-            self.budget.charge_work(before - self.rest.len() + WORK_PER_VALUE)?;
-            if let Some(rest) = self.rest.strip_prefix(',') {
-                self.rest = rest;
-                continue;
+/// The next record of a CSV, with the line that it begins in.
+fn next_record(csv: &mut CsvFields<'_>, budget: &Budget) -> Result<Option<(Vec<String>, usize)>, ActionError> {
+    let (mut fields, mut first_line) = (Vec::new(), None);
+    for field in csv {
+        budget.charge_work(field.range.len() + WORK_PER_VALUE)?;
+        let quoted_lines = field.text.matches('\n').count();
+        match field.fault {
+            Some(CsvFault::UnclosedQuote) => return Err(invalid("CSV", field.line, "unclosed quote")),
+            Some(CsvFault::TextAfterQuotes) => {
+                let reason = "expected `,` or the end of the line after a quoted field";
+                return Err(invalid("CSV", field.line + quoted_lines, reason));
             }
-            if let Some(rest) = self.rest.strip_prefix("\r\n").or_else(|| self.rest.strip_prefix('\n')) {
-                self.rest = rest;
-                self.line += 1;
-            }
-            return Ok(Some((fields, first_line)));
+            None => fields.push(field.text),
+        }
+        let line = *first_line.get_or_insert(field.line);
+        if field.ends_record {
+            return Ok(Some((fields, line)));
         }
     }
-
-    /// The next field; a comma, the end of the line or the end follows.
-    fn next_field(&mut self) -> Result<String, ActionError> {
-        if let Some(quoted) = self.rest.strip_prefix('"') {
-            return self.quoted_field(quoted);
-        }
-        let end = self.rest.find([',', '\n']).unwrap_or(self.rest.len());
-        let (field, rest) = self.rest.split_at(end);
-        let field = if rest.starts_with('\n') { field.strip_suffix('\r').unwrap_or(field) } else { field };
-        self.rest = rest;
-        Ok(field.to_owned())
-    }
-
-    /// The field after its first quote.
-    fn quoted_field(&mut self, quoted: &str) -> Result<String, ActionError> {
-        let first_line = self.line;
-        let (mut field, mut rest) = (String::new(), quoted);
-        loop {
-            let Some((part, after)) = rest.split_once('"') else {
-                return Err(invalid("CSV", first_line, "unclosed quote"));
-            };
-            field.push_str(part);
-            self.line += part.matches('\n').count();
-            rest = after;
-            let Some(after) = rest.strip_prefix('"') else { break };
-            field.push('"');
-            rest = after;
-        }
-        if !(rest.is_empty() || rest.starts_with([',', '\n']) || rest.starts_with("\r\n")) {
-            return Err(invalid("CSV", self.line, "expected `,` or the end of the line after a quoted field"));
-        }
-        self.rest = self.rest.get(self.rest.len() - rest.len()..).unwrap_or_default();
-        Ok(field)
-    }
+    Ok(None)
 }
 
 #[cfg(test)]

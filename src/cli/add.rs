@@ -13,8 +13,8 @@ use crate::compile::FileBuffers;
 use crate::diagnostic::{Code, Diagnostic, Report, Severity, count_noun};
 use crate::load::WORKSPACE_TEMPLATE;
 use crate::manifest::Grant;
-use crate::pack_source::{PackLock, yaml_scalar};
-use crate::yaml::{InsertError, NewEntry, insert_entry};
+use crate::pack_source::PackLock;
+use crate::yaml::{InsertError, NewEntry, flow_scalar, insert_entry};
 
 /// Adds a pack to a manifest, if the manifest is as good with it.
 pub(super) fn run(arguments: &AddArgs, output: &Output) -> anyhow::Result<Exit> {
@@ -102,7 +102,7 @@ impl Addition<'_> {
         let known = names(before);
         let added: Vec<String> = names(after).into_iter().filter(|name| !known.contains(name)).collect();
         let twice = format!("{0}-{0}", self.draft.key);
-        let shorter = || self.draft.with("prefix", yaml_scalar("")).insert_into(&self.target.text).ok();
+        let shorter = || self.draft.with("prefix", flow_scalar("")).insert_into(&self.target.text).ok();
         (added == [twice]).then(shorter).flatten()
     }
 
@@ -174,18 +174,18 @@ impl PackDraft {
         ensure!(!key.is_empty(), "no key for the pack\nhelp: choose one with `--as`");
         let mut keys = source.keys();
         let list = |items: &[String]| match items {
-            [one] => yaml_scalar(one),
-            items => format!("[{}]", items.iter().map(|item| yaml_scalar(item)).collect::<Vec<_>>().join(", ")),
+            [one] => flow_scalar(one),
+            items => format!("[{}]", items.iter().map(|item| flow_scalar(item)).collect::<Vec<_>>().join(", ")),
         };
         if !arguments.format.is_empty() {
             keys.push(("format", list(&arguments.format)));
         }
-        keys.extend(arguments.prefix.as_ref().map(|prefix| ("prefix", yaml_scalar(prefix))));
+        keys.extend(arguments.prefix.as_ref().map(|prefix| ("prefix", flow_scalar(prefix))));
         if !arguments.allow.is_empty() {
             keys.push(("allow", format!("[{}]", arguments.allow.join(", "))));
         }
         if arguments.allow.iter().any(|grant| grant == Grant::Read.as_str()) {
-            keys.push(("workspace", yaml_scalar(WORKSPACE_TEMPLATE)));
+            keys.push(("workspace", flow_scalar(WORKSPACE_TEMPLATE)));
         }
         let unlocked_repository = source.unlocked_repository(project);
         Ok(PackDraft { key, keys, has_grants: !arguments.allow.is_empty(), unlocked_repository })
@@ -219,13 +219,13 @@ impl PackDraft {
     /// Its lines in a manifest.
     fn lines(&self) -> String {
         let keys = self.keys.iter().map(|(key, value)| format!("  {key}: {value}\n"));
-        format!("{}:\n{}", yaml_scalar(&self.key), keys.collect::<String>())
+        format!("{}:\n{}", flow_scalar(&self.key), keys.collect::<String>())
     }
 
     /// The same in braces.
     fn flow(&self) -> String {
         let keys: Vec<String> = self.keys.iter().map(|(key, value)| format!("{key}: {value}")).collect();
-        format!("{}: {{ {} }}", yaml_scalar(&self.key), keys.join(", "))
+        format!("{}: {{ {} }}", flow_scalar(&self.key), keys.join(", "))
     }
 
     fn warn_of_trust(&self, output: &Output) {

@@ -12,8 +12,9 @@ use crate::diagnostic::{one_line, quote_names};
 use crate::pack_source::{
     ArchiveListing, ArchiveSource, GitSource, MARKETPLACE_FILE, PackSource, Plugin, PluginSource, RepositoryListing,
     SourceError, archive_sha256, check_archive_folder, check_archive_url, check_folder, check_sha256, list_archive,
-    plugins, repository_url, yaml_scalar,
+    plugins, repository_url,
 };
+use crate::yaml::flow_scalar;
 
 /// How many names a message shows.
 const MAX_SHOWN: usize = 20;
@@ -63,7 +64,7 @@ impl NewSource {
                 [("url", Some(&source.url)), ("sha256", Some(&source.sha256)), ("path", source.path.as_ref())]
             }
         };
-        keys.into_iter().filter_map(|(key, value)| Some((key, yaml_scalar(value?)))).collect()
+        keys.into_iter().filter_map(|(key, value)| Some((key, flow_scalar(value?)))).collect()
     }
 }
 

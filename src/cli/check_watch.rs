@@ -47,11 +47,7 @@ impl ReloadSource for CheckReload {
 
     fn load(&mut self, _: bool) -> LoadOutput<CheckOutcome> {
         let outcome = self.check.check();
-        let mut watch = outcome.watch.clone();
-        if outcome.report.has_errors() {
-            watch.add_earlier(&self.last);
-        }
-        self.last = watch.clone();
+        let watch = outcome.watch.to_watch(&mut self.last, outcome.report.has_errors());
         LoadOutput { outcome, watch }
     }
 

@@ -141,11 +141,7 @@ impl ReloadSource for PromptReload {
 
     fn load(&mut self, _: bool) -> LoadOutput<BuildOutcome> {
         let built = load_and_build(&self.location, &self.output);
-        let mut watch = built.dependencies.clone();
-        if built.report.has_errors() {
-            watch.add_earlier(&self.last);
-        }
-        self.last = watch.clone();
+        let mut watch = built.dependencies.to_watch(&mut self.last, built.report.has_errors());
         watch.files.extend(self.rendered_files.iter().cloned());
         LoadOutput { outcome: built, watch }
     }

@@ -13,8 +13,9 @@ use super::{Exit, InitArgs, Output};
 use crate::files::Globs;
 use crate::help_text::{Help, Subcommand, ToolDraft, draft_tool, is_manual_page, parse_help};
 use crate::load::{NEW_MANIFEST_NAME, folder_argument};
-use crate::openapi::{UniqueNames, entry, kebab, plain_line};
+use crate::openapi::{UniqueNames, kebab, plain_line};
 use crate::world::{ProgramCommand, World, strip_escapes};
+use crate::yaml::entry;
 
 /// How long a program may take to print its help.
 const HELP_TIMEOUT: Duration = Duration::from_secs(10);

@@ -131,11 +131,7 @@ impl ReloadSource for ManifestReload {
         let mut built = rebuild(Handle::current().block_on(load), &self.shared_server.catalog());
         self.parsed = std::mem::take(&mut built.parsed).or(earlier);
         self.output.add_secrets(&built);
-        let mut watch = built.dependencies.clone();
-        if built.catalog.is_none() {
-            watch.add_earlier(&self.last_dependencies);
-        }
-        self.last_dependencies = watch.clone();
+        let watch = built.dependencies.to_watch(&mut self.last_dependencies, built.catalog.is_none());
         LoadOutput { outcome: built, watch }
     }
 

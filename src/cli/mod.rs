@@ -68,7 +68,6 @@ mod state_keys;
 mod stop_signals;
 mod junit;
 mod test;
-mod mock_text;
 mod test_record;
 mod test_report;
 mod test_watch;

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::EntryKind;
 use crate::diagnostic::Report;
-use crate::openapi::entry;
 use crate::yaml;
+use crate::yaml::entry;
 
 /// What a tool does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]

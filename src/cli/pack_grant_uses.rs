@@ -12,9 +12,8 @@ use crate::compile::{FileBuffers, GrantUse, PackVariable, ValueOrigin};
 use crate::diagnostic::{Code, FileId, Report, Severity, Span, one_line};
 use crate::load::LoadedPack;
 use crate::manifest::Grant;
-use crate::openapi::entry;
 use crate::pack_source::{PackLock, PackTree};
-use crate::yaml::{Documents, Location};
+use crate::yaml::{Documents, Location, entry, entry_with_lines};
 
 /// How far the uses are indented.
 pub(super) const INDENT: usize = 4;
@@ -233,7 +232,7 @@ impl ShownGrantUse {
         let mut strings = Vec::new();
         add_strings(&value, &mut strings);
         let text = match &value {
-            Value::Object(keys) => keys.iter().map(|(key, value)| entry(key, value, INDENT)).collect(),
+            Value::Object(keys) => keys.iter().map(|(key, value)| entry_with_lines(key, value, INDENT)).collect(),
             Value::Null => {
                 strings.push(report.sources.text_of(at).to_owned());
                 indented_lines(report.sources.text_of(at))

@@ -7,14 +7,13 @@ use anyhow::Context;
 use indexmap::IndexMap;
 use serde_json::Value;
 
-use super::mock_text::{block_pair, flow_pair};
 use super::test::{TestRun, TestSelection, rerun_selected_tests};
 use super::{Exit, Output};
 use crate::compile::FileBuffers;
 use crate::diagnostic::{FileId, one_line};
 use crate::load::ManifestLocation;
 use crate::test_run::{Recording, TestStatus};
-use crate::yaml::{InsertError, NewPair, add_pair, pointer, replace_pair};
+use crate::yaml::{InsertError, NewPair, add_pair, entry_with_lines, flow_entry, pointer, replace_pair};
 
 use super::test_report::shorten;
 use super::text_file::replace_text;
@@ -141,7 +140,7 @@ impl RecordedTest<'_> {
     }
 
     fn text_to_paste(&self) -> String {
-        let mocks = self.cases.values().map(|mocks| block_pair("mock", &to_value(mocks)));
+        let mocks = self.cases.values().map(|mocks| entry_with_lines("mock", &to_value(mocks), 0));
         let indented = mocks.flat_map(|text| text.lines().map(|line| format!("  {line}\n")).collect::<Vec<_>>());
         indented.collect::<String>().trim_end().to_owned()
     }
@@ -171,7 +170,7 @@ fn add_mocks(
 }
 
 fn with_pair<T>(key: &str, value: &Value, edit: impl FnOnce(&NewPair<'_>) -> T) -> T {
-    let (block, flow) = (block_pair(key, value), flow_pair(key, value));
+    let (block, flow) = (entry_with_lines(key, value, 0), flow_entry(key, value));
     edit(&NewPair { key, value, block: &block, flow: &flow })
 }
 

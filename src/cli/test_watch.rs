@@ -131,11 +131,7 @@ impl ReloadSource for TestReload {
         let declared = load(&self.location, &EnvSource::Test(TestEnvironment::default()));
         let environment = EnvSource::Test(test_environment(&declared));
         let built = build_loaded(load(&self.location, &environment), &self.output);
-        let mut watch = built.dependencies.clone();
-        if built.report.has_errors() {
-            watch.add_earlier(&self.last);
-        }
-        self.last = watch.clone();
+        let watch = built.dependencies.to_watch(&mut self.last, built.report.has_errors());
         LoadOutput { outcome: LoadedTests { declared, built }, watch }
     }
 

@@ -14,8 +14,8 @@ use crate::compile::FileBuffers;
 use crate::diagnostic::{count_noun, one_line, sanitize};
 use crate::load::LockablePack;
 use crate::manifest::Grant;
-use crate::openapi::entry;
 use crate::pack_source::{LOCK_NAME, LockedPack, PackTree, TrustRecord};
+use crate::yaml::entry;
 
 /// A pack as it is in the cache.
 struct CachedPack {

@@ -3,10 +3,7 @@
 use serde_json::Value;
 
 use super::format::{ConfigError, ConfigSyntax, EntryPath};
-use super::inline_syntax::InlineSyntax;
-use super::quoted::quoted;
 use crate::diagnostic::{Report, Severity};
-use crate::pack_source::yaml_scalar;
 use crate::yaml::{self, NewEntry, decode, parse};
 
 /// The format.
@@ -43,7 +40,7 @@ impl ConfigSyntax for YamlMaps {
 
     fn insert(&self, text: &str, path: EntryPath<'_>, value: &Value) -> Result<String, ConfigError> {
         self.value(text)?;
-        let (lines, flow) = (lines(path.name, value), format!("{}: {}", yaml_scalar(path.name), inline(value)));
+        let (lines, flow) = (lines(path.name, value), yaml::flow_entry(path.name, value));
         let entry = NewEntry { section: top(path)?, name: path.name, text: &lines, flow: Some(&flow) };
         let insertion = yaml::insert_entry(text, &entry).map_err(|why| self.error(text, path, &why))?;
         let mut after = text.to_owned();
@@ -77,20 +74,10 @@ fn lines(name: &str, value: &Value) -> String {
     let pairs = value.as_object().into_iter().flatten();
     let pairs = pairs.map(|(key, value)| match value.as_object().filter(|map| !map.is_empty()) {
         Some(map) => {
-            let inner = map.iter().map(|(key, value)| format!("    {}: {}\n", string(key), inline(value)));
-            format!("  {}:\n{}", string(key), inner.collect::<String>())
+            let inner = map.iter().map(|(key, value)| format!("    {}: {}\n", yaml::scalar(key), yaml::flow(value)));
+            format!("  {}:\n{}", yaml::scalar(key), inner.collect::<String>())
         }
-        None => format!("  {}: {}\n", string(key), inline(value)),
+        None => format!("  {}: {}\n", yaml::scalar(key), yaml::flow(value)),
     });
-    format!("{}:\n{}", string(name), pairs.collect::<String>())
-}
-
-fn string(text: &str) -> String {
-    let plain = yaml_scalar(text);
-    if plain.starts_with('"') { quoted(text) } else { plain }
-}
-
-/// A value on one line.
-fn inline(value: &Value) -> String {
-    InlineSyntax { key: string, colon: ": ", text: string }.write(value)
+    format!("{}:\n{}", yaml::scalar(name), pairs.collect::<String>())
 }

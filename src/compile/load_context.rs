@@ -192,9 +192,14 @@ pub struct LoadDependencies {
 }
 
 impl LoadDependencies {
-    /// Adds those of an earlier load: a broken manifest may not reach the file with the fix.
-    pub fn add_earlier(&mut self, earlier: &LoadDependencies) {
-        self.files.extend(earlier.files.iter().cloned());
-        self.folders.extend(earlier.folders.iter().cloned());
+    /// What to watch after a load, which becomes `last`: a broken manifest may not reach the file with the fix, so those of
+    /// the load before are watched too.
+    pub fn to_watch(&self, last: &mut LoadDependencies, is_broken: bool) -> LoadDependencies {
+        let earlier = std::mem::replace(last, self.clone());
+        if is_broken {
+            last.files.extend(earlier.files);
+            last.folders.extend(earlier.folders);
+        }
+        last.clone()
     }
 }

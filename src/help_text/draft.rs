@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 use super::option::{CommandOption, OptionValue};
 use super::parse::{Help, Positional};
 use crate::action::{PROBE_VALUE, runs_value};
-use crate::openapi::{ArgumentNames, as_template, entry, plain, plain_line};
+use crate::openapi::{ArgumentNames, as_template, plain, plain_line};
+use crate::yaml::entry;
 
 /// How long a description of a tool or an argument may be.
 const TOOL_CHARS: usize = 300;

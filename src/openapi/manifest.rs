@@ -8,7 +8,7 @@ use super::description_text;
 use super::document::ApiDocument;
 use super::naming::{UniqueNames, variable_name};
 use super::template_text::TemplateText;
-use super::yaml_text::{entry, scalar};
+use crate::yaml::{entry, flow_scalar};
 
 /// One entry of a file, such as a tool, as it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -301,6 +301,6 @@ pub(super) fn manifest(
         source.chars().take(80).collect::<String>(),
         entry("server", &Value::Object(keys), 0)
     );
-    let tail = format!("\ninclude: [{}]\n", scalar("tools/*.yaml", true));
+    let tail = format!("\ninclude: [{}]\n", flow_scalar("tools/*.yaml"));
     GeneratedFile { path: MANIFEST_PATH.to_owned(), head, sections: connections.sections(), tail }
 }

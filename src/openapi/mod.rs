@@ -35,14 +35,12 @@ mod source;
 mod template_text;
 mod tool;
 mod update;
-mod yaml_text;
 
 #[cfg(test)]
 mod tests;
 
 pub use description_text::{as_template, plain, plain_line};
 pub use naming::{ArgumentNames, UniqueNames, kebab};
-pub use yaml_text::entry;
 
 pub use fetch::{FetchError, fetch};
 pub use import::{Import, ImportError, ImportOptions, import};

@@ -5,14 +5,13 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
+use super::description_text;
 use super::document::ApiDocument;
 use super::naming::{ArgumentNames, UniqueNames, file_stem, kebab, server_name, tool_names, variable_name};
 use super::schema::{Direction, Translator};
 use super::source::{Source, load};
-use super::{description_text, yaml_text};
 use crate::diagnostic::Report;
 use crate::value_types::is_identifier;
-use crate::yaml::{decode, parse};
 
 fn document(schemas: Value) -> ApiDocument {
     let whole = json!({ "openapi": "3.0.0", "components": { "schemas": schemas } });
@@ -181,28 +180,6 @@ fn descriptions_are_one_plain_paragraph() {
     assert!(description_text::plain(&"word ".repeat(1000), 50).chars().count() <= 50);
 }
 
-fn any_json() -> impl Strategy<Value = Value> {
-    let leaf = prop_oneof![
-        Just(Value::Null),
-        any::<bool>().prop_map(Value::from),
-        any::<i64>().prop_map(Value::from),
-        any::<String>().prop_map(Value::from),
-        "[ -~]{0,12}".prop_map(Value::from),
-        prop::sample::select(vec![
-            "yes", "1", "a: b", "- a", "# x", "{{a}}", "'", "a #b", "~", "", " a", "a:", "*a", "&a", "? a", "<<", "=",
-            "..."
-        ])
-        .prop_map(Value::from),
-    ];
-    leaf.prop_recursive(4, 32, 5, |inner| {
-        prop_oneof![
-            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
-            prop::collection::btree_map("[ -~]{0,8}", inner, 0..5)
-                .prop_map(|map| Value::Object(map.into_iter().filter(|(key, _)| key != "<<").collect())),
-        ]
-    })
-}
-
 proptest! {
     #[test]
     fn any_text_becomes_a_valid_unique_name(texts in prop::collection::vec(any::<String>(), 0..12), max_chars in 8_usize..64) {
@@ -219,18 +196,6 @@ proptest! {
             let stem = file_stem(text);
             prop_assert!(!stem.is_empty() && stem.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-'), "{stem}");
         }
-    }
-
-    #[test]
-    fn what_is_written_is_read_again(value in any_json(), key in "[ -~]{1,8}") {
-        prop_assume!(key != "<<");
-        let text = yaml_text::entry(&key, &value, 2);
-        let mut report = Report::default();
-        let file = decode(text.as_bytes(), "x.yaml", &mut report).unwrap();
-        let document = parse(file, &mut report);
-        prop_assert!(!report.has_errors(), "{text}{:?}", report.diagnostics());
-        let read = document.map(|document| document.json(document.root())).unwrap();
-        prop_assert_eq!(&read[&key], &value, "{}", text);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::{
     ForeignArgument, ForeignBody, ForeignFile, ForeignPrompt, ForeignText, PackFolder, PackFormat, TextPiece,
     ValueSource,
 };
+use crate::action::{CsvFault, CsvFields};
 use crate::diagnostic::{Code, Report, Span, count_noun, one_line, truncate};
 use crate::yaml::Location;
 
@@ -136,75 +137,21 @@ fn placeholder_at(text: &str, start: usize) -> Option<(&str, Option<&str>, usize
 
 /// The rows of a table. A quote that is not closed is reported.
 fn rows(file: &ForeignFile, report: &mut Report) -> Vec<Row> {
-    let mut reader = RowReader { text: &file.text, at: 0, open_quote: None };
-    let rows: Vec<Row> = std::iter::from_fn(|| reader.next_row()).collect();
-    if let Some(start) = reader.open_quote {
-        report.warning(
-            Code::Syntax,
-            Span::new(file.id, start, start + 1),
-            "unterminated quote: read to the end of the file",
-        );
-    }
-    rows.into_iter().filter(|row| row.fields.iter().any(|field| !field.trim().is_empty())).collect()
-}
-
-struct RowReader<'t> {
-    text: &'t str,
-    at: usize,
-    open_quote: Option<usize>,
-}
-
-impl RowReader<'_> {
-    fn next_row(&mut self) -> Option<Row> {
-        let start = self.at;
-        if start >= self.text.len() {
-            return None;
+    let mut rows = Vec::new();
+    let mut fields = Vec::new();
+    let mut start = None;
+    for field in CsvFields::new(&file.text) {
+        let at = field.range.start;
+        if field.fault == Some(CsvFault::UnclosedQuote) {
+            let message = "unterminated quote: read to the end of the file";
+            report.warning(Code::Syntax, Span::new(file.id, at, at + 1), message);
         }
-        let mut fields = Vec::new();
-        loop {
-            fields.push(self.next_field());
-            let rest = self.text.get(self.at..).unwrap_or_default();
-            if rest.starts_with(',') {
-                self.at += 1;
-                continue;
-            }
-            self.at += if rest.starts_with("\r\n") { 2 } else { rest.len().min(1) };
-            return Some(Row { start, fields });
+        start = start.or(Some(at));
+        fields.push(field.text);
+        if field.ends_record {
+            rows.push(Row { start: start.take().unwrap_or(at), fields: std::mem::take(&mut fields) });
         }
     }
-
-    /// The next field, up to a comma or the end of the line.
-    fn next_field(&mut self) -> String {
-        let mut field = String::new();
-        if self.text.get(self.at..).is_some_and(|rest| rest.starts_with('"')) {
-            self.push_quoted(&mut field);
-        }
-        let rest = self.text.get(self.at..).unwrap_or_default();
-        let length = rest.find([',', '\n', '\r']).unwrap_or(rest.len());
-        field.push_str(rest.get(..length).unwrap_or_default());
-        self.at += length;
-        field
-    }
-
-    /// What stands in quotes, where `""` is a quote.
-    fn push_quoted(&mut self, field: &mut String) {
-        let opened = self.at;
-        self.at += 1;
-        loop {
-            let rest = self.text.get(self.at..).unwrap_or_default();
-            let Some(length) = rest.find('"') else {
-                self.open_quote = Some(opened);
-                field.push_str(rest);
-                self.at = self.text.len();
-                return;
-            };
-            field.push_str(rest.get(..length).unwrap_or_default());
-            self.at += length + 1;
-            if !self.text.get(self.at..).is_some_and(|rest| rest.starts_with('"')) {
-                return;
-            }
-            field.push('"');
-            self.at += 1;
-        }
-    }
+    rows.retain(|row| row.fields.iter().any(|field| !field.trim().is_empty()));
+    rows
 }

@@ -12,7 +12,7 @@ use super::tree_digest::TreeDigest;
 use crate::diagnostic::{Code, FileId, Report};
 use crate::manifest::Grant;
 use crate::value_types::NamedMap;
-use crate::yaml::{Location, Spanned, from_document, parse};
+use crate::yaml::{Location, Spanned, flow, flow_scalar, from_document, parse, scalar};
 
 /// The name of the file.
 pub const LOCK_NAME: &str = "folio.lock";
@@ -177,7 +177,7 @@ impl PackLock {
     pub fn to_yaml(&self) -> String {
         let mut text = format!("{HEADER}lock: {VERSION}\npacks:{}\n", if self.packs.is_empty() { " {}" } else { "" });
         for (key, pack) in &self.packs {
-            let _ = writeln!(text, "  {}:", yaml_scalar(key));
+            let _ = writeln!(text, "  {}:", scalar(key));
             write_pack(&mut text, pack);
         }
         text
@@ -286,26 +286,15 @@ fn write_pack(text: &mut String, pack: &LockedPack) {
     };
     let keys = of_source.into_iter().chain([("commit", commit.as_ref()), ("digest", Some(&digest_text))]);
     for (key, value) in keys.filter_map(|(key, value)| Some((key, value?))) {
-        let _ = writeln!(text, "    {key}: {}", yaml_scalar(value));
+        let _ = writeln!(text, "    {key}: {}", scalar(value));
     }
     let _ = writeln!(text, "    files: {files}");
     if let Some(TrustRecord { digest, allow, settings }) = granted {
         let allow: Vec<&str> = allow.iter().map(|grant| grant.as_str()).collect();
-        let (digest, allow) = (yaml_scalar(&digest.to_string()), allow.join(", "));
-        let settings = if settings.is_null() { String::new() } else { format!(", settings: {settings}") };
+        let (digest, allow) = (flow_scalar(&digest.to_string()), allow.join(", "));
+        let settings = if settings.is_null() { String::new() } else { format!(", settings: {}", flow(settings)) };
         let _ = writeln!(text, "    granted: {{ digest: {digest}, allow: [{allow}]{settings} }}");
     }
-}
-
-/// A string of YAML: plain where it is read as that, else as in JSON.
-pub fn yaml_scalar(text: &str) -> String {
-    let is_plain_char = |c: char| c.is_ascii_alphanumeric() || "./:@_-".contains(c);
-    let is_plain = text.chars().all(is_plain_char) && text.starts_with(char::is_alphanumeric) && !text.ends_with(':');
-    let mut report = Report::default();
-    let file = report.sources.add("", text.to_owned());
-    let value = parse(file, &mut report).map(|document| document.json(document.root()));
-    let quoted = serde_json::Value::from(text);
-    if is_plain && value.as_ref() == Some(&quoted) { text.to_owned() } else { quoted.to_string() }
 }
 
 #[cfg(test)]

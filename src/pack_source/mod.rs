@@ -20,7 +20,7 @@ pub use archive_pack::{
 pub use archive_source::{ArchiveSource, archive_sha256, check_archive_folder, check_archive_url, check_sha256};
 pub use cache::{CacheError, PackCache};
 pub use git::{FetchError, FetchedPack, RepositoryListing, fetch_pack, list_repository, remote_commit};
-pub use lock::{LOCK_NAME, LockMismatch, LockedPack, PackLock, TrustRecord, is_pack_key, yaml_scalar};
+pub use lock::{LOCK_NAME, LockMismatch, LockedPack, PackLock, TrustRecord, is_pack_key};
 pub use marketplace::{MARKETPLACE_FILE, Plugin, PluginSource, plugins, repository_url};
 pub use source::{GitSource, PackSource, SourceError, check_folder, check_revision, check_url};
 pub use text_check::suspicious_files;

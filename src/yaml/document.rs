@@ -159,7 +159,8 @@ impl Document {
         match self.node(id).map(|node| &node.kind) {
             None => Value::Null,
             Some(NodeKind::Scalar(scalar)) => {
-                let is_same = scalar.text().is_empty() || scalar.text() == scalar.value.to_string();
+                let json = scalar.value.to_string();
+                let is_same = scalar.text().is_empty() || scalar.text() == json;
                 if is_same { scalar.value.clone() } else { Value::from(scalar.text()) }
             }
             Some(NodeKind::List(items)) => items.iter().map(|item| self.written(*item)).collect(),

@@ -163,7 +163,7 @@ fn help_for_habits_of_other_tools_says_what_to_write() {
         ("timeout-minutes of a tool", "write `timeout`, such as `timeout: 5m`"),
         ("readOnly of a tool", "write `annotations: { readOnlyHint: true }`"),
         ("type of a step", "remove it: a key such as `exec` or `http` says what a step does"),
-        ("env of a program as a list", "write `{ A: b, C: \"$D\" }`"),
+        ("env of a program as a list", "write `{ A: b, C: $D }`"),
         ("secrets.X", "declare `X` under `env`, and write `{{env.X}}`"),
         ("process.env.TOKEN", "write `env.TOKEN`"),
         ("elseif", "write `{{else if …}}`"),

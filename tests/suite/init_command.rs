@@ -187,7 +187,7 @@ fn curl_help_becomes_a_tool_with_one_positional() {
     assert!(manifest.contains("url: { required: true }"), "{manifest}");
     assert_eq!(manifest.matches("required: true").count(), 1, "{manifest}");
     assert!(manifest.contains("`--config` is left out"), "{manifest}");
-    assert!(manifest.contains("then: [\"--data\", \"{{data}}\"]"), "{manifest}");
+    assert!(manifest.contains("then: [--data, \"{{data}}\"]"), "{manifest}");
     assert!(manifest.contains("description: Run ") && manifest.contains("is not the full one"), "{manifest}");
 }
 

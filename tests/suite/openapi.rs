@@ -182,7 +182,7 @@ fn swagger_2_forms_bodies_and_collections_are_translated() {
     assert_eq!((&photo["form"]["caption"], &photo["use"]), (&json!("{{caption}}"), &json!("store-public")));
     let manifest = read(&folder, "folio.yaml");
     for line in [
-        "default: \"https://store.example/api\"",
+        "default: https://store.example/api",
         "STORE_API_KEY: { description: The key that the API asks for, secret: true }",
         "auth: { header: { name: X-Key, value: \"{{env.STORE_API_KEY}}\" } }",
     ] {
@@ -194,11 +194,11 @@ fn swagger_2_forms_bodies_and_collections_are_translated() {
 fn server_urls_are_found_or_asked_for() {
     let paths = "paths: { /a: { get: { responses: {} } } }\n";
     for (head, wanted) in [
-        ("swagger: \"2.0\"\nhost: a.example\n", "default: \"https://a.example\""),
-        ("swagger: \"2.0\"\nhost: a.example\nbasePath: v1/\nschemes: [http]\n", "default: \"http://a.example/v1\""),
+        ("swagger: \"2.0\"\nhost: a.example\n", "default: https://a.example"),
+        ("swagger: \"2.0\"\nhost: a.example\nbasePath: v1/\nschemes: [http]\n", "default: http://a.example/v1"),
         (
             "openapi: 3.0.0\nservers: [{ url: \"https://{x}.example/\", variables: { x: { default: b } } }]\n",
-            "default: \"https://b.example\"",
+            "default: https://b.example",
         ),
         (
             "openapi: 3.0.0\nservers: [{ url: /v2 }]\n",
@@ -458,7 +458,7 @@ fn description_is_fetched_from_this_machine() {
     let folder = imported(&format!("http://{address}/openapi.json?key=hidden"), &[]);
     serving.join().unwrap();
     let manifest = read(&folder, "folio.yaml");
-    assert!(manifest.contains(&format!("default: \"http://{address}/base\"")), "{manifest}");
+    assert!(manifest.contains(&format!("default: http://{address}/base")), "{manifest}");
     assert!(!manifest.contains("hidden"), "{manifest}");
 }
 

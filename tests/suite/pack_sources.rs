@@ -705,7 +705,7 @@ fn folder_is_added_by_its_path() {
     let said = desk.ok(&["add", "./packs/Re View", "--allow", "exec"]);
     assert!(said.contains("added pack `re-view` to folio.yaml: 1 prompt, 1 tool"), "{said}");
     let manifest = desk.manifest();
-    assert_eq!(manifest, format!("{COMMENTED}packs:\n  re-view:\n    path: \"packs/Re View\"\n    allow: [exec]\n"));
+    assert_eq!(manifest, format!("{COMMENTED}packs:\n  re-view:\n    path: packs/Re View\n    allow: [exec]\n"));
     assert!(!desk.folder.join("folio.lock").exists(), "a pack by path has no lock");
     let inner = desk.run(&["add", "Re View", "--as", "other", "-f", ".."]);
     assert_eq!(inner.code, Some(2), "{inner:?}");
@@ -720,13 +720,13 @@ fn folder_outside_is_added_by_its_path() {
     let absolute = absolute.to_str().unwrap();
     let said = desk.ok(&["add", absolute, "--as", "mine", "--format", "claude-commands"]);
     assert!(said.contains("added pack `mine` to folio.yaml: 2 prompts"), "{said}");
-    assert!(desk.manifest().contains(&format!("path: \"{absolute}\"\n")), "{}", desk.manifest());
+    assert!(desk.manifest().contains(&format!("path: {absolute}\n")), "{}", desk.manifest());
     desk.ok(&["remove", "mine"]);
     let up = desk.folder.path().components().skip(1).map(|_| "../").collect::<String>();
     let relative = format!("{up}{}", absolute.trim_start_matches('/'));
     desk.ok(&["add", &relative, "--as", "mine", "--format", "claude-commands"]);
     let written = desk.manifest();
-    assert!(written.contains("path: \"../") && !written.contains("../../../"), "{written}");
+    assert!(written.contains("path: ../") && !written.contains("../../../"), "{written}");
     assert!(desk.ok(&["list"]).contains("mine-deep-ask"));
 }
 

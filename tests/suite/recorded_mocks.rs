@@ -89,7 +89,7 @@ tests:
         status: 200
         headers: {{ x-session-token: "[secret]", x-seen: "[secret]" }}
         json: [{{ id: 7, by: "for [secret]", note: é }}]
-      env: {{ API: "{}" }}
+      env: {{ API: {} }}
 "#,
         upstream.url()
     );
@@ -112,7 +112,7 @@ fn programs_are_recorded_by_their_steps() {
     assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
     assert!(ran.err.contains("shouts: run printf") && ran.err.contains("shouts: run sh -c"), "{}", ran.err);
     let written = fs::read_to_string(folder.join("folio.yaml")).unwrap();
-    let mock = r#"mock: { env: { API: x, TOKEN: abcdefgh }, "first": { "stdout": "one\ntwo: 2\n\n  three\n" }, "second": { "exit": 3, "stdout": "one\ntwo: 2\n\n  three", "stderr": "gone\n" } }"#;
+    let mock = r#"mock: { env: { API: x, TOKEN: abcdefgh }, first: { stdout: "one\ntwo: 2\n\n  three\n" }, second: { exit: 3, stdout: "one\ntwo: 2\n\n  three", stderr: "gone\n" } }"#;
     assert!(written.contains(mock) && !written.contains("live:"), "{written}");
     let ran = test(folder.path(), &[("PATH", "/nowhere")], &[]);
     assert!(ran.code == Some(0) && ran.out.contains("1 passed"), "{}{}", ran.out, ran.err);
@@ -142,12 +142,12 @@ tests:
     let expected = included
         .replace("    live: true\n", "")
         .replace("        # the next one\n", "        # the next one\n        mock:\n          exec:\n            stdout: |\n              hi\n              end\n")
-        .replace("expect: { contains: ho } }", r#"expect: { contains: ho }, "mock": { "exec": { "stdout": "ho\nend\n" } } }"#);
+        .replace("expect: { contains: ho } }", r#"expect: { contains: ho }, mock: { exec: { stdout: "ho\nend\n" } } }"#);
     assert_eq!(fs::read_to_string(folder.join("more.yaml")).unwrap(), expected);
     assert_eq!(fs::read_to_string(folder.join("in/folio.yaml")).unwrap(), pack);
     let ran = test(&folder.join("in"), &[], &["--record"]);
     assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
-    let expected = pack.replace("live: true", r#""mock": { "exec": { "stdout": "real\n" } }"#);
+    let expected = pack.replace("live: true", r#"mock: { exec: { stdout: "real\n" } }"#);
     assert_eq!(fs::read_to_string(folder.join("in/folio.yaml")).unwrap(), expected);
     let ran = test(folder.path(), &[("PATH", "/nowhere")], &[]);
     assert!(ran.code == Some(0) && ran.out.contains("3 passed"), "{}{}", ran.out, ran.err);

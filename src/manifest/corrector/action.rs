@@ -1,10 +1,10 @@
 //! Actions that are written as a text.
 
 use super::kind::MapKind;
-use super::text::{scalar, words};
+use super::text::words;
 use super::{Correction, Corrector, suggest};
 use crate::diagnostic::Code;
-use crate::yaml::{Entry, NodeId};
+use crate::yaml::{Entry, NodeId, flow_scalar};
 
 /// How a program is called, here and elsewhere.
 pub(super) const PROGRAM_KEYS: &[&str] = &["exec", "command", "cmd", "program"];
@@ -237,7 +237,7 @@ impl Corrector<'_> {
                 diagnostic.help(SCRIPT_HELP);
             }
             Some(words) => {
-                let list = format!("[{}]", words.iter().map(|word| scalar(word)).collect::<Vec<_>>().join(", "));
+                let list = format!("[{}]", words.iter().map(|word| flow_scalar(word)).collect::<Vec<_>>().join(", "));
                 let text = if is_run { format!("{{ exec: {list} }}") } else { list };
                 let suggestion_text = format!("write `{text}`");
                 suggest(

@@ -1,10 +1,10 @@
 //! Arguments, and keys of their schemas, as other formats write them.
 
-use super::text::{flow_scalar, scalar};
+use super::text::scalar_as_written;
 use super::{Correction, Corrector, type_expression};
 use crate::diagnostic::{Code, Span, quote_names};
 use crate::value_types::is_identifier;
-use crate::yaml::{Entry, NodeId};
+use crate::yaml::{Entry, NodeId, flow_scalar};
 
 /// The types of JSON Schema, each with its names in other languages.
 const TYPES: &[(&str, &[&str])] = &[
@@ -109,7 +109,7 @@ impl Corrector<'_> {
         let entries =
             vec![Entry { key: type_key, value: kind_node }, Entry { key: description_key, value: description }];
         let map = self.document.add_map(entries, span);
-        let text = format!("{{ type: {kind}, description: {} }}", scalar(rest));
+        let text = format!("{{ type: {kind}, description: {} }}", flow_scalar(rest));
         self.replace(node, "a map", Correction { text, is_certain: !rest.contains('\n'), node: map });
         true
     }
@@ -260,7 +260,7 @@ impl Corrector<'_> {
             }
             _ => return self.scalar_as_list(choices),
         };
-        let text = names.iter().map(|name| scalar(name)).collect::<Vec<_>>().join(", ");
+        let text = names.iter().map(|name| flow_scalar(name)).collect::<Vec<_>>().join(", ");
         let items = names.iter().map(|name| self.document.add_string(name, span)).collect();
         let node = self.document.add_list(items, span);
         let is_certain = self.document.string_of(choices).is_some();
@@ -288,7 +288,7 @@ impl Corrector<'_> {
         let [text_key, file_key, file] = ["text", "file", &path].map(|text| self.document.add_string(text, span));
         let inner = self.document.add_map(vec![Entry { key: file_key, value: file }], span);
         let node = self.document.add_map(vec![Entry { key: text_key, value: inner }], span);
-        let text = format!("{{ text: {{ file: {} }} }}", flow_scalar(&written, &path));
+        let text = format!("{{ text: {{ file: {} }} }}", scalar_as_written(&written, &path));
         self.replace(prompt, "a map", Correction { text, is_certain: true, node });
     }
 }

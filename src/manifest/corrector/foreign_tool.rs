@@ -3,9 +3,9 @@
 use super::Corrector;
 use super::argument::names_file;
 use super::kind::MapKind;
-use super::text::{scalar, words};
+use super::text::words;
 use crate::diagnostic::{Code, Span};
-use crate::yaml::{Entry, NodeId};
+use crate::yaml::{Entry, NodeId, flow_scalar};
 
 /// Keys with one command, or with a program.
 const COMMAND_KEYS: &[&str] = &["handler", "action", "execute", "entrypoint", "main", "module", "function", "func"];
@@ -31,7 +31,7 @@ impl Corrector<'_> {
         let Some(command) = self.document.string_of(tool).map(str::to_owned) else { return };
         let is_file = names_file(&command) || command.contains('\n');
         let Some(split) = words(&command).filter(|_| !is_file) else { return };
-        let words: Vec<String> = split.iter().map(|word| scalar(word)).collect();
+        let words: Vec<String> = split.iter().map(|word| flow_scalar(word)).collect();
         let help = format!("write `{{ description: …, run: {{ exec: [{}] }} }}`", words.join(", "));
         let span = self.span(tool);
         self.report.error(Code::WrongType, span, "expected a map, found a string").help(help);
@@ -52,7 +52,7 @@ impl Corrector<'_> {
         let meant = self.with_outcome(tool, &text).unwrap_or(text);
         let node = self.document.add_string(&meant, self.span(written.value));
         self.document.replace(written.value, node);
-        let text = format!("result: {{ text: {} }}", scalar(&meant));
+        let text = format!("result: {{ text: {} }}", flow_scalar(&meant));
         let place = Span { end: self.span(written.value).end, ..at };
         let is_short = !self.report.sources.text_of(place).contains('\n');
         let diagnostic = self.report.error(Code::UnknownKey, at, format!("unknown key `{key}`"));
@@ -136,7 +136,7 @@ impl Corrector<'_> {
         let texts = match (&items, self.document.string_of(written.value)) {
             (Some(items), _) => Some(items.iter().map(|item| self.flow_text(*item)).collect::<Vec<_>>()),
             (None, Some(text)) if text.contains(['/', ' ']) => {
-                words(text).map(|words| words.iter().map(|word| scalar(word)).collect())
+                words(text).map(|words| words.iter().map(|word| flow_scalar(word)).collect())
             }
             _ => None,
         };
@@ -180,10 +180,10 @@ impl Corrector<'_> {
 fn command_step(command: &str) -> String {
     match words(command) {
         Some(words) => {
-            let words: Vec<String> = words.iter().map(|word| scalar(word)).collect();
+            let words: Vec<String> = words.iter().map(|word| flow_scalar(word)).collect();
             format!("{{ exec: [{}] }}", words.join(", "))
         }
         None if command.contains("{{") || command.contains('\n') => "{ script: { shell: sh, text: … } }".to_owned(),
-        None => format!("{{ script: {{ shell: sh, text: {} }} }}", scalar(command)),
+        None => format!("{{ script: {{ shell: sh, text: {} }} }}", flow_scalar(command)),
     }
 }

@@ -1,6 +1,6 @@
 //! Messages of a prompt as MCP and the APIs of models write them: with `role` and `content`.
 
-use super::text::flow_scalar;
+use super::text::scalar_as_written;
 use super::{Correction, Corrector, suggest};
 use crate::diagnostic::Code;
 use crate::manifest::prompt::{SYSTEM_ROLE, SYSTEM_ROLE_HELP};
@@ -30,7 +30,7 @@ impl Corrector<'_> {
         let (key, value) = (self.document.add_string("user", span), self.document.add_string(&content, span));
         let item = self.document.add_map(vec![Entry { key, value }], span);
         let list = self.document.add_list(vec![item], span);
-        let text_of_list = format!("[{{ user: {} }}]", flow_scalar(&written, &content));
+        let text_of_list = format!("[{{ user: {} }}]", scalar_as_written(&written, &content));
         self.replace(
             text,
             "a list",
@@ -122,7 +122,7 @@ impl Corrector<'_> {
         let (whole, written) = (self.raw(message), self.raw(content));
         if whole.starts_with('{') {
             let text = self.document.string_of(content).unwrap_or_default();
-            return format!("{{ {key}: {} }}", flow_scalar(written, text));
+            return format!("{{ {key}: {} }}", scalar_as_written(written, text));
         }
         format!("{key}: {written}")
     }

@@ -32,10 +32,10 @@ mod top_level;
 mod type_expression;
 
 use crate::diagnostic::{Code, Diagnostic, Report, Span};
-use crate::yaml::{Document, Entry, NodeId};
+use crate::yaml::{Document, Entry, NodeId, flow_scalar};
 
 use kind::MapKind;
-use text::{flow_scalar, scalar};
+use text::scalar_as_written;
 
 /// Reads the entries of a manifest or a fragment.
 pub fn correct_entries(document: &mut Document, report: &mut Report) {
@@ -146,7 +146,7 @@ impl Corrector<'_> {
         let span = self.span(node);
         let written = self.raw(node).to_owned();
         let value = match self.document.scalar_of(node) {
-            Some(text) => flow_scalar(&written, text),
+            Some(text) => scalar_as_written(&written, text),
             None => written.clone(),
         };
         let key_node = self.document.add_string(key, span);
@@ -164,7 +164,7 @@ impl Corrector<'_> {
         let item = self.document.add_copy(node);
         let list = self.document.add_list(vec![item], span);
         let is_text = self.document.string_of(node).is_some();
-        let text = if is_text { flow_scalar(&written, &text) } else { written.clone() };
+        let text = if is_text { scalar_as_written(&written, &text) } else { written.clone() };
         let text = format!("[{text}]");
         self.replace(node, "a list", Correction { text, is_certain: !written.contains('\n'), node: list });
     }
@@ -221,7 +221,7 @@ impl Corrector<'_> {
             |text: &str| [format!("\"{text}\""), format!("'{text}'")].iter().any(|quoted| quoted == written);
         let is_block = !written.starts_with(['{', '[', '&', '*']) && !written.contains('\n');
         match self.document.string_of(node) {
-            Some(text) if !is_quoted(text) => scalar(text),
+            Some(text) if !is_quoted(text) => flow_scalar(text),
             None if is_block && self.document.entries_of(node).is_some() => format!("{{ {written} }}"),
             None if is_block && self.document.items_of(node).is_some() => {
                 format!("[{}]", written.trim_start_matches('-').trim_start())

@@ -4,9 +4,8 @@ use std::ops::Range;
 
 use super::argument::names_file;
 use super::kind::MapKind;
-use super::text::scalar;
 use super::{Correction, Corrector};
-use crate::yaml::{Entry, NodeId};
+use crate::yaml::{Entry, NodeId, flow_scalar};
 
 /// One item of a list, and its name.
 struct NamedItem {
@@ -23,14 +22,16 @@ impl Corrector<'_> {
     pub(super) fn assigned_variables(&mut self, list: NodeId) {
         let written = |value: &str| match value.is_empty() || value.contains('$') {
             true => "{}".to_owned(),
-            false => format!("{{ default: {} }}", scalar(value)),
+            false => format!("{{ default: {} }}", flow_scalar(value)),
         };
         self.assignments(list, written, |corrector, _| corrector.document.add_map(Vec::new(), corrector.span(list)));
     }
 
     /// The same in the environment of a program.
     pub(super) fn assigned_values(&mut self, list: NodeId) {
-        self.assignments(list, scalar, |corrector, value| corrector.document.add_string(value, corrector.span(list)));
+        self.assignments(list, flow_scalar, |corrector, value| {
+            corrector.document.add_string(value, corrector.span(list))
+        });
     }
 
     /// A map of the values, as it is written, and as a node.
@@ -86,7 +87,7 @@ impl Corrector<'_> {
         let Some(first) = items.iter().find_map(|item| self.document.string_of(*item)) else { return };
         let path = first.strip_prefix("file://").unwrap_or(first);
         let text = match (names_file(path), kind) {
-            (true, MapKind::Prompt) => format!("{{ NAME: {{ text: {{ file: {} }} }} }}", scalar(path)),
+            (true, MapKind::Prompt) => format!("{{ NAME: {{ text: {{ file: {} }} }} }}", flow_scalar(path)),
             (_, MapKind::Prompt) => "{ NAME: { text: … } }".to_owned(),
             (_, MapKind::Tool) => "{ NAME: { description: …, run: … } }".to_owned(),
             _ => "{ NAME: { uri: …, text: … } }".to_owned(),

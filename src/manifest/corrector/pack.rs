@@ -1,9 +1,8 @@
 //! Packs as a list, and their permissions.
 
-use super::text::scalar;
 use super::{Correction, Corrector};
 use crate::diagnostic::Code;
-use crate::yaml::{Entry, NodeId};
+use crate::yaml::{Entry, NodeId, flow_scalar};
 
 /// What stands for every permission elsewhere.
 const ALL_WORDS: &[&str] = &["all", "*", "any", "true", "everything"];
@@ -77,7 +76,7 @@ impl Corrector<'_> {
         let names: Vec<&str> = names.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
         let span = self.span(allow);
         let items = names.iter().map(|name| self.document.add_string(name, span)).collect();
-        let text = format!("[{}]", names.iter().map(|name| scalar(name)).collect::<Vec<_>>().join(", "));
+        let text = format!("[{}]", names.iter().map(|name| flow_scalar(name)).collect::<Vec<_>>().join(", "));
         let node = self.document.add_list(items, span);
         self.replace(allow, "a list", Correction { text, is_certain: true, node });
     }

@@ -1,10 +1,9 @@
 //! Keys of a prompt that the APIs of models have: roles, and the model itself.
 
 use super::Corrector;
-use super::text::scalar;
 use crate::diagnostic::{Code, Span};
 use crate::manifest::prompt::{SYSTEM_ROLE, SYSTEM_ROLE_HELP};
-use crate::yaml::{Entry, NodeId};
+use crate::yaml::{Entry, NodeId, flow_scalar};
 
 /// What the client chooses, and no prompt.
 const MODEL_KEYS: &[&str] = &["model", "temperature", "max_tokens", "maxTokens", "top_p", "topP", "config", "provider"];
@@ -37,7 +36,7 @@ impl Corrector<'_> {
         let arguments = format!("arguments: {{ {} }}", arguments.join(", "));
         let help = match text.contains('\n') {
             true => format!("write `{arguments}`, and the template as `text`, with each name in double braces"),
-            false => format!("write `{arguments}` and `text: {}`", scalar(&text)),
+            false => format!("write `{arguments}` and `text: {}`", flow_scalar(&text)),
         };
         self.report.error(Code::UnknownKey, at, "unknown key `input_variables`").help(help);
         let mut declared = Vec::new();

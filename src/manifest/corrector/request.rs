@@ -1,9 +1,8 @@
 //! Requests as other tools write them.
 
-use super::text::scalar;
 use super::{Correction, Corrector};
 use crate::diagnostic::Code;
-use crate::yaml::{Entry, NodeId};
+use crate::yaml::{Entry, NodeId, flow_scalar};
 
 /// Methods that are written as a key with the URL.
 const METHODS: &[&str] = &["get", "head", "post", "put", "patch", "delete", "options"];
@@ -46,7 +45,7 @@ impl Corrector<'_> {
         let [method_key, method_node, url_key, url_node] = texts;
         let entries = vec![Entry { key: method_key, value: method_node }, Entry { key: url_key, value: url_node }];
         let node = self.document.add_map(entries, span);
-        let text = format!("{{ method: {method}, url: {} }}", scalar(url));
+        let text = format!("{{ method: {method}, url: {} }}", flow_scalar(url));
         self.replace(request, "a map", Correction { text, is_certain: true, node });
     }
 

@@ -2,9 +2,9 @@
 //! mistake, which shows the steps as they are written here.
 
 use super::Corrector;
-use super::text::{scalar, words};
+use super::text::words;
 use crate::diagnostic::{Code, Span};
-use crate::yaml::{Entry, NodeId, struct_keys};
+use crate::yaml::{Entry, NodeId, flow_scalar, struct_keys};
 
 /// Keys that hold a command.
 const COMMAND_KEYS: &[&str] = &["run", "shell", "command", "cmd", "raw", "bash", "sh"];
@@ -107,9 +107,9 @@ impl Corrector<'_> {
                     parts.push(format!("id: {id}"));
                     meant.id = Some(id);
                 }
-                ("working-directory" | "chdir", Some(folder)) => parts.push(format!("cwd: {}", scalar(&folder))),
+                ("working-directory" | "chdir", Some(folder)) => parts.push(format!("cwd: {}", flow_scalar(&folder))),
                 ("continue-on-error" | "ignore_errors", Some(_)) => parts.push("onFail: continue".to_owned()),
-                ("loop" | "with_items", Some(list)) => parts.push(format!("each: {}", scalar(&list))),
+                ("loop" | "with_items", Some(list)) => parts.push(format!("each: {}", flow_scalar(&list))),
                 _ if self.command_of(entry).is_some() => {
                     let (text, is_whole) = self.command_of(entry).unwrap_or_default();
                     meant.is_whole &= is_whole;
@@ -153,7 +153,7 @@ impl Corrector<'_> {
         let inner = |name: &str| self.document.entry_of(entry.value, name).map(|entry| entry.value);
         if module == "debug" {
             let message = self.document.string_of(inner("msg")?)?;
-            return Some((format!("log: {}", scalar(message)), true));
+            return Some((format!("log: {}", flow_scalar(message)), true));
         }
         if !COMMAND_KEYS.contains(&module) {
             return None;
@@ -164,13 +164,13 @@ impl Corrector<'_> {
             return Some(("script: { shell: sh, text: … }".to_owned(), false));
         }
         if let Some(words) = words(command) {
-            let words: Vec<String> = words.iter().map(|word| scalar(word)).collect();
+            let words: Vec<String> = words.iter().map(|word| flow_scalar(word)).collect();
             return Some((format!("exec: [{}]", words.join(", ")), true));
         }
         if command.contains("{{") {
             return Some(("script: { shell: sh, text: … }".to_owned(), false));
         }
-        Some((format!("script: {{ shell: sh, text: {} }}", scalar(command)), true))
+        Some((format!("script: {{ shell: sh, text: {} }}", flow_scalar(command)), true))
     }
 
     /// The steps in the place of a list in block style, if they say all.

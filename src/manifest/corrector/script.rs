@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use super::action::PROGRAM_KEYS;
-use super::text::{flow_scalar, scalar, words};
+use super::text::{scalar_as_written, words};
 use super::{Correction, Corrector, suggest};
 use crate::diagnostic::{Code, Span};
-use crate::yaml::{Entry, NodeId};
+use crate::yaml::{Entry, NodeId, flow_scalar};
 
 /// The shells of files, by extension.
 const SHELLS: &[(&str, &str)] =
@@ -117,10 +117,10 @@ impl Corrector<'_> {
         let exec = exec.filter(|_| !is_block);
         let text = match (&exec, &command) {
             (Some(words), _) => {
-                format!("exec: [{}]", words.iter().map(|word| scalar(word)).collect::<Vec<_>>().join(", "))
+                format!("exec: [{}]", words.iter().map(|word| flow_scalar(word)).collect::<Vec<_>>().join(", "))
             }
             (None, Some(command)) if !is_block => {
-                format!("script: {{ shell: {shell}, text: {} }}", flow_scalar(self.raw(written.value), command))
+                format!("script: {{ shell: {shell}, text: {} }}", scalar_as_written(self.raw(written.value), command))
             }
             _ => format!("script: {{ shell: {shell}, text: … }}"),
         };

@@ -3,10 +3,9 @@
 use super::Corrector;
 use super::argument::names_file;
 use super::kind::MapKind;
-use super::text::{flow_scalar, scalar};
 use crate::diagnostic::{Code, Span};
 use crate::files::Globs;
-use crate::yaml::{Entry, NodeId};
+use crate::yaml::{Entry, NodeId, flow_scalar};
 
 impl Corrector<'_> {
     /// Reads a path, a glob, or a list of globs, as no entries.
@@ -25,12 +24,12 @@ impl Corrector<'_> {
             (true, _) => format!("{}/*.yaml", path.trim_end_matches('/')),
         };
         let is_free = self.document.entry_of(root, "include").is_none();
-        let text = format!("include: {}", flow_scalar(&include, &include));
+        let text = format!("include: {}", flow_scalar(&include));
         let help = match (is_folder && kind == MapKind::Resource, is_free) {
             (true, _) => {
                 let name = path.trim_matches(['.', '/']).rsplit('/').next().unwrap_or_default();
                 let name = if name.is_empty() { "files" } else { name };
-                let folder = scalar(&path);
+                let folder = flow_scalar(&path);
                 format!("write `resources: {{ {name}: {{ uri: \"{name}://{{+path}}\", root: {folder} }} }}`")
             }
             (false, true) => format!("write `{text}`"),

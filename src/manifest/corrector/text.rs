@@ -1,33 +1,11 @@
 //! Texts as scalars of YAML.
 
+use crate::yaml::flow_scalar;
+
 /// The scalar for a text inside `{ }` or `[ ]`, quoted as it is written where it is.
-pub(super) fn flow_scalar(written: &str, text: &str) -> String {
+pub(super) fn scalar_as_written(written: &str, text: &str) -> String {
     let is_quoted = written.starts_with(['"', '\'']) && !written.contains('\n');
-    let is_plain = written == text && !text.is_empty() && !text.contains("//") && text.chars().all(is_plain_char);
-    let is_plain = is_plain && !text.starts_with(['-', ' ']) && !text.ends_with(' ') && !is_other_type(text);
-    if is_quoted || is_plain { written.to_owned() } else { serde_json::Value::from(text).to_string() }
-}
-
-/// The scalar for a text that is written nowhere.
-pub(super) fn scalar(text: &str) -> String {
-    if text.starts_with('-') && text.len() > 1 && text.chars().all(is_plain_char) && !is_other_type(text) {
-        return text.to_owned();
-    }
-    flow_scalar(text, text)
-}
-
-fn is_plain_char(character: char) -> bool {
-    character.is_alphanumeric() || matches!(character, ' ' | '_' | '-' | '.' | '/' | '+' | '=')
-}
-
-/// Whether YAML reads a plain text as another type.
-fn is_other_type(text: &str) -> bool {
-    matches!(
-        text.to_lowercase().as_str(),
-        "true" | "false" | "null" | "yes" | "no" | "on" | "off" | "~" | ".nan" | ".inf"
-    ) || text.parse::<f64>().is_ok()
-        || text.starts_with("0x")
-        || text.starts_with("0o")
+    if is_quoted { written.to_owned() } else { flow_scalar(text) }
 }
 
 /// The words of a command without quotes and other signs of a shell, each as a scalar and as its text; spaces inside of
@@ -61,21 +39,5 @@ mod tests {
         let split = |command| words(command).map(|words| words.join("|"));
         assert_eq!(split("echo {{ x }}  -n a{{y}}b").as_deref(), Some("echo|{{ x }}|-n|a{{y}}b"));
         assert_eq!((split("ls | wc"), split("echo 'a b'"), split("")), (None, None, None));
-    }
-
-    #[test]
-    fn scalars_are_quoted_where_yaml_needs_it() {
-        for (text, expected) in [
-            ("ls", "ls"),
-            ("{{x}}", "\"{{x}}\""),
-            ("-l", "-l"),
-            ("no", "\"no\""),
-            ("1.0", "\"1.0\""),
-            ("./a", "./a"),
-            ("127.0.0.1", "127.0.0.1"),
-            ("a: b", "\"a: b\""),
-        ] {
-            assert_eq!(scalar(text), expected);
-        }
     }
 }

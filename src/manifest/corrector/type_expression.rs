@@ -1,7 +1,7 @@
 //! Types of arguments as programming languages write them: `string[]`, `Optional[int]`, `low | high`.
 
 use super::argument::type_of;
-use super::text::scalar;
+use crate::yaml::flow_scalar;
 
 /// A type as keys of an argument.
 pub(super) struct TypeExpression {
@@ -21,7 +21,7 @@ pub(super) fn read(written: &str) -> Option<TypeExpression> {
     if let Some((kind, default)) = text.split_once('=') {
         let kind = simple(kind)?;
         let default = default.trim().trim_matches(['"', '\'']);
-        let value = if kind == "string" { scalar(default) } else { default.to_owned() };
+        let value = if kind == "string" { flow_scalar(default) } else { default.to_owned() };
         return Some(TypeExpression { text: format!("type: {kind}, default: {value}"), kind: Some(kind) });
     }
     if text.contains('|') {
@@ -62,7 +62,7 @@ fn union(text: &str) -> Option<TypeExpression> {
         }
         None if some.iter().any(|part| simple(part).is_some()) => None,
         None => {
-            let values: Vec<String> = some.iter().map(|part| scalar(part)).collect();
+            let values: Vec<String> = some.iter().map(|part| flow_scalar(part)).collect();
             Some(TypeExpression { text: format!("enum: [{}]", values.join(", ")), kind: None })
         }
     }
