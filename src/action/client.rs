@@ -229,7 +229,7 @@ impl QuestionKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AskError {
     /// The answers come with a later request, which continues the run.
-    Deferred,
+    InputRequired,
     /// The client did not answer in time.
     TimedOut,
     /// The call was cancelled.

@@ -13,7 +13,7 @@ use super::shell_syntax::warn_of_shell_syntax;
 use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, code_injection};
 use crate::compile::{Compiler, Exposure, ShellVariableCheck};
 use crate::diagnostic::Code;
-use crate::template::{Argv, ListSlot, Scope, Shape, Template};
+use crate::template::{ArgvSlot, ListSlot, Scope, Shape, Template};
 use crate::value_types::{Scalar, is_identifier, yaml_kind_enum};
 use crate::world::{find_program, is_executable};
 use crate::yaml::{Location, Spanned};
@@ -56,13 +56,13 @@ pub struct ExecAction {
 
 enum ProgramTemplate {
     Literal(String),
-    Template(Template<Argv>),
+    Template(Template<ArgvSlot>),
 }
 
 enum ArgvPart {
-    Always(Template<Argv>),
-    If { condition: CompiledCondition, then: Vec<Template<Argv>>, otherwise: Vec<Template<Argv>> },
-    Each { list: ListSource, then: Vec<Template<Argv>> },
+    Always(Template<ArgvSlot>),
+    If { condition: CompiledCondition, then: Vec<Template<ArgvSlot>>, otherwise: Vec<Template<ArgvSlot>> },
+    Each { list: ListSource, then: Vec<Template<ArgvSlot>> },
 }
 
 /// The list of repeated elements.
@@ -192,11 +192,11 @@ struct ArgvBuilder<'a> {
 }
 
 impl ArgvBuilder<'_> {
-    fn push(&mut self, template: &Template<Argv>, scope: &Scope) -> Result<(), ActionError> {
+    fn push(&mut self, template: &Template<ArgvSlot>, scope: &Scope) -> Result<(), ActionError> {
         self.push_item(template, scope, None)
     }
 
-    fn push_each(&mut self, list: &ListSource, then: &[Template<Argv>], scope: &Scope) -> Result<(), ActionError> {
+    fn push_each(&mut self, list: &ListSource, then: &[Template<ArgvSlot>], scope: &Scope) -> Result<(), ActionError> {
         for item in list.items(scope)? {
             let inner = scope.clone().with_this(item);
             for template in then {
@@ -209,7 +209,7 @@ impl ArgvBuilder<'_> {
     /// `item_of` is the argument whose item `{{this}}` is.
     fn push_item(
         &mut self,
-        template: &Template<Argv>,
+        template: &Template<ArgvSlot>,
         scope: &Scope,
         item_of: Option<&str>,
     ) -> Result<(), ActionError> {
@@ -234,7 +234,7 @@ fn compile_program(element: &Spanned<ExecElement>, compiler: &mut Compiler<'_>) 
         compiler.error(Code::WrongType, element.location, "expected the program as the first element: a string");
         return None;
     };
-    let template: Template<Argv> =
+    let template: Template<ArgvSlot> =
         compiler.template(&Spanned::new(text.clone(), element.location), Exposure::CommandLine)?;
     if template.read_paths().iter().any(|path| path.first().is_none_or(|head| head != "env")) {
         compiler
@@ -348,7 +348,7 @@ fn compile_list_source(list: &Spanned<String>, compiler: &mut Compiler<'_>) -> O
     Some((ListSource::Argument(list.value.clone()), item))
 }
 
-fn compile_templates(list: &[Spanned<Scalar>], compiler: &mut Compiler<'_>) -> Option<Vec<Template<Argv>>> {
+fn compile_templates(list: &[Spanned<Scalar>], compiler: &mut Compiler<'_>) -> Option<Vec<Template<ArgvSlot>>> {
     let compiled: Vec<_> = list.iter().map(|item| compiler.template(&item.to_text(), Exposure::CommandLine)).collect();
     compiled.into_iter().collect()
 }

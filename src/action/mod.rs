@@ -19,7 +19,7 @@ mod outcome;
 mod parse;
 mod program;
 mod repeat;
-mod run;
+mod compile_run;
 mod run_plan;
 mod sandbox;
 mod select;
@@ -42,6 +42,7 @@ pub use client::{
     ProgressUpdate, QuestionKind, QuestionRound,
 };
 pub use code_injection::{PROBE_VALUE, runs_value};
+pub use compile_run::{Run, RunCompilation};
 pub use csv::{CsvFault, CsvField, CsvFields};
 pub use file::check_folder;
 pub use foreign_step::ForeignRunBuilder;
@@ -50,7 +51,6 @@ pub use log::LogLevel;
 pub use notify::ListKind;
 pub use outcome::{ActionContext, ActionError, ActionOutcome, OutcomeBody, RunContext};
 pub use pack_entries::{ArgumentTemplates, EntryFuture, EntryReference, PackEntries};
-pub use run::{Run, RunCompilation};
 pub use run_plan::{InvokedEntry, RunLimits, RunOutcome, RunPlan};
 pub use select::{SelectError, SelectExpression};
 pub use stdin::StepStdouts;

@@ -87,7 +87,7 @@ fn is_failure_of_step(error: &ActionError) -> bool {
         | ActionError::MissingCapabilities(_)
         | ActionError::RunChanged
         | ActionError::Detached(_)
-        | ActionError::Asks(_) => false,
+        | ActionError::InputRequired(_) => false,
         ActionError::Render(_)
         | ActionError::World(_)
         | ActionError::Request(_)

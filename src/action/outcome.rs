@@ -49,7 +49,7 @@ pub struct ActionContext<'a> {
     /// How long it may take.
     pub timeout: Duration,
     /// The state in which it waited for the client, if it did.
-    pub resume: Option<&'a Checkpoint>,
+    pub checkpoint: Option<&'a Checkpoint>,
     /// The stdout of earlier steps that later ones read.
     pub stdouts: Option<&'a StepStdouts>,
     /// The id of the step that runs.
@@ -173,7 +173,7 @@ pub enum ActionError {
     Detached(Box<Checkpoint>),
     /// The client was asked, and its next request continues the run.
     #[error("waiting for the client to answer")]
-    Asks(Box<PendingQuestions>),
+    InputRequired(Box<PendingQuestions>),
 }
 
 fn missing_capabilities_message(needs: &[ClientCapability]) -> String {

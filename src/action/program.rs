@@ -17,7 +17,7 @@ use super::{ClientUse, Step, code_injection, sandbox};
 use crate::budget::{BudgetExceeded, MemoryCharge};
 use crate::compile::{Compiler, Exposure, SandboxRules, SandboxUse};
 use crate::diagnostic::Code;
-use crate::template::{EnvValue, RenderError, Shape, Template};
+use crate::template::{EnvSlot, RenderError, Shape, Template};
 use crate::value_types::{NamedMap, Scalar, is_identifier};
 use crate::world::{LatestLine, ProgramCommand, ProgramOutput, WorldError, excerpt, strip_escapes};
 use crate::yaml::{Location, Spanned};
@@ -35,7 +35,7 @@ const ALREADY_RUN_NOTE: &str = "The program did run.";
 /// The options of a program: working directory, environment, stdin and exit codes.
 pub(super) struct ProgramOptions {
     cwd: WorkingFolder,
-    env: Vec<(String, Template<EnvValue>)>,
+    env: Vec<(String, Template<EnvSlot>)>,
     /// Whether its pack is in the cache.
     is_in_cache: bool,
     stdin: Option<Stdin>,
@@ -269,7 +269,7 @@ fn without_line_break(text: &str) -> &str {
 fn compile_env(
     written: &NamedMap<Spanned<Scalar>>,
     compiler: &mut Compiler<'_>,
-) -> Option<Vec<(String, Template<EnvValue>)>> {
+) -> Option<Vec<(String, Template<EnvSlot>)>> {
     let mut env = Vec::with_capacity(written.len());
     for (name, value) in written {
         if !is_identifier(name) {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, ProgressUpdate};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
-use crate::template::{JsonLeaf, Scope, Shape, Template, TextSlot, value_to_text};
+use crate::template::{JsonSlot, Scope, Shape, Template, TextSlot, value_to_text};
 use crate::value_types::Scalar;
 use crate::yaml::Spanned;
 
@@ -25,8 +25,8 @@ pub struct ProgressSpec {
 }
 
 pub struct ProgressAction {
-    progress: Template<JsonLeaf>,
-    total: Option<Template<JsonLeaf>>,
+    progress: Template<JsonSlot>,
+    total: Option<Template<JsonSlot>>,
     message: Option<Template<TextSlot>>,
 }
 
@@ -74,7 +74,7 @@ impl ActionKind for ProgressAction {
     }
 }
 
-fn compile_number(written: &Spanned<Scalar>, compiler: &mut Compiler<'_>) -> Option<Template<JsonLeaf>> {
+fn compile_number(written: &Spanned<Scalar>, compiler: &mut Compiler<'_>) -> Option<Template<JsonSlot>> {
     let text = written.to_text();
     if !text.contains("{{") && text.parse::<f64>().is_err() {
         compiler.error(Code::WrongType, written.location, "expected a number, or a template that gives one");
@@ -82,7 +82,7 @@ fn compile_number(written: &Spanned<Scalar>, compiler: &mut Compiler<'_>) -> Opt
     compiler.template(&text, Exposure::Client)
 }
 
-fn render_number(template: &Template<JsonLeaf>, scope: &Scope) -> Result<Option<f64>, ActionError> {
+fn render_number(template: &Template<JsonSlot>, scope: &Scope) -> Result<Option<f64>, ActionError> {
     let value = template.render(scope)?.0.unwrap_or_default();
     let number = value.as_f64().or_else(|| value_to_text(&value).trim().parse().ok());
     Ok(number.filter(|number| number.is_finite()))

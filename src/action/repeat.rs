@@ -130,9 +130,11 @@ impl RepeatedStepRun<'_> {
         if !self.step.is_enabled(&scope)? {
             return Ok(ActionOutcome::empty());
         }
-        let context = ActionContext { scope: &scope, timeout, resume: None, ..*self.context };
-        self.step.attempt(&context).await.map_err(|error| match error {
-            ActionError::Asks(_) => ActionError::message("a step with `each` cannot ask the client".to_owned()),
+        let context = ActionContext { scope: &scope, timeout, checkpoint: None, ..*self.context };
+        self.step.execute_once(&context).await.map_err(|error| match error {
+            ActionError::InputRequired(_) => {
+                ActionError::message("a step with `each` cannot ask the client".to_owned())
+            }
             other => other,
         })
     }

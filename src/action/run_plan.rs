@@ -231,7 +231,7 @@ impl RunPlan {
     /// # Errors
     /// The run failed, waits for its client or continues as a task. A program that exits with an error has an outcome.
     pub async fn run(&self, context: &ActionContext<'_>) -> Result<RunOutcome, ActionError> {
-        if context.resume.is_some_and(|checkpoint| checkpoint.fingerprint != self.fingerprint) {
+        if context.checkpoint.is_some_and(|checkpoint| checkpoint.fingerprint != self.fingerprint) {
             return Err(ActionError::RunChanged);
         }
         let mut ended = match &self.steps {
@@ -242,11 +242,11 @@ impl RunPlan {
             }
             PlanSteps::List(steps, reads) => {
                 let detach_after = self.detach_after.filter(|_| context.run.may_detach);
-                StepRun { steps, reads, context, detach_after }.run().await
+                StepListRun { steps, reads, context, detach_after }.run().await
             }
         };
         match &mut ended {
-            Err(ActionError::Asks(pending)) => pending.checkpoint.fingerprint = self.fingerprint,
+            Err(ActionError::InputRequired(pending)) => pending.checkpoint.fingerprint = self.fingerprint,
             Err(ActionError::Detached(checkpoint)) => checkpoint.fingerprint = self.fingerprint,
             _ => {}
         }
@@ -256,13 +256,15 @@ impl RunPlan {
 
 /// Runs a single action, from its beginning if it waited for the client.
 async fn run_single(action: &Action, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
-    let resume = context.resume.and_then(|checkpoint| checkpoint.inner.as_deref());
+    let checkpoint = context.checkpoint.and_then(|checkpoint| checkpoint.inner.as_deref());
     let budget = context.scope.budget();
     let mark = budget.memory_mark();
-    let outcome = action.execute(&ActionContext { resume, ..*context }).await;
+    let outcome = action.execute(&ActionContext { checkpoint, ..*context }).await;
     budget.release_to(mark, outcome.as_ref().map_or(0, ActionOutcome::memory_size));
     let ended = outcome.map_err(|error| match error {
-        ActionError::Asks(pending) => ActionError::Asks(Box::new(nest_questions(*pending, Checkpoint::default()))),
+        ActionError::InputRequired(pending) => {
+            ActionError::InputRequired(Box::new(nest_questions(*pending, Checkpoint::default())))
+        }
         other => other,
     });
     ended.map(|outcome| ActionOutcome { stdout: None, ..outcome })
@@ -275,7 +277,7 @@ fn nest_questions(pending: PendingQuestions, outer: Checkpoint) -> PendingQuesti
 }
 
 /// A run of several steps.
-struct StepRun<'a> {
+struct StepListRun<'a> {
     steps: &'a [PlannedStep],
     reads: &'a OutcomeReads,
     context: &'a ActionContext<'a>,
@@ -295,7 +297,7 @@ struct RunState {
 
 impl RunState {
     fn new(context: &ActionContext<'_>) -> RunState {
-        let checkpoint = context.resume.cloned().unwrap_or_default();
+        let checkpoint = context.checkpoint.cloned().unwrap_or_default();
         RunState {
             scope: context.scope.clone().with_steps(checkpoint.outcomes),
             time_left: context.timeout,
@@ -346,20 +348,20 @@ impl RunState {
     }
 }
 
-impl StepRun<'_> {
+impl StepListRun<'_> {
     async fn run(&self) -> Result<RunOutcome, ActionError> {
-        let resume = self.context.resume;
-        let first = resume.map_or(0, |checkpoint| checkpoint.step);
+        let checkpoint = self.context.checkpoint;
+        let first = checkpoint.map_or(0, |checkpoint| checkpoint.step);
         let mut state = RunState::new(self.context);
         for (at, step) in self.steps.iter().enumerate().skip(first) {
-            let resumed = resume.filter(|checkpoint| at == first && !checkpoint.is_step_start);
+            let resumed = checkpoint.filter(|checkpoint| at == first && !checkpoint.is_step_start);
             // The condition of a step that waited was true when the step began.
             if resumed.is_none() && step.each.is_none() && !step.is_enabled(&state.scope)? {
                 state.record_outcome(step, Value::Null);
                 continue;
             }
             let outcome = match self.run_step(step, resumed, &mut state).await {
-                Err(ActionError::Asks(pending)) => return Err(self.suspend(*pending, at, &state)),
+                Err(ActionError::InputRequired(pending)) => return Err(self.suspend(*pending, at, &state)),
                 outcome => outcome?,
             };
             state.had_side_effects |= step.action.has_side_effects();
@@ -395,9 +397,9 @@ impl StepRun<'_> {
         }
         scope.set_refuses_notes(!step.action.is_for_display());
         let (began, waited) = (Instant::now(), run.client_wait.total());
-        let resume = resumed.and_then(|checkpoint| checkpoint.inner.as_deref());
+        let checkpoint = resumed.and_then(|checkpoint| checkpoint.inner.as_deref());
         let id = step.id.as_deref();
-        let context = ActionContext { run, scope, timeout: *time_left, resume, stdouts: Some(stdouts), step: id };
+        let context = ActionContext { run, scope, timeout: *time_left, checkpoint, stdouts: Some(stdouts), step: id };
         let mark = scope.budget().memory_mark();
         let mut outcome = step.execute(&context).await;
         // The rendered templates of the step are no longer held.
@@ -426,7 +428,7 @@ impl StepRun<'_> {
         }
         let had_side_effects = state.had_side_effects;
         let outer = Checkpoint { step: at, outcomes, had_side_effects, ..Checkpoint::default() };
-        ActionError::Asks(Box::new(nest_questions(pending, outer)))
+        ActionError::InputRequired(Box::new(nest_questions(pending, outer)))
     }
 
     /// The id of a step before `at` whose stdout this step or a later one reads: a checkpoint does not carry it.
@@ -456,12 +458,12 @@ impl PlannedStep {
     async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
         match &self.each {
             Some(each) => each.run(self, context).await,
-            None => self.attempt(context).await,
+            None => self.execute_once(context).await,
         }
     }
 
     /// Runs its action once.
-    pub(super) async fn attempt(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+    pub(super) async fn execute_once(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
         context.scope.budget().return_unused();
         self.marker.iter().for_each(CoverageMarker::hit);
         let ended = self.action.execute(context).await;

@@ -5,12 +5,12 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
-use crate::template::{Base64, Base64Text, RenderError, Scope, Template, TextSlot};
+use crate::template::{Base64Slot, Base64Text, RenderError, Scope, Template, TextSlot};
 use crate::value_types::{Blob, BlobSource};
 use crate::yaml::{Location, Spanned};
 
-use super::call_result::Refusal;
 use super::pack_file::PackFile;
+use super::refusal::Refusal;
 
 /// The source of bytes.
 pub(super) enum ByteSource {
@@ -22,7 +22,7 @@ pub(super) enum ByteSource {
 pub(super) enum CompiledBlob {
     Fixed(Base64Text),
     /// Base64, and the key that it is the value of.
-    Base64(Template<Base64>, &'static str),
+    Base64(Template<Base64Slot>, &'static str),
     /// A text, whose bytes they are.
     Text(Template<TextSlot>),
 }
@@ -60,7 +60,7 @@ impl ByteSource {
 
 impl CompiledBlob {
     fn compile(text: &Spanned<String>, key: &'static str, compiler: &mut Compiler<'_>) -> Option<CompiledBlob> {
-        let template: Template<Base64> = compiler.template(text, Exposure::Client)?;
+        let template: Template<Base64Slot> = compiler.template(text, Exposure::Client)?;
         let fixed = template.literal().and_then(Base64Text::parse);
         Some(fixed.map_or_else(|| CompiledBlob::Base64(template, key), CompiledBlob::Fixed))
     }

@@ -11,12 +11,13 @@ use crate::value_types::{self, EmbeddedBody, LinkBody, ResourceBody, ResourceLin
 use crate::yaml::{Location, Spanned};
 
 use super::blob::ByteSource;
-use super::call_result::{EmbeddedBlock, MediaBlock, Refusal, ResultBlock, ResultContents, TextBlock, TextOrBlob};
+use super::call_result::{EmbeddedBlock, MediaBlock, ResultBlock, ResultContents, TextBlock, TextOrBlob};
 use super::entry_references::ReferenceCollector;
 use super::icons::{check_icons, listed_icons};
 use super::listing::{Annotations, Object, ResourceInfo, ResourceListing};
+use super::none_if_invalid;
 use super::pack_file::{self, PackFile, check_mime_type};
-use super::transpose_checked;
+use super::refusal::Refusal;
 
 /// A compiled block of content.
 pub(super) struct CompiledBlock {
@@ -117,8 +118,8 @@ impl CompiledBlock {
             let when = keys.when.as_ref().map(|when| compiler.template(when, Exposure::Client));
             (when, compile_kind(keys, block.location, compiler, references))
         });
-        let each = transpose_checked(each)?.map(|(path, _)| path);
-        let when = transpose_checked(when)?;
+        let each = none_if_invalid(each)?.map(|(path, _)| path);
+        let when = none_if_invalid(when)?;
         let annotations = keys.annotations.as_ref().map(|written| listed_annotations(written, compiler));
         Some(CompiledBlock { kind: kind?, annotations, meta: keys.meta.clone(), when, each })
     }

@@ -2,13 +2,14 @@
 //!
 //! Blocks serialize as MCP's JSON. Error codes are not here: server/ chooses them.
 
+use super::refusal::Refusal;
 use std::{collections::BTreeMap, sync::Arc};
 
 use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::action::{Checkpoint, McpClient, NoClient, PendingQuestions};
+use crate::action::{Checkpoint, McpClient, NoClient};
 use crate::budget::{Budget, Capacity};
 use crate::value_types::{CacheScope, Role};
 use crate::world::World;
@@ -26,9 +27,9 @@ pub struct CallContext {
     /// The client that called, where it can be asked or notified.
     pub client: Option<Arc<dyn McpClient>>,
     /// Where to resume a call that waited for its client.
-    pub resume: Option<Checkpoint>,
+    pub checkpoint: Option<Checkpoint>,
     /// Whether a tool may continue as a task after the step that it names.
-    pub detach: bool,
+    pub may_detach: bool,
     /// The capacity that all calls of the server share.
     pub capacity: Arc<Capacity>,
     /// Its place among the calls of its peer.
@@ -38,7 +39,7 @@ pub struct CallContext {
 impl CallContext {
     /// A call that `cancel` ends, whose actions happen in `world` and share `capacity`, without a client.
     pub fn new(cancel: CancellationToken, world: Arc<dyn World>, capacity: Arc<Capacity>) -> CallContext {
-        CallContext { cancel, world, client: None, resume: None, detach: false, capacity, arrival_turn: None }
+        CallContext { cancel, world, client: None, checkpoint: None, may_detach: false, capacity, arrival_turn: None }
     }
 
     /// The client that called; without one, a client that answers nothing.
@@ -67,7 +68,7 @@ impl CallContext {
     /// Sets the checkpoint to resume from.
     #[must_use]
     pub fn with_checkpoint(mut self, checkpoint: Checkpoint) -> CallContext {
-        self.resume = Some(checkpoint);
+        self.checkpoint = Some(checkpoint);
         self
     }
 }
@@ -268,71 +269,9 @@ pub struct TaskPolicy {
     pub ttl: Option<std::time::Duration>,
 }
 
-/// Why a call has no result.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("{message}")]
-pub struct Refusal {
-    /// Its kind.
-    pub kind: RefusalKind,
-    /// The message for the caller: lower case, no full stop, no secrets.
-    pub message: String,
-    /// Details for programs.
-    pub data: Option<Value>,
-    /// The questions to the client, if the call waits for answers.
-    pub pending_questions: Option<Box<PendingQuestions>>,
-}
-
-impl Refusal {
-    /// Refuses with a message.
-    pub fn new(kind: RefusalKind, message: impl Into<String>) -> Refusal {
-        Refusal { kind, message: message.into(), data: None, pending_questions: None }
-    }
-
-    /// Adds details for programs.
-    pub fn with_data(mut self, data: Value) -> Refusal {
-        self.data = Some(data);
-        self
-    }
-}
-
 /// The failure for the model to read.
 impl From<Refusal> for ToolResult {
     fn from(refusal: Refusal) -> ToolResult {
         ToolResult::failure(refusal.message)
     }
-}
-
-/// The kinds of [`Refusal`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum RefusalKind {
-    /// No tool has that name.
-    UnknownTool,
-    /// No prompt has that name.
-    UnknownPrompt,
-    /// No argument has that name, or the reference has no completion.
-    UnknownReference,
-    /// The arguments do not fit what is declared.
-    BadArguments,
-    /// The URI is invalid.
-    BadUri,
-    /// The resource does not exist.
-    NotFound,
-    /// An action timed out.
-    TimedOut,
-    /// The entry has too many calls, at once or in a period.
-    LimitReached,
-    /// The client lacks capabilities, which are the refusal's `data` as MCP writes them.
-    MissingCapability,
-    /// The client is asked, and the call continues with its next request.
-    InputRequired,
-    /// The call continues as a task, from the checkpoint in `pending_questions`.
-    Detached,
-    /// The entry changed while the call waited.
-    EntryChanged,
-    /// The manifest refuses with its own code.
-    CustomCode(i32),
-    /// The caller no longer wants the answer.
-    Cancelled,
-    /// Something failed on this side.
-    Internal,
 }

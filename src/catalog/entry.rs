@@ -24,12 +24,11 @@ use crate::world::RedactingWorld;
 use crate::yaml::{Location, Spanned};
 
 use super::Catalog;
-use super::call_result::{
-    CallContext, PromptResult, Refusal, RefusalKind, ResultBlock, ResultContents, TextOrBlob, ToolResult,
-};
+use super::call_result::{CallContext, PromptResult, ResultBlock, ResultContents, TextOrBlob, ToolResult};
 use super::listed_text::pack_constants;
 use super::listing::Object;
 use super::redacting_client::RedactingClient;
+use super::refusal::{Refusal, RefusalKind};
 
 /// The context of a pack, which all its entries share.
 pub(super) struct PackContext {
@@ -86,7 +85,7 @@ impl PackContext {
     ///
     /// # Errors
     /// The run failed without an outcome.
-    pub(super) async fn run(
+    pub(super) async fn run_plan(
         &self,
         name: &str,
         plan: &RunPlan,
@@ -107,11 +106,17 @@ impl PackContext {
             entries: &step_entries,
             client_wait: entry_context.budget.client_wait(),
             called_by_step: entry_context.depth > 0,
-            may_detach: entry_context.depth == 0 && entry_context.call.detach,
+            may_detach: entry_context.depth == 0 && entry_context.call.may_detach,
         };
         let timeout = entry_context.timeout.map_or(plan.limits.timeout, |left| left.min(plan.limits.timeout));
-        let context =
-            ActionContext { run: &run, scope, timeout, resume: entry_context.resume, stdouts: None, step: None };
+        let context = ActionContext {
+            run: &run,
+            scope,
+            timeout,
+            checkpoint: entry_context.checkpoint,
+            stdouts: None,
+            step: None,
+        };
         Ok(plan.run(&context).await?)
     }
 }
@@ -124,7 +129,7 @@ pub(super) struct EntryContext<'a> {
     /// The time left to the calling entry.
     timeout: Option<time::Duration>,
     /// Where to resume this entry.
-    pub(super) resume: Option<&'a Checkpoint>,
+    pub(super) checkpoint: Option<&'a Checkpoint>,
     /// Its budget.
     pub(super) budget: &'a Budget,
     /// The depth of nested calls.
@@ -134,7 +139,7 @@ pub(super) struct EntryContext<'a> {
 impl<'a> EntryContext<'a> {
     /// The context at the first entry of a call.
     pub(super) fn new(call: &'a CallContext, catalog: &'a Catalog, budget: &'a Budget) -> EntryContext<'a> {
-        EntryContext { call, catalog, timeout: None, resume: call.resume.as_ref(), budget, depth: 0 }
+        EntryContext { call, catalog, timeout: None, checkpoint: call.checkpoint.as_ref(), budget, depth: 0 }
     }
 
     /// The client's roots, from the checkpoint or by asking the client.
@@ -142,7 +147,7 @@ impl<'a> EntryContext<'a> {
     /// # Errors
     /// The client cannot be asked, or has not answered yet.
     pub(super) async fn roots(&self) -> Result<Vec<String>, Refusal> {
-        if let Some(known) = self.resume.and_then(|checkpoint| checkpoint.roots.clone()) {
+        if let Some(known) = self.checkpoint.and_then(|checkpoint| checkpoint.roots.clone()) {
             return Ok(known);
         }
         Ok(action::ask_roots(self.call.client(), self.budget.client_wait()).await?)
@@ -177,7 +182,7 @@ impl<'a> EntryContext<'a> {
 
     /// The context once roots are known: a run that waited for them has not begun.
     pub(super) fn without_roots_checkpoint(&self) -> EntryContext<'a> {
-        EntryContext { resume: self.resume.filter(|checkpoint| !checkpoint.wants_roots), ..*self }
+        EntryContext { checkpoint: self.checkpoint.filter(|checkpoint| !checkpoint.wants_roots), ..*self }
     }
 
     /// Checks that an entry without a run is not resumed.
@@ -185,7 +190,7 @@ impl<'a> EntryContext<'a> {
     /// # Errors
     /// It is resumed.
     pub(super) fn ensure_not_resumed(&self) -> Result<(), Refusal> {
-        if self.resume.is_some() { Err(ActionError::RunChanged.into()) } else { Ok(()) }
+        if self.checkpoint.is_some() { Err(ActionError::RunChanged.into()) } else { Ok(()) }
     }
 
     /// The context of an entry that this one calls or embeds.
@@ -196,7 +201,7 @@ impl<'a> EntryContext<'a> {
         if self.depth >= MAX_CALL_DEPTH {
             return Err(Refusal::new(RefusalKind::Internal, format!("call depth exceeds {MAX_CALL_DEPTH} entries")));
         }
-        Ok(EntryContext { resume: None, depth: self.depth + 1, ..*self })
+        Ok(EntryContext { checkpoint: None, depth: self.depth + 1, ..*self })
     }
 }
 
@@ -221,7 +226,7 @@ impl StepEntries<'_> {
     fn nested_call<'v>(&'v self, context: ActionContext<'v>) -> Result<EntryContext<'v>, ActionError> {
         let nested = self.entry_context.enter_nested()?;
         let budget = context.scope.budget();
-        Ok(EntryContext { timeout: Some(context.timeout), resume: context.resume, budget, ..nested })
+        Ok(EntryContext { timeout: Some(context.timeout), checkpoint: context.checkpoint, budget, ..nested })
     }
 
     /// Redacts the outcome of another entry before a step sees it: a step could cut a secret into pieces.

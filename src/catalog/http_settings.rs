@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Map;
 
 use crate::compile::{Compiler, Exposure};
-use crate::diagnostic::{Code, Operation, Span};
+use crate::diagnostic::{Code, LoadPurpose, Span};
 use crate::load::{LoadedPack, is_unexpanded};
 use crate::manifest;
 use crate::template::{Scope, ScopeConstants, Template, TextSlot};
@@ -15,7 +15,7 @@ use crate::value_types;
 use crate::yaml::Spanned;
 
 use super::http_access::{HttpAccess, TokenDigest, normalize_origin};
-use super::transpose_checked;
+use super::none_if_invalid;
 
 /// The HTTP settings of a manifest.
 #[derive(Debug, Clone, Default)]
@@ -99,10 +99,10 @@ pub(super) fn http_settings(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> O
         compiler.error(Code::BadValue, ping.location, "invalid `ping`, expected more than zero").help("such as `30s`");
     }
     Some(HttpSettings {
-        listen: transpose_checked(listen)?,
-        path: transpose_checked(path)?,
+        listen: none_if_invalid(listen)?,
+        path: none_if_invalid(path)?,
         access: HttpAccess {
-            token: transpose_checked(token)?.flatten(),
+            token: none_if_invalid(token)?.flatten(),
             origins: written.allowed_origins.iter().flatten().map(|origin| normalize_origin(origin)).collect(),
             hosts: written.allowed_hosts.iter().flatten().map(|host| host.to_ascii_lowercase()).collect(),
         },
@@ -257,7 +257,7 @@ fn bearer_token(
                     format!("variable `{name}` is not set: the server has no token"),
                 )
                 .help("set it where the server is started; `serve --http` refuses to start without it")
-                .forbid(Operation::Http);
+                .forbid(LoadPurpose::Http);
         }
         return Some(None);
     }

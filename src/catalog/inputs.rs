@@ -16,12 +16,12 @@ use crate::value_types::is_identifier;
 use crate::yaml::Spanned;
 
 use super::argument_schema::{DeclaredArguments, LISTED_TEXTS, compile_schema, object_schema, render_texts};
-use super::call_result::{Refusal, RefusalKind};
-use super::confined_paths;
 use super::entry::EntryContext;
 use super::listed_argument::ArgumentSummary;
 use super::listing::{Object, PromptArgumentListing};
 use super::path_confinement::ConfinedArgument;
+use super::refusal::{Refusal, RefusalKind};
+use super::resolve_confined_paths;
 
 /// The arguments of one entry.
 #[derive(Debug)]
@@ -141,17 +141,17 @@ impl Inputs {
         entry_context: &EntryContext<'a>,
     ) -> Result<ResolvedCall<'a>, Refusal> {
         self.marker.iter().for_each(CoverageMarker::hit);
-        if !confined_paths::is_given(self.confined_arguments.iter(), &arguments) {
+        if !resolve_confined_paths::is_given(self.confined_arguments.iter(), &arguments) {
             return Ok(ResolvedCall { arguments, entry_context: *entry_context, roots: None });
         }
         let in_roots = self.confined_arguments.iter().filter(|argument| argument.needs_roots());
-        let roots = match confined_paths::is_given(in_roots, &arguments) {
+        let roots = match resolve_confined_paths::is_given(in_roots, &arguments) {
             true => Some(entry_context.roots().await?),
             false => None,
         };
         let known = roots.as_deref().unwrap_or_default();
         let resolve =
-            || confined_paths::resolve_paths(&self.confined_arguments, arguments, known, entry_context.budget);
+            || resolve_confined_paths::resolve_paths(&self.confined_arguments, arguments, known, entry_context.budget);
         let arguments = entry_context
             .budget
             .run_io(resolve)

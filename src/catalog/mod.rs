@@ -38,18 +38,18 @@ mod completion_rank;
 mod entry_references;
 mod required_capabilities;
 mod resource;
-mod result_spec;
+mod compiled_result;
 mod resource_root;
 mod prompt_reuse;
 mod routes;
 mod server_info;
 mod server_limits;
 mod skill;
-mod refusal;
+pub mod refusal;
 mod read_resource;
 mod tool;
 mod test_checks;
-mod confined_paths;
+mod resolve_confined_paths;
 mod path_confinement;
 mod entry_digests;
 #[cfg(test)]
@@ -67,10 +67,11 @@ use crate::redact::Redactor;
 use crate::template::{Template, UriSlot};
 use crate::world::TracePropagation;
 
-use call_result::{CallContext, PromptResult, Refusal, RefusalKind, ResultMessage, TaskPolicy, ToolResult};
+use call_result::{CallContext, PromptResult, ResultMessage, TaskPolicy, ToolResult};
 use entry::EntryContext;
 use inputs::Inputs;
 use listing::{Lists, Object, ServerInfo};
+use refusal::{Refusal, RefusalKind};
 use routes::{Route, Routes};
 
 pub use bridge::{BridgePolicy, BridgedLists};
@@ -397,7 +398,7 @@ impl Catalog {
 }
 
 /// Turns a missing or compiled value inside out: `None` if it is present with errors.
-fn transpose_checked<T>(value: Option<Option<T>>) -> Option<Option<T>> {
+fn none_if_invalid<T>(value: Option<Option<T>>) -> Option<Option<T>> {
     match value {
         Some(checked) => checked.map(Some),
         None => Some(None),

@@ -12,7 +12,8 @@ use crate::diagnostic::Code;
 use crate::files::{FileError, Folder, is_mime_type, mime_of};
 use crate::yaml::Spanned;
 
-use super::call_result::{Refusal, RefusalKind, TextOrBlob};
+use super::call_result::TextOrBlob;
+use super::refusal::{Refusal, RefusalKind};
 use super::resource::not_found_refusal;
 
 /// A file below a folder.

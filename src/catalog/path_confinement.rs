@@ -14,7 +14,7 @@ const ROOTS: &str = "roots";
 #[derive(Debug)]
 pub(super) struct ConfinedArgument {
     pub(super) name: String,
-    pub(super) limit: PathConfinement,
+    pub(super) confinement: PathConfinement,
 }
 
 /// What a path must be inside of.
@@ -54,12 +54,12 @@ impl ConfinedArgument {
         let is_given =
             argument.required == Some(true) || argument.default.as_ref().is_some_and(|value| !value.is_null());
         compiler.arguments.paths.insert(name.value.clone(), is_given);
-        Some(ConfinedArgument { name: name.value.clone(), limit: PathConfinement::compile(within, compiler)? })
+        Some(ConfinedArgument { name: name.value.clone(), confinement: PathConfinement::compile(within, compiler)? })
     }
 
     /// Whether it must be inside the client's roots.
     pub(super) fn needs_roots(&self) -> bool {
-        matches!(self.limit, PathConfinement::Roots)
+        matches!(self.confinement, PathConfinement::Roots)
     }
 }
 

@@ -16,7 +16,7 @@ use crate::value_types::{Role, TextOrFile};
 use crate::yaml::Spanned;
 
 use super::block::{CompiledBlock, RenderedBlock};
-use super::call_result::{Refusal, RefusalKind, ResultBlock};
+use super::call_result::ResultBlock;
 use super::complete::{CompletionOwner, CompletionSources, compile_sources};
 use super::entry::{EntryContext, PackContext, RunKeys, check_limits, entry_digest, with_roots_checkpoint};
 use super::entry_references::ReferenceCollector;
@@ -26,6 +26,7 @@ use super::inputs::{Inputs, ResolvedCall, arguments_size};
 use super::listed_text::listed_text;
 use super::listing::{self, Object, ResourceListing};
 use super::prompt_reuse::PromptKey;
+use super::refusal::{Refusal, RefusalKind};
 
 /// A compiled prompt in its pack.
 pub(super) struct CompiledPrompt {
@@ -191,7 +192,7 @@ impl CompiledPrompt {
         }
         let mut scope = self.pack_context.scope(arguments, &budget);
         if let Some(plan) = &self.plan {
-            let ended = Box::pin(self.pack_context.run(&self.listing.name, plan, &scope, &entry_context)).await;
+            let ended = Box::pin(self.pack_context.run_plan(&self.listing.name, plan, &scope, &entry_context)).await;
             let ended = ended.map_err(|refusal| with_roots_checkpoint(roots, refusal))?;
             scope = ended.extend_scope(scope);
             if let Some(message) = ended.outcome.failure {
@@ -213,7 +214,7 @@ impl CompiledPrompt {
         let Some(plan) = &self.plan else { return entry_context.ensure_not_resumed().map(|()| Vec::new()) };
         let scope =
             self.pack_context.scope(foreign.run_arguments(arguments, entry_context.budget)?, entry_context.budget);
-        let ended = Box::pin(self.pack_context.run(&self.listing.name, plan, &scope, entry_context)).await?;
+        let ended = Box::pin(self.pack_context.run_plan(&self.listing.name, plan, &scope, entry_context)).await?;
         match &ended.outcome.failure {
             Some(message) => Err(Refusal::new(RefusalKind::Internal, message.clone())),
             None => Ok(foreign.outcomes(&ended)),

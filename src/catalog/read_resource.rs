@@ -7,11 +7,10 @@ use crate::diagnostic::{one_line, truncate};
 use crate::uri::check_uri;
 
 use super::block::RenderedBlock;
-use super::call_result::{
-    CallContext, EmbeddedBlock, Refusal, RefusalKind, ResourceResult, ResultBlock, ResultContents, TextOrBlob,
-};
+use super::call_result::{CallContext, EmbeddedBlock, ResourceResult, ResultBlock, ResultContents, TextOrBlob};
 use super::entry::{EntryContext, PackContext};
 use super::listing::{ResourceInfo, ResourceListing};
+use super::refusal::{Refusal, RefusalKind};
 use super::resource::{ReadOutcome, not_found_refusal};
 use super::routes::Route;
 use super::{Catalog, MAX_SHOWN_URI_CHARS, MAX_URI_DATA_CHARS};

@@ -1,4 +1,4 @@
-//! Converts errors of templates, budgets and actions into refusals.
+//! Why a call has no result, and how errors of templates, budgets and actions become that.
 
 use serde_json::Value;
 
@@ -7,7 +7,67 @@ use crate::budget::BudgetExceeded;
 use crate::template::RenderError;
 use crate::world::{WorldError, excerpt};
 
-use super::call_result::{Refusal, RefusalKind};
+/// Why a call has no result.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct Refusal {
+    /// Its kind.
+    pub kind: RefusalKind,
+    /// The message for the caller: lower case, no full stop, no secrets.
+    pub message: String,
+    /// Details for programs.
+    pub data: Option<Value>,
+    /// The questions to the client, if the call waits for answers.
+    pub pending_questions: Option<Box<PendingQuestions>>,
+}
+
+impl Refusal {
+    /// Refuses with a message.
+    pub fn new(kind: RefusalKind, message: impl Into<String>) -> Refusal {
+        Refusal { kind, message: message.into(), data: None, pending_questions: None }
+    }
+
+    /// Adds details for programs.
+    pub fn with_data(mut self, data: Value) -> Refusal {
+        self.data = Some(data);
+        self
+    }
+}
+
+/// The kinds of [`Refusal`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RefusalKind {
+    /// No tool has that name.
+    UnknownTool,
+    /// No prompt has that name.
+    UnknownPrompt,
+    /// No argument has that name, or the reference has no completion.
+    UnknownReference,
+    /// The arguments do not fit what is declared.
+    BadArguments,
+    /// The URI is invalid.
+    BadUri,
+    /// The resource does not exist.
+    NotFound,
+    /// An action timed out.
+    TimedOut,
+    /// The entry has too many calls, at once or in a period.
+    LimitReached,
+    /// The client lacks capabilities, which are the refusal's `data` as MCP writes them.
+    MissingCapability,
+    /// The client is asked, and the call continues with its next request.
+    InputRequired,
+    /// The call continues as a task, from the checkpoint in `pending_questions`.
+    Detached,
+    /// The entry changed while the call waited.
+    EntryChanged,
+    /// The manifest refuses with its own code.
+    CustomCode(i32),
+    /// The caller no longer wants the answer.
+    Cancelled,
+    /// Something failed on this side.
+    Internal,
+}
 
 /// A value that a template rejects is the caller's mistake.
 impl From<RenderError> for Refusal {
@@ -56,7 +116,7 @@ impl From<ActionError> for Refusal {
             | ActionError::ArgumentTooLong { .. } => RefusalKind::BadArguments,
             ActionError::Message { code: Some(code), .. } => RefusalKind::CustomCode(*code),
             ActionError::MissingCapabilities(_) => RefusalKind::MissingCapability,
-            ActionError::Asks(_) => RefusalKind::InputRequired,
+            ActionError::InputRequired(_) => RefusalKind::InputRequired,
             ActionError::RunChanged => RefusalKind::EntryChanged,
             ActionError::Detached(_) => RefusalKind::Detached,
             _ => RefusalKind::Internal,
@@ -66,7 +126,7 @@ impl From<ActionError> for Refusal {
             ActionError::MissingCapabilities(needs) => {
                 refusal.with_data(Value::Object(ClientCapability::capabilities(&needs)))
             }
-            ActionError::Asks(asking) => Refusal { pending_questions: Some(asking), ..refusal },
+            ActionError::InputRequired(asking) => Refusal { pending_questions: Some(asking), ..refusal },
             ActionError::Detached(checkpoint) => {
                 let asking = PendingQuestions { questions: Vec::new(), checkpoint: *checkpoint };
                 Refusal { pending_questions: Some(Box::new(asking)), ..refusal }
@@ -81,7 +141,7 @@ impl From<Refusal> for ActionError {
     fn from(refusal: Refusal) -> ActionError {
         match (refusal.kind, refusal.pending_questions) {
             (RefusalKind::Cancelled, _) => WorldError::Cancelled.into(),
-            (RefusalKind::InputRequired, Some(asking)) => ActionError::Asks(asking),
+            (RefusalKind::InputRequired, Some(asking)) => ActionError::InputRequired(asking),
             (RefusalKind::EntryChanged, _) => ActionError::RunChanged,
             (RefusalKind::MissingCapability, _) => {
                 ActionError::MissingCapabilities(ClientCapability::from_capabilities(refusal.data.as_ref()))

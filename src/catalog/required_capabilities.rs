@@ -8,8 +8,8 @@ use crate::diagnostic::{Code, nearest};
 use crate::yaml::pointer::join as join_pointer;
 use crate::yaml::{Location, Spanned};
 
-use super::call_result::{Refusal, RefusalKind};
 use super::listing::Object;
+use super::refusal::{Refusal, RefusalKind};
 
 /// The capabilities that clients declare, and what may stand in each; nothing where the names are not MCP's own.
 const CAPABILITIES: &[(&str, &[&str])] = &[

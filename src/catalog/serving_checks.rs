@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::diagnostic::{Code, Operation};
+use crate::diagnostic::{Code, LoadPurpose};
 
 use super::Catalog;
 use super::build::BuildOutcome;
@@ -69,8 +69,8 @@ impl BuildOutcome {
     /// It is refused; the current catalog stays.
     pub fn accept(&mut self, serving_mode: &ServingMode) -> Result<Arc<Catalog>, AcceptError> {
         match serving_mode {
-            ServingMode::Local => self.report.enforce(&[Operation::Use]),
-            ServingMode::Http(_) => self.report.enforce(&[Operation::Use, Operation::Http]),
+            ServingMode::Local => self.report.enforce(&[LoadPurpose::Use]),
+            ServingMode::Http(_) => self.report.enforce(&[LoadPurpose::Use, LoadPurpose::Http]),
         }
         if self.report.has_errors() {
             return Err(AcceptError::Invalid);

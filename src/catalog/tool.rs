@@ -22,9 +22,8 @@ use crate::yaml::{Location, Spanned};
 use super::argument_schema::DeclaredArguments;
 use super::block::RenderedBlock;
 use super::call_limit::{Admission, CallLimit, ConcurrencyPermit};
-use super::call_result::{
-    EmbeddedBlock, MediaBlock, Refusal, RefusalKind, ResultBlock, ResultContents, TaskPolicy, TextOrBlob,
-};
+use super::call_result::{EmbeddedBlock, MediaBlock, ResultBlock, ResultContents, TaskPolicy, TextOrBlob};
+use super::compiled_result::{CompiledResult, RenderedResult, StructuredValue};
 use super::complete::warn_of_tool_completions;
 use super::entry::{EntryContext, PackContext, RunKeys, check_limits, entry_digest, with_roots_checkpoint};
 use super::icons::{check_icons, listed_icons};
@@ -33,8 +32,8 @@ use super::listed_text::{listed_text, render_at_load};
 use super::listing::{self, Object};
 use super::mcp_header;
 use super::prompt::EntryBuildContext;
+use super::refusal::{Refusal, RefusalKind};
 use super::required_capabilities::RequiredCapabilities;
-use super::result_spec::{CompiledResult, RenderedResult, StructuredValue};
 
 /// A compiled tool.
 pub(super) struct CompiledTool {
@@ -129,7 +128,7 @@ impl CompiledTool {
         let entry_context = &entry_context.with_budget(&budget);
         let arguments = budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind(given, &budget))??;
         let began = Instant::now();
-        let _permit = self.admit(entry_context).await?;
+        let _permit = self.acquire_permit(entry_context).await?;
         let waited = if self.has_queue() { began.elapsed() } else { time::Duration::ZERO };
         self.run(arguments, &entry_context.after_waiting(waited, self.timeout())).await
     }
@@ -144,14 +143,14 @@ impl CompiledTool {
     }
 
     /// Waits for its turn.
-    async fn admit(&self, entry_context: &EntryContext<'_>) -> Result<Option<ConcurrencyPermit>, Refusal> {
+    async fn acquire_permit(&self, entry_context: &EntryContext<'_>) -> Result<Option<ConcurrencyPermit>, Refusal> {
         let (Some(limit), name) = (&self.limit, &self.listing.name) else { return Ok(None) };
         let arrival_turn = entry_context.call.arrival_turn.as_deref();
         if let Some(arrival_turn) = arrival_turn {
             entry_context.call.cancel.run_until_cancelled(arrival_turn.wait_for_earlier()).await;
         }
         // A resumed call was admitted before.
-        let admission = limit.acquire(name, entry_context.resume.is_none());
+        let admission = limit.acquire(name, entry_context.checkpoint.is_none());
         arrival_turn.inspect(|turn| turn.leave());
         let queued = match admission.map_err(|message| Refusal::new(RefusalKind::LimitReached, message))? {
             Admission::Running(permit) => return Ok(Some(permit)),
@@ -178,7 +177,7 @@ impl CompiledTool {
             return self.tool_content(self.result.render(None, scope)?, entry_context.budget);
         };
         // In a box, for calls without actions.
-        let ended = Box::pin(self.pack_context.run(&self.listing.name, plan, &scope, &entry_context)).await;
+        let ended = Box::pin(self.pack_context.run_plan(&self.listing.name, plan, &scope, &entry_context)).await;
         let mut ended = ended.map_err(|refusal| with_roots_checkpoint(roots, refusal))?;
         if let Some(message) = ended.outcome.failure {
             return Err(Refusal::new(RefusalKind::Internal, message));

@@ -94,8 +94,8 @@ pub(super) fn locate(arguments: &AddArgs, project: &PackProject<'_>) -> anyhow::
     let source = GitSource::new(&written.url, rev.as_deref(), path.as_deref()).map_err(add_source_help)?;
     let Some(name) = &arguments.name else { return Ok(NewSource::Repository(source)) };
     let RepositoryListing { paths, text: marketplace } = project.list_repository(&source, MARKETPLACE_FILE)?;
-    let below = source.path.clone();
-    let found = find_named(name, &PackListing { url: &source.url, paths, marketplace, below })?;
+    let skills_folder = source.path.clone();
+    let found = find_named(name, &PackListing { url: &source.url, paths, marketplace, skills_folder })?;
     found.into_source(PackSource::Git(source))
 }
 
@@ -156,7 +156,7 @@ impl NewArchive {
             url: &self.url,
             paths: std::mem::take(&mut self.listing.paths),
             marketplace: self.listing.file.take(),
-            below: path,
+            skills_folder: path,
         };
         let found = find_named(name, &listing)?.inside(self.listing.root_folder.as_deref());
         found.into_source(PackSource::Archive(source))
@@ -217,9 +217,9 @@ fn folder_path(folder: &Path, project: &PackProject<'_>) -> anyhow::Result<Strin
 /// The path that leads from one folder to another, both without links.
 fn path_between(from: &Path, to: &Path) -> PathBuf {
     let shared = from.ancestors().find(|outer| to.starts_with(outer)).unwrap_or(Path::new("/"));
-    let below = |path: &Path| path.strip_prefix(shared).map(Path::to_owned).unwrap_or_default();
-    let up = below(from).components().map(|_| "..").collect::<PathBuf>();
-    up.join(below(to))
+    let relative = |path: &Path| path.strip_prefix(shared).map(Path::to_owned).unwrap_or_default();
+    let up = relative(from).components().map(|_| "..").collect::<PathBuf>();
+    up.join(relative(to))
 }
 
 /// A repository as people write it.
@@ -253,7 +253,7 @@ struct PackListing<'a> {
     /// The text of its marketplace.
     marketplace: Option<Vec<u8>>,
     /// The folder in which skills are looked for.
-    below: Option<String>,
+    skills_folder: Option<String>,
 }
 
 /// Where a skill or a plugin is.
@@ -301,8 +301,8 @@ fn find_named(name: &str, listing: &PackListing<'_>) -> anyhow::Result<PackPlace
     if let Some(plugin) = plugins.iter().find(|plugin| plugin.name == name) {
         return place_of(plugin, listing.url);
     }
-    let below = listing.below.as_ref().map(|path| format!("{path}/")).unwrap_or_default();
-    let is_skill = |folder: &&str| folder.rsplit('/').next() == Some(name) && folder.starts_with(&below);
+    let prefix = listing.skills_folder.as_ref().map(|path| format!("{path}/")).unwrap_or_default();
+    let is_skill = |folder: &&str| folder.rsplit('/').next() == Some(name) && folder.starts_with(&prefix);
     let folders = listing.paths.iter().filter_map(|path| path.strip_suffix("/SKILL.md"));
     let found: Vec<&str> = folders.clone().filter(is_skill).collect();
     match found.as_slice() {

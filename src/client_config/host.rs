@@ -8,8 +8,8 @@
 //! its documentation), Claude Code (54786: where it was started), Copilot CLI and opencode (30676). opencode 1.18 refuses
 //! `mcp.servers`, and opencode 2 reads `mcp` too, so that is what a new file gets.
 
+use super::config_location::{BaseFolder, ConfigLocation};
 use super::format::ConfigFormat;
-use super::place::{BaseFolder, ConfigLocation};
 use super::project::ProjectPaths;
 use crate::catalog::KnownClient;
 

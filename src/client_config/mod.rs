@@ -9,7 +9,7 @@ mod format;
 mod host;
 mod inline_syntax;
 mod jsonc;
-mod place;
+mod config_location;
 mod project;
 mod quoted;
 mod toml_tables;
@@ -17,8 +17,8 @@ mod yaml_maps;
 #[cfg(test)]
 mod tests;
 
+pub use config_location::{ConfigLocation, Platform};
 pub use entry::{Launch, ServerEntry};
 pub use format::{ConfigError, ConfigFormat, ConfigSection, NamedEntry};
 pub use host::{ConfigScope, HOSTS, Host, HostLayout, UnsupportedFeatures, VariableSyntax};
-pub use place::{ConfigLocation, Platform};
 pub use project::ProjectPaths;

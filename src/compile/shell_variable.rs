@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::{Compiler, Exposure};
 use crate::diagnostic::Code;
-use crate::template::{EnvValue, HeaderSlot, QueryValue, Shape, Slot, TextSlot, UrlSlot, reserved_name_meaning};
+use crate::template::{EnvSlot, HeaderSlot, QuerySlot, Shape, Slot, TextSlot, UrlSlot, reserved_name_meaning};
 use crate::value_types::is_identifier;
 use crate::yaml::Spanned;
 
@@ -29,7 +29,7 @@ impl ShellVariableCheck {
     pub(super) fn for_slot<S: Slot>(exposure: Exposure) -> Option<ShellVariableCheck> {
         let slot = TypeId::of::<S>();
         let values =
-            [TypeId::of::<HeaderSlot>(), TypeId::of::<UrlSlot>(), TypeId::of::<EnvValue>(), TypeId::of::<QueryValue>()];
+            [TypeId::of::<HeaderSlot>(), TypeId::of::<UrlSlot>(), TypeId::of::<EnvSlot>(), TypeId::of::<QuerySlot>()];
         if values.contains(&slot) {
             return Some(ShellVariableCheck::Value);
         }

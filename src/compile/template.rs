@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{Compiler, ShellVariableCheck};
 use crate::diagnostic::{Code, Severity, Span};
 use crate::template::{
-    AlteredValue, ComparedValues, JsonLeaf, OutputPiece, RenderError, Scope, Slot, Template, TemplateError,
+    AlteredValue, ComparedValues, JsonSlot, OutputPiece, RenderError, Scope, Slot, Template, TemplateError,
     TemplateSpan, is_helper_without_arguments, output_pieces,
 };
 use crate::yaml::{Location, Spanned, pointer};
@@ -204,7 +204,7 @@ pub enum JsonTemplate {
     /// A value without templates.
     Constant(Value),
     /// A string.
-    Leaf(Template<JsonLeaf>),
+    Leaf(Template<JsonSlot>),
     /// A list.
     List(Vec<JsonTemplate>),
     /// An object.

@@ -51,7 +51,7 @@ impl Severity {
 
 /// What a manifest is loaded for, other than a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Operation {
+pub enum LoadPurpose {
     /// Its entries are used, by a client or from the command line.
     Use,
     /// It is served over HTTP.
@@ -96,7 +96,7 @@ pub struct Diagnostic {
     /// The fix to apply, where it is certain.
     pub fix: Option<Fix>,
     /// The purpose for which this warning is an error.
-    pub forbids: Option<Operation>,
+    pub forbids: Option<LoadPurpose>,
 }
 
 impl Diagnostic {
@@ -107,7 +107,7 @@ impl Diagnostic {
     }
 
     /// Makes a warning an error where the manifest is loaded for `purpose`.
-    pub fn forbid(&mut self, purpose: Operation) -> &mut Self {
+    pub fn forbid(&mut self, purpose: LoadPurpose) -> &mut Self {
         self.forbids = Some(purpose);
         self
     }
@@ -298,8 +298,8 @@ impl Report {
     }
 
     /// Turns the warnings and notes that forbid one of `purposes` into errors.
-    pub fn enforce(&mut self, purposes: &[Operation]) {
-        let forbids = |purpose: Option<Operation>| purpose.is_some_and(|purpose| purposes.contains(&purpose));
+    pub fn enforce(&mut self, purposes: &[LoadPurpose]) {
+        let forbids = |purpose: Option<LoadPurpose>| purpose.is_some_and(|purpose| purposes.contains(&purpose));
         self.diagnostics.extend(self.silenced.extract_if(.., |diagnostic| forbids(diagnostic.forbids)));
         for diagnostic in self.diagnostics.iter_mut().filter(|diagnostic| forbids(diagnostic.forbids)) {
             diagnostic.severity = Severity::Error;

@@ -8,8 +8,8 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags, RenameFlags, XattrFlags, fsetxattr, getxattr, openat, removexattr, renameat_with};
 use rustix::io::Errno;
 
+use super::atomic_write::{DirEntryName, temporary_name};
 use super::error::FileError;
-use super::replace::{DirEntryName, temporary_name};
 use super::writable_folder::WritableFolder;
 
 /// The attribute of a folder that was made here.

@@ -6,8 +6,8 @@ use std::io;
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 use rustix::fs::OFlags;
 
+use super::atomic_write::{DirEntryName, is_temporary};
 use super::error::{FileError, display_path};
-use super::replace::{DirEntryName, is_temporary};
 
 /// How deep a folder may be that is removed with all that is in it.
 const MAX_REMOVED_DEPTH: usize = 128;

@@ -10,13 +10,13 @@ use std::time::SystemTime;
 
 use cap_std::fs::{DirBuilder, FileType, Metadata, MetadataExt};
 
+use super::atomic_write::{DirEntryName, is_temporary};
 use super::disk::DiskFolder;
 use super::error::{FileError, display_path};
 use super::glob::Globs;
 use super::open::OpenFile;
 use super::path::{is_normalized, join};
 use super::remove::{Removal, RemovalStep};
-use super::replace::{DirEntryName, is_temporary};
 use super::walk::FolderBackend;
 
 /// How many links in a row are followed to a file that is written.

@@ -9,10 +9,10 @@ use super::pack::PackImport;
 use super::variable_command::{CommandOutputs, command_value};
 use super::{EnvSource, variable_file};
 use crate::compile::{Compiler, Environment, Exposure, LoadContext, Pack, PackVariable, ValueOrigin};
-use crate::diagnostic::{Code, Operation};
+use crate::diagnostic::{Code, LoadPurpose};
 use crate::manifest::{EnvEntry, EnvVariable, Manifest};
 use crate::redact::{MIN_SECRET_CHARS, SAFE_SECRET_CHARS};
-use crate::template::{EnvValue, Scope, ScopeConstants, ScopeShape};
+use crate::template::{EnvSlot, Scope, ScopeConstants, ScopeShape};
 use crate::value_types::{NamedMap, Scalar, is_identifier};
 use crate::yaml::{Location, Spanned};
 
@@ -80,7 +80,7 @@ pub(super) fn resolve_variables(
                     format!("required variable `{}` is not set", name.value),
                 )
                 .help("set it in the environment of the server; `serve` refuses to start without it")
-                .forbid(Operation::Use);
+                .forbid(LoadPurpose::Use);
         }
         found.environment.variables.insert(name.value.clone(), variable);
     }
@@ -227,7 +227,7 @@ pub(super) fn pack_environment(
     let mut secrets = Vec::new();
     let mut pack_texts = BTreeMap::new();
     for (name, value) in written {
-        let Some(template) = compiler.template::<EnvValue>(&value.to_text(), Exposure::Variable) else { continue };
+        let Some(template) = compiler.template::<EnvSlot>(&value.to_text(), Exposure::Variable) else { continue };
         let secret =
             template.read_paths().iter().any(|path| path.get(1).is_none_or(|name| importer.env.is_secret(name)));
         if let Ok(rendered) = template.render(&values_scope) {

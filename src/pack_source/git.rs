@@ -370,7 +370,7 @@ fn parse_listing(output: &[u8]) -> Result<Listing, FetchError> {
         };
         if kind == "blob" && mode.starts_with("100") {
             let size = size.parse().map_err(|_| FetchError::Output("ls-tree"))?;
-            limits.admit(&path, size)?;
+            limits.add(&path, size)?;
             listing.files.push(ListedFile { path, object: object.to_owned(), size });
         } else if listing.skipped.len() < MAX_FILES {
             listing.skipped.push(path);

@@ -79,7 +79,7 @@ pub struct PackTree {
 }
 
 impl PackTree {
-    /// Adds a file whose path and size [`TreeLimits::admit`] has taken.
+    /// Adds a file whose path and size [`TreeLimits::add`] has taken.
     pub fn insert(&mut self, path: String, bytes: Vec<u8>) {
         self.files.insert(path, bytes);
     }
@@ -135,7 +135,7 @@ impl TreeLimits {
     ///
     /// # Errors
     /// It exceeds a limit, or its path is not safe.
-    pub fn admit(&mut self, path: &str, size: u64) -> Result<(), TreeError> {
+    pub fn add(&mut self, path: &str, size: u64) -> Result<(), TreeError> {
         check_path(path)?;
         self.count(path, size)?;
         self.claim_path(path)
@@ -245,14 +245,14 @@ pub(super) fn check_path(path: &str) -> Result<(), TreeError> {
 mod tests {
     use super::*;
 
-    fn admit(paths: &[&str]) -> Result<(), TreeError> {
+    fn add(paths: &[&str]) -> Result<(), TreeError> {
         let mut limits = TreeLimits::default();
-        paths.iter().try_for_each(|path| limits.admit(path, 1))
+        paths.iter().try_for_each(|path| limits.add(path, 1))
     }
 
     #[test]
     fn unsafe_paths_are_refused() {
-        assert_eq!(admit(&["a", "b/c", "b/d", ".hidden/x", "-x", "ü", "a b", "..."]), Ok(()));
+        assert_eq!(add(&["a", "b/c", "b/d", ".hidden/x", "-x", "ü", "a b", "..."]), Ok(()));
         for path in [
             "",
             "/a",
@@ -271,7 +271,7 @@ mod tests {
             &"a".repeat(256),
             &"a/".repeat(600),
         ] {
-            assert_eq!(admit(&[path]), Err(TreeError::Path { path: path.to_owned() }), "{path}");
+            assert_eq!(add(&[path]), Err(TreeError::Path { path: path.to_owned() }), "{path}");
         }
     }
 
@@ -279,41 +279,41 @@ mod tests {
     fn paths_that_are_one_on_some_systems_are_refused() {
         let case =
             |path: &str, other: &str| Err(TreeError::CaseConflict { path: path.to_owned(), other: other.to_owned() });
-        assert_eq!(admit(&["README", "readme"]), case("readme", "README"));
-        assert_eq!(admit(&["A/x", "a/y"]), case("a", "A"));
-        assert_eq!(admit(&["É", "é"]), case("é", "É"));
+        assert_eq!(add(&["README", "readme"]), case("readme", "README"));
+        assert_eq!(add(&["A/x", "a/y"]), case("a", "A"));
+        assert_eq!(add(&["É", "é"]), case("é", "É"));
         let same =
             |path: &str, other: &str| Err(TreeError::SameName { path: path.to_owned(), other: other.to_owned() });
-        assert_eq!(admit(&["caf\u{e9}", "cafe\u{301}"]), same("cafe\u{301}", "caf\u{e9}"));
-        assert_eq!(admit(&["CAF\u{c9}/a", "cafe\u{301}/b"]), same("cafe\u{301}", "CAF\u{c9}"));
-        assert_eq!(admit(&["stra\u{df}e", "STRASSE"]), same("STRASSE", "stra\u{df}e"));
-        assert_eq!(admit(&["\u{212a}", "k"]), case("k", "\u{212a}"));
-        assert_eq!(admit(&["cafe", "caf\u{e9}"]), Ok(()));
+        assert_eq!(add(&["caf\u{e9}", "cafe\u{301}"]), same("cafe\u{301}", "caf\u{e9}"));
+        assert_eq!(add(&["CAF\u{c9}/a", "cafe\u{301}/b"]), same("cafe\u{301}", "CAF\u{c9}"));
+        assert_eq!(add(&["stra\u{df}e", "STRASSE"]), same("STRASSE", "stra\u{df}e"));
+        assert_eq!(add(&["\u{212a}", "k"]), case("k", "\u{212a}"));
+        assert_eq!(add(&["cafe", "caf\u{e9}"]), Ok(()));
         for (one, other) in [("a.md", "a.md."), ("a", "A. ."), ("a\u{200d}b", "ab"), ("x", "x::$DATA"), ("a./b", "a/c")]
         {
-            assert!(matches!(admit(&[one, other]), Err(TreeError::SameName { .. })), "{one} {other}");
+            assert!(matches!(add(&[one, other]), Err(TreeError::SameName { .. })), "{one} {other}");
         }
-        assert_eq!(admit(&["sc:build.md", "sc:test.md", "sc", "...", "....", " "]), Ok(()));
-        assert_eq!(admit(&["a", "a/b"]), Err(TreeError::Duplicate { path: "a".to_owned() }));
-        assert_eq!(admit(&["a/b", "a"]), Err(TreeError::Duplicate { path: "a".to_owned() }));
+        assert_eq!(add(&["sc:build.md", "sc:test.md", "sc", "...", "....", " "]), Ok(()));
+        assert_eq!(add(&["a", "a/b"]), Err(TreeError::Duplicate { path: "a".to_owned() }));
+        assert_eq!(add(&["a/b", "a"]), Err(TreeError::Duplicate { path: "a".to_owned() }));
     }
 
     #[test]
     fn sizes_and_counts_are_limited() {
         let mut limits = TreeLimits::default();
-        assert_eq!(limits.admit("a", MAX_FILE_BYTES), Ok(()));
-        assert_eq!(limits.admit("b", MAX_FILE_BYTES + 1), Err(TreeError::FileTooLarge { path: "b".to_owned() }));
+        assert_eq!(limits.add("a", MAX_FILE_BYTES), Ok(()));
+        assert_eq!(limits.add("b", MAX_FILE_BYTES + 1), Err(TreeError::FileTooLarge { path: "b".to_owned() }));
         let mut limits = TreeLimits::default();
-        let sizes = (0..5).map(|nth| limits.admit(&nth.to_string(), MAX_FILE_BYTES)).collect::<Vec<_>>();
+        let sizes = (0..5).map(|nth| limits.add(&nth.to_string(), MAX_FILE_BYTES)).collect::<Vec<_>>();
         assert_eq!(sizes, [Ok(()), Ok(()), Ok(()), Ok(()), Err(TreeError::TooLarge)]);
         let mut limits = TreeLimits::default();
-        let admitted = (0..=MAX_FILES).map(|nth| limits.admit(&nth.to_string(), 0)).collect::<Vec<_>>();
+        let admitted = (0..=MAX_FILES).map(|nth| limits.add(&nth.to_string(), 0)).collect::<Vec<_>>();
         assert_eq!(admitted.iter().filter(|outcome| outcome.is_ok()).count(), MAX_FILES);
         assert_eq!(admitted.last(), Some(&Err(TreeError::TooManyFiles)));
         let mut limits = TreeLimits::default();
         let names_each = 20;
         let mut paths = (0..).map(|nth| nth.to_string() + &"/x".repeat(names_each - 1));
-        assert_eq!(paths.find_map(|path| limits.admit(&path, 0).err()), Some(TreeError::TooManyNames));
+        assert_eq!(paths.find_map(|path| limits.add(&path, 0).err()), Some(TreeError::TooManyNames));
         assert_eq!(paths.next(), Some((MAX_NAMES / names_each + 1).to_string() + &"/x".repeat(names_each - 1)));
     }
 }

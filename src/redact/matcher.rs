@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::MAX_WHITE_SPACE;
+use super::base64_run::{Base64Run, DecodedRun, base64_runs};
 use super::escape::{self, DecodedEscape, Escapes};
 use super::pattern::{ByteMatcher, SecretPattern, base64_sextet, is_white_space};
-use super::run::{Base64Run, DecodedRun, base64_runs};
 
 /// How many states are kept at one position: a secret of backslashes alone has very many.
 const MAX_STATES_PER_POSITION: usize = 256;

@@ -16,7 +16,7 @@ mod escape;
 mod pattern;
 mod message;
 mod redactors;
-mod run;
+mod base64_run;
 mod matcher;
 #[cfg(test)]
 mod tests;

@@ -9,11 +9,11 @@ use parking_lot::RwLock;
 /// The redactors in use. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Redactors {
-    inner: Arc<Shared>,
+    inner: Arc<RedactorsState>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct RedactorsState {
     /// Whether any redactor has secrets, for a fast path.
     has_secrets: AtomicBool,
     history: RwLock<RedactorHistory>,
@@ -58,23 +58,23 @@ impl Redactors {
 
     /// Redacts a text.
     pub fn redact_text(&self, text: String) -> String {
-        self.fold(text, |redactor, text| redactor.redact_in_place(text))
+        self.redact_with_all(text, |redactor, text| redactor.redact_in_place(text))
     }
 
     /// Redacts bytes.
     pub fn redact_bytes(&self, bytes: Vec<u8>) -> Vec<u8> {
-        self.fold(bytes, |redactor, bytes| {
+        self.redact_with_all(bytes, |redactor, bytes| {
             redactor.redact_bytes(bytes, super::InputEnd::Complete);
         })
     }
 
     /// Redacts a JSON-RPC message, or a list of them.
     pub fn redact_message(&self, message: Vec<u8>) -> Vec<u8> {
-        self.fold(message, |redactor, message| *message = redactor.redact_message(std::mem::take(message)))
+        self.redact_with_all(message, |redactor, message| *message = redactor.redact_message(std::mem::take(message)))
     }
 
     /// Passes a value through all redactors in use.
-    fn fold<T>(&self, mut value: T, redact: impl Fn(&Redactor, &mut T)) -> T {
+    fn redact_with_all<T>(&self, mut value: T, redact: impl Fn(&Redactor, &mut T)) -> T {
         self.active().iter().for_each(|redactor| redact(redactor, &mut value));
         value
     }

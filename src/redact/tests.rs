@@ -126,10 +126,11 @@ fn what_base64_in_a_text_is_of_is_searched() {
 fn base64_search_time_is_linear_in_the_text() {
     fn read(text: &[u8], deep: usize) -> usize {
         let escapes = escape::Escapes::new(text);
-        let inside = run::base64_runs(&escapes).flat_map(run::Base64Run::decoded).map(|decoded| match deep {
-            0 => decoded.bytes.len(),
-            _ => decoded.bytes.len() + read(&decoded.bytes, deep - 1),
-        });
+        let inside =
+            base64_run::base64_runs(&escapes).flat_map(base64_run::Base64Run::decoded).map(|decoded| match deep {
+                0 => decoded.bytes.len(),
+                _ => decoded.bytes.len() + read(&decoded.bytes, deep - 1),
+            });
         inside.sum()
     }
     // What is base64 in each alignment, in those that follow too; and what holds many runs.

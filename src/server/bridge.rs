@@ -24,9 +24,9 @@ use crate::value_types::Role;
 use super::{
     ConnectionHandler,
     capability::CapabilityKind,
-    input_required::CallOutcome,
     list_pages::{PagedList, list_fingerprint},
     prompts, resources,
+    run_call::CallOutcome,
     session::AdmittedRequest,
     snapshot::CatalogSnapshot,
     tools,

@@ -6,8 +6,9 @@ use tracing::Level;
 
 use crate::catalog::{
     Catalog,
-    call_result::{PromptResult, Refusal, RefusalKind, ResourceResult, ResultBlock, ToolResult},
+    call_result::{PromptResult, ResourceResult, ResultBlock, ToolResult},
     listing::Object,
+    refusal::{Refusal, RefusalKind},
 };
 use crate::diagnostic::truncate;
 

@@ -316,7 +316,7 @@ impl McpClient for RequestClient {
             if !self.spec_version.is_sessionless() {
                 return self.ask_in_session(round).await;
             }
-            self.answers().take().ok_or(AskError::Deferred)
+            self.answers().take().ok_or(AskError::InputRequired)
         })
     }
 

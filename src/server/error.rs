@@ -6,8 +6,8 @@ use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::json;
 
 use crate::catalog::{
-    call_result::{Refusal, RefusalKind},
     format_wait,
+    refusal::{Refusal, RefusalKind},
 };
 use crate::diagnostic::truncate;
 use crate::spec_version::SpecVersion;

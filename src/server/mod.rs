@@ -6,7 +6,7 @@
 #![allow(deprecated, reason = "what 2026-07-28 deprecates, such as logging, it still has, and older versions too")]
 
 mod bridge;
-mod input_required;
+mod run_call;
 mod bytes_in_flight;
 mod call_log;
 mod capability;
@@ -59,7 +59,8 @@ pub(crate) use session::RootsRevision;
 pub use shared_server::{ServeOptions, SharedServer};
 pub(crate) use untyped_request::{is_session_method, params_error};
 
-use crate::catalog::call_result::{CallContext, Refusal, RefusalKind};
+use crate::catalog::call_result::CallContext;
+use crate::catalog::refusal::{Refusal, RefusalKind};
 use crate::redact::Redactor;
 use crate::spec_version::SpecVersion;
 use crate::world::{ActionReport, ReportingWorld, TraceContext, World};
@@ -76,8 +77,8 @@ pub struct ConnectionHandler {
     session: Arc<Session>,
     /// The revisions when the connection was made.
     initial: Revisions,
-    /// Whether its transport baselines subscription requests on arrival.
-    has_subscription_baselines: bool,
+    /// Whether it has more than one request. Its transport then puts a [`SubscriptionBaseline`] on requests to listen.
+    outlives_request: bool,
     /// Its client, once that is observed.
     client: OnceLock<ClientName>,
     disconnected: CancellationToken,
@@ -92,16 +93,16 @@ impl ConnectionHandler {
             shared_server,
             session: Arc::default(),
             initial: revisions,
-            has_subscription_baselines: false,
+            outlives_request: false,
             client: OnceLock::new(),
             _disconnect_guard: disconnected.clone().drop_guard(),
             disconnected,
         }
     }
 
-    /// The handler of a connection whose transport puts a [`SubscriptionBaseline`] on requests to listen.
-    pub(crate) fn with_subscription_baselines(mut self) -> ConnectionHandler {
-        self.has_subscription_baselines = true;
+    /// The handler of a connection, which has more than one request.
+    pub(crate) fn outlive_request(mut self) -> ConnectionHandler {
+        self.outlives_request = true;
         self
     }
 

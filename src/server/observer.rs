@@ -98,7 +98,7 @@ impl ConnectionHandler {
 
     /// Tells of a client once for each connection. A connection that is one request has no end of its own.
     pub(crate) fn record_client(&self, client: &ClientName, observer: &dyn RequestObserver) {
-        if !self.has_subscription_baselines {
+        if !self.outlives_request {
             observer.on_client_request(client);
         } else if self.client.set(client.clone()).is_ok() {
             observer.on_client_connected(client);
@@ -109,7 +109,7 @@ impl ConnectionHandler {
 impl Drop for ConnectionHandler {
     fn drop(&mut self) {
         if let (true, Some(client), Some(observer)) =
-            (self.has_subscription_baselines, self.client.get(), self.shared_server.observer())
+            (self.outlives_request, self.client.get(), self.shared_server.observer())
         {
             observer.on_client_disconnected(client);
         }

@@ -20,7 +20,7 @@ use super::{
     content,
     downgrade::Downgrade,
     error,
-    input_required::{CallOutcome, CallRequest},
+    run_call::{CallOutcome, CallRequest},
     session::AdmittedRequest,
 };
 
@@ -69,7 +69,7 @@ pub(crate) async fn render(
         arguments: request.arguments,
         responses: request.input_responses,
         state: request.request_state,
-        detach: false,
+        may_detach: false,
         context,
     };
     let call = |arguments, call: CallContext| -> BoxFuture<'_, _> {

@@ -20,7 +20,7 @@ use super::{
     content,
     downgrade::Downgrade,
     error,
-    input_required::{CallOutcome, CallRequest},
+    run_call::{CallOutcome, CallRequest},
     session::AdmittedRequest,
     snapshot,
 };
@@ -87,7 +87,7 @@ pub(crate) async fn read_contents(
         arguments: None,
         responses: request.input_responses,
         state: request.request_state,
-        detach: false,
+        may_detach: false,
         context,
     };
     let call = |_, call: CallContext| -> BoxFuture<'_, _> {

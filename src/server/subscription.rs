@@ -177,7 +177,7 @@ pub(crate) fn accept_filter(server: &ConnectionHandler, requested: &Subscription
         return None;
     }
     let uris = watchable_uris(requested);
-    if !server.has_subscription_baselines && served.capabilities.has(CapabilityKind::Resources) {
+    if !server.outlives_request && served.capabilities.has(CapabilityKind::Resources) {
         let fingerprints = uris.iter().map(|uri| (uri.clone(), served.fingerprint(uri)));
         server.session.accepted_fingerprints().extend(fingerprints);
     }

@@ -25,8 +25,9 @@ use crate::{
         ProgressUpdate, QuestionRound,
     },
     catalog::{
-        call_result::{CallContext, Refusal, RefusalKind, TaskPolicy},
+        call_result::{CallContext, TaskPolicy},
         listing::Object,
+        refusal::{Refusal, RefusalKind},
     },
     diagnostic::truncate,
     spec_version::SpecVersion,
@@ -134,7 +135,7 @@ async fn run_task(
     let task_client = Arc::new(task_client);
     let mut call = call.with_client(task_client.clone());
     call.cancel = cancel.clone();
-    call.resume = checkpoint;
+    call.checkpoint = checkpoint;
     let runs_actions = admitted.snapshot.catalog.tool_runs_actions(&name);
     let target = CallTarget { method: "tools/call", name: &name, runs_actions };
     let log = CallLog::start(target, arguments.as_ref(), &admitted.snapshot.catalog);

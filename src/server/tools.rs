@@ -22,7 +22,7 @@ use super::{
     content,
     downgrade::Downgrade,
     error,
-    input_required::{CallOutcome, CallRequest},
+    run_call::{CallOutcome, CallRequest},
     session::AdmittedRequest,
     structured_content,
     tasks::{self, TaskCall},
@@ -73,7 +73,7 @@ pub(crate) async fn call(
         arguments,
         responses: input_responses,
         state: request_state,
-        detach: policy.is_some(),
+        may_detach: policy.is_some(),
         context,
     };
     let (catalog, tool) = (&admitted.snapshot.catalog, &*name);

@@ -13,7 +13,6 @@ use super::coverage::Branch;
 use super::engine::Engine;
 use super::error::{AlteredValue, ComparedValues, TemplateError, TemplateSpan};
 use super::limit::MAX_OUTPUT_BYTES;
-use super::lower::{LowerContext, label, lower};
 use super::missing_output;
 use super::plain_expression::{PlainExpression, plain_path};
 use super::render::{MARK, PrintMode, RenderError, RenderJob, value_to_text};
@@ -21,6 +20,7 @@ use super::scope::Scope;
 use super::shape::ScopeShape;
 use super::slot::{ParsedTemplate, RenderedText, RenderedValue, Slot};
 use super::syntax::{Expression, Interpolation, TemplateNode, TextNode, parse};
+use super::to_handlebars::{RewriteContext, label, to_handlebars};
 use super::truncation_note;
 use crate::budget::memory_size;
 use crate::uri::percent_encode;
@@ -315,8 +315,8 @@ fn handlebars_body(
     checked: &TemplateCheck,
     base: Option<usize>,
 ) -> Result<HandlebarsBody, Box<TemplateError>> {
-    let context = LowerContext { partial: false, checked, raw_interpolation: base };
-    let mut tree = lower(template.text, template.nodes, &context)?;
+    let context = RewriteContext { partial: false, checked, raw_interpolation: base };
+    let mut tree = to_handlebars(template.text, template.nodes, &context)?;
     let recorder = engine.recorder.as_ref();
     let branches = recorder.map(|recorder| recorder.mark(&mut tree, template.text, template.nodes));
     let label = template.single_interpolation().map(|interpolation| label(template.text, &interpolation.expression));

@@ -9,9 +9,9 @@ use super::check::{Rules, TemplateCheck, check};
 use super::coverage::{Branch, BranchRecorder};
 use super::error::TemplateError;
 use super::helper;
-use super::lower::{LowerContext, lower};
 use super::shape::ScopeShape;
 use super::syntax::{TemplateNode, parse};
+use super::to_handlebars::{RewriteContext, to_handlebars};
 
 /// A parsed partial.
 #[derive(Debug)]
@@ -95,10 +95,10 @@ impl Engine {
 
     fn register(&mut self, errors: &mut Vec<TemplateError>) {
         let checked = TemplateCheck::default();
-        let context = LowerContext { partial: true, checked: &checked, raw_interpolation: None };
+        let context = RewriteContext { partial: true, checked: &checked, raw_interpolation: None };
         let (mut registry, recorder) = (None, self.recorder.as_ref());
         for (name, partial) in self.partials.iter_mut().filter(|(_, partial)| !partial.has_errors) {
-            match lower(&partial.text, &partial.nodes, &context) {
+            match to_handlebars(&partial.text, &partial.nodes, &context) {
                 Ok(mut tree) => {
                     tree.name = Some(name.clone());
                     if let Some(recorder) = &self.recorder {

@@ -18,7 +18,7 @@ mod syntax;
 mod helper;
 mod coverage;
 mod check;
-mod lower;
+mod to_handlebars;
 mod render;
 mod engine;
 mod plain_expression;
@@ -40,8 +40,8 @@ pub use render::{RenderError, is_truthy, value_to_text};
 pub use scope::{FixedTime, Scope, ScopeConstants, reserved_name_meaning};
 pub use shape::{ScopeShape, Shape};
 pub use slot::{
-    Argv, Base64, Base64Text, ConditionSlot, EnvValue, FilePath, FolderPath, FolderPathText, HeaderSlot, HeaderText,
-    JoinedList, JsonLeaf, JsonValue, ListItems, ListSlot, NumberSlot, PathText, PlainText, QueryValue, QueryValues,
-    RenderedText, Slot, TextSlot, UriSlot, UriText, UrlBase, UrlSlot, UrlText,
+    ArgvSlot, Base64Slot, Base64Text, ConditionSlot, EnvSlot, FilePathSlot, FolderPathSlot, FolderPathText, HeaderSlot,
+    HeaderText, JoinedList, JsonSlot, JsonValue, ListItems, ListSlot, NumberSlot, PathText, PlainText, QuerySlot,
+    QueryValues, RenderedText, Slot, TextSlot, UriSlot, UriText, UrlBase, UrlSlot, UrlText,
 };
 pub use truncation_note::{INVALID_UTF8_NOTE, truncation_note};

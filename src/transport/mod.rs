@@ -47,7 +47,7 @@ where
 {
     // No lifecycle of rmcp's: the handler keeps the session, so nothing that a peer sends, however early, ends it.
     // In a box: the tasks of requests, each of which is moved several times, are small then.
-    let handler = shared_server.connect().with_subscription_baselines().into_dyn();
+    let handler = shared_server.connect().outlive_request().into_dyn();
     let serving = serve_directly_with_ct(handler, transport, None, stop.child_token());
     if let Err(error) = serving.waiting().await {
         tracing::error!(%error, "connection failed");

@@ -18,7 +18,7 @@ use super::{
     batch::{self, Batches, FinishedBatch, HandlerResponse, ResponseRoute},
     message::{self, Incoming, MessageError, MessageKind},
     message_size::Parser,
-    pending_requests::{AdmissionError, MAX_LISTEN_STREAMS, MAX_PENDING_REQUESTS, PendingRequests},
+    pending_requests::{MAX_LISTEN_STREAMS, MAX_PENDING_REQUESTS, PendingRequestError, PendingRequests},
 };
 
 /// The conversation with one peer.
@@ -51,7 +51,7 @@ pub(super) struct ReceivedMessage {
 
 impl ReceivedPayload {
     /// Reads what a peer has sent, a message or a batch. It holds no lock, so a long message delays nobody.
-    pub(super) fn receive_one(bytes: &[u8], peer: &PeerBytes) -> Result<ReceivedPayload, MessageError> {
+    pub(super) fn parse(bytes: &[u8], peer: &PeerBytes) -> Result<ReceivedPayload, MessageError> {
         block_if_large(bytes.len() as u64, || {
             if !batch::is_batch(bytes) {
                 return ReceivedMessage::parse(bytes, peer).map(ReceivedPayload::Message);
@@ -281,13 +281,13 @@ pub(super) fn checked_estimate(bytes: &[u8], parser: Parser, in_flight: &BytesIn
     Ok(estimate)
 }
 
-fn admission_error(id: &RequestId, error: &AdmissionError) -> MessageError {
+fn admission_error(id: &RequestId, error: &PendingRequestError) -> MessageError {
     match error {
-        AdmissionError::DuplicateId => id_in_use(id),
-        AdmissionError::TooManyRequests => {
+        PendingRequestError::DuplicateId => id_in_use(id),
+        PendingRequestError::TooManyRequests => {
             MessageError::busy(Some(id.clone()), format!("too many pending requests (limit {MAX_PENDING_REQUESTS})"))
         }
-        AdmissionError::TooManyStreams => {
+        PendingRequestError::TooManyStreams => {
             let message = format!("too many open subscriptions (limit {MAX_LISTEN_STREAMS}); cancel one of them first");
             MessageError::busy(Some(id.clone()), message)
         }
@@ -356,7 +356,7 @@ mod tests {
             let (mut inbox, mut cancelled) = (VecDeque::new(), 0);
             for line in &lines {
                 let before = peer_state.pending.cancelled();
-                match ReceivedPayload::receive_one(line, &peer_state.bytes).and_then(|received| peer_state.receive(received, &mut inbox)) {
+                match ReceivedPayload::parse(line, &peer_state.bytes).and_then(|received| peer_state.receive(received, &mut inbox)) {
                     Ok(_) => cancelled += peer_state.pending.cancelled() - before,
                     Err(error) => {
                         let said = serde_json::to_string(&error).unwrap();

@@ -59,7 +59,7 @@ impl CancelledRequest {
 
 /// Why a request cannot be taken.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum AdmissionError {
+pub(super) enum PendingRequestError {
     /// A request with that id is pending, or was just cancelled.
     DuplicateId,
     /// Too many requests are pending.
@@ -74,19 +74,21 @@ impl PendingRequests {
         id: &RequestId,
         method: &str,
         reservation: Arc<Reservation>,
-    ) -> Result<(), AdmissionError> {
+    ) -> Result<(), PendingRequestError> {
         self.remove_ended();
         let listens = method == "subscriptions/listen";
         let (is_cancelled, is_full) = (self.is_cancelled(id), self.requests.len() >= MAX_PENDING_REQUESTS);
-        let Entry::Vacant(vacant) = self.requests.entry(id.clone()) else { return Err(AdmissionError::DuplicateId) };
+        let Entry::Vacant(vacant) = self.requests.entry(id.clone()) else {
+            return Err(PendingRequestError::DuplicateId);
+        };
         if is_cancelled {
-            return Err(AdmissionError::DuplicateId);
+            return Err(PendingRequestError::DuplicateId);
         }
         if is_full {
-            return Err(AdmissionError::TooManyRequests);
+            return Err(PendingRequestError::TooManyRequests);
         }
         if listens && self.stream_count >= MAX_LISTEN_STREAMS {
-            return Err(AdmissionError::TooManyStreams);
+            return Err(PendingRequestError::TooManyStreams);
         }
         if method == "initialize" {
             self.initialize_id = Some(id.clone());
@@ -186,11 +188,11 @@ mod tests {
     fn cancelled_id_stays_in_use() {
         let (mut pending, id, running) = (PendingRequests::default(), RequestId::Number(1), empty_reservation());
         pending.add(&id, "ping", empty_reservation()).unwrap();
-        assert_eq!(pending.add(&id, "ping", empty_reservation()), Err(AdmissionError::DuplicateId));
+        assert_eq!(pending.add(&id, "ping", empty_reservation()), Err(PendingRequestError::DuplicateId));
         pending.complete(&id);
         pending.add(&id, "ping", running.clone()).unwrap();
         assert!(pending.cancel(&id));
-        assert_eq!(pending.add(&id, "ping", empty_reservation()), Err(AdmissionError::DuplicateId));
+        assert_eq!(pending.add(&id, "ping", empty_reservation()), Err(PendingRequestError::DuplicateId));
     }
 
     #[tokio::test(start_paused = true)]
@@ -199,11 +201,11 @@ mod tests {
         pending.add(&id, "ping", running.clone()).unwrap();
         assert!(pending.cancel(&id));
         tokio::time::advance(LATE_ANSWER_GRACE * 100).await;
-        assert_eq!(pending.add(&id, "ping", empty_reservation()), Err(AdmissionError::DuplicateId));
+        assert_eq!(pending.add(&id, "ping", empty_reservation()), Err(PendingRequestError::DuplicateId));
         drop(running);
         assert_eq!(
             pending.add(&id, "ping", empty_reservation()),
-            Err(AdmissionError::DuplicateId),
+            Err(PendingRequestError::DuplicateId),
             "its answer may be on its way"
         );
         tokio::time::advance(LATE_ANSWER_GRACE).await;
@@ -217,7 +219,10 @@ mod tests {
         for id in 0..MAX_PENDING_REQUESTS as i64 {
             pending.add(&RequestId::Number(id), "ping", running.clone()).unwrap();
         }
-        assert_eq!(pending.add(&RequestId::Number(-1), "ping", running.clone()), Err(AdmissionError::TooManyRequests));
+        assert_eq!(
+            pending.add(&RequestId::Number(-1), "ping", running.clone()),
+            Err(PendingRequestError::TooManyRequests)
+        );
         for id in 0..MAX_PENDING_REQUESTS as i64 {
             pending.cancel(&RequestId::Number(id));
         }
@@ -234,7 +239,7 @@ mod tests {
         }
         assert_eq!(
             pending.add(&RequestId::Number(-1), listen, empty_reservation()),
-            Err(AdmissionError::TooManyStreams)
+            Err(PendingRequestError::TooManyStreams)
         );
         pending.complete(&RequestId::Number(0));
         assert_eq!(pending.add(&RequestId::Number(-1), listen, empty_reservation()), Ok(()));

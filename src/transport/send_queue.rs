@@ -212,12 +212,12 @@ impl SendQueue {
     async fn write<W: AsyncWrite + Unpin>(&self, mut writer: W) -> io::Result<()> {
         let mut progress: Option<Instant> = None;
         loop {
-            let (piece, muted) = {
+            let (piece, is_closed) = {
                 let mut queue = self.queue();
                 (queue.pieces.pop_front(), queue.is_closed)
             };
             let Some(piece) = piece else {
-                if muted {
+                if is_closed {
                     return Ok(());
                 }
                 self.pushed.notified().await;

@@ -71,30 +71,30 @@ where
     let peer_state = PeerState::new(shared_server.clone());
     let (send_queue, writing) =
         SendQueue::spawn(writer, peer_state.bytes(), shared_server.redactors().clone(), abort.clone());
-    let running = CancellationToken::new();
+    let cancel_calls = CancellationToken::new();
     let pipe = PipeTransport {
         reader,
         lines: LineBuffer::new(),
         inbox: VecDeque::new(),
         peer_state,
         send_queue: send_queue.clone(),
-        cancel_calls: running.clone(),
+        cancel_calls: cancel_calls.clone(),
         stop,
         abort,
         input_ended: false,
         drain: None,
     };
     tokio::select! {
-        () = super::serve(shared_server, pipe, running.clone()) => {}
-        () = cancel_grace_elapsed(&running) => {}
+        () = super::serve(shared_server, pipe, cancel_calls.clone()) => {}
+        () = cancel_grace_elapsed(&cancel_calls) => {}
     }
     send_queue.finish(writing, FLUSH_TIMEOUT).await;
 }
 
 /// Waits until the calls that were cancelled at the end have had their time. One that cannot be stopped ends with the
 /// process.
-async fn cancel_grace_elapsed(running: &CancellationToken) {
-    running.cancelled().await;
+async fn cancel_grace_elapsed(cancel_calls: &CancellationToken) {
+    cancel_calls.cancelled().await;
     tokio::time::sleep(CANCEL_GRACE).await;
 }
 
@@ -241,7 +241,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> PipeTransport<R> {
 
     /// Parses a line, and answers its errors.
     fn receive_line(&mut self, line: Range<usize>) {
-        let sent = ReceivedPayload::receive_one(self.lines.get(line), self.peer_state.bytes());
+        let sent = ReceivedPayload::parse(self.lines.get(line), self.peer_state.bytes());
         match sent.and_then(|sent| self.peer_state.receive(sent, &mut self.inbox)) {
             Ok(taken) => {
                 let answered = taken.finished_batches.iter().filter(|whole| !whole.responses.is_empty());

@@ -579,3 +579,56 @@ fn trust_asks_only_who_saw_the_page() {
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(!desk.lock().contains("granted"));
 }
+
+#[test]
+fn pack_of_a_pack_is_trusted_with_what_is_passed_to_it() {
+    let inner = "folio: 1\nserver: { name: i }\nenv: { P: {}, MINE: {} }\nprompts: { hi: { text: hi } }\n\
+                 tools: { t: { description: T, run: { exec: [printf, '%s %s', \"{{env.P}}\", \"{{env.MINE}}\"] } } }\n";
+    let inner = Repository::new(&[("folio.yaml", inner)]);
+    let outer = |passed: &str| {
+        format!(
+            "folio: 1\nserver: {{ name: o }}\nenv: {{ MINE: {{}} }}\nprompts: {{ hi: {{ text: hi }} }}\npacks: {{ in: {{ \
+             git: \"https://a.example/inner\", allow: [exec], env: {{ P: \"{passed}\", MINE: \"{{{{env.MINE}}}}\" }} }} }}\n"
+        )
+    };
+    let upstream = Repository::new(&[("folio.yaml", &outer("good"))]);
+    let manifest = |mine: &str| {
+        format!(
+            "folio: 1\nserver: {{ name: desk }}\npacks: {{ docs: {{ {}, allow: [exec], env: {{ MINE: {mine} }} }} }}\n",
+            keys_of(&upstream)
+        )
+    };
+    let desk = Desk::with_manifest("");
+    // What a server elsewhere has comes from here.
+    let lock_of = |repository: &Repository, key: &str, url: &str| {
+        desk.folder.write(
+            "folio.yaml",
+            format!("folio: 1\nserver: {{ name: desk }}\npacks: {{ x: {{ {} }} }}\n", keys_of(repository)),
+        );
+        let _ = fs::remove_file(desk.folder.join("folio.lock"));
+        desk.ok(&["lock"]);
+        let lock = desk.lock().replace(&repository.url(), url).replace("  x:\n", &format!("  {key}:\n"));
+        lock.split_once("packs:\n").unwrap().1.to_owned()
+    };
+    let inner_lock = lock_of(&inner, "docs/in", "https://a.example/inner");
+    let write_lock = |granted: &str| {
+        let outer_lock = lock_of(&upstream, "docs", &upstream.url());
+        desk.folder.write("folio.lock", format!("lock: 1\npacks:\n{outer_lock}{inner_lock}{granted}"));
+        desk.folder.write("folio.yaml", manifest("a"));
+    };
+    write_lock("");
+    desk.ok(&["trust", "docs", "--yes"]);
+    let shown = desk.ok(&["trust", "docs/in", "--yes"]);
+    assert!(shown.contains("P: good # set by the pack") && shown.contains("MINE: a # set by you"), "{shown}");
+    assert_eq!(desk.ok(&["call", "docs-in-t"]), "good a");
+    // What the one who serves passes is theirs to change; what the other pack passes is not.
+    desk.folder.write("folio.yaml", manifest("b"));
+    assert_eq!(desk.ok(&["call", "docs-in-t"]), "good b");
+    let lock = desk.lock();
+    let granted = lock.rsplit_once("    granted:").unwrap().1.to_owned();
+    upstream.commit(&[("folio.yaml", &outer("evil"))]);
+    write_lock(&format!("    granted:{granted}"));
+    desk.ok(&["trust", "docs", "--yes"]);
+    assert_eq!(desk.run(&["call", "docs-in-t"]).code, Some(1));
+    assert!(desk.ok(&["check"]).contains("pack `docs/in` has other settings than when it was trusted"));
+}

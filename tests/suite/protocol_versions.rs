@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::every_client::DESK;
 use crate::example_api::MockApi;
 use crate::harness::*;
-use crate::wire_parity::requests;
+use crate::same_reply_everywhere::requests;
 
 const EVERYTHING: &str = r#"folio: 1
 server:

@@ -104,7 +104,7 @@ impl ActionKind for AskAction {
     }
 
     async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
-        let mut answers = context.resume.map(|checkpoint| checkpoint.answers.clone()).unwrap_or_default();
+        let mut answers = context.checkpoint.map(|checkpoint| checkpoint.answers.clone()).unwrap_or_default();
         self.skip_unsupported(context, &mut answers)?;
         let mut invalid = None;
         for attempt in 0.. {
@@ -118,7 +118,10 @@ impl ActionKind for AskAction {
             let round = QuestionRound { questions: open, timeout: self.timeout };
             let Some(given) = ask_client(context.run.client, context.run.client_wait, &round).await? else {
                 let checkpoint = Checkpoint { answers, ..Checkpoint::default() };
-                return Err(ActionError::Asks(Box::new(PendingQuestions { questions: round.questions, checkpoint })));
+                return Err(ActionError::InputRequired(Box::new(PendingQuestions {
+                    questions: round.questions,
+                    checkpoint,
+                })));
             };
             invalid = self.accept_answers(given, context.scope, &mut answers)?;
         }
@@ -239,7 +242,7 @@ pub async fn ask_roots(client: &dyn McpClient, wait: &ClientWait) -> Result<Vec<
     let answers = ask_client(client, wait, &round).await?;
     let Some(answer) = answers.and_then(|mut answers| answers.remove(ROOTS_KEY)) else {
         let checkpoint = Checkpoint { wants_roots: true, ..Checkpoint::default() };
-        return Err(ActionError::Asks(Box::new(PendingQuestions { questions: round.questions, checkpoint })));
+        return Err(ActionError::InputRequired(Box::new(PendingQuestions { questions: round.questions, checkpoint })));
     };
     let roots = parse_roots(&answer)
         .ok_or_else(|| ActionError::message("invalid `roots/list` result, expected `file:` URIs".to_owned()))?;
@@ -265,7 +268,7 @@ async fn ask_client(
     wait.add(began.elapsed());
     match answered {
         Ok(answers) => Ok(Some(answers)),
-        Err(AskError::Deferred) => Ok(None),
+        Err(AskError::InputRequired) => Ok(None),
         Err(AskError::Cancelled) => Err(WorldError::Cancelled.into()),
         Err(AskError::TimedOut) => Err(ActionError::message(format!("the client timed out after {:?}", round.timeout))),
         Err(AskError::Refused(words)) => {

@@ -15,7 +15,7 @@ use crate::action::sibling_keys::check_exactly_one;
 use crate::compile::{Compiler, Exposure, MAX_FILE_BYTES, MimeType};
 use crate::diagnostic::Code;
 use crate::files::{Folder, mime_of};
-use crate::template::{Base64, Scope, Shape, Template, TextSlot};
+use crate::template::{Base64Slot, Scope, Shape, Template, TextSlot};
 use crate::value_types::{Block, BlockBody, Json, Media};
 use crate::yaml::{Location, Spanned};
 
@@ -46,7 +46,7 @@ enum SampleContent {
 /// The bytes of an image or audio.
 enum MediaBytes {
     File(Folder, PathBuf),
-    Base64(Template<Base64>),
+    Base64(Template<Base64Slot>),
     /// The bytes of a text.
     Text(Template<TextSlot>),
 }

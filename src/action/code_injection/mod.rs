@@ -5,7 +5,7 @@
 mod suggestion;
 mod scan;
 mod syntax;
-mod options;
+mod option_argument;
 mod git;
 mod program_table;
 mod programs;

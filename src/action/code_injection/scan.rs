@@ -6,7 +6,7 @@ mod option;
 use std::ops::Range;
 
 use super::git::config_code_word;
-use super::options::{is_assignment, is_option};
+use super::option_argument::{is_assignment, is_option};
 use super::programs::{UNREADABLE_PROGRAM, syntax_of};
 use super::syntax::{Operands, ProgramSyntax};
 use super::variables::runs_code;

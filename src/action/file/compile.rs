@@ -5,7 +5,7 @@ use crate::action::sibling_keys::check_exactly_one;
 use crate::compile::{Compiler, Exposure, JsonTemplate};
 use crate::diagnostic::Code;
 use crate::files::{Globs, OverwritePolicy};
-use crate::template::{JsonLeaf, QueryValue, Template, TextSlot};
+use crate::template::{JsonSlot, QuerySlot, Template, TextSlot};
 use crate::value_types::{Json, OneOrMany, Scalar};
 use crate::yaml::{Location, Spanned};
 
@@ -207,7 +207,7 @@ fn is_literal(written: &Option<Spanned<Scalar>>) -> bool {
     written.as_ref().is_some_and(|written| !written.value.0.contains("{{"))
 }
 
-type OptionTemplate = Option<Template<JsonLeaf>>;
+type OptionTemplate = Option<Template<JsonSlot>>;
 
 /// A number, or one `{{…}}`; the outer `None` if it has an error.
 fn count(key: &str, written: Option<&Spanned<Scalar>>, compiler: &mut Compiler<'_>) -> Option<OptionTemplate> {
@@ -242,7 +242,7 @@ fn compile_option(
 }
 
 /// Patterns; those without values are checked.
-fn patterns(written: Option<&OneOrMany>, compiler: &mut Compiler<'_>) -> Option<Vec<Template<QueryValue>>> {
+fn patterns(written: Option<&OneOrMany>, compiler: &mut Compiler<'_>) -> Option<Vec<Template<QuerySlot>>> {
     let mut templates = Vec::new();
     for pattern in written.into_iter().flat_map(OneOrMany::items) {
         let text = pattern.to_text();

@@ -221,9 +221,9 @@ impl FolderLocation {
 /// The question for roots, as one that a step asks.
 fn clear_wants_roots(error: ActionError) -> ActionError {
     match error {
-        ActionError::Asks(mut pending) => {
+        ActionError::InputRequired(mut pending) => {
             pending.checkpoint.wants_roots = false;
-            ActionError::Asks(pending)
+            ActionError::InputRequired(pending)
         }
         other => other,
     }

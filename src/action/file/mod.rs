@@ -22,7 +22,7 @@ use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, C
 use crate::budget::{Budget, memory_size};
 use crate::compile::{Compiler, FILES_GRANT, JsonTemplate, Pack};
 use crate::files::{FileError, Globs, OverwritePolicy, RemovalStep, WritableFolder};
-use crate::template::{FolderPath, JsonLeaf, QueryValue, Scope, Shape, Template, TextSlot};
+use crate::template::{FolderPathSlot, JsonSlot, QuerySlot, Scope, Shape, Template, TextSlot};
 
 use edit::FileText;
 pub use folder::check_folder;
@@ -48,8 +48,8 @@ const WORK_PER_REMOVED_NAME: usize = 128;
 pub struct FileAction {
     operation: FileOperation,
     folder: CompiledFolder,
-    path: Template<FolderPath>,
-    to: Option<Template<FolderPath>>,
+    path: Template<FolderPathSlot>,
+    to: Option<Template<FolderPathSlot>>,
     content: Option<NewContent>,
     options: FileOptions,
     wants_json: bool,
@@ -65,14 +65,14 @@ enum NewContent {
 /// The options of the operations.
 struct FileOptions {
     existing: OverwritePolicy,
-    dry_run: Option<Template<JsonLeaf>>,
-    recursive: Option<Template<JsonLeaf>>,
-    base64: Option<Template<JsonLeaf>>,
-    head: Option<Template<JsonLeaf>>,
-    tail: Option<Template<JsonLeaf>>,
-    limit: Option<Template<JsonLeaf>>,
-    glob: Vec<Template<QueryValue>>,
-    exclude: Vec<Template<QueryValue>>,
+    dry_run: Option<Template<JsonSlot>>,
+    recursive: Option<Template<JsonSlot>>,
+    base64: Option<Template<JsonSlot>>,
+    head: Option<Template<JsonSlot>>,
+    tail: Option<Template<JsonSlot>>,
+    limit: Option<Template<JsonSlot>>,
+    glob: Vec<Template<QuerySlot>>,
+    exclude: Vec<Template<QuerySlot>>,
 }
 
 impl From<FileError> for ActionError {
@@ -178,7 +178,7 @@ impl FileOperationRun<'_> {
         self.budget().run_io(|| work()?.into_outcome(self.context))?
     }
 
-    fn resolve(&self, path: &Template<FolderPath>) -> Result<ResolvedPath, ActionError> {
+    fn resolve(&self, path: &Template<FolderPathSlot>) -> Result<ResolvedPath, ActionError> {
         ResolvedPath::resolve(&path.render(self.scope())?, self.folders, &self.action.folder)
     }
 
@@ -243,7 +243,7 @@ impl FileOperationRun<'_> {
     }
 
     fn globs(&self) -> Result<Globs, ActionError> {
-        let texts = |templates: &[Template<QueryValue>]| -> Result<Vec<String>, ActionError> {
+        let texts = |templates: &[Template<QuerySlot>]| -> Result<Vec<String>, ActionError> {
             let mut texts = Vec::new();
             for template in templates {
                 texts.extend(template.render(self.scope())?.0);
@@ -411,7 +411,7 @@ impl FileOperationRun<'_> {
     }
 
     /// A flag; nothing is false.
-    fn flag(&self, leaf: &Option<Template<JsonLeaf>>) -> Result<bool, ActionError> {
+    fn flag(&self, leaf: &Option<Template<JsonSlot>>) -> Result<bool, ActionError> {
         let Some(leaf) = leaf else { return Ok(false) };
         match leaf.render(self.scope())?.0 {
             None => Ok(false),
@@ -422,7 +422,7 @@ impl FileOperationRun<'_> {
     }
 
     /// A number of lines or entries.
-    fn count(&self, key: &str, leaf: &Option<Template<JsonLeaf>>) -> Result<Option<usize>, ActionError> {
+    fn count(&self, key: &str, leaf: &Option<Template<JsonSlot>>) -> Result<Option<usize>, ActionError> {
         let Some(leaf) = leaf else { return Ok(None) };
         let number = match leaf.render(self.scope())?.0 {
             None => return Ok(None),

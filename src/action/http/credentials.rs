@@ -8,7 +8,7 @@ use crate::action::{ActionContext, ActionError};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::digest::sha256;
-use crate::template::{HeaderSlot, QueryValue, Scope, Slot, Template, TextSlot, UrlBase, UrlSlot};
+use crate::template::{HeaderSlot, QuerySlot, Scope, Slot, Template, TextSlot, UrlBase, UrlSlot};
 use crate::value_types::{Auth, ClientAuthentication, NameValue, OAuth2};
 use crate::world::{HttpHeader, HttpRequest, TokenRequest};
 use crate::yaml::{Location, Spanned};
@@ -24,7 +24,7 @@ pub(super) enum HttpCredentials {
     Bearer(Template<HeaderSlot>),
     Basic(Template<HeaderSlot>, Template<HeaderSlot>),
     Header(String, Template<HeaderSlot>),
-    Query(String, Template<QueryValue>),
+    Query(String, Template<QuerySlot>),
     OAuth2(Box<OAuth2Credentials>),
 }
 
@@ -195,7 +195,7 @@ fn check_username(username: &Spanned<String>, compiler: &mut Compiler<'_>) {
 /// Sets a parameter. A URL that the API gave may have it already, without its secret value.
 fn set_parameter(
     name: &str,
-    value: &Template<QueryValue>,
+    value: &Template<QuerySlot>,
     request: &mut HttpRequest,
     scope: &Scope,
 ) -> Result<(), ActionError> {

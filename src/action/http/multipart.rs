@@ -10,7 +10,7 @@ use crate::action::sibling_keys::check_exactly_one;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::files::{Folder, is_mime_type, mime_by_name};
-use crate::template::{QueryValue, Scope, Template, TextSlot};
+use crate::template::{QuerySlot, Scope, Template, TextSlot};
 use crate::value_types::NamedMap;
 use crate::world::{BodyPart, PartContent, RequestBody};
 use crate::yaml::{Location, Spanned};
@@ -25,7 +25,7 @@ pub(super) struct Multipart {
 }
 
 enum PartTemplate {
-    Text(Template<QueryValue>),
+    Text(Template<QuerySlot>),
     File { contents: FilePartSource, filename: Option<Template<TextSlot>>, mime_type: Option<String> },
 }
 

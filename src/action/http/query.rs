@@ -5,7 +5,7 @@ use url::form_urlencoded::{Serializer, byte_serialize, parse};
 
 use crate::action::ActionError;
 use crate::compile::{Compiler, Exposure};
-use crate::template::{QueryValue, Scope, Template};
+use crate::template::{QuerySlot, Scope, Template};
 use crate::value_types::{NamedMap, OneOrMany};
 use crate::yaml::Spanned;
 
@@ -18,14 +18,14 @@ pub(super) struct QueryParameter {
 }
 
 struct ParameterValue {
-    template: Template<QueryValue>,
+    template: Template<QuerySlot>,
     /// The list, where it is exactly one `join` of it.
     joined: Option<JoinedValue>,
 }
 
 /// A list in one value, whose delimiter is not encoded: it is no part of the elements.
 struct JoinedValue {
-    list: Template<QueryValue>,
+    list: Template<QuerySlot>,
     delimiter: String,
     /// Whether a list without elements is left out.
     omits_empty: bool,
@@ -68,7 +68,7 @@ impl QueryParameter {
 
 impl ParameterValue {
     fn compile(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<ParameterValue> {
-        let template: Template<QueryValue> = compiler.template(text, Exposure::Private)?;
+        let template: Template<QuerySlot> = compiler.template(text, Exposure::Private)?;
         let joined = match template.joined_list() {
             Some(joined) => Some(JoinedValue {
                 list: compiler.template(&Spanned::new(joined.list.clone(), text.location), Exposure::Private)?,

@@ -6,7 +6,7 @@ use crate::action::{Run, SelectExpression};
 use crate::budget::Budget;
 use crate::catalog::entry::{CheckedRun, RunKeys, entry_digest};
 use crate::catalog::inputs::Inputs;
-use crate::catalog::transpose_checked;
+use crate::catalog::none_if_invalid;
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
 use crate::files::{Globs, normalize};
@@ -186,7 +186,7 @@ fn compile_run(from: &CompleteBody, run: &Spanned<Run>, compiler: &mut Compiler<
     let ready = compile_with_typed(keys, compiler);
     let lacks_grant = ready.lacks_grant;
     let plan = ready.into_plan(entry_digest(run.location, read, compiler), compiler);
-    let select = transpose_checked(from.select.as_ref().map(|select| SelectExpression::compile(select, compiler)))?;
+    let select = none_if_invalid(from.select.as_ref().map(|select| SelectExpression::compile(select, compiler)))?;
     match plan {
         Some(plan) => Some(CompletionSource::Run { plan: Box::new(plan), select }),
         // A source without its grants offers no values; its entry still loads.

@@ -17,10 +17,11 @@ use crate::manifest::CompletionMatch;
 use crate::redact::Redactor;
 use crate::yaml::Spanned;
 
-use super::call_result::{CallContext, CompletionRequest, CompletionResult, CompletionTarget, Refusal, RefusalKind};
+use super::call_result::{CallContext, CompletionRequest, CompletionResult, CompletionTarget};
 use super::completion_rank::rank;
 use super::entry::{EntryContext, PackContext};
 use super::inputs::Inputs;
+use super::refusal::{Refusal, RefusalKind};
 use super::resource::CompiledResource;
 use super::{Catalog, MAX_SHOWN_NAME_CHARS, MAX_SHOWN_URI_CHARS};
 
@@ -248,7 +249,7 @@ async fn run_source(
     let scope =
         owner.pack_context.scope(owner.inputs.bind_partial(query.given, budget), budget).with_typed(query.typed_text);
     let RunOutcome { outcome, steps, .. } =
-        owner.pack_context.run("completion", plan, &scope, query.entry_context).await.ok()?;
+        owner.pack_context.run_plan("completion", plan, &scope, query.entry_context).await.ok()?;
     if outcome.failure.is_some() {
         return None;
     }

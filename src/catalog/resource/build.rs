@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::catalog::blob::ByteSource;
 use crate::catalog::block::{listed_annotations, strip_whitespace};
+use crate::catalog::compiled_result::CompiledResult;
 use crate::catalog::complete::compile_sources;
 use crate::catalog::entry::{RunKeys, check_limits, entry_digest};
 use crate::catalog::entry_references::ReferenceCollector;
@@ -17,11 +18,10 @@ use crate::catalog::listing::ResourceInfo;
 use crate::catalog::pack_file::{PackFile, check_mime_type};
 use crate::catalog::prompt::EntryBuildContext;
 use crate::catalog::resource_root::ResourceRoot;
-use crate::catalog::result_spec::CompiledResult;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::{Code, Severity};
 use crate::manifest;
-use crate::template::{FilePath, Template, reserved_name_meaning};
+use crate::template::{FilePathSlot, Template, reserved_name_meaning};
 use crate::uri::{Operator, UriTemplate, check_uri};
 use crate::value_types::{Blob, is_identifier};
 use crate::yaml::{Location, Spanned};
@@ -252,7 +252,7 @@ fn blob_content(blob: &Spanned<Blob>, compiler: &mut Compiler<'_>) -> Option<Res
 
 /// A path that depends on the URI: the literal part before its first `{{` is the folder that it never leaves.
 fn file_template(file: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<ResourceContent> {
-    let path: Template<FilePath> = compiler.template(file, Exposure::Client)?;
+    let path: Template<FilePathSlot> = compiler.template(file, Exposure::Client)?;
     let before = file.split("{{").next().unwrap_or_default();
     let literal = before.rfind('/').map_or("", |slash| before.get(..slash).unwrap_or_default());
     let folder = compiler.resolve_path(literal, file.location)?;

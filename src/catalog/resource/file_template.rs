@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::files::Folder;
 use crate::redact::Redactor;
-use crate::template::{FilePath, Template};
+use crate::template::{FilePathSlot, Template};
 
 /// A templated path of a file.
 pub(super) struct FileTemplate {
@@ -13,7 +13,7 @@ pub(super) struct FileTemplate {
     /// The path of the folder in the pack.
     pub(super) literal: PathBuf,
     /// The whole path.
-    pub(super) path: Template<FilePath>,
+    pub(super) path: Template<FilePathSlot>,
 }
 
 impl FileTemplate {

@@ -23,14 +23,15 @@ use crate::value_types::CacheScope;
 
 use super::blob::CompiledBlob;
 use super::block::RenderedBlock;
-use super::call_result::{Refusal, RefusalKind, ResultContents, TextOrBlob};
+use super::call_result::{ResultContents, TextOrBlob};
+use super::compiled_result::{CompiledResult, RenderedResult};
 use super::complete::{CompletionOwner, CompletionQuery, CompletionSources};
 use super::entry::{EntryContext, PackContext, with_roots_checkpoint};
 use super::inputs::{BindError, Inputs, ResolvedCall};
 use super::listing::{self, Annotations, ResourceInfo};
 use super::pack_file::{self, FileLocation, PackFile};
+use super::refusal::{Refusal, RefusalKind};
 use super::resource_root::ResourceRoot;
-use super::result_spec::{CompiledResult, RenderedResult};
 use super::{MAX_SHOWN_URI_CHARS, MAX_URI_DATA_CHARS};
 use file_template::FileTemplate;
 use path_values::{PathValues, has_variable};
@@ -321,7 +322,7 @@ impl CompiledResource {
         uri: &str,
         entry_context: &EntryContext<'_>,
     ) -> Result<ReadOutcome, Refusal> {
-        let outcome = Box::pin(self.pack_context.run(&self.key, &run.plan, &scope, entry_context)).await?;
+        let outcome = Box::pin(self.pack_context.run_plan(&self.key, &run.plan, &scope, entry_context)).await?;
         if let Some(message) = &outcome.outcome.failure {
             let kind = if outcome.outcome.status == Some(404) { RefusalKind::NotFound } else { RefusalKind::Internal };
             return Err(Refusal::new(kind, message.clone()).with_data(json!({ "uri": uri })));

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::budget::Budget;
 use crate::catalog::complete::MAX_COMPLETED_FILES;
 use crate::files::{FileEntry, Globs};
-use crate::template::{FilePath, Template, TemplatePart, value_to_text};
+use crate::template::{FilePathSlot, Template, TemplatePart, value_to_text};
 use crate::uri::Operator;
 
 use super::file_template::FileTemplate;
@@ -36,7 +36,7 @@ enum PathPiece {
 }
 
 /// Whether a path is turned round so as to give the values of a variable.
-pub(super) fn has_variable(path: &Template<FilePath>, variable: &str) -> bool {
+pub(super) fn has_variable(path: &Template<FilePathSlot>, variable: &str) -> bool {
     let is_variable =
         |part: &TemplatePart<'_>| matches!(part, TemplatePart::Variable(path) if argument_name(path) == Some(variable));
     path.parts().is_some_and(|parts| parts.iter().any(is_variable))

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::CatalogFixture;
-use crate::catalog::call_result::RefusalKind;
+use crate::catalog::refusal::RefusalKind;
 
 const MANIFEST: &str = r#"
 prompts:

@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::{CatalogFixture, StubWorld};
-use crate::catalog::call_result::{CompletionTarget, RefusalKind};
+use crate::catalog::call_result::CompletionTarget;
+use crate::catalog::refusal::RefusalKind;
 
 const MANIFEST: &str = r#"
 env: { DIR: {} }

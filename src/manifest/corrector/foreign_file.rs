@@ -9,7 +9,7 @@ struct ForeignFormat {
     /// Keys, of which it has one.
     keys: &'static [&'static str],
     /// Another key that it has too; empty where one of the first is enough.
-    beside: &'static str,
+    required_key: &'static str,
     description: &'static str,
     help: &'static str,
 }
@@ -23,33 +23,33 @@ const OPENAPI_HELP: &str = "`folio init DIR --openapi FILE` writes tools from it
 const FILES: &[ForeignFormat] = &[
     ForeignFormat {
         keys: &["mcpServers", "context_servers", "servers"],
-        beside: "",
+        required_key: "",
         description: "configures a client",
         help: CLIENT_HELP,
     },
     ForeignFormat {
         keys: &["openapi", "swagger"],
-        beside: "paths",
+        required_key: "paths",
         description: "describes an API",
         help: OPENAPI_HELP,
     },
-    ForeignFormat { keys: &["jobs"], beside: "", description: "belongs to a workflow", help: INIT_HELP },
-    ForeignFormat { keys: &["services"], beside: "", description: "belongs to a Compose file", help: INIT_HELP },
+    ForeignFormat { keys: &["jobs"], required_key: "", description: "belongs to a workflow", help: INIT_HELP },
+    ForeignFormat { keys: &["services"], required_key: "", description: "belongs to a Compose file", help: INIT_HELP },
     ForeignFormat {
         keys: &["dependencies", "devDependencies", "scripts"],
-        beside: "name",
+        required_key: "name",
         description: "belongs to a package",
         help: INIT_HELP,
     },
     ForeignFormat {
         keys: &["packages", "remotes"],
-        beside: "$schema",
+        required_key: "$schema",
         description: "belongs to an entry of a registry",
         help: INIT_HELP,
     },
     ForeignFormat {
         keys: &["input_variables"],
-        beside: "template",
+        required_key: "template",
         description: "belongs to a prompt",
         help: PROMPT_HELP,
     },
@@ -67,7 +67,7 @@ impl Corrector<'_> {
         let known = keys.find_map(|(file, key)| {
             let found = find(key)?;
             let is_certain = !is_manifest || key == "mcpServers";
-            let has_beside = file.beside.is_empty() || find(file.beside).is_some();
+            let has_beside = file.required_key.is_empty() || find(file.required_key).is_some();
             let has_value =
                 self.document.entries_of(found.value).is_some() || self.document.scalar_of(found.value).is_some();
             let has_value = has_value || self.document.items_of(found.value).is_some();

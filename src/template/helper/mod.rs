@@ -1,7 +1,7 @@
 //! The helpers of templates.
 
 mod signature;
-mod builtins;
+mod signatures;
 mod argument;
 mod render_call;
 mod block;
@@ -17,13 +17,13 @@ mod print;
 use handlebars::Handlebars;
 
 pub(super) use argument::{HelperFn, HelperParams, HelperValue};
-pub use builtins::helpers;
-pub(super) use builtins::{SIGNATURES, find_signature};
 pub(super) use collection::compile_pattern;
 pub(super) use encoding::is_uuid_version;
 pub(super) use print::{GUARD, PRINT, READ_PATH, REQUIRE_PATH, empty_guard_block};
 pub use signature::HelperDoc;
 pub(super) use signature::{HelperForm, ParamKind, SecretUse, Signature};
+pub use signatures::helpers;
+pub(super) use signatures::{SIGNATURES, find_signature};
 pub(super) use time::NOW_FALLBACK;
 pub(super) use time::{is_time_zone, is_valid_format};
 

@@ -16,11 +16,11 @@ use super::error::TemplateError;
 use super::render::{PrintMode, RenderError};
 use super::syntax::{Interpolation, TemplateNode};
 
-pub use path::{FilePath, FolderPath, FolderPathText, PathText};
-pub use text::{Argv, Base64, Base64Text, EnvValue, HeaderSlot, HeaderText, PlainText, TextSlot};
+pub use path::{FilePathSlot, FolderPathSlot, FolderPathText, PathText};
+pub use text::{ArgvSlot, Base64Slot, Base64Text, EnvSlot, HeaderSlot, HeaderText, PlainText, TextSlot};
 pub use url::{UriSlot, UriText, UrlBase, UrlSlot, UrlText};
 pub use value::{
-    ConditionSlot, JoinedList, JsonLeaf, JsonValue, ListItems, ListSlot, NumberSlot, QueryValue, QueryValues,
+    ConditionSlot, JoinedList, JsonSlot, JsonValue, ListItems, ListSlot, NumberSlot, QuerySlot, QueryValues,
 };
 
 /// A kind of slot.

@@ -12,7 +12,7 @@ use crate::template::syntax::TemplateNode;
 
 /// The path of a file, such as `docs/{{name}}.md`.
 #[derive(Debug)]
-pub enum FilePath {}
+pub enum FilePathSlot {}
 
 /// The path of a file, inside its folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub struct LiteralPath {
     hidden: Vec<String>,
 }
 
-impl Slot for FilePath {
+impl Slot for FilePathSlot {
     type Output = PathText;
     type Analysis = LiteralPath;
     const PRINT_MODE: PrintMode = PrintMode::Marked;
@@ -74,7 +74,7 @@ impl Slot for FilePath {
 
 /// A path beneath a folder for `file`, such as `notes/{{name}}.md`, or exactly one `{{path}}`.
 #[derive(Debug)]
-pub enum FolderPath {}
+pub enum FolderPathSlot {}
 
 /// A path beneath a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,14 +85,14 @@ pub struct FolderPathText {
     pub is_value: bool,
 }
 
-impl Slot for FolderPath {
+impl Slot for FolderPathSlot {
     type Output = FolderPathText;
     type Analysis = LiteralPath;
     const PRINT_MODE: PrintMode = PrintMode::Marked;
     const RENDERS_FROM_VALUE: bool = true;
 
     fn analyze(template: &ParsedTemplate<'_>, errors: &mut Vec<TemplateError>) -> (LiteralPath, Option<Range<usize>>) {
-        FilePath::analyze(template, errors)
+        FilePathSlot::analyze(template, errors)
     }
 
     fn output_from_value(value: &Value, label: &str, _: &LiteralPath) -> Option<Result<FolderPathText, RenderError>> {
@@ -105,7 +105,7 @@ impl Slot for FolderPath {
     }
 
     fn output_from_text(rendered: RenderedText, own: &LiteralPath) -> Result<FolderPathText, RenderError> {
-        FilePath::output_from_text(rendered, own).map(|path| FolderPathText { text: path.text, is_value: false })
+        FilePathSlot::output_from_text(rendered, own).map(|path| FolderPathText { text: path.text, is_value: false })
     }
 }
 

@@ -33,7 +33,7 @@ impl Slot for TextSlot {
 
 /// Bytes as base64.
 #[derive(Debug)]
-pub enum Base64 {}
+pub enum Base64Slot {}
 
 /// Bytes as base64 (RFC 4648), padded, on one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl Base64Text {
     }
 }
 
-impl Slot for Base64 {
+impl Slot for Base64Slot {
     type Output = Base64Text;
     type Analysis = ();
     const PRINT_MODE: PrintMode = PrintMode::Marked;
@@ -74,9 +74,9 @@ impl Slot for Base64 {
 
 /// One element of an argv. Exactly one `{{…}}` whose value is absent renders to `None`, and the element is left out.
 #[derive(Debug)]
-pub enum Argv {}
+pub enum ArgvSlot {}
 
-impl Slot for Argv {
+impl Slot for ArgvSlot {
     type Output = Option<RenderedText>;
     type Analysis = ();
     const PRINT_MODE: PrintMode = PrintMode::Marked;
@@ -93,9 +93,9 @@ impl Slot for Argv {
 
 /// The value of an environment variable.
 #[derive(Debug)]
-pub enum EnvValue {}
+pub enum EnvSlot {}
 
-impl Slot for EnvValue {
+impl Slot for EnvSlot {
     type Output = RenderedText;
     type Analysis = ();
     const PRINT_MODE: PrintMode = PrintMode::Marked;

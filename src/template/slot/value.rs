@@ -13,13 +13,13 @@ use crate::template::syntax::Expression;
 
 /// A leaf of a JSON body, or an argument of a tool.
 #[derive(Debug)]
-pub enum JsonLeaf {}
+pub enum JsonSlot {}
 
 /// A JSON leaf: for exactly one `{{…}}` the value, or `None` where it is absent; else text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JsonValue(pub Option<Value>);
 
-impl Slot for JsonLeaf {
+impl Slot for JsonSlot {
     type Output = JsonValue;
     type Analysis = ();
     const PRINT_MODE: PrintMode = PrintMode::Plain;
@@ -40,7 +40,7 @@ impl Slot for JsonLeaf {
 
 /// The value of a query or form key.
 #[derive(Debug)]
-pub enum QueryValue {}
+pub enum QuerySlot {}
 
 /// The values of a query or form key: for exactly one `{{…}}` each element of a list, or none where it is absent; else
 /// one text. Not encoded.
@@ -58,7 +58,7 @@ pub struct JoinedList {
     pub omits_empty: bool,
 }
 
-impl Template<QueryValue> {
+impl Template<QuerySlot> {
     /// The list, where the template is exactly `{{join LIST "DELIMITER"}}`, or `{{default (join LIST "DELIMITER") null}}`.
     pub fn joined_list(&self) -> Option<&JoinedList> {
         self.analysis().as_ref()
@@ -80,7 +80,7 @@ fn joined_list(text: &str, expression: &Expression) -> Option<JoinedList> {
     }
 }
 
-impl Slot for QueryValue {
+impl Slot for QuerySlot {
     type Output = QueryValues;
     type Analysis = Option<JoinedList>;
     const PRINT_MODE: PrintMode = PrintMode::Plain;

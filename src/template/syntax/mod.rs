@@ -1,6 +1,6 @@
 //! A template's text as a tree with the exact place of every name. It reads the same language as Handlebars,
 //! less what folio refuses, and says what is wrong in words for people.
-//! What is not here: what names mean (check/) and rendering, which Handlebars does from its own tree (lower.rs).
+//! What is not here: what names mean (check/) and rendering, which Handlebars does from its own tree (to_handlebars.rs).
 
 mod tree;
 mod cursor;

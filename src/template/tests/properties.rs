@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::template::{Argv, ConditionSlot, EnvValue, FilePath, HeaderSlot, JsonLeaf, QueryValue, UriSlot, UrlSlot};
+use crate::template::{
+    ArgvSlot, ConditionSlot, EnvSlot, FilePathSlot, HeaderSlot, JsonSlot, QuerySlot, UriSlot, UrlSlot,
+};
 
 fn leaf() -> impl Strategy<Value = Value> {
     prop_oneof![
@@ -264,8 +266,8 @@ proptest! {
         assert_same_output::<TextSlot>(&text, &scope)?;
         assert_same_output::<UrlSlot>(&format!("https://h/{text}"), &scope)?;
         assert_same_output::<UrlSlot>(&format!("{{{{env.API}}}}/x{text}"), &scope)?;
-        assert_same_output::<Argv>(&text, &scope)?;
-        assert_same_output::<JsonLeaf>(&text, &scope)?;
+        assert_same_output::<ArgvSlot>(&text, &scope)?;
+        assert_same_output::<JsonSlot>(&text, &scope)?;
     }
 
     #[test]
@@ -273,14 +275,14 @@ proptest! {
         let (engine, _) = Engine::new([("p".to_owned(), text.clone()), ("q".to_owned(), "{{> @partial-block}}".to_owned())]);
         let scope = scope(arguments);
         compiles_without_panic::<TextSlot>(&engine, &text, &scope);
-        compiles_without_panic::<Argv>(&engine, &text, &scope);
-        compiles_without_panic::<EnvValue>(&engine, &text, &scope);
+        compiles_without_panic::<ArgvSlot>(&engine, &text, &scope);
+        compiles_without_panic::<EnvSlot>(&engine, &text, &scope);
         compiles_without_panic::<HeaderSlot>(&engine, &text, &scope);
         compiles_without_panic::<UrlSlot>(&engine, &text, &scope);
         compiles_without_panic::<UriSlot>(&engine, &text, &scope);
-        compiles_without_panic::<JsonLeaf>(&engine, &text, &scope);
-        compiles_without_panic::<QueryValue>(&engine, &text, &scope);
-        compiles_without_panic::<FilePath>(&engine, &text, &scope);
+        compiles_without_panic::<JsonSlot>(&engine, &text, &scope);
+        compiles_without_panic::<QuerySlot>(&engine, &text, &scope);
+        compiles_without_panic::<FilePathSlot>(&engine, &text, &scope);
         compiles_without_panic::<ConditionSlot>(&engine, &text, &scope);
     }
 
@@ -326,7 +328,7 @@ proptest! {
         // What the text itself hides is its author's affair.
         prop_assume!(!text.contains("/."));
         let values = json!({ "diff": values[0], "limit": values[1], "flag": values[2] });
-        if let Ok(path) = render::<FilePath>(&text, values) {
+        if let Ok(path) = render::<FilePathSlot>(&text, values) {
             let segments = path.text.split(['/', '\\']);
             prop_assert!(segments.clone().all(|segment| !segment.starts_with('.')), "{text} made {}", path.text);
             prop_assert!(path.text.starts_with("docs/"), "{text} made {}", path.text);

@@ -1,7 +1,7 @@
 //! The output of templates.
 
 use super::*;
-use crate::template::{ConditionSlot, JsonLeaf, helpers};
+use crate::template::{ConditionSlot, JsonSlot, helpers};
 
 #[test]
 fn text_is_neither_escaped_nor_rescanned() {
@@ -221,7 +221,7 @@ fn this_comes_from_the_outer_loop() {
         assert_eq!(template.render(&scope).unwrap().0, wanted, "{text}");
         assert!(template.read_paths().iter().any(|path| path[0] == "this"));
     }
-    let template = Template::<JsonLeaf>::compile(&engine(&[]), "{{this}}", &names).unwrap();
+    let template = Template::<JsonSlot>::compile(&engine(&[]), "{{this}}", &names).unwrap();
     assert_eq!(template.render(&scope).unwrap().0, Some(json!({ "name": "N" })));
 }
 

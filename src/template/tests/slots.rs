@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::template::{
-    Argv, Base64, ConditionSlot, EnvValue, FilePath, HeaderSlot, JsonLeaf, QueryValue, UriSlot, UrlBase, UrlSlot,
+    ArgvSlot, Base64Slot, ConditionSlot, EnvSlot, FilePathSlot, HeaderSlot, JsonSlot, QuerySlot, UriSlot, UrlBase,
+    UrlSlot,
 };
 
 fn url(text: &str, arguments: Value) -> Result<String, String> {
@@ -123,7 +124,7 @@ fn uri_encodes_values_or_is_one_value() {
 #[test]
 fn argv_element_names_its_leading_variable() {
     let element =
-        |text: &str, diff: &str| render::<Argv>(text, json!({ "diff": diff, "flag": true })).unwrap().unwrap();
+        |text: &str, diff: &str| render::<ArgvSlot>(text, json!({ "diff": diff, "flag": true })).unwrap().unwrap();
     assert_eq!(element("{{diff}}", "-rf").leading_dash_variable(), Some("diff"));
     assert_eq!(element("{{#if flag}}{{diff}}{{/if}}", "-rf").leading_dash_variable(), Some("diff"));
     assert_eq!(element("{{trim diff}}", " -rf").leading_dash_variable(), Some("diff"));
@@ -139,7 +140,7 @@ fn argv_element_names_its_leading_variable() {
 
 #[test]
 fn absent_argv_element_is_none() {
-    let is_there = |text: &str, diff: Value| render::<Argv>(text, json!({ "diff": diff })).unwrap().is_some();
+    let is_there = |text: &str, diff: Value| render::<ArgvSlot>(text, json!({ "diff": diff })).unwrap().is_some();
     for text in ["{{diff}}", "{{arguments.diff}}", "{{steps.a.json.gone}}", "{{default diff limit}}"] {
         assert!(!is_there(text, Value::Null), "{text}");
     }
@@ -151,12 +152,12 @@ fn absent_argv_element_is_none() {
 
 #[test]
 fn base64_is_normalized() {
-    let bytes = |text: &str, diff: &str| render::<Base64>(text, json!({ "diff": diff })).map(|bytes| bytes.0);
+    let bytes = |text: &str, diff: &str| render::<Base64Slot>(text, json!({ "diff": diff })).map(|bytes| bytes.0);
     for (text, diff) in [("{{diff}}", "aGk="), ("{{diff}}", " aG\nk "), ("a{{diff}}=", "Gk"), (" aG\nk=", "")] {
         assert_eq!(bytes(text, diff).as_deref(), Ok("aGk="), "{text} {diff}");
     }
     assert_eq!(bytes("{{diff}}", "a!").unwrap_err().to_string(), "`diff` is not valid base64");
-    assert!(errors::<Base64>("a!")[0].contains("invalid base64"));
+    assert!(errors::<Base64Slot>("a!")[0].contains("invalid base64"));
 }
 
 #[test]
@@ -164,12 +165,12 @@ fn nul_is_refused_naming_the_variable() {
     for text in ["x{{diff}}", "{{#if diff}}{{upper diff}}{{/if}}"] {
         let values = || json!({ "diff": "a\0b" });
         let wanted = Err("`diff` contains a NUL character".to_owned());
-        assert_eq!(render::<Argv>(text, values()).map(drop).map_err(|error| error.to_string()), wanted);
-        assert_eq!(render::<EnvValue>(text, values()).map(drop).map_err(|error| error.to_string()), wanted);
-        assert_eq!(render::<FilePath>(text, values()).map(drop).map_err(|error| error.to_string()), wanted);
+        assert_eq!(render::<ArgvSlot>(text, values()).map(drop).map_err(|error| error.to_string()), wanted);
+        assert_eq!(render::<EnvSlot>(text, values()).map(drop).map_err(|error| error.to_string()), wanted);
+        assert_eq!(render::<FilePathSlot>(text, values()).map(drop).map_err(|error| error.to_string()), wanted);
         assert_eq!(render::<HeaderSlot>(text, values()).map(drop).map_err(|error| error.to_string()), wanted);
     }
-    assert!(errors::<Argv>("a\0b")[0].contains("NUL"));
+    assert!(errors::<ArgvSlot>("a\0b")[0].contains("NUL"));
     assert_eq!(render_text("{{diff}}", json!({ "diff": "a\0b" })), "a\0b");
 }
 
@@ -187,7 +188,7 @@ fn header_is_one_line_or_absent() {
 
 #[test]
 fn json_leaf_keeps_types_and_drops_absent() {
-    let leaf = |text: &str, values: Value| render::<JsonLeaf>(text, values).unwrap().0;
+    let leaf = |text: &str, values: Value| render::<JsonSlot>(text, values).unwrap().0;
     assert_eq!(leaf("{{limit}}", json!({ "limit": 3 })), Some(json!(3)));
     assert_eq!(leaf("{{tags}}", json!({ "tags": ["a"] })), Some(json!(["a"])));
     assert_eq!(leaf("{{diff}}", json!({})), None);
@@ -200,7 +201,7 @@ fn json_leaf_keeps_types_and_drops_absent() {
 
 #[test]
 fn query_values_repeat_lists_and_drop_absent() {
-    let values = |text: &str, values: Value| render::<QueryValue>(text, values).unwrap().0;
+    let values = |text: &str, values: Value| render::<QuerySlot>(text, values).unwrap().0;
     assert_eq!(values("{{tags}}", json!({ "tags": ["a&b", "c"] })), ["a&b", "c"]);
     assert_eq!(values("{{diff}}", json!({})), [""; 0]);
     assert_eq!(values("{{limit}}", json!({ "limit": 3 })), ["3"]);
@@ -218,7 +219,7 @@ fn condition_is_one_expression() {
 
 #[test]
 fn file_path_stays_in_its_folder() {
-    let file = |text: &str, diff: &str| render::<FilePath>(text, json!({ "diff": diff }));
+    let file = |text: &str, diff: &str| render::<FilePathSlot>(text, json!({ "diff": diff }));
     let path = file("docs/x/{{diff}}.md", "a/b").unwrap();
     assert_eq!((path.text.as_str(), path.folder.as_str()), ("docs/x/a/b.md", "docs/x/"));
     assert_eq!(file("./docs/../{{diff}}", "a..b").unwrap().text, "./docs/../a..b");
@@ -234,7 +235,7 @@ fn file_path_stays_in_its_folder() {
     let left_over = file("docs/{{#if diff}}{{diff}}{{/if}}.env", "").map(drop).unwrap_err().to_string();
     assert!(left_over.starts_with("`the path` makes a hidden file name"), "{left_over}");
     for text in ["docs/.{{diff}}", ".{{diff}}", ".a{{diff}}", "docs/{{limit}}/.x-{{diff}}"] {
-        assert!(errors::<FilePath>(text)[0].contains("must not start with `.`"), "{text}");
+        assert!(errors::<FilePathSlot>(text)[0].contains("must not start with `.`"), "{text}");
     }
     for (text, value) in [
         ("docs/{{diff}}.md", "../x"),

@@ -3,7 +3,7 @@
 //!
 //! rmcp parses requests. Access checks, message errors, sessions, batches and shutdown are done here.
 
-mod batches;
+mod batch_response;
 mod body;
 mod event_channel;
 mod connection;
@@ -339,7 +339,7 @@ async fn handle_mcp(http_server: &HttpServer, connection: &HttpConnection, reque
         };
         if is_json(&parts.headers) {
             if batch::is_batch(&bytes) {
-                return batches::respond_to_batch(http_server, &parts.headers, bytes, reservation).await;
+                return batch_response::respond_to_batch(http_server, &parts.headers, bytes, reservation).await;
             }
             if let Err(refused) =
                 block_if_large(bytes.len() as u64, || check_message(http_server, &parts.headers, &bytes))

@@ -198,7 +198,7 @@ impl HttpSession {
     /// Takes what a client has sent, a message or a batch. Returns the stream with the answers to a batch, where they
     /// have one of their own.
     pub(super) fn receive(&self, bytes: &[u8]) -> Result<Option<EventReader>, MessageError> {
-        let sent = ReceivedPayload::receive_one(bytes, &self.bytes)?;
+        let sent = ReceivedPayload::parse(bytes, &self.bytes)?;
         let mut messages = VecDeque::new();
         let mut state = self.state();
         state.last_used = Instant::now();

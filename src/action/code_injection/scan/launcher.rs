@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use super::{ArgRole, ArgvScan, MAX_PROGRAMS, ProgramScan, VALUE_MARKER};
-use crate::action::code_injection::options::{OptionArgument, is_option, option_argument, short_flags, value_flag};
+use crate::action::code_injection::option_argument::{
+    OptionArgument, is_option, option_argument, short_flags, value_flag,
+};
 use crate::action::code_injection::programs::{PATTERN_PROGRAMS, UNKNOWN_PROGRAM, syntax_of};
 use crate::action::code_injection::syntax::{Operands, ProgramSyntax};
 

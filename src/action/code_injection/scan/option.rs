@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{ArgRole, ArgvScan, ProgramScan, VALUE_MARKER, names_stdin};
 use crate::action::code_injection::Language;
-use crate::action::code_injection::options::{
+use crate::action::code_injection::option_argument::{
     OptionArgument, attached_module, is_file_option, option_argument, option_letters, short_flags, value_flag,
 };
 use crate::action::code_injection::programs::syntax_of;

@@ -16,8 +16,9 @@ use serde_json::Value;
 use crate::{
     action::{Checkpoint, PendingQuestions},
     catalog::{
-        call_result::{CallContext, Refusal, RefusalKind},
+        call_result::CallContext,
         listing::Object,
+        refusal::{Refusal, RefusalKind},
     },
     digest::sha256,
 };
@@ -37,7 +38,7 @@ pub(crate) struct CallRequest<'a> {
     pub(crate) responses: Option<InputResponses>,
     pub(crate) state: Option<String>,
     /// Whether it may go on apart from this request.
-    pub(crate) detach: bool,
+    pub(crate) may_detach: bool,
     /// The request.
     pub(crate) context: &'a RequestContext<RoleServer>,
 }
@@ -88,7 +89,7 @@ impl ConnectionHandler {
     ) -> Result<CallOutcome<T>, ErrorData> {
         // A waiting call is resumed or refused, even if no entry asks any more.
         let has_heartbeat = request.target.runs_actions && request.context.meta.get_progress_token().is_some();
-        if !admitted.snapshot.uses_client && !has_heartbeat && !request.detach && request.state.is_none() {
+        if !admitted.snapshot.uses_client && !has_heartbeat && !request.may_detach && request.state.is_none() {
             let log = CallLog::start(request.target, request.arguments.as_ref(), &admitted.snapshot.catalog);
             let fresh_call = self.call_context(request.context, &admitted.snapshot);
             let outcome = self.run(request.context, call(request.arguments, fresh_call)).await;
@@ -107,7 +108,7 @@ impl ConnectionHandler {
         refuse: impl Fn(Refusal) -> ErrorData + Send + Sync + 'a,
     ) -> BoxFuture<'a, Result<CallOutcome<T>, ErrorData>> {
         Box::pin(async move {
-            let CallRequest { target, arguments, responses, state, detach, context } = request;
+            let CallRequest { target, arguments, responses, state, may_detach, context } = request;
             let server = &admitted.snapshot.catalog.server().name;
             let binding = || state_binding(&[server, target.method, target.name], arguments.as_ref());
             let checkpoint = match &state {
@@ -118,7 +119,7 @@ impl ConnectionHandler {
             let answers = responses.map(|answers| answers.into_iter().collect());
             let client = Arc::new(RequestClient::new(self, context, admitted.spec_version, answers));
             let mut fresh_call = self.call_context(context, &admitted.snapshot).with_client(client.clone());
-            fresh_call.detach = detach;
+            fresh_call.may_detach = may_detach;
             let resumed = match &checkpoint {
                 Some(checkpoint) => fresh_call.clone().with_checkpoint(checkpoint.clone()),
                 None => fresh_call.clone(),

@@ -16,7 +16,7 @@ use crate::diagnostic::Code;
 
 /// What is known of a template.
 #[derive(Debug)]
-pub(super) struct LowerContext<'c> {
+pub(super) struct RewriteContext<'c> {
     /// The text is a partial: any path may be missing.
     pub partial: bool,
     pub checked: &'c TemplateCheck,
@@ -25,10 +25,10 @@ pub(super) struct LowerContext<'c> {
 }
 
 /// Rewrites a template, and parses it with Handlebars.
-pub(super) fn lower(
+pub(super) fn to_handlebars(
     source: &str,
     nodes: &[TemplateNode],
-    context: &LowerContext<'_>,
+    context: &RewriteContext<'_>,
 ) -> Result<Tree, Box<TemplateError>> {
     let cost = source.matches("{{").count().saturating_mul(source.len());
     if cost > MAX_PARSE_COST || source.contains(&"\\".repeat(256)) {
@@ -55,7 +55,7 @@ struct SourceEdit {
 
 struct Rewriter<'l> {
     source: &'l str,
-    context: &'l LowerContext<'l>,
+    context: &'l RewriteContext<'l>,
     edits: Vec<SourceEdit>,
     /// The number of nodes so far, without text.
     tags: usize,

@@ -30,10 +30,10 @@ pub(super) fn resolve_paths(
 ) -> Result<Result<Object, Vec<String>>, BudgetExceeded> {
     let roots = AllowedFolders::from_client_roots(roots, budget)?;
     let mut path_errors = PathErrors::default();
-    for ConfinedArgument { name, limit } in confined {
+    for ConfinedArgument { name, confinement } in confined {
         let Some(items) = arguments.get_mut(name).map(argument_items) else { continue };
         let own;
-        let allowed = match limit {
+        let allowed = match confinement {
             PathConfinement::Roots => &roots,
             PathConfinement::Folders { paths, folder_list } if items.iter().any(|item| !item.is_null()) => {
                 own = AllowedFolders::new(paths.clone(), folder_list, budget)?;
@@ -168,7 +168,7 @@ mod tests {
         let roots: Vec<String> = roots.iter().map(|root| (*root).to_owned()).collect();
         let arguments = Map::from_iter([("p".to_owned(), value), ("q".to_owned(), json!("../q"))]);
         let confined =
-            ["p", "absent"].map(|name| ConfinedArgument { name: name.to_owned(), limit: PathConfinement::Roots });
+            ["p", "absent"].map(|name| ConfinedArgument { name: name.to_owned(), confinement: PathConfinement::Roots });
         let resolved = resolve_paths(&confined, arguments, &roots, &Budget::default()).unwrap()?;
         assert_eq!(resolved.get("q"), Some(&json!("../q")));
         Ok(resolved.get("p").cloned().unwrap())

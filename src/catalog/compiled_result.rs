@@ -11,9 +11,9 @@ use crate::value_types::Json;
 use crate::yaml::Spanned;
 
 use super::block::{CompiledBlock, RenderedBlock};
-use super::call_result::{Refusal, RefusalKind};
 use super::entry_references::ReferenceCollector;
-use super::transpose_checked;
+use super::none_if_invalid;
+use super::refusal::{Refusal, RefusalKind};
 
 /// A compiled `result`.
 #[derive(Default)]
@@ -79,8 +79,8 @@ impl CompiledResult {
             let structured = written.structured_content.as_ref().map(|value| compile_structured(value, compiler));
             (compile_form(written, compiler, references), structured)
         });
-        let structured = transpose_checked(structured)?;
-        Some(CompiledResult { select: transpose_checked(select)?, form: form?, structured })
+        let structured = none_if_invalid(structured)?;
+        Some(CompiledResult { select: none_if_invalid(select)?, form: form?, structured })
     }
 
     /// The URIs of the resources that it embeds.
