@@ -174,7 +174,8 @@ fn is_plain(text: &str, in_flow: bool) -> bool {
 /// Whether no reader of YAML takes a text for something else: YAML 1.1 has many words for true and false, numbers with `_`
 /// and `:`, and dates.
 fn begins_as_text(text: &str) -> bool {
-    const OTHER_VALUES: [&str; 11] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"];
+    const WORDS: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
+    const NUMBERS: [&str; 2] = ["inf", "nan"];
     let body = ["--", "-", "..", "."].iter().find_map(|sign| text.strip_prefix(sign)).unwrap_or(text);
     match body.chars().next() {
         Some('0'..='9') => {
@@ -182,10 +183,11 @@ fn begins_as_text(text: &str) -> bool {
             body == text && !is_number && text.contains(char::is_alphabetic)
         }
         Some('_' | '/' | '$' | '(') => true,
-        // A sign may stand before infinity.
         Some(first) => {
             let word = text.trim_start_matches(['-', '.']).to_ascii_lowercase();
-            first.is_alphabetic() && !OTHER_VALUES.contains(&word.as_str())
+            // Options of programs begin with a sign, as infinity may.
+            let is_word = body == text && WORDS.contains(&word.as_str());
+            first.is_alphabetic() && !is_word && !NUMBERS.contains(&word.as_str())
         }
         None => false,
     }

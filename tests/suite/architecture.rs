@@ -419,7 +419,7 @@ fn function_line_counter_is_correct() {
 #[test]
 fn import_parser_is_correct() {
     for (code, modules) in [
-        ("crate::file_action::Folder", &["files"][..]),
+        ("crate::files::Folder", &["files"][..]),
         ("crate::{files::{a, b}, uri, yaml::{self}}", &["files", "uri", "yaml"]),
         ("crate::{\n  files::Folder,\n}", &["files"]),
         ("crate::*", &["*"]),

@@ -72,10 +72,10 @@ pub(crate) const ROWS: &[Row] = &[
     row(
         "goose",
         "home/.config/goose/config.yaml",
-        "extensions:\n  my-desk:\n    type: stdio\n    name: my-desk\n    description: \"A desk\"\n    cmd: \"FOLIO\"\n    \
-         args: [serve, \"DESK\"]\n    env_keys: [ACME_TOKEN]\n    timeout: 300\n    enabled: true\n",
+        "extensions:\n  my-desk:\n    type: stdio\n    name: my-desk\n    description: A desk\n    cmd: FOLIO\n    \
+         args: [serve, DESK]\n    env_keys: [ACME_TOKEN]\n    timeout: 300\n    enabled: true\n",
         Some(
-            "extensions:\n  my-desk:\n    type: streamable_http\n    name: my-desk\n    description: \"A desk\"\n    \
+            "extensions:\n  my-desk:\n    type: streamable_http\n    name: my-desk\n    description: A desk\n    \
              uri: URL\n    timeout: 300\n    enabled: true\n",
         ),
     ),
@@ -112,7 +112,7 @@ pub(crate) const ROWS: &[Row] = &[
     row(
         "librechat",
         "project/librechat.yaml",
-        "mcpServers:\n  my-desk:\n    type: stdio\n    command: \"FOLIO\"\n    args: [serve, \"DESK\"]\n    \
+        "mcpServers:\n  my-desk:\n    type: stdio\n    command: FOLIO\n    args: [serve, DESK]\n    \
          env:\n      ACME_TOKEN: \"${ACME_TOKEN}\"\n",
         Some("mcpServers:\n  my-desk:\n    type: streamable-http\n    url: URL\n"),
     ),

@@ -34,6 +34,7 @@ const NEEDY: &str = "env:\n  FOLIO_SUITE_UNSET: { required: true }\n";
 fn reload_refuses_variables_that_start_refuses() {
     let folder = TestFolder::with_manifest(&prompt(""));
     for server in [folder.stdio(), folder.http()] {
+        assert_eq!(server.sessionless().names("prompts"), ["p"]);
         let mark = server.log.line_count();
         folder.rename_over("folio.yaml", prompt(NEEDY).replace("  p:", "  q:"));
         server.log.wait_for_failed_reload(mark);
