@@ -21,7 +21,12 @@ pub(super) fn file_text(bytes: &[u8]) -> Option<String> {
 
 /// The lines of a text, each of them indented and shown as it is.
 pub(super) fn indented_lines(text: &str) -> String {
-    text.lines().map(|line| format!("{:INDENT$}{}\n", "", visible_spaces(&sanitize(line)))).collect()
+    text.lines().map(|line| format!("{:INDENT$}{}", "", visible_line(line))).collect()
+}
+
+/// A line as it is, apart from what a terminal obeys or does not show, and its end.
+pub(super) fn visible_line(line: &str) -> String {
+    visible_spaces(&sanitize(line)) + "\n"
 }
 
 /// A line with a note in the place of many spaces.

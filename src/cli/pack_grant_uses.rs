@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::pack_file_text::indented_lines;
+use super::pack_file_text::{indented_lines, visible_line};
 use super::pack_project::PackProject;
 use crate::catalog::build;
 use crate::compile::{FileBuffers, GrantUse, PackVariable, ValueOrigin};
@@ -104,7 +104,7 @@ impl PackGrantUses {
             let _ = writeln!(text, "{title} at {file}:{line}\n{shown}");
         }
         if !self.variables.is_empty() {
-            let lines: String = self.variables.iter().map(|line| format!("{:INDENT$}{line}\n", "")).collect();
+            let lines: String = self.variables.iter().map(|line| indented_lines(line)).collect();
             let _ = writeln!(text, "variables that it reads\n{lines}");
         }
         text
@@ -232,7 +232,10 @@ impl ShownGrantUse {
         let mut strings = Vec::new();
         add_strings(&value, &mut strings);
         let text = match &value {
-            Value::Object(keys) => keys.iter().map(|(key, value)| entry_with_lines(key, value, INDENT)).collect(),
+            Value::Object(keys) => {
+                let lines: String = keys.iter().map(|(key, value)| entry_with_lines(key, value, INDENT)).collect();
+                lines.lines().map(visible_line).collect()
+            }
             Value::Null => {
                 strings.push(report.sources.text_of(at).to_owned());
                 indented_lines(report.sources.text_of(at))

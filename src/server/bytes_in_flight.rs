@@ -169,13 +169,13 @@ impl PeerBytes {
         reservation
     }
 
-    pub(crate) fn total(&self) -> &BytesInFlight {
+    pub(crate) fn server_bytes(&self) -> &BytesInFlight {
         &self.state.in_flight
     }
 
     /// How large the answer of an entry is expected to be: as its last one, where that was large.
     fn expected_size(&self, method: &str, name: &str) -> u64 {
-        let sizes = self.total().sizes();
+        let sizes = self.server_bytes().sizes();
         if sizes.is_empty() {
             return 0;
         }
@@ -185,7 +185,7 @@ impl PeerBytes {
     /// Remembers how large the answer of an entry was.
     fn remember_size(&self, method: &str, name: &str, bytes: u64) {
         let entry = self.entry_key(method, name);
-        let mut sizes = self.total().sizes();
+        let mut sizes = self.server_bytes().sizes();
         if bytes <= SMALL_MESSAGE_BYTES {
             sizes.remove(&entry);
             return;
@@ -206,7 +206,7 @@ impl PeerBytes {
 
     /// Whether the peer is within its share.
     pub(crate) fn has_room(&self) -> bool {
-        self.used() <= self.total().peer_share()
+        self.used() <= self.server_bytes().peer_share()
     }
 
     /// Waits until the peer is within its share.
@@ -217,7 +217,7 @@ impl PeerBytes {
     async fn wait_for_share(&self, fits: impl Fn() -> bool) {
         if !fits() {
             let _turn = self.state.queue.lock().await;
-            self.total().wait_until(fits).await;
+            self.server_bytes().wait_until(fits).await;
         }
     }
 
@@ -256,7 +256,7 @@ impl Reservation {
     pub(crate) fn grow(&self, bytes: u64) {
         self.bytes.fetch_add(bytes, Ordering::AcqRel);
         self.peer.state.used.fetch_add(bytes, Ordering::SeqCst);
-        self.peer.total().inner.used.fetch_add(bytes, Ordering::SeqCst);
+        self.peer.server_bytes().inner.used.fetch_add(bytes, Ordering::SeqCst);
     }
 
     /// Releases bytes, at most those that it holds.
@@ -268,8 +268,8 @@ impl Reservation {
             return;
         }
         self.peer.state.used.fetch_sub(freed, Ordering::SeqCst);
-        self.peer.total().inner.used.fetch_sub(freed, Ordering::SeqCst);
-        self.peer.total().wake();
+        self.peer.server_bytes().inner.used.fetch_sub(freed, Ordering::SeqCst);
+        self.peer.server_bytes().wake();
     }
 
     /// Changes the reservation to this size, for bytes that are in memory already.
@@ -308,7 +308,7 @@ impl Reservation {
     }
 
     async fn wait_for_room(&self, bytes: u64) {
-        let (peer, in_flight) = (&self.peer.state, self.peer.total());
+        let (peer, in_flight) = (&self.peer.state, self.peer.server_bytes());
         let _held = WaitingBytesGuard::new(self);
         self.peer.wait_for_share(|| self.fits_share(bytes, peer.waiting_bytes.load(Ordering::SeqCst))).await;
         let fits = || self.fits(bytes, in_flight.inner.waiting_bytes.load(Ordering::SeqCst));
@@ -319,13 +319,13 @@ impl Reservation {
     }
 
     fn fits_share(&self, bytes: u64, held_waiting: u64) -> bool {
-        has_room(self.peer.used(), self.peer.total().peer_share(), bytes, held_waiting)
+        has_room(self.peer.used(), self.peer.server_bytes().peer_share(), bytes, held_waiting)
     }
 
     /// Whether there is room for so many more. Half is left for what is small, and for answers that are larger than was
     /// expected.
     fn fits(&self, bytes: u64, held_waiting: u64) -> bool {
-        let in_flight = self.peer.total();
+        let in_flight = self.peer.server_bytes();
         self.bytes() + bytes <= SMALL_MESSAGE_BYTES
             || has_room(in_flight.used(), in_flight.limit() / 2, bytes, held_waiting)
     }

@@ -126,7 +126,7 @@ impl Tasks {
     /// Whether tasks would hold too much with so many bytes more. What is small is always taken.
     fn would_exceed(&self, entries: &IndexMap<String, TaskEntry>, bytes: u64) -> bool {
         let reservation = || entries.values().map(|entry| entry.reservation.bytes()).sum::<u64>();
-        bytes > SMALL_MESSAGE_BYTES && reservation() + bytes > self.bytes.total().peer_share()
+        bytes > SMALL_MESSAGE_BYTES && reservation() + bytes > self.bytes.server_bytes().peer_share()
     }
 
     /// Keeps account of the questions of a task until they are answered.
@@ -160,7 +160,9 @@ impl Tasks {
         if let Some(entry) = entries.get_mut(id) {
             entry.reservation.resize(TASK_BYTES + bytes);
         }
-        while entries.values().map(|entry| entry.reservation.bytes()).sum::<u64>() > self.bytes.total().peer_share() {
+        while entries.values().map(|entry| entry.reservation.bytes()).sum::<u64>()
+            > self.bytes.server_bytes().peer_share()
+        {
             let ended = entries.iter().position(|(other, entry)| entry.has_ended() && other != id);
             let Some(ended) = ended else { return };
             entries.shift_remove_index(ended);
@@ -332,7 +334,7 @@ mod tests {
         let large = || NewTask { bytes: 2 << 20, ..small_task() };
         let begun = (0..20).filter(|_| run_forever(&tasks, large()).is_ok()).count();
         assert_eq!(begun, 7);
-        assert!(tasks.bytes.used() <= tasks.bytes.total().peer_share());
+        assert!(tasks.bytes.used() <= tasks.bytes.server_bytes().peer_share());
         assert!(run_forever(&tasks, small_task()).is_ok());
         let asking = run_forever(&tasks, small_task()).unwrap();
         assert!(tasks.reserve_questions(&asking, 2 << 20).is_err());

@@ -57,7 +57,7 @@ impl ReceivedPayload {
                 return ReceivedMessage::parse(bytes, peer).map(ReceivedPayload::Message);
             }
             let invalid = |message| MessageError::invalid_request(None, message);
-            checked_estimate(bytes, Parser::Folio, peer.total()).map_err(invalid)?;
+            checked_estimate(bytes, Parser::Folio, peer.server_bytes()).map_err(invalid)?;
             let list = batch::parse_batch(bytes)?;
             let messages = list.0.iter().map(|message| message.get().as_bytes());
             Ok(ReceivedPayload::Batch(
@@ -72,7 +72,7 @@ impl ReceivedPayload {
 impl ReceivedMessage {
     fn parse(bytes: &[u8], peer: &PeerBytes) -> Result<ReceivedMessage, MessageError> {
         let envelope = message::parse_envelope(bytes)?;
-        let estimate = checked_estimate(bytes, envelope.kind.parser(), peer.total());
+        let estimate = checked_estimate(bytes, envelope.kind.parser(), peer.server_bytes());
         let estimate =
             estimate.map_err(|message| MessageError::invalid_request(envelope.kind.request_id().cloned(), message))?;
         let reservation = Arc::new(peer.reserve(estimate));

@@ -58,11 +58,13 @@ impl From<Location> for Option<Span> {
     }
 }
 
-/// One entry of a map.
+/// A key of a map and its value.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct MapEntry {
-    pub(super) key: NodeId,
-    pub(super) value: NodeId,
+pub struct MapEntry {
+    /// The key.
+    pub key: NodeId,
+    /// The value.
+    pub value: NodeId,
 }
 
 /// A scalar: its text, its style, and its value in the core schema of YAML 1.2.

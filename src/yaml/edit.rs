@@ -6,15 +6,6 @@ use serde_yaml::granit_parser::ScalarStyle;
 use super::document::{Document, Documents, Location, MapEntry, Node, NodeId, NodeKind, ScalarNode};
 use crate::diagnostic::Span;
 
-/// A key and its value.
-#[derive(Debug, Clone, Copy)]
-pub struct Entry {
-    /// The key.
-    pub key: NodeId,
-    /// The value.
-    pub value: NodeId,
-}
-
 impl Documents {
     /// Whether a location is that of a map, or of nothing.
     pub fn is_map(&self, at: Location) -> bool {
@@ -38,24 +29,21 @@ impl Document {
     }
 
     /// The entries of a map.
-    pub fn entries_of(&self, node: NodeId) -> Option<Vec<Entry>> {
+    pub fn entries_of(&self, node: NodeId) -> Option<Vec<MapEntry>> {
         match &self.node(node)?.kind {
-            NodeKind::Map(entries) => {
-                Some(entries.iter().map(|entry| Entry { key: entry.key, value: entry.value }).collect())
-            }
+            NodeKind::Map(entries) => Some(entries.clone()),
             _ => None,
         }
     }
 
     /// The entry of a map with this key.
-    pub fn entry_of(&self, node: NodeId, key: &str) -> Option<Entry> {
+    pub fn entry_of(&self, node: NodeId, key: &str) -> Option<MapEntry> {
         let NodeKind::Map(entries) = &self.node(node)?.kind else { return None };
-        let found = entries.iter().find(|entry| self.key_text(entry.key) == key)?;
-        Some(Entry { key: found.key, value: found.value })
+        entries.iter().find(|entry| self.key_text(entry.key) == key).copied()
     }
 
     /// The entry of a map with the first of these keys that it has.
-    pub fn first_entry_of(&self, node: NodeId, keys: &[&str]) -> Option<Entry> {
+    pub fn first_entry_of(&self, node: NodeId, keys: &[&str]) -> Option<MapEntry> {
         keys.iter().find_map(|key| self.entry_of(node, key))
     }
 
@@ -118,8 +106,7 @@ impl Document {
     }
 
     /// Adds a map that nothing contains yet.
-    pub fn add_map(&mut self, entries: Vec<Entry>, span: Span) -> NodeId {
-        let entries = entries.into_iter().map(|entry| MapEntry { key: entry.key, value: entry.value }).collect();
+    pub fn add_map(&mut self, entries: Vec<MapEntry>, span: Span) -> NodeId {
         self.add_node(NodeKind::Map(entries), span)
     }
 

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
+use super::document::MapEntry;
 use super::document::{Document, NodeId};
-use super::edit::Entry;
 use super::parse::{decode, parse};
 use crate::diagnostic::Report;
 
@@ -139,7 +139,7 @@ impl Layout<'_> {
         if children.iter().any(|child| self.document.key_text(child.key) == entry.name) {
             return Err(InsertError::Exists);
         }
-        let end = |child: &Entry| self.document.location(child.value).span().end as usize;
+        let end = |child: &MapEntry| self.document.location(child.value).span().end as usize;
         match children.iter().map(end).max() {
             Some(at) => Ok(Insertion { at, text: format!(", {flow}") }),
             None => Ok(Insertion { at: self.start_of(map) + 1, text: format!(" {flow} ") }),
@@ -147,7 +147,7 @@ impl Layout<'_> {
     }
 
     /// The place of a section that is not there: behind the others, before the tests.
-    fn place_section(&self, root: &[Entry], column: usize, entry: &NewEntry<'_>) -> Insertion {
+    fn place_section(&self, root: &[MapEntry], column: usize, entry: &NewEntry<'_>) -> Insertion {
         let others = root.iter().rev().find(|other| self.document.key_text(other.key) != "tests");
         let at = match others.or(root.last()) {
             Some(last) => self.end_of_content(self.region_of(last, root), column + 1),
@@ -159,7 +159,7 @@ impl Layout<'_> {
     }
 
     /// The entries of a block map, in the order written. `after` is where its key begins.
-    pub(super) fn map_at(&self, node: NodeId, after: usize) -> Result<Vec<Entry>, NotBlockMap> {
+    pub(super) fn map_at(&self, node: NodeId, after: usize) -> Result<Vec<MapEntry>, NotBlockMap> {
         if self.start_of(node) < after {
             return Err(NotBlockMap::Alias);
         }
@@ -196,21 +196,21 @@ impl Layout<'_> {
     }
 
     /// The column of a key that is the first on its line.
-    pub(super) fn column_of(&self, entry: &Entry) -> Option<usize> {
+    pub(super) fn column_of(&self, entry: &MapEntry) -> Option<usize> {
         let key = self.start_of(entry.key);
         let start = self.line_start(key);
         self.text.get(start..key).filter(|before| before.bytes().all(|byte| byte == b' ')).map(str::len)
     }
 
     /// The lines from an entry at the top up to the next one.
-    pub(super) fn region_of(&self, entry: &Entry, root: &[Entry]) -> Range<usize> {
+    pub(super) fn region_of(&self, entry: &MapEntry, root: &[MapEntry]) -> Range<usize> {
         let key = self.start_of(entry.key);
         let next = root.iter().map(|other| self.start_of(other.key)).filter(|other| *other > key).min();
         self.line_start(key)..next.map_or(self.text.len(), |next| self.line_start(next))
     }
 
     /// Whether an empty line stands before the last of several entries, or before the comments above it.
-    fn is_spaced(&self, entries: &[Entry]) -> bool {
+    fn is_spaced(&self, entries: &[MapEntry]) -> bool {
         let [_, .., last] = entries else { return false };
         let above = self.text.get(..self.line_start(self.start_of(last.key))).unwrap_or_default();
         above.lines().rev().find(|line| !line.trim_start().starts_with('#')).is_some_and(|line| line.trim().is_empty())

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
+use super::document::MapEntry;
 use super::document::{Document, NodeId};
-use super::edit::Entry;
 use super::insert::{InsertError, Layout, parse_text};
 use super::pointer::segments;
 
@@ -81,7 +81,7 @@ struct MapText<'a> {
     layout: Layout<'a>,
     node: NodeId,
     /// Its entries, in the order written.
-    entries: Vec<Entry>,
+    entries: Vec<MapEntry>,
 }
 
 impl<'a> MapText<'a> {
@@ -141,7 +141,7 @@ impl<'a> MapText<'a> {
 
     /// Removes a pair with the comma beside it.
     fn remove_from_braces(&self, number: usize, range: Range<usize>) -> Option<TextChange> {
-        let start_of = |entry: &Entry| self.layout.start_of(entry.key);
+        let start_of = |entry: &MapEntry| self.layout.start_of(entry.key);
         let range = match (self.entries.get(number + 1), number.checked_sub(1)) {
             (Some(next), _) => range.start..start_of(next),
             (None, Some(before)) => self.layout.end_of(self.entries.get(before)?.value)..range.end,

@@ -25,8 +25,8 @@ mod syntax_indentation;
 mod tests;
 
 pub use deserialize::{ExampleOf, from_document, from_document_with_examples, from_node};
-pub use document::{Document, Documents, Location, NodeId};
-pub use edit::Entry;
+pub use document::{Document, Documents, Location, MapEntry, NodeId};
+
 pub use insert::{InsertError, Insertion, NewEntry, insert_entry};
 pub use map_edit::{NewPair, add_pair, json_of, replace_pair};
 pub use parse::{decode, parse, parse_front_matter, parse_front_matter_at, parse_json};

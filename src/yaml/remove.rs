@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::edit::Entry;
+use super::document::MapEntry;
 use super::insert::{InsertError, Layout, NotBlockMap, parse_text};
 
 /// The text of a YAML file (without a byte order mark) without an entry; its map goes with the last one. `None` if there is
@@ -48,7 +48,7 @@ impl Layout<'_> {
     fn ranges_of(&self, section: &str, name: &str) -> Result<Option<Vec<Range<usize>>>, InsertError> {
         let layout = || InsertError::Layout(section.to_owned());
         let root = self.map_at(self.document.root(), 0).map_err(|why| why.within_section("the file"))?;
-        let is_named = |entry: &&Entry, name: &str| self.document.key_text(entry.key) == name;
+        let is_named = |entry: &&MapEntry, name: &str| self.document.key_text(entry.key) == name;
         let found = root.iter().find(|entry| is_named(entry, section)).ok_or_else(layout)?;
         let (children, is_flow) = match self.map_at(found.value, self.start_of(found.key)) {
             Ok(children) => (children, false),
@@ -65,7 +65,12 @@ impl Layout<'_> {
     }
 
     /// The lines of an entry at the top and of the only one in it, without comments that are not of that one.
-    fn lines_but_comments(&self, entry: &Entry, root: &[Entry], children: &[Entry]) -> Option<Vec<Range<usize>>> {
+    fn lines_but_comments(
+        &self,
+        entry: &MapEntry,
+        root: &[MapEntry],
+        children: &[MapEntry],
+    ) -> Option<Vec<Range<usize>>> {
         let (all, child) = (self.lines_of(entry, root)?, self.child_lines(entry, root, children, 0)?);
         let start = self.line_start(self.start_of(entry.key));
         let end = start + self.text.get(start..)?.find('\n')? + 1;
@@ -78,14 +83,20 @@ impl Layout<'_> {
     }
 
     /// The lines of an entry at the top.
-    fn lines_of(&self, entry: &Entry, root: &[Entry]) -> Option<Range<usize>> {
+    fn lines_of(&self, entry: &MapEntry, root: &[MapEntry]) -> Option<Range<usize>> {
         let column = self.column_of(entry)?;
         let region = self.region_of(entry, root);
         Some(self.with_empty_line(region.start..self.end_of_content(region, column + 1)))
     }
 
     /// The lines of an entry in another.
-    fn child_lines(&self, outer: &Entry, root: &[Entry], children: &[Entry], at: usize) -> Option<Range<usize>> {
+    fn child_lines(
+        &self,
+        outer: &MapEntry,
+        root: &[MapEntry],
+        children: &[MapEntry],
+        at: usize,
+    ) -> Option<Range<usize>> {
         let child = children.get(at)?;
         let column = self.column_of(child)?;
         let start = self.line_start(self.start_of(child.key));
@@ -104,8 +115,8 @@ impl Layout<'_> {
     }
 
     /// An entry in braces, with the comma beside it.
-    fn flow_range(&self, children: &[Entry], at: usize) -> Option<Range<usize>> {
-        let start = |entry: &Entry| self.start_of(entry.key);
+    fn flow_range(&self, children: &[MapEntry], at: usize) -> Option<Range<usize>> {
+        let start = |entry: &MapEntry| self.start_of(entry.key);
         match at.checked_sub(1).and_then(|before| children.get(before)) {
             Some(before) => Some(self.end_of(before.value)..self.end_of(children.get(at)?.value)),
             None => Some(start(children.get(at)?)..start(children.get(at + 1)?)),

@@ -480,16 +480,19 @@ fn untrusted_pack_with_prompts_of_other_programs_is_updated() {
 fn page_of_trust_is_not_forged() {
     let forged = "x\n\nallowed: nothing\n";
     let quoted = serde_json::to_string(forged).unwrap();
+    let spaces = " ".repeat(900);
     let pack = format!(
-        "{PACK}  say: {{ description: S, run: {{ http: {{ use: {quoted}, url: /x }} }} }}\nenv: {{ S: {{ default: {quoted} }} }}\n\
+        "{PACK}  say: {{ description: S, run: {{ http: {{ use: {quoted}, url: /x }} }} }}\n  \
+         wide: {{ description: W, run: {{ exec: [sh, -c, \"id{spaces}; evil\"] }} }}\nenv: {{ S: {{ default: {quoted} }} }}\n\
          connections: {{ {quoted}: {{ url: \"https://a.example\" }} }}\n"
     );
-    let script = format!("read\nallowed: nothing\n{}x{}; id\r\n", "\u{3164}".repeat(3), " ".repeat(900));
+    let script = format!("read\nallowed: nothing\n{}x{}; id\r\n", "\u{3164}".repeat(3), spaces);
     let upstream = Repository::new(&[("folio.yaml", &pack), ("run.sh", &script)]);
     let desk = Desk::locked(&format!("{}, allow: [exec, http]", keys_of(&upstream)));
     let shown = desk.ok(&["trust", "docs", "--yes"]);
     assert_eq!(shown.lines().filter(|line| line.starts_with("allowed:")).count(), 1, "{shown}");
     assert!(shown.contains("\n    \u{fffd}\u{fffd}\u{fffd}x [900 spaces] ; id\n"), "{shown}");
+    assert_eq!(shown.matches("id [900 spaces] ; evil").count(), 2, "in the file, and as a step: {shown}");
 }
 
 #[test]

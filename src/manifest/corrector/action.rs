@@ -4,7 +4,7 @@ use super::kind::MapKind;
 use super::text::words;
 use super::{Correction, Corrector, suggest};
 use crate::diagnostic::Code;
-use crate::yaml::{Entry, NodeId, flow_scalar};
+use crate::yaml::{MapEntry, NodeId, flow_scalar};
 
 /// How a program is called, here and elsewhere.
 pub(super) const PROGRAM_KEYS: &[&str] = &["exec", "command", "cmd", "program"];
@@ -59,7 +59,7 @@ impl Corrector<'_> {
         let texts: Vec<String> = items.iter().map(|item| self.flow_text(*item)).collect();
         let text = format!("{{ exec: [{}] }}", texts.join(", "));
         let (key, value) = (self.document.add_string("exec", span), self.document.add_list(items, span));
-        let node = self.document.add_map(vec![Entry { key, value }], span);
+        let node = self.document.add_map(vec![MapEntry { key, value }], span);
         self.replace(run, "a map or a list of maps", Correction { text, is_certain: is_flow, node });
     }
 
@@ -93,9 +93,9 @@ impl Corrector<'_> {
     /// What describes the entry, and stands in its action.
     pub(super) fn nested_in_run(&mut self, entry: NodeId, kind: MapKind) {
         let Some(run) = self.document.entry_of(entry, "run") else { return };
-        self.nested_keys(entry, run, run.value, |reader, key| {
-            let key = reader.document.key_text(key.key);
-            let is_free = reader.document.entry_of(entry, key).is_none();
+        self.nested_keys(entry, run, run.value, |corrector, key| {
+            let key = corrector.document.key_text(key.key);
+            let is_free = corrector.document.entry_of(entry, key).is_none();
             is_free && LISTED_KEYS.contains(&key) && kind.keys().contains(&key)
         });
     }
@@ -203,7 +203,7 @@ impl Corrector<'_> {
         let mut entries = self.document.entries_of(step).unwrap_or_default();
         entries.retain(|entry| !written.contains(&Some(entry.key)));
         let key = self.document.add_string("exec", self.span(list));
-        entries.push(Entry { key, value: list });
+        entries.push(MapEntry { key, value: list });
         self.document.add_map(entries, self.span(step))
     }
 
@@ -228,7 +228,7 @@ impl Corrector<'_> {
         let mut correction = self.document.add_list(items, span);
         if is_run {
             let key = self.document.add_string("exec", span);
-            correction = self.document.add_map(vec![Entry { key, value: correction }], span);
+            correction = self.document.add_map(vec![MapEntry { key, value: correction }], span);
         }
         let expected = if is_run { "a map or a list" } else { "a list" };
         let diagnostic = self.report.error(Code::WrongType, span, format!("expected {expected}, found a string"));

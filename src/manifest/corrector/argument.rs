@@ -4,7 +4,7 @@ use super::text::scalar_as_written;
 use super::{Correction, Corrector, type_expression};
 use crate::diagnostic::{Code, Span, quote_names};
 use crate::value_types::is_identifier;
-use crate::yaml::{Entry, NodeId, flow_scalar};
+use crate::yaml::{MapEntry, NodeId, flow_scalar};
 
 /// The types of JSON Schema, each with its names in other languages.
 const TYPES: &[(&str, &[&str])] = &[
@@ -30,7 +30,7 @@ pub(super) fn names_file(text: &str) -> bool {
 
 impl Corrector<'_> {
     /// An argument by its name, which elsewhere may end in `?`.
-    pub(super) fn named_argument(&mut self, arguments: NodeId, argument: Entry) {
+    pub(super) fn named_argument(&mut self, arguments: NodeId, argument: MapEntry) {
         let key = self.document.key_text(argument.key);
         let Some(name) = key.strip_suffix('?').filter(|name| is_identifier(name)).map(str::to_owned) else {
             return self.argument(argument);
@@ -40,7 +40,7 @@ impl Corrector<'_> {
         }
         let (at, span) = (self.span(argument.key), self.span(argument.value));
         let written = self.raw(argument.value).to_owned();
-        let meant = Entry { key: self.document.add_string(&name, at), value: argument.value };
+        let meant = MapEntry { key: self.document.add_string(&name, at), value: argument.value };
         self.replace_entry(arguments, argument, meant);
         let before = self.report.diagnostics().len();
         self.argument(meant);
@@ -60,7 +60,7 @@ impl Corrector<'_> {
     }
 
     /// An argument: a map, or what stands for one elsewhere.
-    fn argument(&mut self, argument: Entry) {
+    fn argument(&mut self, argument: MapEntry) {
         let value = argument.value;
         if self.document.entries_of(value).is_some() {
             return self.argument_keys(value);
@@ -91,7 +91,7 @@ impl Corrector<'_> {
         let span = self.span(node);
         let kind = found.kind.map(|kind| {
             let [key, value] = ["type", kind].map(|text| self.document.add_string(text, span));
-            Entry { key, value }
+            MapEntry { key, value }
         });
         let map = self.document.add_map(kind.into_iter().collect(), span);
         let correction = Correction { text: format!("{{ {} }}", found.text), is_certain: true, node: map };
@@ -107,7 +107,7 @@ impl Corrector<'_> {
         let texts = ["type", kind, "description", rest].map(|text| self.document.add_string(text, span));
         let [type_key, kind_node, description_key, description] = texts;
         let entries =
-            vec![Entry { key: type_key, value: kind_node }, Entry { key: description_key, value: description }];
+            vec![MapEntry { key: type_key, value: kind_node }, MapEntry { key: description_key, value: description }];
         let map = self.document.add_map(entries, span);
         let text = format!("{{ type: {kind}, description: {} }}", flow_scalar(rest));
         self.replace(node, "a map", Correction { text, is_certain: !rest.contains('\n'), node: map });
@@ -131,7 +131,7 @@ impl Corrector<'_> {
             if is_number { format!("{{ type: {kind}, default: {value} }}") } else { "{ required: true }".to_owned() };
         let span = self.span(node);
         let [type_key, kind_node] = ["type", kind].map(|text| self.document.add_string(text, span));
-        let map = self.document.add_map(vec![Entry { key: type_key, value: kind_node }], span);
+        let map = self.document.add_map(vec![MapEntry { key: type_key, value: kind_node }], span);
         self.replace(node, "a map", Correction { text, is_certain: false, node: map });
     }
 
@@ -144,7 +144,7 @@ impl Corrector<'_> {
             Some(text) => self.document.add_string(text, span),
             None => self.document.add_plain(value, span),
         };
-        let map = self.document.add_map(vec![Entry { key: key_node, value }], span);
+        let map = self.document.add_map(vec![MapEntry { key: key_node, value }], span);
         self.replace(
             node,
             "a map",
@@ -170,7 +170,7 @@ impl Corrector<'_> {
         };
         self.report.error(Code::Schema, at, format!("unknown type `{name}`")).help(help);
         let key = self.document.add_string("enum", self.span(choices.key));
-        self.replace_entry(argument, choices, Entry { key, value: choices.value });
+        self.replace_entry(argument, choices, MapEntry { key, value: choices.value });
         self.remove_entry(argument, kind);
     }
 
@@ -228,12 +228,12 @@ impl Corrector<'_> {
             let message = "expected types in `type`, found values".to_owned();
             self.report.error(Code::Schema, at, message).help("write `enum`").fix(at, "enum");
             let key = self.document.add_string("enum", at);
-            self.replace_entry(argument, kind, Entry { key, value: kind.value });
+            self.replace_entry(argument, kind, MapEntry { key, value: kind.value });
         }
     }
 
     /// `optional: true` in the place of `required: false`.
-    fn optional_key(&mut self, argument: NodeId, optional: Entry) {
+    fn optional_key(&mut self, argument: NodeId, optional: MapEntry) {
         let Some(is_optional) = self.document.json(optional.value).as_bool() else { return };
         let (at, is_required) = (self.span(optional.key), !is_optional);
         if self.document.entry_of(argument, "required").is_some() {
@@ -247,7 +247,7 @@ impl Corrector<'_> {
             .fix(span, text);
         let key = self.document.add_string("required", at);
         let value = self.document.add_plain(is_required, span);
-        self.replace_entry(argument, optional, Entry { key, value });
+        self.replace_entry(argument, optional, MapEntry { key, value });
     }
 
     /// `enum: a`, `enum: "a, b"` and `enum: { a: First }`.
@@ -286,8 +286,8 @@ impl Corrector<'_> {
         };
         let (span, written) = (self.span(prompt), self.raw(prompt).to_owned());
         let [text_key, file_key, file] = ["text", "file", &path].map(|text| self.document.add_string(text, span));
-        let inner = self.document.add_map(vec![Entry { key: file_key, value: file }], span);
-        let node = self.document.add_map(vec![Entry { key: text_key, value: inner }], span);
+        let inner = self.document.add_map(vec![MapEntry { key: file_key, value: file }], span);
+        let node = self.document.add_map(vec![MapEntry { key: text_key, value: inner }], span);
         let text = format!("{{ text: {{ file: {} }} }}", scalar_as_written(&written, &path));
         self.replace(prompt, "a map", Correction { text, is_certain: true, node });
     }

@@ -3,7 +3,7 @@
 use super::Corrector;
 use super::action::ARGUMENT_KEYS;
 use crate::diagnostic::{Code, Span};
-use crate::yaml::{Entry, NodeId};
+use crate::yaml::{MapEntry, NodeId};
 
 /// How `tool` is called elsewhere.
 const CALL_KEYS: &[&str] = &["call", "call_tool", "callTool", "invoke", "uses", "use"];
@@ -36,7 +36,7 @@ impl Corrector<'_> {
         self.rename_key(reference, name, "name");
     }
 
-    fn call_with_arguments(&mut self, step: NodeId, call: Entry, arguments: Entry, meant: &str) {
+    fn call_with_arguments(&mut self, step: NodeId, call: MapEntry, arguments: MapEntry, meant: &str) {
         let wrong = if self.document.key_text(call.key) == meant { arguments } else { call };
         let (at, key) = (self.span(wrong.key), self.document.key_text(wrong.key).to_owned());
         let (name, values) = (self.flow_text(call.value), self.flow_text(arguments.value));
@@ -55,24 +55,25 @@ impl Corrector<'_> {
         let [name_key, arguments_key, meant] =
             ["name", "arguments", meant].map(|text| self.document.add_string(text, at));
         let name = self.document.add_copy(call.value);
-        let entries = vec![Entry { key: name_key, value: name }, Entry { key: arguments_key, value: arguments.value }];
+        let entries =
+            vec![MapEntry { key: name_key, value: name }, MapEntry { key: arguments_key, value: arguments.value }];
         let reference = self.document.add_map(entries, span);
         let mut rest = self.document.entries_of(step).unwrap_or_default();
         rest.retain(|entry| entry.key != arguments.key);
         let map = self.document.add_map(rest, self.span(step));
         self.document.replace(step, map);
-        self.replace_entry(step, call, Entry { key: meant, value: reference });
+        self.replace_entry(step, call, MapEntry { key: meant, value: reference });
     }
 
     /// From the key of the first of two entries to the end of the second, if they are neighbours.
-    pub(super) fn span_of_pair(&self, map: NodeId, one: Entry, other: Entry) -> Option<Span> {
+    pub(super) fn span_of_pair(&self, map: NodeId, one: MapEntry, other: MapEntry) -> Option<Span> {
         self.span_of_neighbours(&self.document.entries_of(map)?, one, other)
     }
 
     /// From the first to the last of entries that stand side by side, without a comment among them.
-    pub(super) fn span_of_run(&self, map: NodeId, parts: &[Entry]) -> Option<Span> {
+    pub(super) fn span_of_run(&self, map: NodeId, parts: &[MapEntry]) -> Option<Span> {
         let entries = self.document.entries_of(map)?;
-        let position = |part: &Entry| entries.iter().position(|entry| entry.key == part.key);
+        let position = |part: &MapEntry| entries.iter().position(|entry| entry.key == part.key);
         let mut positions = parts.iter().map(position).collect::<Option<Vec<usize>>>()?;
         positions.sort_unstable();
         let (first, last) = (*positions.first()?, *positions.last()?);
@@ -82,8 +83,8 @@ impl Corrector<'_> {
         (is_run && !self.report.sources.text_of(span).contains('#')).then_some(span)
     }
 
-    pub(super) fn span_of_neighbours(&self, entries: &[Entry], one: Entry, other: Entry) -> Option<Span> {
-        let position = |wanted: Entry| entries.iter().position(|entry| entry.key == wanted.key);
+    pub(super) fn span_of_neighbours(&self, entries: &[MapEntry], one: MapEntry, other: MapEntry) -> Option<Span> {
+        let position = |wanted: MapEntry| entries.iter().position(|entry| entry.key == wanted.key);
         let (first, second) = match (position(one)?, position(other)?) {
             (first, second) if first + 1 == second => (one, other),
             (second, first) if first + 1 == second => (other, one),

@@ -5,7 +5,7 @@ use super::action::{ARGUMENT_KEYS, PROGRAM_KEYS};
 use super::kind::MapKind;
 use crate::action::ACTIONS;
 use crate::diagnostic::{Code, Span};
-use crate::yaml::{Entry, NodeId};
+use crate::yaml::{MapEntry, NodeId};
 
 /// How a file with the text is called elsewhere.
 const FILE_KEYS: &[&str] = &["file", "path", "filename", "src", "source", "template_file"];
@@ -33,25 +33,25 @@ impl Corrector<'_> {
         if content.iter().any(|key| self.document.entry_of(entry, key).is_some()) {
             return;
         }
-        self.nested_keys(entry, arguments, arguments.value, |reader, key| {
-            content.contains(&reader.document.key_text(key.key)) && reader.is_content(key.value)
+        self.nested_keys(entry, arguments, arguments.value, |corrector, key| {
+            content.contains(&corrector.document.key_text(key.key)) && corrector.is_content(key.value)
         });
         for argument in self.document.entries_of(arguments.value).unwrap_or_default() {
-            self.nested_keys(entry, arguments, argument.value, |reader, key| {
-                content.contains(&reader.document.key_text(key.key))
+            self.nested_keys(entry, arguments, argument.value, |corrector, key| {
+                content.contains(&corrector.document.key_text(key.key))
             });
         }
     }
 
     /// Arguments beside `arguments:`, which has no value.
-    fn unindented_arguments(&mut self, entry: NodeId, arguments: Entry, kind: MapKind) {
+    fn unindented_arguments(&mut self, entry: NodeId, arguments: MapEntry, kind: MapKind) {
         let entries = self.document.entries_of(entry).unwrap_or_default();
-        let is_argument = |entry: &&Entry| {
+        let is_argument = |entry: &&MapEntry| {
             let is_key = kind.keys().contains(&self.document.key_text(entry.key));
             !is_key && self.looks_like(entry.value, MapKind::Argument)
         };
         let behind = entries.iter().skip_while(|entry| entry.key != arguments.key).skip(1);
-        let run: Vec<Entry> = behind.take_while(is_argument).copied().collect();
+        let run: Vec<MapEntry> = behind.take_while(is_argument).copied().collect();
         if !run.is_empty() && self.lines_of(&run).is_some() {
             let column = self.column_of(arguments.key).map(|column| column + 2);
             self.report_unindented(&run, arguments.key, column);
@@ -76,15 +76,15 @@ impl Corrector<'_> {
         }
         let has_program = entries.iter().any(|entry| PROGRAM_KEYS.contains(&self.document.key_text(entry.key)));
         let is_request = ["url", "endpoint"].iter().any(|key| self.document.entry_of(entry, key).is_some());
-        let is_part = |entry: &Entry| {
+        let is_part = |entry: &MapEntry| {
             let key = self.document.key_text(entry.key);
             let is_argument = ARGUMENT_KEYS.contains(&key) && self.document.items_of(entry.value).is_some();
             let is_step = MapKind::Step.keys().contains(&key) || PROGRAM_KEYS.contains(&key) || key == "shell";
             let is_other = is_step || is_request && REQUEST_KEYS.contains(&key) && kind == MapKind::Tool;
             is_argument && has_program || is_other && !kind.keys().contains(&key) && !self.is_text_of(entry, kind)
         };
-        let moved: Vec<Entry> = entries.iter().copied().filter(is_part).collect();
-        let is_action = |entry: &Entry| {
+        let moved: Vec<MapEntry> = entries.iter().copied().filter(is_part).collect();
+        let is_action = |entry: &MapEntry| {
             let key = self.document.key_text(entry.key);
             let is_known = ACTIONS.iter().any(|action| action.key == key);
             is_known || PROGRAM_KEYS.contains(&key) || ["shell", "url", "endpoint"].contains(&key)
@@ -108,14 +108,14 @@ impl Corrector<'_> {
     }
 
     /// `prompt: Hello` in a prompt, and `file: a.md`, are its text.
-    fn is_text_of(&self, entry: &Entry, kind: MapKind) -> bool {
+    fn is_text_of(&self, entry: &MapEntry, kind: MapKind) -> bool {
         let key = self.document.key_text(entry.key);
         let is_text = self.document.scalar_of(entry.value).is_some();
         is_text && (kind == MapKind::Prompt && key == "prompt" || kind != MapKind::Tool && key == "file")
     }
 
     /// Reads keys of an entry as those of its `run`, and reports that once.
-    fn move_to_run(&mut self, entry: NodeId, entries: &[Entry], moved: &[Entry]) {
+    fn move_to_run(&mut self, entry: NodeId, entries: &[MapEntry], moved: &[MapEntry]) {
         let Some(first) = moved.first() else { return };
         let at = self.span(first.key);
         let is_request = moved.iter().all(|entry| REQUEST_KEYS.contains(&self.document.key_text(entry.key)));
@@ -124,7 +124,7 @@ impl Corrector<'_> {
         let mut run = self.document.add_map(moved.to_vec(), at);
         if is_request {
             let http = self.document.add_string("http", at);
-            run = self.document.add_map(vec![Entry { key: http, value: run }], at);
+            run = self.document.add_map(vec![MapEntry { key: http, value: run }], at);
         }
         let before = self.report.diagnostics().len();
         self.run(run);
@@ -135,13 +135,13 @@ impl Corrector<'_> {
         }
         let mut rest = self.document.entries_of(entry).unwrap_or_default();
         rest.retain(|entry| !moved.iter().any(|moved| moved.key == entry.key));
-        rest.push(Entry { key: self.document.add_string("run", at), value: run });
+        rest.push(MapEntry { key: self.document.add_string("run", at), value: run });
         let rest = self.document.add_map(rest, self.span(entry));
         self.document.replace(entry, rest);
     }
 
     /// Says that what the last diagnostic suggests stands in `run`.
-    fn complete_with_run(&mut self, entries: &[Entry], moved: &[Entry]) {
+    fn complete_with_run(&mut self, entries: &[MapEntry], moved: &[MapEntry]) {
         let span = match *moved {
             [only] => Some(Span { end: self.span(only.value).end, ..self.span(only.key) }),
             [one, other] => self.span_of_neighbours(entries, one, other),
@@ -167,7 +167,7 @@ impl Corrector<'_> {
         }
     }
 
-    fn report_outside_run(&mut self, first: Entry, parents: &[&str], fix: Option<(Span, String)>) {
+    fn report_outside_run(&mut self, first: MapEntry, parents: &[&str], fix: Option<(Span, String)>) {
         let (at, key) = (self.span(first.key), self.document.key_text(first.key).to_owned());
         let help = match (&fix, parents.last()) {
             (Some((_, text)), _) if !text.contains('\n') => format!("write `{text}`"),
@@ -182,8 +182,8 @@ impl Corrector<'_> {
     }
 
     /// The text of neighbouring entries below other keys, and where it is to be written.
-    pub(super) fn nested(&self, entries: &[Entry], moved: &[Entry], parents: &[&str]) -> Option<(Span, String)> {
-        let position = |moved: &Entry| entries.iter().position(|entry| entry.key == moved.key);
+    pub(super) fn nested(&self, entries: &[MapEntry], moved: &[MapEntry], parents: &[&str]) -> Option<(Span, String)> {
+        let position = |moved: &MapEntry| entries.iter().position(|entry| entry.key == moved.key);
         let positions: Vec<usize> = moved.iter().filter_map(position).collect();
         if positions.windows(2).any(|pair| matches!(pair, [first, second] if first + 1 != *second)) {
             return None;
@@ -215,7 +215,7 @@ impl Corrector<'_> {
         }
         let result =
             ["result", "output", "returns"].into_iter().find(|key| self.document.entry_of(tool, key).is_some());
-        self.with_value_of(tool, result.unwrap_or("result"), |reader, result| reader.text_as_key(result, "text"));
+        self.with_value_of(tool, result.unwrap_or("result"), |corrector, result| corrector.text_as_key(result, "text"));
     }
 
     /// `{{stdout}}` in the text of a tool: the place of the text is reported, and so its name is not.
@@ -248,7 +248,7 @@ impl Corrector<'_> {
             return;
         }
         let find = |keys: &[&str]| self.document.first_entry_of(entry, keys);
-        let is_text = |found: &Entry| self.document.scalar_of(found.value).is_some();
+        let is_text = |found: &MapEntry| self.document.scalar_of(found.value).is_some();
         match kind {
             MapKind::Prompt => {
                 if let Some(file) = find(FILE_KEYS).filter(is_text) {
@@ -274,7 +274,7 @@ impl Corrector<'_> {
     }
 
     /// `file: a.md` in the place of `text: { file: a.md }`.
-    fn text_file(&mut self, entry: NodeId, file: Entry) {
+    fn text_file(&mut self, entry: NodeId, file: MapEntry) {
         let (at, name) = (self.span(file.key), self.document.key_text(file.key).to_owned());
         let text = format!("text: {{ file: {} }}", self.flow_text(file.value));
         let span = Span { end: self.span(file.value).end, ..at };
@@ -283,21 +283,21 @@ impl Corrector<'_> {
             .help(format!("write `{text}`"))
             .fix(span, text);
         let [text_key, file_key] = ["text", "file"].map(|key| self.document.add_string(key, at));
-        let inner = self.document.add_map(vec![Entry { key: file_key, value: file.value }], span);
-        self.replace_entry(entry, file, Entry { key: text_key, value: inner });
+        let inner = self.document.add_map(vec![MapEntry { key: file_key, value: file.value }], span);
+        self.replace_entry(entry, file, MapEntry { key: text_key, value: inner });
     }
 
     /// A key that has another name here.
-    pub(super) fn rename_key(&mut self, map: NodeId, written: Entry, name: &str) {
+    pub(super) fn rename_key(&mut self, map: NodeId, written: MapEntry, name: &str) {
         let (at, wrong) = (self.span(written.key), self.document.key_text(written.key).to_owned());
         let diagnostic = self.report.error(Code::UnknownKey, at, format!("unknown key `{wrong}`"));
         diagnostic.help(format!("write `{name}`")).fix(at, name);
         let key = self.document.add_string(name, at);
-        self.replace_entry(map, written, Entry { key, value: written.value });
+        self.replace_entry(map, written, MapEntry { key, value: written.value });
     }
 
     /// Reads another entry in the place of one.
-    pub(super) fn replace_entry(&mut self, map: NodeId, written: Entry, meant: Entry) {
+    pub(super) fn replace_entry(&mut self, map: NodeId, written: MapEntry, meant: MapEntry) {
         let mut entries = self.document.entries_of(map).unwrap_or_default();
         entries.iter_mut().filter(|entry| entry.key == written.key).for_each(|entry| *entry = meant);
         let node = self.document.add_map(entries, self.span(map));

@@ -4,7 +4,7 @@ use super::Corrector;
 use super::kind::MapKind;
 use crate::diagnostic::{Code, Span};
 use crate::manifest::Expect;
-use crate::yaml::{Entry, NodeId, struct_keys};
+use crate::yaml::{MapEntry, NodeId, struct_keys};
 
 impl Corrector<'_> {
     /// A test, and its cases: what is expected is most often a text that the answer contains.
@@ -19,10 +19,10 @@ impl Corrector<'_> {
         let expected: Vec<&str> = struct_keys::<Expect>().iter().copied().filter(|key| !known.contains(key)).collect();
         self.keys_below(test, "expect", &expected);
         let is_tool = self.document.entry_of(test, "tool").is_some();
-        self.with_value_of(test, "expect", |reader, expect| reader.expectation(expect, is_tool));
-        self.with_value_of(test, "cases", |reader, cases| {
-            for case in reader.document.items_of(cases).unwrap_or_default() {
-                reader.with_value_of(case, "expect", |reader, expect| reader.expectation(expect, is_tool));
+        self.with_value_of(test, "expect", |corrector, expect| corrector.expectation(expect, is_tool));
+        self.with_value_of(test, "cases", |corrector, cases| {
+            for case in corrector.document.items_of(cases).unwrap_or_default() {
+                corrector.with_value_of(case, "expect", |corrector, expect| corrector.expectation(expect, is_tool));
             }
         });
     }
@@ -41,7 +41,7 @@ impl Corrector<'_> {
     }
 
     /// `error: true`, where a part of the message is due.
-    fn error_flag(&mut self, expect: NodeId, error: Entry, becomes_flag: bool) {
+    fn error_flag(&mut self, expect: NodeId, error: MapEntry, becomes_flag: bool) {
         let (at, span) = (self.span(error.value), self.span(error.key));
         let found = self.describe(error.value);
         let is_free = self.document.entry_of(expect, "isError").is_none();
@@ -56,7 +56,7 @@ impl Corrector<'_> {
             diagnostic.help("write `error: …` with words of the error, or leave it out where none is expected");
         }
         let (key, value) = (self.document.add_string("isError", span), self.document.add_plain(becomes_flag, at));
-        let meant = Entry { key, value };
+        let meant = MapEntry { key, value };
         self.replace_entry(expect, error, meant);
     }
 }

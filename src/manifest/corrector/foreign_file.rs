@@ -2,7 +2,7 @@
 
 use super::Corrector;
 use crate::diagnostic::Code;
-use crate::yaml::{Entry, NodeId};
+use crate::yaml::{MapEntry, NodeId};
 
 /// A file, and how it is known.
 struct ForeignFormat {
@@ -101,8 +101,8 @@ impl Corrector<'_> {
         let [folio, server, name, value] =
             ["folio", "server", "name", "my-server"].map(|text| self.document.add_string(text, at));
         let one = self.document.add_plain(1, at);
-        let named = self.document.add_map(vec![Entry { key: name, value }], at);
-        let entries = vec![Entry { key: folio, value: one }, Entry { key: server, value: named }];
+        let named = self.document.add_map(vec![MapEntry { key: name, value }], at);
+        let entries = vec![MapEntry { key: folio, value: one }, MapEntry { key: server, value: named }];
         let map = self.document.add_map(entries, at);
         self.document.replace(root, map);
     }

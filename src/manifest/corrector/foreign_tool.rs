@@ -5,7 +5,7 @@ use super::argument::names_file;
 use super::kind::MapKind;
 use super::text::words;
 use crate::diagnostic::{Code, Span};
-use crate::yaml::{Entry, NodeId, flow_scalar};
+use crate::yaml::{MapEntry, NodeId, flow_scalar};
 
 /// Keys with one command, or with a program.
 const COMMAND_KEYS: &[&str] = &["handler", "action", "execute", "entrypoint", "main", "module", "function", "func"];
@@ -46,9 +46,9 @@ impl Corrector<'_> {
         let at = self.span(written.key);
         let [result, text_key] = ["result", "text"].map(|key| self.document.add_string(key, at));
         let value =
-            self.document.add_map(vec![Entry { key: text_key, value: written.value }], self.span(written.value));
+            self.document.add_map(vec![MapEntry { key: text_key, value: written.value }], self.span(written.value));
         let key = self.document.key_text(written.key).to_owned();
-        self.replace_entry(tool, written, Entry { key: result, value });
+        self.replace_entry(tool, written, MapEntry { key: result, value });
         let meant = self.with_outcome(tool, &text).unwrap_or(text);
         let node = self.document.add_string(&meant, self.span(written.value));
         self.document.replace(written.value, node);
@@ -65,8 +65,8 @@ impl Corrector<'_> {
     /// `method`, `path` and others of an operation.
     fn operation(&mut self, tool: NodeId) {
         let entries = self.document.entries_of(tool).unwrap_or_default();
-        let keys = |entry: &&Entry| OPERATION_KEYS.contains(&self.document.key_text(entry.key));
-        let found: Vec<Entry> = entries.iter().filter(keys).copied().collect();
+        let keys = |entry: &&MapEntry| OPERATION_KEYS.contains(&self.document.key_text(entry.key));
+        let found: Vec<MapEntry> = entries.iter().filter(keys).copied().collect();
         let is_operation = ["method", "path", "operationId", "requestBody", "responses"]
             .iter()
             .any(|key| self.document.entry_of(tool, key).is_some());
@@ -94,7 +94,7 @@ impl Corrector<'_> {
     fn command_list(&mut self, tool: NodeId) {
         let run = self.document.entry_of(tool, "run").filter(|run| self.document.entries_of(run.value).is_some());
         let owner = run.map_or(tool, |run| run.value);
-        let is_list = |entry: &Entry| {
+        let is_list = |entry: &MapEntry| {
             let items = self.document.items_of(entry.value).unwrap_or_default();
             let texts: Vec<&str> = items.iter().filter_map(|item| self.document.string_of(*item)).collect();
             let is_argv = self.document.key_text(entry.key) == "run" && !texts.iter().any(|text| text.contains(' '));
@@ -161,15 +161,15 @@ impl Corrector<'_> {
         if !entries.iter().any(|entry| MapKind::Tool.content_keys().contains(&self.document.key_text(entry.key))) {
             let script = self.document.add_string("script", at);
             let value = self.empty_script(at);
-            let value = self.document.add_map(vec![Entry { key: script, value }], at);
-            entries.push(Entry { key: self.document.add_string("run", at), value });
+            let value = self.document.add_map(vec![MapEntry { key: script, value }], at);
+            entries.push(MapEntry { key: self.document.add_string("run", at), value });
         }
-        let is_described = |entry: &Entry| {
+        let is_described = |entry: &MapEntry| {
             ["description", "desc", "summary", "help", "doc"].contains(&self.document.key_text(entry.key))
         };
         if !entries.iter().any(is_described) {
             let [key, value] = ["description", "…"].map(|text| self.document.add_string(text, at));
-            entries.push(Entry { key, value });
+            entries.push(MapEntry { key, value });
         }
         let map = self.document.add_map(entries, self.span(tool));
         self.document.replace(tool, map);

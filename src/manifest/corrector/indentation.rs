@@ -7,11 +7,11 @@ use super::Corrector;
 use super::kind::MapKind;
 use crate::diagnostic::{Code, count_noun};
 use crate::manifest::Manifest;
-use crate::yaml::{Entry, NodeId, struct_keys};
+use crate::yaml::{MapEntry, NodeId, struct_keys};
 
 /// The first key of those that stand in the wrong column, and where they belong.
 struct Misplacement<'a> {
-    entries: &'a [Entry],
+    entries: &'a [MapEntry],
     /// The column where they belong.
     column: Option<usize>,
     message: String,
@@ -36,7 +36,7 @@ impl Corrector<'_> {
     fn entries_without_section(&mut self, root: NodeId) {
         let known = struct_keys::<Manifest>();
         for kind in [MapKind::Prompt, MapKind::Tool, MapKind::Resource] {
-            let is_entry = |entry: &Entry| {
+            let is_entry = |entry: &MapEntry| {
                 let key = self.document.key_text(entry.key);
                 let has_content =
                     kind.content_keys().iter().any(|key| self.document.entry_of(entry.value, key).is_some());
@@ -60,11 +60,11 @@ impl Corrector<'_> {
         let Some(at) = entries.iter().position(|entry| self.document.key_text(entry.key) == kind.section()) else {
             return;
         };
-        let is_entry = |entry: &&Entry| {
+        let is_entry = |entry: &&MapEntry| {
             let key = self.document.key_text(entry.key);
             !known.contains(&key) && !key.starts_with("x-") && self.looks_like(entry.value, kind)
         };
-        let run: Vec<Entry> = entries.iter().skip(at + 1).take_while(is_entry).copied().collect();
+        let run: Vec<MapEntry> = entries.iter().skip(at + 1).take_while(is_entry).copied().collect();
         let Some(section) = entries.get(at).copied() else { return };
         let inside = self.document.entries_of(section.value).unwrap_or_default();
         if run.is_empty() || self.lines_of(&run).is_none() || !self.is_map_or_null(section.value) {
@@ -84,11 +84,11 @@ impl Corrector<'_> {
             if !self.is_null(owner.value) {
                 continue;
             }
-            let is_key = |entry: &&Entry| {
+            let is_key = |entry: &&MapEntry| {
                 let key = self.document.key_text(entry.key);
                 kind.keys().contains(&key) && !self.is_null(entry.value) && self.is_value_of(entry.value, kind)
             };
-            let run: Vec<Entry> = entries.iter().skip(at + 1).take_while(is_key).copied().collect();
+            let run: Vec<MapEntry> = entries.iter().skip(at + 1).take_while(is_key).copied().collect();
             if run.is_empty() || self.lines_of(&run).is_none() {
                 continue;
             }
@@ -108,12 +108,12 @@ impl Corrector<'_> {
     }
 
     /// A section in another one, or in an entry of it: `tools:` below `prompts:`.
-    fn nested_sections(&mut self, root: NodeId, section: Entry, kind: MapKind) {
+    fn nested_sections(&mut self, root: NodeId, section: MapEntry, kind: MapKind) {
         let mut maps = vec![section.value];
         maps.extend(self.document.entries_of(section.value).unwrap_or_default().iter().map(|entry| entry.value));
         for map in maps {
             let keys = self.document.entries_of(map).unwrap_or_default();
-            let nested = |entry: &&Entry| {
+            let nested = |entry: &&MapEntry| {
                 let key = self.document.key_text(entry.key);
                 let other = MapKind::SECTIONS.into_iter().find(|other| other.section() == key && *other != kind);
                 other.is_some_and(|other| self.holds_entries(entry.value, other, kind))
@@ -135,7 +135,7 @@ impl Corrector<'_> {
     /// Whether a map holds entries of a kind, and is none of the other kind itself.
     fn holds_entries(&self, map: NodeId, kind: MapKind, outer: MapKind) -> bool {
         let entries = self.document.entries_of(map).unwrap_or_default();
-        let is_entry = |entry: &Entry| {
+        let is_entry = |entry: &MapEntry| {
             !outer.keys().contains(&self.document.key_text(entry.key)) && self.looks_like(entry.value, kind)
         };
         !entries.is_empty() && entries.iter().all(is_entry)
@@ -145,14 +145,14 @@ impl Corrector<'_> {
     pub(super) fn nested_entries(&mut self, section: NodeId, kind: MapKind) {
         for outer in self.document.entries_of(section).unwrap_or_default() {
             let keys = self.document.entries_of(outer.value).unwrap_or_default();
-            let is_entry = |entry: &Entry| {
+            let is_entry = |entry: &MapEntry| {
                 let key = self.document.key_text(entry.key);
                 !kind.keys().contains(&key) && !key.starts_with("x-") && self.looks_like(entry.value, kind)
             };
             let Some(at) = keys.iter().position(is_entry) else { continue };
-            let nested: Vec<Entry> = keys.iter().skip(at).copied().collect();
+            let nested: Vec<MapEntry> = keys.iter().skip(at).copied().collect();
             let is_last = nested.iter().all(is_entry);
-            let nested: Vec<Entry> = nested.into_iter().filter(is_entry).collect();
+            let nested: Vec<MapEntry> = nested.into_iter().filter(is_entry).collect();
             if self.report_nested(&nested, outer, is_last) {
                 self.move_entries(outer.value, section, &nested);
             }
@@ -163,21 +163,21 @@ impl Corrector<'_> {
     pub(super) fn nested_keys(
         &mut self,
         entry: NodeId,
-        outer: Entry,
+        outer: MapEntry,
         map: NodeId,
-        is_key: impl Fn(&Self, Entry) -> bool,
+        is_key: impl Fn(&Self, MapEntry) -> bool,
     ) {
         let keys = self.document.entries_of(map).unwrap_or_default();
         let Some(at) = keys.iter().position(|key| is_key(self, *key)) else { return };
-        let rest: Vec<Entry> = keys.iter().skip(at).copied().collect();
-        let nested: Vec<Entry> = rest.iter().copied().filter(|key| is_key(self, *key)).collect();
+        let rest: Vec<MapEntry> = keys.iter().skip(at).copied().collect();
+        let nested: Vec<MapEntry> = rest.iter().copied().filter(|key| is_key(self, *key)).collect();
         if self.report_nested(&nested, outer, nested.len() == rest.len()) {
             self.move_entries(map, entry, &nested);
         }
     }
 
     /// Reports entries that belong beside `outer` and stand in it; `false` where they are not on lines of their own.
-    fn report_nested(&mut self, entries: &[Entry], outer: Entry, are_last: bool) -> bool {
+    fn report_nested(&mut self, entries: &[MapEntry], outer: MapEntry, are_last: bool) -> bool {
         let (Some(first), Some(_)) = (entries.first(), self.lines_of(entries)) else { return false };
         let (name, owner) = (self.document.key_text(first.key), self.document.key_text(outer.key));
         self.report_misplacement(&Misplacement {
@@ -190,7 +190,7 @@ impl Corrector<'_> {
     }
 
     /// Entries that stand beside the key that they belong to.
-    pub(super) fn report_unindented(&mut self, entries: &[Entry], owner: NodeId, column: Option<usize>) {
+    pub(super) fn report_unindented(&mut self, entries: &[MapEntry], owner: NodeId, column: Option<usize>) {
         let Some(first) = entries.first() else { return };
         let (name, owner) = (self.document.key_text(first.key), self.document.key_text(owner));
         let all = if entries.len() > 1 { "it, and what follows," } else { "it" };
@@ -219,8 +219,8 @@ impl Corrector<'_> {
     }
 
     /// Reads entries as those of another map, unless a name is there already.
-    pub(super) fn move_entries(&mut self, from: NodeId, to: NodeId, moved: &[Entry]) {
-        let is_moved = |entry: &Entry| moved.iter().any(|moved| moved.key == entry.key);
+    pub(super) fn move_entries(&mut self, from: NodeId, to: NodeId, moved: &[MapEntry]) {
+        let is_moved = |entry: &MapEntry| moved.iter().any(|moved| moved.key == entry.key);
         let mut rest = self.document.entries_of(from).unwrap_or_default();
         rest.retain(|entry| !is_moved(entry));
         let rest = self.document.add_map(rest, self.span(from));

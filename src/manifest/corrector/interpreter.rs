@@ -6,7 +6,7 @@ use super::Corrector;
 use super::action::ARGUMENT_KEYS;
 use super::text::words;
 use crate::diagnostic::{Code, Span};
-use crate::yaml::{Entry, NodeId};
+use crate::yaml::{MapEntry, NodeId};
 
 /// The extensions of files that are programs.
 const PROGRAM_FILES: &[&str] = &["py", "js", "mjs", "cjs", "ts", "sh", "bash", "zsh", "ps1"];
@@ -19,7 +19,7 @@ const CODE_FLAGS: &[(&str, &str)] = &[("python3", "-c"), ("node", "-e")];
 
 impl Corrector<'_> {
     /// Reads a program file with its arguments as `exec`. Returns whether the value is one.
-    pub(super) fn interpreter_key(&mut self, step: NodeId, written: Entry, interpreter: &str) -> bool {
+    pub(super) fn interpreter_key(&mut self, step: NodeId, written: MapEntry, interpreter: &str) -> bool {
         let found = self.document.first_entry_of(step, ARGUMENT_KEYS);
         let arguments = found.filter(|arguments| self.document.items_of(arguments.value).is_some());
         let Some(mut items) = self.program_items(written.value, interpreter, arguments.is_some()) else {
@@ -41,7 +41,7 @@ impl Corrector<'_> {
             diagnostic.fix(span, text);
         }
         // Whether the interpreter is there is another question.
-        let meant = Entry { key: self.document.add_string("script", at), value: self.empty_script(at) };
+        let meant = MapEntry { key: self.document.add_string("script", at), value: self.empty_script(at) };
         self.replace_entry(step, written, meant);
         arguments.into_iter().for_each(|arguments| self.remove_entry(step, arguments));
         true

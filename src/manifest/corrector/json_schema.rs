@@ -3,7 +3,7 @@
 use super::Corrector;
 use super::kind::MapKind;
 use crate::diagnostic::{Code, Span};
-use crate::yaml::{Entry, NodeId};
+use crate::yaml::{MapEntry, NodeId};
 
 /// How `arguments` is called elsewhere.
 const ARGUMENTS_KEYS: &[&str] =
@@ -17,7 +17,7 @@ const MAX_SHOWN_BYTES: usize = 160;
 
 impl Corrector<'_> {
     /// The entry of the arguments, under the name that it has here or elsewhere.
-    pub(super) fn arguments_key(&self, entry: NodeId, kind: MapKind) -> Option<Entry> {
+    pub(super) fn arguments_key(&self, entry: NodeId, kind: MapKind) -> Option<MapEntry> {
         let find = |keys: &[&str]| self.document.first_entry_of(entry, keys);
         let schema = find(SCHEMA_KEYS).filter(|schema| self.schema_properties(schema.value).is_some());
         find(ARGUMENTS_KEYS).or_else(|| schema.filter(|_| kind == MapKind::Prompt))
@@ -42,7 +42,7 @@ impl Corrector<'_> {
     }
 
     /// The properties, unless `properties` is an argument of that name.
-    pub(super) fn schema_properties(&self, arguments: NodeId) -> Option<Vec<Entry>> {
+    pub(super) fn schema_properties(&self, arguments: NodeId) -> Option<Vec<MapEntry>> {
         let properties = self.document.entries_of(self.document.entry_of(arguments, "properties")?.value)?;
         let kind = self.document.entry_of(arguments, "type");
         let is_object = kind.is_some_and(|kind| self.document.string_of(kind.value) == Some("object"));
@@ -74,7 +74,7 @@ impl Corrector<'_> {
         let (text, node) = self.arguments_of(&known, &names, at);
         let object = self.document.entry_of(entry, "type");
         let object = object.filter(|kind| self.document.string_of(kind.value) == Some("object"));
-        let parts: Vec<Entry> = [object, properties, required, arguments].into_iter().flatten().collect();
+        let parts: Vec<MapEntry> = [object, properties, required, arguments].into_iter().flatten().collect();
         let place = self.span_of_run(entry, &parts);
         let key = self.document.key_text(first.key).to_owned();
         let message = match key.as_str() {
@@ -88,7 +88,7 @@ impl Corrector<'_> {
         }
         let mut rest = self.document.entries_of(entry).unwrap_or_default();
         rest.retain(|entry| !parts.iter().any(|part| part.key == entry.key));
-        rest.push(Entry { key: self.document.add_string("arguments", at), value: node });
+        rest.push(MapEntry { key: self.document.add_string("arguments", at), value: node });
         let rest = self.document.add_map(rest, self.span(entry));
         self.document.replace(entry, rest);
     }
@@ -131,10 +131,10 @@ impl Corrector<'_> {
             let find = |key: &str| self.document.entry_of(item, key);
             let Some(name) = find("name") else { continue };
             let schema = find("schema").and_then(|schema| self.document.entries_of(schema.value)).unwrap_or_default();
-            let keys: Vec<Entry> = [find("description")].into_iter().flatten().chain(schema).collect();
+            let keys: Vec<MapEntry> = [find("description")].into_iter().flatten().chain(schema).collect();
             let is_required = find("required").is_some_and(|required| self.document.json(required.value) == true);
             required.extend(self.document.string_of(name.value).filter(|_| is_required).map(str::to_owned));
-            properties.push(Entry { key: name.value, value: self.document.add_map(keys, self.span(item)) });
+            properties.push(MapEntry { key: name.value, value: self.document.add_map(keys, self.span(item)) });
         }
         let (text, node) = self.arguments_of(&properties, &required, span);
         let is_whole = is_short(&text) && !self.raw(list).contains('#');
@@ -146,7 +146,7 @@ impl Corrector<'_> {
     }
 
     /// Reads a key that has another name elsewhere as `arguments`, where its value is wrong too: both are one mistake.
-    pub(super) fn rename_with_value(&mut self, entry: NodeId, written: Entry, before: usize) {
+    pub(super) fn rename_with_value(&mut self, entry: NodeId, written: MapEntry, before: usize) {
         let key = self.document.key_text(written.key).to_owned();
         if key == "arguments" || self.report.diagnostics().len() == before {
             return;
@@ -174,7 +174,7 @@ impl Corrector<'_> {
             diagnostic.fix(place, text);
         }
         let key = self.document.add_string("arguments", at);
-        self.replace_entry(entry, written, Entry { key, value: written.value });
+        self.replace_entry(entry, written, MapEntry { key, value: written.value });
     }
 
     /// The texts in a list.
@@ -183,8 +183,8 @@ impl Corrector<'_> {
         items.into_iter().filter_map(|item| self.document.string_of(item).map(str::to_owned)).collect()
     }
 
-    fn empty_arguments(&mut self, names: &[String], at: Span) -> Vec<Entry> {
-        let argument = |name: &String| Entry {
+    fn empty_arguments(&mut self, names: &[String], at: Span) -> Vec<MapEntry> {
+        let argument = |name: &String| MapEntry {
             key: self.document.add_string(name, at),
             value: self.document.add_map(Vec::new(), at),
         };
@@ -192,14 +192,14 @@ impl Corrector<'_> {
     }
 
     /// Arguments, of which some are required: as a text in flow style, and as a node.
-    fn arguments_of(&mut self, properties: &[Entry], required: &[String], span: Span) -> (String, NodeId) {
+    fn arguments_of(&mut self, properties: &[MapEntry], required: &[String], span: Span) -> (String, NodeId) {
         let mut entries = Vec::new();
         let mut texts = Vec::new();
         for property in properties {
             let name = self.document.key_text(property.key).to_owned();
             let is_required = required.contains(&name);
             texts.push(format!("{name}: {}", self.argument_yaml(property.value, is_required)));
-            entries.push(Entry { key: property.key, value: self.argument_of(property.value, is_required) });
+            entries.push(MapEntry { key: property.key, value: self.argument_of(property.value, is_required) });
         }
         let text = if texts.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", texts.join(", ")) };
         (text, self.document.add_map(entries, span))
@@ -215,7 +215,7 @@ impl Corrector<'_> {
         let mut entries = self.document.entries_of(property).unwrap_or_default();
         entries.retain(|entry| self.document.key_text(entry.key) != "required");
         let key = self.document.add_string("required", span);
-        entries.push(Entry { key, value: self.document.add_plain(true, span) });
+        entries.push(MapEntry { key, value: self.document.add_plain(true, span) });
         self.document.add_map(entries, span)
     }
 

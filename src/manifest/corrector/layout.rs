@@ -2,7 +2,7 @@
 
 use super::Corrector;
 use crate::diagnostic::Span;
-use crate::yaml::{Entry, NodeId};
+use crate::yaml::{MapEntry, NodeId};
 
 /// Entries of one map that stand on lines of their own, one below the other.
 pub(super) struct EntryLines {
@@ -14,7 +14,7 @@ pub(super) struct EntryLines {
 
 impl Corrector<'_> {
     /// The lines of these entries; `None` in flow style.
-    pub(super) fn lines_of(&self, entries: &[Entry]) -> Option<EntryLines> {
+    pub(super) fn lines_of(&self, entries: &[MapEntry]) -> Option<EntryLines> {
         let (first, last) = (entries.first()?, entries.last()?);
         let text = self.report.sources.get(self.document.file())?.text();
         let start = self.span(first.key).start as usize;
@@ -36,7 +36,7 @@ impl Corrector<'_> {
 
     /// The column of a key that begins its line.
     pub(super) fn column_of(&self, key: NodeId) -> Option<usize> {
-        self.lines_of(&[Entry { key, value: key }]).map(|lines| lines.column).or_else(|| self.key_column(key))
+        self.lines_of(&[MapEntry { key, value: key }]).map(|lines| lines.column).or_else(|| self.key_column(key))
     }
 
     fn key_column(&self, key: NodeId) -> Option<usize> {

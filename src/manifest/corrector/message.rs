@@ -4,7 +4,7 @@ use super::text::scalar_as_written;
 use super::{Correction, Corrector, suggest};
 use crate::diagnostic::Code;
 use crate::manifest::prompt::{SYSTEM_ROLE, SYSTEM_ROLE_HELP};
-use crate::yaml::{Entry, NodeId};
+use crate::yaml::{MapEntry, NodeId};
 
 impl Corrector<'_> {
     /// `messages`: a list, or the one message alone.
@@ -28,7 +28,7 @@ impl Corrector<'_> {
         let (span, written) = (self.span(text), self.raw(text).to_owned());
         let content = self.document.string_of(text).unwrap_or_default().to_owned();
         let (key, value) = (self.document.add_string("user", span), self.document.add_string(&content, span));
-        let item = self.document.add_map(vec![Entry { key, value }], span);
+        let item = self.document.add_map(vec![MapEntry { key, value }], span);
         let list = self.document.add_list(vec![item], span);
         let text_of_list = format!("[{{ user: {} }}]", scalar_as_written(&written, &content));
         self.replace(
@@ -69,7 +69,7 @@ impl Corrector<'_> {
         let is_certain = is_known && entries == 2 && text.is_some();
         let key_node = self.document.add_string(key, span);
         let value = content.unwrap_or_else(|| self.document.add_string("", span));
-        let node = self.document.add_map(vec![Entry { key: key_node, value }], span);
+        let node = self.document.add_map(vec![MapEntry { key: key_node, value }], span);
         let whole = self.span(message);
         if name == "system" {
             self.report.error(Code::Role, self.span(role.value), SYSTEM_ROLE).help(SYSTEM_ROLE_HELP);
@@ -100,7 +100,7 @@ impl Corrector<'_> {
             if written.contains('\n') { "write `user: …`".to_owned() } else { format!("write `user: {written}`") };
         self.report.error(Code::UnknownKey, at, "unknown key `type`: a message is named after its role").help(help);
         let key = self.document.add_string("user", at);
-        let node = self.document.add_map(vec![Entry { key, value: text.value }], self.span(message));
+        let node = self.document.add_map(vec![MapEntry { key, value: text.value }], self.span(message));
         self.document.replace(message, node);
     }
 

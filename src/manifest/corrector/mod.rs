@@ -32,7 +32,7 @@ mod top_level;
 mod type_expression;
 
 use crate::diagnostic::{Code, Diagnostic, Report, Span};
-use crate::yaml::{Document, Entry, NodeId, flow_scalar};
+use crate::yaml::{Document, MapEntry, NodeId, flow_scalar};
 
 use kind::MapKind;
 use text::scalar_as_written;
@@ -151,7 +151,7 @@ impl Corrector<'_> {
         };
         let key_node = self.document.add_string(key, span);
         let value_node = self.document.add_copy(node);
-        let map = self.document.add_map(vec![Entry { key: key_node, value: value_node }], span);
+        let map = self.document.add_map(vec![MapEntry { key: key_node, value: value_node }], span);
         let text = format!("{{ {key}: {value} }}");
         let is_certain = is_certain && !written.contains('\n');
         self.replace(node, "a map", Correction { text, is_certain, node: map });

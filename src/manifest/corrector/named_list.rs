@@ -5,16 +5,16 @@ use std::ops::Range;
 use super::argument::names_file;
 use super::kind::MapKind;
 use super::{Correction, Corrector};
-use crate::yaml::{Entry, NodeId, flow_scalar};
+use crate::yaml::{MapEntry, NodeId, flow_scalar};
 
 /// One item of a list, and its name.
 struct NamedItem {
     item: NodeId,
     name: String,
     /// The entry of `name`; `None` where the item is the name itself.
-    entry: Option<Entry>,
+    entry: Option<MapEntry>,
     /// The other entries.
-    others: Vec<Entry>,
+    others: Vec<MapEntry>,
 }
 
 impl Corrector<'_> {
@@ -51,7 +51,7 @@ impl Corrector<'_> {
         for text in &texts {
             let (name, value) = text.split_once('=').unwrap_or((text, ""));
             let key = self.document.add_string(name, span);
-            entries.push(Entry { key, value: node(self, value) });
+            entries.push(MapEntry { key, value: node(self, value) });
             suggestion_text.push(format!("{name}: {}", written(value)));
         }
         let node = self.document.add_map(entries, span);
@@ -108,7 +108,7 @@ impl Corrector<'_> {
             let key = entry.map_or(item, |entry| entry.value);
             let key = self.document.add_string(&name, self.span(key));
             let value = self.document.add_map(others, self.span(item));
-            entries.push(Entry { key, value });
+            entries.push(MapEntry { key, value });
         }
         let node = self.document.add_map(entries, span);
         let is_certain = text.is_some();

@@ -2,7 +2,7 @@
 
 use super::{Correction, Corrector};
 use crate::diagnostic::Code;
-use crate::yaml::{Entry, NodeId, flow_scalar};
+use crate::yaml::{MapEntry, NodeId, flow_scalar};
 
 /// What stands for every permission elsewhere.
 const ALL_WORDS: &[&str] = &["all", "*", "any", "true", "everything"];
@@ -41,13 +41,13 @@ impl Corrector<'_> {
             if keys.is_empty() {
                 let key = if path.contains("://") { "git" } else { "path" };
                 let key = self.document.add_string(key, self.span(item));
-                keys.push(Entry { key, value: self.document.add_copy(item) });
+                keys.push(MapEntry { key, value: self.document.add_copy(item) });
             }
             let texts =
                 keys.iter().map(|key| format!("{}: {}", self.document.key_text(key.key), self.flow_text(key.value)));
             suggestion_text.push(format!("{name}: {{ {} }}", texts.collect::<Vec<_>>().join(", ")));
             let value = self.document.add_map(keys, self.span(item));
-            entries.push(Entry { key: self.document.add_string(&name, self.span(item)), value });
+            entries.push(MapEntry { key: self.document.add_string(&name, self.span(item)), value });
         }
         let suggestion_text = suggestion_text.join(", ");
         let is_certain = !self.raw(packs).contains(['\n', '#']) && !suggestion_text.contains('\n');

@@ -3,7 +3,7 @@
 use super::Corrector;
 use crate::diagnostic::{Code, Span};
 use crate::manifest::prompt::{SYSTEM_ROLE, SYSTEM_ROLE_HELP};
-use crate::yaml::{Entry, NodeId, flow_scalar};
+use crate::yaml::{MapEntry, NodeId, flow_scalar};
 
 /// What the client chooses, and no prompt.
 const MODEL_KEYS: &[&str] = &["model", "temperature", "max_tokens", "maxTokens", "top_p", "topP", "config", "provider"];
@@ -41,7 +41,7 @@ impl Corrector<'_> {
         self.report.error(Code::UnknownKey, at, "unknown key `input_variables`").help(help);
         let mut declared = Vec::new();
         for item in items {
-            declared.push(Entry { key: item, value: self.document.add_map(Vec::new(), at) });
+            declared.push(MapEntry { key: item, value: self.document.add_map(Vec::new(), at) });
         }
         let declared = self.document.add_map(declared, span);
         let [arguments_key, text_key, text] =
@@ -49,8 +49,8 @@ impl Corrector<'_> {
         let of_format = ["input_variables", "template", "template_format", "validate_template", "_type"];
         let mut entries = self.document.entries_of(prompt).unwrap_or_default();
         entries.retain(|entry| !of_format.contains(&self.document.key_text(entry.key)));
-        entries.push(Entry { key: arguments_key, value: declared });
-        entries.push(Entry { key: text_key, value: text });
+        entries.push(MapEntry { key: arguments_key, value: declared });
+        entries.push(MapEntry { key: text_key, value: text });
         let map = self.document.add_map(entries, span);
         self.document.replace(prompt, map);
     }
@@ -58,8 +58,8 @@ impl Corrector<'_> {
     /// `system`, `user` and `assistant` beside the other keys.
     fn role_keys(&mut self, prompt: NodeId) {
         let entries = self.document.entries_of(prompt).unwrap_or_default();
-        let is_role = |entry: &&Entry| ["system", "user", "assistant"].contains(&self.document.key_text(entry.key));
-        let roles: Vec<Entry> = entries.iter().filter(is_role).copied().collect();
+        let is_role = |entry: &&MapEntry| ["system", "user", "assistant"].contains(&self.document.key_text(entry.key));
+        let roles: Vec<MapEntry> = entries.iter().filter(is_role).copied().collect();
         let Some(first) = roles.first().copied() else { return };
         let has_content = ["text", "messages"].iter().any(|key| self.document.entry_of(prompt, key).is_some());
         let at = self.span(first.key);
@@ -87,7 +87,7 @@ impl Corrector<'_> {
     }
 
     /// Reads roles as messages.
-    fn read_roles(&mut self, prompt: NodeId, roles: &[Entry], has_content: bool) {
+    fn read_roles(&mut self, prompt: NodeId, roles: &[MapEntry], has_content: bool) {
         let span = self.span(prompt);
         let mut rest = self.document.entries_of(prompt).unwrap_or_default();
         rest.retain(|entry| !roles.iter().any(|role| role.key == entry.key));
@@ -96,10 +96,10 @@ impl Corrector<'_> {
             for role in roles {
                 let is_system = self.document.key_text(role.key) == "system";
                 let key = if is_system { self.document.add_string("user", span) } else { role.key };
-                items.push(self.document.add_map(vec![Entry { key, value: role.value }], span));
+                items.push(self.document.add_map(vec![MapEntry { key, value: role.value }], span));
             }
             let (key, value) = (self.document.add_string("messages", span), self.document.add_list(items, span));
-            rest.push(Entry { key, value });
+            rest.push(MapEntry { key, value });
         }
         let map = self.document.add_map(rest, span);
         self.document.replace(prompt, map);
@@ -122,7 +122,8 @@ impl Corrector<'_> {
     /// `model` and its settings.
     fn model_keys(&mut self, prompt: NodeId) {
         let mut entries = self.document.entries_of(prompt).unwrap_or_default();
-        let is_model = |reader: &Self, entry: &Entry| MODEL_KEYS.contains(&reader.document.key_text(entry.key));
+        let is_model =
+            |corrector: &Self, entry: &MapEntry| MODEL_KEYS.contains(&corrector.document.key_text(entry.key));
         let Some(first) = entries.iter().find(|entry| is_model(self, entry)).copied() else { return };
         let name = self.document.key_text(first.key).to_owned();
         self.report
@@ -134,7 +135,7 @@ impl Corrector<'_> {
     }
 
     /// `input: { schema: … }`, as dotprompt has it.
-    fn input_schema(&mut self, prompt: NodeId, input: Entry) {
+    fn input_schema(&mut self, prompt: NodeId, input: MapEntry) {
         let Some(schema) = self.document.entry_of(input.value, "schema") else { return };
         if self.document.entry_of(prompt, "arguments").is_some() || self.document.entries_of(schema.value).is_none() {
             return;
@@ -145,13 +146,13 @@ impl Corrector<'_> {
         let arguments = self.document.add_map(Vec::new(), self.span(schema.value));
         for argument in self.document.entries_of(schema.value).unwrap_or_default() {
             let empty = self.document.add_map(Vec::new(), self.span(argument.value));
-            let entry = Entry { key: argument.key, value: empty };
+            let entry = MapEntry { key: argument.key, value: empty };
             let mut entries = self.document.entries_of(arguments).unwrap_or_default();
             entries.push(entry);
             let all = self.document.add_map(entries, self.span(schema.value));
             self.document.replace(arguments, all);
         }
         let key = self.document.add_string("arguments", self.span(input.key));
-        self.replace_entry(prompt, input, Entry { key, value: arguments });
+        self.replace_entry(prompt, input, MapEntry { key, value: arguments });
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Correction, Corrector};
 use crate::diagnostic::Code;
-use crate::yaml::{Entry, NodeId};
+use crate::yaml::{MapEntry, NodeId};
 
 /// What a question asks with, in the place of its name.
 const KINDS: &[&str] = &["elicit", "sample", "roots"];
@@ -47,7 +47,7 @@ impl Corrector<'_> {
 
     fn map_of(&mut self, key: NodeId, value: NodeId) -> NodeId {
         let at = self.span(value);
-        self.document.add_map(vec![Entry { key, value }], at)
+        self.document.add_map(vec![MapEntry { key, value }], at)
     }
 }
 

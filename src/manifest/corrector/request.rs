@@ -2,7 +2,7 @@
 
 use super::{Correction, Corrector};
 use crate::diagnostic::Code;
-use crate::yaml::{Entry, NodeId, flow_scalar};
+use crate::yaml::{MapEntry, NodeId, flow_scalar};
 
 /// Methods that are written as a key with the URL.
 const METHODS: &[&str] = &["get", "head", "post", "put", "patch", "delete", "options"];
@@ -43,7 +43,8 @@ impl Corrector<'_> {
         let (method, url, span) = (method.to_uppercase(), url.trim(), self.span(request));
         let texts = ["method", &method, "url", url].map(|text| self.document.add_string(text, span));
         let [method_key, method_node, url_key, url_node] = texts;
-        let entries = vec![Entry { key: method_key, value: method_node }, Entry { key: url_key, value: url_node }];
+        let entries =
+            vec![MapEntry { key: method_key, value: method_node }, MapEntry { key: url_key, value: url_node }];
         let node = self.document.add_map(entries, span);
         let text = format!("{{ method: {method}, url: {} }}", flow_scalar(url));
         self.replace(request, "a map", Correction { text, is_certain: true, node });
@@ -65,7 +66,7 @@ impl Corrector<'_> {
             diagnostic.fix(span, text);
         }
         let key = self.document.add_string("bearer", at);
-        let node = self.document.add_map(vec![Entry { key, value: token.value }], span);
+        let node = self.document.add_map(vec![MapEntry { key, value: token.value }], span);
         self.document.replace(auth, node);
     }
 
@@ -82,8 +83,8 @@ impl Corrector<'_> {
         let diagnostic = self.report.error(Code::UnknownKey, at, format!("unknown key `{key}`"));
         diagnostic.help(format!("write `{text}`"));
         let [method_key, method, url] = ["method", &method, "url"].map(|text| self.document.add_string(text, at));
-        entries.push(Entry { key: method_key, value: method });
-        entries.push(Entry { key: url, value: entry.value });
+        entries.push(MapEntry { key: method_key, value: method });
+        entries.push(MapEntry { key: url, value: entry.value });
         let node = self.document.add_map(entries, self.span(request));
         self.document.replace(request, node);
     }
@@ -110,7 +111,7 @@ impl Corrector<'_> {
         let mut entries = self.document.entries_of(request).unwrap_or_default();
         entries.retain(|entry| entry.key != body.key);
         if is_free {
-            entries.push(Entry { key: self.document.add_string("json", key), value: body.value });
+            entries.push(MapEntry { key: self.document.add_string("json", key), value: body.value });
         }
         let node = self.document.add_map(entries, self.span(request));
         self.document.replace(request, node);

@@ -4,7 +4,7 @@
 use super::Corrector;
 use super::text::words;
 use crate::diagnostic::{Code, Span};
-use crate::yaml::{Entry, NodeId, flow_scalar, struct_keys};
+use crate::yaml::{MapEntry, NodeId, flow_scalar, struct_keys};
 
 /// Keys that hold a command.
 const COMMAND_KEYS: &[&str] = &["run", "shell", "command", "cmd", "raw", "bash", "sh"];
@@ -35,12 +35,12 @@ impl Corrector<'_> {
         let written = self.document.first_entry_of(entry, &["run", "steps", "tasks"]);
         let Some(owner) = written.filter(|owner| self.runner_steps(*owner)) else { return false };
         let key = self.document.add_string("run", self.span(owner.key));
-        self.replace_entry(entry, owner, Entry { key, value: owner.value });
+        self.replace_entry(entry, owner, MapEntry { key, value: owner.value });
         true
     }
 
     /// Reads a list of steps of another runner, below `run` or a key that stands for it. Returns whether it is one.
-    fn runner_steps(&mut self, owner: Entry) -> bool {
+    fn runner_steps(&mut self, owner: MapEntry) -> bool {
         let steps = self.document.items_of(owner.value).unwrap_or_default();
         let is_renamed = self.document.key_text(owner.key) != "run";
         let marks: usize = steps.iter().map(|step| self.workflow_key_score(*step)).sum();
@@ -65,7 +65,7 @@ impl Corrector<'_> {
         let uses = self.document.entry_of(step, "uses").and_then(|uses| self.document.string_of(uses.value));
         let is_action = uses.is_some_and(|uses| uses.contains(['/', '@']));
         let entries = self.document.entries_of(step).unwrap_or_default();
-        let mark = |entry: &Entry| match self.document.key_text(entry.key) {
+        let mark = |entry: &MapEntry| match self.document.key_text(entry.key) {
             "uses" if is_action => 2,
             "with" if is_action => 1,
             "name" => 1,
@@ -82,7 +82,7 @@ impl Corrector<'_> {
     }
 
     /// The first key that is wrong.
-    fn first_workflow_key(&self, owner: Entry, steps: &[NodeId], is_renamed: bool) -> (Span, String) {
+    fn first_workflow_key(&self, owner: MapEntry, steps: &[NodeId], is_renamed: bool) -> (Span, String) {
         let known = struct_keys::<crate::action::Step>();
         let keys = steps.iter().flat_map(|step| self.document.entries_of(*step).unwrap_or_default());
         let wrong = keys.map(|entry| entry.key).find(|key| !known.contains(&self.document.key_text(*key)));
@@ -147,7 +147,7 @@ impl Corrector<'_> {
     }
 
     /// A command, or a message, as an action; with whether it is all of it.
-    fn command_of(&self, entry: Entry) -> Option<(String, bool)> {
+    fn command_of(&self, entry: MapEntry) -> Option<(String, bool)> {
         let key = self.document.key_text(entry.key);
         let module = key.rsplit('.').next().unwrap_or(key);
         let inner = |name: &str| self.document.entry_of(entry.value, name).map(|entry| entry.value);
@@ -174,7 +174,7 @@ impl Corrector<'_> {
     }
 
     /// The steps in the place of a list in block style, if they say all.
-    fn steps_fix(&self, owner: Entry, meant: &[SuggestedStep]) -> Option<(Span, String)> {
+    fn steps_fix(&self, owner: MapEntry, meant: &[SuggestedStep]) -> Option<(Span, String)> {
         let (key, list) = (self.span(owner.key), self.span(owner.value));
         let written = self.raw(owner.value);
         let is_whole = meant.iter().all(|step| step.is_whole && step.text.is_some());
@@ -199,10 +199,11 @@ impl Corrector<'_> {
         let at = self.span(list);
         let mut steps = Vec::new();
         for SuggestedStep { id, .. } in meant {
-            let mut entries = vec![Entry { key: self.document.add_string("script", at), value: self.empty_script(at) }];
+            let mut entries =
+                vec![MapEntry { key: self.document.add_string("script", at), value: self.empty_script(at) }];
             if let Some(id) = id {
                 let [key, value] = ["id", id].map(|text| self.document.add_string(text, at));
-                entries.push(Entry { key, value });
+                entries.push(MapEntry { key, value });
             }
             steps.push(self.document.add_map(entries, at));
         }

@@ -6,7 +6,7 @@ use super::action::PROGRAM_KEYS;
 use super::text::{scalar_as_written, words};
 use super::{Correction, Corrector, suggest};
 use crate::diagnostic::{Code, Span};
-use crate::yaml::{Entry, NodeId, flow_scalar};
+use crate::yaml::{MapEntry, NodeId, flow_scalar};
 
 /// The shells of files, by extension.
 const SHELLS: &[(&str, &str)] =
@@ -60,8 +60,8 @@ impl Corrector<'_> {
             let at = self.span(question.key);
             let [ask, answer] = ["ask", "answer"].map(|key| self.document.add_string(key, at));
             let inner = self.document.add_map(vec![question], at);
-            let value = self.document.add_map(vec![Entry { key: answer, value: inner }], at);
-            self.replace_entry(step, question, Entry { key: ask, value });
+            let value = self.document.add_map(vec![MapEntry { key: answer, value: inner }], at);
+            self.replace_entry(step, question, MapEntry { key: ask, value });
         }
         for key in ["continue-on-error", "ignore_errors", "continueOnError", "ignoreErrors"] {
             let Some(found) = self.document.entry_of(step, key) else { continue };
@@ -108,7 +108,7 @@ impl Corrector<'_> {
     }
 
     /// A command under a key that is none, for a shell.
-    fn command_key(&mut self, step: NodeId, written: Entry, shell: &str) {
+    fn command_key(&mut self, step: NodeId, written: MapEntry, shell: &str) {
         let (at, key) = (self.span(written.key), self.document.key_text(written.key).to_owned());
         let command = self.document.string_of(written.value).map(str::to_owned);
         let exec = command.as_deref().and_then(words).filter(|_| ["sh", "bash"].contains(&shell));
@@ -139,14 +139,14 @@ impl Corrector<'_> {
         let meant = match exec {
             Some(words) => {
                 let items = words.iter().map(|word| self.document.add_string(word, span)).collect();
-                Entry { key: self.document.add_string("exec", at), value: self.document.add_list(items, span) }
+                MapEntry { key: self.document.add_string("exec", at), value: self.document.add_list(items, span) }
             }
-            None => Entry { key: self.document.add_string("script", at), value: self.empty_script(at) },
+            None => MapEntry { key: self.document.add_string("script", at), value: self.empty_script(at) },
         };
         self.replace_entry(step, written, meant);
     }
 
-    pub(super) fn remove_entry(&mut self, map: NodeId, removed: Entry) {
+    pub(super) fn remove_entry(&mut self, map: NodeId, removed: MapEntry) {
         let mut entries = self.document.entries_of(map).unwrap_or_default();
         entries.retain(|entry| entry.key != removed.key);
         let node = self.document.add_map(entries, self.span(map));
@@ -157,11 +157,12 @@ impl Corrector<'_> {
     pub(super) fn empty_script(&mut self, at: Span) -> NodeId {
         let [shell_key, shell, text_key, text] =
             ["shell", "sh", "text", ""].map(|text| self.document.add_string(text, at));
-        self.document.add_map(vec![Entry { key: shell_key, value: shell }, Entry { key: text_key, value: text }], at)
+        self.document
+            .add_map(vec![MapEntry { key: shell_key, value: shell }, MapEntry { key: text_key, value: text }], at)
     }
 
     /// `shell: bash` beside `script: …`.
-    fn script_beside_shell(&mut self, step: NodeId, shell: Entry, script: Entry) {
+    fn script_beside_shell(&mut self, step: NodeId, shell: MapEntry, script: MapEntry) {
         if self.document.string_of(script.value).is_some() {
             let (at, name) = (self.span(shell.key), self.flow_text(shell.value));
             let written = self.flow_text(script.value);
@@ -196,7 +197,7 @@ impl Corrector<'_> {
     }
 
     /// `run: …` in the place of `text: …`.
-    fn script_key(&mut self, script: NodeId, text: Entry) {
+    fn script_key(&mut self, script: NodeId, text: MapEntry) {
         let (name, at) = (self.document.key_text(text.key).to_owned(), self.span(text.key));
         let key = self.document.add_string("text", at);
         let mut entries = self.document.entries_of(script).unwrap_or_default();
@@ -211,7 +212,7 @@ impl Corrector<'_> {
         let span = self.span(script);
         let [shell, shell_key, text_key] = ["sh", "shell", "text"].map(|text| self.document.add_string(text, span));
         let text = self.document.add_string("", span);
-        let entries = vec![Entry { key: shell_key, value: shell }, Entry { key: text_key, value: text }];
+        let entries = vec![MapEntry { key: shell_key, value: shell }, MapEntry { key: text_key, value: text }];
         let node = self.document.add_map(entries, span);
         let message = "expected a map, found a string";
         self.report
@@ -221,18 +222,18 @@ impl Corrector<'_> {
     }
 
     /// `file: build.sh` in the place of `text: { file: build.sh }`.
-    fn script_file(&mut self, script: NodeId, file: Entry) {
+    fn script_file(&mut self, script: NodeId, file: MapEntry) {
         let path = self.document.scalar_of(file.value).unwrap_or_default().to_owned();
         let mut entries = self.document.entries_of(script).unwrap_or_default();
         entries.retain(|entry| entry.key != file.key);
         let (at, span) = (self.span(file.key), self.span(script));
         let inner = self.document.add_map(vec![file], span);
-        entries.push(Entry { key: self.document.add_string("text", at), value: inner });
+        entries.push(MapEntry { key: self.document.add_string("text", at), value: inner });
         let mut text = format!("text: {{ file: {} }}", self.flow_text(file.value));
         let has_shell = self.document.entry_of(script, "shell").is_some();
         if !has_shell {
             let [key, shell] = ["shell", shell_of(&path)].map(|text| self.document.add_string(text, at));
-            entries.push(Entry { key, value: shell });
+            entries.push(MapEntry { key, value: shell });
             text = format!("shell: {}, {text}", shell_of(&path));
         }
         let node = self.document.add_map(entries, span);

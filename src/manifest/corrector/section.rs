@@ -5,7 +5,7 @@ use super::argument::names_file;
 use super::kind::MapKind;
 use crate::diagnostic::{Code, Span};
 use crate::files::Globs;
-use crate::yaml::{Entry, NodeId, flow_scalar};
+use crate::yaml::{MapEntry, NodeId, flow_scalar};
 
 impl Corrector<'_> {
     /// Reads a path, a glob, or a list of globs, as no entries.
@@ -44,9 +44,9 @@ impl Corrector<'_> {
         self.read_section_as_empty(root, section);
     }
 
-    fn read_section_as_empty(&mut self, root: NodeId, section: Entry) {
+    fn read_section_as_empty(&mut self, root: NodeId, section: MapEntry) {
         let none = self.document.add_map(Vec::new(), self.span(section.value));
-        self.replace_entry(root, section, Entry { key: section.key, value: none });
+        self.replace_entry(root, section, MapEntry { key: section.key, value: none });
     }
 
     /// A path, or the glob in a list of one.

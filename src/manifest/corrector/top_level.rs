@@ -3,7 +3,7 @@
 use super::Corrector;
 use crate::diagnostic::{Code, Span};
 use crate::manifest::{Manifest, Server};
-use crate::yaml::{Entry, NodeId, struct_keys};
+use crate::yaml::{MapEntry, NodeId, struct_keys};
 
 const VERSION_HELP: &str =
     "write `folio: 1`, the version of this language; that of your server is `server: { version: … }`";
@@ -63,7 +63,7 @@ impl Corrector<'_> {
             diagnostic.fix(span, "folio: 1");
         }
         let (key, value) = (self.document.add_string("folio", at), self.document.add_plain(1, at));
-        self.replace_entry(root, version, Entry { key, value });
+        self.replace_entry(root, version, MapEntry { key, value });
     }
 
     /// `name`, `version` and others beside `server`.
@@ -78,7 +78,7 @@ impl Corrector<'_> {
                 ["name", "my-server"].map(|text| self.document.add_string(text, self.document.location(root).span()));
             let [key, value] = name;
             let mut entries = self.document.entries_of(server.value).unwrap_or_default();
-            entries.push(Entry { key, value });
+            entries.push(MapEntry { key, value });
             let map = self.document.add_map(entries, self.span(server.value));
             self.document.replace(server.value, map);
         }

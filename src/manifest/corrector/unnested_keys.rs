@@ -2,13 +2,13 @@
 
 use super::Corrector;
 use crate::diagnostic::{Code, Span};
-use crate::yaml::{Entry, NodeId};
+use crate::yaml::{MapEntry, NodeId};
 
 impl Corrector<'_> {
     /// Reads these keys of a map as those of its key `parent`, and reports them once.
     pub(super) fn keys_below(&mut self, map: NodeId, parent: &str, keys: &[&str]) {
         let entries = self.document.entries_of(map).unwrap_or_default();
-        let moved: Vec<Entry> =
+        let moved: Vec<MapEntry> =
             entries.iter().copied().filter(|entry| keys.contains(&self.document.key_text(entry.key))).collect();
         let Some(first) = moved.first().copied() else { return };
         let owner = self.document.entry_of(map, parent);
@@ -40,21 +40,21 @@ impl Corrector<'_> {
     }
 
     /// Neighbouring keys below another one, and where to write that.
-    fn text_below(&self, entries: &[Entry], moved: &[Entry], parent: &str) -> Option<(Span, String)> {
+    fn text_below(&self, entries: &[MapEntry], moved: &[MapEntry], parent: &str) -> Option<(Span, String)> {
         let first = entries.iter().position(|entry| moved.iter().any(|moved| moved.key == entry.key))?;
         let is_run = entries.iter().skip(first).zip(moved).all(|(entry, moved)| entry.key == moved.key);
         is_run.then_some(())?;
         self.nested(entries, moved, &[parent])
     }
 
-    fn move_below(&mut self, map: NodeId, parent: &str, moved: &[Entry]) {
+    fn move_below(&mut self, map: NodeId, parent: &str, moved: &[MapEntry]) {
         let at = self.span(map);
         let owner = match self.document.entry_of(map, parent) {
             Some(owner) => owner.value,
             None => {
                 let (key, value) = (self.document.add_string(parent, at), self.document.add_map(Vec::new(), at));
                 let mut entries = self.document.entries_of(map).unwrap_or_default();
-                entries.push(Entry { key, value });
+                entries.push(MapEntry { key, value });
                 let all = self.document.add_map(entries, at);
                 self.document.replace(map, all);
                 value

@@ -39,7 +39,7 @@ impl ResponseReservation {
     pub(crate) fn charge<T: MemorySize>(self, answer: Result<T, ErrorData>) -> Result<T, ErrorData> {
         // It is in memory twice while it is written.
         let bytes = answer.memory_size() * 2;
-        let in_flight = self.reservation.peer.total();
+        let in_flight = self.reservation.peer.server_bytes();
         if bytes > SMALL_MESSAGE_BYTES || self.expected > 0 {
             self.reservation.peer.remember_size(self.method, &self.name, bytes);
         }

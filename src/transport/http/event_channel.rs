@@ -115,7 +115,8 @@ impl ChannelState {
     /// Drops read events that exceed the limits.
     fn remove_delivered(&mut self, bytes: &PeerBytes) {
         while self.delivered_count() > MAX_REPLAY_EVENTS
-            || self.delivered_count() > 0 && (self.delivered_bytes() > MAX_REPLAY_BYTES || !bytes.total().has_spare())
+            || self.delivered_count() > 0
+                && (self.delivered_bytes() > MAX_REPLAY_BYTES || !bytes.server_bytes().has_spare())
         {
             self.forget_first();
         }
@@ -123,7 +124,7 @@ impl ChannelState {
 
     /// Drops unread events that exceed the limits.
     fn trim_unread(&mut self, bytes: &PeerBytes) {
-        let account = bytes.total();
+        let account = bytes.server_bytes();
         while self.unread_count() > MAX_UNREAD_EVENTS
             || self.unread_count() > 0 && (self.unread_bytes() > account.peer_share() || !account.has_spare())
         {
@@ -464,12 +465,12 @@ mod tests {
     #[test]
     fn unread_events_are_stored_within_their_share() {
         let channel = channel(0);
-        let share = channel.bytes.total().peer_share();
+        let share = channel.bytes.server_bytes().peer_share();
         for number in 1..=9 {
             channel.push(payload(number), vec![Arc::new(channel.bytes.reserve(share / 4))]);
         }
         assert_eq!(channel.state().unread_count(), 4);
-        let _others = channel.bytes.total().new_peer().reserve(share * 2);
+        let _others = channel.bytes.server_bytes().new_peer().reserve(share * 2);
         channel.push(payload(10), vec![Arc::new(channel.bytes.reserve(1))]);
         assert_eq!(channel.state().unread_count(), 0);
     }

@@ -400,7 +400,7 @@ async fn read_admitted(
 ) -> Result<(Bytes, Reservation), Response> {
     let reservation = peer.reserve(0);
     let bytes = read_whole_body(body, connection, &reservation).await?;
-    let weigh = || peer_state::checked_estimate(&bytes, parser(&bytes), peer.total());
+    let weigh = || peer_state::checked_estimate(&bytes, parser(&bytes), peer.server_bytes());
     let too_large =
         |message: String| error_response(StatusCode::PAYLOAD_TOO_LARGE, &MessageError::invalid_request(None, message));
     let estimate = block_if_large(bytes.len() as u64, weigh).map_err(too_large)?;
