@@ -150,7 +150,7 @@ fn warn_of_missing_grants(before: &Report, after: &Report, output: &Output) {
     let missing = count(after).saturating_sub(count(before));
     if missing > 0 {
         output.eprint(&format!(
-            "{} not allowed yet: `folio check` lists what each needs\n",
+            "{} not allowed yet: `folio check` lists the grants that each needs, `allow` in the pack gives them\n",
             count_noun(missing, "action")
         ));
     }

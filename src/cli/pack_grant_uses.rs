@@ -38,6 +38,8 @@ struct ShownGrantUse {
     /// Its file in the pack.
     file: String,
     line: u32,
+    /// The keys that lead to it, in a file of YAML.
+    key_path: String,
     /// What it is, in YAML without references to other places.
     text: String,
     /// The texts in it, as they are.
@@ -80,6 +82,7 @@ impl PackGrantUses {
                 .extend(pack.pack.env.variables.iter().map(|(name, variable)| variable_line(folder, name, variable)));
         }
         let text_only_files = loaded.load_context.text_only_files.clone();
+        let documents = loaded.load_context.documents.clone();
         let built = build(loaded);
         let files = PackFiles::of(key, &built.report, &text_only_files);
         let has_errors = has_errors(key, &built.report);
@@ -93,15 +96,15 @@ impl PackGrantUses {
         // Two commands may have one place: where their text is not as it stands in the file.
         let parts = |found: &LocatedGrantUse| (found.title.clone(), found.at, found.value.clone());
         found.dedup_by(|one, other| parts(one) == parts(other));
-        let grant_uses = found.into_iter().map(|grant_use| ShownGrantUse::new(grant_use, key, &built.report)).collect();
+        let grant_uses = found.into_iter().map(|one| ShownGrantUse::new(one, key, &documents, &built.report)).collect();
         PackGrantUses { grant_uses, variables, files, has_errors }
     }
 
     /// What it does, for a person who is asked for it.
     pub(super) fn describe(&self) -> String {
         let mut text = String::new();
-        for ShownGrantUse { title, file, line, text: shown, .. } in &self.grant_uses {
-            let _ = writeln!(text, "{title} at {file}:{line}\n{shown}");
+        for ShownGrantUse { title, file, line, key_path, text: shown, .. } in &self.grant_uses {
+            let _ = writeln!(text, "{title} at {file}:{line}{key_path}\n{shown}");
         }
         if !self.variables.is_empty() {
             let lines: String = self.variables.iter().map(|line| indented_lines(line)).collect();
@@ -112,10 +115,8 @@ impl PackGrantUses {
 
     /// The same for a comparison: without lines, which move.
     pub(super) fn comparable(&self) -> String {
-        let lines = self
-            .grant_uses
-            .iter()
-            .map(|grant_use| format!("{} in {}\n{}\n", grant_use.title, grant_use.file, grant_use.text));
+        let lines =
+            self.grant_uses.iter().map(|one| format!("{} in {}{}\n{}\n", one.title, one.file, one.key_path, one.text));
         let variables = self.variables.iter().map(|line| format!("variable {line}\n"));
         lines.chain(variables).collect()
     }
@@ -138,7 +139,9 @@ impl PackGrantUses {
         let is_shown = |path: &str| {
             self.files.acting.contains(path) || self.names(path) || (runs_programs && !self.files.texts.contains(path))
         };
-        let (shown, others) = tree.files().partition(|(path, _)| is_shown(path));
+        let (mut shown, others): (Vec<_>, Vec<_>) = tree.files().partition(|(path, _)| is_shown(path));
+        // What says what it does is next to that, at the end.
+        shown.sort_by_key(|(path, _)| (self.files.acting.contains(*path), self.names(path)));
         ShownFiles { shown, others }
     }
 
@@ -198,7 +201,7 @@ fn variable_line(folder: &str, name: &str, variable: &PackVariable) -> String {
     let PackVariable { value, secret, origin, .. } = variable;
     let shown = |text: &str| entry(name, &Value::from(text), 0).trim_end().to_owned();
     let line = match (value, origin) {
-        (None, _) => format!("{name}: # not set"),
+        (None, _) => format!("{name}: # not passed"),
         (Some(_), ValueOrigin::Pack(text)) if *secret => format!("{} # set by the pack", shown(text)),
         (Some(value), ValueOrigin::Pack(_)) => format!("{} # set by the pack", shown(value)),
         (Some(_), ValueOrigin::Operator) if *secret => format!("{name}: # a secret of yours"),
@@ -223,7 +226,7 @@ impl PackFiles {
 }
 
 impl ShownGrantUse {
-    fn new(grant_use: LocatedGrantUse, key: &str, report: &Report) -> ShownGrantUse {
+    fn new(grant_use: LocatedGrantUse, key: &str, documents: &Documents, report: &Report) -> ShownGrantUse {
         let LocatedGrantUse { title, at, value } = grant_use;
         let source = report.sources.get(at.file);
         let path = source.map(|source| source.path().to_string_lossy().into_owned()).unwrap_or_default();
@@ -242,7 +245,11 @@ impl ShownGrantUse {
             }
             other => format!("{:INDENT$}{other}\n", ""),
         };
-        ShownGrantUse { title, file, line, text, strings }
+        let key_path = match documents.key_path(at) {
+            path if path.is_empty() => path,
+            path => format!(", {}", one_line(&path)),
+        };
+        ShownGrantUse { title, file, line, key_path, text, strings }
     }
 }
 

@@ -195,7 +195,9 @@ impl Request<'_> {
         let near = match (self.kind.command_for(catalog, self.name), self.kind.nearest_name(catalog, self.name)) {
             (Some(help), _) => help,
             (None, Some(near)) => format!("help: did you mean `{near}`?"),
-            (None, None) => "help: `folio list` shows what there is".to_owned(),
+            (None, None) => {
+                "help: `folio list` shows what there is, and `folio check` what is left out, and why".to_owned()
+            }
         };
         format!("unknown {} `{}`\n{near}", self.kind.noun(), self.name)
     }

@@ -1,27 +1,21 @@
 //! `folio trust`.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::pack_file_text::file_text;
+use super::pack_file_text::{file_text, indented_lines};
 use super::pack_grant_uses::{INDENT, PackGrantUses, ShownFiles, is_grant};
 use super::pack_project::{PackProject, PacksToResolve, print_failure, unknown_key_help};
 use super::text_prompt::{ask, can_ask, discard_typed_text, is_output_seen};
+use super::update::LockUpdate;
 use super::{Exit, Output, TrustArgs};
 use crate::compile::FileBuffers;
 use crate::diagnostic::{count_noun, one_line, sanitize};
 use crate::load::LockablePack;
 use crate::manifest::Grant;
-use crate::pack_source::{LOCK_NAME, LockedPack, PackTree, TrustRecord};
+use crate::pack_source::{LOCK_NAME, LockedPack, PackLock, PackTree, TrustRecord};
 use crate::yaml::entry;
-
-/// A pack as it is in the cache.
-struct CachedPack {
-    tree: PackTree,
-    folder: PathBuf,
-}
 
 /// Shows what a pack would do, and lets it.
 pub(super) fn run(arguments: &TrustArgs, output: &Output) -> anyhow::Result<Exit> {
@@ -46,10 +40,6 @@ pub(super) fn run(arguments: &TrustArgs, output: &Output) -> anyhow::Result<Exit
         output.eprint(&format!("error: the manifest allows pack `{key}` nothing\n{help}\n"));
         return Ok(Exit::Failure);
     }
-    if wanted.allow.is_subset(&locked.grants(&wanted.settings)) {
-        output.print(&format!("`{key}` is already trusted\n"))?;
-        return Ok(Exit::Success);
-    }
     let grant_uses = PackGrantUses::load(&project, &lock, key, &FileBuffers::default());
     if grant_uses.has_errors {
         output.eprint(&format!(
@@ -57,10 +47,14 @@ pub(super) fn run(arguments: &TrustArgs, output: &Output) -> anyhow::Result<Exit
         ));
         return Ok(Exit::Failure);
     }
-    let folder = project.cache.folder_of(&locked.digest);
-    let pack = CachedPack { tree: project.cache.read(&locked.digest)?, folder };
-    output.print(&sanitize(&describe(wanted, locked, &grant_uses, &pack)))?;
+    let page = TrustPage { project: &project, lock: &lock, wanted, locked, grant_uses: &grant_uses };
+    output.print(&sanitize(&page.text()?))?;
+    if wanted.allow.is_subset(&locked.grants(&wanted.settings)) {
+        output.print(&format!("`{key}` is already trusted\n"))?;
+        return Ok(Exit::Success);
+    }
     if !arguments.yes && !confirm(key, output)? {
+        output.eprint("nothing is written\n");
         return Ok(Exit::Failure);
     }
     let (allow, settings) = (wanted.allow.clone(), wanted.settings.clone());
@@ -101,38 +95,84 @@ fn confirm(key: &str, output: &Output) -> anyhow::Result<bool> {
     ask(&format!("Let `{key}` do this?"), "n", answer, output)
 }
 
-/// What a pack is, and what it would do: its files first, so that what they do stands above the question.
-fn describe(wanted: &LockablePack, locked: &LockedPack, grant_uses: &PackGrantUses, pack: &CachedPack) -> String {
-    let LockedPack { digest, files, source, .. } = locked;
-    let files = count_noun(usize::try_from(*files).unwrap_or(usize::MAX), "file");
-    let (source, version) = (source.to_string(), locked.version());
-    let mut text = format!("pack `{}` from {}\n  {}", wanted.key, one_line(&source), one_line(&version));
-    let _ = writeln!(text, ", {files}, {digest}\n");
-    let runs_programs = wanted.allow.contains(&Grant::Exec) || wanted.allow.contains(&Grant::Script);
-    let ShownFiles { shown, mut others } = grant_uses.shown_files(&pack.tree, runs_programs);
-    for (path, bytes) in shown {
-        match file_text(bytes) {
-            Some(lines) => drop(writeln!(text, "file {}\n{lines}", one_line(path))),
-            None => others.push((path, bytes)),
-        }
+/// What a person sees before a pack is trusted.
+struct TrustPage<'p> {
+    project: &'p PackProject<'p>,
+    lock: &'p PackLock,
+    wanted: &'p LockablePack,
+    locked: &'p LockedPack,
+    grant_uses: &'p PackGrantUses,
+}
+
+impl TrustPage<'_> {
+    /// The page: the files first, so that what they do stands above the question.
+    fn text(&self) -> anyhow::Result<String> {
+        let LockedPack { digest, files, source, .. } = self.locked;
+        let files = count_noun(usize::try_from(*files).unwrap_or(usize::MAX), "file");
+        let (source, version) = (source.to_string(), self.locked.version());
+        let mut text = format!("pack `{}` from {}\n  {}", self.wanted.key, one_line(&source), one_line(&version));
+        let _ = writeln!(text, ", {files}, {digest}\n");
+        let tree = self.project.cache.read(digest)?;
+        let hidden_files = self.add_files(&tree, &mut text);
+        text.push_str(&self.grant_uses.describe());
+        self.add_hidden_files(&hidden_files, &mut text);
+        self.add_grants(&mut text);
+        Ok(text)
     }
-    text.push_str(&grant_uses.describe());
-    if !others.is_empty() {
-        let _ = writeln!(text, "files that are not shown, in {}", pack.folder.display());
-        for (path, bytes) in others {
+
+    /// Adds what changed since the pack was trusted with the same grants, or else its files whole. Returns the others.
+    fn add_files<'t>(&self, tree: &'t PackTree, text: &mut String) -> Vec<(&'t str, &'t [u8])> {
+        let runs_programs = self.wanted.allow.contains(&Grant::Exec) || self.wanted.allow.contains(&Grant::Script);
+        let ShownFiles { shown, mut others } = self.grant_uses.shown_files(tree, runs_programs);
+        let changes = self.changes();
+        if let Some(changes) = &changes {
+            let _ = writeln!(text, "changed since it was trusted\n{}", indented_lines(changes));
+        }
+        for (path, bytes) in shown {
+            match file_text(bytes) {
+                Some(_) if changes.is_some() => {}
+                Some(lines) => drop(writeln!(text, "file {}\n{lines}", one_line(path))),
+                None => others.push((path, bytes)),
+            }
+        }
+        others
+    }
+
+    /// What is different from the files that were trusted with these grants and settings, where they are in the cache.
+    fn changes(&self) -> Option<String> {
+        let granted = self.locked.granted.as_ref().filter(|granted| granted.digest != self.locked.digest)?;
+        let covers_all = self.wanted.allow.is_subset(&granted.allow) && granted.settings == self.wanted.settings;
+        let mut before = self.lock.clone();
+        before.packs.get_mut(&self.wanted.key)?.digest = granted.digest;
+        let is_there = covers_all && self.project.cache.read(&granted.digest).is_ok();
+        let texts = FileBuffers::default();
+        let update = LockUpdate { project: self.project, before: &before, after: self.lock, texts: &texts };
+        is_there.then(|| update.diff(&self.wanted.key))
+    }
+
+    fn add_hidden_files(&self, hidden_files: &[(&str, &[u8])], text: &mut String) {
+        if hidden_files.is_empty() {
+            return;
+        }
+        let folder = self.project.cache.folder_of(&self.locked.digest);
+        let _ = writeln!(text, "files that are not shown, in {}", folder.display());
+        for (path, bytes) in hidden_files {
             let _ = writeln!(text, "{:INDENT$}{}, {}", "", one_line(path), count_noun(bytes.len(), "byte"));
         }
         text.push('\n');
     }
-    if let Value::Object(settings) = &wanted.settings {
-        let settings: String = settings.iter().map(|(key, value)| entry(key, value, INDENT)).collect();
-        let _ = writeln!(text, "settings of the pack in the manifest\n{settings}");
+
+    /// Adds the settings and the grants of the manifest, and what they leave out.
+    fn add_grants(&self, text: &mut String) {
+        if let Value::Object(settings) = &self.wanted.settings {
+            let settings: String = settings.iter().map(|(key, value)| entry(key, value, INDENT)).collect();
+            let _ = writeln!(text, "settings of the pack in the manifest\n{settings}");
+        }
+        let _ = writeln!(text, "allowed: {}", names(self.wanted));
+        let allowed: Vec<&str> = self.wanted.allow.iter().map(|grant| grant.as_str()).collect();
+        let is_left_out = |(title, _): &(&str, usize)| is_grant(title) && !allowed.contains(title);
+        for (grant, count) in self.grant_uses.counts().into_iter().filter(is_left_out) {
+            let _ = writeln!(text, "not allowed, and left out: {} with `{grant}`", count_noun(count, "step"));
+        }
     }
-    let _ = writeln!(text, "allowed: {}", names(wanted));
-    let allowed: Vec<&str> = wanted.allow.iter().map(|grant| grant.as_str()).collect();
-    let left_out = |(title, _): &(&str, usize)| is_grant(title) && !allowed.contains(title);
-    for (grant, count) in grant_uses.counts().into_iter().filter(left_out) {
-        let _ = writeln!(text, "not allowed, and left out: {} with `{grant}`", count_noun(count, "step"));
-    }
-    text
 }

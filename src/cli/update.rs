@@ -88,12 +88,12 @@ fn with_new_archives(project: &PackProject<'_>, target: &ManifestFile, key: Opti
 }
 
 /// Two states of a lock.
-struct LockUpdate<'p> {
-    project: &'p PackProject<'p>,
-    before: &'p PackLock,
-    after: &'p PackLock,
+pub(super) struct LockUpdate<'p> {
+    pub(super) project: &'p PackProject<'p>,
+    pub(super) before: &'p PackLock,
+    pub(super) after: &'p PackLock,
     /// The manifest that is for the lock after.
-    texts: &'p FileBuffers,
+    pub(super) texts: &'p FileBuffers,
 }
 
 impl LockUpdate<'_> {
@@ -149,7 +149,7 @@ impl LockUpdate<'_> {
     }
 
     /// What is different in a pack: first what it does, then its files.
-    fn diff(&self, key: &str) -> String {
+    pub(super) fn diff(&self, key: &str) -> String {
         let tree = |lock: &PackLock| lock.packs.get(key).and_then(|pack| self.project.cache.read(&pack.digest).ok());
         let (Some(new), old) = (tree(self.after), tree(self.before)) else { return String::new() };
         let Some(old) = old else { return "  no diff: the previous version is not in the cache\n".to_owned() };

@@ -226,17 +226,18 @@ fn list_grant_uses(
 fn grant_uses_of(prompt: &ForeignPrompt, foreign_pack: &ForeignPack<'_>) -> Vec<GrantUse> {
     let (ForeignBody::Text(text), Some(locked)) = (&prompt.body, &foreign_pack.locked) else { return Vec::new() };
     let act = |(number, action): (usize, &ForeignAction)| {
-        let (grant, key, value) = match action {
-            ForeignAction::Script(script) => (Grant::Script.as_str(), "script", script.clone()),
+        let (grant, value) = match action {
+            ForeignAction::Script(script) => (Grant::Script.as_str(), json!({ "script": script })),
             ForeignAction::Read(path) => {
-                (foreign_pack.read_grant(), "read", path.iter().map(path_text).collect::<String>())
+                let path: String = path.iter().map(path_text).collect();
+                (foreign_pack.read_grant(), json!({ "read": path, "below": "the workspace" }))
             }
         };
         GrantUse {
             key: locked.key.clone(),
             grant,
             at: Location::text_from(prompt.at.file(), text.action_spans.get(number).map_or(0, |at| at.start as usize)),
-            value: json!({ key: value }),
+            value,
             is_withheld: locked.withheld.contains(grant),
         }
     };

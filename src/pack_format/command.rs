@@ -80,9 +80,8 @@ impl<'r> ActionReader<'r> {
         if !self.admits_another() {
             return PlaceholderMatch::literal(body, written.start, written.end);
         }
-        if !self.grants.scripts {
-            let message = format!("command `{}` not run: missing grant `script`", shown_command(written.text));
-            self.note(self.span_of(written.start..written.end, written.text), message, "script");
+        if !self.grants.scripts && !self.grants.is_withheld {
+            self.report_not_run(written, true);
             return PlaceholderMatch::literal(body, written.start, written.end);
         }
         let (mut variables, mut placeholders) = (Vec::new(), Vec::new());
@@ -97,13 +96,16 @@ impl<'r> ActionReader<'r> {
             });
             Some(marker)
         });
-        if !placeholders.is_empty() {
-            let Some(guarded) = guarded_values(written.text, &placeholders) else {
-                self.warn_of_code(written);
-                return PlaceholderMatch::literal(body, written.start, written.end);
-            };
-            script = split_values(&placeholders) + &guards(&guarded) + &script;
-        }
+        let guarded = match placeholders.is_empty() {
+            true => Some(Vec::new()),
+            false => guarded_values(written.text, &placeholders),
+        };
+        let is_safe = guarded.is_some();
+        let Some(guarded) = guarded.filter(|_| self.grants.scripts) else {
+            self.report_not_run(written, is_safe);
+            return PlaceholderMatch::literal(body, written.start, written.end);
+        };
+        script = split_values(&placeholders) + &guards(&guarded) + &script;
         for variable in variables {
             if !self.variables.contains(&variable) {
                 self.variables.push(variable);
@@ -156,9 +158,15 @@ impl<'r> ActionReader<'r> {
     }
 
     /// Reports a command that is not run, as a value could be read as code.
-    fn warn_of_code(&mut self, written: &CommandText<'_>) {
-        let message = format!("command `{}` not run: it may read a value as code", shown_command(written.text));
+    /// Says why a command stays as text: it would read a value as code, also with the grant, or lacks that.
+    fn report_not_run(&mut self, written: &CommandText<'_>, is_safe: bool) {
         let place = self.span_of(written.start..written.end, written.text);
+        let command = shown_command(written.text);
+        if is_safe {
+            self.note(place, format!("command `{command}` not run: missing grant `script`"), "script");
+            return;
+        }
+        let message = format!("command `{command}` not run: it may read a value as code");
         self.report
             .warning(Code::Unsafe, place, message)
             .help("write it as a `script` of a folder with a `folio.yaml`");

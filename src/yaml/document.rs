@@ -210,6 +210,30 @@ impl Document {
         matches!(scalar, Some(NodeKind::Scalar(scalar)) if scalar.style == ScalarStyle::Plain && scalar.text() == "<<")
     }
 
+    /// The keys of the maps around an offset in the file, outermost first.
+    fn keys_around(&self, offset: u32) -> Vec<&str> {
+        let contains = |id: NodeId| {
+            self.node(id)
+                .is_some_and(|node| (node.span.start..node.span.end.max(node.span.start + 1)).contains(&offset))
+        };
+        let (mut id, mut keys) = (self.root(), Vec::new());
+        while let Some(node) = self.node(id) {
+            let inner = match &node.kind {
+                NodeKind::Scalar(_) => None,
+                NodeKind::List(items) => items.iter().copied().find(|item| contains(*item)),
+                NodeKind::Map(entries) => entries.iter().find(|entry| contains(entry.value)).map(|entry| {
+                    keys.push(self.key_text(entry.key));
+                    entry.value
+                }),
+            };
+            match inner {
+                Some(inner) => id = inner,
+                None => break,
+            }
+        }
+        keys
+    }
+
     fn entry_at_segment(&self, id: NodeId, step: &str) -> Option<(NodeId, NodeId)> {
         match &self.node(id)?.kind {
             NodeKind::Scalar(_) => None,
@@ -234,7 +258,7 @@ impl Document {
 }
 
 /// The trees of one load.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Documents {
     /// A later load may share them.
     by_file: HashMap<FileId, Arc<Document>>,
@@ -282,6 +306,11 @@ impl Documents {
     /// The same, with each scalar that JSON would write otherwise as a string: `0x2a` stays `0x2a`.
     pub fn written(&self, at: Location) -> Value {
         self.get(at.file).map_or(Value::Null, |document| document.written(NodeId(at.node)))
+    }
+
+    /// The keys that lead to where a span begins, joined by `/`; empty in a file that is no document.
+    pub fn key_path(&self, at: Span) -> String {
+        self.get(at.file).map(|document| document.keys_around(at.start).join("/")).unwrap_or_default()
     }
 
     /// Adds the value at a location to a digest; its layout does not count.

@@ -189,7 +189,10 @@ fn unknown_name_shows_the_near_one() {
     for (arguments, said) in [
         (&["get", "gret", "who=x"][..], "error: unknown prompt `gret`\nhelp: did you mean `greet`?\n"),
         (&["call", "deplyo"], "error: unknown tool `deplyo`\nhelp: did you mean `deploy`?\n"),
-        (&["call", "zzzzzzzz"], "error: unknown tool `zzzzzzzz`\nhelp: `folio list` shows what there is\n"),
+        (
+            &["call", "zzzzzzzz"],
+            "error: unknown tool `zzzzzzzz`\nhelp: `folio list` shows what there is, and `folio check` what is left out, and why\n",
+        ),
         (&["read", "about://dsek"], "\nhelp: did you mean `about://desk`?\n"),
         (&["read", "nte://one"], "\nhelp: did you mean `note://{id}{?page}`?\n"),
     ] {

@@ -19,12 +19,13 @@ fn pack_acts_only_while_its_files_are_trusted() {
     assert!(checked.contains("pack `docs` is not trusted: `exec` not granted"), "{checked}");
     assert!(checked.contains("`folio trust docs`") && !checked.contains("add `allow"), "{checked}");
     let shown = desk.fail(&["trust", "docs"]);
-    assert!(shown.contains("exec at folio.yaml:6\n    exec: [printf, seen]"), "{shown}");
+    assert!(shown.contains("exec at folio.yaml:6, tools/look/run\n    exec: [printf, seen]"), "{shown}");
     assert!(shown.contains("not a terminal"), "{shown}");
     assert!(!desk.lock().contains("granted"));
     desk.ok(&["trust", "docs", "--yes"]);
     assert_eq!(desk.ok(&["call", "docs-look"]).trim(), "seen");
-    assert!(desk.ok(&["trust", "docs"]).contains("already trusted"));
+    let again = desk.ok(&["trust", "docs"]);
+    assert!(again.contains("exec: [printf, seen]") && again.contains("already trusted"), "{again}");
     // Elsewhere it does something else now.
     let before = desk.lock();
     upstream.commit(&[("folio.yaml", &PACK.replace("Hello", "Bye").replace("seen", "evil"))]);
@@ -44,7 +45,12 @@ fn pack_acts_only_while_its_files_are_trusted() {
     assert!(!tools(&desk).contains("docs-look"));
     assert_eq!(desk.run(&["call", "docs-look"]).code, Some(1));
     assert!(desk.ok(&["check"]).contains("pack `docs` changed since it was trusted"));
-    desk.ok(&["trust", "docs", "--yes"]);
+    // Whoever said yes to the files before sees what is new in them, and all that they do.
+    let shown = desk.ok(&["trust", "docs", "--yes"]);
+    assert!(shown.contains("changed since it was trusted\n    --- what it does"), "{shown}");
+    assert!(shown.contains("    +    exec: [printf, evil]") && shown.contains("    -  hi: "), "{shown}");
+    assert!(shown.contains("\nexec at folio.yaml:6, tools/look/run\n    exec: [printf, evil]"), "{shown}");
+    assert!(!shown.contains("file folio.yaml") && !shown.contains("files that are not shown"), "{shown}");
     assert_eq!(desk.ok(&["call", "docs-look"]).trim(), "evil");
     assert!(desk.ok(&["update"]).contains("all packs are up to date"));
     // The same files in another commit are the same pack.
@@ -241,7 +247,7 @@ packs: { inner: { path: inner, allow: [exec] } }
         "http at folio.yaml:10",
         "    /home",
         "    echo from a file",
-        "exec at inner/folio.yaml:3\n    exec: [deep]",
+        "exec at inner/folio.yaml:3, tools/e/run\n    exec: [deep]",
     ] {
         assert!(shown.contains(text), "{text}: {shown}");
     }
@@ -282,7 +288,7 @@ tools:
     let path = format!("path={}", desk.folder.join("secret.txt").display());
     assert_eq!(desk.run(&["call", "docs-at", &path]).code, Some(1));
     let shown = desk.ok(&["trust", "docs", "--yes"]);
-    assert!(shown.contains("files at folio.yaml:6\n    \"{{workspace}}\""), "{shown}");
+    assert!(shown.contains("files at folio.yaml:6, resources/files/root\n    \"{{workspace}}\""), "{shown}");
     assert_eq!(desk.ok(&["read", "f://secret.txt"]).trim(), "secret");
     assert_eq!(desk.run(&["call", "docs-at", &path]).code, Some(0));
     // Without `allow` it is an error of the pack, as by path.
@@ -387,7 +393,7 @@ tools:
         "P: echo good # set by the pack, in in/",
         "K: \"Bearer {{env.KEY}}\" # set by the pack, in in/",
         "W: here # set by you, in in/",
-        "NONE: # not set, in in/",
+        "NONE: # not passed, in in/",
         "BASE: https://api.example # set by the pack, in in/",
     ] {
         assert!(shown.contains(&format!("\n    {line}\n")), "{line}: {shown}");
@@ -439,6 +445,12 @@ fn trust_is_for_the_settings_that_were_shown() {
     // What chooses among the prompts that were shown, and names them, is free.
     desk.folder.write("folio.yaml", keys(&format!("{trusted}, prefix: p, only: [\"*ok\"]")));
     assert_eq!(desk.ok(&["get", "p-ok"]).trim(), "Status: harmless");
+    // With other settings, all files are new.
+    upstream.commit(&[("note.txt", "new")]);
+    desk.folder.write("folio.yaml", keys("format: [claude-commands, gemini-commands], allow: [script]"));
+    desk.ok(&["update"]);
+    let shown = desk.fail(&["trust", "docs"]);
+    assert!(shown.contains("file commands/other.toml") && !shown.contains("changed since"), "{shown}");
     desk.folder.write("folio.yaml", keys(&trusted.replace("claude", "gemini")));
     desk.ok(&["trust", "docs", "--yes"]);
     assert_eq!(desk.ok(&["get", "docs-other"]).trim(), "hidden");
@@ -458,7 +470,7 @@ fn files_below_a_workspace_are_files_that_are_read() {
     // Nobody has said yes: it reads nothing, and that is no error.
     assert_eq!(desk.ok(&["get", "docs-c-x"]).trim(), "see @{key.txt}");
     let shown = desk.ok(&["trust", "docs", "--yes"]);
-    assert!(shown.contains("files at cmds/x.toml:1\n    read: key.txt\n"), "{shown}");
+    assert!(shown.contains("files at cmds/x.toml:1\n    read: key.txt\n    below: the workspace\n"), "{shown}");
     assert!(shown.contains("workspace: \"{{workspace}}\"") && !shown.contains("left out"), "{shown}");
     assert_eq!(desk.ok(&["get", "docs-c-x"]).trim(), "see seen");
 }
@@ -625,4 +637,23 @@ fn pack_of_a_pack_is_trusted_with_what_is_passed_to_it() {
     desk.ok(&["trust", "docs", "--yes"]);
     assert_eq!(desk.run(&["call", "docs-in-t"]).code, Some(1));
     assert!(desk.ok(&["check"]).contains("pack `docs/in` has other settings than when it was trusted"));
+}
+
+#[test]
+fn command_that_no_trust_lets_run_is_said_to_be_unsafe() {
+    let upstream =
+        Repository::new(&[("commands/a.md", "Now: !`bash -c \"echo $ARGUMENTS\"` and !`echo $ARGUMENTS`\n")]);
+    let desk = Desk::locked(&format!("{}, allow: [script]", keys_of(&upstream)));
+    for _ in 0..2 {
+        let checked = desk.ok(&["check"]);
+        assert!(
+            checked.contains("command `bash -c \"echo $ARGUMENTS\"` not run: it may read a value as code"),
+            "{checked}"
+        );
+        desk.ok(&["trust", "docs", "--yes"]);
+    }
+    assert_eq!(desk.ok(&["get", "docs-a", "arguments=x"]).trim(), "Now: !`bash -c \"echo $ARGUMENTS\"` and x");
+    // Without `allow` nothing runs, and nothing is to be warned of.
+    let texts = Desk::locked(&keys_of(&upstream)).ok(&["check"]);
+    assert!(!texts.contains("read a value as code"), "{texts}");
 }
