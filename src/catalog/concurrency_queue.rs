@@ -11,7 +11,7 @@ pub(super) struct ConcurrencyQueue {
     /// How many may run at once.
     limit: Option<u32>,
     waiting: VecDeque<(u64, watch::Sender<Option<usize>>)>,
-    last: u64,
+    last_id: u64,
 }
 
 /// A place among those that wait.
@@ -64,10 +64,10 @@ impl ConcurrencyQueue {
 
     /// A call waits, behind all others.
     pub(super) fn wait(&mut self) -> QueuePosition {
-        self.last += 1;
+        self.last_id += 1;
         let (position_sender, position) = watch::channel(Some(self.waiting.len() + 1));
-        self.waiting.push_back((self.last, position_sender));
-        QueuePosition { id: self.last, position }
+        self.waiting.push_back((self.last_id, position_sender));
+        QueuePosition { id: self.last_id, position }
     }
 
     /// A call no longer waits, or its turn came and it does not run.

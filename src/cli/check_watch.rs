@@ -23,7 +23,7 @@ pub(super) fn run(check: ManifestCheck) -> anyhow::Result<Exit> {
     let options = WatchOptions { reload_on_sighup: false, ..WatchOptions::default() };
     runtime.block_on(async move {
         reload::watch(
-            CheckReload { check, last: first.watch.clone(), printed },
+            CheckReload { check, last_dependencies: first.watch.clone(), printed },
             first,
             options,
             CancellationToken::new(),
@@ -36,7 +36,7 @@ pub(super) fn run(check: ManifestCheck) -> anyhow::Result<Exit> {
 
 struct CheckReload {
     check: ManifestCheck,
-    last: crate::compile::LoadDependencies,
+    last_dependencies: crate::compile::LoadDependencies,
     /// The fingerprint of what was printed last: a load that finds the same says nothing new, such as the one that makes
     /// sure that no file changed during the first.
     printed: u64,
@@ -47,7 +47,7 @@ impl ReloadSource for CheckReload {
 
     fn load(&mut self, _: bool) -> LoadOutput<CheckOutcome> {
         let outcome = self.check.check();
-        let watch = outcome.watch.to_watch(&mut self.last, outcome.report.has_errors());
+        let watch = outcome.watch.to_watch(&mut self.last_dependencies, outcome.report.has_errors());
         LoadOutput { outcome, watch }
     }
 

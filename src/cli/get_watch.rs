@@ -25,14 +25,14 @@ use crate::reload::{self, InitialLoad, LoadOutput, ReloadInfo, ReloadSource, Wat
 pub(super) fn run(arguments: GetArgs, output: Output) -> anyhow::Result<Exit> {
     let location = ManifestLocation::resolve(&arguments.request.file)?;
     let given = request(&arguments, &output).read_arguments()?;
-    let last = LoadDependencies::default();
+    let last_dependencies = LoadDependencies::default();
     let prompt = PromptReload {
         arguments,
         output,
         location,
-        given: Some(given),
-        filled: None,
-        last,
+        unresolved_arguments: Some(given),
+        all_arguments: None,
+        last_dependencies,
         rendered_files: BTreeSet::new(),
     };
     let runtime = Builder::new_current_thread().enable_all().build().context("could not start the runtime")?;
@@ -74,10 +74,10 @@ struct PromptReload {
     output: Output,
     location: ManifestLocation,
     /// The arguments as written, until all are known.
-    given: Option<CommandLineArguments>,
+    unresolved_arguments: Option<CommandLineArguments>,
     /// All arguments, with those that were asked for.
-    filled: Option<Map<String, Value>>,
-    last: LoadDependencies,
+    all_arguments: Option<Map<String, Value>>,
+    last_dependencies: LoadDependencies,
     /// Files that no load reads, but the last rendering.
     rendered_files: BTreeSet<PathBuf>,
 }
@@ -100,17 +100,17 @@ impl PromptReload {
             return Ok(Exit::Failure);
         };
         let request = request(&self.arguments, &self.output);
-        if let Some(given) = self.given.take() {
+        if let Some(given) = self.unresolved_arguments.take() {
             match request.arguments(&catalog, given.clone(), terminal) {
-                Ok(filled) => self.filled = Some(filled),
+                Ok(filled) => self.all_arguments = Some(filled),
                 Err(UnsentRequestError { message, exit }) => {
-                    self.given = Some(given);
+                    self.unresolved_arguments = Some(given);
                     print_refusal(&message, &self.output);
                     return Ok(exit);
                 }
             }
         }
-        let arguments = self.filled.clone().unwrap_or_default();
+        let arguments = self.all_arguments.clone().unwrap_or_default();
         let environment = CallEnvironment { world: request.world(&catalog), terminal };
         match request.send(&catalog, arguments, environment)? {
             Ok(result) => {
@@ -141,7 +141,7 @@ impl ReloadSource for PromptReload {
 
     fn load(&mut self, _: bool) -> LoadOutput<BuildOutcome> {
         let built = load_and_build(&self.location, &self.output);
-        let mut watch = built.dependencies.to_watch(&mut self.last, built.report.has_errors());
+        let mut watch = built.dependencies.to_watch(&mut self.last_dependencies, built.report.has_errors());
         watch.files.extend(self.rendered_files.iter().cloned());
         LoadOutput { outcome: built, watch }
     }

@@ -129,7 +129,7 @@ impl ReloadSource for ManifestReload {
         let ManifestOrigin { location, environment, commands } = &mut self.origin;
         let load = commands.reload(location, environment, requested, &earlier);
         let mut built = rebuild(Handle::current().block_on(load), &self.shared_server.catalog());
-        self.parsed = std::mem::take(&mut built.parsed).or(earlier);
+        self.parsed = std::mem::take(&mut built.parsed).or_if_empty(earlier);
         self.output.add_secrets(&built);
         let watch = built.dependencies.to_watch(&mut self.last_dependencies, built.catalog.is_none());
         LoadOutput { outcome: built, watch }

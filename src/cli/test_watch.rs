@@ -28,10 +28,10 @@ pub(super) fn run(location: ManifestLocation, arguments: &TestArgs, output: &Out
         location,
         arguments: arguments.clone(),
         output: output.clone(),
-        last: LoadDependencies::default(),
+        last_dependencies: LoadDependencies::default(),
         fingerprints: HashMap::new(),
-        failed: HashSet::new(),
-        loaded: None,
+        failed_tests: HashSet::new(),
+        last_fingerprint: None,
         had_errors: false,
     };
     runtime.block_on(async {
@@ -61,13 +61,13 @@ struct TestReload {
     location: ManifestLocation,
     arguments: TestArgs,
     output: Output,
-    last: LoadDependencies,
+    last_dependencies: LoadDependencies,
     /// What each test was when it was last run, by name.
     fingerprints: HashMap<String, u64>,
     /// The tests that failed when they were last run.
-    failed: HashSet<String>,
+    failed_tests: HashSet<String>,
     /// The fingerprint of the last load: one that finds the same is no edit.
-    loaded: Option<u64>,
+    last_fingerprint: Option<u64>,
     /// Whether the last load had errors.
     had_errors: bool,
 }
@@ -88,7 +88,7 @@ impl TestReload {
 
     fn try_run(&mut self, LoadedTests { declared, built }: LoadedTests) -> anyhow::Result<()> {
         let loaded = load_fingerprint(&built.report, None);
-        if self.loaded.replace(loaded) == Some(loaded) {
+        if self.last_fingerprint.replace(loaded) == Some(loaded) {
             return Ok(());
         }
         let Some(catalog) = built.catalog.as_ref().filter(|_| !built.report.has_errors()) else {
@@ -100,10 +100,11 @@ impl TestReload {
         let tests = plan_tests(&declared);
         let names = tests.iter().map(|test| test.name.clone());
         let now: HashMap<String, u64> = names.zip(test_fingerprints(&tests, &declared, catalog)).collect();
-        let is_touched = |name: &String| now.get(name) != self.fingerprints.get(name) || self.failed.contains(name);
+        let is_touched =
+            |name: &String| now.get(name) != self.fingerprints.get(name) || self.failed_tests.contains(name);
         let touched: HashSet<String> = now.keys().filter(|name| is_touched(name)).cloned().collect();
         self.fingerprints = now;
-        self.failed.retain(|name| self.fingerprints.contains_key(name));
+        self.failed_tests.retain(|name| self.fingerprints.contains_key(name));
         if touched.is_empty() {
             if is_fixed {
                 self.output.eprint("no errors; all tests are as they were\n");
@@ -116,8 +117,8 @@ impl TestReload {
         let Some(run) = run.filter(|run| !run.tests.is_empty()) else { return Ok(()) };
         for (test, outcome) in run.results() {
             match outcome.status {
-                TestStatus::Failed(_) => _ = self.failed.insert(test.name.clone()),
-                _ => _ = self.failed.remove(&test.name),
+                TestStatus::Failed(_) => _ = self.failed_tests.insert(test.name.clone()),
+                _ => _ = self.failed_tests.remove(&test.name),
             }
         }
         print_run(&run, self.arguments.format, &self.output)
@@ -131,7 +132,7 @@ impl ReloadSource for TestReload {
         let declared = load(&self.location, &EnvSource::Test(TestEnvironment::default()));
         let environment = EnvSource::Test(test_environment(&declared));
         let built = build_loaded(load(&self.location, &environment), &self.output);
-        let watch = built.dependencies.to_watch(&mut self.last, built.report.has_errors());
+        let watch = built.dependencies.to_watch(&mut self.last_dependencies, built.report.has_errors());
         LoadOutput { outcome: LoadedTests { declared, built }, watch }
     }
 

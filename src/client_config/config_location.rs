@@ -103,7 +103,7 @@ mod tests {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| OsString::from(*value))
         };
-        let path = host.place(ConfigScope::User)?.path(platform, &variable, Path::new("/project"));
+        let path = host.location(ConfigScope::User)?.path(platform, &variable, Path::new("/project"));
         path.map(|path| path.to_str().unwrap().to_owned())
     }
 

@@ -147,7 +147,7 @@ impl Host {
     }
 
     /// The file of a scope.
-    pub fn place(&self, scope: ConfigScope) -> Option<&ConfigLocation> {
+    pub fn location(&self, scope: ConfigScope) -> Option<&ConfigLocation> {
         match scope {
             ConfigScope::User => self.user.as_ref(),
             ConfigScope::Project => self.project.as_ref(),

@@ -44,7 +44,7 @@ impl ParsedFiles {
 
     /// The same, or `others` where there are none, as of a manifest that is broken for a while.
     #[must_use]
-    pub fn or(self, others: ParsedFiles) -> ParsedFiles {
+    pub fn or_if_empty(self, others: ParsedFiles) -> ParsedFiles {
         if self.by_id.is_empty() { others } else { self }
     }
 

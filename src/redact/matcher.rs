@@ -71,11 +71,11 @@ impl SecretMatcher {
     fn index_pattern(&mut self, number: u32, pattern: &SecretPattern) {
         let admitted = |nth: usize| {
             let expected = pattern.matchers.get(nth).copied();
-            let between = if nth > 0 { pattern.between } else { &[] };
+            let separators = if nth > 0 { pattern.separators } else { &[] };
             let follows_break = nth > 0 && pattern.matchers.get(nth - 1) == Some(&ByteMatcher::LineBreak);
             let matches = move |byte: &u8| {
                 expected.is_some_and(|expected| expected.matches(*byte))
-                    || between.contains(byte)
+                    || separators.contains(byte)
                     || follows_break && is_white_space(*byte)
             };
             (0..=255).filter(matches)
@@ -394,7 +394,7 @@ impl PatternMatch<'_> {
         if expected == ByteMatcher::Byte(byte) && escape::is_quote(byte) {
             self.quote(nth, at);
         }
-        if nth > 0 && self.pattern.between.contains(&byte) {
+        if nth > 0 && self.pattern.separators.contains(&byte) {
             self.push_skip(state, at + 1);
         }
         if escape::is_special(byte) {
@@ -475,8 +475,11 @@ impl PatternMatch<'_> {
         if state.matcher == 0 {
             return;
         }
-        let end =
-            if self.pattern.between.contains(&byte) { Some(end) } else { escape::invisible_end(self.text, byte, end) };
+        let end = if self.pattern.separators.contains(&byte) {
+            Some(end)
+        } else {
+            escape::invisible_end(self.text, byte, end)
+        };
         if let Some(end) = end {
             self.push_skip(state, end);
         }

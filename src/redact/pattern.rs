@@ -89,7 +89,7 @@ pub(super) struct SecretPattern {
     /// The base64 character that the secret shares with the preceding bytes.
     pub(super) leading_sextet: Option<ByteMatcher>,
     /// The bytes that may separate its characters, in lines or groups.
-    pub(super) between: &'static [u8],
+    pub(super) separators: &'static [u8],
     /// The length of the secret.
     secret_bytes: usize,
 }
@@ -133,7 +133,7 @@ impl SecretPattern {
             true => vec![ByteMatcher::LineBreak],
             false => piece.iter().map(|byte| ByteMatcher::for_byte(*byte)).collect(),
         });
-        SecretPattern { matchers: matchers.collect(), secret_bytes: bytes.len(), leading_sextet: None, between: &[] }
+        SecretPattern { matchers: matchers.collect(), secret_bytes: bytes.len(), leading_sextet: None, separators: &[] }
     }
 
     /// The length of the longest text that it matches.
@@ -144,7 +144,7 @@ impl SecretPattern {
 
     fn hex_encode(bytes: &[u8]) -> SecretPattern {
         let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        SecretPattern { between: b"\n :-", secret_bytes: bytes.len(), ..SecretPattern::plain(digits.as_bytes()) }
+        SecretPattern { separators: b"\n :-", secret_bytes: bytes.len(), ..SecretPattern::plain(digits.as_bytes()) }
     }
 
     /// The base64 characters of the secret with this many bytes `before` it in its group of three.
@@ -167,7 +167,7 @@ impl SecretPattern {
         SecretPattern {
             matchers: (from..last.div_ceil(6)).map(character).collect(),
             leading_sextet: lead,
-            between: b"\n",
+            separators: b"\n",
             secret_bytes: bytes.len(),
         }
     }

@@ -31,7 +31,7 @@ pub struct Template<S: Slot> {
     source: String,
     body: CompiledBody,
     reads: Vec<Vec<String>>,
-    printed: Vec<Vec<String>>,
+    printed_paths: Vec<Vec<String>>,
     altered: Vec<AlteredValue>,
     compared: Vec<ComparedValues>,
     single_path: Option<Vec<String>>,
@@ -119,13 +119,13 @@ impl<S: Slot> Template<S> {
             )),
         };
         let reads = checked.read_paths.into_iter().collect();
-        let printed = checked.printed_paths.into_iter().collect();
+        let printed_paths = checked.printed_paths.into_iter().collect();
         let (altered, compared) = (checked.altered, checked.compared);
         Ok(Template {
             source: text.to_owned(),
             body,
             reads,
-            printed,
+            printed_paths,
             altered,
             compared,
             single_path: variable,
@@ -220,7 +220,7 @@ impl<S: Slot> Template<S> {
 
     /// The paths of the values that its output contains, whole or in part: fewer than it reads.
     pub fn printed_paths(&self) -> &[Vec<String>] {
-        &self.printed
+        &self.printed_paths
     }
 
     /// The paths that it reads, its partials included: `["env", "TOKEN"]`, `["steps", "a", "json"]`. They are as written:

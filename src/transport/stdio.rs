@@ -241,8 +241,8 @@ impl<R: AsyncRead + Unpin + Send + 'static> PipeTransport<R> {
 
     /// Parses a line, and answers its errors.
     fn receive_line(&mut self, line: Range<usize>) {
-        let sent = ReceivedPayload::parse(self.lines.get(line), self.peer_state.bytes());
-        match sent.and_then(|sent| self.peer_state.receive(sent, &mut self.inbox)) {
+        let payload = ReceivedPayload::parse(self.lines.get(line), self.peer_state.bytes());
+        match payload.and_then(|payload| self.peer_state.receive(payload, &mut self.inbox)) {
             Ok(taken) => {
                 let answered = taken.finished_batches.iter().filter(|whole| !whole.responses.is_empty());
                 answered.for_each(|whole| self.send_queue.push(&whole.responses, QueuedKind::Any));

@@ -71,7 +71,7 @@ pub(super) struct CompletionQuery<'a> {
     /// What the user has typed of it.
     pub(super) typed_text: &'a str,
     /// The arguments already filled in.
-    pub(super) given: &'a BTreeMap<String, String>,
+    pub(super) other_arguments: &'a BTreeMap<String, String>,
     pub(super) entry_context: &'a EntryContext<'a>,
 }
 
@@ -155,7 +155,7 @@ impl Catalog {
         let budget = call.budget();
         let entry_context = &EntryContext::new(call, self, &budget);
         let (argument, typed_text) = (request.argument.as_str(), request.value.as_str());
-        let query = CompletionQuery { argument, typed_text, given: &request.context, entry_context };
+        let query = CompletionQuery { argument, typed_text, other_arguments: &request.context, entry_context };
         let is_short = typed_text.chars().nth(MAX_TYPED_CHARS).is_none();
         let (values, matching) = match &request.target {
             CompletionTarget::Prompt(name) => {
@@ -246,8 +246,10 @@ async fn run_source(
     query: CompletionQuery<'_>,
 ) -> Option<Vec<String>> {
     let budget = query.entry_context.budget;
-    let scope =
-        owner.pack_context.scope(owner.inputs.bind_partial(query.given, budget), budget).with_typed(query.typed_text);
+    let scope = owner
+        .pack_context
+        .scope(owner.inputs.bind_partial(query.other_arguments, budget), budget)
+        .with_typed(query.typed_text);
     let RunOutcome { outcome, steps, .. } =
         owner.pack_context.run_plan("completion", plan, &scope, query.entry_context).await.ok()?;
     if outcome.failure.is_some() {

@@ -187,7 +187,7 @@ impl CompiledResource {
             }
             ResourceContent::FileTemplate(file) => {
                 let named = PathValues { file, resource: self, budget: query.entry_context.budget };
-                query.entry_context.budget.run_io(|| named.values(query.argument, query.given)).ok()?
+                query.entry_context.budget.run_io(|| named.values(query.argument, query.other_arguments)).ok()?
             }
             _ => None,
         }

@@ -76,9 +76,9 @@ impl HostFile {
     /// # Errors
     /// The host has none in this scope, or it cannot be read or parsed.
     pub(super) fn open(host: &'static Host, scope: ConfigScope) -> anyhow::Result<HostFile> {
-        let place = host.place(scope).ok_or_else(|| unsupported_scope_error(host, scope))?;
+        let location = host.location(scope).ok_or_else(|| unsupported_scope_error(host, scope))?;
         let project = std::env::current_dir().context("cannot tell the current folder")?;
-        let path = place.path(Platform::CURRENT, &|name| std::env::var_os(name), &project);
+        let path = location.path(Platform::CURRENT, &|name| std::env::var_os(name), &project);
         let path = path.context("there is no home folder\nhelp: set HOME")?;
         let file =
             ConfigFile::read(path.clone()).with_context(|| format!("cannot edit `{}`", path_for_display(&path)))?;
@@ -87,7 +87,7 @@ impl HostFile {
         let layout = host.layout_of(&value);
         let entries = ConfigSection { format: host.format, maps: layout.section }.entries(file.text());
         let entries = entries.map_err(|error| config_error_at(&error, &file, "cannot edit it"))?;
-        Ok(HostFile { host, layout, file, client_folder_depth: place.depth(), scope, project, entries })
+        Ok(HostFile { host, layout, file, client_folder_depth: location.depth(), scope, project, entries })
     }
 
     fn section(&self) -> ConfigSection<'static> {

@@ -198,11 +198,11 @@ impl HttpSession {
     /// Takes what a client has sent, a message or a batch. Returns the stream with the answers to a batch, where they
     /// have one of their own.
     pub(super) fn receive(&self, bytes: &[u8]) -> Result<Option<EventReader>, MessageError> {
-        let sent = ReceivedPayload::parse(bytes, &self.bytes)?;
+        let payload = ReceivedPayload::parse(bytes, &self.bytes)?;
         let mut messages = VecDeque::new();
         let mut state = self.state();
         state.last_used = Instant::now();
-        let outcome = state.peer_state.receive(sent, &mut messages)?;
+        let outcome = state.peer_state.receive(payload, &mut messages)?;
         let reader = match outcome.batch {
             Some(batch) if !state.streams.is_single() => {
                 let (number, channel) = state.streams.open();

@@ -62,15 +62,15 @@ struct ArgCondition {
     mask: u32,
     value: i32,
     /// Whether it has this value, or any other.
-    is: bool,
+    is_equal: bool,
 }
 
 const fn is(argument: u32, value: i32) -> ArgCondition {
-    ArgCondition { argument, mask: ALL_BITS, value, is: true }
+    ArgCondition { argument, mask: ALL_BITS, value, is_equal: true }
 }
 
 const fn is_not(argument: u32, value: i32) -> ArgCondition {
-    ArgCondition { is: false, ..is(argument, value) }
+    ArgCondition { is_equal: false, ..is(argument, value) }
 }
 
 const fn is_type(value: i32) -> ArgCondition {
@@ -78,7 +78,7 @@ const fn is_type(value: i32) -> ArgCondition {
 }
 
 const fn lacks(argument: u32, flag: i32) -> ArgCondition {
-    ArgCondition { argument, mask: flag.cast_unsigned(), value: 0, is: true }
+    ArgCondition { argument, mask: flag.cast_unsigned(), value: 0, is_equal: true }
 }
 
 /// A system call that is allowed where all conditions of one of these lists hold, and else refused.
@@ -233,7 +233,7 @@ fn rule(allowed: &[&[ArgCondition]]) -> CallFilter {
             left -= 1;
             // Past the other conditions, of three instructions each, and what they allow.
             let past = u8::try_from(3 * left + 1).unwrap_or(u8::MAX);
-            let (then, otherwise) = if condition.is { (0, past) } else { (past, 0) };
+            let (then, otherwise) = if condition.is_equal { (0, past) } else { (past, 0) };
             decision.push(load(ARGUMENTS_OFFSET + 8 * condition.argument));
             decision.push(instruction(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, condition.mask));
             decision.push(jump(libc::BPF_JEQ, condition.value.cast_unsigned(), then, otherwise));

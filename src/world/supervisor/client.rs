@@ -54,7 +54,7 @@ pub(super) struct SupervisorClient {
 
 #[derive(Default)]
 struct SupervisorState {
-    last: u64,
+    last_id: u64,
     programs: HashMap<u64, ProgramWaiters>,
     /// Requests that are not sent completely.
     queued: VecDeque<QueuedRequest>,
@@ -140,8 +140,8 @@ impl SupervisorClient {
         let (notify_exited, exited) = oneshot::channel();
         let (notify_reaped, reaped) = oneshot::channel();
         let mut state = self.state();
-        state.last += 1;
-        let id = state.last;
+        state.last_id += 1;
+        let id = state.last_id;
         // If the supervisor is gone, the waiters are dropped here.
         if !state.has_exited {
             state
