@@ -6,7 +6,7 @@ use crate::diagnostic::sanitize;
 /// How many spaces within a line stay: more of them move what follows out of sight.
 const MAX_SPACES: usize = 60;
 
-/// A file, line by line. `None` if it is no text: if it contains a NUL.
+/// The text of a file, with escapes for bytes that are not UTF-8. `None` if it contains a NUL.
 pub(super) fn file_text(bytes: &[u8]) -> Option<String> {
     if bytes.contains(&0) {
         return None;
@@ -16,7 +16,7 @@ pub(super) fn file_text(bytes: &[u8]) -> Option<String> {
         text.push_str(chunk.valid());
         text.push_str(&chunk.invalid().escape_ascii().to_string());
     }
-    Some(indented_lines(&text))
+    Some(text)
 }
 
 /// The lines of a text, each of them indented and shown as it is.
@@ -54,7 +54,8 @@ mod tests {
 
     #[test]
     fn bytes_that_are_not_text_are_shown() {
-        assert_eq!(file_text(b"a\xff\r\n\x1b[8mb").as_deref(), Some("    a\\xff\n    \u{241b}[8mb\n"));
+        let shown = file_text(b"a\xff\r\n\x1b[8mb").map(|text| indented_lines(&text));
+        assert_eq!(shown.as_deref(), Some("    a\\xff\n    \u{241b}[8mb\n"));
         assert_eq!(file_text(b"a\0"), None);
     }
 

@@ -131,7 +131,7 @@ impl TrustPage<'_> {
         for (path, bytes) in shown {
             match file_text(bytes) {
                 Some(_) if changes.is_some() => {}
-                Some(lines) => drop(writeln!(text, "file {}\n{lines}", one_line(path))),
+                Some(content) => drop(writeln!(text, "file {}\n{}", one_line(path), indented_lines(&content))),
                 None => others.push((path, bytes)),
             }
         }

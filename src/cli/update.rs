@@ -6,6 +6,7 @@ use anyhow::{Context, bail};
 use similar::TextDiff;
 
 use super::new::ManifestFile;
+use super::pack_file_text::{file_text, visible_line};
 use super::pack_grant_uses::PackGrantUses;
 use super::pack_project::{PackProject, PacksToResolve, is_within, print_failure, unknown_key_help};
 use super::{Exit, Output, UpdateArgs};
@@ -176,14 +177,16 @@ fn changed_paths<'t>(old: &'t PackTree, new: &'t PackTree) -> Vec<&'t str> {
 }
 
 fn file_diff(path: &str, old: &PackTree, new: &PackTree) -> String {
-    let text = |tree: &PackTree| std::str::from_utf8(tree.get(path).unwrap_or_default()).map(str::to_owned);
+    let text = |tree: &PackTree| file_text(tree.get(path).unwrap_or_default());
     match (text(old), text(new)) {
-        (Ok(before), Ok(after)) => unified(path, &before, &after),
-        _ => format!("{path}: changed, not text\n"),
+        (Some(before), Some(after)) => unified(path, &before, &after),
+        _ => format!("{}: changed, not text\n", one_line(path)),
     }
 }
 
 fn unified(name: &str, before: &str, after: &str) -> String {
     let diff = TextDiff::configure().timeout(std::time::Duration::from_secs(1)).diff_lines(before, after);
-    diff.unified_diff().header(name, name).to_string()
+    let name = one_line(name);
+    let text = diff.unified_diff().header(&name, &name).to_string();
+    text.lines().map(visible_line).collect()
 }

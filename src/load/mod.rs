@@ -162,6 +162,14 @@ impl EnvSource {
         }
     }
 
+    /// The variables that a test of the pack with a number sets.
+    fn mocked_variables(&self, number: usize) -> BTreeMap<String, String> {
+        match self {
+            EnvSource::Test(test) => test.variables_of(number, BTreeMap::new()),
+            _ => BTreeMap::new(),
+        }
+    }
+
     /// The variables of the pack with a number, with those of a test of it.
     fn for_pack(&self, number: usize, passed: EnvSource) -> EnvSource {
         match (self, passed) {

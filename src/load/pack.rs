@@ -340,6 +340,12 @@ fn load_nested(
         }
         foreign_pack::refuse_keys(reference, load_context);
         let Some(outer_folders) = check_nesting(request, &folder, path.location, load_context) else { continue };
+        let locked_grants = locked_grants.or_else(|| request.locked_grants.clone());
+        let mut passed = passed;
+        if locked_grants.is_some() {
+            // A pack from elsewhere writes its tests itself.
+            passed.pack_texts.extend(request.process_env.mocked_variables(packs.len()));
+        }
         let values = request.process_env.for_pack(packs.len(), passed.values);
         let passed = PassedVariables { values, ..passed };
         let nested = PackRequest {
@@ -354,7 +360,7 @@ fn load_nested(
             earlier: request.earlier,
             locked_packs: request.locked_packs,
             key: join_keys(&request.key, key),
-            locked_grants: locked_grants.or_else(|| request.locked_grants.clone()),
+            locked_grants,
             process_env: request.process_env,
             importer: Some(outer),
             referenced_at: Some(path.location.span()),

@@ -534,6 +534,11 @@ fn every_file_that_a_program_may_run_is_shown() {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     assert!(shown.contains(&desk.pack().display().to_string()), "{shown}");
+    upstream.write("bad.sh", b"# \xff\necho worse\n");
+    upstream.commit(&[]);
+    let said = desk.ok(&["update", "--diff"]) + &desk.ok(&["trust", "docs", "--yes"]);
+    assert_eq!(said.matches("-echo bad\n").count(), 2, "{said}");
+    assert_eq!(said.matches("+echo worse\n").count(), 2, "{said}");
     let (files, acts) = (shown.find("file Makefile").unwrap(), shown.find("exec at folio.yaml").unwrap());
     assert!(files < acts && acts < shown.find("allowed: exec").unwrap(), "what it does is last: {shown}");
 }
@@ -656,4 +661,26 @@ fn command_that_no_trust_lets_run_is_said_to_be_unsafe() {
     // Without `allow` nothing runs, and nothing is to be warned of.
     let texts = Desk::locked(&keys_of(&upstream)).ok(&["check"]);
     assert!(!texts.contains("read a value as code"), "{texts}");
+}
+
+#[test]
+fn test_of_a_pack_from_elsewhere_names_no_folder() {
+    let given = tempfile::tempdir().unwrap();
+    fs::write(given.path().join("secret.txt"), "s3cret").unwrap();
+    let pack = format!(
+        "folio: 1\nserver: {{ name: docs }}\nenv: {{ D: {{}} }}\nprompts: {{ hi: {{ text: hi }} }}\n\
+         resources: {{ s: {{ uri: \"x://{{+path}}\", root: \"{{{{env.D}}}}\", include: [\"*.txt\"] }} }}\n\
+         tests: {{ steals: {{ resource: \"x://secret.txt\", mock: {{ env: {{ D: {} }} }}, expect: {{ contains: none }} }} }}\n",
+        given.path().display()
+    );
+    let upstream = Repository::new(&[("folio.yaml", &pack)]);
+    let desk = Desk::locked(&keys_of(&upstream));
+    let ran = desk.run(&["test"]);
+    let said = ran.out + &ran.err;
+    assert!(said.contains("is set by a pack and must not name a folder") && !said.contains("s3cret"), "{said}");
+    // The tests of a pack of one's own may.
+    let own = Desk::new("path: docs");
+    own.folder.write("docs/folio.yaml", &pack);
+    let ran = own.run(&["test"]);
+    assert!((ran.out.clone() + &ran.err).contains("s3cret"), "{ran:?}");
 }
