@@ -30,12 +30,19 @@ pub struct CsvFields<'t> {
     at: usize,
     line: usize,
     in_record: bool,
+    /// Whether a carriage return alone ends a line.
+    has_bare_returns: bool,
 }
 
 impl<'t> CsvFields<'t> {
     /// Those of a text without a byte order mark.
     pub fn new(text: &'t str) -> CsvFields<'t> {
-        CsvFields { text, at: 0, line: 1, in_record: false }
+        CsvFields { text, at: 0, line: 1, in_record: false, has_bare_returns: false }
+    }
+
+    /// The same where a carriage return alone ends a line too, as spreadsheets write it for old Macs.
+    pub fn with_bare_returns(text: &'t str) -> CsvFields<'t> {
+        CsvFields { has_bare_returns: true, ..CsvFields::new(text) }
     }
 
     fn rest(&self) -> &'t str {
@@ -49,7 +56,7 @@ impl<'t> CsvFields<'t> {
     }
 
     fn skip_line_break(&mut self) -> bool {
-        let is_there = self.skip("\r\n") || self.skip("\n");
+        let is_there = self.skip("\r\n") || self.skip("\n") || (self.has_bare_returns && self.skip("\r"));
         self.line += usize::from(is_there);
         is_there
     }
@@ -82,7 +89,8 @@ impl Iterator for CsvFields<'_> {
         let is_quoted = self.skip("\"");
         let is_closed = !is_quoted || self.push_quoted(&mut text);
         let rest = self.rest();
-        let (bare, after) = rest.split_at(rest.find([',', '\n']).unwrap_or(rest.len()));
+        let ends_field = |c: char| matches!(c, ',' | '\n') || (c == '\r' && self.has_bare_returns);
+        let (bare, after) = rest.split_at(rest.find(ends_field).unwrap_or(rest.len()));
         let bare = if after.starts_with('\n') { bare.strip_suffix('\r').unwrap_or(bare) } else { bare };
         let fault = match is_closed {
             false => Some(CsvFault::UnclosedQuote),

@@ -140,7 +140,7 @@ fn rows(file: &ForeignFile, report: &mut Report) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut fields = Vec::new();
     let mut start = None;
-    for field in CsvFields::new(&file.text) {
+    for field in CsvFields::with_bare_returns(&file.text) {
         let at = field.range.start;
         if field.fault == Some(CsvFault::UnclosedQuote) {
             let message = "unterminated quote: read to the end of the file";

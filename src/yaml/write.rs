@@ -82,7 +82,9 @@ impl BlockWriter {
             }
             Value::Array(items) => {
                 self.out.push('\n');
-                items.iter().for_each(|item| self.write_item(item, indent + 2));
+                // The items of one list look alike.
+                let in_braces = !(self.text_as_lines && has_lines(value));
+                items.iter().for_each(|item| self.write_item(item, indent + 2, in_braces));
             }
             Value::String(text) if self.text_as_lines && is_lines(text) => self.write_lines(text, indent + 2),
             Value::String(text) => self.out.push_str(&format!(" {}\n", scalar(text))),
@@ -90,9 +92,10 @@ impl BlockWriter {
         }
     }
 
-    fn write_item(&mut self, item: &Value, indent: usize) {
+    /// Writes an item of a list; a map in braces, if it may be so and is short enough.
+    fn write_item(&mut self, item: &Value, indent: usize, in_braces: bool) {
         let line = self.on_one_line(item, MAX_LINE_CHARS.saturating_sub(indent + 2), indent);
-        let is_block = line.is_none_or(|line| self.text_as_lines && line != "{}");
+        let is_block = line.is_none_or(|line| !in_braces && line != "{}");
         self.out.push_str(&format!("{}-", " ".repeat(indent)));
         match item {
             Value::Object(map) if is_block => {
@@ -245,6 +248,16 @@ mod tests {
     }
 
     #[test]
+    fn items_of_a_long_list_are_lines_where_texts_are() {
+        let item = |text: &str| json!({ "id": 12, "name": text });
+        let items = |last: &str| json!([item("x".repeat(70).as_str()), {}, item("short"), item(last)]);
+        assert_eq!(entry_with_lines("list", &items("b"), 2), entry("list", &items("b"), 2));
+        let written = entry_with_lines("list", &items("a\nb"), 2);
+        assert!(written.contains("    - {}\n    - id: 12\n      name: short\n"), "{written}");
+        assert!(written.ends_with("    - id: 12\n      name: |-\n        a\n        b\n"), "{written}");
+    }
+
+    #[test]
     fn scalars_are_quoted_where_yaml_needs_it() {
         for plain in ["ls", "-l", "--all", "./a", "../a", "3f2a9c", "200 OK", "https://x.org/a:b", "git@x.org:a/b"] {
             assert_eq!(flow_scalar(plain), plain);
@@ -269,6 +282,7 @@ mod tests {
             any::<String>().prop_map(Value::from),
             "[ -~]{0,12}".prop_map(Value::from),
             "[-.0-9a-fxot_:/ ]{1,8}".prop_map(Value::from),
+            "[-a:#{ \n]{0,12}".prop_map(Value::from),
             prop::sample::select(vec![
                 "yes", "1", "a: b", "- a", "# x", "{{a}}", "'", "a #b", "~", "", " a", "a:", "*a", "&a", "? a", "<<",
                 "=", "..."

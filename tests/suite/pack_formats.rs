@@ -197,6 +197,17 @@ fn rows_of_csv_are_prompts_with_defaults() {
 }
 
 #[test]
+fn carriage_returns_end_rows_of_csv() {
+    for end in ["\r", "\r\r\n", "\r\n"] {
+        let table = ["act,prompt", "One,First", "Two,\"Second,\rin two lines\"", ""].join(end);
+        let folder = server_of("format: csv", &[("prompts.csv", table.as_str())]);
+        let client = client(&folder);
+        assert_eq!(client.names("prompts"), ["x-one", "x-two"], "{table:?}");
+        assert_texts(&client, &[("x-one", json!({}), "First"), ("x-two", json!({}), "Second,\rin two lines")]);
+    }
+}
+
+#[test]
 fn gemini_commands_are_prompts_with_args() {
     let folder = server_of(
         "format: gemini-commands",
