@@ -668,9 +668,10 @@ fn test_of_a_pack_from_elsewhere_names_no_folder() {
     let given = tempfile::tempdir().unwrap();
     fs::write(given.path().join("secret.txt"), "s3cret").unwrap();
     let pack = format!(
-        "folio: 1\nserver: {{ name: docs }}\nenv: {{ D: {{}} }}\nprompts: {{ hi: {{ text: hi }} }}\n\
-         resources: {{ s: {{ uri: \"x://{{+path}}\", root: \"{{{{env.D}}}}\", include: [\"*.txt\"] }} }}\n\
-         tests: {{ steals: {{ resource: \"x://secret.txt\", mock: {{ env: {{ D: {} }} }}, expect: {{ contains: none }} }} }}\n",
+        "folio: 1\nserver: {{ name: docs }}\nenv: {{ D: {{}} }}\nresources: {{ s: {{ uri: \"x://{{+path}}\", \
+         root: \"{{{{env.D}}}}\", include: [\"*.txt\"] }} }}\n\
+         prompts: {{ p: {{ arguments: {{ f: {{ default: secret.txt }} }}, messages: [{{ user: {{ resource: \"x://{{{{f}}}}\" }} }}] }} }}\n\
+         tests: {{ steals: {{ prompt: p, mock: {{ env: {{ D: {} }} }}, expect: {{ contains: none }} }} }}\n",
         given.path().display()
     );
     let upstream = Repository::new(&[("folio.yaml", &pack)]);
