@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::foreign_pack::ForeignPack;
 use super::pack::pack_sandboxes;
 use crate::compile::{Compiler, FILES_GRANT, FolderVariable, Grants, LoadContext, Pack, SandboxRules};
 use crate::diagnostic::Code;
@@ -22,10 +23,11 @@ pub(super) struct ForeignGrants {
 /// Reads `allow` and `workspace` of a pack. Grants that are withheld are checked like the others, and not given.
 pub(super) fn read(
     reference: &Spanned<PackRef>,
-    withheld: &BTreeSet<String>,
+    foreign_pack: &ForeignPack<'_>,
     importer: &Pack,
     load_context: &mut LoadContext,
 ) -> ForeignGrants {
+    let withheld = foreign_pack.withheld();
     let is_withheld = |grant: &Grant| withheld.contains(grant.as_str());
     let allowed = reference.allow.iter().flat_map(Allow::grants);
     let wanted =
@@ -47,7 +49,7 @@ pub(super) fn read(
     let pack_grants = PackGrants {
         scripts: grants.allows(Grant::Script.as_str()),
         reads: grants.allows(FILES_GRANT) && workspace.is_some(),
-        is_withheld: !withheld.is_empty(),
+        is_withheld: foreign_pack.is_withheld(),
     };
     ForeignGrants { pack_grants, grants, sandboxes: pack_sandboxes(reference, importer, load_context), workspace }
 }

@@ -54,9 +54,14 @@ pub(super) struct ForeignPack<'a> {
 
 impl ForeignPack<'_> {
     /// The grants of `allow` that nobody has confirmed.
-    fn withheld(&self) -> BTreeSet<String> {
+    pub(super) fn withheld(&self) -> BTreeSet<String> {
         let locked = self.locked.as_ref().filter(|_| !self.is_nested);
         locked.map(|locked| locked.withheld.clone()).unwrap_or_default()
+    }
+
+    /// Whether it, or the pack that it is in, may do more once somebody confirms it.
+    pub(super) fn is_withheld(&self) -> bool {
+        self.locked.as_ref().is_some_and(|locked| !locked.withheld.is_empty())
     }
 
     /// The grant that is asked for where a prompt reads files.
@@ -108,7 +113,7 @@ pub(super) fn load(
     load_context: &mut LoadContext,
 ) -> Option<LoadedPack> {
     refuse_env(reference, load_context);
-    let allowed = foreign_grants::read(reference, &foreign_pack.withheld(), importer, load_context);
+    let allowed = foreign_grants::read(reference, &foreign_pack, importer, load_context);
     let names = formats.value.items();
     if names.is_empty() {
         load_context.report.error(Code::MissingKey, formats.location.span(), "empty `format`");

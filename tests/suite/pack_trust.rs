@@ -468,6 +468,8 @@ fn files_below_a_workspace_are_files_that_are_read() {
     let desk = Desk::locked(&format!("{}, allow: [files]", keys_of(&upstream)));
     desk.folder.write("key.txt", "seen");
     // Nobody has said yes: it reads nothing, and that is no error.
+    let checked = desk.ok(&["check"]);
+    assert!(checked.contains("`folio trust` shows") && !checked.contains("add `allow"), "{checked}");
     assert_eq!(desk.ok(&["get", "docs-c-x"]).trim(), "see @{key.txt}");
     let shown = desk.ok(&["trust", "docs", "--yes"]);
     assert!(shown.contains("files at cmds/x.toml:1\n    read: key.txt\n    below: the workspace\n"), "{shown}");
