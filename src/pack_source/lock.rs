@@ -317,8 +317,14 @@ mod tests {
         let digest: TreeDigest = DIGEST.parse().unwrap();
         for (rev, commit) in [("v1.2.0", "3f2a"), ("1e5", "1234"), ("true", "1e10"), ("a#b", "12ab")] {
             let source = GitSource::new("https://github.com/acme/docs", Some(rev), Some("prompts/ü")).unwrap();
-            let settings =
-                if rev == "1e5" { Value::Null } else { json!({ "format": rev, "a: b": ["{{x}} #", { "c": 1 }] }) };
+            let settings = if rev == "1e5" {
+                Value::Null
+            } else {
+                json!({
+                    "format": rev, "a: b": ["{{x}} #", { "c": 1, "d": 1.0, "e": null, "f": "0x2a" }],
+                    "env": { "P": "\u{7f}\u{85}\u{2028}\u{feff}\"\\ \u{1b}[8m\n: {}\u{e0041}\u{10ffff}", "Q": "" },
+                })
+            };
             let granted = TrustRecord { digest, allow: [Grant::Exec, Grant::Http].into(), settings };
             let commit = format!("{commit:0<40}");
             let source = PackSource::Git(source);
