@@ -210,7 +210,7 @@ fn start_program(
         env: real.environment.iter().cloned().chain(own_env).collect(),
         calls: sandbox::call_rules(command),
     };
-    Ok((real.supervisor.start_program(&start, child_stdio, permit)?, pipes))
+    Ok((real.supervisor.start_program(start, child_stdio, permit)?, pipes))
 }
 
 fn start_error(source: io::Error, command: &ProgramCommand) -> WorldError {

@@ -1,9 +1,11 @@
 //! What a filter of system calls refuses a program.
 
+use serde::{Deserialize, Serialize};
+
 use crate::compile::{NetworkRules, SandboxRules};
 
 /// The sockets that a program may make.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum SocketRules {
     /// All.
     #[default]
@@ -15,7 +17,7 @@ pub enum SocketRules {
 }
 
 /// What a filter refuses, of all sandboxes of a program together.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallRules {
     /// The sockets that it may make.
     pub sockets: SocketRules,
@@ -35,26 +37,6 @@ impl CallRules {
     /// Whether it refuses nothing.
     pub fn is_empty(self) -> bool {
         self == CallRules::default()
-    }
-
-    /// As it travels to the supervisor.
-    pub fn to_byte(self) -> u8 {
-        let sockets = match self.sockets {
-            SocketRules::Any => 0,
-            SocketRules::TcpAndUdp => 1,
-            SocketRules::Local => 2,
-        };
-        (sockets << 1) | u8::from(self.keeps_attributes)
-    }
-
-    /// The reverse; what is not known is the strictest.
-    pub fn from_byte(byte: u8) -> CallRules {
-        let sockets = match byte >> 1 {
-            0 => SocketRules::Any,
-            1 => SocketRules::TcpAndUdp,
-            _ => SocketRules::Local,
-        };
-        CallRules { sockets, keeps_attributes: byte & 1 != 0 }
     }
 }
 

@@ -4,7 +4,7 @@
 //! not fit into the socket, and checks that the supervisor responds while it has programs.
 
 use std::collections::{HashMap, VecDeque};
-use std::io::{self, Read as _};
+use std::io::{self, BufReader};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use tokio::sync::oneshot;
 
 use super::orphan_reaper::OrphanReaper;
-use super::wire::{ChildStdio, QueuedRequest, REPLY_BYTES, StartRequest, SupervisorReply};
+use super::wire::{ChildStdio, QueuedRequest, StartRequest, SupervisorReply, SupervisorRequest};
 use crate::world::program_permits::ProgramPermit;
 
 /// After how many checks without a reply the supervisor is given up.
@@ -133,7 +133,7 @@ impl SupervisorClient {
     /// Starts a program. Wait for it with [`ProcessTree::wait_exited`].
     pub(super) fn start(
         self: &Arc<SupervisorClient>,
-        start: &StartRequest,
+        start: StartRequest,
         pipes: ChildStdio,
         permit: ProgramPermit,
     ) -> ProcessTree {
@@ -157,7 +157,7 @@ impl SupervisorClient {
     fn kill(&self, id: u64) {
         let mut state = self.state();
         if state.programs.contains_key(&id) {
-            self.send(&mut state, QueuedRequest::kill(id));
+            self.send(&mut state, QueuedRequest::new(&SupervisorRequest::Kill(id)));
         }
     }
 
@@ -203,7 +203,7 @@ impl SupervisorClient {
         match state.silent_checks {
             _ if state.stopped_checks >= MAX_STOPPED_CHECKS => state.abandon(&self.socket, "was stopped repeatedly"),
             MAX_SILENT_CHECKS.. => state.abandon(&self.socket, "does not respond"),
-            1 => self.send(state, QueuedRequest::ping()),
+            1 => self.send(state, QueuedRequest::new(&SupervisorRequest::Ping)),
             _ => {}
         }
     }
@@ -217,14 +217,12 @@ impl SupervisorClient {
     }
 
     /// Reads replies until the socket is closed.
-    fn read_replies(&self, mut socket: UnixStream) {
-        let mut bytes = [0; REPLY_BYTES];
-        while socket.read_exact(&mut bytes).is_ok() {
+    fn read_replies(&self, socket: UnixStream) {
+        let mut socket = BufReader::new(socket);
+        while let Some((id, reply)) = SupervisorReply::read(&mut socket) {
             let mut state = self.state();
             state.silent_checks = 0;
-            if let Some((id, reply)) = SupervisorReply::from_bytes(bytes) {
-                state.handle_reply(id, reply);
-            }
+            state.handle_reply(id, reply);
         }
         self.state().is_socket_closed = true;
         self.changed.notify_all();

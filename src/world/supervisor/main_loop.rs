@@ -102,7 +102,7 @@ struct SupervisedPrograms {
 impl SupervisedPrograms {
     fn dispatch(self: &Rc<SupervisedPrograms>, request: SupervisorRequest, pipes: Option<ChildStdio>) {
         match (request, pipes) {
-            (SupervisorRequest::Start(id, start), Some(pipes)) => {
+            (SupervisorRequest::Start(id, start, _), Some(pipes)) => {
                 self.start(id, start, pipes);
             }
             (SupervisorRequest::Kill(id), _) => {

@@ -86,7 +86,7 @@ impl Supervisor {
     /// Starts a program, which keeps `permit` until all its descendants are gone. Dropping the tree kills it.
     pub(super) fn start_program(
         &self,
-        start: &StartRequest,
+        start: StartRequest,
         pipes: ChildStdio,
         permit: ProgramPermit,
     ) -> io::Result<ProcessTree> {
