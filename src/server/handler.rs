@@ -10,29 +10,59 @@ use rmcp::{
         GetSkillRequestParams, GetSkillResult, GetTaskParams, GetTaskResult, InitializeRequestParams, InitializeResult,
         ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListSkillsResult, ListToolsResult,
         PaginatedRequestParams, ProtocolVersion, ReadResourceDirectoryRequestParams, ReadResourceDirectoryResult,
-        ReadResourceRequestParams, ReadResourceResponse, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
-        SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
+        ReadResourceRequestParams, ReadResourceResponse, ServerConfig, ServerResult, SetLevelRequestParams,
+        SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
+use serde::Serialize;
 
 use super::{
-    ConnectionHandler, bytes_in_flight::ResponseReservation, completion, log_level, memory_size::MemorySize, observer,
-    prompts, protocol_version::PROTOCOL_VERSIONS, resources, session, skills, subscription, tasks, tools,
-    untyped_request,
+    ConnectionHandler,
+    bytes_in_flight::ResponseReservation,
+    completion, log_level,
+    memory_size::MemorySize,
+    observer::{self, ObservedRequest},
+    prompts,
+    protocol_version::PROTOCOL_VERSIONS,
+    resources, session, skills, subscription, tasks, tools, untyped_request,
 };
 
 type Context = RequestContext<RoleServer>;
 type PageRequest = Option<PaginatedRequestParams>;
 
-/// Keeps account of an answer until its transport has delivered it.
-fn charge_response<T: MemorySize>(
+/// A request on the way to its answer: who observes it, and the memory that the answer may take.
+struct PendingResponse {
+    observed: Option<Box<ObservedRequest>>,
     reservation: Option<ResponseReservation>,
-    outcome: Result<T, ErrorData>,
-) -> Result<T, ErrorData> {
-    match reservation {
-        Some(reservation) => reservation.charge(outcome),
-        None => outcome,
+}
+
+impl PendingResponse {
+    /// Keeps account of the answer until its transport has delivered it, and tells the observer.
+    fn finish<T>(self, outcome: Result<T, ErrorData>) -> Result<T, ErrorData>
+    where
+        T: MemorySize + Clone + Into<ServerResult>,
+    {
+        let outcome = match self.reservation {
+            Some(reservation) => reservation.charge(outcome),
+            None => outcome,
+        };
+        observer::finish(self.observed, outcome)
+    }
+}
+
+impl ConnectionHandler {
+    /// Begins to answer a request about `name`, as soon as there is memory for the answer.
+    async fn begin(
+        &self,
+        method: &'static str,
+        name: &str,
+        request: &impl Serialize,
+        context: &Context,
+    ) -> Result<PendingResponse, ErrorData> {
+        let observed = self.observe(method, request, context);
+        let reservation = ResponseReservation::acquire(context, method, name).await?;
+        Ok(PendingResponse { observed, reservation })
     }
 }
 
@@ -79,17 +109,13 @@ impl ServerHandler for ConnectionHandler {
     }
 
     async fn list_tools(&self, request: PageRequest, context: Context) -> Result<ListToolsResult, ErrorData> {
-        let observed = self.observe("tools/list", &request, &context);
-        let reservation = ResponseReservation::acquire(&context, "tools/list", "").await?;
-        let outcome = tools::list(self, request, &context);
-        observer::finish(observed, charge_response(reservation, outcome))
+        let response = self.begin("tools/list", "", &request, &context).await?;
+        response.finish(tools::list(self, request, &context))
     }
 
     async fn call_tool(&self, request: CallToolRequestParams, context: Context) -> Result<CallToolResponse, ErrorData> {
-        let observed = self.observe("tools/call", &request, &context);
-        let reservation = ResponseReservation::acquire(&context, "tools/call", &request.name).await?;
-        let outcome = Box::pin(tools::call(self, request, &context)).await;
-        observer::finish(observed, charge_response(reservation, outcome))
+        let response = self.begin("tools/call", &request.name, &request, &context).await?;
+        response.finish(Box::pin(tools::call(self, request, &context)).await)
     }
 
     /// Only what rmcp needs to compare headers with arguments, and only where there are any.
@@ -99,10 +125,8 @@ impl ServerHandler for ConnectionHandler {
     }
 
     async fn list_prompts(&self, request: PageRequest, context: Context) -> Result<ListPromptsResult, ErrorData> {
-        let observed = self.observe("prompts/list", &request, &context);
-        let reservation = ResponseReservation::acquire(&context, "prompts/list", "").await?;
-        let outcome = prompts::list(self, request, &context);
-        observer::finish(observed, charge_response(reservation, outcome))
+        let response = self.begin("prompts/list", "", &request, &context).await?;
+        response.finish(prompts::list(self, request, &context))
     }
 
     async fn get_prompt(
@@ -110,17 +134,13 @@ impl ServerHandler for ConnectionHandler {
         request: GetPromptRequestParams,
         context: Context,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let observed = self.observe("prompts/get", &request, &context);
-        let reservation = ResponseReservation::acquire(&context, "prompts/get", &request.name).await?;
-        let outcome = Box::pin(prompts::get(self, request, &context)).await;
-        observer::finish(observed, charge_response(reservation, outcome))
+        let response = self.begin("prompts/get", &request.name, &request, &context).await?;
+        response.finish(Box::pin(prompts::get(self, request, &context)).await)
     }
 
     async fn list_resources(&self, request: PageRequest, context: Context) -> Result<ListResourcesResult, ErrorData> {
-        let observed = self.observe("resources/list", &request, &context);
-        let reservation = ResponseReservation::acquire(&context, "resources/list", "").await?;
-        let outcome = resources::list(self, request, &context);
-        observer::finish(observed, charge_response(reservation, outcome))
+        let response = self.begin("resources/list", "", &request, &context).await?;
+        response.finish(resources::list(self, request, &context))
     }
 
     async fn list_resource_templates(
@@ -128,10 +148,8 @@ impl ServerHandler for ConnectionHandler {
         request: PageRequest,
         context: Context,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let observed = self.observe("resources/templates/list", &request, &context);
-        let reservation = ResponseReservation::acquire(&context, "resources/templates/list", "").await?;
-        let outcome = resources::list_templates(self, request, &context);
-        observer::finish(observed, charge_response(reservation, outcome))
+        let response = self.begin("resources/templates/list", "", &request, &context).await?;
+        response.finish(resources::list_templates(self, request, &context))
     }
 
     async fn read_resource(
@@ -139,24 +157,18 @@ impl ServerHandler for ConnectionHandler {
         request: ReadResourceRequestParams,
         context: Context,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let observed = self.observe("resources/read", &request, &context);
-        let reservation = ResponseReservation::acquire(&context, "resources/read", &request.uri).await?;
-        let outcome = Box::pin(resources::read(self, request, &context)).await;
-        observer::finish(observed, charge_response(reservation, outcome))
+        let response = self.begin("resources/read", &request.uri, &request, &context).await?;
+        response.finish(Box::pin(resources::read(self, request, &context)).await)
     }
 
     async fn list_skills(&self, request: PageRequest, context: Context) -> Result<ListSkillsResult, ErrorData> {
-        let observed = self.observe("skills/list", &request, &context);
-        let reservation = ResponseReservation::acquire(&context, "skills/list", "").await?;
-        let outcome = skills::list(self, request, &context);
-        observer::finish(observed, charge_response(reservation, outcome))
+        let response = self.begin("skills/list", "", &request, &context).await?;
+        response.finish(skills::list(self, request, &context))
     }
 
     async fn get_skill(&self, request: GetSkillRequestParams, context: Context) -> Result<GetSkillResult, ErrorData> {
-        let observed = self.observe("skills/get", &request, &context);
-        let reservation = ResponseReservation::acquire(&context, "skills/get", &request.uri).await?;
-        let outcome = skills::get(self, &request.uri, &context);
-        observer::finish(observed, charge_response(reservation, outcome))
+        let response = self.begin("skills/get", &request.uri, &request, &context).await?;
+        response.finish(skills::get(self, &request.uri, &context))
     }
 
     async fn read_resource_directory(
@@ -164,17 +176,13 @@ impl ServerHandler for ConnectionHandler {
         request: ReadResourceDirectoryRequestParams,
         context: Context,
     ) -> Result<ReadResourceDirectoryResult, ErrorData> {
-        let observed = self.observe("resources/directory/read", &request, &context);
-        let reservation = ResponseReservation::acquire(&context, "resources/directory/read", &request.uri).await?;
-        let outcome = skills::read_directory(self, request, &context);
-        observer::finish(observed, charge_response(reservation, outcome))
+        let response = self.begin("resources/directory/read", &request.uri, &request, &context).await?;
+        response.finish(skills::read_directory(self, request, &context))
     }
 
     async fn complete(&self, request: CompleteRequestParams, context: Context) -> Result<CompleteResult, ErrorData> {
-        let observed = self.observe("completion/complete", &request, &context);
-        let reservation = ResponseReservation::acquire(&context, "completion/complete", &request.argument.name).await?;
-        let outcome = Box::pin(completion::complete(self, request, &context)).await;
-        observer::finish(observed, charge_response(reservation, outcome))
+        let response = self.begin("completion/complete", &request.argument.name, &request, &context).await?;
+        response.finish(Box::pin(completion::complete(self, request, &context)).await)
     }
 
     async fn subscribe(&self, request: SubscribeRequestParams, context: Context) -> Result<(), ErrorData> {
@@ -195,8 +203,7 @@ impl ServerHandler for ConnectionHandler {
 
     async fn get_task(&self, request: GetTaskParams, context: Context) -> Result<GetTaskResult, ErrorData> {
         let reservation = ResponseReservation::acquire(&context, "tasks/get", &request.task_id).await?;
-        let outcome = tasks::get(self, &request);
-        charge_response(reservation, outcome)
+        PendingResponse { observed: None, reservation }.finish(tasks::get(self, &request))
     }
 
     async fn update_task(&self, request: UpdateTaskParams, _: Context) -> Result<(), ErrorData> {
