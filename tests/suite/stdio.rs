@@ -249,6 +249,36 @@ fn resource_updates_stop_after_unsubscribe() {
 }
 
 #[test]
+fn edits_of_files_that_a_uri_names_are_announced() {
+    let folder = TestFolder::new(&[
+        (
+            "folio.yaml",
+            "folio: 1\nserver: { name: s }\nresources:\n  \
+             term: { uri: \"term://{name}\", file: \"terms/{{name}}.md\" }\n  \
+             deep: { uri: \"deep://{+path}\", file: \"{{path}}\" }\n  \
+             lower: { uri: \"lower://{name}\", file: \"low/{{lower name}}.md\" }\n",
+        ),
+        ("terms/a.md", "one"),
+        ("low/a.md", "one"),
+        ("some/where/a.md", "one"),
+    ]);
+    let server = folder.stdio();
+    let client = server.session("2025-11-25");
+    let cases = [("term://a", "terms/a.md"), ("lower://A", "low/a.md"), ("deep://some/where/a.md", "some/where/a.md")];
+    for (uri, file) in cases {
+        client.result("resources/subscribe", json!({ "uri": uri }));
+        folder.write(file, "two, and longer");
+        assert_eq!(client.wait_for("notifications/resources/updated")["params"]["uri"], uri);
+        assert_eq!(client.read_text(uri), "two, and longer");
+    }
+    client.result("resources/subscribe", json!({ "uri": "term://new" }));
+    folder.write("terms/new.md", "one");
+    assert_eq!(client.wait_for("notifications/resources/updated")["params"]["uri"], "term://new");
+    folder.write("terms/new.md", "two, and longer");
+    assert_eq!(client.wait_for("notifications/resources/updated")["params"]["uri"], "term://new");
+}
+
+#[test]
 fn listen_on_stdio_is_tagged_and_cancellable() {
     let folder = TestFolder::new(&[
         (

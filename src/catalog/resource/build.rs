@@ -1,14 +1,12 @@
 //! Compiles resources.
 
-use std::path::PathBuf;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::catalog::blob::ByteSource;
 use crate::catalog::block::{listed_annotations, strip_whitespace};
 use crate::catalog::compiled_result::CompiledResult;
-use crate::catalog::complete::compile_sources;
+use crate::catalog::complete::{MAX_COMPLETED_FILES, compile_sources};
 use crate::catalog::entry::{RunKeys, check_limits, entry_digest};
 use crate::catalog::entry_references::ReferenceCollector;
 use crate::catalog::icons::{check_icons, listed_icons};
@@ -20,6 +18,7 @@ use crate::catalog::prompt::EntryBuildContext;
 use crate::catalog::resource_root::ResourceRoot;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::{Code, Severity};
+use crate::files::Globs;
 use crate::manifest;
 use crate::template::{FilePathSlot, Template, reserved_name_meaning};
 use crate::uri::{Operator, UriTemplate, check_uri};
@@ -27,6 +26,7 @@ use crate::value_types::{Blob, is_identifier};
 use crate::yaml::{Location, Spanned};
 
 use super::file_template::FileTemplate;
+use super::path_values::reachable_glob;
 use super::{CompiledResource, ResourceContent, ResourceRun};
 
 impl CompiledResource {
@@ -166,7 +166,7 @@ fn compile_content(
     }
     if let Some(file) = &written.file {
         return match file.contains("{{") {
-            true => file_template(file, compiler),
+            true => file_template(file, template, compiler).map(ResourceContent::FileTemplate),
             false => PackFile::compile(file, compiler).map(ResourceContent::File),
         };
     }
@@ -251,7 +251,7 @@ fn blob_content(blob: &Spanned<Blob>, compiler: &mut Compiler<'_>) -> Option<Res
 }
 
 /// A path that depends on the URI: the literal part before its first `{{` is the folder that it never leaves.
-fn file_template(file: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<ResourceContent> {
+fn file_template(file: &Spanned<String>, template: &UriTemplate, compiler: &mut Compiler<'_>) -> Option<FileTemplate> {
     let path: Template<FilePathSlot> = compiler.template(file, Exposure::Client)?;
     let before = file.split("{{").next().unwrap_or_default();
     let literal = before.rfind('/').map_or("", |slash| before.get(..slash).unwrap_or_default());
@@ -259,12 +259,22 @@ fn file_template(file: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<
     compiler.load_context.dependencies.folders.insert(compiler.pack.folder.path().join(&folder));
     match compiler.pack.folder.subfolder(&folder) {
         Ok(folder) => {
-            let literal = PathBuf::from(literal);
-            Some(ResourceContent::FileTemplate(FileTemplate { folder, literal, path }))
+            let file = FileTemplate { folder, literal: literal.into(), path };
+            watch_reachable_files(&file, template, compiler);
+            Some(file)
         }
         Err(error) => {
             compiler.error(Code::NotFound, file.location, error.to_string());
             None
         }
     }
+}
+
+/// Clients may subscribe to any file that a URI leads to; too many are not watched.
+fn watch_reachable_files(file: &FileTemplate, template: &UriTemplate, compiler: &mut Compiler<'_>) {
+    let Ok(globs) = Globs::new(&[&reachable_glob(file, template)], &[]) else { return };
+    let Ok(walked) = file.folder.walk_outcome(&globs, MAX_COMPLETED_FILES) else { return };
+    let dependencies = &mut compiler.load_context.dependencies;
+    dependencies.folders.extend(walked.folders.iter().map(|below| file.folder.path_of(below)));
+    dependencies.files.extend(walked.files.iter().map(|entry| file.folder.path().join(&entry.path)));
 }

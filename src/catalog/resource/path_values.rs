@@ -10,7 +10,7 @@ use crate::budget::Budget;
 use crate::catalog::complete::MAX_COMPLETED_FILES;
 use crate::files::{FileEntry, Globs};
 use crate::template::{FilePathSlot, Template, TemplatePart, value_to_text};
-use crate::uri::Operator;
+use crate::uri::{Operator, UriTemplate};
 
 use super::file_template::FileTemplate;
 use super::{CompiledResource, MAX_RESOURCE_BYTES};
@@ -82,26 +82,18 @@ impl PathValues<'_> {
             pieces.push(match part {
                 TemplatePart::Text(text) => PathPiece::Text(text.to_owned()),
                 TemplatePart::Variable(path) => {
-                    match (scope.get(path), argument_name(path).and_then(|name| self.variable_piece(name))) {
+                    match (
+                        scope.get(path),
+                        argument_name(path).and_then(|name| variable_piece(&self.resource.template, name)),
+                    ) {
                         (None | Some(Value::Null), Some(open)) => open,
                         (value, _) => PathPiece::Text(value_to_text(value.unwrap_or(&Value::Null)).into_owned()),
                     }
                 }
             });
         }
-        if let Some(PathPiece::Text(first)) = pieces.first_mut() {
-            let below = first.strip_prefix(&*self.file.literal.to_string_lossy()).unwrap_or(first);
-            *first = below.trim_start_matches('/').to_owned();
-        }
+        strip_literal(&mut pieces, &self.file.literal);
         Some(pieces)
-    }
-
-    /// A variable of the URI without a known value. Query values are fully encoded, so they may span segments; `{id}`
-    /// is one segment.
-    fn variable_piece(&self, name: &str) -> Option<PathPiece> {
-        let variable = self.resource.template.variables().iter().find(|variable| variable.name == name)?;
-        let one = [Operator::Simple, Operator::Label, Operator::Path, Operator::Parameter];
-        Some(PathPiece::Variable { name: name.to_owned(), spans_segments: !one.contains(&variable.operator) })
     }
 
     /// Whether a URI of these values reads this file.
@@ -121,6 +113,39 @@ impl PathValues<'_> {
         let Ok(rendered) = self.file.path.render(&pack_context.scope(known, self.budget)) else { return false };
         self.file.below(&rendered.text) == Path::new(&entry.path) && entry.size <= MAX_RESOURCE_BYTES
     }
+}
+
+/// The glob of all files below the folder that a URI can lead to.
+pub(super) fn reachable_glob(file: &FileTemplate, template: &UriTemplate) -> String {
+    let any = || PathPiece::Variable { name: String::new(), spans_segments: true };
+    let piece = |part: TemplatePart<'_>| match part {
+        TemplatePart::Text(text) => PathPiece::Text(text.to_owned()),
+        TemplatePart::Variable(path) => {
+            argument_name(path).and_then(|name| variable_piece(template, name)).unwrap_or_else(any)
+        }
+    };
+    let mut pieces: Vec<PathPiece> = match file.path.parts() {
+        Some(parts) => parts.into_iter().map(piece).collect(),
+        None => vec![any()],
+    };
+    strip_literal(&mut pieces, &file.literal);
+    glob(&pieces)
+}
+
+/// Leaves the part of a path that is below the folder.
+fn strip_literal(pieces: &mut [PathPiece], literal: &Path) {
+    if let Some(PathPiece::Text(first)) = pieces.first_mut() {
+        let below = first.strip_prefix(&*literal.to_string_lossy()).unwrap_or(first);
+        *first = below.trim_start_matches('/').to_owned();
+    }
+}
+
+/// A variable of the URI without a known value. Query values are fully encoded, so they may span segments; `{id}` is one
+/// segment.
+fn variable_piece(template: &UriTemplate, name: &str) -> Option<PathPiece> {
+    let variable = template.variables().iter().find(|variable| variable.name == name)?;
+    let one = [Operator::Simple, Operator::Label, Operator::Path, Operator::Parameter];
+    Some(PathPiece::Variable { name: name.to_owned(), spans_segments: !one.contains(&variable.operator) })
 }
 
 /// The glob of all files that the pieces can name.
