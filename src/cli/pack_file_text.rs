@@ -6,17 +6,20 @@ use crate::diagnostic::sanitize;
 /// How many spaces within a line stay: more of them move what follows out of sight.
 const MAX_SPACES: usize = 60;
 
-/// The text of a file, with escapes for bytes that are not UTF-8. `None` if it contains a NUL.
+/// How many bytes of a file are of text at least, in percent. A shell runs a script with some others in it.
+const MIN_TEXT_PERCENT: usize = 70;
+
+/// The text of a file, with escapes for NUL and for bytes that are not UTF-8. `None` if that is not what it is.
 pub(super) fn file_text(bytes: &[u8]) -> Option<String> {
-    if bytes.contains(&0) {
-        return None;
-    }
     let mut text = String::with_capacity(bytes.len());
+    let mut others = 0;
     for chunk in bytes.utf8_chunks() {
-        text.push_str(chunk.valid());
+        text.push_str(&chunk.valid().replace('\0', "\\0"));
         text.push_str(&chunk.invalid().escape_ascii().to_string());
+        others += chunk.valid().matches('\0').count() + chunk.invalid().len();
     }
-    Some(text)
+    let is_text = others.saturating_mul(100) <= bytes.len().saturating_mul(100 - MIN_TEXT_PERCENT);
+    is_text.then_some(text)
 }
 
 /// The lines of a text, each of them indented and shown as it is.
@@ -56,7 +59,9 @@ mod tests {
     fn bytes_that_are_not_text_are_shown() {
         let shown = file_text(b"a\xff\r\n\x1b[8mb").map(|text| indented_lines(&text));
         assert_eq!(shown.as_deref(), Some("    a\\xff\n    \u{241b}[8mb\n"));
+        assert_eq!(file_text(b"# \0\necho").as_deref(), Some("# \\0\necho"));
         assert_eq!(file_text(b"a\0"), None);
+        assert_eq!(file_text(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0"), None);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::pack_file_text::{indented_lines, visible_line};
 use super::pack_project::PackProject;
 use crate::catalog::build;
 use crate::compile::{FileBuffers, GrantUse, PackVariable, ValueOrigin};
-use crate::diagnostic::{Code, FileId, Report, Severity, Span, one_line};
+use crate::diagnostic::{Code, FileId, Report, Severity, SourceFile, Span, one_line};
 use crate::load::LoadedPack;
 use crate::manifest::Grant;
 use crate::pack_source::{PackLock, PackTree};
@@ -25,8 +25,8 @@ pub(super) struct PackGrantUses {
     grant_uses: Vec<ShownGrantUse>,
     /// A line for each variable that it reads.
     variables: Vec<String>,
-    /// The paths of its files that folio reads.
-    files: PackFiles,
+    /// The paths of its manifests, of what they include, and of prompts of other programs that name commands or files.
+    acting_files: BTreeSet<String>,
     /// Whether it has errors, so that it may do more than is known.
     pub(super) has_errors: bool,
 }
@@ -53,15 +53,6 @@ struct LocatedGrantUse {
     value: Value,
 }
 
-/// The files of a pack that folio reads, by their paths in it.
-#[derive(Debug, Default)]
-struct PackFiles {
-    /// Those of manifests, with what they include, and prompts of other programs that act.
-    acting: BTreeSet<String>,
-    /// Prompts of other programs that are texts only.
-    texts: BTreeSet<String>,
-}
-
 /// The files of a pack that a person is shown before it is trusted, and the others.
 pub(super) struct ShownFiles<'t> {
     pub(super) shown: Vec<(&'t str, &'t [u8])>,
@@ -84,7 +75,7 @@ impl PackGrantUses {
         let text_only_files = loaded.load_context.text_only_files.clone();
         let documents = loaded.load_context.documents.clone();
         let built = build(loaded);
-        let files = PackFiles::of(key, &built.report, &text_only_files);
+        let acting_files = acting_files(key, &built.report, &text_only_files);
         let has_errors = has_errors(key, &built.report);
         let steps = built.grant_uses.into_iter().filter(|grant_use| grant_use.key == key);
         found.extend(steps.map(|GrantUse { grant, at, value, .. }| LocatedGrantUse {
@@ -97,7 +88,7 @@ impl PackGrantUses {
         let parts = |found: &LocatedGrantUse| (found.title.clone(), found.at, found.value.clone());
         found.dedup_by(|one, other| parts(one) == parts(other));
         let grant_uses = found.into_iter().map(|one| ShownGrantUse::new(one, key, &documents, &built.report)).collect();
-        PackGrantUses { grant_uses, variables, files, has_errors }
+        PackGrantUses { grant_uses, variables, acting_files, has_errors }
     }
 
     /// What it does, for a person who is asked for it.
@@ -134,14 +125,12 @@ impl PackGrantUses {
     }
 
     /// The files that say what it does, and those that its uses name, such as scripts. A program may run or read any file:
-    /// then all of them are shown, apart from texts of other programs that nothing names.
+    /// then all of them are shown.
     pub(super) fn shown_files<'t>(&self, tree: &'t PackTree, runs_programs: bool) -> ShownFiles<'t> {
-        let is_shown = |path: &str| {
-            self.files.acting.contains(path) || self.names(path) || (runs_programs && !self.files.texts.contains(path))
-        };
+        let is_shown = |path: &str| runs_programs || self.acting_files.contains(path) || self.names(path);
         let (mut shown, others): (Vec<_>, Vec<_>) = tree.files().partition(|(path, _)| is_shown(path));
         // What says what it does is next to that, at the end.
-        shown.sort_by_key(|(path, _)| (self.files.acting.contains(*path), self.names(path)));
+        shown.sort_by_key(|(path, _)| (self.acting_files.contains(*path), self.names(path)));
         ShownFiles { shown, others }
     }
 
@@ -211,18 +200,15 @@ fn variable_line(folder: &str, name: &str, variable: &PackVariable) -> String {
     one_line(&format!("{line}{place}")).into_owned()
 }
 
-impl PackFiles {
-    /// The files of a pack with a key, of which some are texts only.
-    fn of(key: &str, report: &Report, text_only_files: &HashSet<FileId>) -> PackFiles {
-        let mut files = PackFiles::default();
-        for (id, source) in report.sources.iter_with_ids() {
-            let display_path = source.path().to_string_lossy();
-            let Some(path) = path_in_pack(&display_path, key) else { continue };
-            let of_kind = if text_only_files.contains(&id) { &mut files.texts } else { &mut files.acting };
-            of_kind.insert(path.split('/').filter(|name| *name != ".").collect::<Vec<_>>().join("/"));
-        }
-        files
-    }
+/// The files of a pack with a key that folio reads, apart from those that are texts only.
+fn acting_files(key: &str, report: &Report, text_only_files: &HashSet<FileId>) -> BTreeSet<String> {
+    let acting = report.sources.iter_with_ids().filter(|(id, _)| !text_only_files.contains(id));
+    let path = |source: &SourceFile| {
+        let display_path = source.path().to_string_lossy();
+        let path = path_in_pack(&display_path, key)?;
+        Some(path.split('/').filter(|name| *name != ".").collect::<Vec<_>>().join("/"))
+    };
+    acting.filter_map(|(_, source)| path(source)).collect()
 }
 
 impl ShownGrantUse {

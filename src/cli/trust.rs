@@ -157,7 +157,8 @@ impl TrustPage<'_> {
         let folder = self.project.cache.folder_of(&self.locked.digest);
         let _ = writeln!(text, "files that are not shown, in {}", folder.display());
         for (path, bytes) in hidden_files {
-            let _ = writeln!(text, "{:INDENT$}{}, {}", "", one_line(path), count_noun(bytes.len(), "byte"));
+            let named = if self.grant_uses.names(path) { ", named by what it does" } else { "" };
+            let _ = writeln!(text, "{:INDENT$}{}, {}{named}", "", one_line(path), count_noun(bytes.len(), "byte"));
         }
         text.push('\n');
     }

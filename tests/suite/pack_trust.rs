@@ -546,15 +546,27 @@ fn every_file_that_a_program_may_run_is_shown() {
 }
 
 #[test]
-fn texts_of_other_programs_are_named_and_not_shown() {
+fn texts_of_other_programs_are_shown_to_who_lets_programs_run() {
     let upstream = Repository::new(&[
         ("commands/act.md", "Now: !`sh $x.md`\n"),
+        ("commands/read.md", "Look at @notes.txt.\n"),
         ("commands/quiet.md", "Only words.\n"),
-        ("tool.py", "print(1)\n"),
+        ("check.sh", "# \0\necho hidden\n"),
+        ("picture.png", "\u{7f}PNG\0\0\0\0\0\0"),
     ]);
     let desk = Desk::locked(&format!("{}, allow: [script]", keys_of(&upstream)));
     let shown = desk.fail(&["trust", "docs"]);
-    assert!(shown.contains("file commands/act.md") && shown.contains("file tool.py"), "{shown}");
+    for part in [
+        "file commands/act.md\n",
+        "file commands/quiet.md\n    Only words.\n",
+        "file check.sh\n    # \\0\n    echo hidden\n",
+        "    picture.png, 10 bytes\n",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let desk = Desk::locked(&format!("{}, allow: [read]", keys_of(&upstream)));
+    let shown = desk.fail(&["trust", "docs"]);
+    assert!(shown.contains("file commands/read.md"), "{shown}");
     assert!(shown.contains("    commands/quiet.md, 12 bytes\n") && !shown.contains("Only words"), "{shown}");
 }
 
