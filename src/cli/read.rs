@@ -21,7 +21,7 @@ fn print_contents(result: &Value, output: &Output) -> anyhow::Result<Exit> {
     for contents in result.get("contents").and_then(Value::as_array).into_iter().flatten() {
         let text = |key: &str| contents.get(key).and_then(Value::as_str);
         match (text("text"), text("blob")) {
-            (Some(text), _) => output.print(&ensure_newline(text))?,
+            (Some(text), _) => output.print(&output.sanitize_for_stdout(ensure_newline(text)))?,
             (None, Some(blob)) if stdout().is_terminal() => {
                 output.print(&ensure_newline(&media_line(text("mimeType").unwrap_or_default(), blob)))?;
             }

@@ -27,6 +27,16 @@ pub(crate) enum CapabilityKind {
 }
 
 impl CapabilityKind {
+    const ALL: [CapabilityKind; 7] = [
+        CapabilityKind::Tools,
+        CapabilityKind::Prompts,
+        CapabilityKind::Resources,
+        CapabilityKind::Completions,
+        CapabilityKind::Logging,
+        CapabilityKind::Tasks,
+        CapabilityKind::Skills,
+    ];
+
     fn bit(self) -> u8 {
         1 << self as u8
     }
@@ -53,18 +63,18 @@ impl DeclaredCapabilities {
     pub(crate) fn from_catalog(catalog: &Catalog, options: ServeOptions) -> DeclaredCapabilities {
         let (lists, all) = (catalog.lists(), options.declare_all_capabilities);
         let has_resources = !(lists.resources.is_empty() && lists.resource_templates.is_empty());
-        let kinds = [
-            (CapabilityKind::Tools, all || !lists.tools.is_empty()),
-            (CapabilityKind::Prompts, all || !lists.prompts.is_empty()),
+        let is_declared = |kind: &CapabilityKind| match kind {
+            CapabilityKind::Tools => all || !lists.tools.is_empty(),
+            CapabilityKind::Prompts => all || !lists.prompts.is_empty(),
             // Skills consist of resources, so they imply that capability.
-            (CapabilityKind::Resources, all || has_resources || catalog.serves_skills()),
-            (CapabilityKind::Completions, all || catalog.has_completions()),
-            (CapabilityKind::Logging, all || catalog.sends_logs()),
-            (CapabilityKind::Tasks, catalog.has_tasks()),
-            (CapabilityKind::Skills, catalog.serves_skills()),
-        ];
-        let declared = kinds.into_iter().filter_map(|(kind, is_declared)| is_declared.then_some(kind.bit()));
-        DeclaredCapabilities(declared.fold(0, |bits, bit| bits | bit))
+            CapabilityKind::Resources => all || has_resources || catalog.serves_skills(),
+            CapabilityKind::Completions => all || catalog.has_completions(),
+            CapabilityKind::Logging => all || catalog.sends_logs(),
+            CapabilityKind::Tasks => catalog.has_tasks(),
+            CapabilityKind::Skills => catalog.serves_skills(),
+        };
+        let declared = CapabilityKind::ALL.into_iter().filter(is_declared);
+        declared.fold(DeclaredCapabilities(0), DeclaredCapabilities::with)
     }
 
     pub(crate) fn with(self, kind: CapabilityKind) -> DeclaredCapabilities {
@@ -77,6 +87,12 @@ impl DeclaredCapabilities {
 
     pub(crate) fn has(self, kind: CapabilityKind) -> bool {
         self.0 & kind.bit() != 0
+    }
+
+    /// The names of those that are not among `earlier`.
+    pub(crate) fn new_since(self, earlier: DeclaredCapabilities) -> Vec<&'static str> {
+        let is_new = |kind: &CapabilityKind| self.has(*kind) && !earlier.has(*kind);
+        CapabilityKind::ALL.into_iter().filter(is_new).map(CapabilityKind::name).collect()
     }
 }
 

@@ -26,6 +26,8 @@ pub struct Changes {
     pub partials: ListChange,
     /// Among the other keys of the manifest.
     pub keys: ListChange,
+    /// Capabilities that were not declared before, as MCP spells them: a session keeps those that it began with.
+    pub new_capabilities: Vec<&'static str>,
 }
 
 /// What has changed in one list: names, or URIs.
@@ -195,8 +197,14 @@ impl fmt::Display for Changes {
         parts.extend(moved.map(|(noun, _)| format!("{noun}s in another order")));
         f.write_str(&parts.join(", "))?;
         match rows.len().saturating_sub(MAX_NAMED_ENTRIES) {
-            0 => Ok(()),
-            more => write!(f, ", and {more} more"),
+            0 => {}
+            more => write!(f, ", and {more} more")?,
+        }
+        match self.new_capabilities.is_empty() {
+            true => Ok(()),
+            false => {
+                write!(f, "; clients in a session see `{}` when they reconnect", self.new_capabilities.join("`, `"))
+            }
         }
     }
 }

@@ -97,10 +97,11 @@ impl CatalogSnapshot {
         catalog: Arc<Catalog>,
         options: ServeOptions,
     ) -> (CatalogSnapshot, Changes) {
-        let changes = Changes::diff(&previous.catalog, &catalog);
+        let mut changes = Changes::diff(&previous.catalog, &catalog);
         let revisions = previous.revisions.advance(&changes);
         catalog.inherit_tool_usage(&previous.catalog);
         let next = CatalogSnapshot::build(catalog, revisions, previous.update_counts.clone(), options);
+        changes.new_capabilities = next.capabilities.new_since(previous.capabilities);
         (CatalogSnapshot { last_log: previous.last_log.clone(), ..next }, changes)
     }
 

@@ -234,7 +234,8 @@ fn keeps_what_it_negotiated(version: &str) {
     let mark = server.log.line_count();
     let tools = "tools:\n  t: { description: T, result: { text: x } }\n";
     folder.write("folio.yaml", format!("{}{tools}", with_prompt("p")));
-    assert!(server.log.wait_for_reload(mark).ends_with(": +t"));
+    let line = server.log.wait_for_reload(mark);
+    assert!(line.ends_with(": +t; clients in a session see `tools` when they reconnect"), "{line}");
     assert_eq!(before.error_code("tools/list", json!({})), -32601);
     before.assert_silent();
     let after = server.session(version);

@@ -1,5 +1,7 @@
 //! `get`, `call` and `read` at a terminal.
 
+use std::process::Command;
+
 use crate::harness::*;
 use crate::pseudo_terminal::*;
 
@@ -172,6 +174,22 @@ fn control_characters_of_a_question_are_escaped() {
     assert!(!terminal.screen().contains("\u{1b}]0;"), "{:?}", terminal.screen());
     terminal.type_keys(CTRL_D);
     terminal.finish();
+}
+
+#[test]
+fn control_characters_of_a_resource_are_escaped() {
+    let manifest =
+        r#"{ folio: 1, server: { name: s }, resources: { a: { uri: "a:b", text: "x\e[8m hidden\nnext" } } }"#;
+    let folder = TestFolder::with_manifest(manifest);
+    let mut command = Command::new(FOLIO_BIN);
+    command.args(["read", "a:b"]).current_dir(folder.path());
+    let mut terminal = PseudoTerminal::start_with_stdout(command);
+    terminal.wait_for("next");
+    let screen = terminal.screen();
+    assert!(screen.contains("x\u{241b}[8m hidden"), "{screen:?}");
+    terminal.finish();
+    let piped = run_folio(folder.path(), &["read", "a:b"]);
+    assert_eq!(piped.out, "x\u{1b}[8m hidden\nnext\n", "{piped:?}");
 }
 
 const WATCHED: &str = r#"folio: 1
