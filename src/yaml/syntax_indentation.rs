@@ -6,33 +6,61 @@ use super::syntax_error::SyntaxError;
 
 /// A line that begins with a key, or with an item of a list.
 struct KeyLine<'a> {
+    /// Where the line starts.
+    start: usize,
     /// How many spaces stand before it.
     indent: usize,
     /// The key, or the dash.
     name: &'a str,
     /// Whether a value stands on the line.
     has_value: bool,
+    /// Whether nothing stands behind the key, so that the value is expected below.
+    is_empty: bool,
     /// The column of its keys, which stand behind the dash of an item.
     column: usize,
 }
 
 /// The mistake behind an error of the parser on a line, if it is the indentation of the line.
 pub(super) fn explain(text: &str, message: &str, line: &Range<usize>) -> Option<SyntaxError> {
-    let Some(found) = KeyLine::read(text.get(line.clone())?) else { return block_text(text, line) };
-    let above: Vec<KeyLine<'_>> = text.get(..line.start)?.lines().rev().filter_map(KeyLine::read).collect();
+    let Some(found) = KeyLine::read(line.start, text.get(line.clone())?) else { return block_text(text, line) };
+    let above = lines_above(text.get(..line.start)?);
     let (column, words) = if message.contains("mapping values are not allowed") {
         let nearest = above.first().filter(|above| above.has_value && above.column < found.indent)?;
         (nearest.column, format!("`{}` is indented too far: `{}` has a value already", found.name, nearest.name))
     } else if message.contains("did not find expected key") || message.contains("did not find expected '-'") {
         let column = nearest_column(&above, found.indent)?;
+        if let Some(error) = sibling_of_its_parent(&above, &found) {
+            return Some(error);
+        }
         (column, format!("`{}` is indented by {}, unlike any line above", found.name, spaces(found.indent)))
     } else {
         return None;
     };
-    let start = line.start + found.indent;
-    let mut error = SyntaxError::new(start..start + found.name.len(), words);
-    error.suggestion = Some((line.start..start, " ".repeat(column)));
-    Some(error.help(format!("indent it by {}", spaces(column))))
+    Some(found.indent_error(words, column))
+}
+
+/// The lines of keys, from the last.
+fn lines_above(text: &str) -> Vec<KeyLine<'_>> {
+    let starts = text.split_inclusive('\n').scan(0, |end, line| {
+        let start = *end;
+        *end += line.len();
+        Some((start, line.trim_end()))
+    });
+    let mut lines: Vec<KeyLine<'_>> = starts.filter_map(|(start, line)| KeyLine::read(start, line)).collect();
+    lines.reverse();
+    lines
+}
+
+/// The first entry of a map that stands in the column of the map's own key, if the entries behind it, of which `found`
+/// is one, are indented.
+fn sibling_of_its_parent(above: &[KeyLine<'_>], found: &KeyLine<'_>) -> Option<SyntaxError> {
+    let at = above.iter().position(|line| line.indent < found.indent)?;
+    let (first, parent) = (above.get(at)?, above.get(at + 1)?);
+    let is_sibling = parent.is_empty && first.is_empty && first.indent == parent.column;
+    is_sibling.then(|| {
+        let words = format!("`{}` is not indented below `{}`, and `{}` is", first.name, parent.name, found.name);
+        first.indent_error(words, found.indent)
+    })
 }
 
 /// A line of a text after `|` or `>` that is not indented as the text is.
@@ -41,7 +69,7 @@ fn block_text(text: &str, line: &Range<usize>) -> Option<SyntaxError> {
     let indent = written.len() - written.trim_start_matches(' ').len();
     let mut first = None;
     for above in text.get(..line.start)?.lines().rev().filter(|line| !line.trim().is_empty()) {
-        let key = KeyLine::read(above);
+        let key = KeyLine::read(0, above);
         let is_start = above.trim_end().ends_with(['|', '>']) || above.trim_end().ends_with("|-");
         let Some(key) = key.filter(|_| is_start) else {
             first = Some(above.len() - above.trim_start_matches(' ').len());
@@ -81,7 +109,7 @@ fn spaces(count: usize) -> String {
 
 impl KeyLine<'_> {
     /// A line of block style, unless it is empty or a comment.
-    fn read(line: &str) -> Option<KeyLine<'_>> {
+    fn read(start: usize, line: &str) -> Option<KeyLine<'_>> {
         let rest = line.trim_start_matches(' ');
         let indent = line.len() - rest.len();
         if rest.trim().is_empty() || rest.starts_with('#') {
@@ -95,6 +123,14 @@ impl KeyLine<'_> {
         let value = inner.get(end? + 1..)?.split(" #").next()?.trim();
         let is_open = value.is_empty() || value.starts_with(['|', '>', '&']);
         let name = if column > indent { rest.get(..1)? } else { key };
-        is_key.then_some(KeyLine { indent, name, has_value: !is_open, column })
+        is_key.then_some(KeyLine { start, indent, name, has_value: !is_open, is_empty: value.is_empty(), column })
+    }
+
+    /// The error at this line, which should be indented by `column`.
+    fn indent_error(&self, message: String, column: usize) -> SyntaxError {
+        let name = self.start + self.indent;
+        let mut error = SyntaxError::new(name..name + self.name.len(), message);
+        error.suggestion = Some((self.start..name, " ".repeat(column)));
+        error.help(format!("indent it by {}", spaces(column)))
     }
 }

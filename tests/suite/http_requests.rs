@@ -770,6 +770,26 @@ fn networks_can_be_allowed() {
 }
 
 #[test]
+fn variable_reaches_the_private_host_of_its_default() {
+    let (api, other) =
+        (Upstream::start(|_, _| Reply::json(200, &json!(1))), Upstream::start(|_, _| Reply::json(200, &json!(1))));
+    let manifest = format!(
+        "folio: 1\nserver: {{ name: s }}\nenv: {{ API: {{ default: \"{}\" }} }}\ntools:\n  t: {{ description: T, run: {{ http: {{ url: \"{{{{env.API}}}}/x\" }} }} }}\n",
+        api.url()
+    );
+    let folder = TestFolder::with_manifest(&manifest);
+    let outcome = |value: &str| {
+        let server = folder.serve_command().env("API", value).stdio();
+        text(&server.client(SESSION_VERSIONS[3]).call("t", json!({}))).to_owned()
+    };
+    for path in ["", "/", "/v2"] {
+        assert_eq!(outcome(&format!("{}{path}", api.url())), "1", "{path:?}");
+    }
+    let refused = outcome(&other.url());
+    assert!(refused.contains("is not listed in `allow`"), "{refused}");
+}
+
+#[test]
 fn token_does_not_follow_page_to_another_origin() {
     let other = Upstream::start(|_, _| Reply::json(200, &json!({ "items": [2] })));
     let to = other.url();

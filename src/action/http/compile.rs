@@ -249,8 +249,9 @@ pub(super) fn literal_url(url: &Template<UrlSlot>, compiler: &Compiler<'_>) -> O
         UrlBase::Literal => url::Url::parse(url.source().split("{{").next().unwrap_or_default()).ok(),
         UrlBase::Env(name) => {
             let variable = compiler.pack.env.variables.get(name)?;
-            let in_force = variable.value.is_none() || variable.value == variable.default;
-            url::Url::parse(variable.default.as_deref().filter(|_| in_force)?).ok()
+            let default = url::Url::parse(variable.default.as_deref()?).ok()?;
+            let is_same = |value: &String| url::Url::parse(value).is_ok_and(|url| url.origin() == default.origin());
+            variable.value.as_ref().is_none_or(is_same).then_some(default)
         }
         _ => None,
     }
