@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::outcome::{ActionContext, ActionError};
-use crate::compile::{Compiler, Exposure, FILE_HELP, TILDE_HELP};
+use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::files::open_real_folder;
 use crate::template::{Template, TextSlot};
@@ -46,9 +46,8 @@ impl WorkingFolder {
         match compiler.pack.folder.stat(&path) {
             Ok(stat) if stat.is_dir => Some(WorkingFolder::Folder(folder)),
             _ => {
-                let diagnostic =
-                    compiler.error(Code::NotFound, written.location, format!("folder `{}` not found", written.value));
-                diagnostic.help(if written.starts_with('~') { TILDE_HELP } else { FILE_HELP });
+                let message = format!("folder `{}` not found", written.value);
+                compiler.report_missing_path(written, written.location, message);
                 None
             }
         }

@@ -39,9 +39,18 @@ pub(super) fn check(call: &DeclaredCall, inputs: &Inputs, load_context: &mut Loa
         }
     }
     for violation in inputs.known_violations(known, &templated, !call.entry_id.is_tool()) {
-        let given = violation.name.as_deref().and_then(|name| call.arguments.get(name));
+        let name = violation.name.as_deref().unwrap_or_default();
+        let given = call.arguments.get(name);
+        if given.is_none() && inputs.has_default(name) {
+            // It is reported where the default is written.
+            continue;
+        }
         let at = given.map_or(call.at, |value| value.location);
-        load_context.report.error(Code::BadValue, at.span(), format!("`{entry}`: {}", violation.message));
+        let message = format!("`{entry}`: {}", violation.message);
+        let diagnostic = load_context.report.error(Code::BadValue, at.span(), message);
+        if let Some(yaml_type) = given.and_then(|value| unquoted_type(&value.0)).filter(|_| inputs.is_text(name)) {
+            diagnostic.help(format!("put it in quotes: YAML reads it as {yaml_type}"));
+        }
     }
 }
 
@@ -56,6 +65,15 @@ pub(super) fn report_not_granted(call: &DeclaredCall, load_context: &mut LoadCon
             .help("add the grant to the `allow` of the pack; `folio check` lists what it needs"),
         true => report.warning(Code::NotGranted, at, message).help("`folio check` lists the packs to trust"),
     };
+}
+
+/// What YAML reads instead of a string where there are no quotes.
+fn unquoted_type(value: &Value) -> Option<&'static str> {
+    match value {
+        Value::Number(_) => Some("a number"),
+        Value::Bool(_) => Some("a boolean"),
+        _ => None,
+    }
 }
 
 /// Whether any of the strings in a value is more than text.

@@ -146,12 +146,16 @@ impl ReferenceCollector {
             report_missing("resource", uri, known.uris, load_context);
         }
         self.warn_of_links(known, load_context);
-        for kind in ["tool", "prompt", "resource"] {
+        for kind in KINDS {
             let names = known.names_of_kind(kind);
             let set: HashSet<&str> = names.iter().map(String::as_str).collect();
             for (entry_id, at) in self.references.iter().filter(|(entry_id, _)| entry_id.kind == kind) {
                 if !set.contains(entry_id.name.as_str()) {
-                    report_missing(kind, &Spanned::new(entry_id.name.clone(), *at), names, load_context);
+                    let name = Spanned::new(entry_id.name.clone(), *at);
+                    match known.kind_of(&name) {
+                        Some(other) => report_other_kind(kind, &name, other, load_context),
+                        None => report_missing(kind, &name, names, load_context),
+                    }
                 }
             }
         }
@@ -249,6 +253,9 @@ impl ReferenceCollector {
     }
 }
 
+/// What an entry can be.
+const KINDS: [&str; 3] = ["tool", "prompt", "resource"];
+
 /// The state of an entry in the search for cycles.
 enum VisitState {
     /// On the current path, at this distance from its start.
@@ -280,6 +287,11 @@ impl KnownEntries<'_> {
         self.uris.iter().any(|known| scheme(known) == scheme(uri)) && !self.uris.iter().any(|known| known == uri)
     }
 
+    /// The kind of the entry with a name, if there is one.
+    fn kind_of(&self, name: &str) -> Option<&'static str> {
+        KINDS.into_iter().find(|kind| self.names_of_kind(kind).iter().any(|known| known == name))
+    }
+
     fn names_of_kind(&self, kind: &str) -> &[String] {
         match kind {
             "tool" => self.tools,
@@ -287,6 +299,13 @@ impl KnownEntries<'_> {
             _ => self.resources,
         }
     }
+}
+
+/// Reports the name of an entry of another kind.
+fn report_other_kind(what: &str, name: &Spanned<String>, other: &str, load_context: &mut LoadContext) {
+    let message = format!("unknown {what} `{}`", name.value);
+    let diagnostic = load_context.report.error(Code::UnknownReference, name.location.span(), message);
+    diagnostic.help(format!("`{}` is a {other}", name.value));
 }
 
 fn report_missing(what: &str, name: &Spanned<String>, known: &[String], load_context: &mut LoadContext) {

@@ -336,6 +336,16 @@ impl Inputs {
         self.confined_arguments.iter().any(|argument| argument.name == name)
     }
 
+    /// Whether an argument has a default.
+    pub(super) fn has_default(&self, name: &str) -> bool {
+        self.schema.property_keyword(name, "default").is_some()
+    }
+
+    /// Whether an argument is a string and nothing else.
+    pub(super) fn is_text(&self, name: &str) -> bool {
+        self.schema.property_keyword(name, "type").is_some_and(|declared| declared == "string")
+    }
+
     /// Whether it takes an argument of that name.
     pub(super) fn takes(&self, name: &str) -> bool {
         self.allows_additional || self.declared.iter().any(|declared| declared == name)

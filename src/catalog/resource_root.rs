@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::compile::{Compiler, Exposure, FILES_GRANT, TILDE_HELP};
+use crate::compile::{Compiler, Exposure, FILES_GRANT};
 use crate::diagnostic::Code;
 use crate::files::{FileEntry, FileError, Folder, Globs, not_utf8_message};
 use crate::manifest;
@@ -247,10 +247,7 @@ fn report_unopened(
     match folder {
         Ok(folder) => Some(folder),
         Err(error) => {
-            let diagnostic = compiler.error(Code::NotFound, root.location, error.to_string());
-            if root.starts_with('~') {
-                diagnostic.help(TILDE_HELP);
-            }
+            compiler.report_missing_path(root, root.location, error.to_string());
             None
         }
     }

@@ -11,6 +11,7 @@ mod folder_variable;
 mod foreign_argument;
 mod foreign_block;
 mod mime_type;
+mod missing_path;
 mod name_prefix;
 mod pack;
 mod placeholder;
@@ -266,37 +267,16 @@ impl<'a> Compiler<'a> {
     }
 
     fn report_file_error(&mut self, error: &FileError, written: &str, at: Location) {
-        let near = self.similar_file(written);
         let code = match error {
             FileError::NotFound { .. } | FileError::IsFolder { .. } | FileError::NotAFile { .. } => Code::NotFound,
             FileError::EscapesFolder { .. } | FileError::BadName { .. } => Code::PathEscape,
             FileError::TooLarge { .. } => Code::TooLarge,
             _ => Code::Unreadable,
         };
-        let diagnostic = self.error(code, at, error.to_string());
-        match near.filter(|_| code == Code::NotFound) {
-            Some(near) => {
-                diagnostic.help(format!("did you mean `{near}`?"));
-            }
-            None if written.starts_with('~') => {
-                diagnostic.help(TILDE_HELP);
-            }
-            None if code == Code::NotFound => {
-                diagnostic.help(FILE_HELP);
-            }
-            None => {}
+        match code {
+            Code::NotFound => self.report_missing_path(written, at, error.to_string()),
+            _ => _ = self.error(code, at, error.to_string()),
         }
-    }
-
-    /// A file in the same folder with a similar name.
-    fn similar_file(&self, written: &str) -> Option<String> {
-        let written = Path::new(written);
-        let name = written.file_name()?.to_str()?;
-        let folder = normalize(&self.base.join(written.parent()?).to_string_lossy()).ok()?;
-        let globs = crate::files::Globs::new(&["*"], &[]).ok()?;
-        let siblings = self.pack.folder.subfolder(&folder).ok()?.walk(&globs, 1000).ok()?;
-        let near = crate::diagnostic::nearest(name, siblings.iter().map(|entry| entry.path.as_str()))?;
-        Some(written.with_file_name(near).to_string_lossy().into_owned())
     }
 
     /// A string that is written in place, or the content of the file that it names.

@@ -90,6 +90,15 @@ impl Folder {
         self.backend.stat(&normalize_to_slashes(relative)?)
     }
 
+    /// The names in a folder, without hidden ones; `None` if there is no such folder.
+    pub fn names(&self, relative: &Path) -> Option<Vec<String>> {
+        let (folder, globs) = (normalize_to_slashes(relative).ok()?, Globs::new(&["*"], &[]).ok()?);
+        let mut names = Vec::new();
+        let mut add = |item: walk::WalkItem<'_>| names.extend(item.path.rsplit('/').next().map(str::to_owned));
+        self.backend.list(&folder, &globs, &mut add).ok()?;
+        Some(names)
+    }
+
     /// Whether a path leads through a link to a name that `globs` do not match: hidden files stay hidden under other
     /// names.
     pub fn is_hidden(&self, path: &str, globs: &Globs) -> bool {

@@ -257,3 +257,28 @@ fn long_tool_chain_is_checked() {
     let output = Command::new("sh").args(["-c", script, FOLIO_BIN]).arg(folder.path()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
+
+#[test]
+fn missing_path_names_the_similar_one() {
+    let manifest = r#"folio: 1
+server: { name: s }
+resources:
+  file: { uri: "a:file", file: Note/one.md }
+  root: { uri: "root://{+path}", root: nots }
+  template: { uri: "template://{id}", file: "note/{{id}}.md" }
+prompts:
+  p: { arguments: { a: { complete: { glob: "notse/*.md" } } }, text: { file: notes/on.md } }
+  q: { arguments: { a: { complete: { glob: "*", base: note } } }, text: "{{a}}" }
+tools:
+  t: { description: T, run: { exec: [ls], cwd: ./noets } }
+  far: { description: T, run: { exec: [ls], cwd: elsewhere/notes } }
+"#;
+    let folder = TestFolder::new(&[("folio.yaml", manifest), ("notes/one.md", "one"), ("notes/.secret.md", "x")]);
+    let report = run_folio(folder.path(), &["check"]).out;
+    for similar in ["notes/one.md", "notes", "notes/{{id}}.md", "notes/*.md", "./notes"] {
+        assert!(report.contains(&format!("did you mean `{similar}`?")), "{similar}\n{report}");
+    }
+    assert_eq!(report.matches("did you mean `notes/one.md`?").count(), 2, "{report}");
+    assert_eq!(report.matches("did you mean `notes`?").count(), 2, "{report}");
+    assert_eq!(report.matches("make it, or correct the path").count(), 1, "{report}");
+}

@@ -194,6 +194,11 @@ fn help_for_habits_of_other_tools_says_what_to_write() {
         ("host and port as a URL", "write `http://localhost:3000/x`"),
         ("host as a URL of a connection", "write `https://api.example.com`"),
         ("steps of a single action", "the outcome of a single action is `result`; steps in a list have an `id`"),
+        ("exec with quotes", "write `[wc, -w, \"notes/{{v}}.md\"]`"),
+        ("select beside result", "write `select: \"items[].name\"` in `result`"),
+        ("tool among resources", "such as `issue://{id}`; or write a tool below `tools:`, where it needs none"),
+        ("test of an entry of another kind", "`greet` is a prompt"),
+        ("number for a text", "put it in quotes: YAML reads it as a number"),
         ("name that a URI does not have", "did you mean `server.name`? the arguments here are `id`"),
     ] {
         let case = cases.iter().find(|case| case.title == title).unwrap();

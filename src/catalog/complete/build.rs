@@ -147,9 +147,11 @@ fn compile_files(pattern: &Spanned<String>, from: &CompleteBody, compiler: &mut 
         at: pattern.location,
     };
     if !files.has_any() {
-        compiler
-            .warning(Code::Glob, pattern.location, "no files match this glob")
-            .help("globs are relative to the file that contains them, or to `base`");
+        let similar = compiler.similar_path(pattern).filter(|_| from.base.is_none());
+        compiler.warning(Code::Glob, pattern.location, "no files match this glob").help(match similar {
+            Some(similar) => format!("did you mean `{similar}`?"),
+            None => "globs are relative to the file that contains them, or to `base`".to_owned(),
+        });
     }
     Some(files)
 }
@@ -160,7 +162,7 @@ fn resolve_folder(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Opt
     match compiler.pack.folder.stat(&path) {
         Ok(stat) if stat.is_dir => Some(path),
         _ => {
-            compiler.error(Code::NotFound, written.location, format!("no such folder: `{}`", written.value));
+            compiler.report_missing_path(written, written.location, format!("no such folder: `{}`", written.value));
             None
         }
     }

@@ -79,9 +79,11 @@ impl CompiledResource {
 
 fn compile_uri(written: &Spanned<manifest::Resource>, compiler: &mut Compiler<'_>) -> Option<UriTemplate> {
     let Some(uri) = &written.uri else {
-        compiler
-            .error(Code::MissingKey, written.location, "missing key `uri`")
-            .help("such as `docs://policy` or `issue://{id}`");
+        let diagnostic = compiler.error(Code::MissingKey, written.location, "missing key `uri`");
+        diagnostic.help(match &written.run {
+            Some(_) => "such as `issue://{id}`; or write a tool below `tools:`, where it needs none",
+            None => "such as `docs://policy` or `issue://{id}`",
+        });
         return None;
     };
     let error = match UriTemplate::parse(uri) {
@@ -264,7 +266,7 @@ fn file_template(file: &Spanned<String>, template: &UriTemplate, compiler: &mut 
             Some(file)
         }
         Err(error) => {
-            compiler.error(Code::NotFound, file.location, error.to_string());
+            compiler.report_missing_path(file, file.location, error.to_string());
             None
         }
     }

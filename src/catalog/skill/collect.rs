@@ -337,7 +337,7 @@ fn open_skills_dir<'a>(
     let path = compiler.resolve_path(dir, dir.location)?;
     compiler.load_context.dependencies.folders.insert(compiler.pack.folder.path().join(&path));
     let Ok(folder) = compiler.pack.folder.subfolder(&path) else {
-        compiler.error(Code::NotFound, dir.location, format!("no such folder: `{}`", dir.value));
+        compiler.report_missing_path(dir, dir.location, format!("no such folder: `{}`", dir.value));
         return None;
     };
     let walked = walk_skills(&folder, &[], dir.location, compiler)?;

@@ -209,9 +209,15 @@ impl Corrector<'_> {
     /// Keys of a tool that stand beside the key below which they belong.
     pub(super) fn tool_keys(&mut self, tool: NodeId) {
         self.keys_below(tool, "annotations", &["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"]);
-        if self.document.entry_of(tool, "result").is_none() {
-            self.output_names(tool);
-            self.keys_below(tool, "result", &["text", "select", "structuredContent"]);
+        match self.document.entry_of(tool, "result").map(|result| result.value) {
+            None => {
+                self.output_names(tool);
+                self.keys_below(tool, "result", &["text", "select", "structuredContent"]);
+            }
+            Some(result) if self.document.entry_of(result, "select").is_none() => {
+                self.keys_below(tool, "result", &["select"]);
+            }
+            Some(_) => {}
         }
         let result =
             ["result", "output", "returns"].into_iter().find(|key| self.document.entry_of(tool, key).is_some());

@@ -1,0 +1,37 @@
+//! Reports paths of a pack where nothing is. What other errors a file gives stands in `compile`.
+
+use super::{Compiler, FILE_HELP, TILDE_HELP};
+use crate::diagnostic::{Code, nearest};
+use crate::files::normalize;
+use crate::yaml::Location;
+
+impl Compiler<'_> {
+    /// Reports that nothing is at a path that is `written` at `at`, with what was probably meant.
+    pub fn report_missing_path(&mut self, written: &str, at: Location, message: String) {
+        let similar = self.similar_path(written);
+        let diagnostic = self.error(Code::NotFound, at, message);
+        match similar {
+            Some(similar) => diagnostic.help(format!("did you mean `{similar}`?")),
+            None => diagnostic.help(if written.starts_with('~') { TILDE_HELP } else { FILE_HELP }),
+        };
+    }
+
+    /// The path with its first name that does not exist replaced by a similar one that does. Names that hold a pattern or
+    /// a template end the comparison.
+    pub fn similar_path(&self, written: &str) -> Option<String> {
+        let mut names: Vec<&str> = written.split('/').collect();
+        let mut parent = normalize(&self.base.to_string_lossy()).ok()?;
+        for index in 0..names.len() {
+            let name = *names.get(index).filter(|name| !name.contains(['{', '*', '?', '[']))?;
+            let path = normalize(&parent.join(name).to_string_lossy()).ok()?;
+            if self.pack.folder.stat(&path).is_ok() {
+                parent = path;
+                continue;
+            }
+            let siblings = self.pack.folder.names(&parent)?;
+            *names.get_mut(index)? = nearest(name, siblings.iter().map(String::as_str))?;
+            return Some(names.join("/"));
+        }
+        None
+    }
+}
