@@ -247,7 +247,7 @@ pub struct CheckArgs {
     #[arg(long, conflicts_with = "stdin_path")]
     pub fix: bool,
     /// Print what --fix would change, and change nothing
-    #[arg(long, conflicts_with_all = ["stdin_path", "fix", "format", "verbose"])]
+    #[arg(long, conflicts_with_all = ["stdin_path", "format", "verbose"])]
     pub diff: bool,
     /// Also warn of what these clients refuse, cut or do not show, such as `cursor,gemini`, or `all`
     #[arg(long, value_name = "CLIENT", value_delimiter = ',', value_parser = PossibleValuesParser::new(client_names()))]

@@ -28,6 +28,7 @@ pub use load_context::{FileBuffers, LoadContext, LoadContextCounts, LoadDependen
 pub use mime_type::MimeType;
 pub use name_prefix::NamePrefix;
 pub use pack::{Environment, FILES_GRANT, GrantUse, Grants, LockedGrants, Pack, PackVariable, ValueOrigin};
+use placeholder::FIXED_PATH_HELP;
 pub use placeholder::{FILE_HELP, TILDE_HELP};
 pub use sandbox::{NetworkRules, SandboxPath, SandboxRules, SandboxTarget, SandboxUse};
 pub use schema::{LocatedJson, shape_of};
@@ -274,6 +275,9 @@ impl<'a> Compiler<'a> {
             _ => Code::Unreadable,
         };
         match code {
+            Code::NotFound if written.contains("{{") => {
+                self.error(code, at, error.to_string()).help(FIXED_PATH_HELP);
+            }
             Code::NotFound => self.report_missing_path(written, at, error.to_string()),
             _ => _ = self.error(code, at, error.to_string()),
         }

@@ -12,6 +12,10 @@ pub const TILDE_HELP: &str = "`~` is not expanded: write a path relative to this
 /// Where the path of a file or a folder begins.
 pub const FILE_HELP: &str = "make it, or correct the path, which begins in the folder of this file";
 
+/// What to do about a template where the path of a file is fixed.
+pub(super) const FIXED_PATH_HELP: &str =
+    "the path is fixed here: serve the files as a resource with variables in its URI, and embed that by `resource: …`";
+
 /// The words that begin a tag of Jinja or Liquid.
 const TAG_WORDS: &[&str] = &[
     "if", "for", "else", "elif", "elsif", "endif", "endfor", "set", "include", "block", "raw", "unless", "case",

@@ -310,10 +310,20 @@ fn report_no_prompts(
         manifest.into_iter().chain(claims.expected_globs()).map(|glob| format!("`{glob}`")).collect();
     let (display_path, message) =
         (&foreign_pack.path.value, if manifest.is_some() { "no `folio.yaml` or prompts" } else { "no prompts" });
+    let help = match manifest.and_then(|_| manifest_below(&foreign_pack.folder)) {
+        Some(below) => format!("there is `{below}`: give its folder as `path`"),
+        None => format!("looked for {}; `format` names the format of other files", expected_globs.join(", ")),
+    };
     load_context
         .report
         .error(Code::NotFound, foreign_pack.path.location.span(), format!("{message} in `{display_path}`"))
-        .help(format!("looked for {}; `format` names the format of other files", expected_globs.join(", ")));
+        .help(help);
+}
+
+/// The first manifest in a folder below, where a repository often has it.
+fn manifest_below(folder: &Folder) -> Option<String> {
+    let globs = Globs::new(&["*/folio.yaml", "*/*/folio.yaml"], &[]).ok()?;
+    Some(folder.walk(&globs, MAX_FILES).ok()?.into_iter().next()?.path)
 }
 
 /// Reports the root of a marketplace, and where its plugins are. A root that is a plugin itself is none.

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::diagnostic::count_noun;
 use crate::yaml::pointer;
 
 /// A part that differs.
@@ -36,7 +37,7 @@ fn compare(expected: &Value, received: &Value, path: &str, found: &mut Vec<Diffe
         }
         (Value::Array(expected), Value::Array(received)) => {
             if expected.len() != received.len() {
-                differ(format!("expected {} items, found {}", expected.len(), received.len()));
+                differ(format!("expected {}, found {}", count_noun(expected.len(), "item"), received.len()));
             }
             for (at, (expected, received)) in expected.iter().zip(received).enumerate() {
                 compare(expected, received, &pointer::join(path, &at.to_string()), found);

@@ -269,6 +269,7 @@ resources:
 prompts:
   p: { arguments: { a: { complete: { glob: "notse/*.md" } } }, text: { file: notes/on.md } }
   q: { arguments: { a: { complete: { glob: "*", base: note } } }, text: "{{a}}" }
+  r: { arguments: { a: {} }, text: { file: "notes/{{a}}.md" } }
 tools:
   t: { description: T, run: { exec: [ls], cwd: ./noets } }
   far: { description: T, run: { exec: [ls], cwd: elsewhere/notes } }
@@ -281,4 +282,5 @@ tools:
     assert_eq!(report.matches("did you mean `notes/one.md`?").count(), 2, "{report}");
     assert_eq!(report.matches("did you mean `notes`?").count(), 2, "{report}");
     assert_eq!(report.matches("make it, or correct the path").count(), 1, "{report}");
+    assert_eq!(report.matches("serve the files as a resource with variables in its URI").count(), 1, "{report}");
 }

@@ -237,6 +237,16 @@ fn fix_keeps_comments_and_layout() {
 }
 
 #[test]
+fn diff_of_fixes_changes_nothing() {
+    let folder = folder(TO_FIX);
+    let before = read(&folder, "folio.yaml");
+    let alone = run_folio(folder.path(), &["check", "--diff"]);
+    let both = run_folio(folder.path(), &["check", "--fix", "--diff"]);
+    assert_eq!((both.code, &both.out), (Some(1), &alone.out));
+    assert_eq!(read(&folder, "folio.yaml"), before);
+}
+
+#[test]
 fn fix_leaves_what_is_not_certain() {
     let rest = "prompts:\n  p: { arguments: { who: {} }, text: \"{{hwo}} {{who}}\" }\n";
     let folder = folder(rest);

@@ -980,6 +980,11 @@ fn pack_format_errors_are_reported_at_their_place() {
             vec![("docs/a.md", "A")],
             vec!["no `folio.yaml` or prompts in `foreign`", "`**/SKILL.md`", "`**/prompts.csv`"],
         ),
+        (
+            "",
+            vec![("house/folio.yaml", "folio: 1\nserver: { name: p }\n")],
+            vec!["no `folio.yaml` or prompts in `foreign`", "there is `house/folio.yaml`: give its folder as `path`"],
+        ),
         ("format: auto", vec![("docs/a.md", "A")], vec!["no prompts in `foreign`", "`**/commands/**/*.md`"]),
         (
             "format: fabric, allow: [exec]",

@@ -295,12 +295,11 @@ impl CompiledResource {
                 if !file.may_be_shown(below, &self.pack_context.secrets) {
                     return Err(file_not_found(uri, &rendered.text));
                 }
-                pack_file::read_body(
-                    FileLocation { folder: &file.folder, path: below },
-                    MAX_RESOURCE_BYTES,
-                    uri,
-                    budget,
-                )?
+                let at = FileLocation { folder: &file.folder, path: below };
+                pack_file::read_body(at, MAX_RESOURCE_BYTES, uri, budget).map_err(|refusal| match refusal.kind {
+                    RefusalKind::NotFound => file_not_found(uri, &rendered.text),
+                    _ => refusal,
+                })?
             }
             ResourceContent::Root(root) if root.matches_resolved(path) => {
                 let at = FileLocation { folder: root.folder(), path: Path::new(path) };
