@@ -148,10 +148,11 @@ fn check_mocks(mocks: &NamedMap<Spanned<Json>>, compiler: &mut Compiler<'_>, ste
     let known: Vec<&str> = steps.keys().copied().chain(Mock::names().map(shorten)).collect();
     for (name, value) in mocks {
         if !known.contains(&name.as_str()) {
+            let unmocked = known.iter().copied().filter(|known| !mocks.contains_key(*known));
             compiler
                 .error(Code::UnknownReference, name.location, format!("unknown action or step `{}`", name.value))
                 .help("write `exec`, `script`, `http`, `ask`, or the `id` of a step")
-                .did_you_mean(name, name.location.span(), known.iter().copied());
+                .did_you_mean(name, name.location.span(), unmocked);
             continue;
         }
         match parse_mock(name, value, steps) {

@@ -11,7 +11,7 @@ use tokio::runtime::Builder;
 
 use crate::catalog::{Catalog, ServingMode, build};
 use crate::compile::LoadCoverage;
-use crate::diagnostic::{Severity, SourceMap};
+use crate::diagnostic::{Severity, SourceMap, quote_names};
 use crate::load::{EnvSource, LoadedPacks, TestEnvironment};
 use crate::manifest::{Expect, Mock, ProgramMock, ResponseMock};
 use crate::server::{ServeOptions, SharedServer};
@@ -196,10 +196,15 @@ impl TestRunner<'_> {
 
     fn check(&self, test: &PlannedTest, called: &CallRecord) -> (Vec<TestFailure>, Option<PathBuf>) {
         let not_mocked = called.world.not_mocked().into_iter().chain(called.answer.missing_answer().map(str::to_owned));
+        let unused: Vec<&str> = called.world.unused_mocks().into_keys().collect();
+        let unused = match unused.is_empty() {
+            true => String::new(),
+            false => format!(", and nothing uses the mock of {}", quote_names(&unused)),
+        };
         let failures: Vec<TestFailure> = not_mocked
             .map(|action| {
-                let failure =
-                    TestFailure::new(test.at, format!("the test would act on the world: no mock for {action}"));
+                let message = format!("the test would act on the world: no mock for {action}{unused}");
+                let failure = TestFailure::new(test.at, message);
                 failure.help(
                     "write a `mock` for it, or `live: true` and have `folio test --record` write the mock; what has none, such as \
                      a change of files, needs `live: true` and `--live`",

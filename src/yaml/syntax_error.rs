@@ -211,7 +211,8 @@ fn unquoted_text(text: &str, line: &Range<usize>) -> Option<SyntaxError> {
     let value = written.split(" #").next()?.trim_end();
     let has_colon = value.contains(": ") || value.ends_with(':');
     let range = line.start + start..line.start + start + value.len();
-    let quoted = serde_json::Value::from(value).to_string();
+    let inner = value.strip_prefix(['“', '”', '„']).and_then(|rest| rest.strip_suffix(['“', '”']));
+    let quoted = serde_json::Value::from(inner.unwrap_or(value)).to_string();
     let reason = match value.chars().next()? {
         '"' | '\'' | '|' | '>' | '&' => return None,
         '[' | '{' if !value.starts_with("{{") => {

@@ -194,6 +194,7 @@ fn help_for_habits_of_other_tools_says_what_to_write() {
         ("host and port as a URL", "write `http://localhost:3000/x`"),
         ("host as a URL of a connection", "write `https://api.example.com`"),
         ("steps of a single action", "the outcome of a single action is `result`; steps in a list have an `id`"),
+        ("curly quotes", "write `\"Summarize: {{text}}\"`, or use a block after `|`"),
         ("exec with quotes", "write `[wc, -w, \"notes/{{v}}.md\"]`"),
         ("select beside result", "write `select: \"items[].name\"` in `result`"),
         ("tool among resources", "such as `issue://{id}`; or write a tool below `tools:`, where it needs none"),

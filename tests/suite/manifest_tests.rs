@@ -168,6 +168,11 @@ fn nothing_acts_on_the_world_without_a_mock() {
         assert!(ran.out.contains(action), "{action}: {}", ran.out);
         assert!(!folder.join("out.txt").exists());
     }
+    let mock =
+        "t:\n  tool: search\n  arguments: { pattern: x }\n  mock: { script: { stdout: y } }\n  expect: { contains: y }";
+    let ran = test(&folder(mock), &[]);
+    let message = "no mock for program `no-such-program -- x`, and nothing uses the mock of `script`";
+    assert!(ran.out.contains(message), "{}", ran.out);
 }
 
 #[test]
