@@ -12,6 +12,7 @@ mod csv;
 mod pack_entries;
 mod exit_messages;
 mod foreign_step;
+mod literal_credential;
 mod entry_invocation;
 mod sibling_keys;
 mod on_fail;

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::arg_max::ArgSize;
 use super::exit_messages::ExitMessages;
+use super::literal_credential::warn_literal_field;
 use super::outcome::{ActionContext, ActionError, ActionOutcome, OutcomeBody, with_json};
 use super::parse::{OutputFormat, ParseLimits};
 use super::stdin::Stdin;
@@ -277,7 +278,9 @@ fn compile_env(
                 .error(Code::BadName, name.location, format!("invalid environment variable name `{}`", name.value))
                 .help("use letters, digits and `_`");
         }
-        let template = compiler.template(&value.to_text(), Exposure::Private);
+        let text = value.to_text();
+        warn_literal_field(name, &text, compiler);
+        let template = compiler.template(&text, Exposure::Private);
         env.push(template.map(|template| (name.value.clone(), template)));
     }
     env.into_iter().collect()

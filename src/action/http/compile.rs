@@ -1,6 +1,7 @@
 //! Checks and compiles the spec of a request.
 
 use crate::action::ActionNode;
+use crate::action::literal_credential::{warn_literal_field, warn_literal_parameter};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::template::{HeaderSlot, Template, TextSlot, UrlBase, UrlSlot};
@@ -11,7 +12,6 @@ use crate::yaml::Spanned;
 use super::connection::{compile_base, compile_path, in_connection_scope};
 use super::credentials::HttpCredentials;
 use super::header_name::{is_header_name, is_reserved_header};
-use super::literal_credential::warn_literal_header;
 use super::multipart::Multipart;
 use super::paginate::Pagination;
 use super::query::QueryParameter;
@@ -64,6 +64,7 @@ pub(super) fn compile_urls(
 
 /// Compiles an absolute URL.
 pub(super) fn compile_url_text(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Template<UrlSlot>> {
+    warn_literal_parameter(text, compiler);
     let template: Template<UrlSlot> = compiler.template(text, Exposure::Private)?;
     let own = matches!(template.url_base(), UrlBase::Literal | UrlBase::Relative);
     if own && !text.starts_with("http://") && !text.starts_with("https://") {
@@ -119,7 +120,7 @@ pub(super) fn compile_headers<'h>(
                 .error(Code::BadValue, text.location, "a header must not contain control characters")
                 .help("write `|-` in place of `|`: a block after `|` ends with a line feed");
         }
-        warn_literal_header(name, &text, compiler);
+        warn_literal_field(name, &text, compiler);
         let template = compiler.template(&text, Exposure::Private);
         all.push(template.map(|template| (name.value.clone(), template)));
     }

@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use crate::action::literal_credential::warn_literal_credential;
 use crate::action::sibling_keys::check_exactly_one;
 use crate::action::{ActionContext, ActionError};
 use crate::compile::{Compiler, Exposure};
@@ -14,7 +15,6 @@ use crate::world::{HttpHeader, HttpRequest, TokenRequest};
 use crate::yaml::{Location, Spanned};
 
 use super::compile::{check_header_name, compile_url_text, has_secret_host, literal_url};
-use super::literal_credential::warn_literal_credential;
 use super::query::set_query_parameter;
 use super::send::parse_url;
 

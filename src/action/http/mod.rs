@@ -4,7 +4,6 @@ mod compile;
 mod connection;
 mod credentials;
 mod header_name;
-mod literal_credential;
 mod multipart;
 mod paginate;
 mod query;

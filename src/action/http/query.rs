@@ -4,6 +4,7 @@ use url::Url;
 use url::form_urlencoded::{Serializer, byte_serialize, parse};
 
 use crate::action::ActionError;
+use crate::action::literal_credential::warn_literal_field;
 use crate::compile::{Compiler, Exposure};
 use crate::template::{QuerySlot, Scope, Template};
 use crate::value_types::{NamedMap, OneOrMany};
@@ -39,8 +40,9 @@ impl QueryParameter {
     ) -> Option<Vec<QueryParameter>> {
         let mut all = Vec::with_capacity(written.len());
         for (name, values) in written {
-            let values: Vec<_> =
-                values.items().iter().map(|value| ParameterValue::compile(&value.to_text(), compiler)).collect();
+            let texts: Vec<Spanned<String>> = values.items().iter().map(|value| value.to_text()).collect();
+            texts.iter().for_each(|text| warn_literal_field(name, text, compiler));
+            let values: Vec<_> = texts.iter().map(|text| ParameterValue::compile(text, compiler)).collect();
             let values: Option<Vec<_>> = values.into_iter().collect();
             all.push(values.map(|values| QueryParameter { name: name.value.clone(), values }));
         }

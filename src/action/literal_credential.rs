@@ -2,30 +2,48 @@
 
 use crate::compile::Compiler;
 use crate::diagnostic::{Code, Span};
-use crate::redact::is_credential_field;
+use crate::redact::{has_credential_parameter, is_credential_field};
 use crate::yaml::Spanned;
 
 /// What headers hold that are named like credentials and say that there is none.
 const ABSENT_CREDENTIALS: [&str; 2] = ["no-check", "required"];
 
 /// Warns of a credential without a variable.
-pub(super) fn warn_literal_credential(text: &Spanned<String>, compiler: &mut Compiler<'_>) {
+pub(in crate::action) fn warn_literal_credential(text: &Spanned<String>, compiler: &mut Compiler<'_>) {
     if text.trim().is_empty() || text.contains("{{") || is_foreign_variable(text) || is_reported(text, compiler) {
         return;
     }
+    report(text, compiler);
+}
+
+fn report(text: &Spanned<String>, compiler: &mut Compiler<'_>) {
     compiler
         .warning(Code::Secret, text.location, "a credential in plain text")
         .help("declare a variable under `env` with `secret: true`, and write `{{env.NAME}}`");
 }
 
-/// Warns of a header that is a credential by its name, without a variable.
-pub(super) fn warn_literal_header(name: &str, text: &Spanned<String>, compiler: &mut Compiler<'_>) {
+/// Warns of a header, a parameter or a variable of a program that is a credential by its name, without a variable.
+pub(in crate::action) fn warn_literal_field(name: &str, text: &Spanned<String>, compiler: &mut Compiler<'_>) {
     let is_authorization =
         ["authorization", "proxy-authorization"].iter().any(|known| name.eq_ignore_ascii_case(known));
-    let is_named = is_credential_field(name, text) && !ABSENT_CREDENTIALS.contains(&text.as_str());
-    if is_authorization || is_named {
+    let is_none = ABSENT_CREDENTIALS.contains(&text.as_str()) || is_path(text);
+    if is_authorization || (is_credential_field(name, text) && !is_none) {
         warn_literal_credential(text, compiler);
     }
+}
+
+/// Warns of a URL with a parameter that is a credential by its name, without a variable.
+pub(in crate::action) fn warn_literal_parameter(url: &Spanned<String>, compiler: &mut Compiler<'_>) {
+    let mut parts = url.split(['?', '&', '#']).skip(1);
+    let is_literal = |part: &str| !part.contains("{{") && !is_foreign_variable(part) && has_credential_parameter(part);
+    if parts.any(is_literal) && !is_reported(url, compiler) {
+        report(url, compiler);
+    }
+}
+
+/// Whether a text names the file that holds the credential, as `GOOGLE_APPLICATION_CREDENTIALS` does.
+fn is_path(text: &str) -> bool {
+    text.starts_with(['/', '.', '~'])
 }
 
 /// Whether the text has `$TOKEN`, `${TOKEN}` or `{% token %}`, which have warnings of their own.
