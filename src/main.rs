@@ -1,4 +1,4 @@
-//! The `folio` program: a doorway to the library.
+//! The `folio` program, which calls the library.
 
 use std::process::ExitCode;
 

@@ -14,7 +14,7 @@ pub(super) const MAX_CARRIED_OUTCOME_BYTES: usize = 64 << 10;
 pub struct Checkpoint {
     /// The fingerprint of the definition of the run.
     #[serde(rename = "p", default)]
-    pub fingerprint: u64,
+    pub digest: u64,
     /// The number of the step that waits.
     #[serde(rename = "n")]
     pub step: usize,

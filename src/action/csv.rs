@@ -1,4 +1,4 @@
-//! Reads comma-separated values (RFC 4180) to the end in spite of faults, which are said with each field.
+//! Reads comma-separated values (RFC 4180) to the end; a fault is reported with the field that has it.
 
 /// Something that is not of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

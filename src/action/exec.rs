@@ -11,7 +11,7 @@ use super::program::{self, PreparedCommand, ProgramOptions};
 use super::repeat::compile_list;
 use super::shell_syntax::warn_of_shell_syntax;
 use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, code_injection};
-use crate::compile::{Compiler, Exposure, ShellVariableCheck};
+use crate::compile::{Compiler, Exposure, ShellVariableContext};
 use crate::diagnostic::Code;
 use crate::template::{ArgvSlot, ListSlot, Scope, Shape, Template};
 use crate::value_types::{Scalar, is_identifier, yaml_kind_enum};
@@ -296,7 +296,7 @@ fn warn_of_dollars(elements: &[Spanned<ExecElement>], compiler: &mut Compiler<'_
         texts
             .iter()
             .filter(|text| !code.contains(&text.location))
-            .for_each(|text| compiler.warn_shell_variables(text, ShellVariableCheck::ArgvElement));
+            .for_each(|text| compiler.warn_shell_variables(text, ShellVariableContext::ArgvElement));
     }
 }
 

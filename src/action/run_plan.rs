@@ -38,7 +38,7 @@ pub struct RunPlan {
     /// Its limits.
     pub limits: RunLimits,
     /// Changes with the definition of the run.
-    fingerprint: u64,
+    digest: u64,
     /// The step after which it may continue as a task.
     detach_after: Option<usize>,
     /// Whether its single action was run, where that is recorded.
@@ -113,14 +113,14 @@ impl RunOutcome {
 
 impl RunPlan {
     pub(super) fn from_action(action: Action, limits: RunLimits) -> RunPlan {
-        RunPlan { steps: PlanSteps::Single(Box::new(action)), limits, fingerprint: 0, detach_after: None, marker: None }
+        RunPlan { steps: PlanSteps::Single(Box::new(action)), limits, digest: 0, detach_after: None, marker: None }
     }
 
     pub(super) fn from_steps(steps: Vec<PlannedStep>, limits: RunLimits) -> RunPlan {
         RunPlan {
             steps: PlanSteps::List(steps, OutcomeReads::new()),
             limits,
-            fingerprint: 0,
+            digest: 0,
             detach_after: None,
             marker: None,
         }
@@ -219,8 +219,8 @@ impl RunPlan {
 
     /// Sets the outcomes that the whole entry reads, as checkpoints carry no others, and the fingerprint of its
     /// definition.
-    pub fn set_outcome_reads(&mut self, read: &[Option<String>], fingerprint: u64) {
-        self.fingerprint = fingerprint;
+    pub fn set_outcome_reads(&mut self, read: &[Option<String>], digest: u64) {
+        self.digest = digest;
         if let PlanSteps::List(_, reads) = &mut self.steps {
             read.clone_into(reads);
         }
@@ -231,7 +231,7 @@ impl RunPlan {
     /// # Errors
     /// The run failed, waits for its client or continues as a task. A program that exits with an error has an outcome.
     pub async fn run(&self, context: &ActionContext<'_>) -> Result<RunOutcome, ActionError> {
-        if context.checkpoint.is_some_and(|checkpoint| checkpoint.fingerprint != self.fingerprint) {
+        if context.checkpoint.is_some_and(|checkpoint| checkpoint.digest != self.digest) {
             return Err(ActionError::RunChanged);
         }
         let mut ended = match &self.steps {
@@ -246,8 +246,8 @@ impl RunPlan {
             }
         };
         match &mut ended {
-            Err(ActionError::InputRequired(pending)) => pending.checkpoint.fingerprint = self.fingerprint,
-            Err(ActionError::Detached(checkpoint)) => checkpoint.fingerprint = self.fingerprint,
+            Err(ActionError::InputRequired(pending)) => pending.checkpoint.digest = self.digest,
+            Err(ActionError::Detached(checkpoint)) => checkpoint.digest = self.digest,
             _ => {}
         }
         ended

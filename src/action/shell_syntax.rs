@@ -1,4 +1,4 @@
-//! Warns of words that only a shell reads, where there is none.
+//! Warns of words that only a shell reads, where no shell runs.
 
 use super::exec::ExecElement;
 use crate::compile::Compiler;

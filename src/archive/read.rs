@@ -104,7 +104,7 @@ impl<'a> ArchiveFile<'a> {
 pub enum ArchiveEntry<'a> {
     /// A regular file.
     File(ArchiveFile<'a>),
-    /// A folder, by its path without `/` at its end. The root is none.
+    /// A folder, by its path without `/` at its end. The root does not count.
     Folder(String),
     /// A symbolic or hard link, by its path.
     Link(String),

@@ -77,7 +77,7 @@ fn visit_entries<E: From<ArchiveError>>(archive: &mut Archive<impl Read>, visit:
     Ok(())
 }
 
-/// What is wrong with an archive: one that begins with no entry is none.
+/// What is wrong with an archive: a file that does not begin with an entry is not an archive.
 fn read_error(error: io::Error, nth: usize) -> ArchiveError {
     // Those of gzip have other kinds.
     let is_of_tar = error.kind() == io::ErrorKind::Other;

@@ -317,7 +317,7 @@ fn compile_media(
     Some(CompiledMedia { source: source?, mime_type: mime_type? })
 }
 
-/// Compiles a MIME type, and warns of one that is none.
+/// Compiles a MIME type, and warns of an invalid one.
 fn compile_mime_type(written: Option<&Spanned<String>>, compiler: &mut Compiler<'_>) -> Option<Option<MimeType>> {
     check_mime_type(written.filter(|written| !MimeType::is_template(written)), compiler);
     MimeType::compile(written, compiler)

@@ -393,9 +393,9 @@ pub(super) struct CheckedRun {
 
 impl CheckedRun {
     /// The run of an entry that is checked completely; `fingerprint` is the entry's digest.
-    pub(super) fn into_plan(self, fingerprint: u64, compiler: &Compiler<'_>) -> Option<RunPlan> {
+    pub(super) fn into_plan(self, digest: u64, compiler: &Compiler<'_>) -> Option<RunPlan> {
         let mut plan = self.plan?;
-        plan.set_outcome_reads(&compiler.read_step_ids, fingerprint);
+        plan.set_outcome_reads(&compiler.read_step_ids, digest);
         Some(plan)
     }
 }

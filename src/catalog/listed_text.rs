@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::compile::{Compiler, Exposure, Pack, ShellVariableCheck};
+use crate::compile::{Compiler, Exposure, Pack, ShellVariableContext};
 use crate::diagnostic::Code;
 use crate::template::{OutputPiece, Scope, ScopeConstants, Template, TextSlot, output_pieces};
 use crate::yaml::{Location, Spanned};
@@ -19,7 +19,7 @@ pub(super) fn listed_text(text: Option<&str>, at: Location, key: &str, compiler:
 
 /// Renders a text with the values known at load. `None` if it has errors.
 pub(super) fn render_at_load(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<String> {
-    compiler.warn_shell_variables(text, ShellVariableCheck::Listed);
+    compiler.warn_shell_variables(text, ShellVariableContext::ListedText);
     if !text.contains("{{") {
         return Some(text.value.clone());
     }

@@ -16,7 +16,7 @@ const APP_MIME_TYPE: &str = "text/html;profile=mcp-app";
 /// What answers a URI: nothing, or something whose type may be known.
 type MimeTypeLookup<'a> = dyn Fn(&str) -> Option<Option<String>> + 'a;
 
-/// Warns of what hosts of apps will not take, and reports capabilities that are none.
+/// Warns of what hosts of apps will not take, and reports unknown capabilities.
 pub(super) fn check(pack: &LoadedPack, mime_type_of: &MimeTypeLookup<'_>, load_context: &mut LoadContext) {
     for file in &pack.entry_files {
         for tool in file.entries.tools.values() {

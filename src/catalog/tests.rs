@@ -1,4 +1,4 @@
-//! Tests of the room: manifests built and called in memory.
+//! Tests of the module: manifests built and called in memory.
 
 mod arguments;
 mod completion;

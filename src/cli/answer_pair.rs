@@ -13,7 +13,7 @@ pub struct AnswerPair {
     pub value: String,
 }
 
-/// Why an answer is none.
+/// Why an answer is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected KEY.FIELD=VALUE, or KEY=decline")]
 pub struct AnswerPairError;

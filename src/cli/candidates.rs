@@ -19,7 +19,7 @@ use crate::schema::allowed_values;
 use crate::world::DryRunWorld;
 use crate::yaml::json_of;
 
-/// Prints each candidate on a line. Whatever is wrong, there is none.
+/// Prints each candidate on a line. If anything is wrong, it prints nothing.
 pub(super) fn run(arguments: &CandidatesArgs, output: &Output) -> anyhow::Result<Exit> {
     let mut found = candidates(&arguments.line, output).unwrap_or_default();
     found.retain(|candidate| one_line(candidate) == *candidate);

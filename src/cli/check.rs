@@ -57,7 +57,7 @@ pub(super) struct ManifestCheck {
 /// The outcome of a check of all manifests.
 pub(super) struct CheckOutcome {
     pub(super) report: Report,
-    pub(super) watch: LoadDependencies,
+    pub(super) dependencies: LoadDependencies,
     /// What the sandboxes allow.
     sandboxes: String,
 }
@@ -97,7 +97,7 @@ impl ManifestCheck {
 
     /// Says on stderr that nothing reads the text of stdin.
     fn report_unread_stdin(&self, checked: &CheckOutcome) {
-        for path in self.buffers.paths().filter(|path| !checked.watch.files.contains(*path)) {
+        for path in self.buffers.paths().filter(|path| !checked.dependencies.files.contains(*path)) {
             let shown = sanitize(&path.to_string_lossy()).into_owned();
             self.output.eprint(&format!("warning: `{shown}` is not checked: the manifest does not name it\n"));
         }
@@ -105,17 +105,20 @@ impl ManifestCheck {
 
     /// Checks every manifest.
     pub(super) fn check(&self) -> CheckOutcome {
-        let mut checked =
-            CheckOutcome { report: Report::default(), watch: LoadDependencies::default(), sandboxes: String::new() };
+        let mut checked = CheckOutcome {
+            report: Report::default(),
+            dependencies: LoadDependencies::default(),
+            sandboxes: String::new(),
+        };
         let mut redactors = Vec::new();
         for location in &self.locations {
             let built = build_for_clients(load_buffers(location, &self.environment, &self.buffers), &self.clients);
             if self.arguments.verbose {
                 checked.sandboxes.push_str(&list_sandboxes(&built));
             }
-            checked.watch.files.extend(built.dependencies.files);
-            checked.watch.folders.extend(built.dependencies.folders);
-            checked.watch.workspace = checked.watch.workspace.or(built.dependencies.workspace);
+            checked.dependencies.files.extend(built.dependencies.files);
+            checked.dependencies.folders.extend(built.dependencies.folders);
+            checked.dependencies.workspace = checked.dependencies.workspace.or(built.dependencies.workspace);
             checked.report.append(built.report);
             redactors.push(built.redactor);
         }
@@ -128,7 +131,7 @@ impl ManifestCheck {
         let (output, arguments) = (&self.output, &self.arguments);
         output.print(&render(&checked.report, arguments.format, output.style()))?;
         output.print(&checked.sandboxes)?;
-        if let (Format::Text, Some(workspace)) = (arguments.format, &checked.watch.workspace) {
+        if let (Format::Text, Some(workspace)) = (arguments.format, &checked.dependencies.workspace) {
             output.print(&format!("workspace: {}\n", sanitize(&workspace.to_string_lossy())))?;
         }
         let failed = checked.report.has_errors() || arguments.strict && checked.report.has_warnings();

@@ -18,7 +18,7 @@ pub(super) fn run(check: ManifestCheck) -> anyhow::Result<Exit> {
     let checked = check.check();
     check.print(&checked)?;
     let printed = load_fingerprint(&checked.report, None);
-    let first = InitialLoad { started_at, watch: checked.watch };
+    let first = InitialLoad { started_at, watch: checked.dependencies };
     let runtime = Builder::new_current_thread().enable_all().build().context("could not start the runtime")?;
     let options = WatchOptions { reload_on_sighup: false, ..WatchOptions::default() };
     runtime.block_on(async move {
@@ -47,7 +47,7 @@ impl ReloadSource for CheckReload {
 
     fn load(&mut self, _: bool) -> LoadOutput<CheckOutcome> {
         let outcome = self.check.check();
-        let watch = outcome.watch.to_watch(&mut self.last_dependencies, outcome.report.has_errors());
+        let watch = outcome.dependencies.to_watch(&mut self.last_dependencies, outcome.report.has_errors());
         LoadOutput { outcome, watch }
     }
 

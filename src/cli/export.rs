@@ -14,7 +14,7 @@ use super::{Exit, ExportDockerArgs, ExportMcpbArgs, ExportServerJsonArgs, Export
 use crate::catalog::build;
 use crate::diagnostic::{count_noun, one_line};
 use crate::export::{
-    BundleParts, DOCKER_CONTEXT, DOCKERFILE_HEADER, DockerFiles, ExportedFile, FolderFilter, Platform,
+    BundleParts, DOCKER_CONTEXT, DOCKERFILE_HEADER, DockerFiles, ExportedFile, FolderFilter, ProgramPlatform,
     ServerDescription, ServerJsonParts, cached_packs, collect_folder, docker_context, exported_variables, mcpb_bundle,
     platform_of, server_json,
 };
@@ -122,7 +122,7 @@ fn export_docker(arguments: &ExportDockerArgs, output: &Output) -> anyhow::Resul
         "everybody who reaches the container could use the server\nhelp: write `http: {{ token: \"{{{{env.TOKEN}}}}\" }}`, or `--insecure` where something else keeps others out"
     );
     let FolioProgram { bytes, platform } = FolioProgram::read(arguments.program.as_deref())?;
-    ensure!(platform == Platform::Linux, "the program is not for Linux\nhelp: name one with `--program`");
+    ensure!(platform == ProgramPlatform::Linux, "the program is not for Linux\nhelp: name one with `--program`");
     let ServerFiles { folder, packs } = export.files(&real, output)?;
     let contents = DockerFiles { program: bytes, manifest: export.served.name.as_deref(), folder, packs };
     let files = docker_context(&export.server, contents, !export.served.has_token);
@@ -271,7 +271,7 @@ impl ServedManifest {
 /// A folio that is exported.
 struct FolioProgram {
     bytes: Vec<u8>,
-    platform: Platform,
+    platform: ProgramPlatform,
 }
 
 impl FolioProgram {

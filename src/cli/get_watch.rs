@@ -46,10 +46,10 @@ async fn watch(prompt: PromptReload) -> anyhow::Result<Exit> {
     let stop = CancellationToken::new();
     let watching = async {
         let first = spawn_blocking(|| prompt.render_first()).await.context("could not render")??;
-        let FirstRender { prompt, exit, watch } = first;
+        let FirstRender { prompt, exit, initial_load } = first;
         if exit != Exit::CannotRun {
             let options = WatchOptions { reload_on_sighup: false, ..WatchOptions::default() };
-            reload::watch(prompt, watch, options, stop.clone()).join().await;
+            reload::watch(prompt, initial_load, options, stop.clone()).join().await;
         }
         Ok(exit)
     };
@@ -65,7 +65,7 @@ async fn watch(prompt: PromptReload) -> anyhow::Result<Exit> {
 struct FirstRender {
     prompt: PromptReload,
     exit: Exit,
-    watch: InitialLoad,
+    initial_load: InitialLoad,
 }
 
 /// A prompt that is rendered again and again.
@@ -90,7 +90,7 @@ impl PromptReload {
         let output = self.output.clone();
         let exit = self.render(built, Terminal::detect(&output).as_ref())?;
         watch.files.extend(self.rendered_files.iter().cloned());
-        Ok(FirstRender { prompt: self, exit, watch: InitialLoad { started_at, watch } })
+        Ok(FirstRender { prompt: self, exit, initial_load: InitialLoad { started_at, watch } })
     }
 
     /// Renders the prompt and prints it, or why there is none.

@@ -11,7 +11,7 @@ use super::init::{SCHEMA_PATH, eprint_existing, existing_files, server_name, wri
 use super::request::new_world;
 use super::{Exit, InitArgs, Output};
 use crate::files::Globs;
-use crate::help_text::{Help, Subcommand, ToolDraft, draft_tool, is_manual_page, parse_help};
+use crate::help_text::{Help, Subcommand, ToolSource, draft_tool, is_manual_page, parse_help};
 use crate::load::{NEW_MANIFEST_NAME, folder_argument};
 use crate::openapi::{UniqueNames, kebab, plain_line};
 use crate::world::{ProgramCommand, World, strip_escapes};
@@ -118,7 +118,7 @@ async fn draft_tools(world: &dyn World, words: &[&str], only: &[String]) -> anyh
         }
         let name =
             UniqueNames::default().claim(&[kebab(program, MAX_TOOL_NAME_CHARS), "run".to_owned()], MAX_TOOL_NAME_CHARS);
-        let tool = draft_tool(&ToolDraft { name: &name, words, help: &help, about: "" });
+        let tool = draft_tool(&ToolSource { name: &name, words, help: &help, about: "" });
         return Ok(Drafts { tools: vec![tool], unparsed_subcommands: Vec::new() });
     }
     let (mut drafts, mut names) = (Drafts::default(), UniqueNames::default());
@@ -131,7 +131,7 @@ async fn draft_tools(world: &dyn World, words: &[&str], only: &[String]) -> anyh
         // One that says nothing of itself has a tool without arguments.
         let help = read_program_help(world, &all, deadline).await.unwrap_or_default();
         let name = names.claim(&[kebab(&subcommand.name, MAX_TOOL_NAME_CHARS)], MAX_TOOL_NAME_CHARS);
-        drafts.tools.push(draft_tool(&ToolDraft { name: &name, words: &all, help: &help, about: &subcommand.about }));
+        drafts.tools.push(draft_tool(&ToolSource { name: &name, words: &all, help: &help, about: &subcommand.about }));
     }
     Ok(drafts)
 }

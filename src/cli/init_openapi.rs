@@ -137,8 +137,8 @@ fn update(imported: &Import, dir: &Path, output: &Output) -> anyhow::Result<Opti
 
 /// The fragments of a folder, into which its author may have moved a tool.
 fn fragments(folder: &WritableFolder) -> Vec<String> {
-    let found = folder.names("tools", false).unwrap_or_default();
-    let names = found.names.into_iter().filter(|found| found.kind == FileKind::File && !found.is_link);
+    let found = folder.entries("tools", false).unwrap_or_default();
+    let names = found.entries.into_iter().filter(|found| found.kind == FileKind::File && !found.is_link);
     let names = names.map(|found| format!("tools/{}", found.name));
     names.filter(|path| path.ends_with(".yaml")).collect()
 }
@@ -205,7 +205,7 @@ fn commit(folder: &WritableFolder, staged: &[(String, &str)]) -> anyhow::Result<
     Ok(replaced)
 }
 
-/// Puts files back as they were; a folder that is empty then is none of the author's.
+/// Puts files back as they were; a folder that is then empty was not the author's.
 fn restore(folder: &WritableFolder, replaced: &[ReplacedFile]) {
     for ReplacedFile { path, before } in replaced {
         let _: Result<(), FileError> = match before {

@@ -156,7 +156,7 @@ fn path_in_pack<'p>(display_path: &'p str, key: &str) -> Option<&'p str> {
     Some(path)
 }
 
-/// Whether a pack has errors of its own. What is only not allowed is none.
+/// Whether a pack has errors of its own. A step that is only not allowed is not an error.
 fn has_errors(key: &str, report: &Report) -> bool {
     let mut errors = report.diagnostics().iter().filter(|found| found.severity == Severity::Error);
     errors.any(|error| {
@@ -179,7 +179,7 @@ fn settings(pack: &LoadedPack, documents: &Documents) -> Vec<LocatedGrantUse> {
     let found = |(kind, name, at): (&str, String, Location)| LocatedGrantUse {
         title: format!("{kind} `{}`", one_line(&name)),
         at: at.span(),
-        value: documents.written(at),
+        value: documents.json_as_spelled(at),
     };
     let sections = [("connection", "connections"), ("folder", "folders"), ("pack", "packs")];
     sections.into_iter().flat_map(section).map(found).collect()

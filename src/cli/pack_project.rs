@@ -149,13 +149,13 @@ impl<'o> PackProject<'o> {
             };
             ensure!(!matches!(to_resolve, PacksToResolve::Nothing), "{why}\nhelp: run `folio lock`");
             // Another release of an archive: what it was granted counts for the same files alone.
-            let granted = known.filter(|known| known.source.is_same_apart_from_sha256(&lockable.source));
-            let granted = granted.and_then(|known| known.granted.clone());
-            return Ok(LockedPack { granted, ..self.fetch(lockable, None)? });
+            let trust = known.filter(|known| known.source.is_same_apart_from_sha256(&lockable.source));
+            let trust = trust.and_then(|known| known.trust.clone());
+            return Ok(LockedPack { trust, ..self.fetch(lockable, None)? });
         };
         if to_resolve.includes(&lockable.key) && self.has_moved(same)? {
             let fetched = self.fetch(lockable, None)?;
-            return Ok(LockedPack { granted: same.granted.clone(), ..fetched });
+            return Ok(LockedPack { trust: same.trust.clone(), ..fetched });
         }
         if self.cache.check(&same.digest).is_ok() {
             return Ok(same.clone());
@@ -239,7 +239,7 @@ impl<'o> PackProject<'o> {
         self.warn_of_fetched_files(&lockable.key, &fetched);
         let digest = self.cache.store(&fetched.tree).context("cannot write the cache")?;
         let FetchedFiles { commit, tree, .. } = fetched;
-        Ok(LockedPack { source: lockable.source.clone(), commit, digest, files: tree.len() as u64, granted: None })
+        Ok(LockedPack { source: lockable.source.clone(), commit, digest, files: tree.len() as u64, trust: None })
     }
 
     /// Downloads an archive, which must be that of the manifest, and unpacks it.

@@ -177,7 +177,7 @@ impl Request<'_> {
         }
     }
 
-    /// The arguments of a URI, which are none.
+    /// A URI is given no arguments.
     fn without_form(&self, arguments: Map<String, Value>) -> Result<Map<String, Value>, UnsentRequestError> {
         match arguments.keys().next() {
             Some(name) if self.kind == EntryKind::Resource => {

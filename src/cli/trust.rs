@@ -60,7 +60,7 @@ pub(super) fn run(arguments: &TrustArgs, output: &Output) -> anyhow::Result<Exit
     let (allow, settings) = (wanted.allow.clone(), wanted.settings.clone());
     let granted = TrustRecord { digest: locked.digest, allow, settings };
     let mut trusted = lock.clone();
-    trusted.packs.entry(key.to_owned()).and_modify(|pack| pack.granted = Some(granted));
+    trusted.packs.entry(key.to_owned()).and_modify(|pack| pack.trust = Some(granted));
     project.write_lock(&trusted)?;
     project.lock = trusted;
     output.print(&format!("trusted `{key}` in {LOCK_NAME}, until its files change: {}\n", names(wanted)))?;
@@ -140,7 +140,7 @@ impl TrustPage<'_> {
 
     /// What is different from the files that were trusted with these grants and settings, where they are in the cache.
     fn changes(&self) -> Option<String> {
-        let granted = self.locked.granted.as_ref().filter(|granted| granted.digest != self.locked.digest)?;
+        let granted = self.locked.trust.as_ref().filter(|granted| granted.digest != self.locked.digest)?;
         let covers_all = self.wanted.allow.is_subset(&granted.allow) && granted.settings == self.wanted.settings;
         let mut before = self.lock.clone();
         before.packs.get_mut(&self.wanted.key)?.digest = granted.digest;

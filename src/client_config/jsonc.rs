@@ -82,7 +82,7 @@ impl ConfigSyntax for Jsonc {
             }
         }
         let (object, at) = outermost.ok_or_else(not_there)?;
-        Ok(Removal { text, object, at }.run())
+        Ok(PropertyRemoval { text, object, at }.run())
     }
 }
 
@@ -317,13 +317,13 @@ fn comma_after(text: &str, at: usize) -> Option<usize> {
 }
 
 /// A property that is taken out of its object.
-struct Removal<'a> {
+struct PropertyRemoval<'a> {
     text: &'a str,
     object: &'a Object<'a>,
     at: usize,
 }
 
-impl Removal<'_> {
+impl PropertyRemoval<'_> {
     fn run(&self) -> String {
         let Some(property) = self.object.properties.get(self.at) else { return self.text.to_owned() };
         let comma = comma_after(self.text, property.range.end);

@@ -26,7 +26,7 @@ impl Compiler<'_> {
         if !text.contains(['$', '!', '%', '<']) || self.is_command_file(text) {
             return;
         }
-        let mut found = self.all_arguments(text);
+        let mut found = self.arguments_placeholders(text);
         found.extend(command_outputs(text));
         found.extend(
             self.argument_names()
@@ -34,7 +34,7 @@ impl Compiler<'_> {
                 .filter(|name| self.is_argument(name))
                 .flat_map(|name| placeholders(text, name)),
         );
-        found.extend(self.positions(text));
+        found.extend(self.positional_placeholders(text));
         found.extend(self.editor_variables(text));
         for ForeignPlaceholder { range, help, replacement } in found {
             if is_code(text, range.start) {
@@ -66,7 +66,7 @@ impl Compiler<'_> {
     }
 
     /// `$ARGUMENTS`.
-    fn all_arguments(&self, text: &str) -> Vec<ForeignPlaceholder> {
+    fn arguments_placeholders(&self, text: &str) -> Vec<ForeignPlaceholder> {
         let names = self.argument_names();
         let (help, replacement) = match names.as_slice() {
             [only] => (format!("write `{{{{{only}}}}}`"), Some(format!("{{{{{only}}}}}"))),
@@ -83,7 +83,7 @@ impl Compiler<'_> {
     }
 
     /// `$1`, in a text that uses none of its arguments.
-    fn positions(&self, text: &str) -> Vec<ForeignPlaceholder> {
+    fn positional_placeholders(&self, text: &str) -> Vec<ForeignPlaceholder> {
         let names = self.argument_names();
         if names.is_empty() || text.contains("{{") {
             return Vec::new();

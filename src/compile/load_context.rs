@@ -42,7 +42,7 @@ pub struct LoadContext {
     pub buffers: FileBuffers,
     /// The parts of the manifest, where it is recorded which of them are reached.
     pub coverage: Option<LoadCoverage>,
-    decoded: HashMap<String, FileId>,
+    files_by_path: HashMap<String, FileId>,
     /// Whether programs were found, by name and search path.
     programs: HashMap<(String, String), bool>,
 }
@@ -69,7 +69,7 @@ impl LoadContext {
             grant_uses,
             buffers: _,
             coverage: _,
-            decoded,
+            files_by_path,
             programs,
         } = self;
         LoadContextCounts([
@@ -82,7 +82,7 @@ impl LoadContext {
             commands.len(),
             sandboxes.len(),
             grant_uses.len(),
-            decoded.len(),
+            files_by_path.len(),
             programs.len(),
         ])
     }
@@ -133,13 +133,13 @@ impl LoadContext {
 
     /// Adds a file that an earlier load has decoded and parsed, unless this one has it already. It must get the id that
     /// it had.
-    pub fn add_decoded(&mut self, source: &Arc<SourceFile>, document: Option<&Arc<Document>>) -> bool {
-        let shown = source.path().to_string_lossy();
-        if self.decoded.contains_key(shown.as_ref()) {
+    pub fn add_parsed_file(&mut self, source: &Arc<SourceFile>, document: Option<&Arc<Document>>) -> bool {
+        let display_path = source.path().to_string_lossy();
+        if self.files_by_path.contains_key(display_path.as_ref()) {
             return false;
         }
         let file = self.report.sources.share(source.clone());
-        self.decoded.insert(shown.into_owned(), file);
+        self.files_by_path.insert(display_path.into_owned(), file);
         if let Some(document) = document {
             self.documents.share(document.clone());
         }
@@ -147,12 +147,12 @@ impl LoadContext {
     }
 
     /// Decodes a file, once even if it is read again.
-    pub fn decode(&mut self, bytes: &[u8], shown: &str) -> Option<FileId> {
-        if let Some(known) = self.decoded.get(shown) {
+    pub fn decode(&mut self, bytes: &[u8], display_path: &str) -> Option<FileId> {
+        if let Some(known) = self.files_by_path.get(display_path) {
             return Some(*known);
         }
-        let file = decode(bytes, shown, &mut self.report)?;
-        self.decoded.insert(shown.to_owned(), file);
+        let file = decode(bytes, display_path, &mut self.report)?;
+        self.files_by_path.insert(display_path.to_owned(), file);
         Some(file)
     }
 }

@@ -32,7 +32,7 @@ use placeholder::FIXED_PATH_HELP;
 pub use placeholder::{FILE_HELP, TILDE_HELP};
 pub use sandbox::{NetworkRules, SandboxPath, SandboxRules, SandboxTarget, SandboxUse};
 pub use schema::{LocatedJson, shape_of};
-pub use shell_variable::ShellVariableCheck;
+pub use shell_variable::ShellVariableContext;
 pub use template::{Exposure, JsonTemplate};
 
 use crate::diagnostic::{Code, Diagnostic, FileId, Span};
@@ -102,7 +102,7 @@ impl<'a> Compiler<'a> {
     pub fn has_grant(&mut self, grant: &'static str, at: Location) -> bool {
         if let Some(locked) = &self.pack.locked {
             let is_withheld = locked.withheld.contains(grant);
-            let value = self.load_context.documents.written(at);
+            let value = self.load_context.documents.json_as_spelled(at);
             self.load_context.grant_uses.push(GrantUse { key: locked.key.clone(), grant, at, value, is_withheld });
         }
         self.pack.grants.allows(grant)

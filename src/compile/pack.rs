@@ -147,7 +147,7 @@ impl Environment {
     }
 
     /// What packs wrote of the values, with `{{env.NAME}}` for those that the operator chose.
-    pub fn pack_texts(&self) -> Value {
+    pub fn values_for_review(&self) -> Value {
         let text = |(name, variable): (&String, &PackVariable)| {
             let text = match &variable.origin {
                 ValueOrigin::Pack(text) => text.clone(),
@@ -159,7 +159,7 @@ impl Environment {
     }
 
     /// Whether a path of a template is that of a variable whose value the operator chose.
-    pub fn is_of_operator(&self, path: Option<&[String]>) -> bool {
+    pub fn is_set_by_operator(&self, path: Option<&[String]>) -> bool {
         let Some([env, name]) = path else { return false };
         let variable = self.variables.get(name).filter(|_| env == "env");
         variable.is_some_and(|variable| variable.origin == ValueOrigin::Operator)

@@ -1,6 +1,6 @@
 //! Warns of `{name}`, `{% if %}` and `~`, which nothing expands.
 
-use super::{Compiler, ShellVariableCheck};
+use super::{Compiler, ShellVariableContext};
 use crate::diagnostic::{Code, Span};
 use crate::template::{TemplateError, TemplateSpan};
 use crate::value_types::is_identifier;
@@ -23,10 +23,10 @@ const TAG_WORDS: &[&str] = &[
 ];
 
 impl Compiler<'_> {
-    pub(super) fn warn_other_placeholders(&mut self, text: &Spanned<String>, check: ShellVariableCheck) {
+    pub(super) fn warn_other_placeholders(&mut self, text: &Spanned<String>, check: ShellVariableContext) {
         self.warn_single_braces(text);
         self.warn_tag(text);
-        if check == ShellVariableCheck::ArgvElement && (text.as_str() == "~" || text.starts_with("~/")) {
+        if check == ShellVariableContext::ArgvElement && (text.as_str() == "~" || text.starts_with("~/")) {
             let rest = text.trim_start_matches('~');
             self.warning(Code::Unused, text.location, "`~` is not expanded")
                 .help(format!("declare `HOME` under `env`, and write `{{{{env.HOME}}}}{rest}`"));

@@ -11,29 +11,29 @@ use crate::yaml::Spanned;
 
 /// Which shell variables are probably mistakes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ShellVariableCheck {
+pub enum ShellVariableContext {
     /// `$NAME` and `${NAME}` of what is in scope, and any in capitals.
     ArgvElement,
     /// `${NAME}` of what is in scope, and any variable in capitals.
     Value,
     /// `${NAME}` of an argument.
-    Body,
+    PromptText,
     /// `$NAME` of a declared variable or argument, and any `${NAME}`, in a listed text, which has no arguments.
-    Listed,
+    ListedText,
     /// The same in a text that is no template.
-    Literal,
+    NoTemplate,
 }
 
-impl ShellVariableCheck {
+impl ShellVariableContext {
     /// The check for a kind of template.
-    pub(super) fn for_slot<S: Slot>(exposure: Exposure) -> Option<ShellVariableCheck> {
+    pub(super) fn for_slot<S: Slot>(exposure: Exposure) -> Option<ShellVariableContext> {
         let slot = TypeId::of::<S>();
         let values =
             [TypeId::of::<HeaderSlot>(), TypeId::of::<UrlSlot>(), TypeId::of::<EnvSlot>(), TypeId::of::<QuerySlot>()];
         if values.contains(&slot) {
-            return Some(ShellVariableCheck::Value);
+            return Some(ShellVariableContext::Value);
         }
-        (slot == TypeId::of::<TextSlot>() && exposure == Exposure::Client).then_some(ShellVariableCheck::Body)
+        (slot == TypeId::of::<TextSlot>() && exposure == Exposure::Client).then_some(ShellVariableContext::PromptText)
     }
 }
 
@@ -48,12 +48,12 @@ struct ShellVariable<'t> {
 
 impl Compiler<'_> {
     /// Warns of every shell variable, and of what other languages expand, that the author probably expects to be expanded.
-    pub fn warn_shell_variables(&mut self, text: &Spanned<String>, check: ShellVariableCheck) {
+    pub fn warn_shell_variables(&mut self, text: &Spanned<String>, check: ShellVariableContext) {
         // A listed text may well speak of `/users/{id}`.
-        if !matches!(check, ShellVariableCheck::Literal | ShellVariableCheck::Listed) {
+        if !matches!(check, ShellVariableContext::NoTemplate | ShellVariableContext::ListedText) {
             self.warn_other_placeholders(text, check);
         }
-        if check == ShellVariableCheck::Body {
+        if check == ShellVariableContext::PromptText {
             self.warn_foreign_arguments(text);
         }
         for variable in variables(text) {
@@ -62,7 +62,7 @@ impl Compiler<'_> {
             let declared = replacement.starts_with("{{env.") && self.pack.env.variables.contains_key(variable.name);
             let message = format!("shell variable `{}` is not expanded", text.get(variable.range).unwrap_or_default());
             let diagnostic = self.warning(Code::Unused, span, message);
-            if check == ShellVariableCheck::Literal {
+            if check == ShellVariableContext::NoTemplate {
                 diagnostic.help(LITERAL_HELP);
             } else if declared || !replacement.starts_with("{{env.") {
                 diagnostic.help(format!("write `{replacement}`")).fix(span, replacement);
@@ -74,7 +74,7 @@ impl Compiler<'_> {
 
     /// Warns of what looks like a template or a shell variable in a text that goes out as it is written.
     pub fn warn_unexpanded(&mut self, text: &Spanned<String>) {
-        self.warn_shell_variables(text, ShellVariableCheck::Literal);
+        self.warn_shell_variables(text, ShellVariableContext::NoTemplate);
         for (start, _) in text.match_indices("{{") {
             let Some((inner, _)) = text.get(start + 2..).and_then(|rest| rest.split_once("}}")) else { return };
             let name = inner.trim().split(['.', ' ']).next().unwrap_or_default();
@@ -90,23 +90,23 @@ impl Compiler<'_> {
     }
 
     /// The template that replaces a variable; `None` where the variable is probably text.
-    fn suggest_template(&self, variable: &ShellVariable<'_>, check: ShellVariableCheck) -> Option<String> {
+    fn suggest_template(&self, variable: &ShellVariable<'_>, check: ShellVariableContext) -> Option<String> {
         let name = variable.name;
         let any_form = variable.braces
             || matches!(
                 check,
-                ShellVariableCheck::ArgvElement | ShellVariableCheck::Listed | ShellVariableCheck::Literal
+                ShellVariableContext::ArgvElement | ShellVariableContext::ListedText | ShellVariableContext::NoTemplate
             );
         if any_form && (self.is_argument(name) || self.arguments.locations.contains_key(name)) {
             return Some(format!("{{{{{name}}}}}"));
         }
         let capitals = name.len() > 1 && name.chars().all(|character| !character.is_ascii_lowercase());
         let variable = match check {
-            ShellVariableCheck::Body => false,
-            ShellVariableCheck::Listed | ShellVariableCheck::Literal => {
+            ShellVariableContext::PromptText => false,
+            ShellVariableContext::ListedText | ShellVariableContext::NoTemplate => {
                 variable.braces || self.pack.env.variables.contains_key(name)
             }
-            ShellVariableCheck::ArgvElement | ShellVariableCheck::Value => {
+            ShellVariableContext::ArgvElement | ShellVariableContext::Value => {
                 self.pack.env.variables.contains_key(name) || capitals
             }
         };

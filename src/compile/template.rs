@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Compiler, ShellVariableCheck};
+use super::{Compiler, ShellVariableContext};
 use crate::diagnostic::{Code, Severity, Span};
 use crate::template::{
     AlteredValue, ComparedValues, JsonSlot, OutputPiece, RenderError, Scope, Slot, Template, TemplateError,
@@ -36,7 +36,7 @@ impl Compiler<'_> {
                 self.record_steps(template.read_paths());
                 self.add_branches(template.branches(), text.location);
                 self.warn_helper_names(text);
-                ShellVariableCheck::for_slot::<S>(exposure)
+                ShellVariableContext::for_slot::<S>(exposure)
                     .into_iter()
                     .for_each(|check| self.warn_shell_variables(text, check));
                 Some(template)

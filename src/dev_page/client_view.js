@@ -1,11 +1,11 @@
 // What a client makes of an entry, by the rules that the server sends: its name there, and what is left out or refused.
 
-const PLACES = { prompt: "prompt", resource: "resource", template: "resource", tool: "tool" };
+const NAME_PATTERN_KEYS = { prompt: "prompt", resource: "resource", template: "resource", tool: "tool" };
 
 const fill = (pattern, server, name) => pattern.replace(/\{(server|name)\}/g, (_, key) => (key === "server" ? server : name));
 
 /** The name of an entry as a client shows it. */
-export const nameIn = (client, entry, server) => fill(client.names[PLACES[entry.kind]], server, entry.id);
+export const nameIn = (client, entry, server) => fill(client.names[NAME_PATTERN_KEYS[entry.kind]], server, entry.id);
 
 const letters = (text) => [...text].length;
 const properties = (tool) => Object.keys(tool.inputSchema?.properties ?? {});
@@ -13,7 +13,7 @@ const has = (value, key) =>
   typeof value === "object" && value !== null && (Object.hasOwn(value, key) || Object.values(value).some((part) => has(part, key)));
 
 /** For each kind of rule, what of an entry it concerns; nothing where it does not. */
-const CONCERNS = {
+const LIMIT_CHECKS = {
   tool: {
     toolName({ id }, { pattern, max }, server) {
       const whole = fill(pattern, server, id);
@@ -67,7 +67,7 @@ const BRIDGES = {
 export function notesIn(client, entry, { server, toolCount }) {
   const notes = [];
   for (const { kind, value, outcome } of client.rules) {
-    const what = kind === "listChanges" ? "reloads" : CONCERNS[entry.kind][kind]?.(entry, value, server, toolCount);
+    const what = kind === "listChanges" ? "reloads" : LIMIT_CHECKS[entry.kind][kind]?.(entry, value, server, toolCount);
     if (what) notes.push(`${what}: ${outcome}`);
   }
   const tool = BRIDGES[entry.kind]?.(client.bridged);

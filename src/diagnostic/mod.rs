@@ -247,12 +247,12 @@ impl Report {
         self.unread.iter().any(|one| one.file == span.file && span.start <= one.start && one.end <= span.end)
     }
 
-    /// Notes that a map has an unknown key, or is none, so that a key which it lacks is not reported too.
+    /// Notes that a map has an unknown key, or is not a map, so that a key which it lacks is not reported too.
     pub fn mark_incomplete(&mut self, span: Span) {
         self.incomplete.insert(span);
     }
 
-    /// Whether a map has an unknown key, or is none.
+    /// Whether a map has an unknown key, or is not a map.
     pub fn is_incomplete(&self, span: Span) -> bool {
         self.incomplete.contains(&span)
     }

@@ -1,4 +1,4 @@
-//! The files of a server: the folder of its manifest without what is nobody else's, and its packs from the cache.
+//! The files of a server: the folder of its manifest, without what must stay on this machine, and its packs from the cache.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -95,7 +95,7 @@ pub enum ContentsError {
     /// A file cannot be read.
     #[error(transparent)]
     File(#[from] FileError),
-    /// `.mcpbignore` has a pattern that is none.
+    /// `.mcpbignore` has an invalid pattern.
     #[error("invalid pattern in {IGNORE_FILE}: {0}")]
     Pattern(String),
     /// They are too large together.

@@ -49,7 +49,7 @@ impl ServerDescription {
     }
 }
 
-/// The variables that the user of a served manifest sets. A value that is read from a file or from a command is none of theirs.
+/// The variables that the user of a served manifest sets. A value that is read from a file or from a command is not theirs.
 pub fn exported_variables(served: &LoadedPack) -> Vec<ExportedVariable> {
     let declared = served.manifest.env.iter().map(|(name, entry)| (&name.value, &entry.value));
     let keys = |entry: &EnvEntry| match entry {

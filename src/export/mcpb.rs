@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::contents::ExportedFile;
 use super::description::{ExportedVariable, ServerDescription};
-use super::program::Platform;
+use super::program::ProgramPlatform;
 use crate::archive::{ArchiveError, ZipEntry, write_zip};
 
 /// The version of the format.
@@ -31,7 +31,7 @@ pub struct BundleParts {
     /// The program, and its system.
     pub program: Vec<u8>,
     /// The system on which it runs.
-    pub platform: Platform,
+    pub platform: ProgramPlatform,
     /// Who made it.
     pub author: String,
     /// The path of the manifest below its folder, if it has another name than `folio.yaml`.

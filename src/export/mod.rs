@@ -15,5 +15,5 @@ pub use contents::{ContentsError, ExportedFile, FolderContents, FolderFilter, ca
 pub use description::{ExportedVariable, ServerDescription, exported_variables};
 pub use docker::{DOCKER_CONTEXT, DOCKERFILE_HEADER, DockerFiles, docker_context};
 pub use mcpb::{BundleParts, mcpb_bundle, mcpb_manifest};
-pub use program::{Platform, ProgramError, platform_of};
+pub use program::{ProgramError, ProgramPlatform, platform_of};
 pub use server_json::{ServerJsonError, ServerJsonParts, server_json};

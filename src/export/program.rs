@@ -2,19 +2,19 @@
 
 /// A system on which folio runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Platform {
+pub enum ProgramPlatform {
     /// Linux.
     Linux,
     /// macOS.
     Darwin,
 }
 
-impl Platform {
+impl ProgramPlatform {
     /// Its name in bundles.
     pub fn as_str(self) -> &'static str {
         match self {
-            Platform::Linux => "linux",
-            Platform::Darwin => "darwin",
+            ProgramPlatform::Linux => "linux",
+            ProgramPlatform::Darwin => "darwin",
         }
     }
 }
@@ -28,10 +28,10 @@ pub struct ProgramError;
 ///
 /// # Errors
 /// It is for another system, or a script.
-pub fn platform_of(program: &[u8]) -> Result<Platform, ProgramError> {
+pub fn platform_of(program: &[u8]) -> Result<ProgramPlatform, ProgramError> {
     match program {
-        [0x7f, b'E', b'L', b'F', ..] => Ok(Platform::Linux),
-        [0xcf, 0xfa, 0xed, 0xfe, ..] | [0xca, 0xfe, 0xba, 0xbe, ..] => Ok(Platform::Darwin),
+        [0x7f, b'E', b'L', b'F', ..] => Ok(ProgramPlatform::Linux),
+        [0xcf, 0xfa, 0xed, 0xfe, ..] | [0xca, 0xfe, 0xba, 0xbe, ..] => Ok(ProgramPlatform::Darwin),
         _ => Err(ProgramError),
     }
 }

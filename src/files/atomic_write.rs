@@ -9,10 +9,11 @@ use std::time::{Duration, Instant, SystemTime};
 use cap_std::fs::{Dir, DirEntry, File, Metadata, MetadataExt, OpenOptions, OpenOptionsExt};
 use rustix::fs::{Access, AtFlags, FlockOperation, Mode, OFlags, RenameFlags, accessat, flock, openat, renameat_with};
 
-use super::attributes::{FileAttributes, FileVersion};
+use super::attributes::FileAttributes;
 use super::disk::read_options;
 use super::error::{FileError, display_path};
 use super::open::OpenFile;
+use super::stamp::FileStamp;
 use super::writable_folder::OverwritePolicy;
 
 /// How long a change waits for another of the same folder.
@@ -93,7 +94,7 @@ impl Drop for TemporaryFile<'_> {
 struct OldFile {
     file: OpenFile,
     attributes: FileAttributes,
-    version: FileVersion,
+    version: FileStamp,
 }
 
 impl DirEntryName {
@@ -177,8 +178,8 @@ impl DirEntryName {
         })
     }
 
-    fn check_unchanged(&self, version: Option<FileVersion>) -> Result<(), FileError> {
-        let now = self.parent.symlink_metadata(&self.name).ok().map(|meta| FileVersion::from_metadata(&meta));
+    fn check_unchanged(&self, version: Option<FileStamp>) -> Result<(), FileError> {
+        let now = self.parent.symlink_metadata(&self.name).ok().map(|meta| FileStamp::beneath_folder(&meta));
         if now == version { Ok(()) } else { Err(FileError::Changed(display_path(&self.path))) }
     }
 
@@ -239,7 +240,7 @@ impl DirEntryName {
         accessat(&self.parent, self.name.as_str(), Access::WRITE_OK, AtFlags::EACCESS)
             .map_err(|error| fail(error.into()))?;
         let file = self.parent.open_with(&self.name, &read_options()).map_err(fail)?;
-        let version = FileVersion::from_metadata(&file.metadata().map_err(fail)?);
+        let version = FileStamp::beneath_folder(&file.metadata().map_err(fail)?);
         let attributes = FileAttributes::read(&file).map_err(fail)?;
         Ok(Some(OldFile { attributes, version, file: OpenFile::on_disk(&self.path, file)? }))
     }

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString};
 use std::io;
 
-use cap_std::fs::{File, Metadata, MetadataExt, Permissions, PermissionsExt};
+use cap_std::fs::{File, MetadataExt, Permissions, PermissionsExt};
 use rustix::fs::{Gid, Uid, XattrFlags, fchown, fgetxattr, fgetxattr_query, flistxattr, flistxattr_query, fsetxattr};
 
 /// The permissions, without the bits that change the user of a program.
@@ -58,26 +58,6 @@ impl FileAttributes {
             fchown(file, Some(Uid::from_raw(user)), None)?;
         }
         Ok(meta.gid() == group || fchown(file, None, Some(Gid::from_raw(group))).is_ok())
-    }
-}
-
-/// By what a file that was changed or replaced differs from before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct FileVersion {
-    inode: u64,
-    size: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl FileVersion {
-    pub(super) fn from_metadata(meta: &Metadata) -> FileVersion {
-        FileVersion {
-            inode: meta.ino(),
-            size: meta.size(),
-            modified: (meta.mtime(), meta.mtime_nsec()),
-            changed: (meta.ctime(), meta.ctime_nsec()),
-        }
     }
 }
 

@@ -34,7 +34,7 @@ pub use remove::RemovalStep;
 pub use resolve::{ResolvedRoots, RootPathError};
 pub use stamp::{FileStamp, change_time, clock_granularity};
 pub use walk::WalkOutcome;
-pub use writable_folder::{FileInfo, FileKind, FolderName, FolderNames, OverwritePolicy, WritableFolder};
+pub use writable_folder::{FileInfo, FileKind, FolderEntries, FolderEntry, OverwritePolicy, WritableFolder};
 
 #[cfg(test)]
 mod tests;

@@ -8,16 +8,16 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 
 /// To look up names in a folder, and to change to it.
 #[cfg(target_os = "linux")]
-const SEARCH: OFlags = OFlags::PATH;
+const OPEN_FLAGS: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]
-const SEARCH: OFlags = OFlags::RDONLY;
+const OPEN_FLAGS: OFlags = OFlags::RDONLY;
 
 /// Opens the folder at an absolute path whose links are resolved, such as one of [`ResolvedRoots::resolve`](super::ResolvedRoots::resolve).
 ///
 /// # Errors
 /// There is no folder, or a name on the way has become a link since.
 pub fn open_real_folder(path: &Path) -> io::Result<OwnedFd> {
-    let flags = SEARCH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = OPEN_FLAGS | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut parts = path.components();
     if parts.next() != Some(Component::RootDir) {
         return Err(io::ErrorKind::InvalidInput.into());

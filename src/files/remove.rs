@@ -22,14 +22,14 @@ pub enum RemovalStep {
 }
 
 /// The removal of a folder.
-pub(super) struct Removal<'a, E> {
+pub(super) struct FolderRemoval<'a, E> {
     /// The path in messages.
     pub(super) path: &'a str,
     /// Called before each step, which it may refuse.
     pub(super) before: &'a mut dyn FnMut(RemovalStep) -> Result<(), E>,
 }
 
-impl<E: From<FileError>> Removal<'_, E> {
+impl<E: From<FileError>> FolderRemoval<'_, E> {
     /// Removes it; links in it are removed themselves.
     ///
     /// # Errors

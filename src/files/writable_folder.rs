@@ -16,7 +16,7 @@ use super::error::{FileError, display_path};
 use super::glob::Globs;
 use super::open::OpenFile;
 use super::path::{is_normalized, join};
-use super::remove::{Removal, RemovalStep};
+use super::remove::{FolderRemoval, RemovalStep};
 use super::walk::FolderBackend;
 
 /// How many links in a row are followed to a file that is written.
@@ -85,7 +85,7 @@ pub struct FileInfo {
 
 /// One name in a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FolderName {
+pub struct FolderEntry {
     /// The name.
     pub name: String,
     /// What it is, with links followed.
@@ -96,11 +96,11 @@ pub struct FolderName {
 
 /// The names in a folder.
 #[derive(Debug, Default)]
-pub struct FolderNames {
+pub struct FolderEntries {
     /// Those that are UTF-8, sorted.
-    pub names: Vec<FolderName>,
+    pub entries: Vec<FolderEntry>,
     /// The others, as they can be shown; no path leads to them.
-    pub not_utf8: Vec<FolderName>,
+    pub not_utf8: Vec<FolderEntry>,
 }
 
 /// What may be there where a file is written.
@@ -166,7 +166,7 @@ impl WritableFolder {
     }
 
     /// The names in a folder, sorted; those of hidden files where they are wanted.
-    pub fn names(&self, folder: &str, hidden: bool) -> Result<FolderNames, FileError> {
+    pub fn entries(&self, folder: &str, hidden: bool) -> Result<FolderEntries, FileError> {
         let (mut names, mut not_utf8) = (Vec::new(), Vec::new());
         let entries = match self.disk.access_beneath(folder, |path| self.disk.dir.read_dir(path)) {
             // Not found is also the error for a file.
@@ -183,7 +183,7 @@ impl WritableFolder {
                 continue;
             }
             let Ok(kind) = entry.file_type().map(FileKind::from_file_type) else { continue };
-            let found = FolderName { name, kind, is_link: kind == FileKind::Link };
+            let found = FolderEntry { name, kind, is_link: kind == FileKind::Link };
             match is_utf8 {
                 true => names.push(self.resolve_link(folder, found, hidden)),
                 false => not_utf8.push(found),
@@ -192,19 +192,19 @@ impl WritableFolder {
                 return Err(FileError::TooMany { limit: MAX_NAMES, what: "names in a folder" });
             }
         }
-        let mut names: Vec<FolderName> = names.into_iter().flatten().collect();
+        let mut names: Vec<FolderEntry> = names.into_iter().flatten().collect();
         names.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        Ok(FolderNames { names, not_utf8 })
+        Ok(FolderEntries { entries: names, not_utf8 })
     }
 
     /// The name with what its link leads to; `None` where that is hidden.
-    fn resolve_link(&self, folder: &str, entry: FolderName, hidden: bool) -> Option<FolderName> {
+    fn resolve_link(&self, folder: &str, entry: FolderEntry, hidden: bool) -> Option<FolderEntry> {
         if !entry.is_link {
             return Some(entry);
         }
         let path = join(folder, &entry.name);
         let kind = self.info(&path).map_or(FileKind::Link, |info| info.kind);
-        (hidden || !self.leads_to_hidden(&path)).then_some(FolderName { kind, ..entry })
+        (hidden || !self.leads_to_hidden(&path)).then_some(FolderEntry { kind, ..entry })
     }
 
     /// Makes a file of what `fill` writes, or replaces one by it, whole or not at all. `fill` gets the file that is
@@ -284,7 +284,7 @@ impl WritableFolder {
         let entry = self.locate(path)?;
         match self.is_folder(&entry)? {
             false => Ok(self.remove(path)?),
-            true => Removal { path, before }.run(&entry.parent, entry.name.as_ref()),
+            true => FolderRemoval { path, before }.run(&entry.parent, entry.name.as_ref()),
         }
     }
 
@@ -293,7 +293,7 @@ impl WritableFolder {
         meta.map(|meta| meta.is_dir()).map_err(|source| FileError::from_io(&entry.path, source))
     }
 
-    /// Makes a folder and those around it, all or none; one that exists is none of its errors.
+    /// Makes a folder and those around it, all or none; a folder that exists is not an error.
     pub fn create_folder(&self, path: &str) -> Result<(), FileError> {
         let mut made = Vec::new();
         let outcome = self.create_folders(path, &mut made);

@@ -21,7 +21,7 @@ const DESTRUCTIVE_WORDS: &[&str] = &[
 
 /// A tool of the program, or of one of its subcommands.
 #[derive(Debug)]
-pub struct ToolDraft<'a> {
+pub struct ToolSource<'a> {
     /// Its name.
     pub name: &'a str,
     /// The program, with the subcommand.
@@ -44,7 +44,7 @@ struct DraftParts {
 }
 
 /// The tool as lines of YAML, with comments on what a person must look at.
-pub fn draft_tool(draft: &ToolDraft<'_>) -> String {
+pub fn draft_tool(draft: &ToolSource<'_>) -> String {
     let command = draft.words.iter().map(|word| (*word).to_owned()).collect();
     let mut parts = DraftParts { command, ..DraftParts::default() };
     parts.elements.extend(draft.words.iter().map(|word| Value::from(*word)));
@@ -68,7 +68,7 @@ pub fn draft_tool(draft: &ToolDraft<'_>) -> String {
 }
 
 /// A tool destroys something unless a person says that it does not.
-fn annotations(draft: &ToolDraft<'_>, review_notes: &mut Vec<String>) -> Value {
+fn annotations(draft: &ToolSource<'_>, review_notes: &mut Vec<String>) -> Value {
     let named = draft.words.iter().flat_map(|word| word.split(['-', '_'])).skip(1);
     let is_destructive = |word: &str| DESTRUCTIVE_WORDS.contains(&word.to_ascii_lowercase().as_str());
     let by_name = named.into_iter().any(is_destructive);

@@ -18,5 +18,5 @@ mod usage;
 #[cfg(test)]
 mod tests;
 
-pub use draft::{ToolDraft, draft_tool};
+pub use draft::{ToolSource, draft_tool};
 pub use parse::{Help, Subcommand, is_manual_page, parse_help};

@@ -26,7 +26,7 @@ pub struct OptionValue {
     pub is_attached: bool,
 }
 
-/// Reads the line of an option, which is without what indents it. `None` where it is none, or one that takes several
+/// Reads the line of an option, which is without what indents it. `None` where it is not an option, or one that takes several
 /// values.
 pub(super) fn parse_option(spec: &str, about: &str) -> Option<CommandOption> {
     // `--[no-]color` turns something on or off: what is offered is to turn it on.

@@ -29,7 +29,7 @@ pub(super) struct PassedVariables {
     /// Those that are secrets of the importer.
     pub(super) secrets: Vec<String>,
     /// What packs chose of the values, and not the one who serves: the texts of [`ValueOrigin::Pack`].
-    pub(super) pack_texts: BTreeMap<String, String>,
+    pub(super) values_for_review: BTreeMap<String, String>,
 }
 
 /// Where the values of the variables of a manifest come from.
@@ -202,7 +202,7 @@ fn resolve_variable(
     }
     let given = given.filter(|value| !unexpanded && !value.is_empty());
     let pack_text = match given {
-        Some(_) => sources.passed.pack_texts.get(&name.value),
+        Some(_) => sources.passed.values_for_review.get(&name.value),
         None => default.as_ref(),
     };
     let origin = match pack_text.filter(|_| !sources.is_served) {
@@ -222,10 +222,10 @@ pub(super) fn pack_environment(
     let mut compiler = Compiler::new(load_context, importer, std::path::Path::new(""));
     compiler.scope_shape = ScopeShape::new().with_name("env", importer.env.shape());
     let scope = |env: Value| Scope::new(Map::new(), Arc::new(ScopeConstants { env, ..ScopeConstants::default() }));
-    let (values_scope, texts_scope) = (scope(importer.env.values()), scope(importer.env.pack_texts()));
+    let (values_scope, texts_scope) = (scope(importer.env.values()), scope(importer.env.values_for_review()));
     let mut values = BTreeMap::new();
     let mut secrets = Vec::new();
-    let mut pack_texts = BTreeMap::new();
+    let mut values_for_review = BTreeMap::new();
     for (name, value) in written {
         let Some(template) = compiler.template::<EnvSlot>(&value.to_text(), Exposure::Variable) else { continue };
         let secret =
@@ -233,15 +233,15 @@ pub(super) fn pack_environment(
         if let Ok(rendered) = template.render(&values_scope) {
             values.insert(name.value.clone(), rendered.text);
         }
-        if !is_served && !importer.env.is_of_operator(template.single_path()) {
+        if !is_served && !importer.env.is_set_by_operator(template.single_path()) {
             let text = template.render(&texts_scope).map(|rendered| rendered.text);
-            pack_texts.insert(name.value.clone(), text.unwrap_or_else(|_| value.0.clone()));
+            values_for_review.insert(name.value.clone(), text.unwrap_or_else(|_| value.0.clone()));
         }
         if secret {
             secrets.push(name.value.clone());
         }
     }
-    PassedVariables { values: EnvSource::Fixed(values), secrets, pack_texts }
+    PassedVariables { values: EnvSource::Fixed(values), secrets, values_for_review }
 }
 
 /// Warns of variables that are passed to a pack which does not declare them.

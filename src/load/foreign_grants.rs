@@ -9,12 +9,12 @@ use super::pack::pack_sandboxes;
 use crate::compile::{Compiler, FILES_GRANT, FolderVariable, Grants, LoadContext, Pack, SandboxRules};
 use crate::diagnostic::Code;
 use crate::manifest::{Allow, Grant, PackRef};
-use crate::pack_format::PackGrants;
+use crate::pack_format::PromptRights;
 use crate::yaml::Spanned;
 
 /// The grants of a pack, and what they are limited to.
 pub(super) struct ForeignGrants {
-    pub(super) pack_grants: PackGrants,
+    pub(super) pack_grants: PromptRights,
     pub(super) grants: Grants,
     pub(super) sandboxes: Vec<(String, Arc<SandboxRules>)>,
     pub(super) workspace: Option<PathBuf>,
@@ -46,9 +46,9 @@ pub(super) fn read(
     let granted = wanted.iter().filter(|grant| is_there && !is_withheld(grant));
     let names = granted.map(|grant| needs(*grant).to_owned()).collect();
     let grants = importer.grants.restrict(names);
-    let pack_grants = PackGrants {
-        scripts: grants.allows(Grant::Script.as_str()),
-        reads: grants.allows(FILES_GRANT) && workspace.is_some(),
+    let pack_grants = PromptRights {
+        may_run_scripts: grants.allows(Grant::Script.as_str()),
+        may_read_files: grants.allows(FILES_GRANT) && workspace.is_some(),
         is_withheld: foreign_pack.is_withheld(),
     };
     ForeignGrants { pack_grants, grants, sandboxes: pack_sandboxes(reference, importer, load_context), workspace }

@@ -15,7 +15,7 @@ use crate::files::{FileError, Folder, Globs};
 use crate::manifest::{Allow, Grant, Manifest, PackFormatName, PackFormats, PackRef};
 use crate::pack_format::{
     ForeignAction, ForeignBody, ForeignFile, ForeignPrompt, ForeignSkill, FormatFiles, FormatMatcher, PackFolder,
-    PackFormat, PackGrants, TextPiece, UniqueNames, has_no_name,
+    PackFormat, PromptRights, TextPiece, UniqueNames, has_no_name,
 };
 use crate::pack_source::{MARKETPLACE_FILE, Plugin, PluginSource, plugins};
 use crate::template::Engine;
@@ -123,15 +123,15 @@ pub(super) fn load(
     if is_auto && report_marketplace(&foreign_pack, load_context) {
         return None;
     }
-    let claims = FormatMatcher::new(names).ok()?;
+    let matcher = FormatMatcher::new(names).ok()?;
     let mut found = PromptsAndSkills::default();
-    for files in claims.assign_paths(&foreign_pack.name, walk(&claims, &foreign_pack, load_context)?) {
+    for files in matcher.assign_paths(&foreign_pack.name, walk(&matcher, &foreign_pack, load_context)?) {
         let PromptsAndSkills { prompts, skills } = read_format(files, allowed.pack_grants, &foreign_pack, load_context);
         found.prompts.extend(prompts);
         found.skills.extend(skills);
     }
     if found.prompts.is_empty() && found.skills.is_empty() && !report_marketplace(&foreign_pack, load_context) {
-        report_no_prompts(&claims, reference, &foreign_pack, load_context);
+        report_no_prompts(&matcher, reference, &foreign_pack, load_context);
     }
     let (foreign_prompts, foreign_skills) = name_and_select(found, &foreign_pack, reference, load_context);
     Some(LoadedPack {
@@ -182,7 +182,7 @@ fn refuse_env(reference: &Spanned<PackRef>, load_context: &mut LoadContext) {
 /// Reads all files of one format.
 fn read_format(
     files: FormatFiles,
-    grants: PackGrants,
+    grants: PromptRights,
     foreign_pack: &ForeignPack<'_>,
     load_context: &mut LoadContext,
 ) -> PromptsAndSkills {
@@ -220,7 +220,7 @@ fn list_grant_uses(
     foreign_pack: &ForeignPack<'_>,
     load_context: &mut LoadContext,
 ) {
-    let all = PackGrants { scripts: true, reads: true, is_withheld: false };
+    let all = PromptRights { may_run_scripts: true, may_read_files: true, is_withheld: false };
     let reported = load_context.report.diagnostics().len();
     let prompts = format.read(&PackFolder { grants: all, ..folder }, &mut load_context.report);
     load_context.report.truncate(reported);
@@ -258,8 +258,12 @@ fn path_text(piece: &TextPiece) -> Cow<'_, str> {
 }
 
 /// The files that any format may read, whose folders are watched from now on.
-fn walk(claims: &FormatMatcher, foreign_pack: &ForeignPack<'_>, load_context: &mut LoadContext) -> Option<Vec<String>> {
-    let walked = claims
+fn walk(
+    matcher: &FormatMatcher,
+    foreign_pack: &ForeignPack<'_>,
+    load_context: &mut LoadContext,
+) -> Option<Vec<String>> {
+    let walked = matcher
         .walk_globs()
         .map_err(|error| error.message)
         .and_then(|globs| foreign_pack.folder.walk_outcome(&globs, MAX_FILES).map_err(|error| error.to_string()));
@@ -297,7 +301,7 @@ fn read_file(path: String, foreign_pack: &ForeignPack<'_>, load_context: &mut Lo
 
 /// Says what was looked for.
 fn report_no_prompts(
-    claims: &FormatMatcher,
+    matcher: &FormatMatcher,
     reference: &Spanned<PackRef>,
     foreign_pack: &ForeignPack<'_>,
     load_context: &mut LoadContext,
@@ -307,7 +311,7 @@ fn report_no_prompts(
     }
     let manifest = reference.format.is_none().then_some("folio.yaml");
     let expected_globs: Vec<_> =
-        manifest.into_iter().chain(claims.expected_globs()).map(|glob| format!("`{glob}`")).collect();
+        manifest.into_iter().chain(matcher.expected_globs()).map(|glob| format!("`{glob}`")).collect();
     let (display_path, message) =
         (&foreign_pack.path.value, if manifest.is_some() { "no `folio.yaml` or prompts" } else { "no prompts" });
     let help = match manifest.and_then(|_| manifest_below(&foreign_pack.folder)) {
@@ -326,7 +330,7 @@ fn manifest_below(folder: &Folder) -> Option<String> {
     Some(folder.walk(&globs, MAX_FILES).ok()?.into_iter().next()?.path)
 }
 
-/// Reports the root of a marketplace, and where its plugins are. A root that is a plugin itself is none.
+/// Reports the root of a marketplace, and where its plugins are. A root that is itself a plugin is not a marketplace.
 fn report_marketplace(foreign_pack: &ForeignPack<'_>, load_context: &mut LoadContext) -> bool {
     load_context.dependencies.files.insert(foreign_pack.folder.path().join(MARKETPLACE_FILE));
     let marketplace = load_context.read(&foreign_pack.folder, Path::new(MARKETPLACE_FILE));

@@ -52,7 +52,7 @@ pub enum PackState {
 }
 
 /// The packs of the lock beside the served manifest.
-pub(super) struct LockedPacks<'a> {
+pub(super) struct LockedPackOpener<'a> {
     folder: &'a Folder,
     /// The folder in messages.
     display_path: &'a str,
@@ -84,7 +84,7 @@ pub(super) struct LockedReference<'r> {
     /// Whether the importer comes from elsewhere itself.
     pub(super) is_foreign: bool,
     /// What packs chose of the variables that are passed to it.
-    pub(super) pack_texts: &'r BTreeMap<String, String>,
+    pub(super) values_for_review: &'r BTreeMap<String, String>,
 }
 
 impl LockedReference<'_> {
@@ -96,7 +96,7 @@ impl LockedReference<'_> {
     /// The settings that decide what it does with its grants. What the one who serves chooses for its variables is not one
     /// of them.
     fn settings(&self, documents: &Documents) -> Value {
-        let at = |key: &str| documents.written(documents.value_at(self.reference.location, &format!("/{key}")));
+        let at = |key: &str| documents.json_as_spelled(documents.value_at(self.reference.location, &format!("/{key}")));
         let has_limits = matches!(self.reference.allow, Some(Allow::Limited(_)));
         let written = [
             ("format", self.reference.format.is_some()),
@@ -105,8 +105,8 @@ impl LockedReference<'_> {
         ];
         let keys = written.into_iter().filter(|(_, is_written)| *is_written);
         let mut settings: Map<String, Value> = keys.map(|(key, _)| (key.to_owned(), at(key))).collect();
-        if self.is_foreign && !self.pack_texts.is_empty() {
-            let texts = self.pack_texts.iter().map(|(name, text)| (name.clone(), Value::from(text.as_str())));
+        if self.is_foreign && !self.values_for_review.is_empty() {
+            let texts = self.values_for_review.iter().map(|(name, text)| (name.clone(), Value::from(text.as_str())));
             settings.insert("env".to_owned(), texts.collect());
         }
         if settings.is_empty() { Value::Null } else { Value::Object(settings) }
@@ -165,9 +165,9 @@ pub(super) fn join_keys(outer: &str, inner: &str) -> String {
     if outer.is_empty() { inner.to_owned() } else { format!("{outer}/{inner}") }
 }
 
-impl<'a> LockedPacks<'a> {
-    pub(super) fn new(folder: &'a Folder, display_path: &'a str) -> LockedPacks<'a> {
-        LockedPacks { folder, display_path, lock: OnceCell::new(), lockable_packs: RefCell::default() }
+impl<'a> LockedPackOpener<'a> {
+    pub(super) fn new(folder: &'a Folder, display_path: &'a str) -> LockedPackOpener<'a> {
+        LockedPackOpener { folder, display_path, lock: OnceCell::new(), lockable_packs: RefCell::default() }
     }
 
     /// The packs that were asked for.
@@ -221,7 +221,7 @@ impl<'a> LockedPacks<'a> {
     }
 }
 
-impl LockedPacks<'_> {
+impl LockedPackOpener<'_> {
     /// What the lock says of a pack; reports one that it does not have.
     fn locked(
         &self,
@@ -307,7 +307,7 @@ fn warn_of_withheld(
         return;
     }
     let names = withheld.iter().copied().collect::<Vec<_>>().join("`, `");
-    let why = match &locked.granted {
+    let why = match &locked.trust {
         None => "is not trusted",
         Some(granted) if granted.digest != locked.digest => "changed since it was trusted",
         Some(granted) if granted.settings != *settings => "has other settings than when it was trusted",

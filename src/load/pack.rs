@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::environment::{self, DeclaredVariables, PassedVariables, VariableSources, is_unexpanded};
 use super::foreign_pack::{self, ForeignPack};
-use super::locked_pack::{LockablePack, LockedPacks, LockedReference, OpenedPack, join_keys};
+use super::locked_pack::{LockablePack, LockedPackOpener, LockedReference, OpenedPack, join_keys};
 use super::{CommandOutputs, EntryFile, EnvSource, LoadSources, LoadedPack, ManifestLocation, ParsedFiles};
 use super::{include, paths};
 use crate::compile::{Compiler, Environment, Grants, LoadContext, LockedGrants, NamePrefix, Pack, SandboxRules};
@@ -43,7 +43,7 @@ struct PackRequest<'a> {
     /// The files of an earlier load.
     earlier: &'a ParsedFiles,
     /// The packs that come from elsewhere.
-    locked_packs: &'a LockedPacks<'a>,
+    locked_packs: &'a LockedPackOpener<'a>,
     /// Its keys, from the served pack on, joined by `/`.
     key: String,
     /// What it may do, if it comes from elsewhere, or its importer does.
@@ -86,7 +86,7 @@ pub(super) fn load_packs(
         }
     };
     let served = PassedVariables { values: environment.for_served(), ..PassedVariables::default() };
-    let locked_packs = LockedPacks::new(&folder, place.display_prefix());
+    let locked_packs = LockedPackOpener::new(&folder, place.display_prefix());
     let request = PackRequest {
         folder: folder.clone(),
         manifest_names: place.manifest_names(),
@@ -324,7 +324,7 @@ fn load_nested(
         }
         let is_served = request.importer.is_none();
         let passed = environment::pack_environment(&reference.env, &importer.pack, is_served, load_context);
-        let opened = open_nested(import, &passed.pack_texts, request, &importer.pack, load_context);
+        let opened = open_nested(import, &passed.values_for_review, request, &importer.pack, load_context);
         let Some(opened) = opened else { continue };
         let OpenedPack { reference, path, folder, display_path, grants: locked_grants } = opened;
         let reference = &reference;
@@ -344,7 +344,7 @@ fn load_nested(
         let mut passed = passed;
         if locked_grants.is_some() {
             // A pack from elsewhere writes its tests itself.
-            passed.pack_texts.extend(request.process_env.mocked_variables(packs.len()));
+            passed.values_for_review.extend(request.process_env.mocked_variables(packs.len()));
         }
         let values = request.process_env.for_pack(packs.len(), passed.values);
         let passed = PassedVariables { values, ..passed };
@@ -423,7 +423,7 @@ pub(super) fn pack_sandboxes(
 
 fn open_nested(
     import: PackImport<'_>,
-    pack_texts: &BTreeMap<String, String>,
+    values_for_review: &BTreeMap<String, String>,
     request: &PackRequest<'_>,
     importer: &Pack,
     load_context: &mut LoadContext,
@@ -432,7 +432,8 @@ fn open_nested(
     report_misplaced(reference, load_context);
     if let Some(url) = reference.git.as_ref().or(reference.url.as_ref()) {
         let is_foreign = request.locked_grants.is_some();
-        let written = LockedReference { name: key, reference, url, outer_key: &request.key, is_foreign, pack_texts };
+        let written =
+            LockedReference { name: key, reference, url, outer_key: &request.key, is_foreign, values_for_review };
         return request.locked_packs.open(&written, load_context);
     }
     let mut compiler = Compiler::new(load_context, importer, Path::new(""));

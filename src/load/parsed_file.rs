@@ -57,6 +57,6 @@ impl ParsedFiles {
     ) -> Option<Arc<ParsedFile>> {
         let known = self.by_id.get(&load_context.report.sources.next_id())?;
         let is_same = known.path == *path && known.stamp == stamp && load_context.buffers.get(path).is_none();
-        (is_same && load_context.add_decoded(&known.source, known.document.as_ref())).then(|| known.clone())
+        (is_same && load_context.add_parsed_file(&known.source, known.document.as_ref())).then(|| known.clone())
     }
 }

@@ -86,7 +86,7 @@ fn translate_alternative(alternative: ApiNode<'_>, document: &ApiDocument) -> Op
     Some(requirement)
 }
 
-/// A scope. `None` where it is none, in the letters that RFC 6749 allows.
+/// A scope. `None` where it has letters that RFC 6749 does not allow.
 fn read_scope(scope: ApiNode<'_>, document: &ApiDocument) -> Option<TemplateText> {
     let text = scope.value.as_str()?;
     let is_scope = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"\\".contains(&byte));

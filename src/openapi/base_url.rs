@@ -58,7 +58,7 @@ fn fill_variables(server: ApiNode<'_>, url: &str) -> Option<String> {
     (filled.len() <= MAX_URL_BYTES).then_some(filled)
 }
 
-/// A URL of http that other paths can follow. `None` where it is none.
+/// A URL of http that other paths can follow. `None` for any other URL.
 fn absolute(written: &str, source: Option<&Url>) -> Option<String> {
     let url = match (Url::parse(written), source) {
         (Ok(url), _) => url,

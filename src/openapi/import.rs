@@ -69,7 +69,7 @@ pub enum ImportError {
         /// What may have been meant, or what there is.
         help: String,
     },
-    /// A pattern is none.
+    /// A pattern is invalid.
     #[error("invalid pattern `{pattern}`: {reason}")]
     InvalidPattern {
         /// The pattern of `--only`.

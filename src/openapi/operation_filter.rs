@@ -23,7 +23,7 @@ pub(super) enum FilterMatch {
     Excluded,
 }
 
-/// A pattern that is none.
+/// An invalid pattern.
 #[derive(Debug)]
 pub(super) struct InvalidPattern {
     pub(super) pattern: String,

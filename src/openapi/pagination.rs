@@ -101,7 +101,7 @@ fn pages<const N: usize>(how: [(&str, &str); N], items: Option<String>) -> Value
     pages
 }
 
-/// Where the list of an answer stands: empty where the answer is it. `None` where there is none, or several.
+/// Where the list of an answer stands: empty where the answer is it. `None` where there is no list, or several.
 fn item_list<'d>(answer: ApiNode<'d>, document: &'d ApiDocument) -> Option<String> {
     if answer.text("type") == Some("array") {
         return Some(String::new());

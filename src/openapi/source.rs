@@ -40,7 +40,7 @@ struct Loader<'s> {
     remaining_bytes: u64,
 }
 
-/// Loads a description. `None` where it is none: then the report says why.
+/// Loads a description. `None` where it is not a description: then the report says why.
 pub(super) fn load(source: &Source, report: &mut Report) -> Option<ApiDocument> {
     let remaining_bytes = MAX_DESCRIPTION_BYTES.saturating_sub(source.bytes.len() as u64);
     let mut loader = Loader { source, report, files: Vec::new(), documents: Documents::default(), remaining_bytes };

@@ -60,7 +60,7 @@ pub enum UpdateError {
     /// Nobody knows what was written here.
     #[error("missing `{RECORD_PATH}`: nothing was imported into this folder\nhelp: leave out `--update`")]
     NoRecord,
-    /// The record is none.
+    /// The record is invalid.
     #[error("invalid `{RECORD_PATH}`")]
     InvalidRecord(#[source] serde_json::Error),
     /// A file cannot be read.

@@ -1,11 +1,11 @@
-//! Commands and files in the text of a prompt: done with a right, else left untouched and listed.
+//! Commands and files in the text of a prompt: run or read if the pack may do so, otherwise left as text and listed.
 
 use super::command_risk::guarded_values;
 use super::placeholders::PlaceholderMatch;
 use super::prompt::{ActionValue, ForeignAction, ForeignText, TextPiece, ValueSource};
 use super::shell_commands::{ValueMarker, WordValue};
 use super::shell_context::{ShellContext, shell_contexts};
-use super::{ForeignFile, PackGrants};
+use super::{ForeignFile, PromptRights};
 use crate::diagnostic::{Code, Report, Span};
 use crate::yaml::Location;
 
@@ -17,7 +17,7 @@ const MAX_SHOWN_CHARS: usize = 60;
 
 /// What the actions of one prompt need, as it is read.
 pub(super) struct ActionReader<'r> {
-    grants: PackGrants,
+    grants: PromptRights,
     file: &'r ForeignFile,
     /// Where the text begins in its file, if it stands there as it is.
     body_start: Option<usize>,
@@ -50,7 +50,7 @@ impl<'r> ActionReader<'r> {
     pub(super) fn new(
         file: &'r ForeignFile,
         body_start: Option<usize>,
-        grants: PackGrants,
+        grants: PromptRights,
         report: &'r mut Report,
     ) -> ActionReader<'r> {
         ActionReader {
@@ -80,7 +80,7 @@ impl<'r> ActionReader<'r> {
         if !self.admits_another() {
             return PlaceholderMatch::literal(body, written.start, written.end);
         }
-        if !self.grants.scripts && !self.grants.is_withheld {
+        if !self.grants.may_run_scripts && !self.grants.is_withheld {
             self.report_not_run(written, true);
             return PlaceholderMatch::literal(body, written.start, written.end);
         }
@@ -101,7 +101,7 @@ impl<'r> ActionReader<'r> {
             false => guarded_values(written.text, &placeholders),
         };
         let is_safe = guarded.is_some();
-        let Some(guarded) = guarded.filter(|_| self.grants.scripts) else {
+        let Some(guarded) = guarded.filter(|_| self.grants.may_run_scripts) else {
             self.report_not_run(written, is_safe);
             return PlaceholderMatch::literal(body, written.start, written.end);
         };
@@ -132,12 +132,12 @@ impl<'r> ActionReader<'r> {
         if !self.admits_another() {
             return false;
         }
-        if self.grants.reads {
+        if self.grants.may_read_files {
             self.spans.push(self.span_of(at, path));
         } else if path.contains(['/', '.']) {
             self.note(self.span_of(at, path), format!("file `{path}` not read: missing grant `read`"), "read");
         }
-        self.grants.reads
+        self.grants.may_read_files
     }
 
     /// The piece for a file with this path; without the file, `fallback` stands there.

@@ -104,7 +104,7 @@ fn check_simple_command(simple: &SimpleCommand) -> Option<Vec<WordValue>> {
     }
 }
 
-/// Whether a program is named by a path within the workspace or the pack, and is none that has another name elsewhere.
+/// Whether a program is named by a path within the workspace or the pack, and does not have another name elsewhere.
 fn is_local_script(program: &Word) -> bool {
     let path = program.text.as_str();
     let is_relative = path.starts_with("./") || path.starts_with("scripts/") || path.starts_with(".claude/");

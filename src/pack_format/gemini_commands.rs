@@ -8,7 +8,7 @@ use super::command::{ActionReader, CommandMarker, CommandText};
 use super::naming::path_below;
 use super::placeholders::{PlaceholderMatch, brace_ends, split};
 use super::{
-    ActionValue, ForeignArgument, ForeignBody, ForeignFile, ForeignPrompt, PackFolder, PackFormat, PackGrants,
+    ActionValue, ForeignArgument, ForeignBody, ForeignFile, ForeignPrompt, PackFolder, PackFormat, PromptRights,
     TextPiece, ValueSource,
 };
 use crate::diagnostic::{Code, Report, Span};
@@ -40,7 +40,7 @@ impl PackFormat for GeminiCommands {
     }
 }
 
-fn read_command(file: &ForeignFile, grants: PackGrants, report: &mut Report) -> Option<ForeignPrompt> {
+fn read_command(file: &ForeignFile, grants: PromptRights, report: &mut Report) -> Option<ForeignPrompt> {
     let command = match Document::parse(file.text.as_ref()) {
         Ok(command) => command,
         Err(error) => {

@@ -60,16 +60,16 @@ pub struct PackFolder<'p> {
     /// Whether the format was not named, so that other programs may mean these files.
     pub is_auto: bool,
     /// What its prompts may do.
-    pub grants: PackGrants,
+    pub grants: PromptRights,
 }
 
 /// What the prompts of a pack may do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct PackGrants {
+pub struct PromptRights {
     /// Whether their commands run.
-    pub scripts: bool,
+    pub may_run_scripts: bool,
     /// Whether the files that they name are read.
-    pub reads: bool,
+    pub may_read_files: bool,
     /// Whether somebody must confirm more of them.
     pub is_withheld: bool,
 }

@@ -74,7 +74,7 @@ pub(super) fn text_in_braces<'t>(text: &'t str, start: usize, open: &str) -> Opt
     Some((rest.get(..length)?, text.len() - after.len()))
 }
 
-/// Where each block in braces ends, by where it begins: those on one line alone, or all. What is not closed is none.
+/// Where each block in braces ends, by where it begins: those on one line alone, or all. A block that is not closed does not count.
 pub(super) fn brace_ends(text: &str, on_one_line: bool) -> HashMap<usize, usize> {
     let mut open = Vec::new();
     let mut ends = HashMap::new();

@@ -49,7 +49,7 @@ pub enum ArchivePackError {
         /// Why.
         error: std::io::Error,
     },
-    /// The URL is none of an archive.
+    /// The URL is not that of an archive.
     #[error(transparent)]
     Source(#[from] SourceError),
     /// It is damaged, hostile, or no archive.
@@ -221,7 +221,7 @@ impl ArchiveDownloads {
     /// The bytes under a URL.
     ///
     /// # Errors
-    /// There are none, too many, or only without https.
+    /// There are no URLs, too many, or only URLs without https.
     pub async fn get(
         &self,
         url: &str,

@@ -40,7 +40,7 @@ pub struct LockedPack {
     /// How many files it has.
     pub files: u64,
     /// What it may do.
-    pub granted: Option<TrustRecord>,
+    pub trust: Option<TrustRecord>,
 }
 
 /// What a pack may do while it has one digest.
@@ -88,7 +88,7 @@ impl LockedPack {
 
     /// What was granted to its files as they are.
     pub fn trust_of_files(&self) -> Option<&TrustRecord> {
-        self.granted.as_ref().filter(|granted| granted.digest == self.digest)
+        self.trust.as_ref().filter(|granted| granted.digest == self.digest)
     }
 
     /// The digits of its commit, or of the SHA-256 of its archive.
@@ -214,11 +214,11 @@ impl PackReader<'_> {
         };
         let digest = self.required("digest", written.digest.as_ref())?;
         let digest = self.digest(digest)?;
-        let granted = match &written.granted {
-            Some(granted) => Some(self.granted(granted)?),
+        let trust = match &written.granted {
+            Some(granted) => Some(self.trust_record(granted)?),
             None => None,
         };
-        Some(LockedPack { source, commit, digest, files: written.files.unwrap_or(0), granted })
+        Some(LockedPack { source, commit, digest, files: written.files.unwrap_or(0), trust })
     }
 
     fn repository(&mut self, written: &LockFilePack) -> Option<(GitSource, String)> {
@@ -248,7 +248,7 @@ impl PackReader<'_> {
         source.map_err(|error| self.bad_value(url.location, error.to_string())).ok()
     }
 
-    fn granted(&mut self, written: &Spanned<LockFileTrustRecord>) -> Option<TrustRecord> {
+    fn trust_record(&mut self, written: &Spanned<LockFileTrustRecord>) -> Option<TrustRecord> {
         self.at = written.location;
         let digest = self.required("digest", written.digest.as_ref())?;
         let (allow, settings) = (written.allow.iter().copied().collect(), written.settings.clone());
@@ -274,7 +274,7 @@ impl PackReader<'_> {
 }
 
 fn write_pack(text: &mut String, pack: &LockedPack) {
-    let LockedPack { source, commit, digest, files, granted } = pack;
+    let LockedPack { source, commit, digest, files, trust } = pack;
     let digest_text = digest.to_string();
     let of_source = match source {
         PackSource::Git(GitSource { url, rev, path }) => {
@@ -289,7 +289,7 @@ fn write_pack(text: &mut String, pack: &LockedPack) {
         let _ = writeln!(text, "    {key}: {}", scalar(value));
     }
     let _ = writeln!(text, "    files: {files}");
-    if let Some(TrustRecord { digest, allow, settings }) = granted {
+    if let Some(TrustRecord { digest, allow, settings }) = trust {
         let allow: Vec<&str> = allow.iter().map(|grant| grant.as_str()).collect();
         let (digest, allow) = (flow_scalar(&digest.to_string()), allow.join(", "));
         let settings = if settings.is_null() { String::new() } else { format!(", settings: {}", flow(settings)) };
@@ -328,11 +328,11 @@ mod tests {
             let granted = TrustRecord { digest, allow: [Grant::Exec, Grant::Http].into(), settings };
             let commit = format!("{commit:0<40}");
             let source = PackSource::Git(source);
-            let pack = LockedPack { source, commit: Some(commit), digest, files: 12, granted: Some(granted) };
+            let pack = LockedPack { source, commit: Some(commit), digest, files: 12, trust: Some(granted) };
             let url = "https://example.com/a.zip?path=x&y=1";
             let archive = ArchiveSource::new(url, &"7e".repeat(32), rev.get(..1)).unwrap();
             let source = PackSource::Archive(archive);
-            let other = LockedPack { source, commit: None, digest, files: 1, granted: None };
+            let other = LockedPack { source, commit: None, digest, files: 1, trust: None };
             let packs = [("docs/1".to_owned(), pack.clone()), ("null".to_owned(), pack), ("z".to_owned(), other)];
             let lock = PackLock { packs: packs.into() };
             assert_eq!(parsed(&lock.to_yaml()).as_ref(), Ok(&lock), "{}", lock.to_yaml());

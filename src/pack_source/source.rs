@@ -120,7 +120,7 @@ impl GitSource {
         Ok(GitSource { url: url.to_owned(), rev: rev.map(str::to_owned), path })
     }
 
-    /// The commit that the revision is, where it is none that could move.
+    /// The commit that the revision is, unless it could move.
     pub fn fixed_commit(&self) -> Option<&str> {
         self.rev.as_deref().filter(|rev| is_commit(rev))
     }

@@ -26,7 +26,7 @@ const MAX_BACKSLASHES_PER_ONE: usize = 32;
 const MAX_SKIPS: u8 = 16;
 
 /// The deepest nesting of base64 in base64.
-const MAX_ESCAPE_DEPTH: usize = 2;
+const MAX_BASE64_DEPTH: usize = 2;
 
 /// The patterns of all secrets, indexed by their first bytes.
 #[derive(Debug, Default)]
@@ -119,36 +119,38 @@ impl SecretMatcher {
         self.find_all_and_partial(text, usize::MAX).0
     }
 
-    /// The same, and the start of an incomplete secret of at least `least` bytes at the end of the text.
-    pub(super) fn find_all_and_partial(&self, text: &[u8], least: usize) -> (Vec<Range<usize>>, Option<usize>) {
-        let found = self.find_nested(text, least, MAX_ESCAPE_DEPTH);
-        (found.ranges, found.open)
+    /// The same, and the start of an incomplete secret of at least `min_partial` bytes at the end of the text.
+    pub(super) fn find_all_and_partial(&self, text: &[u8], min_partial: usize) -> (Vec<Range<usize>>, Option<usize>) {
+        let found = self.find_nested(text, min_partial, MAX_BASE64_DEPTH);
+        (found.ranges, found.partial_start)
     }
 
-    /// The secrets of a text, also in base64, which may be nested `deep` times.
-    fn find_nested(&self, text: &[u8], least: usize, deep: usize) -> SecretRanges {
+    /// The secrets of a text, also in base64, which may be nested `remaining_depth` times.
+    fn find_nested(&self, text: &[u8], min_partial: usize, remaining_depth: usize) -> SecretRanges {
         let escapes = Escapes::new(text);
-        let mut found = self.find_plain(&escapes, least);
-        let Some(deep) = deep.checked_sub(1).filter(|_| !self.patterns.is_empty()) else { return found };
-        let is_open = |run: &Base64Run<'_>| least < usize::MAX && run.is_last();
+        let mut found = self.find_plain(&escapes, min_partial);
+        let Some(remaining_depth) = remaining_depth.checked_sub(1).filter(|_| !self.patterns.is_empty()) else {
+            return found;
+        };
+        let is_open = |run: &Base64Run<'_>| min_partial < usize::MAX && run.is_last();
         for run in base64_runs(&escapes).filter(|run| run.length >= self.shortest_in_base64() || is_open(run)) {
-            let least = if is_open(&run) { least } else { usize::MAX };
+            let min_partial = if is_open(&run) { min_partial } else { usize::MAX };
             for decoded in run.decoded() {
-                found.take(&decoded, self.find_decoded(&decoded.bytes, least, deep));
+                found.take(&decoded, self.find_decoded(&decoded.bytes, min_partial, remaining_depth));
             }
         }
         found.ordered()
     }
 
-    fn find_decoded(&self, bytes: &[u8], least: usize, deep: usize) -> SecretRanges {
+    fn find_decoded(&self, bytes: &[u8], min_partial: usize, remaining_depth: usize) -> SecretRanges {
         let mut found = SecretRanges::default();
-        let is_open = |piece: &Range<usize>| least < usize::MAX && piece.end == bytes.len();
+        let is_open = |piece: &Range<usize>| min_partial < usize::MAX && piece.end == bytes.len();
         for piece in self.pieces(bytes).filter(|piece| piece.len() >= self.shortest || is_open(piece)) {
-            let least = if is_open(&piece) { least } else { usize::MAX };
-            let inside = self.find_nested(bytes.get(piece.clone()).unwrap_or_default(), least, deep);
+            let min_partial = if is_open(&piece) { min_partial } else { usize::MAX };
+            let inside = self.find_nested(bytes.get(piece.clone()).unwrap_or_default(), min_partial, remaining_depth);
             let moved = inside.ranges.into_iter().map(|range| range.start + piece.start..range.end + piece.start);
             found.ranges.extend(moved);
-            found.open = inside.open.map(|open| open + piece.start);
+            found.partial_start = inside.partial_start.map(|open| open + piece.start);
         }
         found
     }
@@ -164,14 +166,14 @@ impl SecretMatcher {
         })
     }
 
-    fn find_plain(&self, escapes: &Escapes<'_>, least: usize) -> SecretRanges {
+    fn find_plain(&self, escapes: &Escapes<'_>, min_partial: usize) -> SecretRanges {
         let mut found = SecretRanges::default();
         self.scan(escapes, |start, reached| {
             if let Some(end) = reached.end {
                 found.add(start..end);
             }
-            if reached.partial.is_some_and(|length| length >= least) {
-                found.open.get_or_insert(start);
+            if reached.partial.is_some_and(|length| length >= min_partial) {
+                found.partial_start.get_or_insert(start);
             }
         });
         found
@@ -229,7 +231,7 @@ struct SecretRanges {
     /// Sorted and disjoint.
     ranges: Vec<Range<usize>>,
     /// The start of an incomplete secret at the end of the text.
-    open: Option<usize>,
+    partial_start: Option<usize>,
 }
 
 impl SecretRanges {
@@ -243,9 +245,9 @@ impl SecretRanges {
 
     /// Adds the secrets of decoded base64.
     fn take(&mut self, decoded: &DecodedRun<'_>, inside: SecretRanges) {
-        let rest = inside.open.map(|open| open..decoded.bytes.len());
+        let rest = inside.partial_start.map(|open| open..decoded.bytes.len());
         let open = rest.and_then(|rest| decoded.text_ranges(std::slice::from_ref(&rest)).pop());
-        self.open = self.open.into_iter().chain(open.map(|open| open.start)).min();
+        self.partial_start = self.partial_start.into_iter().chain(open.map(|open| open.start)).min();
         if !inside.ranges.is_empty() {
             self.ranges.extend(decoded.text_ranges(&inside.ranges));
         }

@@ -101,10 +101,10 @@ impl SecretPattern {
         if !secret.is_ascii() {
             forms.extend(SecretPattern::beyond_ascii(secret));
         }
-        forms.push(SecretPattern::hex_encode(secret.as_bytes()));
+        forms.push(SecretPattern::hex_pattern(secret.as_bytes()));
         let encoded = percent_encode(secret);
         if encoded != secret {
-            forms.push(SecretPattern::hex_encode(encoded.as_bytes()));
+            forms.push(SecretPattern::hex_pattern(encoded.as_bytes()));
         }
         forms.extend((0..3).map(|before| SecretPattern::base64(secret.as_bytes(), before)));
         forms
@@ -119,7 +119,7 @@ impl SecretPattern {
         replaced.dedup();
         let utf_8 = cases.iter().skip(1).chain(&replaced).map(String::as_bytes);
         let plain = utf_8.chain(in_1252.iter().map(Vec::as_slice)).map(SecretPattern::plain);
-        plain.chain(in_1252.first().map(|bytes| SecretPattern::hex_encode(bytes))).collect()
+        plain.chain(in_1252.first().map(|bytes| SecretPattern::hex_pattern(bytes))).collect()
     }
 
     /// How many bytes of the secret the first `count` characters of the pattern reveal.
@@ -142,7 +142,7 @@ impl SecretPattern {
         self.matchers.len() * super::MAX_ENCODED_BYTES + line_breaks * super::MAX_WHITE_SPACE
     }
 
-    fn hex_encode(bytes: &[u8]) -> SecretPattern {
+    fn hex_pattern(bytes: &[u8]) -> SecretPattern {
         let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         SecretPattern { separators: b"\n :-", secret_bytes: bytes.len(), ..SecretPattern::plain(digits.as_bytes()) }
     }

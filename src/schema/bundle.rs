@@ -119,11 +119,11 @@ impl Bundler<'_> {
                 );
                 return;
             }
-            self.pending(pending);
+            self.visit(pending);
         }
     }
 
-    fn pending(&mut self, mut pending: PendingSchema) {
+    fn visit(&mut self, mut pending: PendingSchema) {
         let Some(json) = self.documents.get(pending.node.document).map(|document| Arc::clone(&document.json)) else {
             return;
         };

@@ -18,7 +18,7 @@ pub(super) struct InPlaceGraph {
 }
 
 /// How many schemas apply, by the schema where a validator starts.
-type Weights<'e> = HashMap<&'e SchemaLocation, u64>;
+type AppliedCounts<'e> = HashMap<&'e SchemaLocation, u64>;
 
 impl InPlaceGraph {
     /// Adds that `to` applies to the same value as `from`, by `at` in the root document.
@@ -31,12 +31,16 @@ impl InPlaceGraph {
 
     /// An error for each reference that closes a cycle or expands too much.
     pub(super) fn errors(&self) -> Vec<SchemaError> {
-        let mut sizes = Weights::new();
-        self.order.iter().flat_map(|start| self.errors_from(start, &mut sizes)).collect()
+        let mut applied_counts = AppliedCounts::new();
+        self.order.iter().flat_map(|start| self.errors_from(start, &mut applied_counts)).collect()
     }
 
-    fn errors_from<'e>(&'e self, start: &'e SchemaLocation, sizes: &mut Weights<'e>) -> Vec<SchemaError> {
-        if sizes.contains_key(start) {
+    fn errors_from<'e>(
+        &'e self,
+        start: &'e SchemaLocation,
+        applied_counts: &mut AppliedCounts<'e>,
+    ) -> Vec<SchemaError> {
+        if applied_counts.contains_key(start) {
             return Vec::new();
         }
         let mut errors = Vec::new();
@@ -45,13 +49,13 @@ impl InPlaceGraph {
         while let Some((node, next)) = path.last_mut() {
             match next.next() {
                 Some((to, at)) if open.contains(to) => errors.push(cycle_error(at)),
-                Some((to, _)) if !sizes.contains_key(to) => {
+                Some((to, _)) if !applied_counts.contains_key(to) => {
                     open.insert(to);
                     path.push((to, self.successors(to).iter()));
                 }
                 Some(_) => {}
                 None => {
-                    errors.extend(self.count_applied(node, sizes));
+                    errors.extend(self.count_applied(node, applied_counts));
                     open.remove(*node);
                     path.pop();
                 }
@@ -61,12 +65,16 @@ impl InPlaceGraph {
     }
 
     /// Counts the schemas that apply with this one; the first over the limit is an error.
-    fn count_applied<'e>(&self, node: &'e SchemaLocation, sizes: &mut Weights<'e>) -> Option<SchemaError> {
+    fn count_applied<'e>(
+        &self,
+        node: &'e SchemaLocation,
+        applied_counts: &mut AppliedCounts<'e>,
+    ) -> Option<SchemaError> {
         let next = self.successors(node);
-        let inner = || next.iter().filter_map(|(to, _)| sizes.get(to).copied());
+        let inner = || next.iter().filter_map(|(to, _)| applied_counts.get(to).copied());
         let size = inner().fold(1, u64::saturating_add);
         let is_first = size > MAX_APPLIED_SCHEMAS && inner().all(|size| size <= MAX_APPLIED_SCHEMAS);
-        sizes.insert(node, size);
+        applied_counts.insert(node, size);
         next.first().filter(|_| is_first).map(|(_, at)| {
             let message = format!("schema expands to more than {MAX_APPLIED_SCHEMAS} subschemas for one value");
             SchemaError::new(at.as_str(), message)

@@ -18,7 +18,7 @@ pub struct Changes {
     pub tools: ListChange,
     /// In the list of prompts.
     pub prompts: ListChange,
-    /// In the list of resources; a size or a time of change is none.
+    /// In the list of resources; another size or time of change does not count.
     pub resources: ListChange,
     /// In the list of resource templates.
     pub resource_templates: ListChange,

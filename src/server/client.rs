@@ -295,7 +295,7 @@ impl Drop for RequestGuard {
     }
 }
 
-/// How many times its patience a question may take in all, for a client that says that it is at it.
+/// The longest that a question may take, as a multiple of its timeout, while the client reports progress.
 const MAX_TIMEOUT_FACTOR: u32 = 6;
 
 impl McpClient for RequestClient {

@@ -37,8 +37,8 @@ pub(crate) struct Session {
     negotiated: OnceLock<NegotiatedSession>,
     is_notifying_changes: AtomicBool,
     subscribed: Mutex<HashMap<String, SubscribedResource>>,
-    /// What resources were when a stream was accepted that has not begun yet: what changes then is due to it. Only where
-    /// a connection is one request, and this ends with it.
+    /// The fingerprints of resources when a subscription to them was accepted: changes until its stream begins are sent
+    /// on it. Used only where a connection carries one request.
     accepted_fingerprints: Mutex<HashMap<String, Option<u64>>>,
     /// Notified when a resource is subscribed, whose catalog may be replaced already.
     pub(crate) subscription_added: Notify,

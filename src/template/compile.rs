@@ -52,7 +52,7 @@ pub enum TemplatePart<'t> {
 #[derive(Debug)]
 enum CompiledBody {
     /// Text, plain variables and plain helpers, without Handlebars.
-    Pieces(Vec<TemplatePiece>),
+    Pieces(Vec<CompiledPiece>),
     /// Any template, by Handlebars.
     Handlebars(Box<HandlebarsBody>),
 }
@@ -72,9 +72,9 @@ struct HandlebarsBody {
 }
 
 #[derive(Debug)]
-enum TemplatePiece {
+enum CompiledPiece {
     Text(String),
-    Interpolation { plain_expression: PlainExpression, label: String, keeps: bool },
+    Interpolation { plain_expression: PlainExpression, label: String, is_verbatim: bool },
 }
 
 impl<S: Slot> Template<S> {
@@ -199,7 +199,7 @@ impl<S: Slot> Template<S> {
     fn single_label(&self) -> Option<&str> {
         match &self.body {
             CompiledBody::Pieces(pieces) => match pieces.as_slice() {
-                [TemplatePiece::Interpolation { label, .. }] => Some(label),
+                [CompiledPiece::Interpolation { label, .. }] => Some(label),
                 _ => None,
             },
             CompiledBody::Handlebars(tree) => tree.label.as_deref(),
@@ -209,7 +209,7 @@ impl<S: Slot> Template<S> {
     fn value<'v>(&'v self, scope: &'v Scope) -> Result<Cow<'v, Value>, RenderError> {
         match &self.body {
             CompiledBody::Pieces(pieces) => match pieces.as_slice() {
-                [TemplatePiece::Interpolation { plain_expression, .. }] => plain_expression.value(scope),
+                [CompiledPiece::Interpolation { plain_expression, .. }] => plain_expression.value(scope),
                 _ => Ok(Cow::Owned(Value::Null)),
             },
             CompiledBody::Handlebars(tree) => {
@@ -250,7 +250,7 @@ impl<S: Slot> Template<S> {
         match &self.body {
             CompiledBody::Pieces(pieces) => match pieces.as_slice() {
                 [] => Some(""),
-                [TemplatePiece::Text(text)] => Some(text),
+                [CompiledPiece::Text(text)] => Some(text),
                 _ => None,
             },
             CompiledBody::Handlebars(_) => None,
@@ -261,11 +261,11 @@ impl<S: Slot> Template<S> {
     pub fn parts(&self) -> Option<Vec<TemplatePart<'_>>> {
         let CompiledBody::Pieces(pieces) = &self.body else { return None };
         let parts = pieces.iter().map(|piece| match piece {
-            TemplatePiece::Text(text) => Some(TemplatePart::Text(text)),
-            TemplatePiece::Interpolation { plain_expression: PlainExpression::Path(path), .. } => {
+            CompiledPiece::Text(text) => Some(TemplatePart::Text(text)),
+            CompiledPiece::Interpolation { plain_expression: PlainExpression::Path(path), .. } => {
                 Some(TemplatePart::Variable(path))
             }
-            TemplatePiece::Interpolation { .. } => None,
+            CompiledPiece::Interpolation { .. } => None,
         });
         parts.collect()
     }
@@ -274,7 +274,7 @@ impl<S: Slot> Template<S> {
     pub fn plain_variables(&self) -> Vec<&[String]> {
         let CompiledBody::Pieces(pieces) = &self.body else { return Vec::new() };
         let variables = pieces.iter().filter_map(|piece| match piece {
-            TemplatePiece::Interpolation { plain_expression: PlainExpression::Path(path), .. } => Some(path.as_slice()),
+            CompiledPiece::Interpolation { plain_expression: PlainExpression::Path(path), .. } => Some(path.as_slice()),
             _ => None,
         });
         variables.collect()
@@ -347,21 +347,21 @@ impl HandlebarsBody {
     /// The text, or where it is captured the value of the only expression.
     fn render(&self, mode: PrintMode, scope: &Scope) -> Result<(String, Value), RenderError> {
         let (registry, template) = (self.engine.registry(), &self.tree);
-        let no_value = |path: &Vec<String>| Some((path.join("."), missing_output::no_value(scope, path)?));
-        let no_values = self.output_paths.iter().filter_map(no_value).collect();
-        let job = RenderJob { registry, template, mode, now: scope.now(), budget: scope.budget(), no_values };
+        let missing_value = |path: &Vec<String>| Some((path.join("."), missing_output::missing_value(scope, path)?));
+        let missing_values = self.output_paths.iter().filter_map(missing_value).collect();
+        let job = RenderJob { registry, template, mode, now: scope.now(), budget: scope.budget(), missing_values };
         job.run(scope.pick(&self.required_paths)?)
     }
 }
 
 /// The pieces of a template of text, plain variables and plain helpers only.
-fn pieces(template: &ParsedTemplate<'_>, checked: &TemplateCheck, base: Option<usize>) -> Option<Vec<TemplatePiece>> {
+fn pieces(template: &ParsedTemplate<'_>, checked: &TemplateCheck, base: Option<usize>) -> Option<Vec<CompiledPiece>> {
     let source = template.text;
     if source.contains("{{!") {
         return None;
     }
     let piece = |node: &TemplateNode| match node {
-        TemplateNode::Text(text) => Some(TemplatePiece::Text(unescape(source, text))),
+        TemplateNode::Text(text) => Some(CompiledPiece::Text(unescape(source, text))),
         TemplateNode::Interpolation(interpolation) if !interpolation.trims => {
             piece(source, interpolation, checked, base)
         }
@@ -375,7 +375,7 @@ fn piece(
     interpolation: &Interpolation,
     checked: &TemplateCheck,
     base: Option<usize>,
-) -> Option<TemplatePiece> {
+) -> Option<CompiledPiece> {
     let encodes_itself = match &interpolation.expression {
         Expression::Path(_) => false,
         // Handlebars has no `{{&helper …}}`.
@@ -383,8 +383,12 @@ fn piece(
         _ => return None,
     };
     let plain_expression = PlainExpression::compile(source, &interpolation.expression, checked)?;
-    let keeps = encodes_itself || base == Some(interpolation.span.start);
-    Some(TemplatePiece::Interpolation { plain_expression, label: label(source, &interpolation.expression), keeps })
+    let is_verbatim = encodes_itself || base == Some(interpolation.span.start);
+    Some(CompiledPiece::Interpolation {
+        plain_expression,
+        label: label(source, &interpolation.expression),
+        is_verbatim,
+    })
 }
 
 /// Text without the backslashes that escape tags.
@@ -402,15 +406,15 @@ fn unescape(source: &str, text: &TextNode) -> String {
 /// The cost of an interpolation without its value.
 const INTERPOLATION_OVERHEAD_BYTES: usize = 16;
 
-fn render_pieces(pieces: &[TemplatePiece], scope: &Scope, mode: PrintMode) -> Result<RenderedText, RenderError> {
+fn render_pieces(pieces: &[CompiledPiece], scope: &Scope, mode: PrintMode) -> Result<RenderedText, RenderError> {
     let mut rendered = RenderedText::default();
     for piece in pieces {
         match piece {
-            TemplatePiece::Text(text) => {
+            CompiledPiece::Text(text) => {
                 scope.budget().charge_memory(text.len())?;
                 rendered.text.push_str(text);
             }
-            TemplatePiece::Interpolation { plain_expression, label, keeps } => {
+            CompiledPiece::Interpolation { plain_expression, label, is_verbatim } => {
                 let value = plain_expression.value(scope)?;
                 // A string is appended; other values are serialized first.
                 scope.budget().charge_memory(
@@ -422,7 +426,7 @@ fn render_pieces(pieces: &[TemplatePiece], scope: &Scope, mode: PrintMode) -> Re
                 };
                 let start = rendered.text.len();
                 match mode {
-                    PrintMode::Encoded if !keeps => rendered.text.push_str(&percent_encode(&value)),
+                    PrintMode::Encoded if !is_verbatim => rendered.text.push_str(&percent_encode(&value)),
                     PrintMode::Marked if value.contains(MARK) => {
                         let reason = "contains a NUL character";
                         return Err(RenderError::Refused { variable: label.clone(), reason });

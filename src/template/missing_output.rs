@@ -41,18 +41,18 @@ pub(super) fn may_mismatch(path: &[String]) -> bool {
 }
 
 /// Why a path has no value, where that is because of an output.
-pub(super) fn no_value<S: AsRef<str>>(scope: &Scope, path: &[S]) -> Option<MissingValue> {
+pub(super) fn missing_value<S: AsRef<str>>(scope: &Scope, path: &[S]) -> Option<MissingValue> {
     path.iter().enumerate().find_map(|(index, name)| {
         let (owner, below) = (path.get(..index)?, path.get(index + 1..)?);
         match name.as_ref() {
-            JSON_FIELD => no_json(scope, owner, below),
-            TEXT_FIELD => no_text(scope, owner).map(MissingValue::Mismatch),
+            JSON_FIELD => missing_json(scope, owner, below),
+            TEXT_FIELD => missing_text(scope, owner).map(MissingValue::Mismatch),
             _ => None,
         }
     })
 }
 
-fn no_json<S: AsRef<str>>(scope: &Scope, owner: &[S], below: &[S]) -> Option<MissingValue> {
+fn missing_json<S: AsRef<str>>(scope: &Scope, owner: &[S], below: &[S]) -> Option<MissingValue> {
     let outcome = scope.outcome(owner)?;
     let (field, text) = output_text(outcome)?;
     match outcome.get(JSON_FIELD) {
@@ -68,7 +68,7 @@ fn no_json<S: AsRef<str>>(scope: &Scope, owner: &[S], below: &[S]) -> Option<Mis
 }
 
 /// The error for the text of a file or a resource whose bytes are in another field.
-fn no_text<S: AsRef<str>>(scope: &Scope, owner: &[S]) -> Option<RenderError> {
+fn missing_text<S: AsRef<str>>(scope: &Scope, owner: &[S]) -> Option<RenderError> {
     let names: Vec<&str> = owner.iter().map(AsRef::as_ref).collect();
     let is_index = |name: &str| name.parse::<usize>().is_ok();
     match names[..] {

@@ -43,7 +43,7 @@ pub enum RenderError {
         /// The reason.
         reason: &'static str,
     },
-    /// The output of an action is read as JSON or as text, and is none.
+    /// The output of an action is read as JSON or as text, and is not.
     #[error("`{path}` is {found}; use `{other}` for {other_form}")]
     OutputMismatch {
         /// The path that is read.
@@ -111,7 +111,7 @@ struct RenderState {
     captured: Option<Value>,
     budget: Budget,
     /// The paths that have no value because of an output.
-    no_values: Vec<(String, MissingValue)>,
+    missing_values: Vec<(String, MissingValue)>,
 }
 
 thread_local! {
@@ -145,9 +145,9 @@ pub(super) fn capture(value: &Value) {
 }
 
 /// Why a path has no value, where that is because of an output.
-pub(super) fn no_value(path: &str) -> Option<MissingValue> {
+pub(super) fn missing_value(path: &str) -> Option<MissingValue> {
     STATE.with_borrow(|state| {
-        let known = &state.as_ref()?.no_values;
+        let known = &state.as_ref()?.missing_values;
         known.iter().find(|(known, _)| known == path).map(|(_, why)| why.clone())
     })
 }
@@ -190,7 +190,7 @@ pub(super) struct RenderJob<'j> {
     pub mode: PrintMode,
     pub now: Option<Timestamp>,
     pub budget: &'j Budget,
-    pub no_values: Vec<(String, MissingValue)>,
+    pub missing_values: Vec<(String, MissingValue)>,
 }
 
 impl RenderJob<'_> {
@@ -202,7 +202,7 @@ impl RenderJob<'_> {
             now: self.now,
             captured: None,
             budget: self.budget.clone(),
-            no_values: self.no_values,
+            missing_values: self.missing_values,
         };
         STATE.with_borrow_mut(|slot| *slot = Some(state));
         let _guard = StateGuard;

@@ -65,7 +65,7 @@ pub struct Scope {
     /// `index`, the number of the item in the loop around the template.
     index: Option<Value>,
     /// `typed`, what the user has typed of the argument that is completed.
-    typed: Option<Value>,
+    typed_text: Option<Value>,
     now: Option<Timestamp>,
     budget: Budget,
     /// Whether a text of an output must not have a note at its end.
@@ -90,7 +90,7 @@ impl Scope {
             response: None,
             this: None,
             index: None,
-            typed: None,
+            typed_text: None,
             now,
             budget: budget.clone(),
             refuses_notes: false,
@@ -143,8 +143,8 @@ impl Scope {
 
     /// Sets `typed`, what the user has typed of the argument that is completed. It hides an argument of that name.
     #[must_use]
-    pub fn with_typed(mut self, typed: impl Into<Value>) -> Scope {
-        self.typed = Some(typed.into());
+    pub fn with_typed_text(mut self, typed_text: impl Into<Value>) -> Scope {
+        self.typed_text = Some(typed_text.into());
         self
     }
 
@@ -204,7 +204,7 @@ impl Scope {
     pub fn read<S: AsRef<str>>(&self, path: &[S]) -> Result<&Value, RenderError> {
         match self.get(path) {
             Some(value) => Ok(value),
-            None => match missing_output::no_value(self, path) {
+            None => match missing_output::missing_value(self, path) {
                 Some(MissingValue::Mismatch(error)) => Err(error),
                 _ => Ok(&Value::Null),
             },
@@ -214,7 +214,7 @@ impl Scope {
     /// Whether a path is the `json` of an output that is `null`.
     pub(super) fn is_null_output(&self, path: &[String]) -> bool {
         path.last().is_some_and(|last| last == JSON_FIELD)
-            && matches!(missing_output::no_value(self, path), Some(MissingValue::Null))
+            && matches!(missing_output::missing_value(self, path), Some(MissingValue::Null))
     }
 
     /// Whether a path is in an argument of the call, and its value is `null` there: an absent one has none.
@@ -251,7 +251,7 @@ impl Scope {
                     return None;
                 }
                 let of_loop = || self.index.as_ref().filter(|_| name == "index");
-                let of_completion = || self.typed.as_ref().filter(|_| name == "typed");
+                let of_completion = || self.typed_text.as_ref().filter(|_| name == "typed");
                 of_response.or_else(of_loop).or_else(of_completion).or_else(|| self.arguments.get(name))
             }
         }

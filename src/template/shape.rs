@@ -237,7 +237,7 @@ impl ScopeShape {
 
     /// The names in the run of a completion: also `typed`.
     #[must_use]
-    pub fn with_typed(self) -> ScopeShape {
+    pub fn with_typed_text(self) -> ScopeShape {
         self.with_name("typed", Shape::Text)
     }
 

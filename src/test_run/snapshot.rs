@@ -100,8 +100,8 @@ pub fn obsolete_snapshots(loaded: &LoadedPacks, tests: &[PlannedTest]) -> Vec<Pa
         tests.iter().filter(|test| test.snapshot_key().is_some()).map(|test| test.snapshot.as_path()).collect();
     let mut found = Vec::new();
     for folder in snapshot_folders(loaded) {
-        let listed = WritableFolder::open(&folder).and_then(|folder| folder.names(FOLDER, false)).unwrap_or_default();
-        let files = listed.names.into_iter().map(|name| folder.join(FOLDER).join(name.name));
+        let listed = WritableFolder::open(&folder).and_then(|folder| folder.entries(FOLDER, false)).unwrap_or_default();
+        let files = listed.entries.into_iter().map(|entry| folder.join(FOLDER).join(entry.name));
         found.extend(files.filter(|file| {
             file.extension().is_some_and(|extension| extension == EXTENSION) && !own.contains(file.as_path())
         }));

@@ -18,7 +18,7 @@ use super::message::MessageError;
 pub(super) const MAX_BATCH_MESSAGES: usize = 100;
 
 /// How many bytes the answers to a batch may have. They are kept until all are complete.
-const MAX_BATCH_ANSWER_BYTES: u64 = 32 * 1024 * 1024;
+const MAX_BATCH_RESPONSE_BYTES: u64 = 32 * 1024 * 1024;
 
 /// The answer to one message of a batch.
 #[derive(Debug, Serialize)]
@@ -71,14 +71,14 @@ impl OpenBatch {
     /// Adds an answer, or an error if the answers are too large.
     fn add_response(&mut self, response: HandlerResponse) {
         let bytes = response.reservation.as_ref().map_or(0, |reservation| reservation.bytes());
-        if self.bytes + bytes <= MAX_BATCH_ANSWER_BYTES {
+        if self.bytes + bytes <= MAX_BATCH_RESPONSE_BYTES {
             self.bytes += bytes;
             self.reservations.extend(response.reservation);
             self.responses.push(BatchResponse::Message(Arc::new(response.message)));
             return;
         }
         let id = answered_request(&response.message).cloned();
-        let max = MAX_BATCH_ANSWER_BYTES >> 20;
+        let max = MAX_BATCH_RESPONSE_BYTES >> 20;
         let message = format!("batch response exceeds {max} MiB; send the request on its own");
         self.responses.push(BatchResponse::Error(MessageError::busy(id, message)));
     }

@@ -24,7 +24,7 @@ const MAX_WRITE_BYTES: usize = 1024 * 1024;
 
 /// How long an answer stays behind progress. The TypeScript SDK forgets who waits for progress when it reads the answer,
 /// before it passes on what came in the same read.
-const ANSWER_DELAY_AFTER_PROGRESS: Duration = Duration::from_millis(5);
+const RESPONSE_DELAY_AFTER_PROGRESS: Duration = Duration::from_millis(5);
 
 /// How a message relates to the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +64,7 @@ struct WriteQueue {
 struct WriteChunk {
     bytes: Vec<u8>,
     has_progress: bool,
-    has_answer: bool,
+    has_response: bool,
 }
 
 impl WriteChunk {
@@ -77,15 +77,15 @@ impl WriteChunk {
 impl WriteQueue {
     /// Adds a message as it is written.
     fn add(&mut self, line: Vec<u8>, kind: QueuedKind) {
-        let (has_progress, has_answer) = (kind == QueuedKind::Progress, kind == QueuedKind::Response);
+        let (has_progress, has_response) = (kind == QueuedKind::Progress, kind == QueuedKind::Response);
         match self.pieces.back_mut().filter(|last| line.len() < MAX_WRITE_BYTES && last.accepts(kind)) {
             Some(last) => {
                 last.bytes.extend_from_slice(&line);
                 last.has_progress |= has_progress;
-                last.has_answer |= has_answer;
+                last.has_response |= has_response;
                 self.recycle_buffer(line);
             }
-            None => self.pieces.push_back(WriteChunk { bytes: line, has_progress, has_answer }),
+            None => self.pieces.push_back(WriteChunk { bytes: line, has_progress, has_response }),
         }
     }
 
@@ -223,8 +223,8 @@ impl SendQueue {
                 self.pushed.notified().await;
                 continue;
             };
-            if let Some(written) = progress.filter(|_| piece.has_answer) {
-                tokio::time::sleep_until(written + ANSWER_DELAY_AFTER_PROGRESS).await;
+            if let Some(written) = progress.filter(|_| piece.has_response) {
+                tokio::time::sleep_until(written + RESPONSE_DELAY_AFTER_PROGRESS).await;
                 progress = None;
             }
             writer.write_all(&piece.bytes).await?;

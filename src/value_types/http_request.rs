@@ -122,7 +122,7 @@ pub struct Connection {
     pub allow: Option<Vec<Spanned<String>>>,
     /// The certificates of its requests: `{ ca: internal-ca.pem, clientCert: client.pem, clientKey: client.key }`.
     pub tls: Option<Spanned<ConnectionTls>>,
-    /// The HTTP proxy of its requests, such as `http://proxy.example:3128` or `{{env.PROXY}}`; an empty value is none.
+    /// The HTTP proxy of its requests, such as `http://proxy.example:3128` or `{{env.PROXY}}`; an empty value means no proxy.
     /// Variables such as `HTTP_PROXY` have no effect. The proxy resolves the names of servers, so `allow` is checked for
     /// addresses in URLs and `localhost` alone. A private proxy in an imported pack must be written in its manifest, or be
     /// listed in `allow`.

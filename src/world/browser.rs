@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 /// Starts the browser that `BROWSER` names, else that of the desktop. It lives on when the server ends.
 ///
 /// # Errors
-/// There is none.
+/// There is no browser.
 pub fn open_in_browser(page: &OsStr) -> io::Result<()> {
     let named = std::env::var_os("BROWSER");
     let usual = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };

@@ -123,7 +123,7 @@ pub enum WorldError {
         /// The header's name.
         name: String,
     },
-    /// An entry of the allowed hosts is none of `host`, `host:port`, a network and `*`.
+    /// An entry of the allowed hosts is not one of `host`, `host:port`, a network and `*`.
     #[error("invalid host `{entry}`, expected `host`, `host:port`, a network such as `10.0.0.0/8`, or `*`")]
     InvalidHost {
         /// As written.

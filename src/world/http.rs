@@ -242,7 +242,7 @@ async fn send_hop<'c>(
         in_flight = clients.begin(PoolKey { keeps_connections: false, ..key }, &outgoing.tls)?;
         answer = send_by(&mut in_flight, outgoing).await?;
     }
-    let response = answer.map_err(|error| classify_error(&error, &outgoing.peer()))?;
+    let response = answer.map_err(|error| classify_error(&error, &outgoing.error_host()))?;
     Ok(ResponseHead { response, in_flight })
 }
 
@@ -283,7 +283,7 @@ async fn send_by(
         }
     }
     let reason = "it keeps sending data that is not a response";
-    let host = outgoing.peer().host;
+    let host = outgoing.error_host().host;
     in_flight.send(request).await.map_err(|FloodError| WorldError::NoResponse { host: host.to_owned(), reason })
 }
 
@@ -328,7 +328,7 @@ async fn read_response(
     let lookahead = outgoing.proxy.as_ref().map_or(0, |proxy| proxy.redactor().lookahead());
     let read_limit = usize::try_from(limit).unwrap_or(usize::MAX).saturating_add(lookahead);
     let (mut bytes, mut missing) = (Vec::new(), 0);
-    while let Some(chunk) = answer.chunk().await.map_err(|error| classify_error(&error, &outgoing.peer()))? {
+    while let Some(chunk) = answer.chunk().await.map_err(|error| classify_error(&error, &outgoing.error_host()))? {
         let room = read_limit.saturating_sub(bytes.len()).min(chunk.len());
         bytes.extend_from_slice(chunk.get(..room).unwrap_or_default());
         missing += (chunk.len() - room) as u64;
@@ -344,7 +344,7 @@ async fn read_response(
     }
     // HTTP/2 servers may end a body early by a reset that is no error.
     if has_body && missing == 0 && length.is_some_and(|length| length > bytes.len() as u64) {
-        return Err(WorldError::InvalidResponse { host: outgoing.peer().host.to_owned() });
+        return Err(WorldError::InvalidResponse { host: outgoing.error_host().host.to_owned() });
     }
     let content_type = answer.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let bytes = if decodes_text { decode_text(bytes, content_type) } else { bytes };

@@ -37,7 +37,7 @@ impl ParentPipes {
         stdin: Option<Vec<u8>>,
         limit: u64,
         budget: &Budget,
-    ) -> io::Result<(ParentPipes, supervisor::ChildStdio)> {
+    ) -> io::Result<(ParentPipes, supervisor::ChildDescriptors)> {
         let (stdin_writer, fed) = match stdin {
             Some(bytes) => {
                 let (ours, theirs) = pipe()?;
@@ -51,7 +51,10 @@ impl ParentPipes {
             stdout: OutputReader::new(stdout, limit, budget),
             stderr: OutputReader::new(stderr, limit, budget),
         };
-        Ok((ours, supervisor::ChildStdio { stdin: fed, stdout: out, stderr: err, sandbox: Vec::new(), cwd: None }))
+        Ok((
+            ours,
+            supervisor::ChildDescriptors { stdin: fed, stdout: out, stderr: err, sandbox: Vec::new(), cwd: None },
+        ))
     }
 
     /// Passes stdout on as it comes.

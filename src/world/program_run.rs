@@ -18,7 +18,7 @@ use super::program_permits::ProgramPermit;
 use super::{LatestLine, RealWorld, sandbox};
 use crate::budget::Budget;
 use crate::compile::SandboxRules;
-use crate::world::supervisor::{ChildStdio, ProcessTree, ProgramFailure, StartRequest};
+use crate::world::supervisor::{ChildDescriptors, ProcessTree, ProgramFailure, StartRequest};
 
 /// The variables that every program gets, with defaults for unset ones.
 pub(super) const BASE_ENV: [(&str, Option<&str>); 4] =
@@ -200,7 +200,7 @@ fn start_program(
     let cwd_folder = command.cwd_folder.as_ref().map(|folder| folder.try_clone()).transpose()?;
     // The path would be followed again.
     let cwd: &Path = if cwd_folder.is_some() { Path::new("/") } else { &command.cwd };
-    let child_stdio = ChildStdio { sandbox: located.sandbox, cwd: cwd_folder, ..child_stdio };
+    let child_stdio = ChildDescriptors { sandbox: located.sandbox, cwd: cwd_folder, ..child_stdio };
     let own_env = command.env.iter().map(|(name, value)| (name.into(), value.into()));
     let start = StartRequest {
         program: located.path.into(),

@@ -47,7 +47,7 @@ impl OutgoingRequest {
     }
 
     /// Its hosts, for messages.
-    pub(super) fn peer(&self) -> ErrorHost<'_> {
+    pub(super) fn error_host(&self) -> ErrorHost<'_> {
         ErrorHost {
             host: self.url.host_str().unwrap_or_default(),
             proxy: self.proxy.as_ref().map(|proxy| proxy.host()),

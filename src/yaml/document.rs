@@ -157,7 +157,7 @@ impl Document {
     }
 
     /// The value as JSON, with each scalar that JSON would write otherwise as a string of what is written.
-    fn written(&self, id: NodeId) -> Value {
+    fn json_as_spelled(&self, id: NodeId) -> Value {
         match self.node(id).map(|node| &node.kind) {
             None => Value::Null,
             Some(NodeKind::Scalar(scalar)) => {
@@ -165,9 +165,10 @@ impl Document {
                 let is_same = scalar.text().is_empty() || scalar.text() == json;
                 if is_same { scalar.value.clone() } else { Value::from(scalar.text()) }
             }
-            Some(NodeKind::List(items)) => items.iter().map(|item| self.written(*item)).collect(),
+            Some(NodeKind::List(items)) => items.iter().map(|item| self.json_as_spelled(*item)).collect(),
             Some(NodeKind::Map(entries)) => {
-                let written = |entry: &MapEntry| (self.key_text(entry.key).to_owned(), self.written(entry.value));
+                let written =
+                    |entry: &MapEntry| (self.key_text(entry.key).to_owned(), self.json_as_spelled(entry.value));
                 entries.iter().map(written).collect()
             }
         }
@@ -304,8 +305,8 @@ impl Documents {
     }
 
     /// The same, with each scalar that JSON would write otherwise as a string: `0x2a` stays `0x2a`.
-    pub fn written(&self, at: Location) -> Value {
-        self.get(at.file).map_or(Value::Null, |document| document.written(NodeId(at.node)))
+    pub fn json_as_spelled(&self, at: Location) -> Value {
+        self.get(at.file).map_or(Value::Null, |document| document.json_as_spelled(NodeId(at.node)))
     }
 
     /// The keys that lead to where a span begins, joined by `/`; empty in a file that is no document.

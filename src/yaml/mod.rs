@@ -12,7 +12,7 @@ mod write;
 mod quantity;
 mod remove;
 mod deserialize;
-mod edit;
+mod tree_edit;
 mod insert;
 mod key_synonyms;
 mod map_edit;

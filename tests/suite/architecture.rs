@@ -215,7 +215,7 @@ fn module_uses_only_modules_above_it() {
         };
         for at in source.code.match_indices("crate::").map(|(at, _)| at) {
             for module in imported_modules(&source.code, at) {
-                // A macro of the crate, or the room itself, is no import of another.
+                // A macro of the crate, or the module itself, is no import of another.
                 let fine = order(&module).is_some_and(|there| there <= here);
                 if !fine {
                     offenders.push(format!("{}:{}: `crate::{module}`", source.path, line_of(&source.code, at)));

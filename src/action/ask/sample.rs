@@ -20,14 +20,14 @@ use crate::value_types::{Block, BlockBody, Json, Media};
 use crate::yaml::{Location, Spanned};
 
 /// A message of a question.
-struct SampleTurn {
+struct CompiledMessage {
     role: &'static str,
     content: SampleContent,
 }
 
 /// A compiled question to the model.
 pub(super) struct SampleTemplate {
-    messages: Vec<SampleTurn>,
+    messages: Vec<CompiledMessage>,
     system_prompt: Option<Template<TextSlot>>,
     /// The parameters without templates.
     static_params: Map<String, Value>,
@@ -63,9 +63,9 @@ impl SampleTemplate {
             compiler.error(Code::MissingKey, sample.location, "empty `messages` in `sample`");
         }
         let prompt: Option<Template<TextSlot>> = compiler.optional_template(sample.prompt.as_ref(), Exposure::Client);
-        let mut messages: Vec<Option<SampleTurn>> = prompt
+        let mut messages: Vec<Option<CompiledMessage>> = prompt
             .into_iter()
-            .map(|prompt| Some(SampleTurn { role: "user", content: SampleContent::Text(prompt) }))
+            .map(|prompt| Some(CompiledMessage { role: "user", content: SampleContent::Text(prompt) }))
             .collect();
         for message in sample.messages.iter().flat_map(|messages| &messages.value) {
             messages.push(compile_message(message, sample.location, compiler));
@@ -166,7 +166,7 @@ fn static_preferences(
     sound.then_some(Value::Object(fields))
 }
 
-fn render_message(message: &SampleTurn, scope: &Scope) -> Result<Value, ActionError> {
+fn render_message(message: &CompiledMessage, scope: &Scope) -> Result<Value, ActionError> {
     let content = match &message.content {
         SampleContent::Text(text) => json!({ "type": "text", "text": text.render(scope)?.0 }),
         SampleContent::Media { kind, source, mime_type } => {
@@ -178,7 +178,7 @@ fn render_message(message: &SampleTurn, scope: &Scope) -> Result<Value, ActionEr
     Ok(json!({ "role": message.role, "content": content }))
 }
 
-fn compile_message(message: &SampleMessage, at: Location, compiler: &mut Compiler<'_>) -> Option<SampleTurn> {
+fn compile_message(message: &SampleMessage, at: Location, compiler: &mut Compiler<'_>) -> Option<CompiledMessage> {
     let (role, block) = match (&message.user, &message.assistant) {
         (Some(block), None) => ("user", block),
         (None, Some(block)) => ("assistant", block),
@@ -193,7 +193,7 @@ fn compile_message(message: &SampleMessage, at: Location, compiler: &mut Compile
         }
         Block::Keys(keys) => compile_content(keys, block.location, compiler),
     };
-    content.map(|content| SampleTurn { role, content })
+    content.map(|content| CompiledMessage { role, content })
 }
 
 /// Compiles content, which is text, an image or audio.

@@ -157,7 +157,7 @@ impl CompiledFolder {
         }
     }
 
-    /// Opens the folders. One that does not exist is none, unless it is the only one.
+    /// Opens the folders. A folder that does not exist is left out, unless it is the only one.
     pub(super) fn open(&self, paths: &[PathBuf], pack: &Path) -> Result<Vec<WritableFolder>, ActionError> {
         let open = |path: &PathBuf| match &self.source {
             FolderLocation::Pack(inside) => WritableFolder::open(pack)?.into_subfolder(&inside.to_string_lossy()),

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::action::ActionError;
 use crate::budget::Budget;
-use crate::files::{FileInfo, FileKind, FolderName, FolderNames, Globs, WritableFolder, not_utf8_message, rfc3339};
+use crate::files::{FileInfo, FileKind, FolderEntries, FolderEntry, Globs, WritableFolder, not_utf8_message, rfc3339};
 use crate::redact::Redactor;
 
 use super::path::ResolvedPath;
@@ -107,10 +107,10 @@ impl Listing<'_> {
     }
 
     /// The names in a folder; none in one that cannot be read, but for the listed one itself.
-    fn names(&mut self, below: &str, depth: usize) -> Result<Vec<FolderName>, ActionError> {
+    fn names(&mut self, below: &str, depth: usize) -> Result<Vec<FolderEntry>, ActionError> {
         let folder = join(&self.path.relative, below);
-        let FolderNames { mut names, not_utf8 } = match self.folder.names(&folder, self.hidden) {
-            Err(_) if depth > 0 => FolderNames::default(),
+        let FolderEntries { entries: mut names, not_utf8 } = match self.folder.entries(&folder, self.hidden) {
+            Err(_) if depth > 0 => FolderEntries::default(),
             names => names?,
         };
         self.not_utf8 += not_utf8.iter().filter(|entry| self.may_match_below(entry, below)).count();
@@ -122,14 +122,14 @@ impl Listing<'_> {
     }
 
     /// Whether a name, or one below it, would be listed.
-    fn may_match_below(&self, entry: &FolderName, below: &str) -> bool {
+    fn may_match_below(&self, entry: &FolderEntry, below: &str) -> bool {
         let path = join(below, &entry.name);
         let path = self.redact(&path);
         self.globs.matches(&path) || entry.kind == FileKind::Directory && self.globs.could_match_in(&path)
     }
 
     /// Links are listed and not entered, so that a listing ends.
-    fn should_descend(&self, entry: &FolderName, path: &str, depth: usize) -> bool {
+    fn should_descend(&self, entry: &FolderEntry, path: &str, depth: usize) -> bool {
         let is_folder = entry.kind == FileKind::Directory && !entry.is_link;
         is_folder && depth < MAX_DEPTH && self.remaining > 0 && self.globs.could_match_in(&self.redact(path))
     }
@@ -149,7 +149,7 @@ impl Listing<'_> {
         Ok(true)
     }
 
-    fn entry(&self, entry: &FolderName, below: &str) -> Value {
+    fn entry(&self, entry: &FolderEntry, below: &str) -> Value {
         let mut value = Map::new();
         value.insert("name".to_owned(), entry.name.clone().into());
         value.insert("path".to_owned(), self.path.display_path(self.folders, below).into());

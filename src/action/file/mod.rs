@@ -411,9 +411,9 @@ impl FileOperationRun<'_> {
     }
 
     /// A flag; nothing is false.
-    fn flag(&self, leaf: &Option<Template<JsonSlot>>) -> Result<bool, ActionError> {
-        let Some(leaf) = leaf else { return Ok(false) };
-        match leaf.render(self.scope())?.0 {
+    fn flag(&self, option: &Option<Template<JsonSlot>>) -> Result<bool, ActionError> {
+        let Some(option) = option else { return Ok(false) };
+        match option.render(self.scope())?.0 {
             None => Ok(false),
             Some(Value::Bool(flag)) => Ok(flag),
             Some(Value::String(text)) if matches!(text.as_str(), "true" | "false") => Ok(text == "true"),
@@ -422,9 +422,9 @@ impl FileOperationRun<'_> {
     }
 
     /// A number of lines or entries.
-    fn count(&self, key: &str, leaf: &Option<Template<JsonSlot>>) -> Result<Option<usize>, ActionError> {
-        let Some(leaf) = leaf else { return Ok(None) };
-        let number = match leaf.render(self.scope())?.0 {
+    fn count(&self, key: &str, option: &Option<Template<JsonSlot>>) -> Result<Option<usize>, ActionError> {
+        let Some(option) = option else { return Ok(None) };
+        let number = match option.render(self.scope())?.0 {
             None => return Ok(None),
             Some(Value::String(text)) => text.parse::<u32>().ok(),
             Some(Value::Number(number)) => {

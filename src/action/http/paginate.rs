@@ -171,7 +171,7 @@ struct PageReader<'a> {
 
 /// Why no further page is read.
 enum StopReason {
-    /// There is none.
+    /// There is no next page.
     Complete,
     /// A limit was reached.
     Limit,

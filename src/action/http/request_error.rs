@@ -1,4 +1,4 @@
-//! Why a request got no response, in words that name it.
+//! The messages for requests that got no response.
 
 use std::fmt;
 

@@ -85,7 +85,7 @@ fn report(file: &Spanned<String>, error: TlsFileError, compiler: &mut Compiler<'
     compiler.error(Code::BadValue, file.location, format!("`{}`: {error}", file.value)).help(help);
 }
 
-/// The proxy; an absent or empty URL is none. Its values are known when the manifest is loaded.
+/// The proxy; an absent or empty URL means no proxy. Its values are known when the manifest is loaded.
 fn compile_proxy(
     written: &Spanned<String>,
     connection: &Connection,

@@ -201,7 +201,7 @@ fn compile_run(from: &CompleteBody, run: &Spanned<Run>, compiler: &mut Compiler<
 fn compile_with_typed(keys: RunKeys<'_>, compiler: &mut Compiler<'_>) -> CheckedRun {
     let arguments = compiler.arguments.clone();
     compiler.arguments = arguments.clone().without("typed");
-    let names = compiler.scope_shape.clone().with_typed();
+    let names = compiler.scope_shape.clone().with_typed_text();
     // No test asks for completions.
     let ready =
         compiler.without_coverage(|compiler| compiler.with_scope_shape(names, |compiler| keys.compile(compiler)));

@@ -249,7 +249,7 @@ async fn run_source(
     let scope = owner
         .pack_context
         .scope(owner.inputs.bind_partial(query.other_arguments, budget), budget)
-        .with_typed(query.typed_text);
+        .with_typed_text(query.typed_text);
     let RunOutcome { outcome, steps, .. } =
         owner.pack_context.run_plan("completion", plan, &scope, query.entry_context).await.ok()?;
     if outcome.failure.is_some() {

@@ -76,7 +76,7 @@ type FrontMatters = BTreeMap<String, Option<Object>>;
 type FileDigests = BTreeMap<String, FileDigest>;
 
 impl SkillCollector {
-    /// Takes the skills of a pack, and warns of those that are none.
+    /// Takes the skills of a pack, and warns of folders that are not skills.
     pub(in crate::catalog) fn add_pack(
         &mut self,
         written: &Spanned<manifest::Skills>,

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueHint};
 
 pub(super) const EXPORT_HELP: &str = "\
 Examples:
-  folio export mcpb -o desk.mcpb                                a bundle that Claude Desktop installs by a click
+  folio export mcpb -o desk.mcpb                                a bundle that Claude Desktop installs with one click
   folio export server.json                                      the metadata for MCP registries
   folio export docker -o image                                  a Dockerfile and its context
 
@@ -47,7 +47,7 @@ pub struct ExportArgs {
 /// What to export to.
 #[derive(Debug, Subcommand)]
 pub enum ExportTarget {
-    /// Write an MCPB bundle, which hosts install by a click
+    /// Write an MCPB bundle, which clients install with one click
     #[command(after_help = MCPB_HELP)]
     Mcpb(ExportMcpbArgs),
     /// Write a server.json, which registries of MCP servers read

@@ -64,7 +64,7 @@ pub struct UninstallArgs {
 #[derive(Debug, Args)]
 pub struct InstallTarget {
     /// The clients
-    #[arg(required = true, value_name = "HOST", value_parser = PossibleValuesParser::new(HOSTS.iter().map(|host| host.name)))]
+    #[arg(required = true, value_name = "CLIENT", value_parser = PossibleValuesParser::new(HOSTS.iter().map(|host| host.name)))]
     pub hosts: Vec<String>,
     /// The file of the user, which counts everywhere
     #[arg(long, conflicts_with = "project")]

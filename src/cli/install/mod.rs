@@ -3,7 +3,7 @@
 mod config_file;
 mod host_file;
 mod notes;
-mod server_facts;
+mod server_summary;
 mod uninstall;
 
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use crate::diagnostic::{nearest, sanitize};
 use crate::load::ManifestLocation;
 use host_file::{HostFile, name_for};
 use notes::{backup_note, change_line, value_notes};
-use server_facts::{DEFAULT_PATH, ServerSummary, launch};
+use server_summary::{DEFAULT_PATH, ServerSummary, launch};
 pub(super) use uninstall::run as run_uninstall;
 
 /// For how long a file is read again that others change meanwhile.
@@ -31,17 +31,17 @@ pub(super) fn run(arguments: &InstallArgs, output: &Output) -> anyhow::Result<Ex
     if target.http.is_some() && target.name.is_none() {
         check_has_name(target)?;
     }
-    let facts = match &target.name {
+    let summary = match &target.name {
         Some(name) if is_remote => ServerSummary::unknown(name),
         _ => match ServerSummary::load(target.file(), &arguments.env, output)? {
-            Ok(facts) => facts,
+            Ok(summary) => summary,
             Err(exit) => {
                 output.eprint("error: nothing is installed: the manifest has errors\n");
                 return Ok(exit);
             }
         },
     };
-    let installation = Installation { arguments, facts, launch };
+    let installation = Installation { arguments, summary, launch };
     installation.warn_of_undeclared(output);
     installation.warn_of_path(output);
     for_each_host(target, output, |host, scope| installation.install(host, scope, output))
@@ -91,7 +91,7 @@ fn for_each_host(
 /// A server that is added to clients.
 struct Installation<'a> {
     arguments: &'a InstallArgs,
-    facts: ServerSummary,
+    summary: ServerSummary,
     launch: Launch,
 }
 
@@ -149,7 +149,7 @@ impl Installation<'_> {
 
     /// Says which given variables the manifest does not declare: folio reads some itself, and programs may read others.
     fn warn_of_undeclared(&self, output: &Output) {
-        let Some(declared) = &self.facts.declared else { return };
+        let Some(declared) = &self.summary.declared else { return };
         for (name, _) in self.arguments.env.iter().map(|pair| pair.parts()) {
             if name.starts_with("FOLIO_") || declared.iter().any(|known| known == name) {
                 continue;
@@ -163,7 +163,7 @@ impl Installation<'_> {
     /// Says where folio serves, if a URL is another one.
     fn warn_of_path(&self, output: &Output) {
         let Some(url) = &self.arguments.target.http else { return };
-        let served = self.facts.http_path();
+        let served = self.summary.http_path();
         if url.path().ends_with(served) {
             return;
         }
@@ -191,15 +191,15 @@ impl Installation<'_> {
             _ if !is_program => Vec::new(),
             _ => self.missing(true).map(str::to_owned).collect(),
         };
-        let name = name_for(host, self.arguments.target.name.as_deref(), &self.facts.name)?;
-        let (description, launch) = (self.facts.description.clone(), file.launch_here(&self.launch));
+        let name = name_for(host, self.arguments.target.name.as_deref(), &self.summary.name)?;
+        let (description, launch) = (self.summary.description.clone(), file.launch_here(&self.launch));
         Ok(ServerEntry { name, description, launch, values, forwarded_variables })
     }
 
     /// The declared variables without a value: those that are required, or the others.
     fn missing(&self, required: bool) -> impl Iterator<Item = &str> {
         let is_given = |name: &str| self.arguments.env.iter().any(|pair| pair.parts().0 == name);
-        let declared = self.facts.variables.iter().filter(move |variable| variable.required == required);
+        let declared = self.summary.variables.iter().filter(move |variable| variable.required == required);
         declared.map(|variable| variable.name.as_str()).filter(move |name| !is_given(name))
     }
 }

@@ -77,12 +77,12 @@ impl Installation<'_> {
 
     /// What the client does not show, and what the server offers it as tools for that.
     fn visibility_notes(&self, host: &Host) -> Vec<String> {
-        let Some(lists) = self.facts.lists() else { return Vec::new() };
+        let Some(lists) = self.summary.lists() else { return Vec::new() };
         let has_prompts = !lists.prompts.is_empty();
         let has_resources = !lists.resources.is_empty() || !lists.resource_templates.is_empty();
         let has = BridgedLists { prompts: has_prompts, resources: has_resources };
         let known = host.client.map(|client| client.not_shown(lists)).unwrap_or_default();
-        let bridged = self.facts.bridged_for(host.client.map_or(host.title, KnownClient::info_name));
+        let bridged = self.summary.bridged_for(host.client.map_or(host.title, KnownClient::info_name));
         let offered = [
             (bridged.prompts && has_prompts, "its model gets prompts by `list-prompts` and `get-prompt`"),
             (bridged.resources && has_resources, "its model gets resources by `list-resources` and `read-resource`"),
@@ -126,7 +126,7 @@ fn project_note(file: &HostFile, server: &ServerEntry) -> Option<String> {
     Some(format!("the file can be shared: `{program}` has to be on the PATH of everybody{missing}"))
 }
 
-/// What the host would read as a reference, and is none.
+/// Text that the host would read as a reference, although it is not one.
 fn expansion_notes(host: &Host, server: &ServerEntry) -> Vec<String> {
     let in_values = server.values.iter().filter(|(_, value)| host.variables.would_expand(value));
     let in_values = in_values.map(|(name, _)| format!("the value of {name}"));

@@ -6,7 +6,7 @@ use anyhow::Context;
 
 use super::config_file::{path_for_display, remove_backup};
 use super::host_file::{HostFile, Undo, name_for};
-use super::server_facts::ServerSummary;
+use super::server_summary::ServerSummary;
 use super::{check_has_name, for_each_host, launch_of, retry_while_changed};
 use crate::cli::{Exit, Output, UninstallArgs};
 use crate::client_config::{ConfigScope, Host, Launch};
@@ -28,7 +28,7 @@ pub(in crate::cli) fn run(arguments: &UninstallArgs, output: &Output) -> anyhow:
     let server = match &target.name {
         Some(_) => String::new(),
         None => match ServerSummary::load(target.file(), &[], output).context("cannot tell the name of the server")? {
-            Ok(facts) => facts.name,
+            Ok(summary) => summary.name,
             Err(exit) => {
                 output
                     .eprint("error: cannot tell the name of the server: the manifest has errors\nhelp: use `--name`\n");

@@ -192,14 +192,14 @@ impl Corrector<'_> {
             Some(_) => list,
             None => {
                 let written = [Some(program.key), arguments.map(|arguments| arguments.key)];
-                self.with_exec(map, list, &written)
+                self.exec_step(map, list, &written)
             }
         };
         self.document.replace(map, correction);
     }
 
     /// A step with `exec` in the place of these keys.
-    fn with_exec(&mut self, step: NodeId, list: NodeId, written: &[Option<NodeId>]) -> NodeId {
+    fn exec_step(&mut self, step: NodeId, list: NodeId, written: &[Option<NodeId>]) -> NodeId {
         let mut entries = self.document.entries_of(step).unwrap_or_default();
         entries.retain(|entry| !written.contains(&Some(entry.key)));
         let key = self.document.add_string("exec", self.span(list));

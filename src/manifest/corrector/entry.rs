@@ -208,14 +208,14 @@ impl Corrector<'_> {
 
     /// Keys of a tool that stand beside the key below which they belong.
     pub(super) fn tool_keys(&mut self, tool: NodeId) {
-        self.keys_below(tool, "annotations", &["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"]);
+        self.nest_keys(tool, "annotations", &["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"]);
         match self.document.entry_of(tool, "result").map(|result| result.value) {
             None => {
                 self.output_names(tool);
-                self.keys_below(tool, "result", &["text", "select", "structuredContent"]);
+                self.nest_keys(tool, "result", &["text", "select", "structuredContent"]);
             }
             Some(result) if self.document.entry_of(result, "select").is_none() => {
-                self.keys_below(tool, "result", &["select"]);
+                self.nest_keys(tool, "result", &["select"]);
             }
             Some(_) => {}
         }

@@ -17,7 +17,7 @@ impl Corrector<'_> {
         }
         let known = MapKind::Test.keys();
         let expected: Vec<&str> = struct_keys::<Expect>().iter().copied().filter(|key| !known.contains(key)).collect();
-        self.keys_below(test, "expect", &expected);
+        self.nest_keys(test, "expect", &expected);
         let is_tool = self.document.entry_of(test, "tool").is_some();
         self.with_value_of(test, "expect", |corrector, expect| corrector.expectation(expect, is_tool));
         self.with_value_of(test, "cases", |corrector, cases| {

@@ -49,7 +49,7 @@ impl Corrector<'_> {
                 .map(|entry| self.document.key_text(entry.key).to_owned())
                 .collect();
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            self.keys_below(root, kind.section(), &names);
+            self.nest_keys(root, kind.section(), &names);
         }
     }
 
@@ -132,7 +132,7 @@ impl Corrector<'_> {
         }
     }
 
-    /// Whether a map holds entries of a kind, and is none of the other kind itself.
+    /// Whether a map holds entries of a kind, and is not itself an entry of the other kind.
     fn holds_entries(&self, map: NodeId, kind: MapKind, outer: MapKind) -> bool {
         let entries = self.document.entries_of(map).unwrap_or_default();
         let is_entry = |entry: &MapEntry| {

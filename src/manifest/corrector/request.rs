@@ -12,7 +12,7 @@ impl Corrector<'_> {
         self.method_and_url(request);
         self.text_as_key(request, "url");
         self.with_value_of(request, "auth", Corrector::typed_auth);
-        self.keys_below(request, "auth", &["bearer", "basic", "oauth2"]);
+        self.nest_keys(request, "auth", &["bearer", "basic", "oauth2"]);
         self.with_value_of(request, "allow", Corrector::allowed_hosts);
         self.with_value_of(request, "expect", Corrector::scalar_as_list);
         self.method_key(request);

@@ -107,7 +107,7 @@ impl Corrector<'_> {
         self.command_key(step, shell, name);
     }
 
-    /// A command under a key that is none, for a shell.
+    /// A command for a shell, under a key that does not exist.
     fn command_key(&mut self, step: NodeId, written: MapEntry, shell: &str) {
         let (at, key) = (self.span(written.key), self.document.key_text(written.key).to_owned());
         let command = self.document.string_of(written.value).map(str::to_owned);

@@ -71,7 +71,7 @@ impl Corrector<'_> {
         let known = struct_keys::<Manifest>();
         let of_server: Vec<&str> = struct_keys::<Server>().iter().copied().filter(|key| !known.contains(key)).collect();
         let lacks_name = ["server", "name"].iter().all(|key| self.document.entry_of(root, key).is_none());
-        self.keys_below(root, "server", &of_server);
+        self.nest_keys(root, "server", &of_server);
         if let Some(server) = self.document.entry_of(root, "server").filter(|_| lacks_name) {
             // The name is what the help shows.
             let name =

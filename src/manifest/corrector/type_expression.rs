@@ -11,7 +11,7 @@ pub(super) struct TypeExpression {
     pub(super) kind: Option<&'static str>,
 }
 
-/// Reads a type of another language; `None` where the text is none.
+/// Reads a type of another language; `None` where the text is not a type.
 pub(super) fn read(written: &str) -> Option<TypeExpression> {
     let text = written.trim();
     let optional = ["Optional[", "Option<"].iter().find_map(|open| text.strip_prefix(open));

@@ -6,7 +6,7 @@ use crate::yaml::{MapEntry, NodeId};
 
 impl Corrector<'_> {
     /// Reads these keys of a map as those of its key `parent`, and reports them once.
-    pub(super) fn keys_below(&mut self, map: NodeId, parent: &str, keys: &[&str]) {
+    pub(super) fn nest_keys(&mut self, map: NodeId, parent: &str, keys: &[&str]) {
         let entries = self.document.entries_of(map).unwrap_or_default();
         let moved: Vec<MapEntry> =
             entries.iter().copied().filter(|entry| keys.contains(&self.document.key_text(entry.key))).collect();
@@ -30,24 +30,24 @@ impl Corrector<'_> {
             false if owner.is_some() => format!("write `{suggestion_text}` in `{parent}`"),
             false => format!("write `{parent}: {{ {suggestion_text} }}`"),
         };
-        let fix = self.text_below(&entries, &moved, parent).filter(|_| owner.is_none() && !lacks_name);
+        let fix = self.nested_text(&entries, &moved, parent).filter(|_| owner.is_none() && !lacks_name);
         let message = format!("unknown key `{name}`: it belongs to `{parent}`");
         let diagnostic = self.report.error(Code::UnknownKey, at, message).help(help);
         if let Some((span, text)) = fix {
             diagnostic.fix(span, text);
         }
-        self.move_below(map, parent, &moved);
+        self.nest(map, parent, &moved);
     }
 
     /// Neighbouring keys below another one, and where to write that.
-    fn text_below(&self, entries: &[MapEntry], moved: &[MapEntry], parent: &str) -> Option<(Span, String)> {
+    fn nested_text(&self, entries: &[MapEntry], moved: &[MapEntry], parent: &str) -> Option<(Span, String)> {
         let first = entries.iter().position(|entry| moved.iter().any(|moved| moved.key == entry.key))?;
         let is_run = entries.iter().skip(first).zip(moved).all(|(entry, moved)| entry.key == moved.key);
         is_run.then_some(())?;
         self.nested(entries, moved, &[parent])
     }
 
-    fn move_below(&mut self, map: NodeId, parent: &str, moved: &[MapEntry]) {
+    fn nest(&mut self, map: NodeId, parent: &str, moved: &[MapEntry]) {
         let at = self.span(map);
         let owner = match self.document.entry_of(map, parent) {
             Some(owner) => owner.value,

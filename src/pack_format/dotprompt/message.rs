@@ -17,10 +17,10 @@ struct MessageDraft {
 /// The messages of these segments. MCP knows no system and no tools: what they say is the user's.
 pub(super) fn messages(segments: Vec<Segment>) -> Vec<ForeignMessage> {
     let mut messages: Vec<ForeignMessage> = Vec::new();
-    for turn in turns(segments) {
-        let role = if turn.role == DotpromptRole::Model { Role::Assistant } else { Role::User };
+    for draft in drafts(segments) {
+        let role = if draft.role == DotpromptRole::Model { Role::Assistant } else { Role::User };
         let mut is_neighbour = true;
-        for part in turn.parts {
+        for part in draft.parts {
             let content = match part {
                 Segment::Text(text) => ForeignContent::Text(text),
                 Segment::Media { url, content_type } => media(url, content_type),
@@ -50,24 +50,24 @@ fn join(previous: &mut String, text: &str, is_neighbour: bool) {
     previous.push_str(if is_neighbour { text.trim_start_matches(['\r', '\n']) } else { text });
 }
 
-/// The messages of the template. Blank text between two markers is none.
-fn turns(segments: Vec<Segment>) -> Vec<MessageDraft> {
-    let mut turns = Vec::new();
-    let mut turn = MessageDraft { role: DotpromptRole::User, parts: Vec::new() };
+/// The messages of the template. Blank text between two markers is not a message.
+fn drafts(segments: Vec<Segment>) -> Vec<MessageDraft> {
+    let mut drafts = Vec::new();
+    let mut draft = MessageDraft { role: DotpromptRole::User, parts: Vec::new() };
     for segment in segments {
         let next = match segment {
             Segment::Role(role) => role,
             Segment::History => DotpromptRole::Model,
             Segment::Text(text) if text.trim().is_empty() => continue,
             part => {
-                turn.parts.push(part);
+                draft.parts.push(part);
                 continue;
             }
         };
-        turns.push(std::mem::replace(&mut turn, MessageDraft { role: next, parts: Vec::new() }));
+        drafts.push(std::mem::replace(&mut draft, MessageDraft { role: next, parts: Vec::new() }));
     }
-    turns.push(turn);
-    turns
+    drafts.push(draft);
+    drafts
 }
 
 /// A picture or a sound whose bytes are in its URL, else a link.

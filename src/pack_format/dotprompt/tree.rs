@@ -101,7 +101,7 @@ pub(super) struct Path {
     pub(super) is_data: bool,
     /// How many `../` it begins with.
     pub(super) parent_steps: usize,
-    /// Whether it says that it is none of the names of a block, as in `this.x`.
+    /// Whether it cannot be a name of a block, as in `this.x`.
     pub(super) is_this: bool,
     pub(super) names: Vec<String>,
 }

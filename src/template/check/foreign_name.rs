@@ -24,7 +24,7 @@ const OUTPUT_FIELDS: &[&str] = &["stdout", "json", "text", "body", "structured"]
 const ITEM_NAMES: &[&str] = &["item", "it", "element", "elem", "el", "self"];
 
 impl<'a> Checker<'a> {
-    /// The error of a name that another language has; `None` where it is none.
+    /// The error of a name that another language has; `None` for any other name.
     pub(super) fn foreign_name(&mut self, path: &PathNode, name: &Ident) -> Option<TemplateError> {
         let is_first = path.names.first().is_some_and(|first| first.span.start == name.span.start);
         let is_plain = is_first && !path.local && !path.root && !path.this && path.parent_steps == 0;

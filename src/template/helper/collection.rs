@@ -119,7 +119,7 @@ fn slice(params: &dyn HelperParams) -> HelperValue {
     }
 }
 
-/// A charged copy of the items of a list; those of nothing where there is none.
+/// A charged copy of the items of a list; no items where there is no list.
 fn charged_items(params: &dyn HelperParams) -> Result<Vec<Value>, RenderError> {
     let Value::Array(list) = param_or_null(params, 0) else { return Ok(Vec::new()) };
     params.charge_memory(list.iter().map(memory_size).sum())?;

@@ -7,7 +7,7 @@ use super::argument::{FnHelper, HelperParams, HelperValue, param_or_null, param_
 use super::render_call::{RenderCall, RenderHelper};
 use crate::template::missing_output::MissingValue;
 use crate::template::render::{
-    MARK, PrintMode, RenderError, STEP_COST, capture, charge_copy, charge_work, mode, no_value,
+    MARK, PrintMode, RenderError, STEP_COST, capture, charge_copy, charge_work, missing_value, mode,
 };
 use crate::uri::percent_encode;
 
@@ -15,7 +15,7 @@ use crate::uri::percent_encode;
 pub(in crate::template) const PRINT: &str = "$print";
 /// `($get path)`: the value of a path, null where it is missing.
 pub(in crate::template) const READ_PATH: &str = "$get";
-/// `($need path output printed)`: the value of a path that reads an output as JSON, an error where the output is none.
+/// `($need path output printed)`: the value of a path that reads an output as JSON, an error where the output is not JSON.
 pub(in crate::template) const REQUIRE_PATH: &str = "$need";
 /// `{{#$guard}}`: limits the output inside.
 pub(in crate::template) const GUARD: &str = "$guard";
@@ -100,7 +100,7 @@ impl HelperDef for RequirePathHelper {
             return Ok(value);
         }
         let is_printed = param_or_null(helper, 2).as_bool() == Some(true) && mode() != PrintMode::Captured;
-        match no_value(&param_text(helper, 1)?) {
+        match missing_value(&param_text(helper, 1)?) {
             Some(MissingValue::Mismatch(error)) => Err(error.into()),
             Some(MissingValue::Null) if is_printed => Ok(ScopedJson::Derived("null".into())),
             _ => Ok(value),

@@ -66,7 +66,7 @@ pub(in crate::template) enum ReturnShape {
     Text,
     Number,
     Boolean,
-    Texts,
+    TextList,
     /// Unknown; the check may know more.
     Any,
 }
@@ -77,7 +77,7 @@ impl ReturnShape {
             ReturnShape::Text => Shape::Text,
             ReturnShape::Number => Shape::Number,
             ReturnShape::Boolean => Shape::Boolean,
-            ReturnShape::Texts => Shape::list(Shape::Text),
+            ReturnShape::TextList => Shape::list(Shape::Text),
             ReturnShape::Any => Shape::Any,
         }
     }

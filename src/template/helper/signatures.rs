@@ -5,15 +5,20 @@ use super::signature::{HelperDoc, HelperForm, ParamKind, ReturnShape, SecretUse,
 /// Every helper, in the order in which documentation shows them.
 pub fn helpers() -> &'static [HelperDoc] {
     static DOCS: std::sync::LazyLock<Vec<HelperDoc>> =
-        std::sync::LazyLock::new(|| SIGNATURES.iter().map(|known| known.doc).collect());
+        std::sync::LazyLock::new(|| SIGNATURES.iter().map(|signature| signature.doc).collect());
     &DOCS
 }
 
 pub(in crate::template) fn find_signature(name: &str) -> Option<&'static Signature> {
-    SIGNATURES.iter().find(|known| known.doc.name == name)
+    SIGNATURES.iter().find(|signature| signature.doc.name == name)
 }
 
-const fn known(secrets: SecretUse, name: &'static str, usage: &'static str, description: &'static str) -> Signature {
+const fn base_signature(
+    secrets: SecretUse,
+    name: &'static str,
+    usage: &'static str,
+    description: &'static str,
+) -> Signature {
     Signature {
         doc: HelperDoc { name, usage, description },
         form: HelperForm::Inline,
@@ -32,7 +37,7 @@ const fn compare(name: &'static str, usage: &'static str, description: &'static 
         form: HelperForm::Both,
         required: &[ParamKind::Any, ParamKind::Any],
         returns: ReturnShape::Boolean,
-        ..known(SecretUse::Compares, name, usage, description)
+        ..base_signature(SecretUse::Compares, name, usage, description)
     }
 }
 
@@ -42,7 +47,7 @@ const fn combine(name: &'static str, usage: &'static str, description: &'static 
 }
 
 const fn text(secrets: SecretUse, name: &'static str, usage: &'static str, description: &'static str) -> Signature {
-    Signature { required: &[ParamKind::Text], ..known(secrets, name, usage, description) }
+    Signature { required: &[ParamKind::Text], ..base_signature(secrets, name, usage, description) }
 }
 
 /// Whether a text is so.
@@ -50,7 +55,7 @@ const fn text_test(name: &'static str, usage: &'static str, description: &'stati
     Signature {
         required: &[ParamKind::Text, ParamKind::Text],
         returns: ReturnShape::Boolean,
-        ..known(SecretUse::Compares, name, usage, description)
+        ..base_signature(SecretUse::Compares, name, usage, description)
     }
 }
 
@@ -60,7 +65,7 @@ const fn elements(name: &'static str, usage: &'static str, description: &'static
         required: &[ParamKind::List],
         optional: &[ParamKind::Number],
         returns: ReturnShape::Any,
-        ..known(SecretUse::Keeps, name, usage, description)
+        ..base_signature(SecretUse::Keeps, name, usage, description)
     }
 }
 
@@ -69,7 +74,7 @@ const fn numeric(name: &'static str, usage: &'static str, description: &'static 
         required: &[ParamKind::Number, ParamKind::Number],
         variadic: Some(ParamKind::Number),
         returns: ReturnShape::Number,
-        ..known(SecretUse::Alters, name, usage, description)
+        ..base_signature(SecretUse::Alters, name, usage, description)
     }
 }
 
@@ -77,7 +82,7 @@ const fn block(name: &'static str, usage: &'static str, description: &'static st
     Signature {
         form: HelperForm::Block,
         required: &[ParamKind::Any],
-        ..known(SecretUse::Keeps, name, usage, description)
+        ..base_signature(SecretUse::Keeps, name, usage, description)
     }
 }
 
@@ -110,7 +115,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
     Signature {
         required: &[ParamKind::Any, ParamKind::Any],
         returns: ReturnShape::Any,
-        ..known(
+        ..base_signature(
             SecretUse::Compares,
             "lookup",
             "{{lookup object key}}",
@@ -129,12 +134,12 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
         form: HelperForm::Both,
         required: &[ParamKind::Any],
         returns: ReturnShape::Boolean,
-        ..known(SecretUse::Keeps, "not", "{{#if (not a)}}", "Whether it is not true")
+        ..base_signature(SecretUse::Keeps, "not", "{{#if (not a)}}", "Whether it is not true")
     },
     Signature {
         required: &[ParamKind::Measurable],
         returns: ReturnShape::Number,
-        ..known(
+        ..base_signature(
             SecretUse::Compares,
             "len",
             "{{len xs}}",
@@ -144,7 +149,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
     Signature {
         required: &[ParamKind::Any],
         options: &[("indent", ParamKind::Number)],
-        ..known(
+        ..base_signature(
             SecretUse::Keeps,
             "json",
             "{{json x indent=2}}",
@@ -158,7 +163,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
     Signature {
         required: &[ParamKind::List],
         optional: &[ParamKind::Text],
-        ..known(
+        ..base_signature(
             SecretUse::Keeps,
             "join",
             "{{join xs \", \"}}",
@@ -167,8 +172,8 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
     },
     Signature {
         required: &[ParamKind::Text, ParamKind::Text],
-        returns: ReturnShape::Texts,
-        ..known(
+        returns: ReturnShape::TextList,
+        ..base_signature(
             SecretUse::Alters,
             "split",
             "{{#each (split x \",\")}}",
@@ -177,7 +182,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
     },
     Signature {
         required: &[ParamKind::Text, ParamKind::Text, ParamKind::Text],
-        ..known(
+        ..base_signature(
             SecretUse::Alters,
             "replace",
             "{{replace x \"from\" \"to\"}}",
@@ -188,7 +193,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
         required: &[ParamKind::Any, ParamKind::Any],
         variadic: Some(ParamKind::Any),
         returns: ReturnShape::Any,
-        ..known(
+        ..base_signature(
             SecretUse::Keeps,
             "default",
             "{{default x \"none\"}}",
@@ -197,7 +202,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
     },
     Signature {
         required: &[ParamKind::Text, ParamKind::Text],
-        ..known(
+        ..base_signature(
             SecretUse::Alters,
             "indent",
             "{{indent x 4}}",
@@ -207,7 +212,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
     Signature {
         required: &[ParamKind::Text, ParamKind::Number],
         options: &[("end", ParamKind::Text)],
-        ..known(
+        ..base_signature(
             SecretUse::Alters,
             "truncate",
             "{{truncate x 80 end=\"…\"}}",
@@ -217,7 +222,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
     Signature {
         required: &[ParamKind::Text, ParamKind::Number],
         options: &[("left", ParamKind::Any)],
-        ..known(
+        ..base_signature(
             SecretUse::Keeps,
             "pad",
             "{{pad x 30 left=true}}",
@@ -225,7 +230,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
         )
     },
     Signature {
-        returns: ReturnShape::Texts,
+        returns: ReturnShape::TextList,
         ..text(SecretUse::Alters, "lines", "{{#each (lines x)}}", "The lines of a text, as a list")
     },
     elements("first", "{{first xs}} {{first xs 3}}", "The first element of a list, or a list of the first few"),
@@ -233,7 +238,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
     Signature {
         optional: &[ParamKind::Text],
         options: &[("tz", ParamKind::Text)],
-        ..known(
+        ..base_signature(
             SecretUse::Alters,
             "now",
             "{{now}} {{now \"%Y-%m-%d\" tz=\"Europe/Berlin\"}}",
@@ -243,7 +248,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
     Signature {
         required: &[ParamKind::Text, ParamKind::Text],
         options: &[("tz", ParamKind::Text)],
-        ..known(
+        ..base_signature(
             SecretUse::Alters,
             "date",
             "{{date x \"%d.%m.%Y\" tz=\"Europe/Berlin\"}}",
@@ -253,7 +258,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
     Signature {
         required: &[ParamKind::Measurable, ParamKind::Any],
         returns: ReturnShape::Boolean,
-        ..known(
+        ..base_signature(
             SecretUse::Compares,
             "contains",
             "{{#if (contains xs x)}}",
@@ -267,7 +272,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
         required: &[ParamKind::Measurable, ParamKind::Number],
         optional: &[ParamKind::Number],
         returns: ReturnShape::Any,
-        ..known(
+        ..base_signature(
             SecretUse::Alters,
             "slice",
             "{{slice xs 1 3}}",
@@ -286,7 +291,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
         required: &[ParamKind::Number],
         optional: &[ParamKind::Number],
         returns: ReturnShape::Number,
-        ..known(
+        ..base_signature(
             SecretUse::Alters,
             "round",
             "{{round x}} {{round x 2}}",
@@ -296,7 +301,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
     Signature {
         required: &[ParamKind::Number],
         options: &[("decimals", ParamKind::Number), ("group", ParamKind::Text)],
-        ..known(
+        ..base_signature(
             SecretUse::Alters,
             "number",
             "{{number x decimals=2 group=\",\"}}",
@@ -307,7 +312,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
         required: &[ParamKind::List],
         optional: &[ParamKind::Text],
         returns: ReturnShape::Any,
-        ..known(
+        ..base_signature(
             SecretUse::Compares,
             "sort",
             "{{sort xs}} {{sort xs \"name\"}}",
@@ -317,17 +322,17 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
     Signature {
         required: &[ParamKind::List],
         returns: ReturnShape::Any,
-        ..known(SecretUse::Compares, "unique", "{{unique xs}}", "The list without duplicates")
+        ..base_signature(SecretUse::Compares, "unique", "{{unique xs}}", "The list without duplicates")
     },
     Signature {
         required: &[ParamKind::List],
         returns: ReturnShape::Any,
-        ..known(SecretUse::Keeps, "reverse", "{{reverse xs}}", "The list from its end")
+        ..base_signature(SecretUse::Keeps, "reverse", "{{reverse xs}}", "The list from its end")
     },
     Signature {
         required: &[ParamKind::Collection],
         returns: ReturnShape::Any,
-        ..known(
+        ..base_signature(
             SecretUse::Keeps,
             "keys",
             "{{join (keys x)}}",
@@ -337,18 +342,23 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
     Signature {
         required: &[ParamKind::Collection],
         returns: ReturnShape::Any,
-        ..known(SecretUse::Keeps, "values", "{{join (values x)}}", "The values of the fields of an object, as a list")
+        ..base_signature(
+            SecretUse::Keeps,
+            "values",
+            "{{join (values x)}}",
+            "The values of the fields of an object, as a list",
+        )
     },
     Signature {
         required: &[ParamKind::Any],
         variadic: Some(ParamKind::Any),
         returns: ReturnShape::Any,
-        ..known(SecretUse::Keeps, "concat", "{{concat a b …}}", "One list of several, or one text of several")
+        ..base_signature(SecretUse::Keeps, "concat", "{{concat a b …}}", "One list of several, or one text of several")
     },
     Signature {
         required: &[ParamKind::Text],
         optional: &[ParamKind::Text],
-        ..known(
+        ..base_signature(
             SecretUse::Alters,
             "basename",
             "{{basename x}} {{basename x \".md\"}}",
@@ -366,7 +376,7 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
     text(SecretUse::Alters, "hash", "{{hash x}}", "The SHA-256 of the text, in hexadecimal digits"),
     Signature {
         required: &[ParamKind::Number],
-        ..known(
+        ..base_signature(
             SecretUse::Alters,
             "uuid",
             "{{uuid 4}} {{uuid 7}}",

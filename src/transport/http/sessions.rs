@@ -53,7 +53,7 @@ pub(super) enum SessionError {
 }
 
 impl Sessions {
-    /// No sessions yet; `ending` ends them all.
+    /// No sessions yet; `shutdown` ends them all.
     pub(super) fn new(shared_server: SharedServer, options: &HttpOptions, shutdown: CancellationToken) -> Sessions {
         Sessions {
             shared_server,

@@ -1,4 +1,4 @@
-//! Tests of the room over pipes and sockets.
+//! Tests of the module over pipes and sockets.
 
 mod http;
 mod lines;

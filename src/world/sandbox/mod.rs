@@ -20,9 +20,9 @@ use super::program_run::ProgramCommand;
 use crate::compile::SandboxRules;
 
 pub use needs::{NeedAccess, ProgramNeed, program_needs};
-pub(in crate::world) use rules::{CallRules, SocketRules};
+pub(in crate::world) use rules::{SocketRules, SyscallRules};
 #[cfg(target_os = "linux")]
-pub(in crate::world) use seccomp::CallFilter;
+pub(in crate::world) use seccomp::SyscallFilter;
 
 /// How many sandboxes may hold one program: that of its step, and those of the importers of its pack.
 pub const MAX_SANDBOXES: usize = 8;
@@ -57,7 +57,7 @@ impl SandboxSupport {
 
     /// What it cannot enforce of these rules, in words.
     pub fn gaps<'a>(self, rules: impl IntoIterator<Item = &'a SandboxRules>) -> Vec<&'static str> {
-        let calls = CallRules::strictest(rules);
+        let calls = SyscallRules::strictest(rules);
         let holds_network = calls.sockets != SocketRules::Any;
         let gaps = [
             (self.version < 1, "files"),
@@ -94,10 +94,10 @@ pub(super) fn rulesets(
 }
 
 /// What the filter of system calls of a program refuses; nothing without a sandbox, and where the system has no filters.
-pub(super) fn call_rules(command: &ProgramCommand) -> CallRules {
+pub(super) fn call_rules(command: &ProgramCommand) -> SyscallRules {
     match command.sandboxes.is_empty() || !SandboxSupport::detect().filters_calls {
-        true => CallRules::default(),
-        false => CallRules::strictest(command.sandboxes.iter().map(AsRef::as_ref)),
+        true => SyscallRules::default(),
+        false => SyscallRules::strictest(command.sandboxes.iter().map(AsRef::as_ref)),
     }
 }
 
@@ -114,13 +114,13 @@ fn refuse_gaps(command: &ProgramCommand, support: SandboxSupport) -> Result<(), 
 
 /// The filter of these rules, made before the new process is.
 #[cfg(target_os = "linux")]
-pub(super) fn call_filter(rules: CallRules) -> CallFilter {
+pub(super) fn call_filter(rules: SyscallRules) -> SyscallFilter {
     seccomp::filter(rules)
 }
 
 /// Holds the calling process, which is about to become a program, to these rulesets and this filter.
 #[cfg(target_os = "linux")]
-pub(super) fn enforce(rulesets: &[OwnedFd], filter: &CallFilter) -> std::io::Result<()> {
+pub(super) fn enforce(rulesets: &[OwnedFd], filter: &SyscallFilter) -> std::io::Result<()> {
     landlock::enforce(rulesets)?;
     seccomp::enforce(filter)
 }
@@ -180,7 +180,7 @@ mod tests {
     fn strictest_call_rules_count() {
         let (any, ports) = (rules(NetworkRules::Any), rules(NetworkRules::Ports(vec![443])));
         let none = rules(NetworkRules::Ports(Vec::new()));
-        assert_eq!(CallRules::strictest([&any, &ports]).sockets, SocketRules::TcpAndUdp);
-        assert_eq!(CallRules::strictest([&none, &ports]).sockets, SocketRules::Local);
+        assert_eq!(SyscallRules::strictest([&any, &ports]).sockets, SocketRules::TcpAndUdp);
+        assert_eq!(SyscallRules::strictest([&none, &ports]).sockets, SocketRules::Local);
     }
 }

@@ -18,17 +18,17 @@ pub enum SocketRules {
 
 /// What a filter refuses, of all sandboxes of a program together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CallRules {
+pub struct SyscallRules {
     /// The sockets that it may make.
     pub sockets: SocketRules,
     /// Whether it changes no mode, owner, times or extended attributes of files, as it may write none.
     pub keeps_attributes: bool,
 }
 
-impl CallRules {
+impl SyscallRules {
     /// The strictest of these rules.
-    pub fn strictest<'a>(rules: impl IntoIterator<Item = &'a SandboxRules>) -> CallRules {
-        rules.into_iter().fold(CallRules::default(), |strictest, rules| CallRules {
+    pub fn strictest<'a>(rules: impl IntoIterator<Item = &'a SandboxRules>) -> SyscallRules {
+        rules.into_iter().fold(SyscallRules::default(), |strictest, rules| SyscallRules {
             sockets: strictest.sockets.max(SocketRules::from_network(&rules.network)),
             keeps_attributes: strictest.keeps_attributes || rules.write.is_empty(),
         })
@@ -36,7 +36,7 @@ impl CallRules {
 
     /// Whether it refuses nothing.
     pub fn is_empty(self) -> bool {
-        self == CallRules::default()
+        self == SyscallRules::default()
     }
 }
 

@@ -6,11 +6,11 @@
 
 use std::io;
 
-use super::CallRules;
+use super::SyscallRules;
 use super::rules::SocketRules;
 
 /// A program of the kernel's, made before the fork and loaded after it.
-pub(in crate::world) type CallFilter = Vec<libc::sock_filter>;
+pub(in crate::world) type SyscallFilter = Vec<libc::sock_filter>;
 
 #[cfg(target_arch = "x86_64")]
 const ARCHITECTURE: Option<u32> = Some(0xc000_003e);
@@ -21,7 +21,7 @@ const ARCHITECTURE: Option<u32> = None;
 
 /// From this number on calls are those of x32, which have other numbers for the same.
 #[cfg(target_arch = "x86_64")]
-const FIRST_X32_CALL: u32 = 0x4000_0000;
+const FIRST_X32_SYSCALL: u32 = 0x4000_0000;
 
 /// Where the number of the call, its architecture and its arguments are.
 const CALL_OFFSET: u32 = 0;
@@ -82,13 +82,13 @@ const fn lacks(argument: u32, flag: i32) -> ArgCondition {
 }
 
 /// A system call that is allowed where all conditions of one of these lists hold, and else refused.
-struct CallRule {
+struct SyscallRule {
     number: i64,
     allowed: &'static [&'static [ArgCondition]],
 }
 
-const fn call_rule(number: i64, allowed: &'static [&'static [ArgCondition]]) -> CallRule {
-    CallRule { number, allowed }
+const fn call_rule(number: i64, allowed: &'static [&'static [ArgCondition]]) -> SyscallRule {
+    SyscallRule { number, allowed }
 }
 
 /// Sockets on this machine. `getaddrinfo` and `getifaddrs` ask the kernel for addresses by those of netlink.
@@ -128,9 +128,9 @@ const NO_ATTRIBUTE_COMMANDS: &[&[ArgCondition]] = &[&[
     is_not(1, BTRFS_IOC_SUBVOL_SETFLAGS),
 ]];
 
-const LOCAL_RULES: &[CallRule] =
+const LOCAL_RULES: &[SyscallRule] =
     &[call_rule(libc::SYS_socket, LOCAL_SOCKETS), call_rule(libc::SYS_socketpair, LOCAL_PAIRS)];
-const TCP_AND_UDP_RULES: &[CallRule] = &[
+const TCP_AND_UDP_RULES: &[SyscallRule] = &[
     call_rule(libc::SYS_socket, TCP_AND_UDP_SOCKETS),
     call_rule(libc::SYS_socketpair, LOCAL_PAIRS),
     call_rule(libc::SYS_listen, &[]),
@@ -174,8 +174,8 @@ pub(super) fn is_supported() -> bool {
 }
 
 /// The filter of these rules; empty where they refuse nothing.
-pub(super) fn filter(rules: CallRules) -> CallFilter {
-    let Some(architecture) = ARCHITECTURE.filter(|_| !rules.is_empty()) else { return CallFilter::new() };
+pub(super) fn filter(rules: SyscallRules) -> SyscallFilter {
+    let Some(architecture) = ARCHITECTURE.filter(|_| !rules.is_empty()) else { return SyscallFilter::new() };
     let mut filter = vec![
         load(ARCHITECTURE_OFFSET),
         jump(libc::BPF_JEQ, architecture, 1, 0),
@@ -184,20 +184,20 @@ pub(super) fn filter(rules: CallRules) -> CallFilter {
         load(CALL_OFFSET),
     ];
     #[cfg(target_arch = "x86_64")]
-    filter.extend([jump(libc::BPF_JGE, FIRST_X32_CALL, 0, 1), deny(libc::ENOSYS)]);
+    filter.extend([jump(libc::BPF_JGE, FIRST_X32_SYSCALL, 0, 1), deny(libc::ENOSYS)]);
     let calls = match rules.sockets {
         SocketRules::Any => &[],
         SocketRules::TcpAndUdp => TCP_AND_UDP_RULES,
         SocketRules::Local => LOCAL_RULES,
     };
-    calls.iter().for_each(|call| push_call(&mut filter, call.number, rule(call.allowed)));
+    calls.iter().for_each(|call| push_syscall(&mut filter, call.number, rule(call.allowed)));
     if rules.keeps_attributes {
         let calls = ATTRIBUTE_CALLS.iter().chain(OLDER_ATTRIBUTE_CALLS);
-        calls.for_each(|call| push_call(&mut filter, *call, vec![deny(libc::EACCES)]));
-        push_call(&mut filter, libc::SYS_ioctl, rule(NO_ATTRIBUTE_COMMANDS));
+        calls.for_each(|call| push_syscall(&mut filter, *call, vec![deny(libc::EACCES)]));
+        push_syscall(&mut filter, libc::SYS_ioctl, rule(NO_ATTRIBUTE_COMMANDS));
     }
     // As on a system that has none, which programs expect.
-    push_call(&mut filter, libc::SYS_io_uring_setup, vec![deny(libc::ENOSYS)]);
+    push_syscall(&mut filter, libc::SYS_io_uring_setup, vec![deny(libc::ENOSYS)]);
     filter.push(return_action(libc::SECCOMP_RET_ALLOW));
     filter
 }
@@ -218,15 +218,15 @@ pub(super) fn enforce(filter: &[libc::sock_filter]) -> io::Result<()> {
 }
 
 /// Decides one call; all others skip it with their number still loaded.
-fn push_call(filter: &mut CallFilter, call: i64, decision: CallFilter) {
+fn push_syscall(filter: &mut SyscallFilter, call: i64, decision: SyscallFilter) {
     let length = u8::try_from(decision.len()).unwrap_or(u8::MAX);
     filter.push(jump(libc::BPF_JEQ, u32::try_from(call).unwrap_or(u32::MAX), 0, length));
     filter.extend(decision);
 }
 
 /// Allows a call where one of these lists holds.
-fn rule(allowed: &[&[ArgCondition]]) -> CallFilter {
-    let mut decision = CallFilter::new();
+fn rule(allowed: &[&[ArgCondition]]) -> SyscallFilter {
+    let mut decision = SyscallFilter::new();
     for conditions in allowed {
         let mut left = conditions.len();
         for condition in *conditions {

@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use tokio::sync::oneshot;
 
 use super::orphan_reaper::OrphanReaper;
-use super::wire::{ChildStdio, QueuedRequest, StartRequest, SupervisorReply, SupervisorRequest};
+use super::wire::{ChildDescriptors, QueuedRequest, StartRequest, SupervisorReply, SupervisorRequest};
 use crate::world::program_permits::ProgramPermit;
 
 /// After how many checks without a reply the supervisor is given up.
@@ -134,7 +134,7 @@ impl SupervisorClient {
     pub(super) fn start(
         self: &Arc<SupervisorClient>,
         start: StartRequest,
-        pipes: ChildStdio,
+        pipes: ChildDescriptors,
         permit: ProgramPermit,
     ) -> ProcessTree {
         let (notify_exited, exited) = oneshot::channel();

@@ -21,7 +21,7 @@ use tokio::task::{LocalSet, spawn_local};
 use tokio_util::sync::CancellationToken;
 
 use super::orphan_reaper::OrphanReaper;
-use super::wire::{ChildStdio, RequestDecoder, StartRequest, SupervisorReply, SupervisorRequest};
+use super::wire::{ChildDescriptors, RequestDecoder, StartRequest, SupervisorReply, SupervisorRequest};
 
 /// After how long a killed process counts as unkillable.
 pub(super) const KILL_TIMEOUT: Duration = Duration::from_secs(2);
@@ -100,7 +100,7 @@ struct SupervisedPrograms {
 }
 
 impl SupervisedPrograms {
-    fn dispatch(self: &Rc<SupervisedPrograms>, request: SupervisorRequest, pipes: Option<ChildStdio>) {
+    fn dispatch(self: &Rc<SupervisedPrograms>, request: SupervisorRequest, pipes: Option<ChildDescriptors>) {
         match (request, pipes) {
             (SupervisorRequest::Start(id, start, _), Some(pipes)) => {
                 self.start(id, start, pipes);
@@ -113,7 +113,7 @@ impl SupervisedPrograms {
         }
     }
 
-    fn start(self: &Rc<SupervisedPrograms>, id: u64, start: Box<StartRequest>, pipes: ChildStdio) {
+    fn start(self: &Rc<SupervisedPrograms>, id: u64, start: Box<StartRequest>, pipes: ChildDescriptors) {
         let end = CancellationToken::new();
         self.kill_tokens.borrow_mut().insert(id, end.clone());
         let programs = self.clone();
@@ -162,7 +162,7 @@ impl SupervisedPrograms {
     }
 }
 
-async fn spawn(start: &StartRequest, pipes: ChildStdio) -> io::Result<Child> {
+async fn spawn(start: &StartRequest, pipes: ChildDescriptors) -> io::Result<Child> {
     let mut command = command(start, pipes);
     for _ in 0..10 {
         match command.spawn() {
@@ -175,7 +175,7 @@ async fn spawn(start: &StartRequest, pipes: ChildStdio) -> io::Result<Child> {
     command.spawn()
 }
 
-fn command(start: &StartRequest, pipes: ChildStdio) -> Command {
+fn command(start: &StartRequest, pipes: ChildDescriptors) -> Command {
     let mut command = Command::new(&start.program);
     command
         .arg0(&start.arg0)

@@ -32,7 +32,7 @@ use client::{SupervisorClient, SupervisorProcess};
 use orphan_reaper::OrphanReaper;
 
 pub(super) use client::{ProcessTree, ProgramFailure};
-pub(super) use wire::{ChildStdio, StartRequest};
+pub(super) use wire::{ChildDescriptors, StartRequest};
 
 /// The hidden argument.
 const SUPERVISOR_ARGUMENT: &str = "__supervisor";
@@ -87,7 +87,7 @@ impl Supervisor {
     pub(super) fn start_program(
         &self,
         start: StartRequest,
-        pipes: ChildStdio,
+        pipes: ChildDescriptors,
         permit: ProgramPermit,
     ) -> io::Result<ProcessTree> {
         let client = match &self.program {

@@ -10,7 +10,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-use crate::world::sandbox::{CallRules, MAX_SANDBOXES};
+use crate::world::sandbox::{MAX_SANDBOXES, SyscallRules};
 use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
@@ -18,7 +18,7 @@ use rustix::net::{
 use serde::{Deserialize, Serialize};
 
 /// Stdin, stdout and stderr, the rulesets of sandboxes, and the working folder.
-const MAX_PIPES: usize = 4 + MAX_SANDBOXES;
+const MAX_DESCRIPTORS: usize = 4 + MAX_SANDBOXES;
 /// The bytes of the length before a request.
 const LENGTH_BYTES: usize = size_of::<u32>();
 
@@ -33,7 +33,7 @@ pub(in crate::world) struct StartRequest {
     pub(in crate::world) cwd: OsString,
     pub(in crate::world) env: Vec<(OsString, OsString)>,
     /// What its filter of system calls refuses.
-    pub(in crate::world) calls: CallRules,
+    pub(in crate::world) calls: SyscallRules,
 }
 
 /// A request of the server, with the id of its program.
@@ -56,7 +56,7 @@ pub(super) struct DescriptorLayout {
 
 /// The pipes of a program to start.
 #[derive(Debug)]
-pub(in crate::world) struct ChildStdio {
+pub(in crate::world) struct ChildDescriptors {
     /// Empty if absent.
     pub(in crate::world) stdin: Option<OwnedFd>,
     pub(in crate::world) stdout: OwnedFd,
@@ -67,7 +67,7 @@ pub(in crate::world) struct ChildStdio {
     pub(in crate::world) cwd: Option<OwnedFd>,
 }
 
-impl ChildStdio {
+impl ChildDescriptors {
     fn layout(&self) -> DescriptorLayout {
         DescriptorLayout { has_stdin: self.stdin.is_some(), sandboxes: self.sandbox.len(), has_cwd: self.cwd.is_some() }
     }
@@ -77,8 +77,8 @@ impl ChildStdio {
     }
 
     /// Takes the descriptors of a program from those that have arrived.
-    fn take(layout: DescriptorLayout, descriptors: &mut VecDeque<OwnedFd>) -> Option<ChildStdio> {
-        Some(ChildStdio {
+    fn take(layout: DescriptorLayout, descriptors: &mut VecDeque<OwnedFd>) -> Option<ChildDescriptors> {
+        Some(ChildDescriptors {
             stdin: if layout.has_stdin { Some(descriptors.pop_front()?) } else { None },
             stdout: descriptors.pop_front()?,
             stderr: descriptors.pop_front()?,
@@ -97,7 +97,7 @@ pub(super) struct QueuedRequest {
 }
 
 impl QueuedRequest {
-    pub(super) fn start(id: u64, start: StartRequest, pipes: ChildStdio) -> QueuedRequest {
+    pub(super) fn start(id: u64, start: StartRequest, pipes: ChildDescriptors) -> QueuedRequest {
         let request = SupervisorRequest::Start(id, Box::new(start), pipes.layout());
         QueuedRequest { pipes: pipes.into_descriptors(), ..QueuedRequest::new(&request) }
     }
@@ -126,7 +126,7 @@ impl QueuedRequest {
     }
 
     fn send_some(&self, socket: &UnixStream) -> rustix::io::Result<usize> {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_PIPES))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         let pipes: Vec<_> = self.pipes.iter().map(AsFd::as_fd).collect();
         if !pipes.is_empty() {
@@ -154,7 +154,7 @@ impl Default for RequestDecoder {
 impl RequestDecoder {
     /// Reads available bytes, and returns how many: 0 at the end.
     pub(super) fn receive(&mut self, socket: impl AsFd) -> io::Result<usize> {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_PIPES))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let mut slices = [IoSliceMut::new(&mut self.buffer)];
         #[cfg(target_os = "linux")]
@@ -176,13 +176,13 @@ impl RequestDecoder {
     }
 
     /// Returns the next complete request, with the pipes of a start.
-    pub(super) fn next(&mut self) -> Option<(SupervisorRequest, Option<ChildStdio>)> {
+    pub(super) fn next(&mut self) -> Option<(SupervisorRequest, Option<ChildDescriptors>)> {
         let length = u32::from_ne_bytes(self.bytes.first_chunk().copied()?) as usize;
         let end = length.checked_add(LENGTH_BYTES).filter(|end| *end <= self.bytes.len())?;
         let request = postcard::from_bytes(self.bytes.get(LENGTH_BYTES..end)?).ok()?;
         self.bytes.drain(..end);
         let stdio = match &request {
-            SupervisorRequest::Start(_, _, layout) => Some(ChildStdio::take(*layout, &mut self.pipes)?),
+            SupervisorRequest::Start(_, _, layout) => Some(ChildDescriptors::take(*layout, &mut self.pipes)?),
             SupervisorRequest::Kill(_) | SupervisorRequest::Ping => None,
         };
         Some((request, stdio))
@@ -232,7 +232,7 @@ mod tests {
             arg0: "a".into(),
             args,
             cwd: "/".into(),
-            calls: CallRules { sockets: SocketRules::Local, keeps_attributes: names.is_empty() },
+            calls: SyscallRules { sockets: SocketRules::Local, keeps_attributes: names.is_empty() },
             env: names.into_iter().zip(values).collect(),
         })
     }
@@ -254,7 +254,7 @@ mod tests {
                 QueuedRequest::new(&SupervisorRequest::Kill(id + 100)).send(&ours).unwrap();
                 let stdin = reads.then_some(stdin);
                 let cwd = reads.then(|| pipe().1);
-                let stdio = ChildStdio { stdin, stdout, stderr, sandbox, cwd };
+                let stdio = ChildDescriptors { stdin, stdout, stderr, sandbox, cwd };
                 QueuedRequest::start(id, start.clone(), stdio).send(&ours).unwrap();
                 outs.push(out);
             }

@@ -44,7 +44,7 @@ impl ServerSummary {
     /// Loads and checks a manifest. Its errors are printed.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no manifest.
     pub(super) fn load(path: &Path, env: &[EnvPair], output: &Output) -> anyhow::Result<Result<ServerSummary, Exit>> {
         let location = ManifestLocation::resolve(path)?;
         let loaded = load(&location, &environment(env, None));
