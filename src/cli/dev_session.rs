@@ -199,10 +199,10 @@ impl RequestObserver for DevSession {
         if self.page.is_none() || is_preview {
             return;
         }
-        let mut shown_catalog = record.clone();
-        truncate_value(&mut shown_catalog.params);
-        truncate_value(&mut shown_catalog.answer);
-        let mut event = serde_json::to_value(shown_catalog).unwrap_or_default();
+        let mut shown = record.clone();
+        truncate_value(&mut shown.params);
+        truncate_value(&mut shown.response);
+        let mut event = serde_json::to_value(shown).unwrap_or_default();
         set(&mut event, "type", "call");
         self.publish(event);
     }

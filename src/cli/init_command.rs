@@ -118,7 +118,7 @@ async fn draft_tools(world: &dyn World, words: &[&str], only: &[String]) -> anyh
         }
         let name =
             UniqueNames::default().claim(&[kebab(program, MAX_TOOL_NAME_CHARS), "run".to_owned()], MAX_TOOL_NAME_CHARS);
-        let tool = draft_tool(&ToolSource { name: &name, words, help: &help, about: "" });
+        let tool = draft_tool(&ToolSource { name: &name, command_words: words, help: &help, about: "" });
         return Ok(Drafts { tools: vec![tool], unparsed_subcommands: Vec::new() });
     }
     let (mut drafts, mut names) = (Drafts::default(), UniqueNames::default());
@@ -131,7 +131,12 @@ async fn draft_tools(world: &dyn World, words: &[&str], only: &[String]) -> anyh
         // One that says nothing of itself has a tool without arguments.
         let help = read_program_help(world, &all, deadline).await.unwrap_or_default();
         let name = names.claim(&[kebab(&subcommand.name, MAX_TOOL_NAME_CHARS)], MAX_TOOL_NAME_CHARS);
-        drafts.tools.push(draft_tool(&ToolSource { name: &name, words: &all, help: &help, about: &subcommand.about }));
+        drafts.tools.push(draft_tool(&ToolSource {
+            name: &name,
+            command_words: &all,
+            help: &help,
+            about: &subcommand.about,
+        }));
     }
     Ok(drafts)
 }

@@ -43,7 +43,7 @@ function callRow(event, at) {
     details.append(
       element("p", { class: "dim", text: `MCP ${event.specVersion}` }),
       element("h3", { text: "Sent" }), wholeTree({ method: event.method, params: event.params }),
-      element("h3", { text: "Answered" }), wholeTree(event.answer?.error ? event.answer : { result: event.answer }),
+      element("h3", { text: "Answered" }), wholeTree(event.response?.error ? event.response : { result: event.response }),
     );
   });
   return element("li", {}, details);

@@ -25,7 +25,7 @@ pub struct ToolSource<'a> {
     /// Its name.
     pub name: &'a str,
     /// The program, with the subcommand.
-    pub words: &'a [&'a str],
+    pub command_words: &'a [&'a str],
     /// What its help text says.
     pub help: &'a Help,
     /// What the list of subcommands says of it.
@@ -45,9 +45,9 @@ struct DraftParts {
 
 /// The tool as lines of YAML, with comments on what a person must look at.
 pub fn draft_tool(draft: &ToolSource<'_>) -> String {
-    let command = draft.words.iter().map(|word| (*word).to_owned()).collect();
+    let command = draft.command_words.iter().map(|word| (*word).to_owned()).collect();
     let mut parts = DraftParts { command, ..DraftParts::default() };
-    parts.elements.extend(draft.words.iter().map(|word| Value::from(*word)));
+    parts.elements.extend(draft.command_words.iter().map(|word| Value::from(*word)));
     draft.help.options.iter().for_each(|option| parts.add_option(option));
     draft.help.positionals.iter().for_each(|positional| parts.add_positional(positional));
     let unparsed =
@@ -56,7 +56,7 @@ pub fn draft_tool(draft: &ToolSource<'_>) -> String {
     let mut tool = Map::new();
     let about = if draft.about.is_empty() { &draft.help.about } else { draft.about };
     let about = plain(about, TOOL_CHARS);
-    let about = if about.is_empty() { format!("Run {}", plain_line(&draft.words.join(" "))) } else { about };
+    let about = if about.is_empty() { format!("Run {}", plain_line(&draft.command_words.join(" "))) } else { about };
     tool.insert("description".to_owned(), as_template(&about).into());
     tool.insert("annotations".to_owned(), annotations(draft, &mut parts.review_notes));
     if !parts.arguments.is_empty() {
@@ -69,7 +69,7 @@ pub fn draft_tool(draft: &ToolSource<'_>) -> String {
 
 /// A tool destroys something unless a person says that it does not.
 fn annotations(draft: &ToolSource<'_>, review_notes: &mut Vec<String>) -> Value {
-    let named = draft.words.iter().flat_map(|word| word.split(['-', '_'])).skip(1);
+    let named = draft.command_words.iter().flat_map(|word| word.split(['-', '_'])).skip(1);
     let is_destructive = |word: &str| DESTRUCTIVE_WORDS.contains(&word.to_ascii_lowercase().as_str());
     let by_name = named.into_iter().any(is_destructive);
     if !by_name {

@@ -54,7 +54,7 @@ pub struct RequestRecord {
     /// How long it took.
     pub elapsed_ms: u64,
     /// What was answered: the result, or the error.
-    pub answer: Value,
+    pub response: Value,
 }
 
 /// A request on its way to its end.
@@ -87,7 +87,7 @@ impl ConnectionHandler {
             outcome: "cancelled",
             reason: None,
             elapsed_ms: 0,
-            answer: Value::Null,
+            response: Value::Null,
         };
         Some(Box::new(ObservedRequest {
             shared_server: self.shared_server.clone(),
@@ -119,24 +119,24 @@ impl Drop for ConnectionHandler {
 /// Notes how an observed request ended.
 pub(crate) fn finish<T: Clone + Into<ServerResult>>(
     observed: Option<Box<ObservedRequest>>,
-    answer: Result<T, ErrorData>,
+    response: Result<T, ErrorData>,
 ) -> Result<T, ErrorData> {
     if let Some(mut observed) = observed
         && let Some(record) = &mut observed.record
     {
-        record.end(answer.clone().map(Into::into));
+        record.end(response.clone().map(Into::into));
     }
-    answer
+    response
 }
 
 impl RequestRecord {
-    fn end(&mut self, answer: Result<ServerResult, ErrorData>) {
-        let value = match &answer {
+    fn end(&mut self, response: Result<ServerResult, ErrorData>) {
+        let value = match &response {
             Ok(result) => serde_json::to_value(result).unwrap_or_default(),
             Err(error) => json!({ "error": error }),
         };
         let is_error = value.get("isError") == Some(&Value::Bool(true));
-        let failure = match &answer {
+        let failure = match &response {
             Err(error) => Some(error.message.to_string()),
             Ok(_) => is_error.then(|| text_or_json(value.pointer("/content/0/text").unwrap_or(&Value::Null))),
         };
@@ -146,13 +146,13 @@ impl RequestRecord {
             _ => "ok",
         };
         self.reason = failure;
-        self.answer = value;
+        self.response = value;
     }
 
     /// Removes the secrets of the served catalog, wherever they stand.
     fn redact(&mut self, shared_server: &SharedServer) {
         let redactors = shared_server.redactors();
-        for value in [&mut self.params, &mut self.answer] {
+        for value in [&mut self.params, &mut self.response] {
             let message = redactors.redact_message(value.to_string().into_bytes());
             *value = serde_json::from_slice(&message).unwrap_or_default();
         }

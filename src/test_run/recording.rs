@@ -16,7 +16,7 @@ const MAX_ANSWER_BYTES: usize = 64 << 10;
 
 /// Headers that differ from response to response, or with each change on the server. They are recorded where a manifest
 /// names them.
-const VOLATILE_HEADERS: [&str; 14] = [
+const RECORDED_IF_NAMED_HEADERS: [&str; 14] = [
     "cf-cache-status", "etag", "expires", "last-modified", "nel", "report-to", "request-id", "server-timing",
     "x-amzn-requestid", "x-cache", "x-github-request-id", "x-request-id", "x-runtime", "x-served-by",
 ];
@@ -54,7 +54,7 @@ impl RecordedServer<'_> {
     fn records_header(&self, name: &str) -> bool {
         let name = name.to_ascii_lowercase();
         let mut texts = self.sources.iter().map(|source| source.text().to_ascii_lowercase());
-        !VOLATILE_HEADERS.contains(&name.as_str()) || texts.any(|text| text.contains(&name))
+        !RECORDED_IF_NAMED_HEADERS.contains(&name.as_str()) || texts.any(|text| text.contains(&name))
     }
 }
 

@@ -203,17 +203,17 @@ pub(super) async fn within_limits(
 async fn follow_redirects(clients: &HttpClients, mut request: HttpRequest) -> Result<HttpResponse, WorldError> {
     let mut outgoing = OutgoingRequest::new(&mut request)?;
     for redirects in 0..=MAX_REDIRECTS {
-        let answer = send_hop(clients, &outgoing, &request.host_policy).await;
-        let answer = if redirects == 0 { answer } else { answer.map_err(WorldError::after_redirect) }?;
-        let (answer, in_flight) = (answer.response, answer.in_flight);
-        let Some(location) = redirect_location(&answer).filter(|_| request.follows_redirects) else {
+        let response = send_hop(clients, &outgoing, &request.host_policy).await;
+        let response = if redirects == 0 { response } else { response.map_err(WorldError::after_redirect) }?;
+        let ResponseHead { response, in_flight } = response;
+        let Some(location) = redirect_location(&response).filter(|_| request.follows_redirects) else {
             let reading = BodyReading { limit: request.read_limit(), decodes_text: request.decodes_text };
-            let response = read_response(answer, outgoing, reading).await?;
+            let response = read_response(response, outgoing, reading).await?;
             in_flight.end();
             return Ok(response);
         };
         in_flight.end();
-        outgoing.follow(answer.status(), &location)?;
+        outgoing.follow(response.status(), &location)?;
     }
     Err(WorldError::TooManyRedirects { limit: MAX_REDIRECTS })
 }
@@ -234,15 +234,15 @@ async fn send_hop<'c>(
 ) -> Result<ResponseHead<'c>, WorldError> {
     let key = pool_key(outgoing, allow)?;
     let mut in_flight = clients.begin(key.clone(), &outgoing.tls)?;
-    let mut answer = send_by(&mut in_flight, outgoing).await?;
-    if let Err(error) = &answer
+    let mut response = send_by(&mut in_flight, outgoing).await?;
+    if let Err(error) = &response
         && (is_unsent(error)
             || in_flight.client.has_answered.load(Ordering::Relaxed) && outgoing.may_resend_on_new_connection(error))
     {
         in_flight = clients.begin(PoolKey { keeps_connections: false, ..key }, &outgoing.tls)?;
-        answer = send_by(&mut in_flight, outgoing).await?;
+        response = send_by(&mut in_flight, outgoing).await?;
     }
-    let response = answer.map_err(|error| classify_error(&error, &outgoing.error_host()))?;
+    let response = response.map_err(|error| classify_error(&error, &outgoing.error_host()))?;
     Ok(ResponseHead { response, in_flight })
 }
 
@@ -294,16 +294,16 @@ impl OutgoingRequest {
     }
 }
 
-fn redirect_location(answer: &reqwest::Response) -> Option<String> {
+fn redirect_location(response: &reqwest::Response) -> Option<String> {
     let moved = matches!(
-        answer.status(),
+        response.status(),
         StatusCode::MOVED_PERMANENTLY
             | StatusCode::FOUND
             | StatusCode::SEE_OTHER
             | StatusCode::TEMPORARY_REDIRECT
             | StatusCode::PERMANENT_REDIRECT
     );
-    let location = answer.headers().get(LOCATION).filter(|_| moved)?;
+    let location = response.headers().get(LOCATION).filter(|_| moved)?;
     Some(String::from_utf8_lossy(location.as_bytes()).into_owned())
 }
 
@@ -314,21 +314,21 @@ struct BodyReading {
 }
 
 async fn read_response(
-    mut answer: reqwest::Response,
+    mut response: reqwest::Response,
     outgoing: OutgoingRequest,
     BodyReading { limit, decodes_text }: BodyReading,
 ) -> Result<HttpResponse, WorldError> {
-    let status = answer.status().as_u16();
-    let headers = answer.headers().iter();
+    let status = response.status().as_u16();
+    let headers = response.headers().iter();
     let headers =
         headers.map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
     let headers = headers.collect();
-    let length = content_length(&answer);
+    let length = content_length(&response);
     let has_body = outgoing.method != Method::HEAD && !matches!(status, 204 | 304);
     let lookahead = outgoing.proxy.as_ref().map_or(0, |proxy| proxy.redactor().lookahead());
     let read_limit = usize::try_from(limit).unwrap_or(usize::MAX).saturating_add(lookahead);
     let (mut bytes, mut missing) = (Vec::new(), 0);
-    while let Some(chunk) = answer.chunk().await.map_err(|error| classify_error(&error, &outgoing.error_host()))? {
+    while let Some(chunk) = response.chunk().await.map_err(|error| classify_error(&error, &outgoing.error_host()))? {
         let room = read_limit.saturating_sub(bytes.len()).min(chunk.len());
         bytes.extend_from_slice(chunk.get(..room).unwrap_or_default());
         missing += (chunk.len() - room) as u64;
@@ -346,7 +346,7 @@ async fn read_response(
     if has_body && missing == 0 && length.is_some_and(|length| length > bytes.len() as u64) {
         return Err(WorldError::InvalidResponse { host: outgoing.error_host().host.to_owned() });
     }
-    let content_type = answer.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let bytes = if decodes_text { decode_text(bytes, content_type) } else { bytes };
     let response = HttpResponse {
         status,
@@ -362,6 +362,6 @@ async fn read_response(
 }
 
 /// The length of the body, unless it is compressed.
-fn content_length(answer: &reqwest::Response) -> Option<u64> {
-    answer.headers().get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+fn content_length(response: &reqwest::Response) -> Option<u64> {
+    response.headers().get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }

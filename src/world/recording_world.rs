@@ -13,7 +13,7 @@ use super::{
 use crate::redact::{Redactor, SECRET_PLACEHOLDER, mask_credentials_in_urls};
 
 /// Headers of the connection, or of the moment: no reply depends on them.
-const IGNORED_HEADERS: [&str; 14] = [
+const NEVER_RECORDED_HEADERS: [&str; 14] = [
     "age",
     "alt-svc",
     "cf-ray",
@@ -118,7 +118,7 @@ fn program_reply(output: &ProgramOutput) -> Result<MockReply, String> {
 
 fn response_reply(response: &HttpResponse) -> Result<MockReply, String> {
     check_whole(&response.body)?;
-    let is_cached = |name: &str| !IGNORED_HEADERS.iter().any(|ignored| name.eq_ignore_ascii_case(ignored));
+    let is_cached = |name: &str| !NEVER_RECORDED_HEADERS.iter().any(|ignored| name.eq_ignore_ascii_case(ignored));
     let mut headers: Vec<(String, String)> = Vec::new();
     for (name, value) in response.headers.iter().filter(|(name, _)| is_cached(name)) {
         let is_credential = HttpHeader::new(name, value).is_credential();

@@ -252,14 +252,14 @@ fn events_tell_of_problems_reloads_and_calls() {
     let call = next(&|event| event["type"] == "call" && event["method"] == "prompts/get");
     assert_eq!((&call["outcome"], &call["specVersion"]), (&json!("ok"), &json!("2025-03-26")));
     assert_eq!((&call["client"]["name"], &call["params"]["name"]), (&json!("suite"), &json!("greet")));
-    assert_eq!(call["answer"]["messages"][0]["content"]["text"], "Hello [secret]");
+    assert_eq!(call["response"]["messages"][0]["content"]["text"], "Hello [secret]");
     assert!(!call.to_string().contains("sesame"), "{call}");
     client.call("fact", json!({}));
     // An answer is shown as this version has it, which knows no structured content.
     let call = next(&|event| event["type"] == "call" && event["method"] == "tools/call");
-    let keys: Vec<&String> = call["answer"].as_object().unwrap().keys().collect();
+    let keys: Vec<&String> = call["response"].as_object().unwrap().keys().collect();
     assert!(
-        !keys.iter().any(|key| *key == "structuredContent") && call["answer"]["content"][0]["text"] != Value::Null,
+        !keys.iter().any(|key| *key == "structuredContent") && call["response"]["content"][0]["text"] != Value::Null,
         "{call}"
     );
     folder.write("folio.yaml", BROKEN);

@@ -39,8 +39,7 @@ pub struct FileSpec {
     /// Copies a file to `to`.
     pub copy: Option<Spanned<String>>,
     /// Moves a file or folder to `to`.
-    #[serde(rename = "move")]
-    pub rename: Option<Spanned<String>>,
+    pub r#move: Option<Spanned<String>>,
     /// Removes a file, an empty folder, or with `recursive` any folder.
     pub remove: Option<Spanned<String>>,
     /// Makes a folder and those around it. That it exists is no error.
@@ -184,7 +183,7 @@ impl FileSpec {
             (FileOperation::Stat, &self.stat),
             (FileOperation::Find, &self.find),
             (FileOperation::Copy, &self.copy),
-            (FileOperation::Move, &self.rename),
+            (FileOperation::Move, &self.r#move),
             (FileOperation::Remove, &self.remove),
             (FileOperation::MakeDir, &self.make_dir),
         ];

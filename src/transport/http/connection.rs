@@ -72,7 +72,7 @@ enum Phase {
     /// The rest of its body.
     Body,
     /// Its answer.
-    Answer,
+    Response,
 }
 
 impl HttpConnection {
@@ -100,7 +100,7 @@ impl HttpConnection {
     /// Since when its peer has not sent a whole request.
     pub(super) fn waiting_since(&self) -> Option<Instant> {
         let state = self.state();
-        (state.phase != Phase::Answer).then_some(state.since)
+        (state.phase != Phase::Response).then_some(state.since)
     }
 
     /// Closes it immediately.
@@ -111,7 +111,7 @@ impl HttpConnection {
 
     /// Notes that a whole request has arrived.
     pub(super) fn request_arrived(&self) {
-        self.enter_phase(Phase::Answer);
+        self.enter_phase(Phase::Response);
     }
 
     /// Until when the connection lives if nothing happens.
@@ -121,7 +121,7 @@ impl HttpConnection {
             Phase::Idle => Some(KEEP_ALIVE_TIMEOUT),
             Phase::Head => Some(self.limits.header_timeout),
             // The one who reads it keeps the time.
-            Phase::Body | Phase::Answer => None,
+            Phase::Body | Phase::Response => None,
         };
         let idle_deadline = timeout.map(|timeout| state.since + timeout);
         let write_deadline = state.stalled_since.map(|since| since + self.limits.write_timeout);
@@ -172,16 +172,16 @@ impl HttpConnection {
 }
 
 /// Serves a connection until it ends or times out, or until the server stops and pending requests are answered.
-pub(super) async fn serve<F, A>(stream: TcpStream, connection: Arc<HttpConnection>, stop: CancellationToken, answer: F)
+pub(super) async fn serve<F, A>(stream: TcpStream, connection: Arc<HttpConnection>, stop: CancellationToken, respond: F)
 where
     F: Fn(Arc<HttpConnection>, Request) -> A,
     A: Future<Output = Response>,
 {
     let service = service_fn(|request: hyper::Request<Incoming>| {
         connection.enter_phase(Phase::Body);
-        let answer = answer(connection.clone(), request.map(Body::new));
+        let respond = respond(connection.clone(), request.map(Body::new));
         let connection = connection.clone();
-        async move { Ok::<_, std::convert::Infallible>(count_body(answer.await, connection)) }
+        async move { Ok::<_, std::convert::Infallible>(count_body(respond.await, connection)) }
     });
     let io = TokioIo::new(MeteredStream { stream, connection: connection.clone() });
     let mut serving = pin!(http1::Builder::new().max_buf_size(MAX_BUFFER_BYTES).serve_connection(io, service));
