@@ -326,53 +326,66 @@ fn load_nested(
         let passed = environment::pack_environment(&reference.env, &importer.pack, is_served, load_context);
         let opened = open_nested(import, &passed.values_for_review, request, &importer.pack, load_context);
         let Some(opened) = opened else { continue };
-        let OpenedPack { reference, path, folder, display_path, grants: locked_grants } = opened;
-        let reference = &reference;
-        let prefix = request.prefix.join(reference.prefix.as_ref().unwrap_or(key));
-        if let Some(formats) = foreign_pack::formats_of(reference, &folder, load_context) {
-            let name = foreign_pack::folder_name(&path, &folder);
-            let is_nested = locked_grants.is_none();
-            let locked = locked_grants.or_else(|| request.locked_grants.clone());
-            let place =
-                ForeignPack { folder, name, path: &path, display_path, prefix, importer: outer, locked, is_nested };
-            packs.extend(foreign_pack::load(reference, &formats, place, &importer.pack, load_context));
+        let Some(formats) = foreign_pack::formats_of(&opened.reference, &opened.folder, load_context) else {
+            load_nested_manifest(import, opened, passed, outer, request, load_context, packs);
             continue;
-        }
-        foreign_pack::refuse_keys(reference, load_context);
-        let Some(outer_folders) = check_nesting(request, &folder, path.location, load_context) else { continue };
-        let locked_grants = locked_grants.or_else(|| request.locked_grants.clone());
-        let mut passed = passed;
-        if locked_grants.is_some() {
-            // A pack from elsewhere writes its tests itself.
-            passed.values_for_review.extend(request.process_env.mocked_variables(packs.len()));
-        }
-        let values = request.process_env.for_pack(packs.len(), passed.values);
-        let passed = PassedVariables { values, ..passed };
-        let nested = PackRequest {
-            display_path,
-            manifest_names: super::location::MANIFEST_NAMES.to_vec(),
-            prefix,
-            grants: importer.pack.grants.restrict(allowed_grants(reference)),
-            sandboxes: pack_sandboxes(reference, &importer.pack, load_context),
-            passed: &passed,
-            search_path: request.search_path.clone(),
-            commands: request.commands,
-            earlier: request.earlier,
-            locked_packs: request.locked_packs,
-            key: join_keys(&request.key, key),
-            locked_grants,
-            process_env: request.process_env,
-            importer: Some(outer),
-            referenced_at: Some(path.location.span()),
-            outer_folders,
-            folder,
         };
-        let at = packs.len();
-        let manifest = load_pack(nested, load_context, packs);
-        if let (Some(pack), Some(manifest)) = (packs.get(at), manifest) {
-            environment::warn_undeclared(&reference.env, &pack.pack.env, manifest, load_context);
-            environment::report_not_passed(import, &pack.pack.env, request.process_env, load_context);
-        }
+        let name = foreign_pack::folder_name(&opened.path, &opened.folder);
+        let OpenedPack { reference, path, folder, display_path, grants } = opened;
+        let prefix = request.prefix.join(reference.prefix.as_ref().unwrap_or(key));
+        let is_nested = grants.is_none();
+        let locked = grants.or_else(|| request.locked_grants.clone());
+        let place = ForeignPack { folder, name, path: &path, display_path, prefix, importer: outer, locked, is_nested };
+        packs.extend(foreign_pack::load(&reference, &formats, place, &importer.pack, load_context));
+    }
+}
+
+/// Loads a pack that has a manifest, and the packs that it imports.
+fn load_nested_manifest(
+    import: PackImport<'_>,
+    opened: OpenedPack,
+    mut passed: PassedVariables,
+    outer: usize,
+    request: &PackRequest<'_>,
+    load_context: &mut LoadContext,
+    packs: &mut Vec<LoadedPack>,
+) {
+    let Some(importer) = packs.get(outer) else { return };
+    let OpenedPack { reference, path, folder, display_path, grants: locked_grants } = opened;
+    let reference = &reference;
+    foreign_pack::refuse_keys(reference, load_context);
+    let Some(outer_folders) = check_nesting(request, &folder, path.location, load_context) else { return };
+    let locked_grants = locked_grants.or_else(|| request.locked_grants.clone());
+    if locked_grants.is_some() {
+        // A pack from elsewhere writes its tests itself.
+        passed.values_for_review.extend(request.process_env.mocked_variables(packs.len()));
+    }
+    let values = request.process_env.for_pack(packs.len(), passed.values);
+    let passed = PassedVariables { values, ..passed };
+    let nested = PackRequest {
+        display_path,
+        manifest_names: super::location::MANIFEST_NAMES.to_vec(),
+        prefix: request.prefix.join(reference.prefix.as_ref().unwrap_or(import.key)),
+        grants: importer.pack.grants.restrict(allowed_grants(reference)),
+        sandboxes: pack_sandboxes(reference, &importer.pack, load_context),
+        passed: &passed,
+        search_path: request.search_path.clone(),
+        commands: request.commands,
+        earlier: request.earlier,
+        locked_packs: request.locked_packs,
+        key: join_keys(&request.key, import.key),
+        locked_grants,
+        process_env: request.process_env,
+        importer: Some(outer),
+        referenced_at: Some(path.location.span()),
+        outer_folders,
+        folder,
+    };
+    let at = packs.len();
+    let manifest = load_pack(nested, load_context, packs);
+    if let (Some(pack), Some(manifest)) = (packs.get(at), manifest) {
+        environment::warn_undeclared(&reference.env, &pack.pack.env, manifest, load_context);
+        environment::report_not_passed(import, &pack.pack.env, request.process_env, load_context);
     }
 }
 
