@@ -12,7 +12,7 @@ mod mock;
 mod prompt;
 mod language_reference;
 mod null;
-mod corrector;
+mod correction;
 mod resource;
 mod schema;
 mod server;
@@ -29,7 +29,7 @@ use crate::value_types::{Connection, FolderSpec, NamedMap, Sandbox, Scalar, yaml
 use crate::yaml::Spanned;
 
 pub use argument::{ARGUMENT_KEYWORDS, Argument, Arguments, Complete, CompleteBody, CompletionMatch};
-pub use corrector::{correct_entries, correct_prompt};
+pub use correction::{correct_entries, correct_prompt};
 pub use examples::example_of;
 pub use http_server::Http;
 pub use language_reference::reference;

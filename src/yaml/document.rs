@@ -174,6 +174,11 @@ impl Document {
         }
     }
 
+    /// Whether JSON writes the scalars of a value as they are spelled.
+    pub fn is_spelled_as_json(&self, id: NodeId) -> bool {
+        self.json(id) == self.json_as_spelled(id)
+    }
+
     fn digest(&self, id: NodeId, digest: &mut Digest) {
         match self.node(id).map(|node| &node.kind) {
             None => digest.update(b"none"),

@@ -46,7 +46,7 @@ const SYNONYMS: &[(&str, &[&str])] = &[
 ];
 
 /// The known key that is called by another name elsewhere.
-pub(super) fn correct_key(key: &str, known: &'static [&'static str]) -> Option<&'static str> {
+pub fn correct_key(key: &str, known: &'static [&'static str]) -> Option<&'static str> {
     let mut meant = SYNONYMS.iter().filter(|(_, others)| others.contains(&key)).map(|(name, _)| *name);
     meant.find_map(|meant| known.iter().find(|name| **name == meant)).copied()
 }

@@ -26,6 +26,7 @@ mod tests;
 
 pub use deserialize::{ExampleOf, from_document, from_document_with_examples, from_node};
 pub use document::{Document, Documents, Location, MapEntry, NodeId};
+pub use key_synonyms::correct_key;
 
 pub use insert::{InsertError, Insertion, NewEntry, insert_entry};
 pub use map_edit::{NewPair, add_pair, json_of, replace_pair};

@@ -49,6 +49,16 @@ impl MapKind {
         }
     }
 
+    /// The place of an entry (place.rs).
+    pub(super) fn place(self) -> &'static str {
+        match self {
+            MapKind::Prompt => "prompt",
+            MapKind::Tool => "tool",
+            MapKind::Resource => "resource",
+            _ => "",
+        }
+    }
+
     /// The keys of one entry.
     pub(super) fn keys(self) -> &'static [&'static str] {
         match self {

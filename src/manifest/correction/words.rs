@@ -1,12 +1,4 @@
-//! Texts as scalars of YAML.
-
-use crate::yaml::flow_scalar;
-
-/// The scalar for a text inside `{ }` or `[ ]`, quoted as it is written where it is.
-pub(super) fn scalar_as_written(written: &str, text: &str) -> String {
-    let is_quoted = written.starts_with(['"', '\'']) && !written.contains('\n');
-    if is_quoted { written.to_owned() } else { flow_scalar(text) }
-}
+//! The words of a command.
 
 /// The words of a command without signs of a shell but quotes; spaces inside of these and of `{{…}}` belong to a word.
 pub(super) fn words(command: &str) -> Option<Vec<String>> {

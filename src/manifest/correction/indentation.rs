@@ -5,9 +5,14 @@
 
 use super::Corrector;
 use super::kind::MapKind;
+use super::type_expression::type_of;
 use crate::diagnostic::{Code, count_noun};
 use crate::manifest::Manifest;
 use crate::yaml::{MapEntry, NodeId, struct_keys};
+
+/// Keys of a tool, a prompt or a resource that nothing in a run is called.
+const LISTED_KEYS: &[&str] =
+    &["title", "description", "annotations", "inputSchema", "rateLimit", "concurrency", "hidden"];
 
 /// The first key of those that stand in the wrong column, and where they belong.
 struct Misplacement<'a> {
@@ -43,13 +48,78 @@ impl Corrector<'_> {
                 !known.contains(&key) && !key.starts_with("x-") && has_content && self.looks_like(entry.value, kind)
             };
             let entries = self.document.entries_of(root).unwrap_or_default();
-            let names: Vec<String> = entries
-                .iter()
-                .filter(|entry| is_entry(entry))
-                .map(|entry| self.document.key_text(entry.key).to_owned())
-                .collect();
-            let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            self.nest_keys(root, kind.section(), &names);
+            let moved: Vec<MapEntry> = entries.iter().filter(|entry| is_entry(entry)).copied().collect();
+            self.nest(root, kind.section(), moved);
+        }
+    }
+
+    /// Keys that are indented wrongly in an entry.
+    pub(super) fn indentation_of(&mut self, place: &str, entry: NodeId) {
+        let Some(kind) =
+            [MapKind::Prompt, MapKind::Tool, MapKind::Resource].into_iter().find(|kind| kind.place() == place)
+        else {
+            return;
+        };
+        if let Some(arguments) = self.document.entry_of(entry, "arguments")
+            && !["properties", "type"].iter().all(|key| self.document.entry_of(arguments.value, key).is_some())
+        {
+            self.argument_indentation(entry, arguments, kind);
+        }
+        let Some(run) = self.document.entry_of(entry, "run") else { return };
+        if self.is_null(run.value) {
+            self.unindented_values(entry, run, |corrector, key| {
+                let text = corrector.document.key_text(key.key);
+                MapKind::Step.keys().contains(&text) && !kind.keys().contains(&text)
+            });
+        }
+        self.nested_keys(entry, run, run.value, |corrector, key| {
+            let key = corrector.document.key_text(key.key);
+            let is_free = corrector.document.entry_of(entry, key).is_none();
+            is_free && LISTED_KEYS.contains(&key) && kind.keys().contains(&key)
+        });
+    }
+
+    /// Arguments, and keys of the entry beside and below `arguments`, that are not indented as they should be.
+    fn argument_indentation(&mut self, entry: NodeId, arguments: MapEntry, kind: MapKind) {
+        if self.is_null(arguments.value) {
+            self.unindented_values(entry, arguments, |corrector, key| {
+                let is_key = kind.keys().contains(&corrector.document.key_text(key.key));
+                !is_key && corrector.looks_like(key.value, MapKind::Argument)
+            });
+        }
+        self.unindented_keys(arguments.value, MapKind::Argument);
+        self.nested_entries(arguments.value, MapKind::Argument);
+        let content = kind.content_keys();
+        if content.iter().any(|key| self.document.entry_of(entry, key).is_some()) {
+            return;
+        }
+        self.nested_keys(entry, arguments, arguments.value, |corrector, key| {
+            content.contains(&corrector.document.key_text(key.key)) && corrector.is_content(key.value)
+        });
+        for argument in self.document.entries_of(arguments.value).unwrap_or_default() {
+            self.nested_keys(entry, arguments, argument.value, |corrector, key| {
+                content.contains(&corrector.document.key_text(key.key))
+            });
+        }
+    }
+
+    /// Entries beside the key without a value that they belong to.
+    fn unindented_values(&mut self, map: NodeId, owner: MapEntry, is_value: impl Fn(&Self, MapEntry) -> bool) {
+        let entries = self.document.entries_of(map).unwrap_or_default();
+        let behind = entries.iter().skip_while(|entry| entry.key != owner.key).skip(1);
+        let run: Vec<MapEntry> = behind.take_while(|entry| is_value(self, **entry)).copied().collect();
+        if !run.is_empty() && self.lines_of(&run).is_some() {
+            let column = self.column_of(owner.key).map(|column| column + 2);
+            self.report_unindented(&run, owner.key, column);
+            self.move_entries(map, owner.value, &run);
+        }
+    }
+
+    /// Whether a value below `arguments` is that of the entry, and no argument.
+    fn is_content(&self, value: NodeId) -> bool {
+        match self.document.string_of(value) {
+            Some(text) => type_of(text).is_none(),
+            None => self.document.items_of(value).is_some() || self.looks_like(value, MapKind::Step),
         }
     }
 
@@ -220,11 +290,9 @@ impl Corrector<'_> {
 
     /// Reads entries as those of another map, unless a name is there already.
     pub(super) fn move_entries(&mut self, from: NodeId, to: NodeId, moved: &[MapEntry]) {
-        let is_moved = |entry: &MapEntry| moved.iter().any(|moved| moved.key == entry.key);
         let mut rest = self.document.entries_of(from).unwrap_or_default();
-        rest.retain(|entry| !is_moved(entry));
-        let rest = self.document.add_map(rest, self.span(from));
-        self.document.replace(from, rest);
+        rest.retain(|entry| !moved.iter().any(|moved| moved.key == entry.key));
+        self.set_entries(from, rest);
         let mut entries = self.document.entries_of(to).unwrap_or_default();
         for entry in moved {
             let name = self.document.key_text(entry.key);
@@ -232,8 +300,7 @@ impl Corrector<'_> {
                 entries.push(*entry);
             }
         }
-        let all = self.document.add_map(entries, self.span(to));
-        self.document.replace(to, all);
+        self.set_entries(to, entries);
     }
 
     fn is_map_or_null(&self, node: NodeId) -> bool {

@@ -1,0 +1,84 @@
+//! Files of other programs in the place of a manifest, each of which is one mistake.
+
+use super::{Corrector, pattern};
+use crate::diagnostic::Code;
+use crate::yaml::NodeId;
+
+/// A file of another program: the shape of its map, the key that is reported, what the key does, and what to do.
+struct ForeignFile {
+    shape: &'static str,
+    key: &'static str,
+    description: &'static str,
+    help: &'static str,
+}
+
+const CLIENT_HELP: &str =
+    "write it in the file of the client; `folio init` writes a manifest, and shows what the client needs";
+const INIT_HELP: &str = "a manifest is a file of its own: `folio init DIR` writes one";
+const OPENAPI_HELP: &str = "`folio init DIR --openapi FILE` writes tools from it";
+
+const FILES: &[ForeignFile] = &[
+    ForeignFile {
+        shape: "{ mcpServers: $x }",
+        key: "mcpServers",
+        description: "configures a client",
+        help: CLIENT_HELP,
+    },
+    ForeignFile {
+        shape: "{ context_servers: $x }",
+        key: "context_servers",
+        description: "configures a client",
+        help: CLIENT_HELP,
+    },
+    ForeignFile {
+        shape: "{ servers: $x:map, without folio: }",
+        key: "servers",
+        description: "configures a client",
+        help: CLIENT_HELP,
+    },
+    ForeignFile {
+        shape: "{ openapi: $x, paths: $y }",
+        key: "openapi",
+        description: "describes an API",
+        help: OPENAPI_HELP,
+    },
+    ForeignFile {
+        shape: "{ swagger: $x, paths: $y }",
+        key: "swagger",
+        description: "describes an API",
+        help: OPENAPI_HELP,
+    },
+    ForeignFile {
+        shape: "{ info: { schema: $x }, item: $y:list }",
+        key: "item",
+        description: "belongs to a Postman collection",
+        help: "export it as an OpenAPI description: `folio init DIR --openapi FILE` writes tools from that",
+    },
+    ForeignFile {
+        shape: "{ packages|remotes: $x, $schema: $y }",
+        key: "packages",
+        description: "belongs to an entry of a registry",
+        help: INIT_HELP,
+    },
+];
+
+impl Corrector<'_> {
+    /// Reads the file of another program as an empty manifest.
+    pub(super) fn foreign_file(&mut self, root: NodeId) {
+        let Some(file) = FILES.iter().find(|file| self.capture(&pattern::read(file.shape), root).is_some()) else {
+            return;
+        };
+        let Some(entry) = self.document.entry_of(root, file.key) else { return };
+        let message = format!("unknown key `{}`: it {}", file.key, file.description);
+        self.report.error(Code::UnknownKey, self.span(entry.key), message).help(file.help);
+        match self.document.entry_of(root, "folio").is_some() {
+            true => self.put_entries(root, &[entry], Vec::new()),
+            false => {
+                let at = self.span(root);
+                let empty = pattern::read("{ folio: 1, server: { name: my-server } }");
+                let entries = self.build_entries(&empty, &pattern::Captures::default(), at);
+                self.set_entries(root, entries);
+            }
+        }
+    }
+}

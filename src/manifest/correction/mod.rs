@@ -1,0 +1,255 @@
+//! Values of a shape that other formats give them: lists of what has a name, a text where a map is due, messages with a
+//! `role`. Each is reported once, with what to write, and then read as what it was meant to be, so that nothing follows
+//! from it.
+//!
+//! The mistakes are rows of tables: `rules` (another shape), `nests` (keys one level too high) and `files` (the file of
+//! another program). What is not here: keys with another name, and values of no known form, which the deserializer
+//! reports.
+
+mod comment;
+mod files;
+mod indentation;
+mod kind;
+mod layout;
+mod named_list;
+mod nests;
+mod pattern;
+mod place;
+mod rules;
+mod shape;
+mod suggestion;
+mod type_expression;
+mod words;
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+use crate::diagnostic::{Code, Report, Span};
+use crate::value_types::is_identifier;
+use crate::yaml::{Document, MapEntry, NodeId};
+
+/// Reads the entries of a manifest or a fragment.
+pub fn correct_entries(document: &mut Document, report: &mut Report) {
+    let root = document.root();
+    let mut corrector = Corrector::new(document, report);
+    corrector.foreign_file(root);
+    corrector.texts_cut_by_comment(root);
+    corrector.indentation(root);
+    corrector.visit("manifest", root);
+}
+
+/// Reads the front matter of a prompt file.
+pub fn correct_prompt(document: &mut Document, report: &mut Report) {
+    let root = document.root();
+    let mut corrector = Corrector::new(document, report);
+    corrector.texts_cut_by_comment(root);
+    corrector.visit("prompt", root);
+}
+
+struct Corrector<'a> {
+    document: &'a mut Document,
+    report: &'a mut Report,
+    /// Values that a mistake already reported is about: what else is wrong within them follows from it.
+    reported: HashSet<NodeId>,
+    is_quiet: bool,
+    /// The key below which the values stand that are read, where they are written beside it.
+    parent: Option<&'static str>,
+}
+
+/// A row of the table of mistakes.
+pub(super) struct Rule {
+    /// The places where it is looked for, separated by spaces (place.rs).
+    places: &'static str,
+    written: &'static str,
+    meant: &'static str,
+    /// What the value is read as, where that is not what the help shows.
+    reads: Option<&'static str>,
+    /// The message in the place of `unknown key` or `expected a map`. `{key}` is the wrong key, `{found}` the kind of value
+    /// at the place of the error, `{x}` the text of a capture.
+    message: Option<&'static str>,
+    /// What is added to `unknown key`.
+    note: Option<&'static str>,
+    /// The help in the place of `` write `{meant}` ``.
+    help: Option<&'static str>,
+    code: Option<Code>,
+    /// The capture or the key that the error points to, in the place of the first wrong key; the value itself where it is
+    /// empty.
+    at: Option<&'static str>,
+    is_maybe: bool,
+    is_warning: bool,
+    /// Whether something else reports it.
+    is_silent: bool,
+}
+
+impl Rule {
+    const fn new(places: &'static str, written: &'static str, meant: &'static str) -> Rule {
+        Rule {
+            places,
+            written,
+            meant,
+            reads: None,
+            message: None,
+            note: None,
+            help: None,
+            code: None,
+            at: None,
+            is_maybe: false,
+            is_warning: false,
+            is_silent: false,
+        }
+    }
+
+    const fn reads(self, reads: &'static str) -> Rule {
+        Rule { reads: Some(reads), ..self }
+    }
+
+    const fn message(self, message: &'static str) -> Rule {
+        Rule { message: Some(message), ..self }
+    }
+
+    const fn note(self, note: &'static str) -> Rule {
+        Rule { note: Some(note), ..self }
+    }
+
+    const fn help(self, help: &'static str) -> Rule {
+        Rule { help: Some(help), ..self }
+    }
+
+    const fn code(self, code: Code) -> Rule {
+        Rule { code: Some(code), ..self }
+    }
+
+    const fn at(self, at: &'static str) -> Rule {
+        Rule { at: Some(at), ..self }
+    }
+
+    const fn maybe(self) -> Rule {
+        Rule { is_maybe: true, ..self }
+    }
+
+    const fn silent(self) -> Rule {
+        Rule { is_silent: true, ..self }
+    }
+
+    const fn warning(self) -> Rule {
+        Rule { is_warning: true, ..self }
+    }
+}
+
+/// A rule with its shapes read.
+struct ParsedRule {
+    rule: &'static Rule,
+    written: Value,
+    meant: Value,
+    reads: Option<Value>,
+}
+
+static PARSED_RULES: LazyLock<Vec<ParsedRule>> = LazyLock::new(|| {
+    let parsed = |rule: &'static Rule| ParsedRule {
+        rule,
+        written: pattern::read(rule.written),
+        meant: pattern::read(rule.meant),
+        reads: rule.reads.map(pattern::read),
+    };
+    rules::RULES.iter().map(parsed).collect()
+});
+
+/// How often one value may be corrected: rules that undo each other are a mistake of the table.
+const MAX_CORRECTIONS: usize = 8;
+
+impl<'a> Corrector<'a> {
+    fn new(document: &'a mut Document, report: &'a mut Report) -> Corrector<'a> {
+        Corrector { document, report, reported: HashSet::new(), is_quiet: false, parent: None }
+    }
+
+    /// Corrects the value at a place, and those within it.
+    fn visit(&mut self, place: &'static str, node: NodeId) {
+        let outer = self.is_quiet;
+        self.is_quiet |= self.reported.contains(&node);
+        self.indentation_of(place, node);
+        for _ in 0..MAX_CORRECTIONS {
+            let fits = |rule: &&ParsedRule| rule.rule.places.split(' ').any(|known| known == place);
+            let found =
+                PARSED_RULES.iter().filter(fits).find_map(|rule| Some((rule, self.capture(&rule.written, node)?)));
+            let Some((rule, captures)) = found else { break };
+            self.apply(rule, node, captures);
+        }
+        if place == "arguments" {
+            self.optional_names(node);
+        }
+        self.nest_keys_of(place, node);
+        for (child, value, is_named) in self.children(place, node) {
+            let is_quiet = self.is_quiet;
+            self.is_quiet |= !is_named;
+            self.visit(child, value);
+            self.is_quiet = is_quiet;
+        }
+        self.is_quiet = outer;
+    }
+
+    /// `who?: …`, as some languages write what is optional.
+    fn optional_names(&mut self, arguments: NodeId) {
+        for entry in self.document.entries_of(arguments).unwrap_or_default() {
+            let key = self.document.key_text(entry.key).to_owned();
+            let Some(name) = key.strip_suffix('?').filter(|name| is_identifier(name)) else { continue };
+            if self.document.entry_of(arguments, name).is_some() {
+                continue;
+            }
+            let at = self.span(entry.key);
+            if !self.is_quiet {
+                self.report
+                    .error(Code::BadName, at, format!("invalid argument name `{key}`"))
+                    .help(format!("write `{name}`: an argument is optional unless it says `required: true`"))
+                    .fix(at, name);
+            }
+            let key = self.document.add_string(name, at);
+            self.put_entries(arguments, &[entry], vec![MapEntry { key, value: entry.value }]);
+        }
+    }
+
+    fn is_null(&self, node: NodeId) -> bool {
+        self.document.json(node).is_null()
+    }
+
+    fn span(&self, node: NodeId) -> Span {
+        self.document.location(node).span()
+    }
+
+    /// The text of a node as it is written.
+    fn raw(&self, node: NodeId) -> &str {
+        self.report.sources.text_of(self.span(node))
+    }
+
+    fn describe(&self, node: NodeId) -> String {
+        match (self.document.items_of(node), self.document.entries_of(node)) {
+            (Some(_), _) => "a list".to_owned(),
+            (_, Some(_)) => "a map".to_owned(),
+            _ if self.document.string_of(node).is_some() => "a string".to_owned(),
+            _ => format!("`{}`", self.document.scalar_of(node).unwrap_or("null")),
+        }
+    }
+
+    /// Puts other entries in the place of those of a map.
+    fn set_entries(&mut self, map: NodeId, entries: Vec<MapEntry>) {
+        let node = self.document.add_map(entries, self.span(map));
+        self.document.replace(map, node);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_and_templates_of_all_rules_can_be_read() {
+        for rule in PARSED_RULES.iter() {
+            let (written, meant) = (rule.rule.written, rule.rule.meant);
+            assert!(!rule.written.is_null() && !rule.meant.is_null(), "{written} → {meant}");
+            for place in rule.rule.places.split(' ') {
+                assert!(place::is_place(place), "{place}");
+            }
+        }
+    }
+}
