@@ -236,7 +236,7 @@ fn naive_position(text: &str, offset: usize) -> (u32, u32) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn rendering_never_panics(

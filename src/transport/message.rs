@@ -391,8 +391,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(2000))]
-
         #[test]
         fn any_bytes_parse_or_fail(
             which in any::<prop::sample::Index>(),

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 /// What may stand at the top.
 const TOP: &[&str] = &[
-    ".ci", ".editorconfig", ".git", ".github", ".gitignore", "CHANGELOG.md", "Cargo.lock", "Cargo.toml",
+    ".cargo", ".ci", ".editorconfig", ".git", ".github", ".gitignore", "CHANGELOG.md", "Cargo.lock", "Cargo.toml",
     "LICENSE-APACHE", "LICENSE-MIT", "README.md", "docs", "benches", "examples", "rustfmt.toml", "clippy.toml",
     "schemas", "src", "target", "tests",
 ];

@@ -105,8 +105,6 @@ fn integers_stay_integers() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
-
     #[test]
     fn results_equal_those_of_jmespath(text in expression(), value in value()) {
         // What a slice of zero steps or an expression as an outcome comes to is an error in both.

@@ -75,8 +75,6 @@ fn files() -> impl Strategy<Value = Vec<String>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
-
     #[test]
     fn offered_template_values_are_readable(files in files()) {
         let manifest = manifest();

@@ -88,8 +88,6 @@ fn plain_schema() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
-
     #[test]
     fn nothing_panics_on_any_json(schema in any_json(), other in any_json(), value in any_json(), text in ".{0,12}") {
         let refs = |path: &str| (path == "b.json").then(|| other.clone());

@@ -254,8 +254,6 @@ where
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
-
     #[test]
     fn pieces_render_like_handlebars(text in simple(), arguments in arguments(), json in prop::option::of(value())) {
         let mut scope = scope(arguments).with_now(jiff::Timestamp::UNIX_EPOCH);

@@ -150,8 +150,6 @@ fn any_json() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
-
     #[test]
     fn generated_json_is_not_underestimated(value in any_json(), count in 1..40_usize) {
         assert_estimated(&value.to_string());
