@@ -206,7 +206,8 @@ impl CatalogBuilder<'_> {
         compiler.load_context.used_keys.extend(
             pack_build.pack.pack.folders.keys().map(|name| name.location).filter(|_| pack_build.pack.is_foreign()),
         );
-        for prompt in &pack_build.pack.foreign_prompts {
+        let outdated = compiler.load_context.outdated.clone();
+        for prompt in pack_build.pack.foreign_prompts.iter().take_while(|_| !outdated.is_outdated()) {
             let name = Spanned::new(prompt.name.clone(), prompt.at);
             let (building, is_first) = start_entry(&name, pack_build, compiler, &mut self.prompt_locations);
             let links = links.remove(&prompt.at.file()).unwrap_or_default();
@@ -217,11 +218,12 @@ impl CatalogBuilder<'_> {
     }
 
     fn add_file(&mut self, file: &EntryFile, pack_build: &mut PackBuild<'_>, load_context: &mut LoadContext) {
+        let outdated = load_context.outdated.clone();
         let mut compiler = Compiler::new(load_context, &pack_build.pack.pack, &file.base);
-        for (name, prompt) in &file.entries.prompts {
+        for (name, prompt) in file.entries.prompts.iter().take_while(|_| !outdated.is_outdated()) {
             self.add_prompt(name, prompt, pack_build, &mut compiler);
         }
-        for (name, resource) in &file.entries.resources {
+        for (name, resource) in file.entries.resources.iter().take_while(|_| !outdated.is_outdated()) {
             let taken = &mut self.resource_locations;
             let (building, is_first) = start_entry(name, pack_build, &mut compiler, taken);
             building.references.record_run(EntryId::resource(name), resource.run.as_ref());
@@ -234,7 +236,7 @@ impl CatalogBuilder<'_> {
                 self.resources.push(built);
             }
         }
-        for (name, tool) in &file.entries.tools {
+        for (name, tool) in file.entries.tools.iter().take_while(|_| !outdated.is_outdated()) {
             let (building, is_first) = start_entry(name, pack_build, &mut compiler, &mut self.tool_locations);
             building.references.record_run(EntryId::tool(name), tool.run.as_ref());
             let built = CompiledTool::build(tool, building).filter(|_| is_first);
@@ -244,7 +246,7 @@ impl CatalogBuilder<'_> {
             });
             self.tools.extend(built.map(|tool| (tool.listing.name.clone(), tool)));
         }
-        for (name, test) in &file.entries.tests {
+        for (name, test) in file.entries.tests.iter().take_while(|_| !outdated.is_outdated()) {
             test_checks::claim_names(name, test, &mut self.tests, &mut compiler);
             test_checks::check(name, test, &mut compiler, pack_build.references, pack_build.steps);
         }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::budget::{Budget, BudgetExceeded, memory_size};
 use crate::compile::{Compiler, LocatedJson, shape_of};
 use crate::diagnostic::{Code, Severity};
-use crate::manifest::Argument;
+use crate::manifest::{Argument, Arguments, MAX_ARGUMENTS};
 use crate::pack_format::ForeignArgument;
 use crate::schema::{Coercion, Schema, Violation, lint, normalize_integers, unknown_keywords};
 use crate::template::{CoverageMarker, Shape, reserved_name_meaning};
@@ -81,6 +81,7 @@ impl Inputs {
         compiler: &mut Compiler<'_>,
     ) -> Option<Inputs> {
         let written = written.into();
+        refuse_many_arguments(written.arguments, compiler)?;
         for (name, argument) in written.arguments {
             check_name(name, compiler);
             check_argument(name, argument, compiler);
@@ -164,6 +165,11 @@ impl Inputs {
     /// Compiles `inputSchema`, and puts its properties in scope even if it has errors.
     pub(super) fn from_schema(located: &LocatedJson, compiler: &mut Compiler<'_>) -> Option<Inputs> {
         add_to_scope(&located.value, compiler);
+        if let Some((first, _)) = properties_of(&located.value).nth(MAX_ARGUMENTS) {
+            let at = compiler.load_context.documents.key_at(located.location, &property_pointer(first));
+            compiler.error(Code::TooLarge, at, format!("more than {MAX_ARGUMENTS} arguments"));
+            return None;
+        }
         compiler.arguments.locations = properties_of(&located.value)
             .map(|(name, _)| {
                 (name.clone(), compiler.load_context.documents.key_at(located.location, &property_pointer(name)))
@@ -391,6 +397,16 @@ fn properties_of(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
 
 fn property_pointer(property: &str) -> String {
     crate::yaml::pointer::join("/properties", property)
+}
+
+/// Reports that there are too many arguments.
+pub(super) fn refuse_many_arguments(arguments: &Arguments, compiler: &mut Compiler<'_>) -> Option<()> {
+    let Some((first, _)) = arguments.get_index(MAX_ARGUMENTS) else { return Some(()) };
+    compiler.error(Code::TooLarge, first.location, format!("more than {MAX_ARGUMENTS} arguments"));
+    // Their uses are no further errors.
+    let shapes = arguments.keys().map(|name| (name.value.clone(), Shape::Any));
+    compiler.scope_shape = std::mem::take(&mut compiler.scope_shape).with_arguments(shapes);
+    None
 }
 
 /// Puts the arguments that a schema describes in scope.

@@ -8,7 +8,6 @@ use crate::action::RunPlan;
 use crate::budget::Budget;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
-use crate::digest::Digest;
 use crate::manifest;
 use crate::pack_format::{ForeignPrompt, ForeignValues};
 use crate::template::{Scope, Template, TextSlot, UriSlot};
@@ -129,14 +128,13 @@ impl PromptParts {
             icons: Vec::new(),
             meta: None,
         };
-        let digest = Digest::new("foreign prompt").chain_update(format!("{:?}", foreign.body).as_bytes());
         Some(PromptParts {
             listing,
             completions: CompletionSources::default(),
             inputs,
             plan: compile_actions(foreign, compiler),
             body: PromptBody::Foreign(ForeignMessages::new(foreign.body.clone(), links)),
-            digest: digest.finish_u64(),
+            digest: foreign.body.digest(),
             key: None,
         })
     }

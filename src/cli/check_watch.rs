@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::Exit;
 use super::check::{CheckOutcome, ManifestCheck};
 use super::manifest_reload::load_fingerprint;
+use crate::compile::OutdatedCheck;
 use crate::diagnostic::Format;
 use crate::reload::{self, InitialLoad, LoadOutput, ReloadInfo, ReloadSource, WatchOptions};
 
@@ -45,7 +46,7 @@ struct CheckReload {
 impl ReloadSource for CheckReload {
     type Outcome = CheckOutcome;
 
-    fn load(&mut self, _: bool) -> LoadOutput<CheckOutcome> {
+    fn load(&mut self, _: bool, _: &OutdatedCheck) -> LoadOutput<CheckOutcome> {
         let outcome = self.check.check();
         let watch = outcome.dependencies.to_watch(&mut self.last_dependencies, outcome.report.has_errors());
         LoadOutput { outcome, watch }

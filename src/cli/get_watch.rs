@@ -17,7 +17,7 @@ use super::request::{CallEnvironment, UnsentRequestError, load_and_build, print_
 use super::terminal::Terminal;
 use super::{Exit, GetArgs, Output};
 use crate::catalog::{BuildOutcome, ServingMode};
-use crate::compile::LoadDependencies;
+use crate::compile::{LoadDependencies, OutdatedCheck};
 use crate::load::ManifestLocation;
 use crate::reload::{self, InitialLoad, LoadOutput, ReloadInfo, ReloadSource, WatchOptions};
 
@@ -86,7 +86,7 @@ impl PromptReload {
     /// Renders it for the first time, with arguments from the person at the terminal.
     fn render_first(mut self) -> anyhow::Result<FirstRender> {
         let started_at = SystemTime::now();
-        let LoadOutput { outcome: built, mut watch } = self.load(false);
+        let LoadOutput { outcome: built, mut watch } = self.load(false, &OutdatedCheck::default());
         let output = self.output.clone();
         let exit = self.render(built, Terminal::detect(&output).as_ref())?;
         watch.files.extend(self.rendered_files.iter().cloned());
@@ -139,7 +139,7 @@ fn embedded_uris(result: &Value) -> impl Iterator<Item = &str> {
 impl ReloadSource for PromptReload {
     type Outcome = BuildOutcome;
 
-    fn load(&mut self, _: bool) -> LoadOutput<BuildOutcome> {
+    fn load(&mut self, _: bool, _: &OutdatedCheck) -> LoadOutput<BuildOutcome> {
         let built = load_and_build(&self.location, &self.output);
         let mut watch = built.dependencies.to_watch(&mut self.last_dependencies, built.report.has_errors());
         watch.files.extend(self.rendered_files.iter().cloned());

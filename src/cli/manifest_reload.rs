@@ -10,7 +10,7 @@ use super::Output;
 use super::dev_session::{DevSession, PublishedReload};
 use super::variable_commands::VariableCommands;
 use crate::catalog::{BuildOutcome, Catalog, ServingMode, rebuild};
-use crate::compile::LoadDependencies;
+use crate::compile::{LoadDependencies, OutdatedCheck};
 use crate::diagnostic::{self, Diagnostic, Report, Severity};
 use crate::load::{EnvSource, ManifestLocation, ParsedFiles};
 use crate::reload::{LoadOutput, ReloadInfo, ReloadSource};
@@ -123,15 +123,18 @@ impl ReportedWarnings {
 impl ReloadSource for ManifestReload {
     type Outcome = BuildOutcome;
 
-    fn load(&mut self, requested: bool) -> LoadOutput<BuildOutcome> {
+    fn load(&mut self, requested: bool, outdated: &OutdatedCheck) -> LoadOutput<BuildOutcome> {
         // Who asks for a load may know better than the stamps of the files.
         let earlier = std::mem::take(&mut self.parsed).filter(!requested);
         let ManifestOrigin { location, environment, commands } = &mut self.origin;
         let load = commands.reload(location, environment, requested, &earlier);
-        let mut built = rebuild(Handle::current().block_on(load), &self.shared_server.catalog());
+        let mut loaded = Handle::current().block_on(load);
+        loaded.load_context.outdated = outdated.clone();
+        let mut built = rebuild(loaded, &self.shared_server.catalog());
         self.parsed = std::mem::take(&mut built.parsed).or_if_empty(earlier);
         self.output.add_secrets(&built);
-        let watch = built.dependencies.to_watch(&mut self.last_dependencies, built.catalog.is_none());
+        let is_broken = built.catalog.is_none() || outdated.is_outdated();
+        let watch = built.dependencies.to_watch(&mut self.last_dependencies, is_broken);
         LoadOutput { outcome: built, watch }
     }
 

@@ -14,7 +14,7 @@ use super::test::{TestSelection, run_tests};
 use super::test_report::print_run;
 use super::{Exit, Output, TestArgs};
 use crate::catalog::BuildOutcome;
-use crate::compile::LoadDependencies;
+use crate::compile::{LoadDependencies, OutdatedCheck};
 use crate::load::{EnvSource, LoadedPacks, ManifestLocation, TestEnvironment, load};
 use crate::reload::{self, InitialLoad, LoadOutput, ReloadInfo, ReloadSource, WatchOptions};
 use crate::test_run::{TestStatus, plan_tests, test_environment, test_fingerprints};
@@ -38,7 +38,7 @@ pub(super) fn run(location: ManifestLocation, arguments: &TestArgs, output: &Out
         stop_on_signals(stop.clone())?;
         let started_at = SystemTime::now();
         let first = tokio::task::spawn_blocking(move || {
-            let LoadOutput { outcome, watch: dependencies } = watch.load(false);
+            let LoadOutput { outcome, watch: dependencies } = watch.load(false, &OutdatedCheck::default());
             watch.run(outcome);
             (watch, dependencies)
         });
@@ -128,7 +128,7 @@ impl TestReload {
 impl ReloadSource for TestReload {
     type Outcome = LoadedTests;
 
-    fn load(&mut self, _: bool) -> LoadOutput<LoadedTests> {
+    fn load(&mut self, _: bool, _: &OutdatedCheck) -> LoadOutput<LoadedTests> {
         let declared = load(&self.location, &EnvSource::Test(TestEnvironment::default()));
         let environment = EnvSource::Test(test_environment(&declared));
         let built = build_loaded(load(&self.location, &environment), &self.output);

@@ -36,6 +36,12 @@ pub struct LoadContext {
     pub grant_uses: Vec<GrantUse>,
     /// The files of prompts of other programs, in packs from elsewhere, that name neither commands nor files.
     pub text_only_files: HashSet<FileId>,
+    /// Whether the load is given up.
+    pub outdated: OutdatedCheck,
+    /// How many packs were imported.
+    pub import_count: usize,
+    /// How many entries packs from elsewhere have with those that they import, by their keys.
+    pub locked_entry_counts: HashMap<String, usize>,
     /// Whether the source of an own pack is not valid, so that nobody knows which pack is meant.
     pub has_invalid_source: bool,
     /// Texts that are read in the place of files.
@@ -45,6 +51,28 @@ pub struct LoadContext {
     files_by_path: HashMap<String, FileId>,
     /// Whether programs were found, by name and search path.
     programs: HashMap<(String, String), bool>,
+}
+
+/// Whether a load is given up, as its files have changed since it began: it ends early, and its outcome is not used.
+#[derive(Clone, Default)]
+pub struct OutdatedCheck(Option<Arc<dyn Fn() -> bool + Send + Sync>>);
+
+impl OutdatedCheck {
+    /// That of a load whose files have changed once `is_outdated` is true.
+    pub fn new(is_outdated: impl Fn() -> bool + Send + Sync + 'static) -> OutdatedCheck {
+        OutdatedCheck(Some(Arc::new(is_outdated)))
+    }
+
+    /// Whether they have. It is cheap as long as no event says so.
+    pub fn is_outdated(&self) -> bool {
+        self.0.as_ref().is_some_and(|is_outdated| is_outdated())
+    }
+}
+
+impl std::fmt::Debug for OutdatedCheck {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("OutdatedCheck").finish_non_exhaustive()
+    }
 }
 
 /// How much was found so far: the same before and after a compilation that reports, reads and registers nothing.
@@ -59,6 +87,10 @@ impl LoadContext {
             // Each has a source.
             documents: _,
             text_only_files: _,
+            outdated: _,
+            // Counted before any compilation.
+            import_count: _,
+            locked_entry_counts: _,
             // It has a diagnostic.
             has_invalid_source: _,
             dependencies: LoadDependencies { files, folders, workspace },

@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 
 pub use coverage::{LoadCoverage, MarkedPart, PartKind};
 pub use folder_variable::{FolderVariable, MAX_NAMED_FOLDERS};
-pub use load_context::{FileBuffers, LoadContext, LoadContextCounts, LoadDependencies};
+pub use load_context::{FileBuffers, LoadContext, LoadContextCounts, LoadDependencies, OutdatedCheck};
 pub use mime_type::MimeType;
 pub use name_prefix::NamePrefix;
 pub use pack::{Environment, FILES_GRANT, GrantUse, Grants, LockedGrants, Pack, PackVariable, ValueOrigin};

@@ -50,7 +50,12 @@ pub struct SourceFile {
     path: PathBuf,
     text: Arc<str>,
     lines: Vec<u32>,
+    /// How many characters begin before each block of the text.
+    chars_before_blocks: Vec<usize>,
 }
+
+/// The size of a block in bytes: no column is counted from further away, however long its line is.
+const BLOCK_BYTES: usize = 4 << 10;
 
 impl SourceFile {
     /// The path, as it is shown to people.
@@ -68,9 +73,15 @@ impl SourceFile {
         let offset = self.floor_char_boundary(offset as usize);
         let line = self.lines.partition_point(|&start| start as usize <= offset).max(1);
         let start = self.line_range(line).start;
-        let column = self.text.get(start..offset).unwrap_or_default().chars().count() + 1;
+        let column = self.chars_before(offset).saturating_sub(self.chars_before(start)) + 1;
         let fitting = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         Position { line: fitting(line), column: fitting(column) }
+    }
+
+    fn chars_before(&self, offset: usize) -> usize {
+        let block = offset / BLOCK_BYTES;
+        let rest = self.text.as_bytes().get(block * BLOCK_BYTES..offset).unwrap_or_default();
+        self.chars_before_blocks.get(block).copied().unwrap_or_default() + count_characters(rest)
     }
 
     /// The start of the character at `offset`; the end of the text for an offset past it.
@@ -95,6 +106,12 @@ impl SourceFile {
     }
 }
 
+/// How many characters begin in these bytes of a text.
+fn count_characters(bytes: &[u8]) -> usize {
+    let is_continuation = |byte: &&u8| **byte & 0xc0 == 0x80;
+    bytes.len() - bytes.iter().filter(is_continuation).count()
+}
+
 /// Every file that one load has read, in that order.
 #[derive(Debug, Default, Clone)]
 pub struct SourceMap {
@@ -108,7 +125,13 @@ impl SourceMap {
         let text = text.into();
         let breaks = text.match_indices('\n').map(|(at, _)| at + 1);
         let lines = std::iter::once(0).chain(breaks).filter_map(|at| u32::try_from(at).ok()).collect();
-        self.share(Arc::new(SourceFile { path: path.into(), text, lines }))
+        let blocks = text.as_bytes().chunks(BLOCK_BYTES).map(count_characters);
+        let ends = blocks.scan(0, |sum, count| {
+            *sum += count;
+            Some(*sum)
+        });
+        let chars_before_blocks = std::iter::once(0).chain(ends).collect();
+        self.share(Arc::new(SourceFile { path: path.into(), text, lines, chars_before_blocks }))
     }
 
     /// Adds a file of another map.

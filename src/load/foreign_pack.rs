@@ -9,6 +9,7 @@ use serde_json::json;
 use super::LoadedPack;
 use super::foreign_grants::{self, ForeignGrants};
 use super::location::MANIFEST_NAMES;
+use super::pack::MAX_ENTRIES;
 use crate::compile::{Environment, FILES_GRANT, GrantUse, LoadContext, LockedGrants, NamePrefix, Pack};
 use crate::diagnostic::{Code, FileId, one_line};
 use crate::files::{FileError, Folder, Globs};
@@ -187,9 +188,11 @@ fn read_format(
     load_context: &mut LoadContext,
 ) -> PromptsAndSkills {
     let FormatFiles { format, is_auto, paths } = files;
+    // One more than may be, which is noticed.
+    let max_prompts = if foreign_pack.locked.is_some() { MAX_ENTRIES + 1 } else { usize::MAX };
     let files: Vec<_> = paths.into_iter().filter_map(|path| read_file(path, foreign_pack, load_context)).collect();
     let paths: HashMap<_, _> = files.iter().map(|file| (file.id, file.path.clone())).collect();
-    let mut folder = PackFolder { name: &foreign_pack.name, files, is_auto, grants };
+    let mut folder = PackFolder { name: &foreign_pack.name, files, is_auto, grants, max_prompts };
     let path = |prompt: &ForeignPrompt| paths.get(&prompt.at.file()).cloned().unwrap_or_default();
     let prompts = format.read(&folder, &mut load_context.report);
     let found = PromptsAndSkills {
@@ -359,6 +362,16 @@ fn name_and_select(
     load_context: &mut LoadContext,
 ) -> (Vec<ForeignPrompt>, Vec<ForeignSkill>) {
     found.prompts.sort_by(|(one, _), (other, _)| one.cmp(other));
+    if let Some(locked) = &foreign_pack.locked {
+        let count = load_context.locked_entry_counts.entry(locked.key.clone()).or_default();
+        let left = MAX_ENTRIES.saturating_sub(*count);
+        *count += found.prompts.len();
+        if found.prompts.len() > left {
+            found.prompts.truncate(left);
+            let message = format!("more than {MAX_ENTRIES} prompts in a pack from elsewhere: the others are left out");
+            load_context.report.warning(Code::TooLarge, foreign_pack.path.location.span(), message);
+        }
+    }
     let mut unique = UniqueNames::new(&foreign_pack.prefix);
     let mut nameless = Vec::new();
     let named = found.prompts.into_iter().map(|(path, prompt)| {

@@ -26,6 +26,11 @@ pub const WORKSPACE_VARIABLE: &str = "FOLIO_WORKSPACE";
 /// The maximum nesting of packs.
 const MAX_PACK_DEPTH: usize = 16;
 
+/// How many packs a manifest may import, with those that they import.
+const MAX_PACKS: usize = 256;
+/// How many entries a pack from elsewhere may have, with those that it imports.
+pub(super) const MAX_ENTRIES: usize = 10_000;
+
 /// A pack to load.
 struct PackRequest<'a> {
     folder: Folder,
@@ -132,6 +137,9 @@ fn load_pack(
     load_partials(&manifest, &mut pack, load_context);
     let mut files = vec![extract_entries(&mut manifest)];
     files.extend(load_includes(&manifest, &pack, &request, load_context));
+    if let Some(locked) = &request.locked_grants {
+        refuse_many_entries(&files, &locked.key, load_context)?;
+    }
     let inner = std::mem::take(&mut manifest.packs);
     packs.push(LoadedPack {
         pack,
@@ -227,6 +235,23 @@ fn extract_entries(manifest: &mut Manifest) -> EntryFile {
     EntryFile { base: PathBuf::new(), entries: Arc::new(entries), parsed: None }
 }
 
+/// Reports that a pack from elsewhere has too many entries.
+fn refuse_many_entries(files: &[EntryFile], key: &str, load_context: &mut LoadContext) -> Option<()> {
+    let count = load_context.locked_entry_counts.entry(key.to_owned()).or_default();
+    let names = files.iter().flat_map(|EntryFile { entries, .. }| {
+        entries.prompts.keys().chain(entries.resources.keys()).chain(entries.tools.keys())
+    });
+    for name in names {
+        *count += 1;
+        if *count > MAX_ENTRIES {
+            let message = format!("more than {MAX_ENTRIES} prompts, resources and tools in a pack from elsewhere");
+            load_context.report.error(Code::TooLarge, name.location.span(), message);
+            return None;
+        }
+    }
+    Some(())
+}
+
 fn load_includes(
     manifest: &Manifest,
     pack: &Pack,
@@ -314,6 +339,12 @@ fn load_nested(
 ) {
     for (key, reference) in inner {
         let Some(importer) = packs.get(outer) else { return };
+        load_context.import_count += 1;
+        if load_context.import_count > MAX_PACKS {
+            let message = format!("more than {MAX_PACKS} packs, with those that they import");
+            load_context.report.error(Code::TooLarge, key.location.span(), message);
+            return;
+        }
         let import = PackImport { key, reference };
         if !is_pack_key(key) {
             load_context

@@ -12,6 +12,9 @@ use crate::yaml::Spanned;
 /// Arguments by name.
 pub type Arguments = NamedMap<Spanned<Argument>>;
 
+/// How many arguments a prompt, a tool or a resource may have.
+pub const MAX_ARGUMENTS: usize = 256;
+
 /// The keys of an argument that are not JSON Schema.
 pub const ARGUMENT_KEYWORDS: &[&str] = &["required", "complete", "allowDash", "within"];
 

@@ -28,7 +28,7 @@ use serde::Deserialize;
 use crate::value_types::{Connection, FolderSpec, NamedMap, Sandbox, Scalar, yaml_kind_enum};
 use crate::yaml::Spanned;
 
-pub use argument::{ARGUMENT_KEYWORDS, Argument, Arguments, Complete, CompleteBody, CompletionMatch};
+pub use argument::{ARGUMENT_KEYWORDS, Argument, Arguments, Complete, CompleteBody, CompletionMatch, MAX_ARGUMENTS};
 pub use correction::{correct_entries, correct_prompt};
 pub use examples::example_of;
 pub use http_server::Http;

@@ -24,7 +24,7 @@ pub struct Prompt {
     pub title: Option<String>,
     /// What it is for. Templates may use `env` and `server`.
     pub description: Option<String>,
-    /// Its arguments, by name: `{ who: { required: true } }`.
+    /// Its arguments, at most 256, by name: `{ who: { required: true } }`.
     #[schemars(with = "IndexMap<String, Argument>")]
     pub arguments: Arguments,
     /// The text of one user message: a template, or `{ file: … }` for a file that contains it.

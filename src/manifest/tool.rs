@@ -20,7 +20,7 @@ pub struct Tool {
     pub description: Option<Spanned<String>>,
     /// Hints about its behaviour: `{ readOnlyHint: true }`.
     pub annotations: Option<ToolAnnotations>,
-    /// Its arguments, by name: `{ path: { required: true } }`. Excludes `inputSchema`.
+    /// Its arguments, at most 256, by name: `{ path: { required: true } }`. Excludes `inputSchema`.
     #[schemars(with = "IndexMap<String, Argument>")]
     pub arguments: Option<Spanned<Arguments>>,
     /// Whether calls may have arguments beside those of `arguments`: `true`, or a JSON Schema that the value of each must

@@ -1,5 +1,7 @@
 //! `claude-commands`: the slash commands of Claude Code.
 
+use std::sync::Arc;
+
 use super::command::{ActionReader, CommandMarker, CommandText};
 use super::front_matter::{Markdown, read_markdown};
 use super::naming::{ArgumentNames, path_below};
@@ -61,10 +63,11 @@ pub(super) fn read_command(name: String, markdown: &Markdown<'_>, mut actions: A
         text.pieces.push(TextPiece::AppendedArgument { label, sources: all_arguments_sources() });
     }
     let used = sorted((0..positions.names.len()).chain(used).collect());
+    let names: Arc<[String]> = used.iter().map(|index| positions.name(*index)).collect();
     for source in text.sources_mut() {
         // Now the names of all positions are known.
         if let ValueSource::JoinedArguments(joined) = source {
-            *joined = used.iter().map(|index| positions.name(*index)).collect();
+            *joined = names.clone();
         }
     }
     let description = markdown.text("description");
@@ -73,7 +76,7 @@ pub(super) fn read_command(name: String, markdown: &Markdown<'_>, mut actions: A
         title: None,
         description,
         arguments: arguments_of(markdown, &positions, &used),
-        body: ForeignBody::Text(text),
+        body: ForeignBody::Text(text.into()),
         at,
     }
 }
@@ -151,13 +154,13 @@ impl PositionalArguments {
     fn placeholder_at(&self, body: &str, start: usize, used: &mut Vec<usize>) -> Option<PlaceholderMatch> {
         if let Some((index, end)) = self.position_at(body, start) {
             used.push(index);
-            let fallback = body.get(start..end)?.to_owned();
+            let fallback = body.get(start..end)?.into();
             return Some(PlaceholderMatch { end, piece: TextPiece::Value { sources: self.sources(index), fallback } });
         }
         let end = all_arguments_at(body, start)?;
         Some(PlaceholderMatch {
             end,
-            piece: TextPiece::Value { sources: all_arguments_sources(), fallback: String::new() },
+            piece: TextPiece::Value { sources: all_arguments_sources(), fallback: Arc::default() },
         })
     }
 
@@ -227,7 +230,7 @@ fn all_arguments_at(body: &str, start: usize) -> Option<usize> {
 
 /// All that a user types, or else the positions.
 fn all_arguments_sources() -> Vec<ValueSource> {
-    vec![ValueSource::Argument(ARGUMENTS.to_owned()), ValueSource::JoinedArguments(Vec::new())]
+    vec![ValueSource::Argument(ARGUMENTS.to_owned()), ValueSource::JoinedArguments(Arc::default())]
 }
 
 /// The command that begins at `start`: `` !`cmd` ``, or a block that is fenced by ```` ```! ````.

@@ -1,5 +1,7 @@
 //! `csv`: the table of prompts.chat.
 
+use std::sync::Arc;
+
 use indexmap::IndexMap;
 
 use super::naming::ArgumentNames;
@@ -25,7 +27,12 @@ impl PackFormat for Csv {
     }
 
     fn read(&self, folder: &PackFolder<'_>, report: &mut Report) -> Vec<ForeignPrompt> {
-        folder.files.iter().flat_map(|file| read_table(file, report)).collect()
+        let mut prompts = Vec::new();
+        for file in &folder.files {
+            let left = folder.max_prompts.saturating_sub(prompts.len());
+            prompts.extend(read_table(file, left, report));
+        }
+        prompts
     }
 }
 
@@ -35,8 +42,9 @@ struct Row {
     fields: Vec<String>,
 }
 
-fn read_table(file: &ForeignFile, report: &mut Report) -> Vec<ForeignPrompt> {
-    let rows = rows(file, report);
+fn read_table(file: &ForeignFile, max_prompts: usize, report: &mut Report) -> Vec<ForeignPrompt> {
+    // The first row names the columns.
+    let rows = rows(file, max_prompts.saturating_add(1), report);
     let column = |name: &str| rows.first()?.fields.iter().position(|field| field.trim().eq_ignore_ascii_case(name));
     let (Some(act), Some(prompt)) = (column("act"), column("prompt")) else {
         let message = "no columns `act` and `prompt` in the first row: file skipped";
@@ -50,7 +58,10 @@ fn read_table(file: &ForeignFile, report: &mut Report) -> Vec<ForeignPrompt> {
         let text = row.fields.get(prompt).filter(|text| !text.trim().is_empty());
         let title = row.fields.get(act).map(|title| title.trim()).unwrap_or_default();
         match text {
-            Some(text) => prompts.push(read_row(title, text, Location::text_from(file.id, row.start))),
+            Some(text) => {
+                let prompt = read_row(title, text, Location::text_from(file.id, row.start));
+                prompts.extend(prompt.with_few_arguments(report));
+            }
             None => {
                 let place = Span::new(file.id, row.start, row.start);
                 report.warning(Code::MissingKey, place, "no text in `prompt`: row skipped");
@@ -87,7 +98,7 @@ fn read_row(title: &str, text: &str, at: Location) -> ForeignPrompt {
         title: Some(title.to_owned()).filter(|title| !title.is_empty()),
         description: None,
         arguments,
-        body: ForeignBody::Text(text),
+        body: ForeignBody::Text(text.into()),
         at,
     }
 }
@@ -102,21 +113,21 @@ fn slug(title: &str) -> String {
 
 /// The text of a prompt with its arguments. An argument is required where no marker has a default for it.
 fn read_markers(text: &str) -> (ForeignText, Vec<ForeignArgument>) {
-    let mut defaults: IndexMap<String, Option<String>> = IndexMap::new();
+    let mut defaults: IndexMap<String, Option<Arc<str>>> = IndexMap::new();
     let mut names = ArgumentNames::default();
     for (start, _) in text.match_indices("${") {
         let Some((name, default, _)) = placeholder_at(text, start) else { continue };
         let known = defaults.entry(names.claim(name)).or_default();
-        *known = known.take().or(default.map(str::to_owned));
+        *known = known.take().or_else(|| default.map(Arc::from));
     }
     let pieces = split(text, &['$'], |start| {
         let (name, default, end) = placeholder_at(text, start)?;
         let name = names.claim(name);
-        let first = || defaults.get(&name).and_then(Option::as_deref);
-        let fallback = default.or_else(first).unwrap_or_default().to_owned();
+        let first = || defaults.get(&name).cloned().flatten();
+        let fallback = default.map(Arc::from).or_else(first).unwrap_or_default();
         Some(PlaceholderMatch { end, piece: TextPiece::Value { sources: vec![ValueSource::Argument(name)], fallback } })
     });
-    let argument = |(name, default): (String, Option<String>)| ForeignArgument {
+    let argument = |(name, default): (String, Option<Arc<str>>)| ForeignArgument {
         required: default.is_none(),
         ..ForeignArgument::optional(name)
     };
@@ -136,11 +147,14 @@ fn placeholder_at(text: &str, start: usize) -> Option<(&str, Option<&str>, usize
 }
 
 /// The rows of a table. A quote that is not closed is reported.
-fn rows(file: &ForeignFile, report: &mut Report) -> Vec<Row> {
+fn rows(file: &ForeignFile, max_rows: usize, report: &mut Report) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut fields = Vec::new();
     let mut start = None;
     for field in CsvFields::with_bare_returns(&file.text) {
+        if rows.len() >= max_rows {
+            break;
+        }
         let at = field.range.start;
         if field.fault == Some(CsvFault::UnclosedQuote) {
             let message = "unterminated quote: read to the end of the file";

@@ -53,7 +53,7 @@ fn read_pattern(file: &ForeignFile, descriptions: &HashMap<&str, &str>, report: 
         let (word, end) = word_at(body, start)?;
         let name = argument_name(word);
         arguments.add(ForeignArgument::optional(name.clone()));
-        let fallback = body.get(start..end)?.to_owned();
+        let fallback = body.get(start..end)?.into();
         Some(PlaceholderMatch { end, piece: TextPiece::Value { sources: vec![ValueSource::Argument(name)], fallback } })
     });
     let is_input = |source: &ValueSource| matches!(source, ValueSource::Argument(name) if name == INPUT);
@@ -67,14 +67,15 @@ fn read_pattern(file: &ForeignFile, descriptions: &HashMap<&str, &str>, report: 
             sources: vec![ValueSource::Argument(INPUT.to_owned())],
         });
     }
-    Some(ForeignPrompt {
+    let prompt = ForeignPrompt {
         name: folder.to_owned(),
         title: None,
         description: descriptions.get(folder).map(|text| (*text).to_owned()),
         arguments: arguments.into_list(),
-        body: ForeignBody::Text(text),
+        body: ForeignBody::Text(text.into()),
         at: Location::start_of(file.id),
-    })
+    };
+    prompt.with_few_arguments(report)
 }
 
 /// `{{word}}` at `start`: the word, and where the marker ends.

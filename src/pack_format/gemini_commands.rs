@@ -1,6 +1,7 @@
 //! `gemini-commands`: the custom commands of Gemini CLI.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use toml_edit::{Document, Item};
 
@@ -69,7 +70,7 @@ fn read_command(file: &ForeignFile, grants: PromptRights, report: &mut Report) -
         title: None,
         description: text_of("description").map(|text| text.trim().to_owned()),
         arguments: vec![ForeignArgument::optional(ARGS)],
-        body: ForeignBody::Text(text),
+        body: ForeignBody::Text(text.into()),
         at: Location::start_of(file.id),
     })
 }
@@ -108,6 +109,6 @@ fn placeholder_at(
 /// `{{args}}` at `start`.
 fn value_at(text: &str, start: usize) -> Option<PlaceholderMatch> {
     let sources = vec![ValueSource::Argument(ARGS.to_owned())];
-    let piece = TextPiece::Value { sources, fallback: String::new() };
+    let piece = TextPiece::Value { sources, fallback: Arc::default() };
     text.get(start..)?.starts_with(MARKER).then_some(PlaceholderMatch { end: start + MARKER.len(), piece })
 }

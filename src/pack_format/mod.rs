@@ -61,6 +61,8 @@ pub struct PackFolder<'p> {
     pub is_auto: bool,
     /// What its prompts may do.
     pub grants: PromptRights,
+    /// How many prompts are read, where a file has many.
+    pub max_prompts: usize,
 }
 
 /// What the prompts of a pack may do.

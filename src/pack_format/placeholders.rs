@@ -37,7 +37,7 @@ pub(super) fn split(
         done = marker.end;
     }
     push(&mut pieces, TextPiece::Literal(text.get(done..).unwrap_or_default().to_owned()));
-    ForeignText { pieces, ..ForeignText::default() }
+    ForeignText { source: text.into(), pieces, ..ForeignText::default() }
 }
 
 fn push(pieces: &mut Vec<TextPiece>, piece: TextPiece) {

@@ -7,7 +7,9 @@ use serde_json::{Map, Value};
 use super::dotprompt::DotpromptTemplate;
 use super::shell_words;
 use crate::budget::{Budget, BudgetExceeded};
-use crate::diagnostic::Span;
+use crate::diagnostic::{Code, Report, Span};
+use crate::digest::Digest;
+use crate::manifest::MAX_ARGUMENTS;
 use crate::value_types::Role;
 use crate::yaml::Location;
 
@@ -45,7 +47,7 @@ pub struct ForeignArgument {
 #[derive(Debug, Clone)]
 pub enum ForeignBody {
     /// One message of the user.
-    Text(ForeignText),
+    Text(Arc<ForeignText>),
     /// A template of dotprompt.
     Dotprompt(Arc<DotpromptTemplate>),
 }
@@ -88,6 +90,17 @@ pub enum ForeignContent {
 }
 
 impl ForeignBody {
+    /// Changes with what it says and does.
+    pub fn digest(&self) -> u64 {
+        match self {
+            ForeignBody::Dotprompt(template) => template.digest(),
+            ForeignBody::Text(text) => Digest::new("foreign prompt")
+                .chain_update(text.source.as_bytes())
+                .chain_update(format!("{:?}", text.actions).as_bytes())
+                .finish_u64(),
+        }
+    }
+
     /// The messages with these values in them.
     ///
     /// # Errors
@@ -103,6 +116,18 @@ impl ForeignBody {
     }
 }
 
+impl ForeignPrompt {
+    /// The prompt, unless it has too many arguments.
+    pub(super) fn with_few_arguments(self, report: &mut Report) -> Option<ForeignPrompt> {
+        if self.arguments.len() > MAX_ARGUMENTS {
+            let message = format!("more than {MAX_ARGUMENTS} arguments: prompt skipped");
+            report.warning(Code::TooLarge, self.at.span(), message);
+            return None;
+        }
+        Some(self)
+    }
+}
+
 impl ForeignArgument {
     /// An argument that may be absent.
     pub fn optional(name: impl Into<String>) -> ForeignArgument {
@@ -113,6 +138,8 @@ impl ForeignArgument {
 /// A text with values in it.
 #[derive(Debug, Clone, Default)]
 pub struct ForeignText {
+    /// What it was read from.
+    pub source: Arc<str>,
     /// Its pieces, in order.
     pub pieces: Vec<TextPiece>,
     /// What is done before it is rendered.
@@ -152,8 +179,8 @@ pub enum TextPiece {
     Value {
         /// Where the value may come from.
         sources: Vec<ValueSource>,
-        /// The text in its place where none has one.
-        fallback: String,
+        /// The text in its place where none has one, which many pieces may share.
+        fallback: Arc<str>,
     },
     /// What an action found.
     Outcome {
@@ -184,7 +211,7 @@ pub enum ValueSource {
         index: usize,
     },
     /// The arguments that are given, joined by spaces.
-    JoinedArguments(Vec<String>),
+    JoinedArguments(Arc<[String]>),
 }
 
 impl ForeignText {

@@ -39,17 +39,18 @@ fn read_prompt(file: &ForeignFile, report: &mut Report) -> Option<ForeignPrompt>
         let argument = argument_of(inside, &mut names)?;
         let sources = vec![ValueSource::Argument(argument.name.clone())];
         arguments.add(argument);
-        Some(PlaceholderMatch { end, piece: TextPiece::Value { sources, fallback: body.get(start..end)?.to_owned() } })
+        Some(PlaceholderMatch { end, piece: TextPiece::Value { sources, fallback: body.get(start..end)?.into() } })
     });
     let name = file.path.rsplit('/').next()?.strip_suffix(".prompt.md")?;
-    Some(ForeignPrompt {
+    let prompt = ForeignPrompt {
         name: name.to_owned(),
         title: markdown.text("name"),
         description: markdown.text("description"),
         arguments: arguments.into_list(),
-        body: ForeignBody::Text(text),
+        body: ForeignBody::Text(text.into()),
         at: Location::start_of(file.id),
-    })
+    };
+    prompt.with_few_arguments(report)
 }
 
 /// The argument of a marker, from what stands in its braces.

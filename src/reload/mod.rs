@@ -1,7 +1,7 @@
 //! Watches the files of a manifest and reloads it, keeping the last good version.
 //!
-//! An event of the file system only triggers a check. The check compares stamps of the files, and discards a load whose
-//! files changed meanwhile, so that a mixture of two versions is never published. What is not here: how a manifest is
+//! An event of the file system only triggers a check. The check compares stamps of the files, and gives up a load whose
+//! files change meanwhile, so that a mixture of two versions is never published. What is not here: how a manifest is
 //! read (load/), what a catalog is (catalog/) and who is notified of a new one (server/). This room is generic over a
 //! [`ReloadSource`].
 
@@ -22,7 +22,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::compile::LoadDependencies;
+use crate::compile::{LoadDependencies, OutdatedCheck};
 use watcher::OpenBackend;
 
 /// What is loaded again after each change. Both functions run on a blocking thread, never concurrently; a panic is
@@ -32,8 +32,9 @@ pub trait ReloadSource: Send + 'static {
     type Outcome: Send + 'static;
 
     /// Reads everything again, without changing what is served. A load that fails returns its dependencies too, with those
-    /// of the last load that it did not reach, so that a fix is noticed. `requested` is as in [`ReloadInfo`].
-    fn load(&mut self, requested: bool) -> LoadOutput<Self::Outcome>;
+    /// of the last load that it did not reach, so that a fix is noticed. `requested` is as in [`ReloadInfo`]. Once it is
+    /// `outdated` it may end with any outcome.
+    fn load(&mut self, requested: bool, outdated: &OutdatedCheck) -> LoadOutput<Self::Outcome>;
 
     /// Publishes the outcome. Called only if no file changed while it was read, or after `WatchOptions::max_delay`.
     fn publish(&mut self, outcome: Self::Outcome, info: ReloadInfo);

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::file_stamps::FileStamps;
 use super::watcher::FolderWatcher;
 use super::{InitialLoad, LoadOutput, ReloadInfo, ReloadSource};
-use crate::compile::LoadDependencies;
+use crate::compile::{LoadDependencies, OutdatedCheck};
 
 /// Reloads when files changed since the last load.
 pub(super) struct Reloader<L> {
@@ -39,7 +39,7 @@ pub(super) enum ReloadOutcome {
     Unchanged,
     /// A load was published.
     Published,
-    /// Files changed during the load, which was discarded.
+    /// Files changed during the load, which was given up.
     Raced,
     /// The load panicked; the last good version stays.
     Panicked,
@@ -93,7 +93,11 @@ impl<L: ReloadSource> Reloader<L> {
 
     fn reload(&mut self, trigger: Trigger, before: FileStamps) -> ReloadOutcome {
         let (began, clock) = (SystemTime::now(), Instant::now());
-        let loaded = catch_unwind(AssertUnwindSafe(|| self.load.load(trigger.requested)));
+        let outdated = match trigger.deadline_reached {
+            true => OutdatedCheck::default(),
+            false => self.watcher.outdated_check(before.clone()),
+        };
+        let loaded = catch_unwind(AssertUnwindSafe(|| self.load.load(trigger.requested, &outdated)));
         let info = ReloadInfo { requested: trigger.requested, elapsed: clock.elapsed() };
         let LoadOutput { outcome, watch } = match loaded {
             Ok(loaded) => loaded,
@@ -107,6 +111,12 @@ impl<L: ReloadSource> Reloader<L> {
                 return log_panic(&*panic);
             }
         };
+        if outdated.is_outdated() {
+            // What it depends on may be incomplete.
+            self.stamps = before;
+            self.reload_due = true;
+            return ReloadOutcome::Raced;
+        }
         if *self.dependencies != watch {
             self.dependencies = Arc::new(watch);
         }

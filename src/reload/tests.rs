@@ -24,6 +24,8 @@ struct FolderSourceLoad {
     published: watch::Sender<Vec<Texts>>,
     infos: Arc<Mutex<Vec<ReloadInfo>>>,
     mid_load_hook: MidLoadHook,
+    /// That of the last load.
+    outdated: Arc<Mutex<OutdatedCheck>>,
 }
 
 impl FolderSourceLoad {
@@ -39,6 +41,10 @@ impl FolderSourceLoad {
                 continue;
             }
             loaded.watch.files.insert(path.clone());
+            if self.outdated.lock().unwrap().is_outdated() {
+                loaded.outcome.insert("given up".to_owned(), String::new());
+                return;
+            }
             if let Ok(text) = fs::read_to_string(&path) {
                 let name = path.strip_prefix(&self.root).unwrap().to_str().unwrap().to_owned();
                 loaded.outcome.insert(name, text);
@@ -51,7 +57,8 @@ impl FolderSourceLoad {
 impl ReloadSource for FolderSourceLoad {
     type Outcome = Texts;
 
-    fn load(&mut self, _: bool) -> LoadOutput<Texts> {
+    fn load(&mut self, _: bool, outdated: &OutdatedCheck) -> LoadOutput<Texts> {
+        *self.outdated.lock().unwrap() = outdated.clone();
         let mut loaded = LoadOutput { outcome: Texts::new(), watch: LoadDependencies::default() };
         loaded.watch.files.insert(self.root.join("folio.yaml"));
         self.read(&self.root.clone(), &mut loaded);
@@ -71,6 +78,7 @@ struct WatchTest {
     options: WatchOptions,
     listen: Option<OpenBackend>,
     mid_load: Option<MidLoadHook>,
+    outdated: Arc<Mutex<OutdatedCheck>>,
 }
 
 struct RunningWatch {
@@ -92,7 +100,7 @@ impl WatchTest {
         fs::write(root.join("prompts/a.md"), "one").unwrap();
         let options =
             WatchOptions { debounce: Duration::from_millis(30), reload_on_sighup: false, ..WatchOptions::default() };
-        WatchTest { temporary, root, options, listen: None, mid_load: None }
+        WatchTest { temporary, root, options, listen: None, mid_load: None, outdated: Arc::default() }
     }
 
     fn polling(mut self) -> WatchTest {
@@ -114,9 +122,10 @@ impl WatchTest {
             published: seen,
             infos: Arc::clone(&rounds),
             mid_load_hook: Box::new(|| ()),
+            outdated: self.outdated,
         };
         let began = SystemTime::now();
-        let first = InitialLoad { started_at: began, watch: reader.load(false).watch };
+        let first = InitialLoad { started_at: began, watch: reader.load(false, &OutdatedCheck::default()).watch };
         reader.mid_load_hook = self.mid_load.unwrap_or_else(|| Box::new(|| ()));
         let shutdown = CancellationToken::new();
         let listen = self.listen.unwrap_or_else(|| Box::new(watcher::open_backend));
@@ -336,6 +345,36 @@ async fn constantly_changing_files_are_published() {
     let mut running = watch_test.mid_load(mid_load_hook).start();
     fs::write(running.root.join("folio.yaml"), "two").unwrap();
     running.wait_for_text("amid constant writing", "folio.yaml", "two").await;
+}
+
+/// A load that would take too long for the test ends with the edit that makes it outdated.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn outdated_load_is_given_up() {
+    let mut watch_test = WatchTest::new();
+    watch_test.options.max_delay = Duration::from_secs(60);
+    let root = watch_test.root.clone();
+    let outdated: Arc<Mutex<OutdatedCheck>> = Arc::default();
+    let known = outdated.clone();
+    let mut is_slow = true;
+    let mid_load_hook = move || {
+        if fs::read_to_string(root.join("folio.yaml")).unwrap() == "slow" && std::mem::take(&mut is_slow) {
+            let outdated = known.lock().unwrap().clone();
+            assert!(!outdated.is_outdated());
+            fs::write(root.join("folio.yaml"), "fast").unwrap();
+            let deadline = std::time::Instant::now() + Duration::from_secs(20);
+            while !outdated.is_outdated() {
+                assert!(std::time::Instant::now() < deadline, "the load is not outdated");
+                std::thread::yield_now();
+            }
+        }
+    };
+    watch_test.outdated = outdated;
+    let mut running = watch_test.mid_load(mid_load_hook).start_settled().await;
+    fs::write(running.root.join("folio.yaml"), "slow").unwrap();
+    running.wait_for_text("after the slow one", "folio.yaml", "fast").await;
+    let published = running.seen.borrow().clone();
+    assert!(published.iter().all(|texts| texts["folio.yaml"] != "slow"), "{published:?}");
+    assert!(published.iter().all(|texts| !texts.contains_key("given up")), "{published:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

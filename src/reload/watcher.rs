@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use notify::event::ModifyKind;
@@ -14,7 +15,7 @@ use super::WatchOptions;
 use super::file_stamps::FileStamps;
 use super::poller::{PollIntervals, Poller};
 use super::watch_plan::WatchPlan;
-use crate::compile::LoadDependencies;
+use crate::compile::{LoadDependencies, OutdatedCheck};
 
 /// The default interval of polling.
 const DEFAULT_POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -38,6 +39,7 @@ pub(super) fn open_backend(wakeup: Arc<Wakeup>) -> notify::Result<Backend> {
 #[derive(Debug, Default)]
 pub(super) struct Wakeup {
     notify: Notify,
+    count: AtomicU64,
     state: Mutex<WatchState>,
 }
 
@@ -51,6 +53,7 @@ struct WatchState {
 impl Wakeup {
     /// Wakes the watch task.
     pub(super) fn wake(&self) {
+        self.count.fetch_add(1, Ordering::Relaxed);
         self.notify.notify_one();
     }
 
@@ -125,6 +128,19 @@ impl FolderWatcher {
     /// Wakes the watch task.
     pub(super) fn wake(&self) {
         self.wakeup.wake();
+    }
+
+    /// Whether files have other stamps than they had `before`, which is looked up after each wakeup.
+    pub(super) fn outdated_check(&self, before: FileStamps) -> OutdatedCheck {
+        let wakeup = Arc::clone(&self.wakeup);
+        let (seen, is_outdated) = (AtomicU64::new(wakeup.count.load(Ordering::Relaxed)), AtomicBool::new(false));
+        OutdatedCheck::new(move || {
+            let count = wakeup.count.load(Ordering::Relaxed);
+            if seen.swap(count, Ordering::Relaxed) != count && before.reread().differ_from(&before) {
+                is_outdated.store(true, Ordering::Relaxed);
+            }
+            is_outdated.load(Ordering::Relaxed)
+        })
     }
 
     /// Watches the folders that these dependencies need, and no others. To be called before stamps are read, so that

@@ -1,5 +1,6 @@
 //! Chooses the `anyOf` or `oneOf` branch whose errors are reported.
 
+use indexmap::IndexSet;
 use jsonschema::error::{ValidationError, ValidationErrorKind as Kind};
 
 use super::{describe, explain};
@@ -33,13 +34,8 @@ pub(super) fn merged_expectation(
         [one] if one.instance_path().as_str() == here => branch_expectation(one),
         _ => None,
     };
-    let mut expectations: Vec<String> = Vec::new();
-    for branch in context {
-        let expectation = only(branch)?;
-        if !expectations.contains(&expectation) {
-            expectations.push(expectation);
-        }
-    }
+    let expectations: IndexSet<String> = context.iter().map(only).collect::<Option<_>>()?;
+    let expectations = Vec::from_iter(expectations);
     (!expectations.is_empty()).then(|| format!("must be {}", describe::join_or(&expectations)))
 }
 

@@ -1,5 +1,7 @@
 //! Checks each keyword of a schema, with messages that are clearer than those of the meta-schema.
 
+use std::collections::HashSet;
+
 use jsonschema::Draft;
 use serde_json::{Map, Value};
 
@@ -134,7 +136,8 @@ impl KeywordCheck<'_> {
 
     fn map(&self, value_kind: &str, each: impl Fn(String, &Value) -> Vec<SchemaError>) -> Vec<SchemaError> {
         let Some(map) = self.value.as_object() else { return vec![self.unexpected(value_kind)] };
-        map.iter().flat_map(|(key, value)| each(pointer::join(&self.pointer_suffix, key), value)).collect()
+        let errors = map.iter().flat_map(|(key, value)| each(pointer::join(&self.pointer_suffix, key), value));
+        errors.take(describe::MAX_ITEM_ERRORS).collect()
     }
 
     fn types(&self) -> Vec<SchemaError> {
@@ -198,14 +201,15 @@ fn unique_items(
     list: &[Value],
     item_error: impl Fn(String, &Value) -> Option<SchemaError>,
 ) -> Vec<SchemaError> {
-    let error = |(index, item): (usize, &Value)| {
+    let mut seen = HashSet::new();
+    let errors = list.iter().enumerate().filter_map(|(index, item)| {
         let pointer_suffix = format!("{pointer_suffix}/{index}");
-        let is_duplicate = list.iter().take(index).any(|earlier| earlier == item);
+        let is_duplicate = !seen.insert(item);
         let duplicate =
             || SchemaError::new(pointer_suffix.as_str(), format!("duplicate value {}", describe::describe_value(item)));
         item_error(pointer_suffix.clone(), item).or_else(|| is_duplicate.then(duplicate))
-    };
-    list.iter().enumerate().filter_map(error).collect()
+    });
+    errors.take(describe::MAX_ITEM_ERRORS).collect()
 }
 
 fn type_error(pointer_suffix: String, value: &Value) -> Option<SchemaError> {

@@ -9,6 +9,9 @@ const MAX_SHOWN_CHARS: usize = 64;
 /// How many of a list of choices are shown.
 const MAX_SHOWN_CHOICES: usize = 20;
 
+/// How many errors of the items of one list are reported.
+pub(super) const MAX_ITEM_ERRORS: usize = 20;
+
 /// A value as it is shown: a scalar as JSON, where it is short; anything else by its kind.
 pub(super) fn describe_value(value: &Value) -> String {
     match value {

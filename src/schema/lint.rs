@@ -1,6 +1,7 @@
 //! Lints valid schemas: no value matches them, or a keyword has no effect. Other documents are not checked.
 
 use std::cell::OnceCell;
+use std::collections::HashSet;
 
 use jsonschema::{Draft, Validator, ValidatorMap};
 use serde_json::{Map, Value};
@@ -127,11 +128,15 @@ impl Linter<'_, '_> {
 
     fn choices(&mut self) {
         let choices = self.schema.get("enum").and_then(Value::as_array);
+        let mut seen = HashSet::new();
+        let most = self.lints.len() + describe::MAX_ITEM_ERRORS;
         for (index, choice) in choices.into_iter().flatten().enumerate() {
+            if self.lints.len() >= most {
+                break;
+            }
             let pointer_suffix = format!("/enum/{index}");
-            if self.check_declared_type(&pointer_suffix, choice)
-                && choices.is_some_and(|list| list.iter().take(index).any(|earlier| earlier == choice))
-            {
+            let is_duplicate = !seen.insert(choice);
+            if self.check_declared_type(&pointer_suffix, choice) && is_duplicate {
                 let message = format!("duplicate value {}", describe::describe_choice(choice));
                 self.push(LintKind::NoEffect, &pointer_suffix, message, None);
             }
@@ -161,7 +166,11 @@ impl Linter<'_, '_> {
             && !self.schema.contains_key("patternProperties");
         let properties = self.schema.get("properties").and_then(Value::as_object);
         let names = self.schema.get("required").and_then(Value::as_array);
+        let most = self.lints.len() + describe::MAX_ITEM_ERRORS;
         for (index, name) in names.into_iter().flatten().enumerate() {
+            if self.lints.len() >= most {
+                break;
+            }
             let Some(name) = name.as_str() else { continue };
             if closed && properties.is_none_or(|properties| !properties.contains_key(name)) {
                 let near = properties.and_then(|all| nearest(name, all.keys().map(String::as_str)));

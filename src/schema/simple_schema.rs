@@ -1,5 +1,7 @@
 //! Validates simple schemas without compiling them: for defaults at load, compiling costs more than all other checks.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use super::check;
@@ -25,8 +27,8 @@ pub(super) fn has_only_types(schema: &Value) -> bool {
 
 fn are_declared(names: &[Value], properties: Option<&Map<String, Value>>) -> bool {
     let declared = |name: &str| properties.is_some_and(|properties| properties.contains_key(name));
-    let distinct = names.iter().enumerate().all(|(nth, name)| !names.iter().take(nth).any(|earlier| earlier == name));
-    distinct && names.iter().all(|name| name.as_str().is_some_and(declared))
+    let mut seen = HashSet::new();
+    names.iter().all(|name| seen.insert(name) && name.as_str().is_some_and(declared))
 }
 
 fn is_type_only(property: &Value) -> bool {

@@ -12,8 +12,9 @@ use crate::yaml::Spanned;
 ///
 /// Everything else is refused, but for what a program needs to start: the program itself, the system's programs and
 /// libraries, its locale, certificates and host names, `/dev/null`, and reading in its `cwd`. `folio check -v` lists all of
-/// it. The system is Linux with Landlock and seccomp; without them the server warns at its start, or refuses to run the program where
-/// `required` is true.
+/// it. No sandbox has shared memory and message queues of System V, keys, `inotify`, debugging or namespaces, so `fakeroot`
+/// and PostgreSQL do not run in one. The system is Linux with Landlock and seccomp; without them the server warns at its
+/// start, or refuses to run the program where `required` is true.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Sandbox {

@@ -1,7 +1,7 @@
 //! The tree of one file, and the trees of one load.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 use serde_yaml::granit_parser::ScalarStyle;
@@ -9,6 +9,9 @@ use serde_yaml::granit_parser::ScalarStyle;
 use super::pointer::segments;
 use crate::diagnostic::{FileId, Span};
 use crate::digest::Digest;
+
+/// How many keys of a map are compared one by one.
+pub(super) const MAX_LINEAR_KEYS: usize = 16;
 
 /// A node of one [`Document`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -108,9 +111,15 @@ pub struct Document {
     pub(super) file: FileId,
     pub(super) nodes: Vec<Node>,
     pub(super) root: NodeId,
+    /// The entries of its maps with many keys, from the first look-up on, after which the tree stays as it is.
+    large_maps: OnceLock<HashMap<NodeId, HashMap<Box<str>, MapEntry>>>,
 }
 
 impl Document {
+    pub(super) fn new(file: FileId) -> Document {
+        Document { file, nodes: Vec::new(), root: NodeId(0), large_maps: OnceLock::new() }
+    }
+
     /// The file that was read.
     pub fn file(&self) -> FileId {
         self.file
@@ -245,9 +254,25 @@ impl Document {
             NodeKind::Scalar(_) => None,
             NodeKind::List(items) => items.get(step.parse::<usize>().ok()?).map(|item| (*item, *item)),
             NodeKind::Map(entries) => {
-                entries.iter().find(|entry| self.key_text(entry.key) == step).map(|entry| (entry.key, entry.value))
+                let entry = match entries.len() {
+                    0..=MAX_LINEAR_KEYS => entries.iter().find(|entry| self.key_text(entry.key) == step),
+                    _ => self.large_maps.get_or_init(|| self.index_large_maps()).get(&id)?.get(step),
+                };
+                entry.map(|entry| (entry.key, entry.value))
             }
         }
+    }
+
+    fn index_large_maps(&self) -> HashMap<NodeId, HashMap<Box<str>, MapEntry>> {
+        let index = |(number, node): (usize, &Node)| match &node.kind {
+            NodeKind::Map(entries) if entries.len() > MAX_LINEAR_KEYS => {
+                // Of equal keys the first counts.
+                let by_key = entries.iter().rev().map(|entry| (self.key_text(entry.key).into(), *entry)).collect();
+                Some((NodeId(u32::try_from(number).unwrap_or(u32::MAX)), by_key))
+            }
+            _ => None,
+        };
+        self.nodes.iter().enumerate().filter_map(index).collect()
     }
 
     /// Follows a JSON pointer as far as it exists, and returns the key and the value there.

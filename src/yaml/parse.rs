@@ -1,12 +1,12 @@
 //! Parses bytes into a [`Document`], with limits for hostile files.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use serde_json::Value;
 use serde_yaml::granit_parser::{Event, Options, Parser, ScalarStyle, StructureStyle, Tag};
 
-use super::document::{Document, MapEntry, Node, NodeId, NodeKind, ScalarNode};
+use super::document::{Document, MAX_LINEAR_KEYS, MapEntry, Node, NodeId, NodeKind, ScalarNode};
 use super::scalar::resolve;
 use super::syntax_error::{SyntaxError, explain, merge_marker};
 use crate::diagnostic::{Code, FileId, Report, Span};
@@ -15,9 +15,6 @@ use crate::diagnostic::{Code, FileId, Report, Span};
 const MAX_DEPTH: usize = 64;
 /// How many nodes all aliases may expand to.
 const MAX_ALIASED_NODES: u64 = 250_000;
-
-/// Up to how many keys a linear search is faster.
-const MAX_LINEAR_KEYS: usize = 16;
 
 /// Decodes UTF-8 (a byte order mark is skipped), or reports the encoding that the bytes seem to have.
 pub fn decode(bytes: &[u8], path: &str, report: &mut Report) -> Option<FileId> {
@@ -103,7 +100,7 @@ fn offset_of(text: &str, line: usize, column: usize) -> usize {
 }
 
 fn without_positions(file: FileId, value: &Value) -> Document {
-    let mut document = Document { file, nodes: Vec::new(), root: NodeId(0) };
+    let mut document = Document::new(file);
     document.root = add_without_position(&mut document, value);
     document
 }
@@ -195,7 +192,7 @@ struct TreeBuilder<'a> {
 
 impl<'a> TreeBuilder<'a> {
     fn new(file: FileId, text: &'a str, report: &'a mut Report) -> Self {
-        let document = Document { file, nodes: Vec::new(), root: NodeId(0) };
+        let document = Document::new(file);
         TreeBuilder { document, text, report, open: Vec::new(), anchors: HashMap::new(), aliased: 0, root: None }
     }
 
@@ -424,13 +421,8 @@ impl<'a> TreeBuilder<'a> {
         let (merges, mut all): (Vec<MapEntry>, Vec<MapEntry>) =
             entries.into_iter().partition(|entry| self.document.is_merge_key(entry.key));
         let sources: Vec<MapEntry> = merges.into_iter().flat_map(|merge| self.merge_sources(merge)).collect();
-        for source in sources {
-            let overridden =
-                all.iter().any(|own| self.document.key_text(own.key) == self.document.key_text(source.key));
-            if !overridden {
-                all.push(source);
-            }
-        }
+        let mut keys: HashSet<&str> = all.iter().map(|own| self.document.key_text(own.key)).collect();
+        all.extend(sources.into_iter().filter(|source| keys.insert(self.document.key_text(source.key))));
         all
     }
 

@@ -652,6 +652,24 @@ fn bombs_end_at_the_limits() {
 }
 
 #[test]
+fn entries_of_an_archive_are_limited() {
+    let rows: String = (0..10_001).map(|nth| format!("p{nth},hi\n")).collect();
+    let local = Local::new("x.tar.gz", &Tar::of(&[("prompts.csv", &format!("act,prompt\n{rows}"))]).gz());
+    let desk = Desk::with_manifest(COMMENTED);
+    desk.ok(&["add", &local.url()]);
+    let said = desk.ok(&["check"]);
+    assert!(said.contains("more than 10000 prompts in a pack from elsewhere: the others are left out"), "{said}");
+    let entries: String = (0..10_001).map(|nth| format!("  p{nth}: {{ text: hi }}\n")).collect();
+    let manifest = format!("folio: 1\nserver: {{ name: p }}\nprompts:\n{entries}");
+    let local = Local::new("y.tar.gz", &Tar::of(&[("folio.yaml", &manifest)]).gz());
+    let desk = Desk::with_manifest(COMMENTED);
+    desk.run(&["add", &local.url()]);
+    let said = desk.fail(&["check", "--format", "lines"]);
+    assert!(said.contains("more than 10000 prompts, resources and tools in a pack from elsewhere"), "{said}");
+    assert!(said.contains("folio.yaml:10004:"), "{said}");
+}
+
+#[test]
 fn archive_that_is_too_large_is_not_read() {
     let local = Local::new("x.tar", b"");
     let file = fs::File::options().write(true).open(local.folder.join("x.tar")).unwrap();

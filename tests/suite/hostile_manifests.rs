@@ -309,6 +309,86 @@ fn escaping_or_circular_links_are_refused() {
     });
 }
 
+/// A manifest with one tool of this `inputSchema`.
+fn tool_with_schema(schema: &serde_json::Value) -> String {
+    let tool = json!({ "description": "D", "inputSchema": schema, "run": { "exec": ["echo", "hi"] } });
+    json!({ "folio": 1, "server": { "name": "s" }, "tools": { "t": tool } }).to_string()
+}
+
+/// Compared each with each, one of these lists would take minutes.
+#[test]
+fn long_lists_are_compared_in_linear_time() {
+    let names: Vec<String> = (0..100_000).map(|number| format!("v{number}")).collect();
+    let choices = json!({ "a": { "type": "string", "enum": names } });
+    let merged: String = names.iter().map(|name| format!("  {name}: 1\n")).collect();
+    for (what, manifest) in [
+        ("enum", tool_with_schema(&json!({ "type": "object", "properties": choices }))),
+        ("required", tool_with_schema(&json!({ "type": "object", "required": names }))),
+        ("merged", format!("{GOOD}x-a: &a\n{merged}x-b:\n  <<: *a\n{}", merged.replace("  v", "  w"))),
+    ] {
+        let folder = TestFolder::with_manifest(&manifest);
+        let began = Instant::now();
+        let ran = run_folio(folder.path(), &["check", "--format", "lines"]);
+        assert_eq!(ran.code, Some(0), "{what}: {}", short(&ran.out));
+        assert!(began.elapsed() < LOAD_TIMEOUT, "{what} took {:?}", began.elapsed());
+    }
+    let same = vec!["v"; 50_000];
+    for schema in
+        [json!({ "type": "object", "required": same }), json!({ "type": "object", "dependentRequired": { "a": same } })]
+    {
+        let folder = TestFolder::with_manifest(&tool_with_schema(&schema));
+        let said = refused(&folder);
+        assert_eq!(said.matches("duplicate value").count(), 20, "{said}");
+    }
+}
+
+#[test]
+fn entry_has_at_most_256_arguments() {
+    let arguments = |count: usize| -> String { (0..count).map(|nth| format!("      a{nth}: {{}}\n")).collect() };
+    let properties =
+        |count: usize| -> String { (0..count).map(|nth| format!("        a{nth}: {{ type: string }}\n")).collect() };
+    let uses: String = (0..257).map(|nth| format!("{{{{a{nth}}}}}")).collect();
+    let entries = |count: usize| {
+        [
+            format!("prompts:\n  p:\n    text: \"{uses}\"\n    arguments:\n{}", arguments(count)),
+            format!(
+                "tools:\n  t:\n    description: D\n    run: {{ exec: [echo, \"{uses}\"] }}\n    arguments:\n{}",
+                arguments(count)
+            ),
+            format!(
+                "tools:\n  t:\n    description: D\n    run: {{ exec: [echo, hi] }}\n    inputSchema:\n      type: object\n      properties:\n{}",
+                properties(count)
+            ),
+            format!("resources:\n  r:\n    uri: \"r://{{a0}}\"\n    text: hi\n    arguments:\n{}", arguments(count)),
+        ]
+    };
+    for (allowed, entry) in entries(256).into_iter().zip(entries(257)) {
+        let manifest = |entry: &str| format!("folio: 1\nserver: {{ name: s }}\n{entry}");
+        let said = refused(&TestFolder::with_manifest(&manifest(&entry)));
+        let line = manifest(&entry).lines().position(|line| line.trim_start().starts_with("a256:")).unwrap() + 1;
+        let expected = "error[too-large]: more than 256 arguments";
+        assert!(said.contains(&format!("folio.yaml:{line}:")) && said.contains(expected), "{said}");
+        assert_eq!(said.matches("error[").count(), 1, "{said}");
+        let folder = TestFolder::with_manifest(&manifest(&allowed));
+        let ran = run_folio(folder.path(), &["check", "--format", "lines"]);
+        assert!(!ran.out.contains("more than 256"), "{}", short(&ran.out));
+    }
+}
+
+/// Each pack imports the next one ten times.
+#[test]
+fn packs_that_multiply_are_refused() {
+    let folder = TestFolder::new(&[]);
+    for level in 0..14 {
+        let imports: String = (0..10).map(|nth| format!("  p{nth}: {{ path: next }}\n")).collect();
+        let below = "next/".repeat(level);
+        folder.write(&format!("{below}folio.yaml"), format!("folio: 1\nserver: {{ name: s }}\npacks:\n{imports}"));
+    }
+    folder.write(&format!("{}folio.yaml", "next/".repeat(14)), GOOD);
+    let said = refused(&folder);
+    assert!(said.contains("error[too-large]: more than 256 packs, with those that they import"), "{said}");
+}
+
 #[test]
 fn port_in_use_exits_with_2() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();

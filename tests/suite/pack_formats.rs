@@ -70,6 +70,64 @@ fn secret_of_a_foreign_prompt_needs_no_variable() {
     assert!(!ran.out.contains("declare a variable"), "{ran:?}");
 }
 
+/// What a text-only pack could fill the memory with.
+#[test]
+fn prompts_with_many_arguments_or_nodes_are_skipped() {
+    let markers = |count: usize, open: &str, close: &str| -> String {
+        (0..count).map(|nth| format!("{open}a{nth}{close}")).collect()
+    };
+    for (format, path, open, close) in [
+        ("fabric", "NAME/system.md", "{{", "}}"),
+        ("vscode-prompts", "NAME.prompt.md", "${input:", "}"),
+        ("dotprompt", "NAME.prompt", "{{", "}}"),
+    ] {
+        // Fabric has an argument of its own.
+        let most = if format == "fabric" { 255 } else { 256 };
+        let folder = server_of(
+            &format!("format: {format}"),
+            &[
+                (&path.replace("NAME", "few"), &markers(most, open, close)),
+                (&path.replace("NAME", "many"), &markers(257, open, close)),
+            ],
+        );
+        let (code, said) = check(&folder);
+        assert!(code == Some(0) && said.contains("more than 256 arguments: prompt skipped"), "{format}: {said}");
+        assert_eq!(client(&folder).names("prompts"), ["x-few"], "{format}");
+    }
+    let rows = format!("act,prompt\nfew,\"{}\"\nmany,\"{}\"\n", markers(256, "${", "}"), markers(257, "${", "}"));
+    let folder = server_of("format: csv", &[("prompts.csv", &rows)]);
+    assert_eq!(client(&folder).names("prompts"), ["x-few"]);
+    // A partial of many nodes, and one that is called with ever other names.
+    let calls: String = (0..200).map(|nth| format!("{{{{> p n{nth}=1}}}}")).collect();
+    let folder = server_of(
+        "format: dotprompt",
+        &[
+            ("_p.prompt", &"{{a}} ".repeat(4_000)),
+            ("once.prompt", "{{> p}}"),
+            ("often.prompt", &calls),
+            ("alone.prompt", &"{{a}}".repeat(10_001)),
+        ],
+    );
+    let (code, said) = check(&folder);
+    let expected = "more than 10000 texts, values and blocks: prompt skipped";
+    assert!(code == Some(0) && said.matches(expected).count() == 2, "{said}");
+    assert_eq!(client(&folder).names("prompts"), ["x-once"]);
+}
+
+/// Copied into each place, the default would take 20 GB, and the names of all arguments as much time.
+#[test]
+fn many_places_share_a_default_and_names() {
+    let text = format!("${{a:{}}}{}", "d".repeat(200_000), "${a}".repeat(100_000));
+    let folder = server_of("format: csv", &[("prompts.csv", &format!("act,prompt\nx,\"{text}\"\n"))]);
+    let (code, said) = check(&folder);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(client(&folder).get_text("x-x", json!({ "a": "b" })), "b".repeat(100_001));
+    let names: Vec<String> = (0..100).map(|nth| format!("n{nth}")).collect();
+    let text = format!("---\narguments: [{}]\n---\n{}", names.join(", "), "$ARGUMENTS ".repeat(100_000));
+    let folder = server_of("format: claude-commands", &[("commands/x.md", &text)]);
+    assert_eq!(client(&folder).get_text("x-x", json!({ "n3": "b", "n7": "c" })), "b c ".repeat(100_000).trim_end());
+}
+
 #[test]
 fn claude_commands_are_prompts_with_positions() {
     let folder = server_of(

@@ -23,6 +23,7 @@ use serde_json::{Map, Value};
 use self::partials::{Partials, is_partial};
 use self::schema::{InputField, input_fields};
 use self::tree::Node;
+use self::variables::MAX_NODES;
 use super::front_matter::split_leading_front_matter;
 use super::naming::{argument_name, path_below};
 use super::{ForeignArgument, ForeignBody, ForeignFile, ForeignMessage, ForeignPrompt, PackFolder, PackFormat};
@@ -115,24 +116,29 @@ impl PromptFile<'_> {
                 return None;
             }
         };
-        let (variables, arguments) = self.variables(&nodes);
+        let Some((variables, arguments)) = self.variables(&nodes) else {
+            let message = format!("more than {MAX_NODES} texts, values and blocks: prompt skipped");
+            report.warning(Code::TooLarge, Span::new(self.file.id, start, start), message);
+            return None;
+        };
         let digest = Digest::new("dotprompt")
             .chain_update(self.file.text.as_bytes())
             .chain_update(&self.partials_hash.to_be_bytes());
         let template = DotpromptTemplate { nodes, variables, digest: digest.finish_u64() };
         let description = self.keys.get("description").and_then(Value::as_str).map(str::trim);
-        Some(ForeignPrompt {
+        let prompt = ForeignPrompt {
             name: path_below(&self.file.path, "prompts", ".prompt").to_owned(),
             title: None,
             description: description.filter(|text| !text.is_empty()).map(str::to_owned),
             arguments,
             body: ForeignBody::Dotprompt(Arc::new(template)),
             at: Location::start_of(self.file.id),
-        })
+        };
+        prompt.with_few_arguments(report)
     }
 
     /// The variables: those that are declared, then others that the template uses.
-    fn variables(&self, nodes: &[Node]) -> (IndexMap<String, Variable>, Vec<ForeignArgument>) {
+    fn variables(&self, nodes: &[Node]) -> Option<(IndexMap<String, Variable>, Vec<ForeignArgument>)> {
         let input = self.keys.get("input");
         let defaults = input.and_then(|input| input.get("default")).and_then(Value::as_object);
         let default = |name: &str| defaults.and_then(|defaults| defaults.get(name)).cloned();
@@ -146,7 +152,7 @@ impl PromptFile<'_> {
             arguments.push(ForeignArgument { name: argument.clone(), description, required, schema: Some(schema) });
             variables.insert(name, Variable { argument, is_structured: false, default });
         }
-        for (name, is_structured) in variables::variables(nodes) {
+        for (name, is_structured) in variables::variables(nodes)? {
             if variables.contains_key(&name) {
                 continue;
             }
@@ -163,11 +169,15 @@ impl PromptFile<'_> {
             let variable = Variable { argument: String::new(), is_structured: false, default: Some(value.clone()) };
             variables.insert(name.clone(), variable);
         }
-        (variables, arguments)
+        Some((variables, arguments))
     }
 }
 
 impl DotpromptTemplate {
+    pub(super) fn digest(&self) -> u64 {
+        self.digest
+    }
+
     /// Its messages with these values.
     ///
     /// # Errors

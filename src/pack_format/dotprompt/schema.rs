@@ -1,5 +1,7 @@
 //! The variables that front matter declares: Picoschema, or JSON Schema.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 
 /// A variable that is declared.
@@ -29,7 +31,7 @@ pub(super) fn input_fields(schema: &Value) -> Vec<InputField> {
 }
 
 fn json_fields(keys: &Map<String, Value>) -> Vec<InputField> {
-    let required: Vec<&str> =
+    let required: HashSet<&str> =
         keys.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
     let properties = keys.get("properties").and_then(Value::as_object).into_iter().flatten();
     let field = |(name, property): (&String, &Value)| {
@@ -38,7 +40,7 @@ fn json_fields(keys: &Map<String, Value>) -> Vec<InputField> {
             name: name.clone(),
             description: property.get("description").and_then(Value::as_str).map(str::to_owned),
             schema: values_of(property),
-            required: default.is_none() && required.contains(&name.as_str()),
+            required: default.is_none() && required.contains(name.as_str()),
             default,
         }
     };

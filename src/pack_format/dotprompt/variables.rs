@@ -10,17 +10,21 @@ use super::tree::{Block, BlockKind, Expression, Node, PartialCall, Path};
 /// The variables in the order of the text, and whether each is used as a list or an object.
 pub(super) type Variables = IndexMap<String, bool>;
 
-/// The variables of these nodes.
-pub(super) fn variables(nodes: &[Node]) -> Variables {
-    let mut finder = VariableCollector { variables: Variables::new(), partials: HashSet::new() };
-    finder.nodes(nodes, &PathScope { is_root: true, names: Vec::new(), outer: None });
-    finder.variables
+/// How many nodes a template may have with its partials, each counted where it is used.
+pub(super) const MAX_NODES: usize = 10_000;
+
+/// The variables of these nodes; `None` where there are more than [`MAX_NODES`].
+pub(super) fn variables(nodes: &[Node]) -> Option<Variables> {
+    let mut finder = VariableCollector { variables: Variables::new(), partials: HashSet::new(), nodes_left: MAX_NODES };
+    finder.nodes(nodes, &PathScope { is_root: true, names: HashSet::new(), outer: None })?;
+    Some(finder.variables)
 }
 
 struct VariableCollector {
     variables: Variables,
     /// The partials that were looked through.
     partials: HashSet<VisitedPartial>,
+    nodes_left: usize,
 }
 
 /// A partial, and where it was used.
@@ -37,17 +41,17 @@ struct PathScope<'p> {
     /// Whether names are those of the caller's variables.
     is_root: bool,
     /// The names that mean something else here.
-    names: Vec<String>,
+    names: HashSet<&'p str>,
     outer: Option<&'p PathScope<'p>>,
 }
 
 impl<'p> PathScope<'p> {
-    fn inner(&'p self, is_root: bool, names: Vec<String>) -> PathScope<'p> {
-        PathScope { is_root, names, outer: Some(self) }
+    fn inner(&'p self, is_root: bool, names: &'p [String]) -> PathScope<'p> {
+        PathScope { is_root, names: names.iter().map(String::as_str).collect(), outer: Some(self) }
     }
 
     fn has_name(&self, name: &str) -> bool {
-        self.names.iter().any(|own| own == name) || self.outer.is_some_and(|outer| outer.has_name(name))
+        self.names.contains(name) || self.outer.is_some_and(|outer| outer.has_name(name))
     }
 
     fn outer(&self, parent_steps: usize) -> Option<&PathScope<'p>> {
@@ -56,12 +60,13 @@ impl<'p> PathScope<'p> {
 }
 
 impl VariableCollector {
-    fn nodes(&mut self, nodes: &[Node], path_scope: &PathScope<'_>) {
+    fn nodes(&mut self, nodes: &[Node], path_scope: &PathScope<'_>) -> Option<()> {
         for node in nodes {
+            self.nodes_left = self.nodes_left.checked_sub(1)?;
             match node {
                 Node::Value(expression) => self.expression(expression, path_scope, false),
-                Node::Block(block) => self.block(block, path_scope),
-                Node::Partial(partial) => self.partial(partial, path_scope),
+                Node::Block(block) => self.block(block, path_scope)?,
+                Node::Partial(partial) => self.partial(partial, path_scope)?,
                 Node::Media { url, content_type } => {
                     self.expression(url, path_scope, false);
                     content_type.iter().for_each(|expression| self.expression(expression, path_scope, false));
@@ -69,20 +74,21 @@ impl VariableCollector {
                 Node::Text(_) | Node::Role(_) | Node::History | Node::Section => {}
             }
         }
+        Some(())
     }
 
-    fn block(&mut self, block: &Block, path_scope: &PathScope<'_>) {
+    fn block(&mut self, block: &Block, path_scope: &PathScope<'_>) -> Option<()> {
         let enters = matches!(block.kind, BlockKind::Each | BlockKind::With | BlockKind::Section);
         block.arguments.params.iter().for_each(|param| self.expression(param, path_scope, enters));
         block.arguments.options.iter().for_each(|(_, option)| self.expression(option, path_scope, false));
         match enters {
-            true => self.nodes(&block.body, &path_scope.inner(false, block.names.clone())),
-            false => self.nodes(&block.body, path_scope),
+            true => self.nodes(&block.body, &path_scope.inner(false, &block.names))?,
+            false => self.nodes(&block.body, path_scope)?,
         }
-        self.nodes(&block.else_body, path_scope);
+        self.nodes(&block.else_body, path_scope)
     }
 
-    fn partial(&mut self, partial: &PartialCall, path_scope: &PathScope<'_>) {
+    fn partial(&mut self, partial: &PartialCall, path_scope: &PathScope<'_>) -> Option<()> {
         partial.options.iter().for_each(|(_, option)| self.expression(option, path_scope, false));
         partial.context.iter().for_each(|context| self.expression(context, path_scope, true));
         let is_root = path_scope.is_root && partial.context.as_ref().is_none_or(is_this);
@@ -92,8 +98,9 @@ impl VariableCollector {
             is_root,
             names: names.clone(),
         }) {
-            self.nodes(&partial.nodes, &path_scope.inner(is_root, names));
+            self.nodes(&partial.nodes, &path_scope.inner(is_root, &names))?;
         }
+        Some(())
     }
 
     fn expression(&mut self, expression: &Expression, path_scope: &PathScope<'_>, is_entered: bool) {

@@ -67,6 +67,7 @@ impl SandboxSupport {
             (self.version < 6, "signals and abstract sockets"),
             (!self.filters_calls && holds_network, "sockets other than those of TCP"),
             (!self.filters_calls && calls.keeps_attributes, "modes and owners of files"),
+            (!self.filters_calls, "shared memory, keys and other calls that name no file"),
         ];
         gaps.iter().filter(|(lacks, _)| *lacks).map(|(_, what)| *what).collect()
     }
@@ -93,12 +94,10 @@ pub(super) fn rulesets(
     Ok(Vec::new())
 }
 
-/// What the filter of system calls of a program refuses; nothing without a sandbox, and where the system has no filters.
-pub(super) fn call_rules(command: &ProgramCommand) -> SyscallRules {
-    match command.sandboxes.is_empty() || !SandboxSupport::detect().filters_calls {
-        true => SyscallRules::default(),
-        false => SyscallRules::strictest(command.sandboxes.iter().map(AsRef::as_ref)),
-    }
+/// What the filter of system calls of a program refuses; none without a sandbox, and where the system has no filters.
+pub(super) fn call_rules(command: &ProgramCommand) -> Option<SyscallRules> {
+    let has_filter = !command.sandboxes.is_empty() && SandboxSupport::detect().filters_calls;
+    has_filter.then(|| SyscallRules::strictest(command.sandboxes.iter().map(AsRef::as_ref)))
 }
 
 /// Refuses a program whose sandbox is required, and cannot be had.
@@ -112,10 +111,10 @@ fn refuse_gaps(command: &ProgramCommand, support: SandboxSupport) -> Result<(), 
     }
 }
 
-/// The filter of these rules, made before the new process is.
+/// The filter of these rules, made before the new process is; empty without any.
 #[cfg(target_os = "linux")]
-pub(super) fn call_filter(rules: SyscallRules) -> SyscallFilter {
-    seccomp::filter(rules)
+pub(super) fn call_filter(rules: Option<SyscallRules>) -> SyscallFilter {
+    rules.map(seccomp::filter).unwrap_or_default()
 }
 
 /// Holds the calling process, which is about to become a program, to these rulesets and this filter.
@@ -171,9 +170,16 @@ mod tests {
         let gaps = |network| SandboxSupport { version: 9, filters_calls: false }.gaps([&rules(network)]);
         assert_eq!(
             gaps(NetworkRules::Ports(vec![443])),
-            ["sockets other than those of TCP", "modes and owners of files"]
+            [
+                "sockets other than those of TCP",
+                "modes and owners of files",
+                "shared memory, keys and other calls that name no file"
+            ]
         );
-        assert_eq!(gaps(NetworkRules::Any), ["modes and owners of files"]);
+        assert_eq!(
+            gaps(NetworkRules::Any),
+            ["modes and owners of files", "shared memory, keys and other calls that name no file"]
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::compile::{NetworkRules, SandboxRules};
 /// The sockets that a program may make.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum SocketRules {
-    /// All.
+    /// All but those that no sandbox has.
     #[default]
     Any,
     /// Those of this machine, of TCP to connect, and of UDP.
@@ -16,7 +16,7 @@ pub enum SocketRules {
     Local,
 }
 
-/// What a filter refuses, of all sandboxes of a program together.
+/// What a filter refuses in addition to what every filter does, of all sandboxes of a program together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SyscallRules {
     /// The sockets that it may make.
@@ -32,11 +32,6 @@ impl SyscallRules {
             sockets: strictest.sockets.max(SocketRules::from_network(&rules.network)),
             keeps_attributes: strictest.keeps_attributes || rules.write.is_empty(),
         })
-    }
-
-    /// Whether it refuses nothing.
-    pub fn is_empty(self) -> bool {
-        self == SyscallRules::default()
     }
 }
 

@@ -33,7 +33,7 @@ pub(in crate::world) struct StartRequest {
     pub(in crate::world) cwd: OsString,
     pub(in crate::world) env: Vec<(OsString, OsString)>,
     /// What its filter of system calls refuses.
-    pub(in crate::world) calls: SyscallRules,
+    pub(in crate::world) calls: Option<SyscallRules>,
 }
 
 /// A request of the server, with the id of its program.
@@ -232,7 +232,7 @@ mod tests {
             arg0: "a".into(),
             args,
             cwd: "/".into(),
-            calls: SyscallRules { sockets: SocketRules::Local, keeps_attributes: names.is_empty() },
+            calls: Some(SyscallRules { sockets: SocketRules::Local, keeps_attributes: names.is_empty() }),
             env: names.into_iter().zip(values).collect(),
         })
     }
