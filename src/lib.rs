@@ -57,7 +57,6 @@ pub mod dev_page;
 pub mod transport;
 pub mod test_run;
 pub mod openapi;
-pub mod help_text;
 pub mod export;
 pub mod client_config;
 pub mod cli;

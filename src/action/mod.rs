@@ -42,7 +42,6 @@ pub use client::{
     AskError, ChangeNotification, ClientCapability, ClientQuestion, ClientUse, LogNotification, McpClient, NoClient,
     ProgressUpdate, QuestionKind, QuestionRound,
 };
-pub use code_injection::{PROBE_VALUE, runs_value};
 pub use compile_run::{Run, RunCompilation};
 pub use csv::{CsvFault, CsvField, CsvFields};
 pub use file::check_folder;

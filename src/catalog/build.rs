@@ -358,7 +358,7 @@ impl CatalogBuilder<'_> {
     fn redactor(&self, lists: &Lists) -> Redactor {
         // What is found in folders is named by whoever writes there.
         let declared = self.resources.iter().flat_map(CompiledResource::declared_names);
-        Redactor::join([&*self.secrets]).with_public_names(lists.names().chain(declared))
+        Redactor::clone(&self.secrets).with_public_names(lists.names().chain(declared))
     }
 
     /// What limits of clients are about.

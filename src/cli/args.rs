@@ -9,15 +9,17 @@ mod packs;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
 use super::{AnswerPair, EntryKind, EnvPair, InitTemplate, NewAction};
-use super::{Exit, Interval, ListenAddress, LogFile, LogFilter, LogFormat};
+use super::{Exit, ListenAddress, LogFile, LogFilter, LogFormat};
 use crate::catalog::KnownClient;
 use crate::diagnostic::{Code, Format};
+use crate::yaml::parse_milliseconds;
 use after_help::{
     ABOUT, CALL_HELP, CANDIDATES_HELP, CHECK_HELP, COMPLETIONS_HELP, DEV_HELP, EXIT_STATUS_HELP, EXPLAIN_HELP,
     GET_HELP, INIT_HELP, LIST_HELP, NEW_HELP, READ_HELP, SCHEMA_HELP, SERVE_HELP, TEST_HELP,
@@ -192,8 +194,8 @@ pub struct ServeArgs {
     #[arg(long, conflicts_with = "poll")]
     pub no_watch: bool,
     /// Look for changes at this interval, where the file system reports no changes, such as 500ms [default: 1s]
-    #[arg(long, value_name = "INTERVAL", num_args = 0..=1, default_missing_value = "1s")]
-    pub poll: Option<Interval>,
+    #[arg(long, value_name = "INTERVAL", num_args = 0..=1, default_missing_value = "1s", value_parser = parse_interval)]
+    pub poll: Option<Duration>,
     /// Allow an address that other machines reach, without a token
     #[arg(long, requires = "http")]
     pub insecure: bool,
@@ -417,19 +419,16 @@ pub struct InitArgs {
     #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
     /// The template to start from [default: hello]
-    #[arg(long, value_enum, conflicts_with_all = ["openapi", "command"])]
+    #[arg(long, value_enum, conflicts_with = "openapi")]
     pub template: Option<InitTemplate>,
     /// Write tools for an HTTP API, from its description: OpenAPI 3.0 or 3.1, or Swagger 2, in YAML or JSON
     #[arg(long, value_name = "FILE|URL", value_hint = ValueHint::FilePath)]
     pub openapi: Option<String>,
-    /// Write tools for a program, such as `git` or `python3 -m json.tool`, from what it prints for --help
-    #[arg(long, value_name = "PROGRAM", conflicts_with = "openapi")]
-    pub command: Option<String>,
-    /// Take only these: tags, operationIds, subcommands, names of tools, or globs of these or of paths
-    #[arg(long, value_name = "PATTERN", num_args = 1..)]
+    /// Take only these: tags, operationIds, names of tools, or globs of these or of paths
+    #[arg(long, value_name = "PATTERN", num_args = 1.., requires = "openapi")]
     pub only: Vec<String>,
     /// Update an earlier import, and keep entries that were edited by hand
-    #[arg(long, requires = "openapi", conflicts_with = "command")]
+    #[arg(long, requires = "openapi")]
     pub update: bool,
 }
 
@@ -465,4 +464,13 @@ pub struct CandidatesArgs {
 pub struct CompletionsArgs {
     /// The shell
     pub shell: Shell,
+}
+
+/// The interval of `--poll`.
+fn parse_interval(text: &str) -> Result<Duration, String> {
+    match parse_milliseconds(text) {
+        Some(milliseconds @ 1..=86_400_000) => Ok(Duration::from_millis(milliseconds)),
+        Some(_) => Err(format!("interval `{text}` out of range: 1ms to 24h")),
+        None => Err(format!("invalid interval `{text}`, expected a number and a unit, such as 500ms, 2s or 1m")),
+    }
 }

@@ -23,13 +23,6 @@ pub(super) fn run(arguments: &InitArgs, schema: &str, output: &Output) -> anyhow
     if let Some(from) = &arguments.openapi {
         return super::init_openapi::run(from, arguments, schema, output);
     }
-    if let Some(command) = &arguments.command {
-        return super::init_command::run(command, arguments, schema, output);
-    }
-    if !arguments.only.is_empty() {
-        output.eprint("error: `--only` needs `--openapi` or `--command`\n");
-        return Ok(Exit::CannotRun);
-    }
     let template = arguments.template.unwrap_or_default();
     match write_server(&arguments.dir, template, schema)? {
         InitOutcome::Written(names) => {
@@ -102,7 +95,7 @@ pub(super) fn wrote_line(path: &Path) -> String {
     format!("wrote {}\n", display_path(path))
 }
 
-pub(super) fn write_new_file(path: &Path, text: &str) -> anyhow::Result<()> {
+fn write_new_file(path: &Path, text: &str) -> anyhow::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).with_context(|| format!("could not create the folder `{}`", folder.display()))?;
     }

@@ -251,9 +251,11 @@ fn start_watch(
         .with_dev(destination.dev)
         .continue_from(server.built, server.reported);
     let first = InitialLoad { started_at: server.started_at, watch };
-    let poll = arguments.poll.map(|poll| poll.duration());
-    let options =
-        reload::WatchOptions { poll_interval: poll, start_delay: WATCH_START_DELAY, ..reload::WatchOptions::default() };
+    let options = reload::WatchOptions {
+        poll_interval: arguments.poll,
+        start_delay: WATCH_START_DELAY,
+        ..reload::WatchOptions::default()
+    };
     reload::watch(load, first, options, stop)
 }
 

@@ -48,10 +48,19 @@ fn http_address_is_optional() {
 
 #[test]
 fn poll_interval_is_optional() {
-    assert_eq!(serve("serve --poll").poll.unwrap().duration(), Duration::from_secs(1));
-    assert_eq!(serve("serve --poll 500ms").poll.unwrap().duration(), Duration::from_millis(500));
-    let (_, words) = refused("serve --poll 5");
-    assert!(words.contains("invalid interval `5`"), "{words}");
+    assert_eq!(serve("serve --poll").poll.unwrap(), Duration::from_secs(1));
+    for (interval, milliseconds) in [("500ms", 500), ("2s", 2_000), ("1m", 60_000), ("24h", 86_400_000)] {
+        let arguments = serve(&format!("serve --poll {interval}"));
+        assert_eq!(arguments.poll.unwrap(), Duration::from_millis(milliseconds), "{interval}");
+    }
+    for interval in ["5", "s", "1.5s", "2sec", "99999999999999999999s"] {
+        let (_, words) = refused(&format!("serve --poll {interval}"));
+        assert!(words.contains(&format!("invalid interval `{interval}`, expected a number and a unit")), "{words}");
+    }
+    for interval in ["0s", "25h"] {
+        let (_, words) = refused(&format!("serve --poll {interval}"));
+        assert!(words.contains(&format!("interval `{interval}` out of range: 1ms to 24h")), "{words}");
+    }
 }
 
 #[test]

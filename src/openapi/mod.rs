@@ -39,9 +39,6 @@ mod update;
 #[cfg(test)]
 mod tests;
 
-pub use description_text::{as_template, plain, plain_line};
-pub use naming::{ArgumentNames, UniqueNames, kebab};
-
 pub use fetch::{FetchError, fetch};
 pub use import::{Import, ImportError, ImportOptions, import};
 pub use source::{MAX_DESCRIPTION_BYTES, Source};

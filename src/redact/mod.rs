@@ -1,8 +1,7 @@
 //! Removes secret values from everything that folio sends, prints or logs.
 //!
-//! A [`Redactor`] knows the secrets of one load, and finds them in any mixture of encodings: in either case,
-//! percent-encoded, escaped as in JSON or HTML, also repeatedly; with its lines indented or joined; in Windows-1252; in
-//! hexadecimal; and in base64 at each alignment. It is used twice:
+//! A [`Redactor`] knows the secrets of one load, and finds them in the forms that `form` lists: as they are, each line
+//! of them, escaped, in hexadecimal and in base64. It is used twice:
 //! - on input, before anything can cut a secret apart: [`Redactor::redact_bytes`], and [`Redactor::redact_value`] between
 //!   entries;
 //! - on output: [`Redactor::redact_message`] for whole messages, and [`Redactor::redact_text`] for lines.
@@ -10,13 +9,10 @@
 //! [`Redactors`] holds the redactor of the served load and of earlier ones in use. What is not here: which values are
 //! secret (load/), and where bytes enter and leave (world/, catalog/, transport/, cli/).
 
-mod backslash_runs;
 mod credential_name;
-mod escape;
-mod pattern;
+mod form;
 mod message;
 mod redactors;
-mod base64_run;
 mod matcher;
 #[cfg(test)]
 mod tests;
@@ -32,8 +28,7 @@ pub use credential_name::{
 };
 pub use redactors::Redactors;
 
-use matcher::SecretMatcher;
-use pattern::SecretPattern;
+use matcher::{SecretMatcher, disjoint};
 
 /// The replacement of a secret.
 pub const SECRET_PLACEHOLDER: &str = "[secret]";
@@ -44,12 +39,6 @@ pub const SAFE_SECRET_CHARS: usize = 8;
 /// How much of a secret at an interrupted end is redacted. A caller who guesses so much of it at once does not need the
 /// end of a program to confirm it.
 const MIN_PARTIAL_SECRET_BYTES: usize = 5;
-/// The most bytes in which one byte of a pattern is written, such as `%255Cu0061`.
-const MAX_ENCODED_BYTES: usize = 16;
-
-/// The longest white space that may stand for a line break of a secret. As with `MAX_SKIPS`, the work of a match must not
-/// depend on how much of a secret a caller has guessed.
-const MAX_WHITE_SPACE: usize = 128;
 
 /// How bytes end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,10 +50,11 @@ pub enum InputEnd {
 }
 
 /// Finds and replaces the secrets of one load.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Redactor {
     secrets: Vec<String>,
-    matcher: SecretMatcher,
+    /// Those that find the secrets together.
+    matchers: Vec<Arc<SecretMatcher>>,
     /// Names that stay unchanged even if a secret is part of them.
     public_names: HashSet<String>,
 }
@@ -89,26 +79,30 @@ impl Redactor {
         let mut secrets: Vec<String> = secrets.into_iter().flat_map(secret_and_lines).map(str::to_owned).collect();
         secrets.sort();
         secrets.dedup();
-        let forms = secrets.iter().flat_map(|secret| SecretPattern::all_encodings(secret)).map(Arc::new).collect();
-        Redactor { matcher: SecretMatcher::new(forms), secrets, public_names: HashSet::new() }
+        let matchers = if secrets.is_empty() { Vec::new() } else { vec![Arc::new(SecretMatcher::new(&secrets))] };
+        Redactor { matchers, secrets, public_names: HashSet::new() }
     }
 
-    /// Finds the secrets of all `parts`, whose patterns it shares.
+    /// The same that finds these values too, such as those of one call.
+    #[must_use]
+    pub fn with<'a>(&self, secrets: impl IntoIterator<Item = &'a str>) -> Redactor {
+        let both = Redactor::join([self, &Redactor::new(secrets)]);
+        Redactor { public_names: self.public_names.clone(), ..both }
+    }
+
+    /// Finds the secrets of all `parts`.
     pub fn join<'a>(parts: impl IntoIterator<Item = &'a Redactor>) -> Redactor {
-        let (mut secrets, mut patterns) = (Vec::new(), Vec::new());
+        let mut joined = Redactor::default();
         for part in parts {
-            if part.secrets.iter().all(|secret| secrets.contains(secret)) {
-                continue;
-            }
-            secrets.extend_from_slice(&part.secrets);
-            patterns.extend_from_slice(part.matcher.patterns());
+            joined.secrets.extend_from_slice(&part.secrets);
+            joined.matchers.extend_from_slice(&part.matchers);
         }
-        Redactor { matcher: SecretMatcher::new(patterns), secrets, public_names: HashSet::new() }
+        joined
     }
 
-    /// Whether it finds the secrets of `part`, which it was joined from.
-    pub fn includes(&self, part: &Redactor) -> bool {
-        part.secrets.iter().all(|secret| self.secrets.contains(secret))
+    /// Whether it was made of this value, among others.
+    pub fn includes(&self, secret: &str) -> bool {
+        self.secrets.iter().any(|own| own == secret)
     }
 
     /// Leaves these names unchanged where the protocol has names, as clients need them.
@@ -127,7 +121,7 @@ impl Redactor {
 
     /// Redacts a text.
     pub fn redact_text<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let found = self.matcher.find_all(text.as_bytes());
+        let found = self.secret_ranges(text);
         if found.is_empty() {
             return Cow::Borrowed(text);
         }
@@ -148,7 +142,7 @@ impl Redactor {
 
     /// How many bytes behind a limit are read, so that a secret across the limit is known.
     pub fn lookahead(&self) -> usize {
-        self.matcher.longest()
+        self.matchers.iter().map(|matcher| matcher.longest()).max().unwrap_or_default()
     }
 
     /// Redacts input, drops what is behind `limit`, and returns how much it dropped. A secret across the limit is redacted
@@ -185,31 +179,13 @@ impl Redactor {
         }
     }
 
-    /// The places of secrets in a text, in order and apart.
+    /// The ranges of the secrets in a text, sorted and disjoint.
     pub fn secret_ranges(&self, text: &str) -> Vec<Range<usize>> {
-        let mut ranges: Vec<Range<usize>> = Vec::new();
-        for found in self.matcher.find_all(text.as_bytes()) {
-            let start = (0..=found.start).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
-            let end = (found.end..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
-            match ranges.last_mut() {
-                Some(last) if start < last.end => last.end = last.end.max(end),
-                _ => ranges.push(start..end),
-            }
-        }
-        ranges
+        self.find(text.as_bytes(), InputEnd::Complete)
     }
 
     fn find(&self, bytes: &[u8], end: InputEnd) -> Vec<Range<usize>> {
-        let min_partial = match end {
-            InputEnd::Complete => usize::MAX,
-            InputEnd::Interrupted => MIN_PARTIAL_SECRET_BYTES,
-        };
-        let (mut found, partial_start) = self.matcher.find_all_and_partial(bytes, min_partial);
-        if let Some(partial_start) = partial_start {
-            found.retain(|range| range.start < partial_start);
-            found.push(found.last().map_or(partial_start, |last| last.end.max(partial_start))..bytes.len());
-        }
-        found
+        disjoint(self.matchers.iter().flat_map(|matcher| matcher.find(bytes, end)).collect())
     }
 
     /// Whether a word is part of a secret, in either case.
@@ -221,11 +197,11 @@ impl Redactor {
 
     /// Whether a text holds a secret.
     pub fn finds_secret(&self, text: &str) -> bool {
-        !self.is_empty() && self.has_secret(text.as_bytes())
+        self.has_secret(text.as_bytes())
     }
 
     fn has_secret(&self, bytes: &[u8]) -> bool {
-        !self.matcher.find_all(bytes).is_empty()
+        self.matchers.iter().any(|matcher| matcher.is_match(bytes))
     }
 }
 
@@ -240,17 +216,10 @@ fn secret_and_lines(secret: &str) -> impl Iterator<Item = &str> {
 }
 
 /// A part of `bytes` in which these ranges of `bytes`, as [`Redactor::find_so_far`] has them, are replaced.
-pub fn redact_part(bytes: &[u8], part: Range<usize>, mut found: Vec<Range<usize>>) -> Vec<u8> {
-    found.sort_by_key(|range| range.start);
-    let mut inside: Vec<Range<usize>> = Vec::new();
-    for range in found.iter().filter(|range| range.start < part.end && part.start < range.end) {
-        let (start, end) = (range.start.max(part.start) - part.start, range.end.min(part.end) - part.start);
-        match inside.last_mut() {
-            Some(last) if start <= last.end => last.end = last.end.max(end),
-            _ => inside.push(start..end),
-        }
-    }
-    replace_ranges(bytes.get(part).unwrap_or_default(), &inside)
+pub fn redact_part(bytes: &[u8], part: Range<usize>, found: Vec<Range<usize>>) -> Vec<u8> {
+    let inside = found.into_iter().filter(|range| range.start < part.end && part.start < range.end);
+    let moved = inside.map(|range| range.start.max(part.start) - part.start..range.end.min(part.end) - part.start);
+    replace_ranges(bytes.get(part.clone()).unwrap_or_default(), &disjoint(moved.collect()))
 }
 
 /// Replaces ranges. Binary data keeps its length, as images and archives contain offsets.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::UriError;
-use super::percent::{broken_escape, is_reserved, is_unreserved, percent_encode_into};
+use super::percent::{broken_escape, is_reserved, is_unreserved, percent_encode};
 
 /// Checks that a text is an absolute URI (RFC 3986).
 ///
@@ -47,8 +47,7 @@ pub(super) fn check_characters(text: &str, offset: usize) -> Result<(), UriError
     let range = |at: usize, length: usize| -> Range<usize> { offset + at..offset + at + length };
     let is_good = |character: char| is_unreserved(character) || is_reserved(character) || character == '%';
     if let Some((at, wrong)) = text.char_indices().find(|(_, character)| !is_good(*character)) {
-        let mut encoded = String::new();
-        percent_encode_into(&mut encoded, wrong.encode_utf8(&mut [0; 4]), |_| false);
+        let encoded = percent_encode(wrong.encode_utf8(&mut [0; 4]));
         let error =
             UriError::new(range(at, wrong.len_utf8()), format!("invalid character in URI: {}", describe_char(wrong)));
         return Err(error.help(format!("write it as `{encoded}`")));

@@ -1,6 +1,6 @@
 //! Expands URI templates.
 
-use super::percent::{is_reserved, is_unreserved, percent_encode_into};
+use super::percent::{RESERVED, UNRESERVED, percent_encode_except};
 use super::template::{Operator, UriPart, UriTemplate};
 
 impl UriTemplate {
@@ -44,16 +44,12 @@ impl UriTemplate {
                     out.push('=');
                 }
             }
-            let keeps = operator.keeps_reserved();
-            percent_encode_into(out, &value, |character| {
-                is_unreserved(character) || (keeps && is_reserved_but_bracket(character) && !stops.contains(character))
-            });
+            // Brackets are reserved, but not allowed in a path, query or fragment (RFC 3986, 3.3).
+            let is_kept =
+                |next: &char| operator.keeps_reserved() && !matches!(next, '[' | ']') && !stops.contains(*next);
+            let kept: String = UNRESERVED.chars().chain(RESERVED.chars().filter(is_kept)).collect();
+            out.push_str(&percent_encode_except(&value, &kept));
             before = Some(operator.separator());
         }
     }
-}
-
-/// Brackets are reserved, but not allowed in a path, query or fragment (RFC 3986, 3.3).
-fn is_reserved_but_bracket(character: char) -> bool {
-    is_reserved(character) && !matches!(character, '[' | ']')
 }

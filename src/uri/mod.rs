@@ -16,7 +16,7 @@ mod template;
 pub use check::{check_uri, has_scheme};
 pub use file_uri::file_uri_to_path;
 pub use normalize::normalize_uri;
-pub use percent::{percent_decode_lossy, percent_encode};
+pub use percent::{percent_decode_lossy, percent_encode, percent_encode_except};
 pub use router::Router;
 pub use template::{Operator, UriTemplate, UriVariable};
 

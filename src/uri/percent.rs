@@ -1,77 +1,53 @@
 //! Percent-encoding (RFC 3986).
 
-use std::fmt::Write as _;
+use percent_encoding::{percent_decode_str, percent_encode_byte};
 
-/// Whether a character is unreserved (RFC 3986, 2.3).
+/// The unreserved characters beside letters and digits (RFC 3986, 2.3).
+pub(super) const UNRESERVED: &str = "-._~";
+/// The reserved characters (RFC 3986, 2.2).
+pub(super) const RESERVED: &str = ":/?#[]@!$&'()*+,;=";
+
+/// Whether a character is unreserved.
 pub(super) fn is_unreserved(character: char) -> bool {
-    character.is_ascii_alphanumeric() || matches!(character, '-' | '.' | '_' | '~')
+    character.is_ascii_alphanumeric() || UNRESERVED.contains(character)
 }
 
-/// Whether a character is reserved (RFC 3986, 2.2).
+/// Whether a character is reserved.
 pub(super) fn is_reserved(character: char) -> bool {
-    matches!(
-        character,
-        ':' | '/' | '?' | '#' | '[' | ']' | '@' | '!' | '$' | '&' | '\'' | '(' | ')' | '*' | '+' | ',' | ';' | '='
-    )
+    RESERVED.contains(character)
 }
 
 /// Encodes every character that is not unreserved.
 pub fn percent_encode(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    percent_encode_into(&mut out, text, is_unreserved);
-    out
+    percent_encode_except(text, UNRESERVED)
 }
 
-/// Appends `text`, with every character encoded that `keep` rejects.
-pub(super) fn percent_encode_into(out: &mut String, text: &str, keep: impl Fn(char) -> bool) {
-    for character in text.chars() {
-        if keep(character) {
-            out.push(character);
-            continue;
-        }
-        for byte in character.encode_utf8(&mut [0; 4]).bytes() {
-            // Writing to a `String` cannot fail.
-            _ = write!(out, "%{byte:02X}");
+/// Encodes every character but letters, digits and these, which are ASCII.
+pub fn percent_encode_except(text: &str, kept: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte.is_ascii_alphanumeric() || kept.as_bytes().contains(&byte) {
+            true => out.push(char::from(byte)),
+            false => out.push_str(percent_encode_byte(byte)),
         }
     }
+    out
 }
 
 /// Decodes a value; `None` for a malformed escape, invalid UTF-8 or a NUL.
 pub(super) fn percent_decode(text: &str) -> Option<String> {
-    broken_escape(text)
-        .is_none()
-        .then(|| decode_bytes(text))
-        .and_then(|bytes| String::from_utf8(bytes).ok())
-        .filter(|text| !text.contains('\0'))
+    let decoded = percent_decode_str(text).decode_utf8().ok()?;
+    (broken_escape(text).is_none() && !decoded.contains('\0')).then(|| decoded.into_owned())
 }
 
 /// Decodes a text; malformed escapes stay as they are, and so does the whole text where the result is not UTF-8.
 pub fn percent_decode_lossy(text: &str) -> String {
-    String::from_utf8(decode_bytes(text)).unwrap_or_else(|_| text.to_owned())
-}
-
-fn decode_bytes(text: &str) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let byte = if *first == b'%' { escaped_byte(tail) } else { None };
-        bytes.push(byte.unwrap_or(*first));
-        rest = if byte.is_some() { tail.get(2..).unwrap_or_default() } else { tail };
-    }
-    bytes
-}
-
-/// The byte of the two hexadecimal digits at the start of `text`.
-fn escaped_byte(text: &[u8]) -> Option<u8> {
-    let digit = |digit: &u8| char::from(*digit).to_digit(16);
-    match text {
-        [high, low, ..] => u8::try_from(digit(high)? * 16 + digit(low)?).ok(),
-        _ => None,
-    }
+    percent_decode_str(text).decode_utf8().map_or_else(|_| text.to_owned(), |decoded| decoded.into_owned())
 }
 
 /// The first `%` without two hexadecimal digits after it.
 pub(super) fn broken_escape(text: &str) -> Option<usize> {
-    let is_broken = |at: &usize| escaped_byte(text.as_bytes().get(at + 1..).unwrap_or_default()).is_none();
-    text.match_indices('%').map(|(at, _)| at).find(is_broken)
+    let digits = |at: usize| text.as_bytes().get(at + 1..at + 3);
+    let is_whole = |at: &usize| digits(*at).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit));
+    text.match_indices('%').map(|(at, _)| at).find(|at| !is_whole(at))
 }

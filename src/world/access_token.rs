@@ -10,7 +10,6 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use url::Url;
 
-use super::redacting_world::run_redaction;
 use super::valid_tokens::{MAX_CLIENT_TOKENS, Sha256Digest, TokenScope, ValidTokens};
 use super::{HttpHeader, HttpRequest, HttpResponse, RequestBody, World, WorldError, strip_escapes};
 use crate::digest::sha256;
@@ -57,8 +56,6 @@ pub struct AccessToken {
     pub(super) scope: TokenScope,
     /// The requests that it was fetched for.
     pub(super) key: Sha256Digest,
-    /// Finds it.
-    pub(super) redactor: Arc<Redactor>,
     refresh_at: Instant,
     /// From when on another one is fetched if it is rejected.
     replaceable_at: Instant,
@@ -79,7 +76,6 @@ impl AccessToken {
             authorization: HttpHeader::new_secret("Authorization", "Bearer -"),
             scope: request.scope(),
             key: request.key(),
-            redactor: Arc::default(),
             refresh_at: Instant::now(),
             is_cached: false,
             replaceable_at: Instant::now(),
@@ -238,7 +234,6 @@ impl TokenRequest {
             authorization: HttpHeader::new_secret("Authorization", format!("Bearer {}", parsed.access_token)),
             scope: self.scope(),
             key: self.key(),
-            redactor: Arc::new(run_redaction(8 * parsed.access_token.len(), || Redactor::new([&*parsed.access_token]))),
             replaceable_at: Instant::now(),
             refresh_at: Instant::now() + lifetime.saturating_sub(MAX_REFRESH_MARGIN.min(lifetime / 5)),
             is_cached: false,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use url::Url;
 
-use crate::budget::block_if_large;
+use crate::budget::block_if_large_with_secrets;
 use crate::redact::{InputEnd, Redactor, SECRET_PLACEHOLDER};
 
 use super::{AccessToken, HttpRequest, HttpResponse, ProgramCommand, ProgramOutput, TokenRequest, World, WorldError};
@@ -64,7 +64,7 @@ impl HttpResponse {
     /// The response without secrets, and with so many bytes of its body.
     #[must_use]
     pub(super) fn redact(self, redactor: &Redactor, limit: u64) -> HttpResponse {
-        run_redaction(self.body.bytes.len(), || self.redact_in_place(redactor, limit))
+        block_if_large_with_secrets(self.body.bytes.len() as u64, || self.redact_in_place(redactor, limit))
     }
 
     fn redact_in_place(mut self, redactor: &Redactor, limit: u64) -> HttpResponse {
@@ -78,14 +78,6 @@ impl HttpResponse {
         }
         self
     }
-}
-
-/// How much longer a byte takes to redact than to read: a text of escapes takes a hundred times as long as another one.
-const REDACTION_COST: u64 = 16;
-
-/// Redacts so many bytes; many of them where it may block, so that the async threads stay free for other calls.
-pub(super) fn run_redaction<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
-    block_if_large((bytes as u64).saturating_mul(REDACTION_COST), work)
 }
 
 /// The origin of a URL whose other parts are secret.

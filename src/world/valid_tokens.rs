@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use super::access_token::AccessToken;
 use super::http::HttpRequest;
+use crate::budget::block_if_large_with_secrets;
 use crate::redact::Redactor;
 use parking_lot::RwLock;
 
@@ -81,11 +82,9 @@ impl ValidTokens {
     pub(super) fn redactor(&self, scope: &TokenScope, sent_token: Option<&AccessToken>) -> Option<Arc<Redactor>> {
         let found = self.scope_redactor(scope);
         let Some(sent_token) = sent_token else { return found.filter(|redactor| !redactor.is_empty()) };
-        match found {
-            Some(redactor) if redactor.includes(&sent_token.redactor) => Some(redactor),
-            Some(redactor) => Some(Arc::new(Redactor::join([&*redactor, &*sent_token.redactor]))),
-            None => Some(sent_token.redactor.clone()),
-        }
+        let found = found.unwrap_or_default();
+        let is_known = found.includes(sent_token.text());
+        Some(if is_known { found } else { Arc::new(found.with([sent_token.text()])) })
     }
 
     fn scope_redactor(&self, scope: &TokenScope) -> Option<Arc<Redactor>> {
@@ -98,8 +97,10 @@ impl ValidTokens {
         }
         drop(list);
         let mut list = self.0.write();
-        let tokens = list.tokens.iter().filter(|token| scope.includes(token)).map(|token| &*token.redactor);
-        let redactor = Arc::new(Redactor::join(tokens));
+        let tokens = list.tokens.iter().filter(|token| scope.includes(token)).map(AccessToken::text);
+        let bytes = tokens.clone().map(|token| token.len() as u64).sum::<u64>();
+        // The forms of a secret are many times as long as it is.
+        let redactor = Arc::new(block_if_large_with_secrets(16 * bytes, || Redactor::new(tokens)));
         list.redactors.insert(scope.clone(), redactor.clone());
         Some(redactor)
     }

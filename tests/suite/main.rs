@@ -45,7 +45,6 @@ mod streamable_http;
 mod http_cache;
 mod upstream_connections;
 mod http_requests;
-mod init_command;
 mod init_templates;
 mod install;
 mod install_faults;

@@ -1,4 +1,4 @@
-//! No secret leaves, in any encoding, cut or field.
+//! No secret leaves, in any known form, cut or field.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -79,7 +79,7 @@ tools:
   late: { arguments: { n: { type: integer } }, timeout: 400ms, run: { exec: [sh, -c, 'printf %s "$T" >&2; head -c "$P" /dev/zero | tr "\\0" x >&2; sleep 20'], env: { T: "{{env.T}}", P: "{{n}}" } } }
   broken: { timeout: 400ms, run: { exec: [sh, -c, 'printf "%.20s" "$T" >&2; sleep 20'], env: { T: "{{env.T}}" } } }
   helpers: { arguments: { n: { type: integer } }, run: { exec: [sh, -c, 'printf %s "$T"'], env: { T: "{{env.T}}" } }, result: { text: "{{truncate result.stdout n}}|{{first (split result.stdout \"~\")}}|{{first (lines result.stdout)}}|{{lower result.stdout}}|{{upper result.stdout}}|{{replace result.stdout \"t\" \"-\"}}|{{join (split result.stdout \"e\") \"_\"}}" } }
-  forms: { run: { exec: [sh, -c, 'printf "%s" "$T" | sed "s,/,%2f,g;s/ /%20/g;s/&/%26/g;s/\"/%22/g"; echo; printf %s "$T" | sed "s,/,\\\\/,g;s/ä/\\\\u00e4/g;s/\"/\\\\\"/g"; echo; printf %s "$T" | sed "s/&/\&amp;/g;s/\"/\&quot;/g"; echo; printf %s "$T" | od -An -tx1 | tr -d " \n"; echo; for p in "" a ab; do printf %s%s "$p" "$T" | base64; done'], env: { T: "{{env.T}}" } } }
+  forms: { run: { exec: [sh, -c, 'printf "%s" "$T" | sed "s,/,%2f,g;s/ /%20/g;s/&/%26/g;s/\"/%22/g;s/ä/%c3%a4/g;s/+/%2b/g"; echo; printf %s "$T" | sed "s,/,\\\\/,g;s/ä/\\\\u00e4/g;s/\"/\\\\\"/g"; echo; printf %s "$T" | sed "s/&/\&amp;/g;s/\"/\&quot;/g"; echo; printf %s "$T" | od -An -tx1 | tr -d " \n"; echo; for p in "" a ab; do printf %s%s "$p" "$T" | base64; done'], env: { T: "{{env.T}}" } } }
   basic: { run: { http: { url: "API/echo/200", auth: { basic: { username: user, password: "{{env.T}}" } } } } }
   echo: { run: { http: { method: POST, url: "API/echo/200", query: { a: "{{env.T}}" }, headers: { x-hex: "{{env.N}}" }, form: { b: "{{env.T}}" } } } }
   echo-json: { run: { http: { method: POST, url: "API/echo/200", json: { b: "{{json env.T}}" } } } }
@@ -93,9 +93,9 @@ tools:
   embedded: { run: { exec: [sh, -c, 'printf %s "$T"'], env: { T: "{{env.T}}" } }, result: { content: [{ resource: { uri: "x://{{result.stdout}}", text: t } }, { resourceLink: { uri: "x://{{result.stdout}}", name: "{{result.stdout}}" } }] } }
   notify: { run: [{ id: a, exec: [sh, -c, 'printf %s "$T"'], env: { T: "{{env.T}}" } }, { notify: { updated: "doc://{{steps.a.stdout}}" } }] }
   reads: { arguments: { n: { type: integer } }, run: [{ id: a, read: "doc://file" }], result: { text: "{{truncate steps.a.text n}}" } }
-  twice: { arguments: { how: {} }, run: { exec: [sh, ./twice.sh, "{{how}}"], env: { T: "{{env.T}}" } } }
-  twice-cut: { arguments: { how: {} }, maxOutput: 64B, run: { exec: [sh, ./twice.sh, "{{how}}"], env: { T: "{{env.T}}" } } }
-  twice-said: { arguments: { how: {} }, run: [{ id: a, exec: [sh, ./twice.sh, "{{how}}"], env: { T: "{{env.T}}" } }, { log: "{{steps.a.stdout}}" }, { log: { data: { k: "{{steps.a.stdout}}" } } }, { fail: "it said {{steps.a.stdout}}" }] }
+  encoded: { arguments: { how: {} }, run: { exec: [sh, ./encoded.sh, "{{how}}"], env: { T: "{{env.T}}" } } }
+  encoded-cut: { arguments: { how: {} }, maxOutput: 64B, run: { exec: [sh, ./encoded.sh, "{{how}}"], env: { T: "{{env.T}}" } } }
+  encoded-said: { arguments: { how: {} }, run: [{ id: a, exec: [sh, ./encoded.sh, "{{how}}"], env: { T: "{{env.T}}" } }, { log: "{{steps.a.stdout}}" }, { log: { data: { k: "{{steps.a.stdout}}" } } }, { fail: "it said {{steps.a.stdout}}" }] }
 resources:
   file: { uri: "doc://file", file: secret.txt }
   blob: { uri: "doc://blob", file: secret.png }
@@ -111,15 +111,13 @@ resources:
     lines.collect()
 }
 
-/// Says the secret as JSON in base64, in this way, and fails where it is told to.
-const TWICE: &str = r#"
-json=$(printf %s "$T" | sed 's,[\\"],\\&,g;s,/,\\/,g;s,ä,\\u00e4,g')
-inner=$(printf '{"password":"%s"}' "$json" | base64 -w0)
+/// Says the secret encoded in this way, and fails where it is told to.
+const ENCODED: &str = r#"
+inner=$(printf 'user:%s and more' "$T" | base64 -w0)
 case $1 in
   header) printf 'Authorization: Basic %s' "$inner" ;;
   path) printf 'https://host/v1/%s/more' "$inner" ;;
   lines) printf 'data: |\n'; printf %s "$inner" | fold -w 30 | sed 's/^/  /' ;;
-  nested) printf '{"auth":"%s"}' "$inner" | base64 -w0 ;;
   groups) printf %s "$T" | od -An -w64 -tx1 ;;
   fails) printf 'refused: Basic %s' "$inner" >&2; exit 3 ;;
 esac
@@ -134,7 +132,7 @@ impl LeakyApi {
     fn new() -> LeakyApi {
         let api = MockApi::start();
         let folder = TestFolder::with_manifest(&manifest(&api.url()));
-        folder.write("twice.sh", TWICE);
+        folder.write("encoded.sh", ENCODED);
         folder.write("secret.txt", format!("a line\n{SECRET}\n"));
         folder.write(
             "secret.png",
@@ -218,22 +216,22 @@ fn secret_encoded_by_folio_is_redacted_when_echoed() {
 }
 
 #[test]
-fn what_is_encoded_twice_is_hidden_wherever_it_leaves() {
+fn what_is_encoded_is_hidden_wherever_it_leaves() {
     let leaky = LeakyApi::new();
     leaky.for_each_wire(|client| {
-        for how in ["header", "path", "lines", "nested", "groups", "fails"] {
-            for tool in ["twice", "twice-said"] {
+        for how in ["header", "path", "lines", "groups", "fails"] {
+            for tool in ["encoded", "encoded-said"] {
                 let answer = client.call(tool, json!({ "how": how }));
                 assert_hidden(&answer.to_string());
                 says_secret(&answer);
             }
-            assert_hidden(&client.call("twice-cut", json!({ "how": how })).to_string());
+            assert_hidden(&client.call("encoded-cut", json!({ "how": how })).to_string());
         }
     });
     let serve = leaky.folder.serve_command().env("T", SECRET).env("N", NUMBER).env("HOOK", "http://localhost");
     let server = serve.stdio();
     let client = server.client(SESSION_VERSIONS[3]);
-    client.call("twice-said", json!({ "how": "nested" }));
+    client.call("encoded-said", json!({ "how": "lines" }));
     client.round_trip();
     let told = client.notified_params("notifications/message");
     assert_hidden(&format!("{told:?}"));

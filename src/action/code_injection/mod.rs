@@ -117,21 +117,6 @@ pub(super) fn check_argv(
     }
 }
 
-/// Whether a value at the place of [`PROBE_VALUE`] in a command would be code, or would name a program that runs.
-pub fn runs_value(words: &[String]) -> bool {
-    // A space and a semicolon, as a program that is not known gets them.
-    let value = format!("{VALUE_MARKER} ;");
-    let word = |text: &String| ArgvWord {
-        text: text.replace(PROBE_VALUE, &value),
-        may_start_with_dash: false,
-        has_fixed_values: false,
-    };
-    scan(words.iter().map(word).collect(), false).iter().any(|finding| finding.holds_value)
-}
-
-/// Stands for a value in the words that [`runs_value`] looks at.
-pub const PROBE_VALUE: &str = "{{}}";
-
 /// The elements that are code, with or without values: shell variables in them are intended.
 pub(super) fn code_spans(elements: &[Spanned<ExecElement>], compiler: &Compiler<'_>) -> Vec<Location> {
     let argvs = combinations(elements, compiler);

@@ -135,8 +135,6 @@ Examples:
   folio init petstore --openapi https://api.example/openapi.json --only pets 'store/*'
   folio init petstore --openapi petstore.yaml --update
                                           again, and what you changed stays
-  folio init cargo --command cargo --only build 'test*'
-                                          tools from what a program prints for --help
 
 Existing files are never overwritten, except by --update.";
 

@@ -7,6 +7,7 @@ use crate::openapi::document::object;
 use crate::openapi::operation::Operation;
 use crate::openapi::parameter::{Parameter, ParameterLocation, PathStyle};
 use crate::openapi::template_text::{EachText, TemplateText};
+use crate::uri::percent_encode_except;
 
 impl<'d> RequestBuilder<'d> {
     /// Writes the path, and adds what stands in it.
@@ -77,13 +78,6 @@ pub(in crate::openapi) fn split_placeholder(path: &str) -> Option<(&str, &str, &
 
 /// A text as it may stand in a URL, and is no template.
 fn encode_literal(text: &str) -> TemplateText {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' => encoded.push(char::from(byte)),
-            byte if b"-._~/:@!$&'()*+,;=?%".contains(&byte) => encoded.push(char::from(byte)),
-            byte => encoded.push_str(&format!("%{byte:02X}")),
-        }
-    }
+    let encoded = percent_encode_except(text, "-._~/:@!$&'()*+,;=?%");
     TemplateText::literal(&encoded).unwrap_or_default()
 }
