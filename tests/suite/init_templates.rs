@@ -100,21 +100,18 @@ fn shell_words(command: &str) -> Vec<String> {
 
 #[test]
 fn configurations_to_paste_have_absolute_paths() {
-    let command = format!("{FOLIO_BIN} explain");
-    for arguments in [&["init", "desk"][..], &["init", "desk", "--command", &command]] {
-        let folder = TestFolder::new(&[]);
-        let ran = run_folio(folder.path(), arguments);
-        assert_eq!(ran.code, Some(0), "{ran:?}");
-        let desk = fs::canonicalize(folder.join("desk")).unwrap().display().to_string();
-        let program = fs::canonicalize(FOLIO_BIN).unwrap().display().to_string();
-        let blocks: Vec<Value> = ran.out.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-        let [vscode, others] = blocks.as_slice() else { panic!("{}", ran.out) };
-        let server = json!({ "command": program, "args": ["serve", desk] });
-        assert_eq!(others, &json!({ "mcpServers": { "desk": server } }));
-        assert_eq!(vscode["servers"]["desk"]["type"], "stdio");
-        assert_eq!(vscode["servers"]["desk"]["args"], server["args"]);
-        assert!(ran.out.contains(&format!("\n  claude mcp add desk -- {program} serve {desk}\n")), "{}", ran.out);
-    }
+    let folder = TestFolder::new(&[]);
+    let ran = run_folio(folder.path(), &["init", "desk"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let desk = fs::canonicalize(folder.join("desk")).unwrap().display().to_string();
+    let program = fs::canonicalize(FOLIO_BIN).unwrap().display().to_string();
+    let blocks: Vec<Value> = ran.out.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let [vscode, others] = blocks.as_slice() else { panic!("{}", ran.out) };
+    let server = json!({ "command": program, "args": ["serve", desk] });
+    assert_eq!(others, &json!({ "mcpServers": { "desk": server } }));
+    assert_eq!(vscode["servers"]["desk"]["type"], "stdio");
+    assert_eq!(vscode["servers"]["desk"]["args"], server["args"]);
+    assert!(ran.out.contains(&format!("\n  claude mcp add desk -- {program} serve {desk}\n")), "{}", ran.out);
 }
 
 #[test]
