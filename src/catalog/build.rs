@@ -334,8 +334,10 @@ impl CatalogBuilder<'_> {
         let skills = std::mem::take(&mut self.skills);
         let listings = skills.listings();
         let pack_contexts = self.pack_nodes.iter().map(|pack| pack.pack_context.clone()).collect();
-        let routes = Routes::new(pack_contexts, &self.resources, skills.finish());
-        (self.build_lists(listings, &routes), routes)
+        let mut routes = Routes::new(pack_contexts, &self.resources, skills.finish());
+        let lists = self.build_lists(listings, &routes);
+        routes.add_listed(&lists.resources);
+        (lists, routes)
     }
 
     /// Checks what entries say of one another.

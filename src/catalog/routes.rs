@@ -1,5 +1,6 @@
 //! Routes a URI to an entry; the importing pack comes before the packs that it imports.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -19,6 +20,8 @@ use super::skill::{SkillIndex, SkillResource};
 pub(super) struct Routes {
     packs: Vec<PackRoutes>,
     pub(super) skills: SkillIndex,
+    /// Listed URIs by their normal forms, where these differ: a file in a folder keeps the case of its name.
+    listed: HashMap<String, Vec<String>>,
 }
 
 struct PackRoutes {
@@ -47,7 +50,25 @@ impl Routes {
             let router = Router::new(own.map(|(index, resource)| (resource.template.clone(), index)));
             PackRoutes { pack_context, router }
         });
-        Routes { packs: packs.collect(), skills }
+        Routes { packs: packs.collect(), skills, listed: HashMap::new() }
+    }
+
+    /// Finds what is listed by other forms of its URI, too.
+    pub(super) fn add_listed(&mut self, resources: &[listing::ResourceListing]) {
+        for listing::ResourceListing { uri, .. } in resources {
+            let normalized = normalize_uri(uri);
+            if normalized != *uri {
+                self.listed.entry(normalized.into_owned()).or_default().push(uri.clone());
+            }
+        }
+    }
+
+    /// A URI as it is listed.
+    fn listed_form<'u>(&'u self, uri: &'u str) -> &'u str {
+        match self.listed.get(&*normalize_uri(uri)) {
+            Some(listed) if !listed.iter().any(|listed| listed == uri) => listed.first().map_or(uri, String::as_str),
+            _ => uri,
+        }
     }
 
     /// What answers a URI to clients.
@@ -56,17 +77,20 @@ impl Routes {
     }
 
     fn find_with_pack(&self, uri: &str) -> Option<(&PackContext, Route<'_>)> {
+        let uri = self.listed_form(uri);
         let skill = self.skills.file(uri);
         let mut packs = self.packs.iter().enumerate();
         let (index, pack, route) = packs.find_map(|(index, pack)| Some((index, pack, pack.find(uri, skill)?)))?;
         (index == 0 || !self.is_shadowed(index, uri)).then_some((&*pack.pack_context, route))
     }
 
-    /// Whether a pack before this one answers a URI that means the same.
+    /// Whether a pack before this one answers the resource of which this is a fragment.
     fn is_shadowed(&self, index: usize, uri: &str) -> bool {
         let normalized = normalize_uri(uri);
-        let skill = self.skills.file(&normalized);
-        normalized != uri && self.packs.iter().take(index).any(|pack| pack.find(&normalized, skill).is_some())
+        normalized.split_once('#').is_some_and(|(whole, _)| {
+            let skill = self.skills.file(whole);
+            self.packs.iter().take(index).any(|pack| pack.find(whole, skill).is_some())
+        })
     }
 
     /// What answers a URI to the entries of one pack: those of the pack that is served reach everything, others what
@@ -81,10 +105,11 @@ impl Routes {
 
     /// Keeps each listed URI once, at the entry that serves it.
     pub(super) fn retain_reachable(&self, listed: Vec<ListedResource>) -> Vec<listing::ResourceListing> {
-        let mut times: HashMap<&str, usize> = HashMap::new();
-        listed.iter().for_each(|one| *times.entry(&one.listing.uri).or_default() += 1);
-        let is_contested =
-            |one: &ListedResource| !one.in_root_pack || times.get(one.listing.uri.as_str()).is_some_and(|n| *n > 1);
+        let mut times: HashMap<Cow<'_, str>, usize> = HashMap::new();
+        listed.iter().for_each(|one| *times.entry(normalize_uri(&one.listing.uri)).or_default() += 1);
+        let is_contested = |one: &ListedResource| {
+            !one.in_root_pack || times.get(&normalize_uri(&one.listing.uri)).is_some_and(|times| *times > 1)
+        };
         let contested: Vec<bool> = listed.iter().map(is_contested).collect();
         let answers = |one: &ListedResource| match self.find(&one.listing.uri) {
             Some(Route::Resource(index, _)) => one.resource == Some(index),

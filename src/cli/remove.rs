@@ -14,7 +14,7 @@ pub(super) fn run(arguments: &RemoveArgs, output: &Output) -> anyhow::Result<Exi
     let project = PackProject::open(&arguments.file, output)?;
     let target = ManifestFile::find(&arguments.file)?;
     let (key, display_path) = (arguments.key.as_str(), target.display_path());
-    let text = match remove_entry(&target.text, "packs", key) {
+    let text = match remove_entry(&target.text, "packs", key, false) {
         Ok(Some(text)) => text,
         Ok(None) => {
             let document = json_of(&target.text).unwrap_or_default();

@@ -86,11 +86,6 @@ impl ConfigLocation {
         let exists = |path: &PathBuf| path.symlink_metadata().is_ok();
         Some(if exists(&first) { first } else { paths.find(exists).unwrap_or(first) })
     }
-
-    /// How many folders around the file are the client's own.
-    pub fn depth(&self) -> usize {
-        Path::new(self.folder).components().count()
-    }
 }
 
 #[cfg(test)]

@@ -43,14 +43,8 @@ pub struct ConfigSection<'a> {
     pub maps: &'a [&'a str],
 }
 
-/// Where an entry stands: the maps around it, from the top, and its name.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct EntryPath<'a> {
-    pub(super) section: &'a [&'a str],
-    pub(super) name: &'a str,
-}
-
-/// One format: a text is read, and an entry is put into it and taken out again.
+/// One format: a text is read, and an entry is put into it and taken out again. `section` has the maps around the entry,
+/// from the top.
 pub(super) trait ConfigSyntax {
     /// The value of the text; that of a text without any is null.
     fn value(&self, text: &str) -> Result<Value, ConfigError>;
@@ -59,10 +53,10 @@ pub(super) trait ConfigSyntax {
     fn offset(&self, text: &str, path: &[&str]) -> Option<usize>;
 
     /// The text with an entry that it does not have.
-    fn insert(&self, text: &str, path: EntryPath<'_>, value: &Value) -> Result<String, ConfigError>;
+    fn insert(&self, text: &str, section: &[&str], name: &str, value: &Value) -> Result<String, ConfigError>;
 
-    /// The text without an entry that it has, and without the maps around it that are empty then.
-    fn remove(&self, text: &str, path: EntryPath<'_>) -> Result<String, ConfigError>;
+    /// The text without an entry that it has, and without the maps around it that are empty then, unless it `keeps_maps`.
+    fn remove(&self, text: &str, section: &[&str], name: &str, keeps_maps: bool) -> Result<String, ConfigError>;
 }
 
 impl ConfigError {
@@ -128,13 +122,20 @@ impl ConfigSection<'_> {
         self.format.syntax().offset(text, &path)
     }
 
-    /// A text with an entry that it does not have. Every byte of the former text stays, in its order.
+    /// Whether a text has the maps.
+    pub fn is_in(self, text: &str) -> bool {
+        let whole = self.format.value(text).unwrap_or_default();
+        self.maps.iter().try_fold(&whole, |map, key| map.get(*key)).is_some()
+    }
+
+    /// A text with an entry that it does not have. Every byte of the former text stays, in its order; but a map that is
+    /// null becomes one.
     ///
     /// # Errors
     /// The text is not of the format, or there is no place of which it is certain that nothing else changes its value.
     pub fn insert(self, text: &str, name: &str, value: &Value) -> Result<String, ConfigError> {
         let mut expected = self.format.value(text)?;
-        let after = self.format.syntax().insert(text, EntryPath { section: self.maps, name }, value)?;
+        let after = self.format.syntax().insert(text, self.maps, name, value)?;
         put(&mut expected, self.maps, name, value);
         match self.format.value(&after) {
             Ok(found) if found == expected => Ok(after),
@@ -142,18 +143,26 @@ impl ConfigSection<'_> {
         }
     }
 
-    /// A text without an entry, and without the maps around it that are empty then.
+    /// A text with another value of an entry, which becomes the last one.
+    ///
+    /// # Errors
+    /// Those of [`remove`](Self::remove) and [`insert`](Self::insert).
+    pub fn replace(self, text: &str, name: &str, value: &Value) -> Result<String, ConfigError> {
+        self.insert(&self.remove(text, name, true)?, name, value)
+    }
+
+    /// A text without an entry, and without the maps around it that are empty then, unless it `keeps_maps`.
     ///
     /// # Errors
     /// The text is not of the format, or there are no bytes of which it is certain that they are the entry alone.
-    pub fn remove(self, text: &str, name: &str) -> Result<String, ConfigError> {
+    pub fn remove(self, text: &str, name: &str, keeps_maps: bool) -> Result<String, ConfigError> {
         let mut expected = self.format.value(text)?;
-        let after = self.format.syntax().remove(text, EntryPath { section: self.maps, name })?;
-        take(&mut expected, self.maps, name);
-        let is_empty = |value: &Value| value.as_object().is_none_or(Map::is_empty);
+        let after = self.format.syntax().remove(text, self.maps, name, keeps_maps)?;
         let mut found = self.format.value(&after).map_err(|_| self.no_place(text))?;
-        // Empty maps with comments may stay.
+        // Empty maps stay, where they were there before or have comments.
+        take(&mut expected, self.maps, name);
         take(&mut found, self.maps, name);
+        let is_empty = |value: &Value| as_map(value).is_some_and(Map::is_empty);
         let is_right = found == expected || is_empty(&found) && is_empty(&expected);
         if is_right { Ok(after) } else { Err(self.no_place(text)) }
     }
@@ -201,7 +210,7 @@ fn take(value: &mut Value, section: &[&str], name: &str) {
     };
     if let Some(inner) = map.get_mut(*key) {
         take(inner, rest, name);
-        if inner.as_object().is_some_and(Map::is_empty) {
+        if as_map(inner).is_some_and(Map::is_empty) {
             map.shift_remove(*key);
         }
     }

@@ -1,4 +1,4 @@
-//! Values on one line, in any of the formats of files.
+//! Values on one line, in any of the formats of files, and strings that JSON and TOML read alike.
 
 use serde_json::Value;
 
@@ -25,4 +25,16 @@ impl InlineSyntax {
             other => other.to_string(),
         }
     }
+}
+
+/// A string between double quotes, as JSON and TOML read it.
+pub(super) fn quoted(text: &str) -> String {
+    let json = Value::from(text).to_string();
+    // JSON lets these stand; TOML does not.
+    let is_refused = |c: char| c == '\u{7f}' || ('\u{80}'..='\u{9f}').contains(&c) || c == '\u{feff}';
+    if !json.contains(is_refused) {
+        return json;
+    }
+    let escaped = |c: char| if is_refused(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
+    json.chars().map(escaped).collect()
 }

@@ -3,14 +3,15 @@
 //! The tree that `jsonc-parser` edits takes empty lines away and breaks lines up, so its parser gives the places alone, and
 //! what is added is put between the bytes that are there.
 
-use jsonc_parser::ast::{Object, ObjectProp, Value as Node};
+use std::ops::Range;
+
+use jsonc_parser::ast::{Object, Value as Node};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, parse_to_ast};
 use serde_json::{Map, Number, Value};
 
-use super::format::{ConfigError, ConfigSyntax, EntryPath};
-use super::inline_syntax::InlineSyntax;
-use super::quoted::quoted;
+use super::format::{ConfigError, ConfigSyntax};
+use super::inline_syntax::{InlineSyntax, quoted};
 
 /// The format.
 pub(super) struct Jsonc;
@@ -49,40 +50,43 @@ impl ConfigSyntax for Jsonc {
         found
     }
 
-    fn insert(&self, text: &str, path: EntryPath<'_>, value: &Value) -> Result<String, ConfigError> {
+    fn insert(&self, text: &str, section: &[&str], name: &str, value: &Value) -> Result<String, ConfigError> {
         let style = Style::detect(text);
         match parse(text)? {
-            None => Ok(style.new_file(text, &wrap_in_sections(path.section, path.name, value))),
+            None => Ok(style.new_file(text, &wrap_in_sections(section, name, value))),
             Some(Node::Object(root)) => {
-                let place = Place::find(text, &root, path.section)?;
-                let (key, rest) =
-                    place.missing.split_first().map_or((path.name, None), |(key, rest)| (*key, Some(rest)));
-                let inner = rest.map(|rest| wrap_in_sections(rest, path.name, value));
+                let place = Place::find(text, &root, section)?;
+                if let Some(null) = place.null {
+                    let mut empty = text.to_owned();
+                    empty.replace_range(null, "{}");
+                    return self.insert(&empty, section, name, value);
+                }
+                let (key, rest) = place.missing.split_first().map_or((name, None), |(key, rest)| (*key, Some(rest)));
+                let inner = rest.map(|rest| wrap_in_sections(rest, name, value));
                 Ok(place.insert(text, &style, key, inner.as_ref().unwrap_or(value)))
             }
             Some(other) => Err(ConfigError::new("it is not an object", Some(other.range().start))),
         }
     }
 
-    fn remove(&self, text: &str, path: EntryPath<'_>) -> Result<String, ConfigError> {
+    fn remove(&self, text: &str, section: &[&str], name: &str, keeps_maps: bool) -> Result<String, ConfigError> {
         let root = parse(text)?;
-        let not_there = || ConfigError::new(format!("`{}` is not there", path.name), None);
+        let not_there = || ConfigError::new(format!("`{name}` is not there"), None);
         let mut object = root.as_ref().and_then(Node::as_object).ok_or_else(not_there)?;
-        let keys: Vec<&str> = path.section.iter().copied().chain([path.name]).collect();
-        let mut outermost = None;
-        for key in keys {
+        let mut removed = None;
+        for key in section.iter().copied().chain([name]) {
             let at =
                 object.properties.iter().position(|property| property.name.as_str() == key).ok_or_else(not_there)?;
             // Of maps that have nothing else, and no comment, the outermost goes.
-            if outermost.is_none() || !is_alone(text, object) {
-                outermost = Some((object, at));
+            if keeps_maps || removed.is_none() || !is_alone(text, object) {
+                removed = Some((object, at));
             }
             if let Some(Node::Object(inner)) = object.properties.get(at).map(|property| &property.value) {
                 object = inner;
             }
         }
-        let (object, at) = outermost.ok_or_else(not_there)?;
-        Ok(PropertyRemoval { text, object, at }.run())
+        let (object, at) = removed.ok_or_else(not_there)?;
+        remove_property(text, object, at).ok_or_else(not_there)
     }
 }
 
@@ -186,20 +190,29 @@ struct Place<'a, 'k> {
     object: &'a Object<'a>,
     /// The maps that are not there.
     missing: &'k [&'k str],
+    /// Where the first of these is null.
+    null: Option<Range<usize>>,
     /// Whether a property stands on a line of its own.
     has_lines: bool,
 }
 
 impl<'a, 'k> Place<'a, 'k> {
     fn find(text: &str, root: &'a Object<'a>, section: &'k [&'k str]) -> Result<Place<'a, 'k>, ConfigError> {
-        let mut place = Place { object: root, missing: section, has_lines: has_lines(text, root).unwrap_or(true) };
+        let has_own_lines = has_lines(text, root).unwrap_or(true);
+        let mut place = Place { object: root, missing: section, null: None, has_lines: has_own_lines };
         while let Some((key, rest)) = place.missing.split_first() {
             let Some(property) = place.object.get(key) else { break };
-            let Node::Object(inner) = &property.value else {
-                return Err(ConfigError::new(format!("`{key}` is not an object"), Some(property.range.start)));
-            };
-            let has_lines = has_lines(text, inner).unwrap_or(place.has_lines);
-            place = Place { object: inner, missing: rest, has_lines };
+            match &property.value {
+                Node::Object(inner) => {
+                    let has_lines = has_lines(text, inner).unwrap_or(place.has_lines);
+                    place = Place { object: inner, missing: rest, has_lines, ..place };
+                }
+                Node::NullKeyword(null) => {
+                    place.null = Some(null.range.start..null.range.end);
+                    break;
+                }
+                _ => return Err(ConfigError::new(format!("`{key}` is not an object"), Some(property.range.start))),
+            }
         }
         Ok(place)
     }
@@ -223,6 +236,7 @@ impl<'a, 'k> Place<'a, 'k> {
             let end = match (has_lines, is_closed) {
                 (true, false) => format!("{}{outer}", style.line_break),
                 (true, true) => String::new(),
+                (false, _) if text.get(at..).is_some_and(|rest| rest.starts_with(' ')) => String::new(),
                 (false, _) => " ".to_owned(),
             };
             return with_insertions(text, &[(at, pair + &end)]);
@@ -316,60 +330,37 @@ fn comma_after(text: &str, at: usize) -> Option<usize> {
     text.get(comma..)?.starts_with(',').then_some(comma)
 }
 
-/// A property that is taken out of its object.
-struct PropertyRemoval<'a> {
-    text: &'a str,
-    object: &'a Object<'a>,
-    at: usize,
-}
-
-impl PropertyRemoval<'_> {
-    fn run(&self) -> String {
-        let Some(property) = self.object.properties.get(self.at) else { return self.text.to_owned() };
-        let comma = comma_after(self.text, property.range.end);
-        let end = comma.map_or(property.range.end, |comma| comma + 1);
-        if self.object.properties.len() == 1 {
-            return self.without(self.only_range(property, end));
+/// A text without a property of an object, and without the comma beside it.
+fn remove_property(text: &str, object: &Object<'_>, at: usize) -> Option<String> {
+    let property = object.properties.get(at)?;
+    let comma = comma_after(text, property.range.end);
+    let end = comma.map_or(property.range.end, |comma| comma + 1);
+    let mut after = text.to_owned();
+    if object.properties.len() == 1 {
+        // With the white space around it, if nothing else is left.
+        let (open, close) = (object.range.start + 1, object.range.end.saturating_sub(1));
+        let start = end_of_comments(text, open).min(property.range.start);
+        let is_bare = start == open && text.get(end..close)?.trim().is_empty();
+        after.replace_range(if is_bare { open..close } else { start..end }, "");
+        return Some(after);
+    }
+    let before = at.checked_sub(1).and_then(|before| object.properties.get(before));
+    let earlier_comma = before.and_then(|before| comma_after(text, before.range.end));
+    let (key, is_first_on_line) = (property.range.start, is_first_on_line(text, property.range.start));
+    let is_blank = |comma: &usize| text.get(comma + 1..key).is_some_and(|between| between.trim().is_empty());
+    let start = match earlier_comma.filter(is_blank) {
+        // The beginning of its line, with the line break before it.
+        _ if is_first_on_line => {
+            let lines = text.get(..line_start(text, key))?;
+            let lines = lines.strip_suffix('\n').unwrap_or(lines);
+            lines.strip_suffix('\r').unwrap_or(lines).len()
         }
-        let before = self.at.checked_sub(1).and_then(|before| self.object.properties.get(before));
-        let earlier_comma = before.and_then(|before| comma_after(self.text, before.range.end));
-        let start = self.start_of(property, earlier_comma);
-        match (comma, earlier_comma) {
-            // The last one: the comma before it goes too.
-            (None, Some(earlier)) => {
-                let mut left = self.without(start..end);
-                left.replace_range(earlier..earlier + 1, "");
-                left
-            }
-            _ if before.is_none() && !is_first_on_line(self.text, property.range.start) => {
-                self.without(start..skip_chars(self.text, end, &[' ', '\t']))
-            }
-            _ => self.without(start..end),
-        }
+        comma => comma.map_or(key, |comma| comma + 1),
+    };
+    let is_first = before.is_none() && !is_first_on_line;
+    after.replace_range(start..if is_first { skip_chars(text, end, &[' ', '\t']) } else { end }, "");
+    if let (None, Some(earlier)) = (comma, earlier_comma) {
+        after.replace_range(earlier..earlier + 1, "");
     }
-
-    /// The beginning of its line, with the line break before it; else the white space before it.
-    fn start_of(&self, property: &ObjectProp<'_>, earlier_comma: Option<usize>) -> usize {
-        let key = property.range.start;
-        if is_first_on_line(self.text, key) {
-            let before = self.text.get(..line_start(self.text, key)).unwrap_or_default();
-            let bare = before.strip_suffix('\n').unwrap_or(before);
-            return bare.strip_suffix('\r').unwrap_or(bare).len();
-        }
-        let is_blank = |comma: &usize| self.text.get(comma + 1..key).is_some_and(|between| between.trim().is_empty());
-        earlier_comma.filter(is_blank).map_or(key, |comma| comma + 1)
-    }
-
-    /// The bytes of a property that is alone in its object, with the white space around it if nothing else is left.
-    fn only_range(&self, property: &ObjectProp<'_>, end: usize) -> std::ops::Range<usize> {
-        let (open, close) = (self.object.range.start + 1, self.object.range.end.saturating_sub(1));
-        let start = end_of_comments(self.text, open).min(property.range.start);
-        let is_bare = start == open && self.text.get(end..close).is_some_and(|rest| rest.trim().is_empty());
-        if is_bare { open..close } else { start..end }
-    }
-
-    fn without(&self, range: std::ops::Range<usize>) -> String {
-        let parts = [self.text.get(..range.start), self.text.get(range.end..)];
-        parts.into_iter().flatten().collect()
-    }
+    Some(after)
 }

@@ -11,7 +11,6 @@ mod inline_syntax;
 mod jsonc;
 mod config_location;
 mod project;
-mod quoted;
 mod toml_tables;
 mod yaml_maps;
 #[cfg(test)]

@@ -48,6 +48,8 @@ const TOML: &[&str] = &[
     "a = 1\n\n[mcpServers.b]\ncommand = \"x\" # c\n\n# of c\n[c]\nd = \"\"\"\n[no]\n\"\"\"\n",
     "a = 1\r\n[mcpServers.b]\r\ncommand = 'x'\r\n\r\n",
     "mcpServers.b.command = 1\n",
+    "mcpServers = { b = { command = 'x' }, \"c d\" = 1 } # c\r\na = 1\r\n",
+    "mcpServers = {}\n",
 ];
 
 const YAML: &[&str] = &[
@@ -90,9 +92,9 @@ fn second_entry_goes_without_a_trace() {
     for (format, text) in documents() {
         let one = inserted(format, text);
         let two = section(format).insert(&one, "second", &entry()).unwrap();
-        assert_eq!(section(format).remove(&two, "second").unwrap(), one);
+        assert_eq!(section(format).remove(&two, "second", false).unwrap(), one);
         let second = section(format).insert(text, "second", &entry()).unwrap();
-        let left = section(format).remove(&two, "new").unwrap();
+        let left = section(format).remove(&two, "new", false).unwrap();
         assert_eq!(left, second, "from:\n{two}");
     }
 }
@@ -100,10 +102,20 @@ fn second_entry_goes_without_a_trace() {
 #[test]
 fn only_entry_goes_with_its_maps_but_not_with_comments() {
     for (format, text) in documents() {
-        let left = section(format).remove(&inserted(format, text), "new").unwrap();
+        let left = section(format).remove(&inserted(format, text), "new", false).unwrap();
         let comments = ["# none", "// nothing yet", "// mine", "/* none */", "# mine", "// c", "# of c"];
         assert!(comments.iter().all(|comment| left.contains(comment) == text.contains(comment)), "{text}\n---\n{left}");
         assert!(entries(format, &left).unwrap().iter().all(|found| found.name != "new"), "{left}");
+    }
+}
+
+#[test]
+fn replaced_entry_stays_in_its_map() {
+    let other = json!({ "command": "/bin/other", "env": {} });
+    for (format, text) in documents() {
+        let after = inserted(format, text);
+        let replaced = section(format).replace(&after, "new", &other).unwrap();
+        assert_eq!(replaced, section(format).insert(text, "new", &other).unwrap(), "from:\n{after}");
     }
 }
 
@@ -136,7 +148,7 @@ fn text_that_is_not_understood_is_refused_at_its_place() {
         (ConfigFormat::Json, "{ \"mcpServers\": {}, \"mcpServers\": {} }", (1, 21)),
         (ConfigFormat::Json, "[]", (1, 1)),
         (ConfigFormat::Toml, "a = 1\nb\n", (2, 2)),
-        (ConfigFormat::Toml, "mcpServers = { a = 1 }\n", (1, 14)),
+        (ConfigFormat::Toml, "mcpServers = [1]\n", (1, 14)),
         (ConfigFormat::Yaml, "a: 1\nb: [\n", (2, 4)),
         (ConfigFormat::Yaml, "mcpServers: [a]\n", (1, 1)),
     ] {
@@ -188,8 +200,8 @@ proptest! {
         let after = inserted(ConfigFormat::Json, &text);
         prop_assert!(keeps(&text, &after));
         let two = section(ConfigFormat::Json).insert(&after, "second", &entry()).unwrap();
-        prop_assert_eq!(&section(ConfigFormat::Json).remove(&two, "second").unwrap(), &after);
-        let left = section(ConfigFormat::Json).remove(&after, "new").unwrap();
+        prop_assert_eq!(&section(ConfigFormat::Json).remove(&two, "second", false).unwrap(), &after);
+        let left = section(ConfigFormat::Json).remove(&after, "new", false).unwrap();
         let left = ConfigFormat::Json.value(&left).unwrap();
         let others = |value: &Value| value.as_object().unwrap().iter().filter(|(_, v)| **v != json!({})).count();
         prop_assert_eq!(others(&left), others(&before));

@@ -1,13 +1,12 @@
-//! TOML: an entry is a table at the end of the file.
+//! TOML: an entry is a table at the end of the file, or a value in braces.
 
 use std::ops::Range;
 
 use serde_json::Value;
-use toml_edit::{Document, Item, TableLike, Value as Node};
+use toml_edit::{Document, InlineTable, Item, TableLike, Value as Node};
 
-use super::format::{ConfigError, ConfigSyntax, EntryPath};
-use super::inline_syntax::InlineSyntax;
-use super::quoted::quoted;
+use super::format::{ConfigError, ConfigSyntax};
+use super::inline_syntax::{InlineSyntax, quoted};
 
 /// The format.
 pub(super) struct TomlTables;
@@ -32,37 +31,68 @@ impl ConfigSyntax for TomlTables {
         found
     }
 
-    fn insert(&self, text: &str, path: EntryPath<'_>, value: &Value) -> Result<String, ConfigError> {
-        parse(text)?;
+    fn insert(&self, text: &str, section: &[&str], name: &str, value: &Value) -> Result<String, ConfigError> {
+        let document = parse(text)?;
+        if let Some(Item::Value(Node::InlineTable(braces))) = item_at(&document, section) {
+            let entry = format!("{} = {}", key(name), inline(value));
+            let last = braces.iter().filter_map(|(_, value)| value.span()).map(|span| span.end).max();
+            let start = braces.span().map(|span| span.start + 1);
+            let (at, added) = match last {
+                Some(end) => (Some(end), format!(", {entry}")),
+                None => (start, format!(" {entry} ")),
+            };
+            let mut after = text.to_owned();
+            after.insert_str(at.unwrap_or(text.len()), &added);
+            return Ok(after);
+        }
         let line_break = if text.contains("\r\n") { "\r\n" } else { "\n" };
         let separator = match text {
             "" => String::new(),
             text if !text.ends_with('\n') => line_break.repeat(2),
             _ => line_break.to_owned(),
         };
-        let lines: String = lines(path, value).iter().map(|line| format!("{line}{line_break}")).collect();
+        let lines: String = lines(section, name, value).iter().map(|line| format!("{line}{line_break}")).collect();
         Ok(format!("{text}{separator}{lines}"))
     }
 
-    fn remove(&self, text: &str, path: EntryPath<'_>) -> Result<String, ConfigError> {
+    fn remove(&self, text: &str, section: &[&str], name: &str, _: bool) -> Result<String, ConfigError> {
         let document = parse(text)?;
-        let keys: Vec<&str> = path.section.iter().copied().chain([path.name]).collect();
-        let mut item = Some(document.as_item());
-        for key in &keys {
-            item = item.and_then(|item| item.as_table_like()).and_then(|table| table.get(key));
+        let keys: Vec<&str> = section.iter().copied().chain([name]).collect();
+        let mut ranges = Vec::new();
+        match (item_at(&document, section), item_at(&document, &keys)) {
+            (Some(Item::Value(Node::InlineTable(braces))), _) => ranges.extend(range_in_braces(braces, name)),
+            (_, Some(Item::Table(table))) => table_ranges(text, table, &mut ranges),
+            _ => {}
         }
-        let Some(Item::Table(table)) = item.filter(|item| start_of(item).is_some()) else {
+        if ranges.is_empty() {
             let message = format!("`{}` is no table of its own", keys.join("."));
             return Err(ConfigError::new(message, self.offset(text, &keys)));
-        };
-        let mut ranges = Vec::new();
-        table_ranges(text, table, &mut ranges);
+        }
         ranges.sort_by_key(|range: &Range<usize>| range.start);
         let mut after = text.to_owned();
-        for range in ranges.into_iter().rev() {
-            after.replace_range(with_empty_line(text, range), "");
-        }
+        ranges.into_iter().rev().for_each(|range| after.replace_range(range, ""));
         Ok(after)
+    }
+}
+
+fn item_at<'a>(document: &'a Document<&str>, path: &[&str]) -> Option<&'a Item> {
+    path.iter().try_fold(document.as_item(), |item, key| item.as_table_like()?.get(key))
+}
+
+/// The bytes of an entry in braces, with the comma beside it.
+fn range_in_braces(braces: &InlineTable, name: &str) -> Option<Range<usize>> {
+    let spans = |(key, _): (&str, &Node)| {
+        let (key, value) = braces.get_key_value(key)?;
+        Some((key.get().to_owned(), key.span()?.start, value.span()?.end))
+    };
+    let entries: Option<Vec<(String, usize, usize)>> = braces.iter().map(spans).collect();
+    let entries = entries?;
+    let at = entries.iter().position(|(key, ..)| key == name)?;
+    let (_, start, end) = entries.get(at)?;
+    match (at.checked_sub(1).and_then(|before| entries.get(before)), entries.get(at + 1)) {
+        (Some((.., before)), _) => Some(*before..*end),
+        (None, Some((_, next, _))) => Some(*start..*next),
+        (None, None) => braces.span().map(|span| span.start + 1..span.end - 1),
     }
 }
 
@@ -110,8 +140,8 @@ fn json_of(value: &Node) -> Value {
 }
 
 /// The lines of an entry.
-fn lines(path: EntryPath<'_>, value: &Value) -> Vec<String> {
-    let keys: Vec<String> = path.section.iter().copied().chain([path.name]).map(key).collect();
+fn lines(section: &[&str], name: &str, value: &Value) -> Vec<String> {
+    let keys: Vec<String> = section.iter().copied().chain([name]).map(key).collect();
     let map = value.as_object().into_iter().flatten();
     let pairs = map.map(|(name, value)| format!("{} = {}", key(name), inline(value)));
     [format!("[{}]", keys.join("."))].into_iter().chain(pairs).collect()
@@ -134,7 +164,7 @@ fn table_ranges(text: &str, table: &toml_edit::Table, found: &mut Vec<Range<usiz
         let rest = text.get(end..).unwrap_or_default();
         let line_end = end + rest.find('\n').map_or(rest.len(), |line_break| line_break + 1);
         let line_start = text.get(..header.start).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
-        found.push(line_start..line_end);
+        found.push(with_empty_line(text, line_start..line_end));
     }
     for (_, item) in table.iter() {
         match item {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::format::{ConfigError, ConfigSyntax, EntryPath};
+use super::format::{ConfigError, ConfigSyntax};
 use crate::diagnostic::{Report, Severity};
 use crate::yaml::{self, NewEntry, decode, parse};
 
@@ -38,32 +38,50 @@ impl ConfigSyntax for YamlMaps {
         found
     }
 
-    fn insert(&self, text: &str, path: EntryPath<'_>, value: &Value) -> Result<String, ConfigError> {
-        self.value(text)?;
-        let (lines, flow) = (lines(path.name, value), yaml::flow_entry(path.name, value));
-        let entry = NewEntry { section: top(path)?, name: path.name, text: &lines, flow: Some(&flow) };
-        let insertion = yaml::insert_entry(text, &entry).map_err(|why| self.error(text, path, &why))?;
-        let mut after = text.to_owned();
+    fn insert(&self, text: &str, section: &[&str], name: &str, value: &Value) -> Result<String, ConfigError> {
+        let (text, section) = (without_null(text, section), top(section)?);
+        let (lines, flow) = (lines(name, value), yaml::flow_entry(name, value));
+        let entry = NewEntry { section, name, text: &lines, flow: Some(&flow) };
+        let insertion = yaml::insert_entry(&text, &entry).map_err(|why| self.error(&text, section, &why))?;
+        let mut after = text.clone();
         after.insert_str(insertion.at.min(text.len()), &insertion.text);
         Ok(after)
     }
 
-    fn remove(&self, text: &str, path: EntryPath<'_>) -> Result<String, ConfigError> {
-        self.value(text)?;
-        let after = yaml::remove_entry(text, top(path)?, path.name).map_err(|why| self.error(text, path, &why))?;
-        after.ok_or_else(|| ConfigError::new(format!("`{}` is not there", path.name), None))
+    fn remove(&self, text: &str, section: &[&str], name: &str, keeps_maps: bool) -> Result<String, ConfigError> {
+        let section = top(section)?;
+        let after =
+            yaml::remove_entry(text, section, name, keeps_maps).map_err(|why| self.error(text, section, &why))?;
+        after.ok_or_else(|| ConfigError::new(format!("`{name}` is not there"), None))
     }
 }
 
 impl YamlMaps {
-    fn error(&self, text: &str, path: EntryPath<'_>, why: &yaml::InsertError) -> ConfigError {
-        ConfigError::new(why.to_string(), self.offset(text, path.section).or(Some(0)))
+    fn error(&self, text: &str, section: &str, why: &yaml::InsertError) -> ConfigError {
+        ConfigError::new(why.to_string(), self.offset(text, &[section]).or(Some(0)))
     }
 }
 
+/// The text with nothing where a section is written as null.
+fn without_null(text: &str, section: &[&str]) -> String {
+    let mut report = Report::default();
+    let document = decode(text.as_bytes(), "", &mut report).and_then(|file| parse(file, &mut report));
+    let null = document.and_then(|document| {
+        let entries = document.entries_of(document.root())?;
+        let entry = entries.iter().find(|entry| section.contains(&document.key_text(entry.key)))?;
+        let span = document.location(entry.value).span();
+        Some(span.start as usize..span.end as usize).filter(|_| document.json(entry.value).is_null())
+    });
+    let mut after = text.to_owned();
+    if let Some(null) = null.filter(|null| matches!(text.get(null.clone()), Some("~" | "null" | "Null" | "NULL"))) {
+        after.replace_range(null, "");
+    }
+    after
+}
+
 /// The map at the top.
-fn top<'a>(path: EntryPath<'a>) -> Result<&'a str, ConfigError> {
-    match path.section {
+fn top<'a>(section: &[&'a str]) -> Result<&'a str, ConfigError> {
+    match section {
         [section] => Ok(section),
         other => Err(ConfigError::new(format!("`{}` is not at the top", other.join(".")), None)),
     }

@@ -321,11 +321,6 @@ impl WritableFolder {
         }
     }
 
-    /// Makes a folder that is known later to be made here.
-    pub(super) fn make_marked_folder(&self, name: &str) -> Result<(), FileError> {
-        self.locate(name)?.make_marked_folder()
-    }
-
     /// The open folder of a path, and its name in it. Links in the folder are followed beneath this one.
     fn locate(&self, path: &str) -> Result<DirEntryName, FileError> {
         if path.is_empty() || !is_normalized(path) {

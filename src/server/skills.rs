@@ -11,6 +11,7 @@ use rmcp::{
 use serde_json::json;
 
 use crate::diagnostic::truncate;
+use crate::uri::normalize_uri;
 
 use super::{
     ConnectionHandler,
@@ -39,7 +40,8 @@ pub(crate) fn get(
     context: &RequestContext<RoleServer>,
 ) -> Result<GetSkillResult, ErrorData> {
     let AdmittedRequest { snapshot, spec_version } = server.admit(CapabilityKind::Skills, context)?;
-    let Some(skill) = snapshot.skills.find(|skill| skill.uri == uri) else {
+    let normalized = normalize_uri(uri);
+    let Some(skill) = snapshot.skills.find(|skill| normalize_uri(&skill.uri) == normalized) else {
         let message = format!("unknown skill: {}", truncate(uri, 256));
         return Err(ErrorData::invalid_params(message, Some(json!({ "uri": truncate(uri, 4096) }))));
     };

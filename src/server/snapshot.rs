@@ -14,6 +14,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::action::{ChangeNotification, ListKind, LogLevel};
 use crate::catalog::{BridgedLists, Catalog, has_mcp_headers, listing};
 use crate::spec_version::SpecVersion;
+use crate::uri::normalize_uri;
 use crate::value_types;
 
 use super::{
@@ -33,7 +34,7 @@ pub(crate) struct CatalogSnapshot {
     pub(crate) change_capabilities: ChangeCapabilities,
     /// Whether entries interact with their client.
     pub(crate) uses_client: bool,
-    /// How often a step has announced a change of a resource, by URI.
+    /// How often a step has announced a change of a resource, by its normalized URI.
     update_counts: Arc<HashMap<String, u64>>,
     /// The last message for every session, and how many there were before it.
     pub(crate) last_log: Option<Arc<SessionLog>>,
@@ -120,6 +121,7 @@ impl CatalogSnapshot {
             ChangeNotification::ListChanged(ListKind::Prompts) => next.revisions.prompts += 1,
             ChangeNotification::ListChanged(ListKind::Resources) => next.revisions.resources += 1,
             ChangeNotification::ResourceUpdated(uri) => {
+                let uri = normalize_uri(&uri).into_owned();
                 let update_counts = Arc::make_mut(&mut next.update_counts);
                 if update_counts.len() >= MAX_UPDATE_COUNTS && !update_counts.contains_key(&uri) {
                     update_counts.clear();
@@ -133,7 +135,8 @@ impl CatalogSnapshot {
     /// A number that changes when a resource changes, if that is known; `None` if no resource serves the URI. Only
     /// compared within this process.
     pub(crate) fn fingerprint(&self, uri: &str) -> Option<u64> {
-        let (fingerprint, update_counts) = (self.catalog.fingerprint(uri), self.update_counts.get(uri));
+        let fingerprint = self.catalog.fingerprint(uri);
+        let update_counts = self.update_counts.get(&*normalize_uri(uri));
         let Some(update_counts) = update_counts else { return fingerprint };
         let mut hasher = DefaultHasher::new();
         (fingerprint, update_counts).hash(&mut hasher);

@@ -12,6 +12,8 @@ use rmcp::{
 };
 use tokio::sync::watch;
 
+use crate::uri::normalize_uri;
+
 use super::{
     ConnectionHandler, SubscriptionBaseline,
     capability::CapabilityKind,
@@ -62,7 +64,7 @@ pub(crate) async fn subscribe(
     Ok(())
 }
 
-/// No longer watches a resource for the session.
+/// No longer watches a resource for the session, under whichever of its URIs it was subscribed to.
 pub(crate) fn unsubscribe(
     server: &ConnectionHandler,
     uri: &str,
@@ -71,7 +73,8 @@ pub(crate) fn unsubscribe(
     if !server.admit(CapabilityKind::Resources, context)?.snapshot.change_capabilities.updates {
         return Err(error::unknown_method("resources/unsubscribe"));
     }
-    server.session.subscribed().remove(uri);
+    let normalized = normalize_uri(uri);
+    server.session.subscribed().retain(|subscribed, _| normalize_uri(subscribed) != normalized);
     Ok(())
 }
 

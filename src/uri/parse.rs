@@ -5,8 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use super::UriError;
 use super::check::{check_characters, check_fragment, check_scheme};
+use super::normalize::normalize_uri;
 use super::percent::is_reserved;
-use super::template::{Operator, UriPart, UriTemplate, UriVariable};
+use super::template::{Operator, UriPart, UriTemplate, UriVariable, lowercase_scheme};
 
 /// Longer than any useful URI, and short enough to compile to a pattern.
 const MAX_TEMPLATE_BYTES: usize = 8 * 1024;
@@ -21,8 +22,46 @@ pub(super) fn parse(text: &str) -> Result<UriTemplate, UriError> {
     parser.parse_all()?;
     let UriTemplateParser { parts, variables, .. } = parser;
     let stops = stop_chars(text, &parts, variables.len());
+    let literals = normalized_literals(text, &parts).unwrap_or_else(|| {
+        let text = lowercase_scheme(text);
+        parts.iter().map(|part| literal_of(&text, part).to_owned()).collect()
+    });
     let pattern = Arc::new(OnceLock::new());
-    Ok(UriTemplate { text: text.to_owned(), parts, variables, stops, pattern })
+    Ok(UriTemplate { text: text.to_owned(), parts, literals, variables, stops, pattern })
+}
+
+/// The text of a part; empty for an expression.
+fn literal_of<'t>(text: &'t str, part: &UriPart) -> &'t str {
+    match part {
+        UriPart::Literal(range) => text.get(range.clone()).unwrap_or_default(),
+        UriPart::Expression { .. } => "",
+    }
+}
+
+/// The literals of a template as they are in the normalized URIs that it matches: those of one such URI, in which each
+/// expression has a value that stays as it is.
+fn normalized_literals(text: &str, parts: &[UriPart]) -> Option<Vec<String>> {
+    let expansion = |(at, part): (usize, &UriPart)| match part {
+        UriPart::Literal(_) => literal_of(text, part).to_owned(),
+        UriPart::Expression { operator, .. } => {
+            operator.prefix().into_iter().chain(format!("zzq{at}qzz").chars()).collect()
+        }
+    };
+    let expansions: Vec<String> = parts.iter().enumerate().map(expansion).collect();
+    let uri = expansions.concat();
+    let uri = normalize_uri(&uri);
+    let (mut literals, mut rest) = (vec![String::new(); parts.len()], &*uri);
+    for (at, _) in parts.iter().enumerate().filter(|(_, part)| matches!(part, UriPart::Expression { .. })) {
+        let (literal, after) = rest.split_once(expansions.get(at)?)?;
+        if let Some(before) = at.checked_sub(1).and_then(|before| literals.get_mut(before)) {
+            before.push_str(literal);
+        }
+        rest = after;
+    }
+    if let Some(last) = literals.last_mut() {
+        last.push_str(rest);
+    }
+    Some(literals)
 }
 
 struct UriTemplateParser<'a> {

@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use regex::Regex;
 
 use super::percent::percent_decode;
-use super::template::{Operator, UriPart, UriTemplate, lowercase_scheme};
+use super::template::{Operator, UriPart, UriTemplate};
 
 /// A regular expression whose groups capture the values of a template.
 #[derive(Debug, Clone)]
@@ -28,10 +28,11 @@ enum Group {
 
 impl UriPattern {
     pub(super) fn new(template: &UriTemplate) -> Option<Self> {
-        let mut builder = PatternBuilder { template, text: "^".to_owned(), groups: Vec::new() };
-        for (at, part) in template.parts.iter().enumerate() {
+        let in_authority = template.literal_prefix().contains("://");
+        let mut builder = PatternBuilder { template, text: "^".to_owned(), groups: Vec::new(), in_authority };
+        for (part, literal) in template.parts.iter().zip(&template.literals) {
             match part {
-                UriPart::Literal(range) => builder.literal(template.text.get(range.clone())?, at == 0),
+                UriPart::Literal(range) => builder.literal(literal, template.text.get(range.clone())?),
                 UriPart::Expression { operator, variables } => builder.expression(*operator, variables.clone()),
             }
         }
@@ -75,15 +76,32 @@ struct PatternBuilder<'a> {
     template: &'a UriTemplate,
     text: String,
     groups: Vec<Group>,
+    /// Whether what follows may be in the authority, whose case does not count.
+    in_authority: bool,
 }
 
 impl PatternBuilder<'_> {
-    fn literal(&mut self, text: &str, is_first: bool) {
-        let text = if is_first { lowercase_scheme(text) } else { text.into() };
-        self.text.push_str(&regex::escape(&text));
+    /// A literal as it is in normalized URIs, or as it is written.
+    fn literal(&mut self, normalized: &str, written: &str) {
+        let is_first = self.groups.is_empty();
+        let authority_end = |text: &str| {
+            let scheme_end = text.find("://").filter(|_| is_first).map_or(0, |at| at + "://".len());
+            let path = text.get(scheme_end..).and_then(|rest| rest.find(['/', '?', '#']));
+            if self.in_authority { path.map_or(text.len(), |path| scheme_end + path) } else { 0 }
+        };
+        let pattern = |text: &str| {
+            let (authority, rest) = text.split_at_checked(authority_end(text)).unwrap_or((text, ""));
+            format!("(?i:{}){}", regex::escape(authority), regex::escape(rest))
+        };
+        self.text.push_str(&match normalized == written {
+            true => pattern(normalized),
+            false => format!("(?:{}|{})", pattern(normalized), pattern(written)),
+        });
+        self.in_authority &= authority_end(normalized) == normalized.len();
     }
 
     fn expression(&mut self, operator: Operator, variables: std::ops::Range<usize>) {
+        self.in_authority &= !matches!(operator.prefix(), Some('/' | '?' | '#'));
         match operator {
             Operator::Query => self.query(r"((?:\?[^#]*)?)"),
             // The group of the query captures it.
@@ -106,9 +124,9 @@ impl PatternBuilder<'_> {
 
     fn parameter(&mut self, variable: usize) {
         let name = self.template.variables.get(variable).map_or("", |variable| variable.name.as_str());
-        let class = self.class(variable);
         // Writing to a `String` cannot fail.
-        let _ = write!(self.text, "(?:;{name}((?:={class}*)?))?");
+        let (class, ignore_case) = (self.class(variable), if self.in_authority { "i" } else { "" });
+        let _ = write!(self.text, "(?:;(?{ignore_case}:{name})((?:={class}*)?))?");
         self.groups.push(Group::Named(variable));
     }
 

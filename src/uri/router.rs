@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use indexmap::IndexMap;
 
+use super::normalize::normalize_uri;
 use super::prefix_index::PrefixIndex;
-use super::template::{UriTemplate, lowercase_scheme};
+use super::template::UriTemplate;
 
-/// Finds the entry that matches a URI: a literal before a template, then the longest literal prefix, then the order
-/// written. It tries only templates whose literal prefix and suffix match.
+/// Finds the entry that matches a URI, in whichever of its equivalent forms: a literal before a template, then the
+/// longest literal prefix, then the order written. It tries only templates whose literal prefix and suffix match.
 #[derive(Debug, Clone)]
 pub struct Router<T> {
     entries: Vec<(UriTemplate, T)>,
@@ -31,10 +32,11 @@ impl<T> Router<T> {
         let mut keyed = Vec::new();
         for (at, (template, _)) in entries.iter().enumerate() {
             if template.is_literal() {
-                literals.entry(lowercase_scheme(template.as_str()).into_owned()).or_insert(at);
+                literals.entry(template.literal_prefix().to_owned()).or_insert(at);
             } else {
-                let prefix = lowercase_scheme(template.literal_prefix()).into_owned().into_bytes();
-                keyed.push((prefix, (reversed_bytes(template.literal_suffix()), at)));
+                // Case may not count, in a host: templates are tried in either case.
+                let prefix = template.literal_prefix().to_ascii_lowercase().into_bytes();
+                keyed.push((prefix, (reversed_bytes(&template.literal_suffix().to_ascii_lowercase()), at)));
             }
         }
         let mut templates = PrefixIndex::new(keyed, |endings: &mut SuffixIndex, item| endings.items.push(item));
@@ -44,15 +46,16 @@ impl<T> Router<T> {
 
     /// Finds the entry for `uri`, and the values of its variables.
     pub fn find(&self, uri: &str) -> Option<(&T, IndexMap<String, String>)> {
-        let uri = lowercase_scheme(uri);
-        if let Some(at) = self.literals.get(uri.as_ref()) {
+        let normalized = normalize_uri(uri);
+        if let Some(at) = self.literals.get(normalized.as_ref()) {
             return self.entries.get(*at).map(|(_, entry)| (entry, IndexMap::new()));
         }
-        let end = reversed_bytes(&uri);
-        let candidates = self.templates.matching(uri.as_bytes()).flat_map(|endings| endings.matching(&end));
+        let lowercase = normalized.to_ascii_lowercase();
+        let end = reversed_bytes(&lowercase);
+        let candidates = self.templates.matching(lowercase.as_bytes()).flat_map(|endings| endings.matching(&end));
         candidates
             .filter_map(|at| self.entries.get(at))
-            .find_map(|(template, entry)| Some((entry, template.matches_normalized(&uri)?)))
+            .find_map(|(template, entry)| Some((entry, template.values(&normalized, uri)?)))
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use indexmap::IndexMap;
 
 use super::UriError;
+use super::normalize::normalize_uri;
 use super::parse;
 use super::pattern::UriPattern;
 
@@ -18,6 +19,8 @@ use super::pattern::UriPattern;
 pub struct UriTemplate {
     pub(super) text: String,
     pub(super) parts: Vec<UriPart>,
+    /// For each part, its literal as it is in normalized URIs; empty for an expression.
+    pub(super) literals: Vec<String>,
     pub(super) variables: Vec<UriVariable>,
     /// For each variable, the characters at which its value ends.
     pub(super) stops: Vec<String>,
@@ -85,9 +88,17 @@ impl UriTemplate {
         &self.variables
     }
 
-    /// The key by which two literals are equal: the case of the scheme does not count.
-    pub fn key(&self) -> Cow<'_, str> {
-        lowercase_scheme(&self.text)
+    /// The template in the form in which two are compared: its literals are normalized.
+    pub fn key(&self) -> String {
+        let part = |(part, literal): (&UriPart, &String)| match part {
+            UriPart::Literal(_) => literal.clone(),
+            UriPart::Expression { operator, variables } => {
+                let variables = self.variables.get(variables.clone()).unwrap_or_default();
+                let names: Vec<&str> = variables.iter().map(|variable| variable.name.as_str()).collect();
+                format!("{{{operator:?} {}}}", names.join(","))
+            }
+        };
+        self.parts.iter().zip(&self.literals).map(part).collect()
     }
 
     /// Whether it has no variables, and so is the URI of one resource.
@@ -95,36 +106,34 @@ impl UriTemplate {
         self.variables.is_empty()
     }
 
-    /// The text before its first variable.
-    pub fn literal_prefix(&self) -> &str {
-        match self.parts.first() {
-            Some(UriPart::Literal(range)) => self.text.get(range.clone()).unwrap_or_default(),
-            _ => "",
-        }
+    /// The text before its first variable, normalized.
+    pub(super) fn literal_prefix(&self) -> &str {
+        self.literals.first().map_or("", String::as_str)
     }
 
-    /// The text after its last variable.
+    /// The text after its last variable, normalized.
     pub(super) fn literal_suffix(&self) -> &str {
-        match self.parts.as_slice() {
-            [.., UriPart::Literal(range)] => self.text.get(range.clone()).unwrap_or_default(),
-            _ => "",
-        }
+        self.literals.last().map_or("", String::as_str)
     }
 
-    /// The decoded values with which the template expands to `uri`, in the order of its variables.
+    /// The decoded values with which the template expands to `uri`, or to one that means the same, in the order of its
+    /// variables.
     ///
     /// A value has at least one character, except with `;`, `?` and `&`. Those three and `#` may be absent. The
     /// parameters of the query may be in any order, without others. The time is linear in the length of `uri`.
     pub fn matches(&self, uri: &str) -> Option<IndexMap<String, String>> {
-        self.matches_normalized(&lowercase_scheme(uri))
+        self.values(&normalize_uri(uri), uri)
     }
 
-    /// [`matches`](Self::matches) for a URI whose scheme is in lower case.
-    pub(super) fn matches_normalized(&self, uri: &str) -> Option<IndexMap<String, String>> {
+    /// [`matches`](Self::matches) for a URI that is normalized. The values are those of the URI as it was sent, where it
+    /// matches like this, so that they keep their case in a host.
+    pub(super) fn values(&self, normalized: &str, sent: &str) -> Option<IndexMap<String, String>> {
         if self.is_literal() {
-            return (lowercase_scheme(&self.text) == uri).then(IndexMap::new);
+            return (self.literal_prefix() == normalized).then(IndexMap::new);
         }
-        self.pattern.get_or_init(|| UriPattern::new(self)).as_ref()?.values(self, uri)
+        let pattern = self.pattern.get_or_init(|| UriPattern::new(self)).as_ref()?;
+        let values = pattern.values(self, normalized)?;
+        Some(pattern.values(self, &lowercase_scheme(sent)).unwrap_or(values))
     }
 }
 
@@ -202,7 +211,7 @@ impl Operator {
     }
 }
 
-/// The URI with its scheme in lower case: the one part in which case does not count.
+/// The URI with its scheme in lower case.
 pub(super) fn lowercase_scheme(uri: &str) -> Cow<'_, str> {
     match uri.split_once(':') {
         Some((scheme, rest)) if scheme.bytes().any(|byte| byte.is_ascii_uppercase()) && !scheme.contains('/') => {

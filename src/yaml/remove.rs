@@ -2,50 +2,50 @@
 
 use std::ops::Range;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::document::MapEntry;
+use super::document::{MapEntry, NodeId};
 use super::insert::{InsertError, Layout, NotBlockMap, parse_text};
 
-/// The text of a YAML file (without a byte order mark) without an entry; its map goes with the last one. `None` if there is
-/// no such entry.
+/// The text of a YAML file (without a byte order mark) without an entry; its map goes with the last one, unless it
+/// `keeps_map`. `None` if there is no such entry.
 ///
 /// # Errors
 /// There are no lines of which it is certain that they are the entry alone.
-pub fn remove_entry(text: &str, section: &str, name: &str) -> Result<Option<String>, InsertError> {
+pub fn remove_entry(text: &str, section: &str, name: &str, keeps_map: bool) -> Result<Option<String>, InsertError> {
     let document = parse_text(text).ok_or(InsertError::Syntax)?;
     let mut expected = document.json(document.root());
     if !take(&mut expected, section, name) {
         return Ok(None);
     }
     let layout = || InsertError::Layout(section.to_owned());
-    let ranges = Layout { text, document: &document }.ranges_of(section, name)?.ok_or_else(layout)?;
+    let ranges = Layout { text, document: &document }.ranges_of(section, name, keeps_map)?.ok_or_else(layout)?;
     let mut after = text.to_owned();
     for range in ranges.into_iter().rev() {
         after.get(range.clone()).ok_or_else(layout)?;
         after.replace_range(range, "");
     }
-    let left = parse_text(&after).map(|document| document.json(document.root()));
+    let mut left = parse_text(&after).map(|document| document.json(document.root())).ok_or_else(layout)?;
+    take(&mut left, section, name);
     // A file of comments is nothing.
-    let is_right =
-        left.is_some_and(|left| left == expected || left.is_null() && expected == Value::Object(Default::default()));
+    let is_right = left == expected || left.is_null() && expected == Value::Object(Default::default());
     if is_right { Ok(Some(after)) } else { Err(layout()) }
 }
 
-/// Takes an entry out of a value.
+/// Takes an entry out of a value, with its map if that is empty.
 fn take(value: &mut Value, section: &str, name: &str) -> bool {
     let Some(root) = value.as_object_mut() else { return false };
-    let Some(entries) = root.get_mut(section).and_then(Value::as_object_mut) else { return false };
-    let is_there = entries.shift_remove(name).is_some();
-    if is_there && entries.is_empty() {
+    let Some(map) = root.get_mut(section) else { return false };
+    let is_there = map.as_object_mut().is_some_and(|entries| entries.shift_remove(name).is_some());
+    if map.is_null() || map.as_object().is_some_and(Map::is_empty) {
         root.shift_remove(section);
     }
     is_there
 }
 
 impl Layout<'_> {
-    /// The bytes of an entry, with those of its map if it is the only one.
-    fn ranges_of(&self, section: &str, name: &str) -> Result<Option<Vec<Range<usize>>>, InsertError> {
+    /// The bytes of an entry, with those of its map if it is the only one, unless it `keeps_map`.
+    fn ranges_of(&self, section: &str, name: &str, keeps_map: bool) -> Result<Option<Vec<Range<usize>>>, InsertError> {
         let layout = || InsertError::Layout(section.to_owned());
         let root = self.map_at(self.document.root(), 0).map_err(|why| why.within_section("the file"))?;
         let is_named = |entry: &&MapEntry, name: &str| self.document.key_text(entry.key) == name;
@@ -57,8 +57,9 @@ impl Layout<'_> {
         };
         let at = children.iter().position(|child| is_named(&child, name)).ok_or_else(layout)?;
         Ok(match (children.len(), is_flow) {
+            (1, true) if keeps_map => self.in_braces(found.value).map(|range| vec![range]),
             (1, true) => self.lines_of(found, &root).map(|lines| vec![lines]),
-            (1, false) => self.lines_but_comments(found, &root, &children),
+            (1, false) if !keeps_map => self.lines_but_comments(found, &root, &children),
             (_, true) => self.flow_range(&children, at).map(|range| vec![range]),
             (_, false) => self.child_lines(found, &root, &children, at).map(|lines| vec![lines]),
         })
@@ -114,6 +115,13 @@ impl Layout<'_> {
         if is_empty { lines.start - above.len() - 1..lines.end } else { lines }
     }
 
+    /// All that a map has between its braces.
+    fn in_braces(&self, map: NodeId) -> Option<Range<usize>> {
+        let (start, end) = (self.start_of(map), self.end_of(map));
+        let is_closed = self.text.get(start..end)?.ends_with('}');
+        is_closed.then(|| start + 1..end - 1)
+    }
+
     /// An entry in braces, with the comma beside it.
     fn flow_range(&self, children: &[MapEntry], at: usize) -> Option<Range<usize>> {
         let start = |entry: &MapEntry| self.start_of(entry.key);
@@ -143,10 +151,20 @@ mod tests {
             ("packs:\n  # of packs\n  x:\n    git: y\n\nb: 2\n", "  # of packs\n\nb: 2\n"),
             ("packs:\n  x:\n    git: y\n    # in x\n  # of packs\nb: 2\n", "  # of packs\nb: 2\n"),
         ] {
-            assert_eq!(remove_entry(before, "packs", "x").unwrap().as_deref(), Some(after), "{before}");
+            assert_eq!(remove_entry(before, "packs", "x", false).unwrap().as_deref(), Some(after), "{before}");
         }
-        assert_eq!(remove_entry("packs: { a: 1 }\n", "packs", "x"), Ok(None));
-        assert_eq!(remove_entry("a: 1\n", "packs", "x"), Ok(None));
+        assert_eq!(remove_entry("packs: { a: 1 }\n", "packs", "x", false), Ok(None));
+        assert_eq!(remove_entry("a: 1\n", "packs", "x", false), Ok(None));
+    }
+
+    #[test]
+    fn map_of_the_only_entry_stays_where_it_is_kept() {
+        for (before, after) in [
+            ("a: 1\npacks:\n  # of packs\n  x:\n    git: y\nb: 2\n", "a: 1\npacks:\n  # of packs\nb: 2\n"),
+            ("packs: { x: { git: y } } # c\nb: 2\n", "packs: {} # c\nb: 2\n"),
+        ] {
+            assert_eq!(remove_entry(before, "packs", "x", true).unwrap().as_deref(), Some(after), "{before}");
+        }
     }
 
     #[test]
@@ -156,7 +174,7 @@ mod tests {
             "base: &b\n  x: 1\n  a: 2\npacks: *b\n",
             "packs:\n  ? x\n  : 1\n  a: 2\n",
         ] {
-            assert!(remove_entry(text, "packs", "x").is_err(), "{text}");
+            assert!(remove_entry(text, "packs", "x", false).is_err(), "{text}");
         }
     }
 }

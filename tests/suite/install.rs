@@ -194,6 +194,11 @@ impl Row {
         }
     }
 
+    /// What is left of a file that folio made.
+    pub(crate) fn emptied(&self) -> &'static str {
+        if self.is_json() { "{}\n" } else { "" }
+    }
+
     fn expected(&self, machine: &Machine, shape: &str) -> String {
         let desk = fs::canonicalize(machine.path("desk")).unwrap();
         shape.replace("FOLIO", FOLIO_BIN).replace("DESK", desk.to_str().unwrap()).replace("URL", URL)
@@ -255,6 +260,12 @@ impl Machine {
         self.ok(&["uninstall", host, "-f", "../desk"])
     }
 
+    /// Fails where a temporary file or a backup is left.
+    pub(crate) fn assert_no_leftovers(&self) {
+        let is_left = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().contains("folio-");
+        assert_eq!(self.tree().into_keys().filter(is_left).collect::<Vec<_>>(), Vec::<PathBuf>::new());
+    }
+
     /// Every folder, and every file with its bytes and its permissions.
     pub(crate) fn tree(&self) -> BTreeMap<PathBuf, (Vec<u8>, u32)> {
         let (mut tree, mut folders) = (BTreeMap::new(), vec![self.root.path().to_owned()]);
@@ -293,9 +304,8 @@ fn packed(text: &str) -> String {
 }
 
 #[test]
-fn every_client_gets_its_shape_and_loses_every_trace() {
+fn every_client_gets_its_shape_and_loses_it() {
     let machine = Machine::new();
-    let before = machine.tree();
     for row in ROWS {
         let said = machine.install(row.host);
         assert!(said.contains("added `my-desk`") && !said.contains("LEVEL"), "{said}");
@@ -309,14 +319,16 @@ fn every_client_gets_its_shape_and_loses_every_trace() {
         assert!(machine.install(row.host).contains("already"));
         assert_eq!(machine.tree(), after, "{}: twice", row.host);
     }
-    ROWS.iter().for_each(|row| drop(machine.uninstall(row.host)));
-    assert_eq!(machine.tree(), before);
+    for row in ROWS {
+        machine.uninstall(row.host);
+        assert_eq!(machine.read(row.file), row.emptied(), "{}", row.host);
+    }
+    machine.assert_no_leftovers();
 }
 
 #[test]
 fn every_client_with_urls_gets_that_shape() {
     let machine = Machine::new();
-    let before = machine.tree();
     for row in ROWS {
         let arguments = ["install", row.host, "-f", "../desk", "--http", URL];
         let Some(shape) = row.http else {
@@ -327,9 +339,10 @@ fn every_client_with_urls_gets_that_shape() {
         assert_eq!(packed(&machine.read(row.file)), packed(&row.expected(&machine, shape)), "{}", row.host);
         let other = ["uninstall", row.host, "-f", "../desk", "--http", "https://other.example/mcp"];
         assert!(machine.fail(&other).contains("another server"));
+        assert!(machine.fail(&["uninstall", row.host, "-f", "../desk"]).contains("name its URL with `--http`"));
         machine.ok(&["uninstall", row.host, "-f", "../desk", "--http", URL]);
+        assert_eq!(machine.read(row.file), row.emptied(), "{}", row.host);
     }
-    assert_eq!(machine.tree(), before);
     machine.ok(&["install", "cursor", "-f", "../nowhere", "--http", URL, "--name", "far"]);
     machine.ok(&["uninstall", "cursor", "-f", "../nowhere", "--http", URL, "--name", "far"]);
     for url in ["ftp://x", "https://user:pw@desk.example"] {
@@ -420,7 +433,7 @@ fn another_manifest_of_the_same_name_is_another_server() {
     assert!(machine.ok(&["install", "cursor", "-f", "../desk/folio.yaml"]).contains("already"));
     fs::remove_dir_all(machine.path("desk")).unwrap();
     machine.ok(&["uninstall", "cursor", "-f", "../desk", "--name", "my-desk"]);
-    assert!(!machine.path("home/.cursor").exists());
+    assert_eq!(machine.read("home/.cursor/mcp.json"), "{}\n");
 }
 
 #[test]
@@ -472,14 +485,90 @@ fn backup_of_a_file_with_values_has_none() {
 }
 
 #[test]
-fn earlier_backups_stay_as_they_are() {
+fn backup_has_the_file_before_the_first_entry() {
     let machine = Machine::new();
-    machine.write("home/.cursor/mcp.json", "{ \"mcpServers\": {} }");
-    machine.write("home/.cursor/mcp.json.folio-backup", "mine");
-    let before = machine.tree();
-    assert!(machine.install("cursor").contains("mcp.json.folio-backup-2"));
-    machine.uninstall("cursor");
-    assert_eq!(machine.tree(), before);
+    let (path, backup) = ("home/.cursor/mcp.json", "home/.cursor/mcp.json.folio-backup");
+    machine.write(path, "{ \"mcpServers\": { } }");
+    machine.write(backup, "an earlier one");
+    let said = machine.install("cursor") + &machine.ok(&["install", "cursor", "-f", "../desk", "--name", "two"]);
+    assert_eq!(said.matches("backup: ").count(), 1, "{said}");
+    assert_eq!(machine.read(backup), "{ \"mcpServers\": { } }");
+    let said = machine.uninstall("cursor");
+    assert!(said.contains("its backup stays: ") && machine.read(path).contains("two"), "{said}");
+    let said = machine.ok(&["uninstall", "cursor", "-f", "../desk", "--name", "two"]);
+    assert!(said.contains("its backup is gone"), "{said}");
+    assert_eq!(machine.read(path), "{ \"mcpServers\": { } }");
+    machine.assert_no_leftovers();
+}
+
+/// Sections that count as empty maps.
+const EMPTY_SECTIONS: &[(&str, &str, &[&str])] = &[
+    (
+        "cursor",
+        "home/.cursor/mcp.json",
+        &[
+            "{ \"mcpServers\": null }\n",
+            "{\r\n  \"a\": 1, // one\r\n  \"mcpServers\": null, // none\r\n  \"z\": null\r\n}",
+            "{ \"mcpServers\": {} }",
+            "{\n  \"mcpServers\": {\n  },\n  \"z\": 1\n}\n",
+            "{ \"mcpServers\": { /* none */ } }",
+        ],
+    ),
+    (
+        "opencode",
+        "home/.config/opencode/opencode.json",
+        &["{ \"mcp\": null }", "{ \"mcp\": { \"servers\": {} } }", "{ \"mcp\": { \"servers\": null } }"],
+    ),
+    (
+        "codex",
+        "home/.codex/config.toml",
+        &[
+            "[mcp_servers]\n",
+            "mcp_servers = {}\n",
+            "a = 1\r\nmcp_servers = { } # none\r\n[z]\r\nb = 1\r\n",
+            "mcp_servers = { b = { command = \"x\" } }\n",
+        ],
+    ),
+    (
+        "goose",
+        "home/.config/goose/config.yaml",
+        &[
+            "extensions:\n",
+            "extensions: null\n",
+            "a: 1\r\nextensions: ~ # none\r\nz: 1\r\n",
+            "extensions: {}\n",
+            "extensions: { } # none\nz: 1\n",
+        ],
+    ),
+];
+
+#[test]
+fn empty_sections_get_an_entry_and_their_bytes_back() {
+    for (host, file, texts) in EMPTY_SECTIONS {
+        for text in *texts {
+            let machine = Machine::new();
+            machine.write(file, text);
+            let before = machine.tree();
+            machine.install(host);
+            let installed = machine.read(file);
+            assert!(machine.install(host).contains("already"), "{installed}");
+            let value = machine.ok(&["install", host, "-f", "../desk", "--env", "ACME_TOKEN=a-token-of-acme"]);
+            assert!(value.contains("updated"), "{value}");
+            machine.uninstall(host);
+            assert_eq!(machine.tree(), before, "{host}: {text}\n---\n{installed}");
+            // The same where somebody has edited the file meanwhile, but for the white space in an empty map.
+            machine.install(host);
+            let comment = if file.ends_with("json") { "// mine\n" } else { "# mine\n" };
+            machine.write(file, &(comment.to_owned() + &machine.read(file)));
+            machine.uninstall(host);
+            let left = machine.read(file);
+            let packed =
+                |text: &str| text.replace("null", "{}").replace("~", "{}").split_whitespace().collect::<String>();
+            let is_same = packed(&left) == packed(&(comment.to_owned() + text))
+                || packed(&left) == packed(&(comment.to_owned() + &text.replace("null", "").replace("~", "")));
+            assert!(is_same, "{host}: {text}\n---\n{left}");
+        }
+    }
 }
 
 #[test]
@@ -492,7 +581,7 @@ fn edits_since_the_installation_stay() {
         let edited = machine.read(row.file).replacen("mine", "mine, edited", 1);
         machine.write(row.file, &edited);
         let said = machine.uninstall(row.host);
-        assert!(said.contains("folio-backup"), "{said}");
+        assert!(said.contains("its backup stays: ") && said.contains("folio-backup"), "{said}");
         assert_eq!(machine.read(row.file), text.replacen("mine", "mine, edited", 1), "{}", row.host);
     }
 }
@@ -641,7 +730,6 @@ fn one_client_that_fails_is_named_and_the_others_are_done() {
 #[test]
 fn project_files_are_in_the_current_folder() {
     let machine = Machine::new();
-    let before = machine.tree();
     for (host, file) in [
         ("claude-code", ".mcp.json"),
         ("cursor", ".cursor/mcp.json"),
@@ -655,15 +743,16 @@ fn project_files_are_in_the_current_folder() {
         machine.ok(&["install", host, "--project", "-f", "../desk"]);
         assert!(machine.read(&format!("project/{file}")).contains("my-desk"), "{host}");
         machine.ok(&["uninstall", host, "--project", "-f", "../desk"]);
+        assert!(!machine.read(&format!("project/{file}")).contains("my-desk"), "{host}");
     }
-    assert_eq!(machine.tree(), before);
+    machine.assert_no_leftovers();
 }
 
 #[test]
 fn print_writes_nothing_and_shows_what_would_be_written() {
     let machine = Machine::new();
-    let before = machine.tree();
     for row in ROWS {
+        let before = machine.tree();
         let shown = machine.ok(&["install", row.host, "--print", "-f", "../desk"]);
         let (path, text) = shown.split_once(":\n").unwrap();
         assert_eq!(Path::new(path), machine.path(row.file));
@@ -739,7 +828,7 @@ fn program_is_named_by_the_path_by_which_it_was_found() {
         assert!(machine.read("home/.cursor/mcp.json").contains(&format!("\"command\": \"{}\"", link.display())));
         // The same program by another path.
         machine.uninstall("cursor");
-        assert!(!machine.path("home/.cursor").exists());
+        assert_eq!(machine.read("home/.cursor/mcp.json"), "{}\n");
     }
 }
 

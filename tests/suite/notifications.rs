@@ -324,6 +324,74 @@ fn notify_is_heard(client: &TestClient) {
     client.assert_silent();
 }
 
+const WIKI: &str = r#"
+folio: 1
+server: { name: s }
+resources:
+  policy: { uri: "https://Wiki.example:443/policy", text: P }
+  pages: { uri: "wiki://Team.{id}/{+page}", text: "{{id}} {{page}}" }
+  files: { uri: "files://{+path}", root: files, mimeType: text/plain }
+tools:
+  updated: { description: T, arguments: { uri: {} }, run: { notify: { updated: "{{uri}}" } }, result: { text: told } }
+"#;
+
+/// What is subscribed to, and the forms in which a step names it.
+const FORMS: &[(&str, &[&str])] = &[
+    ("https://wiki.example/policy", &["https://Wiki.example:443/policy", "HTTPS://wiki.example/%70olicy"]),
+    ("https://Wiki.example:443/policy", &["https://wiki.example/policy"]),
+    ("wiki://team.red/A", &["wiki://Team.Red/A", "WIKI://team.red:/./A"]),
+];
+
+#[test]
+fn subscription_hears_of_every_form_of_its_uri() {
+    let folder = TestFolder::new(&[("folio.yaml", WIKI), ("files/Read Me.md", "one")]);
+    for server in [folder.serve_command().stdio(), folder.serve_command().http()] {
+        let session = server.session("2025-11-25");
+        let _stream = (!session.is_on_pipes()).then(|| session.open_stream());
+        for (subscribed, forms) in FORMS {
+            session.result("resources/subscribe", json!({ "uri": subscribed }));
+            for form in *forms {
+                session.call_text("updated", json!({ "uri": form }));
+                assert_eq!(session.wait_for(UPDATED)["params"]["uri"], *subscribed, "{form}");
+            }
+            session.result("resources/unsubscribe", json!({ "uri": forms[0] }));
+            session.call_text("updated", json!({ "uri": subscribed }));
+            session.assert_silent();
+        }
+    }
+    let server = folder.stdio();
+    let client = server.sessionless();
+    for (subscribed, forms) in FORMS {
+        let listening = client.listen(json!({ "resourceSubscriptions": [subscribed] }));
+        client.call_text("updated", json!({ "uri": forms[0] }));
+        assert_eq!(listening.wait_for(UPDATED)["params"]["uri"], *subscribed);
+    }
+}
+
+#[test]
+fn client_that_normalizes_uris_finds_what_is_listed() {
+    let folder = TestFolder::new(&[("folio.yaml", WIKI), ("files/Read Me.md", "one"), ("files/A/B.md", "two")]);
+    on_every_version_and_wire(&folder, &json!({}), |client| {
+        let listed: Vec<Value> = client.list("resources").iter().map(|one| one["uri"].clone()).collect();
+        assert_eq!(listed, ["https://Wiki.example:443/policy", "files://A/B.md", "files://Read%20Me.md"]);
+        for (uri, text) in [
+            ("https://wiki.example/policy", "P"),
+            ("files://Read%20Me.md", "one"),
+            ("files://read%20me.md", "one"),
+            ("files://read%20me.md/", "one"),
+            ("files://a/B.md", "two"),
+            ("files://A/./B.md", "two"),
+            ("wiki://team.Red/A", "Red A"),
+            ("wiki://team.Red/%41", "Red A"),
+        ] {
+            let contents = &client.result("resources/read", json!({ "uri": uri }))["contents"][0];
+            assert_eq!((&contents["text"], &contents["uri"]), (&json!(text), &json!(uri)));
+        }
+        let missing = client.request("resources/read", json!({ "uri": "files://a/b.md" }));
+        assert!(missing["error"].is_object(), "{missing}");
+    });
+}
+
 #[test]
 fn notify_step_reaches_sessions() {
     let folder = TestFolder::with_manifest(NOTIFYING);

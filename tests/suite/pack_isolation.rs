@@ -129,6 +129,78 @@ fn pack_does_not_speak_for_its_importer() {
     });
 }
 
+/// URIs that mean the same; the first is that of the importer's resource.
+const EQUIVALENT: &[&[&str]] = &[
+    &[
+        "https://Wiki.example/policy",
+        "https://wiki.example/policy",
+        "HTTPS://WIKI.EXAMPLE:443/policy",
+        "https://wiki.example:/policy",
+        "https://wiki.example:0443/%70olicy",
+        "https://wiki.example/a/../policy",
+        "https:wiki.example/policy",
+    ],
+    &["https://Home.example", "https://home.example/", "https://home.example:443", "https://home.example:443/"],
+    &["https://home.example?Q", "https://home.example/?Q"],
+    &["https://b%C3%BCcher.example/x", "https://xn--bcher-kva.example/x"],
+    &["https://XN--Bcher-2.example/x", "https://xn--bcher-2.example/x"],
+    &["wiki://Docs/%2fA", "wiki://docs/%2FA", "WIKI://DOCS:/%2FA", "wiki://dOCs/./%2fA"],
+    &["wiki://Team", "wiki://team/", "wiki://TEAM:", "wiki://%74eam"],
+    &["wiki://team:Eight/a/b", "wiki://team:eight/a/./b", "wiki://team:EIGHT/a/c/%2e%2E/b"],
+    &["wiki://[2001:DB8::0:1]/a", "wiki://[2001:db8::1]/a"],
+    &["file://localhost/srv/a", "file:///srv/a", "FILE:/srv/a", "file:/srv/./a"],
+];
+
+#[test]
+fn every_form_of_a_uri_is_that_of_the_importer() {
+    let resource = |(nth, uris): (usize, &&[&str])| format!("  r{nth}: {{ uri: \"{}\", text: host {nth} }}\n", uris[0]);
+    let resources: String = EQUIVALENT.iter().enumerate().map(resource).collect();
+    let host = HOST.replace("resources:\n", &format!("resources:\n{resources}"));
+    let templates = ["https://{+z}", "wiki://{+z}", "wiki:{+z}", "file:{+z}"];
+    let guest = |(nth, uri)| format!("  all{nth}: {{ uri: \"{uri}\", text: guest }}\n");
+    let guest: String = templates.into_iter().enumerate().map(guest).collect();
+    let guest = SPEAKER.replace("resources:\n", &format!("resources:\n{guest}"));
+    let folder = TestFolder::new(&[("folio.yaml", &host), ("guest/folio.yaml", &guest)]);
+    on_every_version_and_wire(&folder, &json!({}), |client| {
+        for (nth, uri) in EQUIVALENT.iter().enumerate().flat_map(|(nth, uris)| uris.iter().map(move |uri| (nth, uri))) {
+            let contents = &client.result("resources/read", json!({ "uri": uri }))["contents"][0];
+            assert_eq!((&contents["text"], &contents["uri"]), (&json!(format!("host {nth}")), &json!(uri)));
+            for tool in ["guest-read", "guest-embed", "guest-tell"] {
+                assert_eq!(client.call(tool, json!({ "uri": uri }))["isError"], true, "{tool} {uri}");
+            }
+        }
+        // What no client sends, but a pack may have a client told of.
+        for uri in ["https:\\\\wiki.example\\policy", "https://wiki.example/pol\ticy", "https://b\u{fc}cher.example/x"]
+        {
+            for tool in ["guest-read", "guest-embed", "guest-tell"] {
+                assert_eq!(client.call(tool, json!({ "uri": uri }))["isError"], true, "{tool} {uri}");
+            }
+        }
+        for uri in ["https://wiki.example/Policy", "https://wiki.example:80/policy", "wiki://team/a", "file:///srv/A"] {
+            assert_eq!(client.read_text(uri), "guest", "{uri}");
+        }
+        let fragment = client.call("guest-read", json!({ "uri": "https://wiki.example:443/policy#top" }));
+        assert_eq!(fragment["isError"], true, "{fragment}");
+    });
+}
+
+#[test]
+fn equivalent_uris_of_two_resources_are_an_error() {
+    for uris in EQUIVALENT {
+        let resource = |(nth, uri)| format!("  r{nth}: {{ uri: \"{uri}\", text: x }}\n");
+        let resources: String = uris.iter().enumerate().map(resource).collect();
+        let folder = TestFolder::with_manifest(&format!("folio: 1\nserver: {{ name: s }}\nresources:\n{resources}"));
+        let report = run_folio(folder.path(), &["check", "--format", "lines"]).out;
+        assert_eq!(report.matches("duplicate resource URI").count(), uris.len() - 1, "{report}");
+    }
+    let folder = TestFolder::with_manifest(
+        "folio: 1\nserver: { name: s }\nresources:\n  a: { uri: \"wiki://Docs/{id}\", text: x }\n  \
+         b: { uri: \"WIKI://docs/{id}\", text: x }\n",
+    );
+    let report = run_folio(folder.path(), &["check", "--format", "lines"]).out;
+    assert!(report.contains("duplicate resource URI `WIKI://docs/{id}`"), "{report}");
+}
+
 #[test]
 fn log_of_a_pack_carries_its_name() {
     let folder = TestFolder::new(&[("folio.yaml", HOST), ("guest/folio.yaml", SPEAKER)]);

@@ -169,13 +169,14 @@ fn see_resources(client: &TestClient) {
     assert_eq!(listed[1]["mimeType"], shown.2);
     assert_eq!(client.read_text("skill://git-flow/.hidden/.rules"), HIDDEN);
     assert_eq!(client.read_text("skill://git-flow/SKILL.md"), MATTER);
+    assert_eq!(client.read_text("SKILL://Git-Flow/./SKILL.md"), MATTER);
     assert_eq!(client.read_text("skill://git-flow/templates/a%20b%3F.txt"), "odd");
     for none in [
         "skill://broken/SKILL.md",
         "skill://README.md",
         "skill://git-flow/.hidden",
         "skill://git-flow",
-        "skill://git-flow/./SKILL.md",
+        "skill://git-flow/a/./SKILL.md",
     ] {
         let code = if client.is_sessionless() { -32602 } else { -32002 };
         assert_eq!(client.error_code("resources/read", json!({ "uri": none })), code, "{none}");

@@ -12,7 +12,7 @@ use crate::catalog::routes::DeclaredUri;
 use crate::compile::{ArgumentScope, Compiler};
 use crate::diagnostic::Code;
 use crate::manifest::Resource;
-use crate::uri::UriTemplate;
+use crate::uri::{UriTemplate, normalize_uri};
 use crate::value_types::NamedMap;
 use crate::yaml::{Location, Spanned};
 
@@ -46,13 +46,13 @@ impl CatalogBuilder<'_> {
         compiler: &mut Compiler<'_>,
     ) {
         for uri in self.skills.uris_of(pack_context) {
-            match self.uris.get(uri) {
+            match self.uris.get(&*normalize_uri(uri)) {
                 Some(first) => {
                     let message = format!("duplicate resource URI `{uri}` of a skill file");
                     compiler.error(Code::Duplicate, at, message).note(first.span(), "first used here");
                 }
                 None => {
-                    self.uris.insert(uri.to_owned(), at);
+                    self.uris.insert(normalize_uri(uri).into_owned(), at);
                     let pack = self.names_by_pack.len();
                     let template = UriTemplate::parse(uri);
                     self.declared_uris.extend(template.map(|template| DeclaredUri { pack, template, at }));
@@ -111,7 +111,7 @@ pub(super) fn claim_uri(
 ) -> bool {
     let at = written.uri.as_ref().map_or(written.location, |uri| uri.location);
     let key = built.template.key();
-    match uris.get(key.as_ref()) {
+    match uris.get(&key) {
         Some(first) => {
             compiler
                 .error(Code::Duplicate, at, format!("duplicate resource URI `{}`", built.template.as_str()))
@@ -119,7 +119,7 @@ pub(super) fn claim_uri(
             false
         }
         None => {
-            uris.insert(key.into_owned(), at);
+            uris.insert(key, at);
             true
         }
     }

@@ -32,7 +32,7 @@ Examples:
   folio uninstall vscode --project --name desk
   folio uninstall cursor --print          write nothing, and print what would be taken out
 
-If the file has not been changed since, it is restored byte for byte. Where the manifest is gone, \
+Every other byte of the file stays as it is. Where the manifest is gone, \
 `--name` names the server, and `-f` the folder where it was, if it is to be that one alone.";
 
 /// `folio install`.

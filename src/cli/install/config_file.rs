@@ -1,4 +1,4 @@
-//! The configuration file of a host on disk, with its backups and the folders that were made for it.
+//! The configuration file of a host on disk, with its backup.
 
 use std::fs;
 use std::io;
@@ -9,15 +9,12 @@ use anyhow::{Context, bail, ensure};
 
 use crate::cli::text_file::{ChangedSinceRead, replace_text_in, split};
 use crate::diagnostic::one_line;
-use crate::files::{FileError, OverwritePolicy, WritableFolder, make_folders, remove_marked_folders};
+use crate::files::{FileError, OverwritePolicy, WritableFolder};
 
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// How large a file may be.
 const MAX_BYTES: u64 = 16 << 20;
-
-/// How many backups a file may have. None is removed for a new one, for anyone may have written it.
-const MAX_BACKUPS: usize = 100;
 
 /// The file of a host, as it was read.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,17 +22,8 @@ pub(super) struct ConfigFile {
     pub(super) path: PathBuf,
     /// Its text without a byte order mark, if it exists.
     pub(super) text: Option<String>,
-    byte_order_mark: &'static str,
-    /// Those that are beside it.
-    pub(super) backups: Vec<Backup>,
-}
-
-/// A file as it was.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Backup {
-    pub(super) path: PathBuf,
-    /// Its text without a byte order mark.
-    pub(super) text: String,
+    /// The text of its backup, likewise.
+    pub(super) backup: Option<String>,
     byte_order_mark: &'static str,
 }
 
@@ -48,27 +36,25 @@ pub(super) struct LockedFile<'f> {
 }
 
 impl ConfigFile {
-    /// Reads the file, which need not exist, and its backups.
+    /// Reads the file, which need not exist, and its backup.
     ///
     /// # Errors
     /// It is no regular file, cannot be read, or is not UTF-8.
     pub(super) fn read(path: PathBuf) -> anyhow::Result<ConfigFile> {
-        let (text, byte_order_mark) = match read_text(&path)? {
-            Some((text, byte_order_mark)) => (Some(text), byte_order_mark),
-            None => (None, ""),
-        };
-        let read = |nth: usize| {
-            let path = backup_path(&path, nth)?;
-            let (text, byte_order_mark) = read_text(&path).ok()??;
-            Some(Backup { path, text, byte_order_mark })
-        };
-        let backups = (1..=MAX_BACKUPS).filter_map(read).collect();
-        Ok(ConfigFile { path, text, byte_order_mark, backups })
+        let (text, byte_order_mark) = read_text(&path)?.map_or((None, ""), |(text, mark)| (Some(text), mark));
+        let backup = read_text(&backup_path(&path)).ok().flatten();
+        let backup = backup.filter(|(_, mark)| *mark == byte_order_mark).map(|(text, _)| text);
+        Ok(ConfigFile { path, text, backup, byte_order_mark })
     }
 
     /// Its path for messages, on one line.
     pub(super) fn display_path(&self) -> String {
         path_for_display(&self.path)
+    }
+
+    /// That of its backup.
+    pub(super) fn display_backup_path(&self) -> String {
+        path_for_display(&backup_path(&self.path))
     }
 
     /// The text, which is empty if the file does not exist.
@@ -81,55 +67,26 @@ impl ConfigFile {
         fs::metadata(&self.path).is_ok_and(|found| found.permissions().mode() & 0o077 != 0)
     }
 
-    /// Whether it can be one that folio has made: it is no link, and has no byte order mark.
-    pub(super) fn can_create_file(&self) -> bool {
-        self.byte_order_mark.is_empty() && !fs::symlink_metadata(&self.path).is_ok_and(|found| found.is_symlink())
-    }
-
-    /// A backup with this text, where there is one.
-    pub(super) fn backup_of(&self, text: &str) -> Option<&Backup> {
-        self.backups.iter().find(|backup| backup.text == text && backup.byte_order_mark == self.byte_order_mark)
-    }
-
-    /// The first path of a backup at which there is nothing, not even a link.
-    ///
-    /// # Errors
-    /// There is no such path, or the name of the file is not UTF-8.
-    fn free_backup_path(&self) -> anyhow::Result<PathBuf> {
-        for nth in 1..=MAX_BACKUPS {
-            let path = backup_path(&self.path, nth).context("its name is not UTF-8")?;
-            if fs::symlink_metadata(&path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
-                return Ok(path);
-            }
-        }
-        bail!("it has {MAX_BACKUPS} backups\nhelp: remove those that you no longer need: folio removes none")
-    }
-
-    /// Keeps other runs of folio away from the file; `None` if it or a backup is not as it was read any more. The folders
-    /// of a file that does not exist are made.
+    /// Keeps other runs of folio away from the file; `None` if it or its backup is not as it was read any more. The folder
+    /// of a file that does not exist is made.
     ///
     /// # Errors
     /// It is read-only, or its folder cannot be opened or made.
     pub(super) fn lock(&self) -> anyhow::Result<Option<LockedFile<'_>>> {
-        let path = match &self.text {
-            Some(_) => fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone()),
-            None => {
-                match make_folders(self.path.parent().unwrap_or(&self.path)) {
-                    // Another one has taken one of them away.
-                    Err(FileError::NotFound(_)) => return Ok(None),
-                    made => made.context("cannot make its folder")?,
-                }
-                self.path.clone()
-            }
-        };
-        if let Some(link) = self.path.ancestors().skip(1).find(|folder| folder.is_symlink() && !folder.exists()) {
+        let path = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
+        if let Some(link) = path.ancestors().skip(1).find(|folder| folder.is_symlink() && !folder.exists()) {
             bail!("`{}` is a link that leads nowhere", path_for_display(link));
         }
-        let (folder, name) = match split(&path) {
-            Ok((folder, name)) => (folder.into_locked().map_err(locked_out)?, name),
-            Err(error) if matches!(error.downcast_ref(), Some(FileError::NotFound(_))) => return Ok(None),
-            Err(error) => return Err(error),
-        };
+        if self.text.is_none() {
+            fs::create_dir_all(path.parent().unwrap_or(&path)).context("cannot make its folder")?;
+        }
+        let (folder, name) = split(&path)?;
+        let folder = folder.into_locked().map_err(|error| match error {
+            FileError::Busy(_) => {
+                anyhow::anyhow!("another program has its folder locked\nhelp: end it, and run this again")
+            }
+            other => other.into(),
+        })?;
         if ConfigFile::read(self.path.clone())? != *self {
             return Ok(None);
         }
@@ -141,118 +98,52 @@ impl ConfigFile {
 }
 
 impl LockedFile<'_> {
-    /// Writes a new text, and a backup with another one beside it. A new file is for its owner alone if it is `private`.
-    /// Returns the path of the backup.
+    /// Writes a new text, and a backup beside it, if there is one to write. A new file is for its owner alone if it is
+    /// `private`.
     ///
     /// # Errors
     /// The file has changed since it was read, or one of both cannot be written.
-    pub(super) fn write(&self, text: &str, backup: Option<&str>, private: bool) -> anyhow::Result<Option<PathBuf>> {
-        let known = backup.and_then(|text| self.file.backup_of(text)).map(|backup| backup.path.clone());
-        let new = match backup.filter(|_| known.is_none()) {
-            Some(text) => Some(self.back_up(text)?),
-            None => None,
-        };
+    pub(super) fn write(&self, text: &str, backup: Option<&str>, private: bool) -> anyhow::Result<()> {
+        let backup = backup.filter(|backup| self.file.backup.as_deref() != Some(*backup));
+        if let Some(backup) = backup {
+            let cannot = || format!("cannot write the backup `{}`", self.file.display_backup_path());
+            self.write_backup(backup).with_context(cannot)?;
+        }
         let written = match &self.file.text {
             Some(before) => replace_text_in(&self.folder, &self.name, before, text),
             None => {
                 self.folder.create(&self.name, private.then_some(0o600), text.as_bytes()).map_err(|error| match error {
-                    // Another one has made it, or has taken its folder away.
-                    FileError::Exists(_) | FileError::NotFound(_) => ChangedSinceRead.into(),
+                    // Another program has made it.
+                    FileError::Exists(_) => ChangedSinceRead.into(),
                     other => other.into(),
                 })
             }
         };
-        if let (Err(_), Some(path)) = (&written, &new) {
-            let _ = fs::remove_file(path);
+        if written.is_err() && backup.is_some() {
+            let _ = self.remove_backup();
         }
-        written.map(|()| known.or(new))
+        written
     }
 
-    /// Writes a backup beside the file, with its permissions, and returns its path.
-    fn back_up(&self, text: &str) -> anyhow::Result<PathBuf> {
-        let file = self.file;
-        let path = file.free_backup_path()?;
-        let cannot = || format!("cannot write the backup `{}`", path_for_display(&path));
-        let (beside, name) = split(&path)?;
+    /// Writes the backup, in the place of an earlier one, with the permissions of the file.
+    fn write_backup(&self, text: &str) -> anyhow::Result<()> {
+        let _ = self.remove_backup();
+        let (beside, name) = split(&backup_path(&self.file.path))?;
         // The folder is locked already, unless a link leads to another one.
         let folder = if beside.path() == self.folder.path() { &self.folder } else { &beside };
         let original = self.folder.open_file(&self.name)?;
-        let copied = folder.copy(original, &name, OverwritePolicy::Refuse, |_, copy| -> anyhow::Result<()> {
-            Ok(copy.write_all(format!("{}{text}", file.byte_order_mark).as_bytes())?)
-        });
-        copied.with_context(cannot)?;
-        Ok(path)
+        folder.copy(original, &name, OverwritePolicy::Refuse, |_, copy| -> anyhow::Result<()> {
+            Ok(copy.write_all(format!("{}{text}", self.file.byte_order_mark).as_bytes())?)
+        })
     }
 
-    /// Puts the file back as a backup has it, which is removed.
-    ///
-    /// # Errors
-    /// The file has changed since it was read, or cannot be written.
-    pub(super) fn restore(&self, backup: &Backup) -> anyhow::Result<()> {
-        self.write(&backup.text, None, false)?;
-        remove_backup(backup)
-    }
-
-    /// Removes the file, which nobody had before, and the folders that were made for it.
+    /// Removes the backup.
     ///
     /// # Errors
     /// It cannot be removed.
-    pub(super) fn delete(self, client_folder_depth: usize) -> anyhow::Result<()> {
-        self.folder.remove(&self.name)?;
-        remove_marked_folders(self.folder, client_folder_depth).context("cannot remove its folder")
-    }
-}
-
-impl ConfigFile {
-    /// Removes what a killed run has left: temporary files, a backup of what the file is, and folders for a file that is not
-    /// there. Says whether there was a backup or a folder.
-    ///
-    /// # Errors
-    /// It cannot be removed.
-    pub(super) fn remove_leftovers(&self, client_folder_depth: usize) -> anyhow::Result<bool> {
-        let real = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
-        // Whoever locks a folder removes the temporary files in it.
-        for around in self.path.ancestors().skip(2).take(client_folder_depth) {
-            drop(WritableFolder::open(around).and_then(WritableFolder::into_locked));
-        }
-        let folder = real.ancestors().skip(1).find(|folder| folder.exists());
-        let Some(Ok(locked)) = folder.map(|folder| WritableFolder::open(folder)?.into_locked()) else {
-            return Ok(false);
-        };
-        if ConfigFile::read(self.path.clone())? != *self {
-            return Ok(false);
-        }
-        match &self.text {
-            Some(text) => match self.backup_of(text) {
-                Some(backup) => remove_backup(backup).map(|()| true),
-                None => Ok(false),
-            },
-            None => {
-                // A run that was killed may have removed the inner ones.
-                let missing = real.ancestors().skip(1).take_while(|folder| !folder.exists()).count();
-                let unmarked = client_folder_depth.saturating_sub(missing);
-                remove_marked_folders(locked, unmarked).context("cannot remove its folder")?;
-                Ok(!folder.is_some_and(Path::exists))
-            }
-        }
-    }
-}
-
-/// Removes a backup.
-///
-/// # Errors
-/// It cannot be removed.
-pub(super) fn remove_backup(backup: &Backup) -> anyhow::Result<()> {
-    fs::remove_file(&backup.path)
-        .with_context(|| format!("cannot remove the backup `{}`", path_for_display(&backup.path)))
-}
-
-fn locked_out(error: FileError) -> anyhow::Error {
-    match error {
-        FileError::Busy(_) => {
-            anyhow::anyhow!("another program has its folder locked\nhelp: end it, and run this again")
-        }
-        other => other.into(),
+    pub(super) fn remove_backup(&self) -> anyhow::Result<()> {
+        fs::remove_file(backup_path(&self.file.path))
+            .with_context(|| format!("cannot remove the backup `{}`", self.file.display_backup_path()))
     }
 }
 
@@ -261,13 +152,11 @@ pub(super) fn path_for_display(path: &Path) -> String {
     one_line(&path.display().to_string()).into_owned()
 }
 
-/// The path of a backup: the first has no number.
-fn backup_path(path: &Path, nth: usize) -> Option<PathBuf> {
-    let name = path.file_name()?.to_str()?;
-    let number = if nth > 1 { format!("-{nth}") } else { String::new() };
-    Some(path.with_file_name(format!("{name}.folio-backup{number}")))
+fn backup_path(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".folio-backup");
+    path.with_file_name(name)
 }
-
 /// The text of a file and its byte order mark; `None` if it does not exist.
 fn read_text(path: &Path) -> anyhow::Result<Option<(String, &'static str)>> {
     match fs::symlink_metadata(path) {
@@ -317,7 +206,7 @@ mod tests {
         assert!(error.downcast_ref::<ChangedSinceRead>().is_some(), "{error}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "{ }");
         let names = fs::read_dir(folder.path()).unwrap().count();
-        assert_eq!(names, 2, "the backup for the new text is gone");
+        assert_eq!(names, 1, "the backup for the new text is gone");
     }
 
     #[test]
@@ -326,44 +215,19 @@ mod tests {
         let file = ConfigFile::read(folder.path().join("a/b/c.json")).unwrap();
         file.lock().unwrap().unwrap().write("{}", None, true).unwrap();
         assert_eq!(fs::metadata(&file.path).unwrap().permissions().mode() & 0o777, 0o600);
-        let file = ConfigFile::read(file.path).unwrap();
-        file.lock().unwrap().unwrap().delete(0).unwrap();
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
     #[test]
-    fn no_backup_makes_room_for_another() {
+    fn link_at_the_name_of_the_backup_is_replaced_itself() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.json");
+        let [path, other] = ["a.json", "other"].map(|name| folder.path().join(name));
         fs::write(&path, "now").unwrap();
-        let backup = |nth: usize| backup_path(&path, nth).unwrap();
-        for nth in (1..=MAX_BACKUPS).filter(|nth| *nth != 3) {
-            fs::write(backup(nth), nth.to_string()).unwrap();
-        }
-        let write = |text: &str, backup: &str| {
-            let file = ConfigFile::read(path.clone()).unwrap();
-            file.lock().unwrap().unwrap().write(text, Some(backup), false)
-        };
-        assert_eq!(write("then", "now").unwrap(), Some(backup(3)), "the number that is free");
-        assert_eq!(write("later", "50").unwrap(), Some(backup(50)), "one with the same text is kept");
-        let error = write("last", "then").unwrap_err().to_string();
-        assert!(error.contains("it has 100 backups") && error.contains("help: remove those"), "{error}");
-        assert_eq!(fs::read_to_string(&path).unwrap(), "later");
-        assert!((4..=MAX_BACKUPS).all(|nth| fs::read_to_string(backup(nth)).unwrap() == nth.to_string()));
-        assert!(!backup(MAX_BACKUPS + 1).exists());
-    }
-
-    #[test]
-    fn link_at_the_name_of_a_backup_is_left_alone() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.json");
-        fs::write(&path, "now").unwrap();
-        for (nth, target) in [(1, "/nowhere/at/all"), (2, "/etc/passwd")] {
-            std::os::unix::fs::symlink(target, backup_path(&path, nth).unwrap()).unwrap();
-        }
+        fs::write(&other, "mine").unwrap();
+        std::os::unix::fs::symlink(&other, backup_path(&path)).unwrap();
         let file = ConfigFile::read(path.clone()).unwrap();
-        let written = file.lock().unwrap().unwrap().write("then", Some("now"), false).unwrap();
-        assert_eq!(written, backup_path(&path, 3));
-        assert!(backup_path(&path, 1).unwrap().is_symlink() && backup_path(&path, 2).unwrap().is_symlink());
+        file.lock().unwrap().unwrap().write("then", Some("now"), false).unwrap();
+        assert_eq!(fs::read_to_string(&other).unwrap(), "mine");
+        assert!(!backup_path(&path).is_symlink());
+        assert_eq!(fs::read_to_string(backup_path(&path)).unwrap(), "now");
     }
 }

@@ -1,12 +1,11 @@
 //! The file of a host with the entries in it: what an installation changes, and what takes it back.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 use serde_json::Value;
 
-use super::config_file::{Backup, ConfigFile, path_for_display};
+use super::config_file::{ConfigFile, path_for_display};
 use crate::cli::folio_path::{folio_path, is_same_file};
 use crate::client_config::{
     ConfigError, ConfigScope, ConfigSection, Host, HostLayout, Launch, NamedEntry, Platform, ProjectPaths, ServerEntry,
@@ -18,8 +17,6 @@ pub(super) struct HostFile {
     pub(super) host: &'static Host,
     pub(super) layout: &'static HostLayout,
     pub(super) file: ConfigFile,
-    /// How many folders around the file are the host's own.
-    pub(super) client_folder_depth: usize,
     scope: ConfigScope,
     /// The current folder, which is that of a project.
     project: PathBuf,
@@ -33,7 +30,7 @@ pub(super) struct PlannedInstall {
     pub(super) value: Value,
     /// The text then; `None` if the file has the entry already.
     pub(super) after: Option<String>,
-    /// The text before folio wrote to it; `None` if folio created the file.
+    /// The backup that is written; `None` if there is nothing to back up, or it is there already.
     pub(super) backup: Option<BackupContent>,
     pub(super) is_update: bool,
 }
@@ -42,32 +39,8 @@ pub(super) struct PlannedInstall {
 #[derive(Debug)]
 pub(super) struct BackupContent {
     pub(super) text: String,
-    /// The names of the entries that the file has and this has not, as they have values of variables.
+    /// The names of the entries of folio, which the file has and this has not.
     pub(super) left_out: Vec<String>,
-}
-
-/// What takes an installation back.
-#[derive(Debug)]
-pub(super) enum Undo {
-    /// There is no such entry.
-    NotInstalled,
-    /// The file gets this text, and a backup of it without values goes.
-    Write(String, Option<Backup>),
-    /// The file becomes what a backup has, which goes.
-    Restore(Backup),
-    /// Nobody had the file before.
-    Delete,
-}
-
-/// What a file was before folio wrote to it.
-#[derive(Debug)]
-enum TextBeforeInstall<'f> {
-    /// There was none.
-    Absent,
-    /// What this text has.
-    Text(&'f str),
-    /// Somebody else has changed it since.
-    Unknown,
 }
 
 impl HostFile {
@@ -87,7 +60,7 @@ impl HostFile {
         let layout = host.layout_of(&value);
         let entries = ConfigSection { format: host.format, maps: layout.section }.entries(file.text());
         let entries = entries.map_err(|error| config_error_at(&error, &file, "cannot edit it"))?;
-        Ok(HostFile { host, layout, file, client_folder_depth: location.depth(), scope, project, entries })
+        Ok(HostFile { host, layout, file, scope, project, entries })
     }
 
     fn section(&self) -> ConfigSection<'static> {
@@ -114,15 +87,9 @@ impl HostFile {
         let (host, section) = (self.host, self.section());
         let new = server.render(host, self.layout).ok_or_else(|| unsupported_url_error(host))?;
         let fail = |error: ConfigError| config_error_at(&error, &self.file, "cannot edit it");
-        let own = self.folio_entries(None);
         let Some(old) = self.entry(&server.name) else {
             let after = section.insert(self.file.text(), &server.name, &new).map_err(fail)?;
-            return Ok(PlannedInstall {
-                value: new,
-                after: Some(after),
-                backup: self.backup_content(&own),
-                is_update: false,
-            });
+            return Ok(PlannedInstall { value: new, after: Some(after), backup: self.new_backup(), is_update: false });
         };
         let found = self.layout.launch_of(&old.value);
         if !found.is_some_and(|found| self.is_same_launch(&found, &server.launch)) {
@@ -136,45 +103,26 @@ impl HostFile {
         if value == old.value {
             return Ok(PlannedInstall { value, after: None, backup: None, is_update: true });
         }
-        let text_before_install = self.text_before_install(&own);
-        if matches!(text_before_install, TextBeforeInstall::Unknown) && !self.layout.has_keys_of(&old.value, &new) {
+        if !self.layout.has_keys_of(&old.value, &new) {
             let help = "leave it as it is, remove it, or choose another name with `--name`";
             return Err(self.foreign_entry_error(old, "is this server, but folio did not write it", help));
         }
-        let mut updated = own.clone();
-        updated.iter_mut().filter(|entry| entry.name == server.name).for_each(|entry| entry.value = value.clone());
-        let after = match text_before_install {
-            TextBeforeInstall::Absent => self.with("", &updated),
-            TextBeforeInstall::Text(text) => self.with(text, &updated),
-            TextBeforeInstall::Unknown => None,
-        };
-        let after = match after {
-            Some(after) => after,
-            None => {
-                let without = section.remove(self.file.text(), &server.name).map_err(fail)?;
-                section.insert(&without, &server.name, &value).map_err(fail)?
-            }
-        };
-        Ok(PlannedInstall { value, after: Some(after), backup: self.backup_content(&own), is_update: true })
+        let after = section.replace(self.file.text(), &server.name, &value).map_err(fail)?;
+        Ok(PlannedInstall { value, after: Some(after), backup: self.new_backup(), is_update: true })
     }
 
-    /// What takes an installation back. Without `launch` the entry may be that of any server of folio.
+    /// The text without an entry; `None` if there is no such entry. Without `launch` it may be that of any server of folio.
     ///
     /// # Errors
     /// The entry is that of another server, or it cannot be told from what is around it.
-    pub(super) fn uninstall(&self, name: &str, launch: Option<&Launch>) -> anyhow::Result<Undo> {
-        let Some(entry) = self.entry(name) else { return Ok(Undo::NotInstalled) };
-        let own = self.folio_entries(Some(name));
-        let text_before_install = self.text_before_install(&own);
+    pub(super) fn uninstall(&self, name: &str, launch: Option<&Launch>) -> anyhow::Result<Option<String>> {
+        let Some(entry) = self.entry(name) else { return Ok(None) };
         let found = self.layout.launch_of(&entry.value);
         let is_ours = match (&found, launch) {
-            // A URL does not tell whose it is; the bytes around it may.
-            (Some(Launch::Url(_)), None | Some(Launch::Program { .. })) => {
-                !matches!(text_before_install, TextBeforeInstall::Unknown)
-            }
-            (Some(Launch::Program { program, .. }), None) => is_program(program, &folio_path()),
             (Some(found), Some(launch)) => self.is_same_launch(found, launch),
-            (None, _) => false,
+            (Some(Launch::Program { program, .. }), None) => is_program(program, &folio_path()),
+            // A URL does not tell whose it is.
+            _ => false,
         };
         if !is_ours {
             let help = match &found {
@@ -183,97 +131,43 @@ impl HostFile {
             };
             return Err(self.foreign_entry_error(entry, "is another server", help));
         }
-        let rest: Vec<NamedEntry> = own.iter().filter(|other| other.name != name).cloned().collect();
-        let after = match text_before_install {
-            TextBeforeInstall::Absent if rest.is_empty() && self.file.can_create_file() => return Ok(Undo::Delete),
-            TextBeforeInstall::Absent if rest.is_empty() => None,
-            TextBeforeInstall::Absent => self.with("", &rest),
-            TextBeforeInstall::Text(text) => self.with(text, &rest),
-            TextBeforeInstall::Unknown => None,
-        };
-        let after = match after {
-            Some(after) => after,
-            None => self
-                .section()
-                .remove(self.file.text(), name)
-                .map_err(|error| config_error_at(&error, &self.file, "cannot edit it"))?,
-        };
-        if let Some(backup) = self.file.backup_of(&after) {
-            return Ok(Undo::Restore(backup.clone()));
+        let (section, text) = (self.section(), self.file.text());
+        // Bytes do not tell an empty map that was there before from one that was added.
+        let backup = self.file.backup.as_deref();
+        let leads_here = |backup: &&str| section.insert(backup, name, &entry.value).is_ok_and(|after| after == text);
+        if let Some(backup) = backup.filter(leads_here) {
+            return Ok(Some(backup.to_owned()));
         }
-        let without =
-            self.without_values(&after, &rest).and_then(|backup_content| self.file.backup_of(&backup_content.text));
-        Ok(Undo::Write(after, without.cloned()))
+        let had_maps = backup.is_some_and(|backup| section.is_in(backup));
+        let after = section.remove(text, name, had_maps);
+        after.map(Some).map_err(|error| config_error_at(&error, &self.file, "cannot edit it"))
     }
 
-    /// The entries that start this program, and the one with a name.
-    fn folio_entries(&self, name: Option<&str>) -> Vec<NamedEntry> {
+    /// The entries that start this program.
+    fn folio_entries(&self) -> impl Iterator<Item = &NamedEntry> {
         let own = folio_path();
-        let is_own = |entry: &&NamedEntry| match self.layout.launch_of(&entry.value) {
+        let is_own = move |entry: &&NamedEntry| match self.layout.launch_of(&entry.value) {
             Some(Launch::Program { program, .. }) => is_program(&program, &own),
             _ => false,
         };
-        self.entries.iter().filter(|entry| Some(entry.name.as_str()) == name || is_own(entry)).cloned().collect()
+        self.entries.iter().filter(is_own)
     }
 
-    /// A text with entries, of which it may have some.
-    fn with(&self, text: &str, entries: &[NamedEntry]) -> Option<String> {
-        let section = self.section();
-        let known = section.entries(text).ok()?;
-        let known: HashSet<&str> = known.iter().map(|known| known.name.as_str()).collect();
-        let mut missing = entries.iter().filter(|entry| !known.contains(entry.name.as_str()));
-        missing.try_fold(text.to_owned(), |text, entry| section.insert(&text, &entry.name, &entry.value).ok())
-    }
-
-    /// The text to which these entries were added.
-    fn text_before_install(&self, own: &[NamedEntry]) -> TextBeforeInstall<'_> {
-        // To add entries takes long, and few texts lead to those of the file.
-        let names: HashSet<&str> = self.entries.iter().map(|entry| entry.name.as_str()).collect();
-        let has_same_names = |text: &str| {
-            self.section().entries(text).is_ok_and(|entries| {
-                let all = entries.iter().chain(own).map(|entry| entry.name.as_str());
-                all.collect::<HashSet<_>>() == names
-            })
-        };
-        let is_origin =
-            |text: &str| has_same_names(text) && self.with(text, own).as_deref() == self.file.text.as_deref();
-        match self.file.backups.iter().find(|backup| is_origin(&backup.text)) {
-            Some(backup) => TextBeforeInstall::Text(&backup.text),
-            None if !own.is_empty() && is_origin("") => TextBeforeInstall::Absent,
-            None => TextBeforeInstall::Unknown,
-        }
-    }
-
-    /// What the file was, without the values that folio put into it: a backup is no place for them.
-    fn backup_content(&self, own: &[NamedEntry]) -> Option<BackupContent> {
-        let text = self.file.text.as_deref()?;
-        match self.text_before_install(own) {
-            TextBeforeInstall::Absent => None,
-            TextBeforeInstall::Text(text) => Some(BackupContent { text: text.to_owned(), left_out: Vec::new() }),
-            TextBeforeInstall::Unknown => self.without_values(text, own),
-        }
-    }
-
-    /// A text without those of these entries that have values of variables.
-    fn without_values(&self, text: &str, own: &[NamedEntry]) -> Option<BackupContent> {
-        let with_values: Vec<&NamedEntry> = own.iter().filter(|entry| self.has_values(&entry.value)).collect();
-        let left_out = with_values.iter().map(|entry| entry.name.clone()).collect();
-        let mut removed = with_values.into_iter();
-        let text = removed.try_fold(text.to_owned(), |text, entry| self.section().remove(&text, &entry.name).ok());
-        text.map(|text| BackupContent { text, left_out })
+    /// What the file is without the entries of folio, whose values no other file gets; `None` if it has any and there is a
+    /// backup of what it was before them.
+    fn new_backup(&self) -> Option<BackupContent> {
+        let own: Vec<&NamedEntry> = self.folio_entries().collect();
+        let text = self.file.text.as_deref().filter(|_| own.is_empty() || self.file.backup.is_none())?;
+        let mut removed = own.iter();
+        let text =
+            removed.try_fold(text.to_owned(), |text, entry| self.section().remove(&text, &entry.name, false).ok())?;
+        Some(BackupContent { text, left_out: own.iter().map(|entry| entry.name.clone()).collect() })
     }
 
     /// Whether an entry has the value of a variable.
     pub(super) fn has_value(&self, entry: &Value, name: &str) -> bool {
         let value = self.layout.variables_key().and_then(|key| entry.get(key)?.get(name)).and_then(Value::as_str);
         value.is_some_and(|value| Some(value) != self.host.variables.reference(name).as_deref())
-    }
-
-    fn has_values(&self, entry: &Value) -> bool {
-        let variables = self.layout.variables_key().and_then(|key| entry.get(key)).and_then(Value::as_object);
-        let is_value =
-            |(name, value): (&String, &Value)| value.as_str() != self.host.variables.reference(name).as_deref();
-        variables.is_some_and(|variables| variables.iter().any(is_value))
     }
 
     fn foreign_entry_error(&self, entry: &NamedEntry, what: &str, help: &str) -> anyhow::Error {

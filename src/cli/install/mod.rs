@@ -134,10 +134,10 @@ impl Installation<'_> {
         let cannot = || format!("cannot write `{}`", file.file.display_path());
         let had_folder = file.file.path.parent().is_some_and(|folder| folder.exists());
         let Some(locked) = file.file.lock().with_context(cannot)? else { return Ok(None) };
-        let backup_content = change.backup.as_ref().map(|backup_content| backup_content.text.as_str());
-        let backup = locked.write(after, backup_content, !server.values.is_empty()).with_context(cannot)?;
+        let backup = change.backup.as_ref().map(|backup| backup.text.as_str());
+        locked.write(after, backup, !server.values.is_empty()).with_context(cannot)?;
         let mut report = vec![change_line(file, &server, &change)];
-        report.extend(backup.map(|backup| backup_note(&backup, file, &change)));
+        report.extend(change.backup.as_ref().map(|backup| backup_note(file, backup)));
         if !had_folder && file.file.text.is_none() && !file.is_of_project() {
             report.push(format!("its folder is new: is {} installed?", file.host.title));
         }

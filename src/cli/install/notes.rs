@@ -1,10 +1,7 @@
 //! What `folio install` says of an entry: what is written where, what it lacks, and what the client does not show.
 
-use std::path::Path;
-
 use super::Installation;
-use super::config_file::path_for_display;
-use super::host_file::{HostFile, PlannedInstall};
+use super::host_file::{BackupContent, HostFile, PlannedInstall};
 use crate::catalog::{BridgedLists, KnownClient};
 use crate::client_config::{Host, Launch, ProjectPaths, ServerEntry, UnsupportedFeatures, VariableSyntax};
 use crate::diagnostic::one_line;
@@ -17,12 +14,11 @@ pub(super) fn change_line(file: &HostFile, server: &ServerEntry, change: &Planne
 }
 
 /// Where the backup is, and what it lacks.
-pub(super) fn backup_note(path: &Path, file: &HostFile, change: &PlannedInstall) -> String {
-    let mut text = format!("backup: {}", path_for_display(path));
-    let left_out = change.backup.as_ref().map(|backup_content| backup_content.left_out.as_slice()).unwrap_or_default();
-    if !left_out.is_empty() {
-        let names: Vec<String> = left_out.iter().map(|name| format!("`{}`", one_line(name))).collect();
-        text += &format!(", without {}, whose values stay in the file alone", names.join(", "));
+pub(super) fn backup_note(file: &HostFile, backup: &BackupContent) -> String {
+    let mut text = format!("backup: {}", file.file.display_backup_path());
+    if !backup.left_out.is_empty() {
+        let names: Vec<String> = backup.left_out.iter().map(|name| format!("`{}`", one_line(name))).collect();
+        text += &format!(", without {}: no entry of folio is in it", names.join(", "));
     }
     if file.is_of_project() {
         text += "; it is not for your repository";

@@ -4,8 +4,7 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use super::config_file::{path_for_display, remove_backup};
-use super::host_file::{HostFile, Undo, name_for};
+use super::host_file::{HostFile, name_for};
 use super::server_summary::ServerSummary;
 use super::{check_has_name, for_each_host, launch_of, retry_while_changed};
 use crate::cli::{Exit, Output, UninstallArgs};
@@ -59,70 +58,48 @@ struct Removal<'a> {
 }
 
 impl Removal<'_> {
-    /// Takes it out, and says what became of the file.
+    /// Takes it out, and says what became of the file; `None` if somebody has changed it meanwhile.
     fn run(&self) -> anyhow::Result<Option<String>> {
         let file = HostFile::open(self.host, self.scope)?;
-        let undo = file.uninstall(self.name, self.launch)?;
-        if matches!(undo, Undo::NotInstalled) {
-            let leftovers = file.file.remove_leftovers(file.client_folder_depth)?;
-            return Ok(Some(self.not_there(&file, leftovers)));
-        }
+        let Some(after) = file.uninstall(self.name, self.launch)? else { return Ok(Some(self.not_there(&file))) };
         let cannot = || format!("cannot write `{}`", file.file.display_path());
         let Some(locked) = file.file.lock().with_context(cannot)? else { return Ok(None) };
-        let outcome = outcome(&file, &undo);
-        match &undo {
-            Undo::NotInstalled => {}
-            Undo::Delete => locked.delete(file.client_folder_depth).with_context(cannot)?,
-            Undo::Restore(backup) => locked.restore(backup).with_context(cannot)?,
-            Undo::Write(after, backup) => {
-                locked.write(after, None, false).with_context(cannot)?;
-                backup.as_ref().map_or(Ok(()), remove_backup)?;
-            }
+        locked.write(&after, None, false).with_context(cannot)?;
+        if file.file.backup.as_ref() == Some(&after) {
+            locked.remove_backup()?;
         }
-        let (path, title, name) = (file.file.display_path(), self.host.title, self.name);
+        let (path, title, name, outcome) =
+            (file.file.display_path(), self.host.title, self.name, outcome(&file, &after));
         Ok(Some(format!("{title}: removed `{name}` from {path}\n  {outcome}\n")))
     }
 
-    fn not_there(&self, file: &HostFile, leftovers: bool) -> String {
+    fn not_there(&self, file: &HostFile) -> String {
         let same = self.launch.map(|launch| file.names_of(launch)).unwrap_or_default();
         let same: Vec<String> = same.into_iter().map(|name| format!("`{}`", one_line(name))).collect();
         let (path, title, name) = (file.file.display_path(), self.host.title, one_line(self.name));
-        let mut text = format!("{title}: no `{name}` in {path}\n");
-        if !same.is_empty() {
-            text += &format!("  this server is there as {}: use `--name`\n", same.join(", "));
-        }
-        if leftovers {
-            text += "  what a run that was killed had left is removed\n";
-        }
-        text
+        let hint = match same.is_empty() {
+            true => String::new(),
+            false => format!("  this server is there as {}: use `--name`\n", same.join(", ")),
+        };
+        format!("{title}: no `{name}` in {path}\n{hint}")
     }
 
     /// Shows what would be taken out.
     fn print(&self, output: &Output) -> anyhow::Result<()> {
         let file = HostFile::open(self.host, self.scope)?;
-        let undo = file.uninstall(self.name, self.launch)?;
-        if matches!(undo, Undo::NotInstalled) {
-            return output.print(&sanitize(&self.not_there(&file, false)));
-        }
-        let shown = file.redacted_entry(self.name)?;
-        let outcome = outcome(&file, &undo);
+        let Some(after) = file.uninstall(self.name, self.launch)? else {
+            return output.print(&sanitize(&self.not_there(&file)));
+        };
+        let (shown, outcome) = (file.redacted_entry(self.name)?, outcome(&file, &after));
         output.print(&format!("{}:\n{shown}would be taken out; then {outcome}\n", file.file.display_path()))
     }
 }
 
 /// What becomes of a file.
-fn outcome(file: &HostFile, undo: &Undo) -> String {
-    match undo {
-        Undo::NotInstalled => "nothing is changed".to_owned(),
-        Undo::Delete => "the file is gone, as it was made for it".to_owned(),
-        Undo::Restore(_) => {
-            "the file is as it was before, without an entry of this name, and its backup is gone".to_owned()
-        }
-        Undo::Write(_, Some(_)) => "nothing else is changed, and its backup is gone".to_owned(),
-        Undo::Write(..) if file.file.backups.is_empty() => "nothing else is changed".to_owned(),
-        Undo::Write(..) => {
-            let backups = file.file.backups.iter().map(|backup| path_for_display(&backup.path));
-            format!("backups stay: {}", backups.collect::<Vec<_>>().join(", "))
-        }
+fn outcome(file: &HostFile, after: &str) -> String {
+    match &file.file.backup {
+        None => "nothing else is changed".to_owned(),
+        Some(backup) if backup == after => "the file is as it was before, and its backup is gone".to_owned(),
+        Some(_) => format!("nothing else is changed; its backup stays: {}", file.file.display_backup_path()),
     }
 }
