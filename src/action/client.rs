@@ -25,7 +25,7 @@ pub trait McpClient: Send + Sync {
     /// Asks all questions of a round, and waits for the answers if this client answers in place.
     ///
     /// The answers are MCP results (`ElicitResult`, `CreateMessageResult`, `ListRootsResult`), not yet checked; some may
-    /// be missing.
+    /// be missing, such as roots that the client was silent about beside other answers.
     fn ask<'a>(&'a self, round: &'a QuestionRound) -> BoxFuture<'a, Result<Map<String, Value>, AskError>>;
 
     /// Sends a log message, if the client asked for its level.
@@ -173,8 +173,38 @@ pub enum ClientUse {
 pub struct QuestionRound {
     /// The questions.
     pub questions: Vec<ClientQuestion>,
-    /// How long to wait for the answers.
+    /// How long to wait for a person or a model.
     pub timeout: Duration,
+    /// How long to wait for roots, which a program answers.
+    pub roots_timeout: Duration,
+}
+
+impl QuestionRound {
+    /// How long to wait for the answer to a question.
+    #[must_use]
+    pub fn timeout_of(&self, question: &ClientQuestion) -> Duration {
+        if question.kind == QuestionKind::Roots { self.roots_timeout } else { self.timeout }
+    }
+
+    /// Whether it waits for a person or a model, whose time is not that of the call.
+    pub(super) fn asks_more_than_roots(&self) -> bool {
+        self.questions.iter().any(|question| question.kind != QuestionKind::Roots)
+    }
+
+    /// The answers by key, from those to each question. Silence about roots spoils no other answer.
+    ///
+    /// # Errors
+    /// An answer is an error, or the client was silent about all.
+    pub fn collect(&self, answers: Vec<Result<Value, AskError>>) -> Result<Map<String, Value>, AskError> {
+        let (mut collected, mut is_silent) = (Map::new(), false);
+        for (question, answer) in self.questions.iter().zip(answers) {
+            match answer {
+                Err(AskError::RootsUnanswered) => is_silent = true,
+                answer => drop(collected.insert(question.key.clone(), answer?)),
+            }
+        }
+        if is_silent && collected.is_empty() { Err(AskError::RootsUnanswered) } else { Ok(collected) }
+    }
 }
 
 /// A question under its key.
@@ -232,6 +262,8 @@ pub enum AskError {
     InputRequired,
     /// The client did not answer in time.
     TimedOut,
+    /// The client did not answer `roots/list` in time, now or earlier in its session.
+    RootsUnanswered,
     /// The call was cancelled.
     Cancelled,
     /// The client refused, with this message.

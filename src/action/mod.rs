@@ -36,7 +36,7 @@ use crate::compile::{Compiler, Pack};
 use crate::template::Shape;
 use crate::yaml::{Location, Spanned};
 
-pub use ask::{DeclaredQuestion, DeclaredQuestionKind, ask_roots, parse_roots};
+pub use ask::{DeclaredQuestion, DeclaredQuestionKind, ask_roots, is_roots_list};
 pub use checkpoint::{Checkpoint, PendingQuestions};
 pub use client::{
     AskError, ChangeNotification, ClientCapability, ClientQuestion, ClientUse, LogNotification, McpClient, NoClient,

@@ -92,6 +92,7 @@ fn is_failure_of_step(error: &ActionError) -> bool {
         | ActionError::World(_)
         | ActionError::Request(_)
         | ActionError::Select(_)
+        | ActionError::RootsUnanswered
         | ActionError::LeadingDash { .. }
         | ActionError::NulByte { .. }
         | ActionError::ArgumentTooLong { .. }

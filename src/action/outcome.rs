@@ -104,6 +104,9 @@ pub enum ActionError {
     /// A part of a response could not be selected.
     #[error(transparent)]
     Select(#[from] super::SelectError),
+    /// The client did not say its roots.
+    #[error("the client did not answer `roots/list` in time")]
+    RootsUnanswered,
     /// A value would be read as an option.
     #[error("the value of `{argument}` begins with `-` and would be read as an option")]
     LeadingDash {

@@ -154,7 +154,7 @@ fn parse_json_lines(text: &str, budget: &Budget) -> Result<Vec<Value>, ActionErr
 }
 
 fn parse_csv(text: &str, budget: &Budget) -> Result<Vec<Value>, ActionError> {
-    let mut csv = CsvFields::new(text.strip_prefix('\u{feff}').unwrap_or(text));
+    let mut csv = CsvFields::new(text);
     let Some((names, _)) = next_record(&mut csv, budget)? else { return Ok(Vec::new()) };
     check_columns(&names)?;
     let name_bytes: usize = names.iter().map(|name| name.len() + size_of::<Value>()).sum();
@@ -236,7 +236,7 @@ mod tests {
             ("", json!([])),
             ("a,b\n", json!([])),
             ("a,b\n1,2\n3,4", json!([{ "a": "1", "b": "2" }, { "a": "3", "b": "4" }])),
-            ("\u{feff}a,b\r\n1,\r\n\r\n,2\r\n", json!([{ "a": "1", "b": "" }, { "a": "", "b": "2" }])),
+            ("a,b\r\n1,\r\n\r\n,2\r\n", json!([{ "a": "1", "b": "" }, { "a": "", "b": "2" }])),
             ("a,b\n\"x, y\",\"say \"\"hi\"\"\"\n", json!([{ "a": "x, y", "b": "say \"hi\"" }])),
             ("a\n\"two\nlines\"\n", json!([{ "a": "two\nlines" }])),
             ("a,b\n1,\"\"", json!([{ "a": "1", "b": "" }])),

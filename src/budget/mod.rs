@@ -4,6 +4,7 @@
 //! thread. Longer work is restarted by [`Budget::run_repeatable`] while other tasks move to another thread, so it must be
 //! repeatable. What is not here: what is charged (template/, action/), and the timeouts of entries (catalog/).
 
+mod caller;
 mod capacity;
 mod exceeded;
 mod memory_charge;
@@ -19,6 +20,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
+pub use caller::{Caller, CallerKind};
 pub use capacity::{Capacity, block_if_large, block_if_large_with_secrets};
 pub use exceeded::{BudgetExceeded, round_for_display};
 pub use memory_charge::MemoryCharge;
@@ -67,6 +69,7 @@ struct BudgetUsage {
     /// Whether the running work is too long for the async thread.
     needs_blocking_thread: AtomicBool,
     capacity: Arc<Capacity>,
+    caller: Arc<Caller>,
     /// Whether it may hold memory although all calls together hold too much.
     overcommit: Mutex<Option<OvercommitPermit>>,
 }
@@ -111,8 +114,13 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// The budget of a new call, which `cancel` ends.
+    /// The budget of a new call, which `cancel` ends, where there is one caller.
     pub fn new(cancel: CancellationToken, capacity: Arc<Capacity>) -> Budget {
+        Budget::for_caller(cancel, capacity, Arc::default())
+    }
+
+    /// The same for one of several callers.
+    pub fn for_caller(cancel: CancellationToken, capacity: Arc<Capacity>, caller: Arc<Caller>) -> Budget {
         let usage = BudgetUsage {
             started: Instant::now(),
             client_wait: ClientWait::default(),
@@ -124,6 +132,7 @@ impl Budget {
             thread: AtomicU8::new(WorkThread::Idle as u8),
             needs_blocking_thread: AtomicBool::new(false),
             capacity,
+            caller,
             overcommit: Mutex::default(),
         };
         Budget { usage: Arc::new(usage), deadline: Duration::MAX, timeout: Duration::MAX }
@@ -137,6 +146,11 @@ impl Budget {
         if until < self.deadline { Budget { usage, deadline: until, timeout } } else { Budget { usage, ..*self } }
     }
 
+    /// Who makes the call.
+    pub fn caller(&self) -> &Arc<Caller> {
+        &self.usage.caller
+    }
+
     /// The waits for the client.
     pub fn client_wait(&self) -> &ClientWait {
         &self.usage.client_wait
@@ -145,6 +159,16 @@ impl Budget {
     /// The elapsed time, without waits for the client.
     fn elapsed(&self) -> Duration {
         self.usage.started.elapsed().saturating_sub(self.usage.client_wait.total())
+    }
+
+    /// The time that is left until the timeout.
+    pub fn time_left(&self) -> Duration {
+        self.deadline.saturating_sub(self.elapsed())
+    }
+
+    /// The timeout.
+    pub fn timeout(&self) -> Duration {
+        self.timeout
     }
 
     /// Charges work.
@@ -202,7 +226,7 @@ impl Budget {
             }
             tokio::select! {
                 () = self.usage.cancel.cancelled() => return Err(BudgetExceeded::Cancelled),
-                permit = &mut overcommit => {
+                permit = &mut overcommit, if self.usage.capacity.is_within_share(bytes, &self.usage.caller) => {
                     *self.usage.overcommit.lock() = Some(permit);
                     self.reserve_unchecked(bytes);
                     return Ok(());
@@ -222,7 +246,7 @@ impl Budget {
             self.reserve_unchecked(bytes);
             return true;
         }
-        if !self.usage.capacity.try_add_memory(growth) {
+        if !self.usage.capacity.try_add_memory(growth, &self.usage.caller) {
             return false;
         }
         self.usage.reserved.fetch_add(growth, Relaxed);
@@ -234,7 +258,7 @@ impl Budget {
     fn reserve_unchecked(&self, bytes: u64) {
         let held = self.usage.memory.fetch_add(bytes, Relaxed).saturating_add(bytes);
         let growth = held.saturating_sub(self.usage.reserved.fetch_max(held, Relaxed));
-        self.usage.capacity.add_memory(growth);
+        self.usage.capacity.add_memory(growth, &self.usage.caller);
     }
 
     /// Whether the call may hold so much more.
@@ -259,16 +283,27 @@ impl Budget {
         let after = mark.0.saturating_add(kept as u64);
         self.usage.memory.store(after, Relaxed);
         let growth = after.saturating_sub(self.usage.reserved.fetch_max(after, Relaxed));
-        self.usage.capacity.add_memory(growth);
+        self.usage.capacity.add_memory(growth, &self.usage.caller);
     }
 
     /// Lets other calls have the memory that this one has released, before it waits for something else.
     pub fn return_unused(&self) {
         let held = self.usage.memory.load(Relaxed);
         let before = self.usage.reserved.swap(held, Relaxed);
-        self.usage.capacity.release_memory(before.saturating_sub(held));
+        self.usage.capacity.release_memory(before.saturating_sub(held), &self.usage.caller);
         // Whoever waits now does not wait for this one too.
         *self.usage.overcommit.lock() = None;
+    }
+
+    /// Lets other calls have the memory of this one while it waits for its client.
+    ///
+    /// # Errors
+    /// Calls that wait hold too much.
+    pub fn suspend(&self) -> Result<SuspendedMemory<'_>, BudgetExceeded> {
+        self.return_unused();
+        let bytes = self.usage.reserved.load(Relaxed);
+        let can_suspend = self.usage.capacity.try_suspend(bytes);
+        can_suspend.then_some(SuspendedMemory { budget: self, bytes }).ok_or(BudgetExceeded::Busy)
     }
 
     /// Runs repeatable work: for a short stretch on the async thread, and if that is not enough, again from the start
@@ -311,7 +346,7 @@ impl Budget {
     }
 
     fn run_blocking<T>(&self, work: impl FnOnce() -> T) -> Result<T, BudgetExceeded> {
-        let _permit = self.usage.capacity.acquire()?;
+        let _permit = self.usage.capacity.acquire(&self.usage.caller)?;
         let _guard = self.enter_thread(WorkThread::Blocking, self.usage.work.load(Relaxed));
         Ok(run_in_place(work))
     }
@@ -349,6 +384,18 @@ impl Budget {
     }
 }
 
+/// The memory of a call that waits for its client.
+pub struct SuspendedMemory<'b> {
+    budget: &'b Budget,
+    bytes: u64,
+}
+
+impl Drop for SuspendedMemory<'_> {
+    fn drop(&mut self) {
+        self.budget.usage.capacity.resume(self.bytes);
+    }
+}
+
 /// Restores the thread of the outer work when dropped.
 struct ThreadGuard<'u> {
     usage: &'u BudgetUsage,
@@ -365,6 +412,6 @@ impl Drop for ThreadGuard<'_> {
 
 impl Drop for BudgetUsage {
     fn drop(&mut self) {
-        self.capacity.release_memory(self.reserved.load(Relaxed));
+        self.capacity.release_memory(self.reserved.load(Relaxed), &self.caller);
     }
 }

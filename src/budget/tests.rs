@@ -65,11 +65,48 @@ fn cancelled_or_late_call_is_refused() {
 
 #[test]
 fn blocking_permits_are_limited_and_returned() {
-    let capacity = Capacity::default();
-    let turns: Vec<_> = (0..).map_while(|_| capacity.acquire().ok()).collect();
+    let (capacity, only) = (Capacity::default(), Caller::default());
+    let turns: Vec<_> = (0..).map_while(|_| capacity.acquire(&only).ok()).collect();
     assert_eq!(turns.len(), 128);
     drop(turns);
-    assert!(capacity.acquire().is_ok());
+    assert!(capacity.acquire(&only).is_ok());
+    let greedy = Caller::new(CallerKind::Session);
+    let turns: Vec<_> = (0..).map_while(|_| capacity.acquire(&greedy).ok()).collect();
+    assert_eq!(turns.len(), 64);
+    assert!(capacity.acquire(&Caller::new(CallerKind::Session)).is_ok());
+}
+
+fn charge(call: &Budget, bytes: usize) -> Result<(), BudgetExceeded> {
+    call.run_io(|| call.charge_memory(bytes)).unwrap()
+}
+
+#[test]
+fn one_caller_has_at_most_half_of_the_memory() {
+    let capacity = Arc::<Capacity>::default();
+    let [greedy, modest] = [(); 2].map(|()| Arc::new(Caller::new(CallerKind::Session)));
+    let call = |caller: &Arc<Caller>| Budget::for_caller(CancellationToken::new(), capacity.clone(), caller.clone());
+    let [one, two, three] = [(); 3].map(|()| call(&greedy));
+    assert_eq!([&one, &two].map(|call| charge(call, HALF)), [Ok(()); 2]);
+    assert_eq!(charge(&three, HALF), Err(BudgetExceeded::Busy));
+    let others = [call(&modest), call(&modest)];
+    assert_eq!(others.each_ref().map(|call| charge(call, HALF)), [Ok(()); 2]);
+    drop(one);
+    assert_eq!(charge(&three, HALF), Ok(()));
+}
+
+#[test]
+fn call_that_waits_for_its_client_holds_no_memory_of_others() {
+    let calls = calls_that_fill_the_server();
+    let capacity = calls[0].usage.capacity.clone();
+    let other = Budget::new(CancellationToken::new(), capacity);
+    assert_eq!(charge(&other, HALF), Err(BudgetExceeded::Busy));
+    let waiting = calls[0].suspend().unwrap();
+    assert_eq!(charge(&other, HALF), Ok(()));
+    drop(waiting);
+    assert_eq!(charge(&other, 1 << 20), Err(BudgetExceeded::Busy));
+    // What waits is bounded too.
+    let all: Vec<_> = calls.iter().chain([&other]).map(Budget::suspend).collect();
+    assert_eq!(all.iter().filter(|waiting| waiting.is_ok()).count(), 4);
 }
 
 /// Budgets of calls of one server, of which each holds `half` of what one may.
@@ -87,9 +124,10 @@ fn released_memory_stays_reserved_until_it_is_returned() {
     calls[0].release(HALF);
     assert_eq!(calls[1].run_io(|| calls[1].charge_memory(1 << 20)).unwrap(), Err(BudgetExceeded::Busy));
     // Another one goes beyond what all may hold.
-    calls[3].usage.capacity.add_memory(1 << 20);
+    let (capacity, caller) = (&calls[3].usage.capacity, calls[3].caller());
+    capacity.add_memory(1 << 20, caller);
     calls[0].run_io(|| calls[0].charge_memory(HALF)).unwrap().unwrap();
-    calls[3].usage.capacity.release_memory(1 << 20);
+    capacity.release_memory(1 << 20, caller);
     calls[0].release(HALF);
     calls[0].return_unused();
     calls[1].run_io(|| calls[1].charge_memory(HALF)).unwrap().unwrap();

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::action::{Checkpoint, McpClient, NoClient};
-use crate::budget::{Budget, Capacity};
+use crate::budget::{Budget, Caller, Capacity};
 use crate::value_types::{CacheScope, Role};
 use crate::world::World;
 
@@ -32,6 +32,8 @@ pub struct CallContext {
     pub may_detach: bool,
     /// The capacity that all calls of the server share.
     pub capacity: Arc<Capacity>,
+    /// Who calls.
+    pub caller: Arc<Caller>,
     /// Its place among the calls of its peer.
     pub arrival_turn: Option<Arc<ArrivalTurn>>,
 }
@@ -39,7 +41,16 @@ pub struct CallContext {
 impl CallContext {
     /// A call that `cancel` ends, whose actions happen in `world` and share `capacity`, without a client.
     pub fn new(cancel: CancellationToken, world: Arc<dyn World>, capacity: Arc<Capacity>) -> CallContext {
-        CallContext { cancel, world, client: None, checkpoint: None, may_detach: false, capacity, arrival_turn: None }
+        CallContext {
+            cancel,
+            world,
+            client: None,
+            checkpoint: None,
+            may_detach: false,
+            capacity,
+            caller: Arc::default(),
+            arrival_turn: None,
+        }
     }
 
     /// The client that called; without one, a client that answers nothing.
@@ -49,7 +60,13 @@ impl CallContext {
 
     /// The budget of the call, starting now.
     pub(super) fn budget(&self) -> Budget {
-        Budget::new(self.cancel.clone(), self.capacity.clone())
+        Budget::for_caller(self.cancel.clone(), self.capacity.clone(), self.caller.clone())
+    }
+
+    /// Sets who calls.
+    #[must_use]
+    pub fn with_caller(self, caller: Arc<Caller>) -> CallContext {
+        CallContext { caller, ..self }
     }
 
     /// Sets the client.

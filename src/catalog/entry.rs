@@ -150,7 +150,7 @@ impl<'a> EntryContext<'a> {
         if let Some(known) = self.checkpoint.and_then(|checkpoint| checkpoint.roots.clone()) {
             return Ok(known);
         }
-        Ok(action::ask_roots(self.call.client(), self.budget.client_wait()).await?)
+        Ok(action::ask_roots(self.call.client(), self.budget, self.budget.time_left()).await?)
     }
 
     /// The budget of an entry: its own timeout, limited by the time left to its caller.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
@@ -146,10 +147,12 @@ impl Inputs {
             return Ok(ResolvedCall { arguments, entry_context: *entry_context, roots: None });
         }
         let in_roots = self.confined_arguments.iter().filter(|argument| argument.needs_roots());
+        let began = Instant::now();
         let roots = match resolve_confined_paths::is_given(in_roots, &arguments) {
             true => Some(entry_context.roots().await?),
             false => None,
         };
+        let waited = roots.as_ref().map(|_| began.elapsed()).unwrap_or_default();
         let known = roots.as_deref().unwrap_or_default();
         let resolve =
             || resolve_confined_paths::resolve_paths(&self.confined_arguments, arguments, known, entry_context.budget);
@@ -158,7 +161,8 @@ impl Inputs {
             .run_io(resolve)
             .flatten()?
             .map_err(|complaints| Refusal::new(RefusalKind::BadArguments, complaints.join("\n")))?;
-        let entry_context = if roots.is_some() { entry_context.without_roots_checkpoint() } else { *entry_context };
+        let after = entry_context.after_waiting(waited, entry_context.budget.timeout());
+        let entry_context = if roots.is_some() { after.without_roots_checkpoint() } else { after };
         Ok(ResolvedCall { arguments, entry_context, roots })
     }
 
@@ -304,12 +308,11 @@ impl Inputs {
     /// Those that must be inside of folders are absent: no client is asked for its roots here.
     pub(super) fn bind_partial(&self, given: &BTreeMap<String, String>, budget: &Budget) -> Object {
         let given = |name: &String| given.get(name).filter(|_| !self.is_confined(name));
-        let fitting = |name: &String| match self.schema.coerce_property(name, given(name)?) {
-            Coercion::Value(mut value) if self.schema.allows_property(name, &value, budget) => {
-                normalize_integers(&mut value);
-                Some(value)
-            }
-            _ => None,
+        let fitting = |name: &String| {
+            let mut value = self.coerce(name, given(name)?, budget)?;
+            let fits = self.schema.allows_property(name, &value, budget);
+            normalize_integers(&mut value);
+            fits.then_some(value)
         };
         self.declared.iter().filter_map(|name| Some((name.clone(), fitting(name)?))).collect()
     }
@@ -338,6 +341,18 @@ impl Inputs {
         }
     }
 
+    /// The value of an argument that arrives as a text, by its declared type. A form cannot say that a field was left
+    /// empty: an empty text for an optional argument is none where there is a default, or where it does not fit.
+    fn coerce(&self, name: &str, text: &str, budget: &Budget) -> Option<Value> {
+        let Coercion::Value(value) = self.schema.coerce_property(name, text) else { return None };
+        let is_empty_field = text.is_empty() && !self.requires(name) && self.declares(name);
+        let is_none = is_empty_field
+            && (self.has_default(name)
+                || self.is_confined(name)
+                || !self.schema.allows_property(name, &value, budget));
+        (!is_none).then_some(value)
+    }
+
     fn is_confined(&self, name: &str) -> bool {
         self.confined_arguments.iter().any(|argument| argument.name == name)
     }
@@ -354,7 +369,18 @@ impl Inputs {
 
     /// Whether it takes an argument of that name.
     pub(super) fn takes(&self, name: &str) -> bool {
-        self.allows_additional || self.declared.iter().any(|declared| declared == name)
+        self.allows_additional || self.declares(name)
+    }
+
+    fn declares(&self, name: &str) -> bool {
+        self.declared.iter().any(|declared| declared == name)
+    }
+
+    /// The names of arguments that are refused as they are not declared.
+    pub(super) fn undeclared_names(&self, error: &BindError) -> Vec<String> {
+        let BindError::Violations(violations) = error else { return Vec::new() };
+        let names = violations.iter().filter_map(|violation| violation.name.as_ref());
+        names.filter(|name| !self.takes(name)).cloned().collect()
     }
 
     /// The names of its arguments.
@@ -369,17 +395,12 @@ impl Inputs {
     pub(super) fn bind_coerced(&self, given: Option<Object>, budget: &Budget) -> Result<Object, BindError> {
         let mut values = Map::new();
         for (name, value) in given.unwrap_or_default() {
-            match value {
-                Value::Null => {}
-                Value::String(text) => {
-                    if let Coercion::Value(value) = self.schema.coerce_property(&name, &text) {
-                        values.insert(name, value);
-                    }
-                }
-                other => {
-                    values.insert(name, other);
-                }
-            }
+            let value = match value {
+                Value::Null => None,
+                Value::String(text) => self.coerce(&name, &text, budget),
+                other => Some(other),
+            };
+            values.extend(value.map(|value| (name, value)));
         }
         self.bind(Some(values), budget)
     }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::action::{ActionError, OutcomeBody, RunLimits, RunPlan};
 use crate::budget::{Budget, round_for_display};
 use crate::compile::{Compiler, LocatedJson};
-use crate::diagnostic::{Code, FileId, Severity};
+use crate::diagnostic::{Code, FileId, Severity, quote_names, truncate};
 use crate::digest::sha256;
 use crate::manifest::{self, Task, TaskSupport};
 use crate::schema::{Schema, unknown_keywords};
@@ -27,13 +27,16 @@ use super::compiled_result::{CompiledResult, RenderedResult, StructuredValue};
 use super::complete::warn_of_tool_completions;
 use super::entry::{EntryContext, PackContext, RunKeys, check_limits, entry_digest, with_roots_checkpoint};
 use super::icons::{check_icons, listed_icons};
-use super::inputs::{Inputs, ResolvedCall, arguments_size, violations_message};
+use super::inputs::{BindError, Inputs, ResolvedCall, arguments_size, violations_message};
 use super::listed_text::{listed_text, render_at_load};
 use super::listing::{self, Object};
 use super::mcp_header;
 use super::prompt::EntryBuildContext;
 use super::refusal::{Refusal, RefusalKind};
 use super::required_capabilities::RequiredCapabilities;
+
+/// How much of the names of undeclared arguments is logged.
+const MAX_LOGGED_NAMES_CHARS: usize = 200;
 
 /// A compiled tool.
 pub(super) struct CompiledTool {
@@ -126,11 +129,24 @@ impl CompiledTool {
         }
         let budget = entry_context.entry_budget(self.plan.as_ref());
         let entry_context = &entry_context.with_budget(&budget);
-        let arguments = budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind(given, &budget))??;
+        let bound = budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind(given, &budget))?;
+        let arguments = bound.inspect_err(|error| self.log_undeclared_arguments(error))?;
         let began = Instant::now();
         let _permit = self.acquire_permit(entry_context).await?;
         let waited = if self.has_queue() { began.elapsed() } else { time::Duration::ZERO };
         self.run(arguments, &entry_context.after_waiting(waited, self.timeout())).await
+    }
+
+    /// Tells the author how to take what hosts add to every call, of which the model need not know.
+    fn log_undeclared_arguments(&self, error: &BindError) {
+        let names = self.inputs.undeclared_names(error);
+        if !names.is_empty() {
+            let names = quote_names(&names);
+            let (tool, names) = (&self.listing.name, truncate(&names, MAX_LOGGED_NAMES_CHARS));
+            let way_out = "if the host adds them to every call, write `additionalProperties: true` beside `arguments` or in \
+                           `inputSchema`";
+            tracing::warn!(target: "folio::call", "call {tool}: arguments that are not declared: {names}; {way_out}");
+        }
     }
 
     /// Whether its calls may wait for one another.

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
+use crate::diagnostic::without_byte_order_mark;
+
 /// The arguments by name, in the order written.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ArgumentPairs(IndexMap<String, String>);
@@ -90,12 +92,13 @@ fn read_value(name: &str, written: &str, stdin: &mut Option<&mut dyn Read>) -> R
         ArgumentPairError::Unreadable { name: name.to_owned(), path, source: read_error(source_error) }
     };
     if source != "-" {
-        return std::fs::read_to_string(source).map_err(unreadable);
+        let text = std::fs::read_to_string(source).map_err(unreadable)?;
+        return Ok(without_byte_order_mark(&text).to_owned());
     }
     let stdin = stdin.take().ok_or_else(|| ArgumentPairError::StdinReused { name: name.to_owned() })?;
     let mut text = String::new();
     stdin.read_to_string(&mut text).map_err(unreadable)?;
-    Ok(text)
+    Ok(without_byte_order_mark(&text).to_owned())
 }
 
 /// The error of a read, in fewer words where the text is not UTF-8.

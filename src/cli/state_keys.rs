@@ -5,6 +5,7 @@ use std::fs;
 use anyhow::{Context, bail, ensure};
 
 use super::ServeArgs;
+use crate::diagnostic::without_byte_order_mark;
 
 /// The variable of the keys, without a file.
 const STATE_KEY_VARIABLE: &str = "FOLIO_STATE_KEY";
@@ -16,7 +17,7 @@ pub(super) fn read_state_keys(arguments: &ServeArgs) -> anyhow::Result<Vec<Vec<u
     if let Some(path) = &arguments.state_key_file {
         let text =
             fs::read_to_string(path).with_context(|| format!("cannot read the state keys in `{}`", path.display()))?;
-        return parse_keys(text.lines(), &path.display().to_string());
+        return parse_keys(without_byte_order_mark(&text).lines(), &path.display().to_string());
     }
     match std::env::var(STATE_KEY_VARIABLE) {
         Ok(keys) => parse_keys(keys.split(','), STATE_KEY_VARIABLE),

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::{Compiler, MAX_FILE_BYTES};
-use crate::diagnostic::{Code, Severity};
+use crate::diagnostic::{Code, Severity, bytes_without_byte_order_mark};
 use crate::digest::sha256;
 use crate::files::normalize;
 use crate::schema::{Schema, SchemaError};
@@ -70,7 +70,7 @@ impl Compiler<'_> {
             digests.borrow_mut().push(sha256(&bytes));
             match path.extension().and_then(|extension| extension.to_str()) {
                 Some("yaml" | "yml") => yaml_value(&bytes),
-                _ => serde_json::from_slice(&bytes).ok(),
+                _ => serde_json::from_slice(bytes_without_byte_order_mark(&bytes)).ok(),
             }
         };
         let compiled = Schema::compile(schema, &refs);

@@ -24,7 +24,9 @@ pub use render::{
     Format, TerminalStyle, render, render_frames, render_json, render_line, render_lines, render_text, summary,
 };
 pub use sanitize::{one_line, sanitize, truncate};
-pub use source::{FileId, Position, SourceFile, SourceMap, Span};
+pub use source::{
+    FileId, Position, SourceFile, SourceMap, Span, bytes_without_byte_order_mark, without_byte_order_mark,
+};
 pub use wording::{count_noun, nearest, quote_names};
 
 /// How serious a diagnostic is.

@@ -7,6 +7,16 @@ use std::sync::Arc;
 /// Some editors write it at the start of a file; none counts it as a column.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
+/// Text without a byte order mark, which PowerShell and .NET write before it.
+pub fn without_byte_order_mark(text: &str) -> &str {
+    text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text)
+}
+
+/// The same for the bytes of a text.
+pub fn bytes_without_byte_order_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes)
+}
+
 /// One of the files of a [`SourceMap`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId(pub u32);

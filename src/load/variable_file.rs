@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::compile::LoadContext;
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, without_byte_order_mark};
 use crate::files::{FileError, Folder};
 use crate::yaml::Spanned;
 
@@ -35,7 +35,7 @@ pub(super) fn read_variable(path: &Spanned<String>, load_context: &mut LoadConte
         load_context.report.error(Code::Encoding, place, format!("file `{}` is not UTF-8", path.value));
         return None;
     };
-    let value = text.trim_end_matches(['\r', '\n']);
+    let value = without_byte_order_mark(&text).trim_end_matches(['\r', '\n']);
     if value.is_empty() {
         load_context.report.error(Code::BadValue, place, format!("file `{}` is empty", path.value));
         return None;

@@ -14,7 +14,9 @@ pub struct Http {
     pub listen: Option<Spanned<String>>,
     /// The path of the endpoint. The default is `/mcp`; a change needs a restart.
     pub path: Option<Spanned<String>>,
-    /// Origins of web pages that may send requests, in addition to those of this machine: `["https://app.example"]`.
+    /// Origins of web pages that may send requests, in addition to the server's own host and port:
+    /// `["https://app.example", "http://localhost:6274"]`. A page that another program on this machine serves has another
+    /// port, and so another origin.
     pub allowed_origins: Option<Vec<Spanned<String>>>,
     /// Host names that requests may use, in addition to those of this machine: `[mcp.example.com]`; `*` allows any, which is
     /// not safe with browsers.

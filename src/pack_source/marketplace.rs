@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::diagnostic::bytes_without_byte_order_mark;
 use crate::files::normalize;
 
 /// The file of a marketplace.
@@ -43,7 +44,7 @@ impl PluginSource {
 
 /// The plugins of a marketplace; those without a name or a source are left out.
 pub fn plugins(text: &[u8]) -> Vec<Plugin> {
-    let marketplace: Value = serde_json::from_slice(text).unwrap_or_default();
+    let marketplace: Value = serde_json::from_slice(bytes_without_byte_order_mark(text)).unwrap_or_default();
     let root = marketplace.pointer("/metadata/pluginRoot").and_then(Value::as_str).unwrap_or_default();
     let listed = marketplace.get("plugins").and_then(Value::as_array).into_iter().flatten();
     listed

@@ -11,7 +11,7 @@ use std::{
     collections::HashMap,
     hash::{DefaultHasher, Hash, Hasher},
     sync::{
-        Arc,
+        Arc, Weak,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -20,6 +20,8 @@ use std::{
 use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::ErrorData;
 use tokio::sync::{Mutex as AsyncMutex, Notify};
+
+use crate::budget::{Caller, CallerKind};
 
 pub(crate) use response_reservation::{ResponseReservation, request_reservation};
 
@@ -42,6 +44,8 @@ struct BytesInFlightState {
     used: AtomicU64,
     /// How many of them are of those who wait for more.
     waiting_bytes: AtomicU64,
+    /// What requests take that wait for their clients, beside `used`.
+    suspended: AtomicU64,
     limit: AtomicU64,
     waiters: AtomicUsize,
     freed: Notify,
@@ -58,6 +62,7 @@ impl BytesInFlight {
         let inner = BytesInFlightState {
             used: AtomicU64::new(0),
             waiting_bytes: AtomicU64::new(0),
+            suspended: AtomicU64::new(0),
             limit: AtomicU64::new(limit),
             waiters: AtomicUsize::new(0),
             freed: Notify::new(),
@@ -74,13 +79,21 @@ impl BytesInFlight {
         self.inner.freed.notify_waiters();
     }
 
-    /// The account of a new peer.
+    /// The account of a new peer, which has a session of its own.
+    #[cfg(test)]
     pub(crate) fn new_peer(&self) -> PeerBytes {
+        self.new_peer_of(CallerKind::Session)
+    }
+
+    /// The account of a new peer.
+    pub(crate) fn new_peer_of(&self, kind: CallerKind) -> PeerBytes {
         let state = PeerBytesState {
             in_flight: self.clone(),
+            caller: Arc::new(Caller::new(kind)),
             number: self.inner.next_peer.fetch_add(1, Ordering::Relaxed),
             used: AtomicU64::new(0),
             waiting_bytes: AtomicU64::new(0),
+            suspended: AtomicU64::new(0),
             queue: AsyncMutex::new(()),
         };
         PeerBytes { state: Arc::new(state) }
@@ -91,7 +104,7 @@ impl BytesInFlight {
         self.used() <= self.limit() / 4
     }
 
-    /// The share of one peer.
+    /// The share of one peer: half of what large requests may take, which is half of all.
     pub(crate) fn peer_share(&self) -> u64 {
         self.limit() / 4
     }
@@ -153,11 +166,14 @@ pub(crate) struct PeerBytes {
 
 struct PeerBytesState {
     in_flight: BytesInFlight,
+    caller: Arc<Caller>,
     /// Tells it apart from earlier peers.
     number: u64,
     used: AtomicU64,
     /// How many of them are of requests that wait for more.
     waiting_bytes: AtomicU64,
+    /// What requests take that wait for the client, beside `used`.
+    suspended: AtomicU64,
     queue: AsyncMutex<()>,
 }
 
@@ -171,6 +187,15 @@ impl PeerBytes {
 
     pub(crate) fn server_bytes(&self) -> &BytesInFlight {
         &self.state.in_flight
+    }
+
+    /// What the peer has of other pools.
+    pub(crate) fn caller(&self) -> &Arc<Caller> {
+        &self.state.caller
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakPeerBytes {
+        WeakPeerBytes(Arc::downgrade(&self.state))
     }
 
     /// How large the answer of an entry is expected to be: as its last one, where that was large.
@@ -228,6 +253,15 @@ impl PeerBytes {
 
     pub(crate) fn used(&self) -> u64 {
         self.state.used.load(Ordering::SeqCst)
+    }
+}
+
+/// The account of a peer, as long as anybody has it.
+pub(crate) struct WeakPeerBytes(Weak<PeerBytesState>);
+
+impl WeakPeerBytes {
+    pub(crate) fn upgrade(&self) -> Option<PeerBytes> {
+        self.0.upgrade().map(|state| PeerBytes { state })
     }
 }
 
@@ -298,6 +332,20 @@ impl Reservation {
         Ok(())
     }
 
+    /// Lets other requests have the bytes of one that waits for its client, as long as not too many are held so.
+    pub(crate) fn suspend(self: &Arc<Reservation>) -> Result<SuspendedReservation, Busy> {
+        let (bytes, peer, in_flight) = (self.bytes(), &self.peer.state, self.peer.server_bytes());
+        let suspended = SuspendedReservation { reservation: self.clone(), bytes };
+        let of_peer = peer.suspended.fetch_add(bytes, Ordering::SeqCst) + bytes;
+        let of_all = in_flight.inner.suspended.fetch_add(bytes, Ordering::SeqCst) + bytes;
+        peer.used.fetch_sub(bytes, Ordering::SeqCst);
+        in_flight.inner.used.fetch_sub(bytes, Ordering::SeqCst);
+        in_flight.wake();
+        let max = in_flight.limit() / 2;
+        let fits = of_all <= max && of_peer <= self.peer.caller().max_share(max) || bytes <= SMALL_MESSAGE_BYTES;
+        fits.then_some(suspended).ok_or(Busy)
+    }
+
     /// Takes more bytes if there is room for them now.
     fn try_admit(&self, bytes: u64) -> bool {
         let fits = self.fits_share(bytes, self.bytes()) && self.fits(bytes, self.bytes());
@@ -318,8 +366,12 @@ impl Reservation {
         }
     }
 
+    /// Whether the peer is within its share with so many more. Small requests of one address do not wait for each other:
+    /// many clients may have it.
     fn fits_share(&self, bytes: u64, held_waiting: u64) -> bool {
-        has_room(self.peer.used(), self.peer.server_bytes().peer_share(), bytes, held_waiting)
+        let is_small = self.bytes() + bytes <= SMALL_MESSAGE_BYTES;
+        is_small && self.peer.caller().kind() == CallerKind::Address
+            || has_room(self.peer.used(), self.peer.server_bytes().peer_share(), bytes, held_waiting)
     }
 
     /// Whether there is room for so many more. Half is left for what is small, and for answers that are larger than was
@@ -357,6 +409,22 @@ impl Drop for WaitingBytesGuard<'_> {
     fn drop(&mut self) {
         self.peer.waiting_bytes.fetch_sub(self.bytes, Ordering::SeqCst);
         self.peer.in_flight.inner.waiting_bytes.fetch_sub(self.bytes, Ordering::SeqCst);
+    }
+}
+
+/// The bytes of a request that waits for its client.
+pub(crate) struct SuspendedReservation {
+    reservation: Arc<Reservation>,
+    bytes: u64,
+}
+
+impl Drop for SuspendedReservation {
+    fn drop(&mut self) {
+        let (peer, in_flight) = (&self.reservation.peer.state, &self.reservation.peer.server_bytes().inner);
+        peer.used.fetch_add(self.bytes, Ordering::SeqCst);
+        in_flight.used.fetch_add(self.bytes, Ordering::SeqCst);
+        peer.suspended.fetch_sub(self.bytes, Ordering::SeqCst);
+        in_flight.suspended.fetch_sub(self.bytes, Ordering::SeqCst);
     }
 }
 

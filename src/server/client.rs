@@ -21,15 +21,17 @@ use tokio_util::sync::CancellationToken;
 
 use crate::action::{
     AskError, ChangeNotification, ClientCapability, ClientQuestion, LogLevel, LogNotification, McpClient,
-    ProgressUpdate, QuestionKind, QuestionRound,
+    ProgressUpdate, QuestionKind, QuestionRound, is_roots_list,
 };
 use crate::spec_version::SpecVersion;
 
 use super::{
-    ConnectionHandler, SMALL_MESSAGE_BYTES, SharedServer, log_level,
+    ConnectionHandler, Reservation, SMALL_MESSAGE_BYTES, SharedServer,
+    bytes_in_flight::request_reservation,
+    log_level,
     memory_size::MemorySize,
     question,
-    session::{RootsRevision, Session},
+    session::{KnownRoots, RootsRevision, Session},
     throttle::Throttle,
 };
 
@@ -41,6 +43,7 @@ pub(crate) struct RequestClient {
     shared_server: SharedServer,
     session: Arc<Session>,
     cancel: CancellationToken,
+    reservation: Option<Arc<Reservation>>,
     request: RequestId,
     roots_revision: RootsRevision,
     /// The token for progress notifications.
@@ -113,6 +116,7 @@ impl RequestClient {
             shared_server: server.shared_server.clone(),
             session: server.session.clone(),
             cancel: context.ct.clone(),
+            reservation: request_reservation(context),
             request: context.id.clone(),
             roots_revision: context.extensions.get().copied().unwrap_or_default(),
             token: context.meta.get_progress_token(),
@@ -131,6 +135,11 @@ impl RequestClient {
             },
             answers: Mutex::new(answers.filter(|_| spec_version.is_sessionless())),
         }
+    }
+
+    /// Awaits answers until `cancel`, which ends with the request too.
+    pub(crate) fn until(self, cancel: CancellationToken) -> RequestClient {
+        RequestClient { cancel, ..self }
     }
 
     /// Drops the answers in the request, so that its questions are asked again.
@@ -186,26 +195,40 @@ impl RequestClient {
 
     /// Asks in place, all questions at once.
     async fn ask_in_session(&self, round: &QuestionRound) -> Result<Map<String, Value>, AskError> {
-        let mut answers = Map::new();
-        let guard = join_all(round.questions.iter().map(|question| self.ask_one(question, round))).await;
-        for (question, answer) in round.questions.iter().zip(guard) {
-            answers.insert(question.key.clone(), answer?);
-        }
-        Ok(answers)
+        let suspended = self.reservation.as_ref().map(Reservation::suspend).transpose();
+        let _suspended = suspended.map_err(|busy| AskError::Refused(busy.to_string()))?;
+        let asked = round.questions.iter().map(|question| async {
+            let timeout = round.timeout_of(question);
+            match question.kind {
+                QuestionKind::Roots => self.ask_roots(question, timeout).await,
+                _ => self.send_question(question, timeout).await,
+            }
+        });
+        round.collect(join_all(asked).await)
     }
 
-    /// Asks one question. The roots of a session are known until it says that they changed, if it says so at all.
-    async fn ask_one(&self, question: &ClientQuestion, round: &QuestionRound) -> Result<Value, AskError> {
-        let roots = question.kind == QuestionKind::Roots && self.notifies_roots_changes();
-        let known = self.session.roots().clone().filter(|(age, _)| roots && *age == self.roots_revision);
-        if let Some((_, known)) = known {
-            return Ok(known);
+    /// Asks for roots. Those of a session are known until it says that they changed, if it says so at all; so is that it
+    /// does not answer.
+    async fn ask_roots(&self, question: &ClientQuestion, timeout: Duration) -> Result<Value, AskError> {
+        let known = self.session.roots().clone().filter(|(age, _)| *age == self.roots_revision);
+        match known {
+            Some((_, KnownRoots::Listed(roots))) => return Ok(roots),
+            Some((_, KnownRoots::Unanswered)) => return Err(AskError::RootsUnanswered),
+            None => {}
         }
-        let answer = self.send_question(question, round).await?;
-        if roots && crate::action::parse_roots(&answer).is_some() && answer.memory_size() <= SMALL_MESSAGE_BYTES {
-            *self.session.roots() = Some((self.roots_revision, answer.clone()));
+        let (answer, known) = match self.send_question(question, timeout).await {
+            Err(AskError::TimedOut) => (Err(AskError::RootsUnanswered), Some(KnownRoots::Unanswered)),
+            Ok(roots) => {
+                let is_lasting = self.notifies_roots_changes() && roots.memory_size() <= SMALL_MESSAGE_BYTES;
+                let known = (is_lasting && is_roots_list(&roots)).then(|| KnownRoots::Listed(roots.clone()));
+                (Ok(roots), known)
+            }
+            failed => (failed, None),
+        };
+        if let Some(known) = known {
+            *self.session.roots() = Some((self.roots_revision, known));
         }
-        Ok(answer)
+        answer
     }
 
     fn notifies_roots_changes(&self) -> bool {
@@ -213,12 +236,10 @@ impl RequestClient {
         roots.is_some_and(|roots| roots.list_changed == Some(true))
     }
 
-    async fn send_question(&self, question: &ClientQuestion, round: &QuestionRound) -> Result<Value, AskError> {
+    async fn send_question(&self, question: &ClientQuestion, timeout: Duration) -> Result<Value, AskError> {
         let (method, params) = question::question_request(&question.kind, self.spec_version);
         let request = ServerRequest::CustomRequest(CustomRequest::new(method, params));
-        let options = PeerRequestOptions::with_timeout(round.timeout)
-            .reset_timeout_on_progress()
-            .with_max_total_timeout(round.timeout * MAX_TIMEOUT_FACTOR);
+        let options = PeerRequestOptions::with_timeout(timeout);
         let handle = self.peer.send_request_with_option(request, options).await.map_err(to_ask_error)?;
         let mut guard = RequestGuard { peer: self.peer.clone(), id: Some(handle.id.clone()) };
         // Its own task ends and cleans up even if the answer is no longer awaited.
@@ -294,9 +315,6 @@ impl Drop for RequestGuard {
         }
     }
 }
-
-/// The longest that a question may take, as a multiple of its timeout, while the client reports progress.
-const MAX_TIMEOUT_FACTOR: u32 = 6;
 
 impl McpClient for RequestClient {
     fn has_capability(&self, capability: ClientCapability) -> bool {

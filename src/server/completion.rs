@@ -25,7 +25,7 @@ pub(crate) async fn complete(
     }
     let call = server.call_context(context, &snapshot);
     let completions = server
-        .run(context, Box::pin(snapshot.catalog.complete(&completion, &call)))
+        .run(&call.cancel, Box::pin(snapshot.catalog.complete(&completion, &call)))
         .await
         .map_err(error::refusal_error)?;
     let mut info = CompletionInfo::default();

@@ -59,6 +59,9 @@ pub(crate) fn resource_error(spec_version: SpecVersion, refusal: Refusal, uri: &
     error
 }
 
+/// Why a call has no answer that ran when the server stopped.
+pub(crate) const SERVER_STOPS: &str = "the server is stopping: the call was cancelled";
+
 /// A method that belongs to something that was not declared.
 pub(crate) fn undeclared_capability(kind: CapabilityKind) -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("capability `{}` is not declared", kind.name()), None)

@@ -20,7 +20,7 @@ use serde::Serialize;
 use super::{
     ConnectionHandler,
     bytes_in_flight::ResponseReservation,
-    completion, log_level,
+    completion, error, log_level,
     memory_size::MemorySize,
     observer::{self, ObservedRequest},
     prompts,
@@ -61,8 +61,21 @@ impl ConnectionHandler {
         context: &Context,
     ) -> Result<PendingResponse, ErrorData> {
         let observed = self.observe(method, request, context);
-        let reservation = ResponseReservation::acquire(context, method, name).await?;
+        let reservation = self.reserve_response(method, name, context).await?;
         Ok(PendingResponse { observed, reservation })
+    }
+
+    async fn reserve_response(
+        &self,
+        method: &'static str,
+        name: &str,
+        context: &Context,
+    ) -> Result<Option<ResponseReservation>, ErrorData> {
+        tokio::select! {
+            biased;
+            reservation = ResponseReservation::acquire(context, method, name) => reservation,
+            () = self.stop.cancelled() => Err(ErrorData::internal_error(error::SERVER_STOPS, None)),
+        }
     }
 }
 
@@ -202,7 +215,7 @@ impl ServerHandler for ConnectionHandler {
     }
 
     async fn get_task(&self, request: GetTaskParams, context: Context) -> Result<GetTaskResult, ErrorData> {
-        let reservation = ResponseReservation::acquire(&context, "tasks/get", &request.task_id).await?;
+        let reservation = self.reserve_response("tasks/get", &request.task_id, &context).await?;
         PendingResponse { observed: None, reservation }.finish(tasks::get(self, &request))
     }
 

@@ -52,7 +52,7 @@ use rmcp::{RoleServer, service::RequestContext};
 use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-pub(crate) use bytes_in_flight::{Busy, BytesInFlight, PeerBytes, Reservation, SMALL_MESSAGE_BYTES};
+pub(crate) use bytes_in_flight::{Busy, BytesInFlight, PeerBytes, Reservation, SMALL_MESSAGE_BYTES, WeakPeerBytes};
 pub use catalog_diff::{Changes, ListChange};
 pub use observer::{ClientName, RequestObserver, RequestRecord};
 pub(crate) use session::RootsRevision;
@@ -81,6 +81,8 @@ pub struct ConnectionHandler {
     outlives_request: bool,
     /// Its client, once that is observed.
     client: OnceLock<ClientName>,
+    /// Cancelled when calls and streams are to end: the server stops, or the input of the connection has ended.
+    stop: CancellationToken,
     disconnected: CancellationToken,
     _disconnect_guard: DropGuard,
 }
@@ -90,6 +92,7 @@ impl ConnectionHandler {
         let disconnected = CancellationToken::new();
         let revisions = shared_server.snapshot().revisions;
         ConnectionHandler {
+            stop: shared_server.stop_token(),
             shared_server,
             session: Arc::default(),
             initial: revisions,
@@ -100,9 +103,10 @@ impl ConnectionHandler {
         }
     }
 
-    /// The handler of a connection, which has more than one request.
-    pub(crate) fn outlive_request(mut self) -> ConnectionHandler {
+    /// The handler of a connection, which has more than one request and ends at `stop`.
+    pub(crate) fn outlive_request(mut self, stop: CancellationToken) -> ConnectionHandler {
         self.outlives_request = true;
+        self.stop = stop;
         self
     }
 
@@ -111,23 +115,36 @@ impl ConnectionHandler {
         &self.shared_server
     }
 
-    /// Runs a call until it ends or its caller no longer wants it. It is then given a moment to clean up.
+    /// Runs a call until it ends, its caller no longer wants it, or the server stops. `cancel` is the token of the call,
+    /// which is then given a moment to clean up.
     ///
     /// The future of a call is large and moved several times, so it is boxed.
     async fn run<T>(
         &self,
-        context: &RequestContext<RoleServer>,
+        cancel: &CancellationToken,
         mut call: BoxFuture<'_, Result<T, Refusal>>,
     ) -> Result<T, Refusal> {
         let _running = self.shared_server.start_call();
-        tokio::select! {
+        let server_stops = tokio::select! {
             biased;
-            answer = &mut call => answer,
-            () = context.ct.cancelled() => match tokio::time::timeout(CANCEL_GRACE, call).await {
-                Ok(answer) => answer,
-                Err(_) => Err(Refusal::new(RefusalKind::Cancelled, "cancelled")),
-            },
+            answer = &mut call => return answer,
+            () = cancel.cancelled() => false,
+            () = self.wait_for_stop() => true,
+        };
+        cancel.cancel();
+        let answer = tokio::time::timeout(CANCEL_GRACE, call).await;
+        match answer.unwrap_or_else(|_| Err(Refusal::new(RefusalKind::Cancelled, "cancelled"))) {
+            Err(refusal) if server_stops && refusal.kind == RefusalKind::Cancelled => {
+                Err(Refusal { message: error::SERVER_STOPS.to_owned(), ..refusal })
+            }
+            answer => answer,
         }
+    }
+
+    /// Returns when calls are to be cancelled: those that are nearly done end before.
+    async fn wait_for_stop(&self) {
+        self.stop.cancelled().await;
+        tokio::time::sleep(STOP_GRACE).await;
     }
 
     fn call_context(&self, context: &RequestContext<RoleServer>, served: &snapshot::CatalogSnapshot) -> CallContext {
@@ -137,8 +154,12 @@ impl ConnectionHandler {
             .with_tracestate(meta_text("tracestate").filter(|_| propagation.tracestate))
             .with_baggage(meta_text("baggage").filter(|_| propagation.baggage));
         let world = log_actions(served.catalog.redactor(), self.shared_server.world());
-        let call = CallContext::new(context.ct.clone(), trace.wrap(world), self.shared_server.capacity());
-        call.with_arrival_turn(context.extensions.get().cloned())
+        let call = CallContext::new(context.ct.child_token(), trace.wrap(world), self.shared_server.capacity());
+        let call = call.with_arrival_turn(context.extensions.get().cloned());
+        match bytes_in_flight::request_reservation(context) {
+            Some(reservation) => call.with_caller(reservation.peer().caller().clone()),
+            None => call,
+        }
     }
 
     /// Charges a request to the rate limit of its client, or returns how long to wait.
@@ -172,6 +193,12 @@ fn log_actions(redactor: &Arc<Redactor>, world: Arc<dyn World>) -> Arc<dyn World
 
 /// How long a cancelled call may take to end before it is dropped.
 const CANCEL_GRACE: Duration = Duration::from_millis(200);
+
+/// How long calls may go on when the server stops, before they are cancelled.
+const STOP_GRACE: Duration = Duration::from_millis(100);
+
+/// In what time every call has an answer after the server stops; what is left of a second is for the client to read it.
+pub const STOP_TIMEOUT: Duration = Duration::from_millis(600);
 
 /// The served state when a subscription request arrived.
 #[derive(Debug, Clone)]

@@ -92,7 +92,8 @@ impl ConnectionHandler {
         if !admitted.snapshot.uses_client && !has_heartbeat && !request.may_detach && request.state.is_none() {
             let log = CallLog::start(request.target, request.arguments.as_ref(), &admitted.snapshot.catalog);
             let fresh_call = self.call_context(request.context, &admitted.snapshot);
-            let outcome = self.run(request.context, call(request.arguments, fresh_call)).await;
+            let cancel = fresh_call.cancel.clone();
+            let outcome = self.run(&cancel, call(request.arguments, fresh_call)).await;
             log.finish(&outcome);
             return outcome.map(CallOutcome::Done).map_err(refuse);
         }
@@ -117,18 +118,21 @@ impl ConnectionHandler {
             };
             let log = CallLog::start(target, arguments.as_ref(), &admitted.snapshot.catalog);
             let answers = responses.map(|answers| answers.into_iter().collect());
-            let client = Arc::new(RequestClient::new(self, context, admitted.spec_version, answers));
-            let mut fresh_call = self.call_context(context, &admitted.snapshot).with_client(client.clone());
+            let mut fresh_call = self.call_context(context, &admitted.snapshot);
+            let cancel = fresh_call.cancel.clone();
+            let client = RequestClient::new(self, context, admitted.spec_version, answers).until(cancel.clone());
+            let client = Arc::new(client);
+            fresh_call = fresh_call.with_client(client.clone());
             fresh_call.may_detach = may_detach;
             let resumed = match &checkpoint {
                 Some(checkpoint) => fresh_call.clone().with_checkpoint(checkpoint.clone()),
                 None => fresh_call.clone(),
             };
-            let mut outcome = client.with_heartbeat(self.run(context, call(arguments.clone(), resumed))).await;
+            let mut outcome = client.with_heartbeat(self.run(&cancel, call(arguments.clone(), resumed))).await;
             // Nothing was done that must not be done twice, so the call begins again.
             if entry_changed(&outcome) && checkpoint.is_some_and(|checkpoint| !checkpoint.any_side_effects()) {
                 client.forget_answers();
-                outcome = client.with_heartbeat(self.run(context, call(arguments.clone(), fresh_call))).await;
+                outcome = client.with_heartbeat(self.run(&cancel, call(arguments.clone(), fresh_call))).await;
             }
             client.flush_pending_update().await;
             log.finish(&outcome);

@@ -45,8 +45,8 @@ pub(crate) struct Session {
     /// The minimum log level.
     level: Mutex<LogLevel>,
     log_throttle: Mutex<Throttle>,
-    /// The client's roots, until it announces a change.
-    roots: Mutex<Option<(RootsRevision, Value)>>,
+    /// What is known of the client's roots, until it announces a change.
+    roots: Mutex<Option<(RootsRevision, KnownRoots)>>,
     /// The rate limit of its client.
     pub(crate) rate_limiter: ClientRateLimiter,
 }
@@ -93,6 +93,15 @@ impl RootsRevision {
     }
 }
 
+/// What a session knows of its client's roots.
+#[derive(Clone)]
+pub(crate) enum KnownRoots {
+    /// Its answer.
+    Listed(Value),
+    /// It did not answer in time, and is not asked again.
+    Unanswered,
+}
+
 /// A subscribed resource.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SubscribedResource {
@@ -127,8 +136,8 @@ impl Session {
         *self.level.lock() = level;
     }
 
-    /// The client's roots, and the revision that they belong to.
-    pub(crate) fn roots(&self) -> MutexGuard<'_, Option<(RootsRevision, Value)>> {
+    /// What is known of the client's roots, and the revision that it belongs to.
+    pub(crate) fn roots(&self) -> MutexGuard<'_, Option<(RootsRevision, KnownRoots)>> {
         self.roots.lock()
     }
 

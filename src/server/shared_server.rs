@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     action::{ChangeNotification, LogLevel},
-    budget::Capacity,
+    budget::{CallerKind, Capacity},
     catalog::Catalog,
     files::ResolvedRoots,
     redact::Redactors,
@@ -52,7 +52,7 @@ struct SharedServerState {
     replace_lock: Mutex<()>,
     world: Arc<dyn World>,
     options: ServeOptions,
-    shutdown: CancellationToken,
+    stop: CancellationToken,
     running: AtomicUsize,
     idle: Notify,
     state_sealer: OnceLock<StateSealer>,
@@ -77,12 +77,12 @@ impl SharedServer {
             replace_lock: Mutex::new(()),
             world,
             options,
-            shutdown: CancellationToken::new(),
+            stop: CancellationToken::new(),
             running: AtomicUsize::new(0),
             idle: Notify::new(),
             state_sealer: OnceLock::new(),
             root_limit: OnceLock::new(),
-            tasks: Tasks::new(bytes.new_peer()),
+            tasks: Tasks::new(bytes.new_peer_of(CallerKind::Only)),
             rate_limiter: ClientRateLimiter::sessionless(),
             bytes,
             redactors,
@@ -173,10 +173,15 @@ impl SharedServer {
         ConnectionHandler::new(self.clone())
     }
 
-    /// Ends the streams on which clients listen for changes, with the result that the protocol has for it.
-    /// It cannot be undone.
-    pub fn end_streams(&self) {
-        self.inner.shutdown.cancel();
+    /// Ends the streams on which clients listen for changes, with the result that the protocol has for it, and soon after
+    /// what is running, with an error. It cannot be undone.
+    pub fn stop(&self) {
+        self.inner.stop.cancel();
+    }
+
+    /// How many tasks are running.
+    pub(crate) fn running_tasks(&self) -> usize {
+        self.inner.tasks.running()
     }
 
     /// Waits until no call is running.
@@ -223,8 +228,9 @@ impl SharedServer {
         &self.inner.bytes
     }
 
-    pub(crate) fn shutdown_token(&self) -> CancellationToken {
-        self.inner.shutdown.clone()
+    /// Cancelled when the server stops.
+    pub(crate) fn stop_token(&self) -> CancellationToken {
+        self.inner.stop.clone()
     }
 
     /// Counts a running call until the guard is dropped.

@@ -85,11 +85,11 @@ pub(crate) fn start_change_notifications(server: &ConnectionHandler, peer: Peer<
         return;
     }
     let (session, served) = (server.session.clone(), server.shared_server.subscribe());
-    let (disconnected, shutdown) = (server.disconnected.clone(), server.shared_server.shutdown_token());
+    let (disconnected, stop) = (server.disconnected.clone(), server.stop.clone());
     tokio::spawn(async move {
         tokio::select! {
             () = disconnected.cancelled() => {}
-            () = shutdown.cancelled() => {}
+            () = stop.cancelled() => {}
             _ = notify_session(&session, &peer, served) => {}
         }
     });
@@ -192,12 +192,11 @@ pub(crate) fn accept_filter(server: &ConnectionHandler, requested: &Subscription
 /// Notifies a stream of changes until the client or the server ends it.
 pub(crate) async fn listen(server: &ConnectionHandler, context: SubscriptionContext) -> Result<(), ErrorData> {
     let baseline = context.request_context().extensions.get::<SubscriptionBaseline>().cloned();
-    let shutdown = server.shared_server.shutdown_token();
     let snapshots = server.shared_server.subscribe();
     tokio::select! {
         biased;
         () = context.cancelled() => {}
-        () = shutdown.cancelled() => {}
+        () = server.stop.cancelled() => {}
         () = notify_stream(context.sink(), server, snapshots, baseline) => {}
     }
     Ok(())

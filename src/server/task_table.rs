@@ -123,6 +123,11 @@ impl Tasks {
         Ok(())
     }
 
+    /// How many are running.
+    pub(super) fn running(&self) -> usize {
+        self.entries().values().filter(|entry| !entry.has_ended()).count()
+    }
+
     /// Whether tasks would hold too much with so many bytes more. What is small is always taken.
     fn would_exceed(&self, entries: &IndexMap<String, TaskEntry>, bytes: u64) -> bool {
         let reservation = || entries.values().map(|entry| entry.reservation.bytes()).sum::<u64>();
@@ -289,8 +294,7 @@ mod tests {
 
     /// Waits until no more than so many tasks run.
     async fn wait_for_ended(tasks: &Tasks, but: usize) {
-        let running = || tasks.entries().values().filter(|entry| entry.manager.running_task_count() > 0).count();
-        while running() > but {
+        while tasks.running() > but {
             tokio::task::yield_now().await;
         }
     }

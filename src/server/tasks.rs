@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     action::{
         AskError, ChangeNotification, Checkpoint, ClientCapability, ClientQuestion, LogNotification, McpClient,
-        ProgressUpdate, QuestionRound,
+        ProgressUpdate, QuestionKind, QuestionRound,
     },
     catalog::{
         call_result::{CallContext, TaskPolicy},
@@ -141,11 +141,11 @@ async fn run_task(
     let log = CallLog::start(target, arguments.as_ref(), &admitted.snapshot.catalog);
     let answer = admitted.snapshot.catalog.call_tool(&name, arguments, &call);
     tokio::pin!(answer);
-    let shutdown = shared_server.shutdown_token();
+    let stop = shared_server.stop_token();
     let outcome = tokio::select! {
         biased;
         outcome = &mut answer => outcome,
-        exit = wait_for_end(&task_client.context, &shutdown, ttl) => {
+        exit = wait_for_end(&task_client.context, &stop, ttl) => {
             cancel.cancel();
             let _ = tokio::time::timeout(CANCEL_GRACE, answer).await;
             if let TaskExit::Error(error) = &exit {
@@ -163,10 +163,10 @@ async fn run_task(
 }
 
 /// Waits until a task has to end, whether anybody asks for it or not.
-async fn wait_for_end(context: &TaskContext, shutdown: &CancellationToken, ttl: Duration) -> TaskExit {
+async fn wait_for_end(context: &TaskContext, stop: &CancellationToken, ttl: Duration) -> TaskExit {
     tokio::select! {
         () = context.cancelled() => TaskExit::Cancelled,
-        () = shutdown.cancelled() => TaskExit::Cancelled,
+        () = stop.cancelled() => TaskExit::Cancelled,
         () = tokio::time::sleep(ttl) => {
             TaskExit::Error(ErrorData::internal_error(format!("task timed out after {ttl:?}"), None))
         }
@@ -200,10 +200,14 @@ struct TaskClient {
 }
 
 impl TaskClient {
-    async fn ask_one(&self, question: &ClientQuestion) -> Result<Value, AskError> {
+    async fn ask_one(&self, question: &ClientQuestion, timeout: Duration) -> Result<Value, AskError> {
         let failed = || AskError::Refused("cannot send the input request".to_owned());
         let request = question::input_request(&question.kind).ok_or_else(failed)?;
-        let answer = self.context.request_input(self.unique_key(&question.key), request).await;
+        let answer = self.context.request_input(self.unique_key(&question.key), request);
+        let answer = tokio::time::timeout(timeout, answer).await.map_err(|_| match question.kind {
+            QuestionKind::Roots => AskError::RootsUnanswered,
+            _ => AskError::TimedOut,
+        })?;
         answer.map_err(|exit| match exit {
             TaskExit::Cancelled => AskError::Cancelled,
             TaskExit::Error(error) => AskError::Refused(error.message.into_owned()),
@@ -237,11 +241,8 @@ impl McpClient for TaskClient {
             let bytes = round.questions.iter().map(question_bytes).sum();
             let pending = tasks.reserve_questions(self.context.task_id(), bytes);
             let _held = pending.map_err(|error| AskError::Refused(error.message.into_owned()))?;
-            let questions = join_all(round.questions.iter().map(|question| self.ask_one(question)));
-            let questions = tasks.poll_as_round(questions);
-            let answers = tokio::time::timeout(round.timeout, questions).await.map_err(|_| AskError::TimedOut)?;
-            let keys = round.questions.iter().map(|question| question.key.clone());
-            keys.zip(answers).map(|(key, answer)| Ok((key, answer?))).collect()
+            let asked = round.questions.iter().map(|question| self.ask_one(question, round.timeout_of(question)));
+            round.collect(tasks.poll_as_round(join_all(asked)).await)
         })
     }
 

@@ -2,18 +2,14 @@
 
 use rmcp::{
     RoleServer,
-    model::{
-        CallToolRequestParams, CancelTaskParams, CompleteRequestParams, CustomRequest, ErrorCode, ErrorData,
-        GetPromptRequestParams, GetSkillRequestParams, GetTaskParams, InitializeRequestParams, PaginatedRequestParams,
-        ReadResourceDirectoryRequestParams, ReadResourceRequestParams, SetLevelRequestParams, SubscribeRequestParams,
-        SubscriptionsListenRequestParams, UpdateTaskParams,
-    },
+    model::{CustomRequest, ErrorCode, ErrorData},
     service::RequestContext,
 };
-use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::budget::Budget;
 use crate::diagnostic::truncate;
+use crate::schema::Schema;
 
 use super::{ConnectionHandler, capability::CapabilityKind, error, session};
 
@@ -44,6 +40,7 @@ pub(crate) fn is_session_method(method: &str) -> bool {
 }
 
 fn method_capability(method: &str) -> Option<CapabilityKind> {
+    params_schema(method)?;
     if method == "resources/directory/read" {
         return Some(CapabilityKind::Skills);
     }
@@ -57,41 +54,77 @@ fn method_capability(method: &str) -> Option<CapabilityKind> {
         Some("tasks") => Some(CapabilityKind::Tasks),
         _ => None,
     }
-    .filter(|_| params_error(method, None).is_some() || is_list_method(method))
 }
 
-fn is_list_method(method: &str) -> bool {
-    matches!(method, "tools/list" | "prompts/list" | "resources/list" | "resources/templates/list" | "skills/list")
-}
-
-/// Says why the parameters are not those of the method; `None` where the method is unknown or they are.
+/// Says why rmcp does not take the parameters of a method; `None` for an unknown method.
 pub(crate) fn params_error(method: &str, params: Option<&Value>) -> Option<String> {
-    match method {
-        "initialize" => deserialize_error::<InitializeRequestParams>(params),
-        "tools/call" => deserialize_error::<CallToolRequestParams>(params),
-        "prompts/get" => deserialize_error::<GetPromptRequestParams>(params),
-        "resources/read" => deserialize_error::<ReadResourceRequestParams>(params),
-        "resources/directory/read" => deserialize_error::<ReadResourceDirectoryRequestParams>(params),
-        "skills/get" => deserialize_error::<GetSkillRequestParams>(params),
-        "resources/subscribe" | "resources/unsubscribe" => deserialize_error::<SubscribeRequestParams>(params),
-        "logging/setLevel" => deserialize_error::<SetLevelRequestParams>(params),
-        "tasks/get" => deserialize_error::<GetTaskParams>(params),
-        "tasks/update" => deserialize_error::<UpdateTaskParams>(params),
-        "tasks/cancel" => deserialize_error::<CancelTaskParams>(params),
-        "completion/complete" => deserialize_error::<CompleteRequestParams>(params),
-        "subscriptions/listen" => deserialize_error::<SubscriptionsListenRequestParams>(params),
-        "ping" | "server/discover" => deserialize_error::<serde_json::Map<String, Value>>(params),
-        _ if is_list_method(method) => deserialize_error::<PaginatedRequestParams>(params),
-        _ => None,
+    let schema = params_schema(method)?;
+    let none = json!({});
+    let params = params.filter(|params| !params.is_null()).unwrap_or(&none);
+    if !params.is_object() {
+        return Some("`params` must be an object".to_owned());
     }
+    let schema = Schema::compile(schema, &|_| None).ok();
+    let violations = schema.and_then(|schema| schema.violations(params, &Budget::default()).ok()).unwrap_or_default();
+    let messages: Vec<String> = violations.into_iter().map(|violation| violation.message).collect();
+    let reason = if messages.is_empty() { String::new() } else { format!(": {}", messages.join("; ")) };
+    Some(format!("invalid params{}", truncate(&reason, MAX_REASON_CHARS)))
 }
 
-fn deserialize_error<P: DeserializeOwned>(params: Option<&Value>) -> Option<String> {
-    let params = match params {
-        None | Some(Value::Null) => Value::Object(serde_json::Map::new()),
-        Some(Value::Object(params)) => Value::Object(params.clone()),
-        Some(_) => return Some("`params` must be an object".to_owned()),
+/// How much of a reason is said.
+const MAX_REASON_CHARS: usize = 256;
+
+/// What the parameters of a method must be, in so far as a client may get it wrong. It only explains: rmcp's types decide.
+fn params_schema(method: &str) -> Option<Value> {
+    let text = || json!({ "type": "string" });
+    let object = || json!({ "type": ["object", "null"] });
+    let (required, mut properties) = match method {
+        "initialize" => {
+            let named = json!({ "type": "object", "required": ["name", "version"], "properties": { "name": text(), "version": text() } });
+            let properties = json!({ "protocolVersion": text(), "capabilities": capabilities_schema(), "clientInfo": named });
+            (json!(["protocolVersion", "capabilities", "clientInfo"]), properties)
+        }
+        "tools/call" | "prompts/get" => (
+            json!(["name"]),
+            json!({ "name": text(), "arguments": object(), "inputResponses": object(), "requestState": { "type": ["string", "null"] } }),
+        ),
+        "resources/read" | "resources/directory/read" | "resources/subscribe" | "resources/unsubscribe"
+        | "skills/get" => (json!(["uri"]), json!({ "uri": text() })),
+        "completion/complete" => {
+            let argument = json!({ "type": "object", "required": ["name", "value"], "properties": { "name": text(), "value": text() } });
+            let reference = json!({ "type": "object", "required": ["type"], "properties": { "type": { "enum": ["ref/prompt", "ref/resource"] }, "name": text(), "uri": text() } });
+            let texts = json!({ "type": ["object", "null"], "additionalProperties": text() });
+            let context = json!({ "type": ["object", "null"], "properties": { "arguments": texts } });
+            (json!(["ref", "argument"]), json!({ "ref": reference, "argument": argument, "context": context }))
+        }
+        "logging/setLevel" => {
+            let levels = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+            (json!(["level"]), json!({ "level": { "enum": levels } }))
+        }
+        "tasks/get" | "tasks/update" | "tasks/cancel" => {
+            (json!(["taskId"]), json!({ "taskId": text(), "inputResponses": object() }))
+        }
+        "subscriptions/listen" => {
+            let uris = json!({ "type": ["array", "null"], "items": text() });
+            let wanted = json!({ "type": "object", "properties": { "resourceSubscriptions": uris }, "additionalProperties": { "type": ["boolean", "null"] } });
+            (json!(["notifications"]), json!({ "notifications": wanted }))
+        }
+        "ping" | "server/discover" => (json!([]), json!({})),
+        "tools/list" | "prompts/list" | "resources/list" | "resources/templates/list" | "skills/list" => {
+            (json!([]), json!({ "cursor": { "type": ["string", "null"] } }))
+        }
+        _ => return None,
     };
-    let error = serde_json::from_value::<P>(params).err()?;
-    Some(format!("invalid params: {}", truncate(&error.to_string(), 256)))
+    let token = json!({ "type": ["string", "integer", "null"] });
+    let meta = json!({ "type": ["object", "null"], "properties": {
+        "progressToken": token,
+        "io.modelcontextprotocol/clientCapabilities": capabilities_schema(),
+    } });
+    properties.as_object_mut()?.insert("_meta".to_owned(), meta);
+    Some(json!({ "type": "object", "required": required, "properties": properties }))
+}
+
+/// Capabilities are objects; which there are, and what they hold, is up to the client.
+fn capabilities_schema() -> Value {
+    json!({ "type": "object", "additionalProperties": { "type": ["object", "null"] } })
 }

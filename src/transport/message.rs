@@ -157,7 +157,7 @@ fn classify(members: EnvelopeMembers<'_>) -> Result<Envelope<'_>, MessageError> 
             length_limits::too_long_message("method", length_limits::MAX_LABEL_BYTES),
         ));
     }
-    let Ok(method) = serde_json::from_str::<MethodName<'_>>(method.get()) else {
+    let Ok(method) = serde_json::from_str::<BorrowedText<'_>>(method.get()) else {
         return Err(MessageError::invalid_request(known, "`method` must be a string"));
     };
     let method = method.0;
@@ -171,7 +171,7 @@ fn classify(members: EnvelopeMembers<'_>) -> Result<Envelope<'_>, MessageError> 
 /// Borrowed wherever nothing is escaped.
 #[derive(Deserialize)]
 #[serde(transparent)]
-struct MethodName<'a>(#[serde(borrow)] Cow<'a, str>);
+pub(super) struct BorrowedText<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
 impl MessageKind<'_> {
     /// The id of a request.

@@ -26,6 +26,7 @@ mod line_buffer;
 pub mod in_process;
 mod message;
 mod message_size;
+mod normalize;
 mod send_queue;
 mod pending_requests;
 mod request_params;
@@ -34,22 +35,33 @@ pub mod stdio;
 #[cfg(test)]
 mod tests;
 
-use rmcp::service::{ServiceExt, serve_directly_with_ct};
+use rmcp::service::{ServiceExt, serve_directly};
 pub use rmcp::{RoleServer, transport::Transport};
 use tokio_util::sync::CancellationToken;
 
+use crate::diagnostic::count_noun;
 use crate::server::SharedServer;
+pub use crate::server::STOP_TIMEOUT;
 
-/// Serves the peer behind a transport until that ends or `stop` is cancelled. What is then still running is cancelled.
+/// Serves the peer behind a transport until that ends. When `stop` is cancelled, what is running is cancelled and answered
+/// with an error within [`STOP_TIMEOUT`], for which the transport waits.
 pub async fn serve<T>(shared_server: &SharedServer, transport: T, stop: CancellationToken)
 where
     T: Transport<RoleServer> + 'static,
 {
     // No lifecycle of rmcp's: the handler keeps the session, so nothing that a peer sends, however early, ends it.
     // In a box: the tasks of requests, each of which is moved several times, are small then.
-    let handler = shared_server.connect().outlive_request().into_dyn();
-    let serving = serve_directly_with_ct(handler, transport, None, stop.child_token());
+    let handler = shared_server.connect().outlive_request(stop).into_dyn();
+    let serving = serve_directly(handler, transport, None);
     if let Err(error) = serving.waiting().await {
         tracing::error!(%error, "connection failed");
+    }
+}
+
+/// Says at the end how many calls have no answer that anybody reads.
+fn log_abandoned_calls(count: usize) {
+    if count > 0 {
+        let calls = count_noun(count, "call");
+        tracing::warn!(target: "folio::serve", "stopped: {calls} abandoned, as nobody reads an answer");
     }
 }

@@ -10,14 +10,16 @@ use rmcp::{
     service::TxJsonRpcMessage,
 };
 
-use crate::budget::block_if_large;
+use crate::budget::{CallerKind, block_if_large};
 use crate::catalog::arrival_order::ArrivalOrder;
+use crate::diagnostic::bytes_without_byte_order_mark;
 use crate::server::{BytesInFlight, PeerBytes, Reservation, RootsRevision, SharedServer};
 
 use super::{
     batch::{self, Batches, FinishedBatch, HandlerResponse, ResponseRoute},
     message::{self, Incoming, MessageError, MessageKind},
     message_size::Parser,
+    normalize::normalize,
     pending_requests::{MAX_LISTEN_STREAMS, MAX_PENDING_REQUESTS, PendingRequestError, PendingRequests},
 };
 
@@ -52,6 +54,7 @@ pub(super) struct ReceivedMessage {
 impl ReceivedPayload {
     /// Reads what a peer has sent, a message or a batch. It holds no lock, so a long message delays nobody.
     pub(super) fn parse(bytes: &[u8], peer: &PeerBytes) -> Result<ReceivedPayload, MessageError> {
+        let bytes = bytes_without_byte_order_mark(bytes);
         block_if_large(bytes.len() as u64, || {
             if !batch::is_batch(bytes) {
                 return ReceivedMessage::parse(bytes, peer).map(ReceivedPayload::Message);
@@ -71,6 +74,7 @@ impl ReceivedPayload {
 
 impl ReceivedMessage {
     fn parse(bytes: &[u8], peer: &PeerBytes) -> Result<ReceivedMessage, MessageError> {
+        let bytes = &*normalize(bytes);
         let envelope = message::parse_envelope(bytes)?;
         let estimate = checked_estimate(bytes, envelope.kind.parser(), peer.server_bytes());
         let estimate =
@@ -90,9 +94,9 @@ pub(super) struct ReceiveOutcome {
 }
 
 impl PeerState {
-    pub(super) fn new(shared_server: SharedServer) -> PeerState {
+    pub(super) fn new(shared_server: SharedServer, kind: CallerKind) -> PeerState {
         PeerState {
-            bytes: shared_server.bytes().new_peer(),
+            bytes: shared_server.bytes().new_peer_of(kind),
             shared_server,
             pending: PendingRequests::default(),
             batches: Batches::default(),
@@ -351,7 +355,7 @@ mod tests {
         #[test]
         fn any_input_is_received_or_refused(lines in prop::collection::vec(mutated_message(), 1..4)) {
             let shared_server = LIVE.with(Clone::clone);
-            let mut peer_state = PeerState::new(shared_server);
+            let mut peer_state = PeerState::new(shared_server, CallerKind::Only);
             peer_state.version = Some(ProtocolVersion::V_2025_03_26);
             let (mut inbox, mut cancelled) = (VecDeque::new(), 0);
             for line in &lines {

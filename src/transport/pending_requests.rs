@@ -164,6 +164,11 @@ impl PendingRequests {
         self.requests.len() == self.stream_count
     }
 
+    /// How many requests are pending.
+    pub(super) fn len(&self) -> usize {
+        self.requests.len()
+    }
+
     /// Whether no request is pending.
     pub(super) fn is_empty(&self) -> bool {
         self.requests.is_empty()

@@ -1,6 +1,14 @@
 //! The queue of messages to one peer. Messages that queue up are written at once, except an answer after progress.
 
-use std::{collections::VecDeque, io, sync::Arc, time::Duration};
+use std::{
+    collections::VecDeque,
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
@@ -44,6 +52,8 @@ pub(super) struct SendQueue {
     full: watch::Sender<bool>,
     reservation: Reservation,
     redactors: Redactors,
+    /// How many responses are not written, whether they still may be or not.
+    unwritten_responses: AtomicUsize,
     /// Cancelled when the peer takes nothing any more.
     abort: CancellationToken,
 }
@@ -64,7 +74,7 @@ struct WriteQueue {
 struct WriteChunk {
     bytes: Vec<u8>,
     has_progress: bool,
-    has_response: bool,
+    responses: usize,
 }
 
 impl WriteChunk {
@@ -77,15 +87,15 @@ impl WriteChunk {
 impl WriteQueue {
     /// Adds a message as it is written.
     fn add(&mut self, line: Vec<u8>, kind: QueuedKind) {
-        let (has_progress, has_response) = (kind == QueuedKind::Progress, kind == QueuedKind::Response);
+        let (has_progress, responses) = (kind == QueuedKind::Progress, usize::from(kind == QueuedKind::Response));
         match self.pieces.back_mut().filter(|last| line.len() < MAX_WRITE_BYTES && last.accepts(kind)) {
             Some(last) => {
                 last.bytes.extend_from_slice(&line);
                 last.has_progress |= has_progress;
-                last.has_response |= has_response;
+                last.responses += responses;
                 self.recycle_buffer(line);
             }
-            None => self.pieces.push_back(WriteChunk { bytes: line, has_progress, has_response }),
+            None => self.pieces.push_back(WriteChunk { bytes: line, has_progress, responses }),
         }
     }
 
@@ -112,6 +122,7 @@ impl SendQueue {
             full: watch::Sender::new(false),
             reservation: peer.reserve(0),
             redactors,
+            unwritten_responses: AtomicUsize::new(0),
             abort,
         });
         let task = tokio::spawn({
@@ -128,6 +139,7 @@ impl SendQueue {
 
     /// Adds a message.
     pub(super) fn push(&self, message: &impl Serialize, kind: QueuedKind) {
+        self.unwritten_responses.fetch_add(usize::from(kind == QueuedKind::Response), Ordering::AcqRel);
         let Some(line) = self.serialize_line(message) else { return };
         let mut queue = self.queue();
         if queue.is_closed {
@@ -189,6 +201,11 @@ impl SendQueue {
         }
     }
 
+    /// How many responses are not written.
+    pub(super) fn unwritten_responses(&self) -> usize {
+        self.unwritten_responses.load(Ordering::Acquire)
+    }
+
     /// Drops queued and new messages: the peer no longer reads.
     fn abort(&self) {
         let mut queue = self.queue();
@@ -223,7 +240,7 @@ impl SendQueue {
                 self.pushed.notified().await;
                 continue;
             };
-            if let Some(written) = progress.filter(|_| piece.has_response) {
+            if let Some(written) = progress.filter(|_| piece.responses > 0) {
                 tokio::time::sleep_until(written + RESPONSE_DELAY_AFTER_PROGRESS).await;
                 progress = None;
             }
@@ -232,6 +249,7 @@ impl SendQueue {
             if piece.has_progress {
                 progress = Some(Instant::now());
             }
+            self.unwritten_responses.fetch_sub(piece.responses, Ordering::AcqRel);
             self.record_write(piece.bytes);
         }
     }

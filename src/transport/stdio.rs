@@ -1,6 +1,15 @@
 //! Newline-delimited messages over standard input and output or another pair of pipes, in any protocol version.
 
-use std::{collections::VecDeque, io, ops::Range, sync::Arc, time::Duration};
+use std::{
+    collections::VecDeque,
+    io,
+    ops::Range,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use rmcp::{
     RoleServer,
@@ -14,10 +23,11 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::budget::block_if_large;
+use crate::budget::{CallerKind, block_if_large};
 use crate::server::{Reservation, SharedServer};
 
 use super::{
+    STOP_TIMEOUT,
     batch::{self, ResponseRoute},
     line_buffer::{LineBuffer, LineEvent},
     message::{Incoming, MessageError},
@@ -26,76 +36,56 @@ use super::{
     stdio_sockets,
 };
 
-/// How long pending answers are awaited when the input ends.
-const ANSWER_GRACE: Duration = Duration::from_millis(100);
-
-/// How long calls that are cancelled at the end may take to end themselves.
-const CANCEL_GRACE: Duration = Duration::from_secs(1);
-
 /// How long the peer may take to read what was written before the end.
 const FLUSH_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// Serves standard input and output until the input ends, the output breaks, or `stop` is cancelled.
 pub async fn serve(shared_server: &SharedServer, stop: CancellationToken) {
-    let serving = async {
-        if let Some((reader, writer)) = stdio_sockets::stdio_sockets() {
-            serve_on(shared_server, reader, writer, stop.clone()).await;
-        } else {
-            let (reader, writer) = stdio_pipes();
-            serve_on(shared_server, reader, writer, stop.clone()).await;
-        }
+    let unanswered = if let Some((reader, writer)) = stdio_sockets::stdio_sockets() {
+        serve_on(shared_server, reader, writer, stop).await
+    } else {
+        let (reader, writer) = stdio_pipes();
+        serve_on(shared_server, reader, writer, stop).await
     };
-    tokio::select! {
-        () = serving => {}
-        () = end_streams_on_stop(shared_server, &stop) => {}
-    }
+    super::log_abandoned_calls(unanswered + shared_server.running_tasks());
+    shared_server.stop();
 }
 
-/// Lets streams end with their result when the server is stopped. Never returns.
-async fn end_streams_on_stop(shared_server: &SharedServer, stop: &CancellationToken) {
-    stop.cancelled().await;
-    shared_server.end_streams();
-    std::future::pending().await
-}
-
-/// Serves a peer at the other ends of `reader` and `writer` until it is gone or `stop` is cancelled.
+/// Serves a peer at the other ends of `reader` and `writer` until it is gone or `stop` is cancelled. Returns how many
+/// requests are unanswered.
 ///
-/// At the end of the input, answers that are almost ready are still written, then nothing more; what is still
-/// running is cancelled. The caller may let streams end with their result, by [`SharedServer::end_streams`], when it stops.
-pub async fn serve_on<R, W>(shared_server: &SharedServer, reader: R, writer: W, stop: CancellationToken)
+/// At the end of the input too, streams end with their result, and answers that are almost ready are still written; what
+/// is still running is cancelled, and answered with an error.
+pub async fn serve_on<R, W>(shared_server: &SharedServer, reader: R, writer: W, stop: CancellationToken) -> usize
 where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let abort = stop.child_token();
-    let peer_state = PeerState::new(shared_server.clone());
+    let peer_state = PeerState::new(shared_server.clone(), CallerKind::Only);
     let (send_queue, writing) =
         SendQueue::spawn(writer, peer_state.bytes(), shared_server.redactors().clone(), abort.clone());
-    let cancel_calls = CancellationToken::new();
+    let (stopping, ended, unanswered) = (stop.child_token(), CancellationToken::new(), Arc::<AtomicUsize>::default());
     let pipe = PipeTransport {
         reader,
         lines: LineBuffer::new(),
         inbox: VecDeque::new(),
         peer_state,
         send_queue: send_queue.clone(),
-        cancel_calls: cancel_calls.clone(),
-        stop,
+        stopping: stopping.clone(),
+        ended: ended.clone(),
+        unanswered: unanswered.clone(),
         abort,
         input_ended: false,
-        drain: None,
+        drain_until: None,
     };
     tokio::select! {
-        () = super::serve(shared_server, pipe, cancel_calls.clone()) => {}
-        () = cancel_grace_elapsed(&cancel_calls) => {}
+        () = super::serve(shared_server, pipe, stopping) => {}
+        // A call that cannot be stopped ends with the process.
+        () = ended.cancelled() => {}
     }
     send_queue.finish(writing, FLUSH_TIMEOUT).await;
-}
-
-/// Waits until the calls that were cancelled at the end have had their time. One that cannot be stopped ends with the
-/// process.
-async fn cancel_grace_elapsed(cancel_calls: &CancellationToken) {
-    cancel_calls.cancelled().await;
-    tokio::time::sleep(CANCEL_GRACE).await;
+    unanswered.load(Ordering::Acquire) + send_queue.unwritten_responses()
 }
 
 /// A pipe as rmcp sees it. Its loop drops what `receive` has not finished whenever something else happens, so state
@@ -107,21 +97,18 @@ struct PipeTransport<R> {
     inbox: VecDeque<Incoming>,
     peer_state: PeerState,
     send_queue: Arc<SendQueue>,
-    cancel_calls: CancellationToken,
-    stop: CancellationToken,
-    /// Cancelled with `stop`, and when the peer no longer reads.
+    /// Cancelled when the server stops, and when reading stops: calls and streams end.
+    stopping: CancellationToken,
+    /// Cancelled when nothing more is awaited.
+    ended: CancellationToken,
+    /// How many requests had no answer then.
+    unanswered: Arc<AtomicUsize>,
+    /// Cancelled when the server stops, and when the peer no longer reads.
     abort: CancellationToken,
     /// Whether all that the peer has sent is in `lines`.
     input_ended: bool,
-    /// Set when reading stops: the deadline of pending answers.
-    drain: Option<DrainDeadline>,
-}
-
-#[derive(Clone, Copy)]
-struct DrainDeadline {
-    until: Instant,
-    /// Whether streams are waited for too: they are about to end.
-    waits_for_streams: bool,
+    /// Set when reading stops: until when answers are awaited.
+    drain_until: Option<Instant>,
 }
 
 impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for PipeTransport<R> {
@@ -147,11 +134,11 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for PipeTransp
 
     async fn receive(&mut self) -> Option<Incoming> {
         loop {
-            if let Some(deadline) = self.drain {
-                return self.finish_drain(deadline).await;
+            if let Some(until) = self.drain_until {
+                return self.finish_drain(until).await;
             }
             if self.abort.is_cancelled() {
-                self.drain_after_abort();
+                self.start_drain();
                 continue;
             }
             if let Some(message) = self.inbox.pop_front() {
@@ -170,8 +157,10 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for PipeTransp
             }
             match self.lines.next() {
                 LineEvent::Line(line) => self.receive_line(line),
-                LineEvent::TooLong => self.send_error(MessageError::invalid_request(None, "message exceeds 16 MiB")),
-                LineEvent::NeedMore if self.input_ended => self.start_drain(ANSWER_GRACE, false),
+                LineEvent::TooLong => {
+                    self.send_error(MessageError::invalid_request(None, "message exceeds 16 MiB, the limit on stdio"));
+                }
+                LineEvent::NeedMore if self.input_ended => self.start_drain(),
                 LineEvent::NeedMore => self.read_more().await,
             }
         }
@@ -184,15 +173,16 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for PipeTransp
 }
 
 impl<R: AsyncRead + Unpin + Send + 'static> PipeTransport<R> {
-    fn start_drain(&mut self, within: Duration, streams: bool) {
-        self.drain = Some(DrainDeadline { until: Instant::now() + within, waits_for_streams: streams });
+    fn start_drain(&mut self) {
+        self.drain_until = Some(Instant::now() + STOP_TIMEOUT);
+        self.stopping.cancel();
     }
 
     async fn read_more(&mut self) {
         let read = tokio::select! {
             biased;
             read = self.reader.read_buf(self.lines.read_buffer()) => read,
-            () = self.abort.cancelled() => return self.drain_after_abort(),
+            () = self.abort.cancelled() => return self.start_drain(),
         };
         if let Err(error) = &read {
             tracing::debug!(%error, "read failed");
@@ -206,7 +196,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> PipeTransport<R> {
 
     async fn wait_for_send_queue(&mut self) {
         tokio::select! {
-            () = self.abort.cancelled() => self.drain_after_abort(),
+            () = self.abort.cancelled() => self.start_drain(),
             () = self.send_queue.wait_for_room() => {}
         }
     }
@@ -220,22 +210,14 @@ impl<R: AsyncRead + Unpin + Send + 'static> PipeTransport<R> {
         }
     }
 
-    fn drain_after_abort(&mut self) {
-        let stopped = self.stop.is_cancelled();
-        self.start_drain(if stopped { ANSWER_GRACE } else { Duration::ZERO }, stopped);
-    }
-
-    /// Waits for responses that are nearly done, then ends everything. It is called again after each response.
-    async fn finish_drain(&mut self, deadline: DrainDeadline) -> Option<Incoming> {
-        let done = match deadline.waits_for_streams {
-            true => self.peer_state.pending().is_empty(),
-            false => self.peer_state.pending().has_only_streams(),
-        };
-        if !done {
-            tokio::time::sleep_until(deadline.until).await;
+    /// Waits for responses, then ends everything. It is called again after each response.
+    async fn finish_drain(&mut self, until: Instant) -> Option<Incoming> {
+        if !self.peer_state.pending().is_empty() {
+            tokio::time::sleep_until(until).await;
         }
+        self.unanswered.store(self.peer_state.pending().len(), Ordering::Release);
         self.send_queue.close();
-        self.cancel_calls.cancel();
+        self.ended.cancel();
         None
     }
 

@@ -1,5 +1,6 @@
 //! Output truncated at a limit, and its display.
 
+use crate::diagnostic::without_byte_order_mark;
 use crate::redact::{InputEnd, Redactor};
 use crate::template::{INVALID_UTF8_NOTE, truncation_note};
 
@@ -25,9 +26,9 @@ impl CapturedBytes {
         self.missing_bytes > 0
     }
 
-    /// Returns the text, or `None` if it is not UTF-8.
+    /// Returns the text without a byte order mark, or `None` if it is not UTF-8.
     pub fn text(&self) -> Option<&str> {
-        std::str::from_utf8(&self.bytes).ok()
+        std::str::from_utf8(&self.bytes).ok().map(without_byte_order_mark)
     }
 
     /// Returns the text for display. Invalid UTF-8 is replaced; a last line says so, and how much is missing.

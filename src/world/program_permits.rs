@@ -5,6 +5,8 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::budget::Caller;
+
 /// The default limit.
 const DEFAULT_MAX_PROGRAMS: usize = 64;
 
@@ -53,10 +55,18 @@ impl ProgramPermits {
         limit_state.limit = limit;
     }
 
-    /// Waits for a permit. Never `None`, as the semaphore is not closed.
-    pub(super) async fn acquire(&self) -> Option<ProgramPermit> {
+    /// How many programs of a caller may run at once.
+    pub(super) fn max_programs_of(&self, caller: &Caller) -> usize {
+        usize::try_from(caller.max_share(self.limit() as u64)).unwrap_or(usize::MAX)
+    }
+
+    /// Waits for a permit. A caller that has its share waits for its own programs, and keeps nobody else waiting. Never
+    /// `None`, as the semaphore is not closed.
+    pub(super) async fn acquire(&self, caller: &Arc<Caller>) -> Option<ProgramPermit> {
+        caller.programs.take_one(|| self.max_programs_of(caller) as u64).await;
+        let own = OwnPermit(caller.clone());
         let permit = self.semaphore.clone().acquire_owned().await.ok()?;
-        Some(ProgramPermit { permit: Some(permit), permits: self.clone() })
+        Some(ProgramPermit { permit: Some(permit), permits: self.clone(), _own: own })
     }
 
     fn lock(&self) -> MutexGuard<'_, PermitLimit> {
@@ -68,6 +78,16 @@ impl ProgramPermits {
 pub(super) struct ProgramPermit {
     permit: Option<OwnedSemaphorePermit>,
     permits: ProgramPermits,
+    _own: OwnPermit,
+}
+
+/// One program in the share of a caller.
+struct OwnPermit(Arc<Caller>);
+
+impl Drop for OwnPermit {
+    fn drop(&mut self) {
+        self.0.programs.give_back(1);
+    }
 }
 
 impl Drop for ProgramPermit {
@@ -82,12 +102,29 @@ impl Drop for ProgramPermit {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::{ProgramPermit, ProgramPermits};
+    use crate::budget::{Caller, CallerKind};
     use futures_util::FutureExt as _;
     use proptest::prelude::*;
 
     fn acquire(permits: &ProgramPermits) -> Option<ProgramPermit> {
-        permits.acquire().now_or_never().flatten()
+        permits.acquire(&Arc::default()).now_or_never().flatten()
+    }
+
+    #[test]
+    fn caller_with_its_share_does_not_keep_others_waiting() {
+        let permits = ProgramPermits::default();
+        permits.set_limit(4);
+        let callers = [(); 2].map(|()| Arc::new(Caller::new(CallerKind::Session)));
+        let [greedy, modest] = &callers;
+        let _running = [greedy, greedy].map(|caller| permits.acquire(caller).now_or_never().flatten().unwrap());
+        let mut third = Box::pin(permits.acquire(greedy));
+        assert!(third.as_mut().now_or_never().is_none());
+        let _others = [modest, modest].map(|caller| permits.acquire(caller).now_or_never().flatten().unwrap());
+        drop(_running);
+        assert!(third.as_mut().now_or_never().is_some());
     }
 
     proptest! {
@@ -115,8 +152,9 @@ mod tests {
         let permits = ProgramPermits::default();
         permits.set_limit(1);
         let permit = acquire(&permits).unwrap();
-        let mut first = Box::pin(permits.acquire());
-        let mut second = Box::pin(permits.acquire());
+        let (one, other) = (Arc::default(), Arc::default());
+        let mut first = Box::pin(permits.acquire(&one));
+        let mut second = Box::pin(permits.acquire(&other));
         assert!(first.as_mut().now_or_never().is_none() && second.as_mut().now_or_never().is_none());
         drop(permit);
         assert!(acquire(&permits).is_none() && second.as_mut().now_or_never().is_none());

@@ -127,11 +127,12 @@ pub(super) async fn run_program(real: &RealWorld, mut command: ProgramCommand) -
     let permit = tokio::select! {
         biased;
         () = command.cancel.cancelled() => return Err(WorldError::Cancelled),
-        permit = real.permits.acquire() => permit,
+        permit = real.permits.acquire(command.budget.caller()) => permit,
         () = &mut deadline => None,
     };
     let Some(permit) = permit else {
-        return Err(WorldError::ProgramLimit { limit: real.permits.limit(), after: command.timeout });
+        let limit = real.permits.max_programs_of(command.budget.caller());
+        return Err(WorldError::ProgramLimit { limit, after: command.timeout });
     };
     let sandbox = sandbox::rulesets(&command, &program, &search_path)?;
     let started = start_program(real, LocatedProgram { path: &program, sandbox }, &mut command, permit);

@@ -9,7 +9,7 @@ use serde_yaml::granit_parser::{Event, Options, Parser, ScalarStyle, StructureSt
 use super::document::{Document, MAX_LINEAR_KEYS, MapEntry, Node, NodeId, NodeKind, ScalarNode};
 use super::scalar::resolve;
 use super::syntax_error::{SyntaxError, explain, merge_marker};
-use crate::diagnostic::{Code, FileId, Report, Span};
+use crate::diagnostic::{Code, FileId, Report, Span, bytes_without_byte_order_mark};
 
 /// The deepest nesting of a manifest.
 const MAX_DEPTH: usize = 64;
@@ -18,7 +18,7 @@ const MAX_ALIASED_NODES: u64 = 250_000;
 
 /// Decodes UTF-8 (a byte order mark is skipped), or reports the encoding that the bytes seem to have.
 pub fn decode(bytes: &[u8], path: &str, report: &mut Report) -> Option<FileId> {
-    let bare = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    let bare = bytes_without_byte_order_mark(bytes);
     let other = match bytes {
         [0xFF, 0xFE, ..] => Some("UTF-16 (little-endian)"),
         [0xFE, 0xFF, ..] => Some("UTF-16 (big-endian)"),

@@ -148,3 +148,79 @@ fn reserved_name_of_argument_is_one_error() {
     let ran = run_folio(folder.path(), &["check"]);
     assert!(ran.out.contains("unknown variable `steps`") && ran.out.ends_with("\n2 errors\n"), "{}", ran.out);
 }
+
+#[test]
+fn empty_text_for_optional_prompt_argument_is_none_where_it_does_not_fit() {
+    let folder = TestFolder::with_manifest(
+        r#"
+folio: 1
+server: { name: s }
+prompts:
+  p:
+    text: "{{#each arguments}}{{@key}}={{this}};{{/each}}"
+    arguments:
+      plain: {}
+      given: { default: dd }
+      count: { type: integer, default: 3 }
+      choice: { enum: [low, high] }
+      chosen: { enum: [low, high], default: low }
+      pattern: { pattern: "^v[0-9]+$" }
+      length: { minLength: 2 }
+      date: { format: date }
+      fixed: { const: x }
+      either: { anyOf: [{ minLength: 3 }, { type: integer }] }
+      inside: { within: "{{workspace}}" }
+      needed: { required: true, enum: [yes, no] }
+      list: { complete: { run: { exec: [printf, "<%s%s>", "{{choice}}", "{{given}}"] } } }
+"#,
+    );
+    let fine = "plain=;given=dd;count=3;choice=;chosen=low;pattern=;length=;date=;fixed=;either=;inside=;needed=yes;list=;";
+    for server in [folder.stdio(), folder.http()] {
+        for version in ["2025-06-18", SESSIONLESS_VERSION] {
+            let client = server.client(version);
+            for name in ["plain", "given", "count", "choice", "chosen", "pattern", "length", "date", "fixed", "either", "inside"] {
+                for nothing in [json!(""), Value::Null] {
+                    assert_eq!(client.get_text("p", json!({ "needed": "yes", name: nothing })), fine, "{name}");
+                }
+            }
+            // What is required, and what is not declared, is not left out.
+            for (name, value) in [("needed", ""), ("undeclared", ""), ("choice", "x"), ("date", " ")] {
+                let mut arguments = json!({ "needed": "yes" });
+                arguments[name] = json!(value);
+                let error = client.error("prompts/get", json!({ "name": "p", "arguments": arguments }));
+                assert!(error["message"].as_str().unwrap().contains(&format!("`{name}`")), "{error}");
+            }
+            let completed = client.result(
+                "completion/complete",
+                json!({
+                    "ref": { "type": "ref/prompt", "name": "p" },
+                    "argument": { "name": "list", "value": "" },
+                    "context": { "arguments": { "choice": "", "given": "" } },
+                }),
+            );
+            assert_eq!(completed["completion"]["values"], json!(["<>"]), "{completed}");
+        }
+    }
+}
+
+#[test]
+fn keys_that_hosts_add_are_refused_and_the_log_says_the_way_out() {
+    let manifest = |others: &str| {
+        format!("folio: 1\nserver: {{ name: s }}\ntools:\n  none: {{ description: N, {others}result: {{ text: ok }} }}\n")
+    };
+    let folder = TestFolder::with_manifest(&manifest(""));
+    let server = folder.stdio();
+    let client = server.session("2025-06-18");
+    let added = json!({ "toolCallId": "call_1", "sessionId": "s" });
+    let refused = client.call("none", added.clone());
+    assert_eq!(
+        text_of(&refused["content"][0]),
+        "- `toolCallId` is not a known property\n- `sessionId` is not a known property"
+    );
+    let line = server.log.wait_for_line(0, |line| line.contains("additionalProperties: true"));
+    assert!(line.contains("call none") && line.contains("`toolCallId`, `sessionId`"), "{line}");
+    for lenient in ["additionalProperties: true, ", "inputSchema: { type: object, additionalProperties: true }, "] {
+        folder.write("folio.yaml", manifest(lenient));
+        assert_eq!(folder.stdio().session("2025-06-18").call_text("none", added.clone()), "ok");
+    }
+}

@@ -343,11 +343,11 @@ fn roots_are_requested_from_the_client() {
             roots()
         });
         assert_eq!(text(&result), "file:///one One;file:///two ;");
-        // Roots that are no files are no roots.
+        // What is no list of roots is asked for again.
         let mut asked = 0;
         let result = client.call_with_answers("rooted", json!({}), |_, _| {
             asked += 1;
-            if asked == 1 { json!({ "roots": [{ "uri": "https://one" }] }) } else { json!({ "roots": [] }) }
+            if asked == 1 { json!({ "roots": "file:///one" }) } else { json!({ "roots": [] }) }
         });
         assert_eq!((asked, text(&result)), (2, String::new()));
     });
@@ -361,7 +361,7 @@ fn roots_are_cached_until_list_changed() {
         if client.is_sessionless() {
             return;
         }
-        let wrong = json!({ "roots": [{ "uri": "https://one" }] });
+        let wrong = json!({ "roots": "file:///one" });
         let refused = client.call_with_answers("rooted", json!({}), |_, _| wrong.clone());
         assert!(failure(&refused).contains("roots"), "{refused}");
         let mut asked = 0;
@@ -669,6 +669,25 @@ fn unanswered_question_is_cancelled_and_late_answer_ignored() {
         }
         pipes.pipe().assert_only_messages();
     }
+}
+
+#[test]
+fn time_limit_of_a_question_is_that_of_all_its_attempts() {
+    let folder = TestFolder::with_manifest(ASKING);
+    let server = folder.stdio();
+    let client = server.client_with("2025-11-25", all());
+    let id = client.start_call("hasty", json!({}));
+    let question = client.next_question();
+    let token = &question["params"]["_meta"]["progressToken"];
+    client.notify("notifications/progress", json!({ "progressToken": token, "progress": 1 }));
+    std::thread::sleep(Duration::from_millis(700));
+    client.notify("notifications/progress", json!({ "progressToken": token, "progress": 2 }));
+    client.answer_question(&question, &json!({ "action": "nonsense" }));
+    client.next_question();
+    let asked_again = Instant::now();
+    let answer = client.wait_for_answer(id);
+    assert!(failure(&answer["result"]).contains("the client timed out after 1s"), "{answer}");
+    assert!(asked_again.elapsed() < Duration::from_millis(900), "{:?}", asked_again.elapsed());
 }
 
 #[test]

@@ -2,10 +2,14 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::{SESSION_VERSIONS, TestClient, TestFolder, TestServer, on_every_version_and_wire, text_of};
+use crate::harness::{
+    SESSION_VERSIONS, SESSIONLESS_VERSION, TestClient, TestFolder, TestServer, on_every_version_and_wire, text_of,
+    wait_until,
+};
 
 const MANIFEST: &str = r#"
 folio: 1
@@ -272,4 +276,111 @@ tools:
     assert!(!attempt(&confined, "out") && !attempt(&confined, "ws/link"));
     assert!(!attempt(&folder.http(), "ws/in"), "without a workspace none counts");
     assert!(attempt(&folder.stdio(), "out"), "a client that starts the server is on its machine");
+}
+
+/// Everything that asks for roots, with less time than a program has to answer.
+const ASKING: &str = r#"
+folio: 1
+server: { name: asking }
+folders:
+  theirs: { roots: client }
+  either: { roots: client, else: notes }
+tools:
+  within: { description: W, arguments: { path: { within: roots } }, result: { text: "{{path}}" }, timeout: 1s }
+  listed: { description: L, run: { file: { list: ., in: theirs } }, timeout: 1s }
+  fallback: { description: F, run: { file: { list: ., in: either } }, timeout: 1s }
+  step: { description: S, run: [{ id: a, ask: { r: { roots: {} } } }], result: { text: "{{#each steps.a.r}}{{uri}};{{/each}}" }, timeout: 1s }
+  optional: { description: O, run: [{ id: a, ask: { r: { roots: {}, optional: true } } }], result: { text: "<{{steps.a.r}}>" }, timeout: 1s }
+  mixed:
+    description: M
+    run:
+      - id: a
+        ask: { r: { roots: {}, optional: true }, n: { elicit: { message: Who?, schema: { name: {} } } } }
+    result: { text: "<{{steps.a.r}}>{{steps.a.n.name}}" }
+    timeout: 1s
+"#;
+
+fn asking_folder() -> TestFolder {
+    let folder = TestFolder::with_manifest(ASKING);
+    folder.write("notes/mine.txt", "");
+    folder
+}
+
+#[test]
+fn client_that_is_silent_about_roots_is_asked_once() {
+    let folder = asking_folder();
+    let path = json!({ "path": "/srv/one/x" });
+    let silent = [("within", path.clone(), true), ("listed", json!({}), true), ("fallback", json!({}), false)];
+    let web = folder.serve_command().env("FOLIO_WORKSPACE", "/").http();
+    for version in SESSION_VERSIONS {
+        let pipes = folder.stdio();
+        let capabilities = json!({ "roots": {}, "elicitation": {} });
+        for client in [&pipes, &web].map(|server| server.client_with(version, capabilities.clone())) {
+            let began = Instant::now();
+            let id = client.start_call("within", path.clone());
+            assert_eq!(client.next_question()["method"], "roots/list");
+            let late = client.wait_for_answer(id);
+            assert!(began.elapsed() >= Duration::from_secs(1) && began.elapsed() < Duration::from_secs(9));
+            assert_eq!(text_of(&late["result"]["content"][0]), "the client did not answer `roots/list` in time");
+            // From here on a question would be an unexpected message.
+            for (tool, arguments, fails) in silent.iter().chain([&("step", json!({}), true)]) {
+                let result = client.call_with_answers(tool, arguments.clone(), |method, _| panic!("asked for {method}"));
+                assert_eq!(result["isError"] == true, *fails, "{tool}: {result}");
+            }
+            assert_eq!(client.call_text("optional", json!({})), "<>");
+            if version >= "2025-06-18" {
+                let name = |method: &str, _: &Value| {
+                    assert_eq!(method, "elicitation/create");
+                    json!({ "action": "accept", "content": { "name": "Ada" } })
+                };
+                assert_eq!(text_of(&client.call_with_answers("mixed", json!({}), name)["content"][0]), "<>Ada");
+            }
+            client.notify("notifications/roots/list_changed", Value::Null);
+            let answered = client.call_with_answers("within", path.clone(), answer);
+            assert_eq!(text_of(&answered["content"][0]), "/srv/one/x");
+        }
+    }
+}
+
+#[test]
+fn task_does_not_wait_long_for_roots() {
+    let folder = TestFolder::with_manifest(&ASKING.replace("  within: {", "  within: { task: required,"));
+    let server = folder.stdio();
+    let capabilities = json!({ "roots": {}, "extensions": { "io.modelcontextprotocol/tasks": {} } });
+    let client = server.client_with(SESSIONLESS_VERSION, capabilities);
+    let task = client.call("within", json!({ "path": "/srv/one/x" }))["taskId"].as_str().unwrap().to_owned();
+    let status = || client.result("tasks/get", json!({ "taskId": task }));
+    wait_until("the end of the task", || status()["status"] == "completed");
+    assert_eq!(text_of(&status()["result"]["content"][0]), "the client did not answer `roots/list` in time");
+}
+
+#[test]
+fn roots_that_cannot_be_used_are_left_out() {
+    let folder = asking_folder();
+    let tree = tree();
+    let root = tree.path().to_str().unwrap().to_owned();
+    let [plain, capital, local] = ["file://", "FILE://", "file://localhost"].map(|scheme| format!("{scheme}{root}"));
+    for usable in [plain, capital, local] {
+        let roots = json!([
+            { "uri": "vscode-vfs://github/a/b" }, { "uri": "" }, { "uri": root }, { "uri": "file://elsewhere/srv" },
+            { "name": "no uri" }, null, { "uri": usable, "name": "mine" },
+        ]);
+        let answer = |_: &str, _: &Value| json!({ "roots": roots });
+        on_every_version_and_wire(&folder, &json!({ "roots": {} }), |client| {
+            let call = |tool: &str, arguments: Value| {
+                let result = client.call_with_answers(tool, arguments, answer);
+                assert_ne!(result["isError"], true, "{tool}: {result}");
+                text_of(&result["content"][0])
+            };
+            assert!(call("within", json!({ "path": format!("{root}/secret") })).ends_with("/secret"));
+            assert!(call("listed", json!({})).contains("linked-root"));
+            assert_eq!(call("step", json!({})), format!("{usable};"));
+        });
+    }
+    let server = folder.stdio();
+    let client = server.client_with("2025-11-25", json!({ "roots": {} }));
+    let none = |_: &str, _: &Value| json!({ "roots": [{ "uri": "vscode-vfs://github/a/b" }] });
+    let listed = client.call_with_answers("fallback", json!({}), none);
+    assert!(text_of(&listed["content"][0]).contains("mine.txt"), "{listed}");
+    server.log.wait_for_line(0, |line| line.contains("vscode-vfs://github/a/b") && line.contains("left out"));
 }

@@ -477,3 +477,60 @@ fn overlong_labels_are_refused_in_every_version() {
         assert_eq!(pipe.take(|said| said["id"].is_null())["error"]["message"], "`id` is too long (limit 1 KiB)");
     }
 }
+
+/// Programs that run until there is a file `gate`.
+const SLOW: &str = r#"folio: 1
+server: { name: s, limits: { programs: 4, bytesInFlight: 64MiB } }
+tools:
+  slow: { description: S, run: { exec: [sh, -c, "while ! [ -e gate ]; do sleep 0.05; done", MARKER] } }
+  quick: { description: Q, run: { exec: [printf, fine] } }
+  takes: { description: T, arguments: { text: {} }, result: { text: fine } }
+  asks: { description: A, arguments: { text: {} }, run: [{ ask: { q: { elicit: { message: Sure?, schema: { yes: {} } } } } }] }
+"#;
+
+#[test]
+fn one_caller_has_at_most_half_of_the_programs() {
+    let marker = format!("folio-suite-share-{}", std::process::id());
+    let folder = TestFolder::with_manifest(&SLOW.replace("MARKER", &marker));
+    let server = folder.http();
+    let callers = [server.session("2025-11-25"), server.sessionless()];
+    for (count, greedy) in (1..).zip(&callers) {
+        (0..8).for_each(|_| drop(greedy.start_call("slow", json!({}))));
+        wait_until("its share", || processes_with_argument(&marker).len() == 2 * count);
+        if count < callers.len() {
+            assert_eq!(server.session("2025-11-25").call_text("quick", json!({})), "fine");
+            assert_eq!(processes_with_argument(&marker).len(), 2 * count);
+        }
+    }
+    folder.write("gate", "");
+    assert_eq!(callers[0].call_text("quick", json!({})), "fine");
+    // On a pipe there is nobody else.
+    folder.remove("gate");
+    wait_until("the end of all", || processes_with_argument(&marker).is_empty());
+    let pipes = folder.stdio();
+    let only = pipes.session("2025-11-25");
+    (0..8).for_each(|_| drop(only.start_call("slow", json!({}))));
+    wait_until("all there are", || processes_with_argument(&marker).len() == 4);
+}
+
+#[test]
+fn unanswered_questions_hold_no_memory_of_others() {
+    let folder = TestFolder::with_manifest(SLOW);
+    let server = folder.http();
+    // What has escapes may take ten times its text: each is nearly half of what large requests may take.
+    let large = "\u{1}".repeat(250_000);
+    let asked: Vec<TestClient> = (0..2)
+        .map(|_| {
+            let client = server.client_with("2025-11-25", json!({ "elicitation": {} }));
+            client.start_call("asks", json!({ "text": large }));
+            client.next_question();
+            client
+        })
+        .collect();
+    let began = Instant::now();
+    for client in [server.session("2025-11-25"), server.sessionless()] {
+        assert_eq!(client.call_text("takes", json!({ "text": large })), "fine");
+    }
+    assert!(began.elapsed() < Duration::from_secs(20), "they waited {:?}", began.elapsed());
+    drop(asked);
+}

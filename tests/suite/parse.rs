@@ -48,6 +48,11 @@ fn output_is_a_list_or_names_its_bad_line() {
         ("csv", "a,b\n1,\"x\ny\"\n", json!([{ "a": "1", "b": "x\ny" }])),
         ("csv", "a,b\n1\n", json!("invalid CSV in line 2 of the output: expected 2 fields, found 1")),
         ("lines", "one\n\ntwo\r\n", json!(["one", "", "two"])),
+        // PowerShell and .NET write a byte order mark.
+        ("json", "\u{feff}{\"a\": 1}", json!({ "a": 1 })),
+        ("jsonl", "\u{feff}1\n2\n", json!([1, 2])),
+        ("csv", "\u{feff}a,b\n1,2\n", json!([{ "a": "1", "b": "2" }])),
+        ("lines", "\u{feff}one\n\u{feff}two", json!(["one", "\u{feff}two"])),
     ] {
         assert_eq!(parsed(&client, tool, text), expected, "{tool}: {text:?}");
     }

@@ -327,3 +327,108 @@ fn task_keeps_its_request_trace() {
         task["status"] == "completed" && text_of(&task["result"]["content"][0]).trim() == TRACED[0].1
     });
 }
+
+/// Sends a first message as it is, on each wire, and returns the answers.
+fn first_answers(folder: &TestFolder, message: &[u8]) -> [Value; 2] {
+    let pipes = folder.stdio();
+    pipes.pipe().write_line(message);
+    let web = folder.http();
+    [pipes.pipe().next(), web.http_client().post_bytes(&[], message).answer(&json!(1), |_| {})]
+}
+
+#[test]
+fn sloppy_hello_begins_a_session() {
+    let folder = TestFolder::with_manifest("folio: 1\nserver: { name: s }\ntools:\n  t: { description: T, result: { text: ok } }\n");
+    let hello = |capabilities: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{{"protocolVersion":"2025-06-18","capabilities":{capabilities},"clientInfo":{{"name":"a","version":"1"}}}}}}"#
+        )
+    };
+    for capabilities in ["null", "[]", "[ ]", r#"{"roots":[]}"#, r#"{"experimental":[],"sampling":null,"elicitation":{"form":[]}}"#] {
+        for answer in first_answers(&folder, hello(capabilities).as_bytes()) {
+            assert_eq!(answer["result"]["protocolVersion"], "2025-06-18", "{capabilities}: {answer}");
+        }
+    }
+    let marked = [b"\xef\xbb\xbf", hello("{}").as_bytes()].concat();
+    for answer in first_answers(&folder, &marked) {
+        assert_eq!(answer["id"], 1, "{answer}");
+    }
+    for (wrong, words) in [
+        (r#"{"roots":true}"#, "invalid params: `capabilities.roots` must be"),
+        (r#"[1]"#, "invalid params: `capabilities` must be an object"),
+        ("7", "invalid params: `capabilities` must be an object"),
+    ] {
+        for answer in first_answers(&folder, hello(wrong).as_bytes()) {
+            let said = answer["error"]["message"].as_str().unwrap_or_else(|| panic!("{answer}"));
+            assert!(said.starts_with(words), "{said}");
+        }
+    }
+}
+
+#[test]
+fn sloppy_params_are_taken_and_wrong_ones_named() {
+    let folder = TestFolder::with_manifest(
+        "folio: 1\nserver: { name: s }\nprompts:\n  p: { arguments: { a: {} }, text: \"<{{a}}>\" }\ntools:\n  t: { description: T, arguments: { a: {} }, result: { text: \"<{{a}}>\" } }\n",
+    );
+    let web = folder.http();
+    for version in ["2025-06-18", "2025-11-25", SESSIONLESS_VERSION] {
+        let pipes = folder.stdio();
+        for client in [pipes.client(version), web.client(version)] {
+            for nothing in [json!([]), Value::Null] {
+                assert_eq!(client.call_text("t", nothing.clone()), "<>");
+                assert_eq!(client.get_text("p", nothing), "<>");
+            }
+            assert_eq!(client.result("tools/list", json!({ "cursor": "" }))["tools"].as_array().unwrap().len(), 1);
+            if !client.is_sessionless() {
+                assert!(client.result("tools/list", json!([]))["tools"].is_array());
+                client.notify("notifications/roots/list_changed", json!([]));
+            }
+            for (method, params, words) in [
+                ("tools/call", json!({ "name": 7 }), "invalid params: `name` must be a string"),
+                ("tools/call", json!({}), "invalid params: `name` is required"),
+                ("tools/call", json!({ "name": "t", "arguments": [1] }), "invalid params: `arguments` must be an object"),
+                ("prompts/get", json!({ "name": "p", "arguments": "a" }), "invalid params: `arguments` must be an object"),
+                ("tools/list", json!({ "cursor": 7 }), "invalid params: `cursor` must be a string"),
+                ("completion/complete", json!({ "ref": { "type": "x" } }), "invalid params: `ref.type` must be one of"),
+            ] {
+                if method.starts_with("completion") && client.is_sessionless() {
+                    continue;
+                }
+                let error = client.error(method, params);
+                let said = error["message"].as_str().unwrap();
+                assert!(said.starts_with(words) || method.starts_with("completion"), "{method}: {said}");
+                assert!(!said.contains("struct") && !said.contains("Params") && error["code"] != -32700, "{said}");
+            }
+        }
+    }
+}
+
+#[test]
+fn half_of_a_surrogate_pair_becomes_a_replacement_character() {
+    let folder = TestFolder::with_manifest(
+        "folio: 1\nserver: { name: s }\ntools:\n  t: { description: T, arguments: { a: {} }, result: { text: \"<{{a}}>\" } }\n",
+    );
+    let server = folder.stdio();
+    let client = server.session("2025-11-25");
+    let call = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"a":"x\ud83d \ud83d\ude00"}}}"#;
+    client.pipe().write_line(call);
+    let answer = client.pipe().take(|message| message["id"] == 1);
+    assert_eq!(text_of(&answer["result"]["content"][0]), "<x\u{fffd} \u{1f600}>");
+    let web = folder.http();
+    let session = web.session("2025-11-25");
+    let answered = web.http_client().post_bytes(&[("Mcp-Session-Id", session.session_id())], call);
+    assert_eq!(answered.answer(&json!(1), |_| {})["result"], answer["result"]);
+}
+
+#[test]
+fn empty_array_answers_a_ping() {
+    let folder = TestFolder::with_manifest("folio: 1\nserver: { name: s }\nhttp: { ping: 2s }\n");
+    let server = folder.http();
+    let client = server.session("2025-11-25");
+    let _stream = client.open_stream();
+    for _ in 0..2 {
+        let ping = client.next_question();
+        client.send_raw(&json!({ "jsonrpc": "2.0", "id": ping["id"], "result": [] }));
+    }
+    client.round_trip();
+}

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::harness::*;
 
@@ -11,7 +11,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 fn folder(marker: &str) -> TestFolder {
     TestFolder::with_manifest(&format!(
-        "folio: 1\nserver: {{ name: slow }}\nprompts:\n  p: {{ text: Hi }}\ntools:\n  wait:\n    description: Waits\n    run: {{ exec: [sh, -c, \"trap '' TERM HUP INT; sleep 60 & sleep 60\", {marker}] }}\n    timeout: 2m\n"
+        "folio: 1\nserver: {{ name: slow }}\nprompts:\n  p: {{ text: Hi }}\ntools:\n  ask: {{ description: Asks, run: [{{ ask: {{ q: {{ elicit: {{ message: Sure?, schema: {{ yes: {{}} }} }} }} }} }}] }}\n  wait:\n    description: Waits\n    run: {{ exec: [sh, -c, \"trap '' TERM HUP INT; sleep 60 & sleep 60\", {marker}] }}\n    timeout: 2m\n"
     ))
 }
 
@@ -38,6 +38,14 @@ fn end(server: &TestServer, how: StopSignal) -> Duration {
     began.elapsed()
 }
 
+/// A call that was running is answered.
+fn assert_is_cancelled(answer: &Value) {
+    let error = &answer["error"];
+    assert_eq!((&error["code"], &error["message"]), (&json!(-32603), &json!(STOPPED)), "{answer}");
+}
+
+const STOPPED: &str = "the server is stopping: the call was cancelled";
+
 /// A stream ends with a result that names it.
 fn assert_is_last(listening: &Subscription) {
     let last = listening.wait_for_result();
@@ -52,12 +60,11 @@ fn on_pipes(how: StopSignal, name: &str) {
         let server = folder.stdio();
         let client = server.sessionless();
         let listening = client.listen(json!({ "promptsListChanged": true }));
-        client.send("tools/call", json!({ "name": "wait" }));
+        let call = client.send("tools/call", json!({ "name": "wait" }));
         wait_until("the child", || !processes_with_argument(&marker).is_empty());
         let took = end(&server, how);
-        if how != StopSignal::EndOfInput {
-            assert_is_last(&listening);
-        }
+        assert_is_last(&listening);
+        assert_is_cancelled(&client.wait_for_answer(call));
         wait_until("the end of the child", || processes_with_argument(&marker).is_empty());
         client.pipe().assert_only_messages();
         took
@@ -85,13 +92,43 @@ fn eof_ends_stdio_session() {
         let marker = marker(&format!("session-{round}"));
         let folder = folder(&marker);
         let server = folder.stdio();
-        let client = server.session("2025-11-25");
-        client.send("tools/call", json!({ "name": "wait" }));
+        let client = server.client_with("2025-11-25", json!({ "elicitation": {} }));
+        let calls = ["wait", "ask"].map(|name| client.start_call(name, json!({})));
+        client.next_question();
         wait_until("the child", || !processes_with_argument(&marker).is_empty());
         let took = end(&server, StopSignal::EndOfInput);
+        calls.iter().for_each(|call| assert_is_cancelled(&client.wait_for_answer(*call)));
         wait_until("the end of the child", || processes_with_argument(&marker).is_empty());
         took
     });
+}
+
+#[test]
+fn abandoned_calls_are_counted_on_stderr() {
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::process::{Command, Stdio};
+    let marker = marker("abandoned");
+    let folder = folder(&marker);
+    let mut child = Command::new(FOLIO_BIN);
+    child.arg("serve").arg(folder.path()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = child.spawn().unwrap();
+    let (mut stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let request = |id: i64, method: &str, mut params: Value| {
+        params["_meta"] = sessionless_meta();
+        json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+    };
+    for id in [1, 2] {
+        writeln!(stdin, "{}", request(id, "tools/call", json!({ "name": "wait" }))).unwrap();
+    }
+    writeln!(stdin, "{}", request(3, "tools/list", json!({}))).unwrap();
+    let mut stdout = BufReader::new(stdout);
+    stdout.read_line(&mut String::new()).unwrap();
+    wait_until("the children", || !processes_with_argument(&marker).is_empty());
+    drop((stdout, stdin));
+    let mut log = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(log.contains("2 calls abandoned"), "{log}");
 }
 
 fn on_sockets(how: StopSignal, name: &str) {
@@ -99,28 +136,56 @@ fn on_sockets(how: StopSignal, name: &str) {
         let marker = marker(&format!("{name}-{round}"));
         let folder = folder(&marker);
         let server = folder.http();
-        let sessions = SESSION_VERSIONS.map(|version| server.session(version));
+        let asked = json!({ "elicitation": {} });
+        let sessions = SESSION_VERSIONS.map(|version| server.client_with(version, asked.clone()));
         let streams = sessions.each_ref().map(TestClient::open_stream);
-        let session = &sessions[3];
         let modern = server.sessionless();
         let listening = modern.listen(json!({ "promptsListChanged": true }));
-        std::thread::scope(|scope| {
-            // The answer is whatever the end leaves of it.
-            let calling = scope.spawn(|| {
-                let body = json!({ "jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": { "name": "wait" } });
-                let _ = std::panic::catch_unwind(|| {
-                    server.http_client().post(&[("Mcp-Session-Id", session.session_id())], &body)
-                });
-            });
-            wait_until("the child", || !processes_with_argument(&marker).is_empty());
-            let took = end(&server, how);
-            assert_is_last(&listening);
-            assert!(streams.iter().all(SseStream::wait_for_end));
-            wait_until("the end of the child", || processes_with_argument(&marker).is_empty());
-            let _ = calling.join();
-            took
-        })
+        let mut clients: Vec<&TestClient> = sessions.iter().collect();
+        clients.push(&modern);
+        let mut calls: Vec<_> = clients.iter().map(|client| (*client, client.start_call("wait", json!({})))).collect();
+        calls.push((&sessions[3], sessions[3].start_call("ask", json!({}))));
+        sessions[3].next_question();
+        // A shell and two that sleep for each.
+        wait_until("the children", || processes_with_argument(&marker).len() >= clients.len());
+        let took = end(&server, how);
+        assert_is_last(&listening);
+        for (client, call) in calls {
+            assert_is_cancelled(&client.wait_for_answer(call));
+        }
+        assert!(streams.iter().all(SseStream::wait_for_end));
+        wait_until("the end of the children", || processes_with_argument(&marker).is_empty());
+        assert!(!server.log.text().contains("abandoned"), "{}", server.log.text());
+        took
     });
+}
+
+#[test]
+fn sigterm_answers_calls_of_http_sse() {
+    let marker = marker("sse");
+    let folder = folder(&marker);
+    let server = folder.serve_command().flag("--sse").http();
+    let client = server.sse_client("2024-11-05");
+    let call = client.start_call("wait", json!({}));
+    wait_until("the child", || !processes_with_argument(&marker).is_empty());
+    end(&server, StopSignal::Terminate);
+    assert_is_cancelled(&client.wait_for_answer(call));
+}
+
+#[test]
+fn running_tasks_are_counted_as_abandoned() {
+    let marker = marker("task");
+    let folder = folder(&marker);
+    let manifest = std::fs::read_to_string(folder.join("folio.yaml")).unwrap();
+    folder.write("folio.yaml", manifest.replace("description: Waits", "description: Waits\n    task: required"));
+    for server in [folder.stdio(), folder.http()] {
+        let capabilities = json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } });
+        let client = server.client_with(SESSIONLESS_VERSION, capabilities);
+        assert_eq!(client.call("wait", json!({}))["resultType"], "task");
+        end(&server, StopSignal::Terminate);
+        server.log.wait_for_line(0, |line| line.contains("1 call abandoned"));
+        wait_until("the end of the child", || processes_with_argument(&marker).is_empty());
+    }
 }
 
 #[test]

@@ -293,13 +293,160 @@ fn content_type_and_accept_are_required() {
     let server = folder.http();
     let body = initialize(1).to_string();
     let plain = [("Content-Type", "text/plain"), ("Accept", "application/json, text/event-stream")];
-    assert_eq!(server.http_client().send("POST", &plain, body.as_bytes()).status, 415);
-    let deaf = [("Content-Type", "application/json"), ("Accept", "image/png")];
-    assert_eq!(server.http_client().send("POST", &deaf, body.as_bytes()).status, 406);
+    let refused = server.http_client().send("POST", &plain, body.as_bytes());
+    assert_eq!((refused.status, refused.header("content-type")), (415, Some("text/plain; charset=utf-8")));
+    for coding in ["gzip", "br, identity"] {
+        let refused = server.http_client().post_bytes(&[("Content-Encoding", coding)], body.as_bytes());
+        assert_eq!((refused.status, refused.header("accept-encoding")), (415, Some("identity")), "{coding}");
+    }
+    assert_eq!(server.http_client().post_bytes(&[("Content-Encoding", "Identity")], body.as_bytes()).status, 200);
+    for types in ["image/png", "*/*;q=0", "text/html, image/*"] {
+        let deaf = [("Content-Type", "application/json"), ("Accept", types)];
+        let refused = server.http_client().send("POST", &deaf, body.as_bytes());
+        assert_eq!((refused.status, refused.header("content-type")), (406, Some("text/plain; charset=utf-8")), "{types}");
+    }
+    let refused = server.http_client().send("GET", &[("Accept", "application/json")], b"");
+    assert_eq!((refused.status, refused.header("content-type")), (406, Some("text/plain; charset=utf-8")));
     assert_eq!(server.http_client().send("PUT", &[], body.as_bytes()).status, 405);
     let sessionless_request = [("MCP-Protocol-Version", SESSIONLESS_VERSION), ("Accept", "text/event-stream")];
     for method in ["GET", "DELETE"] {
         assert_eq!(server.http_client().send(method, &sessionless_request, b"").status, 405, "{method}");
+    }
+}
+
+/// A tool that reports progress and one that asks, beside a slow one.
+const REPORTING: &str = r#"folio: 1
+server: { name: s }
+prompts: { p: { text: Hi } }
+tools:
+  reports: { description: R, run: [{ progress: { message: half } }, { log: here }], result: { text: done } }
+  asks: { description: A, run: [{ id: a, ask: { q: { elicit: { message: Who?, schema: { name: {} } } } } }], result: { text: "{{steps.a.q.name}}" } }
+  slow: { description: S, run: { sleep: 500ms }, result: { text: done } }
+"#;
+
+#[test]
+fn answer_has_a_type_that_the_client_accepts() {
+    let folder = TestFolder::with_manifest(REPORTING);
+    let server = folder.http();
+    let session = server.client_with("2025-11-25", json!({ "elicitation": {} }));
+    let in_session = [("Mcp-Session-Id", session.session_id()), ("MCP-Protocol-Version", "2025-11-25")];
+    let call = |name: &str| {
+        let params = json!({ "name": name, "arguments": {}, "_meta": { "progressToken": 1 } });
+        json!({ "jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params })
+    };
+    let post = |headers: &[(&str, &str)], accept: Option<&str>, body: &Value| {
+        let mut all = vec![("Content-Type", "application/json")];
+        all.extend(accept.map(|accept| ("Accept", accept)));
+        all.extend_from_slice(headers);
+        server.http_client().send("POST", &all, body.to_string().as_bytes())
+    };
+    let sessionless = |name: &'static str| {
+        let (mut headers, mut body) = sessionless_request("tools/call", json!({ "name": name, "arguments": {} }));
+        body["params"]["_meta"]["progressToken"] = json!(1);
+        body["id"] = json!(5);
+        headers.push(("Mcp-Name", name));
+        (headers, body)
+    };
+    for (accept, kind) in [
+        (Some("*/*"), None),
+        (Some("application/*, TEXT/*;q=0.1"), None),
+        (None, None),
+        (Some("application/json"), Some("application/json")),
+        (Some("text/event-stream;q=0, */*"), Some("application/json")),
+        (Some("text/event-stream"), Some("text/event-stream")),
+    ] {
+        let hello = post(&[], accept, &initialize(5));
+        assert!(hello.header("mcp-session-id").is_some(), "{accept:?}: {hello:?}");
+        let (headers, body) = sessionless("reports");
+        let answers = [hello, post(&in_session, accept, &call("reports")), post(&headers, accept, &body)];
+        for answer in answers {
+            let content_type = answer.header("content-type").unwrap().to_owned();
+            assert!(kind.is_none_or(|kind| content_type == kind), "{accept:?}: {content_type}");
+            assert!(answer.answer(&json!(5), |_| {}).get("result").is_some(), "{accept:?}");
+        }
+    }
+    // Who takes no stream is asked nothing, and is sent no changes.
+    let refused = post(&in_session, Some("application/json"), &call("asks")).json();
+    let words = text_of(&refused["result"]["content"][0]);
+    assert!(refused["result"]["isError"] == true && words.contains("does not accept `text/event-stream`"), "{words}");
+    let (headers, body) = sessionless_request("subscriptions/listen", json!({ "notifications": { "promptsListChanged": true } }));
+    let refused = post(&headers, Some("application/json"), &body);
+    assert_eq!((refused.status, refused.header("content-type")), (406, Some("application/json")));
+    let mut any = in_session.to_vec();
+    any.push(("Accept", "*/*"));
+    assert_eq!(server.http_client().send("GET", &any, b"").status, 200);
+}
+
+/// Sends bytes, closes this side, and reads the rest.
+fn send_and_half_close(port: u16, text: &str) -> String {
+    let mut socket = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    socket.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
+    socket.write_all(text.as_bytes()).unwrap();
+    socket.shutdown(std::net::Shutdown::Write).unwrap();
+    let mut said = String::new();
+    socket.read_to_string(&mut said).unwrap();
+    said
+}
+
+#[test]
+fn client_that_has_closed_its_side_gets_its_response() {
+    let folder = TestFolder::with_manifest(REPORTING);
+    let server = folder.http();
+    let session = server.session("2025-11-25");
+    let call = json!({ "jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": { "name": "slow" } });
+    let (mut headers, sessionless) = sessionless_request("tools/call", json!({ "name": "slow" }));
+    headers.push(("Mcp-Name", "slow"));
+    for (headers, body) in [(vec![("Mcp-Session-Id", session.session_id())], call), (headers, sessionless)] {
+        let body = body.to_string();
+        let head: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nContent-Type: application/json\r\n{head}Content-Length: {}\r\n\r\n",
+            server.port,
+            body.len()
+        );
+        let said = send_and_half_close(server.port, &(head.clone() + &body));
+        assert!(said.starts_with("HTTP/1.1 200") && said.contains("done"), "{said}");
+        // Half a body is none.
+        let said = send_and_half_close(server.port, &(head + &body[..20]));
+        assert!(said.is_empty() || said.starts_with("HTTP/1.1 400"), "{said}");
+    }
+}
+
+#[test]
+fn refusal_reaches_a_client_that_sends_on() {
+    let folder = TestFolder::with_manifest(DESK);
+    let server = folder.http();
+    let body = vec![b'x'; 30 << 20];
+    for (host, status) in [(format!("127.0.0.1:{}", server.port), 413), ("evil.example".to_owned(), 403)] {
+        let mut socket = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+        socket.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        socket.write_all(head.as_bytes()).unwrap();
+        socket.write_all(&body).unwrap();
+        let response = HttpResponse::read(socket);
+        assert_eq!(response.status, status);
+        let text = response.text();
+        assert!(status != 413 || text.contains("message exceeds 4 MiB"), "{text}");
+    }
+}
+
+#[test]
+fn missing_or_doubled_host_is_a_bad_request() {
+    let folder = TestFolder::with_manifest(DESK);
+    let server = folder.http();
+    let own = format!("Host: 127.0.0.1:{}\r\n", server.port);
+    for (version, hosts, status) in [
+        ("1.1", String::new(), 400),
+        ("1.1", own.repeat(2), 400),
+        ("1.1", "Host: a b\r\n".to_owned(), 400),
+        ("1.1", own.clone(), 200),
+        ("1.0", String::new(), 403),
+    ] {
+        let said = send_and_half_close(server.port, &format!("GET / HTTP/{version}\r\n{hosts}Connection: close\r\n\r\n"));
+        assert!(said.split(' ').nth(1) == Some(&status.to_string()), "{version} {hosts:?}: {said}");
     }
 }
 

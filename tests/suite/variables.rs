@@ -49,6 +49,16 @@ fn file_of_variable_is_read_and_is_secret() {
 }
 
 #[test]
+fn byte_order_mark_is_no_part_of_a_value() {
+    let secrets = TestFolder::new(&[("token", "\u{feff}aaaa bbbb cccc\n")]);
+    let from_command = manifest(&format!("{{ command: [cat, '{}'] }}", secrets.join("token").display()));
+    for manifest in [file_manifest(&secrets.join("token")), from_command] {
+        let folder = TestFolder::with_manifest(&manifest);
+        assert_eq!(folder.stdio().sessionless().call_text("shifted", json!({})), "bbbb cccc dddd");
+    }
+}
+
+#[test]
 fn change_of_secret_file_is_served() {
     let secrets = TestFolder::new(&[("token", "first-aaaa")]);
     let folder = TestFolder::with_manifest(&file_manifest(&secrets.join("token")));

@@ -18,9 +18,9 @@ use super::{
     ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, AskError, Checkpoint, ClientCapability,
     ClientQuestion, ClientUse, McpClient, OutcomeBody, PendingQuestions, QuestionRound, client,
 };
-use crate::budget::ClientWait;
+use crate::budget::Budget;
 use crate::compile::Compiler;
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, truncate};
 use crate::template::{Scope, Shape};
 use crate::uri::file_uri_to_path;
 use crate::value_types::is_identifier;
@@ -33,8 +33,12 @@ use sample::SampleTemplate;
 pub use spec::AskSpec;
 use spec::OnDecline;
 
-/// The default time limit of a round.
+/// The default time limit of the answers to a step.
 const DEFAULT_ASK_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+/// The time limit of `roots/list`, which a program answers.
+const ROOTS_TIMEOUT: Duration = Duration::from_secs(10);
+/// How much of a root that cannot be used is logged.
+const MAX_LOGGED_URI_CHARS: usize = 200;
 /// How often a client is asked again after an invalid answer.
 const MAX_ANSWER_RETRIES: usize = 1;
 
@@ -106,7 +110,7 @@ impl ActionKind for AskAction {
     async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
         let mut answers = context.checkpoint.map(|checkpoint| checkpoint.answers.clone()).unwrap_or_default();
         self.skip_unsupported(context, &mut answers)?;
-        let mut invalid = None;
+        let (mut invalid, began) = (None, Instant::now());
         for attempt in 0.. {
             let open = self.open_questions(context.scope, &answers)?;
             if open.is_empty() {
@@ -115,15 +119,21 @@ impl ActionKind for AskAction {
             if attempt > MAX_ANSWER_RETRIES {
                 return Err(ActionError::message(invalid.unwrap_or_else(|| "no response from the client".to_owned())));
             }
-            let round = QuestionRound { questions: open, timeout: self.timeout };
-            let Some(given) = ask_client(context.run.client, context.run.client_wait, &round).await? else {
-                let checkpoint = Checkpoint { answers, ..Checkpoint::default() };
-                return Err(ActionError::InputRequired(Box::new(PendingQuestions {
-                    questions: round.questions,
-                    checkpoint,
-                })));
-            };
-            invalid = self.accept_answers(given, context.scope, &mut answers)?;
+            let timeout = self.timeout.saturating_sub(began.elapsed());
+            let roots_timeout = ROOTS_TIMEOUT.min(timeout).min(context.timeout);
+            let round = QuestionRound { questions: open, timeout, roots_timeout };
+            match ask_client(context.run.client, context.scope.budget(), &round, self.timeout).await {
+                Ok(Some(given)) => invalid = self.accept_answers(given, context.scope, &mut answers)?,
+                Ok(None) => {
+                    let checkpoint = Checkpoint { answers, ..Checkpoint::default() };
+                    return Err(ActionError::InputRequired(Box::new(PendingQuestions {
+                        questions: round.questions,
+                        checkpoint,
+                    })));
+                }
+                Err(ActionError::RootsUnanswered) => self.skip_unanswered(&mut answers)?,
+                Err(error) => return Err(error),
+            }
         }
         Ok(self.outcome(answers))
     }
@@ -153,6 +163,17 @@ impl AskAction {
         lacking.sort_unstable();
         lacking.dedup();
         if lacking.is_empty() { Ok(()) } else { Err(ActionError::MissingCapabilities(lacking)) }
+    }
+
+    /// Answers optional questions for roots that the client was silent about with null.
+    fn skip_unanswered(&self, answers: &mut Map<String, Value>) -> Result<(), ActionError> {
+        for question in &self.questions {
+            if !question.optional && !answers.contains_key(&question.key) {
+                return Err(ActionError::RootsUnanswered);
+            }
+            answers.entry(question.key.as_str()).or_insert(Value::Null);
+        }
+        Ok(())
     }
 
     /// Renders the questions without an answer.
@@ -222,32 +243,37 @@ impl CompiledQuestion {
             QuestionTemplate::Sample(_) => Ok(sample::check_answer(answer)),
             QuestionTemplate::Roots => Ok(match parse_roots(answer) {
                 Some(roots) => AnswerVerdict::Accepted(Value::Array(roots)),
-                None => AnswerVerdict::Invalid("expected a list of roots with `file:` URIs".to_owned()),
+                None => AnswerVerdict::Invalid("expected a list of roots".to_owned()),
             }),
         }
     }
 }
 
-/// Asks a client for its roots, outside of any step, and returns their URIs.
+/// Asks a client for its roots, outside of any step, in the time that is left, and returns their URIs.
 ///
 /// # Errors
-/// The client does not support roots, answers with a later request, or answers something else, or none of its roots
-/// counts here.
-pub async fn ask_roots(client: &dyn McpClient, wait: &ClientWait) -> Result<Vec<String>, ActionError> {
+/// The client does not support roots, is silent, answers with a later request, or answers something else, or none of its
+/// roots counts here.
+pub async fn ask_roots(
+    client: &dyn McpClient,
+    budget: &Budget,
+    time_left: Duration,
+) -> Result<Vec<String>, ActionError> {
     if !client.has_capability(ClientCapability::Roots) {
         return Err(ActionError::MissingCapabilities(vec![ClientCapability::Roots]));
     }
     let question = ClientQuestion { key: ROOTS_KEY.to_owned(), kind: client::QuestionKind::Roots };
-    let round = QuestionRound { questions: vec![question], timeout: DEFAULT_ASK_TIMEOUT };
-    let answers = ask_client(client, wait, &round).await?;
+    let timeout = ROOTS_TIMEOUT.min(time_left);
+    let round = QuestionRound { questions: vec![question], timeout, roots_timeout: timeout };
+    let answers = ask_client(client, budget, &round, timeout).await?;
     let Some(answer) = answers.and_then(|mut answers| answers.remove(ROOTS_KEY)) else {
         let checkpoint = Checkpoint { wants_roots: true, ..Checkpoint::default() };
         return Err(ActionError::InputRequired(Box::new(PendingQuestions { questions: round.questions, checkpoint })));
     };
     let roots = parse_roots(&answer)
-        .ok_or_else(|| ActionError::message("invalid `roots/list` result, expected `file:` URIs".to_owned()))?;
+        .ok_or_else(|| ActionError::message("invalid `roots/list` result, expected a list of roots".to_owned()))?;
     let uris: Vec<&str> = roots.iter().filter_map(|root| root.get("uri")?.as_str()).collect();
-    let is_allowed = |uri: &&&str| file_uri_to_path(uri).is_none_or(|path| client.allows_root(&path));
+    let is_allowed = |uri: &&&str| file_uri_to_path(uri).is_some_and(|path| client.allows_root(&path));
     let allowed: Vec<String> = uris.iter().filter(is_allowed).map(|uri| (*uri).to_owned()).collect();
     if allowed.is_empty() && !uris.is_empty() {
         return Err(ActionError::message(
@@ -257,20 +283,26 @@ pub async fn ask_roots(client: &dyn McpClient, wait: &ClientWait) -> Result<Vec<
     Ok(allowed)
 }
 
-/// Asks a client, and counts the time that it takes. `None` if the answers come with a later request.
+/// Asks a client, while others have the memory of the call. The time of a person or a model does not count as that of the
+/// call. `None` if the answers come with a later request; `limit` is the time limit as it was written.
 async fn ask_client(
     client: &dyn McpClient,
-    wait: &ClientWait,
+    budget: &Budget,
     round: &QuestionRound,
+    limit: Duration,
 ) -> Result<Option<Map<String, Value>>, ActionError> {
-    let began = Instant::now();
+    let (began, suspended) = (Instant::now(), budget.suspend()?);
     let answered = client.ask(round).await;
-    wait.add(began.elapsed());
+    drop(suspended);
+    if round.asks_more_than_roots() {
+        budget.client_wait().add(began.elapsed());
+    }
     match answered {
         Ok(answers) => Ok(Some(answers)),
         Err(AskError::InputRequired) => Ok(None),
         Err(AskError::Cancelled) => Err(WorldError::Cancelled.into()),
-        Err(AskError::TimedOut) => Err(ActionError::message(format!("the client timed out after {:?}", round.timeout))),
+        Err(AskError::TimedOut) => Err(ActionError::message(format!("the client timed out after {limit:?}"))),
+        Err(AskError::RootsUnanswered) => Err(ActionError::RootsUnanswered),
         Err(AskError::Refused(words)) => {
             Err(ActionError::message(format!("the request to the client failed: {words}")))
         }
@@ -280,15 +312,25 @@ async fn ask_client(
 /// The key of the question for roots outside of any step.
 const ROOTS_KEY: &str = "roots";
 
-/// The roots of a `ListRootsResult`, or `None` if it is invalid.
+/// Whether an answer is a `ListRootsResult`.
 #[must_use]
-pub fn parse_roots(answer: &Value) -> Option<Vec<Value>> {
-    let roots = answer.get("roots")?.as_array()?;
-    let root = |root: &Value| {
-        let uri = root.get("uri")?.as_str().filter(|uri| uri.starts_with("file:"))?;
+pub fn is_roots_list(answer: &Value) -> bool {
+    answer.get("roots").is_some_and(Value::is_array)
+}
+
+/// The roots of a `ListRootsResult` that can be used, or `None` if it is none. Others, such as the virtual folders of an
+/// editor, are left out.
+fn parse_roots(answer: &Value) -> Option<Vec<Value>> {
+    let usable = |root: &Value| {
+        let uri = root.get("uri").and_then(Value::as_str).unwrap_or_default();
+        if file_uri_to_path(uri).is_none() {
+            let uri = truncate(uri, MAX_LOGGED_URI_CHARS);
+            tracing::warn!(target: "folio::call", "a root of the client is left out: {uri:?} is no folder of this machine");
+            return None;
+        }
         Some(serde_json::json!({ "uri": uri, "name": root.get("name").and_then(Value::as_str) }))
     };
-    roots.iter().map(root).collect()
+    Some(answer.get("roots")?.as_array()?.iter().filter_map(usable).collect())
 }
 
 fn answer_shape(question: &spec::Question) -> Shape {

@@ -140,7 +140,11 @@ impl CompiledFolder {
             return Err(ActionError::message(message));
         }
         if self.client_roots && (has_roots || self.source.is_empty()) {
-            let roots = ask_roots(context.run.client, context.run.client_wait).await.map_err(clear_wants_roots)?;
+            let roots = match ask_roots(context.run.client, context.scope.budget(), context.timeout).await {
+                // A silent client is as one without roots.
+                Err(ActionError::RootsUnanswered) if !self.source.is_empty() => Vec::new(),
+                roots => roots.map_err(clear_wants_roots)?,
+            };
             let roots: Vec<PathBuf> =
                 roots.iter().filter_map(|root| file_uri_to_path(root)).take(MAX_NAMED_FOLDERS).collect();
             if !roots.is_empty() || self.source.is_empty() {

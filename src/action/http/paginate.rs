@@ -11,7 +11,7 @@ use crate::action::sibling_keys::check_exactly_one;
 use crate::action::{ActionContext, ActionError, ActionOutcome, ProgressUpdate, SelectExpression};
 use crate::budget::{MemoryCharge, json_memory_size, memory_size};
 use crate::compile::Compiler;
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, bytes_without_byte_order_mark};
 use crate::template::value_to_text;
 use crate::world::{CapturedBytes, HttpRequest, HttpResponse, WorldError};
 use crate::yaml::Spanned;
@@ -278,7 +278,7 @@ impl PageReader<'_> {
         let budget = self.context.scope.budget();
         let _held = self.charge_page(&body.bytes)?;
         let page: Value = budget
-            .run_sized(body.bytes.len(), || serde_json::from_slice(&body.bytes))?
+            .run_sized(body.bytes.len(), || serde_json::from_slice(bytes_without_byte_order_mark(&body.bytes)))?
             .map_err(|error| ActionError::InvalidJson { message: error.to_string() })?;
         let found = match &self.pagination.items {
             Some(items) => items.apply(&page, budget)?,

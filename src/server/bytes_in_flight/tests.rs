@@ -89,3 +89,29 @@ async fn run_all(in_flight: &BytesInFlight, requests: Vec<Reservation>) {
     tokio::time::timeout(ADMISSION_TIMEOUT / 2, futures_util::future::join_all(waiting)).await.expect("nobody goes on");
     assert_eq!(in_flight.used(), 0);
 }
+
+#[tokio::test]
+async fn request_that_waits_for_its_client_holds_no_bytes_of_others() {
+    let in_flight = BytesInFlight::new(LIMIT);
+    let peers = [(); 3].map(|()| in_flight.new_peer());
+    let waits = peers.each_ref().map(|peer| Arc::new(peer.reserve(LIMIT / 4)));
+    let other = in_flight.new_peer().reserve(0);
+    assert!(!other.try_admit(LIMIT / 8));
+    let suspended = waits.each_ref().map(Reservation::suspend);
+    assert_eq!(suspended.each_ref().map(Result::is_ok), [true, true, false], "half of all may be held so");
+    assert_eq!((in_flight.used(), peers[0].used()), (LIMIT / 4, 0));
+    assert!(other.try_admit(LIMIT / 8));
+    drop((suspended, waits, other));
+    assert_eq!((in_flight.used(), in_flight.inner.suspended.load(Ordering::SeqCst)), (0, 0));
+}
+
+#[tokio::test]
+async fn small_requests_of_one_address_do_not_wait_for_each_other() {
+    let in_flight = BytesInFlight::new(LIMIT);
+    for (kind, waits) in [(CallerKind::Address, false), (CallerKind::Session, true)] {
+        let peer = in_flight.new_peer_of(kind);
+        let _large = peer.reserve(LIMIT / 2);
+        assert_eq!(peer.reserve(10).admit(10).now_or_never().is_none(), waits, "{kind:?}");
+        assert!(peer.reserve(0).admit(SMALL_MESSAGE_BYTES + 1).now_or_never().is_none());
+    }
+}

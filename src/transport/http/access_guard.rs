@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use axum::{
     extract::Request,
-    http::{HeaderMap, HeaderValue, Method, header, uri::Authority},
+    http::{HeaderMap, HeaderValue, Method, Version, header, uri::Authority},
 };
 
 use crate::catalog::{HttpAccess, normalize_origin};
@@ -15,6 +15,8 @@ use crate::catalog::{HttpAccess, normalize_origin};
 /// Why a request is denied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AccessDenial {
+    /// `Host` is missing, or cannot be read.
+    InvalidHost,
     /// The server is not known by that name.
     Host,
     /// A web page from elsewhere.
@@ -67,13 +69,8 @@ impl AccessGuard {
         access: &HttpAccess,
     ) -> Result<Option<HeaderValue>, AccessDenial> {
         let headers = request.headers();
-        let mut hosts = headers.get_all(header::HOST).iter();
-        let host = hosts.next().and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
-        // Where the target names a host, that is the one asked for, and a second header is somebody's trick.
-        let host = request.uri().authority().cloned().or(host).ok_or(AccessDenial::Host)?;
-        if hosts.next().is_some() || host.as_str().contains('@') {
-            return Err(AccessDenial::Host);
-        }
+        // Where the target names a host, that is the one asked for.
+        let host = request.uri().authority().cloned().or(parse_host(request)?).ok_or(AccessDenial::Host)?;
         if !self.is_known_host(&host, access) {
             return Err(AccessDenial::Host);
         }
@@ -121,6 +118,18 @@ impl AccessGuard {
             None => trusted == origin || trusted == "*",
         })
     }
+}
+
+/// The `Host` header, which only requests of HTTP/1.0 may lack (RFC 9112, 3.2). A second one is somebody's trick.
+fn parse_host(request: &Request) -> Result<Option<Authority>, AccessDenial> {
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    let (Some(host), None) = (hosts.next(), hosts.next()) else {
+        let is_missing = !request.headers().contains_key(header::HOST);
+        let may_lack = is_missing && request.version() < Version::HTTP_11;
+        return if may_lack { Ok(None) } else { Err(AccessDenial::InvalidHost) };
+    };
+    let host = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok());
+    host.filter(|host| !host.as_str().contains('@')).map(Some).ok_or(AccessDenial::InvalidHost)
 }
 
 /// Whether a browser sends it for a page of another origin. Where that page's request must be readable to it the browser
@@ -174,11 +183,11 @@ mod tests {
         ] {
             assert_eq!(check(&guard, host, None), Ok(false), "{host}");
         }
-        for host in [
-            "evil.example", "localhost.evil.example", "port.example:82", "10.0.0.1:8080", "evil.example@127.0.0.1",
-            "a b", "",
-        ] {
+        for host in ["evil.example", "localhost.evil.example", "port.example:82", "10.0.0.1:8080"] {
             assert_eq!(check(&guard, host, None), Err(AccessDenial::Host), "{host}");
+        }
+        for host in ["evil.example@127.0.0.1", "a b", ""] {
+            assert_eq!(check(&guard, host, None), Err(AccessDenial::InvalidHost), "{host}");
         }
     }
 
@@ -255,8 +264,12 @@ mod tests {
         let two = Request::builder().uri("/mcp").header("host", "127.0.0.1").header("host", "evil.example");
         assert_eq!(
             guard.check_host_and_origin(&two.body(Body::empty()).unwrap(), &access()).err(),
-            Some(AccessDenial::Host)
+            Some(AccessDenial::InvalidHost)
         );
+        let none = |version| Request::builder().uri("/mcp").version(version).body(Body::empty()).unwrap();
+        let refused = |version| guard.check_host_and_origin(&none(version), &access()).err();
+        assert_eq!(refused(Version::HTTP_11), Some(AccessDenial::InvalidHost));
+        assert_eq!(refused(Version::HTTP_10), Some(AccessDenial::Host));
         let whole = Request::builder().uri("http://evil.example/mcp").header("host", "127.0.0.1");
         assert_eq!(
             guard.check_host_and_origin(&whole.body(Body::empty()).unwrap(), &access()).err(),

@@ -24,7 +24,7 @@ pub(super) const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
 /// Why a body is not read to its end.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BodyError {
-    #[error("message exceeds 4 MiB")]
+    #[error("message exceeds 4 MiB, the limit over HTTP")]
     TooLong,
     #[error("unexpected end of body")]
     EndedEarly,

@@ -15,9 +15,10 @@ use std::{
 use axum::{
     body::{Body, Bytes},
     extract::Request,
+    http::header,
     response::Response,
 };
-use futures_util::task::AtomicWaker;
+use futures_util::{StreamExt, task::AtomicWaker};
 use http_body::{Frame, SizeHint};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
@@ -25,7 +26,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
-    time::{Instant, sleep_until},
+    time::{Instant, Sleep, sleep_until},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -43,6 +44,17 @@ const WRITE_BUFFER_FACTOR: u64 = 2;
 
 /// How long a connection is kept on which nothing is asked.
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(75);
+
+/// How long a message is answered whose client has closed its side. It may read on, or be gone: only a write tells.
+const HALF_CLOSE_GRACE: Duration = Duration::from_secs(2);
+
+/// How long the end of a request may be seen before its body is taken.
+const BODY_END_GRACE: Duration = Duration::from_millis(100);
+
+/// How much is read of a body that nobody wants, and for how long: a client that still sends would not see its response
+/// (RFC 9112, 9.6).
+const MAX_DRAINED_BYTES: usize = 64 * 1024 * 1024;
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A connection.
 pub(super) struct HttpConnection {
@@ -71,8 +83,10 @@ enum Phase {
     Head,
     /// The rest of its body.
     Body,
-    /// Its answer.
+    /// The answer to what has no body, such as a stream.
     Response,
+    /// The answer to a message.
+    MessageResponse,
 }
 
 impl HttpConnection {
@@ -100,7 +114,7 @@ impl HttpConnection {
     /// Since when its peer has not sent a whole request.
     pub(super) fn waiting_since(&self) -> Option<Instant> {
         let state = self.state();
-        (state.phase != Phase::Response).then_some(state.since)
+        (!matches!(state.phase, Phase::Response | Phase::MessageResponse)).then_some(state.since)
     }
 
     /// Closes it immediately.
@@ -109,9 +123,23 @@ impl HttpConnection {
         self.task.wake();
     }
 
-    /// Notes that a whole request has arrived.
+    /// Notes that a whole request without a body has arrived.
     pub(super) fn request_arrived(&self) {
         self.enter_phase(Phase::Response);
+    }
+
+    /// Notes that a whole message has arrived.
+    pub(super) fn message_arrived(&self) {
+        self.enter_phase(Phase::MessageResponse);
+    }
+
+    /// For how long the end of what the peer sends is not the end of the connection.
+    fn half_close_grace(&self) -> Duration {
+        match self.state().phase {
+            Phase::Idle | Phase::Head | Phase::Response => Duration::ZERO,
+            Phase::Body => BODY_END_GRACE,
+            Phase::MessageResponse => HALF_CLOSE_GRACE,
+        }
     }
 
     /// Until when the connection lives if nothing happens.
@@ -121,7 +149,7 @@ impl HttpConnection {
             Phase::Idle => Some(KEEP_ALIVE_TIMEOUT),
             Phase::Head => Some(self.limits.header_timeout),
             // The one who reads it keeps the time.
-            Phase::Body | Phase::Response => None,
+            Phase::Body | Phase::Response | Phase::MessageResponse => None,
         };
         let idle_deadline = timeout.map(|timeout| state.since + timeout);
         let write_deadline = state.stalled_since.map(|since| since + self.limits.write_timeout);
@@ -179,11 +207,14 @@ where
 {
     let service = service_fn(|request: hyper::Request<Incoming>| {
         connection.enter_phase(Phase::Body);
-        let respond = respond(connection.clone(), request.map(Body::new));
+        // Who waits to be told to go on has sent nothing yet.
+        let is_sent = !request.headers().contains_key(header::EXPECT);
+        let request = request.map(|body| Body::new(RequestBody { body: Body::new(body), is_sent }));
+        let respond = respond(connection.clone(), request);
         let connection = connection.clone();
         async move { Ok::<_, std::convert::Infallible>(count_body(respond.await, connection)) }
     });
-    let io = TokioIo::new(MeteredStream { stream, connection: connection.clone() });
+    let io = TokioIo::new(MeteredStream { stream, connection: connection.clone(), end_delay: None });
     let mut serving = pin!(http1::Builder::new().max_buf_size(MAX_BUFFER_BYTES).serve_connection(io, service));
     let mut sleep = pin!(sleep_until(connection.deadline().unwrap_or_else(Instant::now)));
     let mut stopped = pin!(stop.cancelled());
@@ -203,6 +234,52 @@ where
         connection.poll_end(context, sleep.as_mut())
     })
     .await;
+}
+
+/// The body of a request, of which the rest is read and dropped where it is not wanted.
+struct RequestBody {
+    body: Body,
+    is_sent: bool,
+}
+
+impl http_body::Body for RequestBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for RequestBody {
+    fn drop(&mut self) {
+        if self.is_sent
+            && !http_body::Body::is_end_stream(&self.body)
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn(tokio::time::timeout(DRAIN_TIMEOUT, drain(std::mem::take(&mut self.body))));
+        }
+    }
+}
+
+async fn drain(body: Body) {
+    let (mut pieces, mut left) = (body.into_data_stream(), MAX_DRAINED_BYTES);
+    while let Some(Ok(piece)) = pieces.next().await
+        && let Some(rest) = left.checked_sub(piece.len())
+    {
+        left = rest;
+    }
 }
 
 fn count_body(mut response: Response, connection: Arc<HttpConnection>) -> Response {
@@ -259,9 +336,26 @@ impl Drop for CountingBody {
 struct MeteredStream {
     stream: TcpStream,
     connection: Arc<HttpConnection>,
+    /// Set when the peer sends nothing more: until when hyper, which would close the connection, is not told.
+    end_delay: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 
 impl MeteredStream {
+    /// Ends when the end of what the peer sends is that of the connection.
+    fn poll_end_delay(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let (ended_at, sleep) =
+            self.end_delay.get_or_insert_with(|| (Instant::now(), Box::pin(sleep_until(Instant::now()))));
+        let grace = self.connection.half_close_grace();
+        if grace.is_zero() {
+            return Poll::Ready(());
+        }
+        let deadline = *ended_at + grace;
+        if sleep.deadline() != deadline {
+            sleep.as_mut().reset(deadline);
+        }
+        sleep.as_mut().poll(context)
+    }
+
     fn record_write(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         match &written {
             Poll::Ready(Ok(bytes)) => self.connection.record_progress(*bytes),
@@ -282,6 +376,8 @@ impl AsyncRead for MeteredStream {
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         if buffer.filled().len() > before {
             self.connection.record_read();
+        } else if matches!(read, Poll::Ready(Ok(()))) {
+            ready!(self.poll_end_delay(context));
         }
         read
     }

@@ -1,6 +1,12 @@
 //! The HTTP connections of one server: accepts them, limits them, and closes waiting ones for new ones.
 
-use std::{collections::HashMap, io, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    io,
+    net::{IpAddr, Ipv6Addr},
+    sync::Arc,
+    time::Duration,
+};
 
 use axum::{extract::Request, response::Response};
 use parking_lot::{Mutex, MutexGuard};
@@ -11,7 +17,11 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{catalog::HttpLimits, server::SharedServer};
+use crate::{
+    budget::CallerKind,
+    catalog::HttpLimits,
+    server::{PeerBytes, SharedServer, WeakPeerBytes},
+};
 
 use super::{
     connection::{self, HttpConnection},
@@ -37,6 +47,8 @@ pub(super) struct Connections {
 #[derive(Default)]
 struct OpenConnections {
     connections: HashMap<u64, Arc<HttpConnection>>,
+    /// The accounts of addresses, for requests without a session.
+    peers: HashMap<IpAddr, WeakPeerBytes>,
     last: u64,
     warned_at: Option<Instant>,
 }
@@ -78,8 +90,8 @@ impl Connections {
         F: Fn(Arc<HttpConnection>, Request) -> A + Clone + Send + Sync + 'static,
         A: Future<Output = Response> + Send,
     {
-        while let Some(stream) = self.accept(&listener, &stop).await {
-            let (number, connection) = self.wait_for_slot().await;
+        while let Some((stream, address)) = self.accept(&listener, &stop).await {
+            let (number, connection) = self.wait_for_slot(address).await;
             let (connections, answer, stop) = (self.clone(), answer.clone(), stop.clone());
             tokio::spawn(async move {
                 let _place = ConnectionSlot { connections, number };
@@ -89,16 +101,16 @@ impl Connections {
         self.wait_until_empty().await;
     }
 
-    async fn accept(&self, listener: &TcpListener, stop: &CancellationToken) -> Option<TcpStream> {
+    async fn accept(&self, listener: &TcpListener, stop: &CancellationToken) -> Option<(TcpStream, IpAddr)> {
         loop {
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
                 () = stop.cancelled() => return None,
             };
             match accepted {
-                Ok((stream, _)) => {
+                Ok((stream, address)) => {
                     let _ = stream.set_nodelay(true);
-                    return Some(stream);
+                    return Some((stream, address.ip()));
                 }
                 Err(error) if is_peer_error(&error) => {}
                 Err(error) => {
@@ -110,14 +122,14 @@ impl Connections {
     }
 
     /// Takes a place, if need be that of one who keeps it without asking anything.
-    async fn wait_for_slot(&self) -> (u64, Arc<HttpConnection>) {
+    async fn wait_for_slot(&self, address: IpAddr) -> (u64, Arc<HttpConnection>) {
         let limits = self.shared_server.catalog().http_settings().limits;
         let max = descriptor_limit::raise_descriptor_limit(limits.connections);
         loop {
             let closed = self.connection_closed.notified();
             tokio::pin!(closed);
             closed.as_mut().enable();
-            let retry_at = match self.try_add(max, limits) {
+            let retry_at = match self.try_add(max, limits, address) {
                 Ok(place) => return place,
                 Err(retry_at) => retry_at.unwrap_or_else(|| Instant::now() + WARNING_INTERVAL),
             };
@@ -128,20 +140,34 @@ impl Connections {
         }
     }
 
-    fn try_add(&self, max: usize, limits: HttpLimits) -> Result<(u64, Arc<HttpConnection>), Option<Instant>> {
+    fn try_add(
+        &self,
+        max: usize,
+        limits: HttpLimits,
+        address: IpAddr,
+    ) -> Result<(u64, Arc<HttpConnection>), Option<Instant>> {
         let mut open = self.open();
         if open.connections.len() >= max {
             open.warn(max);
             open.evict_longest_waiting()?;
         }
-        Ok(self.add(&mut open, limits))
+        let peer = self.peer_at(&mut open, address);
+        open.last += 1;
+        let (number, connection) = (open.last, Arc::new(HttpConnection::new(peer, limits)));
+        open.connections.insert(number, connection.clone());
+        Ok((number, connection))
     }
 
-    fn add(&self, open: &mut OpenConnections, limits: HttpLimits) -> (u64, Arc<HttpConnection>) {
-        open.last += 1;
-        let connection = Arc::new(HttpConnection::new(self.shared_server.bytes().new_peer(), limits));
-        open.connections.insert(open.last, connection.clone());
-        (open.last, connection)
+    /// The account of the clients without a session at an address.
+    fn peer_at(&self, open: &mut OpenConnections, address: IpAddr) -> PeerBytes {
+        let network = network_of(address);
+        if let Some(peer) = open.peers.get(&network).and_then(WeakPeerBytes::upgrade) {
+            return peer;
+        }
+        let peer = self.shared_server.bytes().new_peer_of(CallerKind::Address);
+        open.peers.retain(|_, peer| peer.upgrade().is_some());
+        open.peers.insert(network, peer.downgrade());
+        peer
     }
 
     async fn wait_until_empty(&self) {
@@ -158,6 +184,14 @@ impl Connections {
 
     fn open(&self) -> MutexGuard<'_, OpenConnections> {
         self.open.lock()
+    }
+}
+
+/// What one client has for itself: an address, of IPv6 the network of 64 bits.
+fn network_of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
+        address => address,
     }
 }
 

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     server::{PeerBytes, Reservation, SMALL_MESSAGE_BYTES},
-    transport::batch::BatchResponse,
+    transport::batch::{self, BatchResponse},
 };
 
 /// How many events are kept that were read already, and for how long after the last. What is large is let go when it
@@ -215,6 +215,13 @@ impl EventChannel {
         &self.session_end
     }
 
+    /// How many answers nobody has read.
+    pub(super) fn unread_answers(&self) -> usize {
+        let state = self.state();
+        let unread = state.events.iter().skip(state.delivered_count());
+        unread.map(|event| event.payload.answer_count()).sum()
+    }
+
     pub(super) fn has_reader(&self) -> bool {
         !self.state().readers.is_empty()
     }
@@ -269,6 +276,13 @@ pub(super) fn parse_event_id(id: &str) -> Option<(u64, u64)> {
 }
 
 impl EventPayload {
+    fn answer_count(&self) -> usize {
+        match self {
+            EventPayload::Message(message) => usize::from(batch::answered_request(message).is_some()),
+            EventPayload::Batch(responses) => responses.len(),
+        }
+    }
+
     /// Whether both announce the same change, which is sent once.
     fn is_same_change(&self, other: &EventPayload) -> bool {
         match (self.change_notification(), other.change_notification()) {

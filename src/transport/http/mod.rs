@@ -3,6 +3,7 @@
 //!
 //! rmcp parses requests. Access checks, message errors, sessions, batches and shutdown are done here.
 
+mod accept;
 mod batch_response;
 mod body;
 mod event_channel;
@@ -23,9 +24,11 @@ mod sse;
 mod streams;
 
 use std::{
-    future::poll_fn,
+    borrow::Cow,
+    future::{pending, poll_fn},
     io,
     net::{IpAddr, SocketAddr},
+    pin::pin,
     sync::Arc,
     time::Duration,
 };
@@ -33,8 +36,12 @@ use std::{
 use axum::{
     body::{Body, Bytes},
     extract::Request,
-    http::{HeaderMap, HeaderName, Method, StatusCode, header},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
     response::Response,
+};
+use futures_util::{
+    FutureExt,
+    future::{FusedFuture, join},
 };
 use http_body::Body as _;
 use rmcp::{
@@ -46,11 +53,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::budget::block_if_large;
 use crate::catalog::{Catalog, HttpAccess, HttpServingMode};
+use crate::diagnostic::bytes_without_byte_order_mark;
 use crate::server::{ConnectionHandler, PeerBytes, Reservation, SharedServer, is_session_method, params_error};
 
 pub use self::dev_page::DevPage;
 
 use self::{
+    accept::Accepted,
     access_guard::AccessGuard,
     body::BodyError,
     connection::HttpConnection,
@@ -59,21 +68,20 @@ use self::{
         RefusedMessage, add_cors_headers, denied_response, error_response, other_path_response, text_response,
         too_many_sessions,
     },
+    session::HttpSession,
     sessions::Sessions,
     sse::SsePaths,
 };
 use super::{
-    batch,
+    STOP_TIMEOUT, batch, log_abandoned_calls,
     message::{self, Incoming, MessageError, MessageKind},
     message_size::Parser,
+    normalize::normalize,
     peer_state,
 };
 
-/// How long streams may take to end with their result when the server stops.
-const STREAM_END_GRACE: Duration = Duration::from_millis(150);
-
-/// How long calls may take to end when they are cancelled because the server stops.
-const CANCEL_GRACE: Duration = Duration::from_millis(400);
+/// How long clients may take to read what was answered before the server stops.
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// HTTP options that are fixed at the start. Access rules come from the current catalog, whose session limits override
 /// those here.
@@ -214,8 +222,8 @@ impl BoundServer {
             .needs_token()
     }
 
-    /// Serves until `stop` is cancelled; then ends streams with their result, cancels what is running, and returns
-    /// within a second.
+    /// Serves until `stop` is cancelled; then ends streams with their result, answers what is running with an error, and
+    /// returns within a second.
     pub async fn serve(self, shared_server: &SharedServer, stop: CancellationToken) {
         let shutdown = CancellationToken::new();
         let http_server = Arc::new(HttpServer::new(&self, shared_server, shutdown.clone()));
@@ -224,19 +232,28 @@ impl BoundServer {
             let http_server = http_server.clone();
             move |connection, request| handle_request(http_server.clone(), connection, request)
         });
+        let sessions = &http_server.sessions;
         let end = async {
             stop.cancelled().await;
-            shared_server.end_streams();
-            tokio::time::sleep(STREAM_END_GRACE).await;
-            shutdown.cancel();
-            let _ = tokio::time::timeout(CANCEL_GRACE, shared_server.wait_until_idle()).await;
+            let running_tasks = shared_server.running_tasks();
+            shared_server.stop();
+            let answered = join(shared_server.wait_until_idle(), sessions.wait_until_answered());
+            let _ = tokio::time::timeout(STOP_TIMEOUT, answered).await;
+            (running_tasks, sessions.end_all())
         };
-        tokio::select! {
-            () = serving => {}
-            () = end => {}
-            () = http_server.sessions.end_idle_sessions() => {}
-            () = http_server.sessions.ping_clients() => {}
+        let mut serving = pin!(serving.fuse());
+        let (running_tasks, ended_sessions) = tokio::select! {
+            ended = end => ended,
+            // Calls are answered though no connection is left: they are to end.
+            () = serving.as_mut().then(|()| pending()) => return,
+            () = sessions.end_idle_sessions() => return,
+            () = sessions.ping_clients() => return,
+        };
+        if !serving.is_terminated() {
+            let _ = tokio::time::timeout(CLOSE_TIMEOUT, serving).await;
         }
+        let unread = ended_sessions.iter().map(|session| session.unread_answers()).sum::<usize>();
+        log_abandoned_calls(running_tasks + unread);
         shutdown.cancel();
     }
 }
@@ -328,67 +345,73 @@ async fn handle_request(http_server: Arc<HttpServer>, connection: Arc<HttpConnec
 
 async fn handle_mcp(http_server: &HttpServer, connection: &HttpConnection, request: Request) -> Response {
     let (mut parts, body) = request.into_parts();
-    let is_delete = parts.method == Method::DELETE;
+    let accepted = Accepted::from_headers(&parts.headers);
+    if let Some(refused) = refuse_media_types(&parts, accepted) {
+        return refused;
+    }
+    Accepted::normalize(&mut parts.headers);
     let session = parts.headers.get(SESSION_ID_HEADER).and_then(|id| id.to_str().ok());
-    let ends_session = is_delete && session.is_some_and(|id| http_server.sessions.find(id, false).is_some());
-    let mut reserved = None;
-    let body = if parts.method == Method::POST {
-        let (bytes, reservation) = match read_message(http_server, connection, &parts.headers, body).await {
-            Ok(read) => read,
-            Err(response) => return response,
-        };
-        if is_json(&parts.headers) {
-            if batch::is_batch(&bytes) {
-                return batch_response::respond_to_batch(http_server, &parts.headers, bytes, reservation).await;
-            }
-            if let Err(refused) =
-                block_if_large(bytes.len() as u64, || check_message(http_server, &parts.headers, &bytes))
-            {
-                return refused.response();
-            }
-        }
-        parts.extensions.insert(reservation.clone());
-        reserved = Some(reservation);
-        Body::from(bytes)
-    } else {
-        Body::empty()
-    };
-    let handled = http_server.service.handle(Request::from_parts(parts, body));
-    let mut response = match &reserved {
-        Some(reservation) => {
-            let mut handled = Box::pin(handled);
-            poll_fn(|context| block_if_large(reservation.bytes(), || handled.as_mut().poll(context)))
-                .await
-                .map(Body::new)
-        }
-        None => handled.await.map(Body::new),
-    };
+    let session = session.and_then(|id| http_server.sessions.find(id, false));
+    if parts.method == Method::POST {
+        let posted = PostedRequest { parts, accepted, session: session.as_deref() };
+        let response = handle_post(http_server, connection, posted, body).await;
+        return accepted.convert(response, session.as_deref()).await;
+    }
+    let is_delete = parts.method == Method::DELETE;
+    let response = http_server.service.handle(Request::from_parts(parts, Body::empty())).await;
     // rmcp says 202 to the end of a session, which the Python SDK takes for a failure.
-    if is_delete && response.status() == StatusCode::ACCEPTED {
-        response = match ends_session {
-            true => text_response(StatusCode::NO_CONTENT, ""),
-            false => text_response(StatusCode::NOT_FOUND, "Not Found: Session not found"),
-        };
+    match is_delete && response.status() == StatusCode::ACCEPTED {
+        true if session.is_some() => text_response(StatusCode::NO_CONTENT, ""),
+        true => text_response(StatusCode::NOT_FOUND, "Not Found: Session not found"),
+        false => response.map(Body::new),
     }
-    if let Some(reservation) = reserved {
-        response.extensions_mut().insert(reservation);
-    }
-    response
 }
 
-/// Reads a body, and reserves the memory of its message for the sender.
-async fn read_message(
+/// Refuses a request whose types or codings are not those of MCP.
+fn refuse_media_types(parts: &http::request::Parts, accepted: Accepted) -> Option<Response> {
+    match parts.method {
+        Method::POST if !accepted.json && !accepted.event_stream => {
+            Some(Accepted::refusal("application/json or text/event-stream"))
+        }
+        Method::POST => refuse_body_type(&parts.headers),
+        Method::GET if !accepted.event_stream => Some(Accepted::refusal("text/event-stream")),
+        _ => None,
+    }
+}
+
+/// A request that carries a message: its head, and where it is sent.
+struct PostedRequest<'a> {
+    parts: http::request::Parts,
+    accepted: Accepted,
+    session: Option<&'a HttpSession>,
+}
+
+async fn handle_post(
     http_server: &HttpServer,
     connection: &HttpConnection,
-    headers: &HeaderMap,
+    PostedRequest { mut parts, accepted, session }: PostedRequest<'_>,
     body: Body,
-) -> Result<(Bytes, Arc<Reservation>), Response> {
-    let session =
-        headers.get(SESSION_ID_HEADER).and_then(|session| http_server.sessions.find(session.to_str().ok()?, false));
-    let peer = session.as_ref().map_or(connection.bytes(), |session| session.bytes());
+) -> Response {
+    let peer = session.map_or(connection.bytes(), HttpSession::bytes);
     let parser = |bytes: &[u8]| if batch::is_batch(bytes) { Parser::Folio } else { Parser::Rmcp };
-    let (bytes, reservation) = read_admitted(body, connection, peer, parser).await?;
-    Ok((bytes, Arc::new(reservation)))
+    let (bytes, reservation) = match read_admitted(body, connection, peer, parser).await {
+        Ok((bytes, reservation)) => (bytes, Arc::new(reservation)),
+        Err(response) => return response,
+    };
+    let bytes = normalized_body(&bytes);
+    if batch::is_batch(&bytes) {
+        return batch_response::respond_to_batch(http_server, &parts.headers, bytes, reservation).await;
+    }
+    let check = || check_message(http_server, &parts.headers, accepted, &bytes);
+    if let Err(refused) = block_if_large(bytes.len() as u64, check) {
+        return refused.response();
+    }
+    parts.extensions.insert(reservation.clone());
+    let mut handled = Box::pin(http_server.service.handle(Request::from_parts(parts, Body::from(bytes))));
+    let handled = poll_fn(|context| block_if_large(reservation.bytes(), || handled.as_mut().poll(context)));
+    let mut response = handled.await.map(Body::new);
+    response.extensions_mut().insert(reservation);
+    response
 }
 
 /// Reads a body to its end, and waits for room for its message before anybody parses it.
@@ -416,15 +439,35 @@ async fn read_whole_body(
 ) -> Result<Bytes, Response> {
     let bytes = body::read_body(body, connection.limits().body_timeout, reservation).await;
     let bytes = bytes.map_err(|unread| unread.response())?;
-    connection.request_arrived();
+    connection.message_arrived();
     Ok(bytes)
+}
+
+/// A body as it is parsed, by rmcp too.
+fn normalized_body(bytes: &Bytes) -> Bytes {
+    let bare = bytes_without_byte_order_mark(bytes);
+    match normalize(bare) {
+        Cow::Borrowed(_) => bytes.slice_ref(bare),
+        Cow::Owned(normal) => normal.into(),
+    }
 }
 
 const SESSION_ID_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 
-fn is_json(headers: &HeaderMap) -> bool {
-    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    content_type.split(';').next().is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
+/// Refuses a body that is not JSON as it stands.
+fn refuse_body_type(headers: &HeaderMap) -> Option<Response> {
+    let value = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let coding = value(header::CONTENT_ENCODING).trim();
+    if !coding.is_empty() && !coding.eq_ignore_ascii_case("identity") {
+        let words = "unsupported `Content-Encoding`; send the body as it is\n";
+        let mut response = text_response(StatusCode::UNSUPPORTED_MEDIA_TYPE, words);
+        response.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        return Some(response);
+    }
+    let essence = value(header::CONTENT_TYPE).split(';').next().unwrap_or_default().trim();
+    let is_json = essence.eq_ignore_ascii_case("application/json");
+    let words = "unsupported `Content-Type`; send `application/json`\n";
+    (!is_json).then(|| text_response(StatusCode::UNSUPPORTED_MEDIA_TYPE, words))
 }
 
 /// Whether a request is of a version without sessions.
@@ -444,7 +487,12 @@ fn is_removed_method(method: &str, headers: &HeaderMap) -> bool {
 }
 
 /// Refuses what rmcp would refuse without a word that a client could show.
-fn check_message(http_server: &HttpServer, headers: &HeaderMap, bytes: &Bytes) -> Result<(), RefusedMessage> {
+fn check_message(
+    http_server: &HttpServer,
+    headers: &HeaderMap,
+    accepted: Accepted,
+    bytes: &Bytes,
+) -> Result<(), RefusedMessage> {
     let bad = |error: MessageError| RefusedMessage(StatusCode::BAD_REQUEST, error);
     let envelope = message::parse_envelope(bytes).map_err(bad)?;
     let MessageKind::Request { id, method } = &envelope.kind else { return Ok(()) };
@@ -452,6 +500,10 @@ fn check_message(http_server: &HttpServer, headers: &HeaderMap, bytes: &Bytes) -
     if is_removed_method(method, headers) {
         let message = format!("unknown method `{}`", crate::diagnostic::truncate(method, 64));
         return Err(RefusedMessage(StatusCode::NOT_FOUND, MessageError::method_not_found(id, message)));
+    }
+    if method == "subscriptions/listen" && !accepted.event_stream {
+        let error = MessageError::invalid_request(Some(id), "the answer is a stream: accept `text/event-stream`");
+        return Err(RefusedMessage(StatusCode::NOT_ACCEPTABLE, error));
     }
     if let Some(complaint) = untyped_error(envelope.parse(bytes).map_err(bad)?.as_ref())
         && (initialize || !is_untyped_request(bytes))

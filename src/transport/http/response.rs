@@ -32,6 +32,7 @@ pub(super) fn too_many_sessions(id: Option<RequestId>) -> RefusedMessage {
 
 pub(super) fn denied_response(denied: &AccessDenial) -> Response {
     match denied {
+        AccessDenial::InvalidHost => text_response(StatusCode::BAD_REQUEST, "missing or invalid `Host`\n"),
         AccessDenial::Host => {
             text_response(StatusCode::FORBIDDEN, "unknown `Host`; add it to `allowedHosts` in the manifest\n")
         }

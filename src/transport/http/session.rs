@@ -15,6 +15,7 @@ use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    budget::CallerKind,
     server::{PeerBytes, Reservation, SharedServer},
     transport::{
         batch::{self, ResponseRoute},
@@ -65,7 +66,7 @@ impl HttpSession {
         end_token: CancellationToken,
     ) -> (Arc<HttpSession>, SessionTransport) {
         let (inbox, receiver) = mpsc::unbounded_channel();
-        let peer_state = PeerState::new(shared_server.clone());
+        let peer_state = PeerState::new(shared_server.clone(), CallerKind::Session);
         let bytes = peer_state.bytes().clone();
         let created_at = Instant::now();
         let state = HttpSessionState {
@@ -102,6 +103,17 @@ impl HttpSession {
     /// Whether a request of that id is not answered yet.
     pub(super) fn has_pending(&self, id: &RequestId) -> bool {
         self.state().peer_state.pending().contains(id)
+    }
+
+    /// Whether every request is answered.
+    pub(super) fn is_answered(&self) -> bool {
+        self.state().peer_state.pending().is_empty()
+    }
+
+    /// How many requests have no answer, or one that nobody has read.
+    pub(super) fn unread_answers(&self) -> usize {
+        let state = self.state();
+        state.peer_state.pending().len() + state.streams.unread_answers()
     }
 
     /// Ends it, and with it all that is running.

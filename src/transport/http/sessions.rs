@@ -29,6 +29,9 @@ use super::{
 /// After how long a client may come again whose stream broke off.
 const RECONNECT_DELAY: Duration = Duration::from_secs(3);
 
+/// How often it is looked whether requests are answered, when the server stops.
+const ANSWER_CHECK_INTERVAL: Duration = Duration::from_millis(5);
+
 /// The sessions of one server.
 pub(super) struct Sessions {
     shared_server: SharedServer,
@@ -67,11 +70,6 @@ impl Sessions {
 
     pub(super) fn shared_server(&self) -> &SharedServer {
         &self.shared_server
-    }
-
-    /// Cancelled when all of them end.
-    pub(super) fn shutdown(&self) -> &CancellationToken {
-        &self.shutdown
     }
 
     fn max_sessions(&self) -> usize {
@@ -120,6 +118,20 @@ impl Sessions {
         if let Some(session) = ended {
             session.end();
         }
+    }
+
+    /// Waits until every request in them is answered.
+    pub(super) async fn wait_until_answered(&self) {
+        while self.open().values().any(|session| !session.is_answered()) {
+            tokio::time::sleep(ANSWER_CHECK_INTERVAL).await;
+        }
+    }
+
+    /// Ends them all, and returns them. What is answered may still be read.
+    pub(super) fn end_all(&self) -> Vec<Arc<HttpSession>> {
+        let open = self.open();
+        open.values().for_each(|session| session.end());
+        open.values().cloned().collect()
     }
 
     /// Ends idle sessions; never returns.

@@ -14,7 +14,7 @@ use crate::transport::{self, message_size::Parser};
 use super::{
     HttpServer,
     connection::HttpConnection,
-    event_stream, is_json, read_admitted,
+    event_stream, read_admitted, refuse_body_type,
     response::{error_response, text_response, too_many_sessions},
     session_transport::SessionTransport,
     sessions::Sessions,
@@ -80,7 +80,7 @@ fn open_stream(http_server: &HttpServer, paths: &SsePaths, headers: &HeaderMap) 
 }
 
 async fn serve_session(sessions: Arc<Sessions>, id: String, transport: SessionTransport) {
-    transport::serve(sessions.shared_server(), transport, sessions.shutdown().child_token()).await;
+    transport::serve(sessions.shared_server(), transport, sessions.shared_server().stop_token()).await;
     sessions.end(&id);
 }
 
@@ -98,8 +98,8 @@ async fn handle_post(http_server: &HttpServer, connection: &HttpConnection, requ
         return text_response(StatusCode::NOT_FOUND, "session not found: its stream is closed\n");
     };
     let (parts, body) = request.into_parts();
-    if !is_json(&parts.headers) {
-        return text_response(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Unsupported Media Type: send application/json");
+    if let Some(refused) = refuse_body_type(&parts.headers) {
+        return refused;
     }
     let parser = |_: &[u8]| Parser::Folio;
     let (bytes, _reservation) = match read_admitted(body, connection, session.bytes(), parser).await {

@@ -196,6 +196,12 @@ impl SessionStreams {
         }
     }
 
+    /// How many answers nobody has read.
+    pub(super) fn unread_answers(&self) -> usize {
+        let channels = self.opened.values().map(|opened| &opened.channel);
+        channels.chain([&self.standalone]).map(|channel| channel.unread_answers()).sum()
+    }
+
     /// How many requests and progress tokens there are whose answers are still to come.
     #[cfg(test)]
     pub(super) fn pending_counts(&self) -> (usize, usize) {

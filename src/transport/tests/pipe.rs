@@ -194,17 +194,20 @@ async fn structured_results_match_the_version() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn eof_ends_calls_and_sends_nothing() {
+async fn eof_ends_calls_with_errors_and_streams_with_results() {
     let (shared_server, world) = live_with_sleeping_world();
     let mut client = PipeClient::session(&shared_server, "2025-11-25").await;
-    client.send("tools/call", json!({ "name": "wait" })).await;
-    client
+    let call = client.send("tools/call", json!({ "name": "wait" })).await;
+    let listen = client
         .send("subscriptions/listen", sessionless_params(json!({ "notifications": { "toolsListChanged": true } })))
         .await;
     assert_eq!(client.receive().await["method"], "notifications/subscriptions/acknowledged");
     world.wait_for_programs(1).await;
     let before = tokio::time::Instant::now();
-    assert_eq!(client.end().await, [] as [Value; 0]);
+    let [ended, stopped] = client.end().await.try_into().unwrap();
+    assert_eq!((&ended["id"], &ended["result"]["resultType"]), (&json!(listen), &json!("complete")), "{ended}");
+    assert_eq!(stopped["id"], call);
+    assert_eq!(stopped["error"]["message"], "the server is stopping: the call was cancelled", "{stopped}");
     assert!(before.elapsed() < Duration::from_secs(1), "{:?}", before.elapsed());
     world.wait_for_programs(0).await;
 }
@@ -221,17 +224,18 @@ async fn requests_just_before_eof_are_answered() {
 async fn stop_ends_streams_with_result() {
     let (shared_server, world) = live_with_sleeping_world();
     let mut client = PipeClient::session(&shared_server, "2025-11-25").await;
-    client.send("tools/call", json!({ "name": "wait" })).await;
+    let call = client.send("tools/call", json!({ "name": "wait" })).await;
     let id = client
         .send("subscriptions/listen", sessionless_params(json!({ "notifications": { "toolsListChanged": true } })))
         .await;
     client.receive().await;
     world.wait_for_programs(1).await;
     let before = tokio::time::Instant::now();
-    shared_server.end_streams();
     client.stop.cancel();
     let end = client.receive().await;
     assert_eq!((&end["id"], &end["result"]["resultType"]), (&json!(id), &json!("complete")));
+    let stopped = client.receive().await;
+    assert_eq!((&stopped["id"], &stopped["error"]["code"]), (&json!(call), &json!(-32603)), "{stopped}");
     assert_eq!(client.lines.next_line().await.unwrap(), None);
     assert!(before.elapsed() < Duration::from_secs(1));
     world.wait_for_programs(0).await;

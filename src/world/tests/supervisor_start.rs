@@ -1,5 +1,6 @@
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
@@ -27,7 +28,7 @@ async fn run(world: &RealWorld, command: ProgramCommand) -> WorldError {
 
 /// The permit is free, and a new supervisor is sought, which is not there.
 async fn assert_next_starts_anew(world: &RealWorld) {
-    assert!(world.permits.acquire().now_or_never().is_some());
+    assert!(world.permits.acquire(&Arc::default()).now_or_never().is_some());
     let next = run(world, command()).await;
     assert!(matches!(&next, WorldError::SpawnFailed { source, .. } if source.kind() == std::io::ErrorKind::NotFound));
 }
@@ -70,7 +71,7 @@ async fn unanswered_start_frees_its_permit_on_drop() {
     let world = world(ours);
     assert!(world.run_program(command()).now_or_never().is_none());
     let deadline = Instant::now() + Duration::from_secs(20);
-    while world.permits.acquire().now_or_never().is_none() {
+    while world.permits.acquire(&Arc::default()).now_or_never().is_none() {
         assert!(Instant::now() < deadline, "the permit is never free");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }

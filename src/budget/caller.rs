@@ -1,0 +1,110 @@
+//! Who calls, and what each has of the pools that all callers share: no more than half.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use tokio::sync::Notify;
+
+/// Who calls.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum CallerKind {
+    /// The only one there is, as on a pipe.
+    #[default]
+    Only,
+    /// The client of one session among others.
+    Session,
+    /// The clients without a session at one address.
+    Address,
+}
+
+/// A caller, and what it has of each pool.
+#[derive(Debug, Default)]
+pub struct Caller {
+    kind: CallerKind,
+    /// Running programs.
+    pub programs: Share,
+    /// Bytes of values.
+    pub(super) memory: Share,
+    /// Calls that block.
+    pub(super) blocking_calls: Share,
+}
+
+impl Caller {
+    /// A caller that has nothing yet.
+    pub fn new(kind: CallerKind) -> Caller {
+        Caller { kind, ..Caller::default() }
+    }
+
+    /// Who it is.
+    pub fn kind(&self) -> CallerKind {
+        self.kind
+    }
+
+    /// How much it may have of a pool: at most half, unless there is nobody else.
+    pub fn max_share(&self, pool: u64) -> u64 {
+        if self.kind == CallerKind::Only { pool } else { pool.div_ceil(2) }
+    }
+}
+
+/// What one caller has of one pool.
+#[derive(Debug, Default)]
+pub struct Share {
+    used: AtomicU64,
+    returned: Notify,
+}
+
+impl Share {
+    /// Whether it has no more than `max` with so much more.
+    pub(super) fn has_room(&self, amount: u64, max: u64) -> bool {
+        self.used.load(Relaxed).saturating_add(amount) <= max
+    }
+
+    pub(super) fn add(&self, amount: u64) {
+        self.used.fetch_add(amount, Relaxed);
+    }
+
+    /// Takes so much more, if that is no more than `max`.
+    pub(super) fn try_add(&self, amount: u64, max: u64) -> bool {
+        let add = |used: u64| used.checked_add(amount).filter(|after| *after <= max);
+        self.used.fetch_update(Relaxed, Relaxed, add).is_ok()
+    }
+
+    /// Takes one more as soon as there are fewer than `max`.
+    pub async fn take_one(&self, max: impl Fn() -> u64) {
+        loop {
+            let returned = self.returned.notified();
+            tokio::pin!(returned);
+            returned.as_mut().enable();
+            if self.try_add(1, max()) {
+                return;
+            }
+            returned.await;
+        }
+    }
+
+    /// Gives some of it back.
+    pub fn give_back(&self, amount: u64) {
+        self.used.fetch_sub(amount, Relaxed);
+        self.returned.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt as _;
+
+    #[tokio::test]
+    async fn share_is_half_and_waits_for_what_is_given_back() {
+        assert_eq!(Caller::default().max_share(64), 64);
+        let caller = Caller::new(CallerKind::Session);
+        assert_eq!([64, 3, 1].map(|pool| caller.max_share(pool)), [32, 2, 1]);
+        let take = || caller.programs.take_one(|| caller.max_share(3));
+        take().await;
+        take().await;
+        let mut third = Box::pin(take());
+        assert!(third.as_mut().now_or_never().is_none());
+        caller.programs.give_back(1);
+        third.await;
+        assert!(take().now_or_never().is_none());
+    }
+}
