@@ -1,6 +1,7 @@
 //! `exec`: runs a program with a list of arguments, without a shell.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,12 +11,13 @@ use super::condition::{CompiledCondition, argument_shape};
 use super::program::{self, PreparedCommand, ProgramOptions};
 use super::repeat::compile_list;
 use super::shell_syntax::warn_of_shell_syntax;
-use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, code_injection};
-use crate::compile::{Compiler, Exposure, ShellVariableContext};
+use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, Step, code_injection};
+use crate::compile::{Compiler, Exposure, ProgramFault, ShellVariableContext};
 use crate::diagnostic::Code;
+use crate::files::expand_home;
 use crate::template::{ArgvSlot, ListSlot, Scope, Shape, Template};
 use crate::value_types::{Scalar, is_identifier, yaml_kind_enum};
-use crate::world::{find_program, is_executable};
+use crate::world::{find_program, is_executable, shebang_fault};
 use crate::yaml::{Location, Spanned};
 
 yaml_kind_enum! {
@@ -119,7 +121,7 @@ impl ActionKind for ExecAction {
                 .help("write `exec: [program, argument, …]`");
             return None;
         };
-        let program = compile_program(first, compiler);
+        let program = compile_program(first, node.step, compiler);
         let elements: Vec<Option<ArgvPart>> = rest.iter().map(|element| compile_part(element, compiler)).collect();
         let elements = elements.into_iter().collect::<Option<Vec<ArgvPart>>>();
         if program.is_some() && elements.is_some() {
@@ -144,7 +146,8 @@ impl ActionKind for ExecAction {
         let program = match &self.program {
             ProgramTemplate::Literal(program) => program.clone(),
             ProgramTemplate::Template(template) => {
-                template.render(context.scope)?.map(|element| element.text).unwrap_or_default()
+                let value = template.render(context.scope)?.map(|element| element.text).unwrap_or_default();
+                expand_home(Path::new(&value)).to_string_lossy().into_owned()
             }
         };
         let prepare = || {
@@ -229,7 +232,11 @@ impl ArgvBuilder<'_> {
 }
 
 /// Compiles the program, which the manifest chooses and arguments must not.
-fn compile_program(element: &Spanned<ExecElement>, compiler: &mut Compiler<'_>) -> Option<ProgramTemplate> {
+fn compile_program(
+    element: &Spanned<ExecElement>,
+    step: &Step,
+    compiler: &mut Compiler<'_>,
+) -> Option<ProgramTemplate> {
     let ExecElement::Template(Scalar(text)) = &element.value else {
         compiler.error(Code::WrongType, element.location, "expected the program as the first element: a string");
         return None;
@@ -245,10 +252,10 @@ fn compile_program(element: &Spanned<ExecElement>, compiler: &mut Compiler<'_>) 
     if !template.read_paths().is_empty() {
         return Some(ProgramTemplate::Template(template));
     }
-    literal_program(text, element.location, compiler).map(ProgramTemplate::Literal)
+    literal_program(text, element.location, step, compiler).map(ProgramTemplate::Literal)
 }
 
-fn literal_program(text: &str, at: Location, compiler: &mut Compiler<'_>) -> Option<String> {
+fn literal_program(text: &str, at: Location, step: &Step, compiler: &mut Compiler<'_>) -> Option<String> {
     if text.is_empty() {
         compiler.error(Code::BadValue, at, "empty program name");
         return None;
@@ -260,27 +267,52 @@ fn literal_program(text: &str, at: Location, compiler: &mut Compiler<'_>) -> Opt
             compiler
                 .warning(Code::MissingProgram, at, format!("`{text}` is not executable"))
                 .help(format!("run `chmod +x {text}`, or name the program that reads it: `exec: [sh, {text}]`"));
+        } else if let Some(search_path) = search_path(step, compiler)
+            && let Some(fault) = shebang_fault(&path, search_path.as_ref())
+        {
+            warn_of_interpreter(text, &fault, at, compiler);
         }
         return Some(path.to_string_lossy().into_owned());
     }
-    warn_if_not_on_path(text, at, compiler);
+    warn_of_missing_program(text, at, step, compiler);
     Some(text.to_owned())
 }
 
-/// Warns of a program that is not found now; it may be installed before it is called.
-pub(super) fn warn_if_not_on_path(program: &str, at: Location, compiler: &mut Compiler<'_>) {
-    let search_path = compiler.pack.search_path.clone().unwrap_or_default();
-    let find = || find_program(program.as_ref(), search_path.as_ref()).is_some();
-    if !compiler.load_context.has_program(program, &search_path, find) {
-        let words: Vec<&str> = program.split_whitespace().collect();
-        let is_command = words.len() > 1
-            && words.first().is_some_and(|first| find_program(first.as_ref(), search_path.as_ref()).is_some());
-        let help = match is_command {
-            true => format!("write each word as an element of its own: `{}`", words.join(", ")),
-            false => "install it, or write its full path".to_owned(),
-        };
-        compiler.warning(Code::MissingProgram, at, format!("program `{program}` not found on PATH")).help(help);
+/// The `PATH` of the program of a step, unless a call decides it.
+fn search_path(step: &Step, compiler: &Compiler<'_>) -> Option<String> {
+    match step.env.get("PATH") {
+        Some(own) => Some(own.0.clone()).filter(|own| !own.contains("{{")),
+        None => Some(compiler.pack.search_path.clone()),
     }
+}
+
+/// Warns of a program that cannot be started now; it may be installed before it is called.
+pub(super) fn warn_of_missing_program(program: &str, at: Location, step: &Step, compiler: &mut Compiler<'_>) {
+    let Some(search_path) = search_path(step, compiler) else { return };
+    let find = |name: &str| find_program(name.as_ref(), search_path.as_ref());
+    let fault = compiler.load_context.program_fault(program, &search_path, || match find(program) {
+        Some(path) => shebang_fault(&path, search_path.as_ref()).map(ProgramFault::NoInterpreter),
+        None => Some(ProgramFault::NotFound),
+    });
+    match fault {
+        None => {}
+        Some(ProgramFault::NoInterpreter(fault)) => warn_of_interpreter(program, &fault, at, compiler),
+        Some(ProgramFault::NotFound) => {
+            let words: Vec<&str> = program.split_whitespace().collect();
+            let is_command = words.len() > 1 && words.first().is_some_and(|first| find(first).is_some());
+            let help = match is_command {
+                true => format!("write each word as an element of its own: `{}`", words.join(", ")),
+                false => "install it, or write its full path".to_owned(),
+            };
+            compiler.warning(Code::MissingProgram, at, format!("program `{program}` not found on PATH")).help(help);
+        }
+    }
+}
+
+fn warn_of_interpreter(program: &str, fault: &str, at: Location, compiler: &mut Compiler<'_>) {
+    compiler
+        .warning(Code::MissingProgram, at, format!("`{program}` cannot be started: {fault}"))
+        .help("correct its first line, or save it with LF line ends");
 }
 
 /// Warns of `$NAME`, which no shell expands here, except in code for a shell.
@@ -304,7 +336,7 @@ fn compile_part(element: &Spanned<ExecElement>, compiler: &mut Compiler<'_>) -> 
     let choice = match &element.value {
         ExecElement::Template(Scalar(text)) => {
             let text = Spanned::new(text.clone(), element.location);
-            return compiler.template(&text, Exposure::CommandLine).map(ArgvPart::Always);
+            return compile_element(&text, compiler).map(ArgvPart::Always);
         }
         ExecElement::ElementGroup(choice) => choice,
     };
@@ -349,6 +381,19 @@ fn compile_list_source(list: &Spanned<String>, compiler: &mut Compiler<'_>) -> O
 }
 
 fn compile_templates(list: &[Spanned<Scalar>], compiler: &mut Compiler<'_>) -> Option<Vec<Template<ArgvSlot>>> {
-    let compiled: Vec<_> = list.iter().map(|item| compiler.template(&item.to_text(), Exposure::CommandLine)).collect();
+    let compiled: Vec<_> = list.iter().map(|item| compile_element(&item.to_text(), compiler)).collect();
     compiled.into_iter().collect()
+}
+
+fn compile_element(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Template<ArgvSlot>> {
+    let template: Template<ArgvSlot> = compiler.template(text, Exposure::CommandLine)?;
+    if let Some([env, name]) = template.single_path()
+        && env == "env"
+        && let Some(value) = compiler.pack.env.variables.get(name).and_then(|variable| variable.value.as_deref())
+        && Path::new(value).starts_with("~")
+    {
+        let message = format!("`~` in the value of `{name}` is not expanded in an argument");
+        compiler.warning(Code::Unused, text.location, message).help("set it to an absolute path");
+    }
+    Some(template)
 }

@@ -2,8 +2,15 @@
 
 use crate::compile::Compiler;
 use crate::diagnostic::{Code, Span};
-use crate::redact::{has_credential_parameter, is_credential_field};
+use crate::redact::{has_credential_parameter, is_credential_field, url_password};
 use crate::yaml::Spanned;
+
+/// What is wrong with a credential without a variable.
+pub const LITERAL_CREDENTIAL: &str = "a credential in plain text";
+
+/// What to do about it.
+pub const LITERAL_CREDENTIAL_HELP: &str =
+    "declare a variable under `env` with `secret: true`, and write `{{env.NAME}}`";
 
 /// What headers hold that are named like credentials and say that there is none.
 const ABSENT_CREDENTIALS: [&str; 2] = ["no-check", "required"];
@@ -17,9 +24,7 @@ pub(in crate::action) fn warn_literal_credential(text: &Spanned<String>, compile
 }
 
 fn report(text: &Spanned<String>, compiler: &mut Compiler<'_>) {
-    compiler
-        .warning(Code::Secret, text.location, "a credential in plain text")
-        .help("declare a variable under `env` with `secret: true`, and write `{{env.NAME}}`");
+    compiler.warning(Code::Secret, text.location, LITERAL_CREDENTIAL).help(LITERAL_CREDENTIAL_HELP);
 }
 
 /// Warns of a header, a parameter or a variable of a program that is a credential by its name, without a variable.
@@ -32,13 +37,21 @@ pub(in crate::action) fn warn_literal_field(name: &str, text: &Spanned<String>, 
     }
 }
 
-/// Warns of a URL with a parameter that is a credential by its name, without a variable.
-pub(in crate::action) fn warn_literal_parameter(url: &Spanned<String>, compiler: &mut Compiler<'_>) {
-    let mut parts = url.split(['?', '&', '#']).skip(1);
-    let is_literal = |part: &str| !part.contains("{{") && !is_foreign_variable(part) && has_credential_parameter(part);
-    if parts.any(is_literal) && !is_reported(url, compiler) {
+/// Warns of a URL with a credential, without a variable.
+pub(in crate::action) fn warn_literal_in_url(url: &Spanned<String>, compiler: &mut Compiler<'_>) {
+    if has_literal_credential(url) && !is_reported(url, compiler) {
         report(url, compiler);
     }
+}
+
+/// Whether a URL has a password, or a parameter that is a credential by its name, without a variable.
+pub fn has_literal_credential(url: &str) -> bool {
+    let is_literal = |part: &str| !part.contains("{{") && !is_foreign_variable(part);
+    let mut parameters = url.split(['?', '&', '#']).skip(1);
+    // A placeholder has other characters, as in `<password>`.
+    let is_password = |text: &str| is_literal(text) && !text.contains(['<', '*', '…']);
+    url_password(url).is_some_and(is_password)
+        || parameters.any(|part| is_literal(part) && has_credential_parameter(part))
 }
 
 /// Whether a text names the file that holds the credential, as `GOOGLE_APPLICATION_CREDENTIALS` does.

@@ -47,6 +47,7 @@ pub use csv::{CsvFault, CsvField, CsvFields};
 pub use file::check_folder;
 pub use foreign_step::ForeignRunBuilder;
 pub use http::{check_connection, is_header_name, is_reserved_header};
+pub use literal_credential::{LITERAL_CREDENTIAL, LITERAL_CREDENTIAL_HELP, has_literal_credential};
 pub use log::LogLevel;
 pub use notify::ListKind;
 pub use outcome::{ActionContext, ActionError, ActionOutcome, OutcomeBody, RunContext};

@@ -11,9 +11,13 @@ use super::http::RequestError;
 use super::stdin::StepStdouts;
 use super::{Checkpoint, ClientCapability, McpClient, PackEntries, PendingQuestions};
 use crate::budget::{BudgetExceeded, ClientWait, memory_size};
+use crate::diagnostic::truncate;
 use crate::files::{is_mime_type, mime_of};
 use crate::template::{RenderError, Scope};
 use crate::world::{CapturedBytes, World, WorldError};
+
+/// How much of the value of a variable an error shows.
+const MAX_SHOWN_VALUE_CHARS: usize = 200;
 
 /// What all steps of a run share.
 pub struct RunContext<'a> {
@@ -152,10 +156,12 @@ pub enum ActionError {
         message: String,
     },
     /// The value of an environment variable is not a folder.
-    #[error("the value of `{variable}` is not a folder")]
+    #[error("the value of `{variable}` is not a folder: `{}`", truncate(value, MAX_SHOWN_VALUE_CHARS))]
     NotAFolder {
-        /// The variable.
+        /// The variable, or the argument.
         variable: String,
+        /// Its value.
+        value: String,
     },
     /// A message of the manifest or of a step.
     #[error("{message}")]

@@ -20,7 +20,7 @@ use crate::compile::{Compiler, Exposure, SandboxRules, SandboxUse};
 use crate::diagnostic::Code;
 use crate::template::{EnvSlot, RenderError, Shape, Template};
 use crate::value_types::{NamedMap, Scalar, is_identifier};
-use crate::world::{LatestLine, ProgramCommand, ProgramOutput, WorldError, excerpt, strip_escapes};
+use crate::world::{LatestLine, ProgramCommand, ProgramOutput, WorldError, printed_suffix, strip_escapes};
 use crate::yaml::{Location, Spanned};
 
 /// The keys beside the action.
@@ -291,10 +291,5 @@ fn output_limit_error(why: BudgetExceeded) -> ActionError {
 }
 
 fn exit_failure(program: &str, finished: &ProgramOutput) -> String {
-    let how = finished.describe_end(program);
-    let output = if finished.stderr.bytes.trim_ascii().is_empty() { &finished.stdout } else { &finished.stderr };
-    match excerpt(&output.to_display_text()) {
-        output if output.is_empty() => how,
-        output => format!("{how}:\n{output}"),
-    }
+    format!("{}{}", finished.describe_end(program), printed_suffix(&finished.stdout, &finished.stderr))
 }

@@ -164,16 +164,19 @@ impl ItemOutcomes {
     }
 
     fn into_outcome(self) -> ActionOutcome {
-        let (mut values, mut bodies, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut values, mut bodies, mut done, mut lacking) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for outcome in self.outcomes.into_values() {
             values.push(outcome.value);
             match outcome.body {
-                // What was done, by items without a body.
-                OutcomeBody::None => notes.extend(outcome.note),
-                body => bodies.push(body),
+                OutcomeBody::None => done.extend(outcome.note),
+                body => {
+                    bodies.push(body);
+                    lacking.extend(outcome.note);
+                }
             }
         }
-        let note = if bodies.is_empty() { join_notes(&notes) } else { None };
+        // Where some items have a body, what the others did need not be said.
+        let note = join_notes(if bodies.is_empty() { &done } else { &lacking });
         ActionOutcome { note, ..ActionOutcome::success(Value::Array(values), join_bodies(bodies)) }
     }
 }

@@ -8,9 +8,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::arg_max::MAX_ARG_STRLEN;
-use super::exec::warn_if_not_on_path;
+use super::exec::warn_of_missing_program;
 use super::program::{self, ProgramOptions};
-use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse};
+use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, Step};
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
 use crate::template::Shape;
@@ -105,12 +105,13 @@ impl ActionKind for ScriptAction {
         if text.is_none() {
             compiler.error(Code::MissingKey, node.key, "missing key `text` in `script`");
         }
-        let shell = spec.shell.as_ref().and_then(|shell| shell_command(shell, compiler));
+        let shell = spec.shell.as_ref().and_then(|shell| shell_command(shell, node.step, compiler));
         let text = text.flatten()?;
         if !spec.is_foreign {
             check_no_templates(&text, compiler)?;
         }
         check_script_length(&text, compiler)?;
+        warn_of_carriage_returns(&text, spec.shell.as_ref(), compiler);
         let ((program, shell_options), options) = (shell?, options?);
         options.list_sandbox(Some(&program), node.key, compiler);
         let variables = declared_arguments(compiler).into_iter().filter(|name| is_identifier(name)).collect();
@@ -200,6 +201,20 @@ fn check_no_templates(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Op
     None
 }
 
+/// Warns of line ends of Windows, which a POSIX shell reads as part of its commands.
+fn warn_of_carriage_returns(text: &Spanned<String>, shell: Option<&Spanned<Shell>>, compiler: &mut Compiler<'_>) {
+    let shell = shell.map(|shell| &shell.value);
+    if text.contains("\r\n") && matches!(shell, Some(Shell::Known(ShellName::Sh | ShellName::Bash | ShellName::Zsh))) {
+        compiler
+            .warning(
+                Code::Encoding,
+                text.location,
+                "the lines of this script end in CRLF, which its shell does not understand",
+            )
+            .help("save it with LF line ends");
+    }
+}
+
 /// Checks the length of the text, which is one argument of its shell.
 fn check_script_length(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<()> {
     if text.len() < MAX_ARG_STRLEN {
@@ -211,7 +226,7 @@ fn check_script_length(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> O
     None
 }
 
-fn shell_command(shell: &Spanned<Shell>, compiler: &mut Compiler<'_>) -> Option<(String, Vec<OsString>)> {
+fn shell_command(shell: &Spanned<Shell>, step: &Step, compiler: &mut Compiler<'_>) -> Option<(String, Vec<OsString>)> {
     let (program, options): (String, Vec<OsString>) = match &shell.value {
         Shell::Known(name) => {
             let (program, options) = name.command();
@@ -232,7 +247,7 @@ fn shell_command(shell: &Spanned<Shell>, compiler: &mut Compiler<'_>) -> Option<
             (program.value.clone(), options.iter().map(|option| OsString::from(&option.value)).collect())
         }
     };
-    warn_if_not_on_path(&program, shell.location, compiler);
+    warn_of_missing_program(&program, shell.location, step, compiler);
     Some((program, options))
 }
 

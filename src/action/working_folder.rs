@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::outcome::{ActionContext, ActionError};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
-use crate::files::open_real_folder;
+use crate::files::{expand_home, open_real_folder};
 use crate::template::{Template, TextSlot};
 use crate::yaml::Spanned;
 
@@ -59,6 +59,10 @@ impl WorkingFolder {
             && env == "env"
         {
             compiler.check_folder_variable(name, written.location)?;
+            let value = compiler.pack.env.variables.get(name).and_then(|variable| variable.value.clone());
+            if let Some(value) = value.filter(|value| !value.is_empty()) {
+                compiler.folder_of_value(name, Path::new(&value), written.location);
+            }
             return Some(WorkingFolder::Variable(name.clone()));
         }
         if let Some(name) = path_argument(template.single_path(), compiler) {
@@ -80,20 +84,24 @@ impl WorkingFolder {
             WorkingFolder::Folder(path) => Ok(LocatedFolder { path: path.clone(), open: None }),
             WorkingFolder::Variable(name) => {
                 let value = context.scope.get(&["env", name]).and_then(Value::as_str).unwrap_or_default();
-                let path = context.run.pack_folder.join(value);
+                let path = context.run.pack_folder.join(expand_home(Path::new(value)));
                 if value.is_empty() || !path.is_dir() {
-                    return Err(ActionError::NotAFolder { variable: name.clone() });
+                    return Err(not_a_folder(name, value));
                 }
                 Ok(LocatedFolder { path, open: None })
             }
             WorkingFolder::Argument(name) => {
                 let value = context.scope.arguments().and_then(|arguments| arguments.get(name)).and_then(Value::as_str);
                 let path = Path::new(value.unwrap_or_default());
-                let open = open_real_folder(path).map_err(|_| ActionError::NotAFolder { variable: name.clone() })?;
+                let open = open_real_folder(path).map_err(|_| not_a_folder(name, value.unwrap_or_default()))?;
                 Ok(LocatedFolder { path: path.to_owned(), open: Some(Arc::new(open)) })
             }
         }
     }
+}
+
+fn not_a_folder(variable: &str, value: &str) -> ActionError {
+    ActionError::NotAFolder { variable: variable.to_owned(), value: value.to_owned() }
 }
 
 /// The argument with `within` that is at a path of a template.

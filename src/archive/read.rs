@@ -6,6 +6,7 @@ use flate2::bufread::MultiGzDecoder;
 
 use super::read_tar::visit_tar;
 use super::read_zip::visit_zip;
+use crate::diagnostic::one_line;
 
 /// How many bytes an archive may unpack to, with what is not read of it.
 const MAX_UNPACKED_BYTES: u64 = 256 << 20;
@@ -28,13 +29,13 @@ pub enum ArchiveError {
     #[error("the archive has more than {MAX_ENTRIES} entries")]
     TooManyEntries,
     /// A path that is no text.
-    #[error("a path in the archive is not UTF-8: `{0}`")]
+    #[error("a path in the archive is not UTF-8: `{}`", one_line(.0))]
     PathEncoding(String),
     /// A device, a pipe or another thing that is no file.
-    #[error("`{0}` in the archive is a device or a pipe")]
+    #[error("`{}` in the archive is a device or a pipe", one_line(.0))]
     SpecialFile(String),
     /// Something that a format may have, and prompts have not.
-    #[error("`{path}` in the archive is {what}, which is not supported")]
+    #[error("`{}` in the archive is {what}, which is not supported", one_line(path))]
     Unsupported {
         /// The path.
         path: String,
@@ -42,7 +43,7 @@ pub enum ArchiveError {
         what: &'static str,
     },
     /// A link or a folder with bytes, which one reader skips and another takes for entries.
-    #[error("`{0}` in the archive is a link or a folder, and has a size")]
+    #[error("`{}` in the archive is a link or a folder, and has a size", one_line(.0))]
     SizeWithoutContent(String),
     /// Entries of a zip archive with bytes in common.
     #[error("entries of the archive overlap")]

@@ -9,10 +9,10 @@ use indexmap::IndexMap;
 
 use crate::action::{check_connection, check_folder};
 use crate::compile::{Compiler, GrantUse, LoadContext, LoadCoverage, LoadDependencies, PartKind, SandboxUse};
-use crate::diagnostic::Report;
+use crate::diagnostic::{Code, Report};
 use crate::load::{EntryFile, LoadedPack, LoadedPacks, ParsedFiles};
 use crate::manifest::{Prompt, Skills};
-use crate::redact::Redactor;
+use crate::redact::{Redactor, SECRET_PLACEHOLDER};
 use crate::template::CoverageMarker;
 use crate::uri::UriTemplate;
 use crate::yaml::{Location, Spanned};
@@ -76,7 +76,7 @@ pub fn rebuild(loaded: LoadedPacks, earlier: &Catalog) -> BuildOutcome {
 
 fn build_catalog(loaded: LoadedPacks, clients: &[KnownClient], earlier: Option<&Catalog>) -> BuildOutcome {
     let LoadedPacks { mut load_context, packs, .. } = loaded;
-    let secrets = Arc::new(build_redactor(&packs));
+    let secrets = Arc::new(build_redactor(&packs, &load_context.report));
     let mut builder = CatalogBuilder { secrets: secrets.clone(), earlier, ..CatalogBuilder::default() };
     for pack in &packs {
         builder.add_pack(pack, &mut load_context);
@@ -99,9 +99,12 @@ fn build_catalog(loaded: LoadedPacks, clients: &[KnownClient], earlier: Option<&
     }
 }
 
-/// Hides the secrets of all packs.
-fn build_redactor(packs: &[LoadedPack]) -> Redactor {
-    Redactor::new(packs.iter().flat_map(|pack| pack.pack.env.secrets()))
+/// Hides the secrets of all packs, but not in what `report` says of them.
+fn build_redactor(packs: &[LoadedPack], report: &Report) -> Redactor {
+    let of_secrets = report.diagnostics().iter().filter(|diagnostic| diagnostic.code == Code::Secret);
+    let words = of_secrets.flat_map(|diagnostic| diagnostic.help.iter().chain([&diagnostic.message]).cloned());
+    let words = words.chain([SECRET_PLACEHOLDER.to_owned()]);
+    Redactor::new(packs.iter().flat_map(|pack| pack.pack.env.secrets())).with_own_words(words)
 }
 
 #[derive(Default)]

@@ -99,6 +99,9 @@ pub struct ToolResult {
     /// The same for programs, of any JSON type; `content` then holds equal text.
     #[serde(rename = "structuredContent", skip_serializing_if = "Option::is_none")]
     pub structured: Option<Value>,
+    /// What `structured` lacks, such as the end of a list that was cut.
+    #[serde(skip)]
+    pub note: Option<String>,
     /// Whether it failed.
     pub is_error: bool,
 }

@@ -94,6 +94,11 @@ impl CompiledResult {
         self.select.is_some() || matches!(self.form, ResultForm::Unchanged) && self.structured.is_none()
     }
 
+    /// Whether the author wrote the structured content.
+    pub(super) fn writes_structure(&self) -> bool {
+        self.structured.is_some()
+    }
+
     /// Makes what the caller is shown. Without an outcome, `select` sees the arguments.
     ///
     /// # Errors

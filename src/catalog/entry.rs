@@ -286,12 +286,14 @@ impl PackEntries for StepEntries<'_> {
 /// A tool's answer as a step sees it.
 fn tool_outcome(answer: ToolResult) -> ActionOutcome {
     let text = join_texts(&answer.content);
-    let value = json!({ "text": text, "structured": answer.structured, "isError": answer.is_error });
+    let shown = answer.note.as_ref().map_or_else(|| text.clone(), |note| format!("{text}\n{note}"));
+    let value = json!({ "text": shown, "structured": answer.structured, "isError": answer.is_error });
     let body = match answer.structured {
         Some(structured) => action::OutcomeBody::Json(structured, text.clone()),
         None => action::OutcomeBody::Text(text.clone()),
     };
-    ActionOutcome { failure: answer.is_error.then_some(text), ..ActionOutcome::success(value, body) }
+    let failure = answer.is_error.then_some(text);
+    ActionOutcome { failure, note: answer.note, ..ActionOutcome::success(value, body) }
 }
 
 /// A prompt's answer as a step sees it.

@@ -67,7 +67,7 @@ use crate::redact::Redactor;
 use crate::template::{Template, UriSlot};
 use crate::world::TracePropagation;
 
-use call_result::{CallContext, PromptResult, ResultMessage, TaskPolicy, ToolResult};
+use call_result::{CallContext, PromptResult, ResultBlock, ResultMessage, TaskPolicy, ToolResult};
 use entry::EntryContext;
 use inputs::Inputs;
 use listing::{Lists, Object, ServerInfo};
@@ -264,11 +264,17 @@ impl Catalog {
         arguments: Option<Object>,
         call: &CallContext,
     ) -> Result<ToolResult, Refusal> {
-        if self.listed_tool(name).is_none() {
+        let Some(tool) = self.listed_tool(name) else {
             return Err(self.unknown_tool(name));
-        }
+        };
         let budget = call.budget();
-        self.run_tool(name, arguments, &EntryContext::new(call, self, &budget)).await
+        let mut result = self.run_tool(name, arguments, &EntryContext::new(call, self, &budget)).await?;
+        if let Some(note) = result.note.take() {
+            result.content.push(ResultBlock::text(note));
+            // Some clients show the model nothing else, and there the list would look whole.
+            result.structured = result.structured.filter(|_| tool.promises_structure());
+        }
+        Ok(result)
     }
 
     fn unknown_tool(&self, name: &str) -> Refusal {
@@ -294,7 +300,10 @@ impl Catalog {
             Err(refusal) => return Err(refusal),
         };
         match self.resolve_blocks(result.content, &tool.pack_context, entry_context).await {
-            Ok(content) => Ok(ToolResult { content, structured: result.structured, ..ToolResult::default() }),
+            Ok(content) => {
+                let (structured, note) = (result.structured, result.note);
+                Ok(ToolResult { content, structured, note, ..ToolResult::default() })
+            }
             Err(refusal) if refusal.kind == RefusalKind::Cancelled => Err(refusal),
             Err(refusal) => Ok(refusal.into()),
         }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::action::{ActionError, ClientCapability, PendingQuestions};
 use crate::budget::BudgetExceeded;
 use crate::template::RenderError;
-use crate::world::{WorldError, excerpt};
+use crate::world::WorldError;
 
 /// Why a call has no result.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -97,12 +97,6 @@ impl From<ActionError> for Refusal {
         if let ActionError::BudgetExceeded(why) | ActionError::Render(RenderError::BudgetExceeded(why)) = failure {
             return why.into();
         }
-        let message = match &failure {
-            ActionError::World(WorldError::TimedOut { stderr, .. }) if !stderr.bytes.trim_ascii().is_empty() => {
-                format!("{failure}:\n{}", excerpt(&stderr.to_display_text()))
-            }
-            _ => failure.to_string(),
-        };
         let kind = match &failure {
             ActionError::World(WorldError::Cancelled) => RefusalKind::Cancelled,
             ActionError::World(WorldError::TimedOut { .. } | WorldError::ProgramLimit { .. }) => RefusalKind::TimedOut,
@@ -121,7 +115,7 @@ impl From<ActionError> for Refusal {
             ActionError::Detached(_) => RefusalKind::Detached,
             _ => RefusalKind::Internal,
         };
-        let refusal = Refusal::new(kind, message);
+        let refusal = Refusal::new(kind, failure.to_string());
         match failure {
             ActionError::MissingCapabilities(needs) => {
                 refusal.with_data(Value::Object(ClientCapability::capabilities(&needs)))

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::budget::{Budget, BudgetExceeded};
-use crate::files::{ResolvedRoots, RootPathError};
+use crate::files::{ResolvedRoots, RootPathError, expand_home};
 use crate::uri::file_uri_to_path;
 
 use super::listing::Object;
@@ -127,7 +127,7 @@ impl AllowedFolders {
 
     /// The path that is written, from the first folder on if it is relative.
     fn parse(&self, written: &str) -> Option<PathBuf> {
-        let path = parse_path(written)?;
+        let path = expand_home(&parse_path(written)?);
         match &self.base {
             Some(base) if !path.is_absolute() && !written.is_empty() => Some(base.join(path)),
             _ => Some(path),

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::compile::{Compiler, Exposure, FILES_GRANT};
+use crate::compile::{Compiler, Exposure, FILES_GRANT, not_a_folder_message};
 use crate::diagnostic::Code;
-use crate::files::{FileEntry, FileError, Folder, Globs, not_utf8_message};
+use crate::files::{FileEntry, FileError, Folder, Globs, expand_home, not_utf8_message, path_value_help};
 use crate::manifest;
 use crate::redact::Redactor;
 use crate::template::{Template, TextSlot};
@@ -206,8 +206,14 @@ fn resolve_folder(root: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option
             .help("set it to a folder where the server is started");
         return Some(Folder::in_memory(std::collections::BTreeMap::new()));
     };
-    let path: PathBuf = compiler.pack.folder.path().join(compiler.base).join(Path::new(&value));
+    let path: PathBuf = compiler.pack.folder.path().join(compiler.base).join(expand_home(Path::new(&value)));
     compiler.load_context.dependencies.folders.insert(path.clone());
+    if !path.is_dir() {
+        compiler
+            .error(Code::NotFound, root.location, not_a_folder_message(&variable, &value))
+            .help(path_value_help(&value));
+        return None;
+    }
     open_outside(&path, root, compiler)
 }
 

@@ -151,7 +151,7 @@ fn check_mocks(mocks: &NamedMap<Spanned<Json>>, compiler: &mut Compiler<'_>, ste
             let unmocked = known.iter().copied().filter(|known| !mocks.contains_key(*known));
             compiler
                 .error(Code::UnknownReference, name.location, format!("unknown action or step `{}`", name.value))
-                .help("write `exec`, `script`, `http`, `ask`, or the `id` of a step")
+                .help("write `exec`, `script`, `http`, `file`, `ask`, or the `id` of a step")
                 .did_you_mean(name, name.location.span(), unmocked);
             continue;
         }

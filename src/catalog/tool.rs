@@ -59,6 +59,8 @@ pub(super) struct CompiledTool {
 pub(super) struct ToolContent {
     pub(super) content: Vec<RenderedBlock>,
     pub(super) structured: Option<Value>,
+    /// What `structured` lacks.
+    pub(super) note: Option<String>,
 }
 
 impl CompiledTool {
@@ -149,6 +151,11 @@ impl CompiledTool {
         }
     }
 
+    /// Whether a result has structured content in any case, as the author wrote it or its schema.
+    pub(super) fn promises_structure(&self) -> bool {
+        self.output_schema.is_some() || self.result.writes_structure()
+    }
+
     /// Whether its calls may wait for one another.
     pub(super) fn has_queue(&self) -> bool {
         self.limit.as_ref().is_some_and(CallLimit::has_queue)
@@ -202,16 +209,19 @@ impl CompiledTool {
             ended.outcome.body = ended.outcome.body.into_json();
         }
         let note = ended.outcome.note.take().filter(|_| self.result.shows_note());
+        let is_list = matches!(ended.outcome.body, OutcomeBody::Json(..));
         let size = ended.size();
         let has_acted = ended.had_side_effects;
         let rendered = || self.tool_content(self.result.render(Some(ended), scope)?, entry_context.budget);
         let rendered = entry_context.budget.run_sized(size, rendered)?;
         let mut content =
             rendered.map_err(|refusal| if has_acted { self.warn_of_effects(refusal) } else { refusal })?;
-        if note.is_some() {
+        if is_list {
+            content.note = note;
+        } else if let Some(note) = note {
             content.content.retain(|block| !is_empty_text(block));
+            content.content.push(RenderedBlock::Block(ResultBlock::text(note)));
         }
-        content.content.extend(note.map(|note| RenderedBlock::Block(ResultBlock::text(note))));
         Ok(content)
     }
 
@@ -234,7 +244,7 @@ impl CompiledTool {
             RenderedResult::Content(made, structured) => (made, self.structured_content(structured)),
         };
         self.check_output(structured.as_ref(), budget)?;
-        Ok(ToolContent { content, structured })
+        Ok(ToolContent { content, structured, note: None })
     }
 
     /// The content of an action's body: text, JSON with equal text, or media.

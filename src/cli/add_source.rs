@@ -9,6 +9,7 @@ use url::Url;
 use super::AddArgs;
 use super::pack_project::PackProject;
 use crate::diagnostic::{one_line, quote_names};
+use crate::files::expand_home;
 use crate::pack_source::{
     ArchiveListing, ArchiveSource, GitSource, MARKETPLACE_FILE, PackSource, Plugin, PluginSource, RepositoryListing,
     SourceError, archive_sha256, check_archive_folder, check_archive_url, check_folder, check_sha256, list_archive,
@@ -86,7 +87,7 @@ pub(super) fn locate(arguments: &AddArgs, project: &PackProject<'_>) -> anyhow::
             arguments.name.is_none(),
             "`NAME` is for repositories and archives\nhelp: add the skill or plugin of a folder by its path"
         );
-        let folder = PathBuf::from(written).join(arguments.path.as_deref().unwrap_or_default());
+        let folder = expand_home(Path::new(written)).join(arguments.path.as_deref().unwrap_or_default());
         return folder_path(&folder, project).map(NewSource::Folder);
     }
     let written = RepositoryArgument::parse(written);
@@ -109,7 +110,8 @@ fn archive_url(arguments: &AddArgs) -> anyhow::Result<Option<String>> {
             return Ok(None);
         }
         let path = fs::canonicalize(path)?;
-        let url = Url::from_file_path(&path).map_err(|()| anyhow::anyhow!("`{}` has no URL", path.display()))?;
+        let url = Url::from_file_path(&path)
+            .map_err(|()| anyhow::anyhow!("`{}` has no URL", one_line(&path.to_string_lossy())))?;
         return Ok(Some(url.into()));
     }
     let path = written.split(['?', '#']).next().unwrap_or_default().to_ascii_lowercase();
@@ -174,7 +176,8 @@ impl NewArchive {
             (None, Some(root_folder)) => root_folder.to_owned(),
             (written, _) => return written.map(str::to_owned),
         };
-        project.output.eprint(&format!("everything in the archive is below one folder: `path` is `{path}`\n"));
+        let shown = one_line(&path);
+        project.output.eprint(&format!("everything in the archive is below one folder: `path` is `{shown}`\n"));
         Some(path)
     }
 
@@ -203,7 +206,9 @@ fn without_version(name: &str) -> &str {
 
 /// The path of a folder as a manifest names it: as it is written if it is absolute and not below the manifest, else from there.
 fn folder_path(folder: &Path, project: &PackProject<'_>) -> anyhow::Result<String> {
-    let real = |path: &Path| fs::canonicalize(path).with_context(|| format!("cannot read `{}`", path.display()));
+    let real = |path: &Path| {
+        fs::canonicalize(path).with_context(|| format!("cannot read `{}`", one_line(&path.to_string_lossy())))
+    };
     let (real_folder, root) = (real(folder)?, real(project.location.path())?);
     ensure!(real_folder != root, "a manifest cannot be a pack of itself");
     let path = match real_folder.strip_prefix(&root) {
@@ -316,9 +321,11 @@ fn find_named(name: &str, listing: &PackListing<'_>) -> anyhow::Result<PackPlace
             } else {
                 format!("it has {}", quote_names(&known))
             };
-            bail!("no plugin or skill `{}` in {}\nhelp: {help}", one_line(name), listing.url)
+            bail!("no plugin or skill `{}` in {}\nhelp: {help}", one_line(name), one_line(listing.url))
         }
-        several => bail!("several skills `{}`\nhelp: choose one with `--path`: {}", one_line(name), several.join(", ")),
+        several => {
+            bail!("several skills `{}`\nhelp: choose one with `--path`: {}", one_line(name), quote_names(several))
+        }
     }
 }
 

@@ -6,19 +6,21 @@ mod export;
 mod install;
 mod packs;
 
+use std::any::TypeId;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{PossibleValue, PossibleValuesParser};
-use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
 use super::{AnswerPair, EntryKind, EnvPair, InitTemplate, NewAction};
 use super::{Exit, ListenAddress, LogFile, LogFilter, LogFormat};
 use crate::catalog::KnownClient;
 use crate::diagnostic::{Code, Format};
+use crate::files::expand_home;
 use crate::yaml::parse_milliseconds;
 use after_help::{
     ABOUT, CALL_HELP, CANDIDATES_HELP, CHECK_HELP, COMPLETIONS_HELP, DEV_HELP, EXIT_STATUS_HELP, EXPLAIN_HELP,
@@ -49,7 +51,8 @@ impl Cli {
     /// Parses the command line. Help and errors are printed before this returns.
     pub fn parse_args(words: impl IntoIterator<Item = OsString>) -> Result<Cli, Exit> {
         let words: Vec<OsString> = words.into_iter().collect();
-        Cli::try_parse_from(&words).map_err(|error| {
+        let parsed = with_expanded_home(Cli::command()).try_get_matches_from(&words);
+        parsed.and_then(|matches| Cli::from_arg_matches(&matches)).map_err(|error| {
             let error = error_tip::add_tip(error, &words);
             // Help goes to stdout, errors to stderr; a closed pipe is ignored.
             let _ = error.print();
@@ -64,6 +67,15 @@ impl Cli {
             _ => None,
         }
     }
+}
+
+/// Clients that start folio expand no `~` as a shell does.
+fn with_expanded_home(command: clap::Command) -> clap::Command {
+    let is_path = |arg: &Arg| arg.get_value_parser().type_id() == TypeId::of::<PathBuf>();
+    let path = || OsStringValueParser::new().map(|path| expand_home(path.as_ref()));
+    command
+        .mut_args(|arg| if is_path(&arg) { arg.value_parser(path()) } else { arg })
+        .mut_subcommands(with_expanded_home)
 }
 
 /// The arguments of every command.

@@ -7,6 +7,7 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
 use crate::diagnostic::without_byte_order_mark;
+use crate::files::expand_home;
 
 /// The arguments by name, in the order written.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -92,7 +93,7 @@ fn read_value(name: &str, written: &str, stdin: &mut Option<&mut dyn Read>) -> R
         ArgumentPairError::Unreadable { name: name.to_owned(), path, source: read_error(source_error) }
     };
     if source != "-" {
-        let text = std::fs::read_to_string(source).map_err(unreadable)?;
+        let text = std::fs::read_to_string(expand_home(source.as_ref())).map_err(unreadable)?;
         return Ok(without_byte_order_mark(&text).to_owned());
     }
     let stdin = stdin.take().ok_or_else(|| ArgumentPairError::StdinReused { name: name.to_owned() })?;

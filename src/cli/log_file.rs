@@ -6,6 +6,8 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::files::expand_home;
+
 /// Read and written by its owner alone.
 const PRIVATE: u32 = 0o600;
 
@@ -19,7 +21,7 @@ impl LogFile {
     /// # Errors
     /// It cannot be written, or others keep their access to it.
     pub fn open(path: &str) -> Result<LogFile, String> {
-        let opened = OpenOptions::new().append(true).create(true).mode(PRIVATE).open(Path::new(path));
+        let opened = OpenOptions::new().append(true).create(true).mode(PRIVATE).open(expand_home(Path::new(path)));
         let file = opened.map_err(|error| error.to_string())?;
         make_private(&file).map_err(|error| format!("it holds arguments, and others can read it: {error}"))?;
         Ok(LogFile(Arc::new(file)))

@@ -9,7 +9,7 @@ use clap::ValueEnum;
 
 use super::env_pair::environment;
 use super::new_entry::{EntryDraft, NewAction, SharedKeys, name_in_words};
-use super::text_file::replace_text;
+use super::text_file::{check_replaceable, replace_text};
 use super::text_prompt::{ask, can_ask};
 use super::{EntryKind, Exit, NewArgs, Output};
 use crate::catalog::{BuildOutcome, Catalog, build, check_entry_name};
@@ -143,8 +143,19 @@ impl ManifestFile {
     /// # Errors
     /// It has, or cannot be written.
     pub(super) fn write(&self, text: &str) -> anyhow::Result<()> {
-        let cannot = || format!("cannot write `{}`", self.path.display());
-        replace_text(&self.path, &self.text, text).with_context(cannot)
+        replace_text(&self.path, &self.text, text).with_context(|| self.unwritten())
+    }
+
+    /// Whether it could be written.
+    ///
+    /// # Errors
+    /// It could not.
+    pub(super) fn check_writable(&self) -> anyhow::Result<()> {
+        check_replaceable(&self.path).with_context(|| self.unwritten())
+    }
+
+    fn unwritten(&self) -> String {
+        format!("cannot write `{}`", self.path.display())
     }
 }
 

@@ -9,7 +9,7 @@ use anyhow::{Context, bail, ensure};
 
 use super::env_pair::environment;
 use super::request::{build_runtime, new_world};
-use super::text_file::{create_text, remove_text, replace_text};
+use super::text_file::{check_replaceable, create_text, remove_text, replace_text};
 use super::{Exit, Output};
 use crate::catalog::build;
 use crate::compile::FileBuffers;
@@ -207,7 +207,7 @@ impl<'o> PackProject<'o> {
 
     /// The bytes of an archive that somebody here names.
     pub(super) fn download(&self, url: &str) -> anyhow::Result<Arc<Vec<u8>>> {
-        self.output.eprint(&format!("looking into {url}\n"));
+        self.output.eprint(&format!("looking into {}\n", one_line(url)));
         Ok(self.runtime.block_on(self.downloads.get(url, ArchiveHosts::Any, &self.world))?)
     }
 
@@ -216,13 +216,14 @@ impl<'o> PackProject<'o> {
     /// # Errors
     /// It cannot be fetched.
     pub(super) fn list_repository(&self, source: &GitSource, file: &str) -> anyhow::Result<RepositoryListing> {
-        self.output.eprint(&format!("looking into {}\n", source.url));
+        self.output.eprint(&format!("looking into {}\n", one_line(&source.url)));
         Ok(self.runtime.block_on(list_repository(&self.world, &self.cache, source, file))?)
     }
 
     /// Fetches a pack into the cache, and warns of what is suspicious in it.
     fn fetch(&self, lockable: &LockablePack, commit: Option<&str>) -> anyhow::Result<LockedPack> {
-        self.output.eprint(&format!("fetching `{}` from {}\n", lockable.key, lockable.source.url()));
+        let (key, url) = (one_line(&lockable.key), one_line(lockable.source.url()));
+        self.output.eprint(&format!("fetching `{key}` from {url}\n"));
         let fetched = match &lockable.source {
             PackSource::Git(source) => {
                 let fetched = self.runtime.block_on(fetch_pack(&self.world, &self.cache, source, commit))?;
@@ -298,6 +299,18 @@ impl<'o> PackProject<'o> {
             written.with_context(|| format!("cannot write `{}`", path.display()))?;
         }
         Ok(is_new)
+    }
+
+    /// Whether the lock could be written, if it is another one.
+    ///
+    /// # Errors
+    /// It could not.
+    pub(super) fn check_lock_writable(&self, lock: &PackLock) -> anyhow::Result<()> {
+        let path = self.lock_path();
+        if *lock != self.lock && self.lock_text.is_some() {
+            check_replaceable(&path).with_context(|| format!("cannot write `{}`", path.display()))?;
+        }
+        Ok(())
     }
 
     fn lock_path(&self) -> PathBuf {

@@ -22,7 +22,8 @@ use super::variable_commands::VariableCommands;
 use super::{Exit, Output, RequestArgs};
 use crate::catalog::{BuildOutcome, Catalog, ServingMode, build};
 use crate::diagnostic::sanitize;
-use crate::load::{EnvSource, LoadedPacks, ManifestLocation, load};
+use crate::load::{CommandOutputs, EnvSource, LoadedPacks, ManifestLocation, ParsedFiles, load, load_again};
+use crate::redact::SECRET_PLACEHOLDER;
 use crate::server::{ServeOptions, SharedServer};
 use crate::spec_version::SpecVersion;
 use crate::transport::in_process::{self, InProcessClient, InProcessError, ServerQuestion};
@@ -49,6 +50,16 @@ fn run_commands_and_build(location: &ManifestLocation, output: &Output) -> anyho
     let loaded = build_runtime()?.block_on(commands.load(location, &EnvSource::Process, false));
     world.shut_down();
     Ok(build_loaded(loaded, output))
+}
+
+/// Loads and builds a manifest whose commands are not run: what each would print is a placeholder.
+fn build_without_commands(location: &ManifestLocation, output: &Output) -> BuildOutcome {
+    let loaded = load(location, &EnvSource::Process);
+    let mut outputs = CommandOutputs::default();
+    for command in &loaded.load_context.commands {
+        outputs.insert(command.clone(), Ok(SECRET_PLACEHOLDER.to_owned()));
+    }
+    build_loaded(load_again(location, &EnvSource::Process, &outputs, &ParsedFiles::default()), output)
 }
 
 /// Builds what was loaded, and lets `output` remove its secrets.
@@ -101,9 +112,10 @@ impl Request<'_> {
     pub(super) fn run(&self, print: impl FnOnce(&Value, &Output) -> anyhow::Result<Exit>) -> anyhow::Result<Exit> {
         let given = self.read_arguments()?;
         let location = ManifestLocation::resolve(&self.options.file)?;
-        let mut built = match self.options.dry_run || self.kind == EntryKind::Prompt {
-            true => load_and_build(&location, self.output),
-            false => run_commands_and_build(&location, self.output)?,
+        let mut built = match (self.options.dry_run, self.kind) {
+            (true, _) => build_without_commands(&location, self.output),
+            (false, EntryKind::Prompt) => load_and_build(&location, self.output),
+            (false, _) => run_commands_and_build(&location, self.output)?,
         };
         let Ok(catalog) = built.accept(&ServingMode::Local) else {
             self.output.eprint_report(&built.report);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::catalog::BuildOutcome;
 use crate::compile::{NetworkRules, SandboxPath, SandboxRules, SandboxUse};
 use crate::diagnostic::sanitize;
-use crate::world::{NeedAccess, SandboxSupport, find_program, program_needs};
+use crate::world::{DEFAULT_SEARCH_PATH, NeedAccess, SandboxSupport, find_program, program_needs};
 
 /// Warns of what the system does not enforce, if any program has a sandbox.
 pub(super) fn warn_of_gaps(built: &BuildOutcome) {
@@ -42,7 +42,7 @@ fn write_program(text: &mut String, listed: &SandboxUse, built: &BuildOutcome) {
     for rules in &listed.rules {
         write_rules(text, rules);
     }
-    let search_path = std::env::var_os("PATH").unwrap_or_default();
+    let search_path = std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_SEARCH_PATH.into());
     let found = listed.program.as_ref().and_then(|program| find_program(program.as_ref(), &search_path));
     write_needs(text, found.as_deref(), &search_path);
 }

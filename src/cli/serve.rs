@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -22,6 +22,7 @@ use super::variable_commands::VariableCommands;
 use super::{Exit, ListenAddress, Output, ServeArgs};
 use crate::catalog::{AcceptError, BuildOutcome, Catalog, HttpServingMode, HttpSettings, ServingMode, SettingsAtStart};
 use crate::diagnostic::one_line;
+use crate::files::expand_home;
 use crate::load::{ManifestLocation, WORKSPACE_VARIABLE};
 use crate::reload::{self, InitialLoad, WatchHandle};
 use crate::server::{ServeOptions, SharedServer};
@@ -123,7 +124,7 @@ struct LoadedServer {
 /// The folder of `--workspace`, where one is named.
 fn workspace(arguments: &ServeArgs) -> Option<PathBuf> {
     let named = environment(&arguments.env, arguments.workspace.as_deref()).get(WORKSPACE_VARIABLE)?;
-    (!named.is_empty()).then(|| fs::canonicalize(named).ok())?
+    (!named.is_empty()).then(|| fs::canonicalize(expand_home(Path::new(&named))).ok())?
 }
 
 /// One thread for a pipe, two for sockets. A current-thread runtime could not move long work to another thread.

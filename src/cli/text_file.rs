@@ -17,6 +17,20 @@ pub(super) struct ChangedSinceRead;
 /// How large a text may be.
 const MAX_BYTES: u64 = 64 << 20;
 
+/// Whether [`replace_text`] could replace a file.
+///
+/// # Errors
+/// It could not.
+pub(super) fn check_replaceable(path: &Path) -> anyhow::Result<()> {
+    let (folder, name) = split(&fs::canonicalize(path)?)?;
+    check_not_read_only(&folder, &name)
+}
+
+fn check_not_read_only(folder: &WritableFolder, name: &str) -> anyhow::Result<()> {
+    ensure!(folder.info(name)?.mode & 0o222 != 0, "it is read-only");
+    Ok(())
+}
+
 /// Replaces the text of a file. Its byte order mark stays.
 ///
 /// # Errors
@@ -33,7 +47,7 @@ pub(super) fn replace_text(path: &Path, before: &str, after: &str) -> anyhow::Re
 /// # Errors
 /// It cannot be written, or is not as it was read.
 pub(super) fn replace_text_in(folder: &WritableFolder, name: &str, before: &str, after: &str) -> anyhow::Result<()> {
-    ensure!(folder.info(name)?.mode & 0o222 != 0, "it is read-only");
+    check_not_read_only(folder, name)?;
     // The text is compared while the folder is locked: another run of folio comes before or after.
     let written = folder.write(name, OverwritePolicy::ReplaceUnchanged, |old, file| -> anyhow::Result<()> {
         let now = old.ok_or(ChangedSinceRead)?.read(MAX_BYTES)?;

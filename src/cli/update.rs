@@ -48,13 +48,17 @@ pub(super) fn run(arguments: &UpdateArgs, output: &Output) -> anyhow::Result<Exi
     if change.keys().is_empty() {
         output.print("all packs are up to date\n")?;
     }
-    if arguments.dry_run {
-        return Ok(Exit::Success);
-    }
     if let Some(report) = project.new_errors(&project.lock, &lock, &texts) {
         output.eprint_report(&report);
         output.eprint("error: nothing was updated: the manifest would have errors\n");
         return Ok(Exit::Failure);
+    }
+    if arguments.dry_run {
+        project.check_lock_writable(&lock)?;
+        if text != target.text {
+            target.check_writable()?;
+        }
+        return Ok(Exit::Success);
     }
     project.write_lock(&lock)?;
     if text != target.text {

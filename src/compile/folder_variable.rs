@@ -1,11 +1,12 @@
 //! Folders outside of a pack, which a variable of its manifest names.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{Compiler, Exposure};
 use crate::diagnostic::Code;
+use crate::files::{expand_home, path_value_help};
 use crate::template::{ScopeShape, Shape, Template, TextSlot};
-use crate::yaml::Spanned;
+use crate::yaml::{Location, Spanned};
 
 /// How many folders one variable may name.
 pub const MAX_NAMED_FOLDERS: usize = 64;
@@ -17,6 +18,11 @@ pub enum FolderVariable {
     Paths(Vec<PathBuf>),
     /// Nothing, as this variable is not set.
     Unset(String),
+}
+
+/// What is wrong with the value of a variable where no folder is.
+pub fn not_a_folder_message(name: &str, value: &str) -> String {
+    format!("the value of `{name}` is not a folder: `{value}`")
 }
 
 impl Compiler<'_> {
@@ -42,8 +48,18 @@ impl Compiler<'_> {
         let Some(value) = value.filter(|value| !value.is_empty()) else {
             return Some(FolderVariable::Unset(name.clone()));
         };
-        let manifest = self.pack.folder.path();
-        let paths = std::env::split_paths(&value).filter(|path| !path.as_os_str().is_empty()).take(MAX_NAMED_FOLDERS);
-        Some(FolderVariable::Paths(paths.map(|path| manifest.join(path)).collect()))
+        let values = std::env::split_paths(&value).filter(|path| !path.as_os_str().is_empty()).take(MAX_NAMED_FOLDERS);
+        let paths = values.map(|path| self.folder_of_value(name, &path, written.location)).collect();
+        Some(FolderVariable::Paths(paths))
+    }
+
+    /// The folder that the value of a variable names. Warns where there is none; it must be there when it is used.
+    pub fn folder_of_value(&mut self, name: &str, value: &Path, at: Location) -> PathBuf {
+        let path = self.pack.folder.path().join(expand_home(value));
+        if !path.is_dir() {
+            let value = value.to_string_lossy();
+            self.warning(Code::NotFound, at, not_a_folder_message(name, &value)).help(path_value_help(&value));
+        }
+        path
     }
 }

@@ -15,6 +15,15 @@ use crate::diagnostic::{FileId, Report, SourceFile};
 use crate::files::{FileError, FileStamp, Folder};
 use crate::yaml::{Document, Documents, Location, decode};
 
+/// Why a program cannot be started now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProgramFault {
+    /// It is not on `PATH`.
+    NotFound,
+    /// What its first line names is not there, in these words.
+    NoInterpreter(String),
+}
+
 /// The context of one load.
 #[derive(Debug, Default)]
 pub struct LoadContext {
@@ -49,8 +58,8 @@ pub struct LoadContext {
     /// The parts of the manifest, where it is recorded which of them are reached.
     pub coverage: Option<LoadCoverage>,
     files_by_path: HashMap<String, FileId>,
-    /// Whether programs were found, by name and search path.
-    programs: HashMap<(String, String), bool>,
+    /// What is wrong with programs, by name and search path.
+    programs: HashMap<(String, String), Option<ProgramFault>>,
 }
 
 /// Whether a load is given up, as its files have changed since it began: it ends early, and its outcome is not used.
@@ -124,10 +133,15 @@ impl LoadContext {
         LoadContext { buffers, ..LoadContext::default() }
     }
 
-    /// Whether a program is on a search path; searched once in a load.
-    pub fn has_program(&mut self, program: &str, search_path: &str, find: impl FnOnce() -> bool) -> bool {
+    /// What is wrong with a program on a search path; looked at once in a load.
+    pub fn program_fault(
+        &mut self,
+        program: &str,
+        search_path: &str,
+        find: impl FnOnce() -> Option<ProgramFault>,
+    ) -> Option<ProgramFault> {
         let key = (program.to_owned(), search_path.to_owned());
-        *self.programs.entry(key).or_insert_with(find)
+        self.programs.entry(key).or_insert_with(find).clone()
     }
 
     /// The bytes of a file, or of the text in its place.

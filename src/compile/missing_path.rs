@@ -1,6 +1,6 @@
 //! Reports paths of a pack where nothing is. What other errors a file gives stands in `compile`.
 
-use super::{Compiler, FILE_HELP, TILDE_HELP};
+use super::{Compiler, FILE_HELP};
 use crate::diagnostic::{Code, nearest};
 use crate::files::normalize;
 use crate::yaml::Location;
@@ -12,7 +12,7 @@ impl Compiler<'_> {
         let diagnostic = self.error(Code::NotFound, at, message);
         match similar {
             Some(similar) => diagnostic.help(format!("did you mean `{similar}`?")),
-            None => diagnostic.help(if written.starts_with('~') { TILDE_HELP } else { FILE_HELP }),
+            None => diagnostic.help(FILE_HELP),
         };
     }
 

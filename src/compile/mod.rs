@@ -23,8 +23,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 pub use coverage::{LoadCoverage, MarkedPart, PartKind};
-pub use folder_variable::{FolderVariable, MAX_NAMED_FOLDERS};
-pub use load_context::{FileBuffers, LoadContext, LoadContextCounts, LoadDependencies, OutdatedCheck};
+pub use folder_variable::{FolderVariable, MAX_NAMED_FOLDERS, not_a_folder_message};
+pub use load_context::{
+    FileBuffers, LoadContext, LoadContextCounts, LoadDependencies, OutdatedCheck, ProgramFault,
+};
 pub use mime_type::MimeType;
 pub use name_prefix::NamePrefix;
 pub use pack::{Environment, FILES_GRANT, GrantUse, Grants, LockedGrants, Pack, PackVariable, ValueOrigin};
@@ -155,8 +157,12 @@ impl<'a> Compiler<'a> {
         self.load_context.report.note(code, at.into(), message)
     }
 
-    /// A path of this file, relative to the pack; reports one that escapes the pack.
+    /// A path of this file, relative to the pack; reports one that escapes the pack, or begins with `~`.
     pub fn resolve_path(&mut self, written: &str, at: Location) -> Option<PathBuf> {
+        if Path::new(written).starts_with("~") && self.pack.folder.stat(&self.base.join("~")).is_err() {
+            self.error(Code::NotFound, at, format!("no such file or folder: `{written}`")).help(TILDE_HELP);
+            return None;
+        }
         let joined = self.base.join(written);
         let absolute = Path::new(written).is_absolute();
         match normalize(&joined.to_string_lossy()) {

@@ -45,7 +45,7 @@ pub struct Pack {
     /// The time of `now`, if it stands still.
     pub fixed_time: Option<FixedTime>,
     /// The search path for programs.
-    pub search_path: Option<String>,
+    pub search_path: String,
 }
 
 impl Pack {

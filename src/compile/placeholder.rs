@@ -7,7 +7,8 @@ use crate::value_types::is_identifier;
 use crate::yaml::Spanned;
 
 /// What to write instead of `~`.
-pub const TILDE_HELP: &str = "`~` is not expanded: write a path relative to this file";
+pub const TILDE_HELP: &str =
+    "`~` is expanded in the values of variables, and not in a manifest: write a path relative to this file";
 
 /// Where the path of a file or a folder begins.
 pub const FILE_HELP: &str = "make it, or correct the path, which begins in the folder of this file";

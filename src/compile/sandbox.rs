@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Compiler, Exposure, Grants};
 use crate::diagnostic::Code;
-use crate::files::normalize;
+use crate::files::{expand_home, normalize};
 use crate::template::{Template, TextSlot};
 use crate::value_types::{Network, NetworkMode, Port, Sandbox};
 use crate::yaml::{Location, Spanned};
@@ -130,7 +130,7 @@ impl Compiler<'_> {
         self.check_folder_variable(name, written.location)?;
         let value = self.pack.env.variables.get(name).and_then(|variable| variable.value.as_deref());
         let target = match value {
-            Some(value) => SandboxTarget::Anywhere(self.pack.folder.path().join(value)),
+            Some(value) => SandboxTarget::Anywhere(self.pack.folder.path().join(expand_home(Path::new(value)))),
             None => SandboxTarget::Unset,
         };
         Some(SandboxPath { display_path: format!("{env}.{name}"), target })

@@ -1,5 +1,7 @@
 //! Wording of messages: counts, lists of names, and near matches.
 
+use super::sanitize::one_line;
+
 /// The longest name, in characters, that is compared.
 const MAX_NAME_CHARS: usize = 64;
 /// How many candidates a name is compared with.
@@ -49,5 +51,5 @@ pub fn count_noun(count: usize, noun: &str) -> String {
 
 /// Names in backticks, separated by commas.
 pub fn quote_names<S: AsRef<str>>(names: &[S]) -> String {
-    names.iter().map(|name| format!("`{}`", name.as_ref())).collect::<Vec<_>>().join(", ")
+    names.iter().map(|name| format!("`{}`", one_line(name.as_ref()))).collect::<Vec<_>>().join(", ")
 }

@@ -104,6 +104,9 @@ pub enum ContentsError {
     /// A file has the value of a secret.
     #[error("`{0}` contains the value of a secret variable\nhelp: take it out, or name the file in {IGNORE_FILE}")]
     Secret(String),
+    /// The path of a file has the value of a secret.
+    #[error("`{0}` is named with the value of a secret variable\nhelp: rename it, or name the file in {IGNORE_FILE}")]
+    SecretName(String),
     /// A pack is not in the cache.
     #[error("pack `{key}` is {error}\nhelp: run `folio fetch`")]
     Pack {
@@ -158,7 +161,10 @@ pub fn collect_folder(
             other => other.into(),
         })?;
         left = left.checked_sub(bytes.len() as u64).ok_or(ContentsError::TooLarge)?;
-        let text = String::from_utf8_lossy(&bytes);
+        if redactor.finds_secret(&path) {
+            return Err(ContentsError::SecretName(path));
+        }
+        let text = readable_text(&bytes);
         let is_earlier_export = !is_read(&path) && is_exported_file(&path, &bytes);
         if is_earlier_export || PRIVATE_KEYS.iter().any(|words| text.contains(words)) {
             contents.left_out.push(path);
@@ -171,6 +177,18 @@ pub fn collect_folder(
     }
     contents.left_out.append(&mut excluded);
     Ok(contents)
+}
+
+/// The text of a file for a search, also that of UTF-16, whose ASCII letters each have a zero byte.
+fn readable_text(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    match bytes.contains(&0) {
+        true => {
+            let without_zeros: Vec<u8> = bytes.iter().copied().filter(|byte| *byte != 0).collect();
+            format!("{text}\n{}", String::from_utf8_lossy(&without_zeros))
+        }
+        false => text,
+    }
 }
 
 fn is_below_any(path: &str, folders: &[String]) -> bool {

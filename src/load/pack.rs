@@ -13,11 +13,12 @@ use super::{CommandOutputs, EntryFile, EnvSource, LoadSources, LoadedPack, Manif
 use super::{include, paths};
 use crate::compile::{Compiler, Environment, Grants, LoadContext, LockedGrants, NamePrefix, Pack, SandboxRules};
 use crate::diagnostic::{Code, FileId, Span};
-use crate::files::{FileError, Folder, normalize};
+use crate::files::{FileError, Folder, expand_home, normalize};
 use crate::manifest::{Allow, Fragment, Manifest, PackRef, correct_entries, example_of};
 use crate::pack_source::is_pack_key;
 use crate::template::{Engine, ScopeShape, TemplateError, TemplateSpan};
 use crate::value_types::NamedMap;
+use crate::world::DEFAULT_SEARCH_PATH;
 use crate::yaml::{Location, Spanned, from_document_with_examples, parse};
 
 /// The variable with the folder that the client's user works on.
@@ -42,7 +43,7 @@ struct PackRequest<'a> {
     sandboxes: Vec<(String, Arc<SandboxRules>)>,
     /// The variables that it may read.
     passed: &'a PassedVariables,
-    search_path: Option<String>,
+    search_path: String,
     /// What the commands of the served manifest printed.
     commands: &'a CommandOutputs,
     /// The files of an earlier load.
@@ -100,7 +101,7 @@ pub(super) fn load_packs(
         grants: Grants::All,
         sandboxes: Vec::new(),
         passed: &served,
-        search_path: environment.get("PATH"),
+        search_path: environment.get("PATH").unwrap_or_else(|| DEFAULT_SEARCH_PATH.to_owned()),
         commands,
         earlier,
         locked_packs: &locked_packs,
@@ -220,7 +221,7 @@ fn build_pack(request: &PackRequest<'_>, manifest: &Manifest, env: Environment) 
 /// The folder that the client's user works on: that of `FOLIO_WORKSPACE`, else where the server was started.
 fn workspace(environment: &EnvSource) -> PathBuf {
     let named = environment.get(WORKSPACE_VARIABLE).filter(|path| !path.is_empty() && !is_unexpanded(path));
-    let path = PathBuf::from(named.unwrap_or_else(|| ".".to_owned()));
+    let path = expand_home(Path::new(named.as_deref().unwrap_or(".")));
     std::path::absolute(&path).unwrap_or(path)
 }
 
@@ -500,10 +501,7 @@ fn open_nested(
                 FileError::NotFound(_) => format!("no such file or folder: `{}`", path.value),
                 other => other.to_string(),
             };
-            let diagnostic = compiler.error(Code::NotFound, path.location, message);
-            if path.starts_with("~/") {
-                diagnostic.help("`~` is taken as it is written: write an absolute path, or one relative to this file");
-            }
+            compiler.error(Code::NotFound, path.location, message);
             None
         }
     }

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use regex::Regex;
 
 use super::LoadedPack;
+use crate::action::{LITERAL_CREDENTIAL, LITERAL_CREDENTIAL_HELP, has_literal_credential};
 use crate::compile::LoadContext;
 use crate::diagnostic::{Code, FileId, Span};
 
@@ -34,11 +35,15 @@ pub fn looks_secret(text: &str) -> bool {
 
 /// Warns of every text that looks like a secret.
 pub(super) fn warn_secrets_in_clear(packs: &[LoadedPack], load_context: &mut LoadContext) {
-    let (mut found, forms) = (Vec::new(), LazyCell::new(|| Regex::new(TOKEN_PATTERNS)));
+    let (mut found, mut in_urls, forms) = (Vec::new(), Vec::new(), LazyCell::new(|| Regex::new(TOKEN_PATTERNS)));
     for number in 0.. {
         let file = FileId(number);
         let Some(source) = load_context.report.sources.get(file) else { break };
         let text = source.text();
+        if let Some(document) = load_context.documents.get(file) {
+            let urls = document.texts().filter(|(text, _)| text.contains("://") && has_literal_credential(text));
+            in_urls.extend(urls.map(|(_, at)| at));
+        }
         if !TOKEN_LITERALS.iter().any(|hint| text.contains(hint)) {
             continue;
         }
@@ -50,8 +55,11 @@ pub(super) fn warn_secrets_in_clear(packs: &[LoadedPack], load_context: &mut Loa
     for span in found {
         let help = match foreign_files.contains(&span.file) {
             true => "the prompt is served as it is",
-            false => "declare a variable under `env` with `secret: true`, and write `{{env.NAME}}`",
+            false => LITERAL_CREDENTIAL_HELP,
         };
         load_context.report.warning(Code::Secret, span, "possible secret in plain text").help(help);
+    }
+    for at in in_urls {
+        load_context.report.warning(Code::Secret, at.span(), LITERAL_CREDENTIAL).help(LITERAL_CREDENTIAL_HELP);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::compile::LoadContext;
+use crate::compile::{LoadContext, TILDE_HELP};
 use crate::diagnostic::{Code, without_byte_order_mark};
 use crate::files::{FileError, Folder};
 use crate::yaml::Spanned;
@@ -16,6 +16,13 @@ const OPEN_ATTEMPTS: usize = 3;
 /// Reads the value of a variable, or reports why it cannot be read. The file is watched either way.
 pub(super) fn read_variable(path: &Spanned<String>, load_context: &mut LoadContext) -> Option<String> {
     let (file, place) = (Path::new(path.as_str()), path.location.span());
+    if file.starts_with("~") {
+        load_context
+            .report
+            .error(Code::NotFound, place, format!("no such file or folder: `{}`", path.value))
+            .help(TILDE_HELP);
+        return None;
+    }
     if !file.is_absolute() {
         load_context
             .report

@@ -5,10 +5,11 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::files::normalize;
 use crate::yaml::pointer;
 
 /// The actions that a mock stands in for, by name.
-pub const MOCKED_ACTIONS: [&str; 4] = ["exec", "script", "http", "ask"];
+pub const MOCKED_ACTIONS: [&str; 5] = ["exec", "script", "http", "file", "ask"];
 
 /// What else a mock sets.
 pub(super) const MOCKED_SETTINGS: [&str; 2] = ["env", "now"];
@@ -24,6 +25,8 @@ pub enum Mock {
     Response(ResponseMock),
     /// Responses, one after the other.
     Responses(Vec<ResponseMock>),
+    /// A folder in the place of the one that a `file` names.
+    Folder(FolderMock),
     /// The answers of the client, by the keys of the questions.
     Answers(Map<String, Value>),
     /// Variables.
@@ -58,6 +61,14 @@ pub struct ResponseMock {
     pub body: Option<String>,
 }
 
+/// A folder.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a map with `files`")]
+pub struct FolderMock {
+    /// Its files by their paths: texts, or JSON.
+    pub files: IndexMap<String, Value>,
+}
+
 /// What is wrong with a mock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MockError {
@@ -75,18 +86,17 @@ pub struct MockError {
 const PROGRAM_KEYS: &[&str] = &["exit", "stdout", "stderr"];
 /// The keys of the mock of a response.
 const RESPONSE_KEYS: &[&str] = &["status", "headers", "json", "body"];
+/// The keys of the mock of a folder.
+const FOLDER_KEYS: &[&str] = &["files"];
 
 impl MockError {
     /// Finds the part of a mock that cannot be read: each key of each answer is read alone.
     fn locate(name: &str, value: &Value, message: String) -> MockError {
-        let (keys, is_program) = match name {
-            "exec" | "script" => (PROGRAM_KEYS, true),
-            "http" => (RESPONSE_KEYS, false),
+        let (keys, read_one): (_, fn(&Value) -> Result<(), String>) = match name {
+            "exec" | "script" => (PROGRAM_KEYS, |answer| read::<ProgramMock>(answer).map(drop)),
+            "http" => (RESPONSE_KEYS, |answer| read::<ResponseMock>(answer).map(drop)),
+            "file" => (FOLDER_KEYS, |answer| folder(answer).map(drop)),
             _ => return MockError { pointer: String::new(), unknown_key: None, keys: &[], message },
-        };
-        let read_one = |answer: Value| match is_program {
-            true => read::<ProgramMock>(&answer).map(drop),
-            false => read::<ResponseMock>(&answer).map(drop),
         };
         let answers = match value {
             Value::Array(items) => items.iter().enumerate().map(|(at, item)| (format!("/{at}"), item)).collect(),
@@ -94,13 +104,13 @@ impl MockError {
         };
         for (at, answer) in answers {
             let Some(fields) = answer.as_object() else {
-                if let Err(message) = read_one(answer.clone()) {
+                if let Err(message) = read_one(answer) {
                     return MockError { pointer: at, unknown_key: None, keys, message };
                 }
                 continue;
             };
             for (key, part) in fields {
-                if let Err(message) = read_one(Value::Object([(key.clone(), part.clone())].into_iter().collect())) {
+                if let Err(message) = read_one(&Value::Object([(key.clone(), part.clone())].into_iter().collect())) {
                     let unknown_key = (!keys.contains(&key.as_str())).then(|| key.clone());
                     return MockError { pointer: pointer::join(&at, key), unknown_key, keys, message };
                 }
@@ -130,6 +140,7 @@ impl Mock {
             "exec" => "exec: { stdout: done }",
             "script" => "script: { exit: 1, stderr: no such file }",
             "http" => "http: { status: 404, json: { message: none } }",
+            "file" => "file: { files: { notes/a.md: hello } }",
             "ask" => "ask: { confirm: { sure: true } }",
             "env" => "env: { TOKEN: abc-123456 }",
             "now" => "now: 2026-01-31T12:00:00Z",
@@ -145,6 +156,7 @@ impl Mock {
             "now" => read(value).map(Mock::Now),
             "exec" | "script" => programs(value),
             "http" => responses(value),
+            "file" => folder(value),
             "ask" => read(value).map(Mock::Answers),
             _ => step(value),
         }
@@ -184,6 +196,14 @@ fn responses(value: &Value) -> Result<Mock, String> {
     }
 }
 
+fn folder(value: &Value) -> Result<Mock, String> {
+    let folder: FolderMock = read(value)?;
+    match folder.files.keys().find(|path| path.is_empty() || normalize(path).is_err()) {
+        Some(path) => Err(format!("path `{path}` escapes the folder")),
+        None => Ok(Mock::Folder(folder)),
+    }
+}
+
 /// The mock of a step, whose keys say what it is of.
 fn step(value: &Value) -> Result<Mock, String> {
     let first = value.get(0).unwrap_or(value);
@@ -191,9 +211,11 @@ fn step(value: &Value) -> Result<Mock, String> {
     match () {
         () if has(PROGRAM_KEYS) => programs(value),
         () if has(RESPONSE_KEYS) => responses(value),
+        () if has(FOLDER_KEYS) => folder(value),
         () if first.as_object().is_some_and(|keys| !keys.is_empty()) => read(value).map(Mock::Answers),
         () => Err(
-            "expected keys of a program (`exit stdout stderr`), a response (`status headers json body`) or questions"
+            "expected keys of a program (`exit stdout stderr`), a response (`status headers json body`), a folder (`files`) \
+             or questions"
                 .to_owned(),
         ),
     }

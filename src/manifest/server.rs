@@ -126,6 +126,8 @@ pub struct EnvVariable {
     pub secret: Option<bool>,
     /// Its value if it is not set: `{ default: info }`.
     pub default: Option<Spanned<Scalar>>,
+    /// Its value in every test of the manifest that is not `live`, unless `mock` has another: `{ test: "https://api.example" }`.
+    pub test: Option<Spanned<Scalar>>,
     /// The absolute path of a file with its value, such as a mounted secret: `{ file: /run/secrets/token }`. It is read at
     /// start and again when it changes, up to 64 KiB, without line breaks at its end. A variable of the environment does not
     /// replace it. Only the served manifest may have it; packs are passed the value.

@@ -29,8 +29,10 @@ pub struct Test {
     /// `script`. Requests: `{ http: { status: 404, json: { message: none } } }`. Both also take a list, one answer after
     /// the other: `{ http: [{ status: 503 }, { json: [1, 2] }] }`. Answers of the user: `{ ask: { confirm: { sure: true }
     /// } }` or `{ ask: { confirm: { action: decline } } }`; of the client's model: `{ ask: { summary: Short. } }`; its
-    /// roots: `{ ask: { folders: ["file:///work"] } }`. `env: { TOKEN: abc-123456 }` sets variables, `now:
-    /// 2026-01-31T12:00:00Z` the time. Secrets that are not set have a made-up value.
+    /// roots: `{ ask: { folders: ["file:///work"] } }`. Files: `{ file: { files: { notes/a.md: hello } } }`, the only ones
+    /// that the `file` of each step then finds and changes, for this test alone. `env: { TOKEN: abc-123456 }` sets
+    /// variables, beside those with a `test` of their own, `now: 2026-01-31T12:00:00Z` the time. Secrets that are not set
+    /// have a made-up value.
     #[schemars(with = "IndexMap<String, Json>")]
     pub mock: NamedMap<Spanned<Json>>,
     /// Whether actions without a mock may run programs, send requests and change files. Such a test is skipped unless

@@ -168,6 +168,8 @@ pub struct ResultSpec {
     /// Content blocks: `[{ text: … }, { image: … }]`.
     pub content: Option<Spanned<Vec<Spanned<Block>>>>,
     /// A JSON value whose strings are templates: `{ count: "{{len steps.list.json}}" }`. A string that is exactly one
-    /// `{{…}}` keeps the type of the value. Without `text` and `content`, the text is the value as JSON.
+    /// `{{…}}` keeps the type of the value. Without `text` and `content`, the text is the value as JSON. Without this key,
+    /// a result that is an object or a list is structured content too, unless it is a list that was cut: then a note says
+    /// so in the text, and only a tool with an `outputSchema` has structured content.
     pub structured_content: Option<Spanned<Json>>,
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::base_url::{warn_left_out, without_credentials};
 use super::description_text;
 use super::document::{ApiDocument, ApiNode, DescriptionVersion, object};
 use super::operation::Operation;
@@ -160,7 +161,14 @@ fn client_credentials(node: ApiNode<'_>, document: &ApiDocument) -> Option<Crede
         _ => node.get("flows").and_then(|flows| flows.get("clientCredentials")),
     };
     let token_url = flow.and_then(|flow| flow.text("tokenUrl")).filter(|url| is_plain_url(url));
-    let token_url = token_url.and_then(TemplateText::literal);
+    let token_url = token_url.map(|written| match url::Url::parse(written).map(without_credentials) {
+        Ok((bare, true)) => {
+            warn_left_out("token URL", node, document);
+            bare.into()
+        }
+        _ => written.to_owned(),
+    });
+    let token_url = token_url.and_then(|url| TemplateText::literal(&url));
     if token_url.is_none() {
         let flows: Vec<&str> = match document.version {
             DescriptionVersion::Swagger2 => node.text("flow").into_iter().collect(),

@@ -14,16 +14,36 @@ const MAX_URL_BYTES: usize = 65_534;
 
 /// The base of an operation's URL, without a slash at its end. `None` where the description does not say.
 pub(super) fn base_url(operation: &Operation<'_>, document: &ApiDocument, source: Option<&Url>) -> Option<String> {
+    let servers = operation.inherited_key("servers", document);
     let written = match document.version {
         DescriptionVersion::Swagger2 => swagger_base(document.root(), source)?,
         _ => {
-            let server = operation.inherited_key("servers", document).and_then(|servers| servers.items().next());
+            let server = servers.and_then(|servers| servers.items().next());
             server
                 .and_then(|server| Some((server, server.text("url")?)))
                 .map_or_else(|| Some("/".to_owned()), |(server, url)| fill_variables(server, url))?
         }
     };
-    absolute(&written, source)
+    let base = absolute(&written, source)?;
+    let (bare, had_credentials) = without_credentials(base);
+    if had_credentials {
+        let at = servers.or_else(|| document.root().get("host")).unwrap_or(document.root());
+        warn_left_out("server URL", at, document);
+    }
+    Some(bare.as_str().trim_end_matches('/').to_owned())
+}
+
+/// A URL without a user name and a password, and whether it had them.
+pub(super) fn without_credentials(mut url: Url) -> (Url, bool) {
+    let had_credentials = !url.username().is_empty() || url.password().is_some();
+    let _ = (url.set_username(""), url.set_password(None));
+    (url, had_credentials)
+}
+
+/// Warns of credentials that must not stand in a manifest.
+pub(super) fn warn_left_out(what: &str, at: ApiNode<'_>, document: &ApiDocument) {
+    let message = format!("user name and password of the {what} left out: write `auth: {{ basic: … }}` by hand");
+    document.warn(at, Code::Secret, message);
 }
 
 fn swagger_base(root: ApiNode<'_>, source: Option<&Url>) -> Option<String> {
@@ -59,7 +79,7 @@ fn fill_variables(server: ApiNode<'_>, url: &str) -> Option<String> {
 }
 
 /// A URL of http that other paths can follow. `None` for any other URL.
-fn absolute(written: &str, source: Option<&Url>) -> Option<String> {
+fn absolute(written: &str, source: Option<&Url>) -> Option<Url> {
     let url = match (Url::parse(written), source) {
         (Ok(url), _) => url,
         (Err(_), Some(source)) => source.join(written).ok()?,
@@ -69,7 +89,7 @@ fn absolute(written: &str, source: Option<&Url>) -> Option<String> {
     let mut bare = url;
     bare.set_query(None);
     bare.set_fragment(None);
-    (is_base && !bare.as_str().contains("%7B")).then(|| bare.as_str().trim_end_matches('/').to_owned())
+    (is_base && !bare.as_str().contains("%7B")).then_some(bare)
 }
 
 /// Warns that nobody knows where the API is.

@@ -13,6 +13,7 @@ use super::archive_source::check_archive_url;
 use super::source::SourceError;
 use super::tree::{PackTree, TreeError, TreeLimits, check_path};
 use crate::archive::{ArchiveEntry, ArchiveError, visit_entries};
+use crate::diagnostic::one_line;
 use crate::world::{HttpHeader, HttpRequest, ProxyVariables, World, WorldError};
 
 /// How large an archive may be.
@@ -42,7 +43,7 @@ pub enum ArchivePackError {
     #[error("the archive is larger than 64 MiB")]
     TooLarge,
     /// The file is not there, or no file.
-    #[error("cannot read `{path}`: {error}")]
+    #[error("cannot read `{}`: {error}", one_line(path))]
     File {
         /// The file.
         path: String,
@@ -59,7 +60,7 @@ pub enum ArchivePackError {
     #[error(transparent)]
     Tree(#[from] TreeError),
     /// It has no such folder, but perhaps one around it.
-    #[error("no folder `{path}` in the archive{}", .root_folder.as_ref().map(|root_folder| folder_help(root_folder, .path)).unwrap_or_default())]
+    #[error("no folder `{}` in the archive{}", one_line(path), .root_folder.as_ref().map(|root_folder| folder_help(root_folder, .path)).unwrap_or_default())]
     NoFolder {
         /// The folder.
         path: String,
@@ -69,6 +70,7 @@ pub enum ArchivePackError {
 }
 
 fn folder_help(root_folder: &str, path: &str) -> String {
+    let (root_folder, path) = (one_line(root_folder), one_line(path));
     if path == root_folder || path.starts_with(&format!("{root_folder}/")) {
         return format!("\nhelp: everything in it is below `{root_folder}`");
     }

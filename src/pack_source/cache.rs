@@ -11,6 +11,7 @@ use rustix::fs::OFlags;
 
 use super::tree::{PackTree, TreeLimits};
 use super::tree_digest::TreeDigest;
+use crate::files::expand_home;
 use crate::world::random_token;
 
 /// The variable with the folder of the cache.
@@ -41,7 +42,8 @@ impl PackCache {
     /// The folder of `FOLIO_CACHE`, else that of the system. `None` where there is no home.
     pub fn locate(variable: impl Fn(&str) -> Option<OsString>) -> Option<PackCache> {
         let folder_of = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let from_variable = variable(CACHE_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
+        let from_variable =
+            variable(CACHE_VARIABLE).filter(|path| !path.is_empty()).map(|path| expand_home(path.as_ref()));
         let system = || match cfg!(target_os = "macos") {
             true => Some(folder_of("HOME")?.join("Library/Caches/folio")),
             false => {

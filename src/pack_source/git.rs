@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::cache::{PackCache, remove_folder};
 use super::source::GitSource;
 use super::tree::{MAX_FILES, PackTree, TreeError, TreeLimits};
-use crate::diagnostic::{sanitize, truncate};
+use crate::diagnostic::{one_line, sanitize, truncate};
 use crate::world::{ProgramCommand, ProgramOutput, World, WorldError};
 
 /// How long a transfer may take.
@@ -79,7 +79,7 @@ pub enum FetchError {
     #[error("git {0}: unexpected output")]
     Output(&'static str),
     /// The commit has no such folder.
-    #[error("no folder `{0}` in the repository")]
+    #[error("no folder `{}` in the repository", one_line(.0))]
     NoFolder(String),
     /// The files are no pack.
     #[error(transparent)]

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use super::archive_source::ArchiveSource;
+use crate::diagnostic::one_line;
 use crate::files::normalize;
 
 /// The schemes of repositories.
@@ -72,10 +73,10 @@ pub enum SourceError {
     #[error("invalid characters in the URL of a repository")]
     Characters,
     /// No name of a branch or a tag, and no commit.
-    #[error("invalid revision `{0}`: expected a branch, a tag or a commit of 40 digits")]
+    #[error("invalid revision `{}`: expected a branch, a tag or a commit of 40 digits", one_line(.0))]
     Revision(String),
     /// It is not below the root of the repository.
-    #[error("path `{0}` escapes the repository")]
+    #[error("path `{}` escapes the repository", one_line(.0))]
     Folder(String),
     /// Another scheme than those of archives, or none.
     #[error("the URL of an archive begins with `https://` or `file:///`")]
@@ -87,7 +88,7 @@ pub enum SourceError {
     #[error("the URL of an archive contains credentials")]
     ArchiveCredentials,
     /// It is not below the root of the archive.
-    #[error("path `{0}` escapes the archive")]
+    #[error("path `{}` escapes the archive", one_line(.0))]
     ArchiveFolder(String),
     /// It is no SHA-256.
     #[error("invalid `sha256`: expected 64 hexadecimal digits")]

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use icu_normalizer::ComposingNormalizerBorrowed;
 
 use super::tree_digest::TreeDigest;
+use crate::diagnostic::one_line;
 use crate::digest::sha256;
 
 /// How many files a pack may have.
@@ -30,7 +31,7 @@ pub enum TreeError {
     #[error("more than {MAX_NAMES} files and folders")]
     TooManyNames,
     /// Too large a file.
-    #[error("`{path}` is larger than 16 MiB")]
+    #[error("`{}` is larger than 16 MiB", one_line(path))]
     FileTooLarge {
         /// The file.
         path: String,
@@ -39,13 +40,13 @@ pub enum TreeError {
     #[error("the files are larger than 64 MiB together")]
     TooLarge,
     /// A path that escapes the folder, or that some system has no name for.
-    #[error("unsafe path `{path}`")]
+    #[error("unsafe path `{}`", one_line(path))]
     Path {
         /// The path.
         path: String,
     },
     /// Two paths that are one where letters have no case.
-    #[error("`{path}` and `{other}` differ in case alone")]
+    #[error("`{}` and `{}` differ in case alone", one_line(path), one_line(other))]
     CaseConflict {
         /// One.
         path: String,
@@ -54,7 +55,7 @@ pub enum TreeError {
     },
     /// Two paths that are one where letters have several forms (composed accents, `ß` and `ss`), or where characters do not count
     /// (a dot at the end, a joiner).
-    #[error("`{path}` and `{other}` are the same name on some systems")]
+    #[error("`{}` and `{}` are the same name on some systems", one_line(path), one_line(other))]
     SameName {
         /// One.
         path: String,
@@ -62,7 +63,7 @@ pub enum TreeError {
         other: String,
     },
     /// A file and a folder of one name, or a file twice.
-    #[error("`{path}` is there twice")]
+    #[error("`{}` is there twice", one_line(path))]
     Duplicate {
         /// The path.
         path: String,

@@ -44,6 +44,16 @@ pub fn has_credential_parameter(text: &str) -> bool {
     parts.any(|part| parameter(part).is_some_and(|found| is_credential(&found.decoded_name(), found.value)))
 }
 
+/// The password in the userinfo of an absolute URL (RFC 3986, 3.2.1).
+pub fn url_password(url: &str) -> Option<&str> {
+    let (scheme, rest) = url.split_once("://")?;
+    let is_scheme = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+    let (userinfo, _) = rest.split(['/', '?', '#']).next()?.rsplit_once('@')?;
+    let (_, password) = userinfo.split_once(':')?;
+    let is_url = !scheme.is_empty() && scheme.bytes().all(is_scheme) && !userinfo.contains(char::is_whitespace);
+    (is_url && !password.is_empty()).then_some(password)
+}
+
 /// A header value with its URLs, where parameters that are credentials have the placeholder as their value. An
 /// authorization code is one.
 pub fn mask_credentials_in_urls(text: &str) -> String {
@@ -116,7 +126,9 @@ fn is_pin(value: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{has_credential_parameter, is_credential_field, is_credential_name, mask_credentials_in_urls};
+    use super::{
+        has_credential_parameter, is_credential_field, is_credential_name, mask_credentials_in_urls, url_password,
+    };
 
     #[test]
     fn credentials_are_known_by_name() {
@@ -168,6 +180,24 @@ mod tests {
             ("??&&==&=", "??&&==&="),
         ] {
             assert_eq!(mask_credentials_in_urls(value), masked);
+        }
+    }
+
+    #[test]
+    fn passwords_of_urls_are_found() {
+        for (url, password) in [
+            ("https://admin:hunter2@api.example/x?y#z", Some("hunter2")),
+            ("postgres://user:p%40ss@db.example", Some("p%40ss")),
+            ("https://:hunter2@api.example", Some("hunter2")),
+            ("https://admin:a@b@api.example", Some("a@b")),
+            ("https://admin@api.example", None),
+            ("https://admin:@api.example", None),
+            ("https://api.example:8080/@x", None),
+            ("https://api.example/?q=a:b@c", None),
+            ("see https://admin:hunter2@api.example", None),
+            ("git@example.com:a/b", None),
+        ] {
+            assert_eq!(url_password(url), password, "{url}");
         }
     }
 

@@ -25,6 +25,7 @@ use std::sync::Arc;
 
 pub use credential_name::{
     has_credential_parameter, is_credential_field, is_credential_name, mask_credentials_in_urls, mask_parameters,
+    url_password,
 };
 pub use redactors::Redactors;
 
@@ -57,6 +58,8 @@ pub struct Redactor {
     matchers: Vec<Arc<SecretMatcher>>,
     /// Names that stay unchanged even if a secret is part of them.
     public_names: HashSet<String>,
+    /// What folio says of secrets, which stays unchanged even if a short secret is one of the words.
+    own_words: Vec<String>,
 }
 
 /// Redactors are equal if they have the same secrets and public names.
@@ -80,7 +83,7 @@ impl Redactor {
         secrets.sort();
         secrets.dedup();
         let matchers = if secrets.is_empty() { Vec::new() } else { vec![Arc::new(SecretMatcher::new(&secrets))] };
-        Redactor { matchers, secrets, public_names: HashSet::new() }
+        Redactor { matchers, secrets, ..Redactor::default() }
     }
 
     /// The same that finds these values too, such as those of one call.
@@ -96,6 +99,7 @@ impl Redactor {
         for part in parts {
             joined.secrets.extend_from_slice(&part.secrets);
             joined.matchers.extend_from_slice(&part.matchers);
+            joined.own_words.extend_from_slice(&part.own_words);
         }
         joined
     }
@@ -114,6 +118,15 @@ impl Redactor {
         self
     }
 
+    /// Leaves these texts unchanged in lines. They must be words of folio and names, without values.
+    #[must_use]
+    pub fn with_own_words(mut self, texts: impl IntoIterator<Item = String>) -> Redactor {
+        if !self.is_empty() {
+            self.own_words = texts.into_iter().collect();
+        }
+        self
+    }
+
     /// Whether there are no secrets.
     pub fn is_empty(&self) -> bool {
         self.secrets.is_empty()
@@ -121,7 +134,8 @@ impl Redactor {
 
     /// Redacts a text.
     pub fn redact_text<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let found = self.secret_ranges(text);
+        let mut found = self.secret_ranges(text);
+        self.retain_foreign(text, &mut found);
         if found.is_empty() {
             return Cow::Borrowed(text);
         }
@@ -182,6 +196,22 @@ impl Redactor {
     /// The ranges of the secrets in a text, sorted and disjoint.
     pub fn secret_ranges(&self, text: &str) -> Vec<Range<usize>> {
         self.find(text.as_bytes(), InputEnd::Complete)
+    }
+
+    /// Drops the ranges that are inside of folio's own words.
+    fn retain_foreign(&self, text: &str, found: &mut Vec<Range<usize>>) {
+        if found.is_empty() || self.own_words.is_empty() {
+            return;
+        }
+        let words = self.own_words.iter().flat_map(|words| text.match_indices(words.as_str()));
+        let mut own: Vec<Range<usize>> = words.map(|(start, words)| start..start + words.len()).collect();
+        own.sort_by_key(|range| range.start);
+        // Those that one text holds in another end before it.
+        own.dedup_by(|next, last| next.end <= last.end);
+        found.retain(|range| {
+            let last = own.get(own.partition_point(|own| own.start <= range.start).wrapping_sub(1));
+            last.is_none_or(|own| range.end > own.end)
+        });
     }
 
     fn find(&self, bytes: &[u8], end: InputEnd) -> Vec<Range<usize>> {

@@ -102,6 +102,15 @@ fn secret_names(manifest: &Manifest) -> impl Iterator<Item = String> {
     manifest.env.iter().filter(move |(_, entry)| is_secret(entry)).map(|(name, _)| name.value.clone())
 }
 
+/// The values that variables have in tests.
+fn test_values(manifest: &Manifest) -> BTreeMap<String, String> {
+    let value = |entry: &EnvEntry| match entry {
+        EnvEntry::Keys(variable) => variable.test.as_ref().map(|value| value.value.0.clone()),
+        _ => None,
+    };
+    manifest.env.iter().filter_map(|(name, entry)| Some((name.value.clone(), value(entry)?))).collect()
+}
+
 /// All tests, in the order written; those of packs last.
 pub fn plan_tests(loaded: &LoadedPacks) -> Vec<PlannedTest> {
     let base = test_environment(loaded);
@@ -201,10 +210,10 @@ impl TestPlanner<'_> {
     fn environment(&self, mocks: &IndexMap<String, PlannedMock>, is_live: bool) -> TestEnvironment {
         let mock_of = |name: &str| mocks.get(name).map(|planned| &planned.mock);
         let variables = if is_live { BTreeMap::new() } else { self.base.variables.clone() };
-        let mocked = match mock_of("env") {
-            Some(Mock::Env(own)) => own.clone().into_iter().collect(),
-            _ => BTreeMap::new(),
-        };
+        let mut mocked = if is_live { BTreeMap::new() } else { test_values(&self.pack.manifest) };
+        if let Some(Mock::Env(own)) = mock_of("env") {
+            mocked.extend(own.clone());
+        }
         let fixed_time = match mock_of("now") {
             Some(Mock::Now(time)) => time.parse().ok(),
             _ => None,

@@ -17,8 +17,8 @@ use crate::manifest::{Expect, Mock, ProgramMock, ResponseMock};
 use crate::server::{ServeOptions, SharedServer};
 use crate::transport::in_process::{self, InProcessClient, ServerQuestion};
 use crate::world::{
-    CapturedBytes, MockReplies, MockReply, MockResponse, MockWorld, ProgramOutput, RecordingWorld, ReportSink,
-    ReportingWorld, World,
+    CapturedBytes, MockFolder, MockReplies, MockReply, MockResponse, MockWorld, ProgramOutput, RecordingWorld,
+    ReportSink, ReportingWorld, World,
 };
 use crate::yaml::{Documents, Spanned, pointer};
 
@@ -118,7 +118,7 @@ impl TestRunner<'_> {
         let called = match self.call(test, catalog) {
             Ok(called) => called,
             Err(error) => {
-                let failure = TestFailure::new(test.at, format!("could not start the runtime: {error}"));
+                let failure = TestFailure::new(test.at, format!("cannot start the call: {error}"));
                 return TestStatus::Failed(vec![failure]).into();
             }
         };
@@ -170,7 +170,7 @@ impl TestRunner<'_> {
             let real = ReportingWorld::wrap(catalog.redactor(), &self.worlds.real(), self.worlds.sink(test));
             Arc::new(RecordingWorld::new(catalog.redactor().clone(), real))
         });
-        let world = MockWorld::new(catalog.redactor().clone(), replies(test));
+        let world = MockWorld::new(catalog.redactor().clone(), replies(test)).with_folders(folders(test)?);
         let world = Arc::new(match &recorder {
             Some(recorder) => world.with_real(recorder.clone()),
             None if test.is_live => world.with_real(self.worlds.real()),
@@ -206,8 +206,7 @@ impl TestRunner<'_> {
                 let message = format!("the test would act on the world: no mock for {action}{unused}");
                 let failure = TestFailure::new(test.at, message);
                 failure.help(
-                    "write a `mock` for it, or `live: true` and have `folio test --record` write the mock; what has none, such as \
-                     a change of files, needs `live: true` and `--live`",
+                    "write a `mock` for it, or `live: true` and have `folio test --record` write the mock of programs and requests",
                 )
             })
             .collect();
@@ -241,7 +240,7 @@ impl TestRunner<'_> {
                     let first = self.documents.value_at(planned.at, &format!("/{}", all.saturating_sub(count)));
                     (first, format!("unused mock: {count} of {all} answers of `{name}` are left over"))
                 }
-                Mock::Program(_) | Mock::Response(_) if count > 0 && !planned.is_shared => {
+                Mock::Program(_) | Mock::Response(_) | Mock::Folder(_) if count > 0 && !planned.is_shared => {
                     (planned.at, format!("unused mock `{name}`"))
                 }
                 Mock::Answers(answers) if !planned.is_shared => {
@@ -313,9 +312,22 @@ fn replies(test: &PlannedTest) -> BTreeMap<String, MockReplies> {
         Mock::Programs(all) => Some(MockReplies::in_order(all.iter().map(program_reply).collect())),
         Mock::Response(response) => Some(MockReplies::repeating(response_reply(response))),
         Mock::Responses(all) => Some(MockReplies::in_order(all.iter().map(response_reply).collect())),
-        Mock::Answers(_) | Mock::Env(_) | Mock::Now(_) => None,
+        Mock::Folder(_) | Mock::Answers(_) | Mock::Env(_) | Mock::Now(_) => None,
     };
     test.mocks.iter().filter_map(|(name, planned)| Some((name.clone(), replies(&planned.mock)?))).collect()
+}
+
+/// What stands in for folders.
+fn folders(test: &PlannedTest) -> std::io::Result<BTreeMap<String, MockFolder>> {
+    let text = |content: &Value| content.as_str().map_or_else(|| content.to_string(), str::to_owned);
+    let mut folders = BTreeMap::new();
+    for (name, planned) in &test.mocks {
+        if let Mock::Folder(folder) = &planned.mock {
+            let files = folder.files.iter().map(|(path, content)| (path.as_str(), text(content)));
+            folders.insert(name.clone(), MockFolder::create(files)?);
+        }
+    }
+    Ok(folders)
 }
 
 fn program_reply(program: &ProgramMock) -> MockReply {

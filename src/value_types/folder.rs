@@ -20,7 +20,7 @@ yaml_kind_enum! {
 #[schemars(extend("x-exactly-one" = ["path", "roots"]))]
 pub struct FolderKeys {
     /// The folder: a path relative to the manifest, such as `notes`, or exactly one `{{env.NAME}}` with one folder, or
-    /// several separated by `:` as in `PATH`, or `{{workspace}}`, the folder that the client's user works on. An absolute path is allowed in the served manifest only. It must exist when it
+    /// several separated by `:` as in `PATH`, each of which may begin with `~/`, or `{{workspace}}`, the folder that the client's user works on. An absolute path is allowed in the served manifest only. It must exist when it
     /// is used.
     pub path: Option<Spanned<String>>,
     /// `client` for the roots of the client, which is asked for them.

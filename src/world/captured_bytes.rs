@@ -85,7 +85,7 @@ const MAX_HEAD_CHARS: usize = 800;
 const MAX_TAIL_CHARS: usize = 1200;
 
 /// The beginning and the end of the output of a program, for display.
-pub fn excerpt(printed: &str) -> String {
+fn excerpt(printed: &str) -> String {
     let text = strip_escapes(printed);
     let text = text.trim();
     let count = text.chars().count();
@@ -100,6 +100,17 @@ pub fn excerpt(printed: &str) -> String {
     let tail = tail.split_once('\n').map_or(tail, |(_, lines)| lines);
     let left_out = count - head.chars().count() - tail.chars().count();
     format!("{head}\n[… {left_out} characters left out …]\n{tail}")
+}
+
+/// What a program printed, behind the words of how it ended: `:` and an excerpt of each output that has text, labelled
+/// where both have.
+pub fn printed_suffix(stdout: &CapturedBytes, stderr: &CapturedBytes) -> String {
+    let [stdout, stderr] = [stdout, stderr].map(|output| excerpt(&output.to_display_text()));
+    match (stdout.as_str(), stderr.as_str()) {
+        ("", "") => String::new(),
+        (only, "") | ("", only) => format!(":\n{only}"),
+        (stdout, stderr) => format!(":\nstderr:\n{stderr}\nstdout:\n{stdout}"),
+    }
 }
 
 /// Removes terminal escapes and control characters other than newline and tab.

@@ -58,11 +58,6 @@ impl World for DryRunWorld {
         Err(self.record(format!("{}\n", super::describe::line(change, &self.redactor))))
     }
 
-    /// What programs print is not known here, so that its variables are never set.
-    fn needs_credentials(&self) -> bool {
-        false
-    }
-
     fn access_token<'a>(
         &'a self,
         request: TokenRequest,

@@ -7,7 +7,7 @@ use crate::budget::{BudgetExceeded, round_for_display};
 use crate::diagnostic::truncate;
 use crate::redact::Redactor;
 
-use super::captured_bytes::CapturedBytes;
+use super::captured_bytes::{CapturedBytes, printed_suffix};
 
 /// How much of what an authorization server says is shown.
 const MAX_REASON_CHARS: usize = 300;
@@ -67,6 +67,14 @@ pub enum WorldError {
         #[source]
         source: io::Error,
     },
+    /// What runs it is not there.
+    #[error("program `{program}` could not be started: {reason}")]
+    NoInterpreter {
+        /// As written.
+        program: String,
+        /// What is not there.
+        reason: String,
+    },
     /// It was killed with its supervisor.
     #[error("program `{program}` was killed: its supervisor {reason}")]
     Unsupervised {
@@ -76,11 +84,13 @@ pub enum WorldError {
         reason: &'static str,
     },
     /// It timed out, and was killed.
-    #[error("timed out after {:?}", round_for_display(*after))]
+    #[error("timed out after {:?}{}", round_for_display(*after), printed_suffix(stdout, stderr))]
     TimedOut {
         /// The time limit.
         after: Duration,
-        /// The stderr of a program; empty for a request. Show its [`excerpt`](super::excerpt).
+        /// The stdout of a program; empty for a request.
+        stdout: CapturedBytes,
+        /// The stderr of a program; empty for a request.
         stderr: CapturedBytes,
     },
     /// It timed out while it waited for a free place.
@@ -247,7 +257,15 @@ impl WorldError {
 
     /// A timeout without output.
     pub fn timed_out(after: Duration) -> WorldError {
-        WorldError::TimedOut { after, stderr: CapturedBytes::default() }
+        WorldError::TimedOut { after, stdout: CapturedBytes::default(), stderr: CapturedBytes::default() }
+    }
+
+    /// The error on one line, without what a program printed.
+    pub(super) fn to_line(&self) -> String {
+        match self {
+            WorldError::TimedOut { after, .. } => WorldError::timed_out(*after).to_string(),
+            error => error.to_string(),
+        }
     }
 
     /// The host in the error.

@@ -1,9 +1,14 @@
 //! A [`World`] of a test: mocks stand in for programs and requests, and what was sent is kept.
 
 use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder, File};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::SystemTime;
 
 use futures_util::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
@@ -11,7 +16,7 @@ use parking_lot::{Mutex, MutexGuard};
 use super::describe::{line, program_line, request_line};
 use super::{
     AccessToken, CapturedBytes, HttpRequest, HttpResponse, ProgramCommand, ProgramOutput, RequestBody, ResponseSource,
-    TokenRequest, World, WorldError,
+    TokenRequest, World, WorldError, random_token,
 };
 use crate::redact::Redactor;
 
@@ -66,6 +71,40 @@ impl MockReplies {
     }
 }
 
+/// A folder that stands in for another one, and is removed with this.
+#[derive(Debug)]
+pub struct MockFolder {
+    path: PathBuf,
+    is_used: AtomicBool,
+}
+
+impl MockFolder {
+    /// Makes one with these files.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn create<'f>(files: impl Iterator<Item = (&'f str, String)>) -> io::Result<MockFolder> {
+        let token = random_token().ok_or_else(|| io::Error::other("the system has no randomness"))?;
+        let path = std::env::temp_dir().join(format!("folio-test-{token}"));
+        DirBuilder::new().mode(0o700).create(&path)?;
+        let folder = MockFolder { path, is_used: AtomicBool::new(false) };
+        for (name, text) in files {
+            let path = folder.path.join(name);
+            fs::create_dir_all(path.parent().unwrap_or(&folder.path))?;
+            fs::write(&path, text)?;
+            // The same in every run.
+            File::options().write(true).open(&path)?.set_modified(SystemTime::UNIX_EPOCH)?;
+        }
+        Ok(folder)
+    }
+}
+
+impl Drop for MockFolder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
 /// A program that was run or a request that was sent, with all that it contains.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SentAction {
@@ -112,6 +151,7 @@ impl SentAction {
 pub struct MockWorld {
     redactor: Arc<Redactor>,
     mocks: BTreeMap<String, MockReplies>,
+    folders: BTreeMap<String, MockFolder>,
     /// Where actions without a mock happen.
     real: Option<Arc<dyn World>>,
     log: Mutex<MockLog>,
@@ -127,7 +167,13 @@ struct MockLog {
 impl MockWorld {
     /// A world of these mocks, which shows no secret of `redactor`.
     pub fn new(redactor: Arc<Redactor>, mocks: BTreeMap<String, MockReplies>) -> MockWorld {
-        MockWorld { redactor, mocks, real: None, log: Mutex::default() }
+        MockWorld { redactor, mocks, folders: BTreeMap::new(), real: None, log: Mutex::default() }
+    }
+
+    /// Lets `file` work in these folders.
+    #[must_use]
+    pub fn with_folders(self, folders: BTreeMap<String, MockFolder>) -> MockWorld {
+        MockWorld { folders, ..self }
     }
 
     /// Lets actions without a mock happen in `real`.
@@ -149,7 +195,8 @@ impl MockWorld {
     /// The mocks with answers that were never given, and how many those are.
     pub fn unused_mocks(&self) -> BTreeMap<&str, usize> {
         let left = self.mocks.iter().map(|(name, replies)| (name.as_str(), replies.remaining()));
-        left.filter(|(_, left)| *left > 0).collect()
+        let unused = self.folders.iter().filter(|(_, folder)| !folder.is_used.load(Ordering::Acquire));
+        left.filter(|(_, left)| *left > 0).chain(unused.map(|(name, _)| (name.as_str(), 1))).collect()
     }
 
     fn log(&self) -> MutexGuard<'_, MockLog> {
@@ -215,6 +262,12 @@ impl World for MockWorld {
             Some(real) => real.approve_file_change(change),
             None => Err(self.refuse(format!("file action `{}`", line(change, &self.redactor)))),
         }
+    }
+
+    fn mocked_folder(&self, step: Option<&str>) -> Option<PathBuf> {
+        let folder = step.and_then(|step| self.folders.get(step)).or_else(|| self.folders.get("file"))?;
+        folder.is_used.store(true, Ordering::Release);
+        Some(folder.path.clone())
     }
 
     fn has_real_time(&self) -> bool {

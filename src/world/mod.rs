@@ -49,16 +49,16 @@ use futures_util::future::BoxFuture;
 
 pub use access_token::{AccessToken, TokenRequest};
 pub use browser::open_in_browser;
-pub use captured_bytes::{CapturedBytes, excerpt, strip_escapes};
+pub use captured_bytes::{CapturedBytes, printed_suffix, strip_escapes};
 pub use dry_run::DryRunWorld;
 pub use error::WorldError;
 pub use host_policy::{HostPolicy, is_loopback_host, is_public};
 pub use http::{HttpHeader, HttpRequest, HttpResponse, ResponseSource};
 pub use isolation::forbid_ptrace;
 pub use latest_line::LatestLine;
-pub use mock_world::{MockReplies, MockReply, MockResponse, MockWorld, SentAction};
-pub use program_path::{find_program, is_executable};
-pub use program_run::{ProgramCommand, ProgramOutput};
+pub use mock_world::{MockFolder, MockReplies, MockReply, MockResponse, MockWorld, SentAction};
+pub use program_path::{find_program, is_executable, shebang_fault};
+pub use program_run::{DEFAULT_SEARCH_PATH, ProgramCommand, ProgramOutput};
 pub use proxy::Proxy;
 pub use proxy_variables::ProxyVariables;
 pub use random_token::random_token;
@@ -112,6 +112,11 @@ pub trait World: Send + Sync {
     /// Files are not to be changed.
     fn approve_file_change(&self, change: &str) -> Result<(), WorldError> {
         self.inner().map_or(Ok(()), |inner| inner.approve_file_change(change))
+    }
+
+    /// The folder in which the `file` of a step works in a test that mocks it.
+    fn mocked_folder(&self, step: Option<&str>) -> Option<PathBuf> {
+        self.inner()?.mocked_folder(step)
     }
 
     /// The redactor of values that actions read from elsewhere, if there are secrets.

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
@@ -31,11 +31,54 @@ pub fn is_executable(path: &Path) -> bool {
     path.is_file() && access(path, Access::EXEC_OK).is_ok()
 }
 
+/// The longest first line of a script that is looked at.
+const MAX_SHEBANG_BYTES: u64 = 256;
+
+fn beginning(path: &Path) -> io::Result<Vec<u8>> {
+    let mut beginning = Vec::new();
+    File::open(path)?.take(MAX_SHEBANG_BYTES).read_to_end(&mut beginning)?;
+    Ok(beginning)
+}
+
 /// Whether `path` is a text without `#!`, which the system refuses to run, and the C library would run with a shell.
 pub(super) fn lacks_shebang(path: &Path) -> bool {
-    let mut beginning = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(256).read_to_end(&mut beginning));
-    read.is_ok() && !beginning.starts_with(b"#!") && !beginning.contains(&0)
+    beginning(path).is_ok_and(|beginning| !beginning.starts_with(b"#!") && !beginning.contains(&0))
+}
+
+/// The first line of a script.
+pub(super) struct Shebang {
+    line: String,
+    /// The interpreter.
+    pub(super) interpreter: String,
+    /// The program that an interpreter `env` looks for.
+    pub(super) named: Option<String>,
+}
+
+impl Shebang {
+    /// Reads the one of `path`; `None` of other files than scripts.
+    pub(super) fn read(path: &Path) -> Option<Shebang> {
+        let beginning = beginning(path).ok()?;
+        let line = String::from_utf8_lossy(beginning.strip_prefix(b"#!")?);
+        let line = line.split('\n').next().unwrap_or_default().trim_matches([' ', '\t']).to_owned();
+        let mut words = line.split_whitespace().map(str::to_owned);
+        let interpreter = words.next()?;
+        let is_env = interpreter.ends_with("/env");
+        let named = words.find(|word| is_env && !word.starts_with('-') && !word.contains('='));
+        Some(Shebang { interpreter, named, line })
+    }
+}
+
+/// Why a program that is there cannot start: what its first line names is not there.
+pub fn shebang_fault(path: &Path, search_path: &OsStr) -> Option<String> {
+    let Shebang { line, interpreter, named } = Shebang::read(path)?;
+    if let Some(line) = line.strip_suffix('\r') {
+        return Some(format!("its interpreter is `{line}\\r`, as its lines end in CRLF"));
+    }
+    if !Path::new(&interpreter).exists() {
+        return Some(format!("its interpreter `{interpreter}` is not there"));
+    }
+    let named = named.filter(|named| find_program(named.as_ref(), search_path).is_none())?;
+    Some(format!("its interpreter `{named}` is not on PATH"))
 }
 
 #[cfg(test)]

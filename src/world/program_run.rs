@@ -13,16 +13,19 @@ use tokio_util::sync::CancellationToken;
 use super::captured_bytes::CapturedBytes;
 use super::error::WorldError;
 use super::pipes::ParentPipes;
-use super::program_path::{is_executable, lacks_shebang, path_candidates};
+use super::program_path::{is_executable, lacks_shebang, path_candidates, shebang_fault};
 use super::program_permits::ProgramPermit;
 use super::{LatestLine, RealWorld, sandbox};
 use crate::budget::Budget;
 use crate::compile::SandboxRules;
 use crate::world::supervisor::{ChildDescriptors, ProcessTree, ProgramFailure, StartRequest};
 
+/// Where programs are searched if `PATH` is not set.
+pub const DEFAULT_SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
 /// The variables that every program gets, with defaults for unset ones.
 pub(super) const BASE_ENV: [(&str, Option<&str>); 4] =
-    [("PATH", Some("/usr/local/bin:/usr/bin:/bin")), ("HOME", None), ("LANG", None), ("TMPDIR", None)];
+    [("PATH", Some(DEFAULT_SEARCH_PATH)), ("HOME", None), ("LANG", None), ("TMPDIR", None)];
 
 /// How long to read after the program has exited: in `> >(tee log)` `tee` still writes.
 const PIPE_LINGER_TIMEOUT: Duration = Duration::from_millis(50);
@@ -136,14 +139,19 @@ pub(super) async fn run_program(real: &RealWorld, mut command: ProgramCommand) -
     };
     let sandbox = sandbox::rulesets(&command, &program, &search_path)?;
     let started = start_program(real, LocatedProgram { path: &program, sandbox }, &mut command, permit);
-    let (mut tree, mut pipes) = started.map_err(|error| start_error(error, &command))?;
+    let start_error = |error| start_error(error, &command, &program, &search_path);
+    let to_error = |failure| match failure {
+        ProgramFailure::NotStarted(error) => start_error(error),
+        ProgramFailure::Unsupervised(reason) => WorldError::Unsupervised { program: command.program.clone(), reason },
+    };
+    let (mut tree, mut pipes) = started.map_err(start_error)?;
     let ended = tokio::select! {
         biased;
         () = command.cancel.cancelled() => ExitCause::Cancelled,
         () = deadline => ExitCause::TimedOut,
         exited = wait_for_exit(&mut tree, &mut pipes) => match exited {
             Ok(()) => ExitCause::Exited,
-            Err(failure) => return Err(to_error(failure, &command)),
+            Err(failure) => return Err(to_error(failure)),
         },
     };
     let status = tree.kill().await;
@@ -153,10 +161,10 @@ pub(super) async fn run_program(real: &RealWorld, mut command: ProgramCommand) -
     let (stdout, stderr) = pipes.into_captured();
     match ended {
         ExitCause::Cancelled => Err(WorldError::Cancelled),
-        ExitCause::TimedOut => Err(WorldError::TimedOut { after: command.timeout, stderr }),
+        ExitCause::TimedOut => Err(WorldError::TimedOut { after: command.timeout, stdout, stderr }),
         ExitCause::Exited => {
             budget_error.map_or(Ok(()), |why| Err(WorldError::BudgetExceeded(why)))?;
-            status.map(|status| program_output(status, stdout, stderr)).map_err(|failure| to_error(failure, &command))
+            status.map(|status| program_output(status, stdout, stderr)).map_err(to_error)
         }
     }
 }
@@ -214,19 +222,19 @@ fn start_program(
     Ok((real.supervisor.start_program(start, child_stdio, permit)?, pipes))
 }
 
-fn start_error(source: io::Error, command: &ProgramCommand) -> WorldError {
+/// Why the program at `path`, which was searched on a `PATH`, was not started.
+fn start_error(source: io::Error, command: &ProgramCommand, path: &Path, search_path: &OsStr) -> WorldError {
     let program = command.program.clone();
     match source.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
         _ if !command.cwd.is_dir() => WorldError::InvalidWorkingDir { program },
         Some(rustix::io::Errno::NOEXEC | rustix::io::Errno::ACCESS) => WorldError::NotExecutable { program },
+        // The system says so of what the program needs.
+        Some(rustix::io::Errno::NOENT) if path.exists() => {
+            let fault = shebang_fault(path, search_path);
+            let reason = fault.unwrap_or_else(|| "its loader is not there: it was built for another system".to_owned());
+            WorldError::NoInterpreter { program, reason }
+        }
         _ => WorldError::SpawnFailed { program, source },
-    }
-}
-
-fn to_error(failure: ProgramFailure, command: &ProgramCommand) -> WorldError {
-    match failure {
-        ProgramFailure::NotStarted(error) => start_error(error, command),
-        ProgramFailure::Unsupervised(reason) => WorldError::Unsupervised { program: command.program.clone(), reason },
     }
 }
 

@@ -85,7 +85,7 @@ impl World for RecordingWorld {
         let number = self.begin(command.step.as_deref().unwrap_or(kind), action);
         Box::pin(async move {
             let ended = self.world.run_program(command).await;
-            self.end(number, ended.as_ref().map_err(WorldError::to_string).and_then(program_reply));
+            self.end(number, ended.as_ref().map_err(WorldError::to_line).and_then(program_reply));
             ended
         })
     }
@@ -95,14 +95,14 @@ impl World for RecordingWorld {
         let number = self.begin(request.step.as_deref().unwrap_or("http"), action);
         Box::pin(async move {
             let response = self.world.send_request(request).await;
-            self.end(number, response.as_ref().map_err(WorldError::to_string).and_then(response_reply));
+            self.end(number, response.as_ref().map_err(WorldError::to_line).and_then(response_reply));
             response
         })
     }
 
     fn approve_file_change(&self, change: &str) -> Result<(), WorldError> {
         let number = self.begin("file", format!("file action `{}`", line(change, &self.redactor)));
-        self.end(number, Err("changes of files cannot be mocked".to_owned()));
+        self.end(number, Err("changes of files cannot be recorded".to_owned()));
         self.world.approve_file_change(change)
     }
 }

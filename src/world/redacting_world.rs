@@ -34,7 +34,8 @@ impl RedactingWorld {
     }
 
     fn redact_program_error(&self, mut error: WorldError, limit: u64) -> WorldError {
-        if let WorldError::TimedOut { stderr, .. } = &mut error {
+        if let WorldError::TimedOut { stdout, stderr, .. } = &mut error {
+            stdout.redact(&self.redactor, limit, InputEnd::Interrupted);
             stderr.redact(&self.redactor, limit, InputEnd::Interrupted);
         }
         error

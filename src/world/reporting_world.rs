@@ -89,7 +89,7 @@ impl ReportingWorld {
         let outcome = work.await;
         let ended = match &outcome {
             Ok(outcome) => describe(outcome),
-            Err(error) => super::describe::line(&error.to_string(), &self.redactor).into(),
+            Err(error) => super::describe::line(&error.to_line(), &self.redactor).into(),
         };
         (self.sink)(ActionReport::End { action, end: &ended.line, details: &ended.details, elapsed: start.elapsed() });
         outcome

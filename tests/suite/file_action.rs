@@ -942,3 +942,49 @@ fn root_reports_names_that_are_not_utf8() {
     assert!(ran.out.contains("left out 1 name that is not UTF-8\n --> "), "{}", ran.out);
     folder.stdio().log.wait_for_line(0, |line| line.contains("left out 1 name that is not UTF-8"));
 }
+
+const CUT_LISTS: &str = r#"folio: 1
+server: { name: s }
+folders: { n: n }
+tools:
+  list: { description: D, arguments: { max: { type: integer } }, run: { file: { list: ".", in: n, limit: "{{max}}" } } }
+  tree: { description: D, arguments: { max: { type: integer } }, run: { file: { tree: ".", in: n, limit: "{{max}}" } } }
+  find: { description: D, arguments: { max: { type: integer } }, run: { file: { find: ".", in: n, limit: "{{max}}" } } }
+  selected: { description: D, arguments: { max: { type: integer } }, run: { file: { list: ".", in: n, limit: "{{max}}" } }, result: { select: "[].name" } }
+  called: { description: D, arguments: { max: { type: integer } }, run: { tool: { name: list, arguments: { max: "{{max}}" } } } }
+  each: { description: D, arguments: { max: { type: integer } }, run: [{ each: "{{list 1}}", file: { list: ".", in: n, limit: "{{max}}" } }] }
+  step:
+    description: D
+    arguments: { max: { type: integer } }
+    run: [{ id: a, tool: { name: list, arguments: { max: "{{max}}" } } }]
+    result: { text: "{{len steps.a.structured}} {{steps.a.text}}" }
+  schema: { description: D, arguments: { max: { type: integer } }, outputSchema: { type: array }, run: { file: { list: ".", in: n, limit: "{{max}}" } } }
+  own: { description: D, arguments: { max: { type: integer } }, run: { file: { list: ".", in: n, limit: "{{max}}" } }, result: { select: "[].name", structuredContent: { names: "{{result}}" } } }
+"#;
+
+#[test]
+fn list_that_was_cut_has_no_structured_content_unless_promised() {
+    let folder = TestFolder::new(&[("folio.yaml", CUT_LISTS), ("n/a", "1"), ("n/b", "2"), ("n/c", "3")]);
+    for version in [SESSION_VERSIONS[2], SESSIONLESS_VERSION] {
+        let server = folder.stdio();
+        let client = server.client(version);
+        let note = "[cut: there are more than 2 entries]";
+        for tool in ["list", "tree", "find", "selected", "called", "each"] {
+            let (cut, whole) = (client.call(tool, json!({ "max": 2 })), client.call(tool, json!({ "max": 3 })));
+            assert_eq!(
+                (cut.get("structuredContent"), &cut["content"][1]["text"]),
+                (None, &json!(note)),
+                "{tool}: {cut}"
+            );
+            assert_eq!(cut["content"].as_array().unwrap().len(), 2, "{cut}");
+            let is_whole = whole.get("structuredContent").is_some() && whole["content"].as_array().unwrap().len() == 1;
+            assert!(is_whole, "{tool}: {whole}");
+        }
+        for tool in ["schema", "own"] {
+            let cut = client.call(tool, json!({ "max": 2 }));
+            assert!(cut.get("structuredContent").is_some() && cut["content"][1]["text"] == note, "{tool}: {cut}");
+        }
+        let step = client.call_text("step", json!({ "max": 2 }));
+        assert!(step.starts_with("2 [{") && step.ends_with(note), "{step}");
+    }
+}

@@ -247,10 +247,12 @@ fn truncated_list_says_that_there_is_more() {
                 if pages == 1 { "" } else { "s" }
             );
             assert_eq!((text(&called), &called["content"][1]["text"]), (items, &json!(note)), "{called}");
+            assert!(called.get("structuredContent").is_none(), "{called}");
         }
         let http = format!("{{ url: \"{}/bare\", paginate: {{ next: link, maxItems: 7 }} }}", pages_of_two().url());
         let whole = call(&(manifest("", "", &http) + result), json!({}));
         assert_eq!(whole["content"].as_array().unwrap().len(), 1, "{whole}");
+        assert!(whole.get("structuredContent").is_some(), "{whole}");
     }
 }
 

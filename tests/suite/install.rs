@@ -930,3 +930,30 @@ fn control_characters_of_a_path_are_not_printed() {
         assert!(said.contains("[31mred line/.cursor/mcp.json") && !said.contains('\u{1b}'), "{said:?}");
     }
 }
+
+#[test]
+fn link_that_leaves_the_project_is_refused() {
+    let machine = Machine::new();
+    machine.write("elsewhere/mcp.json", "{}\n");
+    for (host, link, target) in [
+        ("claude-code", ".mcp.json", "elsewhere/mcp.json"),
+        ("vscode", ".vscode", "elsewhere"),
+        ("cursor", ".cursor/mcp.json", "elsewhere/mcp.json"),
+    ] {
+        let link = machine.path(&format!("project/{link}"));
+        fs::create_dir_all(link.parent().unwrap()).unwrap();
+        symlink(machine.path(target), &link).unwrap();
+        let before = machine.tree();
+        for verb in ["install", "uninstall"] {
+            let said = machine.fail(&[verb, host, "--project", "-f", "../desk"]);
+            assert!(said.contains("a link leads out of the project, to `"), "{host}: {said}");
+        }
+        assert_eq!(machine.tree(), before, "{host}");
+    }
+    // One that stays in it is followed.
+    machine.write("project/config/settings.json", "{}\n");
+    fs::create_dir(machine.path("project/.zed")).unwrap();
+    symlink("../config/settings.json", machine.path("project/.zed/settings.json")).unwrap();
+    machine.ok(&["install", "zed", "--project", "-f", "../desk"]);
+    assert!(machine.read("project/config/settings.json").contains("my-desk"));
+}

@@ -410,7 +410,8 @@ fn wrong_mocks_are_found_by_check() {
         ("{ exce: {} }", "unknown action or step `exce`"),
         ("{ http: { json: 1, body: x } }", "`json` cannot be used with `body`"),
         ("{ now: tomorrow }", "invalid time"),
-        ("{ file: {} }", "unknown action or step `file`"),
+        ("{ file: {} }", "invalid mock of `file`: missing field `files`"),
+        ("{ sleep: {} }", "unknown action or step `sleep`"),
     ] {
         let ran = test(&folder(&format!("t: {{ tool: scripted, mock: {mock}, expect: {{ contains: x }} }}")), &[]);
         assert!(ran.code == Some(2) && ran.err.contains(said), "{mock}: {}", ran.err);
@@ -615,4 +616,91 @@ fn unset_variables_are_named() {
     let ran = test(&folder, &["--jobs", "1"]);
     assert!(ran.out.contains("test a ... FAILED\ntest b ... ok"), "{}{}", ran.out, ran.err);
     assert!(ran.out.contains("required variable `BASE` is not set"), "{}", ran.out);
+}
+
+const FILES: &str = r#"
+folio: 1
+server: { name: files }
+env:
+  DIR: { required: true, test: /no/such/folder }
+  CITY: { default: Oslo, test: Bergen }
+  KEY: { secret: true, test: key-of-tests }
+folders: { notes: { path: "{{env.DIR}}", write: true } }
+tools:
+  read: { description: D, arguments: { path: {} }, run: { file: { read: "{{path}}", in: notes } } }
+  list: { description: D, run: { file: { find: ".", in: notes } }, result: { select: "[].[path, modified]" } }
+  add:
+    description: D
+    arguments: { text: {} }
+    run:
+      - { id: add, file: { append: log.md, in: notes, text: "{{text}}" } }
+      - { id: move, file: { move: log.md, to: done.md, in: notes } }
+      - { id: see, file: { read: done.md, in: notes } }
+  show: { description: D, result: { text: "{{env.CITY}}" } }
+  key: { description: D, run: { exec: [sign, "{{env.KEY}}"] } }
+tests:
+"#;
+
+fn files_folder(tests: &str) -> TestFolder {
+    let indented: String = tests.lines().map(|line| format!("  {line}\n")).collect();
+    TestFolder::with_manifest(&format!("{FILES}{indented}"))
+}
+
+#[test]
+fn files_are_mocked_by_action_and_by_step() {
+    let folder = files_folder(
+        r#"reads: { tool: read, arguments: { path: a/b.md }, mock: { file: { files: { a/b.md: "Hello" } } }, expect: { equals: Hello } }
+json: { tool: read, arguments: { path: a.json }, mock: { file: { files: { a.json: { n: 1 } } } }, expect: { equals: { n: 1 } } }
+fails: { tool: read, arguments: { path: b.md }, mock: { file: { files: {} } }, expect: { error: "no such file or folder: `b.md`" } }
+lists: { tool: list, mock: { file: { files: { b.md: b, a/c.md: c } } }, expect: { equals: [[a, null], [a/c.md, "1970-01-01T00:00:00Z"], [b.md, "1970-01-01T00:00:00Z"]] } }
+changes: { tool: add, arguments: { text: two }, mock: { file: { files: { log.md: "one\n" } } }, expect: { equals: "one\ntwo" } }
+steps:
+  tool: add
+  arguments: { text: x }
+  mock: { add: { files: {} }, move: { files: { log.md: moved } }, see: { files: { done.md: seen } } }
+  expect: { equals: seen }
+"#,
+    );
+    // When a folder was made is not known beforehand.
+    let manifest = fs::read_to_string(folder.join("folio.yaml")).unwrap();
+    folder.write(
+        "folio.yaml",
+        manifest.replace("[[a, null], ", "[").replace("find: \".\"", "find: \".\", glob: \"**/*.md\""),
+    );
+    let ran = test(&folder, &[]);
+    assert!(ran.code == Some(0) && ran.out.contains("6 passed"), "{}{}", ran.out, ran.err);
+    let left = |name: std::ffi::OsString| name.to_string_lossy().starts_with("folio-test-");
+    let left: Vec<_> = fs::read_dir(std::env::temp_dir())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .filter(|name| left(name.clone()))
+        .collect();
+    assert!(left.len() < 6, "{left:?}");
+    for (mock, said) in [
+        ("{ file: { files: { ../x: y } } }", "path `../x` escapes the folder"),
+        ("{ file: { file: { a: b } } }", "unknown key `file`"),
+        ("{ file: [a] }", "expected a map with `files`"),
+    ] {
+        let folder = files_folder(&format!("t: {{ tool: read, mock: {mock}, expect: {{ equals: x }} }}"));
+        let ran = run_folio(folder.path(), &["check"]);
+        assert!(ran.code == Some(1) && ran.out.contains(said), "{mock}: {}", ran.out);
+    }
+    let unused = files_folder("t: { tool: show, mock: { file: { files: {} } }, expect: { equals: Bergen } }");
+    let ran = test(&unused, &[]);
+    assert!(ran.code == Some(1) && ran.out.contains("unused mock `file`"), "{}", ran.out);
+}
+
+#[test]
+fn variables_have_their_value_of_tests_in_all_tests() {
+    let folder = files_folder(
+        r#"all: { tool: show, expect: { equals: Bergen } }
+own: { tool: show, mock: { env: { CITY: Rome } }, expect: { equals: Rome } }
+secret: { tool: key, mock: { exec: { stdout: ok } }, expect: { sent: { argv: [sign, "[secret]"] } } }
+live: { tool: show, live: true, expect: { equals: Oslo } }
+"#,
+    );
+    let ran = test(&folder, &[]);
+    assert!(ran.code == Some(0) && ran.out.contains("3 passed; 0 failed; 1 skipped"), "{}{}", ran.out, ran.err);
+    let ran = run_folio(folder.path(), &["call", "show"]);
+    assert!(ran.err.contains("`DIR` is not set"), "{ran:?}");
 }

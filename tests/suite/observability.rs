@@ -273,6 +273,24 @@ fn dry_run_shows_request_and_sends_nothing() {
 }
 
 #[test]
+fn dry_run_names_credentials_that_are_not_set() {
+    let api = api();
+    let folder = folder(&api);
+    for tool in ["basic", "oauth"] {
+        for arguments in [&["call", tool, "--dry-run"][..], &["call", tool]] {
+            let ran = run_folio(folder.path(), arguments);
+            let error = "error: missing credential: variable `KEY` is not set\n";
+            assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (Some(1), "", error), "{arguments:?}");
+        }
+    }
+    let printed = manifest(&api).replace("KEY: { secret: true }", "KEY: { command: [touch, ran] }");
+    let folder = TestFolder::with_manifest(&printed);
+    let ran = run_folio(folder.path(), &["call", "basic", "--dry-run"]);
+    assert!(ran.code == Some(0) && ran.out.contains("  Authorization: Basic [secret]\n"), "{ran:?}");
+    assert_eq!((folder.join("ran").exists(), api.targets()), (false, Vec::new()));
+}
+
+#[test]
 fn long_body_is_cut_after_its_secrets_are_found() {
     let api = api();
     let manifest = format!(

@@ -1175,3 +1175,28 @@ fn import_that_writes_too_much_is_refused() {
     assert!(ran.code == Some(1) && ran.err.contains("--only"), "{:?} {:.400}", ran.code, ran.err);
     assert!(!folder.join("out").exists());
 }
+
+#[test]
+fn credentials_of_servers_are_left_out() {
+    let description = json!({
+        "openapi": "3.0.3",
+        "info": { "title": "Desk", "version": "1" },
+        "servers": [{ "url": "https://admin:Tr0ub4dor@api.example/v1" }],
+        "paths": { "/items": { "get": { "operationId": "items", "responses": { "200": { "description": "ok" } } } } },
+        "components": { "securitySchemes": { "o": { "type": "oauth2", "flows": { "clientCredentials": { "tokenUrl": "https://me:Tr0ub4dor@auth.example/token", "scopes": {} } } } } },
+        "security": [{ "o": [] }],
+    });
+    let folder = TestFolder::new(&[("api.json", &description.to_string())]);
+    let ran = import(&folder, "api.json", &[]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for what in ["server URL", "token URL"] {
+        assert!(ran.err.contains(&format!("user name and password of the {what} left out")), "{}", ran.err);
+    }
+    let written = files(&folder);
+    assert!(written.values().all(|text| !text.contains("Tr0ub4dor")), "{written:?}");
+    let manifest = read(&folder, "folio.yaml");
+    assert!(
+        manifest.contains("default: https://api.example/v1") && manifest.contains("https://auth.example/token"),
+        "{manifest}"
+    );
+}

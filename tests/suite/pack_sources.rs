@@ -888,8 +888,16 @@ fn update_that_breaks_the_manifest_is_not_written() {
     let desk = Desk::locked(&keys_of(&upstream));
     let before = desk.lock();
     upstream.commit(&[("folio.yaml", "folio: 1\nserver: {\n")]);
-    assert!(desk.fail(&["update"]).contains("nothing was updated"));
+    for arguments in [&["update"][..], &["update", "--dry-run"]] {
+        assert!(desk.fail(arguments).contains("nothing was updated"), "{arguments:?}");
+    }
     assert_eq!(desk.lock(), before);
+    upstream.commit(&[("folio.yaml", PACK), ("new.md", "new")]);
+    fs::set_permissions(desk.folder.join("folio.lock"), fs::Permissions::from_mode(0o444)).unwrap();
+    for arguments in [&["update"][..], &["update", "--dry-run"]] {
+        let ran = desk.run(arguments);
+        assert!(ran.code == Some(2) && ran.err.contains("it is read-only"), "{arguments:?}: {ran:?}");
+    }
     assert!(desk.fail(&["update", "doc"]).contains("did you mean `docs`?"));
     assert_eq!(desk.ok(&["get", "docs-hi"]).trim(), "Hello");
 }

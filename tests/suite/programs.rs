@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -375,4 +376,74 @@ fn stdin_takes_big_texts() {
     assert!(refused.contains("memory limit exceeded") || refused.contains("is busy with other calls"), "{refused}");
     let refused = text_of(&client.call("argument", json!({ "text": text }))["content"][0]);
     assert!(refused.starts_with("`text` is too long") && refused.contains("pass it by `stdin`"), "{refused}");
+}
+
+#[test]
+fn script_without_its_interpreter_is_named() {
+    let scripts = [
+        ("crlf", "#!/bin/sh\r\necho hi\r\n", "its interpreter is `/bin/sh\\r`, as its lines end in CRLF"),
+        ("option", "#!/bin/sh -e\r\necho hi\r\n", "its interpreter is `/bin/sh -e\\r`, as its lines end in CRLF"),
+        ("missing", "#! /no/such/interpreter -x\necho hi\n", "its interpreter `/no/such/interpreter` is not there"),
+        (
+            "env",
+            "#!/usr/bin/env -S no-such-interpreter -x\necho hi\n",
+            "its interpreter `no-such-interpreter` is not on PATH",
+        ),
+    ];
+    let tools: String = scripts
+        .iter()
+        .map(|(name, ..)| format!("  {name}: {{ description: D, run: {{ exec: [./{name}] }} }}\n"))
+        .collect();
+    let folder = TestFolder::with_manifest(&format!("folio: 1\nserver: {{ name: s }}\ntools:\n{tools}"));
+    for (name, text, _) in scripts {
+        folder.write(name, text);
+        fs::set_permissions(folder.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let checked = run_folio(folder.path(), &["check"]).out;
+    for (name, _, fault) in scripts {
+        let warning = format!("warning[missing-program]: `./{name}` cannot be started: {fault}");
+        assert!(checked.contains(&warning), "{warning}: {checked}");
+        if matches!(name, "crlf" | "missing") {
+            let called = run_folio(folder.path(), &["call", name]);
+            assert!(called.err.contains(&format!("could not be started: {fault}")), "{}", called.err);
+        }
+    }
+    folder.write("text.sh", "if true; then\r\n  echo hi\r\nfi\r\n");
+    for (shell, warned) in [("sh", true), ("bash", true), ("python3", false)] {
+        folder.write("folio.yaml", format!("folio: 1\nserver: {{ name: s }}\ntools: {{ t: {{ description: D, run: {{ script: {{ shell: {shell}, text: {{ file: text.sh }} }} }} }} }}\n"));
+        let checked = run_folio(folder.path(), &["check"]).out;
+        assert_eq!(checked.contains("the lines of this script end in CRLF"), warned, "{shell}: {checked}");
+    }
+    folder.write("folio.yaml", format!("folio: 1\nserver: {{ name: s }}\ntools:\n{tools}"));
+    // An ELF file with a loader of another system.
+    let mut program = fs::read("/bin/true").unwrap();
+    let loader = b"/lib64/ld-linux-x86-64.so.2";
+    if let Some(at) = program.windows(loader.len()).position(|bytes| bytes == loader) {
+        program[at..at + 6].copy_from_slice(b"/lib00");
+        folder.write("crlf", program);
+        let called = run_folio(folder.path(), &["call", "crlf"]);
+        assert!(called.err.contains("its loader is not there: it was built for another system"), "{}", called.err);
+    }
+}
+
+#[test]
+fn check_searches_programs_where_calls_do() {
+    let manifest = "folio: 1\nserver: { name: s }\ntools:\n  t: { description: D, run: { exec: [true] } }\n  s: { description: D, run: { script: { shell: sh, text: 'true' } } }\n  own: { description: D, run: { exec: [tool], env: { PATH: PLACE } } }\n";
+    let folder = TestFolder::new(&[("bin/tool", "#!/bin/sh\n")]);
+    fs::set_permissions(folder.join("bin/tool"), fs::Permissions::from_mode(0o755)).unwrap();
+    folder.write("folio.yaml", manifest.replace("PLACE", folder.join("bin").to_str().unwrap()));
+    let run = |arguments: &[&str]| {
+        let mut command = std::process::Command::new(FOLIO_BIN);
+        let output = command.args(arguments).current_dir(folder.path()).env_clear().output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let (code, checked) = run(&["check", "--strict"]);
+    assert!(code == Some(0) && checked.contains("no warnings"), "{checked}");
+    for tool in ["t", "s", "own"] {
+        assert_eq!(run(&["call", tool]).0, Some(0), "{tool}");
+    }
+    // Not on the `PATH` of its step.
+    folder.write("folio.yaml", manifest.replace("exec: [tool]", "exec: [sh]").replace("PLACE", "/no/such"));
+    let (_, checked) = run(&["check"]);
+    assert_eq!(checked.matches("program `sh` not found on PATH").count(), 1, "{checked}");
 }

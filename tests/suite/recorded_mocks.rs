@@ -162,7 +162,7 @@ fn unmockable_actions_are_not_recorded() {
         (
             "{ file: { write: out.txt, in: here, text: hello } }",
             "{ matches: out }",
-            "changes of files cannot be mocked",
+            "changes of files cannot be recorded",
         ),
         (
             "{ exec: [seq, '20000'] }",

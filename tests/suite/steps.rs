@@ -317,3 +317,57 @@ fn invalid_step_is_refused_at_load() {
         assert!(ran.out.contains(words) || ran.err.contains(words), "{steps}: {ran:?}");
     }
 }
+
+const FAILING_PROGRAMS: &str = r#"folio: 1
+server: { name: fails }
+prompts:
+  p: { run: { exec: [sh, -c, "echo 2 failed; echo error: test failed >&2; exit 101"] }, text: never }
+resources:
+  r: { uri: "r://r", run: { exec: [sh, -c, "echo 2 failed; echo error: test failed >&2; exit 101"] } }
+tools:
+  both: { description: D, run: { exec: [sh, -c, "echo 2 failed; echo error: test failed >&2; exit 101"] } }
+  script: { description: D, run: { script: { shell: sh, text: "echo 2 failed; echo error: test failed >&2; exit 101" } } }
+  nested: { description: D, run: { tool: both } }
+  out: { description: D, run: { exec: [sh, -c, "echo 2 failed; echo ' ' >&2; exit 101"] } }
+  err: { description: D, run: { exec: [sh, -c, "echo error: test failed >&2; exit 101"] } }
+  slow: { description: D, timeout: 1s, run: { exec: [sh, -c, "echo 2 failed; echo error: test failed >&2; sleep 600"] } }
+  tolerated:
+    description: D
+    run: [{ id: a, onFail: continue, exec: [sh, -c, "echo 2 failed; echo error: test failed >&2; exit 101"] }]
+    result: { text: "{{steps.a.error.text}}" }
+  tolerated-slow:
+    description: D
+    timeout: 2s
+    run:
+      - { id: a, onFail: continue, tool: slow }
+    result: { text: "{{steps.a.error.text}}" }
+  long: { description: D, run: { exec: [sh, -c, "seq -f 'out %g' 9999; seq -f 'err %g' 9999 >&2; exit 1"] } }
+"#;
+
+#[test]
+fn failure_shows_stdout_and_stderr() {
+    let folder = TestFolder::with_manifest(FAILING_PROGRAMS);
+    let server = folder.stdio();
+    let client = server.client(SESSIONLESS_VERSION);
+    let both = "`sh` exited with code 101:\nstderr:\nerror: test failed\nstdout:\n2 failed";
+    for (tool, said) in [
+        ("both", both),
+        ("script", both),
+        ("nested", both),
+        ("out", "`sh` exited with code 101:\n2 failed"),
+        ("err", "`sh` exited with code 101:\nerror: test failed"),
+        ("slow", "timed out after 1s:\nstderr:\nerror: test failed\nstdout:\n2 failed"),
+    ] {
+        assert_eq!(failure(&client, tool, json!({})), said, "{tool}");
+    }
+    assert_eq!(client.call_text("tolerated", json!({})), both);
+    let slow = client.call_text("tolerated-slow", json!({}));
+    assert!(slow.ends_with("error: test failed\nstdout:\n2 failed"), "{slow}");
+    for (method, params) in [("prompts/get", json!({ "name": "p" })), ("resources/read", json!({ "uri": "r://r" }))] {
+        assert_eq!(client.error(method, params)["message"], both, "{method}");
+    }
+    let long = failure(&client, "long", json!({}));
+    let (err, out) = long.split_once("\nstdout:\n").unwrap();
+    assert!(err.ends_with("\nerr 9999") && out.ends_with("\nout 9999"), "{long}");
+    assert!(long.len() < 5000, "{}", long.len());
+}

@@ -283,3 +283,26 @@ fn command_of_variable_ends_with_the_server() {
     assert_eq!(status.signal(), Some(15), "{status:?}");
     wait_until("the end of the command", || processes_with_argument(&marker).is_empty());
 }
+
+#[test]
+fn short_secret_does_not_spoil_what_is_said_of_it() {
+    let folder = TestFolder::with_manifest(
+        "folio: 1\nserver: { name: s }\nenv: { T: { secret: true } }\ntools: { t: { description: D, run: { exec: [sh, -c, 'printf %s \"$T\"'], env: { T: '{{env.T}}' } } } }\n",
+    );
+    let run = |value: &str, arguments: &[&str]| {
+        let mut command = std::process::Command::new(FOLIO_BIN);
+        let output = command.args(arguments).current_dir(folder.path()).env("T", value).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for value in ["short", "secret", "where", "value", "use 8", "`T`"] {
+        let length = value.chars().count();
+        let message = format!("secret `T` is too short: {length} characters");
+        for format in ["text", "json", "lines", "github", "sarif"] {
+            let said = run(value, &["check", "--format", format]);
+            assert!(said.contains(&message), "{value} {format}: {said}");
+        }
+        let help = "use 8 characters or more: a shorter value is also redacted where it occurs by chance";
+        assert!(length < 4 || run(value, &["check"]).contains(help), "{value}");
+        assert!(length < 4 || run(value, &["call", "t"]).trim() == "[secret]", "{value}");
+    }
+}

@@ -1,7 +1,9 @@
 //! `{{workspace}}`: the folder that the client's user works on, and `--env`.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -108,4 +110,93 @@ fn env_flag_sets_variables() {
     assert_eq!(called(&client, "word", json!({})), "a=b!");
     let ran = run_folio(Path::new("/"), &["serve", "--env", "a b=c", folder.path().to_str().unwrap()]);
     assert!(ran.code == Some(2) && ran.err.contains("expected NAME=VALUE"), "{ran:?}");
+}
+
+const NAMED_FOLDERS: &str = r#"
+folio: 1
+server: { name: named }
+env: { NOTES: {}, PROGRAM: { default: cat } }
+folders: { n: "{{env.NOTES}}" }
+resources:
+  files: { uri: "notes://{+path}", root: "{{env.NOTES}}" }
+tools:
+  read: { description: D, arguments: { path: {} }, run: { file: { read: "{{path}}", in: n } } }
+  pwd: { description: D, run: { exec: [pwd], cwd: "{{env.NOTES}}" } }
+  inside: { description: D, arguments: { path: { within: "{{env.NOTES}}" } }, result: { text: "{{path}}" } }
+  held: { description: D, run: { exec: [cat, a.md], cwd: "{{env.NOTES}}", sandbox: { read: ["{{env.NOTES}}"] } } }
+  program: { description: D, run: { exec: ["{{env.PROGRAM}}"] } }
+  work: { description: D, run: { exec: [pwd], cwd: "{{workspace}}" } }
+"#;
+
+#[test]
+fn tilde_in_values_is_the_home_folder() {
+    let folder = TestFolder::new(&[
+        ("desk/folio.yaml", NAMED_FOLDERS),
+        ("notes/a.md", "mine"),
+        ("tool", "#!/bin/sh\necho ran\n"),
+    ]);
+    let home = fs::canonicalize(folder.path()).unwrap();
+    let (home, notes) = (home.to_str().unwrap(), home.join("notes").to_str().unwrap().to_owned());
+    fs::set_permissions(folder.join("tool"), fs::Permissions::from_mode(0o755)).unwrap();
+    // As a host starts it, without a shell.
+    let command = ServeCommand::new(Path::new("~/desk")).env("HOME", home).env("NOTES", "~/notes");
+    let server = command.env("PROGRAM", "~/tool").flag("--workspace=~/notes").stdio();
+    let client = server.client(SESSION_VERSIONS[3]);
+    for path in ["a.md", "~/notes/a.md"] {
+        assert_eq!(called(&client, "read", json!({ "path": path })), "mine", "{path}");
+    }
+    assert!(called(&client, "read", json!({ "path": "~/tool" })).contains("outside of the folder"));
+    assert_eq!(called(&client, "inside", json!({ "path": "~/notes/a.md" })), format!("{notes}/a.md"));
+    assert!(called(&client, "inside", json!({ "path": "~/tool" })).contains("must be inside"));
+    assert_eq!(client.read_text("notes://a.md"), "mine");
+    for (tool, said) in [("pwd", notes.as_str()), ("work", &notes), ("held", "mine"), ("program", "ran")] {
+        assert_eq!(called(&client, tool, json!({})).trim(), said, "{tool}");
+    }
+    let ran = folio(&folder, &["call", "work", "-f", "~/desk"], &[("HOME", home), ("FOLIO_WORKSPACE", "~/notes")]);
+    assert_eq!(ran.out.trim(), notes, "{}", ran.err);
+    let ran = folio(&folder, &["check", "~/desk"], &[("HOME", home), ("NOTES", "~/notes")]);
+    assert!(ran.code == Some(0) && ran.out.contains("no warnings"), "{}", ran.out);
+}
+
+fn folio(folder: &TestFolder, arguments: &[&str], variables: &[(&str, &str)]) -> CommandOutput {
+    let mut command = Command::new(FOLIO_BIN);
+    let output = command.args(arguments).current_dir(folder.path()).envs(variables.iter().copied()).output().unwrap();
+    CommandOutput {
+        code: output.status.code(),
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+#[test]
+fn value_that_is_no_folder_is_shown_whole_with_its_reason() {
+    let manifest = NAMED_FOLDERS.replace(
+        "  files: { uri: \"notes://{+path}\", root: \"{{env.NOTES}}\" }\n",
+        "  none: { uri: \"n://n\", text: n }\n",
+    );
+    let folder = TestFolder::new(&[("folio.yaml", &manifest), ("root/folio.yaml", NAMED_FOLDERS)]);
+    for (value, help) in [
+        ("~/no/such", "make it, or correct the value"),
+        ("~nobody/notes", "only a leading `~/` is expanded"),
+        ("$HOME/notes", "`$NAME` is not expanded in a value"),
+        ("\"/tmp\"", "the quotes are part of the value"),
+        ("no/such", "a relative path begins in the folder of the manifest"),
+        ("/no/such/folder", "make it, or correct the value"),
+    ] {
+        let variables = [("HOME", "/home/somebody"), ("NOTES", value)];
+        let message = format!("the value of `NOTES` is not a folder: `{value}`");
+        let ran = folio(&folder, &["check"], &variables);
+        assert!(ran.code == Some(0) && ran.out.contains(&message) && ran.out.contains(help), "{value}: {}", ran.out);
+        let ran = folio(&folder, &["check", "root"], &variables);
+        assert!(ran.code == Some(1) && ran.out.contains(&format!("error[not-found]: {message}")), "{}", ran.out);
+        let whole = value.replace('~', if value.starts_with("~/") { "/home/somebody" } else { "~" });
+        let ran = folio(&folder, &["call", "read", "path=a"], &variables);
+        assert!(ran.err.contains(&format!("no such file or folder: `{whole}`")), "{value}: {}", ran.err);
+        let ran = folio(&folder, &["call", "pwd"], &variables);
+        assert!(ran.err.contains(&message), "{value}: {}", ran.err);
+    }
+    let argument = "folio: 1\nserver: { name: s }\nenv: { NOTES: {} }\ntools: { t: { description: D, run: { exec: [ls, \"{{env.NOTES}}\"] } } }\n";
+    let folder = TestFolder::with_manifest(argument);
+    let ran = folio(&folder, &["check"], &[("NOTES", "~/notes")]);
+    assert!(ran.out.contains("`~` in the value of `NOTES` is not expanded in an argument"), "{}", ran.out);
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::action::{ActionContext, ActionError, ClientCapability, ask_roots};
 use crate::compile::{Compiler, FolderVariable, Grants, MAX_NAMED_FOLDERS};
 use crate::diagnostic::Code;
-use crate::files::WritableFolder;
+use crate::files::{FileError, WritableFolder};
 use crate::uri::file_uri_to_path;
 use crate::value_types::{FolderKeys, FolderSpec};
 use crate::yaml::Spanned;
@@ -165,11 +165,15 @@ impl CompiledFolder {
     pub(super) fn open(&self, paths: &[PathBuf], pack: &Path) -> Result<Vec<WritableFolder>, ActionError> {
         let open = |path: &PathBuf| match &self.source {
             FolderLocation::Pack(inside) => WritableFolder::open(pack)?.into_subfolder(&inside.to_string_lossy()),
-            _ => WritableFolder::open(path),
+            _ => WritableFolder::open(path).map_err(|error| match error {
+                // The whole path, so that a `$NAME` or a quote in it shows.
+                FileError::NotFound(_) => FileError::NotFound(display_value(path, pack)),
+                FileError::NotAFolder(_) => FileError::NotAFolder(display_value(path, pack)),
+                other => other,
+            }),
         };
         let opened: Vec<_> = paths.iter().map(open).collect();
         for (path, opened) in paths.iter().zip(&opened) {
-            // The client is told the last name only.
             if let Err(error) = opened {
                 tracing::warn!(target: "folio::call", "cannot open `{}` of folder `{}`: {error}", path.display(), self.name);
             }
@@ -220,6 +224,11 @@ impl FolderLocation {
             FolderVariable::Unset(variable) => FolderLocation::Unset(variable),
         })
     }
+}
+
+/// A path as a variable names it: relative to the manifest, or absolute.
+fn display_value(path: &Path, pack: &Path) -> String {
+    path.strip_prefix(pack).unwrap_or(path).to_string_lossy().into_owned()
 }
 
 /// The question for roots, as one that a step asks.

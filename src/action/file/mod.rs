@@ -12,7 +12,6 @@ mod read;
 mod spec;
 
 use std::io::{Read, Write};
-use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -114,8 +113,11 @@ impl ActionKind for FileAction {
     }
 
     async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+        if let Some(mocked) = context.run.world.mocked_folder(context.step) {
+            return self.perform(&[WritableFolder::open(&mocked)?], context);
+        }
         let paths = self.folder.locate(context).await?;
-        self.perform(&paths, context)
+        self.perform(&self.folder.open(&paths, context.run.pack_folder)?, context)
     }
 }
 
@@ -135,17 +137,16 @@ fn outcome_shape(fields: impl Iterator<Item = &'static str>) -> Shape {
 
 impl FileAction {
     /// Does it, where it may block; a small file is read where it is opened, like a resource.
-    fn perform(&self, paths: &[PathBuf], context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
-        let folders = self.folder.open(paths, context.run.pack_folder)?;
-        let call = FileOperationRun { action: self, folders: &folders, context };
+    fn perform(&self, folders: &[WritableFolder], context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+        let call = FileOperationRun { action: self, folders, context };
         let path = call.resolve(&self.path)?;
         let folder = call.folder(&path)?;
         match self.operation {
             FileOperation::Read => {
                 let file = ReadableFile::open(folder, &path, call.read_options()?)?;
-                call.budget().run_sized(file.size(), || file.read(&folders, context)?.into_outcome(context))?
+                call.budget().run_sized(file.size(), || file.read(folders, context)?.into_outcome(context))?
             }
-            FileOperation::Stat => call.run_io(|| Ok(read::stat(folder, &path, &folders)?)),
+            FileOperation::Stat => call.run_io(|| Ok(read::stat(folder, &path, folders)?)),
             FileOperation::List | FileOperation::Tree | FileOperation::Find => call.run_io(|| call.list(folder, &path)),
             FileOperation::Write | FileOperation::Append => call.run_io(|| call.write(folder, &path)),
             FileOperation::Copy | FileOperation::Move => call.run_io(|| call.transfer(folder, &path)),
@@ -399,6 +400,9 @@ impl FileOperationRun<'_> {
 
     /// Says what is about to be changed.
     fn announce_change(&self, path: &ResolvedPath) -> Result<(), ActionError> {
+        if self.context.run.world.mocked_folder(self.context.step).is_some() {
+            return Ok(());
+        }
         let shown = path.display_path(self.folders, "");
         Ok(self.context.run.world.approve_file_change(&format!("{} {shown:?}", self.action.operation.key()))?)
     }

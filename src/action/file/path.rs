@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::action::ActionError;
-use crate::files::{ResolvedRoots, WritableFolder, is_temporary};
+use crate::files::{ResolvedRoots, WritableFolder, expand_home, is_temporary};
 use crate::template::FolderPathText;
 use crate::uri::file_uri_to_path;
 
@@ -39,6 +39,7 @@ impl ResolvedPath {
             true => {
                 file_uri_to_path(&written.text).ok_or_else(|| invalid_path_error("is not a `file:` URI of a path"))?
             }
+            false if written.is_value => expand_home(Path::new(&written.text)),
             false => PathBuf::from(&written.text),
         };
         if path.as_os_str().as_encoded_bytes().contains(&0) {

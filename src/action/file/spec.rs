@@ -26,8 +26,9 @@ pub struct FileSpec {
     /// Adds `text` or `base64` to the end of a file, or makes it. What programs add meanwhile stays.
     pub append: Option<Spanned<String>>,
     /// Lists a folder, sorted by name; with `recursive`, those in it too. The outcome has `entries`, and `truncated` where
-    /// there are more than `limit`, and `notUtf8`, how many names it lacks as they are not UTF-8. An entry has `name path type modified`, and a file its `size`; the type is `file`,
-    /// `directory`, `link` (which leads nowhere, or out of the folder) or `other`.
+    /// there are more than `limit`, and `notUtf8`, how many names it lacks as they are not UTF-8: then the result says so in
+    /// a note, and has no structured content unless there is an `outputSchema`. An entry has `name path type modified`, and
+    /// a file its `size`; the type is `file`, `directory`, `link` (which leads nowhere, or out of the folder) or `other`.
     pub list: Option<Spanned<String>>,
     /// Lists a folder as a tree: the entries are those of `list`, and those of folders have `entries`.
     pub tree: Option<Spanned<String>>,

@@ -1,7 +1,7 @@
 //! Checks and compiles the spec of a request.
 
 use crate::action::ActionNode;
-use crate::action::literal_credential::{warn_literal_field, warn_literal_parameter};
+use crate::action::literal_credential::{warn_literal_field, warn_literal_in_url};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::template::{HeaderSlot, Template, TextSlot, UrlBase, UrlSlot};
@@ -64,7 +64,7 @@ pub(super) fn compile_urls(
 
 /// Compiles an absolute URL.
 pub(super) fn compile_url_text(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Template<UrlSlot>> {
-    warn_literal_parameter(text, compiler);
+    warn_literal_in_url(text, compiler);
     let template: Template<UrlSlot> = compiler.template(text, Exposure::Private)?;
     let own = matches!(template.url_base(), UrlBase::Literal | UrlBase::Relative);
     if own && !text.starts_with("http://") && !text.starts_with("https://") {

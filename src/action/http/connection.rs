@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::action::literal_credential::warn_literal_parameter;
+use crate::action::literal_credential::warn_literal_in_url;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::template::{ScopeShape, Template, UrlSlot};
@@ -71,7 +71,7 @@ pub(super) fn compile_path(spec: &HttpSpec, compiler: &mut Compiler<'_>) -> Opti
             .help("begin it with `/`, or remove `use`");
         return None;
     }
-    warn_literal_parameter(text, compiler);
+    warn_literal_in_url(text, compiler);
     compiler.template(text, Exposure::Private)
 }
 

@@ -1,8 +1,10 @@
 //! The file of a host with the entries in it: what an installation changes, and what takes it back.
 
+use std::collections::HashSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow, bail, ensure};
 use serde_json::Value;
 
 use super::config_file::{ConfigFile, path_for_display};
@@ -53,8 +55,11 @@ impl HostFile {
         let project = std::env::current_dir().context("cannot tell the current folder")?;
         let path = location.path(Platform::CURRENT, &|name| std::env::var_os(name), &project);
         let path = path.context("there is no home folder\nhelp: set HOME")?;
-        let file =
-            ConfigFile::read(path.clone()).with_context(|| format!("cannot edit `{}`", path_for_display(&path)))?;
+        let cannot = || format!("cannot edit `{}`", path_for_display(&path));
+        if scope == ConfigScope::Project {
+            check_inside(&path, &project).with_context(cannot)?;
+        }
+        let file = ConfigFile::read(path.clone()).with_context(cannot)?;
         let parsed = host.format.value(file.text());
         let value = parsed.map_err(|error| config_error_at(&error, &file, "cannot read it"))?;
         let layout = host.layout_of(&value);
@@ -225,6 +230,19 @@ impl HostFile {
         }
         Ok(self.section().insert("", name, &shown)?)
     }
+}
+
+/// Refuses a path that links lead out of the project: whoever wrote them could have folio change any file of its user.
+fn check_inside(path: &Path, project: &Path) -> anyhow::Result<()> {
+    let existing = path.ancestors().find(|path| path.symlink_metadata().is_ok()).unwrap_or(project);
+    // One that leads nowhere is refused when the file is read.
+    let Ok(real) = fs::canonicalize(existing) else { return Ok(()) };
+    ensure!(
+        real.starts_with(fs::canonicalize(project)?),
+        "a link leads out of the project, to `{}`\nhelp: remove the link, or use `--user`",
+        path_for_display(&real)
+    );
+    Ok(())
 }
 
 fn config_error_at(error: &ConfigError, file: &ConfigFile, what: &str) -> anyhow::Error {

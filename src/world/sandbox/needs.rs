@@ -1,11 +1,9 @@
 //! What a program needs to start and to run, whatever its sandbox allows.
 
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use crate::world::program_path::find_program;
+use crate::world::program_path::{Shebang, find_program};
 
 /// Folders of the system's programs, libraries, locales and time zones.
 const SYSTEM_FOLDERS: &[&str] =
@@ -20,8 +18,6 @@ const SYSTEM_FILES: &[&str] = &[
 ];
 /// Devices that keep nothing.
 const WRITABLE_DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full"];
-/// The longest first line of a script that is looked at.
-const MAX_SHEBANG_BYTES: u64 = 256;
 
 /// A path that a program needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,17 +56,9 @@ pub fn program_needs(program: &Path, search_path: &OsStr) -> Vec<ProgramNeed> {
 
 /// The programs in the first line of a script: its interpreter, and what `env` looks for.
 fn interpreters(program: &Path, search_path: &OsStr) -> Vec<PathBuf> {
-    let mut beginning = Vec::new();
-    let read = File::open(program).and_then(|file| file.take(MAX_SHEBANG_BYTES).read_to_end(&mut beginning));
-    let line = beginning.strip_prefix(b"#!").filter(|_| read.is_ok()).unwrap_or_default();
-    let line = String::from_utf8_lossy(line);
-    let mut words = line.lines().next().unwrap_or_default().split_whitespace();
-    let Some(interpreter) = words.next() else { return Vec::new() };
+    let Some(Shebang { interpreter, named, .. }) = Shebang::read(program) else { return Vec::new() };
     let mut found = vec![PathBuf::from(interpreter)];
-    if interpreter.ends_with("/env") {
-        let named = words.find(|word| !word.starts_with('-') && !word.contains('='));
-        found.extend(named.and_then(|name| find_program(name.as_ref(), search_path)));
-    }
+    found.extend(named.and_then(|name| find_program(name.as_ref(), search_path)));
     found
 }
 

@@ -134,19 +134,15 @@ async fn endless_output_ends_at_the_timeout() {
 }
 
 #[tokio::test]
-async fn timeout_error_holds_stderr() {
-    let slow = ProgramCommand {
-        timeout: Duration::from_millis(300),
-        ..sh("echo '\u{1b}[31mwaiting for lock' >&2; sleep 600")
-    };
-    match real().run_program(slow).await.unwrap_err() {
-        WorldError::TimedOut { after, stderr } => {
-            assert_eq!(
-                (after, &*crate::world::excerpt(&stderr.to_display_text())),
-                (Duration::from_millis(300), "waiting for lock")
-            )
-        }
-        other => panic!("{other}"),
+async fn timeout_error_holds_both_outputs() {
+    for (script, said) in [
+        ("echo '\u{1b}[31mwaiting for lock' >&2; sleep 600", "timed out after 300ms:\nwaiting for lock"),
+        ("echo listening; sleep 600", "timed out after 300ms:\nlistening"),
+        ("echo listening; echo waiting >&2; sleep 600", "timed out after 300ms:\nstderr:\nwaiting\nstdout:\nlistening"),
+        ("sleep 600", "timed out after 300ms"),
+    ] {
+        let slow = ProgramCommand { timeout: Duration::from_millis(300), ..sh(script) };
+        assert_eq!(real().run_program(slow).await.unwrap_err().to_string(), said);
     }
 }
 
