@@ -12,9 +12,9 @@ use super::stdin::StepStdouts;
 use super::{Checkpoint, ClientCapability, McpClient, PackEntries, PendingQuestions};
 use crate::budget::{BudgetExceeded, ClientWait, memory_size};
 use crate::diagnostic::truncate;
-use crate::files::{is_mime_type, mime_of};
+use crate::files::{is_mime_type, known_media_type, mime_of};
 use crate::template::{RenderError, Scope};
-use crate::world::{CapturedBytes, World, WorldError};
+use crate::world::{CapturedBytes, World, WorldError, excerpt};
 
 /// How much of the value of a variable an error shows.
 const MAX_SHOWN_VALUE_CHARS: usize = 200;
@@ -199,6 +199,22 @@ impl ActionError {
         }
     }
 
+    /// An error about the output of an action that has done what it does: `effect` says so, and the output is shown, as the
+    /// caller would do it again for either.
+    pub(super) fn about_output(self, effect: &str, output: &CapturedBytes) -> ActionError {
+        match self {
+            ActionError::InvalidJson { .. }
+            | ActionError::TruncatedJson { .. }
+            | ActionError::TruncatedOutput { .. }
+            | ActionError::Message { code: None, .. } => {
+                let shown = excerpt(&output.to_display_text());
+                let separator = if shown.is_empty() { "" } else { "\n" };
+                ActionError::message(format!("{effect}; {self}{separator}{shown}"))
+            }
+            other => other,
+        }
+    }
+
     /// An error with a message.
     pub(super) fn message(message: String) -> ActionError {
         ActionError::Message { message, code: None }
@@ -306,8 +322,10 @@ pub(super) fn with_json(mut fields: Value, json: Option<Value>) -> Value {
 
 /// The body of output that is not UTF-8: bytes with a media type, or marked text if truncated.
 fn binary_body(bytes: &CapturedBytes, mime_type: Option<&str>) -> OutcomeBody {
-    let sniffed = || sniff_image_type(&bytes.bytes).map_or_else(|| mime_of("", &bytes.bytes).to_owned(), str::to_owned);
-    let mime_type = mime_type.filter(|mime| !mime.starts_with("text/")).map_or_else(sniffed, str::to_owned);
+    let mime_type = match mime_type.filter(|mime| !mime.starts_with("text/")) {
+        Some(said) => known_media_type(&bytes.bytes, said).unwrap_or(said).to_owned(),
+        None => mime_of("", &bytes.bytes).to_owned(),
+    };
     if bytes.is_truncated() {
         OutcomeBody::Text(bytes.to_display_text())
     } else {
@@ -319,15 +337,4 @@ fn binary_body(bytes: &CapturedBytes, mime_type: Option<&str>) -> OutcomeBody {
 fn is_media(mime_type: &str) -> bool {
     let is_text = mime_type.ends_with("+xml");
     !is_text && ["image/", "audio/", "video/"].iter().any(|kind| mime_type.starts_with(kind))
-}
-
-/// The media type of an image, by its magic bytes.
-fn sniff_image_type(bytes: &[u8]) -> Option<&'static str> {
-    match bytes {
-        [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
-        [0xFF, 0xD8, 0xFF, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
-        _ => None,
-    }
 }

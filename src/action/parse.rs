@@ -51,16 +51,18 @@ pub(super) enum OutputFormat {
     Detect,
     /// Not at all: it would take too much memory, and nobody has asked for its value.
     Unparsed,
+    /// As JSON where it is, for a value that is checked later.
+    JsonIfValid,
     /// As written.
     Fixed(ParseFormat),
 }
 
 impl OutputFormat {
-    /// The format that is written, else JSON if it is needed.
+    /// The format that is written, else JSON if a value is wanted.
     pub(super) fn new(written: Option<&Spanned<ParseFormat>>, wants_json: bool) -> OutputFormat {
         match written {
             Some(format) => OutputFormat::Fixed(format.value),
-            None if wants_json => OutputFormat::Fixed(ParseFormat::Json),
+            None if wants_json => OutputFormat::JsonIfValid,
             None => OutputFormat::Detect,
         }
     }
@@ -69,7 +71,7 @@ impl OutputFormat {
     pub(super) fn memory_size(self, output: &[u8]) -> usize {
         let is_json = match self {
             OutputFormat::Detect => matches!(output.trim_ascii_start().first(), Some(b'{' | b'[')),
-            OutputFormat::Fixed(_) => true,
+            OutputFormat::Fixed(_) | OutputFormat::JsonIfValid => true,
             OutputFormat::Unparsed => false,
         };
         if is_json { json_memory_size(output).saturating_mul(2) } else { 0 }
@@ -115,6 +117,10 @@ impl OutputFormat {
         let parse_items = match self {
             OutputFormat::Detect => return parse_body(bytes, mime_type, false, limit),
             OutputFormat::Unparsed => return Ok((None, OutcomeBody::Text(bytes.to_display_text()))),
+            OutputFormat::JsonIfValid => {
+                let parsed = parse_body(bytes, mime_type, true, limit);
+                return parsed.or_else(|_| parse_body(bytes, mime_type, false, limit));
+            }
             OutputFormat::Fixed(ParseFormat::Json) => return parse_body(bytes, mime_type, true, limit),
             OutputFormat::Fixed(ParseFormat::Jsonl) => parse_json_lines,
             OutputFormat::Fixed(ParseFormat::Csv) => parse_csv,

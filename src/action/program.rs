@@ -238,7 +238,10 @@ impl ProgramOptions {
         };
         let mut memory = MemoryCharge::new(limits.budget);
         let reserved = self.format.reserve(&finished.stdout.bytes, &mut memory, ALREADY_RUN_NOTE);
-        let parse = |format: OutputFormat| format.parse(&finished.stdout, None, limits);
+        let parse = |format: OutputFormat| {
+            let parsed = format.parse(&finished.stdout, None, limits);
+            parsed.map_err(|error| error.about_output(&program_effect(finished.exit_code), &finished.stdout))
+        };
         let (json, body) = match failed {
             None => parse(reserved?)?,
             // What a failure prints may have another form.
@@ -260,6 +263,11 @@ impl ProgramOptions {
         let stdout = Some(finished.stdout);
         Ok(ActionOutcome { failure: failed, stdout, ..ActionOutcome::success(value, body) })
     }
+}
+
+/// What is done when a program has ended by itself, in errors about its output.
+pub(super) fn program_effect(exit: Option<i32>) -> String {
+    format!("the program ran: exit {}", exit.unwrap_or_default())
 }
 
 /// A text without the line break at its end, as in a shell's `$(…)`, but for further ones.

@@ -7,6 +7,8 @@ use serde_json::{Map, Value};
 
 use super::checkpoint::MAX_CARRIED_OUTCOME_BYTES;
 use super::condition::CompiledCondition;
+use super::http::request_effect;
+use super::program::program_effect;
 use super::repeat::StepRepetition;
 use super::stdin::StepStdouts;
 use super::{
@@ -207,6 +209,25 @@ impl RunPlan {
         match &self.steps {
             PlanSteps::Single(_) => 1,
             PlanSteps::List(steps, _) => steps.len(),
+        }
+    }
+
+    /// What a run has done, and what its result is, in an error about the result.
+    #[must_use]
+    pub fn describe_end(&self, ended: &RunOutcome) -> String {
+        let action = match &self.steps {
+            PlanSteps::Single(action) => Some(&**action),
+            PlanSteps::List(..) => None,
+        };
+        match (action, ended.outcome.status) {
+            (Some(_), Some(status)) => format!("{}; the response", request_effect(status)),
+            (None, Some(status)) => format!("{}, as the last of the steps; their result", request_effect(status)),
+            (Some(Action::Exec(_) | Action::Script(_)), None) => {
+                let exit = ended.outcome.value.get("exit").and_then(Value::as_i64);
+                format!("{}; its output", program_effect(exit.and_then(|exit| i32::try_from(exit).ok())))
+            }
+            (Some(_), None) => "the action was carried out; its result".to_owned(),
+            (None, None) => "the steps were carried out; their result".to_owned(),
         }
     }
 

@@ -9,7 +9,7 @@ use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, O
 use crate::budget::memory_size;
 use crate::compile::{Compiler, Exposure, JsonTemplate};
 use crate::diagnostic::Code;
-use crate::template::{Scope, Shape};
+use crate::template::Shape;
 use crate::value_types::{Json, NamedMap, is_identifier};
 use crate::yaml::{Location, Spanned};
 
@@ -63,10 +63,7 @@ impl ActionKind for SetAction {
         for (name, value) in &self.values {
             all.insert(
                 name.clone(),
-                value.evaluate(context.scope).map_err(|error| match error {
-                    ActionError::Select(error) => error.at_path(&format!("{}.{name}", self.path)).into(),
-                    other => other,
-                })?,
+                value.evaluate(&format!("{}.{name}", self.path), context)?,
             );
         }
         let all = Value::Object(all);
@@ -96,15 +93,23 @@ impl NamedValue {
         let from_at = place("/from", compiler);
         warn_of_text(from, from_at, compiler);
         let template = compiler.json_template(from, from_at, Exposure::Client);
-        Some(NamedValue { template, select: Some(selection?) })
+        let selection = selection?;
+        let path = if let JsonTemplate::Leaf(leaf) = &template { leaf.single_path() } else { None };
+        if let Some(shape) = path.and_then(|path| compiler.scope_shape.shape_at(path)) {
+            selection.warn_of_missing_field(&select, &shape, compiler);
+        }
+        Some(NamedValue { template, select: Some(selection) })
     }
 
-    fn evaluate(&self, scope: &Scope) -> Result<Value, ActionError> {
-        let value = self.template.render(scope)?;
-        match &self.select {
-            Some(select) => Ok(select.apply(&value, scope.budget())?),
-            None => Ok(value),
+    /// The value of a path.
+    fn evaluate(&self, path: &str, context: &ActionContext<'_>) -> Result<Value, ActionError> {
+        let (value, budget) = (self.template.render(context.scope)?, context.scope.budget());
+        let Some(select) = &self.select else { return Ok(value) };
+        let found = select.apply(&value, budget).map_err(|error| error.at_path(path))?;
+        if let Some(hint) = select.hint(&value, &found, budget) {
+            context.run.world.hint_to_author(&format!("`select` of `{path}` in `{}`: {hint}", context.run.entry_name));
         }
+        Ok(found)
     }
 }
 

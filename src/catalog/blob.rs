@@ -65,6 +65,25 @@ impl CompiledBlob {
         Some(fixed.map_or_else(|| CompiledBlob::Base64(template, key), CompiledBlob::Fixed))
     }
 
+    /// The bytes, if they are known when the manifest is loaded.
+    pub(super) fn fixed_bytes(&self) -> Option<Vec<u8>> {
+        match self {
+            CompiledBlob::Fixed(fixed) => STANDARD.decode(&fixed.0).ok(),
+            _ => None,
+        }
+    }
+
+    /// The bytes.
+    ///
+    /// # Errors
+    /// As [`CompiledBlob::render`].
+    pub(super) fn render_bytes(&self, scope: &Scope) -> Result<Vec<u8>, Refusal> {
+        let base64 = self.render(scope)?;
+        scope.budget().charge_memory(base64.len() / 4 * 3)?;
+        // It was encoded here.
+        Ok(STANDARD.decode(base64).unwrap_or_default())
+    }
+
     /// The bytes as base64.
     ///
     /// # Errors

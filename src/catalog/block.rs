@@ -1,23 +1,24 @@
 //! Content blocks: compiled at load, rendered at each call.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-
 use crate::compile::{Compiler, Exposure, MAX_FILE_BYTES, MimeType};
 use crate::diagnostic::Code;
-use crate::files::mime_of;
+use crate::files::{MediaForm, media_form, mime_of};
 use crate::template::{ConditionSlot, RenderError, Scope, Shape, Template, TextSlot, UriSlot};
 use crate::value_types::{self, EmbeddedBody, LinkBody, ResourceBody, ResourceLinkBody};
 use crate::yaml::{Location, Spanned};
 
 use super::blob::ByteSource;
-use super::call_result::{EmbeddedBlock, MediaBlock, ResultBlock, ResultContents, TextBlock, TextOrBlob};
+use super::call_result::{EmbeddedBlock, ResultBlock, ResultContents, TextBlock, TextOrBlob};
 use super::entry_references::ReferenceCollector;
 use super::icons::{check_icons, listed_icons};
 use super::listing::{Annotations, Object, ResourceInfo, ResourceListing};
+use super::media_block::{BlockNotes, contents_type, media_block};
 use super::none_if_invalid;
 use super::pack_file::{self, PackFile, check_mime_type};
 use super::refusal::Refusal;
+
+/// How much of an image is read to know its type.
+const SIGNATURE_BYTES: u64 = 16;
 
 /// A compiled block of content.
 pub(super) struct CompiledBlock {
@@ -163,8 +164,12 @@ impl CompiledBlock {
         let (annotations, meta) = (self.annotations.clone(), self.meta.clone());
         let block = match &self.kind {
             BlockKind::Text(text) => ResultBlock::Text(TextBlock { text: text.render(scope)?.0, annotations, meta }),
-            BlockKind::Image(bytes) => ResultBlock::Image(bytes.render("image/png", scope, annotations, meta)?),
-            BlockKind::Audio(bytes) => ResultBlock::Audio(bytes.render("audio/wav", scope, annotations, meta)?),
+            BlockKind::Image(media) | BlockKind::Audio(media) => {
+                let usual = if matches!(self.kind, BlockKind::Image(_)) { "image/png" } else { "audio/wav" };
+                let block = media.render(usual, scope, BlockNotes { annotations, meta })?;
+                rendered.extend(block.map(RenderedBlock::Block));
+                return Ok(());
+            }
             BlockKind::ServerResource(uri) => {
                 let uri = uri.render(scope)?.0;
                 rendered.push(RenderedBlock::ServerResource { uri, annotations, meta });
@@ -184,23 +189,23 @@ impl CompiledBlock {
 }
 
 impl CompiledMedia {
+    /// Its block; `None` if it has no bytes.
     fn render(
         &self,
         default_mime_type: &str,
         scope: &Scope,
-        annotations: Option<Annotations>,
-        meta: Option<Object>,
-    ) -> Result<MediaBlock, Refusal> {
-        let (data, guessed) = match &self.source {
-            ByteSource::Blob(blob) => (blob.render(scope)?, default_mime_type.to_owned()),
+        notes: BlockNotes,
+    ) -> Result<Option<ResultBlock>, Refusal> {
+        let (bytes, guessed) = match &self.source {
+            ByteSource::Blob(blob) => (blob.render_bytes(scope)?, default_mime_type.to_owned()),
             ByteSource::File(file) => {
                 let bytes = pack_file::read_bytes(file.at(), MAX_FILE_BYTES, scope.budget())?;
                 let guessed = mime_of(&file.path.to_string_lossy(), &bytes).to_owned();
-                (STANDARD.encode(bytes), guessed)
+                (bytes, guessed)
             }
         };
         let mime_type = render_mime_type(self.mime_type.as_ref(), scope)?.unwrap_or(guessed);
-        Ok(MediaBlock { data, mime_type, annotations, meta })
+        Ok(media_block(&bytes, &mime_type, notes))
     }
 }
 
@@ -216,8 +221,8 @@ impl CompiledEmbedded {
                 pack_file::read_body(file.at(), MAX_FILE_BYTES, &uri, scope.budget())?
             }
         };
-        let mime_type = render_mime_type(self.mime_type.as_ref(), scope)?.unwrap_or(guessed);
-        Ok(ResultContents { uri, mime_type: Some(mime_type), body, meta: None })
+        let said = render_mime_type(self.mime_type.as_ref(), scope)?.unwrap_or(guessed);
+        Ok(ResultContents { uri, mime_type: Some(contents_type(&body, said)), body, meta: None })
     }
 }
 
@@ -260,7 +265,9 @@ fn compile_kind(
         return compiler.template(&text, Exposure::Client).map(BlockKind::Text);
     }
     if let Some(image) = &keys.image {
-        return compile_media(image, keys.mime_type.as_ref(), compiler).map(BlockKind::Image);
+        let media = compile_media(image, keys.mime_type.as_ref(), compiler)?;
+        warn_unless_image(&media, image.location, compiler);
+        return Some(BlockKind::Image(media));
     }
     if let Some(audio) = &keys.audio {
         return compile_media(audio, keys.mime_type.as_ref(), compiler).map(BlockKind::Audio);
@@ -315,6 +322,22 @@ fn compile_media(
     let mime_type = compile_mime_type(source.mime_type.as_ref().or(mime_type), compiler);
     let source = ByteSource::from_source(&source.blob(), "base64", written.location, compiler);
     Some(CompiledMedia { source: source?, mime_type: mime_type? })
+}
+
+/// Warns of an image that no client takes as one, where its bytes are known.
+fn warn_unless_image(media: &CompiledMedia, at: Location, compiler: &mut Compiler<'_>) {
+    let (head, what) = match &media.source {
+        ByteSource::File(file) => {
+            let opened = file.folder.open_file(&file.path).and_then(|file| file.read_head(SIGNATURE_BYTES));
+            (opened.ok(), format!("`{}`", file.path.display()))
+        }
+        ByteSource::Blob(blob) => (blob.fixed_bytes(), "this".to_owned()),
+    };
+    let Some(head) = head.filter(|head| !matches!(media_form(head, ""), MediaForm::Image(_))) else { return };
+    let message = if head.is_empty() { "is empty: it is left out" } else { "is no PNG, JPEG, GIF or WebP" };
+    compiler
+        .warning(Code::ClientCompatibility, at, format!("{what} {message}"))
+        .help("convert it: clients take no other images, so a text is sent as text, and other bytes as a resource");
 }
 
 /// Compiles a MIME type, and warns of an invalid one.

@@ -6,14 +6,21 @@ use crate::action::{OutcomeBody, RunOutcome, SelectError, SelectExpression};
 use crate::compile::{Compiler, Exposure, JsonTemplate};
 use crate::diagnostic::Code;
 use crate::manifest::ResultSpec;
-use crate::template::{Scope, Shape, Template, TextSlot, UriSlot};
+use crate::template::{Scope, ScopeShape, Shape, Template, TextSlot, UriSlot};
 use crate::value_types::Json;
+use crate::world::{World, excerpt};
 use crate::yaml::Spanned;
 
 use super::block::{CompiledBlock, RenderedBlock};
 use super::entry_references::ReferenceCollector;
 use super::none_if_invalid;
 use super::refusal::{Refusal, RefusalKind};
+
+/// Where the author of an entry is told what may be wrong with it.
+pub(super) struct AuthorHints<'a> {
+    pub(super) world: &'a dyn World,
+    pub(super) entry_name: &'a str,
+}
 
 /// A compiled `result`.
 #[derive(Default)]
@@ -66,7 +73,13 @@ impl CompiledResult {
                 .help("write the text as a block of `content`");
             return None;
         }
-        let select = written.select.as_ref().map(|select| SelectExpression::compile(select, compiler));
+        let select = written.select.as_ref().map(|select| {
+            let compiled = SelectExpression::compile(select, compiler)?;
+            if let Some(input) = select_input(&compiler.scope_shape) {
+                compiled.warn_of_missing_field(select, &input, compiler);
+            }
+            Some(compiled)
+        });
         if select.is_some() {
             // What it picks out of the steps only shows when it is applied.
             compiler.read_step_ids.push(None);
@@ -103,14 +116,19 @@ impl CompiledResult {
     ///
     /// # Errors
     /// What `select` and templates refuse.
-    pub(super) fn render(&self, run: Option<RunOutcome>, scope: Scope) -> Result<RenderedResult, Refusal> {
+    pub(super) fn render(
+        &self,
+        run: Option<RunOutcome>,
+        scope: Scope,
+        author: &AuthorHints<'_>,
+    ) -> Result<RenderedResult, Refusal> {
         let scope = match &run {
             Some(run) => run.extend_scope(scope),
             None => scope,
         };
         let body = run.map_or(OutcomeBody::None, |run| run.outcome.body);
         let selected = match &self.select {
-            Some(select) => Some(apply_select(select, &body, &scope)?),
+            Some(select) => Some(apply_select(select, &body, &scope, author)?),
             None => None,
         };
         let scope = match &selected {
@@ -165,8 +183,30 @@ fn source_value(selected: Option<&Value>, body: &OutcomeBody) -> Option<Value> {
     })
 }
 
-fn apply_select(select: &SelectExpression, body: &OutcomeBody, scope: &Scope) -> Result<Value, Refusal> {
-    let failed = |message: String| Refusal::new(RefusalKind::Internal, message);
+/// The shape of what `select` of a result is applied to, where it is known: of what an action puts out, it is not.
+fn select_input(names: &ScopeShape) -> Option<Shape> {
+    match (names.get("steps"), names.get("result")) {
+        (Some(steps), _) => Some(steps.clone()),
+        (None, Some(_)) => None,
+        (None, None) => names.get("arguments").cloned(),
+    }
+}
+
+fn apply_select(
+    select: &SelectExpression,
+    body: &OutcomeBody,
+    scope: &Scope,
+    author: &AuthorHints<'_>,
+) -> Result<Value, Refusal> {
+    let failed = |message: String| {
+        // What there is instead, as it is not to be fetched again.
+        let shown = match body {
+            OutcomeBody::Text(text) | OutcomeBody::Json(_, text) => excerpt(text),
+            OutcomeBody::None | OutcomeBody::Bytes(..) => String::new(),
+        };
+        let separator = if shown.is_empty() { "" } else { "\n" };
+        Refusal::new(RefusalKind::Internal, format!("{message}{separator}{shown}"))
+    };
     let from = match body {
         _ if scope.steps().is_some() => scope.get(&["steps"]),
         OutcomeBody::Json(json, _) => Some(json),
@@ -180,8 +220,13 @@ fn apply_select(select: &SelectExpression, body: &OutcomeBody, scope: &Scope) ->
             json => json,
         },
     };
-    select.apply(from.unwrap_or(&Value::Null), scope.budget()).map_err(|error| match error {
+    let from = from.unwrap_or(&Value::Null);
+    let found = select.apply(from, scope.budget()).map_err(|error| match error {
         SelectError::BudgetExceeded(why) => why.into(),
         error => failed(error.to_string()),
-    })
+    })?;
+    if let Some(hint) = select.hint(from, &found, scope.budget()) {
+        author.world.hint_to_author(&format!("`select` in `{}`: {hint}", author.entry_name));
+    }
+    Ok(found)
 }

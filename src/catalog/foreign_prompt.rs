@@ -14,8 +14,9 @@ use crate::template::{ScopeShape, Shape};
 use crate::value_types::Role;
 
 use super::block::RenderedBlock;
-use super::call_result::{MediaBlock, ResultBlock};
+use super::call_result::ResultBlock;
 use super::listing::{ResourceInfo, ResourceListing};
+use super::media_block::{BlockNotes, media_block};
 
 /// What a prompt of another program says.
 pub(super) struct ForeignMessages {
@@ -67,7 +68,7 @@ impl ForeignMessages {
     ) -> Result<Vec<(Role, Vec<RenderedBlock>)>, BudgetExceeded> {
         let messages = self.body.render(values, budget)?;
         let links = self.links.iter().cloned().map(|link| (Role::User, ResultBlock::ResourceLink(link)));
-        let blocks = messages.into_iter().map(block_of).chain(links);
+        let blocks = messages.into_iter().filter_map(block_of).chain(links);
         Ok(blocks.map(|(role, block)| (role, vec![RenderedBlock::Block(block)])).collect())
     }
 
@@ -111,18 +112,16 @@ fn path_argument(index: usize) -> String {
     format!("path_{index}")
 }
 
-/// A message as an answer has it.
-fn block_of(message: ForeignMessage) -> (Role, ResultBlock) {
-    let media = |data, mime_type| MediaBlock { data, mime_type, annotations: None, meta: None };
+/// A message as an answer has it; `None` for a picture without bytes.
+fn block_of(message: ForeignMessage) -> Option<(Role, ResultBlock)> {
     let block = match message.content {
         ForeignContent::Text(text) => ResultBlock::text(text),
-        ForeignContent::Image { data, mime_type } => ResultBlock::Image(media(data, mime_type)),
-        ForeignContent::Audio { data, mime_type } => ResultBlock::Audio(media(data, mime_type)),
+        ForeignContent::Media { bytes, mime_type } => media_block(&bytes, &mime_type, BlockNotes::default())?,
         ForeignContent::Link { uri, mime_type } => {
             let name = uri.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(&uri).to_owned();
             let info = ResourceInfo { name, mime_type, ..ResourceInfo::default() };
             ResultBlock::ResourceLink(ResourceListing { uri, info, size: None })
         }
     };
-    (message.role, block)
+    Some((message.role, block))
 }

@@ -18,7 +18,7 @@ use crate::yaml::Spanned;
 
 use super::argument_schema::{DeclaredArguments, LISTED_TEXTS, compile_schema, object_schema, render_texts};
 use super::entry::EntryContext;
-use super::listed_argument::ArgumentSummary;
+use super::listed_argument::{ArgumentSummary, choice_text};
 use super::listing::{Object, PromptArgumentListing};
 use super::path_confinement::ConfinedArgument;
 use super::refusal::{Refusal, RefusalKind};
@@ -240,6 +240,7 @@ impl Inputs {
         let keyword = |name: &str, key: &str| self.schema.property_keyword(name, key).and_then(Value::as_str);
         let facts = |name: &str| ArgumentSummary {
             description: keyword(name, "description"),
+            form: self.schema.property_text_form(name),
             choices: self.choices(name).unwrap_or_default(),
             default: self.schema.property_keyword(name, "default"),
         };
@@ -254,9 +255,8 @@ impl Inputs {
 
     /// The values that an argument may have, as texts, where its schema spells them out.
     pub(super) fn choices(&self, name: &str) -> Option<Vec<String>> {
-        let text = |value: &&Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let choices = self.schema.property_choices(name)?;
-        Some(choices.iter().filter(|value| !value.is_null()).map(text).collect())
+        Some(choices.into_iter().filter(|value| !value.is_null()).map(choice_text).collect())
     }
 
     /// Whether an argument accepts a text.

@@ -1,10 +1,11 @@
 //! The description of a prompt's argument, as listed.
 //!
-//! Clients show nothing else of it, so it also says the allowed values and the default.
+//! Clients show nothing else of it, so it also says what to type, the allowed values and the default.
 
 use serde_json::Value;
 
 use crate::diagnostic::{one_line, truncate};
+use crate::schema::TextForm;
 
 /// How many allowed values are named.
 const MAX_CHOICES: usize = 20;
@@ -12,10 +13,15 @@ const MAX_CHOICES: usize = 20;
 /// How many characters of a value are shown.
 const MAX_VALUE_CHARS: usize = 60;
 
+/// By which authors give an example of what is typed.
+const EXAMPLE_WORDS: [&str; 4] = ["such as", "for example", "e.g.", "yyyy"];
+
 /// What the schema of an argument says.
 pub(super) struct ArgumentSummary<'a> {
     /// The author's words.
     pub(super) description: Option<&'a str>,
+    /// What is typed, beyond what the allowed values say.
+    pub(super) form: Option<TextForm>,
     /// The allowed values, where the schema lists them.
     pub(super) choices: Vec<String>,
     /// The value when a call gives none.
@@ -25,8 +31,8 @@ pub(super) struct ArgumentSummary<'a> {
 impl ArgumentSummary<'_> {
     /// The author's words, and what they leave out: `Tone of the text (one of: formal, casual; default formal)`.
     pub(super) fn describe(&self) -> Option<String> {
-        let additions: Vec<String> = [self.missing_choices(), self.missing_default()].into_iter().flatten().collect();
-        let additions = additions.join("; ");
+        let additions = [self.missing_form(), self.missing_choices(&self.choices, "one of"), self.missing_default()];
+        let additions = additions.into_iter().flatten().collect::<Vec<_>>().join("; ");
         match self.description.map(str::trim_end).filter(|text| !text.is_empty()) {
             written if additions.is_empty() => written.map(str::to_owned),
             None => Some(capitalized(&additions)),
@@ -37,16 +43,32 @@ impl ArgumentSummary<'_> {
         }
     }
 
-    fn missing_choices(&self) -> Option<String> {
-        if self.choices.is_empty() || self.choices.iter().all(|choice| self.mentions(choice)) {
+    /// What is typed, where the author does not say it.
+    fn missing_form(&self) -> Option<String> {
+        match self.form.as_ref()? {
+            TextForm::Scalar(form) => (!self.says(form)).then(|| (*form).to_owned()),
+            TextForm::Json => (!self.says("JSON")).then(|| "as JSON".to_owned()),
+            TextForm::List { item, choices } => {
+                let texts: Vec<String> = choices.iter().map(choice_text).collect();
+                let separated = (!self.says("comma")).then(|| "separated by commas".to_owned());
+                let each = item.filter(|item| choices.is_empty() && !self.says(item)).map(|item| format!("each {item}"));
+                let parts: Vec<String> =
+                    [self.missing_choices(&texts, "any of"), separated, each].into_iter().flatten().collect();
+                (!parts.is_empty()).then(|| parts.join("; "))
+            }
+        }
+    }
+
+    fn missing_choices(&self, choices: &[String], which: &str) -> Option<String> {
+        if choices.is_empty() || choices.iter().all(|choice| self.mentions(choice)) {
             return None;
         }
-        let choices: Vec<String> = self.choices.iter().take(MAX_CHOICES).map(|choice| display_value(choice)).collect();
-        Some(match choices.as_slice() {
+        let shown: Vec<String> = choices.iter().take(MAX_CHOICES).map(|choice| display_value(choice)).collect();
+        Some(match shown.as_slice() {
             [only] => format!("only: {only}"),
             [yes, no] if [yes, no] == ["true", "false"] => "true or false".to_owned(),
-            _ if self.choices.len() > MAX_CHOICES => format!("one of: {}, …", choices.join(", ")),
-            _ => format!("one of: {}", choices.join(", ")),
+            _ if choices.len() > MAX_CHOICES => format!("{which}: {}, …", shown.join(", ")),
+            _ => format!("{which}: {}", shown.join(", ")),
         })
     }
 
@@ -62,6 +84,15 @@ impl ArgumentSummary<'_> {
         (!is_said).then(|| format!("default {}", display_value(&text)))
     }
 
+    /// Whether the author says what a form is, or gives an example where it has one.
+    fn says(&self, form: &str) -> bool {
+        let description = self.description.unwrap_or_default().to_lowercase();
+        if form.contains("such as") {
+            return EXAMPLE_WORDS.iter().any(|word| description.contains(word));
+        }
+        description.contains(&form.trim_start_matches("a ").trim_start_matches("an ").to_lowercase())
+    }
+
     /// Whether the author names a value, as a word of its own.
     fn mentions(&self, value: &str) -> bool {
         let (text, value) = (self.description.unwrap_or_default().to_lowercase(), value.to_lowercase());
@@ -74,6 +105,11 @@ impl ArgumentSummary<'_> {
                 is_apart(before.unwrap_or_default(), after.unwrap_or_default())
             })
     }
+}
+
+/// A value as it is typed.
+pub(super) fn choice_text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// A value on one line, in quotes where it could be taken for several.
@@ -96,7 +132,29 @@ mod tests {
 
     fn described(description: Option<&str>, choices: &[&str], default: Value) -> Option<String> {
         let choices = choices.iter().map(|choice| (*choice).to_owned()).collect();
-        ArgumentSummary { description, choices, default: Some(&default) }.describe()
+        ArgumentSummary { description, form: None, choices, default: Some(&default) }.describe()
+    }
+
+    #[test]
+    fn description_says_what_to_type() {
+        let date = TextForm::Scalar("a date such as 2026-07-28");
+        let list = |item, choices: &[&str]| {
+            let choices = choices.iter().copied().map(Value::from).collect();
+            TextForm::List { item, choices }
+        };
+        for (written, form, expected) in [
+            (Some("Due"), date.clone(), "Due (a date such as 2026-07-28)"),
+            (Some("Due date"), date.clone(), "Due date (a date such as 2026-07-28)"),
+            (Some("The due date: YYYY-MM-DD"), date, "The due date: YYYY-MM-DD"),
+            (None, TextForm::Json, "As JSON"),
+            (Some("Tags."), list(None, &[]), "Tags (separated by commas)."),
+            (Some("Tags"), list(None, &["a", "b"]), "Tags (any of: a, b; separated by commas)"),
+            (Some("Numbers"), list(Some("an integer"), &[]), "Numbers (separated by commas; each an integer)"),
+            (Some("a or b, with commas"), list(None, &["a", "b"]), "a or b, with commas"),
+        ] {
+            let summary = ArgumentSummary { description: written, form: Some(form), choices: Vec::new(), default: None };
+            assert_eq!(summary.describe().as_deref(), Some(expected));
+        }
     }
 
     #[test]
@@ -138,7 +196,7 @@ mod tests {
     fn long_lists_and_values_are_cut() {
         let choices: Vec<String> = (0..100).map(|number| format!("v{number}")).collect();
         let long = Value::String("x".repeat(500));
-        let text = ArgumentSummary { description: None, choices, default: Some(&long) }.describe().unwrap_or_default();
+        let text = ArgumentSummary { description: None, form: None, choices, default: Some(&long) }.describe().unwrap_or_default();
         assert!(text.contains("v19, …; default xxx") && text.ends_with("x…") && text.len() < 250, "{text}");
     }
 }

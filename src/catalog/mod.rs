@@ -30,6 +30,7 @@ mod common_client_limits;
 mod client_rules;
 mod clients;
 mod listed_argument;
+mod media_block;
 mod listed_text;
 mod http_settings;
 mod prompt;
@@ -82,6 +83,7 @@ pub use entry_digests::EntryDigests;
 pub use entry_name::{InvalidEntryName, check_entry_name};
 pub use http_access::{HttpAccess, TokenDigest, normalize_origin};
 pub use http_settings::{HttpLimits, HttpSettings};
+pub use media_block::contents_block;
 pub(crate) use mcp_header::has_mcp_headers;
 pub use server_limits::ServerLimits;
 pub use serving_checks::{AcceptError, HttpServingMode, ServingMode, SettingsAtStart, UnacceptedCatalog};
@@ -301,8 +303,8 @@ impl Catalog {
         };
         match self.resolve_blocks(result.content, &tool.pack_context, entry_context).await {
             Ok(content) => {
-                let (structured, note) = (result.structured, result.note);
-                Ok(ToolResult { content, structured, note, ..ToolResult::default() })
+                let (structured, note, is_error) = (result.structured, result.note, result.is_error);
+                Ok(ToolResult { content, structured, note, is_error })
             }
             Err(refusal) if refusal.kind == RefusalKind::Cancelled => Err(refusal),
             Err(refusal) => Ok(refusal.into()),

@@ -13,6 +13,7 @@ use crate::files::{FileError, Folder, is_mime_type, mime_of};
 use crate::yaml::Spanned;
 
 use super::call_result::TextOrBlob;
+use super::media_block::contents_type;
 use super::refusal::{Refusal, RefusalKind};
 use super::resource::not_found_refusal;
 
@@ -86,11 +87,12 @@ fn read_and_convert<T>(
 
 /// Text where the bytes are text.
 fn decode_body(bytes: Vec<u8>, name: &str) -> (TextOrBlob, String) {
-    let mime_type = mime_of(name, &bytes).to_owned();
+    let guessed = mime_of(name, &bytes).to_owned();
     let body = match String::from_utf8(bytes) {
         Ok(text) => TextOrBlob::Text(text),
         Err(error) => TextOrBlob::Blob(STANDARD.encode(error.into_bytes())),
     };
+    let mime_type = contents_type(&body, guessed);
     (body, mime_type)
 }
 

@@ -154,6 +154,7 @@ impl World for StubWorld {
             request.headers.iter().map(|header| (header.name.clone(), header.value.clone())).collect();
         let body = request.body.map(|body| match body {
             RequestBody::Bytes(bytes) => String::from_utf8(bytes).unwrap(),
+            RequestBody::File { path, .. } => format!("file {}", path.display()),
             RequestBody::Multipart(parts) => format!("{} parts", parts.len()),
         });
         self.sent.lock().unwrap().push(json!({

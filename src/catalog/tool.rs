@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::time::{self, Instant};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::Value;
 
 use crate::action::{ActionError, OutcomeBody, RunLimits, RunPlan};
@@ -22,8 +20,8 @@ use crate::yaml::{Location, Spanned};
 use super::argument_schema::DeclaredArguments;
 use super::block::RenderedBlock;
 use super::call_limit::{Admission, CallLimit, ConcurrencyPermit};
-use super::call_result::{EmbeddedBlock, MediaBlock, ResultBlock, ResultContents, TaskPolicy, TextOrBlob};
-use super::compiled_result::{CompiledResult, RenderedResult, StructuredValue};
+use super::call_result::{ResultBlock, TaskPolicy};
+use super::compiled_result::{AuthorHints, CompiledResult, RenderedResult, StructuredValue};
 use super::complete::warn_of_tool_completions;
 use super::entry::{EntryContext, PackContext, RunKeys, check_limits, entry_digest, with_roots_checkpoint};
 use super::icons::{check_icons, listed_icons};
@@ -31,6 +29,7 @@ use super::inputs::{BindError, Inputs, ResolvedCall, arguments_size, violations_
 use super::listed_text::{listed_text, render_at_load};
 use super::listing::{self, Object};
 use super::mcp_header;
+use super::media_block::{BlockNotes, blob_block, media_block};
 use super::prompt::EntryBuildContext;
 use super::refusal::{Refusal, RefusalKind};
 use super::required_capabilities::RequiredCapabilities;
@@ -61,6 +60,16 @@ pub(super) struct ToolContent {
     pub(super) structured: Option<Value>,
     /// What `structured` lacks.
     pub(super) note: Option<String>,
+    /// Whether it does not fit the schema that the tool promises.
+    pub(super) is_error: bool,
+}
+
+/// What a tool has done when its result is made.
+struct Done {
+    /// In words, up to the result.
+    description: String,
+    /// Whether it may have changed something.
+    had_side_effects: bool,
 }
 
 impl CompiledTool {
@@ -195,9 +204,10 @@ impl CompiledTool {
     async fn run(&self, arguments: Object, entry_context: &EntryContext<'_>) -> Result<ToolContent, Refusal> {
         let ResolvedCall { arguments, entry_context, roots } = self.inputs.confine(arguments, entry_context).await?;
         let scope = self.pack_context.scope(arguments, entry_context.budget);
+        let author = AuthorHints { world: &*entry_context.call.world, entry_name: &self.listing.name };
         let Some(plan) = &self.plan else {
             entry_context.ensure_not_resumed()?;
-            return self.tool_content(self.result.render(None, scope)?, entry_context.budget);
+            return self.tool_content(self.result.render(None, scope, &author)?, None, entry_context.budget);
         };
         // In a box, for calls without actions.
         let ended = Box::pin(self.pack_context.run_plan(&self.listing.name, plan, &scope, &entry_context)).await;
@@ -211,12 +221,21 @@ impl CompiledTool {
         let note = ended.outcome.note.take().filter(|_| self.result.shows_note());
         let is_list = matches!(ended.outcome.body, OutcomeBody::Json(..));
         let size = ended.size();
-        let has_acted = ended.had_side_effects;
-        let rendered = || self.tool_content(self.result.render(Some(ended), scope)?, entry_context.budget);
-        let rendered = entry_context.budget.run_sized(size, rendered)?;
-        let mut content =
-            rendered.map_err(|refusal| if has_acted { self.warn_of_effects(refusal) } else { refusal })?;
-        if is_list {
+        let done = Done { description: plan.describe_end(&ended), had_side_effects: ended.had_side_effects };
+        let budget = entry_context.budget;
+        let render = || match self.result.render(Some(ended), scope, &author) {
+            Ok(rendered) => self.tool_content(rendered, Some(&done), budget),
+            // Such as what `select` selects from.
+            Err(refusal) if self.output_schema.is_some() && refusal.kind == RefusalKind::Internal => {
+                let message = self.misfit_message(&refusal.message, Some(&done));
+                Err(Refusal { message, ..refusal })
+            }
+            Err(refusal) => Err(Refusal { message: self.with_effects(refusal.message, Some(&done)), ..refusal }),
+        };
+        let mut content = budget.run_sized(size, render)??;
+        // An error says what was done.
+        let note = note.filter(|_| !content.is_error || !content.content.is_empty());
+        if is_list && !content.is_error {
             content.note = note;
         } else if let Some(note) = note {
             content.content.retain(|block| !is_empty_text(block));
@@ -225,17 +244,31 @@ impl CompiledTool {
         Ok(content)
     }
 
-    /// Adds that the tool ran, although its result cannot be shown.
-    fn warn_of_effects(&self, mut refusal: Refusal) -> Refusal {
+    /// A message with a line that the tool ran, although its result cannot be shown.
+    fn with_effects(&self, message: String, done: Option<&Done>) -> String {
         let is_read_only = self.listing.annotations.as_ref().is_some_and(|hints| hints.read_only_hint == Some(true));
-        if !is_read_only {
-            refusal.message.push_str("\nThe tool did run; do not call it again because of this error.");
+        match done.is_some_and(|done| done.had_side_effects && !is_read_only) {
+            true => format!("{message}\nThe tool did run; do not call it again because of this error."),
+            false => message,
         }
-        refusal
     }
 
-    fn tool_content(&self, rendered: RenderedResult, budget: &Budget) -> Result<ToolContent, Refusal> {
-        let (content, structured) = match rendered {
+    /// The message for a result that does not fit the schema.
+    fn misfit_message(&self, reason: &str, done: Option<&Done>) -> String {
+        let subject = done.map_or("the result", |done| &done.description);
+        let separator = if reason.starts_with("- ") { '\n' } else { ' ' };
+        self.with_effects(format!("{subject} does not fit `outputSchema`:{separator}{reason}"), done)
+    }
+
+    /// The content of a result. One that does not fit the schema is an error, as clients refuse it otherwise; it is shown
+    /// behind the reason all the same, as what was done is not to be done again.
+    fn tool_content(
+        &self,
+        rendered: RenderedResult,
+        done: Option<&Done>,
+        budget: &Budget,
+    ) -> Result<ToolContent, Refusal> {
+        let (mut content, structured) = match rendered {
             RenderedResult::Unchanged(body) => self.body_content(body),
             RenderedResult::Value(value) => (vec![value_block(&value)], self.as_structured(value)),
             RenderedResult::Text(text, structured) => {
@@ -243,8 +276,18 @@ impl CompiledTool {
             }
             RenderedResult::Content(made, structured) => (made, self.structured_content(structured)),
         };
-        self.check_output(structured.as_ref(), budget)?;
-        Ok(ToolContent { content, structured, note: None })
+        let Some(reason) = self.misfit(structured.as_ref(), budget)? else {
+            return Ok(ToolContent { content, structured, note: None, is_error: false });
+        };
+        let mut message = self.misfit_message(&reason, done);
+        content.retain(|block| !is_empty_text(block));
+        if let Some(RenderedBlock::Block(ResultBlock::Text(first))) = content.first_mut() {
+            message.push('\n');
+            first.text.insert_str(0, &message);
+        } else {
+            content.insert(0, RenderedBlock::Block(ResultBlock::text(message)));
+        }
+        Ok(ToolContent { content, structured: None, note: None, is_error: true })
     }
 
     /// The content of an action's body: text, JSON with equal text, or media.
@@ -255,7 +298,9 @@ impl CompiledTool {
             OutcomeBody::Json(value, text) => {
                 (vec![RenderedBlock::Block(ResultBlock::text(text))], self.as_structured(value))
             }
-            OutcomeBody::Bytes(bytes, mime_type) => (vec![RenderedBlock::Block(bytes_block(&bytes, mime_type))], None),
+            OutcomeBody::Bytes(bytes, mime_type) => {
+                (bytes_block(&bytes, &mime_type).map(RenderedBlock::Block).into_iter().collect(), None)
+            }
         }
     }
 
@@ -269,18 +314,14 @@ impl CompiledTool {
         (self.output_schema.is_some() || value.is_object() || value.is_array()).then_some(value)
     }
 
-    fn check_output(&self, structured: Option<&Value>, budget: &Budget) -> Result<(), Refusal> {
-        let Some(schema) = &self.output_schema else { return Ok(()) };
-        let output_error = |message: String| Refusal::new(RefusalKind::Internal, message);
+    /// Why a value does not fit the schema that the tool promises, if it does not.
+    fn misfit(&self, structured: Option<&Value>, budget: &Budget) -> Result<Option<String>, Refusal> {
+        let Some(schema) = &self.output_schema else { return Ok(None) };
         let Some(value) = structured else {
-            return Err(output_error("missing structured content: the tool declares an `outputSchema`".to_owned()));
+            return Ok(Some("missing structured content, as there is no JSON".to_owned()));
         };
-        match schema.violations(value, budget)? {
-            violations if violations.is_empty() => Ok(()),
-            violations => {
-                Err(output_error(format!("result does not match `outputSchema`:\n{}", violations_message(&violations))))
-            }
-        }
+        let violations = schema.violations(value, budget)?;
+        Ok((!violations.is_empty()).then(|| violations_message(&violations)))
     }
 }
 
@@ -294,25 +335,16 @@ fn value_block(value: &Value) -> RenderedBlock {
     RenderedBlock::Block(ResultBlock::text(text))
 }
 
-fn bytes_block(bytes: &[u8], mime_type: String) -> ResultBlock {
-    let media = |mime_type| MediaBlock { data: STANDARD.encode(bytes), mime_type, annotations: None, meta: None };
+/// The block of a body that is not text; `None` if it is empty.
+fn bytes_block(bytes: &[u8], mime_type: &str) -> Option<ResultBlock> {
     match mime_type.split('/').next() {
-        Some("image") => ResultBlock::Image(media(mime_type)),
-        Some("audio") => ResultBlock::Audio(media(mime_type)),
+        Some("image" | "audio") => media_block(bytes, mime_type, BlockNotes::default()),
         // Bytes of no known type are text in another encoding more often than not.
         _ if mime_type == "application/octet-stream" => {
-            ResultBlock::text(CapturedBytes::new(bytes.to_vec(), 0).to_display_text())
+            Some(ResultBlock::text(CapturedBytes::new(bytes.to_vec(), 0).to_display_text()))
         }
-        _ => ResultBlock::Resource(blob_block(bytes, mime_type)),
+        _ => Some(ResultBlock::Resource(blob_block(bytes, mime_type))),
     }
-}
-
-/// Bytes as a resource, which is named by its digest (RFC 6920): it exists in this result only.
-fn blob_block(bytes: &[u8], mime_type: String) -> EmbeddedBlock {
-    let uri = format!("ni:///sha-256;{}", URL_SAFE_NO_PAD.encode(sha256(bytes)));
-    let body = TextOrBlob::Blob(STANDARD.encode(bytes));
-    let resource = ResultContents { uri, mime_type: Some(mime_type), body, meta: None };
-    EmbeddedBlock { resource, annotations: None, meta: None }
 }
 
 fn compile_task_policy(written: Option<&Task>, plan: Option<&mut RunPlan>) -> Option<TaskPolicy> {

@@ -17,9 +17,10 @@ use crate::diagnostic::{Report, render_text};
 use crate::files::{FileError, FileKind, Folder, OverwritePolicy, WritableFolder};
 use crate::load::{ManifestLocation, folder_argument};
 use crate::openapi::{
-    EntryOutcome, FilePlan, FolderPlan, Import, ImportError, ImportOptions, MAX_DESCRIPTION_BYTES, RECORD_PATH, Source,
+    EntryOutcome, Fetcher, FilePlan, FolderPlan, Import, ImportError, ImportOptions, MAX_DESCRIPTION_BYTES, RECORD_PATH, Source,
     UpdateError, fetch, import,
 };
+use crate::world::ProxyVariables;
 
 /// How many warnings are shown in frames; of the others it is told how many there are.
 const MAX_SHOWN_WARNINGS: usize = 40;
@@ -80,8 +81,8 @@ fn read_source(from: &str) -> anyhow::Result<Source> {
 
 fn fetch_source(url: &Url) -> anyhow::Result<Source> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("could not start")?;
-    let world = new_world();
-    Ok(runtime.block_on(fetch(url, &world))?)
+    let (world, proxies) = (new_world(), ProxyVariables::read(|name| std::env::var(name).ok()));
+    Ok(runtime.block_on(fetch(url, Fetcher { world: &world, proxies: &proxies }))?)
 }
 
 fn read_file_source(path: &Path) -> anyhow::Result<Source> {

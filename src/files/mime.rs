@@ -88,9 +88,90 @@ const FILE_NAME_TYPES: &[(&str, &str)] = &[
     ("readme", "text/plain"),
 ];
 
-/// The type of a file by its name, else by the start of its content.
+/// The images that models take, and the most frequent sounds, by the bytes that they begin with.
+const SIGNATURES: &[(&[u8], &str)] = &[
+    (b"\x89PNG", "image/png"),
+    (b"\xFF\xD8\xFF", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+    (b"ID3", "audio/mpeg"),
+    (b"\xFF\xFB", "audio/mpeg"),
+    (b"\xFF\xF3", "audio/mpeg"),
+    (b"OggS", "audio/ogg"),
+    (b"fLaC", "audio/flac"),
+];
+/// The same in RIFF, where the form stands behind a length.
+const RIFF_FORMS: &[(&[u8], &str)] = &[(b"WEBP", "image/webp"), (b"WAVE", "audio/wav")];
+
+/// As what a client can take bytes that are said to be of some type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MediaForm<'a> {
+    /// There are none.
+    Empty,
+    /// As an image, of a type that models take.
+    Image(&'static str),
+    /// As a sound, of this type.
+    Audio(&'a str),
+    /// As a text.
+    Text(&'a str),
+    /// As bytes of this type.
+    Bytes(&'a str),
+}
+
+/// As what a client can take bytes. They count, not what they are said to be: an API refuses a conversation for good that
+/// has an image of another type.
+pub fn media_form<'a>(bytes: &'a [u8], said: &'a str) -> MediaForm<'a> {
+    match (type_of_signature(bytes), std::str::from_utf8(bytes)) {
+        _ if bytes.is_empty() => MediaForm::Empty,
+        (Some(known), _) if known.starts_with("image/") => MediaForm::Image(known),
+        (Some(known), _) => MediaForm::Audio(known),
+        (None, Ok(text)) if is_text(bytes) => MediaForm::Text(text),
+        (None, _) if said.starts_with("audio/") => MediaForm::Audio(said),
+        (None, _) => MediaForm::Bytes(type_of_unknown(said)),
+    }
+}
+
+/// The type of bytes that are said to be of some type, of which `head` is the beginning.
+pub fn type_of_bytes<'a>(head: &[u8], said: &'a str) -> &'a str {
+    known_media_type(head, said).unwrap_or_else(|| type_of_unknown(said))
+}
+
+/// The type of an image or a sound by its first bytes, where it is said to be one, or nothing is said.
+pub fn known_media_type(head: &[u8], said: &str) -> Option<&'static str> {
+    let is_media = said.starts_with("image/") || said.starts_with("audio/") || said == "application/octet-stream";
+    type_of_signature(head).filter(|_| is_media)
+}
+
+/// Whether a type is that of an image that models take, whose bytes are always known.
+pub fn is_model_image(mime_type: &str) -> bool {
+    let essence = mime_type.split(';').next().unwrap_or_default().trim();
+    let names = ["png", "x-png", "jpeg", "jpg", "pjpeg", "gif", "webp"];
+    essence.split_once('/').is_some_and(|(kind, name)| {
+        kind.eq_ignore_ascii_case("image") && names.iter().any(|known| name.eq_ignore_ascii_case(known))
+    })
+}
+
+/// The type of bytes of no known format.
+fn type_of_unknown(said: &str) -> &str {
+    if is_model_image(said) { "application/octet-stream" } else { said }
+}
+
+fn type_of_signature(head: &[u8]) -> Option<&'static str> {
+    let begins = |head: &[u8], table: &[(&[u8], &'static str)]| {
+        table.iter().find(|(signature, _)| head.starts_with(signature)).map(|(_, mime)| *mime)
+    };
+    match head {
+        [b'R', b'I', b'F', b'F', _, _, _, _, form @ ..] => begins(form, RIFF_FORMS),
+        _ => begins(head, SIGNATURES),
+    }
+}
+
+/// The type of a file: by its bytes where they are of a known format, else by its name, else whether it is text.
 pub fn mime_of(path: &str, head: &[u8]) -> &'static str {
-    mime_by_name(path).unwrap_or_else(|| if is_text(head) { "text/plain" } else { "application/octet-stream" })
+    let (is_text, by_name) = (is_text(head), mime_by_name(path));
+    let is_media = by_name.is_some_and(|name| name.starts_with("image/") || name.starts_with("audio/"));
+    let known = type_of_signature(head).filter(|_| is_media || !is_text);
+    known.or(by_name).unwrap_or(if is_text { "text/plain" } else { "application/octet-stream" })
 }
 
 /// The type of a file by its name alone.
@@ -150,6 +231,34 @@ mod tests {
         ] {
             assert_eq!(mime_of(path, &[0, 1]), mime);
         }
+    }
+
+    #[test]
+    fn known_bytes_win_over_name_and_type() {
+        let webp = b"RIFF\x22\0\0\0WEBPVP8 ";
+        for (path, head, mime) in [
+            ("a.jpg", &b"\x89PNG\r\n"[..], "image/png"),
+            ("a", webp, "image/webp"),
+            ("a.wav", b"ID3\x03\0", "audio/mpeg"),
+            ("a.md", b"GIF89a and other formats", "text/markdown"),
+            ("a", b"ID3 tags", "text/plain"),
+        ] {
+            assert_eq!(mime_of(path, head), mime, "{path}");
+        }
+        for (bytes, said, form) in [
+            (&b"\xFF\xD8\xFF\xE0"[..], "image/jpg", MediaForm::Image("image/jpeg")),
+            (webp, "audio/wav", MediaForm::Image("image/webp")),
+            (b"RIFF\x22\0\0\0WAVEfmt ", "image/png", MediaForm::Audio("audio/wav")),
+            (b"<svg/>", "image/svg+xml", MediaForm::Text("<svg/>")),
+            (b"<html>", "image/png", MediaForm::Text("<html>")),
+            (b"BM\0\xff", "image/bmp", MediaForm::Bytes("image/bmp")),
+            (b"\0\xff", "image/x-png", MediaForm::Bytes("application/octet-stream")),
+            (b"\0\xff", "audio/aac", MediaForm::Audio("audio/aac")),
+            (b"", "image/png", MediaForm::Empty),
+        ] {
+            assert_eq!(media_form(bytes, said), form, "{said}");
+        }
+        assert!(is_model_image("Image/PNG; q=1") && !is_model_image("image/svg+xml"));
     }
 
     #[test]

@@ -148,6 +148,6 @@ pub struct SentParts {
     pub headers: NamedMap<Spanned<String>>,
     /// What its JSON body has, compared as `json` of an answer: `{ state: closed }`.
     pub json: Option<Spanned<Json>>,
-    /// Its whole body as text.
+    /// Its whole body as text; in base64 where it is not text.
     pub body: Option<Spanned<String>>,
 }

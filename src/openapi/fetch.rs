@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use url::Url;
 
 use super::source::{MAX_DESCRIPTION_BYTES, MAX_FILES, Source, referenced_files};
-use crate::world::{HttpRequest, World, WorldError, is_loopback_host};
+use crate::world::{HttpRequest, ProxyVariables, World, WorldError, is_loopback_host};
 
 /// Why a description could not be fetched.
 #[derive(Debug, thiserror::Error)]
@@ -30,19 +30,28 @@ pub enum FetchError {
     },
 }
 
+/// How descriptions are fetched.
+#[derive(Clone, Copy)]
+pub struct Fetcher<'a> {
+    /// Sends the requests.
+    pub world: &'a dyn World,
+    /// The proxies of the environment, as for all that a user downloads.
+    pub proxies: &'a ProxyVariables,
+}
+
 /// Fetches a description, over `https` or from this machine.
 ///
 /// # Errors
 /// It could not be fetched, or not safely.
-pub async fn fetch(url: &Url, world: &dyn World) -> Result<Source, FetchError> {
-    let (bytes, base) = fetch_bytes(url, MAX_DESCRIPTION_BYTES, world).await?;
+pub async fn fetch(url: &Url, fetcher: Fetcher<'_>) -> Result<Source, FetchError> {
+    let (bytes, base) = fetch_bytes(url, MAX_DESCRIPTION_BYTES, fetcher).await?;
     let name = display_url(url);
-    let fetched = fetch_referenced(&base, &bytes, world).await;
+    let fetched = fetch_referenced(&base, &bytes, fetcher).await;
     Ok(Source { name, bytes, folder: None, fetched, url: Some(base) })
 }
 
 /// The files that a description refers to, of its own folder. What cannot be fetched is told where it is needed.
-async fn fetch_referenced(base: &Url, bytes: &[u8], world: &dyn World) -> HashMap<String, Vec<u8>> {
+async fn fetch_referenced(base: &Url, bytes: &[u8], fetcher: Fetcher<'_>) -> HashMap<String, Vec<u8>> {
     let own_name = base.path().rsplit('/').next().unwrap_or_default().to_owned();
     let mut left = MAX_DESCRIPTION_BYTES.saturating_sub(bytes.len() as u64);
     let (mut fetched, mut seen) = (HashMap::new(), HashSet::from([own_name.clone()]));
@@ -51,7 +60,7 @@ async fn fetch_referenced(base: &Url, bytes: &[u8], world: &dyn World) -> HashMa
         let Some(url) = sibling_url(base, &path).filter(|_| seen.len() < MAX_FILES && seen.insert(path.clone())) else {
             continue;
         };
-        let Ok((bytes, from)) = fetch_bytes(&url, left, world).await else { continue };
+        let Ok((bytes, from)) = fetch_bytes(&url, left, fetcher).await else { continue };
         if from.origin() != base.origin() {
             continue;
         }
@@ -71,13 +80,16 @@ fn sibling_url(base: &Url, path: &str) -> Option<Url> {
 }
 
 /// What a URL has, and the URL that it was found at in the end.
-async fn fetch_bytes(url: &Url, max_bytes: u64, world: &dyn World) -> Result<(Vec<u8>, Url), FetchError> {
+async fn fetch_bytes(url: &Url, max_bytes: u64, fetcher: Fetcher<'_>) -> Result<(Vec<u8>, Url), FetchError> {
     check_url(url)?;
     let mut request = HttpRequest::new("GET", url.clone());
     request.max_output = max_bytes;
     // Whoever types a URL means its host, wherever that is.
     request.host_policy.allow_url(url);
-    let response = world.send_request(request).await.map_err(FetchError::Request)?;
+    if url.scheme() == "https" {
+        request.proxy = fetcher.proxies.proxy_for(url).map_err(FetchError::Request)?;
+    }
+    let response = fetcher.world.send_request(request).await.map_err(FetchError::Request)?;
     check_url(&response.url)?;
     if !(200..300).contains(&response.status) {
         return Err(FetchError::Status { status: response.status });

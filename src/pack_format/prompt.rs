@@ -66,18 +66,11 @@ pub struct ForeignMessage {
 pub enum ForeignContent {
     /// Text.
     Text(String),
-    /// A picture, in base64.
-    Image {
+    /// A picture or a sound.
+    Media {
         /// Its bytes.
-        data: String,
-        /// Its type.
-        mime_type: String,
-    },
-    /// A sound, in base64.
-    Audio {
-        /// Its bytes.
-        data: String,
-        /// Its type.
+        bytes: Vec<u8>,
+        /// What its type is said to be.
         mime_type: String,
     },
     /// A link.

@@ -12,6 +12,7 @@ use super::coerce::{self, Coercion};
 use super::explain::{self, Explainer};
 use super::meter::{LimitExceeded, Limits};
 use super::pattern::MeteredValidator;
+use super::property::TextForm;
 use super::{
     ReferenceLoader, SchemaError, Violation, bundle, check, describe, meter, pattern, property, secret, simple_schema,
 };
@@ -167,6 +168,11 @@ impl Schema {
     /// The values that the top-level property `name` may have, where its schema lists them.
     pub fn property_choices(&self, name: &str) -> Option<Vec<&Value>> {
         property::allowed_values(self.root(), self.property(name)?)
+    }
+
+    /// What is typed for the top-level property `name`, beyond what its choices say.
+    pub fn property_text_form(&self, name: &str) -> Option<TextForm> {
+        property::text_form(self.root(), self.property(name)?)
     }
 
     pub(super) fn property(&self, name: &str) -> Option<&Value> {

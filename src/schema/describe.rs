@@ -72,7 +72,12 @@ pub(super) fn join_or(words: &[String]) -> String {
 
 /// What a value must be to be of a format.
 pub(super) fn describe_format(name: &str) -> String {
-    let words = match name {
+    known_format(name).map_or_else(|| format!("of the format {}", self::quote_name(name)), str::to_owned)
+}
+
+/// The same for the formats of JSON Schema.
+pub(super) fn known_format(name: &str) -> Option<&'static str> {
+    Some(match name {
         "date" => "a date such as 2026-07-28",
         "date-time" => "a date and time with its zone, such as 2026-07-28T09:30:00Z",
         "time" => "a time with its zone, such as 09:30:00Z",
@@ -88,7 +93,6 @@ pub(super) fn describe_format(name: &str) -> String {
         "json-pointer" => "a JSON pointer such as /a/0",
         "relative-json-pointer" => "a relative JSON pointer such as 1/a",
         "regex" => "a regular expression",
-        other => return format!("of the format {}", self::quote_name(other)),
-    };
-    words.to_owned()
+        _ => return None,
+    })
 }

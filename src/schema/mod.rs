@@ -30,7 +30,7 @@ pub use compile::Schema;
 pub use integer::normalize_integers;
 pub use keyword::unknown_keywords;
 pub use lint::{Lint, LintKind, lint};
-pub use property::allowed_values;
+pub use property::{TextForm, allowed_values};
 
 use serde_json::Value;
 

@@ -2,7 +2,55 @@
 
 use serde_json::{Map, Value};
 
+use super::describe::{describe_type, known_format};
 use super::local_ref::{MAX_REFERENCE_STEPS, resolve_local_ref};
+
+/// What a text for a value looks like.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TextForm {
+    /// Such as "a date such as 2026-07-28".
+    Scalar(&'static str),
+    /// A list, whose items are separated by commas.
+    List {
+        /// What each of them is, where it is no plain text.
+        item: Option<&'static str>,
+        /// The allowed values, where the schema lists them.
+        choices: Vec<Value>,
+    },
+    /// JSON, of a list of lists or objects, or of an object.
+    Json,
+}
+
+/// What a text for a value of a schema below `root` looks like; `None` where any text will do.
+pub(super) fn text_form(root: &Value, schema: &Value) -> Option<TextForm> {
+    match single_type(root, schema)? {
+        "array" => {
+            let items = keyword_value(root, schema, "items").unwrap_or(&Value::Null);
+            let item = match single_type(root, items) {
+                Some("array" | "object") => return Some(TextForm::Json),
+                Some("string") | None => known_format_of(root, items),
+                Some(other) => Some(describe_type(other)),
+            };
+            let choices = allowed_values(root, items).unwrap_or_default().into_iter().cloned().collect();
+            Some(TextForm::List { item, choices })
+        }
+        "object" => Some(TextForm::Json),
+        "string" => known_format_of(root, schema).map(TextForm::Scalar),
+        _ => None,
+    }
+}
+
+/// The one type of a schema beside null.
+fn single_type<'v>(root: &'v Value, schema: &'v Value) -> Option<&'v str> {
+    let declared = keyword_value(root, schema, "type")?;
+    let all = declared.as_array().map_or(std::slice::from_ref(declared), Vec::as_slice);
+    let mut types = all.iter().filter_map(Value::as_str).filter(|name| *name != "null");
+    types.next().filter(|_| types.next().is_none())
+}
+
+fn known_format_of(root: &Value, schema: &Value) -> Option<&'static str> {
+    keyword_value(root, schema, "format").and_then(Value::as_str).and_then(known_format)
+}
 
 /// The value of a keyword in a schema, else behind its `$ref`, else in its `allOf`.
 pub(super) fn keyword_value<'v>(root: &'v Value, schema: &'v Value, keyword: &str) -> Option<&'v Value> {

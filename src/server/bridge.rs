@@ -15,9 +15,8 @@ use serde_json::{Map, Value, json};
 
 use crate::catalog::{
     BridgedLists,
-    call_result::{
-        EmbeddedBlock, MediaBlock, PromptResult, ResourceResult, ResultBlock, ResultContents, TextOrBlob, ToolResult,
-    },
+    call_result::{PromptResult, ResourceResult, ResultBlock, ResultMessage, ToolResult},
+    contents_block,
 };
 use crate::value_types::Role;
 
@@ -307,12 +306,23 @@ async fn get_prompt(
     Ok(prompts::render(server, prompt_request, admitted, context).await?.map(prompt_content))
 }
 
-/// The blocks of a prompt. A conversation is JSON, so that no text can be taken for a message of somebody else.
+/// The blocks of a prompt. In a conversation, a line before each message says whose it is.
 fn prompt_content(prompt: PromptResult) -> ToolResult {
-    if prompt.messages.iter().any(|message| message.role != Role::User) {
-        return ToolResult::text(serde_json::to_string(&prompt).unwrap_or_default());
+    let count = prompt.messages.len();
+    let is_conversation = prompt.messages.iter().any(|message| message.role != Role::User);
+    let mut content = Vec::with_capacity(count);
+    for (number, ResultMessage { role, content: block }) in (1..).zip(prompt.messages) {
+        // With its number, so that no text can be taken for a message of somebody else.
+        let whose = if role == Role::User { "user" } else { "assistant" };
+        let heading = is_conversation.then(|| format!("[message {number} of {count}, of the {whose}]"));
+        match (heading, block) {
+            (Some(heading), ResultBlock::Text(mut block)) => {
+                block.text = format!("{heading}\n{}", block.text);
+                content.push(ResultBlock::Text(block));
+            }
+            (heading, block) => content.extend(heading.map(ResultBlock::text).into_iter().chain([block])),
+        }
     }
-    let content = prompt.messages.into_iter().map(|message| message.content).collect();
     ToolResult { content, ..ToolResult::default() }
 }
 
@@ -328,21 +338,7 @@ async fn read_resource(
     resource_request.request_state = request.request_state;
     let outcome = resources::read_contents(server, resource_request, admitted, context).await?;
     Ok(outcome.map(|ResourceResult { contents, .. }| ToolResult {
-        content: contents.into_iter().map(resource_block).collect(),
+        content: contents.into_iter().map(contents_block).collect(),
         ..ToolResult::default()
     }))
-}
-
-/// The block that most clients show a model: text, pictures and sounds as such.
-fn resource_block(contents: ResultContents) -> ResultBlock {
-    let media_type = contents.mime_type.clone().unwrap_or_default();
-    let media = |data| MediaBlock { data, mime_type: media_type.clone(), annotations: None, meta: None };
-    match contents.body {
-        TextOrBlob::Text(text) => ResultBlock::text(text),
-        TextOrBlob::Blob(data) if media_type.starts_with("image/") => ResultBlock::Image(media(data)),
-        TextOrBlob::Blob(data) if media_type.starts_with("audio/") => ResultBlock::Audio(media(data)),
-        TextOrBlob::Blob(_) => {
-            ResultBlock::Resource(EmbeddedBlock { resource: contents, annotations: None, meta: None })
-        }
-    }
 }

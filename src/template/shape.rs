@@ -71,6 +71,42 @@ impl Shape {
         }
     }
 
+    /// The shape of a value, down to its leaves. Of `null` and of an empty object nothing is known; the items of a list have
+    /// the fields of all of them.
+    pub fn inferred_from(value: &Value) -> Shape {
+        match value {
+            Value::Array(items) => {
+                Shape::list(items.iter().map(Shape::inferred_from).reduce(Shape::merge).unwrap_or_default())
+            }
+            Value::Object(fields) if !fields.is_empty() => {
+                Shape::object(fields.iter().map(|(name, value)| (name.clone(), Shape::inferred_from(value))))
+            }
+            Value::Object(_) => Shape::Any,
+            scalar => Shape::from_value(scalar),
+        }
+    }
+
+    /// The shape of values of which some have this one and some another, as far as it is known.
+    fn merge(self, other: Shape) -> Shape {
+        match (self, other) {
+            (Shape::Any, known) | (known, Shape::Any) => known,
+            (Shape::List(one), Shape::List(other)) => Shape::list(one.merge(*other)),
+            (Shape::Object(mut one), Shape::Object(other)) => {
+                let fields = Arc::make_mut(&mut one);
+                for (name, shape) in Arc::unwrap_or_clone(other) {
+                    let merged = match fields.remove(&name) {
+                        Some(known) => known.merge(shape),
+                        None => shape,
+                    };
+                    fields.insert(name, merged);
+                }
+                Shape::Object(one)
+            }
+            (one, other) if one == other => one,
+            _ => Shape::Any,
+        }
+    }
+
     pub(super) fn from_value(value: &Value) -> Shape {
         match value {
             Value::Null => Shape::Any,

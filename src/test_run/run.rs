@@ -225,6 +225,10 @@ impl TestRunner<'_> {
             failures = self.check_unused_mocks(test, called);
         }
         let recorded_snapshot = self.check_snapshot(test, called, &mut failures);
+        if let Some(first) = failures.first_mut() {
+            let hints = called.world.hints().join("\n");
+            first.help = first.help.take().into_iter().chain((!hints.is_empty()).then_some(hints)).reduce(join_lines);
+        }
         (failures, recorded_snapshot)
     }
 
@@ -282,6 +286,10 @@ impl PlannedTest {
             |expect: &Spanned<Expect>| expect.snapshot.as_ref().filter(|flag| flag.value).map(|flag| flag.location);
         self.expects.iter().find_map(flag).filter(|_| !self.is_imported)
     }
+}
+
+fn join_lines(first: String, second: String) -> String {
+    format!("{first}\n{second}")
 }
 
 /// How many answers a list has.

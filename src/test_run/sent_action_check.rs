@@ -1,5 +1,7 @@
 //! Checks the programs that were run and the requests that were sent.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use crate::manifest::{ExpectedAction, SentParts};
@@ -55,7 +57,8 @@ impl SentActionCheck<'_> {
 
     fn compare(&self, parts: &Spanned<SentParts>, sent: &SentAction) -> Vec<TestFailure> {
         let mut failures = self.compare_argv(parts, sent);
-        let body = sent.body.as_ref().map(|body| String::from_utf8_lossy(body).into_owned());
+        let text = |body: &Vec<u8>| std::str::from_utf8(body).map_or_else(|_| STANDARD.encode(body), str::to_owned);
+        let body = sent.body.as_ref().map(text);
         let texts = [
             ("method", &parts.method, &sent.method),
             ("url", &parts.url, &sent.url),

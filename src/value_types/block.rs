@@ -50,11 +50,12 @@ pub struct BlockBody {
     pub text: Option<Spanned<super::TextOrFile>>,
     /// The file with the text, a template, such as `prompts/review.md`.
     pub file: Option<Spanned<String>>,
-    /// An image: the path of a file, or its source: `{ base64: "{{result.stdout}}", mimeType: image/png }`.
+    /// An image: the path of a file, or its source: `{ base64: "{{result.stdout}}" }`. Its type is that of its bytes: PNG,
+    /// JPEG, GIF or WebP. Others are no image to a client: a text such as SVG is sent as text, other bytes as a resource.
     pub image: Option<Spanned<Media>>,
     /// Audio: the path of a file, or its source: `{ base64: "{{result.stdout}}", mimeType: audio/wav }`.
     pub audio: Option<Spanned<Media>>,
-    /// The MIME type of the image or audio, a template, where the file name does not determine it.
+    /// The MIME type of the image or audio, a template, where its bytes do not say it.
     pub mime_type: Option<Spanned<String>>,
     /// An embedded resource: the URI of a resource of this server, or its contents: `{ uri: "note://1", text: "{{note}}" }`.
     pub resource: Option<Spanned<ResourceBody>>,
@@ -111,7 +112,7 @@ pub struct MediaSource {
     pub base64: Option<Spanned<String>>,
     /// A text whose bytes (UTF-8) they are, a template: `{ text: "{{steps.draw.stdout}}", mimeType: image/svg+xml }`.
     pub text: Option<Spanned<String>>,
-    /// Their MIME type, a template, such as `image/png`.
+    /// Their MIME type, a template, such as `audio/aac`, where the bytes do not say it.
     pub mime_type: Option<Spanned<String>>,
 }
 

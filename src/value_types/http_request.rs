@@ -118,12 +118,15 @@ pub struct Connection {
     pub auth: Option<Spanned<Auth>>,
     /// When to retry a request: `{ attempts: 3 }`.
     pub retry: Option<Spanned<Retry>>,
+    /// When a response is an error whatever its status: exactly one `{{…}}`, such as `"{{not json.ok}}"`, which sees `status`,
+    /// `headers`, `body`, `json` and `url` of the response, and `env`. It counts for requests that have none themselves.
+    pub fail_if: Option<Spanned<String>>,
     /// Hosts and networks that may have private addresses, such as `[localhost, 10.0.0.0/8]`.
     pub allow: Option<Vec<Spanned<String>>>,
     /// The certificates of its requests: `{ ca: internal-ca.pem, clientCert: client.pem, clientKey: client.key }`.
     pub tls: Option<Spanned<ConnectionTls>>,
     /// The HTTP proxy of its requests, such as `http://proxy.example:3128` or `{{env.PROXY}}`; an empty value means no proxy.
-    /// Variables such as `HTTP_PROXY` have no effect. The proxy resolves the names of servers, so `allow` is checked for
+    /// Variables such as `HTTP_PROXY` have no effect by themselves. The proxy resolves the names of servers, so `allow` is checked for
     /// addresses in URLs and `localhost` alone. A private proxy in an imported pack must be written in its manifest, or be
     /// listed in `allow`.
     pub proxy: Option<Spanned<String>>,

@@ -155,6 +155,22 @@ impl JsonSchema for Number {
     }
 }
 
+/// A whole number above zero, or a template with one: its schema.
+#[derive(Debug)]
+pub enum Count {}
+
+impl JsonSchema for Count {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Count".into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": ["integer", "string"], "minimum": 1 })
+    }
+}
+
 /// An icon of a prompt, a resource, a tool or the server.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]

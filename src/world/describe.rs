@@ -91,6 +91,9 @@ pub(super) fn request_details(request: &HttpRequest, redactor: &Redactor) -> Str
                 details.push_str(&format!("  body: {} bytes\n", bytes.len()));
                 details.push_str(&body_text(bytes, redactor));
             }
+            RequestBody::File { path, .. } => {
+                details.push_str(&format!("  body: file {}\n", line(&path.to_string_lossy(), redactor)));
+            }
             RequestBody::Multipart(parts) => {
                 details.push_str("  body: multipart\n");
                 parts.iter().for_each(|part| details.push_str(&part_text(part, redactor)));

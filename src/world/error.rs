@@ -9,7 +9,7 @@ use crate::redact::Redactor;
 
 use super::captured_bytes::{CapturedBytes, printed_suffix};
 
-/// How much of what an authorization server says is shown.
+/// How much of what a server says is shown.
 const MAX_REASON_CHARS: usize = 300;
 
 /// Why a program or a request failed. A non-zero exit code and an HTTP status of 500 are not errors here.
@@ -189,6 +189,16 @@ pub enum WorldError {
         /// The host.
         host: String,
     },
+    /// The body is not in the coding that the response names, or in one that is not known.
+    #[error("cannot decode the response from `{host}` with HTTP status {status}: {}", truncate(reason, MAX_REASON_CHARS))]
+    Undecodable {
+        /// The host.
+        host: String,
+        /// The status.
+        status: u16,
+        /// The reason, with the coding.
+        reason: String,
+    },
     /// The server is there, and does not respond.
     #[error("no response from `{host}`: {reason}")]
     NoResponse {
@@ -246,7 +256,7 @@ impl WorldError {
     /// The error without what `redactor` finds in what a server chose.
     #[must_use]
     pub(super) fn redact(mut self, redactor: &Redactor) -> WorldError {
-        if let WorldError::Token { reason, .. } = &mut self {
+        if let WorldError::Token { reason, .. } | WorldError::Undecodable { reason, .. } = &mut self {
             redactor.redact_in_place(reason);
         }
         if let Some(host) = self.host_mut() {
@@ -277,6 +287,7 @@ impl WorldError {
             | WorldError::ProxyRefused { host, .. }
             | WorldError::Tls { host, .. }
             | WorldError::InvalidResponse { host }
+            | WorldError::Undecodable { host, .. }
             | WorldError::NoResponse { host, .. }
             | WorldError::Token { host, .. }
             | WorldError::HttpsDowngrade { host }
@@ -320,6 +331,26 @@ impl WorldError {
                 | WorldError::InvalidResponse { .. }
                 | WorldError::NoResponse { .. }
                 | WorldError::TimedOut { .. }
+        )
+    }
+
+    /// Whether no connection was made.
+    pub fn is_connection_failure(&self) -> bool {
+        match self {
+            WorldError::AfterRedirect(error) | WorldError::TokenRequest(error) => error.is_connection_failure(),
+            error => matches!(error, WorldError::Dns { .. } | WorldError::Connect { .. }),
+        }
+    }
+
+    /// Whether the server answered, so that it may have done what was asked.
+    pub fn is_after_answer(&self) -> bool {
+        matches!(
+            self,
+            WorldError::AfterRedirect(_)
+                | WorldError::Undecodable { .. }
+                | WorldError::TooManyRedirects { .. }
+                | WorldError::HttpsDowngrade { .. }
+                | WorldError::CrossOriginCredentials { .. }
         )
     }
 

@@ -1,18 +1,23 @@
 //! Sends one request, follows its redirects and reads the response.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, LOCATION};
+use futures_util::TryStreamExt;
+use reqwest::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::{Method, StatusCode};
+use tokio::io::AsyncBufReadExt;
+use tokio_util::io::StreamReader;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::access_token::AccessToken;
 use super::captured_bytes::CapturedBytes;
 use super::charset::decode_text;
+use super::content_coding::{BodyReader, ContentCodings, written_codings};
 use super::error::WorldError;
 use super::host_policy::HostPolicy;
 use super::http_client::{
@@ -274,8 +279,11 @@ async fn send_by(
         .headers(outgoing.headers.clone());
     if let Some(body) = &outgoing.body {
         let opened = body.open().await?;
-        if let Some((length, content_type)) = opened.streamed {
-            request = request.header(CONTENT_LENGTH, length).header(CONTENT_TYPE, content_type);
+        if let Some(length) = opened.length {
+            request = request.header(CONTENT_LENGTH, length);
+        }
+        if let Some(content_type) = opened.content_type {
+            request = request.header(CONTENT_TYPE, content_type);
         }
         request = request.body(opened.body);
         if body.is_large() {
@@ -314,43 +322,42 @@ struct BodyReading {
 }
 
 async fn read_response(
-    mut response: reqwest::Response,
+    response: reqwest::Response,
     outgoing: OutgoingRequest,
     BodyReading { limit, decodes_text }: BodyReading,
 ) -> Result<HttpResponse, WorldError> {
-    let status = response.status().as_u16();
-    let headers = response.headers().iter();
-    let headers =
-        headers.map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
-    let headers = headers.collect();
-    let length = content_length(&response);
-    let has_body = outgoing.method != Method::HEAD && !matches!(status, 204 | 304);
+    let (status, mut headers) = (response.status(), response.headers().clone());
+    let has_body = outgoing.method != Method::HEAD && !matches!(status.as_u16(), 204 | 304);
     let lookahead = outgoing.proxy.as_ref().map_or(0, |proxy| proxy.redactor().lookahead());
     let read_limit = usize::try_from(limit).unwrap_or(usize::MAX).saturating_add(lookahead);
-    let (mut bytes, mut missing) = (Vec::new(), 0);
-    while let Some(chunk) = response.chunk().await.map_err(|error| classify_error(&error, &outgoing.error_host()))? {
-        let room = read_limit.saturating_sub(bytes.len()).min(chunk.len());
-        bytes.extend_from_slice(chunk.get(..room).unwrap_or_default());
-        missing += (chunk.len() - room) as u64;
-        if missing > 0
-            && let Some(length) = length
-        {
-            missing = missing.max(length.saturating_sub(bytes.len() as u64));
-            break;
-        }
-        if missing > MAX_COUNTED_BYTES {
-            break;
-        }
-    }
+    let undecodable = |reason| {
+        let host = outgoing.error_host().host.to_owned();
+        WorldError::Undecodable { host, status: status.as_u16(), reason }
+    };
+    let codings = if has_body { ContentCodings::read(&headers).map_err(undecodable)? } else { Default::default() };
+    let length = content_length(&headers).filter(|_| codings.is_empty());
+    let is_coded = !codings.is_empty();
+    let body: BodyReader = Box::new(StreamReader::new(response.bytes_stream().map_err(io::Error::other)));
+    let reading = async { read_body(codings.undo(body).await?, read_limit, length).await };
+    let (bytes, missing) = reading.await.map_err(|error| match error.get_ref().and_then(|error| error.downcast_ref()) {
+        Some(error) => classify_error(error, &outgoing.error_host()),
+        None => undecodable(format!("its body is not `{}`, as its header says", written_codings(&headers))),
+    })?;
     // HTTP/2 servers may end a body early by a reset that is no error.
     if has_body && missing == 0 && length.is_some_and(|length| length > bytes.len() as u64) {
         return Err(WorldError::InvalidResponse { host: outgoing.error_host().host.to_owned() });
     }
-    let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if is_coded {
+        // They are about the body as it was sent.
+        headers.remove(CONTENT_ENCODING);
+        headers.remove(CONTENT_LENGTH);
+    }
+    let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let bytes = if decodes_text { decode_text(bytes, content_type) } else { bytes };
+    let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
     let response = HttpResponse {
-        status,
-        headers,
+        status: status.as_u16(),
+        headers: headers.iter().map(|(name, value)| (name.to_string(), text(value.as_bytes()))).collect(),
         body: CapturedBytes::new(bytes, missing),
         url: outgoing.url,
         source: ResponseSource::Server,
@@ -361,7 +368,29 @@ async fn read_response(
     })
 }
 
-/// The length of the body, unless it is compressed.
-fn content_length(response: &reqwest::Response) -> Option<u64> {
-    response.headers().get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+/// Reads so many bytes of a body, and counts those behind them. `length` is that of all, if it is known.
+async fn read_body(mut body: BodyReader, limit: usize, length: Option<u64>) -> io::Result<(Vec<u8>, u64)> {
+    let (mut bytes, mut missing) = (Vec::new(), 0);
+    loop {
+        let chunk = body.fill_buf().await?;
+        let size = chunk.len();
+        let room = limit.saturating_sub(bytes.len()).min(size);
+        bytes.extend_from_slice(chunk.get(..room).unwrap_or_default());
+        missing += (size - room) as u64;
+        body.consume(size);
+        if missing > 0
+            && let Some(length) = length
+        {
+            missing = missing.max(length.saturating_sub(bytes.len() as u64));
+            return Ok((bytes, missing));
+        }
+        if size == 0 || missing > MAX_COUNTED_BYTES {
+            return Ok((bytes, missing));
+        }
+    }
+}
+
+/// The length of the body as it is sent.
+fn content_length(headers: &HeaderMap) -> Option<u64> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }

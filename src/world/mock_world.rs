@@ -20,6 +20,9 @@ use super::{
 };
 use crate::redact::Redactor;
 
+/// How large a file may be that is kept as the body of a request.
+const MAX_KEPT_BODY_BYTES: u64 = 16 << 20;
+
 /// What a mock answers.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MockReply {
@@ -133,6 +136,7 @@ impl SentAction {
     fn from_request(request: &HttpRequest) -> SentAction {
         let body = match &request.body {
             Some(RequestBody::Bytes(bytes)) => Some(bytes.clone()),
+            Some(RequestBody::File { folder, path }) => folder.read(path, MAX_KEPT_BODY_BYTES).ok(),
             Some(RequestBody::Multipart(_)) | None => None,
         };
         let headers = request.headers.iter().map(|header| (header.name.clone(), header.value.clone()));
@@ -162,6 +166,7 @@ pub struct MockWorld {
 struct MockLog {
     sent: Vec<SentAction>,
     not_mocked: Vec<String>,
+    hints: Vec<String>,
 }
 
 impl MockWorld {
@@ -190,6 +195,11 @@ impl MockWorld {
     /// What would have acted on the world, each in one line.
     pub fn not_mocked(&self) -> Vec<String> {
         self.log().not_mocked.clone()
+    }
+
+    /// What may be wrong with the manifest, as the call has shown.
+    pub fn hints(&self) -> Vec<String> {
+        self.log().hints.clone()
     }
 
     /// The mocks with answers that were never given, and how many those are.
@@ -268,6 +278,10 @@ impl World for MockWorld {
         let folder = step.and_then(|step| self.folders.get(step)).or_else(|| self.folders.get("file"))?;
         folder.is_used.store(true, Ordering::Release);
         Some(folder.path.clone())
+    }
+
+    fn hint_to_author(&self, hint: &str) {
+        self.log().hints.push(hint.to_owned());
     }
 
     fn has_real_time(&self) -> bool {

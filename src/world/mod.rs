@@ -8,6 +8,7 @@ mod browser;
 mod captured_bytes;
 mod charset;
 mod connection_thread;
+mod content_coding;
 mod describe;
 mod dry_run;
 mod program_run;
@@ -77,6 +78,7 @@ use access_token::TokenCache;
 
 use http_client::HttpClients;
 use program_permits::ProgramPermits;
+use proxy_variables::{proxy_variable_for, set_proxy_variables};
 use response_cache::ResponseCache;
 use supervisor::Supervisor;
 use valid_tokens::TokenScope;
@@ -119,6 +121,14 @@ pub trait World: Send + Sync {
         self.inner()?.mocked_folder(step)
     }
 
+    /// Tells the author of the manifest what may be wrong with it, as a call shows. By default it is logged.
+    fn hint_to_author(&self, hint: &str) {
+        match self.inner() {
+            Some(inner) => inner.hint_to_author(hint),
+            None => tracing::warn!(target: "folio::select", "{hint}"),
+        }
+    }
+
     /// The redactor of values that actions read from elsewhere, if there are secrets.
     fn redactor(&self) -> Option<&Redactor> {
         self.inner()?.redactor()
@@ -142,6 +152,11 @@ pub trait World: Send + Sync {
         self.inner().is_none_or(World::needs_credentials)
     }
 
+    /// The variable of the environment that names a proxy for URLs of a scheme, which requests do not use by themselves.
+    fn proxy_variable(&self, scheme: &str) -> Option<&'static str> {
+        self.inner()?.proxy_variable(scheme)
+    }
+
     /// Sets how many programs may run at once; others wait.
     fn set_program_limit(&self, limit: usize) {
         if let Some(inner) = self.inner() {
@@ -153,6 +168,7 @@ pub trait World: Send + Sync {
 /// Runs real programs and sends real requests.
 pub struct RealWorld {
     environment: Vec<(OsString, OsString)>,
+    proxy_variables: Vec<&'static str>,
     supervisor: Supervisor,
     permits: ProgramPermits,
     clients: OnceLock<HttpClients>,
@@ -183,7 +199,8 @@ impl RealWorld {
             .collect();
         let (supervisor, permits) = (Supervisor::new(None), ProgramPermits::default());
         let (clients, tokens, responses) = (OnceLock::new(), TokenCache::default(), ResponseCache::default());
-        RealWorld { environment, supervisor, permits, clients, tokens, responses }
+        let proxy_variables = set_proxy_variables(variable);
+        RealWorld { environment, proxy_variables, supervisor, permits, clients, tokens, responses }
     }
 
     /// Starts programs from a supervisor process, whose program must call [`run_supervisor`] with its arguments. Programs then
@@ -242,6 +259,10 @@ impl World for RealWorld {
         rejected: Option<&'a AccessToken>,
     ) -> BoxFuture<'a, Result<AccessToken, WorldError>> {
         Box::pin(self.tokens.get(request, rejected, |request| self.send_unredacted(request)))
+    }
+
+    fn proxy_variable(&self, scheme: &str) -> Option<&'static str> {
+        proxy_variable_for(&self.proxy_variables, scheme)
     }
 
     fn set_program_limit(&self, limit: usize) {

@@ -1,5 +1,6 @@
 //! The proxies that the environment names, for what a user downloads. Connections of a manifest name their own.
 
+use std::ffi::OsString;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -8,6 +9,20 @@ use url::{Host, Url};
 use super::error::WorldError;
 use super::host_policy::{HostPolicy, parse_network};
 use super::proxy::Proxy;
+
+/// The variables that name a proxy to other programs.
+const NAMES: [&str; 6] = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
+
+/// The variables that name a proxy, and are set.
+pub(super) fn set_proxy_variables(variable: impl Fn(&str) -> Option<OsString>) -> Vec<&'static str> {
+    NAMES.into_iter().filter(|name| variable(name).is_some_and(|value| !value.is_empty())).collect()
+}
+
+/// The variable of these that would be about a URL of this scheme, or else the first.
+pub(super) fn proxy_variable_for(names: &[&'static str], scheme: &str) -> Option<&'static str> {
+    let is_own = |name: &&&str| name.to_ascii_lowercase().strip_suffix("_proxy") == Some(scheme);
+    names.iter().find(is_own).or(names.first()).copied()
+}
 
 /// The proxy of `https` URLs, and the hosts that are reached without it, as curl and git read them.
 #[derive(Debug, Clone, Default)]

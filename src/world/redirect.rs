@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderName, HeaderValue, RANGE};
 use reqwest::{Method, StatusCode};
 use url::Url;
 
+use super::content_coding::ACCEPTED_CODINGS;
 use super::error::WorldError;
 use super::http::{HttpHeader, HttpRequest};
 use super::http_client::ErrorHost;
@@ -165,6 +166,10 @@ fn header_map(headers: &[HttpHeader]) -> Result<HeaderMap, WorldError> {
         let mut value = HeaderValue::from_str(&header.value).map_err(|_| invalid())?;
         value.set_sensitive(header.secret);
         map.append(name, value);
+    }
+    // A part of a coded body cannot be decoded.
+    if !map.contains_key(RANGE) {
+        map.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static(ACCEPTED_CODINGS));
     }
     Ok(map)
 }

@@ -21,6 +21,13 @@ const LARGE_BYTES: usize = 1 << 20;
 pub enum RequestBody {
     /// Bytes.
     Bytes(Vec<u8>),
+    /// A file.
+    File {
+        /// The folder, which the path does not escape.
+        folder: Folder,
+        /// The path in it.
+        path: PathBuf,
+    },
     /// The parts of `multipart/form-data` (RFC 7578).
     Multipart(Vec<BodyPart>),
 }
@@ -55,8 +62,19 @@ pub enum PartContent {
 /// A body that is ready to be sent.
 pub(super) struct OpenBody {
     pub(super) body: reqwest::Body,
-    /// The length and the `Content-Type` of a body that is streamed.
-    pub(super) streamed: Option<(u64, String)>,
+    /// The length of a body that is streamed.
+    pub(super) length: Option<u64>,
+    /// The `Content-Type` of a body in parts.
+    pub(super) content_type: Option<String>,
+}
+
+impl From<PartContent> for RequestBody {
+    fn from(content: PartContent) -> RequestBody {
+        match content {
+            PartContent::Bytes(bytes) => RequestBody::Bytes(bytes),
+            PartContent::File { folder, path } => RequestBody::File { folder, path },
+        }
+    }
 }
 
 impl RequestBody {
@@ -64,22 +82,29 @@ impl RequestBody {
     pub(super) fn is_large(&self) -> bool {
         match self {
             RequestBody::Bytes(bytes) => bytes.len() > LARGE_BYTES,
-            RequestBody::Multipart(_) => true,
+            RequestBody::File { .. } | RequestBody::Multipart(_) => true,
         }
     }
 
     /// Opens its files.
     pub(super) async fn open(&self) -> Result<OpenBody, WorldError> {
-        let parts = match self {
-            RequestBody::Bytes(bytes) => return Ok(OpenBody { body: bytes.clone().into(), streamed: None }),
-            RequestBody::Multipart(parts) => parts.clone(),
-        };
         let boundary = random_boundary();
-        let content_type = format!("multipart/form-data; boundary={boundary}");
-        let opened = spawn_blocking(move || open_parts(&parts, &boundary)).await;
+        let (opened, content_type) = match self.clone() {
+            RequestBody::Bytes(bytes) => {
+                return Ok(OpenBody { body: bytes.into(), length: None, content_type: None });
+            }
+            RequestBody::File { folder, path } => {
+                let file = PartContent::File { folder, path };
+                (spawn_blocking(move || Ok(VecDeque::from([file.open()?]))).await, None)
+            }
+            RequestBody::Multipart(parts) => {
+                let content_type = format!("multipart/form-data; boundary={boundary}");
+                (spawn_blocking(move || open_parts(&parts, &boundary)).await, Some(content_type))
+            }
+        };
         let segments = opened.map_err(|_| WorldError::Cancelled)?.map_err(FileReadError::from)?;
-        let length = segments.iter().map(Segment::len).sum();
-        Ok(OpenBody { body: reqwest::Body::wrap_stream(into_stream(segments)), streamed: Some((length, content_type)) })
+        let length = Some(segments.iter().map(Segment::len).sum());
+        Ok(OpenBody { body: reqwest::Body::wrap_stream(into_stream(segments)), length, content_type })
     }
 }
 
@@ -90,7 +115,7 @@ fn random_boundary() -> String {
     format!("folio-{:032x}", u128::from_be_bytes(bytes))
 }
 
-/// A piece of a multipart body.
+/// A piece of a body.
 enum Segment {
     Bytes(Vec<u8>),
     File { path: PathBuf, reader: Box<dyn Read + Send>, remaining: u64 },

@@ -174,6 +174,11 @@ const SLOTS: &[HttpSlot] = &[
         decode: |requests| bracketed(&requests[0].body),
     },
     HttpSlot {
+        key: "BodyBytes.base64",
+        http: || json!({ "url": "URL/", "body": { "base64": "{{base64 v}}" } }),
+        decode: |requests| Some(requests[0].body.clone()),
+    },
+    HttpSlot {
         key: "HttpRequest.multipart",
         http: || json!({ "url": "URL/", "multipart": { "v": "[{{v}}]", "z": "1" } }),
         decode: |requests| bracketed(&parts(requests[0]).first()?.1),
@@ -280,9 +285,9 @@ const CONNECTION_SLOTS: &[HttpSlot] = &[
 
 /// Keys of requests and connections that are not templates, or whose templates have rows of other names or tests below.
 const OTHER_KEYS: &[&str] = &[
-    "Auth.basic", "Auth.oauth2", "Connection.allow", "Connection.proxy", "Connection.retry", "Connection.tls",
-    "FilePart.file", "FilePart.mimeType", "HttpRequest.allow", "HttpRequest.auth", "HttpRequest.cache",
-    "HttpRequest.expect", "HttpRequest.method", "HttpRequest.onError", "HttpRequest.paginate", "HttpRequest.redirect",
+    "Auth.basic", "Auth.oauth2", "BodyBytes.file", "Connection.allow", "Connection.failIf", "Connection.proxy",
+    "Connection.retry", "Connection.tls", "FilePart.file", "FilePart.mimeType", "HttpRequest.allow", "HttpRequest.auth",
+    "HttpRequest.cache", "HttpRequest.expect", "HttpRequest.failIf", "HttpRequest.method", "HttpRequest.onError", "HttpRequest.paginate", "HttpRequest.redirect",
     "HttpRequest.retry", "HttpRequest.timeout", "HttpRequest.use", "NameValue.name", "NameValue.value",
     "Paginate.cursor", "Paginate.items", "Paginate.maxItems", "Paginate.maxPages", "Paginate.next", "Paginate.page",
     "Paginate.parameter", "Paginate.partial", "Paginate.start", "Paginate.step", "Retry.attempts", "Retry.backoff",
@@ -1120,7 +1125,7 @@ fn every_key_of_files_has_hostile_values() {
 fn every_key_of_requests_has_hostile_values() {
     let schema: Value = serde_json::from_str(&crate::doc_tables::read("schemas/folio.schema.json")).unwrap();
     let definitions =
-        ["HttpRequest", "Connection", "Auth", "Basic", "NameValue", "OAuth2", "FilePart", "Paginate", "Retry"];
+        ["HttpRequest", "BodyBytes", "Connection", "Auth", "Basic", "NameValue", "OAuth2", "FilePart", "Paginate", "Retry"];
     let written: BTreeSet<String> =
         definitions.iter().flat_map(|definition| schema_keys(&schema, definition)).collect();
     let covered = SLOTS.iter().chain(CONNECTION_SLOTS).map(|slot| slot.key).chain(OTHER_KEYS.iter().copied());

@@ -1158,7 +1158,9 @@ fn what_can_never_work_is_reported_at_load() {
         ("paginate: { cursor: next, parameter: '' }", "empty name of a query parameter"),
         ("paginate: { page: p, step: 0 }", "`step` must be greater than zero"),
         ("paginate: { next: link, start: 0 }", "`start` requires `page`"),
-        ("paginate: { next: link, maxItems: 0 }", "`maxItems` must be greater than zero"),
+        ("paginate: { next: link, maxItems: 0 }", "invalid `maxItems` `0`"),
+        ("paginate: { next: link, maxItems: many }", "invalid `maxItems` `many`"),
+        ("paginate: { next: link, maxItems: 'a{{env.ID}}' }", "expected exactly one `{{…}}`"),
         ("timeout: 0s", "`timeout` must be greater than zero"),
         ("onError: { 404: '' }", "empty error message"),
         ("onError: { 2xx: a }", "unused message: status 2xx is not an error"),
@@ -1186,7 +1188,8 @@ fn result_that_does_not_fit_says_that_the_tool_has_run() {
     let called = |method: &str, more: &str| {
         let http = format!("{{ method: {method}, url: \"{}\" }}", api.url());
         let result = call(&(manifest("", "", &http) + schema + more), json!({}));
-        assert!(text(&result).starts_with("result does not match `outputSchema`"), "{result}");
+        let start = "the request was carried out: HTTP 201; the response does not fit `outputSchema`: ";
+        assert!(text(&result).starts_with(start), "{result}");
         text(&result).contains("The tool did run; do not call it again")
     };
     assert!(called("POST", ""));
@@ -1203,4 +1206,150 @@ fn response_without_body_shows_its_status() {
     let status = "    result: { text: \"{{result.status}}\" }\n";
     let result = call(&(manifest("", "", &http) + status), json!({}));
     assert_eq!(result["content"], json!([{ "type": "text", "text": "204" }]));
+}
+
+#[test]
+fn fail_if_makes_a_response_an_error() {
+    let api = Upstream::start(|request, _| match &*request.target {
+        "/good" => Reply::json(200, &json!({ "ok": true, "items": [1] })),
+        "/empty" => Reply::with_headers(204, &[], ""),
+        "/page" => Reply::with_headers(200, &[("Link", "</bad>; rel=next")], "{\"ok\":true,\"items\":[1]}"),
+        _ => Reply::json(200, &json!({ "ok": false, "error": "no_channel", "needed": "chat:write" })),
+    });
+    let url = api.url();
+    let called = |keys: &str, http: &str, path: &str| {
+        let http = http.replace("URL", &format!("{url}/{path}"));
+        let result = call(&manifest(keys, "name: {}", &http), json!({ "name": "general" }));
+        (result["isError"] == true, text(&result).to_owned())
+    };
+    let own = "{ method: POST, url: \"URL\", failIf: \"{{eq json.ok false}}\" }";
+    let body = r#"{"error":"no_channel","needed":"chat:write","ok":false}"#;
+    let (failed, said) = called("", own, "bad");
+    assert!(failed && said.starts_with(&format!("POST {url}/bad failed, though with HTTP status 200 OK: ")), "{said}");
+    let shown: Value = serde_json::from_str(said.split_once("OK: ").unwrap().1).unwrap();
+    assert_eq!(shown, serde_json::from_str::<Value>(body).unwrap());
+    assert_eq!(called("", own, "good"), (false, r#"{"ok":true,"items":[1]}"#.to_owned()));
+    assert_eq!(called("", own, "empty"), (false, "HTTP status 204 No Content".to_owned()));
+    let worded = own.replace(" }", ", onError: { 200: \"{{json.error}}: {{arguments.name}} ({{status}})\" } }");
+    assert_eq!(called("", &worded, "bad"), (true, "no_channel: general (200)".to_owned()));
+    let pages = "{ url: \"URL\", failIf: \"{{not json.ok}}\", paginate: { next: link, items: items } }";
+    let (failed, said) = called("", pages, "page");
+    assert!(failed && said.starts_with(&format!("page 2: GET {url}/bad failed, though with HTTP status 200")), "{said}");
+    let tolerant = pages.replace("items: items", "items: items, partial: true");
+    assert!(called("", &tolerant, "page").1.starts_with("[1]"));
+    let shared = format!("connections: {{ c: {{ url: \"{url}\", failIf: \"{{{{not json.ok}}}}\" }} }}\n");
+    assert!(called(&shared, "{ use: c, url: /bad }", "").0);
+    assert!(!called(&shared, "{ use: c, url: /bad, failIf: \"{{eq status 500}}\" }", "").0);
+    let csv = "{ url: \"URL\", failIf: \"{{not json.ok}}\" }, parse: csv";
+    assert!(called("", csv, "bad").1.contains("failed, though with HTTP status 200"));
+}
+
+#[test]
+fn fail_if_is_checked_at_load() {
+    for (keys, http, expected) in [
+        ("", "url: \"https://api.example/\", failIf: json.ok", "expected exactly one `{{…}}`"),
+        ("", "url: \"https://api.example/\", failIf: \"{{jsn.ok}}\"", "unknown variable `jsn`"),
+        (
+            "connections: { c: { url: \"https://api.example\", failIf: \"{{not id}}\" } }\n",
+            "use: c, url: /",
+            "unknown variable `id`",
+        ),
+    ] {
+        let folder = TestFolder::with_manifest(&manifest(keys, "id: {}", &format!("{{ {http} }}")));
+        let report = run_folio(folder.path(), &["check"]);
+        assert!(report.code == Some(1) && report.out.contains(expected), "{http}: {report:?}");
+        assert_eq!(report.out.matches("error[").count(), 1, "{http}: {report:?}");
+    }
+}
+
+#[test]
+fn max_items_may_be_a_template() {
+    let api = Upstream::start(|_, _| Reply::json(200, &json!([1, 2, 3])));
+    let http = format!("{{ url: \"{}\", paginate: {{ page: p, maxPages: 2, maxItems: \"{{{{limit}}}}\" }} }}", api.url());
+    let manifest = manifest("", "limit: { type: number }", &http);
+    for (limit, expected) in [
+        (json!({ "limit": 2 }), "[1,2]"),
+        (json!({ "limit": 4.0 }), "[1,2,3,1]"),
+        (json!({}), "[1,2,3,1,2,3]"),
+        (json!({ "limit": 0 }), "invalid `maxItems` `0`, expected a whole number from 1"),
+        (json!({ "limit": 1.5 }), "invalid `maxItems` `1.5`, expected a whole number from 1"),
+    ] {
+        let result = call(&manifest, limit.clone());
+        assert_eq!(text(&result), expected, "{limit}");
+    }
+}
+
+#[test]
+fn body_may_be_bytes_as_they_are() {
+    let api = Upstream::start(|request, _| Reply::json(200, &json!([request.header("content-type"), request.body])));
+    let url = api.url();
+    let arguments = "data: {}";
+    let http = |body: &str| manifest("", arguments, &format!("{{ url: \"{url}\", body: {body} }}"));
+    let folder = TestFolder::with_manifest(&http("{ file: page.html }"));
+    let page = "\u{feff}<p>{{data}}</p>\r\n";
+    folder.write("page.html", page);
+    folder.write("raw", b"a\0\xffb");
+    let sent = |manifest: &str, data: Value| {
+        folder.write("folio.yaml", manifest);
+        let server = folder.stdio();
+        let result = server.client(SESSION_VERSIONS[3]).call("t", data);
+        result["structuredContent"]["result"].as_array().cloned().unwrap_or_else(|| panic!("{result}"))
+    };
+    assert_eq!(sent(&http("{ file: page.html }"), json!({})), [json!("text/html"), json!(page)]);
+    let raw = String::from_utf8_lossy(b"a\0\xffb").into_owned();
+    assert_eq!(sent(&http("{ file: raw }"), json!({})), [json!("application/octet-stream"), json!(raw)]);
+    let base64 = http("{ base64: \"{{data}}\" }");
+    assert_eq!(sent(&base64, json!({ "data": "YQD/Yg==" })), [json!("application/octet-stream"), json!(raw)]);
+    assert_eq!(sent(&base64, json!({})), [Value::Null, json!("")]);
+    let typed = manifest("", arguments, &format!("{{ url: \"{url}\", headers: {{ content-type: a/b }}, body: {{ file: raw }} }}"));
+    assert_eq!(sent(&typed, json!({}))[0], "a/b");
+    let wrong = call(&base64, json!({ "data": "%" }));
+    assert_eq!(text(&wrong), "`body` is not base64");
+    let both = TestFolder::with_manifest(&http("{ file: raw, base64: x }"));
+    both.write("raw", "x");
+    assert!(run_folio(both.path(), &["check"]).out.contains("expected exactly one of `file`, `base64` in `body`"));
+}
+
+#[test]
+fn bytes_of_a_body_are_shown_by_dry_run_and_test() {
+    let tools = manifest("", "data: {}", "{ url: \"https://api.example/\", body: { base64: \"{{data}}\" } }")
+        + "  u:\n    description: U\n    run: { http: { url: \"https://api.example/\", body: { file: raw } } }\n";
+    let tests = r#"tests:
+  - { call: t, arguments: { data: "YQD/Yg==" }, mock: { http: { status: 204 } }, expect: { sent: { body: "YQD/Yg==" } } }
+  - { call: u, mock: { http: { status: 204 } }, expect: { sent: { body: "some text" } } }
+"#;
+    let folder = TestFolder::with_manifest(&(tools + tests));
+    folder.write("raw", "some text");
+    let tested = run_folio(folder.path(), &["test"]);
+    assert_eq!(tested.code, Some(0), "{tested:?}");
+    for (call, words) in [(&["call", "t", "data=YQD/Yg=="][..], "body: 4 bytes"), (&["call", "u"], "body: file raw")] {
+        let shown = run_folio(folder.path(), &[call, &["--dry-run"]].concat());
+        assert!(format!("{}{}", shown.out, shown.err).contains(words), "{shown:?}");
+    }
+}
+
+#[test]
+fn unused_proxy_of_the_environment_is_named_where_no_connection_is_made() {
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let said = |http: &str, variables: &[(&str, &str)]| {
+        let connection = format!(
+            "connections: {{ c: {{ url: \"http://{closed}\" }}, p: {{ url: \"https://api.invalid\", proxy: \"http://{closed}\" }} }}\n"
+        );
+        let folder = TestFolder::with_manifest(&manifest(&connection, "", http));
+        let command = variables.iter().fold(folder.serve_command(), |command, (name, value)| command.env(name, value));
+        text(&command.stdio().client(SESSION_VERSIONS[3]).call("t", json!({}))).to_owned()
+    };
+    let hint = |name: &str| {
+        format!("`{name}` is not used by itself: declare it in `env`, and write `proxy: \"{{{{env.{name}}}}}\"` at the connection")
+    };
+    let direct = "{ use: c, url: / }";
+    let both = [("HTTP_PROXY", "http://127.0.0.1:9"), ("HTTPS_PROXY", "http://127.0.0.1:9")];
+    let text = said(direct, &both);
+    assert!(text.contains(&hint("HTTP_PROXY")) && !text.contains("HTTPS_PROXY"), "{text}");
+    assert!(said("{ url: \"https://api.invalid/\" }", &both).contains(&hint("HTTPS_PROXY")));
+    assert!(said(direct, &[("all_proxy", "http://127.0.0.1:9")]).contains(&hint("all_proxy")));
+    for (http, variables) in [(direct, &[("HTTP_PROXY", "")][..]), ("{ use: p, url: / }", &both)] {
+        let text = said(http, variables);
+        assert!(text.contains("failed") && !text.contains("not used by itself"), "{http}: {text}");
+    }
 }

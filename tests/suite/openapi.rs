@@ -463,6 +463,20 @@ fn description_is_fetched_from_this_machine() {
 }
 
 /// The head of a description with operations, each with what is said of it.
+#[test]
+fn description_is_fetched_through_the_proxy_of_the_environment() {
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let folder = TestFolder::new(&[]);
+    let ran = std::process::Command::new(FOLIO_BIN)
+        .args(["init", "--openapi", "https://api.invalid/spec.json", "out"])
+        .env("HTTPS_PROXY", format!("http://{closed}"))
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert!(!ran.status.success() && said.contains("could not connect to the proxy `127.0.0.1`"), "{said}");
+}
+
 fn with_paths(head: &str, paths: &str) -> TestFolder {
     let servers = "servers: [{ url: \"https://api.example\" }]";
     let text = format!("openapi: 3.0.3\ninfo: {{ title: Desk, version: \"1\" }}\n{servers}\n{head}\npaths:\n{paths}");

@@ -558,12 +558,12 @@ fn dotprompt_media_are_images_sounds_or_links() {
             "See {{media url=a}}{{media url=b contentType=\"audio/mpeg\"}} and {{media url=c contentType=t}}{{media url=none}}",
         )],
     );
-    let given = json!({ "a": "data:image/png;base64,AAAA", "b": "data:;base64,BBBB", "c": "https://x.test/v.mp4", "t": "video/mp4" });
+    let given = json!({ "a": "data:image/png;base64,iVBORw==", "b": "data:;base64,BBBB", "c": "https://x.test/v.mp4", "t": "video/mp4" });
     assert_eq!(
         messages(&client(&folder), "x-m", given),
         json!([
             ["user", "See "],
-            ["user", { "type": "image", "data": "AAAA", "mimeType": "image/png" }],
+            ["user", { "type": "image", "data": "iVBORw==", "mimeType": "image/png" }],
             ["user", { "type": "audio", "data": "BBBB", "mimeType": "audio/mpeg" }],
             ["user", " and "],
             ["user", { "type": "resource_link", "uri": "https://x.test/v.mp4", "name": "v.mp4", "mimeType": "video/mp4" }],

@@ -41,12 +41,17 @@ fn output_is_a_list_or_names_its_bad_line() {
             "json",
             "[1]\n[2]\n",
             json!(
-                "invalid JSON in the output: trailing characters at line 2 column 1; if each line is JSON, write `parse: jsonl`"
+                "the program ran: exit 0; invalid JSON in the output: trailing characters at line 2 column 1; if each line is JSON, \
+                 write `parse: jsonl`\n[1]\n[2]"
             ),
         ),
-        ("jsonl", "1\n{", json!("invalid JSON in line 2 of the output: EOF while parsing an object at column 1")),
+        (
+            "jsonl",
+            "1\n{",
+            json!("the program ran: exit 0; invalid JSON in line 2 of the output: EOF while parsing an object at column 1\n1\n{"),
+        ),
         ("csv", "a,b\n1,\"x\ny\"\n", json!([{ "a": "1", "b": "x\ny" }])),
-        ("csv", "a,b\n1\n", json!("invalid CSV in line 2 of the output: expected 2 fields, found 1")),
+        ("csv", "a,b\n1\n", json!("the program ran: exit 0; invalid CSV in line 2 of the output: expected 2 fields, found 1\na,b\n1")),
         ("lines", "one\n\ntwo\r\n", json!(["one", "", "two"])),
         // PowerShell and .NET write a byte order mark.
         ("json", "\u{feff}{\"a\": 1}", json!({ "a": 1 })),
@@ -61,7 +66,7 @@ fn output_is_a_list_or_names_its_bad_line() {
     let failed = client.call("fails", json!({}));
     assert_eq!(text_of(&failed["content"][0]), "`sh` exited with code 3:\nnot json");
     let long = client.call("long", json!({}));
-    assert!(text_of(&long["content"][0]).starts_with("truncated output: "), "{long}");
+    assert!(text_of(&long["content"][0]).starts_with("the program ran: exit 0; truncated output: "), "{long}");
 }
 
 #[test]

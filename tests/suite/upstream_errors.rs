@@ -65,6 +65,7 @@ fn text(result: &Value) -> String {
 #[test]
 fn broken_responses_are_errors() {
     const INCOMPLETE: &str = "invalid or incomplete response from `127.0.0.1`";
+    const UNDECODABLE: &str = "cannot decode the response from `127.0.0.1` with HTTP status 200: its body is not `";
     const CASES: &[(&str, &[u8], &str)] = &[
         ("closed", b"", INCOMPLETE),
         ("no-http", b"SSH-2.0-OpenSSH_9.7\r\n", INCOMPLETE),
@@ -74,9 +75,9 @@ fn broken_responses_are_errors() {
         ("chunks", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\nfine\r\n0\r\n\r\n", INCOMPLETE),
         ("huge-chunk", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\nx", INCOMPLETE),
         ("cut-chunk", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nfine", INCOMPLETE),
-        ("no-gzip", b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\nfine", INCOMPLETE),
-        ("no-br", b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 4\r\n\r\nfine", INCOMPLETE),
-        ("no-zstd", b"HTTP/1.1 200 OK\r\nContent-Encoding: zstd\r\nContent-Length: 4\r\n\r\nfine", INCOMPLETE),
+        ("no-gzip", b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\nfine", UNDECODABLE),
+        ("no-br", b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 4\r\n\r\nfine", UNDECODABLE),
+        ("no-zstd", b"HTTP/1.1 200 OK\r\nContent-Encoding: zstd\r\nContent-Length: 4\r\n\r\nfine", UNDECODABLE),
         (
             "longer",
             b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfineHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",

@@ -14,7 +14,7 @@ use crate::action::client::{ClientCapability, QuestionKind};
 use crate::action::sibling_keys::check_exactly_one;
 use crate::compile::{Compiler, Exposure, MAX_FILE_BYTES, MimeType};
 use crate::diagnostic::Code;
-use crate::files::{Folder, mime_of};
+use crate::files::{Folder, MediaForm, media_form, mime_of};
 use crate::template::{Base64Slot, Scope, Shape, Template, TextSlot};
 use crate::value_types::{Block, BlockBody, Json, Media};
 use crate::yaml::{Location, Spanned};
@@ -170,12 +170,28 @@ fn render_message(message: &CompiledMessage, scope: &Scope) -> Result<Value, Act
     let content = match &message.content {
         SampleContent::Text(text) => json!({ "type": "text", "text": text.render(scope)?.0 }),
         SampleContent::Media { kind, source, mime_type } => {
-            let (data, guessed) = source.render(kind, scope)?;
+            let (bytes, guessed) = source.render(kind, scope)?;
             let mime_type = mime_type.as_ref().map(|mime_type| mime_type.render(scope)).transpose()?.flatten();
-            json!({ "type": kind, "data": data, "mimeType": mime_type.unwrap_or(guessed) })
+            media_content(kind, &bytes, &mime_type.unwrap_or(guessed))?
         }
     };
     Ok(json!({ "role": message.role, "content": content }))
+}
+
+/// Bytes as a model takes them.
+fn media_content(kind: &str, bytes: &[u8], said: &str) -> Result<Value, ActionError> {
+    let media = |kind: &str, mime_type: &str| {
+        Ok(json!({ "type": kind, "data": STANDARD.encode(bytes), "mimeType": mime_type }))
+    };
+    match media_form(bytes, said) {
+        MediaForm::Image(mime_type) => media("image", mime_type),
+        MediaForm::Audio(mime_type) => media("audio", mime_type),
+        MediaForm::Text(text) => Ok(json!({ "type": "text", "text": text })),
+        MediaForm::Empty => Err(ActionError::message(format!("`{kind}` of `sample` is empty"))),
+        MediaForm::Bytes(_) => Err(ActionError::message(format!(
+            "`{kind}` of `sample` is neither a PNG, JPEG, GIF or WebP nor a sound: no model takes it"
+        ))),
+    }
 }
 
 fn compile_message(message: &SampleMessage, at: Location, compiler: &mut Compiler<'_>) -> Option<CompiledMessage> {
@@ -249,17 +265,18 @@ impl MediaBytes {
         Some(MediaBytes::File(compiler.pack.folder.clone(), path))
     }
 
-    /// The bytes as base64, and a guess of their MIME type.
-    fn render(&self, kind: &str, scope: &Scope) -> Result<(String, String), ActionError> {
+    /// The bytes, and a guess of their MIME type.
+    fn render(&self, kind: &str, scope: &Scope) -> Result<(Vec<u8>, String), ActionError> {
         let usual = if kind == "image" { "image/png" } else { "audio/wav" }.to_owned();
         Ok(match self {
-            MediaBytes::Base64(template) => (template.render(scope)?.0, usual),
-            MediaBytes::Text(template) => (STANDARD.encode(template.render(scope)?.0), usual),
+            // What the slot renders to is base64.
+            MediaBytes::Base64(template) => (STANDARD.decode(template.render(scope)?.0).unwrap_or_default(), usual),
+            MediaBytes::Text(template) => (template.render(scope)?.0.into_bytes(), usual),
             MediaBytes::File(folder, path) => {
                 let bytes =
                     folder.read(path, MAX_FILE_BYTES).map_err(|error| ActionError::message(error.to_string()))?;
                 let guessed = mime_of(&path.to_string_lossy(), &bytes).to_owned();
-                (STANDARD.encode(bytes), guessed)
+                (bytes, guessed)
             }
         })
     }

@@ -35,7 +35,7 @@ impl FileAction {
         };
         let content = compile_content(operation, node, compiler)?;
         let options = FileOptions::compile(spec, compiler)?;
-        Some(FileAction { operation, folder: folder?, path: path?, to, content, options, wants_json: node.wants_json })
+        Some(FileAction { operation, folder: folder?, path: path?, to, content, options })
     }
 }
 

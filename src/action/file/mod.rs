@@ -51,7 +51,6 @@ pub struct FileAction {
     to: Option<Template<FolderPathSlot>>,
     content: Option<NewContent>,
     options: FileOptions,
-    wants_json: bool,
 }
 
 /// What is written.
@@ -196,7 +195,7 @@ impl FileOperationRun<'_> {
             (None, Some(tail)) => Lines::Tail(tail),
             (None, None) => Lines::All,
         };
-        Ok(ReadOptions { lines, as_base64: self.flag(&options.base64)?, wants_json: self.action.wants_json })
+        Ok(ReadOptions { lines, as_base64: self.flag(&options.base64)? })
     }
 
     fn make_folder(&self, folder: &WritableFolder, path: &ResolvedPath) -> Result<OperationResult, ActionError> {

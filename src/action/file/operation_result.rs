@@ -4,10 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
-use crate::action::outcome::parse_body;
 use crate::action::{ActionContext, ActionError, ActionOutcome, OutcomeBody};
 use crate::redact::Redactor;
-use crate::world::CapturedBytes;
 
 use super::read::ReadOptions;
 
@@ -86,21 +84,13 @@ impl ReadOptions {
     ) -> Result<(&'static str, String, OutcomeBody), ActionError> {
         let bytes = match String::from_utf8(bytes) {
             Ok(text) if !self.as_base64 => {
-                let body = self.text_body(&text, &mime_type, context)?;
+                let body = OutcomeBody::Text(text.clone());
                 return Ok(("text", text, body));
             }
             bytes => bytes.map_or_else(std::string::FromUtf8Error::into_bytes, String::into_bytes),
         };
         context.scope.budget().charge_memory(bytes.len().saturating_mul(2))?;
         Ok(("base64", STANDARD.encode(&bytes), OutcomeBody::Bytes(bytes, mime_type)))
-    }
-
-    fn text_body(&self, text: &str, mime_type: &str, context: &ActionContext<'_>) -> Result<OutcomeBody, ActionError> {
-        if !self.wants_json {
-            return Ok(OutcomeBody::Text(text.to_owned()));
-        }
-        let bytes = CapturedBytes::new(text.as_bytes().to_vec(), 0);
-        Ok(parse_body(&bytes, Some(mime_type), true, context.run.max_output)?.1)
     }
 }
 

@@ -33,7 +33,6 @@ impl Lines {
 pub(super) struct ReadOptions {
     pub(super) lines: Lines,
     pub(super) as_base64: bool,
-    pub(super) wants_json: bool,
 }
 
 impl ReadOptions {

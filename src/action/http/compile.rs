@@ -4,7 +4,7 @@ use crate::action::ActionNode;
 use crate::action::literal_credential::{warn_literal_field, warn_literal_in_url};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
-use crate::template::{HeaderSlot, Template, TextSlot, UrlBase, UrlSlot};
+use crate::template::{ConditionSlot, HeaderSlot, Shape, Template, TextSlot, UrlBase, UrlSlot};
 use crate::value_types::{Connection, Scalar};
 use crate::world::HostPolicy;
 use crate::yaml::Spanned;
@@ -12,9 +12,11 @@ use crate::yaml::Spanned;
 use super::connection::{compile_base, compile_path, in_connection_scope};
 use super::credentials::HttpCredentials;
 use super::header_name::{is_header_name, is_reserved_header};
-use super::multipart::Multipart;
+use super::multipart::{FilePartSource, Multipart};
 use super::paginate::Pagination;
 use super::query::QueryParameter;
+use super::spec::RequestBodySpec;
+use super::status::with_response;
 use super::{HttpBody, HttpSpec, Method};
 
 /// The URL of a request: its own, and that of its connection, which it is appended to.
@@ -167,12 +169,31 @@ pub(super) fn compile_body(node: &ActionNode<'_, HttpSpec>, compiler: &mut Compi
     if let Some(multipart) = &spec.multipart {
         return Multipart::compile(multipart, compiler).map(HttpBody::Multipart);
     }
-    match &spec.body {
-        Some(body) => {
-            let text = compiler.resolve_text(body)?;
-            compiler.template(&text, Exposure::Private).map(HttpBody::Text)
+    let Some(body) = &spec.body else { return Some(HttpBody::None) };
+    match &body.value {
+        RequestBodySpec::Text(text) => {
+            compiler.template(&Spanned::new(text.clone(), body.location), Exposure::Private).map(HttpBody::Text)
         }
-        None => Some(HttpBody::None),
+        RequestBodySpec::Bytes(bytes) => FilePartSource::compile_body(bytes, body.location, compiler)
+            .map(|source| HttpBody::Bytes { source, folder: compiler.pack.folder.clone() }),
+    }
+}
+
+/// When a response is an error whatever its status: as the request says, or else its connection.
+pub(super) fn compile_fail_if(
+    spec: &HttpSpec,
+    connection: Option<&Connection>,
+    response: &Shape,
+    compiler: &mut Compiler<'_>,
+) -> Option<Option<Template<ConditionSlot>>> {
+    let compile = |condition: &Spanned<String>, compiler: &mut Compiler<'_>| {
+        let names = with_response(compiler.scope_shape.clone(), response);
+        compiler.with_scope_shape(names, |compiler| compiler.template(condition, Exposure::Private)).map(Some)
+    };
+    match (&spec.fail_if, connection.and_then(|connection| connection.fail_if.as_ref())) {
+        (Some(own), _) => compile(own, compiler),
+        (None, Some(shared)) => in_connection_scope(compiler, |compiler| compile(shared, compiler)),
+        (None, None) => Some(None),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::action::ActionKind;
 use crate::action::literal_credential::warn_literal_in_url;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
@@ -9,11 +10,11 @@ use crate::template::{ScopeShape, Template, UrlSlot};
 use crate::value_types::Connection;
 use crate::yaml::Spanned;
 
-use super::HttpSpec;
-use super::compile::{allow_hosts, compile_headers, compile_url_text};
+use super::compile::{allow_hosts, compile_fail_if, compile_headers, compile_url_text};
 use super::credentials::HttpCredentials;
 use super::retry::RetryPolicy;
 use super::tls_and_proxy::TlsAndProxy;
+use super::{HttpAction, HttpSpec};
 
 /// The connection that a request names in `use`; the outer `None` if there is no such connection, which is reported.
 pub(super) fn find_connection<'a>(spec: &HttpSpec, compiler: &mut Compiler<'a>) -> Option<Option<&'a Connection>> {
@@ -86,6 +87,7 @@ pub fn check_connection(name: &Spanned<String>, connection: &Spanned<Connection>
         compile_headers(connection.headers.iter(), compiler);
         connection.auth.as_ref().map(|auth| HttpCredentials::compile(auth, compiler))
     });
+    compile_fail_if(&HttpSpec::default(), Some(connection), &HttpAction::outcome_shape(), compiler);
     TlsAndProxy::compile(Some(connection), compiler);
     RetryPolicy::compile(None, connection.retry.as_ref(), "GET", compiler);
     allow_hosts(connection.allow.as_ref(), compiler);

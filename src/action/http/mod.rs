@@ -20,13 +20,14 @@ use std::time::Instant;
 use crate::budget::{Budget, BudgetExceeded, MemoryCharge};
 use crate::compile::{Compiler, JsonTemplate};
 use crate::diagnostic::Code;
-use crate::template::{HeaderSlot, Shape, Template, TextSlot, UrlBase, UrlSlot};
+use crate::files::Folder;
+use crate::template::{ConditionSlot, HeaderSlot, Shape, Template, TextSlot, UrlBase, UrlSlot};
 use crate::world::{HostPolicy, HttpResponse};
 
 use super::parse::{OutputFormat, ParseFormat};
 use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse};
 use credentials::HttpCredentials;
-use multipart::Multipart;
+use multipart::{FilePartSource, Multipart};
 use paginate::Pagination;
 use query::QueryParameter;
 use retry::RetryPolicy;
@@ -36,6 +37,7 @@ use tls_and_proxy::TlsAndProxy;
 pub use connection::check_connection;
 pub use header_name::{is_header_name, is_reserved_header};
 pub use request_error::RequestError;
+pub(super) use response::request_effect;
 pub use spec::{HttpSpec, Method, Redirect};
 
 /// What errors about its response say of a request.
@@ -58,6 +60,8 @@ pub struct HttpAction {
     pagination: Option<Pagination>,
     follows_redirects: bool,
     expected_statuses: Vec<StatusPattern>,
+    /// When a response is an error whatever its status.
+    fail_if: Option<Template<ConditionSlot>>,
     error_messages: ErrorMessages,
     host_policy: HostPolicy,
     transport: TlsAndProxy,
@@ -78,6 +82,10 @@ enum HttpBody {
     Form(Vec<QueryParameter>),
     Multipart(Multipart),
     Text(Template<TextSlot>),
+    Bytes {
+        source: FilePartSource,
+        folder: Folder,
+    },
 }
 
 impl HttpBody {
@@ -88,6 +96,7 @@ impl HttpBody {
             HttpBody::Form(form) => QueryParameter::read_paths(form),
             HttpBody::Multipart(multipart) => multipart.read_paths(),
             HttpBody::Text(text) => text.read_paths().to_vec(),
+            HttpBody::Bytes { source, .. } => source.template().map(|text| text.read_paths().to_vec()).unwrap_or_default(),
         }
     }
 }
@@ -155,6 +164,7 @@ impl ActionKind for HttpAction {
         let body = compile::compile_body(&node, compiler);
         let error_messages = ErrorMessages::compile(&spec.on_error, &Self::outcome_shape(), compiler);
         let expected_statuses = status::compile_patterns(spec.expect.as_ref(), compiler);
+        let fail_if = compile::compile_fail_if(spec, shared, &Self::outcome_shape(), compiler);
         let pagination = compile::compile_pagination(spec, compiler);
         let method = compile::http_method(spec, compiler);
         connection?;
@@ -183,6 +193,7 @@ impl ActionKind for HttpAction {
             pagination: pagination?,
             follows_redirects: spec.redirect != Some(Redirect::Manual),
             expected_statuses: expected_statuses?,
+            fail_if: fail_if?,
             error_messages: error_messages?,
             host_policy,
             transport: transport?,
@@ -219,7 +230,8 @@ impl ActionKind for HttpAction {
 impl HttpAction {
     /// Checks what depends on several keys, and notes what it takes all of them to know.
     fn finish(self, spec: &HttpSpec, compiler: &mut Compiler<'_>) -> Option<HttpAction> {
-        ErrorMessages::check_used(&spec.on_error, |status| self.is_success(status), compiler);
+        let never_fails = |status| self.fail_if.is_none() && self.is_success(status);
+        ErrorMessages::check_used(&spec.on_error, never_fails, compiler);
         self.check_whole_url(spec, compiler)?;
         Some(HttpAction { has_secret_query: self.may_have_secret_query(), ..self })
     }

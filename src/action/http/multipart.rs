@@ -16,7 +16,7 @@ use crate::world::{BodyPart, PartContent, RequestBody};
 use crate::yaml::{Location, Spanned};
 
 use super::send::is_absent;
-use super::spec::{FilePart, MultipartPart};
+use super::spec::{BodyBytes, FilePart, MultipartPart};
 
 /// The compiled parts of a body.
 pub(super) struct Multipart {
@@ -30,7 +30,7 @@ enum PartTemplate {
 }
 
 /// Where the contents of a file come from.
-enum FilePartSource {
+pub(super) enum FilePartSource {
     File(PathBuf),
     Text(Template<TextSlot>),
     Base64(Template<TextSlot>),
@@ -112,7 +112,7 @@ impl PartTemplate {
                 };
                 let guessed = || mime_by_name(&filename).unwrap_or(contents.default_mime_type()).to_owned();
                 let mime_type = mime_type.clone().unwrap_or_else(guessed);
-                let content = contents.render(name, scope, folder)?;
+                let content = contents.render(&format!("the part `{name}` of `multipart`"), scope, folder)?;
                 let part =
                     BodyPart { name: name.to_owned(), filename: Some(filename), mime_type: Some(mime_type), content };
                 Ok(vec![part])
@@ -134,35 +134,47 @@ impl FilePartSource {
         compiler.template(part.base64.as_ref()?, Exposure::Private).map(FilePartSource::Base64)
     }
 
-    fn template(&self) -> Option<&Template<TextSlot>> {
+    /// The bytes of `body`.
+    pub(super) fn compile_body(body: &BodyBytes, at: Location, compiler: &mut Compiler<'_>) -> Option<FilePartSource> {
+        let keys = [("file", body.file.is_some()), ("base64", body.base64.is_some())];
+        check_exactly_one("body", at, &keys, compiler)?;
+        match &body.file {
+            Some(file) => compiler.resolve_file(file, file.location).map(FilePartSource::File),
+            None => compiler.template(body.base64.as_ref()?, Exposure::Private).map(FilePartSource::Base64),
+        }
+    }
+
+    pub(super) fn template(&self) -> Option<&Template<TextSlot>> {
         match self {
             FilePartSource::File(_) => None,
             FilePartSource::Text(text) | FilePartSource::Base64(text) => Some(text),
         }
     }
 
-    fn file_name(&self) -> Option<String> {
+    /// The name of the file, if it is one.
+    pub(super) fn file_name(&self) -> Option<String> {
         match self {
             FilePartSource::File(path) => path.file_name().map(|name| name.to_string_lossy().into_owned()),
             FilePartSource::Text(_) | FilePartSource::Base64(_) => None,
         }
     }
 
-    fn default_mime_type(&self) -> &'static str {
+    pub(super) fn default_mime_type(&self) -> &'static str {
         match self {
             FilePartSource::Text(_) => "text/plain; charset=utf-8",
             FilePartSource::File(_) | FilePartSource::Base64(_) => "application/octet-stream",
         }
     }
 
-    fn render(&self, name: &str, scope: &Scope, folder: &Folder) -> Result<PartContent, ActionError> {
+    /// The bytes, or the file; `label` names them in errors.
+    pub(super) fn render(&self, label: &str, scope: &Scope, folder: &Folder) -> Result<PartContent, ActionError> {
         Ok(match self {
             FilePartSource::File(path) => PartContent::File { folder: folder.clone(), path: path.clone() },
             FilePartSource::Text(text) => PartContent::Bytes(text.render(scope)?.0.into_bytes()),
             FilePartSource::Base64(text) => {
                 let text = text.render(scope)?.0;
                 scope.budget().charge_memory(text.len())?;
-                let invalid = |_| ActionError::message(format!("the part `{name}` of `multipart` is not base64"));
+                let invalid = |_| ActionError::message(format!("{label} is not base64"));
                 PartContent::Bytes(STANDARD.decode(text.trim()).map_err(invalid)?)
             }
         })

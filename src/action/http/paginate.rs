@@ -10,13 +10,16 @@ use crate::action::outcome::OutcomeBody;
 use crate::action::sibling_keys::check_exactly_one;
 use crate::action::{ActionContext, ActionError, ActionOutcome, ProgressUpdate, SelectExpression};
 use crate::budget::{MemoryCharge, json_memory_size, memory_size};
-use crate::compile::Compiler;
+use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::{Code, bytes_without_byte_order_mark};
-use crate::template::value_to_text;
+use crate::schema::normalize_integers;
+use crate::template::{NumberSlot, Scope, Template, value_to_text};
+use crate::value_types::Scalar;
 use crate::world::{CapturedBytes, HttpRequest, HttpResponse, WorldError};
 use crate::yaml::Spanned;
 
 use super::query::set_query_parameter;
+use super::response::request_effect;
 use super::spec::Paginate;
 use super::{HttpAction, reserve_response_memory, response_limit_error};
 
@@ -28,8 +31,44 @@ pub(super) struct Pagination {
     next: NextPage,
     items: Option<SelectExpression>,
     max_pages: u32,
-    max_items: usize,
+    max_items: MaxItems,
     keeps_partial: bool,
+}
+
+/// The most items.
+enum MaxItems {
+    Fixed(usize),
+    Template(Template<NumberSlot>),
+}
+
+impl MaxItems {
+    fn compile(written: Option<&Spanned<Scalar>>, compiler: &mut Compiler<'_>) -> Option<MaxItems> {
+        let Some(written) = written else { return Some(MaxItems::Fixed(usize::MAX)) };
+        if written.0.contains("{{") {
+            return compiler.template(&written.to_text(), Exposure::Private).map(MaxItems::Template);
+        }
+        let count = written.0.parse().ok().filter(|count: &u32| *count > 0);
+        if count.is_none() {
+            compiler
+                .error(Code::BadValue, written.location, format!("invalid `maxItems` `{}`", written.0))
+                .help("write a whole number from 1, or exactly one `{{…}}` with one: `maxItems: \"{{limit}}\"`");
+        }
+        count.map(|count| MaxItems::Fixed(count as usize))
+    }
+
+    fn render(&self, scope: &Scope) -> Result<usize, ActionError> {
+        let template = match self {
+            MaxItems::Fixed(count) => return Ok(*count),
+            MaxItems::Template(template) => template,
+        };
+        let Some(number) = template.render(scope)? else { return Ok(usize::MAX) };
+        let mut value = Value::Number(number);
+        normalize_integers(&mut value);
+        let count = value.as_u64().filter(|count| *count > 0).and_then(|count| usize::try_from(count).ok());
+        count.ok_or_else(|| {
+            ActionError::message(format!("invalid `maxItems` `{value}`, expected a whole number from 1"))
+        })
+    }
 }
 
 enum NextPage {
@@ -109,10 +148,6 @@ impl Pagination {
                 .help(format!("use a number from 1 to {MAX_PAGES}"));
             return None;
         }
-        if let Some(items) = spec.max_items.as_ref().filter(|items| items.value == 0) {
-            compiler.error(Code::BadValue, items.location, "`maxItems` must be greater than zero");
-            return None;
-        }
         for (key, written) in [("start", &spec.start), ("step", &spec.step)] {
             if let Some(written) = written.as_ref().filter(|_| spec.page.is_none()) {
                 compiler.error(Code::Conflict, written.location, format!("`{key}` requires `page`"));
@@ -127,7 +162,7 @@ impl Pagination {
             next: NextPage::compile(spec, compiler)?,
             items,
             max_pages: spec.max_pages.as_ref().map_or(DEFAULT_MAX_PAGES, |pages| pages.value),
-            max_items: spec.max_items.as_ref().map_or(usize::MAX, |items| items.value as usize),
+            max_items: MaxItems::compile(spec.max_items.as_ref(), compiler)?,
             keeps_partial: spec.partial.unwrap_or_default(),
         })
     }
@@ -154,6 +189,7 @@ struct PageReader<'a> {
     action: &'a HttpAction,
     context: &'a ActionContext<'a>,
     pagination: &'a Pagination,
+    max_items: usize,
     /// The request of the first page.
     first: HttpRequest,
     items: Vec<Value>,
@@ -194,6 +230,7 @@ impl HttpAction {
             action: self,
             context,
             pagination,
+            max_items: pagination.max_items.render(context.scope)?,
             first: request.clone(),
             items: Vec::new(),
             memory: MemoryCharge::new(context.scope.budget()),
@@ -220,13 +257,24 @@ impl PageReader<'_> {
                 .send_with_retries(request.clone(), &request_description, self.deadline, self.context)
                 .await
             {
-                Ok(response) if (200..300).contains(&response.status) => response,
-                Ok(response) => return self.end_without_page(&request_description, response),
+                Ok(response) => response,
                 Err(error) => return self.fail(error, None),
             };
+            let is_page = match (200..300).contains(&response.status) {
+                true => self.action.is_failed(&response, self.context).map(|is_failed| !is_failed),
+                false => Ok(false),
+            };
+            match is_page {
+                Ok(true) => {}
+                Ok(false) => return self.end_without_page(&request_description, response),
+                Err(error) => return self.fail(error, None),
+            }
             let next = match self.add_page(&response) {
                 Ok(next) => next,
-                Err(error) => return self.fail(error, None),
+                Err(error) => {
+                    let error = error.about_output(&request_effect(response.status), &response.body);
+                    return self.fail(error, None);
+                }
             };
             self.pages += 1;
             self.last = Some(HttpResponse { body: CapturedBytes::default(), ..response });
@@ -264,7 +312,7 @@ impl PageReader<'_> {
     }
 
     fn is_full(&self) -> bool {
-        self.pages >= self.pagination.max_pages || self.items.len() >= self.pagination.max_items
+        self.pages >= self.pagination.max_pages || self.items.len() >= self.max_items
     }
 
     /// Adds the items of a page; returns the URL of the next one.
@@ -285,13 +333,16 @@ impl PageReader<'_> {
             None => page.clone(),
         };
         let Value::Array(items) = found else {
-            return Err(ActionError::message(match self.pagination.items {
-                Some(_) => "`items` of `paginate` did not select a list".to_owned(),
+            return Err(ActionError::message(match &self.pagination.items {
+                Some(items) => {
+                    let hint = items.hint(&page, &found, budget).map(|hint| format!(": {hint}")).unwrap_or_default();
+                    format!("`items` of `paginate` did not select a list{hint}")
+                }
                 None => "the response is not a list: select it with `items` in `paginate`".to_owned(),
             }));
         };
         let is_empty = items.is_empty();
-        let room = self.pagination.max_items - self.items.len();
+        let room = self.max_items - self.items.len();
         self.is_truncated |= items.len() > room;
         self.charge_items(items.iter().take(room))?;
         self.items.extend(items.into_iter().take(room));

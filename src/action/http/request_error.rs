@@ -15,6 +15,8 @@ pub struct RequestError {
     pub(super) is_repeatable: bool,
     /// Why the last attempt failed.
     pub(super) source: WorldError,
+    /// The variable of the environment that names a proxy, where no connection is made without one.
+    pub(super) unused_proxy: Option<&'static str>,
 }
 
 impl RequestError {
@@ -25,13 +27,11 @@ impl RequestError {
 
     /// What the caller should know before it tries again.
     fn hint(&self) -> Option<&'static str> {
-        match self.source.is_transient() {
-            true if !self.is_repeatable && !self.source.is_unsent() => {
-                Some("The request may have been processed: check before you retry.")
-            }
-            true => Some("Trying again later may help."),
-            false => None,
+        let (is_transient, is_unsent) = (self.source.is_transient(), self.source.is_unsent());
+        if !self.is_repeatable && !is_unsent && (is_transient || self.source.is_after_answer()) {
+            return Some("The request may have been processed: check before you retry.");
         }
+        is_transient.then_some("Trying again later may help.")
     }
 }
 
@@ -45,6 +45,10 @@ impl fmt::Display for RequestError {
         }
         if self.attempts > 1 {
             write!(formatter, " ({} attempts)", self.attempts)?;
+        }
+        if let Some(name) = self.unused_proxy {
+            write!(formatter, "\n`{name}` is not used by itself: declare it in `env`, and write ")?;
+            write!(formatter, "`proxy: \"{{{{env.{name}}}}}\"` at the connection")?;
         }
         self.hint().map_or(Ok(()), |hint| write!(formatter, "\n{hint}"))
     }
@@ -61,7 +65,7 @@ mod tests {
     fn error_says_what_to_do() {
         let say = |source, is_repeatable, attempts| {
             let request = "POST https://api.example/items".to_owned();
-            RequestError { request, attempts, is_repeatable, source }.to_string()
+            RequestError { request, attempts, is_repeatable, source, unused_proxy: None }.to_string()
         };
         let timed_out = || WorldError::timed_out(Duration::from_secs(1));
         assert_eq!(

@@ -5,12 +5,12 @@ use serde_json::{Map, Value, json};
 use crate::action::outcome::{OutcomeBody, with_json};
 use crate::action::parse::{OutputFormat, ParseLimits};
 use crate::action::{ActionContext, ActionError, ActionOutcome};
-use crate::budget::MemoryCharge;
+use crate::budget::{MemoryCharge, json_memory_size};
 use crate::template::value_to_text;
 use crate::world::HttpResponse;
 
 use super::retry::{is_transient_status, retry_after};
-use super::{ALREADY_SENT_NOTE, HttpAction};
+use super::{ALREADY_SENT_NOTE, HttpAction, response_limit_error};
 
 /// How much of the body of an error response is shown.
 const MAX_ERROR_BODY_CHARS: usize = 2000;
@@ -38,22 +38,19 @@ impl HttpAction {
     ) -> Result<ActionOutcome, ActionError> {
         let content_type = response.header("content-type").unwrap_or_default().to_lowercase();
         let mime_type = content_type.split(';').next().map(str::trim).filter(|mime_type| !mime_type.is_empty());
-        let is_success = self.is_success(response.status);
+        let is_success = self.is_success(response.status) && !self.is_failed(&response, context)?;
         // An error may have any form.
         let format = if is_success { self.format } else { OutputFormat::Detect };
         let limits = ParseLimits { budget: context.scope.budget(), max_output: context.run.max_output };
         let mut memory = MemoryCharge::new(limits.budget);
         let reserved = format.reserve(&response.body.bytes, &mut memory, ALREADY_SENT_NOTE);
-        let parsed = reserved.and_then(|format| format.parse(&response.body, mime_type, limits));
+        let parsed = reserved.and_then(|format| {
+            let parsed = format.parse(&response.body, mime_type, limits);
+            parsed.map_err(|error| error.about_output(&request_effect(response.status), &response.body))
+        });
         let (json, body) =
             if is_success { parsed? } else { (parsed.ok().and_then(|(json, _)| json), OutcomeBody::None) };
-        let value = json!({
-            "status": response.status,
-            "headers": header_values(&response),
-            "body": response.body.to_display_text(),
-            "url": response.url.as_str(),
-        });
-        let value = with_json(value, json);
+        let value = with_json(response_fields(&response), json);
         let failure = match is_success {
             true => None,
             false => Some(self.error_message(request_description, &response, &value, context)?),
@@ -61,6 +58,17 @@ impl HttpAction {
         let is_bare = failure.is_none() && response.body.bytes.is_empty();
         let note = is_bare.then(|| format!("HTTP status {}", status_line(response.status)));
         Ok(ActionOutcome { failure, status: Some(response.status), note, ..ActionOutcome::success(value, body) })
+    }
+
+    /// Whether `failIf` says that a response is an error, whatever its status.
+    pub(super) fn is_failed(&self, response: &HttpResponse, context: &ActionContext<'_>) -> Result<bool, ActionError> {
+        let Some(condition) = &self.fail_if else { return Ok(false) };
+        let budget = context.scope.budget();
+        let mut memory = MemoryCharge::new(budget);
+        let (text, bytes) = (response.body.to_display_text(), &response.body.bytes);
+        memory.grow(json_memory_size(bytes).saturating_add(text.len())).map_err(response_limit_error)?;
+        let json = budget.run_sized(bytes.len(), || serde_json::from_slice(bytes).unwrap_or(Value::Null))?;
+        Ok(condition.render(&context.scope.clone().with_response(with_json(response_fields(response), Some(json))))?)
     }
 
     fn error_message(
@@ -74,8 +82,15 @@ impl HttpAction {
         if let Some(message) = self.error_messages.render(response.status, &scope)? {
             return Ok(message);
         }
-        let mut message = format!("{request_description} failed with HTTP status {}", status_line(response.status));
-        let reason = error_reason(response, outcome.get("json").unwrap_or(&Value::Null));
+        let status = status_line(response.status);
+        let (mut message, reason) = match self.is_success(response.status) {
+            // `failIf` says so, and nobody knows how its errors are written.
+            true => (format!("{request_description} failed, though with HTTP status {status}"), body_text(response)),
+            false => (
+                format!("{request_description} failed with HTTP status {status}"),
+                error_reason(response, outcome.get("json").unwrap_or(&Value::Null)),
+            ),
+        };
         if !reason.is_empty() {
             message.push_str(": ");
             message.push_str(&reason);
@@ -86,6 +101,11 @@ impl HttpAction {
         }
         Ok(message)
     }
+}
+
+/// What is done when there is a response, in errors about it.
+pub(in crate::action) fn request_effect(status: u16) -> String {
+    format!("the request was carried out: HTTP {status}")
 }
 
 /// The headers of a response as an object.
@@ -115,14 +135,26 @@ fn retry_hint(response: &HttpResponse) -> Option<String> {
 
 /// What the body of an error response says.
 fn error_reason(response: &HttpResponse, json: &Value) -> String {
-    let reason = match json_reason(json) {
-        Some(reason) => reason,
-        None => {
-            let text = response.body.to_display_text();
-            html_title(&text).unwrap_or(text)
-        }
-    };
-    reason.trim().chars().take(MAX_ERROR_BODY_CHARS).collect()
+    match json_reason(json) {
+        Some(reason) => reason.trim().chars().take(MAX_ERROR_BODY_CHARS).collect(),
+        None => body_text(response),
+    }
+}
+
+/// The beginning of the body of a response; of a page, its title.
+fn body_text(response: &HttpResponse) -> String {
+    let text = response.body.to_display_text();
+    html_title(&text).unwrap_or(text).trim().chars().take(MAX_ERROR_BODY_CHARS).collect()
+}
+
+/// The fields of a response as an outcome has them, but for its `json`.
+fn response_fields(response: &HttpResponse) -> Value {
+    json!({
+        "status": response.status,
+        "headers": header_values(response),
+        "body": response.body.to_display_text(),
+        "url": response.url.as_str(),
+    })
 }
 
 /// The message in a JSON error, of problem details (RFC 9457) or under a name that APIs often use, and what is wrong with

@@ -7,6 +7,7 @@ use url::Url;
 
 use crate::action::{ActionContext, ActionError, ProgressUpdate};
 use crate::diagnostic::truncate;
+use crate::files::mime_by_name;
 use crate::template::{HeaderSlot, Scope, Slot, Template};
 use crate::world::{AccessToken, HttpHeader, HttpRequest, HttpResponse, RequestBody, World, WorldError};
 
@@ -17,6 +18,12 @@ use super::{HttpAction, HttpBody};
 
 /// How much of its method and URL names a request in messages.
 const MAX_DESCRIPTION_CHARS: usize = 500;
+
+/// A request, and how errors name it.
+struct DescribedRequest<'a> {
+    request: &'a HttpRequest,
+    description: &'a str,
+}
 
 impl HttpAction {
     pub(super) fn build_request(&self, context: &ActionContext<'_>) -> Result<HttpRequest, ActionError> {
@@ -67,11 +74,16 @@ impl HttpAction {
                 return Ok(());
             }
             HttpBody::Text(text) => ("text/plain; charset=utf-8", text.render(scope)?.0),
+            HttpBody::Bytes { source, .. } if source.template().is_some_and(|text| is_absent(text, scope)) => {
+                return Ok(());
+            }
+            HttpBody::Bytes { source, folder } => {
+                let by_name = source.file_name().as_deref().and_then(mime_by_name);
+                request.set_body(source.render("`body`", scope, folder)?.into(), by_name.unwrap_or(source.default_mime_type()));
+                return Ok(());
+            }
         };
-        if !request.headers.iter().any(is_content_type) {
-            request.headers.push(HttpHeader::new("Content-Type", mime_type));
-        }
-        request.body = Some(RequestBody::Bytes(body.into_bytes()));
+        request.set_body(RequestBody::Bytes(body.into_bytes()), mime_type);
         Ok(())
     }
 
@@ -90,7 +102,10 @@ impl HttpAction {
             let Some(retry_delay) =
                 self.retry.retry_delay(attempt, &result).filter(|retry_delay| *retry_delay < remaining)
             else {
-                return result.map_err(|error| self.wrap_request_error(error, request_description, attempt, context));
+                return result.map_err(|error| {
+                    let described = DescribedRequest { request: &request, description: request_description };
+                    self.wrap_request_error(error, described, attempt, context)
+                });
             };
             self.wait_before_retry(retry_delay, attempt, context).await?;
             attempt += 1;
@@ -101,7 +116,7 @@ impl HttpAction {
     fn wrap_request_error(
         &self,
         error: ActionError,
-        request_description: &str,
+        DescribedRequest { request, description }: DescribedRequest<'_>,
         attempts: u32,
         context: &ActionContext<'_>,
     ) -> ActionError {
@@ -111,8 +126,10 @@ impl HttpAction {
             ActionError::World(error) => error,
             error => return error,
         };
-        let is_repeatable = self.retry.is_repeatable;
-        Box::new(RequestError { request: request_description.to_owned(), attempts, is_repeatable, source }).into()
+        let lacks_proxy = request.proxy.is_none() && source.is_connection_failure();
+        let unused_proxy = if lacks_proxy { context.run.world.proxy_variable(request.url.scheme()) } else { None };
+        let (request, is_repeatable) = (description.to_owned(), self.retry.is_repeatable);
+        Box::new(RequestError { request, attempts, is_repeatable, source, unused_proxy }).into()
     }
 
     /// How long the request may take.
@@ -172,6 +189,16 @@ impl HttpAction {
             false => request.describe(),
         };
         truncate(&world.redact(request_description), MAX_DESCRIPTION_CHARS).into_owned()
+    }
+}
+
+impl HttpRequest {
+    /// Sets its body, and the type of that unless a header says it.
+    fn set_body(&mut self, body: RequestBody, mime_type: &str) {
+        if !self.headers.iter().any(is_content_type) {
+            self.headers.push(HttpHeader::new("Content-Type", mime_type));
+        }
+        self.body = Some(body);
     }
 }
 

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::value_types::{Auth, Duration, Json, NamedMap, OneOrMany, Retry, Scalar, TextOrFile, yaml_kind_enum};
+use crate::value_types::{Auth, Count, Duration, Json, NamedMap, OneOrMany, Retry, Scalar, yaml_kind_enum};
 use crate::yaml::Spanned;
 
 /// One HTTP request.
@@ -42,8 +42,8 @@ pub struct HttpSpec {
     /// item.
     #[schemars(with = "Option<IndexMap<String, MultipartPart>>")]
     pub multipart: Option<Spanned<NamedMap<MultipartPart>>>,
-    /// A text body: a template, or `{ file: body.xml }` for a file that contains it.
-    pub body: Option<Spanned<TextOrFile>>,
+    /// A text body, a template; or bytes that are sent as they are, `{ file: photo.png }` or `{ base64: "{{photo}}" }`.
+    pub body: Option<Spanned<RequestBodySpec>>,
     /// The time limit of the request, such as `10s`.
     #[schemars(with = "Option<Duration>")]
     pub timeout: Option<Spanned<Duration>>,
@@ -60,6 +60,10 @@ pub struct HttpSpec {
     /// Statuses other than 2xx that are not errors: `[404]`, a class such as `[3xx]`, or `[default]` for all.
     #[schemars(with = "Option<Vec<Scalar>>")]
     pub expect: Option<Vec<Spanned<Scalar>>>,
+    /// When a response is an error whatever its status, as of APIs that answer `200 { ok: false }`: exactly one `{{…}}`, such
+    /// as `"{{not json.ok}}"`. It sees what `onError` does, which words the error; `json` is null where the body is not JSON.
+    /// One of the connection does not count beside it.
+    pub fail_if: Option<Spanned<String>>,
     /// Error messages by status, templates: `{ 404: "no item {{id}}", 4xx: "{{json.message}}", default: "try later" }`.
     /// They see `status`, `headers`, `body`, `json` and `url` of the response; an argument of such a name is
     /// `arguments.NAME` there.
@@ -96,6 +100,27 @@ impl Method {
             Method::Options => "OPTIONS",
         }
     }
+}
+
+yaml_kind_enum! {
+    /// A body that is a text (a template), or bytes: `{ file: photo.png }`.
+    pub enum RequestBodySpec {
+        "text" => Text(String),
+        "map" => Bytes(BodyBytes),
+    }
+}
+
+/// A body of bytes that are sent as they are: a file of the pack, or a value. Without a header `Content-Type`, its type is
+/// that of the file by its name, or `application/octet-stream`.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-exactly-one" = ["file", "base64"]))]
+pub struct BodyBytes {
+    /// The path of the file, relative to this manifest. It is read while it is sent, in whatever size, and is no template.
+    pub file: Option<Spanned<String>>,
+    /// The bytes in base64, a template: `"{{photo}}"`, or `"{{steps.photo.base64}}"` after `file: { read: … }`. There is no
+    /// body where all its values are absent.
+    pub base64: Option<Spanned<String>>,
 }
 
 yaml_kind_enum! {
@@ -153,9 +178,10 @@ pub struct Paginate {
     /// The maximum number of pages: `maxPages: 20`. The default is 10.
     #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
     pub max_pages: Option<Spanned<u32>>,
-    /// The maximum number of items: `maxItems: 100`.
-    #[schemars(with = "Option<u32>", range(min = 1))]
-    pub max_items: Option<Spanned<u32>>,
+    /// The maximum number of items: `maxItems: 100`, or exactly one `{{…}}`, such as `"{{limit}}"`, without a value for no
+    /// maximum.
+    #[schemars(with = "Option<Count>")]
+    pub max_items: Option<Spanned<Scalar>>,
     /// Whether the pages before one that fails are kept; `partial` of the outcome then says why it failed, and `more` is
     /// true. By default the action fails.
     pub partial: Option<bool>,

@@ -124,7 +124,7 @@ impl ErrorMessages {
 }
 
 /// Adds the fields of the response to what templates see. An argument of the same name is `arguments.NAME` there.
-fn with_response(names: ScopeShape, response: &Shape) -> ScopeShape {
+pub(super) fn with_response(names: ScopeShape, response: &Shape) -> ScopeShape {
     let Shape::Object(fields) = response else { return names };
     fields.iter().fold(names, |names, (name, shape)| names.with_name(name.clone(), shape.clone()))
 }

@@ -3,6 +3,7 @@
 mod functions;
 mod interpreter;
 mod key_order;
+mod missing_field;
 #[cfg(test)]
 mod tests;
 
@@ -11,11 +12,13 @@ use std::cell::RefCell;
 use interpreter::Interpreter;
 use jmespath::ast::Ast;
 use key_order::KeyOrders;
+use missing_field::find_missing_field;
 use serde_json::Value;
 
 use crate::budget::{Budget, BudgetExceeded, memory_size};
 use crate::compile::Compiler;
-use crate::diagnostic::{Code, Span};
+use crate::diagnostic::{Code, Span, one_line, truncate};
+use crate::template::Shape;
 use crate::yaml::Spanned;
 
 /// A compiled expression.
@@ -25,6 +28,9 @@ pub struct SelectExpression {
 
 /// How many steps, calls and brackets an expression may hold: each is a level of the recursion that evaluates it.
 const MAX_EXPRESSION_STEPS: usize = 512;
+
+/// How much of an expression a hint shows.
+const MAX_SHOWN_CHARS: usize = 200;
 
 /// The functions of JMESPath.
 const FUNCTIONS: &[&str] = &[
@@ -77,6 +83,26 @@ impl SelectExpression {
         Ok(found)
     }
 
+    /// Why nothing was found in a value, where that is because of a name of a field.
+    pub fn hint(&self, value: &Value, found: &Value, budget: &Budget) -> Option<String> {
+        let is_wrong = is_blank(found) && budget.charge_work(memory_size(value)).is_ok();
+        let shape = is_wrong.then(|| Shape::inferred_from(value))?;
+        let missing = find_missing_field(self.expression.as_ast(), &shape)?;
+        let expression = truncate(self.expression.as_str(), MAX_SHOWN_CHARS);
+        Some(format!("`{}` finds nothing: {}; {}", one_line(&expression), missing.message(), missing.help()))
+    }
+
+    /// Warns of a field that values of a shape cannot have.
+    pub fn warn_of_missing_field(&self, text: &Spanned<String>, shape: &Shape, compiler: &mut Compiler<'_>) {
+        let Some(missing) = find_missing_field(self.expression.as_ast(), shape) else { return };
+        let at = text.get(missing.offset..).and_then(|rest| Some(missing.offset + rest.find(&missing.name)?));
+        let span = match at {
+            Some(at) => compiler.span_within(text.location, at..at + missing.name.len()),
+            None => text.location.span(),
+        };
+        compiler.warning(Code::Select, span, missing.message()).help(missing.help());
+    }
+
     /// Selects from a value. Gives what was found, and how much it holds.
     fn apply_once(&self, value: &Value, budget: &Budget) -> Result<(Value, usize), SelectError> {
         budget.charge_memory(memory_size(value))?;
@@ -89,6 +115,16 @@ impl SelectExpression {
         let orders = interpreter.orders.into_inner();
         let found = orders.into_value(&found).map_err(|error| SelectError::mismatch(error.to_string()))?;
         Ok((found, size))
+    }
+}
+
+/// Whether a selection has found nothing: null, an empty list, or nothing but these.
+fn is_blank(found: &Value) -> bool {
+    match found {
+        Value::Null => true,
+        Value::Array(items) => items.iter().all(is_blank),
+        Value::Object(fields) => !fields.is_empty() && fields.values().all(is_blank),
+        _ => false,
     }
 }
 

@@ -187,8 +187,13 @@ fn compile_run(from: &CompleteBody, run: &Spanned<Run>, compiler: &mut Compiler<
     let read = compiler.load_context.content_digests.len();
     let ready = compile_with_typed(keys, compiler);
     let lacks_grant = ready.lacks_grant;
+    let steps = ready.names.get("steps").cloned();
     let plan = ready.into_plan(entry_digest(run.location, read, compiler), compiler);
-    let select = none_if_invalid(from.select.as_ref().map(|select| SelectExpression::compile(select, compiler)))?;
+    let select = none_if_invalid(from.select.as_ref().map(|select| {
+        let compiled = SelectExpression::compile(select, compiler)?;
+        steps.iter().for_each(|steps| compiled.warn_of_missing_field(select, steps, compiler));
+        Some(compiled)
+    }))?;
     match plan {
         Some(plan) => Some(CompletionSource::Run { plan: Box::new(plan), select }),
         // A source without its grants offers no values; its entry still loads.

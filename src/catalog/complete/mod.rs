@@ -257,10 +257,18 @@ async fn run_source(
     }
     let body = match (steps, select) {
         (Some(steps), Some(_)) => OutcomeBody::Json(Value::Object(steps), String::new()),
-        _ => outcome.body,
+        (_, Some(_)) => outcome.body.into_json(),
+        (_, None) => outcome.body,
     };
     match (body, select) {
-        (OutcomeBody::Json(json, _), Some(select)) => Some(json_texts(&select.apply(&json, scope.budget()).ok()?)),
+        (OutcomeBody::Json(json, _), Some(select)) => {
+            let found = select.apply(&json, scope.budget()).ok()?;
+            if let Some(hint) = select.hint(&json, &found, scope.budget()) {
+                let hint = format!("`select` of a completion of `{}`: {hint}", query.argument);
+                query.entry_context.call.world.hint_to_author(&hint);
+            }
+            Some(json_texts(&found))
+        }
         (OutcomeBody::Json(json, _), None) => Some(json_texts(&json)),
         (OutcomeBody::Text(text), None) => {
             Some(text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect())

@@ -24,11 +24,12 @@ use crate::value_types::CacheScope;
 use super::blob::CompiledBlob;
 use super::block::RenderedBlock;
 use super::call_result::{ResultContents, TextOrBlob};
-use super::compiled_result::{CompiledResult, RenderedResult};
+use super::compiled_result::{AuthorHints, CompiledResult, RenderedResult};
 use super::complete::{CompletionOwner, CompletionQuery, CompletionSources};
 use super::entry::{EntryContext, PackContext, with_roots_checkpoint};
 use super::inputs::{BindError, Inputs, ResolvedCall};
 use super::listing::{self, Annotations, ResourceInfo};
+use super::media_block::contents_type;
 use super::pack_file::{self, FileLocation, PackFile};
 use super::refusal::{Refusal, RefusalKind};
 use super::resource_root::ResourceRoot;
@@ -310,7 +311,7 @@ impl CompiledResource {
     }
 
     fn to_contents(&self, uri: &str, body: TextOrBlob, guessed: String) -> ResultContents {
-        let mime_type = self.info.mime_type.clone().unwrap_or(guessed);
+        let mime_type = contents_type(&body, self.info.mime_type.clone().unwrap_or(guessed));
         ResultContents { uri: uri.to_owned(), mime_type: Some(mime_type), body, meta: self.info.meta.clone() }
     }
 
@@ -327,7 +328,8 @@ impl CompiledResource {
             return Err(Refusal::new(kind, message.clone()).with_data(json!({ "uri": uri })));
         }
         let (budget, size) = (entry_context.budget, outcome.size());
-        let render = || run.result.render(Some(outcome), scope);
+        let author = AuthorHints { world: &*entry_context.call.world, entry_name: &self.key };
+        let render = || run.result.render(Some(outcome), scope, &author);
         let body = match budget.run_sized(size, render)?? {
             RenderedResult::Content(made, _) => return Ok(ReadOutcome::Blocks(made)),
             RenderedResult::Text(text, _) => (TextOrBlob::Text(text), "text/plain".to_owned()),

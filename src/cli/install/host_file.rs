@@ -1,6 +1,5 @@
 //! The file of a host with the entries in it: what an installation changes, and what takes it back.
 
-use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 

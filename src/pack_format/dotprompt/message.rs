@@ -73,13 +73,11 @@ fn drafts(segments: Vec<Segment>) -> Vec<MessageDraft> {
 /// A picture or a sound whose bytes are in its URL, else a link.
 fn media(url: String, content_type: Option<String>) -> ForeignContent {
     let inline = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
-    if let Some((written, data)) = inline.filter(|(_, data)| STANDARD.decode(data).is_ok()) {
+    let inline = inline.and_then(|(written, data)| Some((written, STANDARD.decode(data).ok()?)));
+    if let Some((written, bytes)) = inline {
         let mime_type = content_type.clone().unwrap_or_else(|| written.to_owned());
-        if mime_type.starts_with("image/") {
-            return ForeignContent::Image { data: data.to_owned(), mime_type };
-        }
-        if mime_type.starts_with("audio/") {
-            return ForeignContent::Audio { data: data.to_owned(), mime_type };
+        if mime_type.starts_with("image/") || mime_type.starts_with("audio/") {
+            return ForeignContent::Media { bytes, mime_type };
         }
     }
     ForeignContent::Link { uri: url, mime_type: content_type }
