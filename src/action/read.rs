@@ -22,7 +22,7 @@ impl ActionKind for ReadAction {
     }
 
     fn reference(uri: &Spanned<String>) -> Option<EntryReference> {
-        (!uri.contains("{{")).then(|| EntryReference::Resource(uri.clone()))
+        Some(EntryReference::Resource(uri.clone()))
     }
 
     fn compile(node: ActionNode<'_, String>, compiler: &mut Compiler<'_>) -> Option<ReadAction> {

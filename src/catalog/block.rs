@@ -96,7 +96,7 @@ impl CompiledBlock {
     ) -> Option<CompiledBlock> {
         let keys = match &block.value {
             value_types::Block::Text(text) => {
-                let text = compiler.template(&Spanned::new(text.clone(), block.location), Exposure::Client)?;
+                let text = compiler.message_text(&Spanned::new(text.clone(), block.location))?;
                 return Some(CompiledBlock {
                     kind: BlockKind::Text(text),
                     annotations: None,
@@ -258,11 +258,11 @@ fn compile_kind(
     check_one_kind(keys, at, compiler)?;
     if let Some(text) = &keys.text {
         let text = compiler.resolve_text(text)?;
-        return compiler.template(&text, Exposure::Client).map(BlockKind::Text);
+        return compiler.message_text(&text).map(BlockKind::Text);
     }
     if let Some(file) = &keys.file {
         let text = compiler.read_text_file(file)?;
-        return compiler.template(&text, Exposure::Client).map(BlockKind::Text);
+        return compiler.message_text(&text).map(BlockKind::Text);
     }
     if let Some(image) = &keys.image {
         let media = compile_media(image, keys.mime_type.as_ref(), compiler)?;
@@ -355,16 +355,14 @@ pub(super) fn strip_whitespace(text: &str) -> String {
     text.split_whitespace().collect()
 }
 
-/// A URI of this server; it must exist, if its value is known at load.
+/// A URI of this server; an entry must answer it, as far as its text is known at load.
 fn compile_server_uri(
     uri: &Spanned<String>,
     compiler: &mut Compiler<'_>,
     references: &mut ReferenceCollector,
 ) -> Option<Template<UriSlot>> {
     let template = compiler.template::<UriSlot>(uri, Exposure::Client)?;
-    if template.read_paths().is_empty() {
-        references.record_uri(uri.clone());
-    }
+    references.record_uri(uri.clone());
     Some(template)
 }
 
@@ -407,7 +405,7 @@ fn compile_link(
     let mime_type = compile_mime_type(body.mime_type.as_ref(), compiler);
     check_icons(body.icons.as_deref(), written.location, compiler);
     let template: Option<Template<UriSlot>> = compiler.template(uri, Exposure::Client);
-    if template.as_ref().is_some_and(|template| template.read_paths().is_empty()) {
+    if template.is_some() {
         references.record_link(uri.clone());
     }
     let name = compiler.optional_template(body.name.as_ref(), Exposure::Client);

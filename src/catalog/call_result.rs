@@ -114,6 +114,9 @@ impl ToolResult {
 
     /// A failure, with a message for the model.
     pub fn failure(text: impl Into<String>) -> ToolResult {
+        let text = Some(text.into()).filter(|text| !text.trim().is_empty());
+        // The APIs of models refuse an error without a text.
+        let text = text.unwrap_or_else(|| "the tool failed without a message".to_owned());
         ToolResult { is_error: true, ..ToolResult::text(text) }
     }
 }
@@ -195,6 +198,11 @@ pub enum ResultBlock {
 }
 
 impl ResultBlock {
+    /// Whether it is a text without a letter, which hosts pass on and the APIs of models refuse.
+    pub(super) fn is_blank_text(&self) -> bool {
+        matches!(self, ResultBlock::Text(block) if block.text.trim().is_empty())
+    }
+
     /// A text block without annotations.
     pub fn text(text: impl Into<String>) -> ResultBlock {
         ResultBlock::Text(TextBlock { text: text.into(), annotations: None, meta: None })

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use crate::action::{ArgumentTemplates, EntryReference, Run};
 use crate::compile::LoadContext;
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Diagnostic, nearest};
 use crate::manifest::{Arguments, Complete};
 use crate::yaml::{Location, Spanned};
 
@@ -58,6 +58,7 @@ pub(super) struct DeclaredCall {
 /// What entries of one pack refer to.
 #[derive(Debug, Default)]
 pub(super) struct ReferenceCollector {
+    /// URIs, some of them with `{{…}}`.
     uris: Vec<Spanned<String>>,
     /// URIs of links, which may lead to other servers.
     links: Vec<Spanned<String>>,
@@ -143,7 +144,9 @@ impl ReferenceCollector {
     /// Reports what does not exist, and runs that come back to themselves.
     pub(super) fn check(&self, known: &KnownEntries<'_>, load_context: &mut LoadContext) {
         for uri in self.uris.iter().filter(|uri| !(known.has_route)(uri)) {
-            report_missing("resource", uri, known.uris, load_context);
+            let (message, span) = (format!("unknown resource `{}`", **uri), uri.location.span());
+            let diagnostic = load_context.report.error(Code::UnknownReference, span, message);
+            known.suggest_uri(uri, diagnostic);
         }
         self.warn_of_links(known, load_context);
         for kind in KINDS {
@@ -189,12 +192,16 @@ impl ReferenceCollector {
     fn warn_of_links(&self, known: &KnownEntries<'_>, load_context: &mut LoadContext) {
         let mut warn = |uri: &Spanned<String>, message: String| {
             let diagnostic = load_context.report.warning(Code::UnknownReference, uri.location.span(), message);
-            diagnostic.did_you_mean(uri, uri.location.span(), known.uris.iter().map(String::as_str));
+            known.suggest_uri(uri, diagnostic);
         };
-        for uri in self.uris.iter().chain(&self.links).filter(|uri| (known.resource_exists)(uri) == Some(false)) {
+        let exists = |uri: &str| match uri.contains("{{") {
+            true => (known.has_route)(uri).then_some(true),
+            false => (known.resource_exists)(uri),
+        };
+        for uri in self.uris.iter().chain(&self.links).filter(|uri| exists(uri) == Some(false)) {
             warn(uri, format!("file not found for `{}`", **uri));
         }
-        for uri in self.links.iter().filter(|uri| (known.resource_exists)(uri).is_none() && known.shares_scheme(uri)) {
+        for uri in self.links.iter().filter(|uri| exists(uri).is_none() && known.is_meant_here(uri)) {
             warn(uri, format!("unknown resource `{}`", **uri));
         }
     }
@@ -266,12 +273,14 @@ enum VisitState {
 
 /// The entries that references may name.
 pub(super) struct KnownEntries<'a> {
-    /// Whether the pack has a route for a URI.
+    /// Whether the pack has a route for a URI, or may have one for each value of its `{{…}}`.
     pub(super) has_route: &'a dyn Fn(&str) -> bool,
     /// Whether the resource of a URI exists, if known; `None` if no pack serves it.
     pub(super) resource_exists: &'a dyn Fn(&str) -> Option<bool>,
     /// The URIs without variables.
     pub(super) uris: &'a [String],
+    /// The texts with which the URIs of the pack's templates begin.
+    pub(super) uri_beginnings: &'a [&'a str],
     /// The names of tools: the pack's own, and of packs that it takes in as it lists them.
     pub(super) tools: &'a [String],
     /// The names of prompts, likewise.
@@ -281,10 +290,36 @@ pub(super) struct KnownEntries<'a> {
 }
 
 impl KnownEntries<'_> {
-    /// Whether an unknown URI uses a scheme of this server, and is probably meant for it.
-    fn shares_scheme(&self, uri: &str) -> bool {
-        let scheme = |uri: &str| uri.split(':').next().map(str::to_ascii_lowercase);
-        self.uris.iter().any(|known| scheme(known) == scheme(uri)) && !self.uris.iter().any(|known| known == uri)
+    /// Whether an unknown URI has a scheme of this server, or one like it, and so is probably meant for it.
+    fn is_meant_here(&self, uri: &str) -> bool {
+        let scheme = scheme_of(uri);
+        let is_known = self.schemes().any(|known| known.eq_ignore_ascii_case(scheme));
+        let is_of_web = matches!(scheme, "http" | "https" | "file");
+        let is_near = scheme.len() > 3 && !is_of_web && nearest(scheme, self.schemes()).is_some();
+        (is_known || is_near) && !self.uris.iter().any(|known| known == uri)
+    }
+
+    /// The schemes of the URIs of this server.
+    fn schemes(&self) -> impl Iterator<Item = &str> {
+        self.uris.iter().map(String::as_str).chain(self.uri_beginnings.iter().copied()).map(scheme_of)
+    }
+
+    /// Adds what was probably meant by an unknown URI: a URI like it, the beginning of a template, or a scheme.
+    fn suggest_uri(&self, uri: &Spanned<String>, diagnostic: &mut Diagnostic) {
+        let near = match uri.split_once("{{") {
+            None => nearest(uri, self.uris.iter().map(String::as_str)).map(str::to_owned),
+            Some((beginning, rest)) => {
+                nearest(beginning, self.uri_beginnings.iter().copied()).map(|near| format!("{near}{{{{{rest}"))
+            }
+        };
+        let near = near.or_else(|| {
+            let scheme = scheme_of(uri);
+            let near = nearest(scheme, self.schemes()).filter(|near| *near != scheme)?;
+            Some(format!("{near}{}", uri.get(scheme.len()..)?))
+        });
+        if let Some(near) = near {
+            diagnostic.help(format!("did you mean `{near}`?")).suggest(uri.location.span(), near);
+        }
     }
 
     /// The kind of the entry with a name, if there is one.
@@ -312,4 +347,8 @@ fn report_missing(what: &str, name: &Spanned<String>, known: &[String], load_con
     let (message, span) = (format!("unknown {what} `{}`", name.value), name.location.span());
     let diagnostic = load_context.report.error(Code::UnknownReference, span, message);
     diagnostic.did_you_mean(name, span, known.iter().map(String::as_str));
+}
+
+fn scheme_of(uri: &str) -> &str {
+    uri.split(':').next().unwrap_or_default()
 }

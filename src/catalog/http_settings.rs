@@ -169,7 +169,28 @@ fn check_endpoint_path(written: &Spanned<String>, compiler: &mut Compiler<'_>) -
             .help("start it with `/` and use letters, digits and `-._~`, such as `/mcp`");
         return None;
     }
+    let resolved = resolve_segments(written);
+    if written.trim_end_matches('/') != resolved.trim_end_matches('/') || written.ends_with("//") {
+        compiler
+            .error(Code::BadValue, written.location, format!("invalid path `{}`", written.value))
+            .help(format!("write `{resolved}`: clients resolve `.` and `..`, and no segment is empty"))
+            .suggest(written.location.span(), resolved);
+        return None;
+    }
     Some(written.value.clone())
+}
+
+/// A path as clients ask for it: without empty segments, `.` and `..`.
+fn resolve_segments(path: &str) -> String {
+    let mut segments = Vec::new();
+    for segment in path.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => drop(segments.pop()),
+            segment => segments.push(segment),
+        }
+    }
+    format!("/{}", segments.join("/"))
 }
 
 /// HTTP+SSE has its two paths beside that of the endpoint.

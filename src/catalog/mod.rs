@@ -276,6 +276,7 @@ impl Catalog {
             // Some clients show the model nothing else, and there the list would look whole.
             result.structured = result.structured.filter(|_| tool.promises_structure());
         }
+        result.content.retain(|block| !block.is_blank_text());
         Ok(result)
     }
 
@@ -322,7 +323,9 @@ impl Catalog {
         call: &CallContext,
     ) -> Result<PromptResult, Refusal> {
         let budget = call.budget();
-        self.render_prompt(name, arguments, &EntryContext::new(call, self, &budget)).await
+        let mut result = self.render_prompt(name, arguments, &EntryContext::new(call, self, &budget)).await?;
+        result.messages.retain(|message| !message.content.is_blank_text());
+        Ok(result)
     }
 
     /// Renders a prompt for a client or a step.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::action::RunPlan;
 use crate::budget::Budget;
-use crate::compile::{Compiler, Exposure};
+use crate::compile::Compiler;
 use crate::diagnostic::Code;
 use crate::manifest;
 use crate::pack_format::{ForeignPrompt, ForeignValues};
@@ -247,7 +247,7 @@ fn compile_body(
         (Some(text), None) => {
             warn_of_path(text, compiler);
             let text = compiler.resolve_text(text)?;
-            compiler.template(&text, Exposure::Client).map(PromptBody::Text)
+            compiler.message_text(&text).map(PromptBody::Text)
         }
         (None, Some(messages)) if messages.is_empty() => {
             compiler

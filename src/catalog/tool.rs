@@ -325,10 +325,6 @@ impl CompiledTool {
     }
 }
 
-fn is_empty_text(block: &RenderedBlock) -> bool {
-    matches!(block, RenderedBlock::Block(ResultBlock::Text(block)) if block.text.is_empty())
-}
-
 /// A value as text: a text as it is, everything else as JSON.
 fn value_block(value: &Value) -> RenderedBlock {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);

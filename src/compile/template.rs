@@ -1,12 +1,14 @@
 //! Compiles templates for their slots, and checks that secrets do not leak.
 
+use std::any::TypeId;
+
 use serde_json::{Map, Value};
 
 use super::{Compiler, ShellVariableContext};
-use crate::diagnostic::{Code, Severity, Span};
+use crate::diagnostic::{Code, Severity, Span, quote_names};
 use crate::template::{
     AlteredValue, ComparedValues, JsonSlot, OutputPiece, RenderError, Scope, Slot, Template, TemplateError,
-    TemplateSpan, is_helper_without_arguments, output_pieces,
+    TemplateSpan, TextSlot, WholeOutcome, is_helper_without_arguments, output_pieces,
 };
 use crate::yaml::{Location, Spanned, pointer};
 
@@ -33,6 +35,7 @@ impl Compiler<'_> {
                 self.check_secrets(template.read_paths(), text.location, exposure);
                 self.check_altered(template.altered_values(), text.location, exposure);
                 self.check_compared(template.comparisons(), text.location, exposure);
+                self.warn_whole_outcomes(template.whole_outcomes(), text.location);
                 self.record_steps(template.read_paths());
                 self.add_branches(template.branches(), text.location);
                 self.warn_helper_names(text);
@@ -44,12 +47,26 @@ impl Compiler<'_> {
             Err(errors) => {
                 let errors = self.with_dollar_tags(text, errors);
                 let errors = self.without_foreign_block(text, errors);
-                for error in self.without_tag_names(text, errors) {
+                for mut error in self.without_tag_names(text, errors) {
+                    if TypeId::of::<S>() == TypeId::of::<TextSlot>() {
+                        self.add_literal_help(&mut error, text);
+                    }
                     self.report_template_error(error, text.location);
                 }
                 None
             }
         }
+    }
+
+    /// Compiles the text of a message or of a block, which is left out where it is empty.
+    pub fn message_text(&mut self, text: &Spanned<String>) -> Option<Template<TextSlot>> {
+        let template = self.template::<TextSlot>(text, Exposure::Client)?;
+        let span = text.location.span();
+        // The text of a prompt file has no span, and is reported where the file is read.
+        if template.is_blank() && span.start < span.end {
+            self.warning(Code::Unused, text.location, "this text is always empty, and left out").help("remove it");
+        }
+        Some(template)
     }
 
     /// Compiles a template that may be absent.
@@ -75,6 +92,43 @@ impl Compiler<'_> {
                     .help(format!("write `{{{{arguments.{name}}}}}`, or rename the argument"));
             }
         }
+    }
+
+    /// Warns of outcomes that a text shows as JSON, where one of their fields is probably meant.
+    fn warn_whole_outcomes(&mut self, outcomes: &[WholeOutcome], at: Location) {
+        for WholeOutcome { name, fields, is_list, span } in outcomes {
+            let (span, used_at) = self.spans_of(span.clone(), at);
+            let (whole, field) = match is_list {
+                true => ("a list of whole outcomes", format!("`{{{{#each {name}}}}}…{{{{/each}}}}` with a field of each")),
+                false => ("a whole outcome", "one of its fields".to_owned()),
+            };
+            let owner = if *is_list { "this" } else { name };
+            let fields: Vec<String> = fields.iter().map(|field| format!("{owner}.{field}")).collect();
+            let diagnostic = self.warning(Code::WholeOutcome, span, format!("`{name}` is {whole}, and shown as JSON"));
+            let fields = quote_names(&fields);
+            diagnostic.help(format!("write {field}: {fields}; if the JSON is meant, write `{{{{json {name}}}}}`"));
+            if let Some(used_at) = used_at {
+                diagnostic.note(used_at, "used here");
+            }
+        }
+    }
+
+    /// Adds how braces are written that are text, unless the mend of the error is known.
+    fn add_literal_help(&self, error: &mut TemplateError, text: &Spanned<String>) {
+        let is_of_tag = matches!(error.code, Code::Template | Code::UnknownVariable | Code::UnknownHelper);
+        let TemplateSpan::Template(range) = &error.span else { return };
+        let (before, after) = text.split_at_checked(range.start).unwrap_or_default();
+        let start = if after.starts_with("{{") { Some(range.start) } else { before.rfind("{{") };
+        let Some(start) = start.filter(|_| is_of_tag && error.replacement.is_none()) else { return };
+        let tag = text.get(start..).unwrap_or_default();
+        let tag = tag.find("}}").and_then(|end| tag.get(..end + 2)).filter(|tag| !tag.contains('\n')).unwrap_or("{{");
+        let sources = &self.load_context.report.sources;
+        let backslash = if sources.text_of(text.location.span()).starts_with('"') { r"\\" } else { r"\" };
+        let literal = format!("for the text itself, write `{backslash}{tag}`");
+        error.help = Some(match error.help.take() {
+            Some(help) => format!("{help}; {literal}"),
+            None => literal,
+        });
     }
 
     fn report_template_error(&mut self, error: TemplateError, location: Location) {

@@ -74,6 +74,8 @@ codes! {
     UnknownHelper = "unknown-helper",
     /// A template uses a partial that does not exist.
     UnknownPartial = "unknown-partial",
+    /// A text shows the whole outcome of an action as JSON.
+    WholeOutcome = "whole-outcome",
     /// Wrong arguments of a helper or partial.
     HelperArgument = "helper-argument",
     /// Cyclic partials, packs or tools.

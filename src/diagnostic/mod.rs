@@ -352,8 +352,8 @@ impl Report {
         self.warnings().next().is_some()
     }
 
-    /// Sorts the diagnostics by file and line, and drops duplicates and whatever else is reported at the span of a value
-    /// that could not be read.
+    /// Sorts the diagnostics by file and line, and drops those that say the same at the same place, as each use of a
+    /// partial does, and whatever else is reported at the span of a value that could not be read.
     pub fn sort_and_dedup(&mut self) {
         let mut unread: HashSet<Span> = HashSet::new();
         self.diagnostics.retain(|diagnostic| {
@@ -371,6 +371,7 @@ impl Report {
         self.diagnostics.sort_by_key(|diagnostic| {
             (diagnostic.span.is_none(), diagnostic.span, diagnostic.severity, diagnostic.code)
         });
-        self.diagnostics.dedup();
+        let mut said: HashSet<(Option<Span>, Code, String)> = HashSet::new();
+        self.diagnostics.retain(|one| said.insert((one.span, one.code, one.message.clone())));
     }
 }

@@ -10,8 +10,10 @@ use crate::compile::{Compiler, LoadContext};
 use crate::diagnostic::{Code, FileId, Span};
 use crate::files::{FileStamp, Globs};
 use crate::manifest::{Fragment, Prompt, correct_entries, correct_prompt, example_of};
-use crate::value_types::{TextOrFile, is_identifier};
-use crate::yaml::{Location, Spanned, from_document_with_examples, parse, parse_front_matter};
+use crate::value_types::TextOrFile;
+use crate::yaml::{
+    Location, Spanned, find_misplaced_front_matter, from_document_with_examples, parse, parse_front_matter,
+};
 
 /// Reads an included file, or takes it from an `earlier` load. `None` if it has no entries.
 pub(super) fn load_file(found: &MatchedFile, earlier: &ParsedFiles, compiler: &mut Compiler<'_>) -> Option<EntryFile> {
@@ -102,7 +104,7 @@ fn read_prompt_file(
 ) -> Option<(Spanned<String>, Spanned<Prompt>)> {
     let (prompt, at, body) = match parse_front_matter(file, &mut compiler.load_context.report) {
         None => {
-            refuse_late_front_matter(file, compiler)?;
+            refuse_misplaced_front_matter(file, compiler)?;
             (Prompt::default(), Location::start_of(file), 0)
         }
         Some((None, _)) => return None,
@@ -136,34 +138,13 @@ fn read_prompt_file(
     Some((name, Spanned::new(prompt, at)))
 }
 
-/// Reports front matter after empty lines or spaces, where it would be text.
-fn refuse_late_front_matter(file: FileId, compiler: &mut Compiler<'_>) -> Option<()> {
+/// Reports front matter that would be text.
+fn refuse_misplaced_front_matter(file: FileId, compiler: &mut Compiler<'_>) -> Option<()> {
     let whole = compiler.load_context.report.sources.get(file)?.text().clone();
-    let start = skip_blank_lines(&whole, 0);
-    let mut lines = whole.get(start..)?.lines();
-    let Some(first) = lines.next().filter(|line| line.trim() == "---") else { return Some(()) };
-    let mut inside = lines.by_ref().take_while(|line| line.trim() != "---").peekable();
-    let begins_as_a_map = inside.peek().is_some_and(|line| is_entry(line));
-    inside.for_each(drop);
-    if !begins_as_a_map {
-        return Some(());
-    }
-    let dashes = start + first.len() - first.trim_start().len();
-    compiler
-        .error(
-            Code::Syntax,
-            Span::new(file, dashes, dashes + 3),
-            "front matter does not begin at the first character of the file",
-        )
-        .help("remove the lines and spaces before `---`");
+    let Some(found) = find_misplaced_front_matter(&whole) else { return Some(()) };
+    let span = Span::new(file, found.range.start, found.range.end);
+    compiler.error(Code::Syntax, span, found.message).help(found.help);
     None
-}
-
-/// Whether a line begins an entry of a map, as the first of front matter does.
-fn is_entry(line: &str) -> bool {
-    let Some((key, value)) = line.split_once(':') else { return false };
-    is_identifier(key.trim_start_matches(['"', '\'']).trim_end_matches(['"', '\'']))
-        && (value.is_empty() || value.starts_with(' '))
 }
 
 fn skip_blank_lines(text: &str, from: usize) -> usize {

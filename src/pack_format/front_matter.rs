@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::ForeignFile;
 use crate::diagnostic::{Code, Report, Span};
-use crate::yaml::parse_front_matter_at;
+use crate::yaml::{find_misplaced_front_matter, parse_front_matter_at};
 
 /// The keys of a file, and the text below them.
 pub(super) struct Markdown<'f> {
@@ -95,8 +95,14 @@ fn read_front_matter(file: &ForeignFile, start: usize, report: &mut Report) -> (
     let parsed = parse_front_matter_at(file.id, start, report);
     let place = report.diagnostics().get(before).map(|first| first.span.unwrap_or(Span::start_of(file.id)));
     report.truncate(before);
-    let Some((document, body)) = parsed else { return (Map::new(), 0) };
     let rest = file.text.get(start..).unwrap_or_default();
+    let Some((document, body)) = parsed else {
+        if let Some(found) = find_misplaced_front_matter(rest) {
+            let span = Span::new(file.id, start + found.range.start, start + found.range.end);
+            report.warning(Code::Syntax, span, format!("{}: read as text", found.message)).help(found.help);
+        }
+        return (Map::new(), 0);
+    };
     let opening = Span::new(file.id, start, start + 3);
     if !rest.lines().skip(1).any(|line| line.trim_end() == "---") {
         report.warning(Code::Syntax, opening, "unterminated front matter: read as text");

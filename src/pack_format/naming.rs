@@ -143,6 +143,8 @@ mod tests {
 
     use super::{UniqueNames, argument_name, path_below};
     use crate::compile::NamePrefix;
+    use crate::diagnostic::FileId;
+    use crate::yaml::{Location, Spanned};
 
     proptest! {
         /// The name is the first that nobody has, whatever was claimed before.
@@ -189,7 +191,8 @@ mod tests {
 
     #[test]
     fn names_fit_with_prefix_and_number() {
-        let mut names = UniqueNames::new(&NamePrefix::default().join("four"));
+        let prefix = Spanned::new("four".to_owned(), Location::start_of(FileId(0)));
+        let mut names = UniqueNames::new(&NamePrefix::default().join(&prefix));
         let long = "x".repeat(80);
         assert_eq!(names.claim(&long), "x".repeat(59));
         assert_eq!(names.claim(&long), format!("{}-2", "x".repeat(57)));

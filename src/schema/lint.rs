@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use crate::budget::Budget;
 use crate::diagnostic::nearest;
 
+use super::explain::Explainer;
 use super::simple_schema::{has_declared_type, has_only_types, is_valid_simple};
 use super::{SchemaError, check, describe, keyword, meter, pattern};
 
@@ -185,27 +186,30 @@ impl Linter<'_, '_> {
     fn default_value(&mut self) {
         let Some(default) = self.schema.get("default") else { return };
         if !self.accepts(default) {
-            let message = match self.schema.get("enum").and_then(Value::as_array) {
-                Some(choices) if !choices.contains(default) => {
-                    format!(
-                        "invalid `default`: {}, expected one of {}",
-                        describe::describe_value(default),
-                        describe::join_choices(choices)
-                    )
-                }
-                _ => format!("invalid `default`: {}{}", describe::describe_value(default), self.default_fault(default)),
-            };
-            self.unsatisfiable("/default", message);
+            self.unsatisfiable("/default", format!("invalid `default`: {}", self.broken_rules(default)));
         }
     }
 
-    /// What is wrong with a default: its type, or something else.
-    fn default_fault(&self, default: &Value) -> String {
-        match self.schema.get("type").and_then(Value::as_str) {
-            Some(kind) if !has_declared_type(self.schema, default) => {
-                format!(", expected {}", describe::describe_type(kind))
-            }
-            _ => " does not match its schema".to_owned(),
+    /// The rules of this schema that a value breaks.
+    fn broken_rules(&self, value: &Value) -> String {
+        let schema = self.root.pointer(&self.pointer).unwrap_or(self.root);
+        // What is wrong elsewhere must not hide the rule.
+        let alone = self.validator().is_none().then(|| pattern::build_subschema_validators(schema, self.draft)).flatten();
+        let validator = self.validator().or_else(|| alone.as_ref()?.get("#"));
+        let secrets = HashSet::new();
+        let violations = validator.map(|validator| {
+            let limits = meter::Limits { checks: meter::MAX_EXPLAIN_CHECKS, budget: &Budget::default() };
+            let explain = || {
+                let mut explainer = Explainer::new(schema, value, &secrets);
+                validator.iter_errors(value).for_each(|error| explainer.explain(&error));
+                explainer.finish()
+            };
+            meter::run_metered(limits, explain).unwrap_or_default()
+        });
+        let rules: Vec<String> = violations.into_iter().flatten().map(|violation| violation.message).collect();
+        match rules.as_slice() {
+            [] => format!("{} does not match its schema", describe::describe_value(value)),
+            rules => rules.join(", and "),
         }
     }
 
@@ -214,13 +218,17 @@ impl Linter<'_, '_> {
         if let Some(fits) = is_valid_simple(self.schema, value) {
             return fits;
         }
-        let all = self.validators.get_or_init(|| pattern::build_subschema_validators(self.root, self.draft));
-        let own = all.as_ref().and_then(|all| all.get(&format!("#{}", self.pointer)));
         let fits = |validator: &Validator| {
             let limits = meter::Limits { checks: meter::MAX_CHECKS, budget: &Budget::default() };
             meter::run_metered(limits, || validator.is_valid(value)).unwrap_or(true)
         };
-        own.is_none_or(fits)
+        self.validator().is_none_or(fits)
+    }
+
+    /// The validator of this schema alone.
+    fn validator(&self) -> Option<&Validator> {
+        let all = self.validators.get_or_init(|| pattern::build_subschema_validators(self.root, self.draft));
+        all.as_ref()?.get(&format!("#{}", self.pointer))
     }
 
     /// Keywords of other types than the declared one.

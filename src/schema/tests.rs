@@ -182,20 +182,20 @@ fn lint_finds_unsatisfiable_schemas() {
             (
                 Unsatisfiable,
                 "/properties/d/default",
-                "invalid `default`: \"medium\", expected one of \"low\", \"high\""
+                "invalid `default`: the value must be one of \"low\", \"high\"; got \"medium\""
             ),
             (Unsatisfiable, "/properties/e/enum/1", "1 does not match type `string`"),
             (NoEffect, "/properties/e/enum/2", "duplicate value \"a\""),
-            (Unsatisfiable, "/properties/f/default", "invalid `default`: \"soon\" does not match its schema"),
+            (Unsatisfiable, "/properties/f/default", "invalid `default`: the value must be a date such as 2026-07-28; got \"soon\""),
             (NoEffect, "/properties/g/minLength", "`minLength` has no effect on the type `integer`"),
             (
                 Unsatisfiable,
                 "/properties/h/default",
-                "invalid `default`: an array of 2 items does not match its schema"
+                "invalid `default`: `[1]` must be an integer; got \"x\""
             ),
             (Unsatisfiable, "/properties/i/const", "2 is not one of `enum`"),
             (NoEffect, "/properties/j/format", "unknown format `emial` is not checked"),
-            (Unsatisfiable, "/properties/k/default", "invalid `default`: null, expected a string"),
+            (Unsatisfiable, "/properties/k/default", "invalid `default`: the value must be a string; got null"),
         ]
     );
     assert_eq!(found[0].error.help.as_deref(), Some("did you mean `color`?"));

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::check::{Rules, TemplateCheck, check};
 use super::coverage::Branch;
 use super::engine::Engine;
-use super::error::{AlteredValue, ComparedValues, TemplateError, TemplateSpan};
+use super::error::{AlteredValue, ComparedValues, TemplateError, TemplateSpan, WholeOutcome};
 use super::limit::MAX_OUTPUT_BYTES;
 use super::missing_output;
 use super::plain_expression::{PlainExpression, plain_path};
@@ -34,6 +34,8 @@ pub struct Template<S: Slot> {
     printed_paths: Vec<Vec<String>>,
     altered: Vec<AlteredValue>,
     compared: Vec<ComparedValues>,
+    whole_outcomes: Vec<WholeOutcome>,
+    is_blank: bool,
     single_path: Option<Vec<String>>,
     analysis: S::Analysis,
     slot: PhantomData<S>,
@@ -121,6 +123,8 @@ impl<S: Slot> Template<S> {
         let reads = checked.read_paths.into_iter().collect();
         let printed_paths = checked.printed_paths.into_iter().collect();
         let (altered, compared) = (checked.altered, checked.compared);
+        let keeps_objects = S::KEEPS_OBJECTS && single_interpolation(&nodes).is_some();
+        let whole_outcomes = if keeps_objects { Vec::new() } else { checked.whole_outcomes };
         Ok(Template {
             source: text.to_owned(),
             body,
@@ -128,6 +132,8 @@ impl<S: Slot> Template<S> {
             printed_paths,
             altered,
             compared,
+            whole_outcomes,
+            is_blank: is_always_blank(text, &nodes),
             single_path: variable,
             analysis,
             slot: PhantomData,
@@ -238,6 +244,16 @@ impl<S: Slot> Template<S> {
     /// Its comparisons of `env` with what is no constant.
     pub fn comparisons(&self) -> &[ComparedValues] {
         &self.compared
+    }
+
+    /// The outcomes that its output shows as JSON.
+    pub fn whole_outcomes(&self) -> &[WholeOutcome] {
+        &self.whole_outcomes
+    }
+
+    /// Whether its output is never more than white space.
+    pub fn is_blank(&self) -> bool {
+        self.is_blank
     }
 
     /// The path, when the text is exactly one `{{path}}`.
@@ -388,6 +404,18 @@ fn piece(
         plain_expression,
         label: label(source, &interpolation.expression),
         is_verbatim,
+    })
+}
+
+/// Whether nodes print nothing but white space, whatever the values.
+fn is_always_blank(source: &str, nodes: &[TemplateNode]) -> bool {
+    nodes.iter().all(|node| match node {
+        TemplateNode::Text(text) => source.get(text.span.clone()).unwrap_or_default().trim().is_empty(),
+        TemplateNode::Block(block) => {
+            is_always_blank(source, &block.body) && is_always_blank(source, &block.else_nodes)
+        }
+        TemplateNode::Inline(_) => true,
+        TemplateNode::Interpolation(_) | TemplateNode::Partial(_) => false,
     })
 }
 

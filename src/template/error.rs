@@ -43,6 +43,19 @@ pub struct AlteredValue {
     pub span: TemplateSpan,
 }
 
+/// An outcome that a text shows as JSON, not one of its fields.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WholeOutcome {
+    /// How the text names it.
+    pub name: String,
+    /// Its fields, or those of each, where it is a list.
+    pub fields: Vec<String>,
+    /// Whether it is a list of outcomes.
+    pub is_list: bool,
+    /// The name in the text.
+    pub span: TemplateSpan,
+}
+
 /// A range of bytes in the text of a template or of a partial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TemplateSpan {

@@ -32,7 +32,7 @@ mod tests;
 pub use compile::{Template, TemplatePart};
 pub use coverage::{Branch, CoverageMarker};
 pub use engine::Engine;
-pub use error::{AlteredValue, ComparedValues, TemplateError, TemplateSpan};
+pub use error::{AlteredValue, ComparedValues, TemplateError, TemplateSpan, WholeOutcome};
 pub use helper::{HelperDoc, helpers, is_helper, is_helper_without_arguments};
 pub use limit::{MAX_ITERATIONS, MAX_NESTING, MAX_OUTPUT_BYTES, MAX_TEMPLATE_BYTES};
 pub use output_pieces::{OutputPiece, output_pieces};

@@ -168,6 +168,8 @@ pub struct ScopeShape {
     this: Option<Shape>,
     /// The paths in `env` of the values that `this` is made of.
     this_sources: Vec<Vec<String>>,
+    /// Whether `this` is an outcome.
+    this_is_outcome: bool,
     /// The ids of all steps of the run around the template, with their numbers.
     step_numbers: Arc<BTreeMap<String, usize>>,
     /// The number of the step that the template belongs to.
@@ -180,6 +182,7 @@ impl Default for ScopeShape {
             root: Shape::Object(Arc::default()),
             this: None,
             this_sources: Vec::new(),
+            this_is_outcome: false,
             step_numbers: Arc::default(),
             step_number: 0,
         }
@@ -249,6 +252,7 @@ impl ScopeShape {
     pub fn with_this(mut self, shape: Shape, list_source_paths: &[Vec<String>]) -> ScopeShape {
         let of_env = list_source_paths.iter().filter(|path| path.first().is_none_or(|head| head == "env"));
         self.this_sources = of_env.cloned().collect();
+        self.this_is_outcome = list_source_paths.iter().any(|path| is_outcome_path(path));
         self.this = Some(shape);
         self
     }
@@ -297,4 +301,13 @@ impl ScopeShape {
     pub(super) fn this(&self) -> Option<&Shape> {
         self.this.as_ref()
     }
+
+    /// Whether a path leads to an outcome, or into one.
+    pub(super) fn is_of_outcome(&self, path: &[String]) -> bool {
+        is_outcome_path(path) || self.this_is_outcome && path.first().is_some_and(|head| head == "this")
+    }
+}
+
+fn is_outcome_path(path: &[String]) -> bool {
+    path.first().is_some_and(|head| matches!(head.as_str(), "steps" | "result"))
 }

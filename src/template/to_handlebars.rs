@@ -11,7 +11,7 @@ use super::error::TemplateError;
 use super::helper::{NOW_FALLBACK, PRINT, READ_PATH, REQUIRE_PATH, checks_presence, empty_guard_block};
 use super::limit::MAX_PARSE_COST;
 use super::scope::THIS;
-use super::syntax::{CallArguments, Expression, Interpolation, PathNode, TemplateNode};
+use super::syntax::{CallArguments, Expression, Interpolation, PartialCall, PathNode, TemplateNode};
 use crate::diagnostic::Code;
 
 /// What is known of a template.
@@ -92,10 +92,27 @@ impl Rewriter<'_> {
                 }
                 TemplateNode::Inline(inline) => self.nodes(&inline.body),
                 TemplateNode::Partial(call) => {
+                    self.keep_lines(call);
                     self.arguments(&call.arguments, false);
                     self.nodes(call.body.as_deref().unwrap_or_default());
                 }
             }
+        }
+    }
+
+    /// Handlebars indents the lines of any partial after white space, where handlebars.js leaves those of one that has no
+    /// line of its own: a comment before the tag is no white space.
+    fn keep_lines(&mut self, call: &PartialCall) {
+        let is_space = |character| matches!(character, ' ' | '\t');
+        let (start, end) = (call.span.start, call.span.end);
+        let before = self.source.get(..start).unwrap_or_default();
+        let after = self.source.get(end..).unwrap_or_default();
+        let line = before.trim_end_matches(is_space);
+        let stands_alone = (line.is_empty() || line.ends_with(['\n', '\r']))
+            && (after.is_empty() || after.trim_start_matches(is_space).starts_with(['\n', '\r']));
+        let trims = self.source.get(start + 2..end).is_some_and(|tag| tag.trim_start().starts_with('~'));
+        if call.body.is_none() && line.len() < before.len() && !stands_alone && !trims {
+            self.replace(start..start, "{{!}}");
         }
     }
 

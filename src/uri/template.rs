@@ -111,6 +111,12 @@ impl UriTemplate {
         self.literals.first().map_or("", String::as_str)
     }
 
+    /// Whether it may answer a URI that begins with this text.
+    pub fn may_match_beginning(&self, beginning: &str) -> bool {
+        let (own, beginning) = (self.literal_prefix(), normalize_uri(beginning));
+        own.starts_with(&*beginning) || !self.is_literal() && beginning.starts_with(own)
+    }
+
     /// The text after its last variable, normalized.
     pub(super) fn literal_suffix(&self) -> &str {
         self.literals.last().map_or("", String::as_str)

@@ -30,7 +30,10 @@ pub use key_synonyms::correct_key;
 
 pub use insert::{InsertError, Insertion, NewEntry, insert_entry};
 pub use map_edit::{NewPair, add_pair, json_of, replace_pair};
-pub use parse::{decode, parse, parse_front_matter, parse_front_matter_at, parse_json};
+pub use parse::{
+    MisplacedFrontMatter, decode, find_misplaced_front_matter, parse, parse_front_matter, parse_front_matter_at,
+    parse_json,
+};
 pub use quantity::{nearest_duration, parse_milliseconds};
 pub use remove::remove_entry;
 pub use spanned::Spanned;

@@ -70,6 +70,52 @@ pub fn parse_front_matter_at(file: FileId, start: usize, report: &mut Report) ->
     Some((None, text.len()))
 }
 
+/// Front matter that is not read: it does not begin at the first character, or is TOML.
+pub struct MisplacedFrontMatter {
+    /// Where its first line is.
+    pub range: Range<usize>,
+    /// What is wrong with it.
+    pub message: &'static str,
+    /// How to mend it.
+    pub help: &'static str,
+}
+
+/// Finds front matter that [`parse_front_matter`] does not read.
+pub fn find_misplaced_front_matter(text: &str) -> Option<MisplacedFrontMatter> {
+    let mut rest = text.trim_start();
+    while let Some((_, after)) = rest.strip_prefix("<!--").and_then(|comment| comment.split_once("-->")) {
+        rest = after.trim_start();
+    }
+    let has_comment = text.trim_start().len() > rest.len();
+    let mut lines = rest.lines();
+    let opening = lines.next()?.trim();
+    let mut inside = lines.by_ref().take_while(|line| line.trim() != opening);
+    let first = inside.by_ref().find(|line| !line.trim().is_empty() && !line.starts_with('#'))?;
+    inside.for_each(drop);
+    let (message, help) = match opening {
+        "---" if begins_with_key(first, ':') => (
+            "front matter does not begin at the first character of the file",
+            match has_comment {
+                true => "move the comment below the front matter",
+                false => "remove the lines and spaces before `---`",
+            },
+        ),
+        "+++" if begins_with_key(first, '=') => {
+            ("front matter in TOML is not read", "write it in YAML between two lines `---`: `key: value` for each key")
+        }
+        _ => return None,
+    };
+    let start = text.len() - rest.len();
+    Some(MisplacedFrontMatter { range: start..start + opening.len(), message, help })
+}
+
+/// Whether a line begins an entry of a map, as the first of front matter does.
+fn begins_with_key(line: &str, sign: char) -> bool {
+    let Some((key, value)) = line.split_once(sign) else { return false };
+    let is_of_key = |character: char| character.is_alphanumeric() || "-_.\"'".contains(character);
+    !key.trim().is_empty() && key.trim().chars().all(is_of_key) && (value.is_empty() || value.starts_with(' '))
+}
+
 /// Parses strict JSON, with the same positions as YAML.
 pub fn parse_json(file: FileId, report: &mut Report) -> Option<Document> {
     let text = report.sources.get(file)?.text().clone();

@@ -164,7 +164,10 @@ fn help_for_habits_of_other_tools_says_what_to_write() {
         ("readOnly of a tool", "write `annotations: { readOnlyHint: true }`"),
         ("type of a step", "remove it: a key such as `exec` or `http` says what a step does"),
         ("env of a program as a list", "write `{ A: b, C: $D }`"),
-        ("secrets.X", "declare `X` under `env`, and write `{{env.X}}`"),
+        (
+            "secrets.X",
+            r"declare `X` under `env`, and write `{{env.X}}`; for the text itself, write `\\{{secrets.X}}`",
+        ),
         ("process.env.TOKEN", "write `env.TOKEN`"),
         ("elseif", "write `{{else if …}}`"),
         ("shell variable as base of a URL", "write a variable of the environment as `{{env.NAME}}`"),

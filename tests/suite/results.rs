@@ -1,4 +1,4 @@
-//! Results of tools, and their `outputSchema`.
+//! Results of tools, their `outputSchema`, and texts that are empty.
 
 use serde_json::{Value, json};
 
@@ -213,4 +213,52 @@ resources:
             assert!(answer["error"]["code"].is_i64() && !answer.to_string().contains("hidden\""), "{uri}: {answer}");
         }
     });
+}
+
+#[test]
+fn empty_texts_are_left_out() {
+    let folder = TestFolder::with_manifest(
+        r#"folio: 1
+server: { name: empty }
+prompts:
+  some: { description: D, arguments: { x: {} }, messages: [{ user: "{{#if x}}Context: {{x}}{{/if}}" }, { assistant: " {{x}}\n" }, { user: Go. }] }
+  text: { description: D, arguments: { x: {} }, text: "{{x}}" }
+tools:
+  blocks: { description: D, arguments: { x: {} }, result: { content: [{ text: "{{#if x}}hi{{/if}}" }, { text: ok }] } }
+  none: { description: D, arguments: { x: {} }, result: { content: [{ text: "{{x}}" }] } }
+  program: { description: D, run: { exec: ["true"] } }
+  failure: { description: D, arguments: { x: {} }, run: { fail: "{{x}}" } }
+  sample:
+    description: D
+    arguments: { x: {} }
+    run: { ask: { answer: { sample: { maxTokens: 9, systemPrompt: "{{x}}", messages: [{ user: "{{x}}" }, { user: Go. }] } } } }
+  silent:
+    description: D
+    arguments: { x: {} }
+    run: { ask: { answer: { sample: { maxTokens: 9, prompt: "{{x}}" } } } }
+"#,
+    );
+    let server = folder.stdio();
+    let client = server.client_with("2025-06-18", json!({ "sampling": {} }));
+    let messages = |name: &str, arguments| {
+        client.result("prompts/get", json!({ "name": name, "arguments": arguments }))["messages"].clone()
+    };
+    let text = |role: &str, text: &str| json!({ "role": role, "content": { "type": "text", "text": text } });
+    assert_eq!(messages("some", json!({})), json!([text("user", "Go.")]));
+    let all = [text("user", "Context: y"), text("assistant", " y\n"), text("user", "Go.")];
+    assert_eq!(messages("some", json!({ "x": "y" })), json!(all));
+    assert_eq!(messages("text", json!({})), json!([]));
+    let content = |name: &str| client.call(name, json!({}))["content"].clone();
+    assert_eq!(content("blocks"), json!([{ "type": "text", "text": "ok" }]));
+    assert_eq!(content("none"), json!([]));
+    assert_eq!(content("program"), json!([]));
+    assert_eq!(text_of(&content("failure")[0]), "the tool failed without a message");
+    let sampled = client.call_with_answers("sample", json!({}), |_, params| {
+        assert_eq!(params["messages"], json!([text("user", "Go.")]));
+        assert!(params.get("systemPrompt").is_none(), "{params}");
+        json!({ "role": "assistant", "content": { "type": "text", "text": "gone" }, "model": "m" })
+    });
+    assert_ne!(sampled["isError"], true, "{sampled}");
+    let silent = client.call("silent", json!({}));
+    assert!(text_of(&silent["content"][0]).contains("every message of `sample` is empty"), "{silent}");
 }

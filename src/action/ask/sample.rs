@@ -62,7 +62,7 @@ impl SampleTemplate {
         if sample.messages.as_ref().is_some_and(|messages| messages.is_empty()) {
             compiler.error(Code::MissingKey, sample.location, "empty `messages` in `sample`");
         }
-        let prompt: Option<Template<TextSlot>> = compiler.optional_template(sample.prompt.as_ref(), Exposure::Client);
+        let prompt = sample.prompt.as_ref().and_then(|prompt| compiler.message_text(prompt));
         let mut messages: Vec<Option<CompiledMessage>> = prompt
             .into_iter()
             .map(|prompt| Some(CompiledMessage { role: "user", content: SampleContent::Text(prompt) }))
@@ -82,11 +82,15 @@ impl SampleTemplate {
 
     pub(super) fn render(&self, scope: &Scope) -> Result<QuestionKind, ActionError> {
         let mut params = Map::new();
-        let messages: Result<Vec<Value>, ActionError> =
-            self.messages.iter().map(|message| render_message(message, scope)).collect();
-        params.insert("messages".to_owned(), Value::Array(messages?));
-        if let Some(system) = &self.system_prompt {
-            params.insert("systemPrompt".to_owned(), system.render(scope)?.0.into());
+        let messages = self.messages.iter().filter_map(|message| render_message(message, scope).transpose());
+        let messages = messages.collect::<Result<Vec<Value>, ActionError>>()?;
+        if messages.is_empty() {
+            return Err(ActionError::message("every message of `sample` is empty".to_owned()));
+        }
+        params.insert("messages".to_owned(), Value::Array(messages));
+        let system = self.system_prompt.as_ref().map(|system| system.render(scope)).transpose()?;
+        if let Some(system) = system.filter(|system| !system.0.trim().is_empty()) {
+            params.insert("systemPrompt".to_owned(), system.0.into());
         }
         params.extend(self.static_params.clone());
         self.numbers.render_into(&mut params, scope)?;
@@ -166,16 +170,20 @@ fn static_preferences(
     sound.then_some(Value::Object(fields))
 }
 
-fn render_message(message: &CompiledMessage, scope: &Scope) -> Result<Value, ActionError> {
+/// A message, unless it is an empty text.
+fn render_message(message: &CompiledMessage, scope: &Scope) -> Result<Option<Value>, ActionError> {
     let content = match &message.content {
-        SampleContent::Text(text) => json!({ "type": "text", "text": text.render(scope)?.0 }),
+        SampleContent::Text(text) => match text.render(scope)?.0 {
+            text if text.trim().is_empty() => return Ok(None),
+            text => json!({ "type": "text", "text": text }),
+        },
         SampleContent::Media { kind, source, mime_type } => {
             let (bytes, guessed) = source.render(kind, scope)?;
             let mime_type = mime_type.as_ref().map(|mime_type| mime_type.render(scope)).transpose()?.flatten();
             media_content(kind, &bytes, &mime_type.unwrap_or(guessed))?
         }
     };
-    Ok(json!({ "role": message.role, "content": content }))
+    Ok(Some(json!({ "role": message.role, "content": content })))
 }
 
 /// Bytes as a model takes them.
@@ -205,7 +213,7 @@ fn compile_message(message: &SampleMessage, at: Location, compiler: &mut Compile
     };
     let content = match &block.value {
         Block::Text(text) => {
-            compiler.template(&Spanned::new(text.clone(), block.location), Exposure::Client).map(SampleContent::Text)
+            compiler.message_text(&Spanned::new(text.clone(), block.location)).map(SampleContent::Text)
         }
         Block::Keys(keys) => compile_content(keys, block.location, compiler),
     };
@@ -218,7 +226,7 @@ fn compile_content(keys: &BlockBody, at: Location, compiler: &mut Compiler<'_>) 
     match (&keys.text, &keys.image, &keys.audio) {
         (Some(text), None, None) if bare => {
             let text = compiler.resolve_text(text)?;
-            compiler.template(&text, Exposure::Client).map(SampleContent::Text)
+            compiler.message_text(&text).map(SampleContent::Text)
         }
         (None, Some(image), None) if bare => compile_media("image", image, keys, compiler),
         (None, None, Some(audio)) if bare => compile_media("audio", audio, keys, compiler),

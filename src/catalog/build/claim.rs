@@ -5,12 +5,12 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::catalog::entry::PackContext;
-use crate::catalog::entry_name::{check_entry_name, suggest_name};
+use crate::catalog::entry_name::{InvalidEntryName, check_entry_name, suggest_name};
 use crate::catalog::prompt::EntryBuildContext;
 use crate::catalog::resource::CompiledResource;
 use crate::catalog::routes::DeclaredUri;
-use crate::compile::{ArgumentScope, Compiler};
-use crate::diagnostic::Code;
+use crate::compile::{ArgumentScope, Compiler, NamePrefix};
+use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::Resource;
 use crate::uri::{UriTemplate, normalize_uri};
 use crate::value_types::NamedMap;
@@ -71,11 +71,19 @@ pub(super) fn start_entry<'a, 'c>(
 ) -> (EntryBuildContext<'a, 'c>, bool) {
     let qualified = pack_build.pack_context.prefix.qualify(name);
     if let Err(rule) = check_entry_name(&qualified) {
-        let diagnostic = compiler.error(Code::BadName, name.location, format!("invalid name `{qualified}`"));
-        match suggest_name(name) {
-            Some(near) => diagnostic.help(format!("write `{near}`: {rule}")).suggest(name.location.span(), near),
-            None => diagnostic.help(rule.to_string()),
-        };
+        let prefix = &pack_build.pack_context.prefix;
+        match prefix.location().filter(|_| check_entry_name(name).is_ok()) {
+            Some(at) => report_prefix(prefix, at, &qualified, compiler),
+            None => {
+                let diagnostic = compiler.error(Code::BadName, name.location, format!("invalid name `{qualified}`"));
+                match suggest_name(name) {
+                    Some(near) => {
+                        diagnostic.help(format!("write `{near}`: {rule}")).suggest(name.location.span(), near)
+                    }
+                    None => diagnostic.help(rule.to_string()),
+                };
+            }
+        }
     }
     let first = taken.get(&qualified).copied();
     match first {
@@ -101,6 +109,15 @@ pub(super) fn start_entry<'a, 'c>(
         },
         first.is_none(),
     )
+}
+
+/// Reports a prefix that makes an invalid name of a valid one, once.
+fn report_prefix(prefix: &NamePrefix, at: Location, qualified: &str, compiler: &mut Compiler<'_>) {
+    let is_reported = |one: &Diagnostic| one.code == Code::BadName && one.span == Some(at.span());
+    if !compiler.load_context.report.diagnostics().iter().any(is_reported) {
+        let message = format!("invalid prefix `{}`: it makes the name `{qualified}`", prefix.as_str());
+        compiler.error(Code::BadName, at, message).help(format!("write another `prefix`: {InvalidEntryName}"));
+    }
 }
 
 pub(super) fn claim_uri(

@@ -10,7 +10,7 @@ use crate::catalog::listing::Lists;
 use crate::catalog::routes::{Route, Routes};
 use crate::compile::LoadContext;
 use crate::diagnostic::Code;
-use crate::uri::Router;
+use crate::uri::{Router, UriTemplate};
 
 use super::{CatalogBuilder, EntryNames, PackNode};
 
@@ -42,14 +42,26 @@ impl CatalogBuilder<'_> {
         let uris: Vec<String> = lists.resources.iter().map(|resource| resource.uri.clone()).collect();
         for (number, references) in self.references.iter().enumerate() {
             let in_reach = |pack: usize| number == 0 || pack == number;
-            let written = self.declared_uris.iter().filter(|written| in_reach(written.pack));
-            let router = Router::new(written.map(|written| (written.template.clone(), ())));
-            let answers = |uri: &str| router.find(uri).is_some();
+            let declared = self.declared_uris.iter().filter(|declared| in_reach(declared.pack));
+            let templates: Vec<&UriTemplate> = declared.map(|declared| &declared.template).collect();
+            let router = Router::new(templates.iter().map(|template| ((*template).clone(), ())));
+            let has_route = |uri: &str| match uri.split_once("{{") {
+                None => router.find(uri).is_some(),
+                Some((beginning, _)) => templates.iter().any(|template| template.may_match_beginning(beginning)),
+            };
+            let with_variables = templates.iter().filter(|template| !template.is_literal());
+            let uri_beginnings: Vec<&str> = with_variables.map(|template| template.literal_prefix()).collect();
             let EntryNames { tools, prompts, resources } = &self.reachable_names(number);
-            references.check(
-                &KnownEntries { has_route: &answers, resource_exists: &has, uris: &uris, tools, prompts, resources },
-                load_context,
-            );
+            let known = KnownEntries {
+                has_route: &has_route,
+                resource_exists: &has,
+                uris: &uris,
+                uri_beginnings: &uri_beginnings,
+                tools,
+                prompts,
+                resources,
+            };
+            references.check(&known, load_context);
         }
     }
 

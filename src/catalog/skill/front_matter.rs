@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::catalog::listing::Object;
 use crate::compile::Compiler;
 use crate::diagnostic::{Code, FileId, Span};
-use crate::yaml::{Location, parse_front_matter};
+use crate::yaml::{Location, find_misplaced_front_matter, parse_front_matter};
 
 /// How many characters a name, a description and a note on compatibility may have.
 const MAX_NAME_CHARS: usize = 64;
@@ -38,9 +38,12 @@ pub(super) fn check_front_matter(file: FileId, rules: &SkillRules<'_>, compiler:
         compiler.warning(Code::Skill, Span::start_of(file), format!("front matter is not valid YAML: {effect}"));
     }
     let Some((document, _)) = parsed else {
-        compiler
-            .warning(Code::Skill, Span::start_of(file), format!("missing front matter: {effect}"))
-            .help("start with `---`, `name: …`, `description: …`, `---`, a line each");
+        let text = compiler.load_context.report.sources.get(file).map(|source| source.text().clone());
+        let (message, help) = match text.and_then(|text| find_misplaced_front_matter(&text)) {
+            Some(found) => (found.message, found.help),
+            None => ("missing front matter", "start with `---`, `name: …`, `description: …`, `---`, a line each"),
+        };
+        compiler.warning(Code::Skill, Span::start_of(file), format!("{message}: {effect}")).help(help);
         return None;
     };
     let at = compiler.load_context.documents.add(document?);

@@ -116,11 +116,18 @@ impl PromptFile<'_> {
                 return None;
             }
         };
-        let Some((variables, arguments)) = self.variables(&nodes) else {
+        let Some((used, unknown_data)) = variables::variables(&nodes) else {
             let message = format!("more than {MAX_NODES} texts, values and blocks: prompt skipped");
             report.warning(Code::TooLarge, Span::new(self.file.id, start, start), message);
             return None;
         };
+        for name in unknown_data {
+            let at = start + text.find(&format!("@{name}")).unwrap_or_default();
+            report
+                .warning(Code::UnknownVariable, Span::new(self.file.id, at, at), format!("`@{name}` has no value here"))
+                .help("another program would give it; use a variable, such as `{{name}}`, which becomes an argument");
+        }
+        let (variables, arguments) = self.variables(used);
         let digest = Digest::new("dotprompt")
             .chain_update(self.file.text.as_bytes())
             .chain_update(&self.partials_hash.to_be_bytes());
@@ -138,7 +145,7 @@ impl PromptFile<'_> {
     }
 
     /// The variables: those that are declared, then others that the template uses.
-    fn variables(&self, nodes: &[Node]) -> Option<(IndexMap<String, Variable>, Vec<ForeignArgument>)> {
+    fn variables(&self, used: variables::Variables) -> (IndexMap<String, Variable>, Vec<ForeignArgument>) {
         let input = self.keys.get("input");
         let defaults = input.and_then(|input| input.get("default")).and_then(Value::as_object);
         let default = |name: &str| defaults.and_then(|defaults| defaults.get(name)).cloned();
@@ -152,7 +159,7 @@ impl PromptFile<'_> {
             arguments.push(ForeignArgument { name: argument.clone(), description, required, schema: Some(schema) });
             variables.insert(name, Variable { argument, is_structured: false, default });
         }
-        for (name, is_structured) in variables::variables(nodes)? {
+        for (name, is_structured) in used {
             if variables.contains_key(&name) {
                 continue;
             }
@@ -169,7 +176,7 @@ impl PromptFile<'_> {
             let variable = Variable { argument: String::new(), is_structured: false, default: Some(value.clone()) };
             variables.insert(name.clone(), variable);
         }
-        Some((variables, arguments))
+        (variables, arguments)
     }
 }
 

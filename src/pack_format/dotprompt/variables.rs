@@ -1,6 +1,6 @@
 //! Finds the variables of a template that its caller gives.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -13,15 +13,21 @@ pub(super) type Variables = IndexMap<String, bool>;
 /// How many nodes a template may have with its partials, each counted where it is used.
 pub(super) const MAX_NODES: usize = 10_000;
 
-/// The variables of these nodes; `None` where there are more than [`MAX_NODES`].
-pub(super) fn variables(nodes: &[Node]) -> Option<Variables> {
-    let mut finder = VariableCollector { variables: Variables::new(), partials: HashSet::new(), nodes_left: MAX_NODES };
+/// The names after `@` that have a value.
+const DATA_NAMES: &[&str] = &["root", "key", "index", "first", "last"];
+
+/// The variables of these nodes, and the names after `@` that have no value; `None` where there are more than
+/// [`MAX_NODES`].
+pub(super) fn variables(nodes: &[Node]) -> Option<(Variables, BTreeSet<String>)> {
+    let mut finder = VariableCollector { nodes_left: MAX_NODES, ..VariableCollector::default() };
     finder.nodes(nodes, &PathScope { is_root: true, names: HashSet::new(), outer: None })?;
-    Some(finder.variables)
+    Some((finder.variables, finder.unknown_data))
 }
 
+#[derive(Default)]
 struct VariableCollector {
     variables: Variables,
+    unknown_data: BTreeSet<String>,
     /// The partials that were looked through.
     partials: HashSet<VisitedPartial>,
     nodes_left: usize,
@@ -118,7 +124,12 @@ impl VariableCollector {
     fn path(&mut self, path: &Path, path_scope: &PathScope<'_>, is_entered: bool) {
         let names = match path.names.split_first() {
             Some((first, rest)) if path.is_data && first == "root" => rest,
-            _ if path.is_data => return,
+            Some((first, _)) if path.is_data => {
+                if !DATA_NAMES.contains(&first.as_str()) {
+                    self.unknown_data.insert(path.names.join("."));
+                }
+                return;
+            }
             Some((first, _)) if path.parent_steps == 0 && !path.is_this && path_scope.has_name(first) => return,
             _ if path_scope.outer(path.parent_steps).is_some_and(|path_scope| path_scope.is_root) => &path.names,
             _ => return,

@@ -1,12 +1,14 @@
 //! Checks uses of partials: their names, scopes and cycles.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use super::Checker;
 use super::frame::{InlinePartial, ScopeFrame, SourceText, TypedValue};
-use crate::diagnostic::{Code, quote_names};
+use crate::diagnostic::{Code, nearest, quote_names};
+use crate::template::helper::checks_presence;
 use crate::template::shape::Shape;
-use crate::template::syntax::{Expression, PartialCall, TemplateNode};
+use crate::template::syntax::{CallNode, Expression, Ident, PartialCall, PathNode, TemplateNode};
 
 const PARTIAL_BLOCK: &str = "@partial-block";
 
@@ -17,6 +19,14 @@ pub(super) struct PartialKey<'a> {
     file: Option<&'a str>,
     /// Where an inline partial stands in it.
     offset: usize,
+}
+
+/// The parameters of a partial that its callers need not give: the names that it tests, as in `{{#if strict}}`.
+#[derive(Default)]
+pub(super) struct OptionalParameters<'a> {
+    names: BTreeSet<&'a str>,
+    /// How many scopes there are where the partial begins.
+    depth: usize,
 }
 
 /// The target of a partial name.
@@ -114,7 +124,9 @@ impl<'a> Checker<'a> {
     /// Checks the block argument of a partial, and returns its size. It is rendered only at `@partial-block`.
     fn walk_given_block(&mut self, body: &'a [TemplateNode]) -> usize {
         let before = self.size;
+        self.optional.depth += 1;
         self.nodes(body, false);
+        self.optional.depth -= 1;
         let size = self.size.saturating_sub(before);
         if self.size <= super::MAX_EXPANSION {
             self.size = before;
@@ -128,13 +140,29 @@ impl<'a> Checker<'a> {
             self.used_at = call.name.span.clone();
         }
         let outer = std::mem::replace(&mut self.block_size, content);
+        let mut optional = OptionalParameters { depth: self.frames.len(), ..OptionalParameters::default() };
+        collect_tested_names(target.body, &mut optional.names);
+        let outer_optional = std::mem::replace(&mut self.optional, optional);
         self.active.push(target.key);
         self.current_text = target.text;
         self.nodes(target.body, false);
+        self.optional = outer_optional;
         self.current_text = text;
         self.used_at = used_at;
         self.active.pop();
         self.block_size = outer;
+    }
+
+    /// Whether a name that the scope of a partial lacks is an optional parameter of the partial. One that is near to a
+    /// name of the scope is probably a mistake.
+    pub(super) fn is_optional_parameter(&self, path: &PathNode, name: &Ident, scope: &Shape) -> bool {
+        let is_first = path.names.first().is_some_and(|first| first.span == name.span);
+        let is_own = path.root || self.frames.len() == self.optional.depth && path.parent_steps == 0;
+        let Shape::Object(fields) = scope else { return false };
+        is_first
+            && is_own
+            && self.optional.names.contains(name.text.as_str())
+            && nearest(&name.text, fields.keys().map(String::as_str)).is_none()
     }
 
     fn report_cycle(&mut self, call: &PartialCall, target: &PartialTarget<'a>) {
@@ -209,4 +237,39 @@ fn merge_options<'a>(this: TypedValue<'a>, params: &[(&'a str, TypedValue<'a>)])
 
 fn backticks(names: &[&str]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" → ")
+}
+
+fn collect_tested_names<'a>(nodes: &'a [TemplateNode], names: &mut BTreeSet<&'a str>) {
+    for node in nodes {
+        match node {
+            TemplateNode::Text(_) | TemplateNode::Inline(_) => {}
+            TemplateNode::Interpolation(interpolation) => collect_tested_in(&interpolation.expression, names),
+            TemplateNode::Block(block) => {
+                collect_tested_by(&block.call, names);
+                collect_tested_names(&block.body, names);
+                collect_tested_names(&block.else_nodes, names);
+            }
+            TemplateNode::Partial(call) => {
+                call.arguments.values().for_each(|value| collect_tested_in(value, names));
+                collect_tested_names(call.body.as_deref().unwrap_or_default(), names);
+            }
+        }
+    }
+}
+
+fn collect_tested_in<'a>(expression: &'a Expression, names: &mut BTreeSet<&'a str>) {
+    if let Expression::Call(call) = expression {
+        collect_tested_by(call, names);
+    }
+}
+
+fn collect_tested_by<'a>(call: &'a CallNode, names: &mut BTreeSet<&'a str>) {
+    for value in call.arguments.values() {
+        match value {
+            Expression::Path(path) if checks_presence(&call.helper.text) && !path.local && path.parent_steps == 0 => {
+                names.extend(path.names.first().map(|name| name.text.as_str()));
+            }
+            value => collect_tested_in(value, names),
+        }
+    }
 }

@@ -14,7 +14,7 @@ use std::ops::Range;
 use crate::diagnostic::Code;
 
 use super::engine::Partials;
-use super::error::{AlteredValue, ComparedValues, TemplateError, TemplateSpan};
+use super::error::{AlteredValue, ComparedValues, TemplateError, TemplateSpan, WholeOutcome};
 use super::limit::{MAX_ERRORS, MAX_EXPANSION};
 use super::shape::ScopeShape;
 use super::syntax::TemplateNode;
@@ -43,6 +43,8 @@ pub(super) struct TemplateCheck {
     pub altered: Vec<AlteredValue>,
     /// The comparisons of `env` with what is no constant.
     pub compared: Vec<ComparedValues>,
+    /// The outcomes that the output shows as JSON.
+    pub whole_outcomes: Vec<WholeOutcome>,
     /// The paths whose values rendering needs: the read paths, and objects around them.
     pub required_paths: BTreeSet<Vec<String>>,
     /// The positions of variables with paths through values of unknown shape.
@@ -72,6 +74,7 @@ pub(super) fn check(
         current_text: SourceText { partial: None, text: source },
         used_at: 0..0,
         active: Vec::new(),
+        optional: include::OptionalParameters::default(),
         block_size: None,
         depth: 0,
         walked: 0,
@@ -94,6 +97,8 @@ struct Checker<'a> {
     used_at: Range<usize>,
     /// The partials that are walked, by their text and position there.
     active: Vec<include::PartialKey<'a>>,
+    /// What the callers of the walked partial need not give.
+    optional: include::OptionalParameters<'a>,
     /// The size of the block argument of the walked partial.
     block_size: Option<usize>,
     depth: usize,

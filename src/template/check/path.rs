@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::Checker;
 use super::frame::{ScopeFrame, TypedValue};
 use crate::diagnostic::{Code, quote_names};
-use crate::template::error::TemplateError;
+use crate::template::error::{TemplateError, WholeOutcome};
 use crate::template::helper::is_helper;
 use crate::template::missing_output::may_mismatch;
 use crate::template::shape::{Shape, field_shape};
@@ -47,6 +47,20 @@ impl<'a> Checker<'a> {
     /// Records what the output contains.
     pub(super) fn mark_printed(&mut self, value: &TypedValue<'a>) {
         self.outcome.printed_paths.extend(value.paths().cloned());
+    }
+
+    /// Records an outcome that the output contains as JSON.
+    pub(super) fn mark_whole_outcome(&mut self, path: &PathNode, value: &TypedValue<'a>) {
+        let (one, is_list) = match value.shape.as_ref() {
+            Shape::List(item) => (item.as_ref(), true),
+            shape => (shape, false),
+        };
+        let Some(fields) = one.fields().filter(|fields| !fields.is_empty()) else { return };
+        if value.paths().any(|path| self.names.is_of_outcome(path)) {
+            let name = self.current_text.text.get(path.span.clone()).unwrap_or_default().to_owned();
+            let (fields, span) = (fields.keys().cloned().collect(), self.span(path.span.clone()));
+            self.outcome.whole_outcomes.push(WholeOutcome { name, fields, is_list, span });
+        }
     }
 
     /// Records that rendering needs a value, or parts of it.
@@ -98,6 +112,12 @@ impl<'a> Checker<'a> {
             }
             value = match self.field_of(&value, name) {
                 Some(next) => next,
+                None if self.is_optional_parameter(path, name, &value.shape) => {
+                    if self.in_template() {
+                        self.outcome.unchecked_paths.insert(path.span.start);
+                    }
+                    return Ok(TypedValue::computed(Shape::Any));
+                }
                 None => return Err(Box::new(self.unknown_field(path, name, &value))),
             };
         }

@@ -66,6 +66,7 @@ impl<'a> Checker<'a> {
                 _ => {
                     let value = self.read_expression(&interpolation.expression);
                     self.mark_printed(&value);
+                    self.mark_whole_outcome(path, &value);
                 }
             },
             Expression::Call(call) => {

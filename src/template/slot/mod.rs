@@ -47,6 +47,10 @@ pub trait Slot: Sized + Debug + 'static {
     #[doc(hidden)]
     const OUTPUT_INCLUDES_TEXT: bool = true;
 
+    /// Whether exactly one `{{…}}` of an object is that object, and not its JSON.
+    #[doc(hidden)]
+    const KEEPS_OBJECTS: bool = !Self::OUTPUT_INCLUDES_TEXT;
+
     /// Whether the output from a value contains a copy of it.
     #[doc(hidden)]
     const OUTPUT_COPIES_VALUE: bool = Self::RENDERS_FROM_VALUE;

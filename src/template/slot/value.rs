@@ -24,6 +24,7 @@ impl Slot for JsonSlot {
     type Analysis = ();
     const PRINT_MODE: PrintMode = PrintMode::Plain;
     const RENDERS_FROM_VALUE: bool = true;
+    const KEEPS_OBJECTS: bool = true;
 
     fn output_from_value(value: &Value, _: &str, (): &()) -> Option<Result<JsonValue, RenderError>> {
         Some(Ok(JsonValue((!value.is_null()).then(|| value.clone()))))

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::cursor::{ParseResult, is_partial_symbol, is_symbol};
 use super::parse::TemplateParser;
-use super::tree::{BlockNode, CallArguments, CallNode, Ident, InlineNode, PartialCall, TemplateNode};
+use super::tree::{BlockNode, CallNode, Ident, InlineNode, PartialCall, TemplateNode};
 use crate::diagnostic::Code;
 use crate::template::error::TemplateError;
 use crate::template::limit::MAX_NESTING;
@@ -13,7 +13,7 @@ use crate::template::limit::MAX_NESTING;
 pub(super) enum OpenKind {
     Helper { call: CallNode, block_params: Vec<Ident>, chained: bool },
     Inline,
-    Partial { name: Ident, arguments: CallArguments },
+    Partial(PartialCall),
 }
 
 /// A block before its closing tag.
@@ -143,8 +143,8 @@ impl TemplateParser<'_> {
         }
         match open.kind {
             OpenKind::Inline => self.nodes.push(TemplateNode::Inline(InlineNode { name: open.name, body: last })),
-            OpenKind::Partial { name, arguments } => {
-                self.nodes.push(TemplateNode::Partial(PartialCall { name, arguments, body: Some(last) }));
+            OpenKind::Partial(call) => {
+                self.nodes.push(TemplateNode::Partial(PartialCall { body: Some(last), ..call }));
             }
             OpenKind::Helper { call, block_params, .. } => {
                 let (body, else_nodes) = match open.body {
@@ -163,7 +163,7 @@ impl OpenBlock {
             OpenKind::Helper { chained: true, .. } => false,
             OpenKind::Helper { .. } => self.name.text == word,
             OpenKind::Inline => word.is_empty() || word == "inline",
-            OpenKind::Partial { .. } => word.is_empty() || self.name.text == word,
+            OpenKind::Partial(_) => word.is_empty() || self.name.text == word,
         }
     }
 }

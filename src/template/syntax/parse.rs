@@ -295,10 +295,12 @@ impl TemplateParser<'_> {
         let name = Ident { text: cursor.slice(span.clone()).to_owned(), span };
         let arguments = cursor.call_arguments()?;
         self.tag_end("", false)?;
+        let span = self.cursor.tag..self.cursor.at;
+        let call = PartialCall { span, name: name.clone(), arguments, body: None };
         if block {
-            return self.open_block(OpenKind::Partial { name: name.clone(), arguments }, name, false);
+            return self.open_block(OpenKind::Partial(call), name, false);
         }
-        self.nodes.push(TemplateNode::Partial(PartialCall { name, arguments, body: None }));
+        self.nodes.push(TemplateNode::Partial(call));
         Ok(())
     }
 }

@@ -139,6 +139,8 @@ pub(in crate::template) struct InlineNode {
 /// `{{> name}}` or `{{#> name}}…{{/name}}`
 #[derive(Debug, Clone)]
 pub(in crate::template) struct PartialCall {
+    /// Of the opening tag.
+    pub span: Range<usize>,
     pub name: Ident,
     pub arguments: CallArguments,
     pub body: Option<Vec<TemplateNode>>,

@@ -1,7 +1,7 @@
 //! The output of templates.
 
 use super::*;
-use crate::template::{ConditionSlot, JsonSlot, helpers};
+use crate::template::{ArgvSlot, ConditionSlot, JsonSlot, helpers};
 
 #[test]
 fn text_is_neither_escaped_nor_rescanned() {
@@ -205,6 +205,36 @@ fn standalone_tags_remove_their_line() {
 fn partials_on_their_own_line_indent_what_they_print() {
     let text = "x\n  {{> p}}\ny";
     assert_eq!(render_text_with(&[("p", "1\n{{diff}}\n")], text, json!({ "diff": "2" })), "x\n  1\n  2\ny");
+}
+
+/// The outputs are those of handlebars.js.
+#[test]
+fn only_a_partial_on_its_own_line_indents_its_lines() {
+    for (text, partial, wanted) in [
+        ("A: {{> p}}", "{{diff}}", "A: 1\n2\n\n3\r\n4"),
+        ("  {{> p}} x", "q\n{{diff}}", "  q\n1\n2\n\n3\r\n4 x"),
+        ("  {{> p}} {{> p}}\n", "q\n{{diff}}", "  q\n1\n2\n\n3\r\n4 q\n1\n2\n\n3\r\n4\n"),
+        ("{{#each tags}}- {{> p}}\n{{/each}}", "q\n{{this}}", "- q\nx\ny\n- q\nz\n"),
+        ("{{#if diff}}  {{> p}}{{/if}}", "q\n{{diff}}", "  q\n1\n2\n\n3\r\n4"),
+        ("{{! c }}  {{> p}}\n", "a\nb", "  a\nb\n"),
+        ("  {{> p}}{{! c }}\n", "a\nb", "  a\nb\n"),
+        ("a\n  {{> p ~}}\n b", "{{diff}}", "a\n  1\n  2\n  \n  3\r\n  4b"),
+        ("\t{{~> p}}\n", "a\nb", "a\nb"),
+        ("a {{~> p}} x", "{{diff}}", "a1\n2\n\n3\r\n4 x"),
+        ("  {{> p}}", "{{diff}}", "  1\n  2\n  \n  3\r\n  4"),
+        ("  {{> p}}\nX", "a {{diff}}\n\nz\n", "  a 1\n  2\n  \n  3\r\n  4\n  \n  z\nX"),
+        ("{{#if diff}}\n  {{> p}}\n{{/if}}", "q\n{{diff}}", "  q\n  1\n  2\n  \n  3\r\n  4"),
+        ("  {{> p}}\n", "{{#if diff}}\n  in\n{{/if}}\nq\n", "    in\n  q\n"),
+        ("  {{> p}}\n", "a\n {{> q}}\nz", "  a\n   <\n   1\n   2\n   \n   3\r\n   4>z"),
+        ("  {{> p}}\n", "a: {{> q}}\nz", "  a: <\n  1\n  2\n  \n  3\r\n  4>\n  z"),
+        ("  {{> p}}", "{{#each tags}}\nq {{this}}\n{{/each}}end", "  q x\n  y\n  q z\n  end"),
+    ] {
+        let values = json!({ "diff": "1\n2\n\n3\r\n4", "tags": ["x\ny", "z"] });
+        let partials = [("p", partial), ("q", "<\n{{diff}}>")];
+        assert_eq!(render_text_with(&partials, text, values.clone()), wanted, "{text} {partial}");
+        let template = compile_with::<ArgvSlot>(&partials, text);
+        assert_eq!(template.render(&scope(values)).unwrap().unwrap().text, wanted, "{text} {partial}");
+    }
 }
 
 #[test]
